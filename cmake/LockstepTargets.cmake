@@ -1,0 +1,52 @@
+# Helpers for the targets of this project.
+
+add_library(lockstep_options INTERFACE)
+target_include_directories(lockstep_options INTERFACE ${PROJECT_SOURCE_DIR})
+# No contraction: a product and a sum round twice on every x86-64 level, so all levels give the same bits.
+target_compile_options(lockstep_options INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -ffp-contract=off -fno-math-errno
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # GCC 12 warns about its own std::string (PR 105651)
+if(LOCKSTEP_WERROR)
+  target_compile_options(lockstep_options INTERFACE -Werror)
+endif()
+if(LOCKSTEP_SANITIZE)
+  target_compile_options(lockstep_options INTERFACE
+    -fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
+endif()
+
+# lockstep_library(<folder> [PUBLIC libs...] [PRIVATE libs...]): one static library a folder. Programs
+# (<name>_main.cpp) stay out. <op>_cpu.cpp files are compiled once for each x86-64 level (kernels/isa.h).
+function(lockstep_library folder)
+  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  set(isa_sources ${sources})
+  list(FILTER sources EXCLUDE REGEX "_(cpu|main)\\.cpp$")
+  list(FILTER isa_sources INCLUDE REGEX "_cpu\\.cpp$")
+  if(NOT sources)
+    add_library(lockstep_${folder} INTERFACE)
+    return()
+  endif()
+  add_library(lockstep_${folder} STATIC ${sources})
+  target_link_libraries(lockstep_${folder} PUBLIC lockstep_options ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  if(isa_sources)
+    foreach(level 2 3 4)
+      set(objects lockstep_${folder}_v${level})
+      add_library(${objects} OBJECT ${isa_sources})
+      target_link_libraries(${objects} PRIVATE lockstep_options ${ARG_PUBLIC})
+      target_compile_definitions(${objects} PRIVATE LS_ISA=${level})
+      target_compile_options(${objects} PRIVATE
+        -march=x86-64-v${level} $<$<CONFIG:Release>:-O3> $<$<EQUAL:${level},4>:-mprefer-vector-width=512>)
+      target_sources(lockstep_${folder} PRIVATE $<TARGET_OBJECTS:${objects}>)
+    endforeach()
+  endif()
+endfunction()
+
+# lockstep_program(<name>): bin/<name> from trainers/<name>_main.cpp.
+function(lockstep_program name)
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/trainers/${name}_main.cpp)
+    return()
+  endif()
+  add_executable(${name} ${PROJECT_SOURCE_DIR}/trainers/${name}_main.cpp)
+  target_link_libraries(${name} PRIVATE lockstep_trainers)
+endfunction()

@@ -1,0 +1,194 @@
+#include "core/autograd.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+namespace lockstep {
+
+struct Var::State {
+  Tensor value;
+  Tensor grad;
+  bool requires_grad = false;
+  std::function<void(Var&)> grad_ready;
+  std::shared_ptr<const Batch> batch;
+  std::shared_ptr<Node> node;  // null for leaves
+};
+
+// One recorded op. Owns: its inputs and whatever its function captured, until it has run.
+struct Node {
+  std::string_view name;
+  uint64_t sequence = 0;  // creation order; an op is always younger than its inputs
+  std::vector<Var> inputs;
+  BackwardFn backward;
+  std::shared_ptr<const Batch> batch;
+  Tensor grad_out;
+
+  Var::State& state(size_t i) const { return *inputs[i].state_; }
+};
+
+namespace {
+
+uint64_t next_sequence() {
+  static std::atomic<uint64_t> sequence = 0;
+  return ++sequence;
+}
+
+}  // namespace
+
+Var::Var(Tensor value, bool requires_grad) : state_(std::make_shared<State>()) {
+  state_->value = std::move(value);
+  state_->requires_grad = requires_grad;
+}
+
+Var::Var(Tensor value, std::shared_ptr<const Batch> batch) : Var(std::move(value)) {
+  LS_CHECK(batch != nullptr && batch->stream != nullptr, "[var] batch: got none");
+  state_->batch = std::move(batch);
+}
+
+const Tensor& Var::value() const {
+  LS_CHECK(defined(), "[var] value of an empty Var");
+  return state_->value;
+}
+
+Tensor& Var::value() {
+  LS_CHECK(defined(), "[var] value of an empty Var");
+  return state_->value;
+}
+
+bool Var::requires_grad() const {
+  return defined() && state_->requires_grad;
+}
+
+void Var::set_requires_grad(bool requires_grad) {
+  LS_CHECK(state_->node == nullptr, "[var] set_requires_grad on the result of an op");
+  state_->requires_grad = requires_grad;
+}
+
+const Tensor& Var::grad() const {
+  return state_->grad;
+}
+void Var::set_grad(Tensor grad) {
+  state_->grad = std::move(grad);
+}
+void Var::on_grad_ready(std::function<void(Var&)> hook) {
+  state_->grad_ready = std::move(hook);
+}
+
+const std::shared_ptr<const Batch>& Var::shared_batch() const {
+  return state_->batch;
+}
+
+const Batch& Var::batch() const {
+  LS_CHECK(defined() && state_->batch != nullptr, "[var] batch of a Var that belongs to none");
+  return *state_->batch;
+}
+
+Grads::Grads(Node& node) : node_(node), tensors_(node.inputs.size()) {}
+
+bool Grads::wants(size_t i) const {
+  return node_.inputs[i].requires_grad();
+}
+
+Tensor& Grads::overwrite(size_t i) {
+  LS_CHECK(wants(i) && !tensors_[i].defined(),
+           "[{}] gradient {}: not wanted or given twice",
+           node_.name,
+           i);
+  const Var::State& input = node_.state(i);
+  const Device device = node_.batch->stream->device();
+  const bool parameter = input.batch == nullptr;
+  const Shape shape =
+      parameter ? Shape{node_.batch->shards.local(), input.value.numel()} : input.value.shape();
+  tensors_[i] = Tensor::empty(shape, input.value.dtype(), device);
+  return tensors_[i];
+}
+
+void Grads::deliver() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (!wants(i)) continue;
+    LS_CHECK(tensors_[i].defined(), "[{}] gradient {} was not written", node_.name, i);
+    Var::State& input = node_.state(i);
+    Tensor& sum = input.node != nullptr ? input.node->grad_out : input.grad;
+    if (!sum.defined()) {
+      sum = std::move(tensors_[i]);
+      continue;
+    }
+    if (sum.shape() != tensors_[i].shape()) {
+      throw ShapeError(fmt::format("[{}] gradient {}: shape {}, but {} is there already",
+                                   node_.name,
+                                   i,
+                                   to_string(tensors_[i].shape()),
+                                   to_string(sum.shape())),
+                       "a reduced gradient of the last step was not cleared",
+                       "call Optimizer::zero_grad() before backward()");
+    }
+    LS_CHECK(node_.batch->accumulate != nullptr, "[{}] the batch lends no accumulate", node_.name);
+    node_.batch->accumulate(*node_.batch->stream, tensors_[i], sum);
+  }
+}
+
+void Var::backward() {
+  LS_CHECK(defined() && state_->node != nullptr, "[backward] nothing was recorded for this value");
+  // Collect the nodes below, and how often each leaf will receive a gradient.
+  std::unordered_map<State*, int> deliveries;
+  std::unordered_set<Node*> seen = {state_->node.get()};
+  std::vector<std::shared_ptr<Node>> nodes = {state_->node};
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const Var& input : std::vector<Var>(nodes[i]->inputs)) {
+      if (!input.requires_grad()) continue;
+      const std::shared_ptr<Node>& producer = input.state_->node;
+      if (producer == nullptr) {
+        ++deliveries[input.state_.get()];
+      } else if (seen.insert(producer.get()).second) {
+        nodes.push_back(producer);
+      }
+    }
+  }
+  // Youngest first: an op is younger than its inputs, so each node has all its gradients when its
+  // turn comes.
+  std::ranges::sort(nodes, std::greater{}, [](const auto& node) { return node->sequence; });
+
+  Tensor seed = Tensor::empty(shape(), Dtype::kF32, stream().device());
+  if (seed.device() == Device::kCpu) std::ranges::fill(seed.span<float>(), 1.0F);
+  state_->node->grad_out = std::move(seed);
+
+  for (std::shared_ptr<Node>& node : nodes) {
+    LS_CHECK(node->backward != nullptr, "[{}] backward() ran through this op before", node->name);
+    Grads grads(*node);
+    node->backward(*node->batch->stream, node->grad_out, grads);
+    grads.deliver();
+    // Free what was saved for this node now: peak memory falls as the gradients rise.
+    node->grad_out = Tensor();
+    node->backward = nullptr;
+    for (Var& input : std::exchange(node->inputs, {})) {
+      const auto leaf = deliveries.find(input.state_.get());
+      if (leaf == deliveries.end() || --leaf->second > 0) continue;
+      if (const auto hook = input.state_->grad_ready) hook(input);
+    }
+    node.reset();
+  }
+}
+
+Var record(std::string_view name, Tensor out, std::vector<Var> inputs, BackwardFn backward) {
+  const auto carrier =
+      std::ranges::find_if(inputs, [](const Var& v) { return v.shared_batch() != nullptr; });
+  LS_CHECK(carrier != inputs.end(), "[{}] no input belongs to a batch", name);
+  Var result(std::move(out), carrier->shared_batch());
+  const bool wanted = std::ranges::any_of(inputs, [](const Var& v) { return v.requires_grad(); });
+  if (!result.batch().recording || !wanted) return result;
+  auto node = std::make_shared<Node>();
+  node->name = name;
+  node->sequence = next_sequence();
+  node->inputs = std::move(inputs);
+  node->backward = std::move(backward);
+  node->batch = result.shared_batch();
+  result.state_->node = std::move(node);
+  result.state_->requires_grad = true;
+  return result;
+}
+
+}  // namespace lockstep

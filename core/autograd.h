@@ -1,0 +1,106 @@
+// The tape: values that remember how they were made, and backward().
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "core/shards.h"
+#include "core/stream.h"
+#include "core/tensor.h"
+
+namespace lockstep {
+
+// dst += src, element by element. Lent by the layer above, since core has no kernels.
+using AccumulateFn = void(Stream& stream, const Tensor& src, Tensor& dst);
+
+// What the activations of one micro-step have in common. Lives as long as any of them.
+struct Batch {
+  Stream* stream = nullptr;
+  Shards shards;
+  bool recording = false;  // false: evaluation, nothing is kept for backward()
+  AccumulateFn* accumulate = nullptr;
+};
+
+class Grads;
+struct Node;
+
+// A tensor on the tape; copies share one identity.
+//
+// Gradients of activations have the activation's shape. Gradients of parameters are sums over the
+// batch and stay cut until the reducer joins them: grad() is (local shards, numel), one leaf of
+// core/tree.h per shard. Thread safety: none.
+class Var {
+ public:
+  Var() = default;
+  // A leaf: a parameter when requires_grad, a constant otherwise.
+  explicit Var(Tensor value, bool requires_grad = false);
+  // The root of a micro-step: input images or features, rows as batch->shards says.
+  Var(Tensor value, std::shared_ptr<const Batch> batch);
+
+  bool defined() const { return state_ != nullptr; }
+  const Tensor& value() const;
+  Tensor& value();
+  const Shape& shape() const { return value().shape(); }
+  bool requires_grad() const;
+  void set_requires_grad(bool requires_grad);  // leaves only
+
+  // Undefined until backward() has reached this leaf. A second backward() adds to it; set_grad({})
+  // starts over.
+  const Tensor& grad() const;
+  void set_grad(Tensor grad);
+  // Called during backward() as soon as this leaf's gradient is complete, in the order that
+  // backward() finishes leaves. One hook a leaf; an empty function removes it.
+  void on_grad_ready(std::function<void(Var&)> hook);
+
+  const Batch& batch() const;  // Errors: InternalError for leaves
+  const std::shared_ptr<const Batch>& shared_batch() const;
+  Stream& stream() const { return *batch().stream; }
+  const Shards& shards() const { return batch().shards; }
+
+  // Runs the tape from this value, which must be the loss leaves (local shards), seeded with ones,
+  // and frees it. Leaves that the loss does not depend on keep an undefined gradient.
+  void backward();
+
+  bool same_as(const Var& other) const { return state_ == other.state_; }
+
+ private:
+  struct State;
+  friend class Grads;
+  friend Var record(std::string_view,
+                    Tensor,
+                    std::vector<Var>,
+                    std::function<void(Stream&, const Tensor&, Grads&)>);
+  friend struct Node;
+
+  std::shared_ptr<State> state_;
+};
+
+// Where a node's backward function puts its results.
+class Grads {
+ public:
+  // False when input i needs no gradient: skip the work.
+  bool wants(size_t i) const;
+  // Memory for the gradient of input i, to be overwritten; the tape adds it up when the input has
+  // several consumers. Shape: the input's, or (local shards, numel) for a parameter. Requires:
+  // wants(i), once per i.
+  Tensor& overwrite(size_t i);
+
+ private:
+  friend class Var;
+  explicit Grads(Node& node);
+  void deliver();
+
+  Node& node_;
+  std::vector<Tensor> tensors_;
+};
+
+using BackwardFn = std::function<void(Stream& stream, const Tensor& grad_out, Grads& grads)>;
+
+// Puts `out`, computed from `inputs`, on the tape. At least one input must carry a batch; the
+// result carries the same. When the batch is not recording or no input requires a gradient,
+// `backward` is dropped.
+Var record(std::string_view name, Tensor out, std::vector<Var> inputs, BackwardFn backward);
+
+}  // namespace lockstep

@@ -1,0 +1,23 @@
+#include "core/shards.h"
+
+#include "core/error.h"
+
+namespace lockstep {
+
+Shards Shards::cut(int64_t images, int64_t shards, int64_t groups) {
+  LS_CHECK(groups >= 1 && shards >= groups && shards % groups == 0 && images % groups == 0,
+           "[shards] cut: got {} images, {} shards, {} groups",
+           images,
+           shards,
+           groups);
+  Shards cut{.offsets = {0}, .total = shards, .groups = groups, .step_images = images};
+  const int64_t per_group = shards / groups;
+  const int64_t group_images = images / groups;
+  for (int64_t k = 0; k < shards; ++k) {
+    const int64_t group_start = k / per_group * group_images;
+    cut.offsets.push_back(group_start + (k % per_group + 1) * group_images / per_group);
+  }
+  return cut;
+}
+
+}  // namespace lockstep

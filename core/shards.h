@@ -1,0 +1,47 @@
+// How the images of one micro-step are cut: the contract behind "same bits on any number of ranks".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lockstep {
+
+class Communicator;
+
+// A micro-step's images are dealt to `groups` batch-norm groups; each group's images are cut into
+// total / groups shards. Every library call sees one shard; every reduction over the batch is a sum
+// over shards in core/tree.h's order. This rank owns shards [first, first + local()); its images
+// lie in shard order, shard k's in rows [offsets[k], offsets[k + 1]) of each batch tensor.
+struct Shards {
+  std::vector<int64_t> offsets = {0, 0};  // local() + 1 row numbers; a shard may be empty
+  int64_t total = 1;                      // S, over all ranks
+  int64_t first = 0;
+  int64_t groups = 1;       // G; divides total
+  int64_t step_images = 0;  // images in this optimizer step: all micro-steps, groups and ranks
+  Communicator* peers = nullptr;  // needed where a group spans ranks
+
+  int64_t local() const { return static_cast<int64_t>(offsets.size()) - 1; }
+  int64_t images() const { return offsets.back(); }
+  int64_t begin(int64_t k) const { return offsets[static_cast<size_t>(k)]; }
+  int64_t count(int64_t k) const { return begin(k + 1) - begin(k); }
+
+  int64_t per_group() const { return total / groups; }
+  // Group of local shard k, counted over all ranks.
+  int64_t group(int64_t k) const { return (first + k) / per_group(); }
+  // Groups that have a shard here: [first_group(), first_group() + local_groups()).
+  int64_t first_group() const { return group(0); }
+  int64_t local_groups() const { return local() == 0 ? 0 : group(local() - 1) - group(0) + 1; }
+  // True when a group has shards here and on another rank. Says nothing about other ranks' groups.
+  bool group_spans_ranks() const {
+    return local() > 0 && (first % per_group() != 0 || (first + local()) % per_group() != 0);
+  }
+
+  // All of `images` rows as one shard, one group, one rank.
+  static Shards single(int64_t images) { return {.offsets = {0, images}, .step_images = images}; }
+  // `images` rows on one rank: `groups` equal groups, each cut into shards as evenly as can be,
+  // floor(k*n/m). Requires: groups divides images and shards.
+  static Shards cut(int64_t images, int64_t shards, int64_t groups);
+};
+
+}  // namespace lockstep

@@ -1,0 +1,96 @@
+// What a sequence of ops needs beside tensors: a device, threads, library plans and scratch memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/device.h"
+#include "core/function_ref.h"
+#include "core/tensor.h"
+#include "core/thread_pool.h"
+
+namespace lockstep {
+
+// Anything worth keeping between calls with the same arguments: library primitives, descriptors.
+struct Plan {
+  Plan() = default;
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+  virtual ~Plan() = default;
+};
+
+// Identifies a plan: the op (a string literal) and all that its plan depends on.
+struct PlanKey {
+  const char* op = nullptr;
+  std::array<int64_t, 14> values{};
+
+  bool operator==(const PlanKey& other) const {
+    return std::string_view(op) == other.op && values == other.values;
+  }
+};
+
+// What one op call costs, as the op itself declares it.
+struct LedgerEntry {
+  std::string_view op;
+  int64_t flops = 0;
+  int64_t bytes = 0;  // read and written once each, caches ignored
+};
+
+// Scratch memory of one op call: a part that all workers share and a part for each.
+struct Workspace {
+  std::byte* shared = nullptr;
+  std::byte* workers = nullptr;
+  size_t worker_bytes = 0;
+
+  std::byte* of(int worker) const { return workers + static_cast<size_t>(worker) * worker_bytes; }
+};
+
+// Ops on one stream run one after the other.
+// Thread safety: one caller at a time; plan() and workspace() not inside fork().
+class Stream {
+ public:
+  // Requires: threads >= 1. `spin`: see ThreadPool.
+  explicit Stream(Device device = Device::kCpu, int threads = 1, bool spin = false);
+
+  Device device() const { return device_; }
+  int threads() const { return pool_.size(); }
+
+  // Calls body(task, worker) for each task on the stream's threads and joins. Tasks are shards, or
+  // ranges of elements whose order of summation does not depend on the cut.
+  void fork(int64_t tasks, FunctionRef<void(int64_t task, int worker)> body) {
+    pool_.run(tasks, body);
+  }
+
+  // The plan for `key`, made by `make` (returning std::unique_ptr<P>) at the first call. P is fixed
+  // by key.op.
+  template <class P, class Make>
+  P& plan(const PlanKey& key, Make&& make) {
+    auto found = plans_.find(key);
+    if (found == plans_.end()) found = plans_.emplace(key, make()).first;
+    return static_cast<P&>(*found->second);
+  }
+
+  // Valid until the next call. 64-byte aligned; grows, never shrinks.
+  Workspace workspace(size_t shared_bytes, size_t worker_bytes);
+
+  // The dry device's record of every op since the last clear.
+  std::vector<LedgerEntry>& ledger() { return ledger_; }
+
+ private:
+  struct KeyHash {
+    size_t operator()(const PlanKey& key) const;
+  };
+
+  Device device_;
+  ThreadPool pool_;
+  std::unordered_map<PlanKey, std::unique_ptr<Plan>, KeyHash> plans_;
+  Tensor workspace_;
+  std::vector<LedgerEntry> ledger_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,123 @@
+#include "core/tensor.h"
+
+#include <cstring>
+#include <utility>
+
+#include "core/allocator.h"
+
+namespace lockstep {
+namespace {
+
+// Copies [n][rows][cols] elements of `size` bytes into [n][cols][rows].
+void transpose_inner(
+    const std::byte* in, std::byte* out, int64_t n, int64_t rows, int64_t cols, size_t size) {
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t c = 0; c < cols; ++c) {
+        const int64_t from = (i * rows + r) * cols + c;
+        const int64_t to = (i * cols + c) * rows + r;
+        std::memcpy(
+            out + static_cast<size_t>(to) * size, in + static_cast<size_t>(from) * size, size);
+      }
+    }
+  }
+}
+
+Tensor reorder(const Tensor& tensor, bool to_channels_last) {
+  if (tensor.device() != Device::kCpu) {
+    throw DeviceError(
+        fmt::format("[reorder] device: got {}, expected cpu", name_of(tensor.device())));
+  }
+  Tensor out = Tensor::empty(tensor.shape(), tensor.dtype());
+  if (tensor.shape().rank() != 4) {
+    if (tensor.nbytes() != 0) std::memcpy(out.bytes(), tensor.bytes(), tensor.nbytes());
+    return out;
+  }
+  const int64_t channels = tensor.shape()[1];
+  const int64_t pixels = tensor.shape()[2] * tensor.shape()[3];
+  const auto [rows, cols] =
+      to_channels_last ? std::pair(channels, pixels) : std::pair(pixels, channels);
+  transpose_inner(
+      tensor.bytes(), out.bytes(), tensor.shape()[0], rows, cols, size_of(tensor.dtype()));
+  return out;
+}
+
+}  // namespace
+
+Tensor Tensor::empty(const Shape& shape, Dtype dtype, Device device) {
+  Tensor tensor;
+  tensor.shape_ = shape;
+  tensor.dtype_ = dtype;
+  tensor.device_ = device;
+  tensor.defined_ = true;
+  if (device == Device::kCpu) {
+    const size_t bytes = tensor.nbytes();
+    auto* block = static_cast<std::byte*>(cpu_allocator().allocate(bytes));
+    tensor.storage_ = std::shared_ptr<std::byte>(
+        block, [bytes](std::byte* memory) { cpu_allocator().free(memory, bytes); });
+  }
+  return tensor;
+}
+
+Tensor Tensor::zeros(const Shape& shape, Dtype dtype, Device device) {
+  Tensor tensor = empty(shape, dtype, device);
+  if (tensor.storage_) std::memset(tensor.bytes(), 0, tensor.nbytes());
+  return tensor;
+}
+
+Tensor Tensor::wrap(std::shared_ptr<std::byte> data,
+                    const Shape& shape,
+                    Dtype dtype,
+                    Device device) {
+  Tensor tensor;
+  tensor.storage_ = std::move(data);
+  tensor.shape_ = shape;
+  tensor.dtype_ = dtype;
+  tensor.device_ = device;
+  tensor.defined_ = true;
+  return tensor;
+}
+
+Tensor Tensor::view(const Shape& shape) const {
+  if (shape.numel() != numel()) {
+    throw ShapeError(fmt::format("[view] shape: got {}, expected {} elements as in {}",
+                                 to_string(shape),
+                                 numel(),
+                                 to_string(shape_)));
+  }
+  Tensor out = *this;
+  out.shape_ = shape;
+  return out;
+}
+
+Tensor Tensor::slice(int64_t first, int64_t count) const {
+  if (shape_.rank() == 0 || first < 0 || count < 0 || first > shape_[0] - count) {
+    throw ShapeError(
+        fmt::format("[slice] rows [{}, {}) of {}", first, first + count, to_string(shape_)));
+  }
+  std::array<int64_t, Shape::kMaxRank> extents{};
+  for (int axis = 0; axis < shape_.rank(); ++axis)
+    extents[static_cast<size_t>(axis)] = shape_[axis];
+  extents[0] = count;
+  Tensor out = *this;
+  out.shape_ = Shape(std::span<const int64_t>(extents.data(), static_cast<size_t>(shape_.rank())));
+  if (storage_) {
+    const size_t offset = static_cast<size_t>(first * shape_.stride0()) * size_of(dtype_);
+    out.storage_ = std::shared_ptr<std::byte>(storage_, storage_.get() + offset);
+  }
+  return out;
+}
+
+void Tensor::throw_wrong_dtype(Dtype wanted) const {
+  throw DtypeError(
+      fmt::format("[tensor] data: got {}, expected {}", name_of(wanted), name_of(dtype_)));
+}
+
+Tensor to_row_major(const Tensor& tensor) {
+  return reorder(tensor, false);
+}
+Tensor from_row_major(const Tensor& tensor) {
+  return reorder(tensor, true);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,52 @@
+// Fork and join over a fixed set of threads.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core/function_ref.h"
+
+namespace lockstep {
+
+// The caller is worker 0; size - 1 threads wait for it. Task i of n always runs on worker
+// floor(i * size / n)'s block, so a task meets the same core and caches in every fork.
+// Thread safety: run() from one thread at a time; it is not reentrant.
+class ThreadPool {
+ public:
+  // Requires: size >= 1. `spin` lets idle workers poll for some microseconds before they sleep;
+  // right only where each worker has a core to itself.
+  ThreadPool(int size, bool spin);
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+  ~ThreadPool();
+
+  int size() const { return size_; }
+
+  // Calls body(task, worker) for every task in [0, tasks) and returns when all are done. The first
+  // exception is rethrown here.
+  void run(int64_t tasks, FunctionRef<void(int64_t task, int worker)> body);
+
+ private:
+  void work(int worker);
+  void run_block(int worker);
+
+  const int size_;
+  const int spins_;
+  std::vector<std::thread> threads_;
+  const FunctionRef<void(int64_t, int)>* body_ = nullptr;
+  int64_t tasks_ = 0;
+  std::atomic<uint32_t> round_ = 0;
+  std::atomic<uint32_t> pending_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::mutex error_mutex_;
+  std::exception_ptr error_;
+};
+
+// Cores this process may run on (its affinity mask), at least 1.
+int usable_cores();
+
+}  // namespace lockstep

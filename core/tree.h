@@ -1,0 +1,21 @@
+// The one fixed binary tree in which everything is summed over the batch.
+#pragma once
+
+#include <cstdint>
+
+namespace lockstep {
+
+// Over n leaves the left subtree holds the largest power of two below n; leaf order is kept.
+// Calls merge(into, from) for each inner node, children before parents; a caller that keeps node
+// values in place finds the root at leaf 0. A complete subtree may be merged elsewhere first:
+// leaves, then shards, then ranks continue the same tree.
+template <class Merge>
+constexpr void for_each_tree_merge(int64_t leaves, Merge&& merge) {
+  for (int64_t stride = 1; stride < leaves; stride *= 2) {
+    for (int64_t into = 0; into + stride < leaves; into += 2 * stride) {
+      merge(into, into + stride);
+    }
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,105 @@
+// Batch normalisation over (N,H,W), cut into the steps between which groups may talk to other
+// ranks.
+//
+// Forward, training:
+//   1. batch_norm_shard_stats   each shard's (mean, M2, images) per channel
+//   2. batch_norm_merge_stats   a group's shards merged in core/tree.h's order by Chan's formula
+//   3. batch_norm_forward       out = (in - mean) * weight / sqrt(M2 / count + eps) + bias, ReLU
+//   4. batch_norm_update_running
+// Backward:
+//   5. batch_norm_shard_sums    each shard's sum of g (bias gradient) and of g * xhat (weight gradient);
+//                               g = grad_out, masked by ReLU: the mask is recomputed, out is not kept
+//   6. tree_sum                 a group's sums
+//   7. batch_norm_backward      grad_in = weight * invstd * (g - sum_g / count - xhat * sum_gx / count)
+// Evaluation: batch_norm_inference.
+//
+// A statistics vector has 2C+1 floats: mean[C], M2[C] (sum of squared deviations), images;
+// count = images * H * W. An empty shard gives zeros, and merging passes the other side through.
+// in is (N,C,H,W), or (N,C) with H = W = 1.
+// Source: torch.nn.functional.batch_norm; Chan, Golub, LeVeque 1979. Spec: tests/reference/batch_norm.h
+#pragma once
+
+#include "core/shards.h"
+#include "kernels/dispatch.h"
+
+namespace lockstep::kernels {
+
+struct BatchNormParams {
+  float eps = 1e-5F;
+  bool relu = false;  // out = relu(normalised); NaN stays NaN and lets the gradient through
+};
+
+// 1. Shapes: in (N,C,H,W) or (N,C) f32; stats (local shards, 2C+1), overwritten. Robust where mean
+// >> deviation. Errors: ShapeError, DtypeError, DeviceError.
+using BatchNormShardStats = void(Stream& stream,
+                                 const Shards& shards,
+                                 const Tensor& in,
+                                 Tensor& stats);
+// 2. Shapes: leaves (M, 2C+1), M >= 1; merged (2C+1). pixels = H * W.
+using BatchNormMergeStats = void(Stream& stream,
+                                 const Tensor& leaves,
+                                 int64_t pixels,
+                                 Tensor& merged);
+// 3. Shapes: group_stats (local groups, 2C+1): row j is group shards.first_group() + j; weight,
+// bias (C); out like in.
+using BatchNormForward = void(Stream& stream,
+                              const Shards& shards,
+                              const Tensor& in,
+                              const Tensor& group_stats,
+                              const Tensor& weight,
+                              const Tensor& bias,
+                              const BatchNormParams& params,
+                              Tensor& out);
+// 4. running = (1 - momentum) * running + momentum * batch, the variance unbiased: M2 / (count -
+// 1). Shapes: stats (2C+1); running_mean, running_var (C), in place. Errors: ShapeError unless
+// count >= 2.
+using BatchNormUpdateRunning = void(Stream& stream,
+                                    const Tensor& stats,
+                                    int64_t pixels,
+                                    float momentum,
+                                    Tensor& running_mean,
+                                    Tensor& running_var);
+// 5. Shapes: as 3; grad_out like in; grad_weight, grad_bias (local shards, C), overwritten.
+using BatchNormShardSums = void(Stream& stream,
+                                const Shards& shards,
+                                const Tensor& in,
+                                const Tensor& grad_out,
+                                const Tensor& group_stats,
+                                const Tensor& weight,
+                                const Tensor& bias,
+                                const BatchNormParams& params,
+                                Tensor& grad_weight,
+                                Tensor& grad_bias);
+// 7. Shapes: as 5; group_grad_weight, group_grad_bias (local groups, C): the whole groups' sums;
+// grad_in like in, overwritten.
+using BatchNormBackward = void(Stream& stream,
+                               const Shards& shards,
+                               const Tensor& in,
+                               const Tensor& grad_out,
+                               const Tensor& group_stats,
+                               const Tensor& group_grad_weight,
+                               const Tensor& group_grad_bias,
+                               const Tensor& weight,
+                               const Tensor& bias,
+                               const BatchNormParams& params,
+                               Tensor& grad_in);
+// Shapes: in (N,C,H,W) or (N,C); running_mean, running_var, weight, bias (C); out like in.
+using BatchNormInference = void(Stream& stream,
+                                const Shards& shards,
+                                const Tensor& in,
+                                const Tensor& running_mean,
+                                const Tensor& running_var,
+                                const Tensor& weight,
+                                const Tensor& bias,
+                                const BatchNormParams& params,
+                                Tensor& out);
+
+LS_DECLARE_OP(BatchNormShardStats, batch_norm_shard_stats)
+LS_DECLARE_OP(BatchNormMergeStats, batch_norm_merge_stats)
+LS_DECLARE_OP(BatchNormForward, batch_norm_forward)
+LS_DECLARE_OP(BatchNormUpdateRunning, batch_norm_update_running)
+LS_DECLARE_OP(BatchNormShardSums, batch_norm_shard_sums)
+LS_DECLARE_OP(BatchNormBackward, batch_norm_backward)
+LS_DECLARE_OP(BatchNormInference, batch_norm_inference)
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,53 @@
+// 2-D convolution (cross-correlation, no groups, no dilation), and its gradients.
+//   out[n,k,oy,ox] = bias[k] + sum over (c,r,s) of weight[k,c,r,s] * in[n, c, oy*stride_h - pad_h +
+//   r, ox*stride_w - pad_w + s]
+// Each shard is one library call on the shard's shape, single-threaded; an empty shard makes none.
+// Source: torch.nn.functional.conv2d; oneDNN convolution. Spec: tests/reference/conv2d.h
+#pragma once
+
+#include "core/shards.h"
+#include "kernels/dispatch.h"
+
+namespace lockstep::kernels {
+
+struct Conv2dParams {  // pixels; pad is per side
+  int stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
+};
+
+// in (N,C,H,W), weight (K,C,R,S) -> (N,K,OH,OW). Errors: ShapeError unless channels agree, stride
+// >= 1, pad >= 0 and OH, OW >= 1.
+Shape conv2d_output_shape(const Shape& in, const Shape& weight, const Conv2dParams& params);
+
+// Shapes: in (N,C,H,W) f32; weight (K,C,R,S); bias (K) or undefined; out (N,K,OH,OW), overwritten.
+// Errors: ShapeError, DtypeError, DeviceError.
+using Conv2dForward = void(Stream& stream,
+                           const Shards& shards,
+                           const Tensor& in,
+                           const Tensor& weight,
+                           const Tensor& bias,
+                           const Conv2dParams& params,
+                           Tensor& out);
+// Shapes: grad_out (N,K,OH,OW); weight (K,C,R,S); grad_in (N,C,H,W), overwritten.
+using Conv2dBackwardData = void(Stream& stream,
+                                const Shards& shards,
+                                const Tensor& grad_out,
+                                const Tensor& weight,
+                                const Conv2dParams& params,
+                                Tensor& grad_in);
+// Shapes: in (N,C,H,W); grad_out (N,K,OH,OW); grad_weight (local shards, K*C*R*S), each row in KRSC
+// order, overwritten; grad_bias (local shards, K) or undefined. An empty shard's rows are +0.
+// weight_shape = (K,C,R,S).
+using Conv2dBackwardWeight = void(Stream& stream,
+                                  const Shards& shards,
+                                  const Tensor& in,
+                                  const Tensor& grad_out,
+                                  const Shape& weight_shape,
+                                  const Conv2dParams& params,
+                                  Tensor& grad_weight,
+                                  Tensor& grad_bias);
+
+LS_DECLARE_ONEDNN_OP(Conv2dForward, conv2d_forward)
+LS_DECLARE_ONEDNN_OP(Conv2dBackwardData, conv2d_backward_data)
+LS_DECLARE_ONEDNN_OP(Conv2dBackwardWeight, conv2d_backward_weight)
+
+}  // namespace lockstep::kernels

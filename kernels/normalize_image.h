@@ -1,0 +1,28 @@
+// From bytes to normalised floats.
+//   out[n,c,h,w] = (in[n,c,h,w] / 255 - mean[c]) / std[c], each step rounded to f32
+// Source: torchvision's ToTensor and Normalize, bit for bit. Spec:
+// tests/reference/normalize_image.h
+#pragma once
+
+#include <vector>
+
+#include "core/shards.h"
+#include "kernels/dispatch.h"
+
+namespace lockstep::kernels {
+
+struct NormalizeImageParams {  // per channel; empty means 0 and 1
+  std::vector<float> mean, std;
+};
+
+// Shapes: in (N,C,H,W) u8; out (N,C,H,W) f32. Errors: ShapeError (also unless mean and std have C
+// elements or none), DtypeError, DeviceError.
+using NormalizeImage = void(Stream& stream,
+                            const Shards& shards,
+                            const Tensor& in,
+                            const NormalizeImageParams& params,
+                            Tensor& out);
+
+LS_DECLARE_OP(NormalizeImage, normalize_image)
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,45 @@
+// Cross-entropy of softmax against class labels, its gradient, and where the target ranks.
+//   losses[n] = -sum over c of target[n,c] * log_softmax(logits[n])[c]
+//   target[n,c] = (1 - label_smoothing) * [c == labels[n]] + label_smoothing / C
+//   target_rank[n] = number of classes above labels[n]: greater logits, and equal ones with a lower
+//   index
+// (top-k is right when target_rank < k). The maximum is taken out first, so large logits do not
+// overflow; a NaN logit makes its image's loss and gradients NaN and its rank C. Source:
+// torch.nn.functional.cross_entropy. Spec: tests/reference/softmax_cross_entropy.h
+#pragma once
+
+#include "core/shards.h"
+#include "kernels/dispatch.h"
+
+namespace lockstep::kernels {
+
+struct SoftmaxCrossEntropyParams {
+  float label_smoothing = 0;  // in [0, 1]
+};
+
+// Shapes: logits (N,C) f32, C >= 1; labels (N) i32 in [0, C); losses (N) f32; target_rank (N) i32;
+// loss_leaves (local shards) f32: sum of the shard's losses, in image order and double, divided by
+// shards.step_images; 0 for an empty shard. Errors: ShapeError, DtypeError, DeviceError; DataError
+// naming the first label out of range.
+using SoftmaxCrossEntropyForward = void(Stream& stream,
+                                        const Shards& shards,
+                                        const Tensor& logits,
+                                        const Tensor& labels,
+                                        const SoftmaxCrossEntropyParams& params,
+                                        Tensor& losses,
+                                        Tensor& target_rank,
+                                        Tensor& loss_leaves);
+//   grad_logits[n,c] = (softmax(logits[n])[c] - target[n,c]) * grad_loss[shard of n] / step_images
+// Shapes: grad_loss (local shards) f32; grad_logits (N,C), overwritten.
+using SoftmaxCrossEntropyBackward = void(Stream& stream,
+                                         const Shards& shards,
+                                         const Tensor& logits,
+                                         const Tensor& labels,
+                                         const SoftmaxCrossEntropyParams& params,
+                                         const Tensor& grad_loss,
+                                         Tensor& grad_logits);
+
+LS_DECLARE_OP(SoftmaxCrossEntropyForward, softmax_cross_entropy_forward)
+LS_DECLARE_OP(SoftmaxCrossEntropyBackward, softmax_cross_entropy_backward)
+
+}  // namespace lockstep::kernels
