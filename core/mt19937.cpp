@@ -76,7 +76,7 @@ void Mt19937::normal(std::span<float> out, float mean, float std) {
   constexpr size_t kBlock = 16;
   if (out.size() < kBlock) {
     for (float& value : out) {
-      value = static_cast<float>(next_normal_double()) * std + mean;
+      value = static_cast<float>(next_normal_double() * std + mean);
     }
     return;
   }

@@ -1,0 +1,66 @@
+// The differentiable operations: kernels on the tape.
+//
+// Each takes activations (Vars that carry a Batch) and parameters (leaf Vars), allocates the result, runs the
+// kernel and records the gradient. Shapes and errors are those of the kernel's header.
+#pragma once
+
+#include <memory>
+
+#include "core/autograd.h"
+#include "kernels/batch_norm.h"
+#include "kernels/conv2d.h"
+#include "kernels/max_pool2d.h"
+#include "kernels/normalize_image.h"
+#include "kernels/softmax_cross_entropy.h"
+
+namespace lockstep::nn {
+
+// What the activations of one micro-step share. `stream` must outlive them.
+std::shared_ptr<const Batch> make_batch(Stream& stream, Shards shards, bool recording = true);
+
+// u8 images (N,C,H,W) to f32: the root of a tape.
+Var normalize_image(const Tensor& images,
+                    std::shared_ptr<const Batch> batch,
+                    const kernels::NormalizeImageParams& params = {});
+
+// bias may be undefined.
+Var conv2d(const Var& x, const Var& weight, const Var& bias, const kernels::Conv2dParams& params);
+
+// x (N,...) is flattened; weight (O,...) has as many elements a row. bias may be undefined.
+Var linear(const Var& x, const Var& weight, const Var& bias);
+
+// Running statistics of one layer, changed in place by training steps.
+struct BatchNormRunning {
+  Tensor mean;  // (C)
+  Tensor var;   // (C), unbiased
+  float momentum = 0.1F;
+};
+// Normalises each group's images by that group's statistics, over ranks where a group spans them. Running statistics
+// follow group 0: only ranks that own a part of it change theirs.
+Var batch_norm(const Var& x,
+               const Var& weight,
+               const Var& bias,
+               BatchNormRunning& running,
+               const kernels::BatchNormParams& params);
+// With the running statistics; not differentiable.
+Var batch_norm_inference(const Var& x,
+                         const Var& weight,
+                         const Var& bias,
+                         const BatchNormRunning& running,
+                         const kernels::BatchNormParams& params);
+
+Var relu(const Var& x);
+Var max_pool2d(const Var& x, const kernels::MaxPool2dParams& params);
+Var global_avg_pool(const Var& x);  // (N,C,H,W) -> (N,C)
+
+struct CrossEntropy {
+  Var loss;            // (local shards): leaves of the mean over the optimizer step's images
+  Tensor losses;       // (N)
+  Tensor target_rank;  // (N) i32; top-k is right when below k
+};
+// labels (N) i32.
+CrossEntropy softmax_cross_entropy(const Var& logits,
+                                   const Tensor& labels,
+                                   const kernels::SoftmaxCrossEntropyParams& params = {});
+
+}  // namespace lockstep::nn

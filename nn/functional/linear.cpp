@@ -1,0 +1,38 @@
+#include "kernels/linear.h"
+
+#include "nn/functional.h"
+
+namespace lockstep::nn {
+namespace {
+
+// Rows stay, the rest becomes one axis; the order is the order in memory.
+Tensor as_rows(const Tensor& tensor) {
+  return tensor.view({tensor.shape()[0], tensor.shape().stride0()});
+}
+
+}  // namespace
+
+Var linear(const Var& x, const Var& weight, const Var& bias) {
+  Stream& stream = x.stream();
+  const Tensor in = as_rows(x.value());
+  const Tensor matrix = as_rows(weight.value());
+  Tensor out = Tensor::empty({in.shape()[0], matrix.shape()[0]}, in.dtype(), stream.device());
+  const Tensor offset = bias.defined() ? bias.value() : Tensor();
+  kernels::linear_forward(stream, x.shards(), in, matrix, offset, out);
+
+  return record(
+      "linear", out, {x, weight, bias}, [=](Stream& s, const Tensor& grad_out, Grads& grads) {
+        if (grads.wants(0)) {
+          Tensor grad_in = as_rows(grads.overwrite(0));
+          kernels::linear_backward_data(s, x.shards(), grad_out, matrix, grad_in);
+        }
+        if (grads.wants(1)) {
+          Tensor none;
+          Tensor& grad_bias = grads.wants(2) ? grads.overwrite(2) : none;
+          kernels::linear_backward_weight(
+              s, x.shards(), in, grad_out, grads.overwrite(1), grad_bias);
+        }
+      });
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,17 @@
+#include <utility>
+
+#include "kernels/add.h"
+#include "nn/functional.h"
+
+namespace lockstep::nn {
+
+std::shared_ptr<const Batch> make_batch(Stream& stream, Shards shards, bool recording) {
+  auto batch = std::make_shared<Batch>();
+  batch->stream = &stream;
+  batch->shards = std::move(shards);
+  batch->recording = recording;
+  batch->accumulate = kernels::add;
+  return batch;
+}
+
+}  // namespace lockstep::nn

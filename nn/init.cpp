@@ -1,0 +1,27 @@
+#include "nn/init.h"
+
+#include <cmath>
+
+namespace lockstep::nn {
+namespace {
+
+Tensor uniform(const Init& init, const Shape& shape, double bound) {
+  if (init.device == Device::kDry) return Tensor::empty(shape, Dtype::kF32, init.device);
+  Tensor row_major = Tensor::empty(shape, Dtype::kF32);
+  init.rng.uniform(row_major.span<float>(), static_cast<float>(-bound), static_cast<float>(bound));
+  return from_row_major(row_major);
+}
+
+}  // namespace
+
+Tensor default_weight(const Init& init, const Shape& shape, int64_t fan_in) {
+  const double gain = std::sqrt(2.0 / (1 + 5));
+  const double std = gain / std::sqrt(static_cast<double>(fan_in));
+  return uniform(init, shape, std::sqrt(3.0) * std);
+}
+
+Tensor default_bias(const Init& init, int64_t size, int64_t fan_in) {
+  return uniform(init, {size}, 1 / std::sqrt(static_cast<double>(fan_in)));
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,71 @@
+#include "nn/layers.h"
+
+#include <algorithm>
+
+#include "nn/init.h"
+
+namespace lockstep::nn {
+namespace {
+
+Tensor constant(const Init& init, int64_t size, float value) {
+  Tensor tensor = Tensor::empty({size}, Dtype::kF32, init.device);
+  if (init.device == Device::kCpu) std::ranges::fill(tensor.span<float>(), value);
+  return tensor;
+}
+
+}  // namespace
+
+Conv2d::Conv2d(const Init& init, const Conv2dOptions& options)
+    : params_{options.stride, options.stride, options.pad, options.pad} {
+  const Shape shape{options.out_channels, options.in_channels, options.kernel, options.kernel};
+  const int64_t fan_in = shape.stride0();
+  weight_ = register_parameter("weight", default_weight(init, shape, fan_in));
+  if (options.bias) {
+    bias_ = register_parameter("bias", default_bias(init, options.out_channels, fan_in));
+  }
+}
+
+Var Conv2d::forward(const Var& x) {
+  return conv2d(x, weight_, bias_, params_);
+}
+
+BatchNorm::BatchNorm(const Init& init, int64_t channels, bool relu) : params_{.relu = relu} {
+  weight_ = register_parameter("weight", constant(init, channels, 1));
+  bias_ = register_parameter("bias", constant(init, channels, 0));
+  running_.mean = register_buffer("running_mean", constant(init, channels, 0));
+  running_.var = register_buffer("running_var", constant(init, channels, 1));
+  num_batches_tracked_ = register_buffer("num_batches_tracked", Tensor::zeros({}, Dtype::kI64));
+}
+
+Var BatchNorm::forward(const Var& x) {
+  if (!training()) return batch_norm_inference(x, weight_, bias_, running_, params_);
+  ++*num_batches_tracked_.data<int64_t>();
+  return batch_norm(x, weight_, bias_, running_, params_);
+}
+
+MaxPool2d::MaxPool2d(int kernel)
+    : params_{.kernel_h = kernel, .kernel_w = kernel, .stride_h = kernel, .stride_w = kernel} {}
+
+Var MaxPool2d::forward(const Var& x) {
+  return max_pool2d(x, params_);
+}
+
+Linear::Linear(const Init& init, int64_t in_features, int64_t out_features) {
+  weight_ =
+      register_parameter("weight", default_weight(init, {out_features, in_features}, in_features));
+  bias_ = register_parameter("bias", default_bias(init, out_features, in_features));
+}
+
+Linear::Linear(const Init& init, const Shape& in_image, int64_t out_features) {
+  const Shape shape{out_features, in_image[0], in_image[1], in_image[2]};
+  const Shape file_shape{out_features, in_image.numel()};
+  weight_ =
+      register_parameter("weight", default_weight(init, shape, in_image.numel()), &file_shape);
+  bias_ = register_parameter("bias", default_bias(init, out_features, in_image.numel()));
+}
+
+Var Linear::forward(const Var& x) {
+  return linear(x, weight_, bias_);
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,63 @@
+// Layers: a functional operation with its parameters, initialised as PyTorch's layer of the same name.
+#pragma once
+
+#include "nn/functional.h"
+#include "nn/module.h"
+
+namespace lockstep::nn {
+
+struct Conv2dOptions {
+  int64_t in_channels = 0, out_channels = 0;
+  int kernel = 1, stride = 1, pad = 0;  // square, in pixels
+  bool bias = true;
+};
+
+// (N,C,H,W) -> (N,K,OH,OW).
+class Conv2d : public Module {
+ public:
+  Conv2d(const Init& init, const Conv2dOptions& options);
+  Var forward(const Var& x) override;
+
+ private:
+  kernels::Conv2dParams params_;
+  Var weight_;  // (K,C,R,S)
+  Var bias_;    // (K) or undefined
+};
+
+// Batch normalisation of (N,C,H,W) or (N,C), with ReLU behind it in the same pass when asked.
+class BatchNorm : public Module {
+ public:
+  BatchNorm(const Init& init, int64_t channels, bool relu = false);
+  Var forward(const Var& x) override;
+
+ private:
+  kernels::BatchNormParams params_;
+  Var weight_;
+  Var bias_;
+  BatchNormRunning running_;
+  Tensor num_batches_tracked_;  // i64, one element
+};
+
+class MaxPool2d : public Module {
+ public:
+  explicit MaxPool2d(int kernel);  // square, stride = kernel, no padding
+  Var forward(const Var& x) override;
+
+ private:
+  kernels::MaxPool2dParams params_;
+};
+
+// Flattens (N,C,H,W) as PyTorch does and maps it to (N,O); in files the weight is (O, C*H*W). In memory its columns
+// follow the activations' channels-last order, so that no step transposes.
+class Linear : public Module {
+ public:
+  Linear(const Init& init, int64_t in_features, int64_t out_features);
+  Linear(const Init& init, const Shape& in_image, int64_t out_features);  // in_image (C,H,W)
+  Var forward(const Var& x) override;
+
+ private:
+  Var weight_;  // (O,K) or (O,C,H,W)
+  Var bias_;    // (O)
+};
+
+}  // namespace lockstep::nn

@@ -1,0 +1,66 @@
+#include "nn/module.h"
+
+#include <utility>
+
+namespace lockstep::nn {
+
+void Module::train(bool training) {
+  training_ = training;
+  for (const Child& child : children_) child.module->train(training);
+}
+
+std::vector<StateEntry> Module::state() const {
+  std::vector<StateEntry> entries;
+  collect_state("", entries);
+  return entries;
+}
+
+std::vector<Var> Module::parameters() const {
+  std::vector<Var> vars;
+  collect_parameters(vars);
+  return vars;
+}
+
+std::vector<std::string> Module::parameter_names() const {
+  std::vector<std::string> names;
+  for (const StateEntry& entry : state()) {
+    if (entry.is_parameter) names.push_back(entry.name);
+  }
+  return names;
+}
+
+Var Module::register_parameter(std::string name, Tensor tensor, const Shape* file_shape) {
+  const Shape shape = file_shape != nullptr ? *file_shape : tensor.shape();
+  LS_CHECK(shape.numel() == tensor.numel(), "[{}] file shape {}", name, to_string(shape));
+  Var var(std::move(tensor), true);
+  parameters_.push_back({std::move(name), var, shape});
+  return var;
+}
+
+Tensor Module::register_buffer(std::string name, Tensor tensor) {
+  buffers_.push_back({std::move(name), tensor});
+  return tensor;
+}
+
+void Module::register_module(std::string name, Module& child) {
+  children_.push_back({std::move(name), &child});
+}
+
+void Module::collect_state(const std::string& prefix, std::vector<StateEntry>& entries) const {
+  for (const Parameter& parameter : parameters_) {
+    entries.push_back({prefix + parameter.name, parameter.var.value(), parameter.file_shape, true});
+  }
+  for (const Buffer& buffer : buffers_) {
+    entries.push_back({prefix + buffer.name, buffer.tensor, buffer.tensor.shape(), false});
+  }
+  for (const Child& child : children_) {
+    child.module->collect_state(prefix + child.name + ".", entries);
+  }
+}
+
+void Module::collect_parameters(std::vector<Var>& vars) const {
+  for (const Parameter& parameter : parameters_) vars.push_back(parameter.var);
+  for (const Child& child : children_) child.module->collect_parameters(vars);
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,79 @@
+// Modules: parameters, buffers and children with PyTorch's names.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/autograd.h"
+#include "core/device.h"
+#include "core/mt19937.h"
+
+namespace lockstep::nn {
+
+// What constructing a model needs: PyTorch's generator, drawn from in construction order, and where tensors live.
+struct Init {
+  Mt19937& rng;
+  Device device = Device::kCpu;
+};
+
+// One tensor of a model's state, sharing memory with the model.
+struct StateEntry {
+  std::string name;  // PyTorch's, "layer1.0.weight"
+  Tensor tensor;     // the engine's layout
+  Shape file_shape;  // PyTorch's; as many elements
+  bool is_parameter = false;
+};
+
+// A function with state. Owns: its tensors. Children are members of the derived class.
+// Thread safety: none.
+class Module {
+ public:
+  Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  virtual ~Module() = default;
+
+  virtual Var forward(const Var& x) = 0;
+
+  void train(bool training = true);
+  bool training() const { return training_; }
+
+  // In state_dict() order: own parameters, own buffers, then each child's.
+  std::vector<StateEntry> state() const;
+  // In parameters() order, and their names.
+  std::vector<Var> parameters() const;
+  std::vector<std::string> parameter_names() const;
+
+ protected:
+  // file_shape: PyTorch's shape where it differs from the tensor's.
+  Var register_parameter(std::string name, Tensor tensor, const Shape* file_shape = nullptr);
+  Tensor register_buffer(std::string name, Tensor tensor);
+  // The child must be a member of this module.
+  void register_module(std::string name, Module& child);
+
+ private:
+  struct Parameter {
+    std::string name;
+    Var var;
+    Shape file_shape;
+  };
+  struct Buffer {
+    std::string name;
+    Tensor tensor;
+  };
+  struct Child {
+    std::string name;
+    Module* module;
+  };
+
+  void collect_state(const std::string& prefix, std::vector<StateEntry>& entries) const;
+  void collect_parameters(std::vector<Var>& vars) const;
+
+  std::vector<Parameter> parameters_;
+  std::vector<Buffer> buffers_;
+  std::vector<Child> children_;
+  bool training_ = true;
+};
+
+}  // namespace lockstep::nn

@@ -1,0 +1,42 @@
+// Optimizers: what turns gradients into new parameters.
+#pragma once
+
+#include <vector>
+
+#include "core/autograd.h"
+#include "kernels/sgd.h"
+
+namespace lockstep::nn {
+
+// Owns: its state tensors; shares the parameters. Thread safety: none.
+class Optimizer {
+ public:
+  Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+  virtual ~Optimizer() = default;
+
+  // Forgets the gradients of the last step.
+  virtual void zero_grad() = 0;
+  // Updates the parameters in place. Requires: every gradient is reduced, of its parameter's shape. Parameters
+  // without a gradient are left alone.
+  virtual void step(Stream& stream) = 0;
+  virtual void set_lr(float lr) = 0;
+};
+
+// Source: torch.optim.SGD. Exact rule: kernels/sgd.h.
+class Sgd : public Optimizer {
+ public:
+  Sgd(std::vector<Var> parameters, const kernels::SgdParams& params);
+
+  void zero_grad() override;
+  void step(Stream& stream) override;
+  void set_lr(float lr) override { params_.lr = lr; }
+
+ private:
+  std::vector<Var> parameters_;
+  kernels::SgdParams params_;
+  std::vector<Tensor> momentum_;  // empty without momentum
+};
+
+}  // namespace lockstep::nn

@@ -1,0 +1,176 @@
+#include "core/autograd.h"
+
+#include <gtest/gtest.h>
+
+#include "core/allocator.h"
+
+namespace lockstep {
+namespace {
+
+void accumulate(Stream&, const Tensor& src, Tensor& dst) {
+  for (int64_t i = 0; i < dst.numel(); ++i) dst.data<float>()[i] += src.data<float>()[i];
+}
+
+Tensor vector_of(std::initializer_list<float> values) {
+  Tensor tensor = Tensor::empty({static_cast<int64_t>(values.size())}, Dtype::kF32);
+  std::copy(values.begin(), values.end(), tensor.data<float>());
+  return tensor;
+}
+
+std::vector<float> values_of(const Tensor& tensor) {
+  return {tensor.data<float>(), tensor.data<float>() + tensor.numel()};
+}
+
+// out = x * w, w one number; each element of x is an image.
+Var scale(const Var& x, const Var& w) {
+  const Tensor in = x.value();
+  const float factor = w.value().data<float>()[0];
+  Tensor out = Tensor::empty(in.shape(), Dtype::kF32);
+  for (int64_t i = 0; i < in.numel(); ++i) out.data<float>()[i] = in.data<float>()[i] * factor;
+  return record("scale", out, {x, w}, [=](Stream&, const Tensor& grad_out, Grads& grads) {
+    const float* g = grad_out.data<float>();
+    if (grads.wants(0)) {
+      float* grad_in = grads.overwrite(0).data<float>();
+      for (int64_t i = 0; i < in.numel(); ++i) grad_in[i] = g[i] * factor;
+    }
+    if (grads.wants(1)) {
+      Tensor& leaves = grads.overwrite(1);
+      for (int64_t k = 0; k < leaves.shape()[0]; ++k) {
+        leaves.data<float>()[k] = g[k] * in.data<float>()[k];  // one image a shard
+      }
+    }
+  });
+}
+
+Var sum(const Var& a, const Var& b) {
+  Tensor out = Tensor::empty(a.shape(), Dtype::kF32);
+  for (int64_t i = 0; i < out.numel(); ++i) {
+    out.data<float>()[i] = a.value().data<float>()[i] + b.value().data<float>()[i];
+  }
+  return record("sum", out, {a, b}, [](Stream&, const Tensor& grad_out, Grads& grads) {
+    for (const size_t i : {0U, 1U}) {
+      if (!grads.wants(i)) continue;
+      Tensor& grad = grads.overwrite(i);
+      std::copy_n(grad_out.data<float>(), grad.numel(), grad.data<float>());
+    }
+  });
+}
+
+class Autograd : public ::testing::Test {
+ protected:
+  // One image a shard.
+  Var input(std::initializer_list<float> values, bool recording = true) {
+    auto batch = std::make_shared<Batch>();
+    batch->stream = &stream_;
+    const auto images = static_cast<int64_t>(values.size());
+    batch->shards = Shards::cut(images, images, 1);
+    batch->recording = recording;
+    batch->accumulate = accumulate;
+    return Var(vector_of(values), batch);
+  }
+
+  Stream stream_;
+};
+
+TEST_F(Autograd, ParameterGradientsAreShardLeaves) {
+  Var w(vector_of({3}), true);
+  Var loss = scale(input({1, 2}), w);
+  loss.backward();
+  EXPECT_EQ(w.grad().shape(), (Shape{2, 1}));
+  EXPECT_EQ(values_of(w.grad()), (std::vector<float>{1, 2}));
+}
+
+TEST_F(Autograd, SumsWhatSeveralConsumersSend) {
+  Var x = input({1, 2});
+  x.set_requires_grad(true);
+  Var w(vector_of({3}), true);
+  const Var y = scale(x, w);               // 3x
+  Var loss = sum(scale(y, w), sum(y, x));  // 9x + 3x + x
+  loss.backward();
+  EXPECT_EQ(values_of(x.grad()), (std::vector<float>{13, 13}));
+  EXPECT_EQ(values_of(w.grad()), (std::vector<float>{7, 14}));  // d(w^2 + w + 1)x/dw = (2w + 1)x
+}
+
+TEST_F(Autograd, OneValueUsedTwiceByOneOp) {
+  Var x = input({5});
+  x.set_requires_grad(true);
+  Var loss = sum(x, x);
+  loss.backward();
+  EXPECT_EQ(values_of(x.grad()), (std::vector<float>{2}));
+}
+
+TEST_F(Autograd, SecondBackwardAddsUntilCleared) {
+  Var w(vector_of({3}), true);
+  scale(input({1, 2}), w).backward();
+  scale(input({10, 20}), w).backward();
+  EXPECT_EQ(values_of(w.grad()), (std::vector<float>{11, 22}));
+  w.set_grad({});
+  scale(input({1, 2}), w).backward();
+  EXPECT_EQ(values_of(w.grad()), (std::vector<float>{1, 2}));
+}
+
+TEST_F(Autograd, HooksFireOnceWithTheLastContribution) {
+  Var first(vector_of({2}), true);
+  Var last(vector_of({3}), true);
+  std::vector<std::string> order;
+  first.on_grad_ready([&](Var& v) {
+    order.push_back("first");
+    EXPECT_EQ(values_of(v.grad()), (std::vector<float>{3 + 2 * 2 * 3}));  // both uses are in
+  });
+  last.on_grad_ready([&](Var&) { order.push_back("last"); });
+  const Var x = input({1});
+  Var loss = scale(sum(scale(x, first), scale(scale(x, first), first)), last);
+  loss.backward();
+  EXPECT_EQ(order, (std::vector<std::string>{"last", "first"}));
+}
+
+TEST_F(Autograd, UnreachedAndFrozenLeavesStayUndefined) {
+  Var used(vector_of({2}), true);
+  Var unused(vector_of({2}), true);
+  Var frozen(vector_of({2}), false);
+  scale(scale(input({1}), frozen), used).backward();
+  EXPECT_TRUE(used.grad().defined());
+  EXPECT_FALSE(unused.grad().defined());
+  EXPECT_FALSE(frozen.grad().defined());
+}
+
+TEST_F(Autograd, RecordsNothingInEvaluation) {
+  Var w(vector_of({2}), true);
+  Var out = scale(input({1}, false), w);
+  EXPECT_FALSE(out.requires_grad());
+  EXPECT_THROW(out.backward(), InternalError);
+}
+
+TEST_F(Autograd, FreesSavedMemoryAsItGoes) {
+  Var w(vector_of({2}), true);
+  Var x = input({1, 2, 3});
+  const size_t before = cpu_allocator().stats().bytes_in_use;
+  {
+    Var loss = scale(scale(x, w), w);
+    loss.backward();
+    EXPECT_THROW(loss.backward(), InternalError);  // the tape is gone
+  }
+  w.set_grad({});
+  EXPECT_EQ(cpu_allocator().stats().bytes_in_use, before);
+}
+
+TEST_F(Autograd, RefusesToAddToAReducedGradient) {
+  Var w(vector_of({2}), true);
+  w.set_grad(vector_of({1}));  // the parameter's shape, not (shards, numel)
+  Var loss = scale(input({1, 2}), w);
+  try {
+    loss.backward();
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "[scale] gradient 1: shape (2,1), but (1) is there already");
+    EXPECT_EQ(error.hint(), "call Optimizer::zero_grad() before backward()");
+  }
+}
+
+TEST_F(Autograd, OpsNeedABatch) {
+  Var w(vector_of({2}), true);
+  EXPECT_THROW(scale(w, w), InternalError);
+}
+
+}  // namespace
+}  // namespace lockstep
