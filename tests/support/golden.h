@@ -9,7 +9,8 @@
 namespace lockstep::testing {
 
 // One case of tests/golden/<name>.safetensors: its parameters and its tensors, these converted to
-// the engine's channels-last layout.
+// the engine's channels-last layout. A parameter's name may be a path into arrays and objects:
+// lr/0, sgd/momentum.
 class GoldenCase {
  public:
   GoldenCase(const Safetensors& file, std::string parameters_json);

@@ -1,0 +1,99 @@
+#include "core/atomic_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace lockstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
+
+[[noreturn]] void fail(const fs::path& path, const char* call, int error) {
+  throw EnvironmentError(
+      fmt::format("cannot write {}", path.string()),
+      fmt::format("{}: {}", call, std::generic_category().message(error)),
+      fmt::format("check space and permissions of {}", folder_of(path).string()));
+}
+
+// A new file beside its target; unlinked unless it becomes the target.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const fs::path& target) : target_(target) {
+    // A killed process may have left its file, and in a container ids repeat: try further names.
+    constexpr int kTries = 100;
+    for (int i = 0; i < kTries && fd_ < 0; ++i) {
+      const std::string name =
+          fmt::format(".tmp.{}.{}.{}", target.filename().string(), getpid(), i);
+      path_ = folder_of(target) / name;
+      fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+      if (fd_ < 0 && errno != EEXIST) break;
+    }
+    if (fd_ < 0) fail(target_, "open", errno);
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (fd_ >= 0) close(fd_);
+    if (!path_.empty()) unlink(path_.c_str());
+  }
+
+  void append(std::span<const std::byte> bytes) {
+    constexpr size_t kMaxCall = size_t{1} << 30;
+    while (!bytes.empty()) {
+      const ssize_t written = write(fd_, bytes.data(), std::min(bytes.size(), kMaxCall));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail(target_, "write", errno);
+      bytes = bytes.subspan(static_cast<size_t>(written));
+    }
+  }
+
+  void become_target() {
+    if (fsync(fd_) != 0) fail(target_, "fsync", errno);
+    if (close(std::exchange(fd_, -1)) != 0) fail(target_, "close", errno);
+    if (rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "rename", errno);
+    path_.clear();
+  }
+
+ private:
+  fs::path target_;
+  fs::path path_;
+  int fd_ = -1;
+};
+
+void sync_folder(const fs::path& target) {
+  const int fd = open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) fail(target, "open of the folder", errno);
+  const int error = fsync(fd) == 0 ? 0 : errno;
+  close(fd);
+  if (error != 0 && error != EINVAL) fail(target, "fsync of the folder", error);  // EINVAL: no need
+}
+
+}  // namespace
+
+void write_file_atomically(const fs::path& path,
+                           std::span<const std::span<const std::byte>> parts) {
+  TemporaryFile file(path);
+  for (const std::span<const std::byte> part : parts) file.append(part);
+  file.become_target();
+  sync_folder(path);
+}
+
+void write_file_atomically(const fs::path& path, std::string_view text) {
+  const std::span<const std::byte> part = std::as_bytes(std::span(text));
+  write_file_atomically(path, std::span(&part, 1));
+}
+
+}  // namespace lockstep

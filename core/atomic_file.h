@@ -1,0 +1,18 @@
+// Files that a crash leaves whole: the old content or the new one, never a mixture.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+namespace lockstep {
+
+// Replaces `path` by the concatenation of `parts`: a temporary file beside it, fsync, close,
+// rename, fsync of the folder. The temporary file is removed on failure. A symbolic link at `path`
+// is replaced, not followed. Errors: EnvironmentError with the system's reason.
+void write_file_atomically(const std::filesystem::path& path,
+                           std::span<const std::span<const std::byte>> parts);
+void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace lockstep

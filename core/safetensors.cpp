@@ -1,0 +1,150 @@
+#include "core/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/safetensors_header.h"
+
+namespace lockstep {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the format is little-endian");
+
+constexpr size_t kLengthBytes = 8;
+
+[[noreturn]] void fail_to_read(const std::string& file, const std::string& why) {
+  throw EnvironmentError(
+      fmt::format("cannot read {}", file), why, "check the path and its permissions");
+}
+
+class InputFile {
+ public:
+  // O_NONBLOCK: a pipe is refused below instead of waited for.
+  explicit InputFile(const std::filesystem::path& path)
+      : name_(path.string()), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (fd_ < 0) fail_to_read(name_, std::generic_category().message(errno));
+    struct stat info{};
+    const int error = fstat(fd_, &info) == 0 ? 0 : errno;
+    if (error != 0 || !S_ISREG(info.st_mode)) {
+      close(fd_);
+      fail_to_read(
+          name_, error != 0 ? std::generic_category().message(error) : "it is not a regular file");
+    }
+    size_ = static_cast<uint64_t>(info.st_size);
+  }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+  ~InputFile() { close(fd_); }
+
+  const std::string& name() const { return name_; }
+  uint64_t size() const { return size_; }
+
+  void read(uint64_t offset, std::span<std::byte> out) const {
+    while (!out.empty()) {
+      const ssize_t count = pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) fail_to_read(name_, std::generic_category().message(errno));
+      if (count == 0) refuse_safetensors(name_, "the file shrank while it was read");
+      offset += static_cast<uint64_t>(count);
+      out = out.subspan(static_cast<size_t>(count));
+    }
+  }
+
+ private:
+  std::string name_;
+  int fd_;
+  uint64_t size_ = 0;
+};
+
+uint64_t header_length(const InputFile& file) {
+  if (file.size() < kLengthBytes) {
+    refuse_safetensors(file.name(), fmt::format("it has {} bytes, fewer than 8", file.size()));
+  }
+  std::array<std::byte, kLengthBytes> bytes{};
+  file.read(0, bytes);
+  const auto length = std::bit_cast<uint64_t>(bytes);
+  if (length > file.size() - kLengthBytes) {
+    refuse_safetensors(
+        file.name(),
+        fmt::format("its header claims {} bytes of a file of {}", length, file.size()));
+  }
+  if (length > kMaxSafetensorsHeader) {
+    refuse_safetensors(
+        file.name(),
+        fmt::format("its header has {} bytes, above {}", length, kMaxSafetensorsHeader));
+  }
+  return length;
+}
+
+std::span<const std::byte> bytes_of(const Tensor& tensor) {
+  return {tensor.bytes(), tensor.nbytes()};
+}
+
+// Larger elements first, so that each tensor is aligned to its own; by name among equals.
+std::vector<const std::pair<const std::string, Tensor>*> file_order(const Safetensors& content) {
+  std::vector<const std::pair<const std::string, Tensor>*> order;
+  order.reserve(content.tensors.size());
+  for (const auto& tensor : content.tensors) order.push_back(&tensor);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return size_of(a->second.dtype()) > size_of(b->second.dtype());
+  });
+  return order;
+}
+
+}  // namespace
+
+Safetensors read_safetensors(const std::filesystem::path& path) {
+  const InputFile file(path);
+  const uint64_t length = header_length(file);
+  std::string json(length, ' ');
+  file.read(kLengthBytes, std::as_writable_bytes(std::span(json)));
+  const uint64_t data_start = kLengthBytes + length;
+  SafetensorsHeader header = parse_safetensors_header(json, file.size() - data_start, file.name());
+  Safetensors content;
+  content.metadata = std::move(header.metadata);
+  for (const auto& [name, entry] : header.tensors) {
+    Tensor tensor = Tensor::empty(entry.shape, entry.dtype);
+    file.read(data_start + entry.begin, {tensor.bytes(), tensor.nbytes()});
+    content.tensors.emplace_hint(content.tensors.end(), name, std::move(tensor));
+  }
+  return content;
+}
+
+void write_safetensors(const std::filesystem::path& path, const Safetensors& content) {
+  SafetensorsHeader header{.tensors = {}, .metadata = content.metadata};
+  std::vector<std::span<const std::byte>> parts(2);
+  uint64_t offset = 0;
+  for (const auto* named : file_order(content)) {
+    const auto& [name, tensor] = *named;
+    LS_CHECK(is_tensor_name(name), "[write_safetensors] name: got {}", name);
+    LS_CHECK(tensor.defined() && tensor.device() == Device::kCpu,
+             "[write_safetensors] {}: expected a tensor on the CPU",
+             name);
+    const uint64_t end = offset + tensor.nbytes();
+    header.tensors[name] = {
+        .dtype = tensor.dtype(), .shape = tensor.shape(), .begin = offset, .end = end};
+    parts.push_back(bytes_of(tensor));
+    offset = end;
+  }
+  const std::string json = format_safetensors_header(header);
+  LS_CHECK(json.size() <= kMaxSafetensorsHeader, "[write_safetensors] header: {}", json.size());
+  const auto length = std::bit_cast<std::array<std::byte, kLengthBytes>>(uint64_t{json.size()});
+  parts[0] = length;
+  parts[1] = std::as_bytes(std::span(json));
+  write_file_atomically(path, parts);
+}
+
+}  // namespace lockstep

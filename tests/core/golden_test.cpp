@@ -1,0 +1,56 @@
+#include "tests/support/golden.h"
+
+#include <gtest/gtest.h>
+
+namespace lockstep::testing {
+namespace {
+
+TEST(Golden, EveryFileLoadsAndEveryCaseHasTensors) {
+  for (const char* name : {"batch_norm",
+                           "cast",
+                           "conv2d",
+                           "cross_entropy",
+                           "global_avg_pool",
+                           "linear",
+                           "max_pool2d",
+                           "models",
+                           "relu",
+                           "rng",
+                           "sgd"}) {
+    const Safetensors& file = golden_file(name);
+    const std::vector<GoldenCase> cases = golden_cases(name);
+    EXPECT_FALSE(cases.empty()) << name;
+    for (const GoldenCase& golden : cases) {
+      const std::string prefix = golden.name() + ".";
+      const auto first = file.tensors.lower_bound(prefix);
+      EXPECT_TRUE(first != file.tensors.end() && first->first.starts_with(prefix)) << prefix;
+    }
+  }
+}
+
+TEST(Golden, ParametersReachIntoArraysAndObjects) {
+  const GoldenCase sgd = golden_cases("sgd").front();
+  EXPECT_EQ(sgd.number("lr/1"), 0.1);
+  EXPECT_EQ(sgd.number("nesterov"), 0.0);
+  const GoldenCase model = golden_cases("models").front();
+  EXPECT_EQ(model.number("sgd/lr"), 1e-4);
+  EXPECT_EQ(model.text("model"), "ConvNet");
+}
+
+TEST(Golden, RankFourIsChannelsLast) {
+  const GoldenCase pool = golden_cases("max_pool2d").front();
+  const Tensor input = pool.tensor("input");
+  const Tensor in_file = golden_file("max_pool2d").tensors.at(pool.name() + ".input");
+  ASSERT_EQ(input.shape(), Shape({2, 3, 6, 4}));
+  EXPECT_EQ(input.data<float>()[1], in_file.data<float>()[24]);
+}
+
+TEST(Golden, WhatIsMissingThrows) {
+  const GoldenCase pool = golden_cases("max_pool2d").front();
+  EXPECT_FALSE(pool.has("weight"));
+  EXPECT_ANY_THROW((void)pool.tensor("weight"));
+  EXPECT_ANY_THROW((void)pool.number("weight"));
+}
+
+}  // namespace
+}  // namespace lockstep::testing
