@@ -7,16 +7,19 @@
 //   3. batch_norm_forward       out = (in - mean) * weight / sqrt(M2 / count + eps) + bias, ReLU
 //   4. batch_norm_update_running
 // Backward:
-//   5. batch_norm_shard_sums    each shard's sum of g (bias gradient) and of g * xhat (weight gradient);
-//                               g = grad_out, masked by ReLU: the mask is recomputed, out is not kept
+//   5. batch_norm_shard_sums    each shard's sum of g (bias gradient) and of g * xhat (weight
+// gradient);
+//                               g = grad_out, masked by ReLU: the mask is recomputed, out is not
+// kept
 //   6. tree_sum                 a group's sums
-//   7. batch_norm_backward      grad_in = weight * invstd * (g - sum_g / count - xhat * sum_gx / count)
-// Evaluation: batch_norm_inference.
+//   7. batch_norm_backward      grad_in = weight * invstd * (g - sum_g / count - xhat * sum_gx /
+// count) Evaluation: batch_norm_inference.
 //
 // A statistics vector has 2C+1 floats: mean[C], M2[C] (sum of squared deviations), images;
 // count = images * H * W. An empty shard gives zeros, and merging passes the other side through.
 // in is (N,C,H,W), or (N,C) with H = W = 1.
-// Source: torch.nn.functional.batch_norm; Chan, Golub, LeVeque 1979. Spec: tests/reference/batch_norm.h
+// Source: torch.nn.functional.batch_norm; Chan, Golub, LeVeque 1979. Spec:
+// tests/reference/batch_norm.h
 #pragma once
 
 #include "core/shards.h"

@@ -21,7 +21,8 @@ class ConvNet : public Module {
   Linear fc_;
 };
 
-// Four unpadded 3x3 convolutions with BN and ReLU, two pools, dense 8192->512->10. 5,752,714 parameters.
+// Four unpadded 3x3 convolutions with BN and ReLU, two pools, dense 8192->512->10. 5,752,714
+// parameters.
 // Source: the DDP training-tricks demo, tutorial 000.
 class ToyNet : public Module {
  public:

@@ -1,7 +1,8 @@
 // The differentiable operations: kernels on the tape.
 //
-// Each takes activations (Vars that carry a Batch) and parameters (leaf Vars), allocates the result, runs the
-// kernel and records the gradient. Shapes and errors are those of the kernel's header.
+// Each takes activations (Vars that carry a Batch) and parameters (leaf Vars), allocates the
+// result, runs the kernel and records the gradient. Shapes and errors are those of the kernel's
+// header.
 #pragma once
 
 #include <memory>
@@ -35,8 +36,8 @@ struct BatchNormRunning {
   Tensor var;   // (C), unbiased
   float momentum = 0.1F;
 };
-// Normalises each group's images by that group's statistics, over ranks where a group spans them. Running statistics
-// follow group 0: only ranks that own a part of it change theirs.
+// Normalises each group's images by that group's statistics, over ranks where a group spans them.
+// Running statistics follow group 0: only ranks that own a part of it change theirs.
 Var batch_norm(const Var& x,
                const Var& weight,
                const Var& bias,

@@ -1,4 +1,5 @@
-// Layers: a functional operation with its parameters, initialised as PyTorch's layer of the same name.
+// Layers: a functional operation with its parameters, initialised as PyTorch's layer of the same
+// name.
 #pragma once
 
 #include "nn/functional.h"
@@ -47,8 +48,8 @@ class MaxPool2d : public Module {
   kernels::MaxPool2dParams params_;
 };
 
-// Flattens (N,C,H,W) as PyTorch does and maps it to (N,O); in files the weight is (O, C*H*W). In memory its columns
-// follow the activations' channels-last order, so that no step transposes.
+// Flattens (N,C,H,W) as PyTorch does and maps it to (N,O); in files the weight is (O, C*H*W). In
+// memory its columns follow the activations' channels-last order, so that no step transposes.
 class Linear : public Module {
  public:
   Linear(const Init& init, int64_t in_features, int64_t out_features);

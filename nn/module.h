@@ -11,7 +11,8 @@
 
 namespace lockstep::nn {
 
-// What constructing a model needs: PyTorch's generator, drawn from in construction order, and where tensors live.
+// What constructing a model needs: PyTorch's generator, drawn from in construction order, and where
+// tensors live.
 struct Init {
   Mt19937& rng;
   Device device = Device::kCpu;

@@ -18,8 +18,8 @@ class Optimizer {
 
   // Forgets the gradients of the last step.
   virtual void zero_grad() = 0;
-  // Updates the parameters in place. Requires: every gradient is reduced, of its parameter's shape. Parameters
-  // without a gradient are left alone.
+  // Updates the parameters in place. Requires: every gradient is reduced, of its parameter's shape.
+  // Parameters without a gradient are left alone.
   virtual void step(Stream& stream) = 0;
   virtual void set_lr(float lr) = 0;
 };

@@ -1,0 +1,67 @@
+#include "trainers/progress.h"
+
+#include <limits>
+#include <regex>
+
+#include <gtest/gtest.h>
+
+namespace lockstep::trainers {
+namespace {
+
+StepMetrics metrics() {
+  return {.step_s = 0.021,
+          .step_s_avg = 0.023,
+          .data_s = 0.001,
+          .data_s_avg = 0.001,
+          .loss = 1.2345,
+          .loss_avg = 1.8001,
+          .acc1 = 61.33,
+          .acc1_avg = 43.2,
+          .acc5 = 90,
+          .acc5_avg = 80.5,
+          .images_per_s = 12345.6,
+          .eta_s = 3723.9,
+          .lr = 0.05};
+}
+
+TEST(Progress, LineIsMainPysWithOwnColumnsBehind) {
+  EXPECT_EQ(progress_line(0, 10, 118, metrics()),
+            "Epoch: [0][ 10/118]\tTime  0.021 ( 0.023)\tData  0.001 ( 0.001)\t"
+            "Loss 1.2345e+00 (1.8001e+00)\tAcc@1  61.33 ( 43.20)\tAcc@5  90.00 ( 80.50)\t"
+            "img/s 12346\teta 1:02:03\tlr 0.05");
+}
+
+TEST(Progress, ParsersOfMainPyReadTheLine) {
+  const std::regex parser(
+      R"(Epoch: \[(\d+)\]\[\s*(\d+)/(\d+)\].*Loss (\S+) \((\S+)\).*Acc@1\s+(\S+))");
+  std::smatch match;
+  const std::string line = progress_line(3, 7, 9, metrics());
+  ASSERT_TRUE(std::regex_search(line, match, parser));
+  EXPECT_EQ(match[1], "3");
+  EXPECT_EQ(match[2], "7");
+  EXPECT_EQ(std::stod(match[4]), 1.2345);
+  EXPECT_EQ(match[6], "61.33");
+}
+
+TEST(Progress, BarShowsTheShareDone) {
+  const std::string bar = progress_bar(0, 3, 59, 118, metrics());
+  EXPECT_NE(bar.find("Epoch 1/3  50%|██████████··········| 59/118"), std::string::npos) << bar;
+}
+
+TEST(Progress, LinesUnderALauncherUnlessToldOtherwise) {
+  unsetenv("LOCKSTEP_PROGRESS");
+  EXPECT_EQ(choose_progress("auto", true), ProgressMode::kLine);
+  EXPECT_EQ(choose_progress("bar", true), ProgressMode::kBar);
+  setenv("LOCKSTEP_PROGRESS", "bar", 1);
+  EXPECT_EQ(choose_progress("auto", true), ProgressMode::kBar);
+  EXPECT_EQ(choose_progress("none", true), ProgressMode::kNone);
+  unsetenv("LOCKSTEP_PROGRESS");
+}
+
+TEST(Progress, ClockSurvivesNonsense) {
+  EXPECT_EQ(clock_text(-1), "0:00:00");
+  EXPECT_EQ(clock_text(std::numeric_limits<double>::infinity()), "0:00:00");
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

@@ -1,0 +1,31 @@
+// Exact distributed evaluation: every image once, the same figures on any number of ranks.
+#pragma once
+
+#include "core/communicator.h"
+#include "core/stream.h"
+#include "data/dataset.h"
+#include "nn/module.h"
+
+namespace lockstep::trainers {
+
+struct Evaluation {
+  int64_t correct1 = 0;
+  int64_t correct5 = 0;
+  int64_t total = 0;
+  double loss = 0;  // mean cross-entropy per image, in nats
+
+  double acc1() const { return 100.0 * static_cast<double>(correct1) / static_cast<double>(total); }
+  double acc5() const { return 100.0 * static_cast<double>(correct5) / static_cast<double>(total); }
+};
+
+// Cuts `dataset` into chunks of chunk_images; chunk c runs on rank c mod ranks, on one thread.
+// Counts are integers; a chunk's loss is summed in f64 in image order, the chunks' in chunk order.
+// Puts the model into evaluation mode and back. All ranks must call and hold the same weights and
+// buffers.
+Evaluation evaluate(nn::Module& model,
+                    const data::Dataset& dataset,
+                    int64_t chunk_images,
+                    Stream& stream,
+                    Communicator& ranks);
+
+}  // namespace lockstep::trainers

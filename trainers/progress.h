@@ -1,0 +1,35 @@
+// What a user sees while training: pytorch/examples' log lines, or a bar on a terminal.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+namespace lockstep::trainers {
+
+enum class ProgressMode { kLine, kBar, kNone };
+
+// --progress auto: LOCKSTEP_PROGRESS as the launcher set it, else lines under a launcher (a rank's
+// terminal lies), else a bar when standard error is a terminal.
+ProgressMode choose_progress(const std::string& flag, bool launched);
+
+// Averages of one epoch so far and of the last step.
+struct StepMetrics {
+  double step_s = 0, step_s_avg = 0;
+  double data_s = 0, data_s_avg = 0;
+  double loss = 0, loss_avg = 0;
+  double acc1 = 0, acc1_avg = 0;  // percent
+  double acc5 = 0, acc5_avg = 0;
+  double images_per_s = 0;  // over all ranks, over the last print interval
+  double eta_s = 0;         // to the end of the run
+  double lr = 0;
+};
+
+// `step` counts finished steps of `steps` in this epoch. Existing parsers of main.py's lines read
+// it; own columns follow.
+std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
+std::string progress_bar(
+    int epoch, int epochs, int64_t step, int64_t steps, const StepMetrics& metrics);
+// "1:02:03"
+std::string clock_text(double seconds);
+
+}  // namespace lockstep::trainers
