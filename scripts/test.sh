@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # usage: scripts/test.sh [--quick]
-# Installs what is missing, builds, and runs every test that this machine can run: the release build's, then unit tests
-# under AddressSanitizer with UBSan and under ThreadSanitizer (--quick: the release build's alone). Exit status 0 only
-# if nothing failed; the last line counts.
+# Installs what is missing, builds, and runs every test that this machine can run: the release build's,
+# then unit tests under AddressSanitizer with UBSan and under ThreadSanitizer (--quick: the release
+# build's alone). Exit status 0 only if nothing failed; the last line counts.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 
 quick=0
 case "${1:-}" in
@@ -24,12 +24,12 @@ suite() {
   shift 2
   echo "== $preset"
   # shellcheck disable=SC2086  # targets are words
-  cmake --preset "$preset" -DLOCKSTEP_TESTS=ON >$results/"$preset".log 2>&1 &&
-    cmake --build --preset "$preset" --target $targets >>$results/"$preset".log 2>&1 || {
+  if ! { cmake --preset "$preset" -DLOCKSTEP_TESTS=ON &&
+    cmake --build --preset "$preset" --target $targets; } >$results/"$preset".log 2>&1; then
     tail -n 40 $results/"$preset".log
     echo "test: the $preset build failed"
     return 1
-  }
+  fi
   ctest --preset "$preset" --output-junit "$PWD/$results/$preset.xml" "$@"
 }
 

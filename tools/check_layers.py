@@ -48,7 +48,8 @@ def problems_of(path: Path) -> list[str]:
 
 
 def main() -> int:
-    files = [p for folder in MAY_INCLUDE for p in (ROOT / folder).rglob("*") if p.suffix in {".h", ".cpp", ".cu", ".cuh"}]
+    suffixes = {".h", ".cpp", ".cu", ".cuh"}
+    files = [p for folder in MAY_INCLUDE for p in (ROOT / folder).rglob("*") if p.suffix in suffixes]
     problems = [problem for path in sorted(files) for problem in problems_of(path)]
     print("\n".join(problems) or f"{len(files)} files keep the include direction")
     return 1 if problems or not files else 0

@@ -1,4 +1,4 @@
-"""Fails unless every op has all its parts: checks, CPU body, reference, test, benchmark, and a header that says what it is.
+"""Fails unless every op has all its parts: checks, CPU body, reference, test, benchmark, a telling header.
 
 usage: python3 tools/check_ops.py
 """
@@ -25,7 +25,8 @@ def problems_of(header: Path) -> list[str]:
 
 
 def main() -> int:
-    headers = [h for h in sorted((ROOT / "kernels").glob("*.h")) if "LS_DECLARE_" in h.read_text() and h.stem != "dispatch"]
+    candidates = sorted(h for h in (ROOT / "kernels").glob("*.h") if h.stem != "dispatch")
+    headers = [h for h in candidates if "LS_DECLARE_" in h.read_text(encoding="utf-8")]
     problems = [problem for header in headers for problem in problems_of(header)]
     print("\n".join(problems) or f"{len(headers)} ops are complete")
     return 1 if problems or not headers else 0

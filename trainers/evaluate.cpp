@@ -69,7 +69,7 @@ Evaluation evaluate(nn::Module& model,
                     Communicator& ranks) {
   const EvaluationMode mode(model);
   const int64_t chunk_count = (dataset.size() + chunk_images - 1) / chunk_images;
-  // Every cell is written by one rank and zero on the others, so an integer sum carries f64 bits exactly.
+  // A cell is written by one rank and zero on the others: an integer sum carries f64 bits exactly.
   std::vector<int64_t> cells(static_cast<size_t>(chunk_count) + 2, 0);
 
   for (int64_t next = ranks.rank(); next < chunk_count;) {
