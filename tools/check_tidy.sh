@@ -17,5 +17,6 @@ check() {
   clang-tidy-19 -p "$build" --quiet "$file" && touch "$stamp"
 }
 export -f check
+# shellcheck disable=SC2016  # the inner shell expands $1
 git ls-files -z core kernels nn comm data trainers | grep -z '\.cpp$' |
   xargs -0 -n 1 -P "$(nproc)" bash -c 'check "$1"' check
