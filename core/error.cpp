@@ -4,8 +4,8 @@
 
 namespace lockstep {
 
-Error::Error(ExitCode code, std::string what, std::string why, std::string hint)
-    : std::runtime_error(std::move(what)),
+Error::Error(ExitCode code, const std::string& what, std::string why, std::string hint)
+    : std::runtime_error(what),
       code_(code),
       why_(std::move(why)),
       hint_(std::move(hint)) {}

@@ -25,7 +25,7 @@ enum class ExitCode : int {
 // Base of everything the engine throws on purpose. `why` and `hint` may be empty.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, std::string what, std::string why = {}, std::string hint = {});
+  Error(ExitCode code, const std::string& what, std::string why = {}, std::string hint = {});
 
   ExitCode code() const { return code_; }
   const std::string& why() const { return why_; }
@@ -41,8 +41,8 @@ class Error : public std::runtime_error {
 template <ExitCode kCode>
 class ErrorOf : public Error {
  public:
-  explicit ErrorOf(std::string what, std::string why = {}, std::string hint = {})
-      : Error(kCode, std::move(what), std::move(why), std::move(hint)) {}
+  explicit ErrorOf(const std::string& what, std::string why = {}, std::string hint = {})
+      : Error(kCode, what, std::move(why), std::move(hint)) {}
 };
 using UsageError = ErrorOf<ExitCode::kUsage>;
 using DataError = ErrorOf<ExitCode::kData>;
