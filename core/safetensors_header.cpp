@@ -279,7 +279,8 @@ bool is_tensor_name(std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '.' || c == '-' || c == '/';
   };
-  return !name.empty() && name.size() <= 256 && name.find("..") == std::string_view::npos &&
+  return !name.empty() && name.size() <= 256 && name != kMetadataKey &&
+         name.find("..") == std::string_view::npos &&
          std::all_of(name.begin(), name.end(), allowed);
 }
 

@@ -26,7 +26,7 @@ struct SafetensorsHeader {
 // Longer headers are refused.
 constexpr uint64_t kMaxSafetensorsHeader = uint64_t{16} << 20;
 
-// [A-Za-z0-9_.\-/]{1,256} without "..".
+// [A-Za-z0-9_.\-/]{1,256} without "..", and not "__metadata__".
 bool is_tensor_name(std::string_view name);
 
 // Parses and checks all that can be checked without the data: every byte of the data section

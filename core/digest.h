@@ -1,0 +1,46 @@
+// XXH3-64 digests: do two places hold the same bytes?
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/tensor.h"
+
+namespace lockstep {
+
+uint64_t digest(std::span<const std::byte> bytes);
+
+// The digest of bytes that come in pieces; how they are cut does not matter.
+class Digest {
+ public:
+  Digest();
+  Digest(Digest&&) noexcept;
+  Digest& operator=(Digest&&) noexcept;
+  ~Digest();
+
+  void update(std::span<const std::byte> bytes);
+  void update(std::string_view text);
+  void update(uint64_t number);  // its 8 bytes, little-endian
+
+  uint64_t value() const;  // of all bytes so far
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Of name, dtype, shape and row-major bytes of each tensor, in name order. Equal for equal content
+// whatever order or layout it came in. Errors: DeviceError off the CPU.
+uint64_t digest_of(const std::map<std::string, Tensor>& tensors);
+// Of one tensor: dtype, shape and row-major bytes.
+uint64_t digest_of(const Tensor& tensor);
+
+// 16 lower-case hex digits.
+std::string to_hex(uint64_t digest);
+
+}  // namespace lockstep

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace lockstep {
+
+// Of the project, as CMakeLists.txt has it: "0.1.0".
+std::string_view version();
+
+}  // namespace lockstep

@@ -1,0 +1,15 @@
+#include "trainers/checkpoint_text.h"
+
+namespace lockstep {
+
+std::string index_text(const Shape& shape, int64_t element) {
+  std::string text;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    const std::string place = std::to_string(element % shape[axis]);
+    text = text.empty() ? place : place + "," + text;
+    element /= shape[axis];
+  }
+  return "[" + text + "]";
+}
+
+}  // namespace lockstep

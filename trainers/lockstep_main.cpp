@@ -1,0 +1,7 @@
+#include <iostream>
+
+#include "trainers/lockstep_tool.h"
+
+int main(int argc, char** argv) {
+  return lockstep::run_lockstep_tool(argc, argv, std::cout, std::cerr);
+}

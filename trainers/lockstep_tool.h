@@ -1,0 +1,11 @@
+// The `lockstep` program: looks at what training left.
+#pragma once
+
+#include <iosfwd>
+
+namespace lockstep {
+
+// Returns the exit code: that of core/error.h, and 1 when `diff` finds a difference.
+int run_lockstep_tool(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
+
+}  // namespace lockstep
