@@ -9,7 +9,7 @@
 #include "core/printable.h"
 #include "trainers/checkpoint_text.h"
 
-namespace lockstep {
+namespace lockstep::trainers {
 namespace {
 
 template <class T>
@@ -132,4 +132,4 @@ std::string format_diff(const CheckpointDiff& diff, size_t limit) {
   return text;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

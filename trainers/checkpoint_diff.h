@@ -7,7 +7,7 @@
 
 #include "core/safetensors.h"
 
-namespace lockstep {
+namespace lockstep::trainers {
 
 struct CheckpointDiff {
   int64_t tensors = 0;                 // names in either
@@ -24,4 +24,4 @@ CheckpointDiff diff_checkpoints(const Safetensors& a, const Safetensors& b);
 // The report of `lockstep diff`: at most `limit` lines for tensors, as many for metadata.
 std::string format_diff(const CheckpointDiff& diff, size_t limit);
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

@@ -8,7 +8,7 @@
 #include "core/printable.h"
 #include "trainers/checkpoint_text.h"
 
-namespace lockstep {
+namespace lockstep::trainers {
 namespace {
 
 template <class T>
@@ -88,4 +88,4 @@ std::string inspect_checkpoint(const Safetensors& content) {
   return text;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

@@ -6,7 +6,7 @@
 
 #include "core/safetensors.h"
 
-namespace lockstep {
+namespace lockstep::trainers {
 
 // Of the elements that are finite; `mean` summed in double, all 0 when there is none.
 struct TensorStatistics {
@@ -22,4 +22,4 @@ TensorStatistics statistics(const Tensor& tensor);
 // metadata, and the digest of all, as run.json has it. `content` is as read_safetensors() gave it.
 std::string inspect_checkpoint(const Safetensors& content);
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

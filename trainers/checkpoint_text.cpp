@@ -1,6 +1,6 @@
 #include "trainers/checkpoint_text.h"
 
-namespace lockstep {
+namespace lockstep::trainers {
 
 std::string index_text(const Shape& shape, int64_t element) {
   std::string text;
@@ -12,4 +12,4 @@ std::string index_text(const Shape& shape, int64_t element) {
   return "[" + text + "]";
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

@@ -11,7 +11,7 @@
 #include "core/dtype.h"
 #include "core/shape.h"
 
-namespace lockstep {
+namespace lockstep::trainers {
 
 // Returns call(T{}) with the element type of `dtype`.
 template <class Call>
@@ -63,4 +63,4 @@ std::string bits_text(const T& value) {
 // The place of row-major element `element`: "[2,0,1]", "[]" in rank 0.
 std::string index_text(const Shape& shape, int64_t element);
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

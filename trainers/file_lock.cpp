@@ -14,7 +14,7 @@
 #include "core/printable.h"
 #include "trainers/utc_time.h"
 
-namespace lockstep {
+namespace lockstep::trainers {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,4 +67,4 @@ FileLock::~FileLock() {
   close(fd_);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-namespace lockstep {
+namespace lockstep::trainers {
 
 // Holds an exclusive lock on a file, created if missing, until destroyed or until the process ends
 // in whatever way. The file then names the holder and stays behind, unlocked.
@@ -20,4 +20,4 @@ class FileLock {
   int fd_ = -1;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

@@ -3,5 +3,5 @@
 #include "trainers/lockstep_tool.h"
 
 int main(int argc, char** argv) {
-  return lockstep::run_lockstep_tool(argc, argv, std::cout, std::cerr);
+  return lockstep::trainers::run_lockstep_tool(argc, argv, std::cout, std::cerr);
 }

@@ -11,7 +11,7 @@
 #include "trainers/checkpoint_diff.h"
 #include "trainers/checkpoint_inspect.h"
 
-namespace lockstep {
+namespace lockstep::trainers {
 namespace {
 
 constexpr int kDifferent = 1;
@@ -26,7 +26,8 @@ Safetensors load(const std::string& path) {
 }
 
 int diff(const std::string& a, const std::string& b, size_t limit, std::ostream& out) {
-  const CheckpointDiff difference = diff_checkpoints(load(a), load(b));
+  const Safetensors first = load(a);
+  const CheckpointDiff difference = diff_checkpoints(first, load(b));
   out << format_diff(difference, limit);
   return difference.same() ? 0 : kDifferent;
 }
@@ -42,7 +43,9 @@ int run(int argc, const char* const* argv, std::ostream& out) {
       "diff", "compare two checkpoints; exits 0 if and only if they hold the same bits");
   diff_command->add_option("A", first, "a checkpoint")->required();
   diff_command->add_option("B", second, "another")->required();
-  diff_command->add_option("--limit", limit, "tensors to list")->capture_default_str();
+  diff_command->add_option("--limit", limit, "tensors to list")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   CLI::App* inspect_command = app.add_subcommand("inspect", "list what a checkpoint holds");
   inspect_command->add_option("FILE", first, "a checkpoint")->required();
   try {
@@ -50,7 +53,7 @@ int run(int argc, const char* const* argv, std::ostream& out) {
   } catch (const CLI::Success& wanted) {  // --help, --version
     return app.exit(wanted, out, out);
   } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what(), {}, "lockstep --help");
+    throw UsageError("the command line is not understood", error.what(), "lockstep --help");
   }
   if (diff_command->parsed()) return diff(first, second, limit, out);
   out << inspect_checkpoint(load(first));
@@ -71,4 +74,4 @@ int run_lockstep_tool(int argc, const char* const* argv, std::ostream& out, std:
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

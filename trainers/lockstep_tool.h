@@ -3,9 +3,9 @@
 
 #include <iosfwd>
 
-namespace lockstep {
+namespace lockstep::trainers {
 
 // Returns the exit code: that of core/error.h, and 1 when `diff` finds a difference.
 int run_lockstep_tool(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

@@ -11,7 +11,7 @@
 #include "core/atomic_file.h"
 #include "core/error.h"
 
-namespace lockstep {
+namespace lockstep::trainers {
 namespace {
 
 namespace fs = std::filesystem;
@@ -28,7 +28,6 @@ void create(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) refuse_environment(path, error.message());
-  if (!fs::is_directory(path)) refuse_environment(path, "it is not a folder");
 }
 
 // Whether anything would be lost: the lock, empty files and folders, and what a killed process left
@@ -60,9 +59,9 @@ fs::path without_trailing_slash(const fs::path& path) {
 fs::path prepare(const fs::path& path, ExistingRun existing) {
   create(path);
   const fs::path lock = path / kLockName;
-  if (existing == ExistingRun::kRefuse && !fs::exists(lock) && holds_files(path)) {
-    refuse_existing(path);
-  }
+  std::error_code unreadable;
+  const bool has_lock = fs::exists(lock, unreadable);
+  if (existing == ExistingRun::kRefuse && !has_lock && holds_files(path)) refuse_existing(path);
   return lock;
 }
 
@@ -73,8 +72,10 @@ void remove_earlier_run(const fs::path& path) {
     if (error) refuse_environment(path / name, error.message());
   }
   const fs::path checkpoints = path / "checkpoints";
-  if (!fs::is_directory(checkpoints)) return;
-  for (const fs::directory_entry& file : fs::directory_iterator(checkpoints)) {
+  if (!fs::exists(checkpoints, error)) return;
+  const fs::directory_iterator files(checkpoints, error);
+  if (error) refuse_environment(checkpoints, error.message());
+  for (const fs::directory_entry& file : files) {
     if (file.path().extension() != ".safetensors") continue;
     fs::remove(file.path(), error);
     if (error) refuse_environment(file.path(), error.message());
@@ -139,4 +140,4 @@ void RunDirectory::append(std::initializer_list<Metric> metrics) const {
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

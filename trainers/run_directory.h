@@ -7,7 +7,7 @@
 #include "trainers/file_lock.h"
 #include "trainers/run_record.h"
 
-namespace lockstep {
+namespace lockstep::trainers {
 
 enum class ExistingRun { kRefuse, kOverwrite };
 
@@ -38,4 +38,4 @@ class RunDirectory {
   int metrics_fd_ = -1;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

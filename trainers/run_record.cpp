@@ -8,7 +8,7 @@
 #include "core/digest.h"
 #include "trainers/utc_time.h"
 
-namespace lockstep {
+namespace lockstep::trainers {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -91,4 +91,4 @@ std::string to_json_line(std::span<const Metric> metrics) {
   return dump(json, -1);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 
-namespace lockstep {
+namespace lockstep::trainers {
 
 // A flag's value in this run and where it came from: default, preset, file, command line, ...
 struct ResolvedFlag {
@@ -67,4 +67,4 @@ struct Metric {
 std::string to_json(const RunRecord& record);               // indented, ends in a newline
 std::string to_json_line(std::span<const Metric> metrics);  // one line, ends in a newline
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

@@ -2,7 +2,7 @@
 
 #include <fmt/chrono.h>
 
-namespace lockstep {
+namespace lockstep::trainers {
 
 std::string utc_text(std::chrono::system_clock::time_point time) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
@@ -11,4 +11,4 @@ std::string utc_text(std::chrono::system_clock::time_point time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", parts);
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

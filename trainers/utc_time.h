@@ -4,9 +4,9 @@
 #include <chrono>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::trainers {
 
 // "2026-01-31T12:00:00Z"
 std::string utc_text(std::chrono::system_clock::time_point time);
 
-}  // namespace lockstep
+}  // namespace lockstep::trainers

@@ -1,0 +1,192 @@
+#include "trainers/run_directory.h"
+
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/temp_dir.h"
+
+namespace lockstep::trainers {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::read_text;
+using testing::TempDir;
+using testing::write_text;
+
+template <class ExpectedError>
+std::string error_text(const fs::path& path, ExistingRun existing = ExistingRun::kRefuse) {
+  try {
+    const RunDirectory directory(path, existing);
+  } catch (const ExpectedError& error) {
+    return format_error(error);
+  }
+  return "no error";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(RunDirectory, CreatesMissingParentsAndWritesIntoThem) {
+  const TempDir dir;
+  const RunDirectory directory(dir / "a/b/c/", ExistingRun::kRefuse);
+  EXPECT_EQ(directory.path(), dir / "a/b/c");
+  EXPECT_TRUE(fs::is_directory(directory.checkpoints()));
+  RunRecord record;
+  directory.write(record);
+  record.seed = 6;
+  directory.write(record);
+  EXPECT_EQ(nlohmann::json::parse(read_text(dir / "a/b/c/run.json"))["seed"], 6);
+  directory.append({{"step", int64_t{1}}});
+  directory.append({{"step", int64_t{2}}});
+  EXPECT_EQ(read_text(dir / "a/b/c/metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
+}
+
+TEST(RunDirectory, RefusesOneThatHoldsARun) {
+  const TempDir dir;
+  RunDirectory(dir / "run", ExistingRun::kRefuse).write({});
+  const std::string text = error_text<UsageError>(dir / "run");
+  EXPECT_TRUE(contains(text, "is not empty")) << text;
+  EXPECT_TRUE(contains(text, "--overwrite")) << text;
+}
+
+TEST(RunDirectory, RefusesForeignFilesAndLeavesNothingBeside) {
+  const TempDir dir;
+  write_text(dir / "letter.txt", "dear");
+  EXPECT_TRUE(contains(error_text<UsageError>(dir.path()), "is not empty"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
+}
+
+TEST(RunDirectory, ARunThatFailedBeforeItWroteIsNoObstacle) {
+  const TempDir dir;
+  {
+    const RunDirectory first(dir / "run", ExistingRun::kRefuse);
+  }
+  EXPECT_EQ(error_text<Error>(dir / "run"), "no error");
+}
+
+TEST(RunDirectory, OverwriteRemovesTheRunAndNothingElse) {
+  const TempDir dir;
+  {
+    const RunDirectory first(dir / "run", ExistingRun::kRefuse);
+    first.write({});
+    first.append({{"step", int64_t{1}}});
+    write_text(first.checkpoints() / "last.safetensors", "old");
+    write_text(first.checkpoints() / "notes.txt", "mine");
+    write_text(dir / "run/letter.txt", "dear");
+  }
+  const RunDirectory second(dir / "run", ExistingRun::kOverwrite);
+  EXPECT_FALSE(fs::exists(dir / "run/run.json"));
+  EXPECT_EQ(read_text(dir / "run/metrics.jsonl"), "");
+  EXPECT_FALSE(fs::exists(second.checkpoints() / "last.safetensors"));
+  EXPECT_TRUE(fs::exists(second.checkpoints() / "notes.txt"));
+  EXPECT_TRUE(fs::exists(dir / "run/letter.txt"));
+}
+
+TEST(RunDirectory, IsHeldByOneRunAtATime) {
+  const TempDir dir;
+  auto first = std::make_unique<RunDirectory>(dir / "run", ExistingRun::kRefuse);
+  first->write({});
+  for (const ExistingRun existing : {ExistingRun::kRefuse, ExistingRun::kOverwrite}) {
+    const std::string text = error_text<UsageError>(dir / "run", existing);
+    EXPECT_TRUE(contains(text, "in use by another run")) << text;
+    EXPECT_TRUE(contains(text, fmt::format("process {} on ", getpid()))) << text;
+  }
+  EXPECT_TRUE(fs::exists(dir / "run/run.json"));
+  first.reset();
+  EXPECT_EQ(error_text<Error>(dir / "run", ExistingRun::kOverwrite), "no error");
+}
+
+TEST(RunDirectory, AKilledRunHoldsNothing) {
+  const TempDir dir;
+  const pid_t child = fork();
+  if (child == 0) {
+    const RunDirectory directory(dir / "run", ExistingRun::kRefuse);
+    raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(error_text<Error>(dir / "run"), "no error");
+}
+
+TEST(RunDirectory, WhatCannotBeAFolderIsTheEnvironment) {
+  const TempDir dir;
+  write_text(dir / "file", "x");
+  EXPECT_TRUE(contains(error_text<EnvironmentError>(dir / "file"), "Not a directory"));
+  EXPECT_TRUE(contains(error_text<EnvironmentError>(dir / "file/run"), "Not a directory"));
+}
+
+// Whether `path` is refused to a user who is not root: root may write anywhere.
+bool is_denied(const fs::path& path) noexcept {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (geteuid() == 0 && seteuid(65534) != 0) _exit(2);
+    _exit(contains(error_text<EnvironmentError>(path), "Permission denied") ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(RunDirectory, AFolderThatMayNotBeWrittenIsTheEnvironment) {
+  const TempDir dir;
+  fs::permissions(dir.path(),
+                  fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
+  EXPECT_TRUE(is_denied(dir / "new/run"));
+  for (const fs::perms others :
+       {fs::perms::none, fs::perms::others_read | fs::perms::others_exec}) {
+    fs::create_directory(dir / "run");
+    fs::permissions(dir / "run", fs::perms::owner_read | fs::perms::owner_exec | others);
+    EXPECT_TRUE(is_denied(dir / "run"));
+  }
+}
+
+// Works in a folder of its own, as a user in theirs.
+class WorkingDirectory {
+ public:
+  explicit WorkingDirectory(const fs::path& path) : old_(fs::current_path()) {
+    fs::current_path(path);
+  }
+  WorkingDirectory(const WorkingDirectory&) = delete;
+  WorkingDirectory& operator=(const WorkingDirectory&) = delete;
+  ~WorkingDirectory() { fs::current_path(old_); }
+
+ private:
+  fs::path old_;
+};
+
+TEST(RunDirectory, LatestPointsAtTheNewestOfTheDefaultFolder) {
+  const TempDir dir;
+  const WorkingDirectory here(dir.path());
+  {
+    const RunDirectory first("runs/first", ExistingRun::kRefuse);
+  }
+  EXPECT_EQ(fs::read_symlink("runs/latest"), "first");
+  {
+    const RunDirectory second("./runs/second/", ExistingRun::kRefuse);
+  }
+  EXPECT_EQ(fs::read_symlink("runs/latest"), "second");
+  {
+    const RunDirectory elsewhere("other/third", ExistingRun::kRefuse);
+  }
+  EXPECT_FALSE(fs::exists(fs::symlink_status("other/latest")));
+  EXPECT_EQ(std::distance(fs::directory_iterator("runs"), {}), 3);
+}
+
+TEST(RunDirectory, AFolderCalledLatestStays) {
+  const TempDir dir;
+  const WorkingDirectory here(dir.path());
+  fs::create_directories("runs/latest/kept");
+  const RunDirectory run("runs/x", ExistingRun::kRefuse);
+  EXPECT_TRUE(fs::is_directory("runs/latest/kept"));
+  EXPECT_EQ(std::distance(fs::directory_iterator("runs"), {}), 2);
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

@@ -1,0 +1,107 @@
+#include "trainers/run_record.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace lockstep::trainers {
+namespace {
+
+using nlohmann::json;
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+RunRecord started() {
+  RunRecord record;
+  record.argv = {"train_convnet", "--lr", "0.1"};
+  record.flags = {{.name = "lr", .value = "0.1", .origin = "command line"},
+                  {.name = "epochs", .value = "3", .origin = "default"}};
+  record.versions = {{"lockstep", "0.1.0"}, {"mpi", "4.1.4"}};
+  record.ranks = {{.host = "a", .device = "cpu", .threads = 2}, {.host = "b", .device = "cpu"}};
+  record.data_digest = "0123456789abcdef";
+  record.seed = std::numeric_limits<uint64_t>::max();
+  record.start = std::chrono::system_clock::time_point(std::chrono::seconds(1'767'268'800));
+  return record;
+}
+
+TEST(RunRecord, AtTheStartTheEndIsNull) {
+  const json got = json::parse(to_json(started()));
+  EXPECT_EQ(got["schema_version"], 1);
+  EXPECT_EQ(got["argv"], json({"train_convnet", "--lr", "0.1"}));
+  EXPECT_EQ(got["flags"]["lr"], json({{"value", "0.1"}, {"origin", "command line"}}));
+  EXPECT_EQ(got["versions"]["mpi"], "4.1.4");
+  ASSERT_EQ(got["ranks"].size(), 2U);
+  EXPECT_EQ(got["ranks"][0], json({{"host", "a"}, {"device", "cpu"}, {"threads", 2}}));
+  EXPECT_EQ(got["data_digest"], "0123456789abcdef");
+  EXPECT_EQ(got["seed"], std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(got["start"], "2026-01-01T12:00:00Z");
+  for (const char* name : {"end", "exit_code", "final", "digest"}) {
+    ASSERT_TRUE(got.contains(name)) << name;
+    EXPECT_TRUE(got[name].is_null()) << name;
+  }
+}
+
+TEST(RunRecord, AtTheEndNothingIsNull) {
+  RunRecord record = started();
+  record.end = record.start + std::chrono::seconds(61);
+  record.exit_code = ExitCode::kStopped;
+  record.digest = 0xabc;
+  record.final_metrics = FinalMetrics{.acc1 = 98.5,
+                                      .acc5 = 100,
+                                      .loss = 0.125,
+                                      .correct = 985,
+                                      .total = 1000,
+                                      .images_per_s = 2e4,
+                                      .wall_s = 61,
+                                      .first_step_s = 0.25};
+  const json got = json::parse(to_json(record));
+  EXPECT_EQ(got["end"], "2026-01-01T12:01:01Z");
+  EXPECT_EQ(got["exit_code"], 43);
+  EXPECT_EQ(got["digest"], "0000000000000abc");
+  EXPECT_EQ(got["final"],
+            json({{"acc1", 98.5},
+                  {"acc5", 100.0},
+                  {"loss", 0.125},
+                  {"correct", 985},
+                  {"total", 1000},
+                  {"images_per_s", 2e4},
+                  {"wall_s", 61.0},
+                  {"first_step_s", 0.25}}));
+}
+
+TEST(RunRecord, NumbersThatAreNotFiniteAreMarked) {
+  RunRecord record = started();
+  record.final_metrics = FinalMetrics{.loss = kNan};
+  const json got = json::parse(to_json(record))["final"];
+  EXPECT_TRUE(got["loss"].is_null());
+  EXPECT_EQ(got["nonfinite"], true);
+}
+
+TEST(RunRecord, ArgumentsThatAreNotUtf8StayReadable) {
+  RunRecord record = started();
+  record.argv = {"--data", "caf\xe9"};
+  EXPECT_EQ(json::parse(to_json(record))["argv"][1], "caf\xef\xbf\xbd");
+}
+
+TEST(MetricsLine, KeepsOrderAndTypes) {
+  const std::initializer_list<Metric> metrics = {{"step", int64_t{7}},
+                                                 {"split", std::string_view("train")},
+                                                 {"loss", 0.1},
+                                                 {"skipped", false}};
+  EXPECT_EQ(to_json_line(metrics),
+            R"({"step":7,"split":"train","loss":0.1,"skipped":false})"
+            "\n");
+}
+
+TEST(MetricsLine, NumbersThatAreNotFiniteAreMarked) {
+  for (const double bad : {kNan, HUGE_VAL, -HUGE_VAL}) {
+    const std::initializer_list<Metric> metrics = {{"loss", bad}, {"lr", 0.5}};
+    EXPECT_EQ(to_json_line(metrics),
+              R"({"loss":null,"nonfinite":true,"lr":0.5})"
+              "\n");
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::trainers
