@@ -1,0 +1,12 @@
+// The end of a rank whose peers may be gone.
+#pragma once
+
+#include "core/error.h"
+
+namespace lockstep::comm {
+
+// Flushes the standard streams and leaves at once: no destructors, no MPI_Finalize, which would
+// wait for the peers. mpirun then ends the other ranks and returns `code`.
+[[noreturn]] void die(ExitCode code);
+
+}  // namespace lockstep::comm

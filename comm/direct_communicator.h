@@ -1,0 +1,90 @@
+// All collectives from one primitive, so that every transport gives the same bits.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/communicator.h"
+#include "core/error.h"
+#include "core/tensor.h"
+
+namespace lockstep::comm {
+
+// --stall-abort: how long a rank waits for its peers in one exchange.
+constexpr std::chrono::milliseconds kDefaultStallAbort = std::chrono::seconds(60);
+
+// Which collective a message belongs to. Ranks agree on it, or one of them has made another call.
+struct Operation {
+  enum class Kind : uint8_t { kBarrier, kBroadcast, kAllGather, kAllReduceFloat, kAllReduceInt64 };
+
+  Kind kind = Kind::kBarrier;
+  uint64_t sequence = 0;  // from 1, counted alike on every rank
+
+  bool operator==(const Operation&) const = default;
+};
+
+std::string to_string(const Operation& operation);  // "all_reduce_sum #118"
+
+// `missing` did not take part in `operation` for as long as `waited`.
+CommError stall_error(const Operation& operation,
+                      int rank,
+                      std::span<const int> missing,
+                      std::chrono::milliseconds waited);
+
+// The all-reduce is direct: each rank sends slice j of its values to rank j, which sums all ranks'
+// slices in core/tree.h's order, and sends the sum to all. On the wire that is as much as a ring
+// moves, with 2 latencies instead of 2(n-1).
+class DirectCommunicator : public Communicator {
+ public:
+  int rank() const final { return rank_; }
+  int size() const final { return size_; }
+
+  void barrier() final;
+  void broadcast(std::span<std::byte> bytes, int root) final;
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) final;
+  void all_reduce_sum(std::span<float> values) final;
+  void all_reduce_sum(std::span<int64_t> values) final;
+
+ protected:
+  struct Send {
+    int to;
+    std::span<const std::byte> bytes;
+  };
+  struct Receive {
+    int from;
+    std::span<std::byte> bytes;
+  };
+
+  DirectCommunicator(int rank, int size);
+
+  // Returns when all sends are delivered and all receives filled. Messages are never empty, never
+  // to this rank itself, at most one each way for each peer, and of the size that the peer expects.
+  // Messages between two ranks arrive in order. Errors: CommError.
+  virtual void exchange(const Operation& operation,
+                        std::span<const Send> sends,
+                        std::span<const Receive> receives) = 0;
+
+ private:
+  Operation next(Operation::Kind kind) { return {kind, ++sequence_}; }
+  void gather(const Operation& operation,
+              std::span<const std::byte> mine,
+              std::span<std::byte> all);
+  template <class T>
+  void reduce(const Operation& operation, std::span<T> values);
+
+  void send(int to, std::span<const std::byte> bytes);
+  void receive(int from, std::span<std::byte> bytes);
+  void flush(const Operation& operation);
+
+  const int rank_;
+  const int size_;
+  uint64_t sequence_ = 0;
+  std::vector<Send> sends_;
+  std::vector<Receive> receives_;
+  Tensor received_;  // grows, never shrinks
+};
+
+}  // namespace lockstep::comm

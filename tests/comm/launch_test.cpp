@@ -1,0 +1,120 @@
+#include "comm/launch.h"
+
+#include <map>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include "comm/connect.h"
+#include "core/error.h"
+#include "core/thread_pool.h"
+
+namespace lockstep::comm {
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+Launch launch_of(const Environment& environment) {
+  return read_launch([&](const char* name) -> const char* {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  });
+}
+
+TEST(Launch, PlainStartIsOneRankWithoutMpi) {
+  const Launch launch = launch_of({{"PATH", "/bin"}});
+  EXPECT_EQ(launch.launcher, Launcher::kNone);
+  EXPECT_EQ(launch.rank, 0);
+  EXPECT_EQ(launch.size, 1);
+  EXPECT_FALSE(launch.needs_mpi());
+  EXPECT_EQ(connect(launch)->size(), 1);
+}
+
+TEST(Launch, OpenMpi) {
+  const Environment environment = {{"OMPI_COMM_WORLD_RANK", "5"},
+                                   {"OMPI_COMM_WORLD_SIZE", "8"},
+                                   {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                                   {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                                   {"PMIX_RANK", "5"},
+                                   {"SLURM_PROCID", "0"},
+                                   {"SLURM_STEP_NUM_TASKS", "1"}};
+  const Launch launch = launch_of(environment);
+  EXPECT_EQ(launch.launcher, Launcher::kOpenMpi);
+  EXPECT_EQ(launch.rank, 5);
+  EXPECT_EQ(launch.size, 8);
+  EXPECT_EQ(launch.local_rank, 1);
+  EXPECT_EQ(launch.local_size, 4);
+  EXPECT_TRUE(launch.needs_mpi());
+}
+
+TEST(Launch, OneRankUnderMpirunNeedsNoMpi) {
+  EXPECT_FALSE(
+      launch_of({{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}}).needs_mpi());
+}
+
+TEST(Launch, MpichWithoutLocalRanks) {
+  const Launch launch = launch_of({{"PMI_RANK", "2"}, {"PMI_SIZE", "3"}});
+  EXPECT_EQ(launch.launcher, Launcher::kPmi);
+  EXPECT_EQ(launch.rank, 2);
+  EXPECT_EQ(launch.size, 3);
+  EXPECT_EQ(launch.local_rank, 2);
+  EXPECT_EQ(launch.local_size, 3);
+}
+
+TEST(Launch, SlurmCountsTheStepNotTheBatchJob) {
+  const Environment batch_script = {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}};
+  EXPECT_FALSE(launch_of(batch_script).needs_mpi());
+
+  Environment step = batch_script;
+  step["SLURM_PROCID"] = "3";
+  step["SLURM_STEP_NUM_TASKS"] = "16";
+  step["SLURM_LOCALID"] = "1";
+  const Launch launch = launch_of(step);
+  EXPECT_EQ(launch.launcher, Launcher::kSlurm);
+  EXPECT_EQ(launch.rank, 3);
+  EXPECT_EQ(launch.size, 16);
+  EXPECT_EQ(launch.local_rank, 1);
+}
+
+TEST(Launch, PmixAloneHidesTheSize) {
+  const Launch launch = launch_of({{"PMIX_RANK", "7"}});
+  EXPECT_EQ(launch.rank, 7);
+  EXPECT_EQ(launch.size, 0);
+  EXPECT_EQ(launch.local_size, 1);
+  EXPECT_TRUE(launch.needs_mpi());
+}
+
+TEST(Launch, TorchrunIsRefusedRatherThanTrainedAlone) {
+  const Launch launch = launch_of(
+      {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}});
+  EXPECT_EQ(launch.launcher, Launcher::kTorchrun);
+  EXPECT_THROW(connect(launch), EnvironmentError);
+}
+
+TEST(Launch, NonsenseIsNamed) {
+  const Environment bad[] = {{{"PMI_RANK", "2"}, {"PMI_SIZE", "2"}},
+                             {{"PMI_RANK", "-1"}, {"PMI_SIZE", "2"}},
+                             {{"PMI_RANK", "1x"}, {"PMI_SIZE", "2"}},
+                             {{"PMI_RANK", ""}, {"PMI_SIZE", "2"}}};
+  for (const Environment& environment : bad) {
+    try {
+      launch_of(environment);
+      FAIL() << "no error for " << environment.at("PMI_RANK");
+    } catch (const EnvironmentError& error) {
+      EXPECT_STREQ(error.what(), "the launcher's variable PMI_RANK makes no sense");
+      EXPECT_THAT(error.why(), ::testing::HasSubstr("expected 0..1"));
+    }
+  }
+  EXPECT_THROW(launch_of({{"PMI_RANK", "0"}, {"PMI_SIZE", "0"}}), EnvironmentError);
+}
+
+TEST(Launch, SharesCoresWhenRanksOutnumberThem) {
+  const int cores = usable_cores();
+  EXPECT_FALSE(shares_cores({.launcher = Launcher::kPmi, .size = cores, .local_size = cores}));
+  EXPECT_TRUE(
+      shares_cores({.launcher = Launcher::kPmi, .size = cores + 1, .local_size = cores + 1}));
+  EXPECT_TRUE(shares_cores({.launcher = Launcher::kPmix, .size = 0}));
+}
+
+}  // namespace
+}  // namespace lockstep::comm
