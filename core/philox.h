@@ -10,6 +10,7 @@ namespace lockstep {
 // What a random stream is for; part of the key, so that two purposes never share numbers.
 enum class RandomPurpose : uint32_t {
   kDigits = 1,
+  kSynthetic = 2,
 };
 
 // Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.

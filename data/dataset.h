@@ -1,0 +1,50 @@
+// What training needs from a set of labelled images, wherever they come from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace lockstep {
+
+struct ImageShape {
+  int64_t channels = 1;
+  int64_t height = 0;
+  int64_t width = 0;
+
+  int64_t numel() const { return channels * height * width; }
+  bool operator==(const ImageShape& other) const = default;
+};
+
+// Images 0..size()-1 of one shape, 8 bits a channel. Every call with the same index gives the same
+// bytes. Thread safety: all functions may be called from any thread.
+class Dataset {
+ public:
+  Dataset() = default;
+  Dataset(const Dataset&) = delete;
+  Dataset& operator=(const Dataset&) = delete;
+  virtual ~Dataset() = default;
+
+  virtual std::string name() const = 0;  // "mnist/train"
+  virtual int64_t size() const = 0;      // at least 1
+  virtual int64_t classes() const = 0;
+  virtual ImageShape image_shape() const = 0;
+
+  // In [0, classes()). Requires: 0 <= i < size(), here and below.
+  virtual int32_t label(int64_t i) const = 0;
+  // Writes the pixels of image i in HWC order. Requires: pixels.size() == image_shape().numel().
+  virtual void read(int64_t i, std::span<uint8_t> pixels) const = 0;
+
+  // Hex of an XXH3-64 over all that read() and label() give, or over what they are made from: ranks
+  // and resumed runs compare it.
+  virtual std::string digest() const = 0;
+};
+
+struct DatasetPair {
+  std::shared_ptr<const Dataset> train;
+  std::shared_ptr<const Dataset> test;
+};
+
+}  // namespace lockstep

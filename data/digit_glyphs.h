@@ -1,0 +1,29 @@
+// How the ten digits are written: pen strokes through a few points.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace lockstep {
+
+// x to the right in [-24, 24], y downwards in [-40, 40].
+struct GlyphPoint {
+  int8_t x;
+  int8_t y;
+};
+
+// Strokes are lists of point numbers, one after the other, each ended by kPenUp; a smooth curve
+// goes through the points of a stroke, closed where the first is also the last. A corner is where
+// one stroke ends and the next begins.
+inline constexpr int8_t kPenUp = -1;
+inline constexpr size_t kMaxGlyphSize = 16;  // points of a glyph, or of a stroke
+struct Glyph {
+  std::span<const GlyphPoint> points;
+  std::span<const int8_t> strokes;
+};
+
+// The ways in which people write `digit`. Requires: 0 <= digit <= 9.
+std::span<const Glyph> digit_glyphs(int32_t digit);
+
+}  // namespace lockstep

@@ -1,0 +1,182 @@
+#include "data/digits.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "core/error.h"
+#include "core/philox.h"
+#include "data/digest.h"
+#include "data/digit_glyphs.h"
+#include "data/pen.h"
+
+namespace lockstep {
+namespace {
+
+constexpr uint64_t kSeed = 20240229;
+constexpr int64_t kTrainImages = 60000;
+constexpr int64_t kTestImages = 10000;
+constexpr int64_t kPixels = int64_t{Sheet::kSize} * Sheet::kSize;
+
+PhiloxStream stream_of(Digits::Split split, int64_t i) {
+  return {kSeed,
+          RandomPurpose::kDigits,
+          split == Digits::Split::kTrain ? 0U : 1U,
+          static_cast<uint64_t>(i)};
+}
+
+int32_t draw_label(PhiloxStream& random) {
+  return static_cast<int32_t>(random.below(10));
+}
+
+// Uniform in [-reach, reach].
+int32_t jitter(PhiloxStream& random, int32_t reach) {
+  return static_cast<int32_t>(random.below(static_cast<uint32_t>(2 * reach + 1))) - reach;
+}
+
+// Maps glyph units to the sheet: scale, shear and rotation in 1/2^14, then a shift.
+class Placement {
+ public:
+  explicit Placement(PhiloxStream& random) {
+    const int32_t scale_x = kUnitScale + jitter(random, kUnitScale * 5 / 16);
+    const int32_t scale_y = kUnitScale + jitter(random, kUnitScale * 3 / 16);
+    const int32_t shear = jitter(random, kOne * 5 / 16);
+    // Rotation by the half angle's tangent t: cos = (1 - t^2) / (1 + t^2), sin = 2t / (1 + t^2).
+    const int64_t t = jitter(random, kOne * 11 / 64);
+    const int64_t one2 = int64_t{kOne} * kOne;
+    const auto cosine = static_cast<int32_t>((one2 - t * t) * kOne / (one2 + t * t));
+    const auto sine = static_cast<int32_t>(2 * t * kOne * kOne / (one2 + t * t));
+    const int32_t sheared = (shear * scale_y) / kOne;
+    xx_ = cosine * scale_x;
+    xy_ = cosine * sheared - sine * scale_y;
+    yx_ = sine * scale_x;
+    yy_ = sine * sheared + cosine * scale_y;
+    shift_ = {kCentre + jitter(random, kMaxShift), kCentre + jitter(random, kMaxShift)};
+  }
+
+  // Requires: coordinates within +-64.
+  PenPoint operator()(int32_t x, int32_t y) const {
+    return {(xx_ * x + xy_ * y) / kOne + shift_.x, (yx_ * x + yy_ * y) / kOne + shift_.y};
+  }
+
+ private:
+  static constexpr int32_t kOne = 1 << 14;
+  static constexpr int32_t kUnitScale = 60;  // of a glyph unit, in 1/256 pixel: 80 units are 19 px
+  static constexpr int32_t kCentre = Sheet::kSize * kPenUnit / 2;
+  static constexpr int32_t kMaxShift = 5 * kPenUnit / 2;
+
+  int32_t xx_ = 0;
+  int32_t xy_ = 0;
+  int32_t yx_ = 0;
+  int32_t yy_ = 0;
+  PenPoint shift_;
+};
+
+void write_digit(PhiloxStream& random, int32_t digit, Sheet& sheet) {
+  constexpr int32_t kHandJitter = 6;  // glyph units
+  constexpr int32_t kThinnest = kPenUnit * 5 / 8;
+  constexpr int32_t kThickest = kPenUnit * 7 / 4;
+
+  const std::span<const Glyph> styles = digit_glyphs(digit);
+  const Glyph& glyph = styles[random.below(static_cast<uint32_t>(styles.size()))];
+  const Placement place(random);
+  const int32_t radius =
+      kThinnest + static_cast<int32_t>(random.below(uint32_t{kThickest - kThinnest + 1}));
+  const int32_t strength = 255 - static_cast<int32_t>(random.below(112));
+
+  std::array<PenPoint, kMaxGlyphSize> points;
+  for (size_t i = 0; i < glyph.points.size(); ++i) {
+    const int32_t x = glyph.points[i].x + jitter(random, kHandJitter);
+    const int32_t y = glyph.points[i].y + jitter(random, kHandJitter);
+    points[i] = place(x, y);
+  }
+  std::array<PenPoint, kMaxGlyphSize> stroke;
+  size_t length = 0;
+  for (const int8_t step : glyph.strokes) {
+    if (step != kPenUp) {
+      stroke[length++] = points[static_cast<size_t>(step)];
+      continue;
+    }
+    sheet.curve(std::span(stroke).first(length), radius, strength);
+    length = 0;
+  }
+}
+
+// Stray lines, fainter than the digit.
+void scribble(PhiloxStream& random, Sheet& sheet) {
+  constexpr int32_t kReach = 5 * kPenUnit;
+  constexpr auto kExtent = static_cast<uint32_t>(Sheet::kSize * kPenUnit);
+  const uint32_t lines = random.below(4);
+  for (uint32_t i = 0; i < lines; ++i) {
+    const PenPoint from{static_cast<int32_t>(random.below(kExtent)),
+                        static_cast<int32_t>(random.below(kExtent))};
+    const PenPoint to{from.x + jitter(random, kReach), from.y + jitter(random, kReach)};
+    sheet.line(from, to, kPenUnit * 3 / 4, 96 + static_cast<int32_t>(random.below(96)));
+  }
+}
+
+// Adds to each pixel the sum of four bytes, which is nearly normal, around 0.
+void photograph(PhiloxStream& random, const Sheet& sheet, std::span<uint8_t> pixels) {
+  const auto grain = static_cast<int32_t>(random.below(73));  // of 256; 72 makes sigma 42
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    const uint32_t draw = random.next();
+    const auto sum = static_cast<int32_t>((draw & 255U) + ((draw >> 8) & 255U) +
+                                          ((draw >> 16) & 255U) + (draw >> 24));
+    const int32_t value = sheet.ink()[i] + (sum - 510) * grain / 256;
+    pixels[i] = static_cast<uint8_t>(std::clamp(value, 0, 255));
+  }
+}
+
+}  // namespace
+
+Digits::Digits(Split split)
+    : split_(split), cache_(split == Split::kTrain ? kTrainImages : kTestImages, kPixels) {}
+
+std::string Digits::name() const {
+  return split_ == Split::kTrain ? "digits/train" : "digits/test";
+}
+
+int64_t Digits::size() const {
+  return split_ == Split::kTrain ? kTrainImages : kTestImages;
+}
+
+int32_t Digits::label(int64_t i) const {
+  PhiloxStream random = stream_of(split_, i);
+  return draw_label(random);
+}
+
+void Digits::read(int64_t i, std::span<uint8_t> pixels) const {
+  cache_.get(i, pixels, [&](std::span<uint8_t> out) {
+    PhiloxStream random = stream_of(split_, i);
+    const int32_t digit = draw_label(random);
+    Sheet sheet;
+    write_digit(random, digit, sheet);
+    scribble(random, sheet);
+    photograph(random, sheet, out);
+  });
+}
+
+std::string Digits::digest() const {
+  constexpr int64_t kDrawn = 64;
+  Digest digest;
+  digest.add(name());
+  digest.add(size());
+  std::vector<uint8_t> labels(static_cast<size_t>(size()));
+  for (int64_t i = 0; i < size(); ++i) {
+    labels[static_cast<size_t>(i)] = static_cast<uint8_t>(label(i));
+  }
+  digest.add(labels);
+  std::array<uint8_t, kPixels> pixels;
+  for (int64_t i = 0; i < kDrawn; ++i) {
+    read(i, pixels);
+    digest.add(pixels);
+  }
+  return digest.hex();
+}
+
+DatasetPair open_digits() {
+  return {.train = std::make_shared<Digits>(Digits::Split::kTrain),
+          .test = std::make_shared<Digits>(Digits::Split::kTest)};
+}
+
+}  // namespace lockstep

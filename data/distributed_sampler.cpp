@@ -1,0 +1,39 @@
+#include "data/distributed_sampler.h"
+
+#include <numeric>
+
+#include "core/error.h"
+#include "core/mt19937.h"
+
+namespace lockstep {
+
+int64_t samples_per_replica(const SamplerOptions& options) {
+  const int64_t rounding = options.drop_last ? 0 : options.replicas - 1;
+  return (options.size + rounding) / options.replicas;
+}
+
+std::vector<int64_t> epoch_order(const SamplerOptions& options) {
+  if (options.shuffle) {
+    Mt19937 generator(options.seed + static_cast<uint64_t>(options.epoch));
+    return generator.randperm(options.size);
+  }
+  std::vector<int64_t> order(static_cast<size_t>(options.size));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  return order;
+}
+
+std::vector<int64_t> distributed_sampler(const SamplerOptions& options, int64_t replica) {
+  LS_CHECK(options.size >= 1 && replica >= 0 && replica < options.replicas,
+           "[distributed_sampler] got {} images, replica {} of {}",
+           options.size,
+           replica,
+           options.replicas);
+  const std::vector<int64_t> order = epoch_order(options);
+  std::vector<int64_t> mine(static_cast<size_t>(samples_per_replica(options)));
+  for (size_t j = 0; j < mine.size(); ++j) {
+    mine[j] = dealt_image(order, options.replicas, replica, static_cast<int64_t>(j));
+  }
+  return mine;
+}
+
+}  // namespace lockstep

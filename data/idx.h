@@ -1,0 +1,49 @@
+// MNIST's file format, IDX, plain or gzipped.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace lockstep {
+
+// Grey images with labels 0..9, held in memory.
+class IdxDataset : public Dataset {
+ public:
+  // Reads one images file (magic 0x00000803) and one labels file (0x00000801). Memory stays in
+  // proportion to what the files really hold, whatever their headers claim.
+  // Errors: DataError naming file, numbers found and numbers expected: unreadable, wrong magic, no
+  // images, dimensions beyond 2^31 x 16384 x 16384, shorter or longer than the header says, damaged
+  // gzip data, counts that differ, a label above 9.
+  IdxDataset(std::string name,
+             const std::filesystem::path& images,
+             const std::filesystem::path& labels);
+
+  std::string name() const override { return name_; }
+  int64_t size() const override { return static_cast<int64_t>(labels_.size()); }
+  int64_t classes() const override { return 10; }
+  ImageShape image_shape() const override { return shape_; }
+  int32_t label(int64_t i) const override { return labels_[static_cast<size_t>(i)]; }
+  void read(int64_t i, std::span<uint8_t> pixels) const override;
+  std::string digest() const override;
+
+ private:
+  std::string name_;
+  ImageShape shape_;
+  std::vector<uint8_t> labels_;
+  std::vector<uint8_t> pixels_;
+};
+
+// The first of dir/FOLDER/raw, dir/raw and dir that holds a file of the set; FOLDER is torchvision's
+// MNIST or FashionMNIST. An empty path when there is none.
+// Requires: name is "mnist" or "fashion-mnist", here and below.
+std::filesystem::path find_idx_folder(const std::filesystem::path& dir, const std::string& name);
+
+// {train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz] in find_idx_folder(dir, name).
+// Errors: DataError listing what was looked for and is missing; those of IdxDataset; train and test
+// images of different sizes.
+DatasetPair open_idx_pair(const std::filesystem::path& dir, const std::string& name);
+
+}  // namespace lockstep

@@ -1,0 +1,140 @@
+#include "data/loader.h"
+
+#include <chrono>
+#include <utility>
+
+#include "core/error.h"
+
+namespace lockstep {
+namespace {
+
+constexpr int64_t kBatchesInUse = 2;  // the caller's: one in the step, one just taken
+
+Shape shape_of(const ImageShape& image, int64_t images) {
+  return {images, image.channels, image.height, image.width};
+}
+
+// Puts blocks of the largest batch's size into the caching allocator.
+void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches) {
+  std::vector<Tensor> held;
+  for (int64_t i = 0; i < batches; ++i) {
+    held.push_back(Tensor::empty(shape_of(image, max_images), Dtype::kU8));
+    held.push_back(Tensor::empty({max_images}, Dtype::kI32));
+  }
+}
+
+}  // namespace
+
+Loader::Loader(std::shared_ptr<const Dataset> dataset, BatchSequence batches, LoaderOptions options)
+    : dataset_(std::move(dataset)), batches_(std::move(batches)) {
+  LS_CHECK(options.workers >= 0 && options.ahead >= 1,
+           "[loader] got {} workers, {} batches ahead",
+           options.workers,
+           options.ahead);
+  const int64_t ahead = options.workers == 0 ? 0 : options.ahead;
+  reserve_memory(dataset_->image_shape(), batches_.max_images, ahead + kBatchesInUse);
+  slots_.resize(static_cast<size_t>(ahead));
+  for (int i = 0; i < options.workers; ++i) workers_.emplace_back([this] { work(); });
+}
+
+Loader::~Loader() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  room_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+LoadedBatch Loader::next() {
+  LS_CHECK(left() > 0, "[loader] next: got {} batches already, all there are", taken_);
+  const auto start = std::chrono::steady_clock::now();
+  const auto stop_clock = [&] {
+    waited_seconds_ +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  if (workers_.empty()) {
+    LoadedBatch batch = load(taken_, batches_.at(taken_));
+    ++taken_;
+    stop_clock();
+    return batch;
+  }
+  LoadedBatch batch;
+  {
+    std::unique_lock lock(mutex_);
+    Slot& slot = slot_of(taken_);
+    ready_.wait(lock, [&] { return slot.ready; });
+    stop_clock();
+    if (slot.error) std::rethrow_exception(slot.error);
+    batch = std::exchange(slot, {}).batch;
+    ++taken_;
+  }
+  room_.notify_all();
+  return batch;
+}
+
+void Loader::work() {
+  while (std::optional<Job> job = next_job()) {
+    const int64_t number = job->number;
+    if (!wait_for_room(number)) return;
+    Slot slot = run(std::move(*job));
+    {
+      const std::lock_guard lock(mutex_);
+      slot_of(number) = std::move(slot);
+    }
+    ready_.notify_one();
+  }
+}
+
+std::optional<Loader::Job> Loader::next_job() {
+  const std::lock_guard lock(plan_mutex_);
+  if (planned_ == batches_.count) return std::nullopt;
+  Job job{.number = planned_++, .plan = {}, .error = {}};
+  try {
+    job.plan = batches_.at(job.number);
+  } catch (...) {
+    job.error = std::current_exception();
+  }
+  return job;
+}
+
+bool Loader::wait_for_room(int64_t number) {
+  std::unique_lock lock(mutex_);
+  room_.wait(lock,
+             [&] { return stopping_ || number < taken_ + static_cast<int64_t>(slots_.size()); });
+  return !stopping_;
+}
+
+Loader::Slot Loader::run(Job job) {
+  Slot slot{.batch = {}, .error = job.error, .ready = true};
+  if (slot.error) return slot;
+  try {
+    slot.batch = load(job.number, std::move(job.plan));
+  } catch (...) {
+    slot.error = std::current_exception();
+  }
+  return slot;
+}
+
+LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
+  const ImageShape image = dataset_->image_shape();
+  const auto images = static_cast<int64_t>(plan.images.size());
+  // Blocks of one size, cut to measure: whichever batch comes next finds one in the allocator.
+  LoadedBatch batch{
+      .number = number,
+      .images = Tensor::empty(shape_of(image, batches_.max_images), Dtype::kU8).slice(0, images),
+      .labels = Tensor::empty({batches_.max_images}, Dtype::kI32).slice(0, images),
+      .shards = std::move(plan.shards)};
+  const auto bytes = static_cast<size_t>(image.numel());
+  uint8_t* pixels = batch.images.data<uint8_t>();
+  int32_t* label = batch.labels.data<int32_t>();
+  for (const int64_t i : plan.images) {
+    if (stopping_.load(std::memory_order_relaxed)) break;
+    dataset_->read(i, {pixels, bytes});
+    *label++ = dataset_->label(i);
+    pixels += bytes;
+  }
+  return batch;
+}
+
+}  // namespace lockstep

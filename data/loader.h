@@ -1,0 +1,91 @@
+// Makes batches ahead of the step that needs them.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/shards.h"
+#include "core/tensor.h"
+#include "data/batch_plan.h"
+#include "data/dataset.h"
+
+namespace lockstep {
+
+struct LoadedBatch {
+  int64_t number = 0;  // place in the sequence
+  Tensor images;       // u8 (N,C,H,W)
+  Tensor labels;       // i32 (N)
+  Shards shards;
+};
+
+struct LoaderOptions {
+  int workers = 2;    // threads; 0: next() makes the batch itself
+  int64_t ahead = 4;  // batches being made or waiting, at most
+};
+
+// Yields the batches of a sequence in order; their bytes do not depend on the options. Memory for
+// `ahead` batches and two in the caller's hands is taken at construction, so that later ones find
+// it in the caching allocator. Idle workers sleep.
+// Thread safety: one consumer. Owns: its threads; destroying a loader early stops them after the
+// image in hand.
+class Loader {
+ public:
+  Loader(std::shared_ptr<const Dataset> dataset, BatchSequence batches, LoaderOptions options);
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+  ~Loader();
+
+  // Batches not yet taken.
+  int64_t left() const { return batches_.count - taken_; }
+  // The next batch. Errors: what the data set or the sequence threw for this batch, also when it is
+  // asked for again. Requires: left() > 0.
+  LoadedBatch next();
+
+  // Time that next() spent waiting for a batch, or making it when there are no workers.
+  double waited_seconds() const { return waited_seconds_; }
+
+ private:
+  struct Job {
+    int64_t number = 0;
+    MicroBatch plan;
+    std::exception_ptr error;
+  };
+  struct Slot {
+    LoadedBatch batch;
+    std::exception_ptr error;
+    bool ready = false;
+  };
+
+  void work();
+  std::optional<Job> next_job();       // nothing when all are planned
+  bool wait_for_room(int64_t number);  // false when the loader is being destroyed
+  Slot run(Job job);
+  LoadedBatch load(int64_t number, MicroBatch plan);
+  Slot& slot_of(int64_t number) {
+    return slots_[static_cast<size_t>(number % static_cast<int64_t>(slots_.size()))];
+  }
+
+  std::shared_ptr<const Dataset> dataset_;
+  BatchSequence batches_;
+  double waited_seconds_ = 0;
+
+  std::mutex plan_mutex_;  // guards batches_.at and planned_
+  int64_t planned_ = 0;
+
+  std::mutex mutex_;  // guards the slots and taken_, which only the consumer writes
+  std::condition_variable room_;
+  std::condition_variable ready_;
+  std::vector<Slot> slots_;
+  int64_t taken_ = 0;
+  std::atomic<bool> stopping_ = false;
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,20 @@
+// From --dataset and --data to a data set.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "data/dataset.h"
+
+namespace lockstep {
+
+// Looks at what lies in `dir`: "mnist" or "fashion-mnist".
+// Errors: DataError when dir is no folder, when nothing known lies there (what was looked for is
+// listed), when both do, or when only a layout lies there that this build cannot read.
+std::string detect_dataset(const std::filesystem::path& dir);
+
+// `name`: digits (dir is not used), mnist, fashion-mnist, or auto for detect_dataset(dir).
+// Errors: UsageError for other names; those of detect_dataset and open_idx_pair.
+DatasetPair open_dataset(const std::string& name, const std::filesystem::path& dir);
+
+}  // namespace lockstep
