@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 void check(const BatchPlan& plan) {
@@ -150,4 +150,4 @@ BatchSequence evaluation_sequence(const EvaluationPlan& plan) {
           .at = [plan](int64_t number) { return evaluation_batch(plan, number); }};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -9,7 +9,7 @@
 #include "core/shards.h"
 #include "data/distributed_sampler.h"
 
-namespace lockstep {
+namespace lockstep::data {
 
 // Requires: groups * micro_steps divides global_batch, groups divides shards, 1 <= ranks <= shards,
 // 0 <= rank < ranks.
@@ -84,4 +84,4 @@ struct BatchSequence {
 BatchSequence training_sequence(const BatchPlan& plan, int64_t first_step, int64_t end_step);
 BatchSequence evaluation_sequence(const EvaluationPlan& plan);
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-namespace lockstep {
+namespace lockstep::data {
 
 struct ImageShape {
   int64_t channels = 1;
@@ -47,4 +47,4 @@ struct DatasetPair {
   std::shared_ptr<const Dataset> test;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-namespace lockstep {
+namespace lockstep::data {
 
 void Digest::Free::operator()(XXH3_state_s* state) const {
   XXH3_freeState(state);
@@ -37,4 +37,4 @@ std::string Digest::hex() const {
   return fmt::format("{:016x}", XXH3_64bits_digest(state_.get()));
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::data

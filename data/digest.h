@@ -9,7 +9,7 @@
 
 struct XXH3_state_s;
 
-namespace lockstep {
+namespace lockstep::data {
 
 // XXH3-64 of all bytes added so far; how they were cut into calls makes no difference.
 class Digest {
@@ -29,4 +29,4 @@ class Digest {
   std::unique_ptr<XXH3_state_s, Free> state_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 template <size_t kPoints, size_t kSteps>
@@ -124,4 +124,4 @@ std::span<const Glyph> digit_glyphs(int32_t digit) {
   return kDigits[static_cast<size_t>(digit)];
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::data

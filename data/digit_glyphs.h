@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lockstep {
+namespace lockstep::data {
 
 // x to the right in [-24, 24], y downwards in [-40, 40].
 struct GlyphPoint {
@@ -26,4 +26,4 @@ struct Glyph {
 // The ways in which people write `digit`. Requires: 0 <= digit <= 9.
 std::span<const Glyph> digit_glyphs(int32_t digit);
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -10,7 +10,7 @@
 #include "data/digit_glyphs.h"
 #include "data/pen.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 constexpr uint64_t kSeed = 20240229;
@@ -179,4 +179,4 @@ DatasetPair open_digits() {
           .test = std::make_shared<Digits>(Digits::Split::kTest)};
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -6,7 +6,7 @@
 #include "data/dataset.h"
 #include "data/image_cache.h"
 
-namespace lockstep {
+namespace lockstep::data {
 
 // Grey images of 28 x 28, a bright digit on black, 0 to 9. Image i is a pure function of split and
 // i, by integer arithmetic and counter-based random numbers only: the same bytes on every machine.
@@ -33,4 +33,4 @@ class Digits : public Dataset {
 
 DatasetPair open_digits();
 
-}  // namespace lockstep
+}  // namespace lockstep::data

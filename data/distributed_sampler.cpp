@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/mt19937.h"
 
-namespace lockstep {
+namespace lockstep::data {
 
 int64_t samples_per_replica(const SamplerOptions& options) {
   const int64_t rounding = options.drop_last ? 0 : options.replicas - 1;
@@ -36,4 +36,4 @@ std::vector<int64_t> distributed_sampler(const SamplerOptions& options, int64_t 
   return mine;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::data {
 
 struct SamplerOptions {
   int64_t size = 0;  // of the data set, at least 1
@@ -38,4 +38,4 @@ inline int64_t dealt_image(std::span<const int64_t> order,
 // Source: torch.utils.data.DistributedSampler.
 std::vector<int64_t> distributed_sampler(const SamplerOptions& options, int64_t replica);
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -8,7 +8,7 @@
 #include "data/digest.h"
 #include "data/idx_file.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -130,4 +130,4 @@ DatasetPair open_idx_pair(const fs::path& dir, const std::string& name) {
   return pair;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -7,7 +7,7 @@
 
 #include "data/dataset.h"
 
-namespace lockstep {
+namespace lockstep::data {
 
 // Grey images with labels 0..9, held in memory.
 class IdxDataset : public Dataset {
@@ -46,4 +46,4 @@ std::filesystem::path find_idx_folder(const std::filesystem::path& dir, const st
 // images of different sizes.
 DatasetPair open_idx_pair(const std::filesystem::path& dir, const std::string& name);
 
-}  // namespace lockstep
+}  // namespace lockstep::data

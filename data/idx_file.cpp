@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 constexpr int64_t kMaxCount = int64_t{1} << 31;
@@ -124,4 +124,4 @@ IdxFile read_idx(const std::filesystem::path& path, int rank) {
   return file;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::data

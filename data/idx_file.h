@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-namespace lockstep {
+namespace lockstep::data {
 
 struct IdxFile {
   std::vector<int64_t> extents;  // images: count, rows, columns; labels: count
@@ -15,4 +15,4 @@ struct IdxFile {
 // Reads unsigned bytes in `rank` dimensions. Errors: DataError, as IdxDataset says.
 IdxFile read_idx(const std::filesystem::path& path, int rank);
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-namespace lockstep {
+namespace lockstep::data {
 
 // Room for `images` of `image_bytes` each; the system hands out the memory page by page as images
 // arrive. Thread safety: all functions may be called from any thread, without locks.
@@ -47,4 +47,4 @@ class ImageCache {
   std::unique_ptr<uint8_t[]> pixels_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::data

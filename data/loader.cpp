@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 constexpr int64_t kBatchesInUse = 2;  // the caller's: one in the step, one just taken
@@ -137,4 +137,4 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
   return batch;
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::data

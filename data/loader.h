@@ -16,7 +16,7 @@
 #include "data/batch_plan.h"
 #include "data/dataset.h"
 
-namespace lockstep {
+namespace lockstep::data {
 
 struct LoadedBatch {
   int64_t number = 0;  // place in the sequence
@@ -88,4 +88,4 @@ class Loader {
   std::vector<std::thread> workers_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -7,7 +7,7 @@
 #include "data/digits.h"
 #include "data/idx.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -75,4 +75,4 @@ DatasetPair open_dataset(const std::string& name, const fs::path& dir) {
                    "use digits, mnist, fashion-mnist or auto");
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -6,7 +6,7 @@
 
 #include "data/dataset.h"
 
-namespace lockstep {
+namespace lockstep::data {
 
 // Looks at what lies in `dir`: "mnist" or "fashion-mnist".
 // Errors: DataError when dir is no folder, when nothing known lies there (what was looked for is
@@ -17,4 +17,4 @@ std::string detect_dataset(const std::filesystem::path& dir);
 // Errors: UsageError for other names; those of detect_dataset and open_idx_pair.
 DatasetPair open_dataset(const std::string& name, const std::filesystem::path& dir);
 
-}  // namespace lockstep
+}  // namespace lockstep::data

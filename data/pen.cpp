@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 constexpr int kUnitBits = 14;   // unit vectors are scaled by 2^14,
@@ -89,4 +89,4 @@ void Sheet::curve(std::span<const PenPoint> points, int32_t radius, int32_t stre
   }
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-namespace lockstep {
+namespace lockstep::data {
 
 // In 1/256 of a pixel; pixel (0, 0) covers [0, 256) x [0, 256).
 struct PenPoint {
@@ -34,4 +34,4 @@ class Sheet {
   std::array<uint8_t, kSize * kSize> ink_{};
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -4,7 +4,7 @@
 #include "core/philox.h"
 #include "data/digest.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 PhiloxStream stream_of(const Synthetic::Options& options, int64_t i) {
@@ -59,4 +59,4 @@ std::string Synthetic::digest() const {
   return digest.hex();
 }
 
-}  // namespace lockstep
+}  // namespace lockstep::data

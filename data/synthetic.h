@@ -5,7 +5,7 @@
 
 #include "data/dataset.h"
 
-namespace lockstep {
+namespace lockstep::data {
 
 // Image i is a pure function of the options and i: uniform bytes, a uniform label.
 class Synthetic : public Dataset {
@@ -32,4 +32,4 @@ class Synthetic : public Dataset {
   Options options_;
 };
 
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -1,9 +1,12 @@
 // Exact distributed evaluation: every image once, the same figures on any number of ranks.
 #pragma once
 
+#include <memory>
+
 #include "core/communicator.h"
 #include "core/stream.h"
 #include "data/dataset.h"
+#include "kernels/normalize_image.h"
 #include "nn/module.h"
 
 namespace lockstep::trainers {
@@ -18,14 +21,17 @@ struct Evaluation {
   double acc5() const { return 100.0 * static_cast<double>(correct5) / static_cast<double>(total); }
 };
 
-// Cuts `dataset` into chunks of chunk_images; chunk c runs on rank c mod ranks, on one thread.
-// Counts are integers; a chunk's loss is summed in f64 in image order, the chunks' in chunk order.
-// Puts the model into evaluation mode and back. All ranks must call and hold the same weights and
-// buffers.
-Evaluation evaluate(nn::Module& model,
-                    const data::Dataset& dataset,
-                    int64_t chunk_images,
-                    Stream& stream,
-                    Communicator& ranks);
+struct EvaluationTask {
+  nn::Module& model;
+  std::shared_ptr<const data::Dataset> dataset;
+  kernels::NormalizeImageParams normalization;
+  int64_t chunk_images = 250;
+  int64_t workers = 0;  // threads that read ahead
+};
+
+// Cuts the data set into chunks; chunk c runs on rank c mod ranks, on one thread. Counts are
+// integers; a chunk's loss is summed in f64 in image order, the chunks' in chunk order. The model
+// is in evaluation mode meanwhile. All ranks must call and hold the same weights and buffers.
+Evaluation evaluate(const EvaluationTask& task, Stream& stream, Communicator& ranks);
 
 }  // namespace lockstep::trainers

@@ -29,7 +29,8 @@ class RunDirectory {
 
   // Replaces run.json as a whole. Errors: EnvironmentError.
   void write(const RunRecord& record) const;
-  // Appends a line to metrics.jsonl; it is the system's when this returns. Errors: EnvironmentError.
+  // Appends a line to metrics.jsonl; it is the system's when this returns. Errors:
+  // EnvironmentError.
   void append(std::initializer_list<Metric> metrics) const;
 
  private:
