@@ -1,0 +1,224 @@
+#include "trainers/option_table.h"
+
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/trainers/options_of.h"
+#include "trainers/flag_value.h"
+#include "trainers/foreign_flags.h"
+#include "trainers/help_text.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::options_of;
+using testing::refusal;
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// Some value that the flag takes.
+std::string example_value(const Flag& flag) {
+  if (flag.kind == FlagKind::kChoice) {
+    return std::string(split_words(flag.choices.convnet, '|').front());
+  }
+  if (flag.kind == FlagKind::kBool) return "True";
+  if (flag.kind == FlagKind::kString) return "x";
+  return fmt::format("{}", flag.range.max);
+}
+
+TEST(OptionTable, NamesAreUnique) {
+  std::set<std::string> seen;
+  for (const Flag& flag : flag_table()) {
+    EXPECT_TRUE(seen.insert(fmt::format("--{}", flag.name)).second) << flag.name;
+    for (const std::string_view alias : split_words(flag.aliases, ' ')) {
+      EXPECT_TRUE(seen.insert(std::string(alias)).second) << alias;
+    }
+  }
+  for (const ForeignFlag& flag : foreign_flags()) {
+    EXPECT_TRUE(seen.insert(fmt::format("--{}", flag.name)).second) << flag.name;
+  }
+}
+
+TEST(OptionTable, RowsAreComplete) {
+  for (const Flag& flag : flag_table()) {
+    EXPECT_FALSE(flag.help.empty()) << flag.name;
+    EXPECT_FALSE(flag.origin.empty()) << flag.name;
+    EXPECT_TRUE(flag.built || !flag.not_built.empty()) << flag.name;
+    EXPECT_EQ(flag.later_choices.convnet.empty(), !flag.built || flag.not_built.empty())
+        << flag.name;
+    const bool number = flag.kind == FlagKind::kInt || flag.kind == FlagKind::kFloat;
+    EXPECT_EQ(number, flag.range.max > flag.range.min) << flag.name;
+    EXPECT_EQ(flag.metavar.empty(), flag.kind == FlagKind::kChoice || flag.kind == FlagKind::kBool)
+        << flag.name;
+    EXPECT_TRUE(flag.means.empty() || flag.kind == FlagKind::kBool) << flag.name;
+    EXPECT_NE(find_flag(fmt::format("--{}", flag.name)), nullptr) << flag.name;
+  }
+}
+
+TEST(OptionTable, DefaultsAreAllowed) {
+  for (const Flag& flag : flag_table()) {
+    if (flag.initial.convnet.empty()) continue;
+    EXPECT_NO_THROW(check_flag_value(flag, Program::kTrainConvnet, flag.name, flag.initial.convnet))
+        << flag.name;
+  }
+}
+
+TEST(OptionTable, EveryFlagWorksOrIsNotBuiltYet) {
+  for (const Flag& flag : flag_table()) {
+    if (flag.resnet_only) continue;
+    const std::string answer = refusal(fmt::format("--{} {}", flag.name, example_value(flag)));
+    const Flag* target = &flag;
+    if (!flag.means.empty()) continue;  // its target is a row of its own
+    if (target->built) {
+      EXPECT_EQ(answer, "accepted") << flag.name;
+    } else {
+      EXPECT_THAT(
+          answer,
+          HasSubstr(fmt::format("--{} is not built yet | this version has no ", flag.name)));
+    }
+  }
+}
+
+TEST(OptionTable, EveryFlagHasAnEnvironmentVariable) {
+  for (const Flag& flag : flag_table()) {
+    if (!flag.built || flag.resnet_only || !flag.means.empty() || flag.name.starts_with("help") ||
+        flag.name == "version" || flag.name == "verbose") {
+      continue;
+    }
+    const Options options = options_of("", {{environment_name(flag), example_value(flag)}});
+    ASSERT_NE(options.find(flag.name), nullptr) << flag.name;
+    EXPECT_EQ(options.find(flag.name)->origin, Origin::kEnvironment) << flag.name;
+  }
+}
+
+TEST(OptionTable, EveryChoiceNotBuiltYetSaysSo) {
+  for (const Flag& flag : flag_table()) {
+    for (const std::string_view choice : split_words(flag.later_choices.convnet, '|')) {
+      EXPECT_THAT(refusal(fmt::format("--{} {}", flag.name, choice)),
+                  HasSubstr(fmt::format("--{} {} is not built yet", flag.name, choice)));
+    }
+  }
+}
+
+// pytorch/examples' main.py and Apex's main_amp.py: each flag is ours, or is answered.
+TEST(OptionTable, NoFlagOfMainPyOrApexIsUnknown) {
+  for (const char* line : {"-a convnet",
+                           "--arch convnet",
+                           "-j 4",
+                           "--workers 4",
+                           "--epochs 90",
+                           "--start-epoch 1",
+                           "-b 256",
+                           "--batch-size 256",
+                           "--lr .1",
+                           "--momentum .9",
+                           "--wd 1e-4",
+                           "--weight-decay 1e-4",
+                           "-p 10",
+                           "--print-freq 10",
+                           "--resume x",
+                           "-e",
+                           "--evaluate",
+                           "--pretrained",
+                           "--world-size 2",
+                           "--rank 1",
+                           "--dist-url tcp://224.66.41.62:23456",
+                           "--gpu 0",
+                           "--dist-backend x",
+                           "--multiprocessing-distributed",
+                           "--seed 1",
+                           "--no-accel",
+                           "--dummy",
+                           "--prof 10",
+                           "--deterministic",
+                           "--local_rank 0",
+                           "--sync_bn",
+                           "--opt-level O0",
+                           "--keep-batchnorm-fp32 True",
+                           "--loss-scale 1",
+                           "--channels-last 1",
+                           "--fp16",
+                           "--b 256",
+                           "--no-cuda",
+                           "--dynamic-loss-scale"}) {
+    EXPECT_THAT(refusal(line), ::testing::Not(HasSubstr("unknown flag"))) << line;
+  }
+}
+
+TEST(ForeignFlags, HarmlessOnesLeaveANote) {
+  const Options options = options_of(
+      "--multiprocessing-distributed --gpu 0 --dist-url tcp://127.0.0.1:80 --world_size -1 --rank "
+      "0 "
+      "--local_rank=0 --dist-backend nccl --channels-last True DIR");
+  EXPECT_EQ(options.notes.size(), 8U);
+  EXPECT_EQ(options.notes[0],
+            "note: --multiprocessing-distributed (main.py) changes nothing: a program is one rank "
+            "and starts no others; mpirun -np N starts N ranks");
+  for (const std::string& note : options.notes) EXPECT_EQ(note.find('\n'), std::string::npos);
+  EXPECT_EQ(options.text("data"), "DIR");
+}
+
+TEST(ForeignFlags, OnesThatWouldMatterAreRefused) {
+  EXPECT_EQ(refusal("--world-size 2"),
+            "--world-size 2 (main.py) is not available here | the number of ranks comes from the "
+            "launcher | mpirun -np N, and --host a:4,b:4 for two hosts");
+  for (const char* line : {"--rank 1",
+                           "--local_rank 3",
+                           "--dist-url env://",
+                           "--model-ema",
+                           "--mixup-alpha 0.2",
+                           "--gradient-predivide-factor 2"}) {
+    EXPECT_THAT(refusal(line), HasSubstr("is not available here")) << line;
+  }
+  EXPECT_EQ(refusal("--mixup-alpha 0"), "accepted");
+  EXPECT_THAT(refusal("--gpu"), HasSubstr("--gpu needs a value"));
+}
+
+TEST(Help, ShortPageFits) {
+  for (const Program program : {Program::kTrainConvnet, Program::kTrainResnet}) {
+    const std::string text = help_text(program);
+    const auto lines = lines_of(text);
+    EXPECT_LE(lines.size(), 45U) << text;
+    for (const std::string& line : lines) EXPECT_LE(line.size(), 100U) << line;
+    for (int g = 0; g < kFlagGroups; ++g) {
+      const auto heading = fmt::format("{}:", name_of(static_cast<FlagGroup>(g)));
+      EXPECT_EQ(std::count(lines.begin(), lines.end(), heading), 1) << heading;
+    }
+    ASSERT_GE(lines.size(), 4U);
+    EXPECT_EQ(lines[lines.size() - 4], "Examples:");
+  }
+  EXPECT_THAT(help_text(Program::kTrainConvnet), HasSubstr("  -b, --b, --batch-size N"));
+}
+
+TEST(Help, LongPageHasEveryFlagAndAlias) {
+  const std::string text = help_all_text(Program::kTrainConvnet);
+  for (const std::string& line : lines_of(text)) EXPECT_LE(line.size(), 100U) << line;
+  for (const Flag& flag : flag_table()) {
+    const bool shown = text.find(std::string(flag.name)) != std::string::npos;
+    EXPECT_EQ(shown, !flag.resnet_only) << flag.name;
+    for (const std::string_view alias : split_words(flag.aliases, ' ')) {
+      EXPECT_TRUE(flag.resnet_only || text.find(std::string(alias)) != std::string::npos) << alias;
+    }
+  }
+}
+
+TEST(Help, ExamplesAreAccepted) {
+  EXPECT_EQ(refusal("data --dataset mnist --epochs 5 --b 128"), "accepted");
+  EXPECT_EQ(refusal("--global-batch-size 512 --shards 8 --bn-groups 8 -o runs/a"), "accepted");
+}
+
+TEST(Help, VersionIsOneLineUnlessVerbose) {
+  EXPECT_EQ(lines_of(version_text(Program::kTrainConvnet, false)).size(), 1U);
+  EXPECT_THAT(version_text(Program::kTrainConvnet, true), HasSubstr("x86-64-v"));
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

@@ -1,0 +1,61 @@
+#include "trainers/report_error.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace lockstep::trainers {
+namespace {
+
+class ReportError : public ::testing::Test {
+ protected:
+  void TearDown() override { clear(); }
+  void SetUp() override { clear(); }
+
+  static void clear() {
+    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+      unsetenv(name);
+    }
+  }
+
+  static std::string printed(const std::exception& error, ErrorScope scope, int want_code) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(report_error(error, scope), want_code);
+    return ::testing::internal::GetCapturedStderr();
+  }
+};
+
+TEST_F(ReportError, ThreeLinesAndTheExitCode) {
+  const UsageError error("what", "why", "hint");
+  EXPECT_EQ(printed(error, ErrorScope::kEveryRank, 2),
+            "lockstep: error: what\n  why: why\n  try: hint\n");
+  EXPECT_EQ(printed(DataError("x"), ErrorScope::kEveryRank, 3), "lockstep: error: x\n");
+}
+
+TEST_F(ReportError, RankZeroSpeaksForAll) {
+  const UsageError error("what", "why", "hint");
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    setenv(name, "3", 1);
+    EXPECT_EQ(printed(error, ErrorScope::kEveryRank, 2), "") << name;
+    setenv(name, "0", 1);
+    EXPECT_NE(printed(error, ErrorScope::kEveryRank, 2), "") << name;
+    unsetenv(name);
+  }
+}
+
+TEST_F(ReportError, OneRanksErrorNamesTheRank) {
+  setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+  EXPECT_EQ(printed(CommError("rank 2 is silent"), ErrorScope::kThisRank, 75),
+            "lockstep: error: rank 3: rank 2 is silent\n");
+}
+
+TEST_F(ReportError, ForeignExceptionsAreBugs) {
+  const std::string text = printed(std::runtime_error("odd"), ErrorScope::kEveryRank, 1);
+  EXPECT_NE(text.find("odd"), std::string::npos);
+  EXPECT_NE(text.find("bug"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

@@ -1,0 +1,19 @@
+// The settings of the tutorials, as the flags one would type.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lockstep::trainers {
+
+struct Preset {
+  std::string_view name;
+  std::span<const std::string_view> arguments;
+  std::string_view note;  // what differs from the tutorial; printed at the start; may be empty
+};
+
+// Requires: a built choice of --preset.
+const Preset& preset_named(std::string_view name);
+
+}  // namespace lockstep::trainers

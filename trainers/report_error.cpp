@@ -1,0 +1,44 @@
+#include "trainers/report_error.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/error.h"
+
+namespace lockstep::trainers {
+namespace {
+
+// What the launcher says: MPI_Init may not have happened yet, or may be what failed.
+int rank_from_environment() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') return std::atoi(value);
+  }
+  return 0;
+}
+
+Error as_error(const std::exception& error) {
+  if (const auto* ours = dynamic_cast<const Error*>(&error)) return *ours;
+  return InternalError(error.what(),
+                       "an exception that Lockstep does not throw itself",
+                       "please report this with the command line: it is a bug in Lockstep");
+}
+
+}  // namespace
+
+int report_error(const std::exception& error, ErrorScope scope) {
+  const Error reported = as_error(error);
+  const int rank = rank_from_environment();
+  if (scope == ErrorScope::kThisRank) {
+    const Error named(reported.code(),
+                      fmt::format("rank {}: {}", rank, reported.what()),
+                      reported.why(),
+                      reported.hint());
+    std::fputs(format_error(named).c_str(), stderr);
+  } else if (rank == 0) {
+    std::fputs(format_error(reported).c_str(), stderr);
+  }
+  return static_cast<int>(reported.code());
+}
+
+}  // namespace lockstep::trainers
