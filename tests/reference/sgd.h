@@ -7,12 +7,8 @@ struct SgdElement {
   double param, buf;
 };
 
-inline SgdElement sgd_step(SgdElement at,
-                           double grad,
-                           double lr,
-                           double momentum,
-                           double weight_decay,
-                           bool nesterov) {
+inline SgdElement sgd_step(
+    SgdElement at, double grad, double lr, double momentum, double weight_decay, bool nesterov) {
   double g = grad + weight_decay * at.param;
   if (momentum != 0) {
     at.buf = momentum * at.buf + g;
