@@ -1,0 +1,21 @@
+#include <benchmark/benchmark.h>
+
+#include "kernels/cast.h"
+
+namespace lockstep::kernels {
+namespace {
+
+void bench_cast(benchmark::State& state, Dtype from, Dtype to) {
+  Stream stream(Device::kCpu, usable_cores(), true);
+  const Tensor src = Tensor::zeros({state.range(0)}, from);
+  Tensor dst = Tensor::zeros({state.range(0)}, to);
+  for (auto _ : state) cast(stream, src, dst);
+  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(src.nbytes() + dst.nbytes()));
+}
+BENCHMARK_CAPTURE(bench_cast, f32_f16, Dtype::kF32, Dtype::kF16)->Arg(401408)->UseRealTime();
+BENCHMARK_CAPTURE(bench_cast, f16_f32, Dtype::kF16, Dtype::kF32)->Arg(401408)->UseRealTime();
+BENCHMARK_CAPTURE(bench_cast, f32_bf16, Dtype::kF32, Dtype::kBF16)->Arg(401408)->UseRealTime();
+BENCHMARK_CAPTURE(bench_cast, bf16_f32, Dtype::kBF16, Dtype::kF32)->Arg(401408)->UseRealTime();
+
+}  // namespace
+}  // namespace lockstep::kernels

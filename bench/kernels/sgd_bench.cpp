@@ -1,0 +1,33 @@
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "kernels/sgd.h"
+
+namespace lockstep::kernels {
+namespace {
+
+// `tensors` parameters of `numel` elements each.
+void bench_sgd_step(benchmark::State& state, float momentum) {
+  Stream stream(Device::kCpu, usable_cores(), true);
+  const int64_t tensors = state.range(0);
+  const int64_t numel = state.range(1);
+  std::vector<SgdSlot> slots;
+  for (int64_t i = 0; i < tensors; ++i) {
+    slots.push_back({.param = Tensor::zeros({numel}, Dtype::kF32),
+                     .grad = Tensor::zeros({numel}, Dtype::kF32),
+                     .momentum = Tensor::zeros({numel}, Dtype::kF32)});
+  }
+  const SgdParams params = {.lr = 0.1F, .momentum = momentum, .weight_decay = 1e-4F};
+  for (auto _ : state) sgd_step(stream, slots, params);
+  const int64_t floats = momentum == 0 ? 3 : 5;
+  state.SetBytesProcessed(state.iterations() * floats * tensors * numel * 4);
+}
+BENCHMARK_CAPTURE(bench_sgd_step, plain, 0.0F)->Args({10, 2903})->UseRealTime();
+BENCHMARK_CAPTURE(bench_sgd_step, momentum, 0.9F)
+    ->Args({10, 2903})
+    ->Args({62, 188575})
+    ->UseRealTime();
+
+}  // namespace
+}  // namespace lockstep::kernels

@@ -1,0 +1,48 @@
+#include <bit>
+
+#include "kernels/cpu_loops.h"
+#include "kernels/fill.h"
+
+namespace lockstep::kernels::LS_CPU {
+namespace {
+
+// A float that rounds to 16 bits as `value` itself does: inexact values become the neighbour with
+// an odd last bit, never a tie. Source: Boldo and Melquiond, "When double rounding is odd", 2005.
+float round_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  const double rounded = nearest;
+  if (rounded == value || value != value) return nearest;
+  auto bits = std::bit_cast<uint32_t>(nearest);
+  const bool away = value > 0 ? rounded > value : rounded < value;
+  if (away) --bits;
+  return std::bit_cast<float>(bits | 1U);
+}
+
+template <class T>
+void fill_with(Stream& stream, T value, Tensor& out) {
+  T* to = out.data<T>();
+  for_ranges(stream, out.numel(), [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = value;
+  });
+}
+
+}  // namespace
+
+void fill(Stream& stream, double value, Tensor& out) {
+  switch (out.dtype()) {
+    case Dtype::kF32:
+      return fill_with(stream, static_cast<float>(value), out);
+    case Dtype::kF16:
+      return fill_with(stream, Half(round_to_odd(value)), out);
+    case Dtype::kBF16:
+      return fill_with(stream, BFloat16(round_to_odd(value)), out);
+    case Dtype::kU8:
+      return fill_with(stream, static_cast<uint8_t>(value), out);
+    case Dtype::kI32:
+      return fill_with(stream, static_cast<int32_t>(value), out);
+    case Dtype::kI64:
+      return fill_with(stream, static_cast<int64_t>(value), out);
+  }
+}
+
+}  // namespace lockstep::kernels::LS_CPU

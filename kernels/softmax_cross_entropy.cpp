@@ -1,0 +1,84 @@
+#include "kernels/softmax_cross_entropy.h"
+
+#include "kernels/op_check.h"
+
+namespace lockstep::kernels {
+namespace {
+
+void check_inputs(const OpCheck& check,
+                  const Shards& shards,
+                  const Tensor& logits,
+                  const Tensor& labels,
+                  const SoftmaxCrossEntropyParams& params) {
+  check.rank("logits", logits, 2);
+  check.dtype("logits", logits, {Dtype::kF32});
+  const int64_t images = logits.shape()[0];
+  check.require(logits.shape()[1] >= 1, "at least one class");
+  check.require(params.label_smoothing >= 0 && params.label_smoothing <= 1,
+                "label_smoothing in [0, 1]");
+  check.covers(shards, images);
+  check.require(images == 0 || shards.step_images >= 1, "shards.step_images >= 1");
+  check.like("labels", labels, {images}, Dtype::kI32);
+}
+
+void check_labels(const Tensor& labels, int64_t classes) {
+  const int32_t* label = labels.data<int32_t>();
+  for (int64_t n = 0; n < labels.numel(); ++n) {
+    if (label[n] >= 0 && label[n] < classes) continue;
+    throw DataError(
+        fmt::format("[softmax_cross_entropy] label {} of image {} is out of range", label[n], n),
+        fmt::format("there are {} logits an image, so labels are 0 to {}", classes, classes - 1),
+        "give the model as many outputs as the data set has classes");
+  }
+}
+
+// Of one pass over the logits: an exponential, a sum and a comparison each.
+constexpr int64_t kFlopsPerLogit = 3;
+
+}  // namespace
+
+void softmax_cross_entropy_forward(Stream& stream,
+                                   const Shards& shards,
+                                   const Tensor& logits,
+                                   const Tensor& labels,
+                                   const SoftmaxCrossEntropyParams& params,
+                                   Tensor& losses,
+                                   Tensor& target_rank,
+                                   Tensor& loss_leaves) {
+  const OpCheck check("softmax_cross_entropy_forward", stream);
+  check_inputs(check, shards, logits, labels, params);
+  check.like("losses", losses, labels.shape(), Dtype::kF32);
+  check.like("target_rank", target_rank, labels.shape(), Dtype::kI32);
+  check.like("loss_leaves", loss_leaves, {shards.local()}, Dtype::kF32);
+  if (check.dry(kFlopsPerLogit * logits.numel(),
+                static_cast<int64_t>(logits.nbytes() + labels.nbytes() + losses.nbytes() +
+                                     target_rank.nbytes() + loss_leaves.nbytes()))) {
+    return;
+  }
+  check_labels(labels, logits.shape()[1]);
+  LS_DISPATCH(softmax_cross_entropy_forward,
+              (stream, shards, logits, labels, params, losses, target_rank, loss_leaves))
+}
+
+void softmax_cross_entropy_backward(Stream& stream,
+                                    const Shards& shards,
+                                    const Tensor& logits,
+                                    const Tensor& labels,
+                                    const SoftmaxCrossEntropyParams& params,
+                                    const Tensor& grad_loss,
+                                    Tensor& grad_logits) {
+  const OpCheck check("softmax_cross_entropy_backward", stream);
+  check_inputs(check, shards, logits, labels, params);
+  check.like("grad_loss", grad_loss, {shards.local()}, Dtype::kF32);
+  check.like("grad_logits", grad_logits, logits.shape(), Dtype::kF32);
+  if (check.dry(kFlopsPerLogit * logits.numel(),
+                static_cast<int64_t>(logits.nbytes() + labels.nbytes() + grad_loss.nbytes() +
+                                     grad_logits.nbytes()))) {
+    return;
+  }
+  check_labels(labels, logits.shape()[1]);
+  LS_DISPATCH(softmax_cross_entropy_backward,
+              (stream, shards, logits, labels, params, grad_loss, grad_logits))
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,103 @@
+#include <cmath>
+
+#include "kernels/cpu_loops.h"
+#include "kernels/softmax_cross_entropy.h"
+
+namespace lockstep::kernels::LS_CPU {
+namespace {
+
+// log(sum over c of exp(x[c])) in two parts, so that neither overflows. NaN when an x is.
+struct LogSumExp {
+  double max, log_sum;
+
+  LogSumExp(const float* x, int64_t classes) : max(x[0]), log_sum(0) {
+    for (int64_t c = 1; c < classes; ++c) {
+      if (x[c] > max) max = x[c];
+    }
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c) sum += std::exp(x[c] - max);
+    log_sum = std::log(sum);
+  }
+  double log_softmax(float x) const { return x - max - log_sum; }
+};
+
+float loss_of(const float* x, int64_t classes, int32_t label, double smoothing) {
+  const LogSumExp log_sum_exp(x, classes);
+  const double of_label = -log_sum_exp.log_softmax(x[label]);
+  if (smoothing == 0) return static_cast<float>(of_label);  // no 0 * inf from the other classes
+  double of_all = 0;
+  for (int64_t c = 0; c < classes; ++c) of_all -= log_sum_exp.log_softmax(x[c]);
+  return static_cast<float>((1 - smoothing) * of_label +
+                            smoothing / static_cast<double>(classes) * of_all);
+}
+
+int32_t rank_of(const float* x, int64_t classes, int32_t label) {
+  int32_t above = 0;
+  for (int64_t c = 0; c < classes; ++c) {
+    if (std::isnan(x[c])) return static_cast<int32_t>(classes);
+    above += x[c] > x[label] || (x[c] == x[label] && c < label);
+  }
+  return above;
+}
+
+}  // namespace
+
+void softmax_cross_entropy_forward(Stream& stream,
+                                   const Shards& shards,
+                                   const Tensor& logits,
+                                   const Tensor& labels,
+                                   const SoftmaxCrossEntropyParams& params,
+                                   Tensor& losses,
+                                   Tensor& target_rank,
+                                   Tensor& loss_leaves) {
+  const int64_t classes = logits.shape()[1];
+  const double smoothing = params.label_smoothing;
+  const float* x = logits.data<float>();
+  const int32_t* label = labels.data<int32_t>();
+  float* loss = losses.data<float>();
+  int32_t* rank = target_rank.data<int32_t>();
+  for_images(stream, shards, [=](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      loss[n] = loss_of(x + n * classes, classes, label[n], smoothing);
+      rank[n] = rank_of(x + n * classes, classes, label[n]);
+    }
+  });
+  float* leaf = loss_leaves.data<float>();
+  for (int64_t k = 0; k < shards.local(); ++k) {
+    double sum = 0;
+    for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) sum += loss[n];
+    const auto images = static_cast<double>(shards.step_images);
+    leaf[k] = shards.count(k) == 0 ? 0 : static_cast<float>(sum / images);
+  }
+}
+
+void softmax_cross_entropy_backward(Stream& stream,
+                                    const Shards& shards,
+                                    const Tensor& logits,
+                                    const Tensor& labels,
+                                    const SoftmaxCrossEntropyParams& params,
+                                    const Tensor& grad_loss,
+                                    Tensor& grad_logits) {
+  const int64_t classes = logits.shape()[1];
+  const double smoothing = params.label_smoothing;
+  const double off_target = smoothing / static_cast<double>(classes);
+  const auto images = static_cast<double>(shards.step_images);
+  const float* x = logits.data<float>();
+  const int32_t* label = labels.data<int32_t>();
+  const float* leaf_grad = grad_loss.data<float>();
+  float* grad = grad_logits.data<float>();
+  stream.fork(shards.local(), [&](int64_t k, int) {
+    const double scale = leaf_grad[k] / images;
+    for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {
+      const int64_t row = n * classes;
+      const LogSumExp log_sum_exp(x + row, classes);
+      for (int64_t c = 0; c < classes; ++c) {
+        const double target = off_target + (c == label[n] ? 1 - smoothing : 0);
+        const double softmax = std::exp(log_sum_exp.log_softmax(x[row + c]));
+        grad[row + c] = static_cast<float>((softmax - target) * scale);
+      }
+    }
+  });
+}
+
+}  // namespace lockstep::kernels::LS_CPU

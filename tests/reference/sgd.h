@@ -1,0 +1,20 @@
+// Specification of kernels/sgd.h in double, one element at a time.
+#pragma once
+
+namespace lockstep::reference {
+
+struct SgdElement {
+  double param, buf;
+};
+
+inline SgdElement sgd_step(
+    SgdElement at, double grad, double lr, double momentum, double weight_decay, bool nesterov) {
+  double g = grad + weight_decay * at.param;
+  if (momentum != 0) {
+    at.buf = momentum * at.buf + g;
+    g = nesterov ? g + momentum * at.buf : at.buf;
+  }
+  return {at.param - lr * g, at.buf};
+}
+
+}  // namespace lockstep::reference

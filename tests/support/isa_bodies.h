@@ -1,0 +1,19 @@
+// The bodies of an op that this processor can run, to compare their bits.
+#pragma once
+
+#include <vector>
+
+#include "kernels/isa.h"
+
+namespace lockstep::testing {
+
+// Those of x86-64-v2, v3 and v4 up to kernels::isa_level(), which LOCKSTEP_ISA may lower.
+template <class Op>
+std::vector<Op*> isa_bodies(Op* v2, Op* v3, Op* v4) {
+  std::vector<Op*> bodies = {v2};
+  if (kernels::isa_level() >= kernels::IsaLevel::kV3) bodies.push_back(v3);
+  if (kernels::isa_level() >= kernels::IsaLevel::kV4) bodies.push_back(v4);
+  return bodies;
+}
+
+}  // namespace lockstep::testing
