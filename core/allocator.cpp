@@ -29,6 +29,7 @@ CachingAllocator::~CachingAllocator() {
 }
 
 size_t CachingAllocator::rounded(size_t bytes) {
+  if (bytes > SIZE_MAX / 2) return bytes;  // never to be had; rounding could wrap around
   if (bytes <= kAlignment * 8)
     return std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   const size_t step = std::bit_floor(bytes - 1) / 8;

@@ -45,6 +45,10 @@ Tensor reorder(const Tensor& tensor, bool to_channels_last) {
 }  // namespace
 
 Tensor Tensor::empty(const Shape& shape, Dtype dtype, Device device) {
+  if (shape.numel() > INT64_MAX / static_cast<int64_t>(size_of(dtype))) {
+    throw ShapeError(
+        fmt::format("[tensor] bytes: {} of {} overflow 64 bits", to_string(shape), name_of(dtype)));
+  }
   Tensor tensor;
   tensor.shape_ = shape;
   tensor.dtype_ = dtype;

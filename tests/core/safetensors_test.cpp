@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "core/mt19937.h"
 #include "tests/support/close.h"
 #include "tests/support/temp_dir.h"
 
@@ -16,7 +15,6 @@ namespace fs = std::filesystem;
 using testing::read_text;
 using testing::same_bits;
 using testing::TempDir;
-using testing::write_text;
 
 Tensor counting(const Shape& shape, Dtype dtype) {
   Tensor tensor = Tensor::empty(shape, dtype);
@@ -128,56 +126,16 @@ TEST(Safetensors, UnreadableFilesAreTheEnvironment) {
   expect_why(dir / "pipe", "it is not a regular file");
 }
 
-// What may happen to a file on its way: every cut, and many random edits. None may crash, hang or
-// read as the original; a sanitizer build watches the memory.
 TEST(Safetensors, EveryTruncationIsRefused) {
   const TempDir dir;
   Safetensors content;
   content.tensors["weight"] = counting({3, 2}, Dtype::kF32);
   content.tensors["steps"] = counting({}, Dtype::kI64);
-  write_safetensors(dir / "whole", content);
-  const std::string bytes = read_text(dir / "whole");
-  for (size_t size = 0; size < bytes.size(); ++size) {
-    write_text(dir / "cut", bytes.substr(0, size));
-    EXPECT_THROW((void)read_safetensors(dir / "cut"), CheckpointError) << size << " bytes";
+  write_safetensors(dir / "file", content);
+  for (uintmax_t size = fs::file_size(dir / "file"); size > 0; --size) {
+    fs::resize_file(dir / "file", size - 1);
+    EXPECT_THROW((void)read_safetensors(dir / "file"), CheckpointError) << size - 1 << " bytes";
   }
-}
-
-TEST(Safetensors, RandomEditsAreReadOrRefused) {
-  const TempDir dir;
-  write_safetensors(dir / "whole", one_of_each());
-  const std::string whole = read_text(dir / "whole");
-  Mt19937 random(1);
-  int refused = 0;
-  constexpr int kRounds = 2000;
-  for (int round = 0; round < kRounds; ++round) {
-    std::string bytes = whole;
-    for (uint32_t edits = 1 + random.next_u32() % 4; edits > 0; --edits) {
-      // Mostly the header: there the structure is.
-      const size_t at = random.next_u32() % (random.next_u32() % 8 == 0 ? bytes.size() : 1800);
-      switch (random.next_u32() % 4) {
-        case 0:
-          bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.next_u32() % 8));
-          break;
-        case 1:
-          bytes[at] = "{}[]\",:0123456789eE.-\\u "[random.next_u32() % 24];
-          break;
-        case 2:
-          bytes.erase(at, 1 + random.next_u32() % 8);
-          break;
-        default:
-          bytes.insert(at, bytes, random.next_u32() % bytes.size(), 1 + random.next_u32() % 40);
-      }
-    }
-    write_text(dir / "edited", bytes);
-    try {
-      (void)read_safetensors(dir / "edited");
-    } catch (const CheckpointError&) {
-      ++refused;
-    }
-  }
-  EXPECT_GT(refused, kRounds / 2);
-  EXPECT_LT(refused, kRounds);
 }
 
 }  // namespace

@@ -1,0 +1,122 @@
+#include "core/allocator.h"
+
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/tensor.h"
+
+namespace lockstep {
+namespace {
+
+TEST(CachingAllocator, RoundsUpByAnEighthAtMost) {
+  EXPECT_EQ(CachingAllocator::rounded(0), 64U);
+  EXPECT_EQ(CachingAllocator::rounded(64), 64U);
+  EXPECT_EQ(CachingAllocator::rounded(65), 128U);
+  EXPECT_EQ(CachingAllocator::rounded(1024), 1024U);
+  EXPECT_EQ(CachingAllocator::rounded(1025), 1152U);
+  for (size_t bytes = 512; bytes < 100'000; bytes += 7) {
+    const size_t rounded = CachingAllocator::rounded(bytes);
+    ASSERT_GE(rounded, bytes);
+    ASSERT_LE(rounded - bytes, bytes / 8 + 1) << bytes;
+    ASSERT_EQ(CachingAllocator::rounded(rounded), rounded) << bytes;
+    ASSERT_EQ(rounded % 64, 0U) << bytes;
+  }
+}
+
+TEST(CachingAllocator, BlocksAreAlignedAndApart) {
+  CachingAllocator allocator;
+  std::vector<std::pair<void*, size_t>> blocks;
+  for (const size_t bytes : {0, 1, 63, 64, 1000, 100'000, 3 << 20}) {
+    void* block = allocator.allocate(bytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % 64, 0U) << bytes;
+    for (size_t i = 0; i < bytes; ++i) static_cast<char*>(block)[i] = static_cast<char>(bytes);
+    blocks.emplace_back(block, bytes);
+  }
+  for (const auto& [block, bytes] : blocks) {
+    if (bytes != 0) {
+      EXPECT_EQ(static_cast<char*>(block)[bytes - 1], static_cast<char>(bytes));
+    }
+    allocator.free(block, bytes);
+  }
+}
+
+TEST(CachingAllocator, GivesABlockOfTheSameSizeAgain) {
+  CachingAllocator allocator;
+  void* first = allocator.allocate(1000);
+  allocator.free(first, 1000);
+  void* same = allocator.allocate(1020);  // rounds to the same size
+  EXPECT_EQ(same, first);
+  void* other = allocator.allocate(1000);
+  EXPECT_NE(other, first);
+  allocator.free(same, 1020);
+  allocator.free(other, 1000);
+}
+
+TEST(CachingAllocator, CountsWhatIsUsedAndKept) {
+  CachingAllocator allocator;
+  void* a = allocator.allocate(100);
+  void* b = allocator.allocate(1024);
+  EXPECT_EQ(allocator.stats().bytes_in_use, 128U + 1024);
+  allocator.free(a, 100);
+  const AllocatorStats stats = allocator.stats();
+  EXPECT_EQ(stats.bytes_in_use, 1024U);
+  EXPECT_EQ(stats.bytes_cached, 128U);
+  EXPECT_EQ(stats.peak_bytes_in_use, 128U + 1024);
+  EXPECT_EQ(stats.system_allocations, 2);
+  allocator.free(b, 1024);
+}
+
+TEST(CachingAllocator, AfterOneStepTheSystemIsNotAsked) {
+  const auto step = [] {
+    const Tensor a = Tensor::empty({100, 33}, Dtype::kF32);
+    const Tensor b = Tensor::zeros({8, 3, 28, 28}, Dtype::kF16);
+    const Tensor c = to_row_major(b);
+    return c.nbytes();
+  };
+  (void)step();
+  const AllocatorStats warm = cpu_allocator().stats();
+  for (int i = 0; i < 5; ++i) (void)step();
+  EXPECT_EQ(cpu_allocator().stats().system_allocations, warm.system_allocations);
+  EXPECT_EQ(cpu_allocator().stats().bytes_in_use, warm.bytes_in_use);
+}
+
+TEST(CachingAllocator, SaysHowMuchIsMissing) {
+  CachingAllocator allocator;
+  void* held = allocator.allocate(1024);
+  for (const size_t bytes : {size_t{1} << 60, SIZE_MAX}) {
+    try {
+      (void)allocator.allocate(bytes);
+      FAIL() << "no error";
+    } catch (const EnvironmentError& error) {
+      EXPECT_TRUE(std::string(error.what()).starts_with("out of memory: ")) << error.what();
+      EXPECT_EQ(error.why(), "1024 bytes are in use already");
+    }
+  }
+  EXPECT_EQ(allocator.stats().bytes_in_use, 1024U);
+  allocator.free(held, 1024);
+}
+
+TEST(CachingAllocator, ThreadsNeverShareABlock) {
+  CachingAllocator allocator;
+  std::vector<std::thread> threads;
+  std::atomic<int> clashes = 0;
+  for (int id = 0; id < 4; ++id) {
+    threads.emplace_back([&, id] {
+      for (int round = 0; round < 500; ++round) {
+        auto* block = static_cast<volatile int*>(allocator.allocate(256));
+        block[0] = id;
+        block[63] = id;
+        if (block[0] != id || block[63] != id) ++clashes;
+        allocator.free(const_cast<int*>(block), 256);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(clashes, 0);
+  EXPECT_EQ(allocator.stats().bytes_in_use, 0U);
+}
+
+}  // namespace
+}  // namespace lockstep

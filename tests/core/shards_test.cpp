@@ -1,0 +1,92 @@
+#include "core/shards.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace lockstep {
+namespace {
+
+using Offsets = std::vector<int64_t>;
+
+TEST(Shards, SingleIsOneOfEverything) {
+  const Shards shards = Shards::single(7);
+  EXPECT_EQ(shards.local(), 1);
+  EXPECT_EQ(shards.images(), 7);
+  EXPECT_EQ(shards.count(0), 7);
+  EXPECT_EQ(shards.step_images, 7);
+  EXPECT_EQ(shards.local_groups(), 1);
+  EXPECT_FALSE(shards.group_spans_ranks());
+}
+
+TEST(Shards, CutFollowsTheFormula) {
+  EXPECT_EQ(Shards::cut(10, 4, 1).offsets, (Offsets{0, 2, 5, 7, 10}));
+  EXPECT_EQ(Shards::cut(10, 4, 2).offsets, (Offsets{0, 2, 5, 7, 10}));
+  EXPECT_EQ(Shards::cut(6, 4, 2).offsets, (Offsets{0, 1, 3, 4, 6}));
+  EXPECT_EQ(Shards::cut(3, 8, 1).offsets, (Offsets{0, 0, 0, 1, 1, 1, 2, 2, 3}));
+  EXPECT_EQ(Shards::cut(0, 2, 1).offsets, (Offsets{0, 0, 0}));
+}
+
+TEST(Shards, CutCoversEvenlyAndKeepsGroupsApart) {
+  for (int64_t groups = 1; groups <= 4; ++groups) {
+    for (int64_t per_group = 1; per_group <= 5; ++per_group) {
+      for (int64_t group_images = 0; group_images <= 17; ++group_images) {
+        const Shards shards = Shards::cut(groups * group_images, groups * per_group, groups);
+        ASSERT_EQ(shards.local(), groups * per_group);
+        ASSERT_EQ(shards.total, groups * per_group);
+        ASSERT_EQ(shards.images(), groups * group_images);
+        ASSERT_EQ(shards.step_images, groups * group_images);
+        for (int64_t k = 0; k < shards.local(); ++k) {
+          ASSERT_GE(shards.count(k), group_images / per_group);
+          ASSERT_LE(shards.count(k), (group_images + per_group - 1) / per_group);
+          if (k % per_group == 0) {
+            ASSERT_EQ(shards.begin(k), shards.group(k) * group_images);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Shards, CutRefusesWhatDoesNotDivide) {
+  EXPECT_THROW((void)Shards::cut(7, 2, 2), InternalError);
+  EXPECT_THROW((void)Shards::cut(6, 3, 2), InternalError);
+  EXPECT_THROW((void)Shards::cut(6, 1, 2), InternalError);
+  EXPECT_THROW((void)Shards::cut(6, 2, 0), InternalError);
+}
+
+// `local` shards from `first` on, of `total` in `groups`.
+Shards part(int64_t first, int64_t local, int64_t total, int64_t groups) {
+  Shards shards;
+  shards.offsets.assign(static_cast<size_t>(local + 1), 0);
+  shards.first = first;
+  shards.total = total;
+  shards.groups = groups;
+  return shards;
+}
+
+TEST(Shards, GroupsAreCountedOverAllRanks) {
+  const Shards shards = part(3, 5, 12, 4);  // groups of 3; shards 3..7
+  EXPECT_EQ(shards.per_group(), 3);
+  EXPECT_EQ(shards.group(0), 1);
+  EXPECT_EQ(shards.group(4), 2);
+  EXPECT_EQ(shards.first_group(), 1);
+  EXPECT_EQ(shards.local_groups(), 2);
+}
+
+TEST(Shards, AGroupSpansRanksWhereItIsNotWhollyHere) {
+  EXPECT_FALSE(part(0, 8, 8, 1).group_spans_ranks());
+  EXPECT_FALSE(part(4, 4, 8, 2).group_spans_ranks());
+  EXPECT_FALSE(part(2, 4, 8, 4).group_spans_ranks());
+  EXPECT_TRUE(part(0, 4, 8, 1).group_spans_ranks());
+  EXPECT_TRUE(part(4, 4, 8, 1).group_spans_ranks());
+  EXPECT_TRUE(part(3, 5, 12, 4).group_spans_ranks());  // its last group is cut
+  EXPECT_TRUE(part(2, 4, 12, 4).group_spans_ranks());  // its first group is cut
+  EXPECT_FALSE(part(3, 0, 12, 4).group_spans_ranks());
+  EXPECT_EQ(part(3, 0, 12, 4).local_groups(), 0);
+}
+
+}  // namespace
+}  // namespace lockstep
