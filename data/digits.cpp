@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/philox.h"
-#include "data/digest.h"
+#include "core/digest.h"
 #include "data/digit_glyphs.h"
 #include "data/pen.h"
 
@@ -159,19 +159,19 @@ void Digits::read(int64_t i, std::span<uint8_t> pixels) const {
 std::string Digits::digest() const {
   constexpr int64_t kDrawn = 64;
   Digest digest;
-  digest.add(name());
-  digest.add(size());
+  digest.update(name());
+  digest.update(static_cast<uint64_t>(size()));
   std::vector<uint8_t> labels(static_cast<size_t>(size()));
   for (int64_t i = 0; i < size(); ++i) {
     labels[static_cast<size_t>(i)] = static_cast<uint8_t>(label(i));
   }
-  digest.add(labels);
+  digest.update(std::as_bytes(std::span(labels)));
   std::array<uint8_t, kPixels> pixels;
   for (int64_t i = 0; i < kDrawn; ++i) {
     read(i, pixels);
-    digest.add(pixels);
+    digest.update(std::as_bytes(std::span(pixels)));
   }
-  return digest.hex();
+  return to_hex(digest.value());
 }
 
 DatasetPair open_digits() {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/digest.h"
+#include "core/digest.h"
 #include "data/idx_file.h"
 
 namespace lockstep::data {
@@ -95,12 +95,12 @@ void IdxDataset::read(int64_t i, std::span<uint8_t> pixels) const {
 
 std::string IdxDataset::digest() const {
   Digest digest;
-  digest.add(size());
-  digest.add(shape_.height);
-  digest.add(shape_.width);
-  digest.add(labels_);
-  digest.add(pixels_);
-  return digest.hex();
+  digest.update(static_cast<uint64_t>(size()));
+  digest.update(static_cast<uint64_t>(shape_.height));
+  digest.update(static_cast<uint64_t>(shape_.width));
+  digest.update(std::as_bytes(std::span(labels_)));
+  digest.update(std::as_bytes(std::span(pixels_)));
+  return to_hex(digest.value());
 }
 
 fs::path find_idx_folder(const fs::path& dir, const std::string& name) {

@@ -2,7 +2,7 @@
 
 #include "core/error.h"
 #include "core/philox.h"
-#include "data/digest.h"
+#include "core/digest.h"
 
 namespace lockstep::data {
 namespace {
@@ -46,7 +46,7 @@ void Synthetic::read(int64_t i, std::span<uint8_t> pixels) const {
 
 std::string Synthetic::digest() const {
   Digest digest;
-  digest.add(name());
+  digest.update(name());
   const ImageShape& shape = options_.shape;
   for (const int64_t value : {options_.images,
                               options_.classes,
@@ -54,9 +54,9 @@ std::string Synthetic::digest() const {
                               shape.height,
                               shape.width,
                               static_cast<int64_t>(options_.seed)}) {
-    digest.add(value);
+    digest.update(static_cast<uint64_t>(value));
   }
-  return digest.hex();
+  return to_hex(digest.value());
 }
 
 }  // namespace lockstep::data

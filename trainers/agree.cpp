@@ -20,11 +20,11 @@ ExitCode code_of(const std::exception_ptr& error) {
   }
 }
 
-void report(const std::exception_ptr& error) {
+void report(const std::exception_ptr& error, ErrorScope scope) {
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& known) {
-    report_error(known, ErrorScope::kThisRank);
+    report_error(known, scope);
   }
 }
 
@@ -42,7 +42,10 @@ void on_all_ranks(Communicator& ranks, FunctionRef<void()> body) {
   ranks.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(codes)));
   const auto failed = std::ranges::find_if(codes, [](int64_t code) { return code != 0; });
   if (failed == codes.end()) return;
-  if (failed - codes.begin() == ranks.rank()) report(error);
+  const bool alike = std::ranges::find(codes, 0) == codes.end();
+  if (failed - codes.begin() == ranks.rank()) {
+    report(error, alike ? ErrorScope::kEveryRank : ErrorScope::kThisRank);
+  }
   ranks.barrier();  // the message is out before mpirun ends the others
   comm::die(static_cast<ExitCode>(*failed));
 }

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 using Images = std::vector<int64_t>;
@@ -215,4 +215,4 @@ TEST(Evaluation, SeesEveryImageOnceOnAnyRanks) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -6,12 +6,16 @@
 
 #include <gtest/gtest.h>
 
-#include "data/digest.h"
+#include "core/digest.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 using Image = std::array<uint8_t, 784>;
+
+std::span<const std::byte> bytes_of(const Image& pixels) {
+  return std::as_bytes(std::span(pixels));
+}
 
 Image read(const Dataset& dataset, int64_t i) {
   Image pixels{};
@@ -21,8 +25,8 @@ Image read(const Dataset& dataset, int64_t i) {
 
 std::string digest_of_first(const Dataset& dataset, int64_t images) {
   Digest digest;
-  for (int64_t i = 0; i < images; ++i) digest.add(read(dataset, i));
-  return digest.hex();
+  for (int64_t i = 0; i < images; ++i) digest.update(bytes_of(read(dataset, i)));
+  return to_hex(digest.value());
 }
 
 TEST(Digits, HasMnistsShape) {
@@ -39,8 +43,8 @@ TEST(Digits, BytesArePinned) {
   const DatasetPair pair = open_digits();
   const auto one = [](const Dataset& dataset, int64_t i) {
     Digest digest;
-    digest.add(read(dataset, i));
-    return digest.hex();
+    digest.update(bytes_of(read(dataset, i)));
+    return to_hex(digest.value());
   };
   EXPECT_EQ(one(*pair.train, 0), "fb545e3b56de3bed");
   EXPECT_EQ(one(*pair.train, 59999), "00a4afa84767dab2");
@@ -96,4 +100,4 @@ TEST(ImageCache, MakesAnImageOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "data/digest.h"
+#include "core/digest.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 using Images = std::vector<int64_t>;
@@ -72,8 +72,8 @@ TEST(DistributedSampler, DealsMnistToTwo) {
 TEST(DistributedSampler, DealsAllOfMnistAsPyTorchDoes) {
   for (const auto& [epoch, want] : {std::pair(0, "0c25b11fa4ce68ba"), std::pair(1, "887ee5a89c87f794")}) {
     Digest digest;
-    digest.add(fmt::format("{}", fmt::join(epoch_order({.size = 60000, .epoch = epoch}), ",")));
-    EXPECT_EQ(digest.hex(), want) << "epoch " << epoch;
+    digest.update(fmt::format("{}", fmt::join(epoch_order({.size = 60000, .epoch = epoch}), ",")));
+    EXPECT_EQ(to_hex(digest.value()), want) << "epoch " << epoch;
   }
 }
 
@@ -83,4 +83,4 @@ TEST(DistributedSampler, RefusesAReplicaThatIsNone) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::data

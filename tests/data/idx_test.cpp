@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "tests/data/idx_files.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 using namespace lockstep::testing;
@@ -202,4 +202,4 @@ TEST(Idx, DigestSeesEveryLabelAndPixel) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -11,7 +11,7 @@
 #include "data/synthetic.h"
 #include "tests/support/close.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 using testing::same_bits;
@@ -166,4 +166,4 @@ TEST(Loader, ARankMayHaveNoImages) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::data

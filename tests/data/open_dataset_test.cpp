@@ -8,7 +8,7 @@
 #include "data/synthetic.h"
 #include "tests/data/idx_files.h"
 
-namespace lockstep {
+namespace lockstep::data {
 namespace {
 
 using namespace lockstep::testing;
@@ -119,4 +119,4 @@ TEST(Synthetic, RefusesNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::data

@@ -1,0 +1,75 @@
+#include "trainers/train_main.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "comm/connect.h"
+#include "comm/die.h"
+#include "comm/launch.h"
+#include "trainers/command_line.h"
+#include "trainers/help_text.h"
+#include "trainers/report_error.h"
+#include "trainers/run_config.h"
+#include "trainers/stop_signal.h"
+#include "trainers/train_run.h"
+
+namespace lockstep::trainers {
+namespace {
+
+const char* environment(const char* name) {
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
+}
+
+bool printed_instead(const Options& options, bool speaks) {
+  std::string text;
+  switch (options.request) {
+    case Request::kRun:
+      return false;
+    case Request::kHelp:
+      text = help_text(options.program);
+      break;
+    case Request::kHelpAll:
+      text = help_all_text(options.program);
+      break;
+    case Request::kVersion:
+      text = version_text(options.program, options.boolean("verbose"));
+      break;
+  }
+  if (speaks) fmt::print("{}", text);
+  return true;
+}
+
+}  // namespace
+
+int train_main(Program program, int argc, char** argv) {
+  install_stop_handlers();
+  const std::vector<std::string> argv_copy(argv, argv + argc);
+  Options options;
+  RunConfig config;
+  comm::Launch launch;
+  std::unique_ptr<Communicator> ranks;
+  try {
+    launch = comm::read_launch();
+    options = read_options(program, std::span(argv_copy).subspan(1), environment);
+    if (printed_instead(options, launch.rank == 0)) return 0;
+    config = make_run_config(options);
+    ranks = comm::connect(launch, std::chrono::seconds(config.stall_abort_s));
+  } catch (const std::exception& error) {
+    return report_error(error);
+  }
+  try {
+    return static_cast<int>(train_run({.argv = argv_copy,
+                                       .options = options,
+                                       .config = config,
+                                       .launch = launch,
+                                       .ranks = *ranks}));
+  } catch (const CommError& error) {  // each rank knows something else of a lost peer
+    comm::die(static_cast<ExitCode>(report_error(error, ErrorScope::kThisRank)));
+  } catch (const std::exception& error) {
+    comm::die(static_cast<ExitCode>(report_error(error)));
+  }
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,176 @@
+#include "trainers/train_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+
+#include "comm/handshake.h"
+#include "core/digest.h"
+#include "core/version.h"
+#include "data/open_dataset.h"
+#include "data/synthetic.h"
+#include "kernels/isa.h"
+#include "trainers/agree.h"
+#include "trainers/model_file.h"
+#include "trainers/models.h"
+#include "trainers/process_time.h"
+#include "trainers/resolve_run.h"
+#include "trainers/run_report.h"
+#include "trainers/training.h"
+
+namespace lockstep::trainers {
+namespace {
+
+data::DatasetPair open_data(const RunConfig& config) {
+  if (config.dataset == "synthetic") {
+    constexpr data::ImageShape kImage{1, 28, 28};
+    return {.train = std::make_shared<data::Synthetic>(
+                data::Synthetic::Options{.images = 60000, .shape = kImage}),
+            .test = std::make_shared<data::Synthetic>(
+                data::Synthetic::Options{.images = 10000, .shape = kImage, .seed = 1})};
+  }
+  return data::open_dataset(config.dataset, config.data);
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
+  return value == nullptr ? "" : value;
+}
+
+// The least over ranks, so that all cut their images alike.
+int64_t agreed_threads(const TrainRequest& request) {
+  const std::string omp_threads = variable("OMP_NUM_THREADS");
+  const int64_t mine = threads_per_rank(request.config,
+                                        omp_threads.empty() ? nullptr : omp_threads.c_str(),
+                                        host_share(request.launch.local_size));
+  std::vector<int64_t> all(static_cast<size_t>(request.ranks.size()));
+  request.ranks.all_gather(std::as_bytes(std::span(&mine, 1)),
+                           std::as_writable_bytes(std::span(all)));
+  return *std::ranges::min_element(all);
+}
+
+std::string executable_digest() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  return to_hex(digest(std::as_bytes(std::span(bytes))));
+}
+
+void shake_hands(const TrainRequest& request, const std::string& data_digest) {
+  using Kind = comm::HandshakeField::Kind;
+  std::vector<comm::HandshakeField> fields = {
+      {Kind::kEnvironment, "version", std::string(version())},
+      {Kind::kEnvironment, "program file", executable_digest()},
+      {Kind::kEnvironment, "processor level", std::string(name_of(kernels::isa_level()))}};
+  for (const auto& [name, setting] : request.options.settings()) {
+    fields.push_back({Kind::kArgument, "--" + name, setting.value});
+  }
+  fields.push_back({Kind::kEnvironment, "data", data_digest});
+  comm::handshake(request.ranks, fields);
+}
+
+// Workers may poll only where each has a core to itself.
+bool may_spin(const TrainRequest& request, int64_t threads) {
+  return threads * request.launch.local_size <= usable_cores();
+}
+
+class Run {
+ public:
+  explicit Run(const TrainRequest& request) : request_(request), config_(request.config) {}
+
+  ExitCode execute() {
+    set_up();
+    Stream stream(
+        Device::kCpu, static_cast<int>(config_.threads), may_spin(request_, config_.threads));
+    Mt19937 rng(config_.seed);
+    const std::unique_ptr<nn::Module> model = make_model(config_.arch, nn::Init{rng});
+    Console console = make_console();
+    for (const std::string& note : request_.options.notes) console.warn(note);
+    announce(console, *model);
+
+    const RunDirectory* directory = directory_ ? &*directory_ : nullptr;
+    Training training({config_, data_, request_.ranks, stream, *model, console, directory, fault_});
+    const TrainingResult result = training.run();
+    const double wall_s = seconds_since_process_start();
+    const ExitCode code = result.stopped ? ExitCode::kStopped : ExitCode::kDone;
+    on_all_ranks(request_.ranks, [&] {
+      if (directory_) leave_record(result, *model, wall_s, code);
+    });
+    console.tutorial(fmt::format("Accuracy is {:.2f}%", result.final.acc1()));
+    console.tutorial(fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
+    if (directory_) report_end(console, config_, result, directory_->path(), wall_s);
+    request_.ranks.barrier();
+    return code;
+  }
+
+ private:
+  void set_up() {
+    on_all_ranks(request_.ranks, [&] {
+      fault_ = parse_fault(variable("LOCKSTEP_FAULT"));
+      data_ = open_data(config_);
+    });
+    const std::string digests = data_.train->digest() + data_.test->digest();
+    shake_hands(request_, digests);
+    resolve_run(config_, request_.ranks.size(), agreed_threads(request_), data_.train->size());
+    if (config_.output_dir.empty()) {
+      config_.output_dir = default_output_dir(config_, std::time(nullptr));
+    }
+    record_.argv = request_.argv;
+    record_.seed = config_.seed;
+    record_.data_digest = digests;
+    record_.start = std::chrono::system_clock::now();
+    for (const auto& [name, setting] : request_.options.settings()) {
+      record_.flags.push_back({name, setting.value, std::string(name_of(setting.origin))});
+    }
+    describe_run(config_, record_);
+    on_all_ranks(request_.ranks, [&] {
+      if (request_.ranks.rank() != 0) return;
+      directory_.emplace(config_.output_dir,
+                         config_.overwrite ? ExistingRun::kOverwrite : ExistingRun::kRefuse);
+      directory_->write(record_);
+    });
+  }
+
+  Console make_console() const {
+    return Console({.speaks = request_.ranks.rank() == 0,
+                    .quiet = config_.quiet,
+                    .tutorial = config_.preset.starts_with("demo-"),
+                    .progress = choose_progress(
+                        config_.progress, request_.launch.launcher != comm::Launcher::kNone)});
+  }
+
+  void announce(Console& console, const nn::Module& model) const {
+    for (const std::string& line : start_lines(config_, data_, model)) console.info(line);
+    console.info("run dir " + config_.output_dir);
+  }
+
+  void leave_record(const TrainingResult& result,
+                    const nn::Module& model,
+                    double wall_s,
+                    ExitCode code) {
+    save_model(
+        directory_->checkpoints() / "last.safetensors", model, weight_metadata(config_, result));
+    record_.digest = state_digest(model);
+    record_.end = std::chrono::system_clock::now();
+    record_.exit_code = code;
+    record_.final_metrics = final_metrics(result, wall_s);
+    directory_->write(record_);
+  }
+
+  const TrainRequest& request_;
+  RunConfig config_;
+  data::DatasetPair data_;
+  std::optional<Fault> fault_;
+  std::optional<RunDirectory> directory_;  // rank 0's
+  RunRecord record_;
+};
+
+}  // namespace
+
+ExitCode train_run(const TrainRequest& request) {
+  return Run(request).execute();
+}
+
+}  // namespace lockstep::trainers
