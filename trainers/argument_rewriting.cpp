@@ -99,7 +99,7 @@ class Rewriter {
     }
     const std::string value = take_bool();
     check_flag_value(flag, program_, shown(name), value);
-    const bool on = *parse_bool(value) != negated;
+    const bool on = parse_bool(value).value_or(true) != negated;
     if (flag.means.empty()) {
       result_.arguments.push_back(fmt::format("--{}={}", flag.name, on));
     } else if (on) {
@@ -133,8 +133,9 @@ class Rewriter {
     if (!explicit_value_ && next_ < arguments_.size() && !is_flag(arguments_[next_])) {
       explicit_value_ = arguments_[next_++];
     }
-    if (!explicit_value_ || explicit_value_->empty()) missing();
-    return *explicit_value_;
+    std::string value = explicit_value_.value_or("");
+    if (value.empty()) missing();
+    return value;
   }
 
   std::string take_bool() {

@@ -92,6 +92,12 @@ Values environment_values(Program program, const Environment& environment) {
   return parse(program, arguments);
 }
 
+template <class T>
+T checked(const std::optional<T>& value, std::string_view name) {
+  LS_CHECK(value.has_value(), "[options] --{} is of another kind", name);
+  return *value;
+}
+
 Values preset_values(Program program, std::string_view name) {
   const auto& preset = preset_named(name);
   const std::vector<std::string> arguments(preset.arguments.begin(), preset.arguments.end());
@@ -132,19 +138,30 @@ const std::string& Options::text(std::string_view name) const {
 }
 
 int64_t Options::integer(std::string_view name) const {
-  return parse_int(text(name)).value();
+  return checked(parse_int(text(name)), name);
 }
 
 double Options::number(std::string_view name) const {
-  return parse_float(text(name)).value();
+  return checked(parse_float(text(name)), name);
 }
 
 bool Options::boolean(std::string_view name) const {
-  return parse_bool(text(name)).value();
+  return checked(parse_bool(text(name)), name);
 }
 
 std::optional<int64_t> Options::maybe_integer(std::string_view name) const {
   return find(name) == nullptr ? std::nullopt : std::optional(integer(name));
+}
+
+std::vector<ResolvedFlag> Options::resolved() const {
+  std::vector<ResolvedFlag> flags;
+  for (const Flag& flag : flag_table()) {
+    const auto found = settings_.find(flag.name);
+    if (found == settings_.end()) continue;
+    const auto& [value, origin] = found->second;
+    flags.push_back({std::string(flag.name), value, std::string(name_of(origin))});
+  }
+  return flags;
 }
 
 Options read_options(Program program,

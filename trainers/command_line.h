@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trainers/option_table.h"
+#include "trainers/run_record.h"
 
 namespace lockstep::trainers {
 
@@ -40,7 +41,8 @@ class Options {
   // Nothing where the flag has no value.
   std::optional<int64_t> maybe_integer(std::string_view name) const;
 
-  const std::map<std::string, Setting, std::less<>>& settings() const { return settings_; }
+  // Every flag that has a value, in the order of the table, as run.json records it.
+  std::vector<ResolvedFlag> resolved() const;
 
   Program program = Program::kTrainConvnet;
   Request request = Request::kRun;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/version.h"
 #include "kernels/isa.h"
 
 namespace lockstep::trainers {
@@ -93,6 +94,7 @@ std::string help_text(Program program) {
 
 std::string help_all_text(Program program) {
   return page(program, true) +
+         "Choices in (...) are not built yet.\n"
          "Long flags take _ for -. Switches take True or False, and --no- in front of their name.\n"
          "LOCKSTEP_<FLAG> sets a flag too: the command line wins over it, it over --preset.\n"
          "Exit codes: 0 done, 2 usage, 3 data, 4 checkpoint, 5 environment, 6 diverged,\n"
@@ -101,7 +103,7 @@ std::string help_all_text(Program program) {
 }
 
 std::string version_text(Program program, bool verbose) {
-  std::string text = fmt::format("Lockstep {} {}\n", LOCKSTEP_VERSION, name_of(program));
+  std::string text = fmt::format("Lockstep {} {}\n", version(), name_of(program));
   if (!verbose) return text;
 #ifdef NDEBUG
   constexpr std::string_view kBuild = "release";

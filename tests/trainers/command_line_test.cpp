@@ -239,6 +239,19 @@ TEST(CommandLine, OrderIsLineThenEnvironmentThenPreset) {
   EXPECT_FALSE(options.given("momentum"));
 }
 
+TEST(CommandLine, RunRecordGetsValuesWithTheirOrigin) {
+  const std::vector<ResolvedFlag> flags = options_of("DIR -b 8").resolved();
+  const auto find = [&](std::string_view name) {
+    const auto found = std::find_if(
+        flags.begin(), flags.end(), [&](const ResolvedFlag& flag) { return flag.name == name; });
+    return found == flags.end() ? "absent" : found->value + " from " + found->origin;
+  };
+  EXPECT_EQ(flags.front().name, "data");
+  EXPECT_EQ(find("batch-size"), "8 from command line");
+  EXPECT_EQ(find("lr"), "0.05 from default");
+  EXPECT_EQ(find("max-steps"), "absent");
+}
+
 TEST(CommandLine, EnvironmentSetsAnyFlag) {
   const Options options = options_of("",
                                      {{"LOCKSTEP_DATA", "a b"},

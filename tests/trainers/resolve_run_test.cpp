@@ -189,6 +189,8 @@ TEST(Reach, TextSaysWhatToPass) {
             "same bits on 1 rank (64 images a step, 1 shard, 1 BN group); "
             "on 1,2,4,8 ranks with --shards 8");
   EXPECT_EQ(text_of("", 3), "same bits on 1,3 ranks (192 images a step, 3 shards, 3 BN groups)");
+  EXPECT_EQ(text_of("-b 63 --shards 3 --bn-groups 3", 1),
+            "same bits on 1 rank (63 images a step, 3 shards, 3 BN groups)");
   EXPECT_EQ(text_of("--shards 8 --sync-bn", 3),
             "same bits: off, 3 ranks cannot share the shards as subtrees "
             "(192 images a step, 8 shards, 1 BN group); on with --shards 12");
