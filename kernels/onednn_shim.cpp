@@ -1,0 +1,184 @@
+#include "kernels/onednn_shim.h"
+
+#include <utility>
+
+#include <omp.h>
+
+#include "core/error.h"
+#include "kernels/isa.h"
+
+namespace lockstep::kernels::onednn {
+namespace {
+
+dnnl::engine make_engine() {
+  switch (isa_level()) {  // before oneDNN looks at the processor
+    case IsaLevel::kV2:
+      dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
+      break;
+    case IsaLevel::kV3:
+      dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
+      break;
+    case IsaLevel::kV4:
+      break;
+  }
+  return {dnnl::engine::kind::cpu, 0};
+}
+
+const dnnl::engine& cpu_engine() {
+  static const dnnl::engine engine = make_engine();
+  return engine;
+}
+
+// One for each thread, since a stream is not made to be shared.
+dnnl::stream& thread_stream() {
+  thread_local dnnl::stream stream(cpu_engine());
+  return stream;
+}
+
+// What is made for two threads and run by one does part of its work and says nothing, so the
+// calling thread is held to one both here and in execute().
+template <class Make>
+auto for_one_thread(const char* what, Make&& make) {
+  omp_set_num_threads(1);
+  try {
+    return make(cpu_engine());
+  } catch (const dnnl::error& error) {
+    throw InternalError(fmt::format("[onednn] {}: {}", what, error.what()));
+  }
+}
+
+dnnl::primitive_attr own_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+// Makes the primitive descriptor of kind P from the arguments that both versions have in common.
+template <class P, class... Args>
+typename P::primitive_desc describe(const char* what, const Args&... args) {
+  return for_one_thread(what, [&](const dnnl::engine& engine) {
+#if DNNL_VERSION_MAJOR >= 3
+    return typename P::primitive_desc(engine, args..., own_scratchpad());
+#else
+    return typename P::primitive_desc(typename P::desc(args...), own_scratchpad(), engine);
+#endif
+  });
+}
+
+// The same for a gradient, which wants to know its forward primitive.
+template <class P, class Forward, class... Args>
+typename P::primitive_desc describe_gradient(const char* what,
+                                             const Forward& forward,
+                                             const Args&... args) {
+  return for_one_thread(what, [&](const dnnl::engine& engine) {
+#if DNNL_VERSION_MAJOR >= 3
+    return typename P::primitive_desc(engine, args..., forward, own_scratchpad());
+#else
+    return typename P::primitive_desc(typename P::desc(args...), own_scratchpad(), engine, forward);
+#endif
+  });
+}
+
+dnnl::inner_product_forward::primitive_desc inner_product_forward(const MemoryDesc& in,
+                                                                  const MemoryDesc& weight,
+                                                                  const MemoryDesc& out) {
+  return describe<dnnl::inner_product_forward>(
+      "inner_product_forward", dnnl::prop_kind::forward_training, in, weight, out);
+}
+
+}  // namespace
+
+MemoryDesc f32_desc(const Shape& shape, Format format) {
+  dnnl::memory::dims extents;
+  for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
+  return {extents, dnnl::memory::data_type::f32, format};
+}
+
+dnnl::memory bind(const MemoryDesc& desc, const void* data) {
+  return {desc, cpu_engine(), const_cast<void*>(data)};  // inputs and outputs have one type there
+}
+
+Primitive::Primitive(const dnnl::primitive_desc_base& desc)
+    : primitive_(for_one_thread("primitive",
+                                [&](const dnnl::engine&) { return dnnl::primitive(desc.get()); })),
+      scratchpad_(desc.scratchpad_desc()) {}
+
+void Primitive::execute(Arguments arguments, std::byte* scratchpad) const {
+  if (scratchpad_bytes() > 0) {
+    arguments.emplace(DNNL_ARG_SCRATCHPAD, bind(scratchpad_, scratchpad));
+  }
+  omp_set_num_threads(1);
+  primitive_.execute(thread_stream(), arguments);
+}
+
+dnnl::convolution_forward::primitive_desc convolution_forward(const ConvolutionDescs& descs) {
+  return describe<dnnl::convolution_forward>("convolution_forward",
+                                             dnnl::prop_kind::forward_training,
+                                             dnnl::algorithm::convolution_direct,
+                                             descs.in,
+                                             descs.weight,
+                                             descs.bias,
+                                             descs.out,
+                                             descs.stride,
+                                             descs.pad,
+                                             descs.pad);
+}
+
+dnnl::convolution_backward_data::primitive_desc convolution_backward_data(
+    const ConvolutionDescs& descs) {
+  return describe_gradient<dnnl::convolution_backward_data>("convolution_backward_data",
+                                                            convolution_forward(descs),
+                                                            dnnl::algorithm::convolution_direct,
+                                                            descs.in,
+                                                            descs.weight,
+                                                            descs.out,
+                                                            descs.stride,
+                                                            descs.pad,
+                                                            descs.pad);
+}
+
+dnnl::convolution_backward_weights::primitive_desc convolution_backward_weights(
+    const ConvolutionDescs& descs) {
+  return describe_gradient<dnnl::convolution_backward_weights>("convolution_backward_weights",
+                                                               convolution_forward(descs),
+                                                               dnnl::algorithm::convolution_direct,
+                                                               descs.in,
+                                                               descs.weight,
+                                                               descs.bias,
+                                                               descs.out,
+                                                               descs.stride,
+                                                               descs.pad,
+                                                               descs.pad);
+}
+
+dnnl::matmul::primitive_desc matmul(const MemoryDesc& left,
+                                    const MemoryDesc& right,
+                                    const MemoryDesc& bias,
+                                    const MemoryDesc& out) {
+  return describe<dnnl::matmul>("matmul", left, right, bias, out);
+}
+
+dnnl::inner_product_backward_data::primitive_desc inner_product_backward_data(
+    const MemoryDesc& in, const MemoryDesc& weight, const MemoryDesc& out) {
+  return describe_gradient<dnnl::inner_product_backward_data>(
+      "inner_product_backward_data", inner_product_forward(in, weight, out), in, weight, out);
+}
+
+dnnl::inner_product_backward_weights::primitive_desc inner_product_backward_weights(
+    const MemoryDesc& in, const MemoryDesc& weight, const MemoryDesc& bias, const MemoryDesc& out) {
+  return describe_gradient<dnnl::inner_product_backward_weights>(
+      "inner_product_backward_weights",
+      inner_product_forward(in, weight, out),
+      in,
+      weight,
+      bias,
+      out);
+}
+
+dnnl::reorder::primitive_desc reorder(const MemoryDesc& from, const MemoryDesc& to) {
+  return for_one_thread("reorder", [&](const dnnl::engine& engine) {
+    return dnnl::reorder::primitive_desc(engine, from, engine, to, own_scratchpad());
+  });
+}
+
+}  // namespace lockstep::kernels::onednn

@@ -1,0 +1,61 @@
+// The part of oneDNN that ops use, alike for its versions 2 and 3: f32 primitives that run on the
+// calling thread alone. Included by <op>_onednn.cpp files only.
+#pragma once
+
+#include <cstddef>
+#include <unordered_map>
+
+#include <dnnl.hpp>
+
+#include "core/shape.h"
+
+namespace lockstep::kernels::onednn {
+
+using MemoryDesc = dnnl::memory::desc;
+using Format = dnnl::memory::format_tag;
+using Arguments = std::unordered_map<int, dnnl::memory>;  // by DNNL_ARG_*
+
+// oneDNN names extents as Shape does; Format::any leaves the layout to the primitive.
+MemoryDesc f32_desc(const Shape& shape, Format format);
+
+// The caller's memory as an argument; nothing is owned or copied. oneDNN may write zeros to the
+// padding of a blocked layout: bind memory that workers share before they fork.
+dnnl::memory bind(const MemoryDesc& desc, const void* data);
+
+// A primitive made for one thread. Thread safety: executes on many threads at once, with a
+// scratchpad each.
+class Primitive {
+ public:
+  explicit Primitive(const dnnl::primitive_desc_base& desc);
+
+  size_t scratchpad_bytes() const { return scratchpad_.get_size(); }
+  void execute(Arguments arguments, std::byte* scratchpad) const;
+
+ private:
+  dnnl::primitive primitive_;
+  MemoryDesc scratchpad_;
+};
+
+// What a convolution and both its gradients have in common. bias may be empty.
+struct ConvolutionDescs {
+  MemoryDesc in, weight, bias, out;
+  dnnl::memory::dims stride, pad;
+};
+
+// Errors: InternalError with oneDNN's own message when it has no primitive for these.
+dnnl::convolution_forward::primitive_desc convolution_forward(const ConvolutionDescs& descs);
+dnnl::convolution_backward_data::primitive_desc convolution_backward_data(
+    const ConvolutionDescs& descs);
+dnnl::convolution_backward_weights::primitive_desc convolution_backward_weights(
+    const ConvolutionDescs& descs);
+dnnl::matmul::primitive_desc matmul(const MemoryDesc& left,
+                                    const MemoryDesc& right,
+                                    const MemoryDesc& bias,
+                                    const MemoryDesc& out);
+dnnl::inner_product_backward_data::primitive_desc inner_product_backward_data(
+    const MemoryDesc& in, const MemoryDesc& weight, const MemoryDesc& out);
+dnnl::inner_product_backward_weights::primitive_desc inner_product_backward_weights(
+    const MemoryDesc& in, const MemoryDesc& weight, const MemoryDesc& bias, const MemoryDesc& out);
+dnnl::reorder::primitive_desc reorder(const MemoryDesc& from, const MemoryDesc& to);
+
+}  // namespace lockstep::kernels::onednn

@@ -1,0 +1,69 @@
+// What ops share that make one library call a shard.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "core/shards.h"
+#include "core/stream.h"
+
+namespace lockstep::kernels {
+
+// The plans of one op call: one for each distinct number of images among its shards.
+template <class P>
+class ShardPlans {
+ public:
+  // Finds or makes (make(images) gives std::unique_ptr<P>) the plan of every non-empty shard.
+  // key.values[0] is replaced by the number of images.
+  template <class Make>
+  ShardPlans(Stream& stream, const Shards& shards, PlanKey key, Make&& make) {
+    for (int64_t k = 0; k < shards.local(); ++k) {
+      const int64_t images = shards.count(k);
+      if (images == 0 || find(images) < size()) continue;
+      key.values[0] = images;
+      plans_.push_back({images, &stream.plan<P>(key, [&] { return make(images); })});
+    }
+  }
+
+  size_t size() const { return plans_.size(); }
+  const P& operator[](size_t i) const { return *plans_[i].plan; }
+  // Index of the plan for a shard of `images`; size() when no shard has as many.
+  size_t find(int64_t images) const {
+    size_t i = 0;
+    while (i < size() && plans_[i].images != images) ++i;
+    return i;
+  }
+  // The largest measure(plan); 0 without plans.
+  template <class Measure>
+  size_t largest(Measure&& measure) const {
+    size_t most = 0;
+    for (const Entry& entry : plans_) most = std::max(most, measure(*entry.plan));
+    return most;
+  }
+
+ private:
+  struct Entry {
+    int64_t images;
+    P* plan;
+  };
+  std::vector<Entry> plans_;
+};
+
+// First row of local shard k in a batch tensor.
+inline const float* shard_rows(const Tensor& batch, const Shards& shards, int64_t k) {
+  return batch.data<float>() + shards.begin(k) * batch.shape().stride0();
+}
+inline float* shard_rows(Tensor& batch, const Shards& shards, int64_t k) {
+  return batch.data<float>() + shards.begin(k) * batch.shape().stride0();
+}
+
+// Local shard k's row of a parameter's gradient; null when there is no such parameter.
+inline float* shard_leaf(Tensor& grad, int64_t k) {
+  return grad.defined() ? grad.data<float>() + k * grad.shape().stride0() : nullptr;
+}
+inline void zero_leaf(Tensor& grad, int64_t k) {
+  if (grad.defined()) std::fill_n(shard_leaf(grad, k), grad.shape().stride0(), 0.0F);
+}
+
+}  // namespace lockstep::kernels

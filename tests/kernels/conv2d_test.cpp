@@ -1,0 +1,420 @@
+#include "kernels/conv2d.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "tests/reference/conv2d.h"
+#include "tests/support/close.h"
+#include "tests/support/doubles.h"
+#include "tests/support/finite_difference.h"
+#include "tests/support/random_tensor.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using reference::Conv2dSizes;
+using testing::close;
+using testing::doubles;
+using testing::random_tensor;
+using testing::same_bits;
+
+Conv2dParams params_of(const Conv2dSizes& z) {
+  return {.stride_h = static_cast<int>(z.stride_h),
+          .stride_w = static_cast<int>(z.stride_w),
+          .pad_h = static_cast<int>(z.pad_h),
+          .pad_w = static_cast<int>(z.pad_w)};
+}
+
+Shape weight_shape(const Conv2dSizes& z) {
+  return {z.k, z.c, z.r, z.s};
+}
+
+// Tensors of one problem, random.
+struct Problem {
+  explicit Problem(const Conv2dSizes& sizes)
+      : z(sizes),
+        in(random_tensor({z.n, z.c, z.h, z.w}, 1)),
+        weight(random_tensor(weight_shape(z), 2)),
+        bias(random_tensor({z.k}, 3)),
+        grad_out(random_tensor({z.n, z.k, z.oh(), z.ow()}, 4)) {}
+
+  Conv2dSizes z;
+  Tensor in, weight, bias, grad_out;
+};
+
+// What the ops make of a problem. Outputs start as 7, so that elements left alone are seen.
+struct Results {
+  Tensor out, grad_in, grad_weight, grad_bias;
+};
+
+Tensor sevens(const Shape& shape) {
+  Tensor tensor = Tensor::empty(shape, Dtype::kF32);
+  std::ranges::fill(tensor.span<float>(), 7.0F);
+  return tensor;
+}
+
+Results run(Stream& stream, const Shards& shards, const Problem& p) {
+  const Conv2dParams params = params_of(p.z);
+  Results results{.out = sevens(p.grad_out.shape()),
+                  .grad_in = sevens(p.in.shape()),
+                  .grad_weight = sevens({shards.local(), p.weight.numel()}),
+                  .grad_bias = sevens({shards.local(), p.z.k})};
+  conv2d_forward(stream, shards, p.in, p.weight, p.bias, params, results.out);
+  conv2d_backward_data(stream, shards, p.grad_out, p.weight, params, results.grad_in);
+  conv2d_backward_weight(stream,
+                         shards,
+                         p.in,
+                         p.grad_out,
+                         p.weight.shape(),
+                         params,
+                         results.grad_weight,
+                         results.grad_bias);
+  return results;
+}
+
+// Sum over a tensor's rows, in double.
+std::vector<double> sum_of_rows(const Tensor& leaves) {
+  std::vector<double> sum(static_cast<size_t>(leaves.shape().stride0()));
+  const std::vector<double> values = doubles(leaves);
+  for (size_t i = 0; i < values.size(); ++i) sum[i % sum.size()] += values[i];
+  return sum;
+}
+
+// A sum taken one by one may lose half an ulp of its size at each of its terms.
+testing::Tolerance sum_of(int64_t terms) {
+  testing::Tolerance tolerance = testing::f32_sum(terms);
+  tolerance.abs += 0x1p-24 * static_cast<double>(terms);
+  return tolerance;
+}
+
+std::vector<float> floats(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
+
+void expect_reference(const Results& got, const Problem& p) {
+  const Conv2dSizes& z = p.z;
+  const std::vector<double> in = doubles(p.in);
+  const std::vector<double> weight = doubles(p.weight);
+  const std::vector<double> grad_out = doubles(p.grad_out);
+  EXPECT_TRUE(close(got.out.span<const float>(),
+                    reference::conv2d_forward(in, weight, doubles(p.bias), z),
+                    sum_of(z.c * z.r * z.s)));
+  EXPECT_TRUE(close(got.grad_in.span<const float>(),
+                    reference::conv2d_backward_data(grad_out, weight, z),
+                    sum_of(z.k * z.r * z.s)));
+  const int64_t pixels = z.n * z.oh() * z.ow();
+  EXPECT_TRUE(close(floats(sum_of_rows(got.grad_weight)),
+                    reference::conv2d_backward_weight(in, grad_out, z),
+                    sum_of(pixels)));
+  EXPECT_TRUE(close(floats(sum_of_rows(got.grad_bias)),
+                    reference::conv2d_backward_bias(grad_out, z.k),
+                    sum_of(pixels)));
+}
+
+class Conv2dCases : public ::testing::TestWithParam<Conv2dSizes> {};
+
+TEST_P(Conv2dCases, MatchReferenceHoweverCut) {
+  const Problem problem(GetParam());
+  for (const int threads : {1, 2, 3}) {
+    Stream stream(Device::kCpu, threads);
+    for (const int64_t shards : {1, 2, 3, 8}) {
+      SCOPED_TRACE(fmt::format("{} threads, {} shards", threads, shards));
+      expect_reference(run(stream, Shards::cut(problem.z.n, shards, 1), problem), problem);
+    }
+  }
+}
+
+TEST_P(Conv2dCases, ShardHasTheBitsOfItsOwnRun) {
+  const Problem whole(GetParam());
+  const Shards shards = Shards::cut(whole.z.n, 3, 1);
+  Stream stream(Device::kCpu, 2);
+  const Results together = run(stream, shards, whole);
+  for (int64_t k = 0; k < shards.local(); ++k) {
+    const int64_t first = shards.begin(k);
+    const int64_t count = shards.count(k);
+    Problem alone = whole;
+    alone.z.n = count;
+    alone.in = whole.in.slice(first, count);
+    alone.grad_out = whole.grad_out.slice(first, count);
+    Stream other;
+    const Results single = run(other, Shards::single(count), alone);
+    EXPECT_TRUE(same_bits(together.out.slice(first, count), single.out));
+    EXPECT_TRUE(same_bits(together.grad_in.slice(first, count), single.grad_in));
+    EXPECT_TRUE(same_bits(together.grad_weight.slice(k, 1), single.grad_weight));
+    EXPECT_TRUE(same_bits(together.grad_bias.slice(k, 1), single.grad_bias));
+  }
+}
+
+Conv2dSizes square(
+    int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int64_t stride, int64_t pad) {
+  return {.n = n,
+          .c = c,
+          .h = hw,
+          .w = hw,
+          .k = k,
+          .r = rs,
+          .s = rs,
+          .stride_h = stride,
+          .stride_w = stride,
+          .pad_h = pad,
+          .pad_w = pad};
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes,
+                         Conv2dCases,
+                         ::testing::Values(square(5, 16, 6, 32, 1, 1, 0),
+                                           square(5, 16, 7, 16, 1, 2, 0),
+                                           square(4, 16, 8, 16, 3, 1, 1),
+                                           square(5, 1, 13, 16, 5, 1, 2),
+                                           square(3, 1, 9, 20, 5, 1, 2),
+                                           square(5, 16, 9, 32, 5, 1, 2),
+                                           square(4, 16, 11, 24, 3, 2, 1),
+                                           square(3, 3, 23, 16, 7, 2, 3),
+                                           square(5, 5, 9, 7, 3, 1, 1),
+                                           square(1, 3, 8, 5, 3, 1, 1),
+                                           square(9, 4, 1, 3, 1, 1, 0),
+                                           square(3, 2, 1, 2, 3, 1, 1),
+                                           square(2, 3, 6, 4, 1, 1, 2),
+                                           square(4, 40, 4, 72, 3, 1, 1),
+                                           Conv2dSizes{.n = 4,
+                                                       .c = 3,
+                                                       .h = 12,
+                                                       .w = 7,
+                                                       .k = 6,
+                                                       .r = 2,
+                                                       .s = 5,
+                                                       .stride_h = 3,
+                                                       .stride_w = 1,
+                                                       .pad_h = 0,
+                                                       .pad_w = 2}),
+                         [](const auto& test) {
+                           const Conv2dSizes& z = test.param;
+                           return fmt::format("in{}x{}x{}x{}_weight{}x{}x{}_stride{}x{}_pad{}x{}",
+                                              z.n,
+                                              z.c,
+                                              z.h,
+                                              z.w,
+                                              z.k,
+                                              z.r,
+                                              z.s,
+                                              z.stride_h,
+                                              z.stride_w,
+                                              z.pad_h,
+                                              z.pad_w);
+                         });
+
+TEST(Conv2d, WorkedExample) {
+  Stream stream;
+  Tensor in = Tensor::empty({1, 1, 3, 3}, Dtype::kF32);
+  std::iota(in.data<float>(), in.data<float>() + 9, 1.0F);
+  Tensor weight = Tensor::empty({1, 1, 2, 2}, Dtype::kF32);
+  std::ranges::copy(std::initializer_list<float>{1, 10, 100, 1000}, weight.data<float>());
+  Tensor out = sevens({1, 1, 2, 2});
+  conv2d_forward(stream, Shards::single(1), in, weight, {}, {}, out);
+  const std::vector<float> want = {5421, 6532, 8754, 9865};
+  EXPECT_TRUE(close(out.span<const float>(), want, {}));
+}
+
+TEST(Conv2d, WithoutBias) {
+  const Problem p(square(4, 5, 6, 7, 3, 1, 1));
+  const Shards shards = Shards::cut(4, 2, 1);
+  Stream stream(Device::kCpu, 2);
+  const Results with = run(stream, shards, p);
+  Tensor out = sevens(p.grad_out.shape());
+  Tensor grad_weight = sevens(with.grad_weight.shape());
+  Tensor no_grad_bias;
+  conv2d_forward(stream, shards, p.in, p.weight, {}, params_of(p.z), out);
+  conv2d_backward_weight(stream,
+                         shards,
+                         p.in,
+                         p.grad_out,
+                         p.weight.shape(),
+                         params_of(p.z),
+                         grad_weight,
+                         no_grad_bias);
+  EXPECT_TRUE(close(out.span<const float>(),
+                    reference::conv2d_forward(doubles(p.in), doubles(p.weight), {}, p.z),
+                    sum_of(45)));
+  EXPECT_TRUE(
+      close(grad_weight.span<const float>(), with.grad_weight.span<const float>(), sum_of(2 * 36)));
+}
+
+TEST(Conv2d, EmptyShardsLeavePositiveZero) {
+  const Problem p(square(1, 3, 4, 2, 3, 1, 1));
+  Stream stream(Device::kCpu, 2);
+  const Results got = run(stream, Shards::cut(1, 4, 1), p);
+  for (int64_t k = 0; k < 3; ++k) {
+    EXPECT_TRUE(same_bits(got.grad_weight.slice(k, 1), Tensor::zeros({1, 54}, Dtype::kF32)));
+    EXPECT_TRUE(same_bits(got.grad_bias.slice(k, 1), Tensor::zeros({1, 2}, Dtype::kF32)));
+  }
+  const Problem none(square(0, 3, 4, 2, 3, 1, 1));
+  EXPECT_TRUE(same_bits(run(stream, Shards::cut(0, 2, 1), none).grad_weight,
+                        Tensor::zeros({2, 54}, Dtype::kF32)));
+}
+
+TEST(Conv2d, PlansOfOneStreamDoNotMix) {
+  Stream stream(Device::kCpu, 2);
+  const Conv2dSizes sizes = square(4, 3, 9, 5, 3, 1, 1);
+  Conv2dSizes strided = sizes;
+  strided.stride_w = 2;
+  Conv2dSizes tall = sizes;
+  tall.stride_h = 2;
+  Conv2dSizes padded = sizes;
+  padded.pad_h = 2;
+  Conv2dSizes wide = sizes;
+  wide.pad_w = 0;
+  Conv2dSizes flat = sizes;
+  flat.r = 1;
+  for (const Conv2dSizes& z : {sizes, strided, tall, padded, wide, flat, sizes}) {
+    const Problem problem(z);
+    expect_reference(run(stream, Shards::cut(z.n, 2, 1), problem), problem);
+  }
+}
+
+// The library may multiply NaN by padding's zeros, which the reference leaves out, so more of the
+// same shard may be NaN.
+void expect_nans(const Tensor& got, const std::vector<double>& want) {
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_TRUE(!std::isnan(want[i]) || std::isnan(got.data<float>()[i])) << "element " << i;
+  }
+}
+
+bool has_nan(const Tensor& tensor) {
+  return std::ranges::any_of(tensor.span<const float>(), [](float x) { return std::isnan(x); });
+}
+
+TEST(Conv2d, NanReachesWhatDependsOnIt) {
+  Problem p(square(2, 2, 5, 3, 3, 1, 1));
+  p.in.data<float>()[12 * 2] = std::numeric_limits<float>::quiet_NaN();   // image 0, centre pixel
+  p.grad_out.data<float>()[0] = std::numeric_limits<float>::quiet_NaN();  // image 0, corner
+  Stream stream(Device::kCpu, 2);
+  const Results got = run(stream, Shards::cut(2, 2, 1), p);
+  const std::vector<double> in = doubles(p.in);
+  const std::vector<double> grad_out = doubles(p.grad_out);
+  expect_nans(got.out, reference::conv2d_forward(in, doubles(p.weight), doubles(p.bias), p.z));
+  expect_nans(got.grad_in, reference::conv2d_backward_data(grad_out, doubles(p.weight), p.z));
+  expect_nans(got.grad_weight, reference::conv2d_backward_weight(in, grad_out, p.z));
+  expect_nans(got.grad_bias, reference::conv2d_backward_bias(grad_out, p.z.k));
+  EXPECT_FALSE(has_nan(got.out.slice(1, 1)));
+  EXPECT_FALSE(has_nan(got.grad_in.slice(1, 1)));
+  EXPECT_FALSE(has_nan(got.grad_weight.slice(1, 1)));
+  EXPECT_FALSE(has_nan(got.grad_bias.slice(1, 1)));
+}
+
+TEST(Conv2d, ReferenceAgreesWithFiniteDifferences) {
+  const Problem p({.n = 2,
+                   .c = 2,
+                   .h = 5,
+                   .w = 4,
+                   .k = 3,
+                   .r = 3,
+                   .s = 2,
+                   .stride_h = 2,
+                   .pad_h = 1,
+                   .pad_w = 1});
+  const std::vector<double> in = doubles(p.in);
+  const std::vector<double> weight = doubles(p.weight);
+  const std::vector<double> grad_out = doubles(p.grad_out);
+  const auto loss = [&](const auto& x, const auto& w, const auto& b) {
+    const std::vector<double> out = reference::conv2d_forward(x, w, b, p.z);
+    return std::inner_product(out.begin(), out.end(), grad_out.begin(), 0.0);
+  };
+  const auto expect_gradient = [](const std::vector<double>& got, const auto& f, const auto& at) {
+    EXPECT_TRUE(close(floats(got), testing::numerical_gradient(f, at), {.rel = 1e-6, .abs = 1e-6}));
+  };
+  const std::vector<double> bias = doubles(p.bias);
+  expect_gradient(
+      reference::conv2d_backward_data(grad_out, weight, p.z),
+      [&](const auto& x) { return loss(x, weight, bias); },
+      in);
+  expect_gradient(
+      reference::conv2d_backward_weight(in, grad_out, p.z),
+      [&](const auto& w) { return loss(in, w, bias); },
+      weight);
+  expect_gradient(
+      reference::conv2d_backward_bias(grad_out, p.z.k),
+      [&](const auto& b) { return loss(in, weight, b); },
+      bias);
+}
+
+TEST(Conv2d, OutputShape) {
+  EXPECT_EQ(conv2d_output_shape({2, 3, 224, 200}, {64, 3, 7, 7}, {2, 2, 3, 3}),
+            (Shape{2, 64, 112, 100}));
+  EXPECT_EQ(conv2d_output_shape({2, 3, 8, 9}, {4, 3, 3, 2}, {2, 3, 0, 1}), (Shape{2, 4, 3, 4}));
+}
+
+TEST(Conv2d, RejectsImpossibleShapes) {
+  const Shape in{2, 3, 4, 4};
+  EXPECT_THROW(conv2d_output_shape({2, 3}, {5, 3, 1, 1}, {}), ShapeError);
+  EXPECT_THROW(conv2d_output_shape(in, {5, 2, 1, 1}, {}), ShapeError);
+  EXPECT_THROW(conv2d_output_shape(in, {5, 3, 0, 1}, {}), ShapeError);
+  EXPECT_THROW(conv2d_output_shape(in, {5, 3, 1, 1}, {.stride_h = 0}), ShapeError);
+  EXPECT_THROW(conv2d_output_shape(in, {5, 3, 1, 1}, {.stride_w = 0}), ShapeError);
+  EXPECT_THROW(conv2d_output_shape(in, {5, 3, 1, 1}, {.pad_h = -1}), ShapeError);
+  EXPECT_THROW(conv2d_output_shape(in, {5, 3, 1, 1}, {.pad_w = -1}), ShapeError);
+  EXPECT_THROW(conv2d_output_shape(in, {5, 3, 5, 1}, {}), ShapeError);
+  EXPECT_THROW(conv2d_output_shape(in, {5, 3, 1, 5}, {}), ShapeError);
+}
+
+TEST(Conv2d, RejectsArgumentsThatDoNotFit) {
+  const Problem p(square(2, 3, 4, 5, 3, 1, 1));
+  Stream stream;
+  const Shards shards = Shards::single(2);
+  const Conv2dParams params = params_of(p.z);
+  Tensor out = sevens(p.grad_out.shape());
+  Tensor small = sevens({2, 5, 3, 4});
+  Tensor row = sevens({2, 135});
+  Tensor none;
+  try {
+    conv2d_forward(stream, shards, p.in, p.weight, p.bias, params, small);
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "[conv2d_forward] out: shape (2,5,3,4), expected (2,5,4,4)");
+  }
+  EXPECT_THROW(conv2d_forward(stream, Shards::single(1), p.in, p.weight, {}, params, out),
+               ShapeError);
+  EXPECT_THROW(conv2d_forward(stream, shards, p.in, p.weight, sevens({4}), params, out),
+               ShapeError);
+  EXPECT_THROW(conv2d_backward_data(stream, shards, small, p.weight, params, out), ShapeError);
+  EXPECT_THROW(
+      conv2d_backward_weight(stream, shards, p.in, p.grad_out, p.weight.shape(), params, row, none),
+      ShapeError);
+  const Tensor half = Tensor::zeros(p.in.shape(), Dtype::kF16);
+  EXPECT_THROW(conv2d_forward(stream, shards, half, p.weight, {}, params, out), DtypeError);
+  const Tensor dry = Tensor::empty(p.in.shape(), Dtype::kF32, Device::kDry);
+  EXPECT_THROW(conv2d_forward(stream, shards, dry, p.weight, {}, params, out), DeviceError);
+}
+
+TEST(Conv2d, DryDeclaresItsCost) {
+  Stream stream(Device::kDry);
+  const auto dry = [](const Shape& shape) {
+    return Tensor::empty(shape, Dtype::kF32, Device::kDry);
+  };
+  const Shards shards = Shards::cut(4, 2, 1);
+  const Conv2dParams params{.stride_h = 2, .stride_w = 2, .pad_h = 1, .pad_w = 1};
+  Tensor in = dry({4, 3, 8, 6});
+  const Tensor weight = dry({5, 3, 3, 3});
+  Tensor out = dry({4, 5, 4, 3});
+  Tensor grad_weight = dry({2, 135});
+  Tensor grad_bias = dry({2, 5});
+  conv2d_forward(stream, shards, in, weight, dry({5}), params, out);
+  conv2d_backward_data(stream, shards, out, weight, params, in);
+  conv2d_backward_weight(stream, shards, in, out, weight.shape(), params, grad_weight, grad_bias);
+  ASSERT_EQ(stream.ledger().size(), 3U);
+  for (const LedgerEntry& entry : stream.ledger()) {
+    EXPECT_EQ(entry.flops, 2 * 4 * 5 * 4 * 3 * 3 * 3 * 3) << entry.op;
+  }
+  EXPECT_EQ(stream.ledger()[0].op, "conv2d_forward");
+  EXPECT_EQ(stream.ledger()[0].bytes, 4 * (576 + 135 + 5 + 240));
+  EXPECT_EQ(stream.ledger()[1].op, "conv2d_backward_data");
+  EXPECT_EQ(stream.ledger()[1].bytes, 4 * (576 + 135 + 240));
+  EXPECT_EQ(stream.ledger()[2].op, "conv2d_backward_weight");
+  EXPECT_EQ(stream.ledger()[2].bytes, 4 * (576 + 240 + 2 * 135 + 2 * 5));
+}
+
+}  // namespace
+}  // namespace lockstep::kernels
