@@ -65,6 +65,9 @@ TEST(CachingAllocator, CountsWhatIsUsedAndKept) {
   EXPECT_EQ(stats.bytes_cached, 128U);
   EXPECT_EQ(stats.peak_bytes_in_use, 128U + 1024);
   EXPECT_EQ(stats.system_allocations, 2);
+  a = allocator.allocate(100);
+  EXPECT_EQ(allocator.stats().bytes_cached, 0U);
+  allocator.free(a, 100);
   allocator.free(b, 1024);
 }
 
