@@ -64,8 +64,8 @@ void shake_hands(const TrainRequest& request, const std::string& data_digest) {
       {Kind::kEnvironment, "version", std::string(version())},
       {Kind::kEnvironment, "program file", executable_digest()},
       {Kind::kEnvironment, "processor level", std::string(name_of(kernels::isa_level()))}};
-  for (const auto& [name, setting] : request.options.settings()) {
-    fields.push_back({Kind::kArgument, "--" + name, setting.value});
+  for (const ResolvedFlag& flag : request.options.resolved()) {
+    fields.push_back({Kind::kArgument, "--" + flag.name, flag.value});
   }
   fields.push_back({Kind::kEnvironment, "data", data_digest});
   comm::handshake(request.ranks, fields);
@@ -121,9 +121,7 @@ class Run {
     record_.seed = config_.seed;
     record_.data_digest = digests;
     record_.start = std::chrono::system_clock::now();
-    for (const auto& [name, setting] : request_.options.settings()) {
-      record_.flags.push_back({name, setting.value, std::string(name_of(setting.origin))});
-    }
+    record_.flags = request_.options.resolved();
     describe_run(config_, record_);
     on_all_ranks(request_.ranks, [&] {
       if (request_.ranks.rank() != 0) return;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "comm/replicas.h"
+#include "core/digest.h"
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "trainers/model_file.h"
@@ -45,8 +46,12 @@ bool any_group_spans_ranks(const RunConfig& config) {
 
 class Training::Epoch {
  public:
-  Epoch(int number, int64_t steps, data::Loader& loader, const Training& training)
-      : number(number), steps(steps), loader(loader), training_(training), start_(Clock::now()) {}
+  Epoch(int epoch, int64_t epoch_steps, data::Loader& batches, const Training& training)
+      : number(epoch),
+        steps(epoch_steps),
+        loader(batches),
+        training_(training),
+        start_(Clock::now()) {}
 
   const int number;
   const int64_t steps;
