@@ -1,0 +1,183 @@
+#include "kernels/batch_norm.h"
+
+#include "kernels/op_check.h"
+
+namespace lockstep::kernels {
+namespace {
+
+// Checks shared by the ops on a batch, and the extents that other arguments must have.
+struct BatchCheck : OpCheck {
+  BatchCheck(std::string_view op, Stream& stream, const Shards& batch_shards, const Tensor& in)
+      : OpCheck(op, stream), shards(batch_shards), shape(in.shape()) {
+    dtype("in", in, {Dtype::kF32});
+    require(shape.rank() == 2 || shape.rank() == 4, "in of shape (N,C,H,W) or (N,C)");
+    for (int axis = 1; axis < shape.rank(); ++axis) {
+      require(shape[axis] >= 1, "in has a channel and a pixel at least");
+    }
+    covers(shards, shape[0]);
+  }
+
+  void like_in(std::string_view name, const Tensor& tensor) const {
+    like(name, tensor, shape, Dtype::kF32);
+  }
+  void per_channel(std::string_view name, const Tensor& tensor) const {
+    like(name, tensor, {shape[1]}, Dtype::kF32);
+  }
+  void per_shard(std::string_view name, const Tensor& tensor, int64_t columns) const {
+    like(name, tensor, {shards.local(), columns}, Dtype::kF32);
+  }
+  void per_group(std::string_view name, const Tensor& tensor, int64_t columns) const {
+    like(name, tensor, {shards.local_groups(), columns}, Dtype::kF32);
+  }
+  // `touched` counts the batch tensors read and written.
+  bool dry_batch(int64_t flops_per_element, int64_t touched) const {
+    return dry(flops_per_element * shape.numel(),
+               touched * shape.numel() * static_cast<int64_t>(sizeof(float)));
+  }
+
+  int64_t stats_columns() const { return 2 * shape[1] + 1; }
+
+  const Shards& shards;
+  const Shape& shape;
+};
+
+}  // namespace
+
+void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& in, Tensor& stats) {
+  const BatchCheck check("batch_norm_shard_stats", stream, shards, in);
+  check.per_shard("stats", stats, check.stats_columns());
+  if (check.dry_batch(4, 1)) return;
+  LS_DISPATCH(batch_norm_shard_stats, (stream, shards, in, stats))
+}
+
+void batch_norm_merge_stats(Stream& stream, const Tensor& leaves, int64_t pixels, Tensor& merged) {
+  const OpCheck check("batch_norm_merge_stats", stream);
+  check.dtype("leaves", leaves, {Dtype::kF32});
+  check.rank("leaves", leaves, 2);
+  const int64_t columns = leaves.shape()[1];
+  check.require(leaves.shape()[0] >= 1 && columns % 2 == 1, "leaves of shape (M,2C+1), M >= 1");
+  check.require(pixels >= 1, "pixels >= 1");
+  check.like("merged", merged, {columns}, Dtype::kF32);
+  if (check.dry(4 * leaves.numel(), static_cast<int64_t>(leaves.nbytes() + merged.nbytes()))) {
+    return;
+  }
+  LS_DISPATCH(batch_norm_merge_stats, (stream, leaves, pixels, merged))
+}
+
+void batch_norm_forward(Stream& stream,
+                        const Shards& shards,
+                        const Tensor& in,
+                        const Tensor& group_stats,
+                        const Tensor& weight,
+                        const Tensor& bias,
+                        const BatchNormParams& params,
+                        Tensor& out) {
+  const BatchCheck check("batch_norm_forward", stream, shards, in);
+  check.per_group("group_stats", group_stats, check.stats_columns());
+  check.per_channel("weight", weight);
+  check.per_channel("bias", bias);
+  check.like_in("out", out);
+  if (check.dry_batch(3, 2)) return;
+  LS_DISPATCH(batch_norm_forward, (stream, shards, in, group_stats, weight, bias, params, out))
+}
+
+void batch_norm_update_running(Stream& stream,
+                               const Tensor& stats,
+                               int64_t pixels,
+                               float momentum,
+                               Tensor& running_mean,
+                               Tensor& running_var) {
+  const OpCheck check("batch_norm_update_running", stream);
+  check.dtype("running_mean", running_mean, {Dtype::kF32});
+  check.rank("running_mean", running_mean, 1);
+  const int64_t channels = running_mean.numel();
+  check.like("running_var", running_var, {channels}, Dtype::kF32);
+  check.like("stats", stats, {2 * channels + 1}, Dtype::kF32);
+  if (check.dry(6 * channels, static_cast<int64_t>(stats.nbytes() + 4 * running_mean.nbytes()))) {
+    return;
+  }
+  const float images = stats.data<float>()[2 * channels];
+  check.require(images * static_cast<float>(pixels) >= 2,
+                "two values a channel at least, for a variance");
+  LS_DISPATCH(batch_norm_update_running,
+              (stream, stats, pixels, momentum, running_mean, running_var))
+}
+
+void batch_norm_shard_sums(Stream& stream,
+                           const Shards& shards,
+                           const Tensor& in,
+                           const Tensor& grad_out,
+                           const Tensor& group_stats,
+                           const Tensor& weight,
+                           const Tensor& bias,
+                           const BatchNormParams& params,
+                           Tensor& grad_weight,
+                           Tensor& grad_bias) {
+  const BatchCheck check("batch_norm_shard_sums", stream, shards, in);
+  check.like_in("grad_out", grad_out);
+  check.per_group("group_stats", group_stats, check.stats_columns());
+  check.per_channel("weight", weight);
+  check.per_channel("bias", bias);
+  check.per_shard("grad_weight", grad_weight, in.shape()[1]);
+  check.per_shard("grad_bias", grad_bias, in.shape()[1]);
+  if (check.dry_batch(params.relu ? 6 : 4, 2)) return;
+  LS_DISPATCH(
+      batch_norm_shard_sums,
+      (stream, shards, in, grad_out, group_stats, weight, bias, params, grad_weight, grad_bias))
+}
+
+void batch_norm_backward(Stream& stream,
+                         const Shards& shards,
+                         const Tensor& in,
+                         const Tensor& grad_out,
+                         const Tensor& group_stats,
+                         const Tensor& group_grad_weight,
+                         const Tensor& group_grad_bias,
+                         const Tensor& weight,
+                         const Tensor& bias,
+                         const BatchNormParams& params,
+                         Tensor& grad_in) {
+  const BatchCheck check("batch_norm_backward", stream, shards, in);
+  check.like_in("grad_out", grad_out);
+  check.per_group("group_stats", group_stats, check.stats_columns());
+  check.per_group("group_grad_weight", group_grad_weight, in.shape()[1]);
+  check.per_group("group_grad_bias", group_grad_bias, in.shape()[1]);
+  check.per_channel("weight", weight);
+  check.per_channel("bias", bias);
+  check.like_in("grad_in", grad_in);
+  if (check.dry_batch(params.relu ? 7 : 5, 3)) return;
+  LS_DISPATCH(batch_norm_backward,
+              (stream,
+               shards,
+               in,
+               grad_out,
+               group_stats,
+               group_grad_weight,
+               group_grad_bias,
+               weight,
+               bias,
+               params,
+               grad_in))
+}
+
+void batch_norm_inference(Stream& stream,
+                          const Shards& shards,
+                          const Tensor& in,
+                          const Tensor& running_mean,
+                          const Tensor& running_var,
+                          const Tensor& weight,
+                          const Tensor& bias,
+                          const BatchNormParams& params,
+                          Tensor& out) {
+  const BatchCheck check("batch_norm_inference", stream, shards, in);
+  check.per_channel("running_mean", running_mean);
+  check.per_channel("running_var", running_var);
+  check.per_channel("weight", weight);
+  check.per_channel("bias", bias);
+  check.like_in("out", out);
+  if (check.dry_batch(3, 2)) return;
+  LS_DISPATCH(batch_norm_inference,
+              (stream, shards, in, running_mean, running_var, weight, bias, params, out))
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,174 @@
+#include "kernels/batch_norm.h"
+#include "kernels/batch_norm_cpu.h"
+
+namespace lockstep::kernels::LS_CPU {
+namespace {
+
+// The lanes of grad_in = scale * (g - mean_g - (x - mean) * slope), and what finds g.
+struct BackwardLanes {
+  static constexpr int64_t kArrays = AffineLanes::kArrays + 2;
+
+  BackwardLanes(float* memory, int64_t width)
+      : affine(memory, width), mean_g(memory + 3 * width), slope(memory + 4 * width) {}
+
+  // grad_weight, grad_bias: the group's sums.
+  void fill(const Lanes& lanes,
+            const ChannelStats& stats,
+            const float* grad_weight,
+            const float* grad_bias,
+            float eps) const {
+    for (int64_t c = 0; c < lanes.channels; ++c) {
+      mean_g[c] = grad_bias[c] / stats.count;
+      slope[c] = stats.invstd(c, eps) * (grad_weight[c] / stats.count);
+    }
+    for (float* values : {mean_g, slope}) lanes.spread(values);
+  }
+
+  AffineLanes affine;
+  float* mean_g;
+  float* slope;
+};
+
+// The gradient of the normalised value before ReLU.
+template <bool kRelu>
+[[gnu::always_inline]] inline Tile through_relu(const AffineTile& affine,
+                                                const Tile& centred,
+                                                const Tile& grad) {
+  return kRelu ? gated(affine.normalised(centred), grad) : grad;
+}
+
+// Sums of g and of g * (x - mean).
+template <bool kRelu>
+void sum_gradients(const Lanes& lanes,
+                   const AffineLanes& affine,
+                   int64_t pixels,
+                   const float* in,
+                   const float* grad_out,
+                   LaneSums& sums) {
+  sum_lanes(
+      lanes,
+      pixels,
+      sums,
+      [=](int64_t first) {
+        return [tile = AffineTile(affine, first)](
+                   Tile& sum_g, Tile& sum_gx, const Tile& x, const Tile& grad) {
+          const Tile centred = x - tile.mean;
+          const Tile g = through_relu<kRelu>(tile, centred, grad);
+          sum_g = sum_g + g;
+          sum_gx = sum_gx + g * centred;
+        };
+      },
+      in,
+      grad_out);
+}
+
+template <bool kRelu>
+void input_gradient(const Lanes& lanes,
+                    const BackwardLanes& backward,
+                    int64_t pixels,
+                    const float* in,
+                    const float* grad_out,
+                    float* grad_in) {
+  map_lanes(
+      lanes,
+      pixels,
+      grad_in,
+      [=](int64_t first) {
+        return [tile = AffineTile(backward.affine, first),
+                mean_g = Tile::load(backward.mean_g + first),
+                slope = Tile::load(backward.slope + first)](const Tile& x, const Tile& grad) {
+          const Tile centred = x - tile.mean;
+          const Tile g = through_relu<kRelu>(tile, centred, grad);
+          return tile.scale * (g - mean_g - centred * slope);
+        };
+      },
+      in,
+      grad_out);
+}
+
+}  // namespace
+
+void batch_norm_shard_sums(Stream& stream,
+                           const Shards& shards,
+                           const Tensor& in,
+                           const Tensor& grad_out,
+                           const Tensor& group_stats,
+                           const Tensor& weight,
+                           const Tensor& bias,
+                           const BatchNormParams& params,
+                           Tensor& grad_weight,
+                           Tensor& grad_bias) {
+  const Lanes lanes(in.shape()[1]);
+  const int64_t pixels = pixels_per_image(in);
+  const int64_t group_floats = AffineLanes::kArrays * lanes.width;
+  const Scratch scratch(
+      stream, shards.local_groups() * group_floats, LaneSums::kArrays * lanes.width);
+  const auto affine_of = [&](int64_t group) {
+    return AffineLanes(scratch.shared() + group * group_floats, lanes.width);
+  };
+  for (int64_t group = 0; group < shards.local_groups(); ++group) {
+    const auto stats = ChannelStats::of_group(group_stats, group, pixels);
+    affine_of(group).fill(lanes, stats, weight, bias, params.eps);
+  }
+  const float* x = in.data<float>();
+  const float* grad = grad_out.data<float>();
+  float* weight_leaves = grad_weight.data<float>();
+  float* bias_leaves = grad_bias.data<float>();
+  dispatch_bool(params.relu, [&](auto with_relu) {
+    for_shards(stream, shards, in.numel(), [&](int64_t k, int worker) {
+      const int64_t channels = lanes.channels;
+      const int64_t group = shards.group(k) - shards.first_group();
+      const int64_t start = shards.begin(k) * pixels * channels;
+      LaneSums sums(scratch.of(worker), lanes.width);
+      sum_gradients<with_relu>(
+          lanes, affine_of(group), shards.count(k) * pixels, x + start, grad + start, sums);
+      const auto stats = ChannelStats::of_group(group_stats, group, pixels);
+      for (int64_t c = 0; c < channels; ++c) {
+        bias_leaves[k * channels + c] = sums.total[0][c];
+        weight_leaves[k * channels + c] = sums.total[1][c] * stats.invstd(c, params.eps);
+      }
+    });
+  });
+}
+
+void batch_norm_backward(Stream& stream,
+                         const Shards& shards,
+                         const Tensor& in,
+                         const Tensor& grad_out,
+                         const Tensor& group_stats,
+                         const Tensor& group_grad_weight,
+                         const Tensor& group_grad_bias,
+                         const Tensor& weight,
+                         const Tensor& bias,
+                         const BatchNormParams& params,
+                         Tensor& grad_in) {
+  const Lanes lanes(in.shape()[1]);
+  const int64_t pixels = pixels_per_image(in);
+  const int64_t group_floats = BackwardLanes::kArrays * lanes.width;
+  const Scratch scratch(stream, shards.local_groups() * group_floats, 0);
+  const auto backward_of = [&](int64_t group) {
+    return BackwardLanes(scratch.shared() + group * group_floats, lanes.width);
+  };
+  for (int64_t group = 0; group < shards.local_groups(); ++group) {
+    const auto stats = ChannelStats::of_group(group_stats, group, pixels);
+    const BackwardLanes backward = backward_of(group);
+    backward.affine.fill(lanes, stats, weight, bias, params.eps);
+    backward.fill(lanes,
+                  stats,
+                  group_grad_weight.data<float>() + group * lanes.channels,
+                  group_grad_bias.data<float>() + group * lanes.channels,
+                  params.eps);
+  }
+  const float* x = in.data<float>();
+  const float* grad = grad_out.data<float>();
+  float* to = grad_in.data<float>();
+  dispatch_bool(params.relu, [&](auto with_relu) {
+    for_shard_pieces(stream, shards, in.numel(), [&](int64_t group, int64_t begin, int64_t end) {
+      const int64_t start = begin * pixels * lanes.channels;
+      input_gradient<with_relu>(
+          lanes, backward_of(group), (end - begin) * pixels, x + start, grad + start, to + start);
+    });
+  });
+}
+
+}  // namespace lockstep::kernels::LS_CPU

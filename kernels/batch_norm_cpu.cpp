@@ -1,0 +1,197 @@
+#include "kernels/batch_norm_cpu.h"
+
+#include "core/tree.h"
+#include "kernels/batch_norm.h"
+
+namespace lockstep::kernels::LS_CPU {
+namespace {
+
+// The mean of a few pixels spread over the shard, and over the image where shards hold several.
+// Deviations from it are small where the values themselves need not be.
+void sample_mean(const float* in, int64_t pixels, int64_t channels, float* mean) {
+  constexpr int64_t kSamples = 16;
+  std::fill_n(mean, channels, 0.0F);
+  for (int64_t i = 0; i < kSamples; ++i) {
+    const int64_t at = (kSamples * i + (5 * i + 8) % kSamples) * pixels / (kSamples * kSamples);
+    const float* pixel = in + at * channels;
+    for (int64_t c = 0; c < channels; ++c) mean[c] += pixel[c];
+  }
+  for (int64_t c = 0; c < channels; ++c) mean[c] *= 1.0F / kSamples;
+}
+
+// One pass over the shard's pixels.
+void shard_stats(
+    const Lanes& lanes, const float* in, int64_t pixels, float* scratch, float* mean, float* m2) {
+  float* shift = scratch;
+  LaneSums sums(scratch + lanes.width, lanes.width);
+  sample_mean(in, pixels, lanes.channels, shift);
+  lanes.spread(shift);
+  sum_lanes(
+      lanes,
+      pixels,
+      sums,
+      [=](int64_t first) {
+        return [shift_tile = Tile::load(shift + first)](Tile& sum, Tile& squares, const Tile& x) {
+          const Tile deviation = x - shift_tile;
+          sum = sum + deviation;
+          squares = squares + deviation * deviation;
+        };
+      },
+      in);
+  const auto count = static_cast<float>(pixels);
+  for (int64_t c = 0; c < lanes.channels; ++c) {
+    const float sum = sums.total[0][c];
+    const float offset = sum / count;
+    const float about_mean = sums.total[1][c] - sum * offset;
+    mean[c] = shift[c] + offset;
+    m2[c] = about_mean < 0 ? 0 : about_mean;
+  }
+}
+
+// Chan's formula: `into` becomes the statistics of both.
+void merge(float* into, const float* from, int64_t channels, float pixels) {
+  const float into_images = into[2 * channels];
+  const float from_images = from[2 * channels];
+  if (from_images == 0) return;
+  if (into_images == 0) {
+    std::copy_n(from, 2 * channels + 1, into);
+    return;
+  }
+  const float images = into_images + from_images;
+  const float share = from_images / images;
+  const float weight = into_images * share * pixels;
+  for (int64_t c = 0; c < channels; ++c) {
+    const float delta = from[c] - into[c];
+    into[c] += delta * share;
+    into[channels + c] = into[channels + c] + from[channels + c] + delta * delta * weight;
+  }
+  into[2 * channels] = images;
+}
+
+template <bool kRelu>
+void normalise(
+    const Lanes& lanes, const AffineLanes& affine, int64_t pixels, const float* in, float* out) {
+  map_lanes(
+      lanes,
+      pixels,
+      out,
+      [=](int64_t first) {
+        return [tile = AffineTile(affine, first)](const Tile& x) {
+          const Tile y = tile.normalised(x - tile.mean);
+          return kRelu ? gated(y, y) : y;
+        };
+      },
+      in);
+}
+
+// affine_of(group row) gives the constants of a piece's group.
+template <class AffineOf>
+void normalise_all(Stream& stream,
+                   const Shards& shards,
+                   const Tensor& in,
+                   const Lanes& lanes,
+                   bool relu,
+                   Tensor& out,
+                   AffineOf&& affine_of) {
+  const int64_t pixels = pixels_per_image(in);
+  const float* from = in.data<float>();
+  float* to = out.data<float>();
+  dispatch_bool(relu, [&](auto with_relu) {
+    for_shard_pieces(stream, shards, in.numel(), [&](int64_t group, int64_t begin, int64_t end) {
+      const int64_t start = begin * pixels * lanes.channels;
+      normalise<with_relu>(
+          lanes, affine_of(group), (end - begin) * pixels, from + start, to + start);
+    });
+  });
+}
+
+}  // namespace
+
+void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& in, Tensor& stats) {
+  const Lanes lanes(in.shape()[1]);
+  const int64_t pixels = pixels_per_image(in);
+  const float* from = in.data<float>();
+  float* to = stats.data<float>();
+  const Scratch scratch(stream, 0, (1 + LaneSums::kArrays) * lanes.width);
+  for_shards(stream, shards, in.numel(), [&](int64_t k, int worker) {
+    const int64_t channels = lanes.channels;
+    float* leaf = to + k * (2 * channels + 1);
+    leaf[2 * channels] = static_cast<float>(shards.count(k));
+    if (shards.count(k) == 0) {
+      std::fill_n(leaf, 2 * channels, 0.0F);
+      return;
+    }
+    shard_stats(lanes,
+                from + shards.begin(k) * pixels * channels,
+                shards.count(k) * pixels,
+                scratch.of(worker),
+                leaf,
+                leaf + channels);
+  });
+}
+
+void batch_norm_merge_stats(Stream& stream, const Tensor& leaves, int64_t pixels, Tensor& merged) {
+  const int64_t width = merged.numel();
+  float* nodes = Scratch(stream, leaves.numel(), 0).shared();
+  std::copy_n(leaves.data<float>(), leaves.numel(), nodes);
+  for_each_tree_merge(leaves.shape()[0], [&](int64_t into, int64_t from) {
+    merge(nodes + into * width, nodes + from * width, width / 2, static_cast<float>(pixels));
+  });
+  std::copy_n(nodes, width, merged.data<float>());
+}
+
+void batch_norm_forward(Stream& stream,
+                        const Shards& shards,
+                        const Tensor& in,
+                        const Tensor& group_stats,
+                        const Tensor& weight,
+                        const Tensor& bias,
+                        const BatchNormParams& params,
+                        Tensor& out) {
+  const Lanes lanes(in.shape()[1]);
+  const int64_t group_floats = AffineLanes::kArrays * lanes.width;
+  const Scratch scratch(stream, shards.local_groups() * group_floats, 0);
+  const auto affine_of = [&](int64_t group) {
+    return AffineLanes(scratch.shared() + group * group_floats, lanes.width);
+  };
+  for (int64_t group = 0; group < shards.local_groups(); ++group) {
+    const auto stats = ChannelStats::of_group(group_stats, group, pixels_per_image(in));
+    affine_of(group).fill(lanes, stats, weight, bias, params.eps);
+  }
+  normalise_all(stream, shards, in, lanes, params.relu, out, affine_of);
+}
+
+void batch_norm_update_running(Stream&,
+                               const Tensor& stats,
+                               int64_t pixels,
+                               float momentum,
+                               Tensor& running_mean,
+                               Tensor& running_var) {
+  const int64_t channels = running_mean.numel();
+  const ChannelStats batch(stats.data<float>(), channels, pixels);
+  float* mean = running_mean.data<float>();
+  float* var = running_var.data<float>();
+  const float keep = 1.0F - momentum;
+  for (int64_t c = 0; c < channels; ++c) {
+    mean[c] = keep * mean[c] + momentum * batch.mean[c];
+    var[c] = keep * var[c] + momentum * (batch.m2[c] / (batch.count - 1.0F));
+  }
+}
+
+void batch_norm_inference(Stream& stream,
+                          const Shards& shards,
+                          const Tensor& in,
+                          const Tensor& running_mean,
+                          const Tensor& running_var,
+                          const Tensor& weight,
+                          const Tensor& bias,
+                          const BatchNormParams& params,
+                          Tensor& out) {
+  const Lanes lanes(in.shape()[1]);
+  const Scratch scratch(stream, AffineLanes::kArrays * lanes.width, 0);
+  const AffineLanes affine(scratch.shared(), lanes.width);
+  affine.fill(lanes, ChannelStats(running_mean, running_var), weight, bias, params.eps);
+  normalise_all(stream, shards, in, lanes, params.relu, out, [&](int64_t) { return affine; });
+}
+
+}  // namespace lockstep::kernels::LS_CPU

@@ -1,0 +1,20 @@
+#include "kernels/tree_sum.h"
+
+#include "kernels/op_check.h"
+
+namespace lockstep::kernels {
+
+void tree_sum(Stream& stream, const Tensor& leaves, Tensor& out) {
+  const OpCheck check("tree_sum", stream);
+  check.dtype("leaves", leaves, {Dtype::kF32});
+  check.rank("leaves", leaves, 2);
+  check.require(leaves.shape()[0] >= 1, "a leaf at least");
+  check.like("out", out, {leaves.shape()[1]}, Dtype::kF32);
+  if (check.dry(leaves.numel() - out.numel(),
+                static_cast<int64_t>(leaves.nbytes() + out.nbytes()))) {
+    return;
+  }
+  LS_DISPATCH(tree_sum, (stream, leaves, out))
+}
+
+}  // namespace lockstep::kernels
