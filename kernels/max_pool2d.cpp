@@ -32,8 +32,8 @@ Shape max_pool2d_output_shape(const Shape& in, const MaxPool2dParams& p) {
           in,
           p,
           "0 <= pad <= kernel / 2");
-  const int64_t span_h = in[2] + 2 * p.pad_h - p.kernel_h;
-  const int64_t span_w = in[3] + 2 * p.pad_w - p.kernel_w;
+  const int64_t span_h = in[2] + int64_t{2} * p.pad_h - p.kernel_h;
+  const int64_t span_w = in[3] + int64_t{2} * p.pad_w - p.kernel_w;
   require(in[2] >= 1 && in[3] >= 1 && span_h >= 0 && span_w >= 0,
           in,
           p,

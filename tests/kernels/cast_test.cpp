@@ -1,6 +1,8 @@
 #include "kernels/cast.h"
 
+#include <bit>
 #include <cmath>
+#include <cstring>
 
 #include <gtest/gtest.h>
 
@@ -43,7 +45,7 @@ Tensor all_patterns(Dtype dtype) {
   Tensor tensor = Tensor::empty({65536}, dtype);
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     const auto pattern = static_cast<uint16_t>(bits);
-    std::memcpy(tensor.bytes() + 2 * bits, &pattern, sizeof(pattern));
+    std::memcpy(tensor.bytes() + size_t{2} * bits, &pattern, sizeof(pattern));
   }
   return tensor;
 }

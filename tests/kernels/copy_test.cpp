@@ -1,5 +1,8 @@
 #include "kernels/copy.h"
 
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "tests/reference/copy.h"

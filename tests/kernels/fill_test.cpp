@@ -1,7 +1,9 @@
 #include "kernels/fill.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <vector>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,10 @@
 #include "kernels/max_pool2d.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <ostream>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -60,6 +63,12 @@ std::vector<uint8_t> bytes(const Tensor& tensor) {
 struct Geometry {
   Shape in;
   MaxPool2dParams params;
+
+  friend void PrintTo(const Geometry& g, std::ostream* out) {  // NOLINT: GoogleTest's name
+    const MaxPool2dParams& p = g.params;
+    *out << to_string(g.in) << " kernel " << p.kernel_h << "x" << p.kernel_w << " stride "
+         << p.stride_h << "x" << p.stride_w << " pad " << p.pad_h << "x" << p.pad_w;
+  }
 };
 
 class MaxPool2dGeometries : public ::testing::TestWithParam<Geometry> {};
@@ -99,7 +108,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Geometry{{1, 2, 6, 7}, {1, 1, 1, 1, 0, 0}},       //
                       Geometry{{1, 16, 20, 18}, {16, 16, 1, 1, 0, 8}},  // 256 taps
                       Geometry{{0, 16, 4, 4}, k2x2},                    // no images
-                      Geometry{{2, 0, 4, 4}, k3x3}));                   // no channels
+                      Geometry{{2, 0, 4, 4}, k3x3},
+                      Geometry{{2, 0, 5, 5}, k2x2}));  // no channels
 
 TEST(MaxPool2d, ReferenceGradientIsTheDerivative) {
   const auto spec = reference_shape({1, 2, 5, 5}, k3x3);
