@@ -4,9 +4,9 @@
 #include <array>
 #include <vector>
 
+#include "core/digest.h"
 #include "core/error.h"
 #include "core/philox.h"
-#include "core/digest.h"
 #include "data/digit_glyphs.h"
 #include "data/pen.h"
 
@@ -94,7 +94,7 @@ void write_digit(PhiloxStream& random, int32_t digit, Sheet& sheet) {
   size_t length = 0;
   for (const int8_t step : glyph.strokes) {
     if (step != kPenUp) {
-      stroke[length++] = points[static_cast<size_t>(step)];
+      stroke[length++] = points[static_cast<uint8_t>(step)];
       continue;
     }
     sheet.curve(std::span(stroke).first(length), radius, strength);
@@ -166,7 +166,7 @@ std::string Digits::digest() const {
     labels[static_cast<size_t>(i)] = static_cast<uint8_t>(label(i));
   }
   digest.update(std::as_bytes(std::span(labels)));
-  std::array<uint8_t, kPixels> pixels;
+  std::array<uint8_t, kPixels> pixels{};
   for (int64_t i = 0; i < kDrawn; ++i) {
     read(i, pixels);
     digest.update(std::as_bytes(std::span(pixels)));

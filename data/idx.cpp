@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "core/error.h"
 #include "core/digest.h"
+#include "core/error.h"
 #include "data/idx_file.h"
 
 namespace lockstep::data {

@@ -104,7 +104,7 @@ IdxFile read_idx(const std::filesystem::path& path, int rank) {
   int64_t payload = 1;
   for (const int64_t extent : file.extents) payload *= extent;
 
-  const int64_t header = 4 * (rank + 1);
+  const int64_t header = int64_t{4} * (rank + 1);
   int64_t found = 0;
   while (found < payload) {
     const int64_t wanted = std::min(kChunk, payload - found);

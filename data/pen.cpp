@@ -59,7 +59,7 @@ void Sheet::line(PenPoint a, PenPoint b, int32_t radius, int32_t strength) {
       const int32_t distance2 = across * across + beyond * beyond;
       if (distance2 >= outer2) continue;
       const int32_t cover = std::min(((outer2 - distance2) * slope) >> kSlopeBits, 255);
-      uint8_t& ink = ink_[static_cast<size_t>(row * kSize + column)];
+      uint8_t& ink = ink_[static_cast<size_t>(row) * kSize + static_cast<size_t>(column)];
       ink = static_cast<uint8_t>(std::max<int32_t>(ink, cover * strength / 255));
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -31,7 +32,7 @@ class Sheet {
   std::span<const uint8_t> ink() const { return ink_; }  // row by row, 0 is blank
 
  private:
-  std::array<uint8_t, kSize * kSize> ink_{};
+  std::array<uint8_t, size_t{kSize} * kSize> ink_{};
 };
 
 }  // namespace lockstep::data

@@ -1,8 +1,8 @@
 #include "data/synthetic.h"
 
+#include "core/digest.h"
 #include "core/error.h"
 #include "core/philox.h"
-#include "core/digest.h"
 
 namespace lockstep::data {
 namespace {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "core/error.h"
 #include "core/digest.h"
+#include "core/error.h"
 
 namespace lockstep::data {
 namespace {
@@ -70,7 +70,8 @@ TEST(DistributedSampler, DealsMnistToTwo) {
 
 // XXH3 of the comma-joined lists whose SHA-256 begin with d825f07d06c15a38 and 10e6827bf6800cff.
 TEST(DistributedSampler, DealsAllOfMnistAsPyTorchDoes) {
-  for (const auto& [epoch, want] : {std::pair(0, "0c25b11fa4ce68ba"), std::pair(1, "887ee5a89c87f794")}) {
+  for (const auto& [epoch, want] :
+       {std::pair(0, "0c25b11fa4ce68ba"), std::pair(1, "887ee5a89c87f794")}) {
     Digest digest;
     digest.update(fmt::format("{}", fmt::join(epoch_order({.size = 60000, .epoch = epoch}), ",")));
     EXPECT_EQ(to_hex(digest.value()), want) << "epoch " << epoch;

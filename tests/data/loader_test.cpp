@@ -7,7 +7,6 @@
 
 #include "core/allocator.h"
 #include "core/error.h"
-#include "data/digest.h"
 #include "data/synthetic.h"
 #include "tests/support/close.h"
 
