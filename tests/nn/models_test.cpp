@@ -138,7 +138,7 @@ TEST(ConvNet, FirstGradientsArePyTorchs) {
       if (!entry.is_parameter) continue;
       // Biases before a batch norm have no gradient but rounding noise.
       EXPECT_TRUE(close(to_row_major(parameters[next++].grad()).span<float>(),
-                        golden.tensor("grad." + entry.name).span<float>(),
+                        to_row_major(golden.tensor("grad." + entry.name)).span<float>(),
                         {.rel = 1e-4, .abs = 5e-6}))
           << entry.name << ", " << shards << " shards";
     }

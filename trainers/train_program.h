@@ -6,6 +6,6 @@
 namespace lockstep::trainers {
 
 // What main() of a trainer does.
-int train_main(Program program, int argc, char** argv);
+int run_train_program(Program program, int argc, char** argv);
 
 }  // namespace lockstep::trainers

@@ -1,4 +1,4 @@
-#include "trainers/train_main.h"
+#include "trainers/train_program.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -43,7 +43,7 @@ bool printed_instead(const Options& options, bool speaks) {
 
 }  // namespace
 
-int train_main(Program program, int argc, char** argv) {
+int run_train_program(Program program, int argc, char** argv) {
   install_stop_handlers();
   const std::vector<std::string> argv_copy(argv, argv + argc);
   Options options;

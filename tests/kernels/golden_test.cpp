@@ -1,0 +1,285 @@
+// Every op against PyTorch's results (tests/golden/, made by tools/make_golden.py).
+#include "tests/support/golden.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/batch_norm.h"
+#include "kernels/cast.h"
+#include "kernels/conv2d.h"
+#include "kernels/global_avg_pool.h"
+#include "kernels/linear.h"
+#include "kernels/max_pool2d.h"
+#include "kernels/relu.h"
+#include "kernels/sgd.h"
+#include "kernels/softmax_cross_entropy.h"
+#include "tests/support/close.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using testing::close;
+using testing::f32_sum;
+using testing::golden_cases;
+using testing::GoldenCase;
+using testing::same_bits;
+
+::testing::AssertionResult near(const Tensor& got, const Tensor& want, int64_t terms) {
+  return close(got.span<float>(), want.span<float>(), f32_sum(terms));
+}
+
+int int_of(const GoldenCase& golden, const std::string& name) {
+  return static_cast<int>(golden.number(name));
+}
+
+class Golden : public ::testing::Test {
+ protected:
+  Stream stream_{Device::kCpu, 2};
+};
+
+TEST_F(Golden, Conv2d) {
+  for (const GoldenCase& golden : golden_cases("conv2d")) {
+    SCOPED_TRACE(golden.name());
+    const Tensor in = golden.tensor("input");
+    const Tensor weight = golden.tensor("weight");
+    const Tensor bias = golden.has("bias") ? golden.tensor("bias") : Tensor();
+    const Tensor grad_out = golden.tensor("grad_out");
+    const Conv2dParams params{int_of(golden, "stride_h"),
+                              int_of(golden, "stride_w"),
+                              int_of(golden, "pad_h"),
+                              int_of(golden, "pad_w")};
+    const Shards shards = Shards::single(in.shape()[0]);
+
+    Tensor out = Tensor::empty(grad_out.shape(), Dtype::kF32);
+    conv2d_forward(stream_, shards, in, weight, bias, params, out);
+    EXPECT_TRUE(near(out, golden.tensor("out"), weight.shape().stride0()));
+    Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
+    conv2d_backward_data(stream_, shards, grad_out, weight, params, grad_in);
+    EXPECT_TRUE(near(grad_in, golden.tensor("grad_in"), weight.numel() / weight.shape()[1]));
+    Tensor grad_weight = Tensor::empty({1, weight.numel()}, Dtype::kF32);
+    Tensor grad_bias = bias.defined() ? Tensor::empty({1, bias.numel()}, Dtype::kF32) : Tensor();
+    conv2d_backward_weight(
+        stream_, shards, in, grad_out, weight.shape(), params, grad_weight, grad_bias);
+    const int64_t pixels = grad_out.numel() / grad_out.shape()[1];
+    EXPECT_TRUE(near(grad_weight, golden.tensor("grad_weight"), pixels));
+    if (bias.defined()) EXPECT_TRUE(near(grad_bias, golden.tensor("grad_bias"), pixels));
+  }
+}
+
+TEST_F(Golden, Linear) {
+  for (const GoldenCase& golden : golden_cases("linear")) {
+    SCOPED_TRACE(golden.name());
+    const Tensor in = golden.tensor("input");
+    const Tensor weight = golden.tensor("weight");
+    const Tensor bias = golden.has("bias") ? golden.tensor("bias") : Tensor();
+    const Tensor grad_out = golden.tensor("grad_out");
+    const Shards shards = Shards::single(in.shape()[0]);
+
+    Tensor out = Tensor::empty(grad_out.shape(), Dtype::kF32);
+    linear_forward(stream_, shards, in, weight, bias, out);
+    EXPECT_TRUE(near(out, golden.tensor("out"), in.shape()[1]));
+    Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
+    linear_backward_data(stream_, shards, grad_out, weight, grad_in);
+    EXPECT_TRUE(near(grad_in, golden.tensor("grad_in"), weight.shape()[0]));
+    Tensor grad_weight = Tensor::empty({1, weight.numel()}, Dtype::kF32);
+    Tensor grad_bias = bias.defined() ? Tensor::empty({1, bias.numel()}, Dtype::kF32) : Tensor();
+    linear_backward_weight(stream_, shards, in, grad_out, grad_weight, grad_bias);
+    EXPECT_TRUE(near(grad_weight, golden.tensor("grad_weight"), in.shape()[0]));
+    if (bias.defined()) EXPECT_TRUE(near(grad_bias, golden.tensor("grad_bias"), in.shape()[0]));
+  }
+}
+
+TEST_F(Golden, BatchNorm) {
+  for (const GoldenCase& golden : golden_cases("batch_norm")) {
+    SCOPED_TRACE(golden.name());
+    const Tensor in = golden.tensor("input");
+    const Tensor weight = golden.tensor("weight");
+    const Tensor bias = golden.tensor("bias");
+    const Tensor grad_out = golden.tensor("grad_out");
+    const BatchNormParams params{.eps = static_cast<float>(golden.number("eps")),
+                                 .relu = golden.number("relu") != 0};
+    const Shards shards = Shards::single(in.shape()[0]);
+    const int64_t channels = weight.numel();
+    const int64_t count = in.numel() / channels;
+    const int64_t pixels = count / in.shape()[0];
+    // Far from zero the input itself carries f32's error, divided by the deviation.
+    const double scale = golden.name() == "far_from_zero" ? 200 : 4;
+    const testing::Tolerance tolerance{.rel = scale * 1e-5, .abs = scale * 1e-5};
+    const auto expect = [&](const Tensor& got, const char* name) {
+      EXPECT_TRUE(close(got.span<float>(), golden.tensor(name).span<float>(), tolerance)) << name;
+    };
+
+    Tensor stats = Tensor::empty({1, 2 * channels + 1}, Dtype::kF32);
+    batch_norm_shard_stats(stream_, shards, in, stats);
+    expect(stats.view({2 * channels + 1}).slice(0, channels), "mean");
+    Tensor running_mean = golden.tensor("running_mean_before");
+    Tensor running_var = golden.tensor("running_var_before");
+    batch_norm_update_running(stream_,
+                              stats.view({2 * channels + 1}),
+                              pixels,
+                              static_cast<float>(golden.number("momentum")),
+                              running_mean,
+                              running_var);
+    expect(running_mean, "running_mean");
+    expect(running_var, "running_var");
+
+    Tensor out = Tensor::empty(in.shape(), Dtype::kF32);
+    batch_norm_forward(stream_, shards, in, stats, weight, bias, params, out);
+    expect(out, "out");
+    Tensor grad_weight = Tensor::empty({1, channels}, Dtype::kF32);
+    Tensor grad_bias = Tensor::empty({1, channels}, Dtype::kF32);
+    batch_norm_shard_sums(
+        stream_, shards, in, grad_out, stats, weight, bias, params, grad_weight, grad_bias);
+    expect(grad_weight, "grad_weight");
+    expect(grad_bias, "grad_bias");
+    Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
+    batch_norm_backward(stream_,
+                        shards,
+                        in,
+                        grad_out,
+                        stats,
+                        grad_weight,
+                        grad_bias,
+                        weight,
+                        bias,
+                        params,
+                        grad_in);
+    expect(grad_in, "grad_in");
+    Tensor eval_out = Tensor::empty(in.shape(), Dtype::kF32);
+    batch_norm_inference(
+        stream_, shards, in, running_mean, running_var, weight, bias, params, eval_out);
+    expect(eval_out, "eval_out");
+  }
+}
+
+TEST_F(Golden, ReluBitForBit) {
+  for (const GoldenCase& golden : golden_cases("relu")) {
+    SCOPED_TRACE(golden.name());
+    const Tensor in = golden.tensor("input");
+    Tensor out = Tensor::empty(in.shape(), Dtype::kF32);
+    relu_forward(stream_, in, out);
+    EXPECT_TRUE(close(out.span<float>(), golden.tensor("out").span<float>(), {}));
+    Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
+    relu_backward(stream_, out, golden.tensor("grad_out"), grad_in);
+    EXPECT_TRUE(close(grad_in.span<float>(), golden.tensor("grad_in").span<float>(), {}));
+  }
+}
+
+TEST_F(Golden, MaxPool2dWinnersToo) {
+  for (const GoldenCase& golden : golden_cases("max_pool2d")) {
+    SCOPED_TRACE(golden.name());
+    const Tensor in = golden.tensor("input");
+    const Tensor indices = golden.tensor("indices");
+    const MaxPool2dParams params{int_of(golden, "kernel_h"),
+                                 int_of(golden, "kernel_w"),
+                                 int_of(golden, "stride_h"),
+                                 int_of(golden, "stride_w"),
+                                 int_of(golden, "pad_h"),
+                                 int_of(golden, "pad_w")};
+    const Shards shards = Shards::single(in.shape()[0]);
+    Tensor out = Tensor::empty(indices.shape(), Dtype::kF32);
+    Tensor winner = Tensor::empty(indices.shape(), Dtype::kU8);
+    max_pool2d_forward(stream_, shards, in, params, out, winner);
+    EXPECT_TRUE(close(out.span<float>(), golden.tensor("out").span<float>(), {}));
+
+    const Shape& shape = out.shape();
+    for (int64_t i = 0; i < out.numel(); ++i) {  // NHWC
+      const int64_t ox = i / shape[1] % shape[3];
+      const int64_t oy = i / shape[1] / shape[3] % shape[2];
+      const int64_t tap = winner.data<uint8_t>()[i];
+      const int64_t y = oy * params.stride_h - params.pad_h + tap / params.kernel_w;
+      const int64_t x = ox * params.stride_w - params.pad_w + tap % params.kernel_w;
+      EXPECT_EQ(y * in.shape()[3] + x, indices.data<int32_t>()[i]) << "element " << i;
+    }
+
+    Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
+    max_pool2d_backward(stream_, shards, golden.tensor("grad_out"), winner, params, grad_in);
+    EXPECT_TRUE(close(grad_in.span<float>(), golden.tensor("grad_in").span<float>(), {}));
+  }
+}
+
+TEST_F(Golden, GlobalAvgPool) {
+  for (const GoldenCase& golden : golden_cases("global_avg_pool")) {
+    SCOPED_TRACE(golden.name());
+    const Tensor in = golden.tensor("input");
+    const Shards shards = Shards::single(in.shape()[0]);
+    Tensor out = Tensor::empty({in.shape()[0], in.shape()[1]}, Dtype::kF32);
+    global_avg_pool_forward(stream_, shards, in, out);
+    EXPECT_TRUE(near(out, golden.tensor("out"), in.shape()[2] * in.shape()[3]));
+    Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
+    global_avg_pool_backward(stream_, shards, golden.tensor("grad_out"), grad_in);
+    EXPECT_TRUE(near(grad_in, golden.tensor("grad_in"), 1));
+  }
+}
+
+TEST_F(Golden, SoftmaxCrossEntropy) {
+  for (const GoldenCase& golden : golden_cases("cross_entropy")) {
+    SCOPED_TRACE(golden.name());
+    const Tensor logits = golden.tensor("logits");
+    const Tensor wide_labels = golden.tensor("labels");
+    const int64_t n = logits.shape()[0];
+    Tensor labels = Tensor::empty({n}, Dtype::kI32);
+    for (int64_t i = 0; i < n; ++i) {
+      labels.data<int32_t>()[i] = static_cast<int32_t>(wide_labels.data<int64_t>()[i]);
+    }
+    Shards shards = Shards::single(n);
+    shards.step_images = golden.text("reduction") == "mean" ? n : 1;
+    const SoftmaxCrossEntropyParams params{
+        .label_smoothing = static_cast<float>(golden.number("label_smoothing"))};
+    Tensor losses = Tensor::empty({n}, Dtype::kF32);
+    Tensor target_rank = Tensor::empty({n}, Dtype::kI32);
+    Tensor loss = Tensor::empty({1}, Dtype::kF32);
+    softmax_cross_entropy_forward(
+        stream_, shards, logits, labels, params, losses, target_rank, loss);
+    EXPECT_TRUE(near(loss, golden.tensor("loss"), n));
+    Tensor ones = Tensor::empty({1}, Dtype::kF32);
+    *ones.data<float>() = 1;
+    Tensor grad = Tensor::empty(logits.shape(), Dtype::kF32);
+    softmax_cross_entropy_backward(stream_, shards, logits, labels, params, ones, grad);
+    EXPECT_TRUE(near(grad, golden.tensor("grad_logits"), 1));
+  }
+}
+
+TEST_F(Golden, SgdStepByStep) {
+  for (const GoldenCase& golden : golden_cases("sgd")) {
+    SCOPED_TRACE(golden.name());
+    Tensor param = golden.tensor("param_before");
+    const Tensor grads = golden.tensor("grads");
+    const Tensor want = golden.tensor("params");
+    const auto momentum = static_cast<float>(golden.number("momentum"));
+    Tensor buffer = momentum != 0 ? Tensor::zeros(param.shape(), Dtype::kF32) : Tensor();
+    for (int64_t step = 0; step < grads.shape()[0]; ++step) {
+      std::vector<SgdSlot> slots = {
+          {.param = param, .grad = grads.slice(step, 1).view(param.shape()), .momentum = buffer}};
+      sgd_step(stream_,
+               slots,
+               {.lr = static_cast<float>(golden.number("lr/" + std::to_string(step))),
+                .momentum = momentum,
+                .weight_decay = static_cast<float>(golden.number("weight_decay")),
+                .nesterov = golden.number("nesterov") != 0});
+      EXPECT_TRUE(close(param.span<float>(), want.slice(step, 1).span<float>(), {1e-6, 1e-7}));
+    }
+  }
+}
+
+TEST_F(Golden, CastBitForBit) {
+  const GoldenCase golden = golden_cases("cast").front();
+  const Tensor in = golden.tensor("input");
+  Tensor half = Tensor::empty(in.shape(), Dtype::kF16);
+  Tensor brain = Tensor::empty(in.shape(), Dtype::kBF16);
+  cast(stream_, in, half);
+  cast(stream_, in, brain);
+  for (int64_t i = 0; i < in.numel(); ++i) {
+    const float value = in.data<float>()[i];
+    if (value != value) {
+      EXPECT_GT(half.data<Half>()[i].bits & 0x7fff, 0x7c00) << value;
+      EXPECT_GT(brain.data<BFloat16>()[i].bits & 0x7fff, 0x7f80) << value;
+      continue;
+    }
+    EXPECT_EQ(half.data<Half>()[i].bits, golden.tensor("f16_bits").data<int32_t>()[i]) << value;
+    EXPECT_EQ(brain.data<BFloat16>()[i].bits, golden.tensor("bf16_bits").data<int32_t>()[i])
+        << value;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::kernels
