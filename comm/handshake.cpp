@@ -50,6 +50,7 @@ std::vector<std::string> gather_texts(Communicator& peers, const std::string& mi
   peers.all_gather(std::as_bytes(std::span(padded)), std::as_writable_bytes(std::span(all)));
 
   std::vector<std::string> texts;
+  texts.reserve(ranks);
   for (size_t rank = 0; rank < ranks; ++rank) {
     texts.push_back(all.substr(rank * longest, lengths[rank]));
   }

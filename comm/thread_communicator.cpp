@@ -149,6 +149,7 @@ void spawn_ranks(int ranks,
                  std::chrono::milliseconds stall_abort) {
   Mailboxes mailboxes(ranks, stall_abort);
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&mailboxes, &body, rank, ranks] {
       std::exception_ptr error;

@@ -54,7 +54,7 @@ void reduce(Communicator& peers, size_t count) {
   peers.all_reduce_sum(std::span(values));
 }
 
-const std::map<std::string, std::function<void(Communicator&)>> kScenarios = {
+const std::map<std::string, std::function<void(Communicator&)>> scenarios = {
     {"clean", [](Communicator& peers) { peers.barrier(); }},
     {"stopped",
      [](Communicator& peers) {
@@ -95,6 +95,11 @@ const std::map<std::string, std::function<void(Communicator&)>> kScenarios = {
          reduce(peers, 10);
        }
      }},
+    {"short-message",
+     [](Communicator& peers) {
+       std::vector<std::byte> bytes(peers.rank() == 1 ? 48 : 40);
+       peers.broadcast(bytes, 0);
+     }},
     {"different-sizes", [](Communicator& peers) { reduce(peers, peers.rank() == 1 ? 10 : 12); }},
 };
 
@@ -108,7 +113,7 @@ int run_tests() {
 int run_scenario(const std::string& name, std::chrono::seconds stall_abort) {
   try {
     const auto peers = connect(read_launch(), stall_abort);
-    kScenarios.at(name)(*peers);
+    scenarios.at(name)(*peers);
     return 0;
   } catch (const Error& error) {
     std::fputs(format_error(error).c_str(), stderr);
