@@ -1,0 +1,283 @@
+#include "kernels/batch_norm.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "kernels/relu.h"
+#include "tests/reference/batch_norm.h"
+#include "tests/support/batch_norm_step.h"
+#include "tests/support/close.h"
+#include "tests/support/doubles.h"
+#include "tests/support/finite_difference.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using testing::batch_norm_step;
+using testing::BatchNormBodies;
+using testing::BatchNormInputs;
+using testing::BatchNormStep;
+using testing::close;
+using testing::doubles;
+using testing::numerical_gradient;
+using testing::poisoned_tensor;
+using testing::random_tensor;
+using testing::same_bits;
+using testing::Tolerance;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+const BatchNormBodies kOps = LS_BATCH_NORM_BODIES(kernels);
+
+void expect_same_bits(const BatchNormStep& got, const BatchNormStep& want) {
+  EXPECT_TRUE(same_bits(got.leaves, want.leaves));
+  EXPECT_TRUE(same_bits(got.stats, want.stats));
+  EXPECT_TRUE(same_bits(got.out, want.out));
+  EXPECT_TRUE(same_bits(got.grad_weight_leaves, want.grad_weight_leaves));
+  EXPECT_TRUE(same_bits(got.grad_bias_leaves, want.grad_bias_leaves));
+  EXPECT_TRUE(same_bits(got.grad_in, want.grad_in));
+}
+
+void expect_group_matches_reference(const BatchNormInputs& x,
+                                    const BatchNormStep& got,
+                                    const BatchNormParams& params,
+                                    int64_t groups,
+                                    int64_t group) {
+  const int64_t images = x.in.shape()[0] / groups;
+  const auto part = [&](const Tensor& batch) { return batch.slice(group * images, images); };
+  const auto row = [&](const Tensor& rows) {
+    return rows.span<const float>().subspan(static_cast<size_t>(group * rows.shape()[1]),
+                                            static_cast<size_t>(rows.shape()[1]));
+  };
+  const auto channels = static_cast<size_t>(x.channels());
+  const auto in = doubles(part(x.in));
+  const auto weight = doubles(x.weight);
+  const auto bias = doubles(x.bias);
+  const auto moments = reference::batch_norm_moments(in, channels);
+  const auto out = reference::batch_norm_forward(in, weight, bias, params.eps, params.relu);
+  const auto grads = reference::batch_norm_backward(
+      in, doubles(part(x.grad_out)), weight, bias, params.eps, params.relu);
+  constexpr Tolerance kElement{.rel = 2e-6, .abs = 4e-6};
+  const Tolerance sum = testing::f32_sum(images * x.pixels());
+  EXPECT_TRUE(close(row(got.stats).first(channels), moments.mean, {.rel = 1e-6, .abs = 3e-7}));
+  EXPECT_TRUE(close(row(got.stats).subspan(channels, channels), moments.m2, {2e-6, 1e-12}));
+  EXPECT_EQ(row(got.stats).back(), static_cast<float>(images));
+  EXPECT_TRUE(close(part(got.out).span<const float>(), out, kElement));
+  EXPECT_TRUE(close(row(got.grad_bias), grads.bias, sum));
+  EXPECT_TRUE(close(row(got.grad_weight), grads.weight, sum));
+  EXPECT_TRUE(close(part(got.grad_in).span<const float>(), grads.in, kElement));
+}
+
+class BatchNormShapes : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(BatchNormShapes, MatchesReference) {
+  const BatchNormInputs x(GetParam());
+  const int64_t images = GetParam()[0];
+  for (const bool relu : {false, true}) {
+    const BatchNormParams params{.eps = 1e-3F, .relu = relu};
+    for (const int64_t groups : {1, 2}) {
+      if (images % groups != 0) continue;
+      for (const int threads : {1, 2, 3}) {
+        SCOPED_TRACE(fmt::format("relu {}, {} groups, {} threads", relu, groups, threads));
+        Stream stream(Device::kCpu, threads);
+        const Shards shards = Shards::cut(images, 4, groups);  // some are empty
+        const BatchNormStep got = batch_norm_step(stream, shards, x, params, kOps);
+        for (int64_t g = 0; g < groups; ++g) {
+          expect_group_matches_reference(x, got, params, groups, g);
+        }
+      }
+    }
+  }
+}
+
+TEST_P(BatchNormShapes, ThreadsDoNotChangeABit) {
+  const BatchNormInputs x(GetParam());
+  const BatchNormParams params{.relu = true};
+  for (const int64_t shard_count : {1, 2, 5}) {
+    const Shards shards = Shards::cut(GetParam()[0], shard_count, 1);
+    Stream one(Device::kCpu, 1);
+    const BatchNormStep want = batch_norm_step(one, shards, x, params, kOps);
+    for (const int threads : {2, 3}) {
+      Stream stream(Device::kCpu, threads);
+      expect_same_bits(batch_norm_step(stream, shards, x, params, kOps), want);
+    }
+  }
+}
+
+TEST_P(BatchNormShapes, LevelsDoNotChangeABit) {
+  const BatchNormInputs x(GetParam());
+  const Shards shards = Shards::cut(GetParam()[0], 3, 1);
+  Stream stream;
+  for (const bool relu : {false, true}) {
+    const BatchNormStep want = batch_norm_step(stream, shards, x, {.relu = relu}, kOps);
+    std::vector<BatchNormBodies> levels = {LS_BATCH_NORM_BODIES(cpu_v2)};
+    if (isa_level() >= IsaLevel::kV3) levels.push_back(LS_BATCH_NORM_BODIES(cpu_v3));
+    if (isa_level() >= IsaLevel::kV4) levels.push_back(LS_BATCH_NORM_BODIES(cpu_v4));
+    for (const BatchNormBodies& level : levels) {
+      expect_same_bits(batch_norm_step(stream, shards, x, {.relu = relu}, level), want);
+    }
+  }
+}
+
+// What another rank computes of a shard, alone, with the group's results.
+TEST_P(BatchNormShapes, ShardByShardIsTheSameBits) {
+  const BatchNormInputs x(GetParam());
+  const BatchNormParams params{.relu = true};
+  const Shards all = Shards::cut(GetParam()[0], 3, 1);
+  Stream stream(Device::kCpu, 2);
+  const BatchNormStep want = batch_norm_step(stream, all, x, params, kOps);
+  for (int64_t k = 0; k < all.local(); ++k) {
+    const int64_t images = all.count(k);
+    const Shards one{.offsets = {0, images}, .total = 3, .first = k, .step_images = images};
+    const auto part = [&](const Tensor& batch) { return batch.slice(all.begin(k), images); };
+    Tensor leaf = poisoned_tensor({1, want.leaves.shape()[1]}, Dtype::kF32);
+    Tensor grad_weight = poisoned_tensor({1, x.channels()}, Dtype::kF32);
+    Tensor grad_bias = poisoned_tensor({1, x.channels()}, Dtype::kF32);
+    Tensor out = poisoned_tensor(part(x.in).shape(), Dtype::kF32);
+    Tensor grad_in = poisoned_tensor(part(x.in).shape(), Dtype::kF32);
+    batch_norm_shard_stats(stream, one, part(x.in), leaf);
+    batch_norm_forward(stream, one, part(x.in), want.stats, x.weight, x.bias, params, out);
+    batch_norm_shard_sums(stream,
+                          one,
+                          part(x.in),
+                          part(x.grad_out),
+                          want.stats,
+                          x.weight,
+                          x.bias,
+                          params,
+                          grad_weight,
+                          grad_bias);
+    batch_norm_backward(stream,
+                        one,
+                        part(x.in),
+                        part(x.grad_out),
+                        want.stats,
+                        want.grad_weight,
+                        want.grad_bias,
+                        x.weight,
+                        x.bias,
+                        params,
+                        grad_in);
+    EXPECT_TRUE(same_bits(leaf, want.leaves.slice(k, 1)));
+    EXPECT_TRUE(same_bits(out, part(want.out)));
+    EXPECT_TRUE(same_bits(grad_weight, want.grad_weight_leaves.slice(k, 1)));
+    EXPECT_TRUE(same_bits(grad_bias, want.grad_bias_leaves.slice(k, 1)));
+    EXPECT_TRUE(same_bits(grad_in, part(want.grad_in)));
+  }
+}
+
+TEST_P(BatchNormShapes, FusedReluIsASeparateOne) {
+  const BatchNormInputs x(GetParam());
+  const Shards shards = Shards::cut(GetParam()[0], 2, 1);
+  Stream stream;
+  const BatchNormStep plain = batch_norm_step(stream, shards, x, {}, kOps);
+  Tensor out = poisoned_tensor(x.in.shape(), Dtype::kF32);
+  relu_forward(stream, plain.out, out);
+  BatchNormInputs masked = x;
+  masked.grad_out = poisoned_tensor(x.in.shape(), Dtype::kF32);
+  relu_backward(stream, out, x.grad_out, masked.grad_out);
+  BatchNormStep separate = batch_norm_step(stream, shards, masked, {}, kOps);
+  separate.out = out;
+  expect_same_bits(batch_norm_step(stream, shards, x, {.relu = true}, kOps), separate);
+}
+
+// From one value to several blocks of rows, channels on both sides of a tile's 32 lanes.
+INSTANTIATE_TEST_SUITE_P(Shapes,
+                         BatchNormShapes,
+                         ::testing::Values(Shape{2, 3},
+                                           Shape{16, 5},
+                                           Shape{7, 100},
+                                           Shape{1, 3, 1, 2},
+                                           Shape{4, 1, 9, 9},
+                                           Shape{4, 5, 3, 2},
+                                           Shape{4, 10, 12, 11},
+                                           Shape{2, 16, 5, 5},
+                                           Shape{8, 16, 20, 21},
+                                           Shape{2, 17, 3, 3},
+                                           Shape{3, 32, 16, 15},
+                                           Shape{2, 33, 3, 3},
+                                           Shape{6, 64, 9, 9},
+                                           Shape{3, 300, 2, 2}));
+
+TEST(BatchNorm, ReferenceGradientsAreItsDerivatives) {
+  const BatchNormInputs x({3, 2, 2, 2});
+  const auto in = doubles(x.in);
+  const auto weight = doubles(x.weight);
+  const auto bias = doubles(x.bias);
+  const auto grad_out = doubles(x.grad_out);
+  for (const bool relu : {false, true}) {
+    const auto objective = [&](const auto& at_in, const auto& at_weight, const auto& at_bias) {
+      const auto out = reference::batch_norm_forward(at_in, at_weight, at_bias, 1e-3, relu);
+      double sum = 0;
+      for (size_t i = 0; i < out.size(); ++i) sum += out[i] * grad_out[i];
+      return sum;
+    };
+    const auto expect_near = [](const auto& got, const auto& want) {
+      ASSERT_EQ(got.size(), want.size());
+      for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-7);
+    };
+    const auto got = reference::batch_norm_backward(in, grad_out, weight, bias, 1e-3, relu);
+    expect_near(got.in,
+                numerical_gradient([&](const auto& v) { return objective(v, weight, bias); }, in));
+    expect_near(got.weight,
+                numerical_gradient([&](const auto& v) { return objective(in, v, bias); }, weight));
+    expect_near(got.bias,
+                numerical_gradient([&](const auto& v) { return objective(in, weight, v); }, bias));
+  }
+}
+
+TEST(BatchNorm, NanStaysInItsChannelAndPassesRelu) {
+  Stream stream;
+  const Shards shards = Shards::single(2);
+  BatchNormInputs x({2, 4, 5, 5});
+  const BatchNormStep clean = batch_norm_step(stream, shards, x, {.relu = true}, kOps);
+  x.in.data<float>()[2] = kNan;
+  const BatchNormStep got = batch_norm_step(stream, shards, x, {.relu = true}, kOps);
+  double sum = 0;
+  for (int64_t i = 0; i < x.in.numel(); ++i) {
+    if (i % 4 == 2) {
+      EXPECT_TRUE(std::isnan(got.out.data<float>()[i]));
+      EXPECT_TRUE(std::isnan(got.grad_in.data<float>()[i]));
+      sum += x.grad_out.data<float>()[i];
+    } else {
+      EXPECT_EQ(got.out.data<float>()[i], clean.out.data<float>()[i]);
+      EXPECT_EQ(got.grad_in.data<float>()[i], clean.grad_in.data<float>()[i]);
+    }
+  }
+  EXPECT_NEAR(got.grad_bias.data<float>()[2], sum, 1e-5) << "the mask must let every g through";
+}
+
+TEST(BatchNorm, InferenceMatchesReference) {
+  for (const Shape& shape : {Shape{5, 10}, Shape{3, 16, 31, 13}, Shape{2, 40, 3, 3}}) {
+    const BatchNormInputs x(shape);
+    const Tensor mean = random_tensor({shape[1]}, 5);
+    const Tensor var = random_tensor({shape[1]}, 6, 0.5F, 2);
+    for (const int threads : {1, 3}) {
+      for (const bool relu : {false, true}) {
+        Stream stream(Device::kCpu, threads);
+        Tensor out = poisoned_tensor(shape, Dtype::kF32);
+        batch_norm_inference(stream,
+                             Shards::cut(shape[0], 2, 1),
+                             x.in,
+                             mean,
+                             var,
+                             x.weight,
+                             x.bias,
+                             {.relu = relu},
+                             out);
+        const auto want = reference::batch_norm_inference(doubles(x.in),
+                                                          doubles(mean),
+                                                          doubles(var),
+                                                          doubles(x.weight),
+                                                          doubles(x.bias),
+                                                          1e-5,
+                                                          relu);
+        EXPECT_TRUE(close(out.span<const float>(), want, {.rel = 2e-6, .abs = 1e-6}));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

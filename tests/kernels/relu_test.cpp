@@ -1,0 +1,168 @@
+#include "kernels/relu.h"
+
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "tests/reference/relu.h"
+#include "tests/support/close.h"
+#include "tests/support/doubles.h"
+#include "tests/support/finite_difference.h"
+#include "tests/support/isa_bodies.h"
+#include "tests/support/poisoned_tensor.h"
+#include "tests/support/random_tensor.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using testing::close;
+using testing::doubles;
+using testing::isa_bodies;
+using testing::numerical_gradient;
+using testing::poisoned_tensor;
+using testing::random_tensor;
+using testing::same_bits;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+class ReluSizes : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(ReluSizes, MatchesReference) {
+  for (const int threads : {1, 3}) {
+    Stream stream(Device::kCpu, threads);
+    const Tensor in = random_tensor({GetParam()}, 1);
+    const Tensor grad_out = random_tensor({GetParam()}, 2);
+    Tensor out = poisoned_tensor(in.shape(), Dtype::kF32);
+    Tensor grad_in = poisoned_tensor(in.shape(), Dtype::kF32);
+    relu_forward(stream, in, out);
+    relu_backward(stream, out, grad_out, grad_in);
+    EXPECT_TRUE(close(out.span<const float>(), reference::relu_forward(doubles(in)), {}));
+    const auto want = reference::relu_backward(doubles(out), doubles(grad_out));
+    EXPECT_TRUE(close(grad_in.span<const float>(), want, {}));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Lengths, ReluSizes, ::testing::Values(0, 1, 15, 16, 17, 16384, 50021));
+
+TEST(Relu, ReferenceIsItsDerivative) {
+  const std::vector<double> in = doubles(random_tensor({20}, 1));
+  const std::vector<double> grad_out = doubles(random_tensor({20}, 2));
+  const auto objective = [&](const std::vector<double>& x) {
+    double sum = 0;
+    for (size_t i = 0; i < x.size(); ++i) sum += reference::relu_forward(x)[i] * grad_out[i];
+    return sum;
+  };
+  const auto got = reference::relu_backward(reference::relu_forward(in), grad_out);
+  const auto want = numerical_gradient(objective, in);
+  for (size_t i = 0; i < in.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-8);
+}
+
+template <class T>
+void expect_special_values() {
+  constexpr float kCases[][3] = {
+      // in, out, gradient of 5
+      {kNan, kNan, 5},
+      {-kNan, kNan, 5},
+      {0, 0, 0},
+      {-0.0F, 0, 0},
+      {kInf, kInf, 5},
+      {-kInf, 0, 0},
+      {0x1p-14F, 0x1p-14F, 5},
+      {-0x1p-14F, 0, 0},
+      {0x1p-24F, 0x1p-24F, 5},
+      {-0x1p-24F, 0, 0},
+      {1.5F, 1.5F, 5},
+      {-1.5F, 0, 0},
+  };
+  Stream stream;
+  const Dtype dtype = DtypeOf<T>::kValue;
+  for (const auto& [value, want_out, want_grad] : kCases) {
+    // Enough copies for the vector loop and for what it leaves over.
+    Tensor in = Tensor::empty({37}, dtype);
+    Tensor grad_out = Tensor::empty({37}, dtype);
+    for (T& element : in.span<T>()) element = T(value);
+    for (T& element : grad_out.span<T>()) element = T(5.0F);
+    Tensor out = poisoned_tensor(in.shape(), dtype);
+    Tensor grad_in = poisoned_tensor(in.shape(), dtype);
+    relu_forward(stream, in, out);
+    relu_backward(stream, out, grad_out, grad_in);
+    for (int64_t i = 0; i < in.numel(); ++i) {
+      const auto got = static_cast<float>(out.data<T>()[i]);
+      EXPECT_TRUE(std::isnan(want_out) ? std::isnan(got) : got == want_out) << value << ": " << got;
+      EXPECT_FALSE(!std::isnan(got) && std::signbit(got)) << "-0 from " << value;
+      EXPECT_EQ(static_cast<float>(grad_in.data<T>()[i]), want_grad) << value;
+    }
+  }
+}
+
+TEST(Relu, SpecialValuesF32) {
+  expect_special_values<float>();
+}
+TEST(Relu, SpecialValuesF16) {
+  expect_special_values<Half>();
+}
+TEST(Relu, SpecialValuesBF16) {
+  expect_special_values<BFloat16>();
+}
+
+TEST(Relu, WorksInPlace) {
+  Stream stream;
+  const Tensor in = random_tensor({1000}, 1);
+  const Tensor grad_out = random_tensor({1000}, 2);
+  Tensor want_out = poisoned_tensor(in.shape(), Dtype::kF32);
+  Tensor want_grad = poisoned_tensor(in.shape(), Dtype::kF32);
+  relu_forward(stream, in, want_out);
+  relu_backward(stream, want_out, grad_out, want_grad);
+  Tensor values = random_tensor({1000}, 1);
+  relu_forward(stream, values, values);
+  EXPECT_TRUE(same_bits(values, want_out));
+  Tensor grads = random_tensor({1000}, 2);
+  relu_backward(stream, want_out, grads, grads);
+  EXPECT_TRUE(same_bits(grads, want_grad));
+}
+
+TEST(Relu, EveryLevelGivesTheSameBits) {
+  Stream stream;
+  const Tensor in = random_tensor({1003}, 1);
+  Tensor want = poisoned_tensor(in.shape(), Dtype::kF32);
+  relu_forward(stream, in, want);
+  for (ReluForward* body :
+       isa_bodies(cpu_v2::relu_forward, cpu_v3::relu_forward, cpu_v4::relu_forward)) {
+    Tensor got = poisoned_tensor(in.shape(), Dtype::kF32);
+    body(stream, in, got);
+    EXPECT_TRUE(same_bits(got, want));
+  }
+}
+
+TEST(Relu, RejectsOtherShapesAndDtypes) {
+  Stream stream;
+  const Tensor in = Tensor::zeros({2, 3}, Dtype::kF32);
+  Tensor other_shape = Tensor::zeros({3, 2}, Dtype::kF32);
+  Tensor other_dtype = Tensor::zeros({2, 3}, Dtype::kF16);
+  Tensor integers = Tensor::zeros({2, 3}, Dtype::kI32);
+  EXPECT_THROW(relu_forward(stream, in, other_shape), ShapeError);
+  EXPECT_THROW(relu_forward(stream, in, other_dtype), DtypeError);
+  EXPECT_THROW(relu_forward(stream, integers, integers), DtypeError);
+  EXPECT_THROW(relu_backward(stream, in, other_shape, other_shape), ShapeError);
+  try {
+    relu_backward(stream, in, in, other_shape);
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "[relu_backward] grad_in: shape (3,2), expected (2,3)");
+  }
+}
+
+TEST(Relu, DryDeclaresItsCost) {
+  Stream stream(Device::kDry);
+  const Tensor in = Tensor::empty({10}, Dtype::kF16, Device::kDry);
+  Tensor out = Tensor::empty({10}, Dtype::kF16, Device::kDry);
+  relu_forward(stream, in, out);
+  relu_backward(stream, out, in, out);
+  ASSERT_EQ(stream.ledger().size(), 2U);
+  EXPECT_EQ(stream.ledger()[0].bytes, 40);
+  EXPECT_EQ(stream.ledger()[1].bytes, 60);
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

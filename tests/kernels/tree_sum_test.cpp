@@ -1,0 +1,165 @@
+#include "kernels/tree_sum.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/tree.h"
+#include "tests/reference/tree_sum.h"
+#include "tests/support/close.h"
+#include "tests/support/isa_bodies.h"
+#include "tests/support/poisoned_tensor.h"
+#include "tests/support/random_tensor.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using testing::isa_bodies;
+using testing::poisoned_tensor;
+using testing::random_tensor;
+using testing::same_bits;
+
+// Column by column.
+Tensor reference_sums(const Tensor& leaves) {
+  const int64_t rows = leaves.shape()[0];
+  const int64_t n = leaves.shape()[1];
+  Tensor sums = Tensor::empty({n}, Dtype::kF32);
+  std::vector<float> column(static_cast<size_t>(rows));
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t k = 0; k < rows; ++k) {
+      column[static_cast<size_t>(k)] = leaves.data<float>()[k * n + i];
+    }
+    sums.data<float>()[i] = reference::tree_sum(column);
+  }
+  return sums;
+}
+
+// Sums of one column.
+float sum_of(const std::vector<float>& column) {
+  Stream stream;
+  Tensor leaves = Tensor::empty({static_cast<int64_t>(column.size()), 1}, Dtype::kF32);
+  std::ranges::copy(column, leaves.data<float>());
+  Tensor out = poisoned_tensor({1}, Dtype::kF32);
+  tree_sum(stream, leaves, out);
+  return *out.data<float>();
+}
+
+float left_fold(const std::vector<float>& column) {
+  float sum = column[0];
+  for (size_t k = 1; k < column.size(); ++k) sum += column[k];
+  return sum;
+}
+
+class TreeSumRows : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(TreeSumRows, EqualsTheTreeBitForBit) {
+  for (const int64_t n : {0, 1, 15, 16, 37, 300, 17000}) {
+    const Tensor leaves = random_tensor({GetParam(), n}, 7);
+    const Tensor want = reference_sums(leaves);
+    for (const int threads : {1, 2, 3}) {
+      Stream stream(Device::kCpu, threads);
+      Tensor got = poisoned_tensor({n}, Dtype::kF32);
+      tree_sum(stream, leaves, got);
+      EXPECT_TRUE(same_bits(got, want)) << n << " columns, " << threads << " threads";
+    }
+  }
+}
+
+TEST_P(TreeSumRows, MayOverwriteItsFirstRow) {
+  Stream stream;
+  Tensor leaves = random_tensor({GetParam(), 301}, 8);
+  const Tensor want = reference_sums(leaves);
+  Tensor first = leaves.slice(0, 1).view({301});
+  tree_sum(stream, leaves, first);
+  EXPECT_TRUE(same_bits(first, want));
+}
+
+TEST_P(TreeSumRows, EveryLevelGivesTheSameBits) {
+  Stream stream;
+  const Tensor leaves = random_tensor({GetParam(), 77}, 9);
+  const Tensor want = reference_sums(leaves);
+  for (TreeSum* body : isa_bodies(cpu_v2::tree_sum, cpu_v3::tree_sum, cpu_v4::tree_sum)) {
+    Tensor got = poisoned_tensor({77}, Dtype::kF32);
+    body(stream, leaves, got);
+    EXPECT_TRUE(same_bits(got, want));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Rows,
+    TreeSumRows,
+    ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 31, 33, 97));
+
+TEST(TreeSum, ReferenceIsTheTreeOfCore) {
+  for (int64_t rows = 1; rows <= 40; ++rows) {
+    const Tensor leaves = random_tensor({rows}, 10);
+    std::vector<float> nodes(leaves.span<float>().begin(), leaves.span<float>().end());
+    const float want = reference::tree_sum(nodes);
+    for_each_tree_merge(rows, [&](int64_t into, int64_t from) {
+      nodes[static_cast<size_t>(into)] += nodes[static_cast<size_t>(from)];
+    });
+    EXPECT_EQ(nodes[0], want) << rows;
+  }
+}
+
+// 1e8 + 1 = 1e8 in f32: the order decides what is left.
+TEST(TreeSum, CancellingValuesInAllPlacements) {
+  for (const size_t rows : {4U, 5U, 7U, 8U, 20U}) {
+    std::vector<float> column(rows, 0.0F);
+    std::copy_n(std::vector<float>{1e8F, 1, -1e8F, 1}.begin(), 4, column.begin());
+    std::ranges::sort(column);
+    bool differs_from_fold = false;
+    int placements = 0;
+    do {
+      const float got = sum_of(column);
+      EXPECT_EQ(got, reference::tree_sum(column));
+      differs_from_fold = differs_from_fold || got != left_fold(column);
+      ++placements;
+    } while (std::ranges::next_permutation(column).found && placements < 2000);
+    EXPECT_TRUE(differs_from_fold) << rows << " rows";
+  }
+  EXPECT_EQ(sum_of({1e8F, 1, -1e8F, 1}), 0.0F);
+  EXPECT_EQ(left_fold({1e8F, 1, -1e8F, 1}), 1.0F);
+  EXPECT_EQ(sum_of({1e8F, -1e8F, 1, 1}), 2.0F);
+}
+
+TEST(TreeSum, NanAndInfinityFollowIeee) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(std::isnan(sum_of({kInf, 1, -kInf})));
+  EXPECT_TRUE(std::isnan(sum_of({1, 2, 3, NAN, 5})));
+  EXPECT_EQ(sum_of({3e38F, -3e38F, 3e38F, 3e38F}), kInf);
+  EXPECT_EQ(sum_of({1, kInf, 3}), kInf);
+  EXPECT_TRUE(std::signbit(sum_of({-0.0F, -0.0F})));
+}
+
+TEST(TreeSum, RejectsWrongArguments) {
+  Stream stream;
+  const Tensor leaves = Tensor::zeros({2, 3}, Dtype::kF32);
+  Tensor out = Tensor::zeros({3}, Dtype::kF32);
+  Tensor short_out = Tensor::zeros({2}, Dtype::kF32);
+  EXPECT_THROW(tree_sum(stream, Tensor::zeros({0, 3}, Dtype::kF32), out), ShapeError);
+  EXPECT_THROW(tree_sum(stream, Tensor::zeros({3}, Dtype::kF32), out), ShapeError);
+  EXPECT_THROW(tree_sum(stream, Tensor::zeros({2, 3}, Dtype::kF16), out), DtypeError);
+  try {
+    tree_sum(stream, leaves, short_out);
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(), "[tree_sum] out: shape (2), expected (3)");
+  }
+}
+
+TEST(TreeSum, DryDeclaresItsCost) {
+  Stream stream(Device::kDry);
+  const Tensor leaves = Tensor::empty({4, 10}, Dtype::kF32, Device::kDry);
+  Tensor out = Tensor::empty({10}, Dtype::kF32, Device::kDry);
+  tree_sum(stream, leaves, out);
+  ASSERT_EQ(stream.ledger().size(), 1U);
+  EXPECT_EQ(stream.ledger()[0].flops, 30);
+  EXPECT_EQ(stream.ledger()[0].bytes, 200);
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

@@ -1,0 +1,104 @@
+// A training step of one batch norm on one rank, from the ops of kernels/batch_norm.h.
+#pragma once
+
+#include "kernels/batch_norm.h"
+#include "kernels/tree_sum.h"
+#include "tests/support/poisoned_tensor.h"
+#include "tests/support/random_tensor.h"
+
+namespace lockstep::testing {
+
+struct BatchNormBodies {
+  kernels::BatchNormShardStats* shard_stats;
+  kernels::BatchNormMergeStats* merge_stats;
+  kernels::BatchNormForward* forward;
+  kernels::BatchNormShardSums* shard_sums;
+  kernels::BatchNormBackward* backward;
+};
+
+#define LS_BATCH_NORM_BODIES(scope)                                                          \
+  ::lockstep::testing::BatchNormBodies {                                                     \
+    scope::batch_norm_shard_stats, scope::batch_norm_merge_stats, scope::batch_norm_forward, \
+        scope::batch_norm_shard_sums, scope::batch_norm_backward                             \
+  }
+
+struct BatchNormInputs {
+  explicit BatchNormInputs(const Shape& shape)
+      : in(random_tensor(shape, 1, -1, 2)),
+        grad_out(random_tensor(shape, 2)),
+        weight(random_tensor({shape[1]}, 3)),
+        bias(random_tensor({shape[1]}, 4)) {}
+
+  int64_t channels() const { return in.shape()[1]; }
+  int64_t pixels() const { return in.shape().rank() == 4 ? in.shape()[2] * in.shape()[3] : 1; }
+
+  Tensor in, grad_out, weight, bias;
+};
+
+struct BatchNormStep {
+  Tensor leaves;  // (shards, 2C+1)
+  Tensor stats;   // (groups, 2C+1)
+  Tensor out;
+  Tensor grad_weight_leaves, grad_bias_leaves;  // (shards, C)
+  Tensor grad_weight, grad_bias;                // (groups, C)
+  Tensor grad_in;
+};
+
+// Requires: all shards on this rank.
+inline BatchNormStep batch_norm_step(Stream& stream,
+                                     const Shards& shards,
+                                     const BatchNormInputs& x,
+                                     const kernels::BatchNormParams& params,
+                                     const BatchNormBodies& ops) {
+  const int64_t channels = x.channels();
+  const auto f32 = [](const Shape& shape) { return poisoned_tensor(shape, Dtype::kF32); };
+  BatchNormStep step{.leaves = f32({shards.total, 2 * channels + 1}),
+                     .stats = f32({shards.groups, 2 * channels + 1}),
+                     .out = f32(x.in.shape()),
+                     .grad_weight_leaves = f32({shards.total, channels}),
+                     .grad_bias_leaves = f32({shards.total, channels}),
+                     .grad_weight = f32({shards.groups, channels}),
+                     .grad_bias = f32({shards.groups, channels}),
+                     .grad_in = f32(x.in.shape())};
+  const auto each_group = [&](auto&& merge, const Tensor& leaves, const Tensor& merged) {
+    for (int64_t g = 0; g < shards.groups; ++g) {
+      Tensor row = merged.slice(g, 1).view({merged.shape()[1]});
+      merge(leaves.slice(g * shards.per_group(), shards.per_group()), row);
+    }
+  };
+  const auto merge_stats = [&](const Tensor& leaves, Tensor& row) {
+    ops.merge_stats(stream, leaves, x.pixels(), row);
+  };
+  const auto sum = [&](const Tensor& leaves, Tensor& row) {
+    kernels::tree_sum(stream, leaves, row);
+  };
+  ops.shard_stats(stream, shards, x.in, step.leaves);
+  each_group(merge_stats, step.leaves, step.stats);
+  ops.forward(stream, shards, x.in, step.stats, x.weight, x.bias, params, step.out);
+  ops.shard_sums(stream,
+                 shards,
+                 x.in,
+                 x.grad_out,
+                 step.stats,
+                 x.weight,
+                 x.bias,
+                 params,
+                 step.grad_weight_leaves,
+                 step.grad_bias_leaves);
+  each_group(sum, step.grad_weight_leaves, step.grad_weight);
+  each_group(sum, step.grad_bias_leaves, step.grad_bias);
+  ops.backward(stream,
+               shards,
+               x.in,
+               x.grad_out,
+               step.stats,
+               step.grad_weight,
+               step.grad_bias,
+               x.weight,
+               x.bias,
+               params,
+               step.grad_in);
+  return step;
+}
+
+}  // namespace lockstep::testing
