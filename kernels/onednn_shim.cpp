@@ -35,8 +35,8 @@ dnnl::stream& thread_stream() {
   return stream;
 }
 
-// What is made for two threads and run by one does part of its work and says nothing, so the
-// calling thread is held to one both here and in execute().
+// Both here and in execute() the calling thread is held to one: a primitive made for more would
+// fork an OpenMP team in every worker, or leave part of its work undone where no team can be had.
 template <class Make>
 auto for_one_thread(const char* what, Make&& make) {
   omp_set_num_threads(1);

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <numeric>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -273,6 +275,58 @@ TEST(Conv2d, PlansOfOneStreamDoNotMix) {
     const Problem problem(z);
     expect_reference(run(stream, Shards::cut(z.n, 2, 1), problem), problem);
   }
+}
+
+TEST(Conv2d, WorkersDoNotShareScratch) {
+  for (const Conv2dSizes& z : {square(48, 16, 16, 32, 1, 2, 0), square(48, 8, 12, 24, 3, 1, 1)}) {
+    const Problem problem(z);
+    const Shards shards = Shards::cut(z.n, 16, 1);
+    Stream one;
+    const Results want = run(one, shards, problem);
+    Stream four(Device::kCpu, 4);
+    for (int repeat = 0; repeat < 10; ++repeat) {
+      const Results got = run(four, shards, problem);
+      ASSERT_TRUE(same_bits(got.out, want.out));
+      ASSERT_TRUE(same_bits(got.grad_in, want.grad_in));
+      ASSERT_TRUE(same_bits(got.grad_weight, want.grad_weight));
+      ASSERT_TRUE(same_bits(got.grad_bias, want.grad_bias));
+    }
+  }
+}
+
+int64_t process_threads() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
+
+// New threads start with OpenMP's own thread count, all cores, so each op gets a caller and a worker
+// of its own.
+TEST(Conv2d, OpenMpStartsNoThreads) {
+  const Problem p(square(8, 16, 14, 32, 5, 1, 2));
+  const Shards shards = Shards::cut(8, 2, 1);
+  const Conv2dParams params = params_of(p.z);
+  Results got{.out = sevens(p.grad_out.shape()),
+              .grad_in = sevens(p.in.shape()),
+              .grad_weight = sevens({2, p.weight.numel()}),
+              .grad_bias = sevens({2, p.z.k})};
+  const auto on_new_thread = [](const auto& op) {
+    std::thread([&] {
+      Stream stream(Device::kCpu, 2);
+      const int64_t before = process_threads();
+      op(stream);
+      EXPECT_LE(process_threads(), before);
+    }).join();
+  };
+  on_new_thread([&](Stream& stream) {
+    conv2d_forward(stream, shards, p.in, p.weight, p.bias, params, got.out);
+  });
+  on_new_thread([&](Stream& stream) {
+    conv2d_backward_data(stream, shards, p.grad_out, p.weight, params, got.grad_in);
+  });
+  on_new_thread([&](Stream& stream) {
+    conv2d_backward_weight(
+        stream, shards, p.in, p.grad_out, p.weight.shape(), params, got.grad_weight, got.grad_bias);
+  });
+  expect_reference(got, p);
 }
 
 // The library may multiply NaN by padding's zeros, which the reference leaves out, so more of the

@@ -186,6 +186,29 @@ TEST(Linear, EmptyShardsLeavePositiveZero) {
   }
 }
 
+TEST(Linear, PlansOfOneStreamDoNotMix) {
+  Stream stream(Device::kCpu, 2);
+  for (const LinearSizes& z : {LinearSizes{8, 19, 6}, {8, 19, 7}, {8, 20, 6}, {8, 19, 6}}) {
+    const Problem problem(z);
+    expect_reference(run(stream, problem.cut(2), problem), problem);
+  }
+}
+
+TEST(Linear, WorkersDoNotShareScratch) {
+  const Problem problem({64, 600, 40});
+  const Shards shards = problem.cut(16);
+  Stream one;
+  const Results want = run(one, shards, problem);
+  Stream four(Device::kCpu, 4);
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    const Results got = run(four, shards, problem);
+    ASSERT_TRUE(same_bits(got.out, want.out));
+    ASSERT_TRUE(same_bits(got.grad_in, want.grad_in));
+    ASSERT_TRUE(same_bits(got.grad_weight, want.grad_weight));
+    ASSERT_TRUE(same_bits(got.grad_bias, want.grad_bias));
+  }
+}
+
 TEST(Linear, NanReachesWhatDependsOnIt) {
   Problem p({4, 9, 5});
   p.in.data<float>()[2 * 9 + 3] = std::numeric_limits<float>::quiet_NaN();
