@@ -1,0 +1,44 @@
+// The tutorial's baseline on real MNIST beside PyTorch's run with the same weights and order.
+// Needs the data: LOCKSTEP_MNIST names the folder of the four IDX files; skipped without.
+#include <cstdlib>
+
+#include "tests/e2e/training_runs.h"
+
+namespace lockstep::testing {
+namespace {
+
+TEST(Mnist, BaselineOverlaysPyTorchs) {
+  const char* data = std::getenv("LOCKSTEP_MNIST");
+  if (data == nullptr || *data == '\0') GTEST_SKIP() << "LOCKSTEP_MNIST is not set";
+  const nlohmann::json torch =
+      read_json(std::filesystem::path(LOCKSTEP_GOLDEN_DIR) / "baseline_seed42.json");
+  const TempDir dir;
+  const ProgramResult result = run_program({"train_convnet",
+                                            data,
+                                            "--preset",
+                                            "demo-baseline",
+                                            "--seed",
+                                            "42",
+                                            "-p",
+                                            "1",
+                                            "-o",
+                                            (dir / "run").string()},
+                                           {.limit_s = 300});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+
+  const std::string metrics = read_text(dir / "run" / "metrics.jsonl");
+  size_t line = 0;
+  for (const nlohmann::json& want : torch.at("first_losses")) {
+    const size_t end = metrics.find('\n', line);
+    const auto step = nlohmann::json::parse(metrics.substr(line, end - line));
+    const double expected = want.get<double>();
+    EXPECT_NEAR(step.at("loss").get<double>(), expected, 1e-4 * expected) << step;
+    line = end + 1;
+  }
+  const nlohmann::json final = read_json(dir / "run" / "run.json").at("final");
+  EXPECT_EQ(final.at("total"), torch.at("test_total"));
+  EXPECT_NEAR(final.at("correct").get<double>(), torch.at("test_correct").get<double>(), 50);
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,36 @@
+// Short real trainings for end-to-end tests.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/run_program.h"
+#include "tests/support/temp_dir.h"
+
+namespace lockstep::testing {
+
+using Arguments = std::vector<std::string>;
+
+// train_convnet on the built-in digits, a few steps unless `more` says otherwise.
+inline Arguments convnet(const std::filesystem::path& run, const Arguments& more = {}) {
+  Arguments line = {"train_convnet", "--max-steps", "20", "-o", run.string()};
+  line.insert(line.end(), more.begin(), more.end());
+  return line;
+}
+
+inline nlohmann::json read_json(const std::filesystem::path& path) {
+  return nlohmann::json::parse(read_text(path));
+}
+
+inline std::string weights(const std::filesystem::path& run) {
+  return (run / "checkpoints" / "last.safetensors").string();
+}
+
+inline std::string said(const ProgramResult& result) {
+  return "exit " + std::to_string(result.exit_code) + "\n" + result.out + result.err;
+}
+
+}  // namespace lockstep::testing

@@ -1,0 +1,33 @@
+// Programs as users run them: arguments in, exit code and output out.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lockstep::testing {
+
+struct ProgramResult {
+  int exit_code = -1;  // 128 + signal when one ended it; -1 when the time limit did
+  std::string out;
+  std::string err;
+  double seconds = 0;
+};
+
+struct ProgramOptions {
+  std::map<std::string, std::string> environment;  // added to this process's
+  double limit_s = 100;
+  int signal = 0;  // sent once `signal_after` shows in the output; 0: none
+  std::string signal_after;
+};
+
+// arguments[0] is the program: a path, or a name in build's bin/ or on PATH.
+ProgramResult run_program(std::vector<std::string> arguments, const ProgramOptions& options = {});
+
+// The same with `ranks` ranks under mpirun, oversubscribed, as root or not.
+ProgramResult run_ranks(int ranks, std::vector<std::string> arguments, ProgramOptions options = {});
+
+// How often `part` stands in `text`.
+int count_of(const std::string& text, const std::string& part);
+
+}  // namespace lockstep::testing
