@@ -79,7 +79,7 @@ class Rewriter {
       rewrite_known(*flag, name, false);
       return;
     }
-    if (!flag->built) throw not_built(*flag, program_, shown(name.substr(0, 2)));
+    if (!flag->built()) throw not_built(*flag, program_, shown(name.substr(0, 2)));
     result_.arguments.push_back(argument);
   }
 
@@ -89,7 +89,7 @@ class Rewriter {
                        fmt::format("{} has no use for it", name_of(program_)),
                        "leave it out");
     }
-    if (!flag.built) throw not_built(flag, program_, shown(name));
+    if (!flag.built()) throw not_built(flag, program_, shown(name));
     if (flag.kind != FlagKind::kBool) {
       const std::string value =
           take_value([&] { throw missing_value(flag, program_, shown(name)); });

@@ -181,7 +181,7 @@ Options read_options(Program program,
   Values defaults;
   for (const Flag& flag : flag_table()) {
     const std::string_view value = flag.initial.of(program);
-    if (flag.of(program) && flag.built && !value.empty()) defaults[flag.name] = value;
+    if (flag.of(program) && flag.built() && !value.empty()) defaults[flag.name] = value;
   }
   RewrittenArguments rewritten = rewrite_arguments(program, arguments);
   options.notes = std::move(rewritten.notes);

@@ -43,13 +43,13 @@ std::string meaning_shown(const Flag& flag, Program program, bool all) {
   } else if (!initial.empty()) {
     text += fmt::format(" [{}]", initial);
   }
-  if (all) text += fmt::format(" ({}{})", flag.origin, flag.built ? "" : "; not built yet");
+  if (all) text += fmt::format(" ({}{})", flag.origin, flag.built() ? "" : "; not built yet");
   return text;
 }
 
 bool on_short_page(const Flag& flag, Program program) {
   const bool has_values = flag.kind != FlagKind::kChoice || !flag.choices.of(program).empty();
-  return flag.page == HelpPage::kShort && flag.built && has_values;
+  return flag.page == HelpPage::kShort && flag.built() && has_values;
 }
 
 // The long page gives each flag two lines; the short one a second line only where one is too short.

@@ -39,19 +39,20 @@ struct Flag {
   std::string_view aliases = {};  // with dashes: "-b --b"
   FlagKind kind = FlagKind::kString;
   FlagGroup group = FlagGroup::kOutput;
+  HelpPage page = HelpPage::kAll;
+  bool resnet_only = false;
   std::string_view metavar = {};    // of strings and numbers, in help and errors
   PerProgram initial = {};          // default value; empty: none
   FlagRange range = {};             // of numbers, both ends allowed
   PerProgram choices = {};          // "auto|cpu"
   PerProgram later_choices = {};    // parse, and are refused as not built yet
-  std::string_view not_built = {};  // what is missing for later_choices, or for the whole flag
-  bool built = true;                // false: the flag parses, and is refused as not built yet
+  std::string_view not_built = {};  // what is missing: for later_choices, else for the whole flag
   std::string_view means = {};      // a shorthand: the argument it stands for, "--opt-level=O1"
-  bool resnet_only = false;
-  HelpPage page = HelpPage::kAll;
   std::string_view help = {};
   std::string_view origin = {};  // whose name it is: "main.py", "Apex", "Lockstep"
 
+  // A flag that is not built parses, and is refused with the reason when it is given.
+  bool built() const { return not_built.empty() || !later_choices.convnet.empty(); }
   bool of(Program program) const { return program == Program::kTrainResnet || !resnet_only; }
 };
 
