@@ -33,7 +33,7 @@ size_t CachingAllocator::rounded(size_t bytes) {
   if (bytes <= kAlignment * 8)
     return std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   const size_t step = std::bit_floor(bytes - 1) / 8;
-  return (bytes + step - 1) / step * step;
+  return (bytes + step - 1) & ~(step - 1);
 }
 
 void* CachingAllocator::allocate(size_t bytes) {

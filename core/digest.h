@@ -19,6 +19,8 @@ uint64_t digest(std::span<const std::byte> bytes);
 class Digest {
  public:
   Digest();
+  Digest(const Digest&) = delete;
+  Digest& operator=(const Digest&) = delete;
   Digest(Digest&&) noexcept;
   Digest& operator=(Digest&&) noexcept;
   ~Digest();

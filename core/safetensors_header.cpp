@@ -100,28 +100,19 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
   bool start_array(size_t) override {
-    if (place_ == Place::kEntry && field_ == "shape") {
-      entry_.shape.emplace();
-      return enter(Place::kShape);
+    if (place_ != Place::kEntry || (field_ != "shape" && field_ != "data_offsets")) {
+      return fail("an array where {} is expected", expected());
     }
-    if (place_ == Place::kEntry && field_ == "data_offsets") {
-      entry_.offsets.emplace();
-      return enter(Place::kOffsets);
-    }
-    return fail("an array where {} is expected", expected());
+    numbers_ = field_ == "shape" ? &entry_.shape.emplace() : &entry_.offsets.emplace();
+    return enter(Place::kNumbers);
   }
 
   bool number_unsigned(uint64_t value) override {
-    if (place_ == Place::kShape) {
-      entry_.shape->push_back(value);
-      return entry_.shape->size() <= Shape::kMaxRank ||
-             fail("tensor `{}`: rank above {} is not supported", name_, Shape::kMaxRank);
-    }
-    if (place_ == Place::kOffsets) {
-      entry_.offsets->push_back(value);
-      return entry_.offsets->size() <= 2 || fail("tensor `{}`: more than two offsets", name_);
-    }
-    return fail("a number where {} is expected", expected());
+    if (place_ != Place::kNumbers) return fail("a number where {} is expected", expected());
+    numbers_->push_back(value);
+    const size_t limit = field_ == "shape" ? Shape::kMaxRank : 2;
+    return numbers_->size() <= limit ||
+           fail("tensor `{}`: more than {} numbers in {}", name_, limit, field_);
   }
 
   bool end_array() override { return enter(Place::kEntry); }
@@ -143,7 +134,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   }
 
  private:
-  enum class Place { kOutside, kTop, kMetadata, kEntry, kShape, kOffsets };
+  enum class Place { kOutside, kTop, kMetadata, kEntry, kNumbers };
 
   bool enter(Place place) {
     place_ = place;
@@ -166,8 +157,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
         return fmt::format("a string for metadata key `{}`", printable(field_));
       case Place::kEntry:
         return fmt::format("{} of tensor `{}`", field_, name_);
-      case Place::kShape:
-      case Place::kOffsets:
+      case Place::kNumbers:
         return fmt::format("an integer in {} of tensor `{}`", field_, name_);
     }
     return {};
@@ -230,6 +220,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
   std::string name_;   // the last key of the header's object
   std::string field_;  // the last key inside that
   RawEntry entry_;
+  std::vector<uint64_t>* numbers_ = nullptr;  // the list in entry_ that is being read
 };
 
 using NamedEntry = std::pair<const std::string, SafetensorsEntry>;

@@ -85,10 +85,8 @@ TEST(RunRecord, ArgumentsThatAreNotUtf8StayReadable) {
 }
 
 TEST(MetricsLine, KeepsOrderAndTypes) {
-  const std::initializer_list<Metric> metrics = {{"step", int64_t{7}},
-                                                 {"split", std::string_view("train")},
-                                                 {"loss", 0.1},
-                                                 {"skipped", false}};
+  const std::initializer_list<Metric> metrics = {
+      {"step", int64_t{7}}, {"split", "train"}, {"loss", 0.1}, {"skipped", false}};
   EXPECT_EQ(to_json_line(metrics),
             R"({"step":7,"split":"train","loss":0.1,"skipped":false})"
             "\n");
