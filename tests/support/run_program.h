@@ -15,10 +15,10 @@ struct ProgramResult {
 };
 
 struct ProgramOptions {
-  std::map<std::string, std::string> environment;  // added to this process's
+  std::map<std::string, std::string> environment = {};  // added to this process's
   double limit_s = 100;
   int signal = 0;  // sent once `signal_after` shows in the output; 0: none
-  std::string signal_after;
+  std::string signal_after = {};
 };
 
 // arguments[0] is the program: a path, or a name in build's bin/ or on PATH.
