@@ -1,20 +1,20 @@
 #include "trainers/report_error.h"
 
 #include <cstdio>
-#include <cstdlib>
 
+#include "comm/launch.h"
 #include "core/error.h"
 
 namespace lockstep::trainers {
 namespace {
 
-// What the launcher says: MPI_Init may not have happened yet, or may be what failed.
+// From the launcher: MPI_Init may not have happened yet, or may be what failed.
 int rank_from_environment() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    const char* value = std::getenv(name);
-    if (value != nullptr && *value != '\0') return std::atoi(value);
+  try {
+    return comm::read_launch().rank;
+  } catch (const Error&) {
+    return 0;
   }
-  return 0;
 }
 
 Error as_error(const std::exception& error) {

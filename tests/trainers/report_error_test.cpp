@@ -9,14 +9,24 @@
 namespace lockstep::trainers {
 namespace {
 
+struct Launcher {
+  const char* rank;
+  const char* size;
+};
+constexpr Launcher kLaunchers[] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                   {"PMI_RANK", "PMI_SIZE"},
+                                   {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+                                   {"RANK", "WORLD_SIZE"}};
+
 class ReportError : public ::testing::Test {
  protected:
   void TearDown() override { clear(); }
   void SetUp() override { clear(); }
 
   static void clear() {
-    for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-      unsetenv(name);
+    for (const auto& [rank, size] : kLaunchers) {
+      unsetenv(rank);
+      unsetenv(size);
     }
   }
 
@@ -36,17 +46,25 @@ TEST_F(ReportError, ThreeLinesAndTheExitCode) {
 
 TEST_F(ReportError, RankZeroSpeaksForAll) {
   const UsageError error("what", "why", "hint");
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    setenv(name, "3", 1);
-    EXPECT_EQ(printed(error, ErrorScope::kEveryRank, 2), "") << name;
-    setenv(name, "0", 1);
-    EXPECT_NE(printed(error, ErrorScope::kEveryRank, 2), "") << name;
-    unsetenv(name);
+  for (const auto& [rank, size] : kLaunchers) {
+    setenv(size, "4", 1);
+    setenv(rank, "3", 1);
+    EXPECT_EQ(printed(error, ErrorScope::kEveryRank, 2), "") << rank;
+    setenv(rank, "0", 1);
+    EXPECT_NE(printed(error, ErrorScope::kEveryRank, 2), "") << rank;
+    clear();
   }
+}
+
+TEST_F(ReportError, SpeaksWhenTheLauncherMakesNoSense) {
+  setenv("PMI_RANK", "7", 1);
+  setenv("PMI_SIZE", "many", 1);
+  EXPECT_NE(printed(UsageError("what"), ErrorScope::kEveryRank, 2), "");
 }
 
 TEST_F(ReportError, OneRanksErrorNamesTheRank) {
   setenv("OMPI_COMM_WORLD_RANK", "3", 1);
+  setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
   EXPECT_EQ(printed(CommError("rank 2 is silent"), ErrorScope::kThisRank, 75),
             "lockstep: error: rank 3: rank 2 is silent\n");
 }
