@@ -12,7 +12,7 @@ namespace lockstep::comm {
 // some milliseconds, then sleeps between them.
 class Backoff {
  public:
-  // `shared_core`: the awaited rank may need this core, so that polling at full speed only delays it.
+  // `shared_core`: the awaited rank may need this core; polling at full speed would delay it.
   explicit Backoff(bool shared_core) : polls_(shared_core ? kEagerPolls : 0) {}
 
   void pause() {

@@ -28,9 +28,9 @@ class GradientReducer {
   GradientReducer& operator=(const GradientReducer&) = delete;
   ~GradientReducer();
 
-  // After the step's last backward(), on all ranks: every parameter's grad() becomes the sum, of the
-  // parameter's shape, valid until the next backward(). Errors: InternalError naming the parameters
-  // that require a gradient and got none; CommError.
+  // After the step's last backward(), on all ranks: every parameter's grad() becomes the sum, of
+  // the parameter's shape, valid until the next backward(). Errors: InternalError naming the
+  // parameters that require a gradient and got none; CommError.
   void finish();
 
  private:

@@ -42,8 +42,10 @@ class MpiCommunicator : public DirectCommunicator {
   explicit MpiCommunicator(std::unique_ptr<MpiSession> session,
                            std::chrono::milliseconds stall_abort = kDefaultStallAbort,
                            size_t piece_bytes = size_t{1} << 30);
-  // Waits for the peers as every call does; when one never comes, ends the process with exit code 75
-  // after saying so, because nobody could catch an error here.
+  MpiCommunicator(const MpiCommunicator&) = delete;
+  MpiCommunicator& operator=(const MpiCommunicator&) = delete;
+  // Waits for the peers as every call does; when one never comes, ends the process with exit code
+  // 75 after saying so, because nobody could catch an error here.
   ~MpiCommunicator() override;
 
  private:

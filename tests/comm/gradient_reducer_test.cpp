@@ -20,8 +20,8 @@ void accumulate(Stream&, const Tensor& src, Tensor& dst) {
   for (int64_t i = 0; i < dst.numel(); ++i) dst.data<float>()[i] += src.data<float>()[i];
 }
 
-// Five parameters around the alignment of the views, and a loss whose gradients are known: shard k's
-// leaf is cancelling_values(k), times `factor`.
+// Five parameters around the alignment of the views, and a loss whose gradients are known: shard
+// k's leaf is cancelling_values(k), times `factor`.
 class Model {
  public:
   explicit Model(Communicator& peers) : shards_(Shards::cut(kShards, kShards, 1)) {
@@ -124,11 +124,12 @@ TEST_F(Reducer, MicroStepsAddUp) {
   model_.backward(2);
   reducer_.finish();
   const Tensor& sum = model_.parameters[4].grad();
-  std::vector<std::vector<float>> leaves;
-  for (int k = 0; k < kShards; ++k) leaves.push_back(cancelling_values(k, sum.numel()));
+  std::vector<float> leaves[kShards];
+  for (int k = 0; k < kShards; ++k) leaves[k] = cancelling_values(k, sum.numel());
   for (size_t i = 0; i < leaves[0].size(); ++i) {
-    std::vector<float> element;
-    for (const auto& leaf : leaves) element.push_back(leaf[i] + 2 * leaf[i]);
+    std::vector<float> element(kShards);
+    std::ranges::transform(
+        leaves, element.begin(), [=](const auto& leaf) { return leaf[i] + 2 * leaf[i]; });
     ASSERT_EQ(sum.data<float>()[i], testing::tree_fold(element, 0, element.size())) << i;
   }
 }
