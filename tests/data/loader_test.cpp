@@ -78,10 +78,18 @@ TEST_P(LoaderWorkers, YieldsTheSequenceInOrder) {
 }
 
 TEST_P(LoaderWorkers, AsksTheSystemForMemoryOnlyAtTheStart) {
-  Loader loader(images(), sequence(), {.workers = GetParam(), .ahead = 3});
+  // A size of its own, so that no other test has left blocks of it in the allocator.
+  const ImageShape shape{.channels = 1, .height = 100, .width = 100 * (GetParam() + 1)};
+  const auto dataset = std::make_shared<Synthetic>(Synthetic::Options{.images = 7, .shape = shape});
+  const BatchPlan plan{.dataset_size = 7, .global_batch = 3};
+  Loader loader(dataset, training_sequence(plan, 0, 12), {.workers = GetParam(), .ahead = 3});
   const int64_t before = cpu_allocator().stats().system_allocations;
   LoadedBatch previous;
-  while (loader.left() > 0) previous = loader.next();
+  while (loader.left() > 0) {
+    LoadedBatch batch = loader.next();
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // the workers fill the queue
+    previous = std::move(batch);
+  }
   EXPECT_EQ(cpu_allocator().stats().system_allocations, before);
 }
 
@@ -111,10 +119,12 @@ TEST_P(LoaderWorkers, StopsEarly) {
   const auto dataset =
       std::make_shared<Slow>(Synthetic::Options{.images = 1000, .shape = {1, 1, 1}});
   const auto start = std::chrono::steady_clock::now();
-  for (const int taken : {0, 1}) {
+  for (const auto& [batch_images, taken] : {std::pair(1000, 0), std::pair(2, 1)}) {
+    const BatchPlan plan{.dataset_size = 1000, .global_batch = batch_images};
     Loader loader(dataset,
-                  training_sequence({.dataset_size = 1000, .global_batch = 4}, 0, 250),
+                  training_sequence(plan, 0, steps_per_epoch(plan)),
                   {.workers = GetParam(), .ahead = 8});
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the workers are in mid-batch
     for (int i = 0; i < taken; ++i) loader.next();
   }
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
