@@ -21,8 +21,8 @@ Shape conv2d_output_shape(const Shape& in, const Shape& weight, const Conv2dPara
   if (in[1] != weight[1] || weight.numel() == 0) fail("as many channels in both, none empty");
   if (params.stride_h < 1 || params.stride_w < 1) fail("stride >= 1");
   if (params.pad_h < 0 || params.pad_w < 0) fail("pad >= 0");
-  const int64_t room_h = in[2] + 2 * params.pad_h - weight[2];
-  const int64_t room_w = in[3] + 2 * params.pad_w - weight[3];
+  const int64_t room_h = in[2] + int64_t{2} * params.pad_h - weight[2];
+  const int64_t room_w = in[3] + int64_t{2} * params.pad_w - weight[3];
   if (room_h < 0 || room_w < 0) fail("a kernel no larger than the padded image");
   return {in[0], weight[0], room_h / params.stride_h + 1, room_w / params.stride_w + 1};
 }
