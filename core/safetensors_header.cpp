@@ -310,7 +310,7 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
 void refuse_safetensors(const std::string& file, const std::string& why) {
   throw CheckpointError(fmt::format("cannot use {} as a safetensors file", file),
                         why,
-                        "an undamaged copy, or a file saved again by what wrote it");
+                        "an undamaged copy, or save it again in a form that is supported");
 }
 
 }  // namespace lockstep

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <span>
 
@@ -11,11 +10,6 @@
 
 namespace lockstep::trainers {
 namespace {
-
-template <class T>
-bool same_bits(const T& a, const T& b) {
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
-}
 
 // Both values; as bits where they print alike (NaNs).
 template <class T>
@@ -42,7 +36,7 @@ std::string element_difference(const Tensor& a, const Tensor& b) {
   size_t first = 0;
   double largest = 0;
   for (size_t i = 0; i < left.size(); ++i) {
-    if (same_bits(left[i], right[i])) continue;
+    if (bits_of(left[i]) == bits_of(right[i])) continue;
     if (count++ == 0) first = i;
     const double difference = distance(left[i], right[i]);
     if (std::isnan(difference) || difference > largest) largest = difference;  // NaN stays

@@ -5,8 +5,7 @@ namespace lockstep::trainers {
 std::string index_text(const Shape& shape, int64_t element) {
   std::string text;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-    const std::string place = std::to_string(element % shape[axis]);
-    text = text.empty() ? place : place + "," + text;
+    text = fmt::format("{}{}{}", element % shape[axis], text.empty() ? "" : ",", text);
     element /= shape[axis];
   }
   return "[" + text + "]";

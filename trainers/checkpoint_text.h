@@ -52,12 +52,17 @@ std::string value_text(const T& value) {
   }
 }
 
+template <class T>
+uint64_t bits_of(const T& value) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+
 // "0x7fc00000"
 template <class T>
 std::string bits_text(const T& value) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(T));
-  return fmt::format("{:#0{}x}", bits, 2 + 2 * sizeof(T));
+  return fmt::format("{:#0{}x}", bits_of(value), 2 + 2 * sizeof(T));
 }
 
 // The place of row-major element `element`: "[2,0,1]", "[]" in rank 0.
