@@ -5,10 +5,7 @@
 namespace lockstep {
 
 Error::Error(ExitCode code, const std::string& what, std::string why, std::string hint)
-    : std::runtime_error(what),
-      code_(code),
-      why_(std::move(why)),
-      hint_(std::move(hint)) {}
+    : std::runtime_error(what), code_(code), why_(std::move(why)), hint_(std::move(hint)) {}
 
 std::string format_error(const Error& error) {
   std::string text = fmt::format("lockstep: error: {}\n", error.what());

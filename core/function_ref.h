@@ -14,10 +14,10 @@ class FunctionRef;
 template <class Result, class... Args>
 class FunctionRef<Result(Args...)> {
  public:
-  // NOLINTNEXTLINE(google-explicit-constructor): a parameter type, made to convert
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
              std::is_invocable_r_v<Result, F&, Args...>)
+  // NOLINTNEXTLINE(google-explicit-constructor): a parameter type, made to convert
   FunctionRef(F&& callable)
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
         call_([](void* object, Args... args) -> Result {

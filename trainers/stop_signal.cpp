@@ -1,9 +1,9 @@
 #include "trainers/stop_signal.h"
 
+#include <initializer_list>
+
 #include <signal.h>
 #include <unistd.h>
-
-#include <initializer_list>
 
 namespace lockstep::trainers {
 namespace {

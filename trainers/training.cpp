@@ -180,8 +180,10 @@ void Training::compare_notes(Epoch& epoch) {
     if (std::isfinite(totals.losses[i])) continue;
     const int64_t step = result_.steps - std::ssize(totals.losses) + static_cast<int64_t>(i) + 1;
     throw DivergedError(
-        fmt::format(
-            "the loss is {} at step {} (epoch {})", totals.losses[i], step, epoch.number + 1),
+        fmt::format("the loss is {} at step {} (epoch {})",
+                    std::isnan(totals.losses[i]) ? "nan" : "infinite",
+                    step,
+                    epoch.number + 1),
         fmt::format("training diverged with --lr {:g}, or an input is not finite", p_.config.lr),
         "a smaller --lr");
   }

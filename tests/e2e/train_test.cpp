@@ -10,7 +10,8 @@ namespace {
 
 TEST(Train, LeavesItsRecord) {
   const TempDir dir;
-  const ProgramResult result = run_program(convnet(dir / "run", {"--seed", "3"}));
+  const ProgramResult result =
+      run_program(convnet(dir / "run", {"--seed", "3", "--max-steps", "100"}));
   ASSERT_EQ(result.exit_code, 0) << said(result);
   EXPECT_NE(result.out.find("same bits on"), std::string::npos);
   EXPECT_TRUE(std::regex_search(result.out, std::regex(R"(\nAccuracy is \d+\.\d\d%\n)")));
@@ -28,7 +29,7 @@ TEST(Train, LeavesItsRecord) {
   EXPECT_EQ(record.at("digest").get<std::string>().size(), 16U);
 
   const std::string metrics = read_text(dir / "run" / "metrics.jsonl");
-  EXPECT_EQ(count_of(metrics, R"("split":"train")"), 3);  // steps 1, 10 and 20
+  EXPECT_EQ(count_of(metrics, R"("split":"train")"), 11);  // steps 1, 10, 20, ... 100
   EXPECT_EQ(count_of(metrics, R"("split":"val")"), 1);
 
   const std::string file = weights(dir / "run");
