@@ -35,7 +35,7 @@ int64_t steps_per_epoch(const BatchPlan& plan);
 
 // One epoch of a plan. Each (group, micro-step) is a replica of PyTorch's DistributedSampler and
 // takes global_batch / replicas of its images a step, the last step what is left; the group's n
-// images of a micro-step are cut into its m shards, shard k taking [floor(k n/m), floor((k+1) n/m));
+// images of a micro-step are cut into its m shards: shard k takes [floor(k n/m), floor((k+1) n/m));
 // rank r owns shards [floor(r S/W), floor((r+1) S/W)).
 // Thread safety: const functions may be called from any thread.
 class EpochPlan {

@@ -20,7 +20,7 @@ struct SamplerOptions {
 // Images that each replica gets.
 int64_t samples_per_replica(const SamplerOptions& options);
 
-// The order in which images are dealt: torch.randperm(size) of a generator seeded with seed + epoch,
+// The order images are dealt in: torch.randperm(size) of a generator seeded with seed + epoch,
 // or 0..size-1.
 std::vector<int64_t> epoch_order(const SamplerOptions& options);
 

@@ -36,7 +36,7 @@ class IdxDataset : public Dataset {
   std::vector<uint8_t> pixels_;
 };
 
-// The first of dir/FOLDER/raw, dir/raw and dir that holds a file of the set; FOLDER is torchvision's
+// The first of dir/FOLDER/raw, dir/raw, dir that holds a file of the set; FOLDER is torchvision's
 // MNIST or FashionMNIST. An empty path when there is none.
 // Requires: name is "mnist" or "fashion-mnist", here and below.
 std::filesystem::path find_idx_folder(const std::filesystem::path& dir, const std::string& name);

@@ -6,25 +6,22 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-// The mean of a few pixels spread over the shard, and over the image where shards hold several.
-// Deviations from it are small where the values themselves need not be.
+// The mean of a few pixels, at varying places of the images where the shard holds several; exact in
+// a constant channel.
 void sample_mean(const float* in, int64_t pixels, int64_t channels, float* mean) {
   constexpr int64_t kSamples = 16;
   std::fill_n(mean, channels, 0.0F);
   for (int64_t i = 0; i < kSamples; ++i) {
     const int64_t at = (kSamples * i + (5 * i + 8) % kSamples) * pixels / (kSamples * kSamples);
     const float* pixel = in + at * channels;
-    for (int64_t c = 0; c < channels; ++c) mean[c] += pixel[c];
+    for (int64_t c = 0; c < channels; ++c) mean[c] += (pixel[c] - in[c]) * (1.0F / kSamples);
   }
-  for (int64_t c = 0; c < channels; ++c) mean[c] *= 1.0F / kSamples;
+  for (int64_t c = 0; c < channels; ++c) mean[c] += in[c];
 }
 
-// One pass over the shard's pixels.
-void shard_stats(
-    const Lanes& lanes, const float* in, int64_t pixels, float* scratch, float* mean, float* m2) {
-  float* shift = scratch;
-  LaneSums sums(scratch + lanes.width, lanes.width);
-  sample_mean(in, pixels, lanes.channels, shift);
+// Sums of x - shift and of its square.
+void sum_deviations(
+    const Lanes& lanes, const float* in, int64_t pixels, float* shift, LaneSums& sums) {
   lanes.spread(shift);
   sum_lanes(
       lanes,
@@ -38,14 +35,32 @@ void shard_stats(
         };
       },
       in);
+}
+
+// M2 = sum (x - shift)^2 - (sum (x - shift))^2 / count loses no digits while the shift lies within
+// a few deviations of the mean. It nearly always does, and else there is a second pass.
+void shard_stats(
+    const Lanes& lanes, const float* in, int64_t pixels, float* scratch, float* mean, float* m2) {
+  float* shift = scratch;
+  LaneSums sums(scratch + lanes.width, lanes.width);
   const auto count = static_cast<float>(pixels);
-  for (int64_t c = 0; c < lanes.channels; ++c) {
-    const float sum = sums.total[0][c];
-    const float offset = sum / count;
-    const float about_mean = sums.total[1][c] - sum * offset;
-    mean[c] = shift[c] + offset;
-    m2[c] = about_mean < 0 ? 0 : about_mean;
-  }
+  const auto finish = [&] {
+    bool precise = true;
+    for (int64_t c = 0; c < lanes.channels; ++c) {
+      const float offset = sums.total[0][c] / count;
+      const float lost = sums.total[0][c] * offset;
+      mean[c] = shift[c] + offset;
+      m2[c] = sums.total[1][c] - lost;
+      precise &= !(lost > 16 * m2[c]);
+    }
+    return precise;
+  };
+  sample_mean(in, pixels, lanes.channels, shift);
+  sum_deviations(lanes, in, pixels, shift, sums);
+  if (finish()) return;
+  std::copy_n(mean, lanes.channels, shift);
+  sum_deviations(lanes, in, pixels, shift, sums);
+  finish();
 }
 
 // Chan's formula: `into` becomes the statistics of both.

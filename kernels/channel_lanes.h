@@ -102,9 +102,7 @@ struct LaneSums {
   static constexpr int64_t kArrays = 4;
 
   LaneSums(float* scratch, int64_t width)
-      : block{scratch, scratch + width}, total{scratch + 2 * width, scratch + 3 * width} {
-    std::fill_n(total[0], 2 * width, 0.0F);
-  }
+      : block{scratch, scratch + width}, total{scratch + 2 * width, scratch + 3 * width} {}
 
   void add_block(int64_t lanes) {
     for (int i = 0; i < 2; ++i) {
@@ -134,6 +132,7 @@ template <class MakeAdd, class... In>
       sum1.store(sums.block[1] + first);
     });
   };
+  for (float* total : sums.total) std::fill_n(total, lanes.width, 0.0F);
   for_blocks(
       lanes,
       pixels,

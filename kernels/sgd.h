@@ -23,8 +23,8 @@ struct SgdSlot {  // one parameter; all f32 of the same number of elements
   Tensor momentum;  // undefined when params.momentum == 0
 };
 
-// Updates every slot's param and momentum in place. Errors: ShapeError, DtypeError, DeviceError;
-// ShapeError when nesterov is asked for without momentum.
+// Updates every slot's param and momentum in place. Shapes: SgdSlot.
+// Errors: ShapeError (also when nesterov is asked for without momentum), DtypeError, DeviceError.
 using SgdStep = void(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params);
 
 LS_DECLARE_OP(SgdStep, sgd_step)

@@ -26,7 +26,7 @@ HOMES = {
     r"(oneapi/)?dnnl.*": r"kernels/.*onednn.*",
     r"omp\.h": r"kernels/.*onednn.*",
     r"CLI/.*": r"trainers/.*\.cpp",
-    r"nlohmann/.*": r".*\.cpp",
+    r"nlohmann/.*": r".*\.cpp|tests/.*",
     r"xxhash\.h": r"core/digest\.cpp",
     r"zlib\.h": r"data/.*\.cpp|tests/.*",
 }

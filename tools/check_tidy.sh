@@ -7,14 +7,15 @@ cd "$(dirname "$0")/.."
 
 stamps=$build/tidy-stamps
 mkdir -p "$stamps"
+omp=$(dirname "$(g++ -print-file-name=include/omp.h)")  # clang has none of its own
 headers=$(git ls-files -z '*.h' .clang-tidy | xargs -0 cat | sha256sum)
-export build stamps headers
+export build stamps headers omp
 
 check() {
   local file=$1 stamp
   stamp=$stamps/$(cat <(echo "$headers") "$file" | sha256sum | cut -c1-32)
   [ -e "$stamp" ] && return
-  clang-tidy-19 -p "$build" --quiet "$file" && touch "$stamp"
+  clang-tidy-19 -p "$build" --quiet --extra-arg="-idirafter$omp" "$file" && touch "$stamp"
 }
 export -f check
 # shellcheck disable=SC2016  # the inner shell expands $1

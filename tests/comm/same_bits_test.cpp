@@ -102,7 +102,7 @@ TEST(SameBitsAcross, ThreadsOfARank) {
             train({.ranks = 2, .groups = 2, .threads = 3}).digests);
 }
 
-// Mutants: the test above would see a tree whose leaves changed places, and group numbers that moved.
+// Mutants: the test above would see leaves that changed places, and group numbers that moved.
 TEST(SameBitsMutant, SwappedLeavesChangeBits) {
   EXPECT_NE(train({.shard_order = {0, 2, 1, 3, 4, 5, 6, 7}}).digests, train({}).digests);
 }

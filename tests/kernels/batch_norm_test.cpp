@@ -120,50 +120,57 @@ TEST_P(BatchNormShapes, LevelsDoNotChangeABit) {
   }
 }
 
-// What another rank computes of a shard, alone, with the group's results.
+// What a rank computes that owns one shard only, with its group's results.
 TEST_P(BatchNormShapes, ShardByShardIsTheSameBits) {
   const BatchNormInputs x(GetParam());
   const BatchNormParams params{.relu = true};
-  const Shards all = Shards::cut(GetParam()[0], 3, 1);
+  const int64_t groups = GetParam()[0] % 2 == 0 ? 2 : 1;
+  const Shards all = Shards::cut(GetParam()[0], 4, groups);
   Stream stream(Device::kCpu, 2);
   const BatchNormStep want = batch_norm_step(stream, all, x, params, kOps);
   for (int64_t k = 0; k < all.local(); ++k) {
     const int64_t images = all.count(k);
-    const Shards one{.offsets = {0, images}, .total = 3, .first = k, .step_images = images};
+    const Shards one{.offsets = {0, images}, .total = 4, .first = k, .groups = groups};
     const auto part = [&](const Tensor& batch) { return batch.slice(all.begin(k), images); };
-    Tensor leaf = poisoned_tensor({1, want.leaves.shape()[1]}, Dtype::kF32);
-    Tensor grad_weight = poisoned_tensor({1, x.channels()}, Dtype::kF32);
-    Tensor grad_bias = poisoned_tensor({1, x.channels()}, Dtype::kF32);
-    Tensor out = poisoned_tensor(part(x.in).shape(), Dtype::kF32);
-    Tensor grad_in = poisoned_tensor(part(x.in).shape(), Dtype::kF32);
-    batch_norm_shard_stats(stream, one, part(x.in), leaf);
-    batch_norm_forward(stream, one, part(x.in), want.stats, x.weight, x.bias, params, out);
+    const auto group = [&](const Tensor& rows) { return rows.slice(all.group(k), 1); };
+    BatchNormStep got{.leaves = poisoned_tensor({1, want.leaves.shape()[1]}, Dtype::kF32),
+                      .stats = group(want.stats),
+                      .out = poisoned_tensor(part(x.in).shape(), Dtype::kF32),
+                      .grad_weight_leaves = poisoned_tensor({1, x.channels()}, Dtype::kF32),
+                      .grad_bias_leaves = poisoned_tensor({1, x.channels()}, Dtype::kF32),
+                      .grad_weight = group(want.grad_weight),
+                      .grad_bias = group(want.grad_bias),
+                      .grad_in = poisoned_tensor(part(x.in).shape(), Dtype::kF32)};
+    const Tensor in = part(x.in);
+    const Tensor grad_out = part(x.grad_out);
+    batch_norm_shard_stats(stream, one, in, got.leaves);
+    batch_norm_forward(stream, one, in, got.stats, x.weight, x.bias, params, got.out);
     batch_norm_shard_sums(stream,
                           one,
-                          part(x.in),
-                          part(x.grad_out),
-                          want.stats,
+                          in,
+                          grad_out,
+                          got.stats,
                           x.weight,
                           x.bias,
                           params,
-                          grad_weight,
-                          grad_bias);
+                          got.grad_weight_leaves,
+                          got.grad_bias_leaves);
     batch_norm_backward(stream,
                         one,
-                        part(x.in),
-                        part(x.grad_out),
-                        want.stats,
-                        want.grad_weight,
-                        want.grad_bias,
+                        in,
+                        grad_out,
+                        got.stats,
+                        got.grad_weight,
+                        got.grad_bias,
                         x.weight,
                         x.bias,
                         params,
-                        grad_in);
-    EXPECT_TRUE(same_bits(leaf, want.leaves.slice(k, 1)));
-    EXPECT_TRUE(same_bits(out, part(want.out)));
-    EXPECT_TRUE(same_bits(grad_weight, want.grad_weight_leaves.slice(k, 1)));
-    EXPECT_TRUE(same_bits(grad_bias, want.grad_bias_leaves.slice(k, 1)));
-    EXPECT_TRUE(same_bits(grad_in, part(want.grad_in)));
+                        got.grad_in);
+    EXPECT_TRUE(same_bits(got.leaves, want.leaves.slice(k, 1)));
+    EXPECT_TRUE(same_bits(got.out, part(want.out)));
+    EXPECT_TRUE(same_bits(got.grad_weight_leaves, want.grad_weight_leaves.slice(k, 1)));
+    EXPECT_TRUE(same_bits(got.grad_bias_leaves, want.grad_bias_leaves.slice(k, 1)));
+    EXPECT_TRUE(same_bits(got.grad_in, part(want.grad_in)));
   }
 }
 

@@ -1,4 +1,4 @@
-// Specification of kernels/cast.h: what binary floating-point formats hold, by arithmetic on double.
+// Specification of kernels/cast.h: what binary float formats hold, by arithmetic on double.
 #pragma once
 
 #include <algorithm>
