@@ -97,7 +97,7 @@ Tensor Tensor::view(const Shape& shape) const {
 Tensor Tensor::slice(int64_t first, int64_t count) const {
   if (shape_.rank() == 0 || first < 0 || count < 0 || first > shape_[0] - count) {
     throw ShapeError(
-        fmt::format("[slice] rows [{}, {}) of {}", first, first + count, to_string(shape_)));
+        fmt::format("[slice] rows: got {} from {} on, of {}", count, first, to_string(shape_)));
   }
   std::array<int64_t, Shape::kMaxRank> extents{};
   for (int axis = 0; axis < shape_.rank(); ++axis)

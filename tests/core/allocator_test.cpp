@@ -7,6 +7,14 @@
 #include "core/error.h"
 #include "core/tensor.h"
 
+// Sanitizers end the process where malloc would return null, unless told not to.
+extern "C" const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+extern "C" const char* __tsan_default_options() {
+  return "allocator_may_return_null=1";
+}
+
 namespace lockstep {
 namespace {
 
