@@ -1,0 +1,108 @@
+"""ConvNet training speed on this CPU: against PyTorch, and over ranks. Writes bench/results/convnet_cpu.json.
+
+usage: python3 bench/convnet_speed.py --mnist DIR [--pairs 5] [--peer 'PYTHON a_mnist.py RAW_DIR --mode fast --cl']
+
+Every ratio is taken pair by pair in one run, A B A B ..., and its median is reported: absolute speeds of a shared
+machine mean little. Images per second count training alone; start-up is from process start to the end of step 1.
+The peer prints "images/s per epoch [N]" and "first_step Ss"; it runs for one epoch, under tcmalloc where there is one.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import re
+import shlex
+import statistics
+import subprocess
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = ROOT / "build" / "release" / "bin" / "train_convnet"
+TCMALLOC = Path("/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4")
+
+
+def lockstep(mnist: str, ranks: int, threads: int, *more: str) -> dict:
+    """run.json's final figures of one epoch of the tutorial's baseline."""
+    with tempfile.TemporaryDirectory() as folder:
+        line = [str(PROGRAM), mnist, "--preset", "demo-baseline", "--epochs", "1", "-p", "1000"]
+        line += ["--threads", str(threads), "-o", f"{folder}/run", *more]
+        if ranks > 1:
+            line = [str(ROOT / "scripts" / "run"), "-np", str(ranks), *line]
+        subprocess.run(line, check=True, capture_output=True)
+        return json.loads(Path(folder, "run", "run.json").read_text())["final"]
+
+
+def peer(command: str) -> dict:
+    preload = {"LD_PRELOAD": str(TCMALLOC)} if TCMALLOC.exists() else {}
+    line = [*shlex.split(command), "--epochs", "1", "--test", "0"]
+    out = subprocess.run(line, check=True, capture_output=True, text=True, env=os.environ | preload).stdout
+    return {
+        "images_per_s": float(re.search(r"images/s per epoch \[(\d+)", out)[1]),
+        "first_step_s": float(re.search(r"first_step ([\d.]+)s", out)[1]),
+    }
+
+
+def paired(name: str, a, b, pairs: int) -> dict:
+    """Medians of both sides and of their ratio A/B, taken pair by pair."""
+    speeds = []
+    for i in range(pairs):
+        speeds.append((a()["images_per_s"], b()["images_per_s"]))
+        print(f"{name} {i + 1}/{pairs}: {speeds[-1][0]:.0f} / {speeds[-1][1]:.0f} images/s", flush=True)
+    ratios = [x / y for x, y in speeds]
+    return {
+        "a_images_per_s": round(statistics.median(x for x, _ in speeds)),
+        "b_images_per_s": round(statistics.median(y for _, y in speeds)),
+        "ratio_median": round(statistics.median(ratios), 3),
+        "ratio_min": round(min(ratios), 3),
+        "ratio_max": round(max(ratios), 3),
+        "pairs": pairs,
+    }
+
+
+def first_steps(mnist: str, ranks: int, threads: int, runs: int) -> float:
+    times = [lockstep(mnist, ranks, threads, "--max-steps", "1")["first_step_s"] for _ in range(runs)]
+    return round(statistics.median(times), 3)
+
+
+def cpu_model() -> str:
+    return re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mnist", required=True, metavar="DIR")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--peer", metavar="COMMAND")
+    args = parser.parse_args()
+
+    cores = len(os.sched_getaffinity(0))
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
+    result = {
+        "script": "bench/convnet_speed.py",
+        "date": datetime.date.today().isoformat(),
+        "commit": commit.strip(),
+        "cpu": cpu_model(),
+        "cores": cores,
+        "two_ranks_over_one": paired(
+            "2 ranks / 1 rank, 1 thread each",
+            lambda: lockstep(args.mnist, 2, 1),
+            lambda: lockstep(args.mnist, 1, 1),
+            args.pairs,
+        ),
+        "first_step_s_one_rank": first_steps(args.mnist, 1, cores, args.pairs),
+        "first_step_s_two_ranks": first_steps(args.mnist, 2, 1, args.pairs),
+    }
+    if args.peer:
+        result["peer"] = "PyTorch, " + " ".join(shlex.split(args.peer)[3:])
+        ours = lambda: lockstep(args.mnist, 1, cores)  # noqa: E731
+        result["over_pytorch"] = paired("Lockstep / PyTorch", ours, lambda: peer(args.peer), args.pairs)
+        result["peer_first_step_s"] = peer(args.peer)["first_step_s"]
+    path = ROOT / "bench" / "results" / "convnet_cpu.json"
+    path.write_text(json.dumps(result, indent=2) + "\n")
+    print(f"wrote {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()
