@@ -98,7 +98,7 @@ constexpr Flag kFlags[] = {
      .choices = both("sgd"), .later_choices = both("adam"), .not_built = "such optimiser",
      .help = "optimiser", .origin = "torchvision"},
     {.name = "lr", .aliases = "--learning-rate", .kind = kFloat, .group = kOptimiser,
-     .page = kShort, .metavar = "X", .initial = {"0.05", "0.1"}, .range = {0, 1000},
+     .page = kShort, .metavar = "X", .initial = {"0.02", "0.1"}, .range = {0, 1000},
      .help = "learning rate", .origin = "main.py"},
     {.name = "scale-lr", .kind = kBool, .group = kOptimiser, .not_built = "learning rate rule",
      .help = "lr *= images a step / 256", .origin = "Apex"},

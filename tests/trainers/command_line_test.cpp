@@ -20,7 +20,7 @@ TEST(CommandLine, DefaultsOfTrainConvnet) {
   EXPECT_EQ(options.integer("epochs"), 3);
   EXPECT_EQ(options.integer("batch-size"), 64);
   EXPECT_EQ(options.integer("val-batch-size"), 250);
-  EXPECT_EQ(options.number("lr"), 0.05);
+  EXPECT_EQ(options.number("lr"), 0.02);
   EXPECT_EQ(options.number("momentum"), 0.9);
   EXPECT_EQ(options.number("weight-decay"), 0.0);
   EXPECT_EQ(options.integer("seed"), 1);
@@ -127,12 +127,12 @@ INSTANTIATE_TEST_SUITE_P(
                               "bad value: --epochs 99999999999999999999",
                               kEpochs,
                               "--epochs 3"},
-                      Refused{"--lr nan", "bad value: --lr nan", kLr, "--lr 0.05"},
-                      Refused{"--lr inf", "bad value: --lr inf", kLr, "--lr 0.05"},
-                      Refused{"--lr -inf", "bad value: --lr -inf", kLr, "--lr 0.05"},
+                      Refused{"--lr nan", "bad value: --lr nan", kLr, "--lr 0.02"},
+                      Refused{"--lr inf", "bad value: --lr inf", kLr, "--lr 0.02"},
+                      Refused{"--lr -inf", "bad value: --lr -inf", kLr, "--lr 0.02"},
                       Refused{"--lr=-1", "bad value: --lr -1", kLr, "--lr 0"},
-                      Refused{"--lr 1e400", "bad value: --lr 1e400", kLr, "--lr 0.05"},
-                      Refused{"--lr 0.1,", "bad value: --lr 0.1,", kLr, "--lr 0.05"},
+                      Refused{"--lr 1e400", "bad value: --lr 1e400", kLr, "--lr 0.02"},
+                      Refused{"--lr 0.1,", "bad value: --lr 0.1,", kLr, "--lr 0.02"},
                       Refused{"--lr 1e4", "bad value: --lr 1e4", kLr, "--lr 1000"},
                       Refused{"-b 0",
                               "bad value: -b 0",
@@ -248,7 +248,7 @@ TEST(CommandLine, RunRecordGetsValuesWithTheirOrigin) {
   };
   EXPECT_EQ(flags.front().name, "data");
   EXPECT_EQ(find("batch-size"), "8 from command line");
-  EXPECT_EQ(find("lr"), "0.05 from default");
+  EXPECT_EQ(find("lr"), "0.02 from default");
   EXPECT_EQ(find("max-steps"), "absent");
 }
 
