@@ -109,10 +109,10 @@ Tensor& Grads::overwrite(size_t i) {
 
 void Grads::deliver() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    if (!wants(i)) continue;
+    const std::shared_ptr<Var::State>& input = node_.inputs[i].state_;
+    if (input == nullptr || !input->requires_grad) continue;
     LS_CHECK(tensors_[i].defined(), "[{}] gradient {} was not written", node_.name, i);
-    Var::State& input = node_.state(i);
-    Tensor& sum = input.node != nullptr ? input.node->grad_out : input.grad;
+    Tensor& sum = input->node != nullptr ? input->node->grad_out : input->grad;
     if (!sum.defined()) {
       sum = std::move(tensors_[i]);
       continue;

@@ -7,17 +7,18 @@ cd "$(dirname "$0")/.."
 
 stamps=$build/tidy-stamps
 mkdir -p "$stamps"
-omp=$(dirname "$(g++ -print-file-name=include/omp.h)")  # clang has none of its own
 headers=$(git ls-files -z '*.h' .clang-tidy | xargs -0 cat | sha256sum)
-export build stamps headers omp
+export build stamps headers
 
 check() {
   local file=$1 stamp
   stamp=$stamps/$(cat <(echo "$headers") "$file" | sha256sum | cut -c1-32)
   [ -e "$stamp" ] && return
-  clang-tidy-19 -p "$build" --quiet --extra-arg="-idirafter$omp" "$file" && touch "$stamp"
+  clang-tidy-19 -p "$build" --quiet "$file" && touch "$stamp"
 }
 export -f check
+# The shim needs omp.h, which clang has none of.
 # shellcheck disable=SC2016  # the inner shell expands $1
 git ls-files -z core kernels nn comm data trainers | grep -z '\.cpp$' |
+  grep -zv onednn_shim.cpp |
   xargs -0 -n 1 -P "$(nproc)" bash -c 'check "$1"' check

@@ -96,11 +96,11 @@ class Run {
     const double wall_s = seconds_since_process_start();
     const ExitCode code = result.stopped ? ExitCode::kStopped : ExitCode::kDone;
     on_all_ranks(request_.ranks, [&] {
-      if (directory_) leave_record(result, *model, wall_s, code);
+      if (directory != nullptr) leave_record(*directory, result, *model, wall_s, code);
     });
     console.tutorial(fmt::format("Accuracy is {:.2f}%", result.final.acc1()));
     console.tutorial(fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
-    if (directory_) report_end(console, config_, result, directory_->path(), wall_s);
+    if (directory != nullptr) report_end(console, config_, result, directory->path(), wall_s);
     request_.ranks.barrier();
     return code;
   }
@@ -144,17 +144,18 @@ class Run {
     console.info("run dir " + config_.output_dir);
   }
 
-  void leave_record(const TrainingResult& result,
+  void leave_record(const RunDirectory& directory,
+                    const TrainingResult& result,
                     const nn::Module& model,
                     double wall_s,
                     ExitCode code) {
     save_model(
-        directory_->checkpoints() / "last.safetensors", model, weight_metadata(config_, result));
+        directory.checkpoints() / "last.safetensors", model, weight_metadata(config_, result));
     record_.digest = state_digest(model);
     record_.end = std::chrono::system_clock::now();
     record_.exit_code = code;
     record_.final_metrics = final_metrics(result, wall_s);
-    directory_->write(record_);
+    directory.write(record_);
   }
 
   const TrainRequest& request_;

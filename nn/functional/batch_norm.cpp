@@ -41,9 +41,9 @@ Var batch_norm(const Var& x,
                const kernels::BatchNormParams& params) {
   Stream& stream = x.stream();
   const Shards& shards = x.shards();
-  const Tensor in = x.value();
-  const Tensor gamma = weight.value();
-  const Tensor beta = bias.value();
+  const Tensor& in = x.value();
+  const Tensor& gamma = weight.value();
+  const Tensor& beta = bias.value();
   const int64_t pixels = pixels_of(in.shape());
   const Device device = stream.device();
 

@@ -6,8 +6,8 @@ namespace lockstep::nn {
 
 Var conv2d(const Var& x, const Var& weight, const Var& bias, const kernels::Conv2dParams& params) {
   Stream& stream = x.stream();
-  const Tensor in = x.value();
-  const Tensor kernel = weight.value();
+  const Tensor& in = x.value();
+  const Tensor& kernel = weight.value();
   const Shape shape = kernels::conv2d_output_shape(in.shape(), kernel.shape(), params);
   Tensor out = Tensor::empty(shape, in.dtype(), stream.device());
   const Tensor offset = bias.defined() ? bias.value() : Tensor();

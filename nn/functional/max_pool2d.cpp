@@ -11,7 +11,7 @@ Var max_pool2d(const Var& x, const kernels::MaxPool2dParams& params) {
   Tensor winner = Tensor::empty(shape, Dtype::kU8, device);
   kernels::max_pool2d_forward(x.stream(), x.shards(), x.value(), params, out, winner);
 
-  const std::shared_ptr<const Batch> batch =
+  const std::shared_ptr<const Batch>& batch =
       x.shared_batch();  // keeps winner and shards, not x's value
   return record("max_pool2d", out, {x}, [=](Stream& s, const Tensor& grad_out, Grads& grads) {
     kernels::max_pool2d_backward(s, batch->shards, grad_out, winner, params, grads.overwrite(0));

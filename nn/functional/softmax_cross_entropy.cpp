@@ -8,7 +8,7 @@ CrossEntropy softmax_cross_entropy(const Var& logits,
                                    const Tensor& labels,
                                    const kernels::SoftmaxCrossEntropyParams& params) {
   Stream& stream = logits.stream();
-  const Tensor scores = logits.value();
+  const Tensor& scores = logits.value();
   const Shape images{scores.shape()[0]};
   CrossEntropy result;
   result.losses = Tensor::empty(images, Dtype::kF32, stream.device());
@@ -17,7 +17,7 @@ CrossEntropy softmax_cross_entropy(const Var& logits,
   kernels::softmax_cross_entropy_forward(
       stream, logits.shards(), scores, labels, params, result.losses, result.target_rank, leaves);
 
-  const std::shared_ptr<const Batch> batch = logits.shared_batch();
+  const std::shared_ptr<const Batch>& batch = logits.shared_batch();
   result.loss =
       record("softmax_cross_entropy",
              leaves,
