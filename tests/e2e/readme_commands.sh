@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# usage: tests/e2e/readme_commands.sh: runs the training and diff commands of README, short, on the MNIST
+# that LOCKSTEP_MNIST names; exits 77 (skipped) without.
+set -euo pipefail
+[ -n "${LOCKSTEP_MNIST:-}" ] || exit 77
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+ln -s "$root/scripts" "$root/build" .
+ln -s "$LOCKSTEP_MNIST" data
+
+count=0
+while read -r line; do
+  line=${line//\~\/data/data}
+  [[ $line != scripts/run* ]] || line+=" --max-steps 20"
+  echo "\$ $line"
+  eval "$line" </dev/null
+  count=$((count + 1))
+done < <(sed -n '/^```$/,/^```$/p' "$root/README.md" | grep -E '^(scripts/run|build/release/bin/lockstep) ')
+[ $count -ge 3 ]
