@@ -17,5 +17,5 @@ while read -r line; do
   echo "\$ $line"
   eval "$line" </dev/null
   count=$((count + 1))
-done < <(sed -n '/^```$/,/^```$/p' "$root/README.md" | grep -E '^(scripts/run|build/release/bin/lockstep) ')
+done < <(grep -E '^(scripts/run|build/release/bin/lockstep) ' "$root/README.md")
 [ $count -ge 3 ]
