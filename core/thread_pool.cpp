@@ -10,8 +10,9 @@
 namespace lockstep {
 namespace {
 
-constexpr int kSpins =
-    20000;  // some tens of microseconds: longer than the serial part between forks
+// Some tens of microseconds: longer than the serial part between forks. Where another process holds a
+// core, polling for longer only takes time from it.
+constexpr int kSpins = 2000;
 
 inline void pause_core() {
 #if defined(__x86_64__)

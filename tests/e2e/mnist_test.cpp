@@ -2,16 +2,33 @@
 // Needs the data: LOCKSTEP_MNIST names the folder of the four IDX files; skipped without.
 #include <cstdlib>
 
+#include <fmt/ranges.h>
+
+#include "data/distributed_sampler.h"
 #include "tests/e2e/training_runs.h"
+#include "tests/support/sha256.h"
 
 namespace lockstep::testing {
 namespace {
 
+nlohmann::json torch_baseline() {
+  return read_json(std::filesystem::path(LOCKSTEP_GOLDEN_DIR) / "baseline_seed42.json");
+}
+
+TEST(Mnist, SampleOrderIsPyTorchs) {
+  const nlohmann::json torch = torch_baseline();
+  int64_t epoch = 0;
+  for (const nlohmann::json& want : torch.at("epochs")) {
+    const std::vector<int64_t> order =
+        data::epoch_order({.size = 60000, .seed = 42, .epoch = epoch++});
+    EXPECT_EQ(sha256(fmt::format("{}", fmt::join(order, ","))), want.at("order_sha256"));
+  }
+}
+
 TEST(Mnist, BaselineOverlaysPyTorchs) {
   const char* data = std::getenv("LOCKSTEP_MNIST");
   if (data == nullptr || *data == '\0') GTEST_SKIP() << "LOCKSTEP_MNIST is not set";
-  const nlohmann::json torch =
-      read_json(std::filesystem::path(LOCKSTEP_GOLDEN_DIR) / "baseline_seed42.json");
+  const nlohmann::json torch = torch_baseline();
   const TempDir dir;
   const ProgramResult result = run_program({"train_convnet",
                                             data,

@@ -276,7 +276,7 @@ TEST(CommandLine, EnvironmentSetsAnyFlag) {
 
 TEST(CommandLine, EnvironmentIsNamedInErrors) {
   EXPECT_EQ(refusal("", {{"LOCKSTEP_LR", "nan"}}),
-            "bad value: LOCKSTEP_LR=nan | --lr takes a number from 0 to 1000 | LOCKSTEP_LR=0.05");
+            "bad value: LOCKSTEP_LR=nan | --lr takes a number from 0 to 1000 | LOCKSTEP_LR=0.02");
   EXPECT_THAT(refusal("", {{"LOCKSTEP_RESUME", "auto"}}),
               HasSubstr("LOCKSTEP_RESUME is not built yet"));
 }
