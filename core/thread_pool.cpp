@@ -10,8 +10,8 @@
 namespace lockstep {
 namespace {
 
-// Some tens of microseconds: longer than the serial part between forks. Where another process holds a
-// core, polling for longer only takes time from it.
+// Some tens of microseconds: longer than the serial part between forks. Where another process holds
+// a core, polling for longer only takes time from it.
 constexpr int kSpins = 2000;
 
 inline void pause_core() {

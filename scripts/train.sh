@@ -6,11 +6,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh train
-cmake --preset release -DLOCKSTEP_TESTS=OFF -DLOCKSTEP_BENCH=OFF >build-configure.log 2>&1 || {
-  cat build-configure.log >&2
+mkdir -p build
+cmake --preset release >build/configure.log 2>&1 || {
+  cat build/configure.log >&2
   exit 5
 }
-rm -f build-configure.log
 cmake --build --preset release --target train_convnet lockstep
 data=()
 [ -z "${DATA:-}" ] || data=(--data "$DATA")
