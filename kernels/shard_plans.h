@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "core/shards.h"
 #include "core/stream.h"
 
 namespace lockstep::kernels {
+
+// Plans are made one at a time in the process: ranks that are threads share the library's caches,
+// whose own locks ThreadSanitizer cannot see.
+inline std::mutex plan_mutex;
 
 // The plans of one op call: one for each distinct number of images among its shards.
 template <class P>
@@ -22,7 +27,10 @@ class ShardPlans {
       const int64_t images = shards.count(k);
       if (images == 0 || find(images) < size()) continue;
       key.values[0] = images;
-      plans_.push_back({images, &stream.plan<P>(key, [&] { return make(images); })});
+      plans_.push_back({images, &stream.plan<P>(key, [&] {
+                          const std::lock_guard lock(plan_mutex);
+                          return make(images);
+                        })});
     }
   }
 
