@@ -119,6 +119,8 @@ Training::Training(const Parts& parts)
                   .momentum = static_cast<float>(p_.config.momentum),
                   .weight_decay = static_cast<float>(p_.config.weight_decay),
                   .nesterov = p_.config.nesterov}),
+      normalization_(normalization(p_.config, *p_.data.train)),
+      peers_(any_group_spans_ranks(p_.config) ? &p_.ranks : nullptr),
       steps_per_epoch_(data::steps_per_epoch(batch_plan(p_))),
       end_step_(steps_per_epoch_ * p_.config.epochs) {
   if (p_.config.max_steps) end_step_ = std::min(end_step_, *p_.config.max_steps);
@@ -147,12 +149,11 @@ TrainingResult Training::run() {
 void Training::train_step(Epoch& epoch) {
   epoch.begin_step();
   data::LoadedBatch batch = epoch.loader.next();
-  if (any_group_spans_ranks(p_.config)) batch.shards.peers = &p_.ranks;
+  batch.shards.peers = peers_;
 
   optimizer_.zero_grad();
-  const Var images = nn::normalize_image(batch.images,
-                                         nn::make_batch(p_.stream, batch.shards),
-                                         normalization(p_.config, *p_.data.train));
+  const Var images =
+      nn::normalize_image(batch.images, nn::make_batch(p_.stream, batch.shards), normalization_);
   nn::CrossEntropy result =
       nn::softmax_cross_entropy(p_.model.forward(images),
                                 batch.labels,
@@ -209,14 +210,15 @@ void Training::compare_notes(Epoch& epoch) {
 }
 
 // Rank 0's batch-norm statistics are the run's; weights must be equal already.
-void Training::synchronize_replicas(int epoch) {
+uint64_t Training::synchronize_replicas(int epoch) {
   std::vector<Tensor> buffers;
   for (const nn::StateEntry& entry : p_.model.state()) {
     if (!entry.is_parameter) buffers.push_back(entry.tensor);
   }
   comm::broadcast_tensors(p_.ranks, buffers);
-  const int differing = comm::first_differing_rank(p_.ranks, state_digest(p_.model));
-  if (differing < 0) return;
+  const uint64_t digest = state_digest(p_.model);
+  const int differing = comm::first_differing_rank(p_.ranks, digest);
+  if (differing < 0) return digest;
   throw DivergedError(
       fmt::format(
           "the weights of rank {} differ from rank 0's after epoch {}", differing, epoch + 1),
@@ -227,7 +229,7 @@ void Training::synchronize_replicas(int epoch) {
 }
 
 void Training::end_epoch(int epoch) {
-  synchronize_replicas(epoch);
+  const uint64_t digest = synchronize_replicas(epoch);
   const bool last = result_.stopped || result_.steps == end_step_;
   if (p_.console.options().tutorial && !last) return;
   p_.console.tutorial("begin testing");
@@ -255,7 +257,7 @@ void Training::end_epoch(int epoch) {
                         {"acc5", evaluation.acc5()},
                         {"correct", evaluation.correct1},
                         {"total", evaluation.total},
-                        {"digest", to_hex(state_digest(p_.model))}});
+                        {"digest", to_hex(digest)}});
 }
 
 }  // namespace lockstep::trainers

@@ -55,11 +55,13 @@ class Training {
   void train_step(Epoch& epoch);
   void compare_notes(Epoch& epoch);
   void end_epoch(int epoch);
-  void synchronize_replicas(int epoch);
+  uint64_t synchronize_replicas(int epoch);  // the digest that all ranks agree on
 
   Parts p_;
   comm::GradientReducer reducer_;
   nn::Sgd optimizer_;
+  const kernels::NormalizeImageParams normalization_;
+  Communicator* const peers_;  // where a batch-norm group spans ranks
   int64_t steps_per_epoch_;
   int64_t end_step_;
   TrainingResult result_;
