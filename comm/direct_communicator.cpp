@@ -26,6 +26,12 @@ void sum_rows(std::span<T* const> rows, int64_t columns) {
   }
 }
 
+class DoneWork : public Work {
+ public:
+  bool advance() override { return true; }
+  void wait() override {}
+};
+
 }  // namespace
 
 std::string to_string(const Operation& operation) {
@@ -78,6 +84,19 @@ void DirectCommunicator::all_reduce_sum(std::span<float> values) {
 
 void DirectCommunicator::all_reduce_sum(std::span<int64_t> values) {
   reduce(next(Operation::Kind::kAllReduceInt64), values);
+}
+
+std::unique_ptr<Work> DirectCommunicator::start_all_reduce(const AllReduce& what) {
+  Tensor values = what.values;
+  all_reduce_sum(values.span<float>());
+  return std::make_unique<DoneWork>();
+}
+
+void DirectCommunicator::reduce_scatter_sum(std::span<const float> values, std::span<float> mine) {
+  std::vector<float> sums(values.begin(), values.end());
+  all_reduce_sum(sums);
+  std::ranges::copy(std::span(sums).subspan(static_cast<size_t>(rank_) * mine.size(), mine.size()),
+                    mine.begin());
 }
 
 void DirectCommunicator::gather(const Operation& operation,

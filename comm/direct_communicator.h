@@ -47,6 +47,8 @@ class DirectCommunicator : public Communicator {
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) final;
   void all_reduce_sum(std::span<float> values) final;
   void all_reduce_sum(std::span<int64_t> values) final;
+  std::unique_ptr<Work> start_all_reduce(const AllReduce& what) final;
+  void reduce_scatter_sum(std::span<const float> values, std::span<float> mine) final;
 
  protected:
   struct Send {

@@ -17,11 +17,13 @@ constexpr int64_t kAlignment = 256 / sizeof(float);  // elements
 GradientReducer::GradientReducer(Communicator& peers,
                                  Stream& stream,
                                  std::vector<Var> parameters,
-                                 std::vector<std::string> names)
+                                 std::vector<std::string> names,
+                                 ReducerOptions options)
     : peers_(peers),
       stream_(stream),
       parameters_(std::move(parameters)),
       names_(std::move(names)),
+      options_(std::move(options)),
       ready_(parameters_.size()) {
   LS_CHECK(names_.size() == parameters_.size(),
            "[gradient_reducer] names: got {} for {} parameters",
@@ -52,6 +54,10 @@ GradientReducer::~GradientReducer() {
 void GradientReducer::on_grad_ready(size_t parameter) {
   kernels::tree_sum(stream_, parameters_[parameter].grad(), views_[parameter]);
   ready_[parameter] = true;
+}
+
+void GradientReducer::next_micro_step() {
+  throw InternalError("[gradient_reducer] micro-steps are not built yet");
 }
 
 void GradientReducer::finish() {

@@ -1,6 +1,7 @@
 // The communicator of a lone rank: nobody to talk to.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/communicator.h"
@@ -24,8 +25,25 @@ class SingleCommunicator : public Communicator {
              mine.size());
     if (!mine.empty()) std::memmove(all.data(), mine.data(), mine.size());
   }
+  std::unique_ptr<Work> start_all_reduce(const AllReduce& what) override {
+    traffic_.reduced_bytes += static_cast<int64_t>(what.values.nbytes());
+    return std::make_unique<Done>();
+  }
+  void reduce_scatter_sum(std::span<const float> values, std::span<float> mine) override {
+    LS_CHECK(mine.size() == values.size(),
+             "[reduce_scatter_sum] mine: got {} values, expected {}",
+             mine.size(),
+             values.size());
+    std::ranges::copy(values, mine.begin());
+  }
   void all_reduce_sum(std::span<float>) override {}
   void all_reduce_sum(std::span<int64_t>) override {}
+
+ private:
+  struct Done : Work {
+    bool advance() override { return true; }
+    void wait() override {}
+  };
 };
 
 }  // namespace lockstep::comm

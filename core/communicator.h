@@ -3,9 +3,51 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string_view>
+
+#include "core/tensor.h"
 
 namespace lockstep {
+
+// How a sum over ranks is formed. Only kTree and kStar give bits that do not depend on the number of
+// ranks (core/tree.h); every algorithm gives the same bits on all ranks, kNone excepted.
+enum class Algorithm : uint8_t {
+  kTree,     // slice j goes to rank j, which sums in tree order and hands the sum to all
+  kRing,     // each slice travels round the ranks and grows, then round again
+  kStar,     // rank 0 sums everything in tree order and hands it out
+  kLibrary,  // the transport's own, such as MPI_Allreduce; not every transport has one
+  kNone,     // nothing is exchanged: what is left of a step is the cost of its arithmetic
+};
+
+struct AllReduce {
+  Tensor values;  // summed in place; f32, f16 or bf16, a node of the sum rounded to that type
+  Algorithm algorithm = Algorithm::kTree;
+  std::string_view label = {};  // for errors; must live as long as the work
+};
+
+// An operation under way on this rank.
+class Work {
+ public:
+  Work() = default;
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  virtual ~Work() = default;
+
+  // Does what it can without waiting for a peer. True when the result is in place; further calls do
+  // nothing then. Errors: CommError.
+  virtual bool advance() = 0;
+  // Advances until the result is in place. Errors: CommError.
+  virtual void wait() = 0;
+};
+
+// What crossed the border between this rank and others. A byte counts where the work of moving it is
+// done: at its sender for messages, at the rank that copies or adds it for shared memory.
+struct Traffic {
+  int64_t moved_bytes = 0;
+  int64_t reduced_bytes = 0;  // size of what was all-reduced
+};
 
 // A fixed group of ranks that all make the same calls in the same order.
 // Thread safety: one call at a time per rank.
@@ -20,15 +62,32 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
+  // Zeros in memory that peers reach without a copy where the transport can share memory; other
+  // tensors are carried through a staging area. A collective call, shapes alike on all ranks.
+  virtual Tensor allocate(const Shape& shape, Dtype dtype) { return Tensor::zeros(shape, dtype); }
+
   virtual void barrier() = 0;
   // Copies root's bytes over everybody's.
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   // all[r * mine.size() ...] = rank r's bytes. Requires: equal sizes on all ranks.
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
+
+  // Starts a sum over ranks in place. Several may be under way; they may finish in any order, but
+  // all ranks must start them in one order, and nobody may touch the values until then.
+  // Errors: UsageError for an algorithm that the transport does not have; DtypeError.
+  virtual std::unique_ptr<Work> start_all_reduce(const AllReduce& what) = 0;
   // In place: every rank gets the sum over ranks in core/tree.h's order, the same bits on each.
   virtual void all_reduce_sum(std::span<float> values) = 0;
   // In place, exact.
   virtual void all_reduce_sum(std::span<int64_t> values) = 0;
+  // mine = this rank's part of the sum in tree order. Requires: values.size() == size() * mine.size().
+  virtual void reduce_scatter_sum(std::span<const float> values, std::span<float> mine) = 0;
+
+  // Since the beginning.
+  const Traffic& traffic() const { return traffic_; }
+
+ protected:
+  Traffic traffic_;
 };
 
 }  // namespace lockstep

@@ -19,6 +19,7 @@ struct Shards {
   int64_t first = 0;
   int64_t groups = 1;       // G; divides total
   int64_t step_images = 0;  // images in this optimizer step: all micro-steps, groups and ranks
+  int64_t micro_step = 0;   // of this optimizer step
   Communicator* peers = nullptr;  // needed where a group spans ranks
 
   int64_t local() const { return static_cast<int64_t>(offsets.size()) - 1; }
