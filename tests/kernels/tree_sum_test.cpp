@@ -11,6 +11,8 @@
 #include "core/tree.h"
 #include "tests/reference/tree_sum.h"
 #include "tests/support/close.h"
+#include "tests/support/doubles.h"
+#include "tests/support/float_types.h"
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
@@ -18,39 +20,45 @@
 namespace lockstep::kernels {
 namespace {
 
+using testing::doubles;
+using testing::format_of;
+using testing::get;
 using testing::isa_bodies;
+using testing::kFloatTypes;
 using testing::poisoned_tensor;
 using testing::random_tensor;
+using testing::rounded_to;
 using testing::same_bits;
+using testing::set;
+using testing::tensor_of;
 
 // Column by column.
-Tensor reference_sums(const Tensor& leaves) {
+Tensor reference_sums(const Tensor& leaves, Dtype dtype = Dtype::kF32) {
   const int64_t rows = leaves.shape()[0];
   const int64_t n = leaves.shape()[1];
-  Tensor sums = Tensor::empty({n}, Dtype::kF32);
-  std::vector<float> column(static_cast<size_t>(rows));
+  Tensor sums = Tensor::empty({n}, dtype);
+  std::vector<double> column(static_cast<size_t>(rows));
   for (int64_t i = 0; i < n; ++i) {
-    for (int64_t k = 0; k < rows; ++k) {
-      column[static_cast<size_t>(k)] = leaves.data<float>()[k * n + i];
-    }
-    sums.data<float>()[i] = reference::tree_sum(column);
+    for (int64_t k = 0; k < rows; ++k) column[static_cast<size_t>(k)] = get(leaves, k * n + i);
+    set(sums, i, reference::tree_sum(column, format_of(dtype)));
   }
   return sums;
 }
 
-// Sums of one column.
-float sum_of(const std::vector<float>& column) {
+// Sum of one column.
+double sum_of(const std::vector<double>& column,
+              Dtype leaf_dtype = Dtype::kF32,
+              Dtype out_dtype = Dtype::kF32) {
   Stream stream;
-  Tensor leaves = Tensor::empty({static_cast<int64_t>(column.size()), 1}, Dtype::kF32);
-  std::ranges::copy(column, leaves.data<float>());
-  Tensor out = poisoned_tensor({1}, Dtype::kF32);
+  const Tensor leaves = tensor_of(column, {static_cast<int64_t>(column.size()), 1}, leaf_dtype);
+  Tensor out = poisoned_tensor({1}, out_dtype);
   tree_sum(stream, leaves, out);
-  return *out.data<float>();
+  return get(out, 0);
 }
 
-float left_fold(const std::vector<float>& column) {
-  float sum = column[0];
-  for (size_t k = 1; k < column.size(); ++k) sum += column[k];
+double left_fold(const std::vector<double>& column) {
+  auto sum = static_cast<float>(column[0]);
+  for (size_t k = 1; k < column.size(); ++k) sum += static_cast<float>(column[k]);
   return sum;
 }
 
@@ -88,16 +96,41 @@ TEST_P(TreeSumRows, EveryLevelGivesTheSameBits) {
     EXPECT_TRUE(same_bits(got, want));
   }
 }
+TEST_P(TreeSumRows, LeavesAndNodesAreRoundedToOutsType) {
+  for (const Dtype leaf_dtype : kFloatTypes) {
+    const Tensor leaves = rounded_to(leaf_dtype, random_tensor({GetParam(), 77}, 11, -9, 9));
+    for (const Dtype dtype : kFloatTypes) {
+      const Tensor want = reference_sums(leaves, dtype);
+      Stream stream(Device::kCpu, 2);
+      for (TreeSum* body : isa_bodies(cpu_v2::tree_sum, cpu_v3::tree_sum, cpu_v4::tree_sum)) {
+        Tensor got = poisoned_tensor({77}, dtype);
+        body(stream, leaves, got);
+        EXPECT_TRUE(same_bits(got, want)) << name_of(leaf_dtype) << " to " << name_of(dtype);
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Rows,
     TreeSumRows,
     ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 31, 33, 97));
 
+TEST(TreeSum, SixteenBitTreesCutOverThreads) {
+  Stream stream(Device::kCpu, 3);
+  for (const int64_t rows : {8, 40}) {
+    const Tensor leaves = random_tensor({rows, 17003}, 12);
+    Tensor got = poisoned_tensor({17003}, Dtype::kBF16);
+    tree_sum(stream, leaves, got);
+    EXPECT_TRUE(same_bits(got, reference_sums(leaves, Dtype::kBF16)));
+  }
+}
+
 TEST(TreeSum, ReferenceIsTheTreeOfCore) {
   for (int64_t rows = 1; rows <= 40; ++rows) {
     const Tensor leaves = random_tensor({rows}, 10);
     std::vector<float> nodes(leaves.span<float>().begin(), leaves.span<float>().end());
-    const float want = reference::tree_sum(nodes);
+    const double want = reference::tree_sum(doubles(leaves), reference::kF32Format);
     for_each_tree_merge(rows, [&](int64_t into, int64_t from) {
       nodes[static_cast<size_t>(into)] += nodes[static_cast<size_t>(from)];
     });
@@ -108,31 +141,49 @@ TEST(TreeSum, ReferenceIsTheTreeOfCore) {
 // 1e8 + 1 = 1e8 in f32: the order decides what is left.
 TEST(TreeSum, CancellingValuesInAllPlacements) {
   for (const size_t rows : {4U, 5U, 7U, 8U, 20U}) {
-    std::vector<float> column(rows, 0.0F);
-    std::copy_n(std::vector<float>{1e8F, 1, -1e8F, 1}.begin(), 4, column.begin());
+    std::vector<double> column(rows, 0.0);
+    std::ranges::copy(std::vector<double>{1e8, 1, -1e8, 1}, column.begin());
     std::ranges::sort(column);
     bool differs_from_fold = false;
     int placements = 0;
     do {
-      const float got = sum_of(column);
-      EXPECT_EQ(got, reference::tree_sum(column));
+      const double got = sum_of(column);
+      EXPECT_EQ(got, reference::tree_sum(column, reference::kF32Format));
       differs_from_fold = differs_from_fold || got != left_fold(column);
       ++placements;
     } while (std::ranges::next_permutation(column).found && placements < 2000);
     EXPECT_TRUE(differs_from_fold) << rows << " rows";
   }
-  EXPECT_EQ(sum_of({1e8F, 1, -1e8F, 1}), 0.0F);
-  EXPECT_EQ(left_fold({1e8F, 1, -1e8F, 1}), 1.0F);
-  EXPECT_EQ(sum_of({1e8F, -1e8F, 1, 1}), 2.0F);
+  EXPECT_EQ(sum_of({1e8, 1, -1e8, 1}), 0);
+  EXPECT_EQ(left_fold({1e8, 1, -1e8, 1}), 1);
+  EXPECT_EQ(sum_of({1e8, -1e8, 1, 1}), 2);
 }
 
 TEST(TreeSum, NanAndInfinityFollowIeee) {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr double kInf = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(std::isnan(sum_of({kInf, 1, -kInf})));
   EXPECT_TRUE(std::isnan(sum_of({1, 2, 3, NAN, 5})));
-  EXPECT_EQ(sum_of({3e38F, -3e38F, 3e38F, 3e38F}), kInf);
+  EXPECT_EQ(sum_of({3e38, -3e38, 3e38, 3e38}), kInf);
   EXPECT_EQ(sum_of({1, kInf, 3}), kInf);
-  EXPECT_TRUE(std::signbit(sum_of({-0.0F, -0.0F})));
+  EXPECT_TRUE(std::signbit(sum_of({-0.0, -0.0})));
+}
+
+TEST(TreeSum, SixteenBitNodesRoundAndOverflowAsTheirTypeDoes) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  constexpr Dtype kF32 = Dtype::kF32;
+  constexpr Dtype kF16 = Dtype::kF16;
+  EXPECT_EQ(sum_of({40000, 40000, -40000, -40000}), 0);
+  EXPECT_EQ(sum_of({40000, 40000}, kF32, kF16), kInf);
+  EXPECT_TRUE(std::isnan(sum_of({40000, 40000, -40000, -40000}, kF32, kF16)));  // inf - inf
+  EXPECT_EQ(sum_of({40000, -40000, 40000, -40000}, kF32, kF16), 0);
+  EXPECT_EQ(sum_of({70000}, kF32, kF16), kInf);  // a single leaf is rounded too
+  // Each leaf rounds to 1; their exact sum would round to 2 + 2^-9.
+  EXPECT_EQ(sum_of({1 + 0x1p-11, 1 + 0x1p-11}, kF32, kF16), 2);
+  // 2048 + 1 is a tie in f16 and goes to even at each node; in f32 the ones survive.
+  EXPECT_EQ(sum_of({2048, 1, 1, 0}, kF16, kF16), 2048);
+  EXPECT_EQ(sum_of({2048, 1, 1, 0}, kF16, kF32), 2050);
+  EXPECT_TRUE(std::isnan(sum_of({1, NAN, 3}, kF32, kF16)));
+  EXPECT_TRUE(std::isnan(sum_of({1, NAN, 3}, kF32, Dtype::kBF16)));
 }
 
 TEST(TreeSum, RejectsWrongArguments) {
@@ -142,7 +193,9 @@ TEST(TreeSum, RejectsWrongArguments) {
   Tensor short_out = Tensor::zeros({2}, Dtype::kF32);
   EXPECT_THROW(tree_sum(stream, Tensor::zeros({0, 3}, Dtype::kF32), out), ShapeError);
   EXPECT_THROW(tree_sum(stream, Tensor::zeros({3}, Dtype::kF32), out), ShapeError);
-  EXPECT_THROW(tree_sum(stream, Tensor::zeros({2, 3}, Dtype::kF16), out), DtypeError);
+  EXPECT_THROW(tree_sum(stream, Tensor::zeros({2, 3}, Dtype::kI32), out), DtypeError);
+  Tensor integers = Tensor::zeros({3}, Dtype::kI32);
+  EXPECT_THROW(tree_sum(stream, leaves, integers), DtypeError);
   try {
     tree_sum(stream, leaves, short_out);
     FAIL() << "no error";

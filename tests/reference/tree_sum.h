@@ -1,19 +1,22 @@
-// Specification of kernels/tree_sum.h: rounding at every inner node is part of it, so it gives f32.
+// Specification of kernels/tree_sum.h: rounding of leaves and of every inner node is part of it.
 #pragma once
 
 #include <cstddef>
 #include <span>
 
+#include "tests/reference/cast.h"
+
 namespace lockstep::reference {
 
-// Over n leaves the left subtree holds the largest power of two below n.
-inline float tree_sum(std::span<const float> leaves) {
-  if (leaves.size() == 1) return leaves[0];
+// Over n leaves the left subtree holds the largest power of two below n. A node is a sum of floats
+// that is rounded to `format`.
+inline double tree_sum(std::span<const double> leaves, const FloatFormat& format) {
+  if (leaves.size() == 1) return round_to(leaves[0], format);
   size_t left = 1;
   while (2 * left < leaves.size()) left *= 2;
-  const double a = tree_sum(leaves.first(left));
-  const double b = tree_sum(leaves.subspan(left));
-  return static_cast<float>(a + b);
+  const double a = tree_sum(leaves.first(left), format);
+  const double b = tree_sum(leaves.subspan(left), format);
+  return round_to(static_cast<float>(a + b), format);
 }
 
 }  // namespace lockstep::reference

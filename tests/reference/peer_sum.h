@@ -1,0 +1,22 @@
+// Specification of kernels/peer_sum.h: the tree of tests/reference/tree_sum.h over whole vectors.
+#pragma once
+
+#include <vector>
+
+#include "tests/reference/tree_sum.h"
+
+namespace lockstep::reference {
+
+// Requires: leaves hold values of `format` alone.
+inline std::vector<double> peer_sum(const std::vector<std::vector<double>>& leaves,
+                                    const FloatFormat& format) {
+  std::vector<double> sums(leaves.front().size());
+  std::vector<double> column(leaves.size());
+  for (size_t i = 0; i < sums.size(); ++i) {
+    for (size_t w = 0; w < leaves.size(); ++w) column[w] = leaves[w][i];
+    sums[i] = tree_sum(column, format);
+  }
+  return sums;
+}
+
+}  // namespace lockstep::reference
