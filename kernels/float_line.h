@@ -1,6 +1,9 @@
-// Sixteen elements of a float type in registers, as floats.
+// Sixteen elements of a float type in registers, as floats; converted as core/dtype.h does it.
 // Included by *_cpu.cpp files alone: see cpu_loops.h.
 #pragma once
+
+#include <algorithm>
+#include <cstring>
 
 #include "core/dtype.h"
 #include "kernels/float_tile.h"
@@ -15,105 +18,122 @@ namespace lockstep::kernels::LS_CPU {
 inline constexpr int64_t kLineLanes = 16;
 using Line = FloatTile<kLineLanes>;
 
-template <class T>
-[[gnu::always_inline]] inline Line load_line(const T* from) {
-  float lanes[kLineLanes];
-  for (int64_t i = 0; i < kLineLanes; ++i) lanes[i] = static_cast<float>(from[i]);
-  return Line::load(lanes);
+using LineWords [[gnu::vector_size(Line::kVectorLanes * 4)]] = int32_t;
+using LineHalves [[gnu::vector_size(Line::kVectorLanes * 2)]] = uint16_t;
+
+[[gnu::always_inline]] inline LineHalves load_halves(const uint16_t* from) {
+  LineHalves halves;
+  std::memcpy(&halves, from, sizeof(halves));
+  return halves;
 }
-template <>
+[[gnu::always_inline]] inline void store_halves(LineHalves halves, uint16_t* to) {
+  std::memcpy(to, &halves, sizeof(halves));
+}
+
+[[gnu::always_inline]] inline LineWords widened(LineHalves halves) {
+  return __builtin_convertvector(halves, LineWords);
+}
+[[gnu::always_inline]] inline LineHalves narrowed(LineWords words) {
+  return __builtin_convertvector(words, LineHalves);
+}
+
+#if LS_ISA == 4
+[[gnu::always_inline]] inline Line::Vector from_f16(LineHalves halves) {
+  return Line::Vector(_mm512_maskz_cvtph_ps(0xffff, __m256i(halves)));
+}
+[[gnu::always_inline]] inline LineHalves to_f16(Line::Vector vector) {
+  return LineHalves(_mm512_maskz_cvtps_ph(0xffff, __m512(vector), _MM_FROUND_TO_NEAREST_INT));
+}
+#elif LS_ISA == 3
+[[gnu::always_inline]] inline Line::Vector from_f16(LineHalves halves) {
+  return Line::Vector(_mm256_cvtph_ps(__m128i(halves)));
+}
+[[gnu::always_inline]] inline LineHalves to_f16(Line::Vector vector) {
+  return LineHalves(_mm256_cvtps_ph(__m256(vector), _MM_FROUND_TO_NEAREST_INT));
+}
+#else
+[[gnu::always_inline]] inline Line::Vector from_f16(LineHalves halves) {
+  const LineWords words = widened(halves);
+  const LineWords magnitude = (words & 0x7fff) << 13;
+  const LineWords finite = LineWords(Line::Vector(magnitude) * 0x1p112F);  // denormals too
+  const LineWords value = magnitude >= 0x0f800000 ? magnitude | 0x7f800000 : finite;
+  return Line::Vector(value | ((words & 0x8000) << 16));
+}
+[[gnu::always_inline]] inline LineHalves to_f16(Line::Vector vector) {
+  const auto words = LineWords(vector);
+  const LineWords magnitude = words & 0x7fffffff;
+  const LineWords denormal = LineWords(Line::Vector(magnitude) + 0.5F) - 0x3f000000;
+  const LineWords normal = (magnitude + 0xfff + ((magnitude >> 13) & 1) - 0x38000000) >> 13;
+  LineWords value = magnitude < 0x38800000 ? denormal : normal;
+  value = magnitude >= 0x477ff000 ? LineWords{} + 0x7c00 : value;  // rounds above 65504
+  value = magnitude > 0x7f800000 ? 0x7e00 | ((magnitude >> 13) & 0x1ff) : value;
+  return narrowed(value | ((words >> 16) & 0x8000));
+}
+#endif
+
+// The upper half is the value rounded to bf16, the lower half is left.
+[[gnu::always_inline]] inline LineWords rounded_to_bf16(Line::Vector vector) {
+  const auto words = LineWords(vector);
+  return vector != vector ? words | 0x400000 : words + 0x7fff + ((words >> 16) & 1);
+}
+
 [[gnu::always_inline]] inline Line load_line(const float* from) {
   return Line::load(from);
 }
-
-// Rounds to T.
-template <class T>
-[[gnu::always_inline]] inline void store_line(const Line& line, T* to) {
-  float lanes[kLineLanes];
-  line.store(lanes);
-  for (int64_t i = 0; i < kLineLanes; ++i) to[i] = T(lanes[i]);
+[[gnu::always_inline]] inline Line load_line(const Half* from) {
+  return Line::make(
+      [=](int64_t i) { return from_f16(load_halves(&from[i * Line::kVectorLanes].bits)); });
 }
-template <>
+[[gnu::always_inline]] inline Line load_line(const BFloat16* from) {
+  return Line::make([=](int64_t i) {
+    return Line::Vector(widened(load_halves(&from[i * Line::kVectorLanes].bits)) << 16);
+  });
+}
+
+// Rounds to the type stored.
 [[gnu::always_inline]] inline void store_line(const Line& line, float* to) {
   line.store(to);
 }
-
-#if LS_ISA >= 3
-// The processor's conversions give Half's bits; plain code would not be vectorised.
-template <>
-[[gnu::always_inline]] inline Line load_line(const Half* from) {
-  return Line::make([=](int64_t i) {
-#if LS_ISA == 4
-    const __m256i lanes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from) + i);
-    return Line::Vector(_mm512_maskz_cvtph_ps(0xffff, lanes));
-#else
-    const __m128i lanes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + i);
-    return Line::Vector(_mm256_cvtph_ps(lanes));
-#endif
-  });
-}
-
-template <>
 [[gnu::always_inline]] inline void store_line(const Line& line, Half* to) {
   for (int64_t i = 0; i < Line::kVectors; ++i) {
-#if LS_ISA == 4
-    const __m256i lanes =
-        _mm512_maskz_cvtps_ph(0xffff, __m512(line.parts[i]), _MM_FROUND_TO_NEAREST_INT);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to) + i, lanes);
-#else
-    const __m128i lanes = _mm256_cvtps_ph(__m256(line.parts[i]), _MM_FROUND_TO_NEAREST_INT);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to) + i, lanes);
-#endif
+    store_halves(to_f16(line.parts[i]), &to[i * Line::kVectorLanes].bits);
   }
 }
-#endif
-
-// BFloat16's conversions on vectors.
-using LineWords [[gnu::vector_size(Line::kVectorLanes * 4)]] = uint32_t;
-using LineHalves [[gnu::vector_size(Line::kVectorLanes * 2)]] = uint16_t;
-
-template <>
-[[gnu::always_inline]] inline Line load_line(const BFloat16* from) {
-  return Line::make([=](int64_t i) {
-    LineHalves lanes;
-    std::memcpy(&lanes, from + i * Line::kVectorLanes, sizeof(lanes));
-    return Line::Vector(__builtin_convertvector(lanes, LineWords) << 16);
-  });
-}
-
-// The upper halves of the words are the rounded values; the lower halves are left.
-[[gnu::always_inline]] inline LineWords rounded_words(Line::Vector vector) {
-  const auto words = LineWords(vector);
-  return vector != vector ? words | 0x400000U : words + 0x7fffU + ((words >> 16) & 1U);
-}
-
-template <>
 [[gnu::always_inline]] inline void store_line(const Line& line, BFloat16* to) {
   for (int64_t i = 0; i < Line::kVectors; ++i) {
-    const auto lanes = __builtin_convertvector(rounded_words(line.parts[i]) >> 16, LineHalves);
-    std::memcpy(&to[i * Line::kVectorLanes].bits, &lanes, sizeof(lanes));
+    store_halves(narrowed(rounded_to_bf16(line.parts[i]) >> 16), &to[i * Line::kVectorLanes].bits);
   }
 }
 
-// The values that T can hold.
+// The nearest values that T can hold.
 template <class T>
-[[gnu::always_inline]] inline Line rounded(const Line& line) {
-  T lanes[kLineLanes];
-  store_line(line, lanes);
-  return load_line(lanes);
-}
+[[gnu::always_inline]] inline Line rounded(const Line& line);
 template <>
 [[gnu::always_inline]] inline Line rounded<float>(const Line& line) {
   return line;
 }
 template <>
-[[gnu::always_inline]] inline Line rounded<BFloat16>(const Line& line) {
-  return Line::make(
-      [&](int64_t i) { return Line::Vector(rounded_words(line.parts[i]) & 0xffff0000U); });
+[[gnu::always_inline]] inline Line rounded<Half>(const Line& line) {
+  return Line::make([&](int64_t i) { return from_f16(to_f16(line.parts[i])); });
 }
-template <class T>
-[[gnu::always_inline]] inline float rounded(float value) {
-  return static_cast<float>(T(value));
+template <>
+[[gnu::always_inline]] inline Line rounded<BFloat16>(const Line& line) {
+  return Line::make([&](int64_t i) {
+    return Line::Vector(rounded_to_bf16(line.parts[i]) & int32_t(0xffff0000));
+  });
+}
+
+// to[i] = from[i] rounded, i < n.
+template <class From, class To>
+[[gnu::always_inline]] inline void convert(const From* from, int64_t n, To* to) {
+  int64_t i = 0;
+  for (; i + kLineLanes <= n; i += kLineLanes) store_line(load_line(from + i), to + i);
+  if (i == n) return;
+  From rest[kLineLanes] = {};
+  To converted[kLineLanes];
+  std::copy(from + i, from + n, rest);
+  store_line(load_line(rest), converted);
+  std::copy(converted, converted + (n - i), to + i);
 }
 
 }  // namespace lockstep::kernels::LS_CPU
