@@ -1,6 +1,7 @@
 #include "comm/exchange_clock.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep::comm {
 namespace {
@@ -26,9 +27,9 @@ ExchangeClock::Exposed::~Exposed() {
 }
 
 ExchangeTimes ExchangeClock::take() {
-  ExchangeTimes done = step_;
+  ExchangeTimes done = std::move(step_);
   done.hidden_s = std::max(0.0, seconds_under_way(done.buckets) - done.exposed_s);
-  step_.exposed_s = 0;
+  step_ = {.buckets = std::vector<BucketTimes>(done.buckets.size())};
   return done;
 }
 

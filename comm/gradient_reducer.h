@@ -20,7 +20,7 @@ namespace lockstep::comm {
 using BucketExchange = std::function<std::unique_ptr<Work>(Communicator& peers, Bucket& bucket)>;
 
 struct ReducerOptions {
-  BucketCaps caps;
+  BucketCaps caps{};
   Algorithm algorithm = Algorithm::kTree;
   bool overlap = true;       // exchange during backward(); otherwise all of it in finish()
   Dtype wire = Dtype::kF32;  // leaves and sums are rounded to it
