@@ -1,6 +1,5 @@
 // The promise: a run's bits do not depend on how many ranks its shards are spread over.
 #include <cstring>
-#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -13,37 +12,45 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr int64_t kImages = 24;
-constexpr int64_t kShards = 8;
+constexpr int64_t kImages = 48;  // an optimizer step
 constexpr int64_t kSteps = 3;
 
 struct Run {
   int ranks = 1;
+  int64_t shards = 8;
   int64_t groups = 1;
+  int64_t micro_steps = 1;
   int threads = 1;
-  std::vector<int64_t> shard_order = {0, 1, 2, 3, 4, 5, 6, 7};  // whose images shard k holds
+  BucketCaps caps{};
+  bool overlap = true;
+  std::vector<int64_t> leaf_order = {0, 1, 2, 3, 4, 5, 6, 7};  // whose images a leaf holds
+
+  // Shard k of micro-step a is leaf a * shards + k.
+  int64_t images_per_leaf() const { return kImages / (shards * micro_steps); }
 };
 
-// Rows of `all` for this rank: its shards' images, in shard_order.
+// Rows of `all` for this rank: its shards' images, in leaf_order.
 Tensor rows_of(const Tensor& all, const Shards& shards, const Run& run) {
-  constexpr int64_t kPerShard = kImages / kShards;
+  const int64_t count = run.images_per_leaf();
   Tensor mine = all.shape().rank() == 1 ? Tensor::empty({shards.images()}, all.dtype())
                                         : Tensor::empty({shards.images(), 1, 28, 28}, all.dtype());
   for (int64_t k = 0; k < shards.local(); ++k) {
-    const int64_t from = run.shard_order[static_cast<size_t>(shards.first + k)];
-    const Tensor rows = all.slice(from * kPerShard, kPerShard);
-    std::memcpy(mine.slice(k * kPerShard, kPerShard).bytes(), rows.bytes(), rows.nbytes());
+    const int64_t leaf = shards.micro_step * run.shards + shards.first + k;
+    const int64_t from = leaf < 8 ? run.leaf_order[static_cast<size_t>(leaf)] : leaf;
+    const Tensor rows = all.slice(from * count, count);
+    std::memcpy(mine.slice(k * count, count).bytes(), rows.bytes(), rows.nbytes());
   }
   return mine;
 }
 
-Shards shards_of(const Run& run, Communicator& ranks) {
-  const int64_t local = kShards / run.ranks;
-  Shards shards = Shards::cut(kImages / run.ranks, local, 1);
-  shards.total = kShards;
+Shards shards_of(const Run& run, Communicator& ranks, int64_t micro_step) {
+  const int64_t local = run.shards / run.ranks;
+  Shards shards = Shards::cut(local * run.images_per_leaf(), local, 1);
+  shards.total = run.shards;
   shards.groups = run.groups;
   shards.first = ranks.rank() * local;
   shards.step_images = kImages;
+  shards.micro_step = micro_step;
   if (run.groups < run.ranks) shards.peers = &ranks;
   return shards;
 }
@@ -66,28 +73,41 @@ Result train(const Run& run) {
     nn::ConvNet model(nn::Init{rng});
     Stream stream(Device::kCpu, run.threads);
     testing::TrainingStep training(
-        stream, ranks, model, {.lr = 0.1F, .momentum = 0.9F, .weight_decay = 1e-4F});
-    const Shards shards = shards_of(run, ranks);
-    for (int64_t step = 0; step < kSteps; ++step) {
-      training.run(rows_of(images, shards, run), rows_of(labels, shards, run), shards);
+        stream,
+        ranks,
+        model,
+        {.lr = 0.1F, .momentum = 0.9F, .weight_decay = 1e-4F},
+        {.caps = run.caps, .overlap = run.overlap, .micro_steps = run.micro_steps});
+    std::vector<testing::MicroBatch> batches;
+    const auto rank = static_cast<size_t>(ranks.rank());
+    for (int64_t a = 0; a < run.micro_steps; ++a) {
+      const Shards shards = shards_of(run, ranks, a);
+      batches.push_back({rows_of(images, shards, run), rows_of(labels, shards, run), shards});
+      result.images[rank] += shards.images();
     }
+    for (int64_t step = 0; step < kSteps; ++step) training.run(batches);
     Digest digest;
     for (const nn::StateEntry& entry : model.state()) {
       if (!entry.is_parameter && ranks.rank() != 0) continue;
       digest.update(std::span(entry.tensor.bytes(), entry.tensor.nbytes()));
     }
-    result.digests[static_cast<size_t>(ranks.rank())] = digest.value();
-    result.images[static_cast<size_t>(ranks.rank())] = shards.images();
+    result.digests[rank] = digest.value();
   });
   return result;
 }
 
-class SameBits : public ::testing::TestWithParam<int64_t> {};
+struct Case {
+  int64_t groups;
+  int64_t micro_steps;
+};
+
+class SameBits : public ::testing::TestWithParam<Case> {};
 
 TEST_P(SameBits, OnOneTwoFourAndEightRanks) {
-  const Result one = train({.ranks = 1, .groups = GetParam()});
+  const auto& [groups, micro_steps] = GetParam();
+  const Result one = train({.ranks = 1, .groups = groups, .micro_steps = micro_steps});
   for (const int ranks : {2, 4, 8}) {
-    const Result many = train({.ranks = ranks, .groups = GetParam()});
+    const Result many = train({.ranks = ranks, .groups = groups, .micro_steps = micro_steps});
     EXPECT_EQ(many.digests[0], one.digests[0]) << ranks << " ranks";
     for (int r = 2; r < ranks; ++r) {
       EXPECT_EQ(many.digests[static_cast<size_t>(r)], many.digests[1]) << "rank " << r;
@@ -95,16 +115,43 @@ TEST_P(SameBits, OnOneTwoFourAndEightRanks) {
     EXPECT_EQ(many.images, std::vector<int64_t>(static_cast<size_t>(ranks), kImages / ranks));
   }
 }
-INSTANTIATE_TEST_SUITE_P(Groups, SameBits, ::testing::Values(1, 2, 8));
+INSTANTIATE_TEST_SUITE_P(
+    GroupsAndMicroSteps,
+    SameBits,
+    ::testing::Values(Case{1, 1}, Case{2, 1}, Case{8, 1}, Case{1, 3}, Case{8, 2}),
+    [](const auto& run) { return fmt::format("G{}A{}", run.param.groups, run.param.micro_steps); });
+
+// What tutorials claim of DDP and gradient accumulation, to the bit.
+TEST(SameBitsAcross, EightRanksAndEightMicroStepsOfOne) {
+  const Result eight_ranks = train({.ranks = 8, .shards = 8, .groups = 8});
+  const Result eight_steps = train({.ranks = 1, .shards = 1, .groups = 1, .micro_steps = 8});
+  EXPECT_EQ(eight_steps.digests[0], eight_ranks.digests[0]);
+}
 
 TEST(SameBitsAcross, ThreadsOfARank) {
   EXPECT_EQ(train({.ranks = 2, .groups = 2, .threads = 1}).digests,
             train({.ranks = 2, .groups = 2, .threads = 3}).digests);
 }
 
-// Mutants: the test above would see leaves that changed places, and group numbers that moved.
+TEST(SameBitsAcross, BucketsAndOverlap) {
+  const Result plain = train({.ranks = 2, .groups = 2});
+  for (const BucketCaps& caps : {BucketCaps{1, 1}, BucketCaps{20000, 30000}}) {
+    for (const bool overlap : {true, false}) {
+      EXPECT_EQ(train({.ranks = 2, .groups = 2, .caps = caps, .overlap = overlap}).digests,
+                plain.digests)
+          << caps.bytes << (overlap ? " overlapped" : " in finish()");
+    }
+  }
+}
+
+// Mutants: the tests above would see leaves that changed places, and group numbers that moved.
 TEST(SameBitsMutant, SwappedLeavesChangeBits) {
-  EXPECT_NE(train({.shard_order = {0, 2, 1, 3, 4, 5, 6, 7}}).digests, train({}).digests);
+  EXPECT_NE(train({.leaf_order = {0, 2, 1, 3, 4, 5, 6, 7}}).digests, train({}).digests);
+}
+
+TEST(SameBitsMutant, SwappedMicroStepsChangeBits) {
+  EXPECT_NE(train({.shards = 1, .micro_steps = 8, .leaf_order = {0, 2, 1, 3, 4, 5, 6, 7}}).digests,
+            train({.shards = 1, .micro_steps = 8}).digests);
 }
 
 TEST(SameBitsMutant, OtherGroupsChangeBits) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <utility>
 
 #include "comm/gradient_reducer.h"
 #include "comm/single.h"
@@ -13,30 +15,31 @@
 
 namespace lockstep::testing {
 
+struct MicroBatch {
+  Tensor images;  // f32
+  Tensor labels;
+  Shards shards;
+};
+
 // Owns: optimizer and reducer; borrows the rest.
 class TrainingStep {
  public:
   TrainingStep(Stream& stream,
                Communicator& ranks,
                nn::Module& model,
-               const kernels::SgdParams& sgd)
+               const kernels::SgdParams& sgd,
+               comm::ReducerOptions options = {})
       : stream_(stream),
         model_(model),
-        reducer_(ranks, stream, model.parameters(), model.parameter_names()),
+        reducer_(ranks, stream, model.parameters(), model.parameter_names(), std::move(options)),
         optimizer_(model.parameters(), sgd) {}
 
-  // Forward and backward on f32 images; gradients are reduced, nothing is updated. Returns this
-  // rank's loss.
+  // Forward and backward; gradients are reduced, nothing is updated. Returns this rank's loss.
   float gradients(const Tensor& images, const Tensor& labels, const Shards& shards) {
     optimizer_.zero_grad();
-    const Var x(images, nn::make_batch(stream_, shards));
-    Var loss = nn::softmax_cross_entropy(model_.forward(x), labels).loss;
-    const Tensor leaves = loss.value();
-    loss.backward();
+    const float loss = backward({images, labels, shards});
     reducer_.finish();
-    Tensor sum = Tensor::empty({1}, Dtype::kF32);
-    kernels::tree_sum(stream_, leaves.view({leaves.numel(), 1}), sum);
-    return *sum.data<float>();
+    return loss;
   }
 
   float run(const Tensor& images, const Tensor& labels, const Shards& shards) {
@@ -45,7 +48,29 @@ class TrainingStep {
     return loss;
   }
 
+  // One optimizer step over several micro-steps.
+  void run(std::span<const MicroBatch> batches) {
+    optimizer_.zero_grad();
+    backward(batches[0]);
+    for (const MicroBatch& batch : batches.subspan(1)) {
+      reducer_.next_micro_step();
+      backward(batch);
+    }
+    reducer_.finish();
+    optimizer_.step(stream_);
+  }
+
  private:
+  float backward(const MicroBatch& batch) {
+    const Var x(batch.images, nn::make_batch(stream_, batch.shards));
+    Var loss = nn::softmax_cross_entropy(model_.forward(x), batch.labels).loss;
+    const Tensor leaves = loss.value();
+    loss.backward();
+    Tensor sum = Tensor::empty({1}, Dtype::kF32);
+    kernels::tree_sum(stream_, leaves.view({leaves.numel(), 1}), sum);
+    return *sum.data<float>();
+  }
+
   Stream& stream_;
   nn::Module& model_;
   comm::GradientReducer reducer_;
