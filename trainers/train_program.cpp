@@ -55,7 +55,8 @@ int run_train_program(Program program, int argc, char** argv) {
     options = read_options(program, std::span(argv_copy).subspan(1), environment);
     if (printed_instead(options, launch.rank == 0)) return 0;
     config = make_run_config(options);
-    ranks = comm::connect(launch, std::chrono::seconds(config.stall_abort_s));
+    ranks =
+        comm::connect(launch, {.stall_abort = std::chrono::seconds(config.stall_abort_s)}).ranks;
   } catch (const std::exception& error) {
     return report_error(error);
   }
