@@ -1,18 +1,16 @@
 #include "comm/gradient_reducer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/ranges.h>
 
 #include "core/error.h"
+#include "kernels/cast.h"
+#include "kernels/scale.h"
 #include "kernels/tree_sum.h"
 
 namespace lockstep::comm {
-namespace {
-
-constexpr int64_t kAlignment = 256 / sizeof(float);  // elements
-
-}  // namespace
 
 GradientReducer::GradientReducer(Communicator& peers,
                                  Stream& stream,
@@ -24,62 +22,211 @@ GradientReducer::GradientReducer(Communicator& peers,
       parameters_(std::move(parameters)),
       names_(std::move(names)),
       options_(std::move(options)),
-      ready_(parameters_.size()) {
+      gradients_(parameters_.size()),
+      clock_(0) {
   LS_CHECK(names_.size() == parameters_.size(),
            "[gradient_reducer] names: got {} for {} parameters",
            names_.size(),
            parameters_.size());
-  std::vector<int64_t> offsets;
-  int64_t total = 0;
+  LS_CHECK(options_.micro_steps >= 1,
+           "[gradient_reducer] micro-steps: got {}, expected 1 or more",
+           options_.micro_steps);
+  LS_CHECK(options_.predivide > 0,
+           "[gradient_reducer] predivide: got {}, expected a positive number",
+           options_.predivide);
+  choose_travellers();
+  place_gradients();
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    const Tensor& value = parameters_[i].value();
-    if (value.dtype() != Dtype::kF32) {
-      throw DtypeError(fmt::format(
-          "[gradient_reducer] {}: dtype {}, expected f32", names_[i], name_of(value.dtype())));
-    }
-    offsets.push_back(total);
-    total += (value.numel() + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  sums_ = Tensor::zeros({total}, Dtype::kF32, stream_.device());
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    views_.push_back(sums_.slice(offsets[i], parameters_[i].value().numel()));
-    parameters_[i].on_grad_ready([this, i](Var&) { on_grad_ready(i); });
+    if (gradients_[i].travels) parameters_[i].on_grad_ready([this, i](Var&) { on_grad_ready(i); });
   }
 }
 
 GradientReducer::~GradientReducer() {
-  for (Var& parameter : parameters_) parameter.on_grad_ready({});
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (gradients_[i].travels) parameters_[i].on_grad_ready({});
+  }
+}
+
+void GradientReducer::choose_travellers() {
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Dtype dtype = parameters_[i].value().dtype();
+    if (dtype != Dtype::kF32) {
+      throw DtypeError(
+          fmt::format("[gradient_reducer] {}: dtype {}, expected f32", names_[i], name_of(dtype)));
+    }
+    const auto earlier = parameters_.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool repeated = std::any_of(parameters_.begin(), earlier, [&](const Var& parameter) {
+      return parameter.same_as(parameters_[i]);
+    });
+    gradients_[i].required = parameters_[i].requires_grad();
+    gradients_[i].travels = gradients_[i].required && !repeated;
+  }
+}
+
+void GradientReducer::place_gradients() {
+  std::vector<size_t> places;
+  for (size_t i = 0; i < gradients_.size(); ++i) {
+    if (gradients_[i].travels) places.push_back(i);
+  }
+  buckets_ = make_buckets(peers_, parameters_, names_, places, options_.wire, options_.caps);
+  for (size_t b = 0; b < buckets_.size(); ++b) {
+    const Bucket& bucket = buckets_[b];
+    const bool wide = options_.wire == Dtype::kF32;
+    const Tensor sums =
+        wide ? bucket.values : Tensor::zeros(bucket.values.shape(), Dtype::kF32, stream_.device());
+    for (size_t k = 0; k < bucket.parameters.size(); ++k) {
+      const Tensor& value = parameters_[bucket.parameters[k]].value();
+      Gradient& gradient = gradients_[bucket.parameters[k]];
+      gradient.bucket = b;
+      gradient.wire = bucket.values.slice(bucket.offsets[k], value.numel());
+      gradient.sum = sums.slice(bucket.offsets[k], value.numel()).view(value.shape());
+    }
+    exchanges_.push_back({.missing = bucket.parameters.size(), .sums = sums, .work = nullptr});
+  }
+  clock_ = ExchangeClock(buckets_.size());
 }
 
 void GradientReducer::on_grad_ready(size_t parameter) {
-  kernels::tree_sum(stream_, parameters_[parameter].grad(), views_[parameter]);
-  ready_[parameter] = true;
+  Tensor leaf = parameters_[parameter].grad();
+  parameters_[parameter].set_grad({});  // so that the tape does not add the next micro-step's to it
+  rows_ = leaf.shape()[0];
+  add_leaf(parameter, std::move(leaf));
+  if (!options_.overlap) return;
+  start_full_buckets();
+  advance();
+}
+
+void GradientReducer::add_leaf(size_t parameter, Tensor leaf) {
+  Gradient& gradient = gradients_[parameter];
+  if (gradient.ready || leaf.bytes() == gradient.sum.bytes()) {
+    throw InternalError(
+        fmt::format(
+            "{} ({}) got a second gradient in one micro-step", names_[parameter], parameter),
+        "backward() ran again, or the last step's gradients were not cleared",
+        "next_micro_step() between two backward() calls, Optimizer::zero_grad() before a step");
+  }
+  gradient.ready = true;
+  if (options_.predivide != 1) kernels::scale(stream_, 1 / options_.predivide, leaf);
+  if (options_.micro_steps > 1) {
+    if (options_.wire != Dtype::kF32) {
+      const Tensor exact = std::move(leaf);
+      leaf = Tensor::empty(exact.shape(), options_.wire, stream_.device());
+      kernels::cast(stream_, exact, leaf);
+    }
+    gradient.leaves.push(stream_, std::move(leaf));
+    if (micro_step_ + 1 < options_.micro_steps) return;
+    leaf = gradient.leaves.take(stream_);
+  }
+  kernels::tree_sum(stream_, leaf, gradient.wire);
+  if (--exchanges_[gradient.bucket].missing == 0) clock_.ready(gradient.bucket);
+}
+
+// In the order of the plan, so that all ranks start them in one order.
+void GradientReducer::start_full_buckets() {
+  while (started_ < buckets_.size() && exchanges_[started_].missing == 0) start(started_++);
+}
+
+void GradientReducer::start(size_t bucket) {
+  clock_.start(bucket);
+  const ExchangeClock::Exposed exposed(clock_);
+  Bucket& full = buckets_[bucket];
+  std::unique_ptr<Work>& work = exchanges_[bucket].work;
+  if (options_.exchange) {
+    work = options_.exchange(peers_, full);
+  } else if (options_.algorithm != Algorithm::kNone) {
+    work = peers_.start_all_reduce(
+        {.values = full.values, .algorithm = options_.algorithm, .label = full.label});
+  }
+  if (work == nullptr) clock_.end(bucket);
+}
+
+void GradientReducer::advance() {
+  const ExchangeClock::Exposed exposed(clock_);
+  for (size_t b = 0; b < started_; ++b) {
+    std::unique_ptr<Work>& work = exchanges_[b].work;
+    if (work == nullptr || !work->advance()) continue;
+    work.reset();
+    clock_.end(b);
+  }
+}
+
+void GradientReducer::wait(size_t bucket) {
+  Exchange& exchange = exchanges_[bucket];
+  if (exchange.work == nullptr) return;
+  const ExchangeClock::Exposed exposed(clock_);
+  exchange.work->wait();
+  exchange.work.reset();
+  clock_.end(bucket);
 }
 
 void GradientReducer::next_micro_step() {
-  throw InternalError("[gradient_reducer] micro-steps are not built yet");
+  LS_CHECK(micro_step_ + 1 < options_.micro_steps,
+           "[gradient_reducer] next_micro_step() after micro-step {} of {}",
+           micro_step_ + 1,
+           options_.micro_steps);
+  end_micro_step();
+  ++micro_step_;
 }
 
 void GradientReducer::finish() {
-  check_complete();
-  if (peers_.size() > 1) peers_.all_reduce_sum(sums_.span<float>());
+  LS_CHECK(micro_step_ + 1 == options_.micro_steps,
+           "[gradient_reducer] finish() after micro-step {} of {}",
+           micro_step_ + 1,
+           options_.micro_steps);
+  end_micro_step();
+  start_full_buckets();
+  for (size_t b = 0; b < buckets_.size(); ++b) {
+    wait(b);
+    Exchange& exchange = exchanges_[b];
+    if (options_.wire != Dtype::kF32) kernels::cast(stream_, buckets_[b].values, exchange.sums);
+    if (options_.predivide != 1) kernels::scale(stream_, options_.predivide, exchange.sums);
+    for (const size_t i : buckets_[b].parameters) parameters_[i].set_grad(gradients_[i].sum);
+    exchange.missing = buckets_[b].parameters.size();
+  }
+  times_ = clock_.take();
+  started_ = 0;
+  micro_step_ = 0;
+}
+
+void GradientReducer::end_micro_step() {
+  check_frozen();
+  std::vector<size_t> missing;
+  for (size_t i = 0; i < gradients_.size(); ++i) {
+    if (gradients_[i].travels && !gradients_[i].ready) missing.push_back(i);
+  }
+  if (!missing.empty() && !options_.zero_unused) throw_missing(missing);
+  for (const size_t i : missing) {
+    const int64_t count = parameters_[i].value().numel();
+    add_leaf(i, Tensor::zeros({rows_, count}, Dtype::kF32, stream_.device()));
+  }
+  for (Gradient& gradient : gradients_) gradient.ready = false;
+}
+
+void GradientReducer::check_frozen() const {
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (ready_[i]) parameters_[i].set_grad(views_[i].view(parameters_[i].shape()));
-    ready_[i] = false;
+    if (parameters_[i].requires_grad() == gradients_[i].required) continue;
+    throw InternalError(fmt::format("{} ({}) was {} after its GradientReducer was made",
+                                    names_[i],
+                                    i,
+                                    gradients_[i].required ? "frozen" : "unfrozen"),
+                        "buckets are planned for the parameters that required a gradient then",
+                        "set_requires_grad() first, or make a new GradientReducer");
   }
 }
 
-void GradientReducer::check_complete() const {
-  std::vector<std::string> missing;
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (ready_[i] || !parameters_[i].requires_grad()) continue;
-    missing.push_back(fmt::format("{} ({})", names_[i], i));
-  }
-  if (missing.empty()) return;
+void GradientReducer::throw_missing(const std::vector<size_t>& missing) const {
+  std::vector<std::string> described;
+  for (const size_t i : missing) described.push_back(fmt::format("{} ({})", names_[i], i));
+  const std::string when =
+      options_.micro_steps == 1
+          ? ""
+          : fmt::format(" in micro-step {} of {}", micro_step_ + 1, options_.micro_steps);
+  const auto all = std::ranges::count_if(gradients_, &Gradient::travels);
   throw InternalError(
-      fmt::format("{} of {} parameters got no gradient", missing.size(), parameters_.size()),
-      fmt::format("the loss does not depend on {}", fmt::join(missing, ", ")),
-      "use them in forward(), or freeze them with set_requires_grad(false)");
+      fmt::format("{} of {} parameters got no gradient{}", missing.size(), all, when),
+      fmt::format("the loss does not depend on {}", fmt::join(described, ", ")),
+      "use them in forward(), freeze them with set_requires_grad(false), or let them "
+      "count as zero (--unused=zero)");
 }
 
 }  // namespace lockstep::comm

@@ -1,13 +1,14 @@
 // From the gradients of each shard to their sum over all micro-steps, shards and ranks.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "comm/bucket_plan.h"
+#include "comm/bucket.h"
+#include "comm/exchange_clock.h"
+#include "comm/tree_counter.h"
 #include "core/autograd.h"
 #include "core/communicator.h"
 #include "core/stream.h"
@@ -15,21 +16,11 @@
 
 namespace lockstep::comm {
 
-// Gradients that travel together.
-struct Bucket {
-  int64_t index = 0;
-  std::vector<size_t> parameters;  // places in the list that the reducer was made with
-  Tensor values;                   // (elements), parameters one after another, zeros between them
-  int64_t bytes = 0;               // of the gradients alone
-  std::string
-      label;  // "bucket 2 (15 tensors, layer4.2.conv3.weight to layer4.1.bn1.bias, 25.1 MiB)"
-};
-
 // Exchanges a bucket in place of Communicator::start_all_reduce; null when it is done already.
 using BucketExchange = std::function<std::unique_ptr<Work>(Communicator& peers, Bucket& bucket)>;
 
 struct ReducerOptions {
-  BucketCaps caps;
+  BucketCaps caps{};
   Algorithm algorithm = Algorithm::kTree;
   bool overlap = true;       // exchange during backward(); otherwise all of it in finish()
   Dtype wire = Dtype::kF32;  // leaves and sums are rounded to it
@@ -37,21 +28,6 @@ struct ReducerOptions {
   int64_t micro_steps = 1;    // backward() calls a step
   bool zero_unused = false;   // a parameter that got no gradient counts as zero; otherwise an error
   BucketExchange exchange{};  // empty: Communicator::start_all_reduce
-};
-
-// When things happened to a bucket in the last step.
-struct BucketTimes {
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point ready;  // its last gradient was there
-  Clock::time_point start;  // its exchange was started
-  Clock::time_point end;    // its sum was seen to be there
-};
-
-// The last step's exchange.
-struct ExchangeTimes {
-  double exposed_s = 0;  // backward() and finish() were held up by it
-  double hidden_s = 0;   // it was under way beside other work of this rank
-  std::vector<BucketTimes> buckets;
 };
 
 // Each gradient is summed over micro-steps and over this rank's shards as soon as backward() has
@@ -84,19 +60,47 @@ class GradientReducer {
   const ExchangeTimes& times() const { return times_; }
 
  private:
+  struct Gradient {
+    bool required = false;  // when this was made
+    bool travels = false;   // required, and no earlier parameter is the same
+    bool ready = false;     // in this micro-step
+    size_t bucket = 0;
+    TreeCounter leaves;  // of the micro-steps so far, where there are several
+    Tensor wire;         // its place in the bucket, flat
+    Tensor sum;          // what grad() becomes
+  };
+  // A bucket on its way.
+  struct Exchange {
+    size_t missing = 0;  // gradients that the bucket waits for
+    Tensor sums;         // f32; the bucket's own values where they are f32
+    std::unique_ptr<Work> work;
+  };
+
+  void choose_travellers();
+  void place_gradients();
   void on_grad_ready(size_t parameter);
-  void check_complete() const;
+  void add_leaf(size_t parameter, Tensor leaf);
+  void start_full_buckets();
+  void start(size_t bucket);
+  void advance();
+  void wait(size_t bucket);
+  void end_micro_step();
+  void check_frozen() const;
+  [[noreturn]] void throw_missing(const std::vector<size_t>& missing) const;
 
   Communicator& peers_;
   Stream& stream_;
   std::vector<Var> parameters_;
   const std::vector<std::string> names_;
   const ReducerOptions options_;
+  std::vector<Gradient> gradients_;  // one a parameter
   std::vector<Bucket> buckets_;
+  std::vector<Exchange> exchanges_;  // one a bucket
+  ExchangeClock clock_;
   ExchangeTimes times_;
-  Tensor sums_;                // every view starts at a multiple of 256 bytes; zero between them
-  std::vector<Tensor> views_;  // flat, one a parameter
-  std::vector<bool> ready_;
+  size_t started_ = 0;      // buckets
+  int64_t micro_step_ = 0;  // of this step
+  int64_t rows_ = 1;        // local shards
 };
 
 }  // namespace lockstep::comm

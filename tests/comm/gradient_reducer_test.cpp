@@ -1,179 +1,211 @@
+// Who takes part, how buckets lie in memory, and what is refused.
 #include "comm/gradient_reducer.h"
 
 #include <algorithm>
-#include <set>
 
 #include <gmock/gmock.h>
 
 #include "comm/single.h"
-#include "comm/thread_communicator.h"
-#include "tests/support/collectives.h"
+#include "core/allocator.h"
+#include "tests/support/known_gradients.h"
 
 namespace lockstep::comm {
 namespace {
 
-using testing::cancelling_values;
+using ::testing::ElementsAre;
+using testing::expect_same;
+using testing::known_sum;
+using testing::KnownGradients;
 
-constexpr int64_t kShards = 8;
-
-void accumulate(Stream&, const Tensor& src, Tensor& dst) {
-  for (int64_t i = 0; i < dst.numel(); ++i) dst.data<float>()[i] += src.data<float>()[i];
-}
-
-// Five parameters around the alignment of the views, and a loss whose gradients are known: shard
-// k's leaf is cancelling_values(k), times `factor`.
-class Model {
- public:
-  explicit Model(Communicator& peers) : shards_(Shards::cut(kShards, kShards, 1)) {
-    const int64_t local = kShards / peers.size();
-    shards_ = Shards::cut(local, local, 1);
-    shards_.total = kShards;
-    shards_.first = peers.rank() * local;
-    for (const Shape& shape : {Shape{1}, Shape{63}, Shape{4, 4, 2, 2}, Shape{5, 13}, Shape{1000}}) {
-      parameters.emplace_back(Tensor::zeros(shape, Dtype::kF32), true);
-    }
+template <class Call>
+InternalError error_of(Call&& call) {
+  try {
+    call();
+  } catch (const InternalError& error) {
+    return error;
   }
-
-  // Runs backward() through all parameters but those in `unused`.
-  void backward(float factor = 1, const std::set<size_t>& unused = {}) {
-    auto batch = std::make_shared<Batch>();
-    batch->stream = &stream;
-    batch->shards = shards_;
-    batch->recording = true;
-    batch->accumulate = accumulate;
-    std::vector<Var> inputs = {Var(Tensor::zeros({shards_.local()}, Dtype::kF32), batch)};
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      if (!unused.contains(i)) inputs.push_back(parameters[i]);
-    }
-    const size_t count = inputs.size();
-    const Tensor leaves = Tensor::zeros({shards_.local()}, Dtype::kF32);
-    Var loss = record("known", leaves, inputs, [=, this](Stream&, const Tensor&, Grads& grads) {
-      for (size_t i = 1; i < count; ++i) {
-        if (grads.wants(i)) write_leaves(grads.overwrite(i), factor);
-      }
-    });
-    loss.backward();
-  }
-
-  Stream stream;
-  std::vector<Var> parameters;
-  const std::vector<std::string> names = {"a", "b", "c", "d", "e"};
-
- private:
-  void write_leaves(Tensor& leaves, float factor) const {
-    for (int64_t k = 0; k < shards_.local(); ++k) {
-      const auto values = cancelling_values(static_cast<int>(shards_.first + k), leaves.shape()[1]);
-      std::ranges::transform(
-          values, leaves.slice(k, 1).data<float>(), [=](float value) { return factor * value; });
-    }
-  }
-
-  Shards shards_;
-};
-
-std::vector<float> values_of(const Tensor& tensor) {
-  const auto span = tensor.span<float>();
-  return {span.begin(), span.end()};
+  ADD_FAILURE() << "no error";
+  return InternalError("");
 }
-
-class ReducerRanks : public ::testing::TestWithParam<int> {};
-
-TEST_P(ReducerRanks, ContinueTheShardsTree) {
-  spawn_ranks(GetParam(), [](Communicator& peers) {
-    Model model(peers);
-    GradientReducer reducer(peers, model.stream, model.parameters, model.names);
-    for (int step = 0; step < 2; ++step) {
-      model.backward();
-      reducer.finish();
-      for (Var& parameter : model.parameters) {
-        EXPECT_EQ(parameter.grad().shape(), parameter.shape());
-        EXPECT_EQ(values_of(parameter.grad()),
-                  testing::sum_of_cancelling_values(kShards, parameter.value().numel()));
-        parameter.set_grad({});
-      }
-    }
-  });
-}
-INSTANTIATE_TEST_SUITE_P(Ranks, ReducerRanks, ::testing::Values(1, 2, 4, 8));
 
 class Reducer : public ::testing::Test {
  protected:
-  Reducer() : model_(alone_), reducer_(alone_, model_.stream, model_.parameters, model_.names) {}
+  Reducer() : model_(alone_) {}
+
+  GradientReducer reducer(ReducerOptions options = {}) {
+    return {alone_, model_.stream, model_.parameters, model_.names, std::move(options)};
+  }
 
   SingleCommunicator alone_;
-  Model model_;
-  GradientReducer reducer_;
+  KnownGradients model_;
 };
 
-TEST_F(Reducer, ViewsShareOneBufferAligned) {
-  model_.backward();
-  reducer_.finish();
-  const float* base = model_.parameters[0].grad().data<float>();
-  const float* end = base;  // of the views so far
-  for (const Var& parameter : model_.parameters) {
-    const float* view = parameter.grad().data<float>();
-    EXPECT_EQ((view - base) % 64, 0);
-    EXPECT_LT(view - end, 64);
-    EXPECT_TRUE(std::all_of(end, view, [](float padding) { return padding == 0; }));
-    end = view + parameter.value().numel();
+TEST_F(Reducer, GradientsAreAlignedViewsOfTheirBucketAndZerosLieBetween) {
+  for (const Dtype wire : {Dtype::kF32, Dtype::kF16}) {
+    GradientReducer reducer = this->reducer({.wire = wire});
+    for (int step = 0; step < 2; ++step) {
+      model_.backward();
+      reducer.finish();
+      ASSERT_EQ(reducer.buckets().size(), 1U);
+      const Bucket& bucket = reducer.buckets()[0];
+      EXPECT_THAT(bucket.parameters, ElementsAre(4, 3, 2, 1, 0));
+      const size_t width = size_of(wire);
+      std::vector<bool> used(bucket.values.nbytes());
+      for (size_t k = 0; k < bucket.parameters.size(); ++k) {
+        Var& parameter = model_.parameters[bucket.parameters[k]];
+        const auto begin = static_cast<size_t>(bucket.offsets[k]) * width;
+        EXPECT_EQ(begin % 256, 0U);
+        std::fill_n(used.begin() + static_cast<std::ptrdiff_t>(begin),
+                    static_cast<size_t>(parameter.value().numel()) * width,
+                    true);
+        if (wire == Dtype::kF32) {
+          EXPECT_EQ(parameter.grad().bytes(), bucket.values.bytes() + begin);
+        }
+        parameter.set_grad({});
+      }
+      for (size_t i = 0; i < used.size(); ++i) {
+        EXPECT_TRUE(used[i] || bucket.values.bytes()[i] == std::byte{}) << "byte " << i;
+      }
+      EXPECT_EQ(bucket.bytes, std::ranges::count(used, true));
+    }
   }
 }
 
-TEST_F(Reducer, MicroStepsAddUp) {
-  model_.backward(1);
-  model_.backward(2);
-  reducer_.finish();
-  const Tensor& sum = model_.parameters[4].grad();
-  std::vector<float> leaves[kShards];
-  for (int k = 0; k < kShards; ++k) leaves[k] = cancelling_values(k, sum.numel());
-  for (size_t i = 0; i < leaves[0].size(); ++i) {
-    std::vector<float> element(kShards);
-    std::ranges::transform(
-        leaves, element.begin(), [=](const auto& leaf) { return leaf[i] + 2 * leaf[i]; });
-    ASSERT_EQ(sum.data<float>()[i], testing::tree_fold(element, 0, element.size())) << i;
-  }
+TEST_F(Reducer, LabelsTellWhatIsInABucket) {
+  const GradientReducer one = reducer();
+  EXPECT_EQ(one.buckets()[0].label, "bucket 0 (5 tensors, e to a, 1.9 KiB)");
+  const GradientReducer many = reducer({.caps = {1200, 600}});
+  ASSERT_EQ(many.buckets().size(), 3U);
+  EXPECT_EQ(many.buckets()[0].label, "bucket 0 (1 tensor, e, 1.2 KiB)");
+  EXPECT_EQ(many.buckets()[1].label, "bucket 1 (3 tensors, d to b, 768 B)");
+  EXPECT_EQ(many.buckets()[2].index, 2);
 }
 
 TEST_F(Reducer, NamesParametersWithoutGradient) {
-  model_.backward(1, {1, 3});
-  try {
-    reducer_.finish();
-    FAIL() << "no error";
-  } catch (const InternalError& error) {
-    EXPECT_STREQ(error.what(), "2 of 5 parameters got no gradient");
-    EXPECT_EQ(error.why(), "the loss does not depend on b (1), d (3)");
-  }
+  GradientReducer reducer = this->reducer();
+  model_.backward({.unused = {1, 3}});
+  const InternalError error = error_of([&] { reducer.finish(); });
+  EXPECT_STREQ(error.what(), "2 of 5 parameters got no gradient");
+  EXPECT_EQ(error.why(), "the loss does not depend on b (1), d (3)");
+}
+
+TEST_F(Reducer, NamesTheMicroStepWithoutGradient) {
+  GradientReducer reducer = this->reducer({.micro_steps = 3});
+  model_.backward();
+  reducer.next_micro_step();
+  model_.backward({.micro_step = 1, .unused = {2}});
+  const InternalError error = error_of([&] { reducer.next_micro_step(); });
+  EXPECT_STREQ(error.what(), "1 of 5 parameters got no gradient in micro-step 2 of 3");
+  EXPECT_EQ(error.why(), "the loss does not depend on c (2)");
 }
 
 TEST_F(Reducer, GradientsOfTheLastStepDoNotCount) {
+  GradientReducer reducer = this->reducer();
   model_.backward();
-  reducer_.finish();
-  EXPECT_THROW(reducer_.finish(), InternalError);
+  reducer.finish();
+  EXPECT_THROW(reducer.finish(), InternalError);
 }
 
-TEST_F(Reducer, FrozenParametersGetNone) {
+TEST_F(Reducer, FrozenParametersAreLeftOut) {
   model_.parameters[2].set_requires_grad(false);
+  GradientReducer reducer = this->reducer();
   model_.backward();
-  reducer_.finish();
+  reducer.finish();
+  EXPECT_THAT(reducer.buckets()[0].parameters, ElementsAre(4, 3, 1, 0));
   EXPECT_FALSE(model_.parameters[2].grad().defined());
   EXPECT_TRUE(model_.parameters[3].grad().defined());
 }
 
-TEST(ReducerLife, LeavesTheParametersBehindWorking) {
-  SingleCommunicator alone;
-  Model model(alone);
-  {
-    const GradientReducer reducer(alone, model.stream, model.parameters, model.names);
-  }
-  model.backward();
-  EXPECT_EQ(model.parameters[0].grad().shape(), (Shape{kShards, 1}));
+TEST_F(Reducer, NamesAParameterThatWasFrozenLater) {
+  GradientReducer reducer = this->reducer();
+  model_.parameters[2].set_requires_grad(false);
+  model_.backward();
+  const InternalError error = error_of([&] { reducer.finish(); });
+  EXPECT_STREQ(error.what(), "c (2) was frozen after its GradientReducer was made");
 }
 
-TEST(ReducerLife, RefusesOtherDtypes) {
-  SingleCommunicator alone;
-  Stream stream;
+TEST_F(Reducer, NamesAParameterThatWasUnfrozenLater) {
+  model_.parameters[4].set_requires_grad(false);
+  GradientReducer reducer = this->reducer({.micro_steps = 2});
+  model_.parameters[4].set_requires_grad(true);
+  model_.backward();
+  const InternalError error = error_of([&] { reducer.next_micro_step(); });
+  EXPECT_STREQ(error.what(), "e (4) was unfrozen after its GradientReducer was made");
+}
+
+TEST_F(Reducer, ASharedParameterCountsOnce) {
+  std::vector<Var> parameters = model_.parameters;
+  std::vector<std::string> names = model_.names;
+  parameters.push_back(parameters[1]);
+  names.emplace_back("b again");
+  GradientReducer reducer(alone_, model_.stream, parameters, names);
+  EXPECT_THAT(reducer.buckets()[0].parameters, ElementsAre(4, 3, 2, 1, 0));
+  model_.backward();
+  reducer.finish();
+  expect_same(parameters[5].grad(), known_sum({}, 63));
+}
+
+TEST_F(Reducer, RefusesASecondBackwardOfAMicroStep) {
+  GradientReducer reducer = this->reducer();
+  model_.backward();
+  const InternalError error = error_of([&] { model_.backward(); });
+  EXPECT_STREQ(error.what(), "e (4) got a second gradient in one micro-step");
+}
+
+TEST_F(Reducer, RefusesToAddToTheLastStepsGradient) {
+  // A leaf of one shard looks like a reduced gradient of one row.
+  KnownGradients model(alone_, 1);
+  std::vector<Var> parameters = {Var(Tensor::zeros({1, 300}, Dtype::kF32), true)};
+  model.parameters[4] = parameters[0];
+  GradientReducer reducer(alone_, model.stream, parameters, {"e"});
+  model.backward();
+  reducer.finish();
+  EXPECT_THROW(model.backward(), InternalError);
+}
+
+TEST_F(Reducer, CountsMicroSteps) {
+  GradientReducer two = reducer({.micro_steps = 2});
+  model_.backward();
+  EXPECT_THROW(two.finish(), InternalError);
+  two.next_micro_step();
+  model_.backward();
+  EXPECT_THROW(two.next_micro_step(), InternalError);
+}
+
+TEST_F(Reducer, AStepAllocatesNothingFromTheSystemAfterTheFirst) {
+  for (const Dtype wire : {Dtype::kF32, Dtype::kBF16}) {
+    GradientReducer reducer = this->reducer({.wire = wire, .micro_steps = 5});
+    AllocatorStats first;
+    for (int step = 0; step < 4; ++step) {
+      for (int64_t a = 0; a < 5; ++a) {
+        if (a > 0) reducer.next_micro_step();
+        model_.backward({.micro_step = a});
+      }
+      reducer.finish();
+      for (Var& parameter : model_.parameters) parameter.set_grad({});
+      if (step == 0) first = cpu_allocator().stats();
+    }
+    EXPECT_EQ(cpu_allocator().stats().system_allocations, first.system_allocations);
+    EXPECT_EQ(cpu_allocator().stats().bytes_in_use, first.bytes_in_use);
+  }
+}
+
+TEST_F(Reducer, LeavesTheParametersBehindWorking) {
+  {
+    const GradientReducer gone = reducer();
+  }
+  model_.backward();
+  EXPECT_EQ(model_.parameters[0].grad().shape(), (Shape{8, 1}));
+}
+
+TEST_F(Reducer, RefusesOtherDtypes) {
   const std::vector<Var> half = {Var(Tensor::zeros({3}, Dtype::kF16), true)};
-  EXPECT_THROW(GradientReducer(alone, stream, half, {"half"}), DtypeError);
+  EXPECT_THROW(GradientReducer(alone_, model_.stream, half, {"half"}), DtypeError);
+}
+
+TEST_F(Reducer, RefusesOptionsWithoutMeaning) {
+  EXPECT_THROW(reducer({.micro_steps = 0}), InternalError);
+  EXPECT_THROW(reducer({.predivide = 0}), InternalError);
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+#include "comm/bucket.h"
+
+#include <fmt/format.h>
+
+namespace lockstep::comm {
+namespace {
+
+std::string size_text(int64_t bytes) {
+  constexpr int64_t kKiB = 1024;
+  constexpr int64_t kMiB = 1024 * kKiB;
+  const auto in = [&](int64_t unit) {
+    return static_cast<double>(bytes) / static_cast<double>(unit);
+  };
+  if (bytes < kKiB) return fmt::format("{} B", bytes);
+  if (bytes < kMiB) return fmt::format("{:.1f} KiB", in(kKiB));
+  return fmt::format("{:.1f} MiB", in(kMiB));
+}
+
+std::string label_of(const Bucket& bucket, std::span<const std::string> names) {
+  const std::string& first = names[bucket.parameters.front()];
+  const std::string size = size_text(bucket.bytes);
+  const size_t count = bucket.parameters.size();
+  if (count == 1) return fmt::format("bucket {} (1 tensor, {}, {})", bucket.index, first, size);
+  const std::string& last = names[bucket.parameters.back()];
+  return fmt::format(
+      "bucket {} ({} tensors, {} to {}, {})", bucket.index, count, first, last, size);
+}
+
+}  // namespace
+
+std::vector<Bucket> make_buckets(Communicator& peers,
+                                 std::span<const Var> parameters,
+                                 std::span<const std::string> names,
+                                 std::span<const size_t> places,
+                                 Dtype wire,
+                                 const BucketCaps& caps) {
+  const auto element_bytes = static_cast<int64_t>(size_of(wire));
+  const int64_t alignment = 256 / element_bytes;
+  std::vector<int64_t> bytes;
+  for (const size_t place : places) {
+    bytes.push_back(parameters[place].value().numel() * element_bytes);
+  }
+  std::vector<Bucket> buckets;
+  for (const std::vector<size_t>& members : plan_buckets(bytes, caps)) {
+    Bucket bucket;
+    bucket.index = std::ssize(buckets);
+    int64_t end = 0;
+    for (const size_t member : members) {
+      const size_t place = places[member];
+      bucket.parameters.push_back(place);
+      bucket.offsets.push_back((end + alignment - 1) / alignment * alignment);
+      bucket.bytes += bytes[member];
+      end = bucket.offsets.back() + parameters[place].value().numel();
+    }
+    bucket.values = peers.allocate({end}, wire);
+    bucket.label = label_of(bucket, names);
+    buckets.push_back(std::move(bucket));
+  }
+  return buckets;
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,16 @@
+// A tensor times a number, in place.
+//   values[i] = factor * values[i]
+// Spec: tests/reference/scale.h
+#pragma once
+
+#include "kernels/dispatch.h"
+
+namespace lockstep::kernels {
+
+// Shapes: any; f32, f16 or bf16. Products are formed in f32; 16-bit ones are rounded once more.
+// NaN and infinity follow IEEE multiplication. Errors: DtypeError, DeviceError.
+using Scale = void(Stream& stream, float factor, Tensor& values);
+
+LS_DECLARE_OP(Scale, scale)
+
+}  // namespace lockstep::kernels
