@@ -20,4 +20,12 @@ Shards Shards::cut(int64_t images, int64_t shards, int64_t groups) {
   return cut;
 }
 
+bool any_group_spans_ranks(int64_t shards, int64_t groups, int64_t ranks) {
+  const int64_t per_group = shards / groups;
+  for (int64_t rank = 1; rank < ranks; ++rank) {
+    if (rank * shards / ranks % per_group != 0) return true;
+  }
+  return false;
+}
+
 }  // namespace lockstep

@@ -33,16 +33,15 @@ struct Shards {
   // Groups that have a shard here: [first_group(), first_group() + local_groups()).
   int64_t first_group() const { return group(0); }
   int64_t local_groups() const { return local() == 0 ? 0 : group(local() - 1) - group(0) + 1; }
-  // True when a group has shards here and on another rank. Says nothing about other ranks' groups.
-  bool group_spans_ranks() const {
-    return local() > 0 && (first % per_group() != 0 || (first + local()) % per_group() != 0);
-  }
-
   // All of `images` rows as one shard, one group, one rank.
   static Shards single(int64_t images) { return {.offsets = {0, images}, .step_images = images}; }
   // `images` rows on one rank: `groups` equal groups, each cut into shards as evenly as can be,
   // floor(k*n/m). Requires: groups divides images and shards.
   static Shards cut(int64_t images, int64_t shards, int64_t groups);
 };
+
+// True when a batch-norm group has shards on more than one rank, which own [floor(r S/W),
+// floor((r+1) S/W)). Requires: 1 <= groups, groups divides shards, 1 <= ranks.
+bool any_group_spans_ranks(int64_t shards, int64_t groups, int64_t ranks);
 
 }  // namespace lockstep

@@ -74,7 +74,8 @@ MicroBatch EpochPlan::micro_batch(int64_t step, int64_t micro) const {
                               .total = plan_.shards,
                               .first = first,
                               .groups = plan_.groups,
-                              .step_images = group_images * replicas}};
+                              .step_images = group_images * replicas,
+                              .micro_step = micro}};
   for (int64_t shard = first; shard < end; ++shard) {
     const int64_t replica = shard / per_group * plan_.micro_steps + micro;
     const int64_t k = shard % per_group;

@@ -37,7 +37,8 @@ struct BatchNormRunning {
   float momentum = 0.1F;
 };
 // Normalises each group's images by that group's statistics, over ranks where a group spans them.
-// Running statistics follow group 0: only ranks that own a part of it change theirs.
+// Running statistics follow group 0, as it is in the first micro-step of an optimizer step: only
+// ranks that own a part of it change theirs.
 Var batch_norm(const Var& x,
                const Var& weight,
                const Var& bias,

@@ -5,32 +5,63 @@
 #include "core/communicator.h"
 
 namespace lockstep::nn {
+namespace {
 
-Tensor gather_shards(const Shards& shards, const Tensor& leaves) {
+// Rows [first, first + count) of a matrix as bytes.
+struct Rows {
+  int64_t first = 0;
+  int64_t count = 0;
+
+  size_t start(const Tensor& matrix) const { return static_cast<size_t>(first) * pitch(matrix); }
+  size_t size(const Tensor& matrix) const { return static_cast<size_t>(count) * pitch(matrix); }
+
+ private:
+  static size_t pitch(const Tensor& matrix) {
+    return static_cast<size_t>(matrix.shape()[1]) * size_of(matrix.dtype());
+  }
+};
+
+Rows shards_of(const Shards& shards, int64_t rank, int64_t ranks) {
+  const int64_t first = rank * shards.total / ranks;
+  return {first, (rank + 1) * shards.total / ranks - first};
+}
+
+}  // namespace
+
+std::vector<Tensor> gather_shards(const Shards& shards, const std::vector<Tensor>& leaves) {
   if (shards.peers == nullptr) return leaves;
-  if (leaves.device() != Device::kCpu) {
-    throw DeviceError("[gather_shards] leaves: expected on the cpu");
-  }
-  const int64_t columns = leaves.shape()[1];
   const int64_t ranks = shards.peers->size();
-  const int64_t most =
-      (shards.total + ranks - 1) / ranks;  // ranks send equal sizes; the rest is padding
-  const auto row_bytes = static_cast<size_t>(columns) * sizeof(float);
-
-  Tensor mine = Tensor::zeros({most, columns}, Dtype::kF32);
-  std::memcpy(mine.bytes(), leaves.bytes(), leaves.nbytes());
-  Tensor padded = Tensor::empty({ranks * most, columns}, Dtype::kF32);
-  shards.peers->all_gather({mine.bytes(), mine.nbytes()}, {padded.bytes(), padded.nbytes()});
-
-  Tensor all = Tensor::empty({shards.total, columns}, Dtype::kF32);
-  for (int64_t rank = 0; rank < ranks; ++rank) {
-    const int64_t begin = rank * shards.total / ranks;
-    const int64_t count = (rank + 1) * shards.total / ranks - begin;
-    std::memcpy(all.bytes() + static_cast<size_t>(begin) * row_bytes,
-                padded.bytes() + static_cast<size_t>(rank * most) * row_bytes,
-                static_cast<size_t>(count) * row_bytes);
+  const Rows most{0,
+                  (shards.total + ranks - 1) / ranks};  // equal sizes travel; the rest is padding
+  size_t block = 0;
+  std::vector<Tensor> gathered;
+  gathered.reserve(leaves.size());
+  for (const Tensor& part : leaves) {
+    if (part.device() != Device::kCpu) {
+      throw DeviceError("[gather_shards] leaves: expected on the cpu");
+    }
+    block += most.size(part);
+    gathered.push_back(Tensor::empty({shards.total, part.shape()[1]}, Dtype::kF32));
   }
-  return all;
+
+  Tensor mine = Tensor::zeros({static_cast<int64_t>(block)}, Dtype::kU8);
+  Tensor blocks = Tensor::empty({ranks, static_cast<int64_t>(block)}, Dtype::kU8);
+  std::byte* to = mine.bytes();
+  for (const Tensor& part : leaves) {
+    std::memcpy(to, part.bytes(), part.nbytes());
+    to += most.size(part);
+  }
+  shards.peers->all_gather({mine.bytes(), block}, {blocks.bytes(), blocks.nbytes()});
+
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    const Rows rows = shards_of(shards, rank, ranks);
+    const std::byte* from = blocks.bytes() + static_cast<size_t>(rank) * block;
+    for (Tensor& all : gathered) {
+      std::memcpy(all.bytes() + rows.start(all), from, rows.size(all));
+      from += most.size(all);
+    }
+  }
+  return gathered;
 }
 
 }  // namespace lockstep::nn

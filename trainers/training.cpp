@@ -34,14 +34,6 @@ data::BatchPlan batch_plan(const Training::Parts& p) {
           .seed = p.config.seed};
 }
 
-bool any_group_spans_ranks(const RunConfig& config) {
-  const int64_t per_group = config.shards / config.bn_groups;
-  for (int64_t rank = 1; rank < config.ranks; ++rank) {
-    if (rank * config.shards / config.ranks % per_group != 0) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 class Training::Epoch {
@@ -120,7 +112,9 @@ Training::Training(const Parts& parts)
                   .weight_decay = static_cast<float>(p_.config.weight_decay),
                   .nesterov = p_.config.nesterov}),
       normalization_(normalization(p_.config, *p_.data.train)),
-      peers_(any_group_spans_ranks(p_.config) ? &p_.ranks : nullptr),
+      peers_(any_group_spans_ranks(p_.config.shards, p_.config.bn_groups, p_.config.ranks)
+                 ? &p_.ranks
+                 : nullptr),
       steps_per_epoch_(data::steps_per_epoch(batch_plan(p_))),
       end_step_(steps_per_epoch_ * p_.config.epochs) {
   if (p_.config.max_steps) end_step_ = std::min(end_step_, *p_.config.max_steps);

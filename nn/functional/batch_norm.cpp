@@ -11,13 +11,12 @@ int64_t pixels_of(const Shape& shape) {
   return shape.rank() == 4 ? shape[2] * shape[3] : 1;
 }
 
-// One row for each group that has a shard here: merge(the group's leaves, row).
+// One row for each group that has a shard here: merge(the group's rows of `gathered`, row).
 template <class Merge>
-Tensor merge_groups(const Shards& shards, const Tensor& leaves, Merge&& merge) {
-  const Tensor gathered = gather_shards(shards, leaves);
+Tensor merge_groups(const Shards& shards, const Tensor& gathered, Merge&& merge) {
   const int64_t first_row = shards.peers == nullptr ? shards.first : 0;
-  const int64_t columns = leaves.shape()[1];
-  Tensor merged = Tensor::empty({shards.local_groups(), columns}, Dtype::kF32, leaves.device());
+  const int64_t columns = gathered.shape()[1];
+  Tensor merged = Tensor::empty({shards.local_groups(), columns}, Dtype::kF32, gathered.device());
   for (int64_t j = 0; j < shards.local_groups(); ++j) {
     const int64_t row = (shards.first_group() + j) * shards.per_group() - first_row;
     Tensor out = merged.slice(j, 1).view({columns});
@@ -26,8 +25,8 @@ Tensor merge_groups(const Shards& shards, const Tensor& leaves, Merge&& merge) {
   return merged;
 }
 
-Tensor sum_groups(Stream& stream, const Shards& shards, const Tensor& leaves) {
-  return merge_groups(shards, leaves, [&](const Tensor& group, Tensor& out) {
+Tensor sum_groups(Stream& stream, const Shards& shards, const Tensor& gathered) {
+  return merge_groups(shards, gathered, [&](const Tensor& group, Tensor& out) {
     kernels::tree_sum(stream, group, out);
   });
 }
@@ -49,11 +48,12 @@ Var batch_norm(const Var& x,
 
   Tensor leaves = Tensor::empty({shards.local(), 2 * in.shape()[1] + 1}, Dtype::kF32, device);
   kernels::batch_norm_shard_stats(stream, shards, in, leaves);
-  const Tensor stats = merge_groups(shards, leaves, [&](const Tensor& group, Tensor& out) {
+  const Tensor gathered = gather_shards(shards, {leaves}).front();
+  const Tensor stats = merge_groups(shards, gathered, [&](const Tensor& group, Tensor& out) {
     kernels::batch_norm_merge_stats(stream, group, pixels, out);
   });
-  if (shards.first_group() == 0) {
-    const Tensor group0 = stats.slice(0, 1).view({leaves.shape()[1]});
+  if (shards.first_group() == 0 && shards.micro_step == 0) {
+    const Tensor group0 = stats.slice(0, 1).view({gathered.shape()[1]});
     kernels::batch_norm_update_running(
         stream, group0, pixels, running.momentum, running.mean, running.var);
   }
@@ -73,8 +73,9 @@ Var batch_norm(const Var& x,
         kernels::batch_norm_shard_sums(
             s, cut, in, grad_out, stats, gamma, beta, params, grad_weight, grad_bias);
         if (!grads.wants(0)) return;
-        const Tensor group_weight = sum_groups(s, cut, grad_weight);
-        const Tensor group_bias = sum_groups(s, cut, grad_bias);
+        const std::vector<Tensor> sums = gather_shards(cut, {grad_weight, grad_bias});
+        const Tensor group_weight = sum_groups(s, cut, sums[0]);
+        const Tensor group_bias = sum_groups(s, cut, sums[1]);
         kernels::batch_norm_backward(s,
                                      cut,
                                      in,

@@ -18,7 +18,6 @@ TEST(Shards, SingleIsOneOfEverything) {
   EXPECT_EQ(shards.count(0), 7);
   EXPECT_EQ(shards.step_images, 7);
   EXPECT_EQ(shards.local_groups(), 1);
-  EXPECT_FALSE(shards.group_spans_ranks());
 }
 
 TEST(Shards, CutFollowsTheFormula) {
@@ -76,16 +75,19 @@ TEST(Shards, GroupsAreCountedOverAllRanks) {
   EXPECT_EQ(shards.local_groups(), 2);
 }
 
-TEST(Shards, AGroupSpansRanksWhereItIsNotWhollyHere) {
-  EXPECT_FALSE(part(0, 8, 8, 1).group_spans_ranks());
-  EXPECT_FALSE(part(4, 4, 8, 2).group_spans_ranks());
-  EXPECT_FALSE(part(2, 4, 8, 4).group_spans_ranks());
-  EXPECT_TRUE(part(0, 4, 8, 1).group_spans_ranks());
-  EXPECT_TRUE(part(4, 4, 8, 1).group_spans_ranks());
-  EXPECT_TRUE(part(3, 5, 12, 4).group_spans_ranks());  // its last group is cut
-  EXPECT_TRUE(part(2, 4, 12, 4).group_spans_ranks());  // its first group is cut
-  EXPECT_FALSE(part(3, 0, 12, 4).group_spans_ranks());
+TEST(Shards, ARankWithoutShardsHasNoGroups) {
   EXPECT_EQ(part(3, 0, 12, 4).local_groups(), 0);
+}
+
+TEST(Shards, GroupsSpanRanksWhereARankBeginsInsideOne) {
+  EXPECT_FALSE(any_group_spans_ranks(8, 1, 1));
+  EXPECT_FALSE(any_group_spans_ranks(8, 8, 8));
+  EXPECT_FALSE(any_group_spans_ranks(8, 4, 2));
+  EXPECT_FALSE(any_group_spans_ranks(8, 8, 3));  // uneven ranks, but no group is cut
+  EXPECT_TRUE(any_group_spans_ranks(8, 1, 2));
+  EXPECT_TRUE(any_group_spans_ranks(8, 4, 3));   // ranks own 2, 3 and 3 shards
+  EXPECT_TRUE(any_group_spans_ranks(12, 3, 2));  // the group in the middle
+  EXPECT_TRUE(any_group_spans_ranks(3, 1, 3));
 }
 
 }  // namespace

@@ -102,6 +102,7 @@ TEST(BatchPlan, MicroStepsAreDealtLikeRanks) {
       const MicroBatch batch = EpochPlan(micro_steps, 0).micro_batch(step, micro);
       EXPECT_EQ(batch.images, shards[static_cast<size_t>(micro)]);
       EXPECT_EQ(batch.shards.step_images, step < 3 ? 32 : 8);
+      EXPECT_EQ(batch.shards.micro_step, micro);
     }
   }
 }
