@@ -7,19 +7,18 @@
 namespace lockstep::trainers {
 
 RunPlan make_run_plan(const RunConfig& config, std::span<const comm::Bucket> buckets) {
-  RunPlan plan{
-      .global_batch = config.global_batch,
-      .micro_steps = config.micro_steps,
-      .shards = config.shards,
-      .bn_groups = config.bn_groups,
-      .seed = config.seed,
-      .algorithm = std::string(name_of(config.exchange.algorithm)),
-      .transport = config.ranks == 1 ? "none" : std::string(name_of(config.exchange.transport)),
-      .wire = std::string(name_of(config.exchange.wire)),
-      .predivide = config.exchange.predivide,
-      .overlap = config.exchange.overlap,
-      .buckets = {},
-      .reach = reach(config)};
+  RunPlan plan{.global_batch = config.global_batch,
+               .micro_steps = config.micro_steps,
+               .shards = config.shards,
+               .bn_groups = config.bn_groups,
+               .seed = config.seed,
+               .algorithm = std::string(name_of(config.exchange.algorithm)),
+               .transport = config.transport,
+               .wire = std::string(name_of(config.exchange.wire)),
+               .predivide = config.exchange.predivide,
+               .overlap = config.exchange.overlap,
+               .buckets = {},
+               .reach = reach(config)};
   for (const comm::Bucket& bucket : buckets) {
     plan.buckets.push_back({.tensors = std::ssize(bucket.parameters), .bytes = bucket.bytes});
   }
