@@ -8,20 +8,28 @@
 
 namespace lockstep::comm {
 
-// One wait. Polls at full speed for a fraction of a millisecond, then gives way between polls for
-// some milliseconds, then sleeps between them.
+// One wait. Polls at full speed for some tens of microseconds, then lends the core between polls,
+// then calls for sleep.
 class Backoff {
  public:
   // `shared_core`: the awaited rank may need this core; polling at full speed would delay it.
   explicit Backoff(bool shared_core) : polls_(shared_core ? kEagerPolls : 0) {}
 
-  void pause() {
-    if (++polls_ <= kEagerPolls) return;
-    if (polls_ <= kYieldingPolls) {
-      sched_yield();
+  // The time between two polls. False, with nothing done, when the wait has become long: whoever
+  // can be woken should sleep.
+  bool give_way() {
+    if (polls_ >= kYieldingPolls) return false;
+    if (++polls_ <= kEagerPolls) {
+      __builtin_ia32_pause();
     } else {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      sched_yield();
     }
+    return true;
+  }
+
+  // For whoever cannot be woken: sleeps for a moment instead.
+  void pause() {
+    if (!give_way()) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 
  private:

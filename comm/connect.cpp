@@ -1,19 +1,33 @@
 #include "comm/connect.h"
 
+#include <utility>
+
 #include "comm/mpi_communicator.h"
+#include "comm/shared/process_ranks.h"
 #include "comm/single.h"
 #include "core/error.h"
 
 namespace lockstep::comm {
 
-std::unique_ptr<Communicator> connect(const Launch& launch, std::chrono::milliseconds stall_abort) {
-  if (!launch.needs_mpi()) return std::make_unique<SingleCommunicator>();
+Connection connect(const Launch& launch, const ConnectOptions& options) {
+  if (!launch.needs_mpi()) return {std::make_unique<SingleCommunicator>(), "none", {}};
   if (launch.launcher == Launcher::kTorchrun) {
     throw EnvironmentError(fmt::format("torchrun started {} ranks that cannot meet", launch.size),
                            "the ranks find each other through MPI, which torchrun does not start",
                            fmt::format("mpirun -np {} PROGRAM ARGUMENTS", launch.size));
   }
-  return std::make_unique<MpiCommunicator>(std::make_unique<MpiSession>(launch), stall_abort);
+  std::unique_ptr<Communicator> mpi =
+      std::make_unique<MpiCommunicator>(std::make_unique<MpiSession>(launch), options.stall_abort);
+  if (options.transport == Transport::kMpi) return {std::move(mpi), "mpi", {}};
+
+  SharedRanks shared = share_memory(mpi, launch, options.stall_abort);
+  if (shared.ranks) return {std::move(shared.ranks), "shm", {}};
+  if (options.transport == Transport::kShm) {
+    throw EnvironmentError("the ranks cannot share memory",
+                           shared.problem,
+                           "--transport mpi works between hosts too; auto chooses it by itself");
+  }
+  return {std::move(mpi), "mpi", shared.problem};
 }
 
 }  // namespace lockstep::comm

@@ -2,17 +2,39 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "comm/direct_communicator.h"
 #include "comm/launch.h"
+#include "core/communicator.h"
 
 namespace lockstep::comm {
 
-// MPI's where there are several ranks, else a SingleCommunicator. Call it once, from the thread
+// How ranks reach each other.
+enum class Transport : uint8_t {
+  kAuto,  // shared memory where all ranks run on one host and can map the same memory, else MPI
+  kShm,
+  kMpi,
+};
+
+struct ConnectOptions {
+  std::chrono::milliseconds stall_abort = kDefaultStallAbort;
+  Transport transport = Transport::kAuto;
+};
+
+struct Connection {
+  std::unique_ptr<Communicator> ranks;
+  std::string_view transport;  // "none" for a lone rank, "shm" or "mpi"
+  std::string note;            // why kAuto did not take shared memory
+};
+
+// Ranks of several processes meet through MPI, whatever they use later. Call it once, from the thread
 // that will use the result. An error after this ends the process with die(), not with exit().
-// Errors: EnvironmentError for a launcher that does not start MPI jobs or belongs to another MPI.
-std::unique_ptr<Communicator> connect(const Launch& launch,
-                                      std::chrono::milliseconds stall_abort = kDefaultStallAbort);
+// Errors: EnvironmentError for a launcher that does not start MPI jobs or belongs to another MPI,
+// and for kShm where it cannot be.
+Connection connect(const Launch& launch, const ConnectOptions& options = {});
 
 }  // namespace lockstep::comm

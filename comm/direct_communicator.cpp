@@ -1,11 +1,7 @@
 #include "comm/direct_communicator.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <string_view>
-
-#include <fmt/ranges.h>
 
 #include "core/tree.h"
 
@@ -34,26 +30,6 @@ class DoneWork : public Work {
 
 }  // namespace
 
-std::string to_string(const Operation& operation) {
-  constexpr std::array<std::string_view, 5> kNames = {
-      "barrier", "broadcast", "all_gather", "all_reduce_sum", "all_reduce_sum(int64)"};
-  return fmt::format("{} #{}", kNames[static_cast<size_t>(operation.kind)], operation.sequence);
-}
-
-CommError stall_error(const Operation& operation,
-                      int rank,
-                      std::span<const int> missing,
-                      std::chrono::milliseconds waited) {
-  const std::string who =
-      fmt::format("rank{} {}", missing.size() == 1 ? "" : "s", fmt::join(missing, ", "));
-  return CommError(
-      fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
-      fmt::format("{} did not take part for {} s", who, static_cast<double>(waited.count()) / 1000),
-      fmt::format("see whether {} is stopped, out of memory or only slow; "
-                  "--stall-abort SECONDS waits longer",
-                  who));
-}
-
 DirectCommunicator::DirectCommunicator(int rank, int size) : rank_(rank), size_(size) {
   LS_CHECK(0 <= rank && rank < size, "[communicator] rank: got {} of {}", rank, size);
 }
@@ -79,7 +55,7 @@ void DirectCommunicator::all_gather(std::span<const std::byte> mine, std::span<s
 }
 
 void DirectCommunicator::all_reduce_sum(std::span<float> values) {
-  reduce(next(Operation::Kind::kAllReduceFloat), values);
+  reduce(next(Operation::Kind::kAllReduce), values);
 }
 
 void DirectCommunicator::all_reduce_sum(std::span<int64_t> values) {

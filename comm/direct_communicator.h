@@ -1,38 +1,15 @@
 // All collectives from one primitive, so that every transport gives the same bits.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "comm/operation.h"
 #include "core/communicator.h"
-#include "core/error.h"
 #include "core/tensor.h"
 
 namespace lockstep::comm {
-
-// --stall-abort: how long a rank waits for its peers in one exchange.
-constexpr std::chrono::milliseconds kDefaultStallAbort = std::chrono::seconds(60);
-
-// Which collective a message belongs to. Ranks agree on it, or one of them has made another call.
-struct Operation {
-  enum class Kind : uint8_t { kBarrier, kBroadcast, kAllGather, kAllReduceFloat, kAllReduceInt64 };
-
-  Kind kind = Kind::kBarrier;
-  uint64_t sequence = 0;  // from 1, counted alike on every rank
-
-  bool operator==(const Operation&) const = default;
-};
-
-std::string to_string(const Operation& operation);  // "all_reduce_sum #118"
-
-// `missing` did not take part in `operation` for as long as `waited`.
-CommError stall_error(const Operation& operation,
-                      int rank,
-                      std::span<const int> missing,
-                      std::chrono::milliseconds waited);
 
 // The all-reduce is direct: each rank sends slice j of its values to rank j, which sums all ranks'
 // slices in core/tree.h's order, and sends the sum to all. On the wire that is as much as a ring

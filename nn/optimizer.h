@@ -32,6 +32,8 @@ class Sgd : public Optimizer {
   void zero_grad() override;
   void step(Stream& stream) override;
   void set_lr(float lr) override { params_.lr = lr; }
+  // One a parameter; empty without momentum.
+  const std::vector<Tensor>& momentum() const { return momentum_; }
 
  private:
   std::vector<Var> parameters_;

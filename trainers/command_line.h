@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "trainers/option_table.h"
-#include "trainers/run_record.h"
 
 namespace lockstep::trainers {
 
@@ -21,6 +20,13 @@ std::string_view name_of(Origin origin);  // as in run.json: "command line"
 struct Setting {
   std::string value;
   Origin origin = Origin::kDefault;
+};
+
+// A flag's value in this run and where it came from.
+struct ResolvedFlag {
+  std::string name;
+  std::string value;
+  std::string origin;
 };
 
 // What the user asked for instead of a run.

@@ -67,8 +67,6 @@ constexpr ForeignFlag kForeignFlags[] = {
      "the learning rate is not multiplied by the number of ranks", "--lr X with the product"},
     {"use-adasum", !kValue, kRefused, "", "Horovod",
      "gradients are averaged, there is no Adasum", "leave it out"},
-    {"gradient-predivide-factor", kValue, kRefused, "1.0|1", "Horovod",
-     "the loss is divided once, before the backward pass", "leave it out"},
     {"model-ema", !kValue, kRefused, "", "torchvision",
      "there is no moving average of the weights", "leave it out: the last weights are evaluated"},
     {"model-ema-steps", kValue, kRefused, "", "torchvision",

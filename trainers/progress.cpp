@@ -32,8 +32,13 @@ std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetr
   line += fmt::format("\tLoss {:.4e} ({:.4e})", m.loss, m.loss_avg);
   line += fmt::format("\tAcc@1 {:6.2f} ({:6.2f})", m.acc1, m.acc1_avg);
   line += fmt::format("\tAcc@5 {:6.2f} ({:6.2f})", m.acc5, m.acc5_avg);
-  return line +
-         fmt::format("\timg/s {:.0f}\teta {}\tlr {:g}", m.images_per_s, clock_text(m.eta_s), m.lr);
+  line += fmt::format("\timg/s {:.0f}\teta {}\tlr {:g}", m.images_per_s, clock_text(m.eta_s), m.lr);
+  if (m.ranks == 1) return line;
+  return line + fmt::format("\tComm {:.1f}+{:.1f} ms\tslowest rank {} (+{:.0f}%)",
+                            1e3 * m.comm_exposed_s,
+                            1e3 * m.comm_hidden_s,
+                            m.slowest_rank,
+                            100 * m.skew);
 }
 
 std::string progress_bar(int epoch, int epochs, int64_t step, int64_t steps, const StepMetrics& m) {

@@ -22,10 +22,15 @@ struct StepMetrics {
   double images_per_s = 0;  // over all ranks, over the last print interval
   double eta_s = 0;         // to the end of the run
   double lr = 0;
+  int ranks = 1;
+  double comm_exposed_s = 0;  // of a step, means over ranks and the last print interval
+  double comm_hidden_s = 0;
+  int slowest_rank = 0;
+  double skew = 0;  // SlowestRank's, 0.12 for 12 % more than the others
 };
 
 // `step` counts finished steps of `steps` in this epoch. Existing parsers of main.py's lines read
-// it; own columns follow.
+// it; own columns follow: with several ranks also "Comm EXPOSED+HIDDEN ms" and the slowest rank.
 std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
 std::string progress_bar(
     int epoch, int epochs, int64_t step, int64_t steps, const StepMetrics& metrics);

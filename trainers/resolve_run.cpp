@@ -85,6 +85,14 @@ std::string nearest_that_work(const RunConfig& run, const Cut& cut) {
       changed.batch = value * per_rank;
     });
   }
+  if (cut.micro_steps > 1) {
+    const int64_t images = run.asked.global_batch_size ? 0 : cut.batch / cut.micro_steps;
+    suggest(
+        hints, cut, "--batches-per-allreduce", cut.micro_steps, [=](Cut& changed, int64_t value) {
+          changed.micro_steps = value;
+          if (images != 0) changed.batch = images * value;
+        });
+  }
   suggest(hints, cut, "--shards", cut.shards, [](Cut& changed, int64_t value) {
     changed.shards = value;
   });
@@ -103,7 +111,12 @@ void settle_batch(RunConfig& run) {
   if (!asked.batch_size || from_ranks == run.global_batch) return;
   throw UsageError(
       fmt::format("-b {} and --global-batch-size {} differ", per_rank, run.global_batch),
-      fmt::format("-b is per rank: {} images a step on {} ranks", from_ranks, run.ranks),
+      run.micro_steps == 1
+          ? fmt::format("-b is per rank: {} images a step on {} ranks", from_ranks, run.ranks)
+          : fmt::format("-b is per rank and micro-step: {} images a step on {} ranks in {} of them",
+                        from_ranks,
+                        run.ranks,
+                        run.micro_steps),
       fmt::format("--global-batch-size {} alone, or -b {} alone", run.global_batch, per_rank));
 }
 
@@ -172,6 +185,29 @@ int64_t shards_for(const RunConfig& run, std::span<const int64_t> rank_counts) {
   return 0;
 }
 
+// "512 images a step in 4 micro-steps, 8 shards, 8 BN groups".
+std::string run_text(const RunConfig& config) {
+  std::string text = plural(config.global_batch, "image") + " a step";
+  if (config.micro_steps > 1) text += fmt::format(" in {} micro-steps", config.micro_steps);
+  return fmt::format(
+      "{}, {}, {}", text, plural(config.shards, "shard"), plural(config.bn_groups, "BN group"));
+}
+
+std::string without_tree(Algorithm algorithm, const std::string& run) {
+  if (algorithm == Algorithm::kNone) {
+    return fmt::format(
+        "same bits: off, --algorithm none exchanges nothing: the ranks' weights drift apart, rank "
+        "0's are evaluated and saved ({})",
+        run);
+  }
+  return fmt::format(
+      "same bits: off, --algorithm {} sums in an order that depends on the number of ranks ({}); "
+      "on "
+      "with --algorithm tree",
+      name_of(algorithm),
+      run);
+}
+
 }  // namespace
 
 void resolve_run(RunConfig& config, int64_t ranks, int64_t threads, int64_t dataset_images) {
@@ -184,6 +220,7 @@ void resolve_run(RunConfig& config, int64_t ranks, int64_t threads, int64_t data
 }
 
 std::vector<int64_t> reach(const RunConfig& config) {
+  if (!config.exchange.keeps_bits()) return {};
   std::vector<int64_t> counts(kUsualRanks.begin(), kUsualRanks.end());
   if (std::find(counts.begin(), counts.end(), config.ranks) == counts.end()) {
     counts.push_back(config.ranks);
@@ -194,10 +231,8 @@ std::vector<int64_t> reach(const RunConfig& config) {
 }
 
 std::string reach_text(const RunConfig& config) {
-  const std::string run = fmt::format("{} a step, {}, {}",
-                                      plural(config.global_batch, "image"),
-                                      plural(config.shards, "shard"),
-                                      plural(config.bn_groups, "BN group"));
+  const std::string run = run_text(config);
+  if (!config.exchange.keeps_bits()) return without_tree(config.exchange.algorithm, run);
   if (!is_subtree_each(config.shards, config.ranks)) {
     std::string text = fmt::format(
         "same bits: off, {} ranks cannot share the shards as subtrees ({})", config.ranks, run);

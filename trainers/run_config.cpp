@@ -54,6 +54,7 @@ void read_batch_and_groups(const Options& options, RunConfig& config) {
   config.default_batch_size = options.integer("batch-size");
   if (options.given("batch-size")) config.asked.batch_size = config.default_batch_size;
   config.asked.global_batch_size = options.maybe_integer("global-batch-size");
+  config.micro_steps = options.integer("batches-per-allreduce");
   config.asked.shards = options.maybe_integer("shards");
   config.asked.bn_groups = options.maybe_integer("bn-groups");
   config.asked.threads = options.maybe_integer("threads");
@@ -79,8 +80,7 @@ RunConfig make_run_config(const Options& options) {
   read_batch_and_groups(options, config);
   config.opt_level = options.text("opt-level");
   config.device = options.text("device") == "auto" ? "cpu" : options.text("device");
-  config.algorithm = options.text("algorithm");
-  config.transport = options.text("transport");
+  config.exchange = make_exchange_config(options);
   config.stall_abort_s = options.integer("stall-abort");
   config.output_dir = text_or_empty(options, "output-dir");
   config.overwrite = options.boolean("overwrite");

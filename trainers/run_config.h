@@ -7,6 +7,7 @@
 #include <string>
 
 #include "trainers/command_line.h"
+#include "trainers/exchange_config.h"
 
 namespace lockstep::trainers {
 
@@ -29,10 +30,11 @@ struct RunConfig {
   double label_smoothing = 0;
   uint64_t seed = 0;
 
+  int64_t micro_steps = 1;  // A
+
   std::string opt_level;
   std::string device;  // "cpu"
-  std::string algorithm;
-  std::string transport;
+  ExchangeConfig exchange;
   int64_t stall_abort_s = 0;
 
   std::string output_dir;  // empty: default_output_dir()
@@ -51,11 +53,12 @@ struct RunConfig {
   } asked;
   int64_t default_batch_size = 0;  // of the preset or the program
 
+  std::string transport = "none";  // what connect() found
+
   // Set by resolve_run().
   int64_t ranks = 1;
   int64_t threads = 1;       // T, a rank
   int64_t global_batch = 0;  // B, images an optimiser step
-  int64_t micro_steps = 1;   // A
   int64_t shards = 1;        // S, a micro-step
   int64_t bn_groups = 1;     // G, a micro-step
 };

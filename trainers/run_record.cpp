@@ -56,6 +56,48 @@ Json json_of(const std::vector<RankRecord>& ranks) {
   return json;
 }
 
+Json json_of(const RunPlan& plan) {
+  Json json = Json::object();
+  json["global_batch"] = plan.global_batch;
+  json["micro_steps"] = plan.micro_steps;
+  json["shards"] = plan.shards;
+  json["bn_groups"] = plan.bn_groups;
+  json["algorithm"] = plan.algorithm;
+  json["transport"] = plan.transport;
+  json["wire"] = plan.wire;
+  json["predivide"] = plan.predivide;
+  json["overlap"] = plan.overlap;
+  json["buckets"] = Json::array();
+  for (const BucketSize& bucket : plan.buckets) {
+    json["buckets"].push_back({{"tensors", bucket.tensors}, {"bytes", bucket.bytes}});
+  }
+  json["same_bits_on"] = plan.reach;
+  return json;
+}
+
+Json json_of(const ExchangeSummary& summary) {
+  Json json = {
+      {"averaged", "over the steps after the first; buckets: on rank 0, since its step began"}};
+  const RankSeconds mean = summary.mean_seconds();
+  json["exposed_s"] = mean.exposed;
+  json["hidden_s"] = mean.hidden;
+  json["ranks"] = Json::array();
+  for (const ExchangeSummary::Rank& rank : summary.ranks) {
+    json["ranks"].push_back({{"own_s", rank.seconds.own},
+                             {"exposed_s", rank.seconds.exposed},
+                             {"hidden_s", rank.seconds.hidden},
+                             {"moved_bytes", rank.moved_bytes},
+                             {"reduced_bytes", rank.reduced_bytes},
+                             {"images", rank.images}});
+  }
+  json["buckets"] = Json::array();
+  for (const ExchangeSummary::BucketSeconds& bucket : summary.buckets) {
+    json["buckets"].push_back(
+        {{"ready_s", bucket.ready}, {"start_s", bucket.start}, {"end_s", bucket.end}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string to_json(const RunRecord& record) {
@@ -66,12 +108,15 @@ std::string to_json(const RunRecord& record) {
   json["versions"] = record.versions;
   json["ranks"] = json_of(record.ranks);
   json["data_digest"] = record.data_digest;
-  json["seed"] = record.seed;
+  json["seed"] = record.plan.seed;
+  json["run"] = json_of(record.plan);
   json["start"] = utc_text(record.start);
   json["end"] = or_null(record.end, utc_text);
   json["exit_code"] =
       or_null(record.exit_code, [](ExitCode code) { return static_cast<int>(code); });
   json["final"] = or_null(record.final_metrics, [](const FinalMetrics& m) { return json_of(m); });
+  json["communication"] = or_null(record.communication,
+                                  [](const ExchangeSummary& summary) { return json_of(summary); });
   json["digest"] = or_null(record.digest, to_hex);
   return dump(json, 2);
 }

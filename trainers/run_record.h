@@ -12,15 +12,11 @@
 #include <vector>
 
 #include "core/error.h"
+#include "trainers/command_line.h"
+#include "trainers/exchange_log.h"
+#include "trainers/run_plan.h"
 
 namespace lockstep::trainers {
-
-// A flag's value in this run and where it came from: default, preset, file, command line, ...
-struct ResolvedFlag {
-  std::string name;
-  std::string value;
-  std::string origin;
-};
 
 struct RankRecord {
   std::string host;
@@ -48,11 +44,12 @@ struct RunRecord {
   std::map<std::string, std::string> versions;  // of this program and its libraries
   std::vector<RankRecord> ranks;                // by rank
   std::string data_digest;
-  uint64_t seed = 0;
+  RunPlan plan;
   std::chrono::system_clock::time_point start;
   std::optional<std::chrono::system_clock::time_point> end;
   std::optional<ExitCode> exit_code;
   std::optional<FinalMetrics> final_metrics;
+  std::optional<ExchangeSummary> communication;
   std::optional<uint64_t> digest;  // of the final weights and buffers, core/digest.h
 };
 

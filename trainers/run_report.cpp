@@ -27,15 +27,19 @@ std::string with_commas(int64_t value) {
   return text;
 }
 
-// What fixes a run's bits, by the names that checkpoints use.
-std::map<std::string, std::string> run_facts(const RunConfig& config) {
+std::map<std::string, std::string> versions() {
   return {{"lockstep", std::string(version())},
-          {"global_batch", std::to_string(config.global_batch)},
-          {"micro_steps", std::to_string(config.micro_steps)},
-          {"shards", std::to_string(config.shards)},
-          {"bn_groups", std::to_string(config.bn_groups)},
           {"isa", std::string(name_of(kernels::isa_level()))},
           {"onednn", kernels::onednn_version()}};
+}
+
+std::string exchange_text(const RunConfig& config) {
+  const Algorithm algorithm = config.exchange.algorithm;
+  std::string text = algorithm == Algorithm::kNone
+                         ? "no all-reduce"
+                         : fmt::format("{} all-reduce", name_of(algorithm));
+  if (config.ranks > 1) text += fmt::format(" over {}", config.transport);
+  return text;
 }
 
 }  // namespace
@@ -48,13 +52,13 @@ std::vector<std::string> start_lines(const RunConfig& config,
   const auto counted = [](int64_t n, const char* noun) {
     return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
   };
-  return {fmt::format("Lockstep {} · {} of {} · cpu {} (oneDNN {}) · {} all-reduce",
+  return {fmt::format("Lockstep {} · {} of {} · cpu {} (oneDNN {}) · {}",
                       version(),
                       counted(config.ranks, "rank"),
                       counted(config.threads, "thread"),
                       name_of(kernels::isa_level()),
                       kernels::onednn_version(),
-                      config.algorithm),
+                      exchange_text(config)),
           fmt::format("arch {} ({} parameters) · data {} ({}/{}) · {} images a step · {} · seed {}",
                       config.arch,
                       with_commas(parameters),
@@ -68,7 +72,7 @@ std::vector<std::string> start_lines(const RunConfig& config,
 }
 
 void describe_run(const RunConfig& config, RunRecord& record) {
-  record.versions = run_facts(config);
+  record.versions = versions();
   record.ranks.assign(
       static_cast<size_t>(config.ranks),
       {.host = host_name(), .device = config.device, .threads = static_cast<int>(config.threads)});
@@ -87,8 +91,14 @@ FinalMetrics final_metrics(const TrainingResult& result, double wall_s) {
 
 std::map<std::string, std::string> weight_metadata(const RunConfig& config,
                                                    const TrainingResult& result) {
-  std::map<std::string, std::string> metadata = run_facts(config);
+  std::map<std::string, std::string> metadata = versions();
   metadata["arch"] = config.arch;
+  metadata["global_batch"] = std::to_string(config.global_batch);
+  metadata["micro_steps"] = std::to_string(config.micro_steps);
+  metadata["shards"] = std::to_string(config.shards);
+  metadata["bn_groups"] = std::to_string(config.bn_groups);
+  metadata["wire"] = name_of(config.exchange.wire);
+  metadata["predivide"] = fmt::format("{}", config.exchange.predivide);
   metadata["seed"] = std::to_string(config.seed);
   metadata["steps"] = std::to_string(result.steps);
   metadata["correct"] = fmt::format("{}/{}", result.final.correct1, result.final.total);

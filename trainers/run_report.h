@@ -20,7 +20,7 @@ std::vector<std::string> start_lines(const RunConfig& config,
                                      const data::DatasetPair& data,
                                      const nn::Module& model);
 
-// Versions, the machine, and what fixes the run's bits.
+// Versions and the machine.
 void describe_run(const RunConfig& config, RunRecord& record);
 
 FinalMetrics final_metrics(const TrainingResult& result, double wall_s);

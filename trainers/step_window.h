@@ -1,7 +1,8 @@
-// Loss and counts of the steps since ranks last compared notes.
+// What happened in the steps since ranks last compared notes.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/communicator.h"
@@ -10,28 +11,49 @@
 
 namespace lockstep::trainers {
 
+// Where a rank's time went, from the beginning of a step until its gradients were summed.
+struct RankSeconds {
+  double own = 0;      // its own work and data
+  double exposed = 0;  // held up by communication: peers that are not there yet, and the transfer
+  double hidden = 0;   // communication beside own work
+};
+
 struct WindowTotals {
   std::vector<float>
       losses;  // of each step, over all ranks; the bits do not depend on their number
   int64_t correct1 = 0;
   int64_t correct5 = 0;
   int64_t images = 0;
-  bool stop = false;  // some rank was asked to stop
+  bool stop = false;               // some rank was asked to stop
+  std::vector<RankSeconds> ranks;  // by rank, sums over the steps
 };
+
+struct SlowestRank {
+  int rank = 0;
+  double skew = 0;  // by how much its own time exceeds the others' mean, as a fraction of that
+};
+
+// The rank with the largest own time: the one that the others wait for.
+SlowestRank slowest_rank(std::span<const RankSeconds> ranks);
 
 // Gathers a rank's steps and sums them over ranks on request, so that a step itself needs no
 // message for them.
 class StepWindow {
  public:
-  void add(const nn::CrossEntropy& result);
+  void add(const nn::CrossEntropy& result);  // of a micro-step
+  // The micro-steps added since the last call make a step. A shard's leaf is the tree over its
+  // micro-steps; shards and ranks continue it (core/tree.h).
+  void end_step(const RankSeconds& seconds);
   // Sums over ranks and starts a new window. All ranks must call, after as many steps.
   WindowTotals exchange(Communicator& ranks, bool stop);
 
  private:
+  std::vector<std::vector<float>> micro_steps_;  // of the step under way: a loss for each shard
   std::vector<float> losses_;
   int64_t correct1_ = 0;
   int64_t correct5_ = 0;
   int64_t images_ = 0;
+  RankSeconds seconds_;
 };
 
 }  // namespace lockstep::trainers

@@ -49,13 +49,17 @@ int run_train_program(Program program, int argc, char** argv) {
   Options options;
   RunConfig config;
   comm::Launch launch;
-  std::unique_ptr<Communicator> ranks;
+  comm::Connection connection;
   try {
     launch = comm::read_launch();
     options = read_options(program, std::span(argv_copy).subspan(1), environment);
     if (printed_instead(options, launch.rank == 0)) return 0;
     config = make_run_config(options);
-    ranks = comm::connect(launch, std::chrono::seconds(config.stall_abort_s));
+    connection = comm::connect(launch,
+                               {.stall_abort = std::chrono::seconds(config.stall_abort_s),
+                                .transport = config.exchange.transport});
+    config.transport = connection.transport;
+    if (!connection.note.empty()) options.notes.push_back("note: " + connection.note);
   } catch (const std::exception& error) {
     return report_error(error);
   }
@@ -64,7 +68,7 @@ int run_train_program(Program program, int argc, char** argv) {
                                        .options = options,
                                        .config = config,
                                        .launch = launch,
-                                       .ranks = *ranks}));
+                                       .ranks = *connection.ranks}));
   } catch (const CommError& error) {  // each rank knows something else of a lost peer
     comm::die(static_cast<ExitCode>(report_error(error, ErrorScope::kThisRank)));
   } catch (const std::exception& error) {

@@ -88,10 +88,10 @@ class Run {
     const std::unique_ptr<nn::Module> model = make_model(config_.arch, nn::Init{rng});
     Console console = make_console();
     for (const std::string& note : request_.options.notes) console.warn(note);
-    announce(console, *model);
-
     const RunDirectory* directory = directory_ ? &*directory_ : nullptr;
     Training training({config_, data_, request_.ranks, stream, *model, console, directory, fault_});
+    settle_plan(training);
+    announce(console, *model);
     const TrainingResult result = training.run();
     const double wall_s = seconds_since_process_start();
     const ExitCode code = result.stopped ? ExitCode::kStopped : ExitCode::kDone;
@@ -118,7 +118,6 @@ class Run {
       config_.output_dir = default_output_dir(config_, std::time(nullptr));
     }
     record_.argv = request_.argv;
-    record_.seed = config_.seed;
     record_.data_digest = digests;
     record_.start = std::chrono::system_clock::now();
     record_.flags = request_.options.resolved();
@@ -127,7 +126,14 @@ class Run {
       if (request_.ranks.rank() != 0) return;
       directory_.emplace(config_.output_dir,
                          config_.overwrite ? ExistingRun::kOverwrite : ExistingRun::kRefuse);
-      directory_->write(record_);
+    });
+  }
+
+  void settle_plan(const Training& training) {
+    record_.plan = make_run_plan(config_, training.buckets());
+    comm::handshake(request_.ranks, handshake_fields(record_.plan));
+    on_all_ranks(request_.ranks, [&] {
+      if (directory_) directory_->write(record_);
     });
   }
 
@@ -155,6 +161,7 @@ class Run {
     record_.end = std::chrono::system_clock::now();
     record_.exit_code = code;
     record_.final_metrics = final_metrics(result, wall_s);
+    record_.communication = result.communication;
     directory.write(record_);
   }
 

@@ -2,18 +2,26 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "comm/gradient_reducer.h"
 #include "core/communicator.h"
 #include "core/stream.h"
+#include "data/batch_plan.h"
 #include "data/dataset.h"
+#include "data/loader.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"
 #include "trainers/console.h"
+#include "trainers/epoch_progress.h"
 #include "trainers/evaluate.h"
+#include "trainers/exchange_log.h"
 #include "trainers/fault.h"
+#include "trainers/replica_check.h"
 #include "trainers/run_config.h"
 #include "trainers/run_directory.h"
+#include "trainers/step_window.h"
+#include "trainers/timed_peers.h"
 
 namespace lockstep::trainers {
 
@@ -26,6 +34,7 @@ struct TrainingResult {
   double training_s = 0;    // in steps, evaluation left out
   double first_step_s = 0;  // from process start to the end of step 1
   bool stopped = false;     // on a signal
+  ExchangeSummary communication;
 };
 
 // Trains `model` as `config` says and evaluates it. Borrows everything; `directory` is rank 0's,
@@ -43,27 +52,43 @@ class Training {
     std::optional<Fault> fault;
   };
 
+  // A collective call.
   explicit Training(const Parts& parts);
+
+  std::span<const comm::Bucket> buckets() const { return reducer_.buckets(); }
 
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
   TrainingResult run();
 
  private:
-  class Epoch;  // progress of the epoch in hand
+  struct StepStart {
+    comm::BucketTimes::Clock::time_point time = comm::BucketTimes::Clock::now();
+    Traffic traffic;
+    double batch_norm_s;  // waited for peers, since the beginning of the run
+    double data_s;        // waited for images
+  };
 
-  bool train_epoch(int epoch);  // false: the run ends with it
-  void train_step(Epoch& epoch);
-  void compare_notes(Epoch& epoch);
+  void train_step(EpochProgress& epoch);
+  int64_t backward();  // of the next micro-step; returns its images
+  void log_exchange(const StepStart& start, int64_t images);
+  void compare_notes(EpochProgress& epoch);
+  void check_losses(const WindowTotals& totals, int epoch) const;
+  void record(const EpochProgress& epoch, const StepMetrics& metrics) const;
   void end_epoch(int epoch);
-  uint64_t synchronize_replicas(int epoch);  // the digest that all ranks agree on
+  void synchronize_replicas();
 
   Parts p_;
   comm::GradientReducer reducer_;
   nn::Sgd optimizer_;
+  const ReplicaCheck replicas_;
   const kernels::NormalizeImageParams normalization_;
-  Communicator* const peers_;  // where a batch-norm group spans ranks
-  int64_t steps_per_epoch_;
-  int64_t end_step_;
+  TimedPeers batch_norm_peers_;
+  const bool groups_span_ranks_;
+  const int64_t steps_per_epoch_;
+  const int64_t end_step_;
+  data::Loader loader_;
+  StepWindow window_;
+  ExchangeLog exchange_log_;
   TrainingResult result_;
 };
 

@@ -27,7 +27,7 @@ TEST(Launch, PlainStartIsOneRankWithoutMpi) {
   EXPECT_EQ(launch.rank, 0);
   EXPECT_EQ(launch.size, 1);
   EXPECT_FALSE(launch.needs_mpi());
-  EXPECT_EQ(connect(launch)->size(), 1);
+  EXPECT_EQ(connect(launch).ranks->size(), 1);
 }
 
 TEST(Launch, OpenMpi) {

@@ -80,7 +80,7 @@ TEST(ThreadCommunicator, DeadlineNamesOperationAndRank) {
         }
       },
       50ms);
-  EXPECT_THAT(error.what(), HasSubstr("gave up waiting in all_reduce_sum #2"));
+  EXPECT_THAT(error.what(), HasSubstr("gave up waiting in all_reduce #2"));
   EXPECT_EQ(error.why(), "rank 2 did not take part for 0.05 s");
   EXPECT_THAT(error.hint(), HasSubstr("--stall-abort"));
 }
@@ -119,7 +119,7 @@ TEST(ThreadCommunicator, DifferentCallsAreRefused) {
     }
   });
   EXPECT_THAT(error.what(), HasSubstr("made different calls"));
-  EXPECT_THAT(error.why(), HasSubstr("all_reduce_sum #1"));
+  EXPECT_THAT(error.why(), HasSubstr("all_reduce #1"));
   EXPECT_THAT(error.why(), HasSubstr("barrier #1"));
 }
 

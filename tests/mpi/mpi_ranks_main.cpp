@@ -1,5 +1,6 @@
-// What only real MPI ranks can show. Started by mpirun: mpi_ranks [SCENARIO STALL_ABORT_SECONDS];
-// without arguments it runs the tests below on every rank.
+// What only ranks as processes can show. Started by mpirun:
+//   mpi_ranks TRANSPORT                                the tests below, on every rank
+//   mpi_ranks TRANSPORT SCENARIO STALL_ABORT_SECONDS   how a run ends
 #include <csignal>
 #include <cstdio>
 #include <functional>
@@ -56,6 +57,7 @@ void reduce(Communicator& peers, size_t count) {
 
 const std::map<std::string, std::function<void(Communicator&)>> scenarios = {
     {"clean", [](Communicator& peers) { peers.barrier(); }},
+    {"two-hosts", [](Communicator& peers) { peers.barrier(); }},
     {"stopped",
      [](Communicator& peers) {
        reduce(peers, 10);
@@ -95,6 +97,13 @@ const std::map<std::string, std::function<void(Communicator&)>> scenarios = {
          reduce(peers, 10);
        }
      }},
+    {"labelled",
+     [](Communicator& peers) {
+       const Tensor values = peers.allocate({10}, Dtype::kF32);
+       if (peers.rank() == 1) std::raise(SIGSTOP);
+       peers.start_all_reduce({.values = values, .label = "bucket 2, fc.weight"})->wait();
+     }},
+    {"no-memory", [](Communicator& peers) { peers.allocate({int64_t{1} << 50}, Dtype::kF32); }},
     {"short-message",
      [](Communicator& peers) {
        std::vector<std::byte> bytes(peers.rank() == 1 ? 48 : 40);
@@ -103,17 +112,27 @@ const std::map<std::string, std::function<void(Communicator&)>> scenarios = {
     {"different-sizes", [](Communicator& peers) { reduce(peers, peers.rank() == 1 ? 10 : 12); }},
 };
 
-int run_tests() {
-  auto session = std::make_unique<MpiSession>(read_launch());
-  MpiCommunicator peers(std::move(session), 30s, kPieceBytes);
-  world = &peers;
+int run_tests(Transport transport) {
+  std::unique_ptr<Communicator> peers;
+  if (transport == Transport::kMpi) {
+    peers = std::make_unique<MpiCommunicator>(
+        std::make_unique<MpiSession>(read_launch()), 30s, kPieceBytes);
+  } else {
+    peers = connect(read_launch(), {.stall_abort = 30s, .transport = transport}).ranks;
+  }
+  world = peers.get();
   return RUN_ALL_TESTS();
 }
 
-int run_scenario(const std::string& name, std::chrono::seconds stall_abort) {
+int run_scenario(Transport transport, const std::string& name, std::chrono::seconds stall_abort) {
   try {
-    const auto peers = connect(read_launch(), stall_abort);
-    scenarios.at(name)(*peers);
+    Launch launch = read_launch();
+    if (name == "two-hosts" && launch.rank == 1) launch.local_size = 1;
+    const Connection connection =
+        connect(launch, {.stall_abort = stall_abort, .transport = transport});
+    std::printf(
+        "transport %s %s\n", std::string(connection.transport).c_str(), connection.note.c_str());
+    scenarios.at(name)(*connection.ranks);
     return 0;
   } catch (const Error& error) {
     std::fputs(format_error(error).c_str(), stderr);
@@ -125,7 +144,11 @@ int run_scenario(const std::string& name, std::chrono::seconds stall_abort) {
 }  // namespace lockstep::comm
 
 int main(int argc, char** argv) {
+  using lockstep::comm::Transport;
   ::testing::InitGoogleTest(&argc, argv);
-  if (argc < 3) return lockstep::comm::run_tests();
-  return lockstep::comm::run_scenario(argv[1], std::chrono::seconds(std::stoi(argv[2])));
+  const std::map<std::string, Transport> transports = {
+      {"auto", Transport::kAuto}, {"mpi", Transport::kMpi}, {"shm", Transport::kShm}};
+  const Transport transport = transports.at(argc > 1 ? argv[1] : "auto");
+  if (argc < 4) return lockstep::comm::run_tests(transport);
+  return lockstep::comm::run_scenario(transport, argv[2], std::chrono::seconds(std::stoi(argv[3])));
 }

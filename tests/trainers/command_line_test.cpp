@@ -27,7 +27,7 @@ TEST(CommandLine, DefaultsOfTrainConvnet) {
   EXPECT_EQ(options.integer("stall-abort"), 60);
   EXPECT_EQ(options.text("dataset"), "auto");
   EXPECT_EQ(options.find("data"), nullptr);
-  EXPECT_EQ(options.find("check-ranks"), nullptr) << "not built: no value, not even its default";
+  EXPECT_EQ(options.find("save-freq"), nullptr) << "not built: no value, not even its default";
   EXPECT_EQ(options.find("lr")->origin, Origin::kDefault);
   EXPECT_EQ(options.request, Request::kRun);
   EXPECT_THAT(options.notes, IsEmpty());
@@ -87,6 +87,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Spelling{"--dry-run", "max-steps", "1"},
                       Spelling{"--no-cuda", "device", "cpu"},
                       Spelling{"--no-accel", "device", "cpu"},
+                      Spelling{"--accum-steps 4", "batches-per-allreduce", "4"},
+                      Spelling{"--fusion-threshold-mb 8", "bucket-cap-mb", "8"},
+                      Spelling{"--delay-allreduce", "overlap", "false"},
+                      Spelling{"--find_unused_parameters=True", "unused", "zero"},
                       Spelling{"--use-deterministic-algorithms", "deterministic", "true"}));
 
 TEST(CommandLine, ShorthandSwitchedOffMeansNothing) {
@@ -215,6 +219,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "--device cuda is not built yet",
                 "this version has no CUDA",
                 "--device auto or cpu"},
+        Refused{"--transport threads",
+                "--transport threads is not built yet",
+                "this version has no NCCL, no CUDA IPC and, outside its tests, no ranks as threads",
+                "--transport auto or shm or mpi"},
         Refused{"--resume",
                 "--resume is not built yet",
                 "this version has no continuation of a run",
@@ -326,9 +334,24 @@ TEST(CommandLine, StableSurfaceParses) {
       "--opt-level O0",
       "--device cpu",
       "--threads 2",
+      "--batches-per-allreduce 2",
       "--algorithm tree",
-      "--transport mpi",
+      "--algorithm ring",
+      "--algorithm star",
+      "--algorithm mpi",
+      "--algorithm none",
       "--transport auto",
+      "--transport shm",
+      "--transport mpi",
+      "--bucket-cap-mb 8",
+      "--first-bucket-mb 0.5",
+      "--no-overlap",
+      "--delay-allreduce",
+      "--fp16-allreduce",
+      "--gradient-predivide-factor 2",
+      "--unused zero",
+      "--find-unused-parameters",
+      "--check-ranks 10",
       "--overwrite",
       "--stall-abort 5",
       "--output-dir out",
@@ -336,8 +359,6 @@ TEST(CommandLine, StableSurfaceParses) {
   };
   for (const std::string& line : works) EXPECT_EQ(refusal(line), "accepted") << line;
   const std::vector<std::string> later = {
-      "--batches-per-allreduce 2",
-      "--check-ranks 10",
       "--resume auto",
       "--resume PATH",
       "--save-steps 5",
@@ -347,12 +368,7 @@ TEST(CommandLine, StableSurfaceParses) {
       "--opt-level O1",
       "--opt-level O2",
       "--opt-level O3",
-      "--algorithm ring",
-      "--algorithm star",
       "--algorithm nccl",
-      "--algorithm mpi",
-      "--algorithm none",
-      "--transport shm",
       "--transport ipc",
       "--transport nccl",
       "--transport threads",

@@ -31,6 +31,17 @@ TEST(Progress, LineIsMainPysWithOwnColumnsBehind) {
             "img/s 12346\teta 1:02:03\tlr 0.05");
 }
 
+TEST(Progress, SeveralRanksShowTheirCommunication) {
+  StepMetrics several = metrics();
+  several.ranks = 2;
+  several.comm_exposed_s = 0.00034;
+  several.comm_hidden_s = 0.00119;
+  several.slowest_rank = 1;
+  several.skew = 0.123;
+  EXPECT_EQ(progress_line(0, 10, 118, several),
+            progress_line(0, 10, 118, metrics()) + "\tComm 0.3+1.2 ms\tslowest rank 1 (+12%)");
+}
+
 TEST(Progress, ParsersOfMainPyReadTheLine) {
   const std::regex parser(
       R"(Epoch: \[(\d+)\]\[\s*(\d+)/(\d+)\].*Loss (\S+) \((\S+)\).*Acc@1\s+(\S+))");

@@ -70,8 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"--shards 6 --bn-groups 3 --global-batch-size 99", 2, 1, 99, 6, 3}));
 
 TEST(ResolveRunMicroSteps, AccumulationKeepsTheGlobalBatch) {
-  RunConfig config = make_run_config(options_of("-b 8"));
-  config.micro_steps = 4;
+  RunConfig config = make_run_config(options_of("-b 8 --batches-per-allreduce 4"));
   resolve_run(config, 2, 16, kImages);
   EXPECT_EQ(config.global_batch, 64);
   EXPECT_EQ(config.shards, 16);
@@ -80,7 +79,8 @@ TEST(ResolveRunMicroSteps, AccumulationKeepsTheGlobalBatch) {
   const auto error = usage_error([&] { resolve_run(config, 2, 1, kImages); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->why(), "they are dealt evenly to 2 BN groups in each of 4 micro-steps");
-  EXPECT_EQ(error->hint(), "--global-batch-size 56 or 64, or --bn-groups 1");
+  EXPECT_EQ(error->hint(),
+            "--global-batch-size 56 or 64, or --batches-per-allreduce 3 or 5, or --bn-groups 1");
 }
 
 struct Refused {
@@ -155,6 +155,21 @@ INSTANTIATE_TEST_SUITE_P(
                 500,
                 "512 images a step are more than the data set has",
                 "--global-batch-size 496"},
+        Refused{"-b 64 --batches-per-allreduce 4 --global-batch-size 256",
+                8,
+                kImages,
+                "-b 64 and --global-batch-size 256 differ",
+                "--global-batch-size 256 alone, or -b 64 alone"},
+        Refused{"-b 64 --batches-per-allreduce 8",
+                1,
+                500,
+                "512 images a step are more than the data set has",
+                "-b 62, or --batches-per-allreduce 7"},
+        Refused{"--global-batch-size 100 --batches-per-allreduce 8",
+                1,
+                kImages,
+                "100 images a step do not make 8 equal parts",
+                "--global-batch-size 96 or 104, or --batches-per-allreduce 5 or 10"},
         Refused{"-b 1",
                 8,
                 5,
@@ -194,6 +209,26 @@ TEST(Reach, TextSaysWhatToPass) {
   EXPECT_EQ(text_of("--shards 8 --sync-bn", 3),
             "same bits: off, 3 ranks cannot share the shards as subtrees "
             "(192 images a step, 8 shards, 1 BN group); on with --shards 12");
+}
+
+TEST(Reach, TextCountsMicroSteps) {
+  EXPECT_EQ(
+      reach_text(resolved("-b 8 --batches-per-allreduce 4 --shards 8", 2, 1)),
+      "same bits on 1,2,4,8 ranks (64 images a step in 4 micro-steps, 8 shards, 2 BN groups)");
+}
+
+TEST(Reach, OffWhereTheAlgorithmLeavesTheTree) {
+  for (const char* algorithm : {"ring", "mpi", "none"}) {
+    const std::string line = fmt::format("--shards 8 --algorithm {}", algorithm);
+    EXPECT_THAT(reach(resolved(line, 8, 1)), ElementsAre()) << algorithm;
+  }
+  EXPECT_THAT(reach(resolved("--shards 8 --algorithm star", 8, 1)), ElementsAre(1, 2, 4, 8));
+  EXPECT_EQ(reach_text(resolved("--algorithm ring", 8, 1)),
+            "same bits: off, --algorithm ring sums in an order that depends on the number of ranks "
+            "(512 images a step, 8 shards, 8 BN groups); on with --algorithm tree");
+  EXPECT_EQ(reach_text(resolved("--algorithm none", 2, 1)),
+            "same bits: off, --algorithm none exchanges nothing: the ranks' weights drift apart, "
+            "rank 0's are evaluated and saved (128 images a step, 2 shards, 2 BN groups)");
 }
 
 // What a text recommends must hold when it is followed.

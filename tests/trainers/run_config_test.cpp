@@ -21,7 +21,7 @@ TEST(RunConfig, TakesOverEveryValue) {
   const RunConfig config = config_of(
       "DIR --dataset mnist -a toy_net -j 3 --val-batch-size 7 --epochs 4 --max-steps 9 --lr 0.5 "
       "--momentum 0.8 --wd 1e-3 --nesterov --label-smoothing 0.1 --seed 5 --stall-abort 8 -o out "
-      "--overwrite -p 6 --progress line -q --transport mpi");
+      "--overwrite -p 6 --progress line -q --transport mpi --batches-per-allreduce 4");
   EXPECT_EQ(config.data, "DIR");
   EXPECT_EQ(config.dataset, "mnist");
   EXPECT_EQ(config.arch, "toy_net");
@@ -41,9 +41,10 @@ TEST(RunConfig, TakesOverEveryValue) {
   EXPECT_EQ(config.print_freq, 6);
   EXPECT_EQ(config.progress, "line");
   EXPECT_TRUE(config.quiet);
-  EXPECT_EQ(config.transport, "mpi");
+  EXPECT_EQ(config.exchange.transport, comm::Transport::kMpi);
+  EXPECT_EQ(config.exchange.algorithm, Algorithm::kTree);
+  EXPECT_EQ(config.micro_steps, 4);
   EXPECT_EQ(config.opt_level, "O0");
-  EXPECT_EQ(config.algorithm, "tree");
   EXPECT_EQ(config.device, "cpu");
   EXPECT_TRUE(config.standardize);
 }

@@ -20,7 +20,18 @@ RunRecord started() {
   record.versions = {{"lockstep", "0.1.0"}, {"mpi", "4.1.4"}};
   record.ranks = {{.host = "a", .device = "cpu", .threads = 2}, {.host = "b", .device = "cpu"}};
   record.data_digest = "0123456789abcdef";
-  record.seed = std::numeric_limits<uint64_t>::max();
+  record.plan = {.global_batch = 512,
+                 .micro_steps = 2,
+                 .shards = 8,
+                 .bn_groups = 4,
+                 .seed = std::numeric_limits<uint64_t>::max(),
+                 .algorithm = "tree",
+                 .transport = "shm",
+                 .wire = "f16",
+                 .predivide = 2,
+                 .overlap = false,
+                 .buckets = {{.tensors = 3, .bytes = 1000}, {.tensors = 1, .bytes = 24}},
+                 .reach = {1, 2, 4, 8}};
   record.start = std::chrono::system_clock::time_point(std::chrono::seconds(1'767'268'800));
   return record;
 }
@@ -35,8 +46,20 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
   EXPECT_EQ(got["ranks"][0], json({{"host", "a"}, {"device", "cpu"}, {"threads", 2}}));
   EXPECT_EQ(got["data_digest"], "0123456789abcdef");
   EXPECT_EQ(got["seed"], std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(got["run"],
+            json({{"global_batch", 512},
+                  {"micro_steps", 2},
+                  {"shards", 8},
+                  {"bn_groups", 4},
+                  {"algorithm", "tree"},
+                  {"transport", "shm"},
+                  {"wire", "f16"},
+                  {"predivide", 2.0},
+                  {"overlap", false},
+                  {"buckets", {{{"tensors", 3}, {"bytes", 1000}}, {{"tensors", 1}, {"bytes", 24}}}},
+                  {"same_bits_on", {1, 2, 4, 8}}}));
   EXPECT_EQ(got["start"], "2026-01-01T12:00:00Z");
-  for (const char* name : {"end", "exit_code", "final", "digest"}) {
+  for (const char* name : {"end", "exit_code", "final", "communication", "digest"}) {
     ASSERT_TRUE(got.contains(name)) << name;
     EXPECT_TRUE(got[name].is_null()) << name;
   }
@@ -55,8 +78,27 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
                                       .images_per_s = 2e4,
                                       .wall_s = 61,
                                       .first_step_s = 0.25};
+  record.communication =
+      ExchangeSummary{.ranks = {{.seconds = {.own = 0.5, .exposed = 0.25, .hidden = 0.125},
+                                 .moved_bytes = 100,
+                                 .reduced_bytes = 50,
+                                 .images = 640},
+                                {.seconds = {.own = 0.25, .exposed = 0.75, .hidden = 0.375}}},
+                      .buckets = {{.ready = 0.25, .start = 0.5, .end = 0.75}}};
   const json got = json::parse(to_json(record));
   EXPECT_EQ(got["end"], "2026-01-01T12:01:01Z");
+  const json& communication = got["communication"];
+  EXPECT_EQ(communication["exposed_s"], 0.5);
+  EXPECT_EQ(communication["hidden_s"], 0.25);
+  EXPECT_EQ(communication["ranks"][0],
+            json({{"own_s", 0.5},
+                  {"exposed_s", 0.25},
+                  {"hidden_s", 0.125},
+                  {"moved_bytes", 100},
+                  {"reduced_bytes", 50},
+                  {"images", 640}}));
+  EXPECT_EQ(communication["buckets"],
+            json::array({{{"ready_s", 0.25}, {"start_s", 0.5}, {"end_s", 0.75}}}));
   EXPECT_EQ(got["exit_code"], 43);
   EXPECT_EQ(got["digest"], "0000000000000abc");
   EXPECT_EQ(got["final"],

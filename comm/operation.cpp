@@ -1,0 +1,48 @@
+#include "comm/operation.h"
+
+#include <array>
+
+#include <fmt/ranges.h>
+
+namespace lockstep::comm {
+namespace {
+
+std::string list_of_ranks(std::span<const int> ranks) {
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
+}
+
+}  // namespace
+
+std::string to_string(const Operation& operation) {
+  constexpr std::array<std::string_view, 7> kNames = {"barrier",
+                                                      "broadcast",
+                                                      "all_gather",
+                                                      "all_reduce",
+                                                      "all_reduce(int64)",
+                                                      "reduce_scatter",
+                                                      "allocate"};
+  const std::string_view name = kNames[static_cast<size_t>(operation.kind)];
+  if (operation.label.empty()) return fmt::format("{} #{}", name, operation.sequence);
+  return fmt::format("{} #{} ({})", name, operation.sequence, operation.label);
+}
+
+CommError stall_error(const Operation& operation,
+                      int rank,
+                      std::span<const int> missing,
+                      std::chrono::milliseconds waited) {
+  const std::string who = list_of_ranks(missing);
+  return CommError(
+      fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
+      fmt::format("{} did not take part for {} s", who, static_cast<double>(waited.count()) / 1000),
+      fmt::format("see whether {} {} stopped, out of memory or only slow; "
+                  "--stall-abort SECONDS waits longer",
+                  who,
+                  missing.size() == 1 ? "is" : "are"));
+}
+
+CommError lost_peer_error(const Operation& operation, int rank, std::span<const int> gone) {
+  return CommError(fmt::format("rank {} lost a peer in {}", rank, to_string(operation)),
+                   fmt::format("{} {} gone", list_of_ranks(gone), gone.size() == 1 ? "is" : "are"));
+}
+
+}  // namespace lockstep::comm

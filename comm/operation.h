@@ -1,0 +1,44 @@
+// A collective call as errors name it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/error.h"
+
+namespace lockstep::comm {
+
+// --stall-abort: how long a rank waits for its peers without any progress.
+constexpr std::chrono::milliseconds kDefaultStallAbort = std::chrono::seconds(60);
+
+struct Operation {
+  enum class Kind : uint8_t {
+    kBarrier,
+    kBroadcast,
+    kAllGather,
+    kAllReduce,
+    kAllReduceInt64,
+    kReduceScatter,
+    kAllocate,
+  };
+
+  Kind kind = Kind::kBarrier;
+  uint64_t sequence = 0;        // from 1, counted alike on every rank
+  std::string_view label = {};  // borrowed; says more to the user, such as a bucket's tensors
+};
+
+std::string to_string(const Operation& operation);  // "all_reduce #118 (bucket 2: ...)"
+
+// `missing` did not take part in `operation` for as long as `waited`.
+CommError stall_error(const Operation& operation,
+                      int rank,
+                      std::span<const int> missing,
+                      std::chrono::milliseconds waited);
+
+// `gone` ended before their part of `operation` was done.
+CommError lost_peer_error(const Operation& operation, int rank, std::span<const int> gone);
+
+}  // namespace lockstep::comm

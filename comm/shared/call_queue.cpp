@@ -1,0 +1,195 @@
+#include "comm/shared/call_queue.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "comm/backoff.h"
+
+namespace lockstep::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A rank enters call k only when its call k-kMostUnderWay is over, which means that all ranks have
+// entered that one; and to enter it they ended call k-2*kMostUnderWay, having read its record on all
+// ranks. So the record's place is free for call k.
+constexpr size_t kMostUnderWay = 32;
+static_assert(RankState::kRecords >= 2 * kMostUnderWay);
+
+// How long a sleeper goes without a look at deadline and peers.
+constexpr std::chrono::milliseconds kNap{50};
+
+std::string in_full(const CallRecord& record) {
+  constexpr std::string_view kAlgorithms[] = {"tree", "ring", "star", "library", "none"};
+  const std::string place =
+      record.segment == CallRecord::kNowhere
+          ? "memory of its own"
+          : fmt::format("segment {} from byte {} on", record.segment, record.offset);
+  return fmt::format(", {} over {} in {}, root {}",
+                     kAlgorithms[static_cast<size_t>(record.algorithm)],
+                     name_of(record.dtype),
+                     place,
+                     record.root);
+}
+
+}  // namespace
+
+CallQueue::CallQueue(SharedHost& host, std::chrono::milliseconds stall_abort)
+    : host_(host),
+      stall_abort_(stall_abort),
+      rank_(host.rank()),
+      shares_cores_(host.shares_cores()) {
+  const Segment control =
+      host.allocate(sizeof(RankState), {.kind = Operation::Kind::kAllocate, .sequence = 0});
+  memory_ = control.memory;
+  for (std::byte* part : control.parts) states_.push_back(reinterpret_cast<RankState*>(part));
+  posted_ = state(rank_).posted.value.load();
+  phase_ = next_phase_ = state(rank_).phase.value.load();
+}
+
+std::shared_ptr<const Call> CallQueue::post(const Operation& operation,
+                                            const CallRecord& record,
+                                            std::unique_ptr<Exchange> exchange) {
+  if (calls_.size() >= kMostUnderWay) wait(*calls_.front());
+  auto call = std::make_shared<Call>();
+  call->operation = operation;
+  call->record = record;
+  call->exchange = std::move(exchange);
+  call->number = ++posted_;
+  call->first_phase = next_phase_;
+  next_phase_ += call->phases();
+  state(rank_).records[call->number % RankState::kRecords] = record;
+  state(rank_).posted.raise_to(call->number);
+  calls_.push_back(call);
+  return call;
+}
+
+void CallQueue::advance() {
+  for (const auto& call : calls_) {
+    if (!run_phases(*call)) break;
+  }
+  while (!calls_.empty() && calls_.front()->is_over) calls_.pop_front();
+}
+
+void CallQueue::wait(const Call& call) {
+  while (!call.is_over) {
+    advance();
+    if (call.is_over) return;
+    // The oldest call depends on no later one, here or elsewhere, so it is safe to wait for alone.
+    const Call& oldest = *calls_.front();
+    Obstacle obstacle{};
+    if (find_obstacle(oldest, obstacle)) wait_for(obstacle, oldest);
+  }
+}
+
+// True when this rank's part of `call` is done.
+bool CallQueue::run_phases(Call& call) {
+  Obstacle obstacle{};
+  while (!call.is_over && !find_obstacle(call, obstacle)) {
+    if (!call.entered_by_all) {
+      compare_records(call);
+      call.entered_by_all = true;
+    } else if (call.phases_done == call.phases()) {
+      call.is_over = true;
+    } else {
+      call.exchange->run(call.phases_done);
+      ++call.phases_done;
+      state(rank_).phase.raise_to(++phase_);
+    }
+  }
+  return call.entered_by_all && call.phases_done == call.phases();
+}
+
+bool CallQueue::find_obstacle(const Call& call, Obstacle& obstacle) const {
+  if (!call.entered_by_all) {
+    obstacle.counter = &RankState::posted;
+    obstacle.target = call.number;
+    return find_behind(Need::kEverybody, obstacle);
+  }
+  const Need need = call.exchange ? call.exchange->need(call.phases_done) : Need{};
+  obstacle.counter = &RankState::phase;
+  obstacle.target = call.first_phase + need.phases;
+  return find_behind(need.rank, obstacle);
+}
+
+bool CallQueue::find_behind(int rank, Obstacle& obstacle) const {
+  if (rank == Need::kNobody) return false;
+  const int first = rank == Need::kEverybody ? 0 : rank;
+  const int last = rank == Need::kEverybody ? host_.size() - 1 : rank;
+  for (obstacle.rank = first; obstacle.rank <= last; ++obstacle.rank) {
+    if (!(state(obstacle.rank).*obstacle.counter).has_reached(obstacle.target)) return true;
+  }
+  return false;
+}
+
+void CallQueue::compare_records(const Call& call) const {
+  for (int peer = 0; peer < host_.size(); ++peer) {
+    const CallRecord& theirs = state(peer).records[call.number % RankState::kRecords];
+    if (theirs == call.record) continue;
+    const Operation operation{theirs.kind, theirs.sequence};
+    const bool alike =
+        to_string(operation) == to_string({call.record.kind, call.record.sequence}) &&
+        theirs.bytes == call.record.bytes;
+    throw CommError(
+        fmt::format("ranks {} and {} made different calls", rank_, peer),
+        fmt::format("rank {} is in {} with {} bytes{}, rank {} is in {} with {} bytes{}",
+                    rank_,
+                    to_string(call.operation),
+                    call.record.bytes,
+                    alike ? in_full(call.record) : "",
+                    peer,
+                    to_string(operation),
+                    theirs.bytes,
+                    alike ? in_full(theirs) : ""));
+  }
+}
+
+void CallQueue::wait_for(const Obstacle& obstacle, const Call& call) {
+  Counter& counter = state(obstacle.rank).*obstacle.counter;
+  Backoff backoff(shares_cores_);
+  while (backoff.give_way()) {
+    if (counter.has_reached(obstacle.target)) return;
+  }
+  const Clock::time_point deadline = Clock::now() + stall_abort_;
+  while (!counter.has_reached(obstacle.target)) {
+    check_alive(call);
+    const auto left = deadline - Clock::now();
+    if (left <= Clock::duration::zero()) {
+      throw stall_error(call.operation, rank_, furthest_behind(obstacle.counter), stall_abort_);
+    }
+    counter.sleep_below(obstacle.target, std::min<Clock::duration>(left, kNap));
+  }
+}
+
+// A rank that ended after its part of the call is no loss.
+void CallQueue::check_alive(const Call& call) const {
+  std::vector<int> gone;
+  for (int peer = 0; peer < host_.size(); ++peer) {
+    if (peer == rank_ || !host_.is_gone(peer)) continue;
+    if (state(peer).posted.has_reached(call.number) &&
+        state(peer).phase.has_reached(call.first_phase + call.phases())) {
+      continue;
+    }
+    gone.push_back(peer);
+  }
+  if (!gone.empty()) throw lost_peer_error(call.operation, rank_, gone);
+}
+
+// The others may only be waiting for these.
+std::vector<int> CallQueue::furthest_behind(Counter RankState::* counter) const {
+  std::vector<int> ranks;
+  uint32_t lowest = (state(rank_).*counter).value.load();
+  for (int peer = 0; peer < host_.size(); ++peer) {
+    if (peer == rank_) continue;
+    const uint32_t value = (state(peer).*counter).value.load();
+    if (ranks.empty() || !reached(value, lowest)) {
+      ranks.clear();
+      lowest = value;
+    }
+    if (value == lowest) ranks.push_back(peer);
+  }
+  return ranks;
+}
+
+}  // namespace lockstep::comm

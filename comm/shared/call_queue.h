@@ -1,0 +1,81 @@
+// The calls of one rank, from entering them to their end.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/operation.h"
+#include "comm/shared/control.h"
+#include "comm/shared/exchange.h"
+#include "comm/shared/host.h"
+
+namespace lockstep::comm {
+
+struct Call {
+  Operation operation;
+  CallRecord record;
+  std::unique_ptr<Exchange> exchange;  // null: over when all ranks have entered
+  uint32_t number = 0;                 // among this rank's calls, from 1
+  uint32_t first_phase = 0;            // phases of all calls before it
+  uint32_t phases_done = 0;
+  bool entered_by_all = false;
+  bool is_over = false;
+
+  uint32_t phases() const { return exchange ? exchange->phases() : 0; }
+};
+
+// All ranks make the same calls in the same order; so each knows every call's number and first phase
+// on all of them, and two counters a rank (comm/shared/control.h) tell how far everybody is. A call's
+// phases run after those of the calls before it, and calls end in order.
+// Thread safety: none. After an error the queue is of no more use.
+class CallQueue {
+ public:
+  // A collective call. The host must outlive the queue.
+  CallQueue(SharedHost& host, std::chrono::milliseconds stall_abort);
+
+  // Enters a call. Waits when too many are under way. `exchange` may be null.
+  std::shared_ptr<const Call> post(const Operation& operation,
+                                   const CallRecord& record,
+                                   std::unique_ptr<Exchange> exchange);
+  // Runs what can run without waiting. Errors: CommError when ranks made different calls.
+  void advance();
+  // Errors: CommError, also when a peer is gone or the deadline passed.
+  void wait(const Call& call);
+
+ private:
+  // A peer's counter that is not there yet.
+  struct Obstacle {
+    Counter RankState::* counter;
+    int rank;
+    uint32_t target;
+  };
+
+  bool run_phases(Call& call);
+  // False: `call` may take its next step. Otherwise the first counter in its way.
+  bool find_obstacle(const Call& call, Obstacle& obstacle) const;
+  bool find_behind(int rank, Obstacle& obstacle) const;
+  void compare_records(const Call& call) const;
+
+  void wait_for(const Obstacle& obstacle, const Call& call);
+  void check_alive(const Call& call) const;
+  std::vector<int> furthest_behind(Counter RankState::* counter) const;
+
+  RankState& state(int rank) const { return *states_[static_cast<size_t>(rank)]; }
+
+  SharedHost& host_;
+  const std::chrono::milliseconds stall_abort_;
+  const int rank_;
+  const bool shares_cores_;
+  std::shared_ptr<void> memory_;
+  std::vector<RankState*> states_;
+  uint32_t posted_;
+  uint32_t phase_;       // done by this rank
+  uint32_t next_phase_;  // of the next call
+  std::deque<std::shared_ptr<Call>> calls_;
+};
+
+}  // namespace lockstep::comm

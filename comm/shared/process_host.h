@@ -1,0 +1,35 @@
+// Ranks as processes of one host.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "comm/shared/host.h"
+#include "comm/shared/socket_mesh.h"
+
+namespace lockstep::comm {
+
+// Segments are memory files of rank 0, which the others get through their sockets: they have no name
+// and live as long as someone maps them.
+class ProcessHost : public SharedHost {
+ public:
+  // `mesh` is set up.
+  ProcessHost(SocketMesh mesh, bool shares_cores, std::chrono::milliseconds stall_abort)
+      : mesh_(std::move(mesh)), shares_cores_(shares_cores), stall_abort_(stall_abort) {}
+
+  int rank() const override { return mesh_.rank(); }
+  int size() const override { return mesh_.size(); }
+  bool shares_cores() const override { return shares_cores_; }
+  Segment allocate(size_t bytes_per_rank, const Operation& operation) override;
+  bool is_gone(int rank) const override { return mesh_.is_closed(rank); }
+
+ private:
+  UniqueFd create(size_t bytes) const;
+  UniqueFd receive(const Operation& operation) const;
+
+  SocketMesh mesh_;
+  const bool shares_cores_;
+  const std::chrono::milliseconds stall_abort_;
+};
+
+}  // namespace lockstep::comm

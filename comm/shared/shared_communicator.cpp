@@ -1,0 +1,271 @@
+#include "comm/shared/shared_communicator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+#include "kernels/peer_sum.h"
+
+namespace lockstep::comm {
+namespace {
+
+using Kind = Operation::Kind;
+
+constexpr size_t kPieceBytes = size_t{256} << 10;
+
+class DoneWork : public Work {
+ public:
+  bool advance() override { return true; }
+  void wait() override {}
+};
+
+class QueuedWork : public Work {
+ public:
+  QueuedWork(CallQueue& queue, std::shared_ptr<const Call> call)
+      : queue_(queue), call_(std::move(call)) {}
+
+  bool advance() override {
+    if (!call_->is_over) queue_.advance();
+    return call_->is_over;
+  }
+  void wait() override { queue_.wait(*call_); }
+
+ private:
+  CallQueue& queue_;
+  const std::shared_ptr<const Call> call_;
+};
+
+// Flat, of memory that something else keeps.
+Tensor borrow(std::byte* data, int64_t count, Dtype dtype) {
+  return Tensor::wrap(
+      std::shared_ptr<std::byte>(std::shared_ptr<void>(), data), {count}, dtype, Device::kCpu);
+}
+
+CallRecord record_of(const Operation& operation, size_t bytes, Dtype dtype = Dtype::kU8) {
+  CallRecord record;
+  record.sequence = operation.sequence;
+  record.kind = operation.kind;
+  record.bytes = bytes;
+  record.dtype = dtype;
+  return record;
+}
+
+void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
+  if (bytes > 0) std::memmove(to, from, bytes);
+}
+
+// Calls piece(begin, count) over [0, bytes); once for nothing, because ranks meet all the same.
+template <class Piece>
+void for_each_piece(size_t bytes, size_t most, Piece&& piece) {
+  size_t begin = 0;
+  do {
+    const size_t count = std::min(most, bytes - begin);
+    piece(begin, count);
+    begin += count;
+  } while (begin < bytes);
+}
+
+}  // namespace
+
+SharedCommunicator::SharedCommunicator(std::unique_ptr<SharedHost> host,
+                                       std::chrono::milliseconds stall_abort)
+    : host_(std::move(host)),
+      rank_(host_->rank()),
+      size_(host_->size()),
+      stream_(Device::kCpu),
+      queue_(*host_, stall_abort) {
+  const Segment staging = host_->allocate(2 * kPieceBytes, {Kind::kAllocate, 0});
+  staging_ = staging.memory;
+  halves_[0] = staging.parts;
+  for (std::byte* part : staging.parts) halves_[1].push_back(part + kPieceBytes);
+}
+
+Tensor SharedCommunicator::allocate(const Shape& shape, Dtype dtype) {
+  const Operation operation = next(Kind::kAllocate);
+  const size_t bytes = static_cast<size_t>(shape.numel()) * size_of(dtype);
+  meet(operation, record_of(operation, bytes, dtype));
+  const Segment segment = host_->allocate(bytes, operation);
+  segments_.push_back({segment.memory, segment.parts, segment.bytes});
+  std::byte* mine = segment.parts[static_cast<size_t>(rank_)];
+  return Tensor::wrap({segment.memory, mine}, shape, dtype, Device::kCpu);
+}
+
+void SharedCommunicator::barrier() {
+  const Operation operation = next(Kind::kBarrier);
+  meet(operation, record_of(operation, 0));
+}
+
+void SharedCommunicator::broadcast(std::span<std::byte> bytes, int root) {
+  LS_CHECK(0 <= root && root < size_, "[broadcast] root: got {} of {} ranks", root, size_);
+  const Operation operation = next(Kind::kBroadcast);
+  CallRecord record = record_of(operation, bytes.size());
+  record.root = root;
+  for_each_piece(bytes.size(), kPieceBytes, [&](size_t begin, size_t count) {
+    std::byte* half = next_half()[static_cast<size_t>(root)];
+    if (rank_ == root) copy_bytes(half, bytes.data() + begin, count);
+    meet(operation, record);
+    if (rank_ != root) copy_bytes(bytes.data() + begin, half, count);
+  });
+  if (rank_ != root) traffic_.moved_bytes += std::ssize(bytes);
+}
+
+void SharedCommunicator::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+  const size_t row = mine.size();
+  LS_CHECK(all.size() == row * static_cast<size_t>(size_),
+           "[all_gather] all: got {} bytes, expected {} from each of {} ranks",
+           all.size(),
+           row,
+           size_);
+  const Operation operation = next(Kind::kAllGather);
+  const CallRecord record = record_of(operation, row);
+  for_each_piece(row, kPieceBytes, [&](size_t begin, size_t count) {
+    const auto halves = next_half();
+    copy_bytes(halves[static_cast<size_t>(rank_)], mine.data() + begin, count);
+    meet(operation, record);
+    for (size_t r = 0; r < halves.size(); ++r) {
+      copy_bytes(all.data() + r * row + begin, halves[r], count);
+    }
+  });
+  traffic_.moved_bytes += static_cast<int64_t>(all.size() - row);
+}
+
+std::unique_ptr<Work> SharedCommunicator::start_all_reduce(const AllReduce& what) {
+  const Operation operation = next(Kind::kAllReduce, what.label);
+  const Tensor& values = what.values;
+  switch (values.dtype()) {
+    case Dtype::kF32:
+    case Dtype::kF16:
+    case Dtype::kBF16:
+      break;
+    default:
+      throw DtypeError(fmt::format("[all_reduce] values: dtype {}, expected f32, f16 or bf16",
+                                   name_of(values.dtype())));
+  }
+  if (what.algorithm == Algorithm::kLibrary) {
+    throw UsageError("--algorithm mpi needs --transport mpi",
+                     "these ranks share memory, and MPI moves nothing between them",
+                     "add --transport mpi, or use --algorithm tree, ring or star");
+  }
+  if (what.algorithm == Algorithm::kNone) return std::make_unique<DoneWork>();
+
+  traffic_.reduced_bytes += static_cast<int64_t>(values.nbytes());
+  CallRecord record = record_of(operation, values.nbytes(), values.dtype());
+  record.algorithm = what.algorithm;
+  std::vector<Tensor> shared = find_shared(values, record);
+  if (shared.empty()) {
+    reduce_staged(operation, record, values);
+    return std::make_unique<DoneWork>();
+  }
+  auto exchange = make_exchange(what.algorithm, rank_, std::move(shared), stream_, traffic_);
+  return std::make_unique<QueuedWork>(queue_, queue_.post(operation, record, std::move(exchange)));
+}
+
+void SharedCommunicator::all_reduce_sum(std::span<float> values) {
+  auto* data = reinterpret_cast<std::byte*>(values.data());
+  start_all_reduce({.values = borrow(data, std::ssize(values), Dtype::kF32)})->wait();
+}
+
+void SharedCommunicator::all_reduce_sum(std::span<int64_t> values) {
+  const Operation operation = next(Kind::kAllReduceInt64);
+  const CallRecord record = record_of(operation, values.size_bytes(), Dtype::kI64);
+  for_each_piece(values.size_bytes(), kPieceBytes, [&](size_t begin, size_t count) {
+    auto* sums = reinterpret_cast<std::byte*>(values.data()) + begin;
+    const auto piece = values.subspan(begin / sizeof(int64_t), count / sizeof(int64_t));
+    const auto halves = next_half();
+    copy_bytes(halves[static_cast<size_t>(rank_)], sums, count);
+    meet(operation, record);
+    for (int r = 0; r < size_; ++r) {
+      if (r == rank_) continue;
+      const auto* theirs = reinterpret_cast<const int64_t*>(halves[static_cast<size_t>(r)]);
+      for (size_t i = 0; i < piece.size(); ++i) piece[i] += theirs[i];
+    }
+  });
+  traffic_.moved_bytes += std::ssize(std::as_bytes(values)) * (size_ - 1);
+  traffic_.reduced_bytes += std::ssize(std::as_bytes(values));
+}
+
+void SharedCommunicator::reduce_scatter_sum(std::span<const float> values, std::span<float> mine) {
+  const auto ranks = static_cast<size_t>(size_);
+  LS_CHECK(values.size() == ranks * mine.size(),
+           "[reduce_scatter_sum] values: got {}, expected {} for each of {} ranks",
+           values.size(),
+           mine.size(),
+           size_);
+  const Operation operation = next(Kind::kReduceScatter);
+  const CallRecord record = record_of(operation, values.size_bytes(), Dtype::kF32);
+  const size_t most = kPieceBytes / sizeof(float) / ranks;  // for a rank, in one piece
+  for_each_piece(mine.size_bytes(), most * sizeof(float), [&](size_t begin, size_t count) {
+    const auto halves = next_half();
+    const auto* from = reinterpret_cast<const std::byte*>(values.data()) + begin;
+    for (size_t owner = 0; owner < ranks; ++owner) {
+      copy_bytes(halves[static_cast<size_t>(rank_)] + owner * count,
+                 from + owner * mine.size_bytes(),
+                 count);
+    }
+    meet(operation, record);
+    if (count == 0) return;
+    const auto length = static_cast<int64_t>(count / sizeof(float));
+    std::vector<Tensor> leaves;
+    for (std::byte* half : halves) {
+      leaves.push_back(borrow(half + static_cast<size_t>(rank_) * count, length, Dtype::kF32));
+    }
+    auto* to = reinterpret_cast<std::byte*>(mine.data()) + begin;
+    Tensor sum = borrow(to, length, Dtype::kF32);
+    kernels::peer_sum(stream_, leaves, {&sum, 1});
+  });
+  traffic_.moved_bytes += std::ssize(std::as_bytes(mine)) * (size_ - 1);
+}
+
+// A rank enters its staged call m when m-1 is over and read. That was over when all ranks had entered
+// it, each after reading m-2: nobody needs that half any more.
+std::span<std::byte* const> SharedCommunicator::next_half() {
+  return halves_[staged_calls_++ % 2];
+}
+
+void SharedCommunicator::meet(const Operation& operation, const CallRecord& record) {
+  queue_.wait(*queue_.post(operation, record, nullptr));
+}
+
+std::vector<Tensor> SharedCommunicator::find_shared(const Tensor& values,
+                                                    CallRecord& record) const {
+  std::vector<Tensor> found;
+  if (values.nbytes() == 0) return found;
+  const auto address = reinterpret_cast<uintptr_t>(values.bytes());
+  for (size_t k = 0; k < segments_.size(); ++k) {
+    const KnownSegment& segment = segments_[k];
+    const auto begin = reinterpret_cast<uintptr_t>(segment.parts[static_cast<size_t>(rank_)]);
+    if (address < begin || address + values.nbytes() > begin + segment.bytes) continue;
+    const std::shared_ptr<void> memory = segment.memory.lock();
+    if (!memory) continue;  // other memory has its addresses now
+    record.segment = static_cast<int32_t>(k);
+    record.offset = address - begin;
+    for (std::byte* part : segment.parts) {
+      found.push_back(Tensor::wrap(
+          {memory, part + record.offset}, {values.numel()}, values.dtype(), Device::kCpu));
+    }
+    break;
+  }
+  return found;
+}
+
+void SharedCommunicator::reduce_staged(const Operation& operation,
+                                       const CallRecord& record,
+                                       const Tensor& values) {
+  Tensor target = values;
+  for_each_piece(values.nbytes(), kPieceBytes, [&](size_t begin, size_t count) {
+    const auto halves = next_half();
+    std::byte* half = halves[static_cast<size_t>(rank_)];
+    copy_bytes(half, target.bytes() + begin, count);
+    std::vector<Tensor> shared;
+    for (std::byte* data : halves) {
+      shared.push_back(
+          borrow(data, static_cast<int64_t>(count / size_of(record.dtype)), record.dtype));
+    }
+    auto exchange = make_exchange(record.algorithm, rank_, std::move(shared), stream_, traffic_);
+    queue_.wait(*queue_.post(operation, record, std::move(exchange)));
+    copy_bytes(target.bytes() + begin, half, count);
+  });
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,70 @@
+// All collectives between ranks that share memory.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "comm/operation.h"
+#include "comm/shared/call_queue.h"
+#include "comm/shared/host.h"
+#include "core/communicator.h"
+#include "core/stream.h"
+
+namespace lockstep::comm {
+
+// Values in memory of allocate() are summed where they lie. Other memory is carried through a staging
+// segment, piece by piece, and start_all_reduce() returns when that is done.
+// After an error it is of no more use.
+class SharedCommunicator : public Communicator {
+ public:
+  // A collective call.
+  SharedCommunicator(std::unique_ptr<SharedHost> host, std::chrono::milliseconds stall_abort);
+
+  int rank() const final { return rank_; }
+  int size() const final { return size_; }
+
+  Tensor allocate(const Shape& shape, Dtype dtype) final;
+  void barrier() final;
+  void broadcast(std::span<std::byte> bytes, int root) final;
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) final;
+  std::unique_ptr<Work> start_all_reduce(const AllReduce& what) final;
+  void all_reduce_sum(std::span<float> values) final;
+  void all_reduce_sum(std::span<int64_t> values) final;
+  void reduce_scatter_sum(std::span<const float> values, std::span<float> mine) final;
+
+ private:
+  struct KnownSegment {
+    std::weak_ptr<void> memory;  // gone when no tensor of this rank lies in it any more
+    std::vector<std::byte*> parts;
+    size_t bytes;
+  };
+
+  Operation next(Operation::Kind kind, std::string_view label = {}) {
+    return {kind, ++sequence_, label};
+  }
+  void meet(const Operation& operation, const CallRecord& record);
+
+  // Every rank's version of `values` where they lie in a segment, whose place goes into `record`;
+  // empty for other memory.
+  std::vector<Tensor> find_shared(const Tensor& values, CallRecord& record) const;
+  void reduce_staged(const Operation& operation, const CallRecord& record, const Tensor& values);
+
+  // Each rank's part of the half of the staging segment that is free, for one call.
+  std::span<std::byte* const> next_half();
+
+  const std::unique_ptr<SharedHost> host_;
+  const int rank_;
+  const int size_;
+  Stream stream_;
+  uint64_t sequence_ = 0;
+  std::vector<KnownSegment> segments_;
+  CallQueue queue_;
+  std::shared_ptr<void> staging_;
+  std::vector<std::byte*> halves_[2];
+  uint64_t staged_calls_ = 0;
+};
+
+}  // namespace lockstep::comm

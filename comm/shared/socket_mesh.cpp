@@ -1,0 +1,144 @@
+#include "comm/shared/socket_mesh.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <system_error>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "core/error.h"
+
+namespace lockstep::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// SOCK_SEQPACKET keeps messages apart and reports the end of a connection.
+constexpr int kSocketType = SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK;
+
+int checked(int result, const char* call) {
+  if (result >= 0) return result;
+  throw EnvironmentError(fmt::format("{} failed", call),
+                         std::error_code(errno, std::generic_category()).message());
+}
+
+struct Address {
+  Address(const std::string& token, int rank) {
+    const std::string name = fmt::format("lockstep-{}-{}", token, rank);
+    LS_CHECK(name.size() < sizeof(value.sun_path), "[socket] name: got \"{}\", too long", name);
+    value.sun_family = AF_UNIX;
+    std::ranges::copy(name, value.sun_path + 1);  // a name after a zero is an abstract one
+    size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  }
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&value); }
+
+  sockaddr_un value{};
+  socklen_t size;
+};
+
+bool has_same_user(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  checked(::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size), "SO_PEERCRED");
+  return peer.uid == ::geteuid();
+}
+
+// A message of one byte, and perhaps a descriptor beside it.
+struct Message {
+  Message() {
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+  }
+
+  char byte = 0;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+};
+
+}  // namespace
+
+SocketMesh::SocketMesh(const std::string& token, int rank, int size)
+    : token_(token), rank_(rank), peers_(static_cast<size_t>(size)) {
+  const Address address(token, rank);
+  listener_ = UniqueFd(checked(::socket(AF_UNIX, kSocketType, 0), "socket"));
+  checked(::bind(listener_.get(), address.get(), address.size), "bind");
+  checked(::listen(listener_.get(), size), "listen");
+}
+
+void SocketMesh::connect_below() {
+  for (int peer = 0; peer < rank_; ++peer) {
+    const Address address(token_, peer);
+    UniqueFd socket(checked(::socket(AF_UNIX, kSocketType, 0), "socket"));
+    checked(::connect(socket.get(), address.get(), address.size), "connect");
+    if (!has_same_user(socket.get())) {
+      throw EnvironmentError(fmt::format("rank {}'s socket belongs to another user", peer));
+    }
+    checked(static_cast<int>(::send(socket.get(), &rank_, sizeof(rank_), MSG_NOSIGNAL)), "send");
+    peers_[static_cast<size_t>(peer)] = std::move(socket);
+  }
+}
+
+void SocketMesh::accept_above() {
+  for (int missing = size() - 1 - rank_; missing > 0;) {
+    UniqueFd socket(checked(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC), "accept"));
+    if (!has_same_user(socket.get())) continue;
+    int peer = -1;
+    const auto bytes = ::recv(socket.get(), &peer, sizeof(peer), MSG_DONTWAIT);
+    if (bytes != sizeof(peer) || peer <= rank_ || peer >= size()) continue;
+    peers_[static_cast<size_t>(peer)] = std::move(socket);
+    --missing;
+  }
+  listener_ = UniqueFd();
+}
+
+void SocketMesh::send_fd(int to, int fd) const {
+  Message message;
+  if (fd >= 0) {
+    cmsghdr* item = CMSG_FIRSTHDR(&message.header);
+    item->cmsg_level = SOL_SOCKET;
+    item->cmsg_type = SCM_RIGHTS;
+    item->cmsg_len = CMSG_LEN(sizeof(fd));
+    std::memcpy(CMSG_DATA(item), &fd, sizeof(fd));
+  } else {
+    message.header.msg_controllen = 0;
+  }
+  const int socket = peers_[static_cast<size_t>(to)].get();
+  checked(static_cast<int>(::sendmsg(socket, &message.header, MSG_NOSIGNAL)), "sendmsg");
+}
+
+bool SocketMesh::wait_for_message(int from, std::chrono::milliseconds at_most) const {
+  const Clock::time_point deadline = Clock::now() + at_most;
+  pollfd poll{.fd = peers_[static_cast<size_t>(from)].get(), .events = POLLIN, .revents = 0};
+  while (true) {  // signals interrupt poll()
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    const int64_t most = std::clamp<int64_t>(left.count(), 0, INT32_MAX);
+    if (::poll(&poll, 1, static_cast<int>(most)) > 0) return true;
+    if (most == 0) return false;
+  }
+}
+
+UniqueFd SocketMesh::receive_fd(int from) const {
+  Message message;
+  const int socket = peers_[static_cast<size_t>(from)].get();
+  if (::recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) <= 0) return {};
+  const cmsghdr* item = CMSG_FIRSTHDR(&message.header);
+  if (item == nullptr || item->cmsg_type != SCM_RIGHTS) return {};
+  int fd = -1;
+  std::memcpy(&fd, CMSG_DATA(item), sizeof(fd));
+  return UniqueFd(fd);
+}
+
+bool SocketMesh::is_closed(int rank) const {
+  pollfd poll{.fd = peers_[static_cast<size_t>(rank)].get(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&poll, 1, 0) > 0 && (poll.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,55 @@
+// Ranks that share memory, all in the hands of one test.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "comm/operation.h"
+#include "comm/shared/shared_communicator.h"
+#include "comm/shared/thread_host.h"
+
+namespace lockstep::testing {
+
+// Calls that do not wait may be made here, one rank after another: a test chooses who goes when.
+class RankSet {
+ public:
+  using MakeHost = std::function<std::unique_ptr<comm::SharedHost>(comm::ThreadGroup&, int rank)>;
+
+  explicit RankSet(int size, const MakeHost& make_host = thread_host) : group_(size) {
+    for (int rank = 0; rank < size; ++rank) {
+      ranks_.push_back(std::make_unique<comm::SharedCommunicator>(make_host(group_, rank),
+                                                                  comm::kDefaultStallAbort));
+    }
+  }
+
+  int size() const { return static_cast<int>(ranks_.size()); }
+  Communicator& operator[](int rank) { return *ranks_[static_cast<size_t>(rank)]; }
+
+  // Calls body(rank) on a thread for each.
+  void together(const std::function<void(int rank)>& body) {
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < size(); ++rank) threads.emplace_back(body, rank);
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  std::vector<Tensor> allocate(int64_t count, Dtype dtype = Dtype::kF32) {
+    std::vector<Tensor> memory(ranks_.size());
+    together([&](int rank) {
+      memory[static_cast<size_t>(rank)] = (*this)[rank].allocate({count}, dtype);
+    });
+    return memory;
+  }
+
+  static std::unique_ptr<comm::SharedHost> thread_host(comm::ThreadGroup& group, int rank) {
+    return std::make_unique<comm::ThreadHost>(group, rank);
+  }
+
+ private:
+  comm::ThreadGroup group_;
+  std::vector<std::unique_ptr<comm::SharedCommunicator>> ranks_;
+};
+
+}  // namespace lockstep::testing

@@ -1,0 +1,95 @@
+#include "comm/schedule.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace lockstep::comm {
+namespace {
+
+constexpr int kMostRanks = 17;
+
+constexpr bool slices_tile(int64_t count, int ranks) {
+  int64_t end = 0;
+  for (int i = 0; i < ranks; ++i) {
+    const Slice slice = slice_of(count, ranks, i);
+    if (slice.begin != end || slice.count < count / ranks || slice.count > count / ranks + 1) {
+      return false;
+    }
+    end = slice.end();
+  }
+  return end == count;
+}
+
+constexpr bool all_slices_tile() {
+  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+    for (const int64_t count : {0, 1, ranks - 1, ranks, ranks + 1, 7919, 1 << 30}) {
+      if (!slices_tile(count, ranks)) return false;
+    }
+  }
+  return true;
+}
+static_assert(all_slices_tile());
+
+constexpr bool neighbours_agree() {
+  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int right = right_of(rank, ranks);
+      if (left_of(right, ranks) != rank) return false;
+      for (int step = 0; step < ring_steps(ranks); ++step) {
+        if (ring_reduce_step(rank, ranks, step).send !=
+                ring_reduce_step(right, ranks, step).receive ||
+            ring_gather_step(rank, ranks, step).send !=
+                ring_gather_step(right, ranks, step).receive) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+static_assert(neighbours_agree());
+
+// [rank][slice][source]: how often a source's values are in that rank's version of a slice.
+using Terms = std::vector<std::vector<std::vector<int>>>;
+
+Terms own_values(int ranks) {
+  const auto n = static_cast<size_t>(ranks);
+  Terms terms(n, std::vector<std::vector<int>>(n, std::vector<int>(n)));
+  for (size_t rank = 0; rank < n; ++rank) {
+    for (auto& slice : terms[rank]) slice[rank] = 1;
+  }
+  return terms;
+}
+
+class Ring : public ::testing::TestWithParam<int> {};
+
+TEST_P(Ring, EverySliceIsSummedOnceFromEveryRank) {
+  const int ranks = GetParam();
+  Terms terms = own_values(ranks);
+  const std::vector<int> whole(terms.size(), 1);
+  const auto step_all = [&](bool adds, int step) {
+    const Terms before = terms;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const RingStep what =
+          adds ? ring_reduce_step(rank, ranks, step) : ring_gather_step(rank, ranks, step);
+      const auto slice = static_cast<size_t>(what.receive);
+      const auto& left = before[static_cast<size_t>(left_of(rank, ranks))][slice];
+      auto& mine = terms[static_cast<size_t>(rank)][slice];
+      for (size_t i = 0; i < mine.size(); ++i) mine[i] = (adds ? mine[i] : 0) + left[i];
+    }
+  };
+  for (int step = 0; step < ring_steps(ranks); ++step) step_all(true, step);
+  for (int rank = 0; rank < ranks; ++rank) {
+    EXPECT_EQ(terms[static_cast<size_t>(rank)][static_cast<size_t>(right_of(rank, ranks))], whole);
+  }
+  for (int step = 0; step < ring_steps(ranks); ++step) step_all(false, step);
+  for (const auto& slices : terms) {
+    for (const auto& slice : slices) EXPECT_EQ(slice, whole);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Ring, ::testing::Range(1, kMostRanks + 1));
+
+}  // namespace
+}  // namespace lockstep::comm

@@ -1,0 +1,105 @@
+#include "trainers/exchange_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/trainers/options_of.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using testing::options_of;
+using testing::usage_error;
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+ExchangeConfig config_of(const std::string& line) {
+  return make_exchange_config(options_of(line));
+}
+
+TEST(ExchangeConfig, Defaults) {
+  const ExchangeConfig config = config_of("");
+  EXPECT_EQ(config.algorithm, Algorithm::kTree);
+  EXPECT_EQ(config.transport, comm::Transport::kAuto);
+  EXPECT_EQ(config.caps.first_bytes, kMiB);
+  EXPECT_EQ(config.caps.bytes, 25 * kMiB);
+  EXPECT_TRUE(config.overlap);
+  EXPECT_EQ(config.wire, Dtype::kF32);
+  EXPECT_EQ(config.predivide, 1);
+  EXPECT_FALSE(config.zero_unused);
+  EXPECT_EQ(config.check_ranks, 100);
+}
+
+TEST(ExchangeConfig, TakesOverEveryValue) {
+  const ExchangeConfig config = config_of(
+      "--algorithm star --transport shm --bucket-cap-mb 8 --first-bucket-mb 0.5 --no-overlap "
+      "--fp16-allreduce --gradient-predivide-factor 4 --unused zero --check-ranks 7");
+  EXPECT_EQ(config.algorithm, Algorithm::kStar);
+  EXPECT_EQ(config.transport, comm::Transport::kShm);
+  EXPECT_EQ(config.check_ranks, 7);
+  const comm::ReducerOptions reducer = reducer_options(config, 3);
+  EXPECT_EQ(reducer.caps.first_bytes, kMiB / 2);
+  EXPECT_EQ(reducer.caps.bytes, 8 * kMiB);
+  EXPECT_EQ(reducer.algorithm, Algorithm::kStar);
+  EXPECT_FALSE(reducer.overlap);
+  EXPECT_EQ(reducer.wire, Dtype::kF16);
+  EXPECT_EQ(reducer.predivide, 4);
+  EXPECT_EQ(reducer.micro_steps, 3);
+  EXPECT_TRUE(reducer.zero_unused);
+  EXPECT_FALSE(reducer.exchange);
+}
+
+TEST(ExchangeConfig, AnAskedForCapHoldsForTheFirstBucketToo) {
+  EXPECT_EQ(config_of("--bucket-cap-mb 8").caps.first_bytes, 8 * kMiB);
+  EXPECT_EQ(config_of("--bucket-cap-mb 25").caps.first_bytes, 25 * kMiB);
+  EXPECT_EQ(config_of("--first-bucket-mb 2").caps.first_bytes, 2 * kMiB);
+  EXPECT_EQ(config_of("--first-bucket-mb 2").caps.bytes, 25 * kMiB);
+  EXPECT_EQ(config_of("--bucket-cap-mb 0").caps.bytes, 0);
+}
+
+TEST(ExchangeConfig, NamesAreTheFlags) {
+  for (const char* name : {"tree", "ring", "star", "mpi", "none"}) {
+    const ExchangeConfig config = config_of(fmt::format("--algorithm {}", name));
+    EXPECT_EQ(name_of(config.algorithm), name);
+  }
+  EXPECT_EQ(config_of("--transport auto").transport, comm::Transport::kAuto);
+  EXPECT_EQ(config_of("--transport shm").transport, comm::Transport::kShm);
+  EXPECT_EQ(config_of("--transport mpi").transport, comm::Transport::kMpi);
+}
+
+TEST(ExchangeConfig, WhatKeepsBitsAndReplicas) {
+  EXPECT_TRUE(config_of("--algorithm tree").keeps_bits());
+  EXPECT_TRUE(config_of("--algorithm star").keeps_bits());
+  EXPECT_FALSE(config_of("--algorithm ring").keeps_bits());
+  EXPECT_FALSE(config_of("--algorithm mpi").keeps_bits());
+  EXPECT_FALSE(config_of("--algorithm none").keeps_bits());
+  EXPECT_TRUE(config_of("--algorithm ring").keeps_replicas());
+  EXPECT_FALSE(config_of("--algorithm none").keeps_replicas());
+}
+
+TEST(ExchangeConfig, MpisOwnSumNeedsMpi) {
+  EXPECT_EQ(config_of("--algorithm mpi").transport, comm::Transport::kMpi);
+  EXPECT_EQ(config_of("--algorithm mpi --transport mpi").transport, comm::Transport::kMpi);
+}
+
+TEST(ExchangeConfig, ContradictionsAreRefused) {
+  const auto refused = [](const std::string& line) {
+    const auto error = usage_error([&] { config_of(line); });
+    if (!error) return std::string("accepted");
+    EXPECT_FALSE(error->why().empty());
+    EXPECT_FALSE(error->hint().empty());
+    return std::string(error->what());
+  };
+  EXPECT_EQ(refused("--algorithm mpi --transport shm"),
+            "--algorithm mpi and --transport shm contradict each other");
+  EXPECT_EQ(refused("--algorithm mpi --fp16-allreduce"),
+            "--algorithm mpi and --fp16-allreduce contradict each other");
+  EXPECT_EQ(refused("--algorithm none --check-ranks 5"),
+            "--algorithm none and --check-ranks 5 contradict each other");
+  EXPECT_EQ(refused("--algorithm none --check-ranks 0"), "accepted");
+  EXPECT_EQ(refused("--algorithm none"), "accepted");
+  EXPECT_EQ(refused("--algorithm ring --fp16-allreduce"), "accepted");
+}
+
+}  // namespace
+}  // namespace lockstep::trainers
