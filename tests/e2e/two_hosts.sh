@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# usage: two_hosts.sh BIN same-bits|cut-off
+# Two network namespaces stand for two hosts with two ranks each, joined by a virtual cable.
+#   same-bits  4 ranks on two hosts leave the same bits as 4 ranks on one
+#   cut-off    the cable is pulled during training: all ranks are gone soon after the deadline
+# Exits with 77 where namespaces are not permitted.
+set -euo pipefail
+bin=$1
+case $2 in same-bits | cut-off) scenario=$2 ;; *) exit 2 ;; esac
+
+skip() { echo "skipped: $1"; exit 77; }
+[ "$(id -u)" = 0 ] || skip "needs root"
+command -v ip >/dev/null || skip "needs iproute2"
+
+a=lockstep$$a b=lockstep$$b
+work=$(mktemp -d)
+clean_up() {
+  ip netns del $a 2>/dev/null || true
+  ip netns del $b 2>/dev/null || true
+  rm -rf "$work"
+}
+trap clean_up EXIT
+for host in $a $b; do
+  ip netns add "$host" 2>/dev/null || skip "network namespaces are not permitted"
+done
+ip link add ls$$a netns $a type veth peer name ls$$b netns $b 2>/dev/null || skip "no virtual cables"
+ip -n $a addr add 10.77.0.1/24 dev ls$$a
+ip -n $b addr add 10.77.0.2/24 dev ls$$b
+for end in a b; do
+  ip -n lockstep$$$end link set lo up
+  ip -n lockstep$$$end link set ls$$$end up
+done
+
+# A host of its own has its own name and shared memory; Open MPI mistakes it for the other one otherwise.
+cat > "$work/on_host" <<EOF
+#!/bin/bash
+case \$1 in 10.77.0.1) host=$a ;; 10.77.0.2) host=$b ;; *) exit 1 ;; esac
+shift
+exec ip netns exec \$host unshare --uts --ipc --mount /bin/sh -c "hostname \$host; mount -t tmpfs shm /dev/shm; \$*"
+EOF
+chmod +x "$work/on_host"
+unshare --uts --ipc --mount true 2>/dev/null || skip "namespaces for host names are not permitted"
+
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none
+run=(train_convnet --global-batch-size 64 --shards 8 --threads 1)
+on_two_hosts() {
+  "$work/on_host" 10.77.0.1 mpirun --mca plm_rsh_agent "$work/on_host" \
+    --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
+    --host 10.77.0.1:2,10.77.0.2:2 -np 4 "$bin/$*"
+}
+
+if [ "$scenario" = same-bits ]; then
+  on_two_hosts "${run[@]}" --bn-groups 1 --max-steps 40 -o "$work/two" | tee "$work/log"
+  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm_rsh_agent=/bin/false \
+    mpirun -np 4 "$bin/${run[0]}" "${run[@]:1}" --bn-groups 1 --max-steps 40 -o "$work/one"
+  grep -q 'over mpi' "$work/log"  # the ranks of two hosts share no memory
+  "$bin/lockstep" diff "$work/one/checkpoints/last.safetensors" "$work/two/checkpoints/last.safetensors"
+  exit
+fi
+
+deadline=4  # toy_net: most of a step goes into the exchange of its 23 MB of gradients
+on_two_hosts "${run[@]}" -a toy_net --print-freq 2 --epochs 1000 --stall-abort $deadline -o "$work/two" > "$work/log" 2> "$work/err" &
+job=$!
+under_way() { grep -q 'Epoch: \[0\]\[ *4/' "$work/log"; }
+ranks() { pgrep -f "^$bin/train_convnet .*$work/two"; }
+for _ in $(seq 300); do
+  under_way && break
+  sleep 0.1
+done
+under_way
+[ "$(ranks | wc -l)" = 4 ]
+ip -n $a link set ls$$a down
+start=$(date +%s)
+seconds() { echo $(($(date +%s) - start)); }
+while ranks >/dev/null && [ "$(seconds)" -lt 60 ]; do sleep 0.1; done
+took=$(seconds)
+# mpirun would wait for its daemon on the other host until TCP gives up, a quarter of an hour later.
+ip -n $a link set ls$$a up
+code=0
+wait $job || code=$?
+tail -n 20 "$work/err"
+echo "all ranks gone $took s after the cable was pulled, deadline $deadline s; mpirun's exit code $code"
+grep -q 'bucket [01] (' "$work/err"   # which tensors were on their way
+[ "$took" -le $((deadline + 3)) ]  # whole seconds: the deadline, 2 s, and one for rounding
+[ $code -eq 75 ]
