@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "comm/mpi_communicator.h"
+#include "comm/messages/mpi_communicator.h"
 #include "comm/shared/process_ranks.h"
 #include "comm/single.h"
 #include "core/error.h"

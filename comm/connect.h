@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
-#include "comm/direct_communicator.h"
 #include "comm/launch.h"
+#include "comm/operation.h"
 #include "core/communicator.h"
 
 namespace lockstep::comm {

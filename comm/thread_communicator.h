@@ -4,7 +4,7 @@
 #include <chrono>
 #include <functional>
 
-#include "comm/direct_communicator.h"
+#include "comm/operation.h"
 #include "core/communicator.h"
 
 namespace lockstep::comm {

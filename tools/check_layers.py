@@ -22,7 +22,7 @@ MAY_INCLUDE = {
 
 # Library header -> the files that may include it.
 HOMES = {
-    r"mpi\.h": r"comm/mpi_.*|tests/mpi/.*",
+    r"mpi\.h": r"comm/messages/mpi_.*|tests/mpi/.*",
     r"(oneapi/)?dnnl.*": r"kernels/.*onednn.*",
     r"omp\.h": r"kernels/.*onednn.*",
     r"CLI/.*": r"trainers/.*\.cpp",

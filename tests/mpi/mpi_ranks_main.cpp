@@ -13,7 +13,7 @@
 
 #include "comm/connect.h"
 #include "comm/die.h"
-#include "comm/mpi_communicator.h"
+#include "comm/messages/mpi_communicator.h"
 #include "comm/thread_communicator.h"
 #include "tests/support/collectives.h"
 
