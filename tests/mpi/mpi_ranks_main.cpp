@@ -15,7 +15,7 @@
 #include "comm/die.h"
 #include "comm/messages/mpi_communicator.h"
 #include "comm/thread_communicator.h"
-#include "tests/support/collectives.h"
+#include "tests/support/all_reduces.h"
 
 namespace lockstep::comm {
 namespace {
@@ -42,6 +42,65 @@ TEST(MpiRanks, SameBitsAsThreads) {
   });
 }
 
+TEST(MpiRanks, AllReducesFollowTheDefinition) {
+  for (const Dtype dtype : testing::kFloatTypes) {
+    for (const int64_t count : testing::collective_counts(world->size())) {
+      const testing::ExpectedSum want(world->size(), count, dtype);
+      for (const Algorithm algorithm : testing::kExchanges) {
+        testing::check_all_reduce(*world, algorithm, want);
+      }
+      if (dtype == Dtype::kF32) testing::check_all_reduce(*world, Algorithm::kLibrary, want);
+    }
+  }
+}
+
+TEST(MpiRanks, EveryAlgorithmSumsIntegersExactly) {
+  for (const Algorithm algorithm : testing::kExchanges) {
+    testing::check_sums_of_integers(*world, algorithm, Dtype::kF16);
+  }
+  testing::check_sums_of_integers(*world, Algorithm::kLibrary, Dtype::kF32);
+}
+
+TEST(MpiRanks, WorksFinishInAnyOrder) {
+  testing::check_works_in_flight(*world);
+}
+
+TEST(MpiRanks, LibraryAndOwnSumsShareTheWire) {
+  std::vector<Tensor> values;
+  std::vector<std::unique_ptr<Work>> works;
+  for (const Algorithm algorithm : {Algorithm::kLibrary,
+                                    Algorithm::kTree,
+                                    Algorithm::kLibrary,
+                                    Algorithm::kRing,
+                                    Algorithm::kStar}) {
+    values.push_back(testing::integers_of(world->rank(), 40009, Dtype::kF32));
+    works.push_back(world->start_all_reduce({.values = values.back(), .algorithm = algorithm}));
+  }
+  if (world->rank() % 2 == 1) std::ranges::reverse(works);
+  for (const auto& work : works) work->wait();
+  for (const Tensor& sums : values) testing::expect_sum_of_integers(sums, world->size());
+}
+
+TEST(MpiRanks, MoveWhatTheScheduleSays) {
+  testing::check_traffic(*world);
+}
+
+TEST(MpiRanks, EveryRankGetsItsPartOfTheTree) {
+  testing::check_reduce_scatter(*world);
+}
+
+TEST(MpiRanks, LibraryRefusesHalfPrecision) {
+  const Tensor values = Tensor::zeros({3}, Dtype::kF16);
+  try {
+    world->start_all_reduce({.values = values, .algorithm = Algorithm::kLibrary});
+    FAIL() << "no error";
+  } catch (const UsageError& error) {
+    EXPECT_STREQ(error.what(), "--algorithm mpi sums f32 alone");
+    EXPECT_EQ(error.why(), "the values are f16, for which MPI has no type");
+    EXPECT_EQ(error.hint(), "leave --fp16-allreduce out, or use --algorithm tree, ring or star");
+  }
+}
+
 TEST(MpiRanks, TagsSurviveManyOperations) {
   for (int64_t i = 0; i < 5000; ++i) {
     int64_t sum = i;
@@ -53,6 +112,16 @@ TEST(MpiRanks, TagsSurviveManyOperations) {
 void reduce(Communicator& peers, size_t count) {
   std::vector<float> values(count, 1);
   peers.all_reduce_sum(std::span(values));
+}
+
+// Rank 1 never comes.
+void reduce_without_rank_1(Communicator& peers, Algorithm algorithm) {
+  if (peers.rank() == 1) std::this_thread::sleep_for(1h);
+  const Tensor values = Tensor::zeros({1000}, Dtype::kF32);
+  peers
+      .start_all_reduce(
+          {.values = values, .algorithm = algorithm, .label = "bucket 2: fc.weight to fc.bias"})
+      ->wait();
 }
 
 const std::map<std::string, std::function<void(Communicator&)>> scenarios = {
@@ -69,6 +138,9 @@ const std::map<std::string, std::function<void(Communicator&)>> scenarios = {
        if (peers.rank() == 1) std::this_thread::sleep_for(1h);
        peers.barrier();
      }},
+    {"absent-in-tree", [](Communicator& peers) { reduce_without_rank_1(peers, Algorithm::kTree); }},
+    {"absent-in-library",
+     [](Communicator& peers) { reduce_without_rank_1(peers, Algorithm::kLibrary); }},
     {"absent-at-end",
      [](Communicator& peers) {
        if (peers.rank() == 1) std::this_thread::sleep_for(1h);
