@@ -43,7 +43,7 @@ TEST(MpiRanks, SameBitsAsThreads) {
 }
 
 TEST(MpiRanks, AllReducesFollowTheDefinition) {
-  for (const Dtype dtype : testing::kFloatTypes) {
+  for (const Dtype dtype : {Dtype::kF32, Dtype::kF16}) {
     for (const int64_t count : testing::collective_counts(world->size())) {
       const testing::ExpectedSum want(world->size(), count, dtype);
       for (const Algorithm algorithm : testing::kExchanges) {
