@@ -143,12 +143,4 @@ std::optional<ReplicaDifference> audit_replicas(Communicator& peers,
   throw InternalError("[audit_replicas] digests differ, but no tensor's does");
 }
 
-int first_differing_rank(Communicator& peers, uint64_t digest) {
-  const std::vector<uint64_t> digests = gather<uint64_t>(peers, {&digest, 1});
-  for (int rank = 1; rank < peers.size(); ++rank) {
-    if (digests[static_cast<size_t>(rank)] != digests[0]) return rank;
-  }
-  return -1;
-}
-
 }  // namespace lockstep::comm

@@ -40,7 +40,4 @@ std::string to_string(const ReplicaDifference& difference);
 std::optional<ReplicaDifference> audit_replicas(Communicator& peers,
                                                 std::span<const NamedTensor> tensors);
 
-// The lowest rank whose digest is not rank 0's, the same answer on every rank; -1 when all agree.
-int first_differing_rank(Communicator& peers, uint64_t digest);
-
 }  // namespace lockstep::comm

@@ -6,7 +6,7 @@ namespace lockstep::kernels {
 
 void scale(Stream& stream, float factor, Tensor& values) {
   const OpCheck check("scale", stream);
-  check.dtype("values", values, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+  check.dtype("values", values, {Dtype::kF32});
   if (check.dry(values.numel(), static_cast<int64_t>(2 * values.nbytes()))) return;
   LS_DISPATCH(scale, (stream, factor, values))
 }

@@ -7,8 +7,7 @@
 
 namespace lockstep::kernels {
 
-// Shapes: any; f32, f16 or bf16. Products are formed in f32; 16-bit ones are rounded once more.
-// NaN and infinity follow IEEE multiplication. Errors: DtypeError, DeviceError.
+// Shapes: any; f32. NaN and infinity follow IEEE multiplication. Errors: DtypeError, DeviceError.
 using Scale = void(Stream& stream, float factor, Tensor& values);
 
 LS_DECLARE_OP(Scale, scale)

@@ -4,12 +4,9 @@
 namespace lockstep::kernels::LS_CPU {
 
 void scale(Stream& stream, float factor, Tensor& values) {
-  dispatch_float(values.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
-    T* x = values.data<T>();
-    for_ranges(stream, values.numel(), [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) x[i] = T(factor * static_cast<float>(x[i]));
-    });
+  float* x = values.data<float>();
+  for_ranges(stream, values.numel(), [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) x[i] *= factor;
   });
 }
 

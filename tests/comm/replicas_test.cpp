@@ -28,14 +28,6 @@ TEST(Replicas, BroadcastOverwritesEveryTensor) {
   }
 }
 
-TEST(Replicas, NamesTheFirstRankThatDiffers) {
-  spawn_ranks(4, [](Communicator& peers) {
-    EXPECT_EQ(first_differing_rank(peers, 42), -1);
-    EXPECT_EQ(first_differing_rank(peers, peers.rank() >= 2 ? 43 : 42), 2);
-    EXPECT_EQ(first_differing_rank(peers, peers.rank() == 0 ? 43 : 42), 1);
-  });
-}
-
 Tensor state_tensor(Dtype dtype) {
   Tensor tensor = Tensor::zeros({2, 3, 4, 5}, dtype);
   if (dtype == Dtype::kF32) tensor = random_tensor({2, 3, 4, 5}, 1);

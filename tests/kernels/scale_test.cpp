@@ -5,8 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cast.h"
-#include "tests/reference/cast.h"
 #include "tests/reference/scale.h"
 #include "tests/support/close.h"
 #include "tests/support/doubles.h"
@@ -47,24 +45,6 @@ TEST(Scale, PowersOfTwoComeBackExactly) {
   EXPECT_TRUE(same_bits(values, original));
 }
 
-TEST(Scale, SixteenBitProductsAreRounded) {
-  Stream stream;
-  for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16}) {
-    const reference::FloatFormat& format =
-        dtype == Dtype::kF16 ? reference::kF16Format : reference::kBF16Format;
-    Tensor values = Tensor::empty({333}, dtype);
-    cast(stream, random_tensor({333}, 1), values);
-    Tensor before = Tensor::empty({333}, Dtype::kF32);
-    cast(stream, values, before);
-    scale(stream, 3, values);
-    Tensor after = Tensor::empty({333}, Dtype::kF32);
-    cast(stream, values, after);
-    for (int64_t i = 0; i < after.numel(); ++i) {  // 3x is exact in f32: one rounding in all
-      ASSERT_EQ(after.data<float>()[i], reference::round_to(3.0 * before.data<float>()[i], format));
-    }
-  }
-}
-
 TEST(Scale, NanAndInfinityFollowIeee) {
   Stream stream;
   constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -80,32 +60,30 @@ TEST(Scale, NanAndInfinityFollowIeee) {
 
 TEST(Scale, InstructionSetsAgree) {
   Stream stream;
-  for (const Dtype dtype : {Dtype::kF32, Dtype::kF16, Dtype::kBF16}) {
-    const auto scaled_by = [&](Scale* body) {
-      Tensor values = Tensor::empty({1003}, dtype);
-      cast(stream, random_tensor({1003}, 1, -70000, 70000), values);
-      body(stream, 1.7F, values);
-      return values;
-    };
-    for (Scale* body : testing::isa_bodies(cpu_v2::scale, cpu_v3::scale, cpu_v4::scale)) {
-      EXPECT_TRUE(same_bits(scaled_by(body), scaled_by(scale))) << name_of(dtype);
-    }
+  Tensor want = random_tensor({1003}, 1);
+  scale(stream, 1.7F, want);
+  for (Scale* body : testing::isa_bodies(cpu_v2::scale, cpu_v3::scale, cpu_v4::scale)) {
+    Tensor values = random_tensor({1003}, 1);
+    body(stream, 1.7F, values);
+    EXPECT_TRUE(same_bits(values, want));
   }
 }
 
-TEST(Scale, RejectsIntegers) {
+TEST(Scale, RejectsOtherDtypes) {
   Stream stream;
-  Tensor values = Tensor::zeros({2}, Dtype::kI32);
-  EXPECT_THROW(scale(stream, 1, values), DtypeError);
+  for (const Dtype dtype : {Dtype::kI32, Dtype::kF16}) {
+    Tensor values = Tensor::zeros({2}, dtype);
+    EXPECT_THROW(scale(stream, 1, values), DtypeError);
+  }
 }
 
 TEST(Scale, DryDeclaresItsCost) {
   Stream stream(Device::kDry);
-  Tensor values = Tensor::empty({10}, Dtype::kF16, Device::kDry);
+  Tensor values = Tensor::empty({10}, Dtype::kF32, Device::kDry);
   scale(stream, 2, values);
   ASSERT_EQ(stream.ledger().size(), 1U);
   EXPECT_EQ(stream.ledger()[0].op, "scale");
-  EXPECT_EQ(stream.ledger()[0].bytes, 40);
+  EXPECT_EQ(stream.ledger()[0].bytes, 80);
 }
 
 }  // namespace
