@@ -35,11 +35,9 @@ std::map<std::string, std::string> versions() {
 
 std::string exchange_text(const RunConfig& config) {
   const Algorithm algorithm = config.exchange.algorithm;
-  std::string text = algorithm == Algorithm::kNone
-                         ? "no all-reduce"
-                         : fmt::format("{} all-reduce", name_of(algorithm));
-  if (config.ranks > 1) text += fmt::format(" over {}", config.transport);
-  return text;
+  if (algorithm == Algorithm::kNone) return "no all-reduce";
+  const std::string text = fmt::format("{} all-reduce", name_of(algorithm));
+  return config.ranks == 1 ? text : fmt::format("{} over {}", text, config.transport);
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ TEST(RanksTogether, DifferingWeightsAreNamedWithExit6) {
   const ProgramResult result = run_ranks(
       3, convnet(dir / "run"), {.environment = {{"LOCKSTEP_FAULT", "flipbit:rank=1,step=7"}}});
   EXPECT_EQ(result.exit_code, 6) << said(result);
-  EXPECT_EQ(count_of(result.err, "the weights of rank 1 differ from rank 0's"), 1) << result.err;
+  EXPECT_EQ(count_of(result.err, "rank 1 differs in layer1.0.weight at element 0"), 1)
+      << result.err;
 }
 
 TEST(RanksTogether, AKilledRankEndsTheJob) {
@@ -43,6 +44,9 @@ TEST(RanksTogether, AStoppedRankEndsTheJobAtTheDeadlineWithExit75) {
       {.environment = {{"LOCKSTEP_FAULT", "stop:rank=1,step=7"}}, .limit_s = 40});
   EXPECT_EQ(result.exit_code, 75) << said(result);
   EXPECT_GE(count_of(result.err, "rank 0: "), 1) << result.err;
+  EXPECT_GE(count_of(result.err, "(bucket 0 (10 tensors, fc.bias to layer1.0.weight"), 1)
+      << result.err;
+  EXPECT_GE(count_of(result.err, "rank 1 did not take part"), 1) << result.err;
 }
 
 TEST(RanksTogether, DifferentArgumentsAreRefusedOnce) {
