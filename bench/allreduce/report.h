@@ -1,0 +1,28 @@
+// The results as JSON, with the names and types of nccl-tests' -J.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "bench/allreduce/measure.h"
+#include "bench/allreduce/options.h"
+#include "bench/allreduce/table.h"
+
+namespace lockstep::bench {
+
+struct Report {
+  std::vector<std::string> arguments = {};  // the program's name first
+  BenchOptions options = {};
+  std::vector<RankPlace> places = {};
+  std::string transport = {};
+  std::vector<Measurement> measurements = {};
+  std::chrono::system_clock::time_point start = {};
+  std::chrono::system_clock::time_point end = {};
+};
+
+// Members beyond nccl-tests': lockstep_version, transport, algorithm of each result. Its per-iteration
+// times (-I 1) are always there.
+std::string json_text(const Report& report);
+
+}  // namespace lockstep::bench
