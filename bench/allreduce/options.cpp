@@ -167,7 +167,10 @@ void add_what(Flags& flags, BenchOptions& options) {
             "FILE",
             "",
             "write the results as JSON, in nccl-tests' form",
-            [&](const std::string& text) { options.json_path = text; });
+            [&](const std::string& text) {
+              if (text.empty()) throw bad_value("--output_file", "''", "a file's name");
+              options.json_path = text;
+            });
 }
 
 void add_foreign(CLI::App& app) {
@@ -192,12 +195,16 @@ UsageError unknown_flag(const CLI::App& app, const std::string& argument) {
                     nearest.empty() ? "bench_allreduce --help" : std::string(nearest));
 }
 
-void check_together(const BenchOptions& options) {
-  const SizeRange& sizes = options.sizes;
+void check_together(const SizeRange& sizes) {
   if (sizes.min_bytes > sizes.max_bytes) {
     throw UsageError(fmt::format("no size from {} to {} bytes", sizes.min_bytes, sizes.max_bytes),
                      "--minbytes is above --maxbytes; each is 32M unless given",
                      fmt::format("-b {} -e {}", sizes.min_bytes, sizes.min_bytes));
+  }
+  if (sizes.min_bytes < sizes.max_bytes && sizes.step_bytes == 0 && sizes.step_factor == 1) {
+    throw UsageError("--stepbytes 0 leads nowhere",
+                     "the sizes go from --minbytes to --maxbytes",
+                     "--stepfactor 2");
   }
 }
 
@@ -225,7 +232,7 @@ BenchOptions read_options(const std::vector<std::string>& arguments) {
                      "bench_allreduce --help");
   }
   if (!app.remaining().empty()) throw unknown_flag(app, app.remaining().front());
-  check_together(options);
+  check_together(options.sizes);
   return options;
 }
 
