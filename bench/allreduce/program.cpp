@@ -87,6 +87,18 @@ std::vector<Measurement> measure_table(Meter& meter,
   return table;
 }
 
+void refuse_wrong_sums(const Report& report) {
+  const auto ranks = static_cast<int>(report.places.size());
+  const int64_t failed = totals_of(report.measurements, ranks).failed;
+  if (failed == 0) return;
+  throw DivergedError(
+      fmt::format("{} of {} measurements gave wrong sums", failed, 2 * report.measurements.size()),
+      "the column #wrong counts elements that differ from the known sum",
+      "run it again with another --transport or --algorithms, and report both");
+}
+
+}  // namespace
+
 void measure_all(Communicator& peers, Report& report) {
   const BenchOptions& options = report.options;
   trainers::on_all_ranks(peers, [&] {
@@ -108,19 +120,8 @@ void measure_all(Communicator& peers, Report& report) {
     if (peers.rank() != 0 || options.json_path.empty()) return;
     write_file_atomically(options.json_path, json_text(report));
   });
+  refuse_wrong_sums(report);
 }
-
-void refuse_wrong_sums(const Report& report) {
-  const auto ranks = static_cast<int>(report.places.size());
-  const int64_t failed = totals_of(report.measurements, ranks).failed;
-  if (failed == 0) return;
-  throw DivergedError(
-      fmt::format("{} of {} measurements gave wrong sums", failed, 2 * report.measurements.size()),
-      "the column #wrong counts elements that differ from the known sum",
-      "run it again with another --transport or --algorithms, and report both");
-}
-
-}  // namespace
 
 int run_bench_allreduce(int argc, char** argv) {
   Report report{.arguments = {argv, argv + argc}, .start = std::chrono::system_clock::now()};
@@ -141,7 +142,6 @@ int run_bench_allreduce(int argc, char** argv) {
   try {
     compare_ranks(*peers, arguments);
     measure_all(*peers, report);
-    refuse_wrong_sums(report);
     return 0;
   } catch (const CommError& error) {  // each rank knows something else of a lost peer
     comm::die(

@@ -1,9 +1,18 @@
 // The program bench_allreduce, from arguments to exit code.
 #pragma once
 
+#include "bench/allreduce/report.h"
+#include "core/communicator.h"
+
 namespace lockstep::bench {
 
-// Prints on rank 0. Returns the process exit code; wrong sums end with ExitCode::kDiverged.
+// Measures what report.options ask for: the table on rank 0's standard output, the JSON where it is
+// wanted, and all of it in `report`. A collective call. Errors: UsageError for an algorithm that the
+// transport does not have, EnvironmentError for a file that cannot be written, both before measuring;
+// DivergedError for wrong sums, afterwards.
+void measure_all(Communicator& peers, Report& report);
+
+// Returns the process exit code.
 int run_bench_allreduce(int argc, char** argv);
 
 }  // namespace lockstep::bench

@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/single.h"
 #include "comm/thread_communicator.h"
-#include "core/error.h"
+#include "tests/bench/spoilt_communicator.h"
 
 namespace lockstep::bench {
 namespace {
@@ -15,22 +14,6 @@ BenchOptions small_options() {
   options.iterations = 3;
   return options;
 }
-
-// A lone rank whose sums can be spoilt, and which counts its calls.
-class SpoiltCommunicator : public comm::SingleCommunicator {
- public:
-  void barrier() override { ++barriers; }
-  std::unique_ptr<Work> start_all_reduce(const AllReduce& what) override {
-    ++all_reduces;
-    Tensor values = what.values;
-    if (spoil && values.numel() > 0) values.span<float>().back() = 123456.5F;
-    return comm::SingleCommunicator::start_all_reduce(what);
-  }
-
-  bool spoil = false;
-  int barriers = 0;
-  int all_reduces = 0;
-};
 
 TEST(Meter, ThreadRanksSumRightInEverySize) {
   for (const int ranks : {1, 2, 3}) {
