@@ -62,8 +62,9 @@ def allreduce_rows(result: dict) -> list[str]:
     return [
         *rows,
         "",
-        f"{result['cpu']}, {result['cores']} cores, {result['date']}, commit {result['commit']}{versions}; GB/s = size "
-        f"over time, x = time over Lockstep's; medians of {result['rounds']} rounds in turn by `{result['script']}`, sums checked in the same run.",
+        f"{result['cpu']}, {result['cores']} cores, {result['date']}, commit {result['commit']}{versions}; "
+        "GB/s = size over time, x = time over Lockstep's; medians of "
+        f"{result['rounds']} rounds in turn by `{result['script']}`, sums checked in the same run.",
     ]
 
 

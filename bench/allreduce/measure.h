@@ -42,8 +42,8 @@ std::vector<double> over_ranks(const std::vector<double>& by_rank,
                                size_t iterations,
                                RankTime rank_time);
 
-// In place: the values lie in memory from Communicator::allocate(), where they stay. Out of place: a
-// copy from ordinary memory to there, and the same; the engine has no other.
+// In place: the values lie in memory from Communicator::allocate(), where they stay. Out of place:
+// a copy from ordinary memory to there, and then the same; the engine has no other.
 // The communicator must outlive this. All ranks make the same calls.
 class Meter {
  public:

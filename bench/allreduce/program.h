@@ -7,9 +7,9 @@
 namespace lockstep::bench {
 
 // Measures what report.options ask for: the table on rank 0's standard output, the JSON where it is
-// wanted, and all of it in `report`. A collective call. Errors: UsageError for an algorithm that the
-// transport does not have, EnvironmentError for a file that cannot be written, both before measuring;
-// DivergedError for wrong sums, afterwards.
+// wanted, and all of it in `report`. A collective call. Ends the process when the JSON cannot be
+// written, before measuring where that can be known. Errors: UsageError for an algorithm that the
+// transport does not have; DivergedError for wrong sums, when all is written.
 void measure_all(Communicator& peers, Report& report);
 
 // Returns the process exit code.

@@ -21,8 +21,8 @@ struct Report {
   std::chrono::system_clock::time_point end = {};
 };
 
-// Members beyond nccl-tests': lockstep_version, transport, algorithm of each result. Its per-iteration
-// times (-I 1) are always there.
+// Members beyond nccl-tests': lockstep_version, transport and average in config, algorithm in each
+// result. The times of iterations, there for -I 1 only, are always written.
 std::string json_text(const Report& report);
 
 }  // namespace lockstep::bench
