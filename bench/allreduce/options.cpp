@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <functional>
 #include <utility>
 
@@ -26,6 +27,11 @@ constexpr std::array<std::pair<std::string_view, Dtype>, 3> kDatatypes = {{
     {"float", Dtype::kF32},
     {"half", Dtype::kF16},
     {"bfloat16", Dtype::kBF16},
+}};
+constexpr std::array<std::pair<std::string_view, comm::Transport>, 3> kTransports = {{
+    {"auto", comm::Transport::kAuto},
+    {"shm", comm::Transport::kShm},
+    {"mpi", comm::Transport::kMpi},
 }};
 
 UsageError bad_value(std::string_view flag, std::string_view text, std::string_view takes) {
@@ -151,16 +157,14 @@ void add_what(Flags& flags, BenchOptions& options) {
             [&](const std::string& text) { options.algorithms = algorithm_list(text); });
   flags.add(
       "--transport", "NAME", "auto", "auto, shm (one host) or mpi", [&](const std::string& text) {
-        constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kTransports = {
-            {{"auto", "auto"}, {"shm", "shm"}, {"mpi", "mpi"}}};
-        options.transport = choice("--transport", text, kTransports);
+        options.connect.transport = choice("--transport", text, kTransports);
       });
   flags.add("--stall-abort",
             "SECONDS",
             "60",
             "give up when a rank is missing for so long",
             [&](const std::string& text) {
-              options.stall_abort =
+              options.connect.stall_abort =
                   std::chrono::seconds(whole_number("--stall-abort", text, 1, 86400));
             });
   flags.add("-J,--output_file",

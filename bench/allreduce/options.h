@@ -1,7 +1,6 @@
 // bench_allreduce's command line: nccl-tests' flags, and what only Lockstep has.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "bench/allreduce/sizes.h"
+#include "comm/connect.h"
 #include "core/communicator.h"
 #include "core/dtype.h"
 
@@ -34,8 +34,7 @@ struct BenchOptions {
   RankTime rank_time = RankTime::kSlowest;
   Blocking blocking = Blocking::kUntimedBarrier;
   std::vector<Algorithm> algorithms = {Algorithm::kTree};
-  std::string transport = "auto";
-  std::chrono::milliseconds stall_abort = std::chrono::seconds(60);
+  comm::ConnectOptions connect;
   std::string json_path;  // empty: none
   std::string help;       // not empty: to be printed instead of measuring
 };

@@ -109,7 +109,7 @@ void measure_all(Communicator& peers, Report& report) {
   for (const Algorithm algorithm : options.algorithms) meter.probe(algorithm);
 
   const Printer printer(peers.rank() == 0);
-  printer.print(opening_text(options, report.places, report.transport));
+  printer.print(opening_text(options, report.places, report.transport, report.note));
   for (const Algorithm algorithm : options.algorithms) {
     const auto table = measure_table(meter, options, algorithm, peers.size(), printer);
     report.measurements.insert(report.measurements.end(), table.begin(), table.end());
@@ -126,7 +126,7 @@ void measure_all(Communicator& peers, Report& report) {
 int run_bench_allreduce(int argc, char** argv) {
   Report report{.arguments = {argv, argv + argc}, .start = std::chrono::system_clock::now()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  std::unique_ptr<Communicator> peers;
+  comm::Connection connection;
   try {
     const comm::Launch launch = comm::read_launch();
     report.options = read_options(arguments);
@@ -134,14 +134,15 @@ int run_bench_allreduce(int argc, char** argv) {
       Printer(launch.rank == 0).print(report.options.help);
       return 0;
     }
-    peers = comm::connect(launch, report.options.stall_abort);
-    report.transport = peers->size() == 1 ? "none" : "mpi";
+    connection = comm::connect(launch, report.options.connect);
+    report.transport = connection.transport;
+    report.note = connection.note;
   } catch (const std::exception& error) {
     return trainers::report_error(error);
   }
   try {
-    compare_ranks(*peers, arguments);
-    measure_all(*peers, report);
+    compare_ranks(*connection.ranks, arguments);
+    measure_all(*connection.ranks, report);
     return 0;
   } catch (const CommError& error) {  // each rank knows something else of a lost peer
     comm::die(

@@ -16,6 +16,7 @@ struct Report {
   BenchOptions options = {};
   std::vector<RankPlace> places = {};
   std::string transport = {};
+  std::string note = {};  // why it is this transport; may be empty
   std::vector<Measurement> measurements = {};
   std::chrono::system_clock::time_point start = {};
   std::chrono::system_clock::time_point end = {};

@@ -22,7 +22,8 @@ std::string side_text(const Side& side, int64_t bytes, int ranks) {
 
 std::string opening_text(const BenchOptions& options,
                          std::span<const RankPlace> places,
-                         const std::string& transport) {
+                         const std::string& transport,
+                         const std::string& note) {
   const SizeRange& sizes = options.sizes;
   const bool multiply = sizes.step_factor > 1;
   std::string text = fmt::format(
@@ -40,6 +41,7 @@ std::string opening_text(const BenchOptions& options,
       options.warmup_iterations,
       options.iterations,
       options.checks);
+  if (!note.empty()) text += fmt::format("# {}\n", note);
   text += "#\n# Using devices\n";
   for (size_t rank = 0; rank < places.size(); ++rank) {
     text += fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device cpu\n",

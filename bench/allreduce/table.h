@@ -19,7 +19,8 @@ struct RankPlace {
 // begin with #.
 std::string opening_text(const BenchOptions& options,
                          std::span<const RankPlace> places,
-                         const std::string& transport);
+                         const std::string& transport,
+                         const std::string& note);
 std::string column_text(Algorithm algorithm);
 std::string row_text(const Measurement& measurement, int ranks);
 std::string closing_text(const Totals& totals);

@@ -31,8 +31,8 @@ TEST(BenchOptions, DefaultsAreNcclTests) {
   EXPECT_EQ(options.checks, 1);
   EXPECT_EQ(options.dtype, Dtype::kF32);
   EXPECT_EQ(options.algorithms, std::vector{Algorithm::kTree});
-  EXPECT_EQ(options.transport, "auto");
-  EXPECT_EQ(options.stall_abort, std::chrono::seconds(60));
+  EXPECT_EQ(options.connect.transport, comm::Transport::kAuto);
+  EXPECT_EQ(options.connect.stall_abort, std::chrono::seconds(60));
   EXPECT_EQ(options.json_path, "");
   EXPECT_EQ(options.help, "");
 }
@@ -73,8 +73,8 @@ TEST(BenchOptions, LongFlagsAndOurOwn) {
   EXPECT_EQ(
       options.algorithms,
       (std::vector{Algorithm::kRing, Algorithm::kTree, Algorithm::kStar, Algorithm::kLibrary}));
-  EXPECT_EQ(options.transport, "mpi");
-  EXPECT_EQ(options.stall_abort, std::chrono::seconds(5));
+  EXPECT_EQ(options.connect.transport, comm::Transport::kMpi);
+  EXPECT_EQ(options.connect.stall_abort, std::chrono::seconds(5));
 }
 
 TEST(BenchOptions, ForeignFlagsThatChangeNothingAreAccepted) {

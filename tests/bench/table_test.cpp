@@ -37,7 +37,7 @@ TEST(Table, UncheckedSumsAreNotCalledRight) {
 TEST(Table, OpeningNamesSettingsAndRanks) {
   BenchOptions options;
   const std::vector<RankPlace> places = {{"here", 17}, {"there", 4000000}};
-  const std::string steps = opening_text(options, places, "mpi");
+  const std::string steps = opening_text(options, places, "mpi", "");
   EXPECT_THAT(steps, HasSubstr("ranks 2 transport mpi\n"));
   EXPECT_THAT(steps,
               HasSubstr("# nThread 1 nGpus 1 minBytes 33554432 maxBytes 33554432 step: "
@@ -46,7 +46,8 @@ TEST(Table, OpeningNamesSettingsAndRanks) {
   EXPECT_THAT(steps, HasSubstr("#  Rank  0 Group  0 Pid     17 on       here device cpu\n"));
   EXPECT_THAT(steps, HasSubstr("#  Rank  1 Group  0 Pid 4000000 on      there device cpu\n"));
   options.sizes.step_factor = 2;
-  EXPECT_THAT(opening_text(options, places, "mpi"), HasSubstr("step: 2(factor)"));
+  EXPECT_THAT(opening_text(options, places, "mpi", ""), HasSubstr("step: 2(factor)"));
+  EXPECT_THAT(opening_text(options, places, "mpi", "two hosts"), HasSubstr("\n# two hosts\n#\n"));
 }
 
 TEST(Table, FooterAsScriptsReadIt) {
