@@ -31,11 +31,11 @@ constexpr uint64_t random_bits(uint64_t seed, int64_t index, int rank) {
   return mix(stream + static_cast<uint64_t>(index) * 0x9e3779b97f4a7c15U);
 }
 
-// Such that the sum over all ranks stays within the limit; ranks beyond the limit add nothing.
+// Small enough for the sum over all ranks to stay within the limit. Where there are more ranks than
+// that, the sum of as many -1, 0 and 1 comes nowhere near it.
 template <class T>
 int64_t exact_value(const Sample& sample, int64_t index, int rank) {
-  if (rank >= kExactLimit<T>) return 0;
-  const int64_t bound = kExactLimit<T> / std::min<int64_t>(sample.ranks, kExactLimit<T>);
+  const int64_t bound = std::max<int64_t>(1, kExactLimit<T> / sample.ranks);
   const uint64_t bits = random_bits(sample.seed, index, rank) >> 32;
   return static_cast<int64_t>((bits * static_cast<uint64_t>(2 * bound + 1)) >> 32) - bound;
 }

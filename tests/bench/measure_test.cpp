@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/single.h"
 #include "comm/thread_communicator.h"
 #include "tests/bench/spoilt_communicator.h"
 
@@ -32,11 +33,12 @@ TEST(Meter, ThreadRanksSumRightInEverySize) {
 }
 
 TEST(Meter, WrongElementsAreCounted) {
-  SpoiltCommunicator peers;
+  comm::SingleCommunicator alone;
+  SpoiltCommunicator peers(alone);
   BenchOptions options = small_options();
   options.checks = 3;
   Meter meter(peers, options);
-  peers.spoil = true;
+  peers.last_wrong = true;
   const Measurement tree = meter.measure(Algorithm::kTree, 64);
   EXPECT_EQ(tree.out_of_place.wrong, 6) << "one element, two patterns, three checks";
   EXPECT_EQ(tree.in_place.wrong, 6);
@@ -44,9 +46,27 @@ TEST(Meter, WrongElementsAreCounted) {
   EXPECT_EQ(totals_of({tree}, 2).failed, 2);
 }
 
+TEST(Meter, WhatOneRankSeesWrongAllRanksReport) {
+  comm::spawn_ranks(3, [&](Communicator& ranks) {
+    SpoiltCommunicator peers(ranks);
+    peers.last_wrong = ranks.rank() == 1;
+    EXPECT_EQ(Meter(peers, small_options()).measure(Algorithm::kTree, 64).in_place.wrong, 2);
+  });
+}
+
+TEST(Meter, TheSumsOfAnEarlierCheckAreWrong) {
+  comm::SingleCommunicator alone;
+  SpoiltCommunicator peers(alone);
+  peers.stale = true;
+  BenchOptions options = small_options();
+  options.checks = 3;
+  EXPECT_GT(Meter(peers, options).measure(Algorithm::kRing, 4096).in_place.wrong, 3 * 1024 - 10);
+}
+
 TEST(Meter, WithoutChecksNothingIsSaidAboutTheSums) {
-  SpoiltCommunicator peers;
-  peers.spoil = true;
+  comm::SingleCommunicator alone;
+  SpoiltCommunicator peers(alone);
+  peers.last_wrong = true;
   BenchOptions options = small_options();
   options.checks = 0;
   const Measurement result = Meter(peers, options).measure(Algorithm::kTree, 64);
@@ -55,7 +75,8 @@ TEST(Meter, WithoutChecksNothingIsSaidAboutTheSums) {
 }
 
 TEST(Meter, RunsWarmUpsIterationsAndChecks) {
-  SpoiltCommunicator peers;
+  comm::SingleCommunicator alone;
+  SpoiltCommunicator peers(alone);
   BenchOptions options = small_options();
   options.warmup_iterations = 5;
   options.iterations = 7;
@@ -69,11 +90,27 @@ TEST(Meter, BarriersStandWhereBlockingSays) {
                                            {Blocking::kWait, 2},
                                            {Blocking::kTimedBarrier, 2 + 2 * 3},
                                            {Blocking::kUntimedBarrier, 2 + 2 * 3}}) {
-    SpoiltCommunicator peers;
+    comm::SingleCommunicator alone;
+    SpoiltCommunicator peers(alone);
     BenchOptions options = small_options();
     options.blocking = blocking;
     Meter(peers, options).measure(Algorithm::kTree, 64);
     EXPECT_EQ(peers.barriers, barriers) << static_cast<int>(blocking);
+  }
+}
+
+TEST(Meter, OnlyInPlaceSumsPileUpAndOnlyWithoutABarrier) {
+  using Sums = std::vector<float>;
+  for (const auto& [blocking, sums] : {std::pair{Blocking::kNone, Sums{2, 2, 2, 2, 2, 4, 8, 16}},
+                                       {Blocking::kUntimedBarrier, Sums{2, 2, 2, 2, 2, 2, 2, 2}}}) {
+    comm::spawn_ranks(2, [&](Communicator& ranks) {
+      SpoiltCommunicator peers(ranks);
+      BenchOptions options = small_options();
+      options.checks = 0;
+      options.blocking = blocking;
+      Meter(peers, options).measure(Algorithm::kTree, 64);
+      EXPECT_EQ(peers.firsts, sums);
+    });
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "comm/single.h"
 #include "core/error.h"
 #include "tests/bench/spoilt_communicator.h"
 #include "tests/support/temp_dir.h"
@@ -25,7 +26,8 @@ Report small_report(const TempDir& dir) {
 TEST(MeasureAll, PrintsATableAnAlgorithmAndKeepsAll) {
   const TempDir dir;
   Report report = small_report(dir);
-  SpoiltCommunicator peers;
+  comm::SingleCommunicator alone;
+  SpoiltCommunicator peers(alone);
   ::testing::internal::CaptureStdout();
   measure_all(peers, report);
   const std::string out = ::testing::internal::GetCapturedStdout();
@@ -40,8 +42,9 @@ TEST(MeasureAll, PrintsATableAnAlgorithmAndKeepsAll) {
 TEST(MeasureAll, WrongSumsFailAfterTheTableAndTheFile) {
   const TempDir dir;
   Report report = small_report(dir);
-  SpoiltCommunicator peers;
-  peers.spoil = true;
+  comm::SingleCommunicator alone;
+  SpoiltCommunicator peers(alone);
+  peers.last_wrong = true;
   ::testing::internal::CaptureStdout();
   EXPECT_THROW(measure_all(peers, report), DivergedError);
   const std::string out = ::testing::internal::GetCapturedStdout();

@@ -80,6 +80,7 @@ TEST(TestValues, MoreRanksThanATypeCanCount) {
   const auto values = values_of_ranks(Dtype::kBF16, sample);
   const auto in_turn = [&](int64_t i) { return left_fold(values, i); };
   EXPECT_EQ(count_wrong(sums_by(Dtype::kBF16, in_turn), sample), 0);
+  EXPECT_GT(count_wrong(Tensor::zeros({kCount}, Dtype::kBF16), sample), kCount / 2);
 }
 
 TEST(TestValues, CancellingSumsAreTheTreesAndNoOthers) {
