@@ -1,17 +1,20 @@
-"""Writes the measured table between README.md's markers from bench/results/*.json.
+"""Writes the measured tables between markers in the documents, from bench/results/*.json.
 
-usage: python3 tools/bench_table.py [--check]      --check: fail when README.md does not hold what the results say
+usage: python3 tools/bench_table.py [--check]      --check: fail when a table is not what the results say
+
+<!-- measured: NAME --> ... <!-- /measured --> in README.md or docs/*.md holds the table of bench/results/NAME.json.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- measured: tools/bench_table.py -->", "<!-- /measured -->"
+PLACE = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- /measured -->)", re.DOTALL)
 
 
-def rows(result: dict) -> list[str]:
+def convnet_rows(result: dict) -> list[str]:
     scaling, torch = result["two_ranks_over_one"], result["over_pytorch"]
     one, two = result["first_step_s_one_rank"], result["first_step_s_two_ranks"]
     return [
@@ -29,18 +32,70 @@ def rows(result: dict) -> list[str]:
     ]
 
 
+PEER_NAMES = {"open_mpi": "Open MPI", "gloo": "gloo"}
+
+
+def time_text(microseconds: float) -> str:
+    if microseconds < 1000:
+        return f"{microseconds:.3g} µs"
+    return f"{microseconds / 1000:.3g} ms" if microseconds < 1e6 else f"{microseconds / 1e6:.3g} s"
+
+
+def size_text(size: int) -> str:
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
+
+
+def allreduce_rows(result: dict) -> list[str]:
+    peers = list(result["peers"])
+    head = ["all-reduce in place, f32", "ranks", "Lockstep", *(PEER_NAMES[peer] for peer in peers)]
+    rows = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for row in result["results"]:
+        ours = f"{time_text(row['lockstep_us'])}, {row['bytes'] / row['lockstep_us'] / 1000:.1f} GB/s"
+        cells = [size_text(row["bytes"]), str(row["ranks"]), ours]
+        for peer in peers:
+            ratio = row[f"{peer}_ratio"]
+            cells.append(
+                f"{time_text(row[f'{peer}_us'])}: {ratio['median']:.1f}x ({ratio['min']:.1f}-{ratio['max']:.1f})"
+            )
+        rows.append(f"| {' | '.join(cells)} |")
+    versions = "".join(f", {version}" for version in result["peers"].values())
+    return [
+        *rows,
+        "",
+        f"{result['cpu']}, {result['cores']} cores, {result['date']}, commit {result['commit']}{versions}; "
+        "GB/s = size over time, x = time over Lockstep's; medians of "
+        f"{result['rounds']} rounds in turn by `{result['script']}`, sums checked in the same run.",
+    ]
+
+
+ROWS = {"convnet_cpu": convnet_rows, "allreduce_cpu": allreduce_rows}
+
+
+def with_tables(text: str) -> str:
+    def table(match: re.Match) -> str:
+        name = match[2]
+        result = json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))
+        return match[1] + "\n".join(ROWS[name](result)) + "\n" + match[3]
+
+    return PLACE.sub(table, text)
+
+
 def main() -> int:
-    result = json.loads((ROOT / "bench" / "results" / "convnet_cpu.json").read_text())
-    readme = ROOT / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    head, rest = text.split(BEGIN)
-    updated = head + "\n".join([BEGIN, *rows(result), END]) + rest.split(END)[1]
-    if "--check" in sys.argv[1:]:
-        if updated != text:
-            print("README.md's table differs from bench/results: run python3 tools/bench_table.py")
-        return 0 if updated == text else 1
-    readme.write_text(updated, encoding="utf-8")
-    return 0
+    check, tables, stale = "--check" in sys.argv[1:], 0, False
+    for document in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        text = document.read_text(encoding="utf-8")
+        tables += len(PLACE.findall(text))
+        updated = with_tables(text)
+        if updated == text:
+            continue
+        if check:
+            print(f"{document.name}'s tables differ from bench/results: run python3 tools/bench_table.py")
+            stale = True
+        else:
+            document.write_text(updated, encoding="utf-8")
+    if tables == 0:
+        print("no document has a table's markers")
+    return 1 if stale or tables == 0 else 0
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     "data": {"data", "core"},
     "nn": {"nn", "kernels", "core"},
     "trainers": {"trainers", "nn", "comm", "data", "kernels", "core"},
-    "tests": {"tests", "trainers", "nn", "comm", "data", "kernels", "core"},
+    "tests": {"tests", "bench", "trainers", "nn", "comm", "data", "kernels", "core"},
     "bench": {"bench", "trainers", "nn", "comm", "data", "kernels", "core", "tests"},
 }
 
@@ -25,7 +25,7 @@ HOMES = {
     r"mpi\.h": r"comm/messages/mpi_.*|tests/mpi/.*",
     r"(oneapi/)?dnnl.*": r"kernels/.*onednn.*",
     r"omp\.h": r"kernels/.*onednn.*",
-    r"CLI/.*": r"trainers/.*\.cpp",
+    r"CLI/.*": r"(trainers|bench/allreduce)/.*\.cpp",
     r"nlohmann/.*": r".*\.cpp|tests/.*",
     r"xxhash\.h": r"core/digest\.cpp",
     r"zlib\.h": r"data/.*\.cpp|tests/.*",

@@ -1,0 +1,72 @@
+// One size, one algorithm: times of an all-reduce, and whether its sums are right.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "bench/allreduce/options.h"
+#include "core/communicator.h"
+#include "core/tensor.h"
+
+namespace lockstep::bench {
+
+struct Side {
+  static constexpr int64_t kUnchecked = -1;
+
+  std::vector<double> seconds;  // one an iteration; over ranks as -a says
+  int64_t wrong = kUnchecked;   // elements, of all ranks and checks together
+
+  double mean() const;
+};
+
+struct Measurement {
+  Algorithm algorithm = Algorithm::kTree;
+  Dtype dtype = Dtype::kF32;
+  int64_t count = 0;
+  Side out_of_place = {};
+  Side in_place = {};
+
+  int64_t bytes() const { return count * static_cast<int64_t>(size_of(dtype)); }
+};
+
+struct Totals {
+  int64_t failed = 0;        // sides with wrong elements
+  double bus_bandwidth = 0;  // GB/s, mean over all sides
+};
+
+Totals totals_of(const std::vector<Measurement>& measurements, int ranks);
+
+// `by_rank`: the iterations of rank 0, then of rank 1, and so on; one time an iteration remains.
+std::vector<double> over_ranks(const std::vector<double>& by_rank,
+                               size_t iterations,
+                               RankTime rank_time);
+
+// In place: the values lie in memory from Communicator::allocate(), where they stay. Out of place:
+// a copy from ordinary memory to there, and then the same; the engine has no other.
+// The communicator must outlive this. All ranks make the same calls.
+class Meter {
+ public:
+  Meter(Communicator& peers, const BenchOptions& options);
+
+  // Errors: UsageError when the transport does not have the algorithm.
+  void probe(Algorithm algorithm);
+  // The size is rounded down to whole elements. Requires: not above the options' largest.
+  Measurement measure(Algorithm algorithm, int64_t bytes);
+
+ private:
+  struct Case;
+
+  Side measure_side(const Case& test);
+  void run(const Case& test);
+  std::vector<double> time(const Case& test);
+  int64_t check(const Case& test);
+
+  Communicator& peers_;
+  const BenchOptions options_;
+  Tensor send_;
+  Tensor receive_;
+  uint64_t seed_ = 0;
+};
+
+}  // namespace lockstep::bench

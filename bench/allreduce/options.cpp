@@ -1,0 +1,251 @@
+#include "bench/allreduce/options.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <fmt/ranges.h>
+
+#include "bench/allreduce/foreign_options.h"
+#include "core/error.h"
+#include "trainers/flag_value.h"
+#include "trainers/spelling.h"
+
+namespace lockstep::bench {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Algorithm>, 4> kAlgorithms = {{
+    {"ring", Algorithm::kRing},
+    {"tree", Algorithm::kTree},
+    {"star", Algorithm::kStar},
+    {"mpi", Algorithm::kLibrary},
+}};
+constexpr std::array<std::pair<std::string_view, Dtype>, 3> kDatatypes = {{
+    {"float", Dtype::kF32},
+    {"half", Dtype::kF16},
+    {"bfloat16", Dtype::kBF16},
+}};
+constexpr std::array<std::pair<std::string_view, comm::Transport>, 3> kTransports = {{
+    {"auto", comm::Transport::kAuto},
+    {"shm", comm::Transport::kShm},
+    {"mpi", comm::Transport::kMpi},
+}};
+
+UsageError bad_value(std::string_view flag, std::string_view text, std::string_view takes) {
+  return UsageError(fmt::format("bad value: {} {}", flag, text),
+                    fmt::format("{} takes {}", flag, takes),
+                    "bench_allreduce --help shows the defaults");
+}
+
+int64_t size_value(std::string_view flag, const std::string& text) {
+  if (const auto size = parse_size(text)) return *size;
+  throw bad_value(flag, text, "a size in bytes such as 4096, 4K, 25M or 1G");
+}
+
+int64_t whole_number(std::string_view flag, const std::string& text, int64_t min, int64_t max) {
+  const auto value = trainers::parse_int(text);
+  if (value && min <= *value && *value <= max) return *value;
+  throw bad_value(flag, text, fmt::format("a whole number from {} to {}", min, max));
+}
+
+template <class T, size_t N>
+T choice(std::string_view flag,
+         const std::string& text,
+         const std::array<std::pair<std::string_view, T>, N>& choices) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : choices) {
+    if (name == text) return value;
+    names.push_back(name);
+  }
+  throw bad_value(flag, text, fmt::format("{}", fmt::join(names, ", ")));
+}
+
+std::vector<Algorithm> algorithm_list(const std::string& text) {
+  std::vector<Algorithm> algorithms;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    algorithms.push_back(choice("--algorithms", text.substr(begin, end - begin), kAlgorithms));
+    begin = end + 1;
+  }
+  return algorithms;
+}
+
+template <class T, size_t N>
+std::string_view name_in(const std::array<std::pair<std::string_view, T>, N>& choices, T value) {
+  const auto found = std::ranges::find(choices, value, &std::pair<std::string_view, T>::second);
+  return found == choices.end() ? "?" : found->first;
+}
+
+// Registers flags; the last of several values counts, as with getopt.
+class Flags {
+ public:
+  explicit Flags(CLI::App& app) : app_(app) {}
+
+  void add(const std::string& names,
+           const std::string& metavar,
+           const std::string& initial,
+           const std::string& help,
+           std::function<void(const std::string&)> read) {
+    app_.add_option_function<std::string>(names, std::move(read), help)
+        ->take_last()
+        ->type_name(metavar)
+        ->default_str(initial);
+  }
+
+ private:
+  CLI::App& app_;
+};
+
+void add_sizes(Flags& flags, SizeRange& sizes) {
+  flags.add("-b,--minbytes", "SIZE", "32M", "smallest size", [&](const std::string& text) {
+    sizes.min_bytes = size_value("--minbytes", text);
+  });
+  flags.add("-e,--maxbytes", "SIZE", "32M", "largest size", [&](const std::string& text) {
+    sizes.max_bytes = size_value("--maxbytes", text);
+  });
+  flags.add("-i,--stepbytes", "SIZE", "1M", "from size to size", [&](const std::string& text) {
+    sizes.step_bytes = size_value("--stepbytes", text);
+  });
+  flags.add("-f,--stepfactor",
+            "N",
+            "",
+            "from size to size, in place of --stepbytes",
+            [&](const std::string& text) {
+              sizes.step_factor = whole_number("--stepfactor", text, 1, 1 << 20);
+            });
+}
+
+void add_measurement(Flags& flags, BenchOptions& options) {
+  constexpr int64_t kMany = 1'000'000;
+  flags.add("-n,--iters", "N", "20", "iterations a size", [&](const std::string& text) {
+    options.iterations = whole_number("--iters", text, 1, kMany);
+  });
+  flags.add("-w,--warmup_iters", "N", "1", "iterations before these", [&](const std::string& text) {
+    options.warmup_iterations = whole_number("--warmup_iters", text, 0, kMany);
+  });
+  flags.add("-c,--check", "N", "1", "checks of the sums a size", [&](const std::string& text) {
+    options.checks = whole_number("--check", text, 0, kMany);
+  });
+  flags.add("-a,--average",
+            "0-3",
+            "3",
+            "an iteration's time: 0 rank 0's, 1 mean of the ranks, 2 fastest, 3 slowest rank's",
+            [&](const std::string& text) {
+              options.rank_time = static_cast<RankTime>(whole_number("--average", text, 0, 3));
+            });
+  flags.add("-z,--blocking",
+            "0-3",
+            "3",
+            "between iterations: 0 or 2 nothing, 1 a barrier that is timed, 3 one that is not",
+            [&](const std::string& text) {
+              options.blocking = static_cast<Blocking>(whole_number("--blocking", text, 0, 3));
+            });
+}
+
+void add_what(Flags& flags, BenchOptions& options) {
+  flags.add(
+      "-d,--datatype", "TYPE", "float", "float, half or bfloat16", [&](const std::string& text) {
+        options.dtype = choice("--datatype", text, kDatatypes);
+      });
+  flags.add("--algorithms,--dist-backend",
+            "LIST",
+            "tree",
+            "ring, tree, star, mpi; a table each",
+            [&](const std::string& text) { options.algorithms = algorithm_list(text); });
+  flags.add(
+      "--transport", "NAME", "auto", "auto, shm (one host) or mpi", [&](const std::string& text) {
+        options.connect.transport = choice("--transport", text, kTransports);
+      });
+  flags.add("--stall-abort",
+            "SECONDS",
+            "60",
+            "give up when a rank is missing for so long",
+            [&](const std::string& text) {
+              options.connect.stall_abort =
+                  std::chrono::seconds(whole_number("--stall-abort", text, 1, 86400));
+            });
+  flags.add("-J,--output_file",
+            "FILE",
+            "",
+            "write the results as JSON, in nccl-tests' form",
+            [&](const std::string& text) {
+              if (text.empty()) throw bad_value("--output_file", "''", "a file's name");
+              options.json_path = text;
+            });
+}
+
+void add_foreign(CLI::App& app) {
+  for (const ForeignOption& option : foreign_options()) {
+    app.add_option_function<std::string>(
+           std::string(option.names),
+           [&option](const std::string& text) { check_foreign_option(option, text); })
+        ->take_last()
+        ->group("");
+  }
+}
+
+UsageError unknown_flag(const CLI::App& app, const std::string& argument) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  const std::string_view nearest = trainers::nearest_word(argument, candidates);
+  return UsageError(fmt::format("unknown argument: {}", argument),
+                    "bench_allreduce takes the flags of nccl-tests' all_reduce_perf and a few more",
+                    nearest.empty() ? "bench_allreduce --help" : std::string(nearest));
+}
+
+void check_together(const SizeRange& sizes) {
+  if (sizes.min_bytes > sizes.max_bytes) {
+    throw UsageError(fmt::format("no size from {} to {} bytes", sizes.min_bytes, sizes.max_bytes),
+                     "--minbytes is above --maxbytes; each is 32M unless given",
+                     fmt::format("-b {} -e {}", sizes.min_bytes, sizes.min_bytes));
+  }
+  if (sizes.min_bytes < sizes.max_bytes && sizes.step_bytes == 0 && sizes.step_factor == 1) {
+    throw UsageError("--stepbytes 0 leads nowhere",
+                     "the sizes go from --minbytes to --maxbytes",
+                     "--stepfactor 2");
+  }
+}
+
+}  // namespace
+
+BenchOptions read_options(const std::vector<std::string>& arguments) {
+  BenchOptions options;
+  CLI::App app("Time, bandwidth and correctness of a sum over ranks, in nccl-tests' terms.");
+  app.name("bench_allreduce");
+  app.set_help_flag("-h,--help", "this text");
+  app.allow_extras();
+  Flags flags(app);
+  add_sizes(flags, options.sizes);
+  add_measurement(flags, options);
+  add_what(flags, options);
+  add_foreign(app);
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    options.help = app.help();
+    return options;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what(),
+                     "a flag without its value, or given in another way",
+                     "bench_allreduce --help");
+  }
+  if (!app.remaining().empty()) throw unknown_flag(app, app.remaining().front());
+  check_together(options.sizes);
+  return options;
+}
+
+std::string_view algorithm_name(Algorithm algorithm) {
+  return name_in(kAlgorithms, algorithm);
+}
+
+std::string_view datatype_name(Dtype dtype) {
+  return name_in(kDatatypes, dtype);
+}
+
+}  // namespace lockstep::bench

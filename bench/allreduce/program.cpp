@@ -1,0 +1,155 @@
+#include "bench/allreduce/program.h"
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <vector>
+
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "bench/allreduce/measure.h"
+#include "bench/allreduce/options.h"
+#include "bench/allreduce/report.h"
+#include "bench/allreduce/table.h"
+#include "comm/connect.h"
+#include "comm/die.h"
+#include "comm/handshake.h"
+#include "comm/launch.h"
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/version.h"
+#include "trainers/agree.h"
+#include "trainers/report_error.h"
+
+namespace lockstep::bench {
+namespace {
+
+void compare_ranks(Communicator& peers, const std::vector<std::string>& arguments) {
+  using enum comm::HandshakeField::Kind;
+  const std::vector<comm::HandshakeField> fields = {
+      {kArgument, "arguments", fmt::format("{}", fmt::join(arguments, " "))},
+      {kEnvironment, "version", std::string(version())},
+  };
+  comm::handshake(peers, fields);
+}
+
+// Before hours are spent on results that cannot be kept.
+void check_json_path(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  if (access(folder.c_str(), W_OK | X_OK) == 0) return;
+  throw EnvironmentError(fmt::format("cannot write {}", path.string()),
+                         fmt::format("the folder {} is missing or closed", folder.string()),
+                         fmt::format("mkdir -p {}", folder.string()));
+}
+
+std::vector<RankPlace> places_of(Communicator& peers) {
+  struct Place {
+    std::array<char, 256> host{};
+    int64_t pid = 0;
+  };
+  Place mine;
+  mine.pid = getpid();
+  if (gethostname(mine.host.data(), mine.host.size() - 1) != 0) mine.host = {"unknown"};
+  std::vector<Place> all(static_cast<size_t>(peers.size()));
+  peers.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  std::vector<RankPlace> places;
+  for (const Place& place : all) places.push_back({place.host.data(), place.pid});
+  return places;
+}
+
+class Printer {
+ public:
+  explicit Printer(bool speaks) : speaks_(speaks) {}
+
+  void print(const std::string& text) const {
+    if (!speaks_) return;
+    std::fputs(text.c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+ private:
+  bool speaks_;
+};
+
+std::vector<Measurement> measure_table(Meter& meter,
+                                       const BenchOptions& options,
+                                       Algorithm algorithm,
+                                       int ranks,
+                                       const Printer& printer) {
+  std::vector<Measurement> table;
+  printer.print(column_text(algorithm));
+  for (const int64_t bytes : sizes_of(options.sizes)) {
+    table.push_back(meter.measure(algorithm, bytes));
+    printer.print(row_text(table.back(), ranks));
+  }
+  printer.print(closing_text(totals_of(table, ranks)));
+  return table;
+}
+
+void refuse_wrong_sums(const Report& report) {
+  const auto ranks = static_cast<int>(report.places.size());
+  const int64_t failed = totals_of(report.measurements, ranks).failed;
+  if (failed == 0) return;
+  throw DivergedError(
+      fmt::format("{} of {} measurements gave wrong sums", failed, 2 * report.measurements.size()),
+      "the column #wrong counts elements that differ from the known sum",
+      "run it again with another --transport or --algorithms, and report both");
+}
+
+}  // namespace
+
+void measure_all(Communicator& peers, Report& report) {
+  const BenchOptions& options = report.options;
+  trainers::on_all_ranks(peers, [&] {
+    if (peers.rank() == 0 && !options.json_path.empty()) check_json_path(options.json_path);
+  });
+  report.places = places_of(peers);
+  Meter meter(peers, options);
+  for (const Algorithm algorithm : options.algorithms) meter.probe(algorithm);
+
+  const Printer printer(peers.rank() == 0);
+  printer.print(opening_text(options, report.places, report.transport, report.note));
+  for (const Algorithm algorithm : options.algorithms) {
+    const auto table = measure_table(meter, options, algorithm, peers.size(), printer);
+    report.measurements.insert(report.measurements.end(), table.begin(), table.end());
+  }
+  printer.print("# Collective test concluded: bench_allreduce\n");
+  report.end = std::chrono::system_clock::now();
+  trainers::on_all_ranks(peers, [&] {
+    if (peers.rank() != 0 || options.json_path.empty()) return;
+    write_file_atomically(options.json_path, json_text(report));
+  });
+  refuse_wrong_sums(report);
+}
+
+int run_bench_allreduce(int argc, char** argv) {
+  Report report{.arguments = {argv, argv + argc}, .start = std::chrono::system_clock::now()};
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  comm::Connection connection;
+  try {
+    const comm::Launch launch = comm::read_launch();
+    report.options = read_options(arguments);
+    if (!report.options.help.empty()) {
+      Printer(launch.rank == 0).print(report.options.help);
+      return 0;
+    }
+    connection = comm::connect(launch, report.options.connect);
+    report.transport = connection.transport;
+    report.note = connection.note;
+  } catch (const std::exception& error) {
+    return trainers::report_error(error);
+  }
+  try {
+    compare_ranks(*connection.ranks, arguments);
+    measure_all(*connection.ranks, report);
+    return 0;
+  } catch (const CommError& error) {  // each rank knows something else of a lost peer
+    comm::die(
+        static_cast<ExitCode>(trainers::report_error(error, trainers::ErrorScope::kThisRank)));
+  } catch (const std::exception& error) {
+    comm::die(static_cast<ExitCode>(trainers::report_error(error)));
+  }
+}
+
+}  // namespace lockstep::bench

@@ -1,0 +1,123 @@
+#include "bench/allreduce/report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "core/version.h"
+#include "trainers/utc_time.h"
+
+namespace lockstep::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string bool_text(bool value) {  // nccl-tests writes booleans as strings
+  return value ? "true" : "false";
+}
+
+Json config_json(const Report& report) {
+  const BenchOptions& options = report.options;
+  Json config = {{"nthreads", 1},
+                 {"ngpus", 1},
+                 {"minimum_bytes", options.sizes.min_bytes},
+                 {"maximum_bytes", options.sizes.max_bytes}};
+  if (options.sizes.step_factor > 1) {
+    config["step_factor"] = options.sizes.step_factor;
+  } else {
+    config["step_bytes"] = options.sizes.step_bytes;
+  }
+  config["warmup_iters"] = options.warmup_iterations;
+  config["iterations"] = options.iterations;
+  config["aggregated_iterations"] = 1;
+  config["validation"] = options.checks;
+  config["graph"] = 0;
+  config["blocking_collectives"] = bool_text(options.blocking != Blocking::kNone);
+  config["average"] = static_cast<int>(options.rank_time);
+  config["transport"] = report.transport;
+  Json devices = Json::array();
+  for (const RankPlace& place : report.places) {
+    devices.push_back({{"rank", devices.size()},
+                       {"group", 0},
+                       {"pid", place.pid},
+                       {"hostname", place.host},
+                       {"device", 0},
+                       {"device_info", "cpu"}});
+  }
+  config["devices"] = devices;
+  return config;
+}
+
+Json side_json(const Side& side, int64_t bytes, int ranks) {
+  const double bandwidth = gigabytes_per_second(bytes, side.mean());
+  return {{"time", side.mean() * 1e6},
+          {"alg_bw", bandwidth},
+          {"bus_bw", bandwidth * bus_factor(ranks)},
+          {"nwrong", side.wrong == Side::kUnchecked ? Json() : Json(side.wrong)}};
+}
+
+double percentile(const std::vector<double>& sorted, size_t percent) {  // nearest rank
+  return sorted[(sorted.size() * percent + 99) / 100 - 1];
+}
+
+Json times_json(const Side& side) {
+  std::vector<double> times = side.seconds;
+  for (double& time : times) time *= 1e6;
+  std::vector<double> sorted = times;
+  std::ranges::sort(sorted);
+  const double mean = side.mean() * 1e6;
+  double squares = 0;
+  for (const double time : times) squares += (time - mean) * (time - mean);
+  const double deviation = std::sqrt(squares / static_cast<double>(times.size()));
+  return {{"min_us", sorted.front()},
+          {"max_us", sorted.back()},
+          {"avg_us", mean},
+          {"p50_us", percentile(sorted, 50)},
+          {"p95_us", percentile(sorted, 95)},
+          {"p99_us", percentile(sorted, 99)},
+          {"stdev_us", deviation},
+          {"cv_pct", mean > 0 ? 100 * deviation / mean : 0},
+          {"times_us", times}};
+}
+
+Json result_json(const Measurement& measurement, int ranks) {
+  const int64_t bytes = measurement.bytes();
+  return {{"size", bytes},
+          {"count", measurement.count},
+          {"type", datatype_name(measurement.dtype)},
+          {"redop", "sum"},
+          {"root", "-1"},
+          {"algorithm", algorithm_name(measurement.algorithm)},
+          {"out_of_place", side_json(measurement.out_of_place, bytes, ranks)},
+          {"out_of_place_per_iter", times_json(measurement.out_of_place)},
+          {"in_place", side_json(measurement.in_place, bytes, ranks)},
+          {"in_place_per_iter", times_json(measurement.in_place)},
+          {"actual_iterations", measurement.in_place.seconds.size()},
+          {"experiment_name", "bench_allreduce"}};
+}
+
+}  // namespace
+
+std::string json_text(const Report& report) {
+  const int ranks = static_cast<int>(report.places.size());
+  const Totals totals = totals_of(report.measurements, ranks);
+  Json results = Json::array();
+  for (const Measurement& measurement : report.measurements) {
+    results.push_back(result_json(measurement, ranks));
+  }
+  const Json json = {
+      {"version", 2},  // of nccl-tests' form
+      {"start_time", trainers::utc_text(report.start)},
+      {"args", report.arguments},
+      {"lockstep_version", version()},
+      {"config", config_json(report)},
+      {"results", results},
+      {"out_of_bounds", {{"count", totals.failed}, {"okay", bool_text(totals.failed == 0)}}},
+      {"average_bus_bandwidth", {{"bandwidth", totals.bus_bandwidth}, {"okay", "unchecked"}}},
+      {"errors", Json::array()},
+      {"end_time", trainers::utc_text(report.end)}};
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace lockstep::bench

@@ -1,0 +1,194 @@
+"""All-reduce on this CPU, in place, f32: against Open MPI and gloo. Writes bench/results/allreduce_cpu.json.
+
+usage: python3 bench/allreduce_speed.py [--ranks 2 8] [--rounds 5] [--peer-mpi SOURCE.c] [--peer-gloo 'PYTHON SCRIPT']
+
+A round runs every program once, one after another, so that all see the same machine: A B C A B C ... Each program
+reports the median over its iterations of the slowest rank's time; ratios are taken round by round and their median
+is given. A round in which other processes used more than --max-others percent of a core is thrown away and run
+again, at most as often as --rounds says.
+
+The MPI peer is compiled with mpicc and started like our own program; the gloo peer is called with the number of ranks.
+Both print "... bytes=N median_us=T ..." for each size.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import re
+import resource
+import shlex
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = ROOT / "build" / "release" / "bin" / "bench_allreduce"
+UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+ITERATIONS = {2**12: 200, 2**18: 60, 2**20: 40, 25 * 2**20: 11, 100 * 2**20: 7}  # as the peers'
+
+Times = dict[int, float]  # bytes -> microseconds
+
+
+def parse_size(text: str) -> int:
+    return int(text[:-1]) * UNITS[text[-1]] if text[-1] in UNITS else int(text)
+
+
+def size_text(size: int) -> str:
+    for unit in ("G", "M", "K"):
+        if size % UNITS[unit] == 0:
+            return f"{size // UNITS[unit]} {unit}B"
+    return f"{size} B"
+
+
+def start_ranks(ranks: int, line: list[str]) -> str:
+    line = [str(ROOT / "scripts" / "run"), "-np", str(ranks), *line]
+    return subprocess.run(line, check=True, capture_output=True, text=True).stdout
+
+
+def lockstep(ranks: int, sizes: list[int], more: list[str]) -> Times:
+    """Fails when a sum is wrong, as bench_allreduce does."""
+    times = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for size in sizes:
+            file = Path(folder, "out.json")
+            line = ["-b", str(size), "-e", str(size), "-n", str(ITERATIONS.get(size, 20)), "-w", "3", "-J", str(file)]
+            start_ranks(ranks, [str(PROGRAM), *line, *more])
+            times[size] = json.loads(file.read_text())["results"][0]["in_place_per_iter"]["p50_us"]
+    return times
+
+
+def times_printed(text: str) -> Times:
+    """The last line of a size counts: the MPI peer reports separate buffers first, then in place."""
+    return {int(size): float(us) for size, us in re.findall(r"bytes=(\d+) median_us=([\d.]+)", text)}
+
+
+def gloo(command: str, ranks: int) -> Times:
+    line = [*shlex.split(command), str(ranks)]
+    return times_printed(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
+
+
+class Neighbours:
+    """CPU time that processes other than our children used meanwhile, in percent of one core."""
+
+    def __init__(self) -> None:
+        self.start, self.busy, self.own = time.monotonic(), self.busy_s(), self.own_s()
+
+    @staticmethod
+    def busy_s() -> float:
+        ticks = list(map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9]))
+        idle = ticks[3] + ticks[4]
+        return (sum(ticks) - idle) / os.sysconf("SC_CLK_TCK")
+
+    @staticmethod
+    def own_s() -> float:
+        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return sum(u.ru_utime + u.ru_stime for u in used)
+
+    def percent(self) -> float:
+        others = self.busy_s() - self.busy - (self.own_s() - self.own)
+        return max(0.0, 100 * others / (time.monotonic() - self.start))
+
+
+def run_rounds(programs: dict, rounds: int, max_others: float, title: str) -> tuple[list[dict], list[float]]:
+    """Rounds of {program: Times} that were quiet enough, and the neighbours' share in each of them."""
+    kept, shares, spare = [], [], rounds
+    while len(kept) < rounds:
+        neighbours = Neighbours()
+        times = {name: run() for name, run in programs.items()}
+        share = neighbours.percent()
+        quiet = share <= max_others or spare == 0
+        print(f"{title} round {len(kept) + 1}/{rounds}: others {share:.0f} % of a core{'' if quiet else ', again'}",
+              flush=True)
+        if quiet:
+            kept.append(times)
+            shares.append(share)
+        else:
+            spare -= 1
+    return kept, shares
+
+
+def summary(kept: list[dict], ranks: int, size: int) -> dict:
+    ours = [times["lockstep"][size] for times in kept]
+    result = {"ranks": ranks, "bytes": size, "lockstep_us": round(statistics.median(ours), 2)}
+    for peer in [name for name in kept[0] if name != "lockstep"]:
+        theirs = [times[peer][size] for times in kept]
+        ratios = [b / a for a, b in zip(ours, theirs)]
+        result[f"{peer}_us"] = round(statistics.median(theirs), 2)
+        result[f"{peer}_ratio"] = {
+            "median": round(statistics.median(ratios), 3),
+            "min": round(min(ratios), 3),
+            "max": round(max(ratios), 3),
+        }
+    return result
+
+
+def output_of(line: list[str]) -> str:
+    return subprocess.run(line, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def cpu_model() -> str:
+    return re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())[1]
+
+
+def describe_peers(args: argparse.Namespace) -> dict:
+    peers = {}
+    if args.peer_mpi:
+        peers["open_mpi"] = output_of(["mpirun", "--version"]).splitlines()[0].replace("mpirun (Open MPI)", "Open MPI")
+    if args.peer_gloo:
+        python = shlex.split(args.peer_gloo)[0]
+        peers["gloo"] = "PyTorch " + output_of([python, "-c", "import torch; print(torch.__version__)"])
+    return peers
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[2, 8])
+    parser.add_argument("--sizes", type=parse_size, nargs="+", default=list(ITERATIONS), metavar="SIZE")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--max-others", type=float, default=15, metavar="PERCENT")
+    parser.add_argument("--peer-mpi", metavar="SOURCE.c")
+    parser.add_argument("--peer-gloo", metavar="COMMAND")
+    parser.add_argument("--bench-flags", default="", help="more flags of bench_allreduce, in one string")
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / "bench" / "results" / "allreduce_cpu.json")
+    args = parser.parse_args()
+
+    more = shlex.split(args.bench_flags)
+    results, others = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        peer_program = str(Path(folder, "peer_mpi"))
+        if args.peer_mpi:
+            subprocess.run(["mpicc", "-O3", "-march=native", "-w", "-o", peer_program, args.peer_mpi], check=True)
+        for ranks in args.ranks:
+            programs = {"lockstep": lambda: lockstep(ranks, args.sizes, more)}  # noqa: B023
+            if args.peer_mpi:
+                programs["open_mpi"] = lambda: times_printed(start_ranks(ranks, [peer_program]))  # noqa: B023
+            if args.peer_gloo:
+                programs["gloo"] = lambda: gloo(args.peer_gloo, ranks)  # noqa: B023
+            kept, shares = run_rounds(programs, args.rounds, args.max_others, f"{ranks} ranks")
+            results += [summary(kept, ranks, size) for size in args.sizes]
+            others += shares
+    for row in results:
+        ratios = ", ".join(f"{name[:-6]} {row[name]['median']}x" for name in row if name.endswith("_ratio"))
+        print(f"{row['ranks']} ranks, {size_text(row['bytes'])}: {row['lockstep_us']} us; {ratios}")
+
+    report = {
+        "script": "bench/allreduce_speed.py",
+        "date": datetime.date.today().isoformat(),
+        "commit": output_of(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]),
+        "cpu": cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "rounds": args.rounds,
+        "others_percent_max": round(max(others)),
+        "bench_flags": args.bench_flags,
+        "peers": describe_peers(args),
+        "results": results,
+    }
+    args.output.write_text(json.dumps(report, indent=2) + "\n")
+    print(f"wrote {args.output}")
+
+
+if __name__ == "__main__":
+    main()
