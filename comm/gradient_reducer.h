@@ -24,9 +24,9 @@ struct ReducerOptions {
   Algorithm algorithm = Algorithm::kTree;
   bool overlap = true;       // exchange during backward(); otherwise all of it in finish()
   Dtype wire = Dtype::kF32;  // leaves and sums are rounded to it
-  float predivide = 1;  // gradients are divided by it before the exchange and multiplied after it
-  int64_t micro_steps = 1;    // backward() calls a step
-  bool zero_unused = false;   // a parameter that got no gradient counts as zero; otherwise an error
+  float predivide = 1;       // gradients are scaled by its inverse before the exchange, by it after
+  int64_t micro_steps = 1;   // backward() calls a step
+  bool zero_unused = false;  // a parameter that got no gradient counts as zero; otherwise an error
   BucketExchange exchange{};  // empty: Communicator::start_all_reduce
 };
 
