@@ -31,15 +31,16 @@ struct ReducerOptions {
 };
 
 // Each gradient is summed over micro-steps and over this rank's shards as soon as backward() has
-// finished it; when a bucket is full and those before it are on their way, its sum over ranks starts.
-// All sums follow core/tree.h: when the ranks' shards are subtrees, the result does not depend on
-// their number.
-// Owns: the buckets, whose memory the parameters' gradients share after finish(), and the parameters'
-// on_grad_ready hooks. Parameters that require no gradient are left out. Thread safety: none.
+// finished it; when a bucket is full and those before it are on their way, its sum over ranks
+// starts. All sums follow core/tree.h: when the ranks' shards are subtrees, the result does not
+// depend on their number.
+// Owns: the buckets, whose memory the parameters' gradients share after finish(), and the
+// parameters' on_grad_ready hooks. Parameters that require no gradient are left out.
+// Thread safety: none.
 class GradientReducer {
  public:
-  // A collective call. `names` are for errors, one a parameter. The communicator and the stream must
-  // outlive this. Errors: DtypeError unless parameters are f32.
+  // A collective call. `names` are for errors, one a parameter. The communicator and the stream
+  // must outlive this. Errors: DtypeError unless parameters are f32.
   GradientReducer(Communicator& peers,
                   Stream& stream,
                   std::vector<Var> parameters,
