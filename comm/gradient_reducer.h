@@ -24,22 +24,23 @@ struct ReducerOptions {
   Algorithm algorithm = Algorithm::kTree;
   bool overlap = true;       // exchange during backward(); otherwise all of it in finish()
   Dtype wire = Dtype::kF32;  // leaves and sums are rounded to it
-  float predivide = 1;  // gradients are divided by it before the exchange and multiplied after it
-  int64_t micro_steps = 1;    // backward() calls a step
-  bool zero_unused = false;   // a parameter that got no gradient counts as zero; otherwise an error
+  float predivide = 1;       // gradients are scaled by its inverse before the exchange, by it after
+  int64_t micro_steps = 1;   // backward() calls a step
+  bool zero_unused = false;  // a parameter that got no gradient counts as zero; otherwise an error
   BucketExchange exchange{};  // empty: Communicator::start_all_reduce
 };
 
 // Each gradient is summed over micro-steps and over this rank's shards as soon as backward() has
-// finished it; when a bucket is full and those before it are on their way, its sum over ranks starts.
-// All sums follow core/tree.h: when the ranks' shards are subtrees, the result does not depend on
-// their number.
-// Owns: the buckets, whose memory the parameters' gradients share after finish(), and the parameters'
-// on_grad_ready hooks. Parameters that require no gradient are left out. Thread safety: none.
+// finished it; when a bucket is full and those before it are on their way, its sum over ranks
+// starts. All sums follow core/tree.h: when the ranks' shards are subtrees, the result does not
+// depend on their number.
+// Owns: the buckets, whose memory the parameters' gradients share after finish(), and the
+// parameters' on_grad_ready hooks. Parameters that require no gradient are left out.
+// Thread safety: none.
 class GradientReducer {
  public:
-  // A collective call. `names` are for errors, one a parameter. The communicator and the stream must
-  // outlive this. Errors: DtypeError unless parameters are f32.
+  // A collective call. `names` are for errors, one a parameter. The communicator and the stream
+  // must outlive this. Errors: DtypeError unless parameters are f32.
   GradientReducer(Communicator& peers,
                   Stream& stream,
                   std::vector<Var> parameters,
