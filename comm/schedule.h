@@ -1,14 +1,14 @@
 // Who handles which part of an all-reduce, and when: pure functions of rank and number of ranks.
 //
-// Tree and star. The values are cut into one slice a rank. The owner of a slice collects the others'
-// versions of it, adds them in core/tree.h's order, and hands the sum to everybody. The star is the
-// case of one owner for everything. Each rank moves 2(n-1)/n of the values; the star's owner (n-1)
-// times all of them.
+// Tree and star. The values are cut into one slice a rank. The owner of a slice collects the
+// others' versions of it, adds them in core/tree.h's order, and hands the sum to everybody. The
+// star is the case of one owner for everything. Each rank moves 2(n-1)/n of the values; the star's
+// owner (n-1) times all of them.
 //
-// Ring. Ranks stand in a circle and only talk to their neighbours. In step s of the first half rank r
-// passes slice r-s to the right and adds the slice that comes from the left to its own; after n-1 steps
-// slice r+1 is complete at rank r. The second half passes the complete slices on in the same way. Each
-// rank moves 2(n-1)/n of the values in 2(n-1) steps.
+// Ring. Ranks stand in a circle and only talk to their neighbours. In step s of the first half rank
+// r passes slice r-s to the right and adds the slice that comes from the left to its own; after n-1
+// steps slice r+1 is complete at rank r. The second half passes the complete slices on in the same
+// way. Each rank moves 2(n-1)/n of the values in 2(n-1) steps.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@
 
 namespace lockstep {
 
-// How a sum over ranks is formed. Only kTree and kStar give bits that do not depend on the number of
-// ranks (core/tree.h); every algorithm gives the same bits on all ranks, kNone excepted.
+// How a sum over ranks is formed. Only kTree and kStar give bits that do not depend on the number
+// of ranks (core/tree.h); every algorithm gives the same bits on all ranks, kNone excepted.
 enum class Algorithm : uint8_t {
   kTree,     // slice j goes to rank j, which sums in tree order and hands the sum to all
   kRing,     // each slice travels round the ranks and grows, then round again
@@ -42,8 +42,8 @@ class Work {
   virtual void wait() = 0;
 };
 
-// What crossed the border between this rank and others. A byte counts where the work of moving it is
-// done: at its sender for messages, at the rank that copies or adds it for shared memory.
+// What crossed the border between this rank and others. A byte counts where the work of moving it
+// is done: at its sender for messages, at the rank that copies or adds it for shared memory.
 struct Traffic {
   int64_t moved_bytes = 0;
   int64_t reduced_bytes = 0;  // size of what was all-reduced
@@ -80,7 +80,8 @@ class Communicator {
   virtual void all_reduce_sum(std::span<float> values) = 0;
   // In place, exact.
   virtual void all_reduce_sum(std::span<int64_t> values) = 0;
-  // mine = this rank's part of the sum in tree order. Requires: values.size() == size() * mine.size().
+  // mine = this rank's part of the sum in tree order. Requires: values.size() == size() *
+  // mine.size().
   virtual void reduce_scatter_sum(std::span<const float> values, std::span<float> mine) = 0;
 
   // Since the beginning.

@@ -14,8 +14,8 @@
 
 namespace lockstep::comm {
 
-// All-reduce by comm/schedule.h. Its works go on while this rank is in any call of any of them or of
-// the communicator; the transport's own all-reduce counts no moved bytes.
+// All-reduce by comm/schedule.h. Its works go on while this rank is in any call of any of them or
+// of the communicator; the transport's own all-reduce counts no moved bytes.
 class MessageCommunicator : public Communicator {
  public:
   explicit MessageCommunicator(std::unique_ptr<MessageTransport> transport,

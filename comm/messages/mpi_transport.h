@@ -10,9 +10,9 @@
 
 namespace lockstep::comm {
 
-// Keeps the session alive. Messages are cut into pieces of at most `piece_bytes`, because MPI counts them
-// with an int. After an error it is of no more use.
-// Thread safety: only for the thread that made the session.
+// Keeps the session alive. Messages are cut into pieces of at most `piece_bytes`, because MPI
+// counts them with an int. After an error it is of no more use. Thread safety: only for the thread
+// that made the session.
 class MpiTransport : public MessageTransport {
  public:
   MpiTransport(std::shared_ptr<MpiSession> session, size_t piece_bytes)

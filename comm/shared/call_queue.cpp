@@ -12,8 +12,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // A rank enters call k only when its call k-kMostUnderWay is over, which means that all ranks have
-// entered that one; and to enter it they ended call k-2*kMostUnderWay, having read its record on all
-// ranks. So the record's place is free for call k.
+// entered that one; and to enter it they ended call k-2*kMostUnderWay, having read its record on
+// all ranks. So the record's place is free for call k.
 constexpr size_t kMostUnderWay = 32;
 static_assert(RankState::kRecords >= 2 * kMostUnderWay);
 

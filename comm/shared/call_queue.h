@@ -28,10 +28,10 @@ struct Call {
   uint32_t phases() const { return exchange ? exchange->phases() : 0; }
 };
 
-// All ranks make the same calls in the same order; so each knows every call's number and first phase
-// on all of them, and two counters a rank (comm/shared/control.h) tell how far everybody is. A call's
-// phases run after those of the calls before it, and calls end in order.
-// Thread safety: none. After an error the queue is of no more use.
+// All ranks make the same calls in the same order; so each knows every call's number and first
+// phase on all of them, and two counters a rank (comm/shared/control.h) tell how far everybody is.
+// A call's phases run after those of the calls before it, and calls end in order. Thread safety:
+// none. After an error the queue is of no more use.
 class CallQueue {
  public:
   // A collective call. The host must outlive the queue.

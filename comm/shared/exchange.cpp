@@ -53,9 +53,9 @@ class TreeExchange : public Exchange {
   Context context_;
 };
 
-// A phase reads what the left neighbour's phase before it wrote, and writes this rank's memory only.
-// The left neighbour writes the same slice again n-1 phases later; by then its wait for its own left
-// neighbour, and so on round the ring, includes this rank's read.
+// A phase reads what the left neighbour's phase before it wrote, and writes this rank's memory
+// only. The left neighbour writes the same slice again n-1 phases later; by then its wait for its
+// own left neighbour, and so on round the ring, includes this rank's read.
 class RingExchange : public Exchange {
  public:
   explicit RingExchange(Context context)

@@ -1,4 +1,5 @@
-// The all-reduce algorithms where ranks reach each other's memory. comm/schedule.h has them in prose.
+// The all-reduce algorithms where ranks reach each other's memory. comm/schedule.h has them in
+// prose.
 #pragma once
 
 #include <cstdint>

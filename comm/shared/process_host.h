@@ -9,8 +9,8 @@
 
 namespace lockstep::comm {
 
-// Segments are memory files of rank 0, which the others get through their sockets: they have no name
-// and live as long as someone maps them.
+// Segments are memory files of rank 0, which the others get through their sockets: they have no
+// name and live as long as someone maps them.
 class ProcessHost : public SharedHost {
  public:
   // `mesh` is set up.

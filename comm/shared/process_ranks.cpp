@@ -28,8 +28,8 @@ class SharedProcesses : public SharedCommunicator {
   std::unique_ptr<Communicator> messages_;  // ends first: peers must not take this rank for lost
 };
 
-// Takes a step on every rank. Empty when it worked on all of them, else the reason of the first rank
-// where it did not.
+// Takes a step on every rank. Empty when it worked on all of them, else the reason of the first
+// rank where it did not.
 std::string attempt(Communicator& ranks, const std::function<void()>& step) {
   constexpr size_t kRow = 256;
   std::array<char, kRow> mine{};

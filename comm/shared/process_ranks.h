@@ -16,7 +16,8 @@ struct SharedRanks {
 };
 
 // A collective call of `messages`, which the result owns from then on: it ends with `messages`' own
-// last wait for the peers. Where there is no result the caller keeps it. Errors: those of `messages`.
+// last wait for the peers. Where there is no result the caller keeps it. Errors: those of
+// `messages`.
 SharedRanks share_memory(std::unique_ptr<Communicator>& messages,
                          const Launch& launch,
                          std::chrono::milliseconds stall_abort);

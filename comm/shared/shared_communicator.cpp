@@ -217,8 +217,8 @@ void SharedCommunicator::reduce_scatter_sum(std::span<const float> values, std::
   traffic_.moved_bytes += std::ssize(std::as_bytes(mine)) * (size_ - 1);
 }
 
-// A rank enters its staged call m when m-1 is over and read. That was over when all ranks had entered
-// it, each after reading m-2: nobody needs that half any more.
+// A rank enters its staged call m when m-1 is over and read. That was over when all ranks had
+// entered it, each after reading m-2: nobody needs that half any more.
 std::span<std::byte* const> SharedCommunicator::next_half() {
   return halves_[staged_calls_++ % 2];
 }

@@ -15,9 +15,9 @@
 
 namespace lockstep::comm {
 
-// Values in memory of allocate() are summed where they lie. Other memory is carried through a staging
-// segment, piece by piece, and start_all_reduce() returns when that is done.
-// After an error it is of no more use.
+// Values in memory of allocate() are summed where they lie. Other memory is carried through a
+// staging segment, piece by piece, and start_all_reduce() returns when that is done. After an error
+// it is of no more use.
 class SharedCommunicator : public Communicator {
  public:
   // A collective call.

@@ -78,7 +78,8 @@ TEST(MessageErrors, DeadlineHoldsInBlockingCalls) {
   EXPECT_EQ(error.why(), "rank 2 did not take part for 0.05 s");
 }
 
-// The clock starts anew with every round: 16 steps of the ring, each late by less than the deadline.
+// The clock starts anew with every round: 16 steps of the ring, each late by less than the
+// deadline.
 TEST(MessageErrors, DeadlineIsForOneRound) {
   constexpr auto kLate = 25ms;
   spawn_mailbox_ranks(

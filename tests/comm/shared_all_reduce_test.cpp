@@ -1,4 +1,5 @@
-// Every algorithm against the definition of the sum, in memory that ranks share and in other memory.
+// Every algorithm against the definition of the sum, in memory that ranks share and in other
+// memory.
 #include <algorithm>
 #include <array>
 #include <cmath>

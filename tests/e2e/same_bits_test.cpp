@@ -1,4 +1,5 @@
-// The same bytes whatever a run is spread over: weights, batch-norm statistics, loss log, evaluation.
+// The same bytes whatever a run is spread over: weights, batch-norm statistics, loss log,
+// evaluation.
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
 

@@ -59,7 +59,8 @@ if [ "$scenario" = same-bits ]; then
 fi
 
 deadline=4  # toy_net: most of a step goes into the exchange of its 23 MB of gradients
-on_two_hosts "${run[@]}" -a toy_net --print-freq 2 --epochs 1000 --stall-abort $deadline -o "$work/two" > "$work/log" 2> "$work/err" &
+on_two_hosts "${run[@]}" -a toy_net --print-freq 2 --epochs 1000 --stall-abort $deadline -o "$work/two" \
+  > "$work/log" 2> "$work/err" &
 job=$!
 under_way() { grep -q 'Epoch: \[0\]\[ *4/' "$work/log"; }
 ranks() { pgrep -f "^$bin/train_convnet .*$work/two"; }

@@ -160,8 +160,8 @@ inline int64_t moved_bytes(Communicator& peers, Algorithm algorithm, int64_t cou
   return peers.traffic().moved_bytes - before.moved_bytes;
 }
 
-// 2(n-1)/n of the values at each rank for tree and ring; for the star (n-1) times the values at rank
-// 0 and once at the others.
+// 2(n-1)/n of the values at each rank for tree and ring; for the star (n-1) times the values at
+// rank 0 and once at the others.
 inline void check_traffic(Communicator& peers) {
   const int64_t others = peers.size() - 1;
   for (const int64_t count : collective_counts(peers.size())) {
