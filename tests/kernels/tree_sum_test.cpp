@@ -1,6 +1,7 @@
 #include "kernels/tree_sum.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -60,6 +61,18 @@ double left_fold(const std::vector<double>& column) {
   auto sum = static_cast<float>(column[0]);
   for (size_t k = 1; k < column.size(); ++k) sum += static_cast<float>(column[k]);
   return sum;
+}
+
+// NaNs are alike, zeros of other signs are not.
+int64_t count_of_other_values(const Tensor& got, const Tensor& want) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < want.numel(); ++i) {
+    const double a = get(got, i);
+    const double b = get(want, i);
+    const bool same = std::isnan(b) ? std::isnan(a) : a == b && std::signbit(a) == std::signbit(b);
+    count += same ? 0 : 1;
+  }
+  return count;
 }
 
 class TreeSumRows : public ::testing::TestWithParam<int64_t> {};
@@ -184,6 +197,52 @@ TEST(TreeSum, SixteenBitNodesRoundAndOverflowAsTheirTypeDoes) {
   EXPECT_EQ(sum_of({2048, 1, 1, 0}, kF16, kF32), 2050);
   EXPECT_TRUE(std::isnan(sum_of({1, NAN, 3}, kF32, kF16)));
   EXPECT_TRUE(std::isnan(sum_of({1, NAN, 3}, kF32, Dtype::kBF16)));
+}
+
+// Leaves and sums go through vector conversions; core/dtype.h's are the definition.
+TEST(TreeSum, ConvertsEveryPatternAndEveryTieAsDtypesDo) {
+  Stream stream;
+  for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16}) {
+    Tensor patterns = Tensor::empty({1, 65536}, dtype);
+    for (uint32_t bits = 0; bits < 65536; ++bits) {
+      std::memcpy(patterns.bytes() + size_t{2} * bits, &bits, 2);
+    }
+    // Each value, halfway to the next one and the neighbours of that.
+    Tensor wide = Tensor::empty({1, 4 * 65536}, Dtype::kF32);
+    for (int64_t i = 0; i < 65536; ++i) {
+      const auto value = static_cast<float>(get(patterns, i));
+      const auto next = static_cast<float>(get(patterns, std::min<int64_t>(i + 1, 65535)));
+      const float tie = value / 2 + next / 2;
+      float* to = wide.data<float>() + 4 * i;
+      std::ranges::copy(
+          std::vector{value, tie, std::nextafter(tie, 0.0F), std::nextafter(tie, 2 * tie)}, to);
+    }
+    const Tensor want_wide = rounded_to(Dtype::kF32, patterns.view({65536}));
+    const Tensor want_narrow = rounded_to(dtype, wide.view({4 * 65536}));
+    for (TreeSum* body : isa_bodies(cpu_v2::tree_sum, cpu_v3::tree_sum, cpu_v4::tree_sum)) {
+      Tensor got_wide = poisoned_tensor({65536}, Dtype::kF32);
+      Tensor got_narrow = poisoned_tensor({4 * 65536}, dtype);
+      body(stream, patterns, got_wide);
+      body(stream, wide, got_narrow);
+      EXPECT_EQ(count_of_other_values(got_wide, want_wide), 0) << name_of(dtype);
+      EXPECT_EQ(count_of_other_values(got_narrow, want_narrow), 0) << name_of(dtype);
+    }
+  }
+}
+
+TEST(TreeSum, NanOfAnyPayloadStaysNan) {
+  Stream stream;
+  Tensor leaves = Tensor::empty({1, 16}, Dtype::kF32);
+  for (const uint32_t bits : {0x7f800001U, 0x7fbfffffU, 0x7fffffffU, 0xffffffffU}) {
+    std::ranges::fill(leaves.span<float>(), std::bit_cast<float>(bits));
+    for (const Dtype dtype : kFloatTypes) {
+      for (TreeSum* body : isa_bodies(cpu_v2::tree_sum, cpu_v3::tree_sum, cpu_v4::tree_sum)) {
+        Tensor out = Tensor::zeros({16}, dtype);
+        body(stream, leaves, out);
+        EXPECT_TRUE(std::isnan(get(out, 0))) << name_of(dtype);
+      }
+    }
+  }
 }
 
 TEST(TreeSum, RejectsWrongArguments) {
