@@ -1,6 +1,7 @@
 // Gradient exchange as a user sees it: accumulation, algorithms, the audit, who is waited for.
 #include <regex>
 #include <sstream>
+#include <utility>
 
 #include "tests/e2e/training_runs.h"
 
@@ -146,6 +147,20 @@ TEST(Exchange, AlgorithmsOutsideTheContractSaySo) {
     EXPECT_EQ(run.at("same_bits_on"), nlohmann::json::array());
     EXPECT_EQ(run.at("algorithm"), algorithm);
   }
+}
+
+// Rank 1's weights are lost after the last step, which changes nothing.
+TEST(Exchange, WithoutAnExchangeRankZeroIsEvaluated) {
+  const TempDir dir;
+  const auto final_of = [&](const char* name, const char* fault) {
+    const ProgramResult result = run_ranks(2,
+                                           convnet(dir / name, {"--algorithm", "none"}),
+                                           {.environment = {{"LOCKSTEP_FAULT", fault}}});
+    EXPECT_EQ(result.exit_code, 0) << said(result);
+    const nlohmann::json final = read_json(dir / name / "run.json").at("final");
+    return std::pair(final.at("correct"), final.at("loss"));
+  };
+  EXPECT_EQ(final_of("damaged", "nan:rank=1,step=20"), final_of("whole", ""));
 }
 
 TEST(Exchange, HalfPrecisionOnTheWireStillTrains) {
