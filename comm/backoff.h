@@ -8,7 +8,7 @@
 
 namespace lockstep::comm {
 
-// One wait. Polls at full speed for some tens of microseconds, then lends the core between polls,
+// One wait. Polls at full speed for some microseconds, then lends the core between polls,
 // then calls for sleep.
 class Backoff {
  public:
@@ -33,7 +33,7 @@ class Backoff {
   }
 
  private:
-  static constexpr int kEagerPolls = 2000;
+  static constexpr int kEagerPolls = 300;
   static constexpr int kYieldingPolls = 20000;
 
   int polls_;

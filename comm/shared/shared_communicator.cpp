@@ -142,11 +142,7 @@ std::unique_ptr<Work> SharedCommunicator::start_all_reduce(const AllReduce& what
       throw DtypeError(fmt::format("[all_reduce] values: dtype {}, expected f32, f16 or bf16",
                                    name_of(values.dtype())));
   }
-  if (what.algorithm == Algorithm::kLibrary) {
-    throw UsageError("--algorithm mpi needs --transport mpi",
-                     "these ranks share memory, and MPI moves nothing between them",
-                     "add --transport mpi, or use --algorithm tree, ring or star");
-  }
+  if (what.algorithm == Algorithm::kLibrary) return start_library_sum(what);
   if (what.algorithm == Algorithm::kNone) return std::make_unique<DoneWork>();
 
   traffic_.reduced_bytes += static_cast<int64_t>(values.nbytes());
@@ -159,6 +155,12 @@ std::unique_ptr<Work> SharedCommunicator::start_all_reduce(const AllReduce& what
   }
   auto exchange = make_exchange(what.algorithm, rank_, std::move(shared), stream_, traffic_);
   return std::make_unique<QueuedWork>(queue_, queue_.post(operation, record, std::move(exchange)));
+}
+
+std::unique_ptr<Work> SharedCommunicator::start_library_sum(const AllReduce&) {
+  throw UsageError("--algorithm mpi is MPI's own all-reduce",
+                   "these ranks do not talk through MPI",
+                   "use --algorithm tree, ring or star");
 }
 
 void SharedCommunicator::all_reduce_sum(std::span<float> values) {

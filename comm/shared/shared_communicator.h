@@ -35,6 +35,10 @@ class SharedCommunicator : public Communicator {
   void all_reduce_sum(std::span<int64_t> values) final;
   void reduce_scatter_sum(std::span<const float> values, std::span<float> mine) final;
 
+ protected:
+  // For ranks that have a library beside the memory. Errors: UsageError where there is none.
+  virtual std::unique_ptr<Work> start_library_sum(const AllReduce& what);
+
  private:
   struct KnownSegment {
     std::weak_ptr<void> memory;  // gone when no tensor of this rank lies in it any more

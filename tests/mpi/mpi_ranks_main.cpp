@@ -79,10 +79,11 @@ TEST(MpiRanks, TagsSurviveManyOperations) {
   }
 }
 
+// Ranks that share memory have MPI beside it.
 class MpiAllReduce : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (dynamic_cast<MpiCommunicator*>(world) == nullptr) GTEST_SKIP() << "not over MPI";
+    if (world->size() == 1) GTEST_SKIP() << "a lone rank has no MPI";
   }
 };
 
