@@ -91,6 +91,12 @@ def main() -> None:
             lambda: lockstep(args.mnist, 1, 1),
             args.pairs,
         ),
+        "eight_shards_over_two": paired(
+            "8 shards / 2 shards, 2 ranks of 1 thread",
+            lambda: lockstep(args.mnist, 2, 1, "--shards", "8"),
+            lambda: lockstep(args.mnist, 2, 1, "--shards", "2"),
+            args.pairs,
+        ),
         "first_step_s_one_rank": first_steps(args.mnist, 1, cores, args.pairs),
         "first_step_s_two_ranks": first_steps(args.mnist, 2, 1, args.pairs),
     }

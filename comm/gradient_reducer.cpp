@@ -216,6 +216,7 @@ void GradientReducer::check_frozen() const {
 
 void GradientReducer::throw_missing(const std::vector<size_t>& missing) const {
   std::vector<std::string> described;
+  described.reserve(missing.size());
   for (const size_t i : missing) described.push_back(fmt::format("{} ({})", names_[i], i));
   const std::string when =
       options_.micro_steps == 1

@@ -1,5 +1,6 @@
 #include "kernels/cast.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/float_line.h"
 
 namespace lockstep::kernels::LS_CPU {
 
@@ -11,7 +12,7 @@ void cast(Stream& stream, const Tensor& src, Tensor& dst) {
       const Src* from = src.data<Src>();
       Dst* to = dst.data<Dst>();
       for_ranges(stream, src.numel(), [=](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) to[i] = Dst(static_cast<float>(from[i]));
+        convert(from + begin, end - begin, to + begin);
       });
     });
   });

@@ -65,7 +65,7 @@ void sum_few_rows(std::span<const T* const> rows,
   if (lines_end == end) return;
 
   std::array<std::array<T, kLineLanes>, kMaxRows> rest{};
-  std::array<const T*, kMaxRows> rest_rows;
+  std::array<const T*, kMaxRows> rest_rows{};
   for (size_t row = 0; row < rows.size(); ++row) {
     std::copy(rows[row] + lines_end, rows[row] + end, rest[row].begin());
     rest_rows[row] = rest[row].data();
@@ -99,7 +99,7 @@ void sum_block(std::span<const Leaf* const> rows,
   for (int64_t k = 0; k < subtrees; ++k) {
     const auto first = static_cast<size_t>(k * kMaxRows);
     const auto part = rows.subspan(first, std::min<size_t>(kMaxRows, rows.size() - first));
-    std::array<const Node*, kMaxRows> subtree;
+    std::array<const Node*, kMaxRows> subtree{};
     for (size_t row = 0; row < part.size(); ++row) {
       if constexpr (std::is_same_v<Leaf, Node>) {
         subtree[row] = part[row] + begin;

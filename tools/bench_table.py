@@ -15,7 +15,7 @@ PLACE = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- /measured -->)", re.DO
 
 
 def convnet_rows(result: dict) -> list[str]:
-    scaling, torch = result["two_ranks_over_one"], result["over_pytorch"]
+    scaling, torch, shards = result["two_ranks_over_one"], result["over_pytorch"], result["eight_shards_over_two"]
     one, two = result["first_step_s_one_rank"], result["first_step_s_two_ranks"]
     return [
         "| ConvNet on MNIST, batch 32, f32 | Lockstep | PyTorch | ratio (min-max) |",
@@ -26,6 +26,8 @@ def convnet_rows(result: dict) -> list[str]:
         f"| {result['peer_first_step_s'] / one:.0f} |",
         f"| 2 ranks of 1 thread over 1 rank of 1 thread | {scaling['ratio_median']:.2f} "
         f"({scaling['ratio_min']:.2f}-{scaling['ratio_max']:.2f}), first step after {two:.2f} s | | |",
+        f"| 4 shards a rank over 1 (same bits on 8 ranks, not 2), 2 ranks | {shards['ratio_median']:.2f} "
+        f"({shards['ratio_min']:.2f}-{shards['ratio_max']:.2f}) | | |",
         "",
         f"{result['cpu']}, {result['cores']} cores, {result['date']}, commit {result['commit']}; peer: "
         f"{result['peer']} with tcmalloc; medians of {torch['pairs']} alternating pairs by `{result['script']}`.",

@@ -29,13 +29,14 @@ Error as_error(const std::exception& error) {
 int report_error(const std::exception& error, ErrorScope scope) {
   const Error reported = as_error(error);
   const int rank = rank_from_environment();
-  if (scope == ErrorScope::kThisRank) {
+  const bool names_its_rank = dynamic_cast<const CommError*>(&error) != nullptr;
+  if (scope == ErrorScope::kThisRank && !names_its_rank) {
     const Error named(reported.code(),
                       fmt::format("rank {}: {}", rank, reported.what()),
                       reported.why(),
                       reported.hint());
     std::fputs(format_error(named).c_str(), stderr);
-  } else if (rank == 0) {
+  } else if (scope == ErrorScope::kThisRank || rank == 0) {
     std::fputs(format_error(reported).c_str(), stderr);
   }
   return static_cast<int>(reported.code());

@@ -19,6 +19,7 @@ RunPlan make_run_plan(const RunConfig& config, std::span<const comm::Bucket> buc
                .overlap = config.exchange.overlap,
                .buckets = {},
                .reach = reach(config)};
+  plan.buckets.reserve(buckets.size());
   for (const comm::Bucket& bucket : buckets) {
     plan.buckets.push_back({.tensors = std::ssize(bucket.parameters), .bytes = bucket.bytes});
   }

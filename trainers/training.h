@@ -64,8 +64,8 @@ class Training {
   struct StepStart {
     comm::BucketTimes::Clock::time_point time = comm::BucketTimes::Clock::now();
     Traffic traffic;
-    double batch_norm_s;  // waited for peers, since the beginning of the run
-    double data_s;        // waited for images
+    double batch_norm_s = 0;  // waited for peers, since the beginning of the run
+    double data_s = 0;        // waited for images
   };
 
   void train_step(EpochProgress& epoch);

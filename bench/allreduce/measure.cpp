@@ -65,8 +65,8 @@ std::vector<double> over_ranks(const std::vector<double>& by_rank,
 }
 
 struct Meter::Case {
-  Algorithm algorithm;
-  bool in_place;
+  Algorithm algorithm = Algorithm::kTree;
+  bool in_place = true;
   Tensor send;
   Tensor receive;
 };

@@ -88,8 +88,8 @@ class Flags {
            const std::string& metavar,
            const std::string& initial,
            const std::string& help,
-           std::function<void(const std::string&)> read) {
-    app_.add_option_function<std::string>(names, std::move(read), help)
+           const std::function<void(const std::string&)>& read) {
+    app_.add_option_function<std::string>(names, read, help)
         ->take_last()
         ->type_name(metavar)
         ->default_str(initial);

@@ -54,6 +54,7 @@ std::vector<RankPlace> places_of(Communicator& peers) {
   std::vector<Place> all(static_cast<size_t>(peers.size()));
   peers.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   std::vector<RankPlace> places;
+  places.reserve(all.size());
   for (const Place& place : all) places.push_back({place.host.data(), place.pid});
   return places;
 }

@@ -18,8 +18,9 @@ std::optional<double> unit_of(std::string_view suffix) {
 
 std::optional<int64_t> parse_size(std::string_view text) {
   double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, number, std::chars_format::fixed);
   const auto unit = unit_of({stop, static_cast<size_t>(end - stop)});
   if (error != std::errc{} || !unit) return std::nullopt;
   const double bytes = number * *unit;

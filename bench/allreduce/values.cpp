@@ -1,7 +1,8 @@
 #include "bench/allreduce/values.h"
 
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <bit>
 #include <vector>
 
 #include "core/tree.h"
@@ -76,7 +77,8 @@ T tree_sum(const Sample& sample, int64_t index, std::span<T> leaves) {
 
 template <class T>
 bool same_bytes(const T& a, const T& b) {
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
+  return std::bit_cast<std::array<std::byte, sizeof(T)>>(a) ==
+         std::bit_cast<std::array<std::byte, sizeof(T)>>(b);
 }
 
 template <class F>

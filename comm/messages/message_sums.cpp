@@ -145,6 +145,7 @@ bool LibrarySum::next_round() {
 
 std::vector<Slice> tree_slices(int64_t count, int ranks) {
   std::vector<Slice> slices;
+  slices.reserve(static_cast<size_t>(ranks));
   for (int owner = 0; owner < ranks; ++owner) slices.push_back(slice_of(count, ranks, owner));
   return slices;
 }

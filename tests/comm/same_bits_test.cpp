@@ -56,14 +56,31 @@ Shards shards_of(const Run& run, Communicator& ranks, int64_t micro_step) {
 }
 
 struct Result {
-  std::vector<uint64_t> digests;  // of each rank's parameters and group 0's statistics on rank 0
-  std::vector<int64_t> images;    // that each rank saw in a step
+  // Of each rank's parameters and momentum, and group 0's statistics on rank 0.
+  std::vector<uint64_t> digests;
+  std::vector<int64_t> images;  // that each rank saw in a step
+  std::vector<int64_t> moved;   // bytes that each rank moved
+  int64_t bucket_bytes = 0;
 };
+
+// What may cross between ranks: buckets as in any all-reduce, and a vector a shard for each batch
+// norm of ConvNet whose groups span ranks; no images, no activations.
+int64_t expected_bytes(const Run& run, int64_t bucket_bytes) {
+  int64_t vectors = 0;
+  for (const int64_t channels : {16, 32}) {
+    vectors += 2 * channels + 1;  // forward: mean, M2, count
+    vectors += 2 * channels;      // backward: two sums
+  }
+  const int64_t rows = run.groups < run.ranks ? run.shards / run.ranks : 0;
+  const int64_t batch_norm = rows * vectors * int64_t{sizeof(float)} * (run.ranks - 1);
+  return kSteps * (2 * bucket_bytes * (run.ranks - 1) / run.ranks + run.micro_steps * batch_norm);
+}
 
 Result train(const Run& run) {
   Result result;
   result.digests.resize(static_cast<size_t>(run.ranks));
   result.images.resize(static_cast<size_t>(run.ranks));
+  result.moved.resize(static_cast<size_t>(run.ranks));
   const Tensor images = testing::random_tensor({kImages, 1, 28, 28}, 7, 0, 1);
   Tensor labels = Tensor::empty({kImages}, Dtype::kI32);
   for (int64_t i = 0; i < kImages; ++i) labels.data<int32_t>()[i] = static_cast<int32_t>(i % 10);
@@ -91,7 +108,15 @@ Result train(const Run& run) {
       if (!entry.is_parameter && ranks.rank() != 0) continue;
       digest.update(std::span(entry.tensor.bytes(), entry.tensor.nbytes()));
     }
+    for (const Tensor& momentum : training.optimizer().momentum()) {
+      digest.update(std::span(momentum.bytes(), momentum.nbytes()));
+    }
     result.digests[rank] = digest.value();
+    result.moved[rank] = ranks.traffic().moved_bytes;
+    if (rank != 0) return;
+    for (const Bucket& bucket : training.reducer().buckets()) {
+      result.bucket_bytes += static_cast<int64_t>(bucket.values.nbytes());
+    }
   });
   return result;
 }
@@ -107,12 +132,15 @@ TEST_P(SameBits, OnOneTwoFourAndEightRanks) {
   const auto& [groups, micro_steps] = GetParam();
   const Result one = train({.ranks = 1, .groups = groups, .micro_steps = micro_steps});
   for (const int ranks : {2, 4, 8}) {
-    const Result many = train({.ranks = ranks, .groups = groups, .micro_steps = micro_steps});
+    const Run run = {.ranks = ranks, .groups = groups, .micro_steps = micro_steps};
+    const Result many = train(run);
     EXPECT_EQ(many.digests[0], one.digests[0]) << ranks << " ranks";
     for (int r = 2; r < ranks; ++r) {
       EXPECT_EQ(many.digests[static_cast<size_t>(r)], many.digests[1]) << "rank " << r;
     }
-    EXPECT_EQ(many.images, std::vector<int64_t>(static_cast<size_t>(ranks), kImages / ranks));
+    const auto each = static_cast<size_t>(ranks);
+    EXPECT_EQ(many.images, std::vector<int64_t>(each, kImages / ranks));
+    EXPECT_EQ(many.moved, std::vector<int64_t>(each, expected_bytes(run, many.bucket_bytes)));
   }
 }
 INSTANTIATE_TEST_SUITE_P(

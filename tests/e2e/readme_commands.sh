@@ -18,4 +18,4 @@ while read -r line; do
   eval "$line" </dev/null
   count=$((count + 1))
 done < <(grep -E '^(scripts/run|build/release/bin/lockstep) ' "$root/README.md")
-[ $count -ge 5 ]
+[ $count -ge 4 ]

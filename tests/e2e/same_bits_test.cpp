@@ -101,22 +101,6 @@ INSTANTIATE_TEST_SUITE_P(Cuts,
                          ::testing::Values(Cut{"1", "1"}, Cut{"2", "4"}, Cut{"8", "1"}),
                          ::testing::PrintToStringParamName());
 
-// DDP on 8 ranks is one rank that accumulates 8 micro-steps.
-TEST(SameBitsAcross, RanksAndMicroSteps) {
-  const TempDir dir;
-  const Arguments common = {"train_convnet", "--max-steps", "40", "--global-batch-size", "64"};
-  const auto run = [&](int ranks, const char* name, const Arguments& more) {
-    Arguments line = common;
-    line.insert(line.end(), more.begin(), more.end());
-    line.insert(line.end(), {"-o", (dir / name).string()});
-    const ProgramResult result = run_ranks(ranks, line);
-    ASSERT_EQ(result.exit_code, 0) << said(result);
-  };
-  run(8, "ranks", {"--shards", "8", "--bn-groups", "8"});
-  run(1, "micro", {"--shards", "1", "--bn-groups", "1", "--batches-per-allreduce", "8"});
-  expect_same_bits(dir / "ranks", dir / "micro");
-}
-
 // Options that say how, not what.
 struct Variant {
   const char* name;

@@ -41,18 +41,17 @@ EOF
 chmod +x "$work/on_host"
 unshare --uts --ipc --mount true 2>/dev/null || skip "namespaces for host names are not permitted"
 
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_hwloc_base_binding_policy=none
+launcher=$(cd "$(dirname "$0")/../.." && pwd)/scripts/run
 run=(train_convnet --global-batch-size 64 --shards 8 --threads 1)
 on_two_hosts() {
-  "$work/on_host" 10.77.0.1 mpirun --mca plm_rsh_agent "$work/on_host" \
-    --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 \
-    --host 10.77.0.1:2,10.77.0.2:2 -np 4 "$bin/$*"
+  OMPI_MCA_plm_rsh_agent=$work/on_host OMPI_MCA_btl_tcp_if_include=10.77.0.0/24 \
+    OMPI_MCA_oob_tcp_if_include=10.77.0.0/24 \
+    "$work/on_host" 10.77.0.1 "$launcher" -np 4 --host 10.77.0.1:2,10.77.0.2:2 "$bin/$*"
 }
 
 if [ "$scenario" = same-bits ]; then
   on_two_hosts "${run[@]}" --bn-groups 1 --max-steps 40 -o "$work/two" | tee "$work/log"
-  OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm_rsh_agent=/bin/false \
-    mpirun -np 4 "$bin/${run[0]}" "${run[@]:1}" --bn-groups 1 --max-steps 40 -o "$work/one"
+  "$launcher" -np 4 "$bin/${run[0]}" "${run[@]:1}" --bn-groups 1 --max-steps 40 -o "$work/one"
   grep -q 'over mpi' "$work/log"  # the ranks of two hosts share no memory
   "$bin/lockstep" diff "$work/one/checkpoints/last.safetensors" "$work/two/checkpoints/last.safetensors"
   exit

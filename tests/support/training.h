@@ -60,6 +60,9 @@ class TrainingStep {
     optimizer_.step(stream_);
   }
 
+  const nn::Sgd& optimizer() const { return optimizer_; }
+  const comm::GradientReducer& reducer() const { return reducer_; }
+
  private:
   float backward(const MicroBatch& batch) {
     const Var x(batch.images, nn::make_batch(stream_, batch.shards));

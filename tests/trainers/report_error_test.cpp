@@ -65,8 +65,10 @@ TEST_F(ReportError, SpeaksWhenTheLauncherMakesNoSense) {
 TEST_F(ReportError, OneRanksErrorNamesTheRank) {
   setenv("OMPI_COMM_WORLD_RANK", "3", 1);
   setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
-  EXPECT_EQ(printed(CommError("rank 2 is silent"), ErrorScope::kThisRank, 75),
-            "lockstep: error: rank 3: rank 2 is silent\n");
+  EXPECT_EQ(printed(DataError("no file"), ErrorScope::kThisRank, 3),
+            "lockstep: error: rank 3: no file\n");
+  EXPECT_EQ(printed(CommError("rank 3 lost a peer"), ErrorScope::kThisRank, 75),
+            "lockstep: error: rank 3 lost a peer\n");
 }
 
 TEST_F(ReportError, ForeignExceptionsAreBugs) {
