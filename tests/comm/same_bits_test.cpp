@@ -132,7 +132,7 @@ TEST_P(SameBits, OnOneTwoFourAndEightRanks) {
   const auto& [groups, micro_steps] = GetParam();
   const Result one = train({.ranks = 1, .groups = groups, .micro_steps = micro_steps});
   for (const int ranks : {2, 4, 8}) {
-    const Run run = {.ranks = ranks, .groups = groups, .micro_steps = micro_steps};
+    const comm::Run run = {.ranks = ranks, .groups = groups, .micro_steps = micro_steps};
     const Result many = train(run);
     EXPECT_EQ(many.digests[0], one.digests[0]) << ranks << " ranks";
     for (int r = 2; r < ranks; ++r) {
