@@ -38,7 +38,7 @@ class Backoff {
  private:
   using Clock = std::chrono::steady_clock;
 
-  static constexpr int kEagerPolls = 300;  // of some 50 ns
+  static constexpr int kEagerPolls = 100;  // of some 50 ns
   static constexpr std::chrono::microseconds kPatience{500};
 
   int polls_left_;
