@@ -163,7 +163,7 @@ void CallQueue::wait_for(const Obstacle& obstacle, const Call& call) {
 }
 
 // A rank that ended after its part of the call is no loss.
-void CallQueue::check_alive(const Call& call) const {
+void CallQueue::check_alive(const Call& call) {
   std::vector<int> gone;
   for (int peer = 0; peer < host_.size(); ++peer) {
     if (peer == rank_ || !host_.is_gone(peer)) continue;

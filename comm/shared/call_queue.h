@@ -61,7 +61,7 @@ class CallQueue {
   void compare_records(const Call& call) const;
 
   void wait_for(const Obstacle& obstacle, const Call& call);
-  void check_alive(const Call& call) const;
+  void check_alive(const Call& call);
   std::vector<int> furthest_behind(Counter RankState::* counter) const;
 
   RankState& state(int rank) const { return *states_[static_cast<size_t>(rank)]; }

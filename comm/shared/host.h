@@ -33,8 +33,8 @@ class SharedHost {
   // `operation` is for errors. Errors: EnvironmentError when memory runs out; CommError.
   virtual Segment allocate(size_t bytes_per_rank, const Operation& operation) = 0;
 
-  // True for a rank that has ended, however it did. What it wrote before is visible then.
-  virtual bool is_gone(int rank) const = 0;
+  // True, soon, for a rank that has ended, however it did. What it wrote before is visible then.
+  virtual bool is_gone(int rank) = 0;
 };
 
 }  // namespace lockstep::comm

@@ -11,6 +11,7 @@
 namespace lockstep::comm {
 namespace {
 
+constexpr std::chrono::milliseconds kHeadStart{250};
 constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t{2} << 20;
 
@@ -44,6 +45,13 @@ Segment ProcessHost::allocate(size_t bytes_per_rank, const Operation& operation)
   // Whoever touches a page first has it near. Kernels before 5.14 do that at the first use.
   ::madvise(segment.parts[static_cast<size_t>(rank())], stride, MADV_POPULATE_WRITE);
   return segment;
+}
+
+bool ProcessHost::is_gone(int rank) {
+  if (!mesh_.is_closed(rank)) return false;
+  std::optional<Clock::time_point>& since = closed_since_[static_cast<size_t>(rank)];
+  if (!since) since = Clock::now();
+  return Clock::now() - *since >= kHeadStart;
 }
 
 // Tells the others either way.

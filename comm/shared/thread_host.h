@@ -40,7 +40,7 @@ class ThreadHost : public SharedHost {
   int size() const override { return group_.size(); }
   bool shares_cores() const override;
   Segment allocate(size_t bytes_per_rank, const Operation& operation) override;
-  bool is_gone(int rank) const override { return group_.has_left(rank); }
+  bool is_gone(int rank) override { return group_.has_left(rank); }
 
  private:
   ThreadGroup& group_;
