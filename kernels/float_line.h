@@ -18,7 +18,7 @@ namespace lockstep::kernels::LS_CPU {
 inline constexpr int64_t kLineLanes = 16;
 using Line = FloatTile<kLineLanes>;
 
-using LineWords [[gnu::vector_size(Line::kVectorLanes * 4)]] = int32_t;
+using LineWords [[gnu::vector_size(Line::kVectorLanes * 4)]] = uint32_t;
 using LineHalves [[gnu::vector_size(Line::kVectorLanes * 2)]] = uint16_t;
 
 [[gnu::always_inline]] inline LineHalves load_halves(const uint16_t* from) {
@@ -119,7 +119,7 @@ template <>
 template <>
 [[gnu::always_inline]] inline Line rounded<BFloat16>(const Line& line) {
   return Line::make([&](int64_t i) {
-    return Line::Vector(rounded_to_bf16(line.parts[i]) & int32_t(0xffff0000));
+    return Line::Vector(rounded_to_bf16(line.parts[i]) & 0xffff0000);
   });
 }
 
