@@ -124,6 +124,8 @@ std::vector<double> Meter::time(const Case& test) {
     run(test);
     if (options_.blocking == Blocking::kTimedBarrier) peers_.barrier();
     seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    // Where ranks share cores, the next writing would keep others from seeing that they are done.
+    if (options_.blocking == Blocking::kUntimedBarrier) peers_.barrier();
   }
   std::vector<double> all(iterations * static_cast<size_t>(peers_.size()));
   peers_.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));

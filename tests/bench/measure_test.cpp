@@ -89,7 +89,7 @@ TEST(Meter, BarriersStandWhereBlockingSays) {
   for (const auto& [blocking, barriers] : {std::pair{Blocking::kNone, 2},
                                            {Blocking::kWait, 2},
                                            {Blocking::kTimedBarrier, 2 + 2 * 3},
-                                           {Blocking::kUntimedBarrier, 2 + 2 * 3}}) {
+                                           {Blocking::kUntimedBarrier, 2 + 2 * 2 * 3}}) {
     comm::SingleCommunicator alone;
     SpoiltCommunicator peers(alone);
     BenchOptions options = small_options();
