@@ -118,9 +118,8 @@ template <>
 }
 template <>
 [[gnu::always_inline]] inline Line rounded<BFloat16>(const Line& line) {
-  return Line::make([&](int64_t i) {
-    return Line::Vector(rounded_to_bf16(line.parts[i]) & 0xffff0000);
-  });
+  return Line::make(
+      [&](int64_t i) { return Line::Vector(rounded_to_bf16(line.parts[i]) & 0xffff0000); });
 }
 
 // to[i] = from[i] rounded, i < n.
