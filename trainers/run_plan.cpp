@@ -29,6 +29,7 @@ RunPlan make_run_plan(const RunConfig& config, std::span<const comm::Bucket> buc
 std::vector<comm::HandshakeField> handshake_fields(const RunPlan& plan) {
   using Kind = comm::HandshakeField::Kind;
   std::vector<std::string> buckets;
+  buckets.reserve(plan.buckets.size());
   for (const BucketSize& bucket : plan.buckets) {
     buckets.push_back(fmt::format("{}:{}", bucket.tensors, bucket.bytes));
   }

@@ -27,6 +27,7 @@ class MessageEngine {
                 Traffic& traffic);
   MessageEngine(const MessageEngine&) = delete;
   MessageEngine& operator=(const MessageEngine&) = delete;
+  ~MessageEngine() = default;
 
   MessageTransport& transport() { return *transport_; }
   int rank() const { return transport_->rank(); }
@@ -56,6 +57,8 @@ class MessageEngine {
 // next one. The engine must outlive it.
 class MessageWork : public Work {
  public:
+  MessageWork(const MessageWork&) = delete;
+  MessageWork& operator=(const MessageWork&) = delete;
   ~MessageWork() override { engine_.forget(*this); }
 
   bool advance() final;
