@@ -15,17 +15,21 @@ std::vector<StateEntry> Module::state() const {
   return entries;
 }
 
+std::vector<NamedParameter> Module::named_parameters() const {
+  std::vector<NamedParameter> found;
+  collect_parameters("", found);
+  return found;
+}
+
 std::vector<Var> Module::parameters() const {
   std::vector<Var> vars;
-  collect_parameters(vars);
+  for (const NamedParameter& parameter : named_parameters()) vars.push_back(parameter.var);
   return vars;
 }
 
 std::vector<std::string> Module::parameter_names() const {
   std::vector<std::string> names;
-  for (const StateEntry& entry : state()) {
-    if (entry.is_parameter) names.push_back(entry.name);
-  }
+  for (const NamedParameter& parameter : named_parameters()) names.push_back(parameter.name);
   return names;
 }
 
@@ -47,7 +51,7 @@ void Module::register_module(std::string name, Module& child) {
 }
 
 void Module::collect_state(const std::string& prefix, std::vector<StateEntry>& entries) const {
-  for (const Parameter& parameter : parameters_) {
+  for (const NamedParameter& parameter : parameters_) {
     entries.push_back({prefix + parameter.name, parameter.var.value(), parameter.file_shape, true});
   }
   for (const Buffer& buffer : buffers_) {
@@ -58,9 +62,14 @@ void Module::collect_state(const std::string& prefix, std::vector<StateEntry>& e
   }
 }
 
-void Module::collect_parameters(std::vector<Var>& vars) const {
-  for (const Parameter& parameter : parameters_) vars.push_back(parameter.var);
-  for (const Child& child : children_) child.module->collect_parameters(vars);
+void Module::collect_parameters(const std::string& prefix,
+                                std::vector<NamedParameter>& found) const {
+  for (const NamedParameter& parameter : parameters_) {
+    found.push_back({prefix + parameter.name, parameter.var, parameter.file_shape});
+  }
+  for (const Child& child : children_) {
+    child.module->collect_parameters(prefix + child.name + ".", found);
+  }
 }
 
 }  // namespace lockstep::nn

@@ -26,6 +26,12 @@ struct StateEntry {
   bool is_parameter = false;
 };
 
+struct NamedParameter {
+  std::string name;  // PyTorch's, "layer1.0.weight"
+  Var var;
+  Shape file_shape;  // PyTorch's; as many elements
+};
+
 // A function with state. Owns: its tensors. Children are members of the derived class.
 // Thread safety: none.
 class Module {
@@ -42,7 +48,8 @@ class Module {
 
   // In state_dict() order: own parameters, own buffers, then each child's.
   std::vector<StateEntry> state() const;
-  // In parameters() order, and their names.
+  // In PyTorch's parameters() order; the two below hold their parts.
+  std::vector<NamedParameter> named_parameters() const;
   std::vector<Var> parameters() const;
   std::vector<std::string> parameter_names() const;
 
@@ -54,11 +61,6 @@ class Module {
   void register_module(std::string name, Module& child);
 
  private:
-  struct Parameter {
-    std::string name;
-    Var var;
-    Shape file_shape;
-  };
   struct Buffer {
     std::string name;
     Tensor tensor;
@@ -69,9 +71,9 @@ class Module {
   };
 
   void collect_state(const std::string& prefix, std::vector<StateEntry>& entries) const;
-  void collect_parameters(std::vector<Var>& vars) const;
+  void collect_parameters(const std::string& prefix, std::vector<NamedParameter>& found) const;
 
-  std::vector<Parameter> parameters_;
+  std::vector<NamedParameter> parameters_;
   std::vector<Buffer> buffers_;
   std::vector<Child> children_;
   bool training_ = true;

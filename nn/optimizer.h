@@ -3,8 +3,9 @@
 
 #include <vector>
 
-#include "core/autograd.h"
+#include "core/stream.h"
 #include "kernels/sgd.h"
+#include "nn/module.h"
 
 namespace lockstep::nn {
 
@@ -22,23 +23,25 @@ class Optimizer {
   // Parameters without a gradient are left alone.
   virtual void step(Stream& stream) = 0;
   virtual void set_lr(float lr) = 0;
+  // What a resumed run needs beside the parameters, sharing memory: "<parameter>.momentum_buffer",
+  // of the parameter's file shape, and the like.
+  virtual std::vector<StateEntry> state() const = 0;
 };
 
 // Source: torch.optim.SGD. Exact rule: kernels/sgd.h.
 class Sgd : public Optimizer {
  public:
-  Sgd(std::vector<Var> parameters, const kernels::SgdParams& params);
+  Sgd(std::vector<NamedParameter> parameters, const kernels::SgdParams& params);
 
   void zero_grad() override;
   void step(Stream& stream) override;
   void set_lr(float lr) override { params_.lr = lr; }
-  // One a parameter; empty without momentum.
-  const std::vector<Tensor>& momentum() const { return momentum_; }
+  std::vector<StateEntry> state() const override;
 
  private:
-  std::vector<Var> parameters_;
+  std::vector<NamedParameter> parameters_;
   kernels::SgdParams params_;
-  std::vector<Tensor> momentum_;  // empty without momentum
+  std::vector<Tensor> momentum_;  // one a parameter; empty without momentum
 };
 
 }  // namespace lockstep::nn

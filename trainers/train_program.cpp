@@ -8,11 +8,11 @@
 #include "comm/connect.h"
 #include "comm/die.h"
 #include "comm/launch.h"
-#include "trainers/command_line.h"
-#include "trainers/help_text.h"
-#include "trainers/report_error.h"
-#include "trainers/run_config.h"
-#include "trainers/stop_signal.h"
+#include "trainers/config/run_config.h"
+#include "trainers/loop/stop_signal.h"
+#include "trainers/options/command_line.h"
+#include "trainers/options/help_text.h"
+#include "trainers/output/report_error.h"
 #include "trainers/train_run.h"
 
 namespace lockstep::trainers {

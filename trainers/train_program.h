@@ -1,7 +1,7 @@
 // A trainer from its command line to its exit code.
 #pragma once
 
-#include "trainers/option_table.h"
+#include "trainers/options/option_table.h"
 
 namespace lockstep::trainers {
 

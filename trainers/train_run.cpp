@@ -13,13 +13,13 @@
 #include "data/open_dataset.h"
 #include "data/synthetic.h"
 #include "kernels/isa.h"
-#include "trainers/agree.h"
-#include "trainers/model_file.h"
-#include "trainers/models.h"
-#include "trainers/process_time.h"
-#include "trainers/resolve_run.h"
-#include "trainers/run_report.h"
-#include "trainers/training.h"
+#include "trainers/config/resolve_run.h"
+#include "trainers/loop/agree.h"
+#include "trainers/loop/models.h"
+#include "trainers/loop/process_time.h"
+#include "trainers/loop/training.h"
+#include "trainers/output/model_file.h"
+#include "trainers/output/run_report.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -85,7 +85,7 @@ class Run {
     Stream stream(
         Device::kCpu, static_cast<int>(config_.threads), may_spin(request_, config_.threads));
     Mt19937 rng(config_.seed);
-    const std::unique_ptr<nn::Module> model = make_model(config_.arch, nn::Init{rng});
+    const std::unique_ptr<nn::Module> model = make_model(model_options(), nn::Init{rng});
     Console console = make_console();
     for (const std::string& note : request_.options.notes) console.warn(note);
     const RunDirectory* directory = directory_ ? &*directory_ : nullptr;
@@ -135,6 +135,14 @@ class Run {
     on_all_ranks(request_.ranks, [&] {
       if (directory_) directory_->write(record_);
     });
+  }
+
+  ModelOptions model_options() const {
+    return {.arch = config_.arch,
+            .classes = config_.classes.value_or(data_.train->classes()),
+            .image = data_.train->image_shape(),
+            .cifar_stem = config_.cifar_stem,
+            .zero_init_residual = config_.zero_init_residual};
   }
 
   Console make_console() const {

@@ -6,8 +6,8 @@
 
 #include "comm/launch.h"
 #include "core/communicator.h"
-#include "trainers/command_line.h"
-#include "trainers/run_config.h"
+#include "trainers/config/run_config.h"
+#include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
 

@@ -11,8 +11,8 @@
 
 #include "bench/allreduce/foreign_options.h"
 #include "core/error.h"
-#include "trainers/flag_value.h"
-#include "trainers/spelling.h"
+#include "trainers/options/flag_value.h"
+#include "trainers/options/spelling.h"
 
 namespace lockstep::bench {
 namespace {

@@ -19,8 +19,8 @@
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/version.h"
-#include "trainers/agree.h"
-#include "trainers/report_error.h"
+#include "trainers/loop/agree.h"
+#include "trainers/output/report_error.h"
 
 namespace lockstep::bench {
 namespace {

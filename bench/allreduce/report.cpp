@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/version.h"
-#include "trainers/utc_time.h"
+#include "trainers/output/utc_time.h"
 
 namespace lockstep::bench {
 namespace {

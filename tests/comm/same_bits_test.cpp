@@ -108,8 +108,8 @@ Result train(const Run& run) {
       if (!entry.is_parameter && ranks.rank() != 0) continue;
       digest.update(std::span(entry.tensor.bytes(), entry.tensor.nbytes()));
     }
-    for (const Tensor& momentum : training.optimizer().momentum()) {
-      digest.update(std::span(momentum.bytes(), momentum.nbytes()));
+    for (const nn::StateEntry& entry : training.optimizer().state()) {
+      digest.update(std::span(entry.tensor.bytes(), entry.tensor.nbytes()));
     }
     result.digests[rank] = digest.value();
     result.moved[rank] = ranks.traffic().moved_bytes;

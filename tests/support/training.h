@@ -32,7 +32,7 @@ class TrainingStep {
       : stream_(stream),
         model_(model),
         reducer_(ranks, stream, model.parameters(), model.parameter_names(), std::move(options)),
-        optimizer_(model.parameters(), sgd) {}
+        optimizer_(model.named_parameters(), sgd) {}
 
   // Forward and backward; gradients are reduced, nothing is updated. Returns this rank's loss.
   float gradients(const Tensor& images, const Tensor& labels, const Shards& shards) {

@@ -1,4 +1,4 @@
-#include "trainers/command_line.h"
+#include "trainers/options/command_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainers/exchange_config.h"
+#include "trainers/config/exchange_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainers/exchange_log.h"
+#include "trainers/loop/exchange_log.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trainers/fault.h"
+#include "trainers/loop/fault.h"
 
 #include <chrono>
 

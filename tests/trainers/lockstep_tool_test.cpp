@@ -1,4 +1,4 @@
-#include "trainers/lockstep_tool.h"
+#include "trainers/tool/lockstep_tool.h"
 
 #include <cmath>
 #include <sstream>
@@ -11,7 +11,7 @@
 #include "core/safetensors.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/temp_dir.h"
-#include "trainers/checkpoint_inspect.h"
+#include "trainers/tool/checkpoint_inspect.h"
 
 namespace lockstep::trainers {
 namespace {

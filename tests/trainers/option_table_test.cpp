@@ -1,4 +1,4 @@
-#include "trainers/option_table.h"
+#include "trainers/options/option_table.h"
 
 #include <set>
 
@@ -6,9 +6,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
-#include "trainers/flag_value.h"
-#include "trainers/foreign_flags.h"
-#include "trainers/help_text.h"
+#include "trainers/options/flag_value.h"
+#include "trainers/options/foreign_flags.h"
+#include "trainers/options/help_text.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "trainers/command_line.h"
+#include "trainers/options/command_line.h"
 
 namespace lockstep::trainers::testing {
 

@@ -1,4 +1,4 @@
-#include "trainers/progress.h"
+#include "trainers/output/progress.h"
 
 #include <limits>
 #include <regex>

@@ -1,4 +1,4 @@
-#include "trainers/replica_check.h"
+#include "trainers/loop/replica_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ std::string found_after(Damage&& damage) {
   comm::spawn_ranks(3, [&](Communicator& peers) {
     Mt19937 rng(3);
     nn::ConvNet model(nn::Init{rng});
-    const nn::Sgd optimizer(model.parameters(), {.lr = 0.1F, .momentum = 0.9F});
+    const nn::Sgd optimizer(model.named_parameters(), {.lr = 0.1F, .momentum = 0.9F});
     const ReplicaCheck check(model, optimizer);
     if (peers.rank() == 1) damage(model, optimizer);
     try {
@@ -47,10 +47,10 @@ TEST(ReplicaCheck, NamesRankTensorAndElement) {
 
 TEST(ReplicaCheck, LooksAtMomentumToo) {
   const std::string found = found_after([](nn::ConvNet&, const nn::Sgd& optimizer) {
-    Tensor momentum = optimizer.momentum().back();
+    Tensor momentum = optimizer.state().back().tensor;
     momentum.bytes()[0] ^= std::byte{1};
   });
-  EXPECT_THAT(found, HasSubstr("fc.bias (momentum)"));
+  EXPECT_THAT(found, HasSubstr("fc.bias.momentum_buffer"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "trainers/report_error.h"
+#include "trainers/output/report_error.h"
 
 #include <cstdlib>
 

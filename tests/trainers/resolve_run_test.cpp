@@ -1,4 +1,4 @@
-#include "trainers/resolve_run.h"
+#include "trainers/config/resolve_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainers/run_config.h"
+#include "trainers/config/run_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainers/spelling.h"
+#include "trainers/options/spelling.h"
 
 #include <array>
 

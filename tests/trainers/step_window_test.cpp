@@ -1,4 +1,4 @@
-#include "trainers/step_window.h"
+#include "trainers/loop/step_window.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,0 +1,36 @@
+// How gradients travel between ranks: what the flags ask for.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "comm/connect.h"
+#include "comm/gradient_reducer.h"
+#include "trainers/options/command_line.h"
+
+namespace lockstep::trainers {
+
+struct ExchangeConfig {
+  Algorithm algorithm = Algorithm::kTree;
+  comm::Transport transport = comm::Transport::kAuto;
+  comm::BucketCaps caps;
+  bool overlap = true;
+  Dtype wire = Dtype::kF32;
+  double predivide = 1;
+  bool zero_unused = false;
+  int64_t check_ranks = 0;  // steps between two comparisons of replicas; 0: at ends of epochs only
+
+  // The sum's order does not depend on the number of ranks.
+  bool keeps_bits() const { return algorithm == Algorithm::kTree || algorithm == Algorithm::kStar; }
+  // The ranks' weights stay equal.
+  bool keeps_replicas() const { return algorithm != Algorithm::kNone; }
+};
+
+// Errors: UsageError for flags that contradict each other.
+ExchangeConfig make_exchange_config(const Options& options);
+
+comm::ReducerOptions reducer_options(const ExchangeConfig& config, int64_t micro_steps);
+
+std::string_view name_of(Algorithm algorithm);  // as --algorithm spells it
+
+}  // namespace lockstep::trainers

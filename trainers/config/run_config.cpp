@@ -1,0 +1,128 @@
+#include "trainers/config/run_config.h"
+
+#include <algorithm>
+#include <thread>
+
+#include <fmt/chrono.h>
+#include <sched.h>
+
+#include "core/error.h"
+#include "trainers/options/flag_value.h"
+
+namespace lockstep::trainers {
+namespace {
+
+std::string text_or_empty(const Options& options, std::string_view name) {
+  const Setting* setting = options.find(name);
+  return setting == nullptr ? "" : setting->value;
+}
+
+void read_data(const Options& options, RunConfig& config) {
+  config.data = text_or_empty(options, "data");
+  config.dataset = options.text("dataset");
+  if (config.dataset == "auto" && config.data.empty()) config.dataset = "digits";
+  const bool on_disk = config.dataset == "mnist" || config.dataset == "fashion-mnist";
+  if (on_disk && config.data.empty()) {
+    throw UsageError(fmt::format("--dataset {} needs a data directory", config.dataset),
+                     "it is read from files, and training never downloads",
+                     fmt::format("{} DIR --dataset {}, or --dataset digits, which is built in",
+                                 name_of(options.program),
+                                 config.dataset));
+  }
+  config.workers = options.integer("workers");
+  config.val_batch_size = options.integer("val-batch-size");
+}
+
+void read_optimiser(const Options& options, RunConfig& config) {
+  config.epochs = options.integer("epochs");
+  config.max_steps = options.maybe_integer("max-steps");
+  config.lr = options.number("lr");
+  config.momentum = options.number("momentum");
+  config.weight_decay = options.number("weight-decay");
+  config.nesterov = options.boolean("nesterov");
+  config.label_smoothing = options.number("label-smoothing");
+  config.seed = static_cast<uint64_t>(options.integer("seed"));
+  if (config.nesterov && config.momentum == 0) {
+    throw UsageError("--nesterov needs a momentum above 0",
+                     "Nesterov's step looks ahead along the momentum, which is 0",
+                     "--momentum 0.9, or no --nesterov");
+  }
+}
+
+// A preset's batch size or --sync-bn gives way to what the user says about the same thing.
+void read_batch_and_groups(const Options& options, RunConfig& config) {
+  config.default_batch_size = options.integer("batch-size");
+  if (options.given("batch-size")) config.asked.batch_size = config.default_batch_size;
+  config.asked.global_batch_size = options.maybe_integer("global-batch-size");
+  config.micro_steps = options.integer("batches-per-allreduce");
+  config.asked.shards = options.maybe_integer("shards");
+  config.asked.bn_groups = options.maybe_integer("bn-groups");
+  config.asked.threads = options.maybe_integer("threads");
+  if (!options.boolean("sync-bn")) return;
+  const int64_t groups = config.asked.bn_groups.value_or(1);
+  if (options.given("sync-bn") && groups != 1) {
+    throw UsageError(fmt::format("--sync-bn and --bn-groups {} contradict each other", groups),
+                     "--sync-bn means one group over all ranks: --bn-groups 1",
+                     fmt::format("--sync-bn or --bn-groups {}, not both", groups));
+  }
+  config.asked.bn_groups = groups;
+}
+
+}  // namespace
+
+RunConfig make_run_config(const Options& options) {
+  RunConfig config;
+  read_data(options, config);
+  config.arch = options.text("arch");
+  config.preset = text_or_empty(options, "preset");
+  config.standardize = config.preset.empty();
+  if (options.program == Program::kTrainResnet) {
+    config.classes = options.maybe_integer("num-classes");
+    config.cifar_stem = options.boolean("cifar-stem");
+    config.zero_init_residual = options.boolean("zero-init-residual");
+  }
+  read_optimiser(options, config);
+  read_batch_and_groups(options, config);
+  config.opt_level = options.text("opt-level");
+  config.device = options.text("device") == "auto" ? "cpu" : options.text("device");
+  config.exchange = make_exchange_config(options);
+  config.stall_abort_s = options.integer("stall-abort");
+  config.output_dir = text_or_empty(options, "output-dir");
+  config.overwrite = options.boolean("overwrite");
+  config.print_freq = options.integer("print-freq");
+  config.progress = options.text("progress");
+  config.quiet = options.boolean("quiet");
+  return config;
+}
+
+HostShare host_share(int64_t ranks_on_host) {
+  HostShare host;
+  host.host_cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  host.affinity_cores = host.host_cores;
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof(mask), &mask) == 0) host.affinity_cores = CPU_COUNT(&mask);
+  host.ranks_on_host = ranks_on_host;
+  return host;
+}
+
+int64_t threads_per_rank(const RunConfig& config, const char* omp_threads, const HostShare& host) {
+  if (config.asked.threads) return *config.asked.threads;
+  if (omp_threads != nullptr && *omp_threads != '\0') {
+    const std::string_view outermost = split_words(omp_threads, ',').front();
+    const auto threads = parse_int(outermost);
+    if (!threads || *threads < 1 || *threads > 1024) {
+      throw UsageError(fmt::format("bad value: OMP_NUM_THREADS={}", omp_threads),
+                       "it sets the threads a rank, a whole number from 1 to 1024",
+                       "unset OMP_NUM_THREADS, or --threads N");
+    }
+    return *threads;
+  }
+  return std::max<int64_t>(1, std::min(host.affinity_cores, host.host_cores / host.ranks_on_host));
+}
+
+std::string default_output_dir(const RunConfig& config, std::time_t utc) {
+  return fmt::format("runs/{:%Y%m%d-%H%M%S}-{}-n{}", fmt::gmtime(utc), config.arch, config.ranks);
+}
+
+}  // namespace lockstep::trainers

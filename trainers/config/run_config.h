@@ -1,0 +1,85 @@
+// What a training run is, typed and checked.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <string>
+
+#include "trainers/config/exchange_config.h"
+#include "trainers/options/command_line.h"
+
+namespace lockstep::trainers {
+
+struct RunConfig {
+  std::string data;     // directory; empty: built-in set
+  std::string dataset;  // "auto" only with a directory
+  int64_t workers = 0;
+  int64_t val_batch_size = 0;
+  bool standardize = true;  // the tutorials' presets only divide pixels by 255
+
+  std::string arch;
+  std::string preset;              // empty: none
+  std::optional<int64_t> classes;  // of the network; absent: the data set's
+  bool cifar_stem = false;
+  bool zero_init_residual = false;
+
+  int64_t epochs = 0;
+  std::optional<int64_t> max_steps;
+  double lr = 0;
+  double momentum = 0;
+  double weight_decay = 0;
+  bool nesterov = false;
+  double label_smoothing = 0;
+  uint64_t seed = 0;
+
+  int64_t micro_steps = 1;  // A
+
+  std::string opt_level;
+  std::string device;  // "cpu"
+  ExchangeConfig exchange;
+  int64_t stall_abort_s = 0;
+
+  std::string output_dir;  // empty: default_output_dir()
+  bool overwrite = false;
+  int64_t print_freq = 0;
+  std::string progress;
+  bool quiet = false;
+
+  // As asked for; resolve_run() (trainers/config/resolve_run.h) settles the rest. Absent: not given.
+  struct Asked {
+    std::optional<int64_t> batch_size;         // images a rank and micro-step
+    std::optional<int64_t> global_batch_size;  // images an optimiser step
+    std::optional<int64_t> shards;
+    std::optional<int64_t> bn_groups;  // 1 with --sync-bn
+    std::optional<int64_t> threads;    // a rank
+  } asked;
+  int64_t default_batch_size = 0;  // of the preset or the program
+
+  std::string transport = "none";  // what connect() found
+
+  // Set by resolve_run().
+  int64_t ranks = 1;
+  int64_t threads = 1;       // T, a rank
+  int64_t global_batch = 0;  // B, images an optimiser step
+  int64_t shards = 1;        // S, a micro-step
+  int64_t bn_groups = 1;     // G, a micro-step
+};
+
+// Errors: UsageError for flags that contradict each other.
+RunConfig make_run_config(const Options& options);
+
+struct HostShare {
+  int64_t affinity_cores = 1;  // this process may use
+  int64_t host_cores = 1;
+  int64_t ranks_on_host = 1;
+};
+HostShare host_share(int64_t ranks_on_host);
+// --threads, else OMP_NUM_THREADS (`omp_threads`, may be null), else this rank's share of cores.
+// Errors: UsageError for an OMP_NUM_THREADS that is no number.
+int64_t threads_per_rank(const RunConfig& config, const char* omp_threads, const HostShare& host);
+
+// "runs/20260131-120000-convnet-n8".
+std::string default_output_dir(const RunConfig& config, std::time_t utc);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,50 @@
+#include "trainers/config/run_plan.h"
+
+#include <fmt/ranges.h>
+
+#include "trainers/config/resolve_run.h"
+
+namespace lockstep::trainers {
+
+RunPlan make_run_plan(const RunConfig& config, std::span<const comm::Bucket> buckets) {
+  RunPlan plan{.global_batch = config.global_batch,
+               .micro_steps = config.micro_steps,
+               .shards = config.shards,
+               .bn_groups = config.bn_groups,
+               .seed = config.seed,
+               .algorithm = std::string(name_of(config.exchange.algorithm)),
+               .transport = config.transport,
+               .wire = std::string(name_of(config.exchange.wire)),
+               .predivide = config.exchange.predivide,
+               .overlap = config.exchange.overlap,
+               .buckets = {},
+               .reach = reach(config)};
+  plan.buckets.reserve(buckets.size());
+  for (const comm::Bucket& bucket : buckets) {
+    plan.buckets.push_back({.tensors = std::ssize(bucket.parameters), .bytes = bucket.bytes});
+  }
+  return plan;
+}
+
+std::vector<comm::HandshakeField> handshake_fields(const RunPlan& plan) {
+  using Kind = comm::HandshakeField::Kind;
+  std::vector<std::string> buckets;
+  buckets.reserve(plan.buckets.size());
+  for (const BucketSize& bucket : plan.buckets) {
+    buckets.push_back(fmt::format("{}:{}", bucket.tensors, bucket.bytes));
+  }
+  return {{Kind::kArgument, "images a step", std::to_string(plan.global_batch)},
+          {Kind::kArgument, "micro-steps", std::to_string(plan.micro_steps)},
+          {Kind::kArgument, "shards", std::to_string(plan.shards)},
+          {Kind::kArgument, "BN groups", std::to_string(plan.bn_groups)},
+          {Kind::kArgument, "seed", std::to_string(plan.seed)},
+          {Kind::kArgument, "algorithm", plan.algorithm},
+          {Kind::kEnvironment, "transport", plan.transport},
+          {Kind::kArgument, "wire dtype", plan.wire},
+          {Kind::kArgument, "predivide factor", fmt::format("{}", plan.predivide)},
+          {Kind::kArgument, "overlap", plan.overlap ? "on" : "off"},
+          {Kind::kEnvironment, "gradient buckets", fmt::format("{}", fmt::join(buckets, " "))},
+          {Kind::kArgument, "reach", fmt::format("{}", fmt::join(plan.reach, ","))}};
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,53 @@
+#include "trainers/loop/agree.h"
+
+#include <algorithm>
+#include <exception>
+#include <vector>
+
+#include "comm/die.h"
+#include "trainers/output/report_error.h"
+
+namespace lockstep::trainers {
+namespace {
+
+ExitCode code_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    return known.code();
+  } catch (...) {
+    return ExitCode::kInternal;
+  }
+}
+
+void report(const std::exception_ptr& error, ErrorScope scope) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    report_error(known, scope);
+  }
+}
+
+}  // namespace
+
+void on_all_ranks(Communicator& ranks, FunctionRef<void()> body) {
+  std::exception_ptr error;
+  try {
+    body();
+  } catch (const std::exception&) {
+    error = std::current_exception();
+  }
+  const int64_t mine = error ? static_cast<int64_t>(code_of(error)) : 0;
+  std::vector<int64_t> codes(static_cast<size_t>(ranks.size()));
+  ranks.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(codes)));
+  const auto failed = std::ranges::find_if(codes, [](int64_t code) { return code != 0; });
+  if (failed == codes.end()) return;
+  const bool alike = std::ranges::find(codes, 0) == codes.end();
+  if (failed - codes.begin() == ranks.rank()) {
+    report(error, alike ? ErrorScope::kEveryRank : ErrorScope::kThisRank);
+  }
+  ranks.barrier();  // the message is out before mpirun ends the others
+  comm::die(static_cast<ExitCode>(*failed));
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,63 @@
+#include "trainers/loop/exchange_log.h"
+
+#include <algorithm>
+
+namespace lockstep::trainers {
+
+RankSeconds ExchangeSummary::mean_seconds() const {
+  RankSeconds mean;
+  const auto count = static_cast<double>(std::max<size_t>(1, ranks.size()));
+  for (const Rank& rank : ranks) {
+    mean.own += rank.seconds.own / count;
+    mean.exposed += rank.seconds.exposed / count;
+    mean.hidden += rank.seconds.hidden / count;
+  }
+  return mean;
+}
+
+void ExchangeLog::add(const Step& step) {
+  if (++steps_ == 2) {
+    sums_ = {};
+    buckets_.clear();
+  }
+  sums_.seconds.own += step.seconds.own;
+  sums_.seconds.exposed += step.seconds.exposed;
+  sums_.seconds.hidden += step.seconds.hidden;
+  sums_.moved_bytes += step.traffic.moved_bytes;
+  sums_.reduced_bytes += step.traffic.reduced_bytes;
+  images_ += step.images;
+  buckets_.resize(step.exchange.buckets.size());
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    const comm::BucketTimes& times = step.exchange.buckets[i];
+    const auto since_begin = [&](comm::BucketTimes::Clock::time_point at) {
+      return std::chrono::duration<double>(at - step.begin).count();
+    };
+    buckets_[i].ready += since_begin(times.ready);
+    buckets_[i].start += since_begin(times.start);
+    buckets_[i].end += since_begin(times.end);
+  }
+}
+
+ExchangeSummary ExchangeLog::summarize(Communicator& ranks) const {
+  const int64_t steps = std::max<int64_t>(1, steps_ - 1);
+  const auto count = static_cast<double>(steps);
+  const ExchangeSummary::Rank mine{.seconds = {.own = sums_.seconds.own / count,
+                                               .exposed = sums_.seconds.exposed / count,
+                                               .hidden = sums_.seconds.hidden / count},
+                                   .moved_bytes = sums_.moved_bytes / steps,
+                                   .reduced_bytes = sums_.reduced_bytes / steps,
+                                   .images = images_};
+  ExchangeSummary summary{
+      .ranks = std::vector<ExchangeSummary::Rank>(static_cast<size_t>(ranks.size())),
+      .buckets = buckets_};
+  ranks.all_gather(std::as_bytes(std::span(&mine, 1)),
+                   std::as_writable_bytes(std::span(summary.ranks)));
+  for (ExchangeSummary::BucketSeconds& bucket : summary.buckets) {
+    bucket.ready /= count;
+    bucket.start /= count;
+    bucket.end /= count;
+  }
+  return summary;
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,47 @@
+#include "trainers/loop/fault.h"
+
+#include <chrono>
+#include <limits>
+#include <regex>
+#include <thread>
+
+#include <signal.h>
+
+namespace lockstep::trainers {
+namespace {
+
+constexpr const char* kSlow = "slow";
+
+}  // namespace
+
+std::optional<Fault> parse_fault(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  static const std::regex pattern(
+      R"((?:(flipbit|kill|stop|nan):rank=(\d{1,4}),step|(slow):rank=(\d{1,4}),ms)=(\d{1,9}))");
+  std::smatch match;
+  if (!std::regex_match(text, match, pattern)) {
+    throw UsageError(fmt::format("LOCKSTEP_FAULT is '{}'", text),
+                     "it takes flipbit, kill, stop or nan, a rank and a step, or slow, a rank and "
+                     "milliseconds",
+                     "LOCKSTEP_FAULT=flipbit:rank=1,step=30, or unset it");
+  }
+  const size_t kind = match[1].matched ? 1 : 3;
+  return Fault{match[kind], std::stoi(match[kind + 1]), std::stoll(match[5])};
+}
+
+void delay(const std::optional<Fault>& fault, int rank) {
+  if (!fault || fault->kind != kSlow || fault->rank != rank) return;
+  std::this_thread::sleep_for(std::chrono::milliseconds(fault->number));
+}
+
+void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model) {
+  if (!fault || fault->kind == kSlow || fault->rank != rank || fault->number != step) return;
+  fmt::print(stderr, "LOCKSTEP_FAULT: {} on rank {} after step {}\n", fault->kind, rank, step);
+  if (fault->kind == "kill") raise(SIGKILL);
+  if (fault->kind == "stop") raise(SIGSTOP);
+  Tensor first = model.parameters().front().value();
+  if (fault->kind == "flipbit") *first.bytes() ^= std::byte{1};
+  if (fault->kind == "nan") *first.data<float>() = std::numeric_limits<float>::quiet_NaN();
+}
+
+}  // namespace lockstep::trainers

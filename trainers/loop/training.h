@@ -1,0 +1,95 @@
+// The training loop.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "comm/gradient_reducer.h"
+#include "core/communicator.h"
+#include "core/stream.h"
+#include "data/batch_plan.h"
+#include "data/dataset.h"
+#include "data/loader.h"
+#include "nn/module.h"
+#include "nn/optimizer.h"
+#include "trainers/config/run_config.h"
+#include "trainers/loop/epoch_progress.h"
+#include "trainers/loop/evaluate.h"
+#include "trainers/loop/exchange_log.h"
+#include "trainers/loop/fault.h"
+#include "trainers/loop/replica_check.h"
+#include "trainers/loop/step_window.h"
+#include "trainers/loop/timed_peers.h"
+#include "trainers/output/console.h"
+#include "trainers/output/run_directory.h"
+
+namespace lockstep::trainers {
+
+struct TrainingResult {
+  Evaluation final;
+  Evaluation best;
+  int best_epoch = 0;  // from 0; the epoch of `best`
+  int64_t steps = 0;
+  int64_t images = 0;       // trained on, over all ranks
+  double training_s = 0;    // in steps, evaluation left out
+  double first_step_s = 0;  // from process start to the end of step 1
+  bool stopped = false;     // on a signal
+  ExchangeSummary communication;
+};
+
+// Trains `model` as `config` says and evaluates it. Borrows everything; `directory` is rank 0's,
+// null elsewhere.
+class Training {
+ public:
+  struct Parts {
+    const RunConfig& config;
+    const data::DatasetPair& data;
+    Communicator& ranks;
+    Stream& stream;
+    nn::Module& model;
+    Console& console;
+    const RunDirectory* directory;
+    std::optional<Fault> fault;
+  };
+
+  // A collective call.
+  explicit Training(const Parts& parts);
+
+  std::span<const comm::Bucket> buckets() const { return reducer_.buckets(); }
+
+  // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
+  TrainingResult run();
+
+ private:
+  struct StepStart {
+    comm::BucketTimes::Clock::time_point time = comm::BucketTimes::Clock::now();
+    Traffic traffic;
+    double batch_norm_s = 0;  // waited for peers, since the beginning of the run
+    double data_s = 0;        // waited for images
+  };
+
+  void train_step(EpochProgress& epoch);
+  int64_t backward();  // of the next micro-step; returns its images
+  void log_exchange(const StepStart& start, int64_t images);
+  void compare_notes(EpochProgress& epoch);
+  void check_losses(const WindowTotals& totals, int epoch) const;
+  void record(const EpochProgress& epoch, const StepMetrics& metrics) const;
+  void end_epoch(int epoch);
+  void synchronize_replicas();
+
+  Parts p_;
+  comm::GradientReducer reducer_;
+  nn::Sgd optimizer_;
+  const ReplicaCheck replicas_;
+  const kernels::NormalizeImageParams normalization_;
+  TimedPeers batch_norm_peers_;
+  const bool groups_span_ranks_;
+  const int64_t steps_per_epoch_;
+  const int64_t end_step_;
+  data::Loader loader_;
+  StepWindow window_;
+  ExchangeLog exchange_log_;
+  TrainingResult result_;
+};
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,74 @@
+// Command line, environment, preset and defaults, merged into one checked value a flag.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainers/options/option_table.h"
+
+namespace lockstep::trainers {
+
+enum class Origin : uint8_t { kDefault, kPreset, kEnvironment, kCommandLine };  // later ones win
+std::string_view name_of(Origin origin);  // as in run.json: "command line"
+
+struct Setting {
+  std::string value;
+  Origin origin = Origin::kDefault;
+};
+
+// A flag's value in this run and where it came from.
+struct ResolvedFlag {
+  std::string name;
+  std::string value;
+  std::string origin;
+};
+
+// What the user asked for instead of a run.
+enum class Request : uint8_t { kRun, kHelp, kHelpAll, kVersion };
+
+class Options {
+ public:
+  // A flag's setting, null where it has neither value nor default. Requires: a name of the table.
+  const Setting* find(std::string_view name) const;
+  // True when the command line or the environment set it.
+  bool given(std::string_view name) const;
+
+  // The checked value. Requires: the flag is of this kind and has a value.
+  int64_t integer(std::string_view name) const;
+  double number(std::string_view name) const;
+  bool boolean(std::string_view name) const;
+  const std::string& text(std::string_view name) const;
+  // Nothing where the flag has no value.
+  std::optional<int64_t> maybe_integer(std::string_view name) const;
+
+  // Every flag that has a value, in the order of the table, as run.json records it.
+  std::vector<ResolvedFlag> resolved() const;
+
+  Program program = Program::kTrainConvnet;
+  Request request = Request::kRun;
+  std::vector<std::string> notes;  // lines for rank 0 to print before it starts
+
+ private:
+  friend Options read_options(Program,
+                              std::span<const std::string>,
+                              const std::function<const char*(const char*)>&);
+  std::map<std::string, Setting, std::less<>> settings_;
+};
+
+// What getenv does: the value of a variable, or null.
+using Environment = std::function<const char*(const char*)>;
+
+// `arguments`: without the program's name. Every flag but the ones that print and stop can also be
+// set as LOCKSTEP_<FLAG>; an empty variable counts as absent. A repeated flag: the last one holds.
+// Errors: UsageError.
+Options read_options(Program program,
+                     std::span<const std::string> arguments,
+                     const Environment& environment);
+
+}  // namespace lockstep::trainers

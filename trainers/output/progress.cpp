@@ -1,0 +1,67 @@
+#include "trainers/output/progress.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace lockstep::trainers {
+
+ProgressMode choose_progress(const std::string& flag, bool launched) {
+  std::string mode = flag;
+  if (mode == "auto") {
+    const char* wanted = std::getenv("LOCKSTEP_PROGRESS");  // NOLINT(concurrency-mt-unsafe)
+    if (wanted != nullptr && *wanted != '\0') {
+      mode = wanted;
+    } else {
+      mode = !launched && isatty(STDERR_FILENO) != 0 ? "bar" : "line";
+    }
+  }
+  if (mode == "bar") return ProgressMode::kBar;
+  return mode == "none" ? ProgressMode::kNone : ProgressMode::kLine;
+}
+
+std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& m) {
+  const size_t width = std::to_string(steps).size();
+  std::string line = fmt::format("Epoch: [{}][{:>{}}/{}]", epoch, step, width, steps);
+  line += fmt::format("\tTime {:6.3f} ({:6.3f})", m.step_s, m.step_s_avg);
+  line += fmt::format("\tData {:6.3f} ({:6.3f})", m.data_s, m.data_s_avg);
+  line += fmt::format("\tLoss {:.4e} ({:.4e})", m.loss, m.loss_avg);
+  line += fmt::format("\tAcc@1 {:6.2f} ({:6.2f})", m.acc1, m.acc1_avg);
+  line += fmt::format("\tAcc@5 {:6.2f} ({:6.2f})", m.acc5, m.acc5_avg);
+  line += fmt::format("\timg/s {:.0f}\teta {}\tlr {:g}", m.images_per_s, clock_text(m.eta_s), m.lr);
+  if (m.ranks == 1) return line;
+  return line + fmt::format("\tComm {:.1f}+{:.1f} ms\tslowest rank {} (+{:.0f}%)",
+                            1e3 * m.comm_exposed_s,
+                            1e3 * m.comm_hidden_s,
+                            m.slowest_rank,
+                            100 * m.skew);
+}
+
+std::string progress_bar(int epoch, int epochs, int64_t step, int64_t steps, const StepMetrics& m) {
+  constexpr int64_t kCells = 20;
+  const int64_t filled = steps == 0 ? 0 : kCells * step / steps;
+  std::string bar;
+  for (int64_t i = 0; i < kCells; ++i) bar += i < filled ? "█" : "·";
+  return fmt::format("Epoch {}/{} {:3}%|{}| {}/{} [{:.1f}k img/s, loss {:.3f}, acc {:.1f}, eta {}]",
+                     epoch + 1,
+                     epochs,
+                     steps == 0 ? 0 : 100 * step / steps,
+                     bar,
+                     step,
+                     steps,
+                     m.images_per_s / 1000,
+                     m.loss_avg,
+                     m.acc1_avg,
+                     clock_text(m.eta_s));
+}
+
+std::string clock_text(double seconds) {
+  const auto total = static_cast<int64_t>(std::isfinite(seconds) ? std::max(0.0, seconds) : 0.0);
+  return fmt::format("{}:{:02}:{:02}", total / 3600, total / 60 % 60, total % 60);
+}
+
+}  // namespace lockstep::trainers

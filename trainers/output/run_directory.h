@@ -1,0 +1,42 @@
+// The folder that a run leaves: run.json, metrics.jsonl, checkpoints/.
+#pragma once
+
+#include <filesystem>
+#include <initializer_list>
+
+#include "trainers/output/file_lock.h"
+#include "trainers/output/run_record.h"
+
+namespace lockstep::trainers {
+
+enum class ExistingRun { kRefuse, kOverwrite };
+
+// Locked for this process while the object lives. One rank of a job makes it.
+class RunDirectory {
+ public:
+  // Creates `path` and its missing parents and proves that files can be written there. A folder
+  // `runs/x` also becomes the target of the link `runs/latest`. kOverwrite removes an earlier run's
+  // run.json, metrics.jsonl and checkpoints, and no other file.
+  // Errors: UsageError when the folder is not empty and `existing` is kRefuse, or when another run
+  // holds it; EnvironmentError when it cannot be created or written.
+  RunDirectory(const std::filesystem::path& path, ExistingRun existing);
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
+  ~RunDirectory();
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }  // exists
+
+  // Replaces run.json as a whole. Errors: EnvironmentError.
+  void write(const RunRecord& record) const;
+  // Appends a line to metrics.jsonl; it is the system's when this returns. Errors:
+  // EnvironmentError.
+  void append(std::initializer_list<Metric> metrics) const;
+
+ private:
+  std::filesystem::path path_;
+  FileLock lock_;
+  int metrics_fd_ = -1;
+};
+
+}  // namespace lockstep::trainers

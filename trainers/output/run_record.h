@@ -1,0 +1,67 @@
+// What run.json and metrics.jsonl say.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/error.h"
+#include "trainers/config/run_plan.h"
+#include "trainers/loop/exchange_log.h"
+#include "trainers/options/command_line.h"
+
+namespace lockstep::trainers {
+
+struct RankRecord {
+  std::string host;
+  std::string device;
+  int threads = 1;
+};
+
+struct FinalMetrics {
+  double acc1 = 0;  // percent
+  double acc5 = 0;
+  double loss = 0;
+  int64_t correct = 0;
+  int64_t total = 0;
+  double images_per_s = 0;
+  double wall_s = 0;
+  double first_step_s = 0;
+};
+
+// run.json. Written at the start without, at the end with what is known only then.
+struct RunRecord {
+  static constexpr int kSchemaVersion = 1;
+
+  std::vector<std::string> argv;
+  std::vector<ResolvedFlag> flags;
+  std::map<std::string, std::string> versions;  // of this program and its libraries
+  std::vector<RankRecord> ranks;                // by rank
+  std::string data_digest;
+  RunPlan plan;
+  std::chrono::system_clock::time_point start;
+  std::optional<std::chrono::system_clock::time_point> end;
+  std::optional<ExitCode> exit_code;
+  std::optional<FinalMetrics> final_metrics;
+  std::optional<ExchangeSummary> communication;
+  std::optional<uint64_t> digest;  // of the final weights and buffers, core/digest.h
+};
+
+// One member of a line of metrics.jsonl.
+struct Metric {
+  std::string_view name;
+  std::variant<int64_t, double, bool, std::string_view> value;
+};
+
+// Numbers that are not finite become null, and then their object says "nonfinite": true. Text that
+// is not UTF-8 is mended with U+FFFD.
+std::string to_json(const RunRecord& record);               // indented, ends in a newline
+std::string to_json_line(std::span<const Metric> metrics);  // one line, ends in a newline
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,133 @@
+#include "trainers/output/run_report.h"
+
+#include <array>
+
+#include <unistd.h>
+
+#include "core/version.h"
+#include "kernels/isa.h"
+#include "kernels/onednn_version.h"
+#include "trainers/config/resolve_run.h"
+
+namespace lockstep::trainers {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+double images_per_s(const TrainingResult& result) {
+  return result.training_s > 0 ? static_cast<double>(result.images) / result.training_s : 0;
+}
+
+std::string with_commas(int64_t value) {
+  std::string text = std::to_string(value);
+  for (auto at = std::ssize(text) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");
+  return text;
+}
+
+std::map<std::string, std::string> versions() {
+  return {{"lockstep", std::string(version())},
+          {"isa", std::string(name_of(kernels::isa_level()))},
+          {"onednn", kernels::onednn_version()}};
+}
+
+std::string exchange_text(const RunConfig& config) {
+  const Algorithm algorithm = config.exchange.algorithm;
+  if (algorithm == Algorithm::kNone) return "no all-reduce";
+  const std::string text = fmt::format("{} all-reduce", name_of(algorithm));
+  return config.ranks == 1 ? text : fmt::format("{} over {}", text, config.transport);
+}
+
+}  // namespace
+
+std::vector<std::string> start_lines(const RunConfig& config,
+                                     const data::DatasetPair& data,
+                                     const nn::Module& model) {
+  int64_t parameters = 0;
+  for (const Var& parameter : model.parameters()) parameters += parameter.value().numel();
+  const auto counted = [](int64_t n, const char* noun) {
+    return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+  };
+  return {fmt::format("Lockstep {} · {} of {} · cpu {} (oneDNN {}) · {}",
+                      version(),
+                      counted(config.ranks, "rank"),
+                      counted(config.threads, "thread"),
+                      name_of(kernels::isa_level()),
+                      kernels::onednn_version(),
+                      exchange_text(config)),
+          fmt::format("arch {} ({} parameters) · data {} ({}/{}) · {} images a step · {} · seed {}",
+                      config.arch,
+                      with_commas(parameters),
+                      config.dataset,
+                      data.train->size(),
+                      data.test->size(),
+                      config.global_batch,
+                      config.opt_level,
+                      config.seed),
+          reach_text(config)};
+}
+
+void describe_run(const RunConfig& config, RunRecord& record) {
+  record.versions = versions();
+  record.ranks.assign(
+      static_cast<size_t>(config.ranks),
+      {.host = host_name(), .device = config.device, .threads = static_cast<int>(config.threads)});
+}
+
+FinalMetrics final_metrics(const TrainingResult& result, double wall_s) {
+  return {.acc1 = result.final.acc1(),
+          .acc5 = result.final.acc5(),
+          .loss = result.final.loss,
+          .correct = result.final.correct1,
+          .total = result.final.total,
+          .images_per_s = images_per_s(result),
+          .wall_s = wall_s,
+          .first_step_s = result.first_step_s};
+}
+
+std::map<std::string, std::string> weight_metadata(const RunConfig& config,
+                                                   const TrainingResult& result) {
+  std::map<std::string, std::string> metadata = versions();
+  metadata["arch"] = config.arch;
+  metadata["global_batch"] = std::to_string(config.global_batch);
+  metadata["micro_steps"] = std::to_string(config.micro_steps);
+  metadata["shards"] = std::to_string(config.shards);
+  metadata["bn_groups"] = std::to_string(config.bn_groups);
+  metadata["wire"] = name_of(config.exchange.wire);
+  metadata["predivide"] = fmt::format("{}", config.exchange.predivide);
+  metadata["seed"] = std::to_string(config.seed);
+  metadata["steps"] = std::to_string(result.steps);
+  metadata["correct"] = fmt::format("{}/{}", result.final.correct1, result.final.total);
+  return metadata;
+}
+
+void report_end(Console& console,
+                const RunConfig& config,
+                const TrainingResult& result,
+                const std::filesystem::path& directory,
+                double wall_s) {
+  if (result.stopped) {
+    console.warn(fmt::format("stopped on a signal after step {}; weights are saved", result.steps));
+  }
+  const double speed = images_per_s(result);
+  if (!console.options().tutorial) {
+    console.result(fmt::format("Accuracy is {:.2f}%", result.final.acc1()));
+  }
+  console.result(fmt::format(
+      "best {:.2f}% after epoch {} · {} steps · {:.1f} s in all · {} images/s ({} a rank)",
+      result.best.acc1(),
+      result.best_epoch + 1,
+      with_commas(result.steps),
+      wall_s,
+      with_commas(static_cast<int64_t>(speed)),
+      with_commas(static_cast<int64_t>(speed) / config.ranks)));
+  const std::string run = directory.string();
+  console.result(
+      fmt::format("weights {}/checkpoints/last.safetensors (safetensors.torch.load_file)", run));
+  console.result(fmt::format("record  {}/run.json", run));
+  console.result(fmt::format("metrics {}/metrics.jsonl (one JSON object a line)", run));
+}
+
+}  // namespace lockstep::trainers

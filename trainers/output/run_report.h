@@ -1,0 +1,39 @@
+// What a run says of itself: start lines, end block, run.json's figures.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "nn/module.h"
+#include "trainers/config/run_config.h"
+#include "trainers/loop/training.h"
+#include "trainers/output/console.h"
+#include "trainers/output/run_record.h"
+
+namespace lockstep::trainers {
+
+// Program, network, data, and the reach of the run's bits. Requires: a resolved config.
+std::vector<std::string> start_lines(const RunConfig& config,
+                                     const data::DatasetPair& data,
+                                     const nn::Module& model);
+
+// Versions and the machine.
+void describe_run(const RunConfig& config, RunRecord& record);
+
+FinalMetrics final_metrics(const TrainingResult& result, double wall_s);
+
+// Metadata of the weight file: how it came about.
+std::map<std::string, std::string> weight_metadata(const RunConfig& config,
+                                                   const TrainingResult& result);
+
+// Accuracy, speed, and where the artefacts are.
+void report_end(Console& console,
+                const RunConfig& config,
+                const TrainingResult& result,
+                const std::filesystem::path& directory,
+                double wall_s);
+
+}  // namespace lockstep::trainers

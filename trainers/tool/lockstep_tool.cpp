@@ -1,0 +1,77 @@
+#include "trainers/tool/lockstep_tool.h"
+
+#include <ostream>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "core/error.h"
+#include "core/safetensors.h"
+#include "core/version.h"
+#include "trainers/tool/checkpoint_diff.h"
+#include "trainers/tool/checkpoint_inspect.h"
+
+namespace lockstep::trainers {
+namespace {
+
+constexpr int kDifferent = 1;
+
+// To these tools an unreadable file is a checkpoint refused.
+Safetensors load(const std::string& path) {
+  try {
+    return read_safetensors(path);
+  } catch (const EnvironmentError& error) {
+    throw CheckpointError(error.what(), error.why(), error.hint());
+  }
+}
+
+int diff(const std::string& a, const std::string& b, size_t limit, std::ostream& out) {
+  const Safetensors first = load(a);
+  const CheckpointDiff difference = diff_checkpoints(first, load(b));
+  out << format_diff(difference, limit);
+  return difference.same() ? 0 : kDifferent;
+}
+
+int run(int argc, const char* const* argv, std::ostream& out) {
+  CLI::App app("Lockstep's tools for checkpoints (.safetensors).", "lockstep");
+  app.set_version_flag("--version", fmt::format("lockstep {}", version()));
+  app.require_subcommand(1);
+  std::string first;
+  std::string second;
+  size_t limit = 10;
+  CLI::App* diff_command = app.add_subcommand(
+      "diff", "compare two checkpoints; exits 0 if and only if they hold the same bits");
+  diff_command->add_option("A", first, "a checkpoint")->required();
+  diff_command->add_option("B", second, "another")->required();
+  diff_command->add_option("--limit", limit, "tensors to list")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  CLI::App* inspect_command = app.add_subcommand("inspect", "list what a checkpoint holds");
+  inspect_command->add_option("FILE", first, "a checkpoint")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& wanted) {  // --help, --version
+    return app.exit(wanted, out, out);
+  } catch (const CLI::ParseError& error) {
+    throw UsageError("the command line is not understood", error.what(), "lockstep --help");
+  }
+  if (diff_command->parsed()) return diff(first, second, limit, out);
+  out << inspect_checkpoint(load(first));
+  return 0;
+}
+
+}  // namespace
+
+int run_lockstep_tool(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  try {
+    return run(argc, argv, out);
+  } catch (const Error& error) {
+    err << format_error(error);
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    err << format_error(InternalError(error.what()));
+    return static_cast<int>(ExitCode::kInternal);
+  }
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,6 @@
+#include "trainers/train_program.h"
+
+int main(int argc, char** argv) {
+  return lockstep::trainers::run_train_program(
+      lockstep::trainers::Program::kTrainResnet, argc, argv);
+}
