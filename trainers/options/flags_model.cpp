@@ -10,8 +10,8 @@ using enum HelpPage;
 // clang-format off
 constexpr Flag kFlags[] = {
     {.name = "arch", .aliases = "-a --model", .kind = kChoice, .group = kModel, .page = kShort,
-     .initial = {"convnet", "auto"},
-     .choices = {"convnet|toy_net", "auto|resnet18|resnet34|resnet50|resnet101|resnet152|resnet20|"
+     .initial = {"convnet", "resnet50"},
+     .choices = {"convnet|toy_net", "resnet18|resnet34|resnet50|resnet101|resnet152|resnet20|"
                  "resnet32|resnet44|resnet56"},
      .help = "network", .origin = "main.py"},
     {.name = "preset", .kind = kChoice, .group = kModel, .page = kShort,
