@@ -21,10 +21,10 @@ import torch
 from golden.networks import models
 from golden.numbers import cast, rng
 from golden.ops import batch_norm, conv2d, cross_entropy, global_avg_pool, linear, max_pool2d, relu
-from golden.optimizers import sgd
+from golden.optimizers import adam, sgd
 
 
-FILES = [conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, cross_entropy, sgd, rng, cast, models]
+FILES = [conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, cross_entropy, sgd, adam, rng, cast, models]
 
 
 def main() -> None:
