@@ -45,4 +45,16 @@ CommError lost_peer_error(const Operation& operation, int rank, std::span<const 
                    fmt::format("{} {} gone", list_of_ranks(gone), gone.size() == 1 ? "is" : "are"));
 }
 
+UsageError no_library_sum_error() {
+  return UsageError("--algorithm mpi is MPI's own all-reduce",
+                    "these ranks do not talk through MPI",
+                    "use --algorithm tree, ring or star");
+}
+
+void check_all_reduce_dtype(Dtype dtype) {
+  if (dtype == Dtype::kF32 || dtype == Dtype::kF16 || dtype == Dtype::kBF16) return;
+  throw DtypeError(
+      fmt::format("[all_reduce] values: dtype {}, expected f32, f16 or bf16", name_of(dtype)));
+}
+
 }  // namespace lockstep::comm

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/dtype.h"
 #include "core/error.h"
 
 namespace lockstep::comm {
@@ -40,5 +41,11 @@ CommError stall_error(const Operation& operation,
 
 // `gone` ended before their part of `operation` was done.
 CommError lost_peer_error(const Operation& operation, int rank, std::span<const int> gone);
+
+// The ranks have Algorithm::kLibrary asked of them and no library.
+UsageError no_library_sum_error();
+
+// Errors: DtypeError unless f32, f16 or bf16.
+void check_all_reduce_dtype(Dtype dtype);
 
 }  // namespace lockstep::comm

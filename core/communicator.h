@@ -42,6 +42,13 @@ class Work {
   virtual void wait() = 0;
 };
 
+// The work of an operation that is over.
+class DoneWork : public Work {
+ public:
+  bool advance() override { return true; }
+  void wait() override {}
+};
+
 // What crossed the border between this rank and others. A byte counts where the work of moving it
 // is done: at its sender for messages, at the rank that copies or adds it for shared memory.
 struct Traffic {

@@ -31,25 +31,11 @@ class SingleRound : public MessageWork {
   bool started_ = false;
 };
 
-struct DoneWork : Work {
-  bool advance() override { return true; }
-  void wait() override {}
-};
-
 template <class T>
 Tensor copy_of(std::span<const T> values) {
   Tensor copy = Tensor::empty({std::ssize(values)}, DtypeOf<T>::kValue);
   std::ranges::copy(values, copy.data<T>());
   return copy;
-}
-
-Tensor flat(const Tensor& values) {
-  const Dtype dtype = values.dtype();
-  if (dtype != Dtype::kF32 && dtype != Dtype::kF16 && dtype != Dtype::kBF16) {
-    throw DtypeError(fmt::format("[all_reduce] values: dtype {}, expected f32, f16 or bf16",
-                                 name_of(values.dtype())));
-  }
-  return values.view({values.numel()});
 }
 
 }  // namespace
@@ -83,7 +69,8 @@ void MessageCommunicator::all_gather(std::span<const std::byte> mine, std::span<
 }
 
 std::unique_ptr<Work> MessageCommunicator::start_all_reduce(const AllReduce& what) {
-  const Tensor values = flat(what.values);
+  check_all_reduce_dtype(what.values.dtype());
+  const Tensor values = what.values.view({what.values.numel()});
   const Operation operation = next(Operation::Kind::kAllReduce, what.label);
   if (what.algorithm == Algorithm::kNone) return std::make_unique<DoneWork>();
   const auto make = [&]() -> std::unique_ptr<MessageWork> {

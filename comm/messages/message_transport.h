@@ -58,9 +58,7 @@ class MessageTransport {
 
   // The transport's own sum over ranks, in place. Errors: UsageError where it has none.
   virtual std::unique_ptr<Round> start_library_sum(const Operation&, Tensor&) {
-    throw UsageError("--algorithm mpi is MPI's own all-reduce",
-                     "these ranks do not talk through MPI",
-                     "use --algorithm tree, ring or star");
+    throw no_library_sum_error();
   }
 };
 

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <exception>
-#include <string>
 
 #include <mpi.h>
 
@@ -13,11 +12,7 @@ namespace {
 
 void check_setup(int status, const char* call) {
   if (status == MPI_SUCCESS) return;
-  std::string text(MPI_MAX_ERROR_STRING, '\0');
-  int length = 0;
-  MPI_Error_string(status, text.data(), &length);
-  text.resize(static_cast<size_t>(length));
-  throw EnvironmentError(fmt::format("{} failed", call), text);
+  throw EnvironmentError(fmt::format("{} failed", call), mpi_error_text(status));
 }
 
 // First line of what the library calls itself: "Open MPI v4.1.4, package: ...".
@@ -62,6 +57,14 @@ MpiSession::~MpiSession() {
 
 bool MpiSession::unwinding() const {
   return std::uncaught_exceptions() > exceptions_;
+}
+
+std::string mpi_error_text(int status) {
+  std::string text(MPI_MAX_ERROR_STRING, '\0');
+  int length = 0;
+  MPI_Error_string(status, text.data(), &length);
+  text.resize(static_cast<size_t>(length));
+  return text;
 }
 
 }  // namespace lockstep::comm

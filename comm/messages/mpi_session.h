@@ -1,6 +1,8 @@
 // MPI between its initialisation and its end.
 #pragma once
 
+#include <string>
+
 #include "comm/launch.h"
 
 namespace lockstep::comm {
@@ -28,5 +30,7 @@ class MpiSession {
   bool shares_cores_;
   int exceptions_;
 };
+
+std::string mpi_error_text(int status);  // what MPI calls it
 
 }  // namespace lockstep::comm

@@ -1,21 +1,12 @@
 #include "comm/messages/mpi_transport.h"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
 #include <mpi.h>
 
 namespace lockstep::comm {
 namespace {
-
-std::string message_of(int status) {
-  std::string text(MPI_MAX_ERROR_STRING, '\0');
-  int length = 0;
-  MPI_Error_string(status, text.data(), &length);
-  text.resize(static_cast<size_t>(length));
-  return text;
-}
 
 // Never above the tags that the standard guarantees (32767). Ranks in different calls do not match.
 int tag_of(const Operation& operation) {
@@ -73,7 +64,7 @@ bool MpiRequests::test() {
 void MpiRequests::check(int status) const {
   if (status == MPI_SUCCESS) return;
   throw CommError(fmt::format("rank {} lost a peer in {}", rank_, to_string(operation_)),
-                  message_of(status));
+                  mpi_error_text(status));
 }
 
 class MpiMessages : public MpiRequests {

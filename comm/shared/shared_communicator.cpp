@@ -14,12 +14,6 @@ using Kind = Operation::Kind;
 
 constexpr size_t kPieceBytes = size_t{256} << 10;
 
-class DoneWork : public Work {
- public:
-  bool advance() override { return true; }
-  void wait() override {}
-};
-
 class QueuedWork : public Work {
  public:
   QueuedWork(CallQueue& queue, std::shared_ptr<const Call> call)
@@ -133,15 +127,7 @@ void SharedCommunicator::all_gather(std::span<const std::byte> mine, std::span<s
 std::unique_ptr<Work> SharedCommunicator::start_all_reduce(const AllReduce& what) {
   const Operation operation = next(Kind::kAllReduce, what.label);
   const Tensor& values = what.values;
-  switch (values.dtype()) {
-    case Dtype::kF32:
-    case Dtype::kF16:
-    case Dtype::kBF16:
-      break;
-    default:
-      throw DtypeError(fmt::format("[all_reduce] values: dtype {}, expected f32, f16 or bf16",
-                                   name_of(values.dtype())));
-  }
+  check_all_reduce_dtype(values.dtype());
   if (what.algorithm == Algorithm::kLibrary) return start_library_sum(what);
   if (what.algorithm == Algorithm::kNone) return std::make_unique<DoneWork>();
 
@@ -158,9 +144,7 @@ std::unique_ptr<Work> SharedCommunicator::start_all_reduce(const AllReduce& what
 }
 
 std::unique_ptr<Work> SharedCommunicator::start_library_sum(const AllReduce&) {
-  throw UsageError("--algorithm mpi is MPI's own all-reduce",
-                   "these ranks do not talk through MPI",
-                   "use --algorithm tree, ring or star");
+  throw no_library_sum_error();
 }
 
 void SharedCommunicator::all_reduce_sum(std::span<float> values) {

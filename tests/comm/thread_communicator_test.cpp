@@ -48,6 +48,15 @@ TEST(SingleCommunicator, DoesWhatOneRankDoes) {
   testing::check_collectives(alone);
 }
 
+TEST(SingleCommunicator, CountsWhatIsReducedAsOthersDo) {
+  SingleCommunicator alone;
+  const Tensor values = Tensor::zeros({10}, Dtype::kF32);
+  alone.start_all_reduce({.values = values, .algorithm = Algorithm::kNone})->wait();
+  EXPECT_EQ(alone.traffic().reduced_bytes, 0);
+  alone.start_all_reduce({.values = values})->wait();
+  EXPECT_EQ(alone.traffic().reduced_bytes, 40);
+}
+
 // Runs `body` on `ranks` ranks and returns the error that it must end with.
 CommError error_of(int ranks,
                    const std::function<void(Communicator&)>& body,

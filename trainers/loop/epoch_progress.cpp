@@ -32,10 +32,7 @@ StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left
   const double step_s = now_s / steps_done;
 
   RankSeconds sum;
-  for (const RankSeconds& rank : totals.ranks) {
-    sum.exposed += rank.exposed;
-    sum.hidden += rank.hidden;
-  }
+  for (const RankSeconds& rank : totals.ranks) sum += rank;
   const auto rank_steps = static_cast<double>(totals.losses.size() * totals.ranks.size());
   const SlowestRank slowest = slowest_rank(totals.ranks);
   return {.step_s = step_s_,

@@ -5,14 +5,9 @@
 namespace lockstep::trainers {
 
 RankSeconds ExchangeSummary::mean_seconds() const {
-  RankSeconds mean;
-  const auto count = static_cast<double>(std::max<size_t>(1, ranks.size()));
-  for (const Rank& rank : ranks) {
-    mean.own += rank.seconds.own / count;
-    mean.exposed += rank.seconds.exposed / count;
-    mean.hidden += rank.seconds.hidden / count;
-  }
-  return mean;
+  RankSeconds sum;
+  for (const Rank& rank : ranks) sum += rank.seconds;
+  return sum / static_cast<double>(std::max<size_t>(1, ranks.size()));
 }
 
 void ExchangeLog::add(const Step& step) {
@@ -20,9 +15,7 @@ void ExchangeLog::add(const Step& step) {
     sums_ = {};
     buckets_.clear();
   }
-  sums_.seconds.own += step.seconds.own;
-  sums_.seconds.exposed += step.seconds.exposed;
-  sums_.seconds.hidden += step.seconds.hidden;
+  sums_.seconds += step.seconds;
   sums_.moved_bytes += step.traffic.moved_bytes;
   sums_.reduced_bytes += step.traffic.reduced_bytes;
   images_ += step.images;
@@ -41,9 +34,7 @@ void ExchangeLog::add(const Step& step) {
 ExchangeSummary ExchangeLog::summarize(Communicator& ranks) const {
   const int64_t steps = std::max<int64_t>(1, steps_ - 1);
   const auto count = static_cast<double>(steps);
-  const ExchangeSummary::Rank mine{.seconds = {.own = sums_.seconds.own / count,
-                                               .exposed = sums_.seconds.exposed / count,
-                                               .hidden = sums_.seconds.hidden / count},
+  const ExchangeSummary::Rank mine{.seconds = sums_.seconds / count,
                                    .moved_bytes = sums_.moved_bytes / steps,
                                    .reduced_bytes = sums_.reduced_bytes / steps,
                                    .images = images_};

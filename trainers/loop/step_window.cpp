@@ -41,9 +41,7 @@ void StepWindow::end_step(const RankSeconds& seconds) {
   });
   losses_.push_back(shards.empty() ? 0 : shards.front());
   micro_steps_.clear();
-  seconds_.own += seconds.own;
-  seconds_.exposed += seconds.exposed;
-  seconds_.hidden += seconds.hidden;
+  seconds_ += seconds;
 }
 
 WindowTotals StepWindow::exchange(Communicator& ranks, bool stop) {

@@ -16,6 +16,16 @@ struct RankSeconds {
   double own = 0;      // its own work and data
   double exposed = 0;  // held up by communication: peers that are not there yet, and the transfer
   double hidden = 0;   // communication beside own work
+
+  RankSeconds& operator+=(const RankSeconds& other) {
+    own += other.own;
+    exposed += other.exposed;
+    hidden += other.hidden;
+    return *this;
+  }
+  RankSeconds operator/(double count) const {
+    return {.own = own / count, .exposed = exposed / count, .hidden = hidden / count};
+  }
 };
 
 struct WindowTotals {
