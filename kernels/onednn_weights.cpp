@@ -38,9 +38,10 @@ int64_t WeightLayout::pieces() const {
 }
 
 template <class Move>
-void WeightLayout::for_values(int64_t first, int64_t last, Move&& move) const {
+void WeightLayout::for_values(const float* weight, int64_t first, int64_t last, Move&& move) const {
   const int64_t* channel_offsets = channel_offsets_.data();
   const auto move_channels = [&](int64_t plain, int64_t packed, int64_t begin, int64_t end) {
+    for (int64_t i = 0; i < kTileChannels; i += 16) __builtin_prefetch(weight + plain + end + i);
     int64_t c = begin;
     for (; even_steps_ && c + kRun <= end; c += kRun) {
       const int64_t start = packed + channel_offsets[c];
@@ -68,7 +69,7 @@ void WeightLayout::for_values(int64_t first, int64_t last, Move&& move) const {
 void WeightLayout::pack(int64_t piece, const float* weight, float* packed) const {
   const int64_t first = piece * kPiece;
   const auto padded_filters = static_cast<int64_t>(filter_offsets_.size());
-  for_values(first, std::min(first + kPiece, filters_), [=](int64_t from, int64_t to) {
+  for_values(weight, first, std::min(first + kPiece, filters_), [=](int64_t from, int64_t to) {
     packed[to] = weight[from];
   });
   for (int64_t filter = first; filter < std::min(first + kPiece, padded_filters); ++filter) {
@@ -82,7 +83,7 @@ void WeightLayout::pack(int64_t piece, const float* weight, float* packed) const
 }
 
 void WeightLayout::unpack(const float* packed, float* weight) const {
-  for_values(0, filters_, [=](int64_t to, int64_t from) { weight[to] = packed[from]; });
+  for_values(weight, 0, filters_, [=](int64_t to, int64_t from) { weight[to] = packed[from]; });
 }
 
 }  // namespace lockstep::kernels::onednn

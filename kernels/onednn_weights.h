@@ -21,9 +21,10 @@ class WeightLayout {
   void unpack(const float* packed, float* weight) const;
 
  private:
-  // Calls move(offset in KRSC, offset in packed) for all values of filters [first, last).
+  // Calls move(offset in KRSC, offset in packed) for all values of filters [first, last), with
+  // `weight` at hand to be fetched ahead.
   template <class Move>
-  void for_values(int64_t first, int64_t last, Move&& move) const;
+  void for_values(const float* weight, int64_t first, int64_t last, Move&& move) const;
 
   int64_t filters_, channels_, taps_;
   // Of the padded extents: a value lies at the sum of its three offsets.
