@@ -57,6 +57,8 @@ Var batch_norm_inference(const Var& x,
 Var relu(const Var& x);
 Var max_pool2d(const Var& x, const kernels::MaxPool2dParams& params);
 Var global_avg_pool(const Var& x);  // (N,C,H,W) -> (N,C)
+// Every second pixel, (channels - C) / 2 channels of zeros on each side.
+Var subsample_pad(const Var& x, int64_t channels);
 
 struct CrossEntropy {
   Var loss;            // (local shards): leaves of the mean over the optimizer step's images
