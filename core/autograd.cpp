@@ -94,17 +94,24 @@ bool Grads::wants(size_t i) const {
 }
 
 Tensor& Grads::overwrite(size_t i) {
+  const Shape shape = missing_shape(i);
+  tensors_[i] = Tensor::empty(shape, node_.state(i).value.dtype(), node_.batch->stream->device());
+  return tensors_[i];
+}
+
+void Grads::give(size_t i, Tensor grad) {
+  LS_CHECK(grad.shape() == missing_shape(i), "[{}] gradient {}: another shape", node_.name, i);
+  tensors_[i] = std::move(grad);
+}
+
+Shape Grads::missing_shape(size_t i) const {
   LS_CHECK(wants(i) && !tensors_[i].defined(),
            "[{}] gradient {}: not wanted or given twice",
            node_.name,
            i);
   const Var::State& input = node_.state(i);
-  const Device device = node_.batch->stream->device();
   const bool parameter = input.batch == nullptr;
-  const Shape shape =
-      parameter ? Shape{node_.batch->shards.local(), input.value.numel()} : input.value.shape();
-  tensors_[i] = Tensor::empty(shape, input.value.dtype(), device);
-  return tensors_[i];
+  return parameter ? Shape{node_.batch->shards.local(), input.value.numel()} : input.value.shape();
 }
 
 void Grads::deliver() {

@@ -71,7 +71,7 @@ class Var {
   friend Var record(std::string_view,
                     Tensor,
                     std::vector<Var>,
-                    std::function<void(Stream&, const Tensor&, Grads&)>);
+                    std::function<void(Stream&, Tensor&, Grads&)>);
   friend struct Node;
 
   std::shared_ptr<State> state_;
@@ -86,17 +86,22 @@ class Grads {
   // several consumers. Shape: the input's, or (local shards, numel) for a parameter. Requires:
   // wants(i), once per i.
   Tensor& overwrite(size_t i);
+  // The same, with memory that is there already: `grad` becomes the gradient of input i. It is not
+  // to be used again, nor given to another input: later gradients may be added to it.
+  void give(size_t i, Tensor grad);
 
  private:
   friend class Var;
   explicit Grads(Node& node);
+  Shape missing_shape(size_t i) const;
   void deliver();
 
   Node& node_;
   std::vector<Tensor> tensors_;
 };
 
-using BackwardFn = std::function<void(Stream& stream, const Tensor& grad_out, Grads& grads)>;
+// grad_out is the op's own: it may be changed in place, and given to an input.
+using BackwardFn = std::function<void(Stream& stream, Tensor& grad_out, Grads& grads)>;
 
 // Puts `out`, computed from `inputs`, on the tape. At least one input must carry a batch; the
 // result carries the same. When the batch is not recording or no input requires a gradient,

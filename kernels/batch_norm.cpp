@@ -70,15 +70,18 @@ void batch_norm_forward(Stream& stream,
                         const Tensor& group_stats,
                         const Tensor& weight,
                         const Tensor& bias,
+                        const Tensor& residual,
                         const BatchNormParams& params,
                         Tensor& out) {
   const BatchCheck check("batch_norm_forward", stream, shards, in);
   check.per_group("group_stats", group_stats, check.stats_columns());
   check.per_channel("weight", weight);
   check.per_channel("bias", bias);
+  if (residual.defined()) check.like_in("residual", residual);
   check.like_in("out", out);
-  if (check.dry_batch(3, 2)) return;
-  LS_DISPATCH(batch_norm_forward, (stream, shards, in, group_stats, weight, bias, params, out))
+  if (check.dry_batch(residual.defined() ? 4 : 3, residual.defined() ? 3 : 2)) return;
+  LS_DISPATCH(batch_norm_forward,
+              (stream, shards, in, group_stats, weight, bias, residual, params, out))
 }
 
 void batch_norm_update_running(Stream& stream,
@@ -106,24 +109,42 @@ void batch_norm_update_running(Stream& stream,
 void batch_norm_shard_sums(Stream& stream,
                            const Shards& shards,
                            const Tensor& in,
+                           const Tensor& out,
                            const Tensor& grad_out,
                            const Tensor& group_stats,
                            const Tensor& weight,
                            const Tensor& bias,
                            const BatchNormParams& params,
+                           Tensor& grad_residual,
                            Tensor& grad_weight,
                            Tensor& grad_bias) {
   const BatchCheck check("batch_norm_shard_sums", stream, shards, in);
   check.like_in("grad_out", grad_out);
+  check.require(out.defined() == grad_residual.defined(), "out and grad_residual, or neither");
+  if (out.defined()) {
+    check.require(params.relu, "out only where it is a gate of ReLU");
+    check.like_in("out", out);
+    check.like_in("grad_residual", grad_residual);
+  }
   check.per_group("group_stats", group_stats, check.stats_columns());
   check.per_channel("weight", weight);
   check.per_channel("bias", bias);
   check.per_shard("grad_weight", grad_weight, in.shape()[1]);
   check.per_shard("grad_bias", grad_bias, in.shape()[1]);
-  if (check.dry_batch(params.relu ? 6 : 4, 2)) return;
-  LS_DISPATCH(
-      batch_norm_shard_sums,
-      (stream, shards, in, grad_out, group_stats, weight, bias, params, grad_weight, grad_bias))
+  if (check.dry_batch(params.relu ? 6 : 4, out.defined() ? 4 : 2)) return;
+  LS_DISPATCH(batch_norm_shard_sums,
+              (stream,
+               shards,
+               in,
+               out,
+               grad_out,
+               group_stats,
+               weight,
+               bias,
+               params,
+               grad_residual,
+               grad_weight,
+               grad_bias))
 }
 
 void batch_norm_backward(Stream& stream,
@@ -167,6 +188,7 @@ void batch_norm_inference(Stream& stream,
                           const Tensor& running_var,
                           const Tensor& weight,
                           const Tensor& bias,
+                          const Tensor& residual,
                           const BatchNormParams& params,
                           Tensor& out) {
   const BatchCheck check("batch_norm_inference", stream, shards, in);
@@ -174,10 +196,11 @@ void batch_norm_inference(Stream& stream,
   check.per_channel("running_var", running_var);
   check.per_channel("weight", weight);
   check.per_channel("bias", bias);
+  if (residual.defined()) check.like_in("residual", residual);
   check.like_in("out", out);
-  if (check.dry_batch(3, 2)) return;
+  if (check.dry_batch(residual.defined() ? 4 : 3, residual.defined() ? 3 : 2)) return;
   LS_DISPATCH(batch_norm_inference,
-              (stream, shards, in, running_mean, running_var, weight, bias, params, out))
+              (stream, shards, in, running_mean, running_var, weight, bias, residual, params, out))
 }
 
 }  // namespace lockstep::kernels

@@ -4,16 +4,20 @@
 // Forward, training:
 //   1. batch_norm_shard_stats   each shard's (mean, M2, images) per channel
 //   2. batch_norm_merge_stats   a group's shards merged in core/tree.h's order by Chan's formula
-//   3. batch_norm_forward       out = (in - mean) * weight / sqrt(M2 / count + eps) + bias, ReLU
+//   3. batch_norm_forward       out = (in - mean) * weight / sqrt(M2 / count + eps) + bias
+//                               [+ residual], [ReLU]
 //   4. batch_norm_update_running
 // Backward:
 //   5. batch_norm_shard_sums    each shard's sum of g (bias gradient) and of g * xhat (weight
-// gradient);
-//                               g = grad_out, masked by ReLU: the mask is recomputed, out is not
-// kept
+//                               gradient); g = grad_out, gated by ReLU
 //   6. tree_sum                 a group's sums
-//   7. batch_norm_backward      grad_in = weight * invstd * (g - sum_g / count - xhat * sum_gx /
-// count) Evaluation: batch_norm_inference.
+//   7. batch_norm_backward      grad_in = weight * invstd * (g - sum_g / count
+//                                                            - xhat * sum_gx / count)
+// Evaluation: batch_norm_inference.
+//
+// ReLU's gate: steps 5 and 7 find it again from in, so that out need not be kept. With a residual
+// the sign of out is the gate; step 5 writes the gated gradient, which is the residual's gradient
+// and step 7's grad_out.
 //
 // A statistics vector has 2C+1 floats: mean[C], M2[C] (sum of squared deviations), images;
 // count = images * H * W. An empty shard gives zeros, and merging passes the other side through.
@@ -29,7 +33,7 @@ namespace lockstep::kernels {
 
 struct BatchNormParams {
   float eps = 1e-5F;
-  bool relu = false;  // out = relu(normalised); NaN stays NaN and lets the gradient through
+  bool relu = false;  // last of all; NaN stays NaN and lets the gradient through
 };
 
 // 1. Shapes: in (N,C,H,W) or (N,C) f32; stats (local shards, 2C+1), overwritten. Robust where mean
@@ -44,13 +48,14 @@ using BatchNormMergeStats = void(Stream& stream,
                                  int64_t pixels,
                                  Tensor& merged);
 // 3. Shapes: group_stats (local groups, 2C+1): row j is group shards.first_group() + j; weight,
-// bias (C); out like in.
+// bias (C); residual undefined or like in; out like in.
 using BatchNormForward = void(Stream& stream,
                               const Shards& shards,
                               const Tensor& in,
                               const Tensor& group_stats,
                               const Tensor& weight,
                               const Tensor& bias,
+                              const Tensor& residual,
                               const BatchNormParams& params,
                               Tensor& out);
 // 4. running = (1 - momentum) * running + momentum * batch, the variance unbiased: M2 / (count -
@@ -62,18 +67,24 @@ using BatchNormUpdateRunning = void(Stream& stream,
                                     float momentum,
                                     Tensor& running_mean,
                                     Tensor& running_var);
-// 5. Shapes: as 3; grad_out like in; grad_weight, grad_bias (local shards, C), overwritten.
+// 5. out: what 3 gave, where it added a residual and applied ReLU; else undefined. grad_residual:
+// like in where out is defined, overwritten with grad_out where out > 0 or NaN and 0 elsewhere;
+// may be grad_out's memory.
+// Shapes: as 3; out, grad_out like in; grad_weight, grad_bias (local shards, C), overwritten.
 using BatchNormShardSums = void(Stream& stream,
                                 const Shards& shards,
                                 const Tensor& in,
+                                const Tensor& out,
                                 const Tensor& grad_out,
                                 const Tensor& group_stats,
                                 const Tensor& weight,
                                 const Tensor& bias,
                                 const BatchNormParams& params,
+                                Tensor& grad_residual,
                                 Tensor& grad_weight,
                                 Tensor& grad_bias);
-// 7. Shapes: as 5; group_grad_weight, group_grad_bias (local groups, C): the whole groups' sums;
+// 7. Where 5 wrote grad_residual, grad_out is that and params.relu is false.
+// Shapes: as 5; group_grad_weight, group_grad_bias (local groups, C): the whole groups' sums;
 // grad_in like in, overwritten.
 using BatchNormBackward = void(Stream& stream,
                                const Shards& shards,
@@ -86,7 +97,8 @@ using BatchNormBackward = void(Stream& stream,
                                const Tensor& bias,
                                const BatchNormParams& params,
                                Tensor& grad_in);
-// Shapes: in (N,C,H,W) or (N,C); running_mean, running_var, weight, bias (C); out like in.
+// Shapes: in (N,C,H,W) or (N,C); running_mean, running_var, weight, bias (C); residual undefined or
+// like in; out like in.
 using BatchNormInference = void(Stream& stream,
                                 const Shards& shards,
                                 const Tensor& in,
@@ -94,6 +106,7 @@ using BatchNormInference = void(Stream& stream,
                                 const Tensor& running_var,
                                 const Tensor& weight,
                                 const Tensor& bias,
+                                const Tensor& residual,
                                 const BatchNormParams& params,
                                 Tensor& out);
 

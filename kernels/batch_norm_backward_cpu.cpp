@@ -49,6 +49,7 @@ void sum_gradients(const Lanes& lanes,
       lanes,
       pixels,
       sums,
+      NoOutput{},
       [=](int64_t first) {
         return [tile = AffineTile(affine, first)](
                    Tile& sum_g, Tile& sum_gx, const Tile& x, const Tile& grad) {
@@ -59,6 +60,34 @@ void sum_gradients(const Lanes& lanes,
         };
       },
       in,
+      grad_out);
+}
+
+// The same where the sign of `out` is the gate; g goes to grad_residual.
+void sum_residual_gradients(const Lanes& lanes,
+                            const AffineLanes& affine,
+                            int64_t pixels,
+                            const float* in,
+                            const float* out,
+                            const float* grad_out,
+                            float* grad_residual,
+                            LaneSums& sums) {
+  sum_lanes(
+      lanes,
+      pixels,
+      sums,
+      grad_residual,
+      [=](int64_t first) {
+        return [mean = Tile::load(affine.mean + first)](
+                   Tile& sum_g, Tile& sum_gx, const Tile& x, const Tile& gate, const Tile& grad) {
+          const Tile g = gated(gate, grad);
+          sum_g = sum_g + g;
+          sum_gx = sum_gx + g * (x - mean);
+          return g;
+        };
+      },
+      in,
+      out,
       grad_out);
 }
 
@@ -91,11 +120,13 @@ void input_gradient(const Lanes& lanes,
 void batch_norm_shard_sums(Stream& stream,
                            const Shards& shards,
                            const Tensor& in,
+                           const Tensor& out,
                            const Tensor& grad_out,
                            const Tensor& group_stats,
                            const Tensor& weight,
                            const Tensor& bias,
                            const BatchNormParams& params,
+                           Tensor& grad_residual,
                            Tensor& grad_weight,
                            Tensor& grad_bias) {
   const Lanes lanes(in.shape()[1]);
@@ -112,22 +143,30 @@ void batch_norm_shard_sums(Stream& stream,
   }
   const float* x = in.data<float>();
   const float* grad = grad_out.data<float>();
+  const float* gate = out.defined() ? out.data<float>() : nullptr;
+  float* gated_grad = out.defined() ? grad_residual.data<float>() : nullptr;
   float* weight_leaves = grad_weight.data<float>();
   float* bias_leaves = grad_bias.data<float>();
-  dispatch_bool(params.relu, [&](auto with_relu) {
-    for_shards(stream, shards, in.numel(), [&](int64_t k, int worker) {
-      const int64_t channels = lanes.channels;
-      const int64_t group = shards.group(k) - shards.first_group();
-      const int64_t start = shards.begin(k) * pixels * channels;
-      LaneSums sums(scratch.of(worker), lanes.width);
-      sum_gradients<with_relu>(
-          lanes, affine_of(group), shards.count(k) * pixels, x + start, grad + start, sums);
-      const auto stats = ChannelStats::of_group(group_stats, group, pixels);
-      for (int64_t c = 0; c < channels; ++c) {
-        bias_leaves[k * channels + c] = sums.total[0][c];
-        weight_leaves[k * channels + c] = sums.total[1][c] * stats.invstd(c, params.eps);
-      }
-    });
+  for_shards(stream, shards, in.numel(), [&](int64_t k, int worker) {
+    const int64_t channels = lanes.channels;
+    const int64_t group = shards.group(k) - shards.first_group();
+    const AffineLanes affine = affine_of(group);
+    const int64_t count = shards.count(k) * pixels;
+    const int64_t at = shards.begin(k) * pixels * channels;
+    LaneSums sums(scratch.of(worker), lanes.width);
+    if (gate != nullptr) {
+      sum_residual_gradients(
+          lanes, affine, count, x + at, gate + at, grad + at, gated_grad + at, sums);
+    } else if (params.relu) {
+      sum_gradients<true>(lanes, affine, count, x + at, grad + at, sums);
+    } else {
+      sum_gradients<false>(lanes, affine, count, x + at, grad + at, sums);
+    }
+    const auto stats = ChannelStats::of_group(group_stats, group, pixels);
+    for (int64_t c = 0; c < channels; ++c) {
+      bias_leaves[k * channels + c] = sums.total[0][c];
+      weight_leaves[k * channels + c] = sums.total[1][c] * stats.invstd(c, params.eps);
+    }
   });
 }
 

@@ -27,6 +27,7 @@ void sum_deviations(
       lanes,
       pixels,
       sums,
+      NoOutput{},
       [=](int64_t first) {
         return [shift_tile = Tile::load(shift + first)](Tile& sum, Tile& squares, const Tile& x) {
           const Tile deviation = x - shift_tile;
@@ -83,20 +84,26 @@ void merge(float* into, const float* from, int64_t channels, float pixels) {
   into[2 * channels] = images;
 }
 
-template <bool kRelu>
-void normalise(
-    const Lanes& lanes, const AffineLanes& affine, int64_t pixels, const float* in, float* out) {
+// `residual`: a pointer, or none.
+template <bool kRelu, class... Residual>
+void normalise(const Lanes& lanes,
+               const AffineLanes& affine,
+               int64_t pixels,
+               float* out,
+               const float* in,
+               const Residual*... residual) {
   map_lanes(
       lanes,
       pixels,
       out,
       [=](int64_t first) {
-        return [tile = AffineTile(affine, first)](const Tile& x) {
-          const Tile y = tile.normalised(x - tile.mean);
+        return [tile = AffineTile(affine, first)](const Tile& x, const auto&... shortcut) {
+          const Tile y = (tile.normalised(x - tile.mean) + ... + shortcut);
           return kRelu ? gated(y, y) : y;
         };
       },
-      in);
+      in,
+      residual...);
 }
 
 // affine_of(group row) gives the constants of a piece's group.
@@ -104,19 +111,22 @@ template <class AffineOf>
 void normalise_all(Stream& stream,
                    const Shards& shards,
                    const Tensor& in,
+                   const Tensor& residual,
                    const Lanes& lanes,
                    bool relu,
                    Tensor& out,
                    AffineOf&& affine_of) {
   const int64_t pixels = pixels_per_image(in);
-  const float* from = in.data<float>();
   float* to = out.data<float>();
   dispatch_bool(relu, [&](auto with_relu) {
-    for_shard_pieces(stream, shards, in.numel(), [&](int64_t group, int64_t begin, int64_t end) {
-      const int64_t start = begin * pixels * lanes.channels;
-      normalise<with_relu>(
-          lanes, affine_of(group), (end - begin) * pixels, from + start, to + start);
-    });
+    const auto run = [&](const auto*... from) {
+      for_shard_pieces(stream, shards, in.numel(), [&](int64_t group, int64_t begin, int64_t end) {
+        const int64_t start = begin * pixels * lanes.channels;
+        normalise<with_relu>(
+            lanes, affine_of(group), (end - begin) * pixels, to + start, (from + start)...);
+      });
+    };
+    residual.defined() ? run(in.data<float>(), residual.data<float>()) : run(in.data<float>());
   });
 }
 
@@ -161,6 +171,7 @@ void batch_norm_forward(Stream& stream,
                         const Tensor& group_stats,
                         const Tensor& weight,
                         const Tensor& bias,
+                        const Tensor& residual,
                         const BatchNormParams& params,
                         Tensor& out) {
   const Lanes lanes(in.shape()[1]);
@@ -173,7 +184,7 @@ void batch_norm_forward(Stream& stream,
     const auto stats = ChannelStats::of_group(group_stats, group, pixels_per_image(in));
     affine_of(group).fill(lanes, stats, weight, bias, params.eps);
   }
-  normalise_all(stream, shards, in, lanes, params.relu, out, affine_of);
+  normalise_all(stream, shards, in, residual, lanes, params.relu, out, affine_of);
 }
 
 void batch_norm_update_running(Stream&,
@@ -200,13 +211,15 @@ void batch_norm_inference(Stream& stream,
                           const Tensor& running_var,
                           const Tensor& weight,
                           const Tensor& bias,
+                          const Tensor& residual,
                           const BatchNormParams& params,
                           Tensor& out) {
   const Lanes lanes(in.shape()[1]);
   const Scratch scratch(stream, AffineLanes::kArrays * lanes.width, 0);
   const AffineLanes affine(scratch.shared(), lanes.width);
   affine.fill(lanes, ChannelStats(running_mean, running_var), weight, bias, params.eps);
-  normalise_all(stream, shards, in, lanes, params.relu, out, [&](int64_t) { return affine; });
+  normalise_all(
+      stream, shards, in, residual, lanes, params.relu, out, [&](int64_t) { return affine; });
 }
 
 }  // namespace lockstep::kernels::LS_CPU

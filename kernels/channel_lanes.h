@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "core/stream.h"
 #include "kernels/float_tile.h"
@@ -114,19 +115,30 @@ struct LaneSums {
   float* total[2];
 };
 
+// In the place of a pointer: sums alone are wanted.
+struct NoOutput {
+  NoOutput operator+(int64_t) const { return {}; }
+};
+
 // Leaves each channel's two sums over the pixels in sums.total[i][0, channels). make_add(first
-// lane) gives a tile's add(sum 0, sum 1, in...). The order is fixed: rows within a block, blocks,
-// pixels of a row.
-template <class MakeAdd, class... In>
+// lane) gives a tile's add(sum 0, sum 1, in...), which returns the tile for `out` (float*) where
+// there is one. The order is fixed: rows within a block, blocks, pixels of a row. Some floats are
+// met twice: out may be an input only where add gives the same from what it stored.
+template <class Out, class MakeAdd, class... In>
 [[gnu::always_inline]] inline void sum_lanes(
-    const Lanes& lanes, int64_t pixels, LaneSums& sums, MakeAdd&& make_add, const In*... in) {
-  const auto sum_rows = [&](int64_t rows, const auto*... from) {
+    const Lanes& lanes, int64_t pixels, LaneSums& sums, Out out, MakeAdd&& make_add, In*... in) {
+  constexpr bool kStores = std::is_same_v<Out, float*>;
+  const auto sum_rows = [&](int64_t rows, auto to, const auto*... from) {
     for_tiles(lanes, [&](int64_t first) {
       const auto add = make_add(first);
       Tile sum0{};
       Tile sum1{};
       for (int64_t at = first; at < rows * lanes.width; at += lanes.width) {
-        add(sum0, sum1, Tile::load(from + at)...);
+        if constexpr (kStores) {
+          add(sum0, sum1, Tile::load(from + at)...).store(to + at);
+        } else {
+          add(sum0, sum1, Tile::load(from + at)...);
+        }
       }
       sum0.store(sums.block[0] + first);
       sum1.store(sums.block[1] + first);
@@ -137,12 +149,16 @@ template <class MakeAdd, class... In>
       lanes,
       pixels,
       [&](int64_t start, int64_t rows) {
-        sum_rows(rows, (in + start)...);
+        sum_rows(rows, out + start, (in + start)...);
         sums.add_block(lanes.width);
       },
       [&](int64_t start, int64_t count) {
-        sum_rows(1, PartialRow(in + start, count).lanes...);
+        PartialRow row;
+        sum_rows(1, row.lanes, PartialRow(in + start, count).lanes...);
         sums.add_block(count);
+        if constexpr (kStores) {
+          std::memcpy(out + start, row.lanes, static_cast<size_t>(count) * sizeof(float));
+        }
       });
   for (float* total : sums.total) lanes.gather(total);
 }

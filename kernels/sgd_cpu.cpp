@@ -1,4 +1,4 @@
-#include "kernels/cpu_loops.h"
+#include "kernels/multi_tensor.h"
 #include "kernels/sgd.h"
 
 namespace lockstep::kernels::LS_CPU {
@@ -38,25 +38,13 @@ void update_with_momentum(const float* __restrict grad,
 }  // namespace
 
 void sgd_step(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params) {
-  int64_t numel = 0;
-  for (const SgdSlot& slot : slots) numel += slot.param.numel();
-  // The slots laid end to end make one range; each worker takes its part of it.
-  for_ranges(stream, numel, [&](int64_t begin, int64_t end) {
-    int64_t start = 0;
-    for (SgdSlot& slot : slots) {
-      const int64_t size = slot.param.numel();
-      const int64_t first = begin > start ? begin - start : 0;
-      const int64_t last = end < start + size ? end - start : size;
-      start += size;
-      if (first >= last) continue;
-      const float* grad = slot.grad.data<float>() + first;
-      float* param = slot.param.data<float>() + first;
-      if (params.momentum == 0) {
-        update(grad, param, last - first, params);
-      } else {
-        float* buffer = slot.momentum.data<float>() + first;
-        update_with_momentum(grad, param, buffer, last - first, params);
-      }
+  for_slots(stream, slots, [&](SgdSlot& slot, int64_t first, int64_t count) {
+    const float* grad = slot.grad.data<float>() + first;
+    float* param = slot.param.data<float>() + first;
+    if (params.momentum == 0) {
+      update(grad, param, count, params);
+    } else {
+      update_with_momentum(grad, param, slot.momentum.data<float>() + first, count, params);
     }
   });
 }

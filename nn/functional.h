@@ -38,18 +38,20 @@ struct BatchNormRunning {
 };
 // Normalises each group's images by that group's statistics, over ranks where a group spans them.
 // Running statistics follow group 0, as it is in the first micro-step of an optimizer step: only
-// ranks that own a part of it change theirs.
+// ranks that own a part of it change theirs. A residual, like x, is added before params.relu.
 Var batch_norm(const Var& x,
                const Var& weight,
                const Var& bias,
                BatchNormRunning& running,
-               const kernels::BatchNormParams& params);
+               const kernels::BatchNormParams& params,
+               const Var& residual = {});
 // With the running statistics; not differentiable.
 Var batch_norm_inference(const Var& x,
                          const Var& weight,
                          const Var& bias,
                          const BatchNormRunning& running,
-                         const kernels::BatchNormParams& params);
+                         const kernels::BatchNormParams& params,
+                         const Var& residual = {});
 
 Var relu(const Var& x);
 Var max_pool2d(const Var& x, const kernels::MaxPool2dParams& params);

@@ -37,14 +37,19 @@ BatchNorm::BatchNorm(const Init& init, int64_t channels, bool relu) : params_{.r
   num_batches_tracked_ = register_buffer("num_batches_tracked", Tensor::zeros({}, Dtype::kI64));
 }
 
-Var BatchNorm::forward(const Var& x) {
-  if (!training()) return batch_norm_inference(x, weight_, bias_, running_, params_);
+Var BatchNorm::forward(const Var& x, const Var& residual) {
+  if (!training()) return batch_norm_inference(x, weight_, bias_, running_, params_, residual);
   if (x.shards().micro_step == 0) ++*num_batches_tracked_.data<int64_t>();
-  return batch_norm(x, weight_, bias_, running_, params_);
+  return batch_norm(x, weight_, bias_, running_, params_, residual);
 }
 
-MaxPool2d::MaxPool2d(int kernel)
-    : params_{.kernel_h = kernel, .kernel_w = kernel, .stride_h = kernel, .stride_w = kernel} {}
+MaxPool2d::MaxPool2d(int kernel, int stride, int pad)
+    : params_{.kernel_h = kernel,
+              .kernel_w = kernel,
+              .stride_h = stride,
+              .stride_w = stride,
+              .pad_h = pad,
+              .pad_w = pad} {}
 
 Var MaxPool2d::forward(const Var& x) {
   return max_pool2d(x, params_);

@@ -25,11 +25,13 @@ class Conv2d : public Module {
   Var bias_;    // (K) or undefined
 };
 
-// Batch normalisation of (N,C,H,W) or (N,C), with ReLU behind it in the same pass when asked.
+// Batch normalisation of (N,C,H,W) or (N,C), with ReLU behind it in the same pass when asked, and
+// the addition of a residual between them when one is given.
 class BatchNorm : public Module {
  public:
   BatchNorm(const Init& init, int64_t channels, bool relu = false);
-  Var forward(const Var& x) override;
+  Var forward(const Var& x) override { return forward(x, {}); }
+  Var forward(const Var& x, const Var& residual);
 
  private:
   kernels::BatchNormParams params_;
@@ -41,7 +43,8 @@ class BatchNorm : public Module {
 
 class MaxPool2d : public Module {
  public:
-  explicit MaxPool2d(int kernel);  // square, stride = kernel, no padding
+  explicit MaxPool2d(int kernel) : MaxPool2d(kernel, kernel, 0) {}
+  MaxPool2d(int kernel, int stride, int pad);  // square, in pixels
   Var forward(const Var& x) override;
 
  private:

@@ -51,22 +51,25 @@ void bench_batch_norm_shard_stats(benchmark::State& state) {
 void bench_batch_norm_forward(benchmark::State& state) {
   Layer l(state);
   for (auto _ : state) {
-    batch_norm_forward(l.stream, l.shards, l.in, l.stats, l.weight, l.bias, l.params, l.out);
+    batch_norm_forward(l.stream, l.shards, l.in, l.stats, l.weight, l.bias, {}, l.params, l.out);
   }
   set_bytes(state, l, 2);
 }
 
 void bench_batch_norm_shard_sums(benchmark::State& state) {
   Layer l(state);
+  Tensor none;
   for (auto _ : state) {
     batch_norm_shard_sums(l.stream,
                           l.shards,
                           l.in,
+                          none,
                           l.grad,
                           l.stats,
                           l.weight,
                           l.bias,
                           l.params,
+                          none,
                           l.grad_weight,
                           l.grad_bias);
   }

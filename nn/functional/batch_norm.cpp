@@ -37,7 +37,8 @@ Var batch_norm(const Var& x,
                const Var& weight,
                const Var& bias,
                BatchNormRunning& running,
-               const kernels::BatchNormParams& params) {
+               const kernels::BatchNormParams& params,
+               const Var& residual) {
   Stream& stream = x.stream();
   const Shards& shards = x.shards();
   const Tensor& in = x.value();
@@ -58,43 +59,65 @@ Var batch_norm(const Var& x,
         stream, group0, pixels, running.momentum, running.mean, running.var);
   }
   Tensor out = Tensor::empty(in.shape(), in.dtype(), device);
-  kernels::batch_norm_forward(stream, shards, in, stats, gamma, beta, params, out);
+  const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
+  kernels::batch_norm_forward(stream, shards, in, stats, gamma, beta, shortcut, params, out);
 
-  return record(
-      "batch_norm", out, {x, weight, bias}, [=](Stream& s, const Tensor& grad_out, Grads& grads) {
-        const Shards& cut = x.shards();
-        const Shape leaf_shape{cut.local(), gamma.numel()};
-        const auto leaf = [&](size_t i) {
-          return grads.wants(i) ? grads.overwrite(i)
-                                : Tensor::empty(leaf_shape, Dtype::kF32, s.device());
-        };
-        Tensor grad_weight = leaf(1);
-        Tensor grad_bias = leaf(2);
-        kernels::batch_norm_shard_sums(
-            s, cut, in, grad_out, stats, gamma, beta, params, grad_weight, grad_bias);
-        if (!grads.wants(0)) return;
-        const std::vector<Tensor> sums = gather_shards(cut, {grad_weight, grad_bias});
-        const Tensor group_weight = sum_groups(s, cut, sums[0]);
-        const Tensor group_bias = sum_groups(s, cut, sums[1]);
-        kernels::batch_norm_backward(s,
-                                     cut,
-                                     in,
-                                     grad_out,
-                                     stats,
-                                     group_weight,
-                                     group_bias,
-                                     gamma,
-                                     beta,
-                                     params,
-                                     grads.overwrite(0));
-      });
+  // The sign of the result tells what ReLU lets through, once a residual went into it.
+  const bool gated = residual.defined() && params.relu;
+  const Tensor gate = gated ? out : Tensor();
+  kernels::BatchNormParams backward_params = params;
+  backward_params.relu &= !gated;
+
+  return record("batch_norm",
+                out,
+                {x, weight, bias, residual},
+                [=](Stream& s, Tensor& grad_out, Grads& grads) {
+                  const Shards& cut = x.shards();
+                  const Shape leaf_shape{cut.local(), gamma.numel()};
+                  const auto leaf = [&](size_t i) {
+                    return grads.wants(i) ? grads.overwrite(i)
+                                          : Tensor::empty(leaf_shape, Dtype::kF32, s.device());
+                  };
+                  Tensor grad_weight = leaf(1);
+                  Tensor grad_bias = leaf(2);
+                  Tensor gated_grad = gated ? grad_out : Tensor();
+                  kernels::batch_norm_shard_sums(s,
+                                                 cut,
+                                                 in,
+                                                 gate,
+                                                 grad_out,
+                                                 stats,
+                                                 gamma,
+                                                 beta,
+                                                 params,
+                                                 gated_grad,
+                                                 grad_weight,
+                                                 grad_bias);
+                  if (grads.wants(3)) grads.give(3, grad_out);
+                  if (!grads.wants(0)) return;
+                  const std::vector<Tensor> sums = gather_shards(cut, {grad_weight, grad_bias});
+                  const Tensor group_weight = sum_groups(s, cut, sums[0]);
+                  const Tensor group_bias = sum_groups(s, cut, sums[1]);
+                  kernels::batch_norm_backward(s,
+                                               cut,
+                                               in,
+                                               grad_out,
+                                               stats,
+                                               group_weight,
+                                               group_bias,
+                                               gamma,
+                                               beta,
+                                               backward_params,
+                                               grads.overwrite(0));
+                });
 }
 
 Var batch_norm_inference(const Var& x,
                          const Var& weight,
                          const Var& bias,
                          const BatchNormRunning& running,
-                         const kernels::BatchNormParams& params) {
+                         const kernels::BatchNormParams& params,
+                         const Var& residual) {
   Tensor out = Tensor::empty(x.shape(), x.value().dtype(), x.stream().device());
   kernels::batch_norm_inference(x.stream(),
                                 x.shards(),
@@ -103,6 +126,7 @@ Var batch_norm_inference(const Var& x,
                                 running.var,
                                 weight.value(),
                                 bias.value(),
+                                residual.defined() ? residual.value() : Tensor(),
                                 params,
                                 out);
   return record("batch_norm_inference", out, {x}, [](Stream&, const Tensor&, Grads&) {

@@ -6,7 +6,8 @@ namespace lockstep::testing {
 namespace {
 
 TEST(Golden, EveryFileLoadsAndEveryCaseHasTensors) {
-  for (const char* name : {"batch_norm",
+  for (const char* name : {"adam",
+                           "batch_norm",
                            "cast",
                            "conv2d",
                            "cross_entropy",

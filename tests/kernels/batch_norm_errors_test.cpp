@@ -53,17 +53,19 @@ TEST(BatchNormErrors, ForwardAndInference) {
   Tensor out = f32({2, 3});
   Tensor wrong_out = f32({3, 2});
   const auto forward = [&](const Tensor& s, const Tensor& w, const Tensor& b, Tensor& o) {
-    batch_norm_forward(stream, shards, in, s, w, b, {}, o);
+    batch_norm_forward(stream, shards, in, s, w, b, {}, {}, o);
   };
   EXPECT_NO_THROW(forward(stats, channel, channel, out));
   EXPECT_THROW(forward(f32({2, 7}), channel, channel, out), ShapeError);
   EXPECT_THROW(forward(stats, wrong, channel, out), ShapeError);
   EXPECT_THROW(forward(stats, channel, wrong, out), ShapeError);
   EXPECT_THROW(forward(stats, channel, channel, wrong_out), ShapeError);
-  EXPECT_THROW(batch_norm_inference(stream, shards, in, wrong, channel, channel, channel, {}, out),
-               ShapeError);
-  EXPECT_THROW(batch_norm_inference(stream, shards, in, channel, wrong, channel, channel, {}, out),
-               ShapeError);
+  EXPECT_THROW(
+      batch_norm_inference(stream, shards, in, wrong, channel, channel, channel, {}, {}, out),
+      ShapeError);
+  EXPECT_THROW(
+      batch_norm_inference(stream, shards, in, channel, wrong, channel, channel, {}, {}, out),
+      ShapeError);
 }
 
 TEST(BatchNormErrors, Backward) {
@@ -76,7 +78,9 @@ TEST(BatchNormErrors, Backward) {
   Tensor wrong_row = f32({2, 3});
   Tensor grad_in = f32({2, 3});
   const auto sums = [&](const Tensor& grad_out, Tensor& weight, Tensor& bias) {
-    batch_norm_shard_sums(stream, shards, in, grad_out, stats, channel, channel, {}, weight, bias);
+    Tensor none;
+    batch_norm_shard_sums(
+        stream, shards, in, {}, grad_out, stats, channel, channel, {}, none, weight, bias);
   };
   EXPECT_NO_THROW(sums(in, row, row));
   EXPECT_THROW(sums(channel, row, row), ShapeError);
@@ -109,10 +113,12 @@ TEST(BatchNormErrors, DryDeclaresItsCost) {
   batch_norm_shard_stats(stream, shards, in, leaf);
   batch_norm_merge_stats(stream, leaf, 20, stats);
   batch_norm_update_running(stream, stats, 20, 0.1F, running, running);
-  batch_norm_forward(stream, shards, in, leaf, channel, channel, params, out);
-  batch_norm_shard_sums(stream, shards, in, in, leaf, channel, channel, params, row, row);
+  Tensor none;
+  batch_norm_forward(stream, shards, in, leaf, channel, channel, none, params, out);
+  batch_norm_shard_sums(
+      stream, shards, in, none, in, leaf, channel, channel, params, none, row, row);
   batch_norm_backward(stream, shards, in, in, leaf, row, row, channel, channel, params, out);
-  batch_norm_inference(stream, shards, in, channel, channel, channel, channel, params, out);
+  batch_norm_inference(stream, shards, in, channel, channel, channel, channel, none, params, out);
   const std::vector<int64_t> want_bytes = {480, 56, 76, 960, 960, 1440, 960};
   ASSERT_EQ(stream.ledger().size(), want_bytes.size());
   for (size_t i = 0; i < want_bytes.size(); ++i) {

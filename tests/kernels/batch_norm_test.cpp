@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/add.h"
 #include "kernels/relu.h"
 #include "tests/reference/batch_norm.h"
 #include "tests/support/batch_norm_step.h"
@@ -37,6 +38,7 @@ void expect_same_bits(const BatchNormStep& got, const BatchNormStep& want) {
   EXPECT_TRUE(same_bits(got.grad_weight_leaves, want.grad_weight_leaves));
   EXPECT_TRUE(same_bits(got.grad_bias_leaves, want.grad_bias_leaves));
   EXPECT_TRUE(same_bits(got.grad_in, want.grad_in));
+  EXPECT_TRUE(same_bits(got.grad_residual, want.grad_residual));
 }
 
 void expect_group_matches_reference(const BatchNormInputs& x,
@@ -46,6 +48,7 @@ void expect_group_matches_reference(const BatchNormInputs& x,
                                     int64_t group) {
   const int64_t images = x.in.shape()[0] / groups;
   const auto part = [&](const Tensor& batch) { return batch.slice(group * images, images); };
+  const auto residual = x.residual.defined() ? doubles(part(x.residual)) : std::vector<double>();
   const auto row = [&](const Tensor& rows) {
     return rows.span<const float>().subspan(static_cast<size_t>(group * rows.shape()[1]),
                                             static_cast<size_t>(rows.shape()[1]));
@@ -55,9 +58,10 @@ void expect_group_matches_reference(const BatchNormInputs& x,
   const auto weight = doubles(x.weight);
   const auto bias = doubles(x.bias);
   const auto moments = reference::batch_norm_moments(in, channels);
-  const auto out = reference::batch_norm_forward(in, weight, bias, params.eps, params.relu);
+  const auto out =
+      reference::batch_norm_forward(in, weight, bias, params.eps, params.relu, residual);
   const auto grads = reference::batch_norm_backward(
-      in, doubles(part(x.grad_out)), weight, bias, params.eps, params.relu);
+      in, doubles(part(x.grad_out)), weight, bias, params.eps, params.relu, residual);
   constexpr Tolerance kElement{.rel = 2e-6, .abs = 4e-6};
   const Tolerance sum = testing::f32_sum(images * x.pixels());
   EXPECT_TRUE(close(row(got.stats).first(channels), moments.mean, {.rel = 1e-6, .abs = 3e-7}));
@@ -67,13 +71,20 @@ void expect_group_matches_reference(const BatchNormInputs& x,
   EXPECT_TRUE(close(row(got.grad_bias), grads.bias, sum));
   EXPECT_TRUE(close(row(got.grad_weight), grads.weight, sum));
   EXPECT_TRUE(close(part(got.grad_in).span<const float>(), grads.in, kElement));
+  if (!got.grad_residual.defined()) return;
+  EXPECT_TRUE(close(part(got.grad_residual).span<const float>(), grads.residual, {}));
 }
 
-class BatchNormShapes : public ::testing::TestWithParam<Shape> {};
+// With and without a residual.
+class BatchNormShapes : public ::testing::TestWithParam<std::tuple<Shape, bool>> {
+ protected:
+  const Shape& shape() const { return std::get<0>(GetParam()); }
+  BatchNormInputs inputs() const { return BatchNormInputs(shape(), std::get<1>(GetParam())); }
+};
 
 TEST_P(BatchNormShapes, MatchesReference) {
-  const BatchNormInputs x(GetParam());
-  const int64_t images = GetParam()[0];
+  const BatchNormInputs x = inputs();
+  const int64_t images = shape()[0];
   for (const bool relu : {false, true}) {
     const BatchNormParams params{.eps = 1e-3F, .relu = relu};
     for (const int64_t groups : {1, 2}) {
@@ -92,10 +103,10 @@ TEST_P(BatchNormShapes, MatchesReference) {
 }
 
 TEST_P(BatchNormShapes, ThreadsDoNotChangeABit) {
-  const BatchNormInputs x(GetParam());
+  const BatchNormInputs x = inputs();
   const BatchNormParams params{.relu = true};
   for (const int64_t shard_count : {1, 2, 5}) {
-    const Shards shards = Shards::cut(GetParam()[0], shard_count, 1);
+    const Shards shards = Shards::cut(shape()[0], shard_count, 1);
     Stream one(Device::kCpu, 1);
     const BatchNormStep want = batch_norm_step(one, shards, x, params, kOps);
     for (const int threads : {2, 3}) {
@@ -106,8 +117,8 @@ TEST_P(BatchNormShapes, ThreadsDoNotChangeABit) {
 }
 
 TEST_P(BatchNormShapes, LevelsDoNotChangeABit) {
-  const BatchNormInputs x(GetParam());
-  const Shards shards = Shards::cut(GetParam()[0], 3, 1);
+  const BatchNormInputs x = inputs();
+  const Shards shards = Shards::cut(shape()[0], 3, 1);
   Stream stream;
   for (const bool relu : {false, true}) {
     const BatchNormStep want = batch_norm_step(stream, shards, x, {.relu = relu}, kOps);
@@ -122,10 +133,10 @@ TEST_P(BatchNormShapes, LevelsDoNotChangeABit) {
 
 // What a rank computes that owns one shard only, with its group's results.
 TEST_P(BatchNormShapes, ShardByShardIsTheSameBits) {
-  const BatchNormInputs x(GetParam());
+  const BatchNormInputs x = inputs();
   const BatchNormParams params{.relu = true};
-  const int64_t groups = GetParam()[0] % 2 == 0 ? 2 : 1;
-  const Shards all = Shards::cut(GetParam()[0], 4, groups);
+  const int64_t groups = shape()[0] % 2 == 0 ? 2 : 1;
+  const Shards all = Shards::cut(shape()[0], 4, groups);
   Stream stream(Device::kCpu, 2);
   const BatchNormStep want = batch_norm_step(stream, all, x, params, kOps);
   for (int64_t k = 0; k < all.local(); ++k) {
@@ -143,69 +154,81 @@ TEST_P(BatchNormShapes, ShardByShardIsTheSameBits) {
                       .grad_in = poisoned_tensor(part(x.in).shape(), Dtype::kF32)};
     const Tensor in = part(x.in);
     const Tensor grad_out = part(x.grad_out);
+    const bool gated = x.residual.defined();
+    const Tensor residual = gated ? part(x.residual) : Tensor();
+    if (gated) got.grad_residual = poisoned_tensor(in.shape(), Dtype::kF32);
     batch_norm_shard_stats(stream, one, in, got.leaves);
-    batch_norm_forward(stream, one, in, got.stats, x.weight, x.bias, params, got.out);
+    batch_norm_forward(stream, one, in, got.stats, x.weight, x.bias, residual, params, got.out);
     batch_norm_shard_sums(stream,
                           one,
                           in,
+                          gated ? got.out : Tensor(),
                           grad_out,
                           got.stats,
                           x.weight,
                           x.bias,
                           params,
+                          got.grad_residual,
                           got.grad_weight_leaves,
                           got.grad_bias_leaves);
     batch_norm_backward(stream,
                         one,
                         in,
-                        grad_out,
+                        gated ? got.grad_residual : grad_out,
                         got.stats,
                         got.grad_weight,
                         got.grad_bias,
                         x.weight,
                         x.bias,
-                        params,
+                        {.relu = !gated},
                         got.grad_in);
     EXPECT_TRUE(same_bits(got.leaves, want.leaves.slice(k, 1)));
     EXPECT_TRUE(same_bits(got.out, part(want.out)));
     EXPECT_TRUE(same_bits(got.grad_weight_leaves, want.grad_weight_leaves.slice(k, 1)));
     EXPECT_TRUE(same_bits(got.grad_bias_leaves, want.grad_bias_leaves.slice(k, 1)));
     EXPECT_TRUE(same_bits(got.grad_in, part(want.grad_in)));
+    if (gated) {
+      EXPECT_TRUE(same_bits(got.grad_residual, part(want.grad_residual)));
+    }
   }
 }
 
-TEST_P(BatchNormShapes, FusedReluIsASeparateOne) {
-  const BatchNormInputs x(GetParam());
-  const Shards shards = Shards::cut(GetParam()[0], 2, 1);
+TEST_P(BatchNormShapes, FusedStepsAreSeparateOnes) {
+  const BatchNormInputs x = inputs();
+  const Shards shards = Shards::cut(shape()[0], 2, 1);
   Stream stream;
-  const BatchNormStep plain = batch_norm_step(stream, shards, x, {}, kOps);
-  Tensor out = poisoned_tensor(x.in.shape(), Dtype::kF32);
-  relu_forward(stream, plain.out, out);
   BatchNormInputs masked = x;
-  masked.grad_out = poisoned_tensor(x.in.shape(), Dtype::kF32);
+  masked.residual = Tensor();
+  Tensor sum = batch_norm_step(stream, shards, masked, {}, kOps).out;
+  if (x.residual.defined()) add(stream, x.residual, sum);
+  Tensor out = poisoned_tensor(shape(), Dtype::kF32);
+  relu_forward(stream, sum, out);
+  masked.grad_out = poisoned_tensor(shape(), Dtype::kF32);
   relu_backward(stream, out, x.grad_out, masked.grad_out);
   BatchNormStep separate = batch_norm_step(stream, shards, masked, {}, kOps);
   separate.out = out;
+  if (x.residual.defined()) separate.grad_residual = masked.grad_out;
   expect_same_bits(batch_norm_step(stream, shards, x, {.relu = true}, kOps), separate);
 }
 
 // From one value to several blocks of rows, channels on both sides of a tile's 32 lanes.
 INSTANTIATE_TEST_SUITE_P(Shapes,
                          BatchNormShapes,
-                         ::testing::Values(Shape{2, 3},
-                                           Shape{16, 5},
-                                           Shape{7, 100},
-                                           Shape{1, 3, 1, 2},
-                                           Shape{4, 1, 9, 9},
-                                           Shape{4, 5, 3, 2},
-                                           Shape{4, 10, 12, 11},
-                                           Shape{2, 16, 5, 5},
-                                           Shape{8, 16, 20, 21},
-                                           Shape{2, 17, 3, 3},
-                                           Shape{3, 32, 16, 15},
-                                           Shape{2, 33, 3, 3},
-                                           Shape{6, 64, 9, 9},
-                                           Shape{3, 300, 2, 2}));
+                         ::testing::Combine(::testing::Values(Shape{2, 3},
+                                                              Shape{16, 5},
+                                                              Shape{7, 100},
+                                                              Shape{1, 3, 1, 2},
+                                                              Shape{4, 1, 9, 9},
+                                                              Shape{4, 5, 3, 2},
+                                                              Shape{4, 10, 12, 11},
+                                                              Shape{2, 16, 5, 5},
+                                                              Shape{8, 16, 20, 21},
+                                                              Shape{2, 17, 3, 3},
+                                                              Shape{3, 32, 16, 15},
+                                                              Shape{2, 33, 3, 3},
+                                                              Shape{6, 64, 9, 9},
+                                                              Shape{3, 300, 2, 2}),
+                                            ::testing::Bool()));
 
 TEST(BatchNorm, ReferenceGradientsAreItsDerivatives) {
   const BatchNormInputs x({3, 2, 2, 2});
@@ -257,11 +280,12 @@ TEST(BatchNorm, NanStaysInItsChannelAndPassesRelu) {
 
 TEST(BatchNorm, InferenceMatchesReference) {
   for (const Shape& shape : {Shape{5, 10}, Shape{3, 16, 31, 13}, Shape{2, 40, 3, 3}}) {
-    const BatchNormInputs x(shape);
+    const BatchNormInputs x(shape, true);
     const Tensor mean = random_tensor({shape[1]}, 5);
     const Tensor var = random_tensor({shape[1]}, 6, 0.5F, 2);
     for (const int threads : {1, 3}) {
-      for (const bool relu : {false, true}) {
+      for (const bool with_residual : {false, true}) {
+        const Tensor residual = with_residual ? x.residual : Tensor();
         Stream stream(Device::kCpu, threads);
         Tensor out = poisoned_tensor(shape, Dtype::kF32);
         batch_norm_inference(stream,
@@ -271,15 +295,18 @@ TEST(BatchNorm, InferenceMatchesReference) {
                              var,
                              x.weight,
                              x.bias,
-                             {.relu = relu},
+                             residual,
+                             {.relu = true},
                              out);
-        const auto want = reference::batch_norm_inference(doubles(x.in),
-                                                          doubles(mean),
-                                                          doubles(var),
-                                                          doubles(x.weight),
-                                                          doubles(x.bias),
-                                                          1e-5,
-                                                          relu);
+        const auto want = reference::batch_norm_inference(
+            doubles(x.in),
+            doubles(mean),
+            doubles(var),
+            doubles(x.weight),
+            doubles(x.bias),
+            1e-5,
+            true,
+            with_residual ? doubles(residual) : std::vector<double>());
         EXPECT_TRUE(close(out.span<const float>(), want, {.rel = 2e-6, .abs = 1e-6}));
       }
     }

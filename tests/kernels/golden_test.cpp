@@ -128,12 +128,23 @@ TEST_F(Golden, BatchNorm) {
     expect(running_var, "running_var");
 
     Tensor out = Tensor::empty(in.shape(), Dtype::kF32);
-    batch_norm_forward(stream_, shards, in, stats, weight, bias, params, out);
+    batch_norm_forward(stream_, shards, in, stats, weight, bias, {}, params, out);
     expect(out, "out");
     Tensor grad_weight = Tensor::empty({1, channels}, Dtype::kF32);
     Tensor grad_bias = Tensor::empty({1, channels}, Dtype::kF32);
-    batch_norm_shard_sums(
-        stream_, shards, in, grad_out, stats, weight, bias, params, grad_weight, grad_bias);
+    Tensor none;
+    batch_norm_shard_sums(stream_,
+                          shards,
+                          in,
+                          none,
+                          grad_out,
+                          stats,
+                          weight,
+                          bias,
+                          params,
+                          none,
+                          grad_weight,
+                          grad_bias);
     expect(grad_weight, "grad_weight");
     expect(grad_bias, "grad_bias");
     Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
@@ -151,7 +162,7 @@ TEST_F(Golden, BatchNorm) {
     expect(grad_in, "grad_in");
     Tensor eval_out = Tensor::empty(in.shape(), Dtype::kF32);
     batch_norm_inference(
-        stream_, shards, in, running_mean, running_var, weight, bias, params, eval_out);
+        stream_, shards, in, running_mean, running_var, weight, bias, none, params, eval_out);
     expect(eval_out, "eval_out");
   }
 }

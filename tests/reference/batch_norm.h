@@ -35,11 +35,13 @@ inline std::vector<double> batch_norm_inference(const std::vector<double>& in,
                                                 const std::vector<double>& weight,
                                                 const std::vector<double>& bias,
                                                 double eps,
-                                                bool relu) {
+                                                bool relu,
+                                                const std::vector<double>& residual = {}) {
   std::vector<double> out(in.size());
   for (size_t i = 0; i < in.size(); ++i) {
     const size_t c = i % mean.size();
     out[i] = (in[i] - mean[c]) / std::sqrt(variance[c] + eps) * weight[c] + bias[c];
+    if (!residual.empty()) out[i] += residual[i];
     if (relu && out[i] <= 0) out[i] = 0;
   }
   return out;
@@ -50,14 +52,15 @@ inline std::vector<double> batch_norm_forward(const std::vector<double>& in,
                                               const std::vector<double>& weight,
                                               const std::vector<double>& bias,
                                               double eps,
-                                              bool relu) {
+                                              bool relu,
+                                              const std::vector<double>& residual = {}) {
   const BatchNormMoments moments = batch_norm_moments(in, weight.size());
   return batch_norm_inference(
-      in, moments.mean, moments.variance(moments.count), weight, bias, eps, relu);
+      in, moments.mean, moments.variance(moments.count), weight, bias, eps, relu, residual);
 }
 
 struct BatchNormGradients {
-  std::vector<double> in, weight, bias;
+  std::vector<double> in, weight, bias, residual;
 };
 
 inline BatchNormGradients batch_norm_backward(const std::vector<double>& in,
@@ -65,18 +68,22 @@ inline BatchNormGradients batch_norm_backward(const std::vector<double>& in,
                                               const std::vector<double>& weight,
                                               const std::vector<double>& bias,
                                               double eps,
-                                              bool relu) {
+                                              bool relu,
+                                              const std::vector<double>& residual = {}) {
   const size_t channels = weight.size();
   const BatchNormMoments moments = batch_norm_moments(in, channels);
-  const std::vector<double> out = batch_norm_forward(in, weight, bias, eps, relu);
-  BatchNormGradients grads{
-      std::vector<double>(in.size()), std::vector<double>(channels), std::vector<double>(channels)};
+  const std::vector<double> out = batch_norm_forward(in, weight, bias, eps, relu, residual);
+  BatchNormGradients grads{std::vector<double>(in.size()),
+                           std::vector<double>(channels),
+                           std::vector<double>(channels),
+                           std::vector<double>(in.size())};
   const auto invstd = [&](size_t c) { return 1 / std::sqrt(moments.m2[c] / moments.count + eps); };
   const auto xhat = [&](size_t i) {
     return (in[i] - moments.mean[i % channels]) * invstd(i % channels);
   };
   const auto g = [&](size_t i) { return relu && out[i] <= 0 ? 0 : grad_out[i]; };
   for (size_t i = 0; i < in.size(); ++i) {
+    grads.residual[i] = g(i);
     grads.bias[i % channels] += g(i);
     grads.weight[i % channels] += g(i) * xhat(i);
   }

@@ -23,16 +23,18 @@ struct BatchNormBodies {
   }
 
 struct BatchNormInputs {
-  explicit BatchNormInputs(const Shape& shape)
+  explicit BatchNormInputs(const Shape& shape, bool with_residual = false)
       : in(random_tensor(shape, 1, -1, 2)),
         grad_out(random_tensor(shape, 2)),
         weight(random_tensor({shape[1]}, 3)),
-        bias(random_tensor({shape[1]}, 4)) {}
+        bias(random_tensor({shape[1]}, 4)),
+        residual(with_residual ? random_tensor(shape, 5) : Tensor()) {}
 
   int64_t channels() const { return in.shape()[1]; }
   int64_t pixels() const { return in.shape().rank() == 4 ? in.shape()[2] * in.shape()[3] : 1; }
 
   Tensor in, grad_out, weight, bias;
+  Tensor residual;  // undefined, or like in
 };
 
 struct BatchNormStep {
@@ -42,6 +44,7 @@ struct BatchNormStep {
   Tensor grad_weight_leaves, grad_bias_leaves;  // (shards, C)
   Tensor grad_weight, grad_bias;                // (groups, C)
   Tensor grad_in;
+  Tensor grad_residual = {};  // undefined unless ReLU follows a residual
 };
 
 // Requires: all shards on this rank.
@@ -74,15 +77,19 @@ inline BatchNormStep batch_norm_step(Stream& stream,
   };
   ops.shard_stats(stream, shards, x.in, step.leaves);
   each_group(merge_stats, step.leaves, step.stats);
-  ops.forward(stream, shards, x.in, step.stats, x.weight, x.bias, params, step.out);
+  ops.forward(stream, shards, x.in, step.stats, x.weight, x.bias, x.residual, params, step.out);
+  const bool gated = x.residual.defined() && params.relu;
+  if (gated) step.grad_residual = f32(x.in.shape());
   ops.shard_sums(stream,
                  shards,
                  x.in,
+                 gated ? step.out : Tensor(),
                  x.grad_out,
                  step.stats,
                  x.weight,
                  x.bias,
                  params,
+                 step.grad_residual,
                  step.grad_weight_leaves,
                  step.grad_bias_leaves);
   each_group(sum, step.grad_weight_leaves, step.grad_weight);
@@ -90,13 +97,13 @@ inline BatchNormStep batch_norm_step(Stream& stream,
   ops.backward(stream,
                shards,
                x.in,
-               x.grad_out,
+               gated ? step.grad_residual : x.grad_out,
                step.stats,
                step.grad_weight,
                step.grad_bias,
                x.weight,
                x.bias,
-               params,
+               {.eps = params.eps, .relu = params.relu && !gated},
                step.grad_in);
   return step;
 }

@@ -1,4 +1,4 @@
-// Reads a command line as train_convnet does, with a chosen environment.
+// Reads a command line as a trainer does, with a chosen environment.
 #pragma once
 
 #include <map>
@@ -15,11 +15,13 @@ namespace lockstep::trainers::testing {
 using Variables = std::map<std::string, std::string>;
 
 // `line` is split at blanks.
-inline Options options_of(const std::string& line, const Variables& variables = {}) {
+inline Options options_of(const std::string& line,
+                          const Variables& variables = {},
+                          Program program = Program::kTrainConvnet) {
   std::istringstream stream(line);
   std::vector<std::string> arguments;
   for (std::string argument; stream >> argument;) arguments.push_back(argument);
-  return read_options(Program::kTrainConvnet, arguments, [&](const char* name) -> const char* {
+  return read_options(program, arguments, [&](const char* name) -> const char* {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
   });

@@ -42,6 +42,21 @@ TEST(Progress, SeveralRanksShowTheirCommunication) {
             progress_line(0, 10, 118, metrics()) + "\tComm 0.3+1.2 ms\tslowest rank 1 (+12%)");
 }
 
+TEST(Progress, ValidationLineIsMainPys) {
+  EXPECT_EQ(test_line(10,
+                      391,
+                      {.batch_s = 0.021,
+                       .batch_s_avg = 0.023,
+                       .loss = 1.2345,
+                       .loss_avg = 1.8001,
+                       .acc1 = 61.33,
+                       .acc1_avg = 43.2,
+                       .acc5 = 90,
+                       .acc5_avg = 80.5}),
+            "Test: [ 10/391]\tTime  0.021 ( 0.023)\tLoss 1.2345e+00 (1.8001e+00)\t"
+            "Acc@1  61.33 ( 43.20)\tAcc@5  90.00 ( 80.50)");
+}
+
 TEST(Progress, ParsersOfMainPyReadTheLine) {
   const std::regex parser(
       R"(Epoch: \[(\d+)\]\[\s*(\d+)/(\d+)\].*Loss (\S+) \((\S+)\).*Acc@1\s+(\S+))");

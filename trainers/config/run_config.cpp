@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "core/error.h"
+#include "trainers/options/data_defaults.h"
 #include "trainers/options/flag_value.h"
 
 namespace lockstep::trainers {
@@ -20,7 +21,9 @@ std::string text_or_empty(const Options& options, std::string_view name) {
 void read_data(const Options& options, RunConfig& config) {
   config.data = text_or_empty(options, "data");
   config.dataset = options.text("dataset");
-  if (config.dataset == "auto" && config.data.empty()) config.dataset = "digits";
+  if (config.dataset == "auto" && config.data.empty()) {
+    config.dataset = built_in_dataset(options.program);
+  }
   const bool on_disk = config.dataset == "mnist" || config.dataset == "fashion-mnist";
   if (on_disk && config.data.empty()) {
     throw UsageError(fmt::format("--dataset {} needs a data directory", config.dataset),

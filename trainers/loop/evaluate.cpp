@@ -2,6 +2,7 @@
 
 #include <array>
 #include <bit>
+#include <chrono>
 #include <vector>
 
 #include "data/batch_plan.h"
@@ -25,6 +26,65 @@ class EvaluationMode {
   bool was_training_;
 };
 
+// What this rank has counted so far.
+struct Counts {
+  int64_t correct1 = 0;
+  int64_t correct5 = 0;
+  int64_t images = 0;
+  double loss = 0;
+
+  Counts& operator+=(const Counts& other) {
+    correct1 += other.correct1;
+    correct5 += other.correct5;
+    images += other.images;
+    loss += other.loss;
+    return *this;
+  }
+};
+
+Counts count(const nn::CrossEntropy& result, int64_t first, int64_t end) {
+  Counts counts{.images = end - first};
+  for (int64_t row = first; row < end; ++row) {
+    counts.loss += result.losses.data<float>()[row];
+    const int32_t rank = result.target_rank.data<int32_t>()[row];
+    counts.correct1 += rank < 1 ? 1 : 0;
+    counts.correct5 += rank < 5 ? 1 : 0;
+  }
+  return counts;
+}
+
+// Batch by batch, as main.py's meters.
+class Meter {
+ public:
+  TestMetrics update(const Counts& batch, const Counts& all) {
+    const double total_s = std::chrono::duration<double>(Clock::now() - start_).count();
+    const double batch_s = total_s - before_s_;
+    before_s_ = total_s;
+    ++batches_;
+    const auto mean = [](double sum, const Counts& counts) {
+      return sum / static_cast<double>(counts.images);
+    };
+    const auto percent = [&](int64_t correct, const Counts& counts) {
+      return 100 * mean(static_cast<double>(correct), counts);
+    };
+    return {.batch_s = batch_s,
+            .batch_s_avg = total_s / static_cast<double>(batches_),
+            .loss = mean(batch.loss, batch),
+            .loss_avg = mean(all.loss, all),
+            .acc1 = percent(batch.correct1, batch),
+            .acc1_avg = percent(all.correct1, all),
+            .acc5 = percent(batch.correct5, batch),
+            .acc5_avg = percent(all.correct5, all)};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const Clock::time_point start_ = Clock::now();
+  double before_s_ = 0;
+  int64_t batches_ = 0;
+};
+
 }  // namespace
 
 Evaluation evaluate(const EvaluationTask& task, Stream& stream, Communicator& ranks) {
@@ -36,7 +96,9 @@ Evaluation evaluate(const EvaluationTask& task, Stream& stream, Communicator& ra
                                   .ranks = ranks.size()};
   data::Loader loader(
       task.dataset, data::evaluation_sequence(plan), {.workers = static_cast<int>(task.workers)});
-  Evaluation sums;
+  const int64_t batches = loader.left();
+  Counts sums;
+  Meter meter;
   // A cell is written by one rank and zero on the others: an integer sum carries f64 bits exactly.
   std::vector<int64_t> chunk_losses(static_cast<size_t>(data::chunk_count(plan)), 0);
 
@@ -46,21 +108,18 @@ Evaluation evaluate(const EvaluationTask& task, Stream& stream, Communicator& ra
     const Var x = nn::normalize_image(
         batch.images, nn::make_batch(stream, shards, false), task.normalization);
     const nn::CrossEntropy result = nn::softmax_cross_entropy(task.model.forward(x), batch.labels);
+    Counts of_batch;
     for (int64_t k = 0; k < shards.local(); ++k) {
-      double loss = 0;
-      for (int64_t row = shards.begin(k); row < shards.begin(k + 1); ++row) {
-        loss += result.losses.data<float>()[row];
-        const int32_t rank = result.target_rank.data<int32_t>()[row];
-        sums.correct1 += rank < 1 ? 1 : 0;
-        sums.correct5 += rank < 5 ? 1 : 0;
-      }
+      const Counts of_chunk = count(result, shards.begin(k), shards.begin(k + 1));
       const int64_t chunk = data::chunk_of(plan, batch.number, k);
-      chunk_losses[static_cast<size_t>(chunk)] = std::bit_cast<int64_t>(loss);
+      chunk_losses[static_cast<size_t>(chunk)] = std::bit_cast<int64_t>(of_chunk.loss);
+      of_batch += of_chunk;
     }
-    sums.total += shards.images();
+    sums += of_batch;
+    if (task.on_batch) task.on_batch(batch.number, batches, meter.update(of_batch, sums));
   }
 
-  std::array<int64_t, 3> counts = {sums.correct1, sums.correct5, sums.total};
+  std::array<int64_t, 3> counts = {sums.correct1, sums.correct5, sums.images};
   ranks.all_reduce_sum(std::span<int64_t>(counts));
   ranks.all_reduce_sum(std::span<int64_t>(chunk_losses));
   Evaluation total{.correct1 = counts[0], .correct5 = counts[1], .total = counts[2]};

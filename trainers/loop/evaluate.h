@@ -1,6 +1,7 @@
 // Exact distributed evaluation: every image once, the same figures on any number of ranks.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "core/communicator.h"
@@ -8,6 +9,7 @@
 #include "data/dataset.h"
 #include "kernels/normalize_image.h"
 #include "nn/module.h"
+#include "trainers/output/progress.h"
 
 namespace lockstep::trainers {
 
@@ -27,6 +29,8 @@ struct EvaluationTask {
   kernels::NormalizeImageParams normalization;
   int64_t chunk_images = 250;
   int64_t workers = 0;  // threads that read ahead
+  // After each batch of this rank, counted from 0; may be empty.
+  std::function<void(int64_t batch, int64_t batches, const TestMetrics&)> on_batch{};
 };
 
 // Cuts the data set into chunks; chunk c runs on rank c mod ranks, on one thread. Counts are

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "trainers/options/argument_rewriting.h"
+#include "trainers/options/data_defaults.h"
 #include "trainers/options/flag_value.h"
 #include "trainers/options/presets.h"
 
@@ -98,9 +99,8 @@ T checked(const std::optional<T>& value, std::string_view name) {
   return *value;
 }
 
-Values preset_values(Program program, std::string_view name) {
-  const auto& preset = preset_named(name);
-  const std::vector<std::string> arguments(preset.arguments.begin(), preset.arguments.end());
+Values values_of(Program program, std::span<const std::string_view> typed) {
+  const std::vector<std::string> arguments(typed.begin(), typed.end());
   return parse(program, rewrite_arguments(program, arguments).arguments);
 }
 
@@ -110,6 +110,8 @@ std::string_view name_of(Origin origin) {
   switch (origin) {
     case Origin::kDefault:
       return "default";
+    case Origin::kDataSet:
+      return "data set";
     case Origin::kPreset:
       return "preset";
     case Origin::kEnvironment:
@@ -175,6 +177,8 @@ Options read_options(Program program,
   }
   const auto apply = [&](const Values& values, Origin origin) {
     for (const auto& [name, value] : values) {
+      const Setting* set = options.find(name);
+      if (set != nullptr && set->origin > origin) continue;
       options.settings_.insert_or_assign(std::string(name), Setting{value, origin});
     }
   };
@@ -194,10 +198,14 @@ Options read_options(Program program,
   if (const Setting* preset = options.find("preset")) {
     const Preset& chosen = preset_named(preset->value);
     if (!chosen.note.empty()) options.notes.emplace_back(chosen.note);
-    for (const auto& [name, value] : preset_values(program, chosen.name)) {
-      if (!options.given(name))
-        options.settings_.insert_or_assign(std::string(name), Setting{value, Origin::kPreset});
-    }
+    apply(values_of(program, chosen.arguments), Origin::kPreset);
+  }
+  const Setting* dir = options.find("data");
+  const std::string dataset =
+      dataset_name(program, options.text("dataset"), dir == nullptr ? std::string() : dir->value);
+  for (const DataDefaults& defaults_here : data_defaults(program)) {
+    if (defaults_here.dataset != dataset) continue;
+    apply(values_of(program, defaults_here.arguments), Origin::kDataSet);
   }
   if (options.find("version") != nullptr && options.boolean("version")) {
     options.request = Request::kVersion;

@@ -14,7 +14,13 @@
 
 namespace lockstep::trainers {
 
-enum class Origin : uint8_t { kDefault, kPreset, kEnvironment, kCommandLine };  // later ones win
+enum class Origin : uint8_t {  // later ones win
+  kDefault,
+  kDataSet,  // trainers/options/data_defaults.h
+  kPreset,
+  kEnvironment,
+  kCommandLine
+};
 std::string_view name_of(Origin origin);  // as in run.json: "command line"
 
 struct Setting {

@@ -1,9 +1,11 @@
 #include "trainers/options/help_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/version.h"
 #include "kernels/isa.h"
+#include "trainers/options/data_defaults.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -75,6 +77,14 @@ std::string page(Program program, bool all) {
   return text;
 }
 
+std::string defaults_of_data(Program program) {
+  std::string text;
+  for (const DataDefaults& defaults : data_defaults(program)) {
+    text += fmt::format("On {}: {}\n", defaults.dataset, fmt::join(defaults.arguments, " "));
+  }
+  return text;
+}
+
 std::string examples(Program program) {
   const std::string_view name = name_of(program);
   return fmt::format(
@@ -89,7 +99,7 @@ std::string examples(Program program) {
 }  // namespace
 
 std::string help_text(Program program) {
-  return page(program, false) + examples(program);
+  return page(program, false) + defaults_of_data(program) + examples(program);
 }
 
 std::string help_all_text(Program program) {

@@ -41,6 +41,15 @@ std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetr
                             100 * m.skew);
 }
 
+std::string test_line(int64_t batch, int64_t batches, const TestMetrics& m) {
+  std::string line =
+      fmt::format("Test: [{:>{}}/{}]", batch, std::to_string(batches).size(), batches);
+  line += fmt::format("\tTime {:6.3f} ({:6.3f})", m.batch_s, m.batch_s_avg);
+  line += fmt::format("\tLoss {:.4e} ({:.4e})", m.loss, m.loss_avg);
+  line += fmt::format("\tAcc@1 {:6.2f} ({:6.2f})", m.acc1, m.acc1_avg);
+  return line + fmt::format("\tAcc@5 {:6.2f} ({:6.2f})", m.acc5, m.acc5_avg);
+}
+
 std::string progress_bar(int epoch, int epochs, int64_t step, int64_t steps, const StepMetrics& m) {
   constexpr int64_t kCells = 20;
   const int64_t filled = steps == 0 ? 0 : kCells * step / steps;

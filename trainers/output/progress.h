@@ -29,9 +29,19 @@ struct StepMetrics {
   double skew = 0;  // SlowestRank's, 0.12 for 12 % more than the others
 };
 
+// Of a validation batch, and of those so far; one rank's.
+struct TestMetrics {
+  double batch_s = 0, batch_s_avg = 0;
+  double loss = 0, loss_avg = 0;  // a batch's mean
+  double acc1 = 0, acc1_avg = 0;  // percent
+  double acc5 = 0, acc5_avg = 0;
+};
+
 // `step` counts finished steps of `steps` in this epoch. Existing parsers of main.py's lines read
 // it; own columns follow: with several ranks also "Comm EXPOSED+HIDDEN ms" and the slowest rank.
 std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
+// `batch` counts from 0, as main.py does here.
+std::string test_line(int64_t batch, int64_t batches, const TestMetrics& metrics);
 std::string progress_bar(
     int epoch, int epochs, int64_t step, int64_t steps, const StepMetrics& metrics);
 // "1:02:03"

@@ -1,0 +1,29 @@
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "kernels/adam.h"
+
+namespace lockstep::kernels {
+namespace {
+
+// `tensors` parameters of `numel` elements each.
+void bench_adam_step(benchmark::State& state) {
+  Stream stream(Device::kCpu, usable_cores(), true);
+  const int64_t tensors = state.range(0);
+  const int64_t numel = state.range(1);
+  std::vector<AdamSlot> slots;
+  for (int64_t i = 0; i < tensors; ++i) {
+    slots.push_back({.param = Tensor::zeros({numel}, Dtype::kF32),
+                     .grad = Tensor::zeros({numel}, Dtype::kF32),
+                     .exp_avg = Tensor::zeros({numel}, Dtype::kF32),
+                     .exp_avg_sq = Tensor::zeros({numel}, Dtype::kF32)});
+  }
+  int64_t step = 0;
+  for (auto _ : state) adam_step(stream, slots, {.weight_decay = 1e-2, .decoupled = true}, ++step);
+  state.SetBytesProcessed(state.iterations() * 7 * tensors * numel * 4);
+}
+BENCHMARK(bench_adam_step)->Args({10, 2903})->Args({62, 188575})->UseRealTime();
+
+}  // namespace
+}  // namespace lockstep::kernels

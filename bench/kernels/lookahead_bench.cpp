@@ -1,0 +1,26 @@
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "kernels/lookahead.h"
+
+namespace lockstep::kernels {
+namespace {
+
+// `tensors` parameters of `numel` elements each.
+void bench_lookahead_sync(benchmark::State& state) {
+  Stream stream(Device::kCpu, usable_cores(), true);
+  const int64_t tensors = state.range(0);
+  const int64_t numel = state.range(1);
+  std::vector<LookaheadSlot> slots;
+  for (int64_t i = 0; i < tensors; ++i) {
+    slots.push_back({.param = Tensor::zeros({numel}, Dtype::kF32),
+                     .slow = Tensor::zeros({numel}, Dtype::kF32)});
+  }
+  for (auto _ : state) lookahead_sync(stream, slots, 0.5F);
+  state.SetBytesProcessed(state.iterations() * 4 * tensors * numel * 4);
+}
+BENCHMARK(bench_lookahead_sync)->Args({10, 2903})->Args({62, 188575})->UseRealTime();
+
+}  // namespace
+}  // namespace lockstep::kernels

@@ -1,0 +1,60 @@
+// Defaults that follow the data set.
+#include "trainers/options/data_defaults.h"
+
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_dir.h"
+#include "tests/trainers/options_of.h"
+#include "trainers/config/run_config.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using testing::options_of;
+
+std::string origin_of(const Options& options, std::string_view name) {
+  return std::string(name_of(options.find(name)->origin));
+}
+
+TEST(DataDefaults, ShapesAreWhatTrainResnetTrainsOnByItself) {
+  const Options options = options_of("", {}, Program::kTrainResnet);
+  EXPECT_EQ(options.text("arch"), "resnet20");
+  EXPECT_EQ(options.integer("batch-size"), 16);
+  EXPECT_EQ(options.integer("epochs"), 4);
+  EXPECT_EQ(origin_of(options, "arch"), "data set");
+  EXPECT_EQ(make_run_config(options).dataset, "shapes");
+}
+
+TEST(DataDefaults, OtherSetsHaveTheFlagsOwn) {
+  const Options options = options_of("--dataset synthetic", {}, Program::kTrainResnet);
+  EXPECT_EQ(options.text("arch"), "resnet50");
+  EXPECT_EQ(options.integer("epochs"), 90);
+  EXPECT_EQ(origin_of(options, "arch"), "default");
+}
+
+TEST(DataDefaults, GiveWayToTheEnvironmentAndTheCommandLine) {
+  const Options options =
+      options_of("-a resnet18", {{"LOCKSTEP_EPOCHS", "7"}}, Program::kTrainResnet);
+  EXPECT_EQ(options.text("arch"), "resnet18");
+  EXPECT_EQ(options.integer("epochs"), 7);
+  EXPECT_EQ(options.integer("batch-size"), 16);
+}
+
+TEST(DataDefaults, LeaveTrainConvnetAlone) {
+  const Options options = options_of("");
+  EXPECT_EQ(options.text("arch"), "convnet");
+  EXPECT_EQ(origin_of(options, "batch-size"), "default");
+  EXPECT_EQ(make_run_config(options).dataset, "digits");
+}
+
+TEST(DataDefaults, AFolderThatTellsNothingIsReportedLater) {
+  const lockstep::testing::TempDir empty;
+  EXPECT_EQ(dataset_name(Program::kTrainResnet, "auto", empty.path().string()), "auto");
+  EXPECT_EQ(dataset_name(Program::kTrainResnet, "cifar10", ""), "cifar10");
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

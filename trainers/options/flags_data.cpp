@@ -1,0 +1,45 @@
+#include "trainers/options/flag_rows.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using enum FlagKind;
+using enum FlagGroup;
+using enum HelpPage;
+
+// clang-format off
+constexpr Flag kFlags[] = {
+    {.name = "data", .aliases = "--data-path", .kind = kString, .group = kData, .page = kShort,
+     .metavar = "DIR", .help = "data directory, also as plain argument DIR [built-in set]",
+     .origin = "torchvision"},
+    {.name = "dataset", .kind = kChoice, .group = kData, .page = kShort, .initial = both("auto"),
+     .choices = both("auto|digits|mnist|fashion-mnist|synthetic"),
+     .later_choices = both("shapes|cifar10|imagefolder"), .not_built = "reader for this data set",
+     .help = "auto: by the layout of DIR, the built-in set without", .origin = "timm"},
+    {.name = "dummy", .kind = kBool, .group = kData, .means = "--dataset=synthetic",
+     .help = "same as --dataset synthetic", .origin = "main.py"},
+    {.name = "workers", .aliases = "-j", .kind = kInt, .group = kData, .page = kShort,
+     .metavar = "N", .initial = both("2"), .range = {0, 256}, .help = "loader threads a rank",
+     .origin = "main.py"},
+    {.name = "val-batch-size", .aliases = "--test-batch-size", .kind = kInt, .group = kData,
+     .page = kShort, .metavar = "N", .initial = {"250", "100"}, .range = {1, kMillion},
+     .help = "images a chunk of the evaluation", .origin = "Horovod"},
+    {.name = "train-crop-size", .kind = kInt, .group = kData, .resnet_only = true, .metavar = "N",
+     .initial = both("224"), .range = {1, 4096}, .not_built = "training on ImageNet-sized pictures",
+     .help = "side of the training crop", .origin = "torchvision"},
+    {.name = "val-resize-size", .kind = kInt, .group = kData, .resnet_only = true, .metavar = "N",
+     .initial = both("256"), .range = {1, 4096}, .not_built = "training on ImageNet-sized pictures",
+     .help = "short side before the centre crop", .origin = "torchvision"},
+    {.name = "val-crop-size", .kind = kInt, .group = kData, .resnet_only = true, .metavar = "N",
+     .initial = both("224"), .range = {1, 4096}, .not_built = "training on ImageNet-sized pictures",
+     .help = "side of the centre crop", .origin = "torchvision"},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Flag> data_flags() {
+  return kFlags;
+}
+
+}  // namespace lockstep::trainers
