@@ -126,7 +126,7 @@ class Run {
     record_.data_digest = digests;
     record_.start = std::chrono::system_clock::now();
     record_.flags = request_.options.resolved();
-    describe_run(config_, record_);
+    describe_run(config_, request_.ranks, record_);
     on_all_ranks(request_.ranks, [&] {
       if (request_.ranks.rank() != 0) return;
       directory_.emplace(config_.output_dir,
