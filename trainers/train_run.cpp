@@ -15,6 +15,7 @@
 #include "trainers/config/rank_threads.h"
 #include "trainers/config/resolve_run.h"
 #include "trainers/loop/agree.h"
+#include "trainers/loop/batch_norm_check.h"
 #include "trainers/loop/models.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/training.h"
@@ -101,6 +102,10 @@ class Run {
                 request_.ranks.size(),
                 agreed_threads(config_, request_.launch, request_.ranks),
                 data_.train->size());
+    on_all_ranks(request_.ranks, [&] {
+      check_classes(model_options(), *data_.train);
+      check_batch_norm(config_, model_options(), data_.train->size());
+    });
     if (config_.output_dir.empty()) {
       config_.output_dir = default_output_dir(config_, std::time(nullptr));
     }
