@@ -80,7 +80,8 @@ TEST(Lookahead, WeightsSetBeforeTheFirstStepAreWhereSlowOnesBegin) {
   NamedParameter fast = scalar("p", 0);
   Lookahead optimizer(std::make_unique<Sgd>(std::vector{fast}, kernels::SgdParams{.lr = 1}),
                       {.k = 2, .variant = LookaheadVariant::kPaper});
-  *fast.var.value().data<float>() = 100;
+  Tensor weights = fast.var.value();
+  *weights.data<float>() = 100;
   Stream stream;
   for (int i = 0; i < 2; ++i) {
     set_gradient(fast, 1);
