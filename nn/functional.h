@@ -39,6 +39,7 @@ struct BatchNormRunning {
 // Normalises each group's images by that group's statistics, over ranks where a group spans them.
 // Running statistics follow group 0, as it is in the first micro-step of an optimizer step: only
 // ranks that own a part of it change theirs. A residual, like x, is added before params.relu.
+// Errors: also ShapeError where a group of this rank's has one value a channel.
 Var batch_norm(const Var& x,
                const Var& weight,
                const Var& bias,
@@ -56,6 +57,8 @@ Var batch_norm_inference(const Var& x,
 Var relu(const Var& x);
 Var max_pool2d(const Var& x, const kernels::MaxPool2dParams& params);
 Var global_avg_pool(const Var& x);  // (N,C,H,W) -> (N,C)
+// Every second pixel, (channels - C) / 2 channels of zeros on each side.
+Var subsample_pad(const Var& x, int64_t channels);
 
 struct CrossEntropy {
   Var loss;            // (local shards): leaves of the mean over the optimizer step's images

@@ -17,6 +17,7 @@
 #include "trainers/checkpoint/starting_point.h"
 #include "trainers/config/resolve_run.h"
 #include "trainers/loop/agree.h"
+#include "trainers/loop/batch_norm_check.h"
 #include "trainers/loop/models.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/training.h"
@@ -127,6 +128,10 @@ class Run {
     shake_hands(request_, digests);
     start_.emplace(config_, request_.options, digests, request_.ranks);
     resolve_run(config_, request_.ranks.size(), agreed_threads(request_), data_.train->size());
+    on_all_ranks(request_.ranks, [&] {
+      check_classes(model_options(), *data_.train);
+      check_batch_norm(config_, model_options(), data_.train->size());
+    });
     if (config_.output_dir.empty()) {
       config_.output_dir = default_output_dir(config_, std::time(nullptr));
     }
@@ -134,7 +139,7 @@ class Run {
     record_.data_digest = digests;
     record_.start = std::chrono::system_clock::now();
     record_.flags = request_.options.resolved();
-    describe_run(config_, record_);
+    describe_run(config_, request_.ranks, record_);
     on_all_ranks(request_.ranks, [&] {
       if (speaks()) prepare_directory();
     });

@@ -11,28 +11,20 @@
 
 #include "bench/allreduce/foreign_options.h"
 #include "core/error.h"
+#include "trainers/config/exchange_config.h"
 #include "trainers/options/flag_value.h"
 #include "trainers/options/spelling.h"
 
 namespace lockstep::bench {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Algorithm>, 4> kAlgorithms = {{
-    {"ring", Algorithm::kRing},
-    {"tree", Algorithm::kTree},
-    {"star", Algorithm::kStar},
-    {"mpi", Algorithm::kLibrary},
-}};
-constexpr std::array<std::pair<std::string_view, Dtype>, 3> kDatatypes = {{
-    {"float", Dtype::kF32},
-    {"half", Dtype::kF16},
-    {"bfloat16", Dtype::kBF16},
-}};
-constexpr std::array<std::pair<std::string_view, comm::Transport>, 3> kTransports = {{
-    {"auto", comm::Transport::kAuto},
-    {"shm", comm::Transport::kShm},
-    {"mpi", comm::Transport::kMpi},
-}};
+using trainers::Named;
+
+constexpr std::array kDatatypes = {Named<Dtype>(Dtype::kF32, "float"),
+                                   Named<Dtype>(Dtype::kF16, "half"),
+                                   Named<Dtype>(Dtype::kBF16, "bfloat16")};
+constexpr std::array kAlgorithms = {
+    Algorithm::kRing, Algorithm::kTree, Algorithm::kStar, Algorithm::kLibrary};
 
 UsageError bad_value(std::string_view flag, std::string_view text, std::string_view takes) {
   return UsageError(fmt::format("bad value: {} {}", flag, text),
@@ -51,12 +43,10 @@ int64_t whole_number(std::string_view flag, const std::string& text, int64_t min
   throw bad_value(flag, text, fmt::format("a whole number from {} to {}", min, max));
 }
 
-template <class T, size_t N>
-T choice(std::string_view flag,
-         const std::string& text,
-         const std::array<std::pair<std::string_view, T>, N>& choices) {
+template <class T>
+T choice(std::string_view flag, std::string_view text, std::span<const Named<T>> choices) {
   std::vector<std::string_view> names;
-  for (const auto& [name, value] : choices) {
+  for (const auto& [value, name] : choices) {
     if (name == text) return value;
     names.push_back(name);
   }
@@ -64,19 +54,16 @@ T choice(std::string_view flag,
 }
 
 std::vector<Algorithm> algorithm_list(const std::string& text) {
+  std::vector<Named<Algorithm>> choices;
+  for (const Algorithm each : kAlgorithms) choices.emplace_back(each, trainers::name_of(each));
   std::vector<Algorithm> algorithms;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
-    algorithms.push_back(choice("--algorithms", text.substr(begin, end - begin), kAlgorithms));
+    algorithms.push_back(
+        choice<Algorithm>("--algorithms", text.substr(begin, end - begin), choices));
     begin = end + 1;
   }
   return algorithms;
-}
-
-template <class T, size_t N>
-std::string_view name_in(const std::array<std::pair<std::string_view, T>, N>& choices, T value) {
-  const auto found = std::ranges::find(choices, value, &std::pair<std::string_view, T>::second);
-  return found == choices.end() ? "?" : found->first;
 }
 
 // Registers flags; the last of several values counts, as with getopt.
@@ -148,7 +135,7 @@ void add_measurement(Flags& flags, BenchOptions& options) {
 void add_what(Flags& flags, BenchOptions& options) {
   flags.add(
       "-d,--datatype", "TYPE", "float", "float, half or bfloat16", [&](const std::string& text) {
-        options.dtype = choice("--datatype", text, kDatatypes);
+        options.dtype = choice<Dtype>("--datatype", text, kDatatypes);
       });
   flags.add("--algorithms,--dist-backend",
             "LIST",
@@ -157,7 +144,8 @@ void add_what(Flags& flags, BenchOptions& options) {
             [&](const std::string& text) { options.algorithms = algorithm_list(text); });
   flags.add(
       "--transport", "NAME", "auto", "auto, shm (one host) or mpi", [&](const std::string& text) {
-        options.connect.transport = choice("--transport", text, kTransports);
+        options.connect.transport =
+            choice<comm::Transport>("--transport", text, trainers::kTransportNames);
       });
   flags.add("--stall-abort",
             "SECONDS",
@@ -240,12 +228,9 @@ BenchOptions read_options(const std::vector<std::string>& arguments) {
   return options;
 }
 
-std::string_view algorithm_name(Algorithm algorithm) {
-  return name_in(kAlgorithms, algorithm);
-}
-
 std::string_view datatype_name(Dtype dtype) {
-  return name_in(kDatatypes, dtype);
+  const auto found = std::ranges::find(kDatatypes, dtype, &Named<Dtype>::first);
+  return found == kDatatypes.end() ? "?" : found->second;
 }
 
 }  // namespace lockstep::bench

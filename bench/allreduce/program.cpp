@@ -1,6 +1,5 @@
 #include "bench/allreduce/program.h"
 
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "core/error.h"
 #include "core/version.h"
 #include "trainers/loop/agree.h"
+#include "trainers/output/rank_place.h"
 #include "trainers/output/report_error.h"
 
 namespace lockstep::bench {
@@ -41,22 +41,6 @@ void check_json_path(const std::filesystem::path& path) {
   throw EnvironmentError(fmt::format("cannot write {}", path.string()),
                          fmt::format("the folder {} is missing or closed", folder.string()),
                          fmt::format("mkdir -p {}", folder.string()));
-}
-
-std::vector<RankPlace> places_of(Communicator& peers) {
-  struct Place {
-    std::array<char, 256> host{};
-    int64_t pid = 0;
-  };
-  Place mine;
-  mine.pid = getpid();
-  if (gethostname(mine.host.data(), mine.host.size() - 1) != 0) mine.host = {"unknown"};
-  std::vector<Place> all(static_cast<size_t>(peers.size()));
-  peers.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
-  std::vector<RankPlace> places;
-  places.reserve(all.size());
-  for (const Place& place : all) places.push_back({place.host.data(), place.pid});
-  return places;
 }
 
 class Printer {
@@ -105,7 +89,7 @@ void measure_all(Communicator& peers, Report& report) {
   trainers::on_all_ranks(peers, [&] {
     if (peers.rank() == 0 && !options.json_path.empty()) check_json_path(options.json_path);
   });
-  report.places = places_of(peers);
+  report.places = trainers::gather_places(peers, trainers::this_place());
   Meter meter(peers, options);
   for (const Algorithm algorithm : options.algorithms) meter.probe(algorithm);
 

@@ -9,9 +9,7 @@ namespace {
 // What metrics.jsonl says of losses and counts; times are left out.
 std::vector<nlohmann::json> learning_curve(const std::filesystem::path& run) {
   std::vector<nlohmann::json> lines;
-  std::istringstream text(read_text(run / "metrics.jsonl"));
-  for (std::string line; std::getline(text, line);) {
-    const nlohmann::json all = nlohmann::json::parse(line);
+  for (const nlohmann::json& all : read_metrics(run)) {
     nlohmann::json kept;
     for (const char* name :
          {"split", "epoch", "step", "loss", "acc1", "acc5", "correct", "digest"}) {

@@ -1,6 +1,7 @@
 // Short real trainings for end-to-end tests.
 #pragma once
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,14 @@ inline Arguments convnet(const std::filesystem::path& run, const Arguments& more
 
 inline nlohmann::json read_json(const std::filesystem::path& path) {
   return nlohmann::json::parse(read_text(path));
+}
+
+// The lines of metrics.jsonl.
+inline std::vector<nlohmann::json> read_metrics(const std::filesystem::path& run) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(read_text(run / "metrics.jsonl"));
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
 }
 
 inline std::string weights(const std::filesystem::path& run) {

@@ -98,6 +98,18 @@ TEST_P(Residual, EvaluationAddsItToo) {
 
 INSTANTIATE_TEST_SUITE_P(Relu, Residual, ::testing::Bool());
 
+TEST(SubsamplePad, GivesTheGradientBack) {
+  Stream stream;
+  Var x(random_tensor({2, 3, 4, 5}, 1), make_batch(stream, Shards::single(2)));
+  x.set_requires_grad(true);
+  const Var y = subsample_pad(x, 7);
+  EXPECT_EQ(y.shape(), (Shape{2, 7, 2, 3}));
+  const Tensor labels = Tensor::zeros({2}, Dtype::kI32);
+  softmax_cross_entropy(global_avg_pool(y), labels).loss.backward();
+  EXPECT_NE(x.grad().data<float>()[0], 0) << "pixel (0,0)";
+  EXPECT_EQ(x.grad().data<float>()[3], 0) << "pixel (0,1)";
+}
+
 TEST(MaxPool2d, KernelStrideAndPad) {
   Stream stream;
   const Var x(random_tensor({2, 3, 9, 8}, 1), make_batch(stream, Shards::single(2), false));

@@ -11,4 +11,12 @@ std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::In
   throw UsageError(fmt::format("there is no network '{}'", arch), "", "--arch convnet or toy_net");
 }
 
+void check_classes(const ModelOptions& options, const data::Dataset& dataset) {
+  if (options.classes >= dataset.classes()) return;
+  throw UsageError(
+      fmt::format("--num-classes {} is too few for {}", options.classes, dataset.name()),
+      fmt::format("its labels go from 0 to {}", dataset.classes() - 1),
+      fmt::format("--num-classes {}, or leave it out", dataset.classes()));
+}
+
 }  // namespace lockstep::trainers

@@ -20,4 +20,7 @@ struct ModelOptions {
 // Errors: UsageError naming the networks known, or the option that this one does not have.
 std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init);
 
+// Errors: UsageError when the data set has labels that the network has no output for.
+void check_classes(const ModelOptions& options, const data::Dataset& dataset);
+
 }  // namespace lockstep::trainers

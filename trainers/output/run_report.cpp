@@ -1,22 +1,14 @@
 #include "trainers/output/run_report.h"
 
-#include <array>
-
-#include <unistd.h>
-
 #include "core/version.h"
 #include "kernels/isa.h"
 #include "kernels/onednn_version.h"
 #include "trainers/config/resolve_run.h"
+#include "trainers/output/rank_place.h"
 #include "trainers/output/versions.h"
 
 namespace lockstep::trainers {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 double images_per_s(const TrainingResult& result) {
   return result.training_s > 0 ? static_cast<double>(result.images) / result.training_s : 0;
@@ -64,11 +56,12 @@ std::vector<std::string> start_lines(const RunConfig& config,
           reach_text(config)};
 }
 
-void describe_run(const RunConfig& config, RunRecord& record) {
+void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& record) {
   record.versions = versions();
-  record.ranks.assign(
-      static_cast<size_t>(config.ranks),
-      {.host = host_name(), .device = config.device, .threads = static_cast<int>(config.threads)});
+  const auto threads = static_cast<int>(config.threads);
+  for (const RankPlace& place : gather_places(ranks, this_place())) {
+    record.ranks.push_back({.host = place.host, .device = config.device, .threads = threads});
+  }
 }
 
 FinalMetrics final_metrics(const TrainingResult& result, double wall_s) {

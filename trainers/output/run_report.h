@@ -19,8 +19,8 @@ std::vector<std::string> start_lines(const RunConfig& config,
                                      const data::DatasetPair& data,
                                      const nn::Module& model);
 
-// Versions and the machine.
-void describe_run(const RunConfig& config, RunRecord& record);
+// Versions and the machines. A collective call.
+void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& record);
 
 FinalMetrics final_metrics(const TrainingResult& result, double wall_s);
 

@@ -1,0 +1,42 @@
+#include <benchmark/benchmark.h>
+
+#include "kernels/subsample_pad.h"
+
+namespace lockstep::kernels {
+namespace {
+
+// From c channels of hw x hw pixels to twice as many on a quarter of the pixels.
+struct Shortcut {
+  explicit Shortcut(const benchmark::State& state)
+      : in(Tensor::zeros({state.range(0), state.range(1), state.range(2), state.range(2)},
+                         Dtype::kF32)),
+        out(Tensor::zeros(subsample_pad_output_shape(in.shape(), 2 * state.range(1), 2),
+                          Dtype::kF32)) {}
+
+  Stream stream{Device::kCpu, usable_cores(), true};
+  Tensor in, out;
+  Shards shards = Shards::cut(in.shape()[0], stream.threads(), 1);
+};
+
+void bench_subsample_pad_forward(benchmark::State& state) {
+  Shortcut s(state);
+  for (auto _ : state) subsample_pad_forward(s.stream, s.shards, s.in, 2, s.out);
+  state.SetBytesProcessed(state.iterations() *
+                          static_cast<int64_t>(s.in.nbytes() / 4 + s.out.nbytes()));
+}
+
+void bench_subsample_pad_backward(benchmark::State& state) {
+  Shortcut s(state);
+  for (auto _ : state) subsample_pad_backward(s.stream, s.shards, s.out, 2, s.in);
+  state.SetBytesProcessed(state.iterations() *
+                          static_cast<int64_t>(s.in.nbytes() + s.out.nbytes() / 2));
+}
+
+void shortcuts(benchmark::internal::Benchmark* bench) {
+  bench->ArgNames({"n", "c", "hw"})->UseRealTime()->Args({128, 16, 32})->Args({128, 32, 16});
+}
+BENCHMARK(bench_subsample_pad_forward)->Apply(shortcuts);
+BENCHMARK(bench_subsample_pad_backward)->Apply(shortcuts);
+
+}  // namespace
+}  // namespace lockstep::kernels
