@@ -52,13 +52,14 @@ SealedFile read_sealed(const fs::path& file) {
   } catch (const EnvironmentError& error) {
     refuse(file, error.why());
   }
-  CheckpointRecord record = record_of(content.metadata, file.string());
+  check_version(content.metadata, file.string());
   const auto sealed = content.metadata.find(kDigestKey);
   if (sealed == content.metadata.end()) refuse(file, "it has no digest of its content");
   if (sealed->second != digest_text(content)) {
     refuse(file, "its content is not what was written: its digest differs");
   }
-  return {.record = std::move(record), .tensors = std::move(content.tensors)};
+  return {.record = record_of(content.metadata, file.string()),
+          .tensors = std::move(content.tensors)};
 }
 
 }  // namespace

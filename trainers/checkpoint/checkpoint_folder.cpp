@@ -32,7 +32,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 
 bool is_pair(const fs::path& model_file) {
   std::error_code error;
-  return fs::exists(state_file_of(model_file), error);
+  return fs::is_regular_file(state_file_of(model_file), error);
 }
 
 }  // namespace

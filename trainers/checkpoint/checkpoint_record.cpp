@@ -94,15 +94,6 @@ class Reader {
   const std::string& file_;
 };
 
-void check_version(const std::string& version, const std::string& file) {
-  const std::string major = version.substr(0, version.find('.'));
-  if (major == std::to_string(CheckpointRecord::kMajorVersion)) return;
-  refuse(file,
-         fmt::format("its format has version {}, this program reads {}.x",
-                     printable(version),
-                     CheckpointRecord::kMajorVersion));
-}
-
 void compare(const Texts& now, const Texts& before, std::vector<std::string>& found) {
   for (const auto& [name, value] : now) {
     const auto old = before.find(name);
@@ -146,9 +137,18 @@ Texts to_metadata(const CheckpointRecord& record) {
   return metadata;
 }
 
+void check_version(const Texts& metadata, const std::string& file) {
+  const std::string& version = Reader(metadata, file).text(kVersionKey);
+  const std::string major = version.substr(0, version.find('.'));
+  if (major == std::to_string(CheckpointRecord::kMajorVersion)) return;
+  refuse(file,
+         fmt::format("its format has version {}, this program reads {}.x",
+                     printable(version),
+                     CheckpointRecord::kMajorVersion));
+}
+
 CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
   const Reader read(metadata, file);
-  check_version(read.text(kVersionKey), file);
   Texts environment;
   for (const char* key : kEnvironmentKeys) environment[key] = read.text(key);
   return {.run = {.program = read.text("program"),

@@ -53,8 +53,10 @@ struct CheckpointRecord {
 
 // As metadata of a safetensors file.
 Texts to_metadata(const CheckpointRecord& record);
-// Other keys are ignored. Errors: CheckpointError, naming `file`, for text that to_metadata() does
-// not write, and first of all for another major version.
+// Errors: CheckpointError, naming `file`, for another major version.
+void check_version(const Texts& metadata, const std::string& file);
+// Other keys are ignored. Errors: CheckpointError for text that to_metadata() does not write.
+// Requires: check_version().
 CheckpointRecord record_of(const Texts& metadata, const std::string& file);
 
 // "isa is x86-64-v3, was x86-64-v4" for each difference between the runs' environments and

@@ -105,8 +105,10 @@ void report_end(Console& console,
       with_commas(static_cast<int64_t>(speed)),
       with_commas(static_cast<int64_t>(speed) / config.ranks)));
   const std::string run = directory.string();
-  console.result(
-      fmt::format("weights {}/checkpoints/last.safetensors (safetensors.torch.load_file)", run));
+  if (result.saved) {
+    console.result(
+        fmt::format("weights {}/checkpoints/last.safetensors (safetensors.torch.load_file)", run));
+  }
   console.result(fmt::format("record  {}/run.json", run));
   console.result(fmt::format("metrics {}/metrics.jsonl (one JSON object a line)", run));
 }
