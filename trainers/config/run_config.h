@@ -7,6 +7,7 @@
 #include <string>
 
 #include "trainers/config/exchange_config.h"
+#include "trainers/config/optimizer_config.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
@@ -28,10 +29,8 @@ struct RunConfig {
   int64_t start_epoch = 0;           // the first one's number
   std::optional<int64_t> max_steps;  // of the whole run, a resumed part included
   int64_t eval_freq = 1;             // epochs between evaluations
-  double lr = 0;
-  double momentum = 0;
-  double weight_decay = 0;
-  bool nesterov = false;
+  OptimizerConfig optimizer;
+  bool lr_dry_run = false;
   double label_smoothing = 0;
   uint64_t seed = 0;
 

@@ -7,6 +7,7 @@
 
 #include "comm/replicas.h"
 #include "core/digest.h"
+#include "trainers/loop/make_optimizer.h"
 #include "trainers/loop/normalization.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"
@@ -53,17 +54,17 @@ Training::Training(const Parts& parts)
                p_.model.parameters(),
                p_.model.parameter_names(),
                reducer_options(p_.config.exchange, p_.config.micro_steps)),
-      optimizer_(p_.model.named_parameters(),
-                 {.lr = static_cast<float>(p_.config.lr),
-                  .momentum = static_cast<float>(p_.config.momentum),
-                  .weight_decay = static_cast<float>(p_.config.weight_decay),
-                  .nesterov = p_.config.nesterov}),
-      replicas_(p_.model, optimizer_),
+      optimizer_(make_optimizer(p_.config.optimizer, p_.model.named_parameters())),
+      replicas_(p_.model, *optimizer_),
       normalization_(normalization(p_.config, *p_.data.train)),
       batch_norm_peers_(p_.ranks),
       groups_span_ranks_(
           any_group_spans_ranks(p_.config.shards, p_.config.bn_groups, p_.config.ranks)),
       steps_per_epoch_(data::steps_per_epoch(batch_plan(p_))),
+      schedule_(p_.config.optimizer.schedule,
+                p_.config.optimizer.base_lr(p_.config.global_batch),
+                p_.config.epochs,
+                steps_per_epoch_),
       first_step_(first_step(p_, steps_per_epoch_)),
       end_step_(end_step(p_, steps_per_epoch_)),
       loader_(p_.data.train,
@@ -73,10 +74,11 @@ Training::Training(const Parts& parts)
   if (!p_.start) return;
   result_.best = p_.start->best;
   result_.best_epoch = static_cast<int>(p_.start->best_epoch);
+  schedule_.restore(p_.start->schedule);
 }
 
 void Training::restore(const FileTensors& optimizer, const std::string& file) {
-  const std::vector<nn::StateEntry> entries = optimizer_.state();
+  const std::vector<nn::StateEntry> entries = optimizer_->state();
   const std::vector<std::string> problems = misfits(entries, optimizer);
   if (!problems.empty()) {
     throw CheckpointError(fmt::format("the optimizer's state in {} does not fit", file),
@@ -91,7 +93,7 @@ void Training::share_start() {
   std::vector<Tensor> tensors;
   for (const nn::StateEntry& entry : p_.model.state()) tensors.push_back(entry.tensor);
   if (p_.start) {
-    for (const nn::StateEntry& entry : optimizer_.state()) tensors.push_back(entry.tensor);
+    for (const nn::StateEntry& entry : optimizer_->state()) tensors.push_back(entry.tensor);
   }
   comm::broadcast_tensors(p_.ranks, tensors);
 }
@@ -123,7 +125,7 @@ void Training::train_step(EpochProgress& epoch) {
   const StepStart start = {.traffic = p_.ranks.traffic(),
                            .batch_norm_s = batch_norm_peers_.seconds(),
                            .data_s = loader_.waited_seconds()};
-  optimizer_.zero_grad();
+  optimizer_->zero_grad();
   int64_t images = 0;
   for (int64_t micro = 0; micro < p_.config.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
@@ -132,7 +134,8 @@ void Training::train_step(EpochProgress& epoch) {
   delay(p_.fault, p_.ranks.rank());
   reducer_.finish();
   log_exchange(start, images);
-  optimizer_.step(p_.stream);
+  optimizer_->set_lr(schedule_.lr(result_.steps));
+  optimizer_->step(p_.stream);
 
   epoch.end_step(seconds_since(start.time), loader_.waited_seconds() - start.data_s);
   ++result_.steps;
@@ -192,7 +195,7 @@ void Training::compare_notes(EpochProgress& epoch) {
   const WindowTotals totals = window_.exchange(p_.ranks, stop_requested());
   result_.stopped = totals.stop;
   check_losses(totals, epoch.number());
-  const StepMetrics metrics = epoch.update(totals, end_step_ - result_.steps, p_.config.lr);
+  const StepMetrics metrics = epoch.update(totals, end_step_ - result_.steps, last_lr());
   const int64_t done = epoch.done();
   p_.console.progress_bar(progress_bar(
       epoch.number(), static_cast<int>(p_.config.epochs), done, epoch.steps(), metrics));
@@ -226,7 +229,8 @@ void Training::check_losses(const WindowTotals& totals, int epoch) const {
                     std::isnan(totals.losses[i]) ? "nan" : "infinite",
                     step,
                     epoch + 1),
-        fmt::format("training diverged with --lr {:g}, or an input is not finite", p_.config.lr),
+        fmt::format("training diverged at learning rate {:g}, or an input is not finite",
+                    last_lr()),
         "a smaller --lr");
   }
 }
@@ -269,9 +273,12 @@ void Training::end_epoch(const EpochProgress& epoch) {
   const bool last = result_.stopped || result_.steps == end_step_;
   // At once: who stops a job by a signal waits for a second and no longer.
   if (result_.stopped) save(position(epoch, Evaluated::kNo));
-  if (last || (!p_.console.options().tutorial && (number + 1) % p_.config.eval_freq == 0)) {
+  if (last || evaluates_after(number)) {
     measure();
     log_evaluation(number);
+    if (epoch.done() == steps_per_epoch_) {
+      schedule_.end_epoch(number, result_.final.loss, result_.final.acc1());
+    }
     judge(epoch);
   }
   if (!whole) return;
@@ -321,11 +328,16 @@ TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evalua
           .sums = over ? EpochSums{} : epoch.sums(),
           .best = result_.best,
           .best_epoch = result_.best_epoch,
-          .schedule = {}};
+          .schedule = schedule_.state()};
 }
 
 void Training::save(const TrainingPosition& at) {
-  if (p_.checkpoints != nullptr) p_.checkpoints->save(p_.model, optimizer_, at);
+  if (p_.checkpoints != nullptr) p_.checkpoints->save(p_.model, *optimizer_, at);
+}
+
+bool Training::evaluates_after(int epoch) const {
+  if (schedule_.watches_validation()) return true;
+  return !p_.console.options().tutorial && (epoch + 1) % p_.config.eval_freq == 0;
 }
 
 bool Training::saves_after(int64_t step) const {

@@ -1,6 +1,7 @@
 // The training loop.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -20,6 +21,7 @@
 #include "trainers/loop/exchange_log.h"
 #include "trainers/loop/fault.h"
 #include "trainers/loop/replica_check.h"
+#include "trainers/loop/schedule.h"
 #include "trainers/loop/step_window.h"
 #include "trainers/loop/timed_peers.h"
 #include "trainers/output/console.h"
@@ -57,7 +59,7 @@ class Training {
     std::optional<TrainingPosition> start{};  // of an earlier process; its weights are in `model`
   };
 
-  // A collective call.
+  // A collective call. Errors: CheckpointError for a start under another schedule.
   explicit Training(const Parts& parts);
 
   std::span<const comm::Bucket> buckets() const { return reducer_.buckets(); }
@@ -81,6 +83,7 @@ class Training {
   void train_step(EpochProgress& epoch);
   int64_t backward();  // of the next micro-step; returns its images
   void log_exchange(const StepStart& start, int64_t images);
+  double last_lr() const { return schedule_.lr(result_.steps - 1); }  // of the step just taken
   void compare_notes(EpochProgress& epoch);
   void check_losses(const WindowTotals& totals, int epoch) const;
   void log(std::initializer_list<Metric> metrics);
@@ -90,6 +93,7 @@ class Training {
   void measure();
   void log_evaluation(int epoch);
   void judge(const EpochProgress& epoch);
+  bool evaluates_after(int epoch) const;
   bool saves_after(int64_t step) const;
   // An epoch whose steps are done is over once it is evaluated.
   enum class Evaluated : uint8_t { kNo, kYes };
@@ -98,12 +102,13 @@ class Training {
 
   Parts p_;
   comm::GradientReducer reducer_;
-  nn::Sgd optimizer_;
+  const std::unique_ptr<nn::Optimizer> optimizer_;
   const ReplicaCheck replicas_;
   const kernels::NormalizeImageParams normalization_;
   TimedPeers batch_norm_peers_;
   const bool groups_span_ranks_;
   const int64_t steps_per_epoch_;
+  Schedule schedule_;
   const int64_t first_step_;  // of this process
   const int64_t end_step_;
   data::Loader loader_;
