@@ -1,6 +1,5 @@
 #include "trainers/train_run.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -13,6 +12,7 @@
 #include "data/open_dataset.h"
 #include "data/synthetic.h"
 #include "kernels/isa.h"
+#include "trainers/config/rank_threads.h"
 #include "trainers/config/resolve_run.h"
 #include "trainers/loop/agree.h"
 #include "trainers/loop/batch_norm_check.h"
@@ -42,18 +42,6 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The least over ranks, so that all cut their images alike.
-int64_t agreed_threads(const TrainRequest& request) {
-  const std::string omp_threads = variable("OMP_NUM_THREADS");
-  const int64_t mine = threads_per_rank(request.config,
-                                        omp_threads.empty() ? nullptr : omp_threads.c_str(),
-                                        host_share(request.launch.local_size));
-  std::vector<int64_t> all(static_cast<size_t>(request.ranks.size()));
-  request.ranks.all_gather(std::as_bytes(std::span(&mine, 1)),
-                           std::as_writable_bytes(std::span(all)));
-  return *std::ranges::min_element(all);
-}
-
 std::string executable_digest() {
   std::ifstream file("/proc/self/exe", std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -73,11 +61,6 @@ void shake_hands(const TrainRequest& request, const std::string& data_digest) {
   comm::handshake(request.ranks, fields);
 }
 
-// Workers may poll only where each has a core to itself.
-bool may_spin(const TrainRequest& request, int64_t threads) {
-  return threads * request.launch.local_size <= usable_cores();
-}
-
 class Run {
  public:
   explicit Run(const TrainRequest& request) : request_(request), config_(request.config) {}
@@ -85,8 +68,9 @@ class Run {
   ExitCode execute() {
     set_up();
     if (config_.lr_dry_run) return print_learning_rates();
-    Stream stream(
-        Device::kCpu, static_cast<int>(config_.threads), may_spin(request_, config_.threads));
+    Stream stream(Device::kCpu,
+                  static_cast<int>(config_.threads),
+                  may_spin(request_.launch, config_.threads));
     Mt19937 rng(config_.seed);
     const std::unique_ptr<nn::Module> model = make_model(model_options(), nn::Init{rng});
     Console console = make_console();
@@ -116,7 +100,10 @@ class Run {
     });
     const std::string digests = data_.train->digest() + data_.test->digest();
     shake_hands(request_, digests);
-    resolve_run(config_, request_.ranks.size(), agreed_threads(request_), data_.train->size());
+    resolve_run(config_,
+                request_.ranks.size(),
+                agreed_threads(config_, request_.launch, request_.ranks),
+                data_.train->size());
     on_all_ranks(request_.ranks, [&] {
       check_classes(model_options(), *data_.train);
       check_batch_norm(config_, model_options(), data_.train->size());
