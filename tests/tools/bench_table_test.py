@@ -1,23 +1,16 @@
-"""tools/bench_table.py and bench/allreduce_speed.py: from what programs print to a table."""
+"""tools/bench_table.py and the scripts of bench/: from what programs print to a table."""
 
 import contextlib
-import importlib.util
 import io
+import sys
 import unittest
 from pathlib import Path
-from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-
-
-def load(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-bench_table, allreduce_speed = load("tools/bench_table.py"), load("bench/allreduce_speed.py")
+sys.path += [str(ROOT / "tools"), str(ROOT / "bench")]
+import allreduce_speed  # noqa: E402
+import bench_table  # noqa: E402
+import side_by_side  # noqa: E402
 
 PEER_OUTPUT = """mpi np=2 bytes=4096 median_us=3.0 min_us=2.0
 mpi np=2 bytes=1048576 median_us=500.5 min_us=300.0
@@ -38,13 +31,15 @@ class AllreduceSpeed(unittest.TestCase):
         self.assertEqual((row["lockstep_us"], row["gloo_us"]), (2, 40))
         self.assertEqual(row["gloo_ratio"], {"median": 11, "min": 10, "max": 20})
 
+
+class SideBySide(unittest.TestCase):
     def test_a_noisy_round_is_repeated_but_not_for_ever(self):
         for noise, calls in (([50, 5, 5], 3), ([50, 50, 50, 50], 4)):
             shares = iter(noise)
-            allreduce_speed.Neighbours = lambda: type("Fake", (), {"percent": lambda self: next(shares)})()
+            side_by_side.Neighbours = lambda: type("Fake", (), {"percent": lambda self: next(shares)})()
             ran = []
             with contextlib.redirect_stdout(io.StringIO()):
-                kept, _ = allreduce_speed.run_rounds({"lockstep": lambda: ran.append(1)}, 2, 15, "test")
+                kept, _ = side_by_side.run_rounds({"lockstep": lambda: ran.append(1)}, 2, 15, "test")
             self.assertEqual((len(kept), len(ran)), (2, calls))
 
 
