@@ -16,6 +16,7 @@
 #include "trainers/config/resolve_run.h"
 #include "trainers/loop/agree.h"
 #include "trainers/loop/batch_norm_check.h"
+#include "trainers/loop/lr_dry_run.h"
 #include "trainers/loop/models.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/training.h"
@@ -66,6 +67,7 @@ class Run {
 
   ExitCode execute() {
     set_up();
+    if (config_.lr_dry_run) return print_learning_rates();
     Stream stream(Device::kCpu,
                   static_cast<int>(config_.threads),
                   may_spin(request_.launch, config_.threads));
@@ -115,10 +117,17 @@ class Run {
     record_.flags = request_.options.resolved();
     describe_run(config_, request_.ranks, record_);
     on_all_ranks(request_.ranks, [&] {
-      if (request_.ranks.rank() != 0) return;
+      if (request_.ranks.rank() != 0 || config_.lr_dry_run) return;
       directory_.emplace(config_.output_dir,
                          config_.overwrite ? ExistingRun::kOverwrite : ExistingRun::kRefuse);
     });
+  }
+
+  ExitCode print_learning_rates() {
+    Console console = make_console();
+    for (const std::string& line : lr_lines(config_, data_.train->size())) console.result(line);
+    request_.ranks.barrier();
+    return ExitCode::kDone;
   }
 
   void settle_plan(const Training& training) {

@@ -39,17 +39,10 @@ void read_data(const Options& options, RunConfig& config) {
 void read_optimiser(const Options& options, RunConfig& config) {
   config.epochs = options.integer("epochs");
   config.max_steps = options.maybe_integer("max-steps");
-  config.lr = options.number("lr");
-  config.momentum = options.number("momentum");
-  config.weight_decay = options.number("weight-decay");
-  config.nesterov = options.boolean("nesterov");
+  config.optimizer = make_optimizer_config(options);
+  config.lr_dry_run = options.boolean("lr-dry-run");
   config.label_smoothing = options.number("label-smoothing");
   config.seed = static_cast<uint64_t>(options.integer("seed"));
-  if (config.nesterov && config.momentum == 0) {
-    throw UsageError("--nesterov needs a momentum above 0",
-                     "Nesterov's step looks ahead along the momentum, which is 0",
-                     "--momentum 0.9, or no --nesterov");
-  }
 }
 
 // A preset's batch size or --sync-bn gives way to what the user says about the same thing.

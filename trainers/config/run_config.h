@@ -7,6 +7,7 @@
 #include <string>
 
 #include "trainers/config/exchange_config.h"
+#include "trainers/config/optimizer_config.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
@@ -26,10 +27,8 @@ struct RunConfig {
 
   int64_t epochs = 0;
   std::optional<int64_t> max_steps;
-  double lr = 0;
-  double momentum = 0;
-  double weight_decay = 0;
-  bool nesterov = false;
+  OptimizerConfig optimizer;
+  bool lr_dry_run = false;
   double label_smoothing = 0;
   uint64_t seed = 0;
 

@@ -7,6 +7,7 @@
 
 #include "comm/replicas.h"
 #include "core/digest.h"
+#include "trainers/loop/make_optimizer.h"
 #include "trainers/loop/normalization.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"
@@ -41,17 +42,17 @@ Training::Training(const Parts& parts)
                p_.model.parameters(),
                p_.model.parameter_names(),
                reducer_options(p_.config.exchange, p_.config.micro_steps)),
-      optimizer_(p_.model.named_parameters(),
-                 {.lr = static_cast<float>(p_.config.lr),
-                  .momentum = static_cast<float>(p_.config.momentum),
-                  .weight_decay = static_cast<float>(p_.config.weight_decay),
-                  .nesterov = p_.config.nesterov}),
-      replicas_(p_.model, optimizer_),
+      optimizer_(make_optimizer(p_.config.optimizer, p_.model.named_parameters())),
+      replicas_(p_.model, *optimizer_),
       normalization_(normalization(p_.config, *p_.data.train)),
       batch_norm_peers_(p_.ranks),
       groups_span_ranks_(
           any_group_spans_ranks(p_.config.shards, p_.config.bn_groups, p_.config.ranks)),
       steps_per_epoch_(data::steps_per_epoch(batch_plan(p_))),
+      schedule_(p_.config.optimizer.schedule,
+                p_.config.optimizer.base_lr(p_.config.global_batch),
+                p_.config.epochs,
+                steps_per_epoch_),
       end_step_(std::min(steps_per_epoch_ * p_.config.epochs,
                          p_.config.max_steps.value_or(std::numeric_limits<int64_t>::max()))),
       loader_(p_.data.train,
@@ -79,7 +80,7 @@ void Training::train_step(EpochProgress& epoch) {
   const StepStart start = {.traffic = p_.ranks.traffic(),
                            .batch_norm_s = batch_norm_peers_.seconds(),
                            .data_s = loader_.waited_seconds()};
-  optimizer_.zero_grad();
+  optimizer_->zero_grad();
   int64_t images = 0;
   for (int64_t micro = 0; micro < p_.config.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
@@ -88,7 +89,8 @@ void Training::train_step(EpochProgress& epoch) {
   delay(p_.fault, p_.ranks.rank());
   reducer_.finish();
   log_exchange(start, images);
-  optimizer_.step(p_.stream);
+  optimizer_->set_lr(schedule_.lr(result_.steps));
+  optimizer_->step(p_.stream);
 
   epoch.end_step(seconds_since(start.time), loader_.waited_seconds() - start.data_s);
   ++result_.steps;
@@ -144,7 +146,7 @@ void Training::compare_notes(EpochProgress& epoch) {
   const WindowTotals totals = window_.exchange(p_.ranks, stop_requested());
   result_.stopped = totals.stop;
   check_losses(totals, epoch.number());
-  const StepMetrics metrics = epoch.update(totals, end_step_ - result_.steps, p_.config.lr);
+  const StepMetrics metrics = epoch.update(totals, end_step_ - result_.steps, last_lr());
   const int64_t done = epoch.done();
   p_.console.progress_bar(progress_bar(
       epoch.number(), static_cast<int>(p_.config.epochs), done, epoch.steps(), metrics));
@@ -162,7 +164,8 @@ void Training::check_losses(const WindowTotals& totals, int epoch) const {
                     std::isnan(totals.losses[i]) ? "nan" : "infinite",
                     step,
                     epoch + 1),
-        fmt::format("training diverged with --lr {:g}, or an input is not finite", p_.config.lr),
+        fmt::format("training diverged at learning rate {:g}, or an input is not finite",
+                    last_lr()),
         "a smaller --lr");
   }
 }
@@ -201,7 +204,7 @@ void Training::synchronize_replicas() {
 void Training::end_epoch(int epoch) {
   synchronize_replicas();
   const bool last = result_.stopped || result_.steps == end_step_;
-  if (p_.console.options().tutorial && !last) return;
+  if (p_.console.options().tutorial && !last && !schedule_.watches_validation()) return;
   p_.console.tutorial("begin testing");
   const Evaluation evaluation = evaluate({.model = p_.model,
                                           .dataset = p_.data.test,
@@ -212,6 +215,8 @@ void Training::end_epoch(int epoch) {
                                          p_.ranks);
   p_.console.info(
       fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5()));
+  const bool whole = !result_.stopped && result_.steps % steps_per_epoch_ == 0;
+  if (whole) schedule_.end_epoch(epoch, evaluation.loss, evaluation.acc1());
   result_.final = evaluation;
   if (evaluation.correct1 >= result_.best.correct1) {
     result_.best = evaluation;

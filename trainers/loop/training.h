@@ -1,6 +1,7 @@
 // The training loop.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -18,6 +19,7 @@
 #include "trainers/loop/exchange_log.h"
 #include "trainers/loop/fault.h"
 #include "trainers/loop/replica_check.h"
+#include "trainers/loop/schedule.h"
 #include "trainers/loop/step_window.h"
 #include "trainers/loop/timed_peers.h"
 #include "trainers/output/console.h"
@@ -71,6 +73,7 @@ class Training {
   void train_step(EpochProgress& epoch);
   int64_t backward();  // of the next micro-step; returns its images
   void log_exchange(const StepStart& start, int64_t images);
+  double last_lr() const { return schedule_.lr(result_.steps - 1); }  // of the step just taken
   void compare_notes(EpochProgress& epoch);
   void check_losses(const WindowTotals& totals, int epoch) const;
   void record(const EpochProgress& epoch, const StepMetrics& metrics) const;
@@ -79,12 +82,13 @@ class Training {
 
   Parts p_;
   comm::GradientReducer reducer_;
-  nn::Sgd optimizer_;
+  const std::unique_ptr<nn::Optimizer> optimizer_;
   const ReplicaCheck replicas_;
   const kernels::NormalizeImageParams normalization_;
   TimedPeers batch_norm_peers_;
   const bool groups_span_ranks_;
   const int64_t steps_per_epoch_;
+  Schedule schedule_;
   const int64_t end_step_;
   data::Loader loader_;
   StepWindow window_;
