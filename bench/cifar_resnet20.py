@@ -2,9 +2,9 @@
 
 usage: python3 bench/cifar_resnet20.py --data DIR [--only one_rank,two_ranks,speed] [--python PYTHON] [--epochs 5]
 
-Batch 128, SGD 0.1 constant, momentum 0.9, weight decay 1e-4, crop out of 4 pixels of padding and flip. A curve is inside
-when each epoch's mean training loss and number of right test images lie between those of PyTorch's three seeds, widened
-by a third of their spread on both sides. PYTHON has torch; bench/peers/torch_cifar.py is its side of the speed, in
+Batch 128, SGD 0.1 constant, momentum 0.9, weight decay 1e-4, crop out of 4 pixels of padding and flip. A curve is
+inside when each epoch's mean training loss and number of right test images lie between those of PyTorch's three seeds,
+widened by a third of their spread on both sides. PYTHON has torch; bench/peers/torch_cifar.py is its side of the speed, in
 pieces of --steps steps in turn. A part that is measured replaces that part of the results alone.
 """
 
@@ -49,7 +49,7 @@ def curve_of(metrics: str) -> dict:
             loss[line["epoch"]] = line["loss_avg"]  # the last line of an epoch is the mean over all of it
         else:
             correct[line["epoch"]] = line["correct"]
-    return {name: [values[epoch] for epoch in sorted(values)] for name, values in (("loss", loss), ("correct", correct))}
+    return {"loss": [loss[epoch] for epoch in sorted(loss)], "correct": [correct[epoch] for epoch in sorted(correct)]}
 
 
 def judge(curve: dict) -> dict:

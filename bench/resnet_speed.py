@@ -59,9 +59,10 @@ def over_torch(args: argparse.Namespace, part: str) -> dict:
     for variant, rounds in (("best", args.pairs), ("stock", args.stock_pairs)):
         if rounds == 0:
             continue
+        step = (network["flags"], batch, threads, steps)
         programs = {
-            "lockstep": lambda: lockstep(network["flags"], batch, threads, steps),
-            "torch": lambda: torch(args.python, network["flags"], batch, threads, steps, variant == "best"),  # noqa: B023
+            "lockstep": lambda: lockstep(*step),  # noqa: B023
+            "torch": lambda: torch(args.python, *step, variant == "best"),  # noqa: B023
         }
         kept, others = run_rounds(programs, rounds, args.max_others, f"{part}, {variant}")
         result[variant] = summary(kept, "lockstep", "torch") | {"others_percent_max": round(max(others))}

@@ -128,8 +128,8 @@ def learning_rows(result: dict) -> list[str]:
         "",
         f"{places_text(list(result.values()))}; the band is PyTorch's over three seeds, widened by a third on both "
         f"sides. Speed: {speed['lockstep_images_per_s']:.0f} images/s, PyTorch {speed['torch']} with channels_last and "
-        f"tcmalloc {speed['torch_images_per_s']:.0f}: {ratio_text(speed['speed'])}, {speed['speed']['rounds']} rounds of "
-        f"{speed['steps']} steps in turn. By `{speed['script']}`.",
+        f"tcmalloc {speed['torch_images_per_s']:.0f}: {ratio_text(speed['speed'])}, "
+        f"{speed['speed']['rounds']} rounds of {speed['steps']} steps in turn. By `{speed['script']}`.",
     ]
 
 
