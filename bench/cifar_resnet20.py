@@ -4,8 +4,8 @@ usage: python3 bench/cifar_resnet20.py --data DIR [--only one_rank,two_ranks,spe
 
 Batch 128, SGD 0.1 constant, momentum 0.9, weight decay 1e-4, crop out of 4 pixels of padding and flip. A curve is
 inside when each epoch's mean training loss and number of right test images lie between those of PyTorch's three seeds,
-widened by a third of their spread on both sides. PYTHON has torch; bench/peers/torch_cifar.py is its side of the speed, in
-pieces of --steps steps in turn. A part that is measured replaces that part of the results alone.
+widened by a third of their spread on both sides. PYTHON has torch; bench/peers/torch_cifar.py is its side of the speed,
+in pieces of --steps steps in turn. A part that is measured replaces that part of the results alone.
 """
 
 import argparse
