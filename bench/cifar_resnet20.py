@@ -11,7 +11,6 @@ in pieces of --steps steps in turn. A part that is measured replaces that part o
 import argparse
 import json
 import statistics
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -67,7 +66,7 @@ def train(data: str, ranks: int, threads: int, more: list[str], folder: str) -> 
     line = [str(PROGRAMS / "train_resnet"), data, "--dataset", "cifar10", "-a", "resnet20"]
     line += ["-b", str(BATCH // ranks), "--threads", str(threads), "--lr", "0.1", "--momentum", "0.9", "--wd", "1e-4"]
     line += ["--lr-scheduler", "const", "--warmup-epochs", "0", "-p", "100", "-o", f"{folder}/run", *more]
-    subprocess.run(on_ranks(ranks, line), check=True, stdout=subprocess.DEVNULL)
+    output_of(on_ranks(ranks, line))
     record = json.loads(Path(folder, "run", "run.json").read_text())
     return record | {"curve": curve_of(Path(folder, "run", "metrics.jsonl").read_text())}
 

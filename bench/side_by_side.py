@@ -23,7 +23,10 @@ def on_ranks(ranks: int, line: list[str]) -> list[str]:
 def output_of(line: list[str], preload: Path | None = None) -> str:
     """Standard output; the library goes before all others where there is one."""
     extra = {"LD_PRELOAD": str(preload)} if preload and preload.exists() else {}
-    return subprocess.run(line, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | extra).stdout.strip()
+    done = subprocess.run(line, capture_output=True, text=True, env=os.environ | extra)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(line)} ended with {done.returncode}:\n{done.stderr}")
+    return done.stdout.strip()
 
 
 def origin(script: str) -> dict:
