@@ -10,7 +10,8 @@
 namespace lockstep {
 
 struct Var::State {
-  Tensor value;
+  Shape shape{0};
+  Dtype dtype = Dtype::kF32;
   Tensor grad;
   bool requires_grad = false;
   std::function<void(Var&)> grad_ready;
@@ -18,7 +19,14 @@ struct Var::State {
   std::shared_ptr<Node> node;  // null for leaves
 };
 
-// One recorded op. Owns: its inputs and whatever its function captured, until it has run.
+// Apart from the identity: lives as long as somebody can ask for it.
+struct Var::Value {
+  Tensor tensor;  // undefined while forgotten
+  RemakeFn remake;
+};
+
+// One recorded op. Owns: its links to its inputs and whatever its function captured, until it has
+// run.
 struct Node {
   std::string_view name;
   uint64_t sequence = 0;  // creation order; an op is always younger than its inputs
@@ -39,9 +47,12 @@ uint64_t next_sequence() {
 
 }  // namespace
 
-Var::Var(Tensor value, bool requires_grad) : state_(std::make_shared<State>()) {
-  state_->value = std::move(value);
+Var::Var(Tensor value, bool requires_grad)
+    : state_(std::make_shared<State>()), value_(std::make_shared<Value>()) {
+  state_->shape = value.shape();
+  state_->dtype = value.dtype();
   state_->requires_grad = requires_grad;
+  value_->tensor = std::move(value);
 }
 
 Var::Var(Tensor value, std::shared_ptr<const Batch> batch) : Var(std::move(value)) {
@@ -50,13 +61,22 @@ Var::Var(Tensor value, std::shared_ptr<const Batch> batch) : Var(std::move(value
 }
 
 const Tensor& Var::value() const {
-  LS_CHECK(defined(), "[var] value of an empty Var");
-  return state_->value;
+  LS_CHECK(value_ != nullptr, "[var] value of an empty Var");
+  Tensor& tensor = value_->tensor;
+  if (!tensor.defined() && value_->remake != nullptr) tensor = value_->remake(stream());
+  LS_CHECK(tensor.defined(), "[var] value: it was forgotten");
+  return tensor;
 }
 
-Tensor& Var::value() {
-  LS_CHECK(defined(), "[var] value of an empty Var");
-  return state_->value;
+const Shape& Var::shape() const {
+  LS_CHECK(defined(), "[var] shape of an empty Var");
+  return state_->shape;
+}
+
+void Var::forget() {
+  LS_CHECK(!batch().recording || value_->remake != nullptr,
+           "[var] forget: the value cannot be made again");
+  value_->tensor = Tensor();
 }
 
 bool Var::requires_grad() const {
@@ -95,7 +115,7 @@ bool Grads::wants(size_t i) const {
 
 Tensor& Grads::overwrite(size_t i) {
   const Shape shape = missing_shape(i);
-  tensors_[i] = Tensor::empty(shape, node_.state(i).value.dtype(), node_.batch->stream->device());
+  tensors_[i] = Tensor::empty(shape, node_.state(i).dtype, node_.batch->stream->device());
   return tensors_[i];
 }
 
@@ -111,7 +131,7 @@ Shape Grads::missing_shape(size_t i) const {
            i);
   const Var::State& input = node_.state(i);
   const bool parameter = input.batch == nullptr;
-  return parameter ? Shape{node_.batch->shards.local(), input.value.numel()} : input.value.shape();
+  return parameter ? Shape{node_.batch->shards.local(), input.shape.numel()} : input.shape;
 }
 
 void Grads::deliver() {
@@ -180,13 +200,21 @@ void Var::backward() {
   }
 }
 
-Var record(std::string_view name, Tensor out, std::vector<Var> inputs, BackwardFn backward) {
+Var record(std::string_view name,
+           Tensor out,
+           std::vector<Var> inputs,
+           BackwardFn backward,
+           RemakeFn remake) {
   const auto carrier =
       std::ranges::find_if(inputs, [](const Var& v) { return v.shared_batch() != nullptr; });
   LS_CHECK(carrier != inputs.end(), "[{}] no input belongs to a batch", name);
   Var result(std::move(out), carrier->shared_batch());
-  const bool wanted = std::ranges::any_of(inputs, [](const Var& v) { return v.requires_grad(); });
-  if (!result.batch().recording || !wanted) return result;
+  if (!result.batch().recording) return result;
+  result.value_->remake = std::move(remake);
+  if (std::ranges::none_of(inputs, [](const Var& v) { return v.requires_grad(); })) return result;
+  for (Var& input : inputs) {
+    if (input.defined() && input.state_->node != nullptr) input.value_ = nullptr;
+  }
   auto node = std::make_shared<Node>();
   node->name = name;
   node->sequence = next_sequence();

@@ -26,6 +26,11 @@ struct Batch {
 class Grads;
 struct Node;
 
+// grad_out is the op's own: it may be changed in place, and given to an input.
+using BackwardFn = std::function<void(Stream& stream, Tensor& grad_out, Grads& grads)>;
+// Computes the value of an op once more, to the same bits.
+using RemakeFn = std::function<Tensor(Stream& stream)>;
+
 // A tensor on the tape; copies share one identity.
 //
 // Gradients of activations have the activation's shape. Gradients of parameters are sums over the
@@ -40,9 +45,12 @@ class Var {
   Var(Tensor value, std::shared_ptr<const Batch> batch);
 
   bool defined() const { return state_ != nullptr; }
+  // Errors: InternalError when it was forgotten for good.
   const Tensor& value() const;
-  Tensor& value();
-  const Shape& shape() const { return value().shape(); }
+  const Shape& shape() const;
+  // Frees the value, which value() then makes again: memory for time, where only backward() will
+  // ask. While recording, only for results of ops that can remake them; else the value is gone.
+  void forget();
   bool requires_grad() const;
   void set_requires_grad(bool requires_grad);  // leaves only
 
@@ -67,14 +75,13 @@ class Var {
 
  private:
   struct State;
+  struct Value;
   friend class Grads;
-  friend Var record(std::string_view,
-                    Tensor,
-                    std::vector<Var>,
-                    std::function<void(Stream&, Tensor&, Grads&)>);
+  friend Var record(std::string_view, Tensor, std::vector<Var>, BackwardFn, RemakeFn);
   friend struct Node;
 
   std::shared_ptr<State> state_;
+  std::shared_ptr<Value> value_;  // null in the tape's own links
 };
 
 // Where a node's backward function puts its results.
@@ -100,12 +107,14 @@ class Grads {
   std::vector<Tensor> tensors_;
 };
 
-// grad_out is the op's own: it may be changed in place, and given to an input.
-using BackwardFn = std::function<void(Stream& stream, Tensor& grad_out, Grads& grads)>;
-
 // Puts `out`, computed from `inputs`, on the tape. At least one input must carry a batch; the
 // result carries the same. When the batch is not recording or no input requires a gradient,
-// `backward` is dropped.
-Var record(std::string_view name, Tensor out, std::vector<Var> inputs, BackwardFn backward);
+// `backward` is dropped. The tape itself keeps no activation: what `backward` needs, it captures,
+// as a Tensor or as a Var that may be forgotten. `remake` makes the result forgettable.
+Var record(std::string_view name,
+           Tensor out,
+           std::vector<Var> inputs,
+           BackwardFn backward,
+           RemakeFn remake = nullptr);
 
 }  // namespace lockstep

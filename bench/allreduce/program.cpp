@@ -4,35 +4,20 @@
 #include <filesystem>
 #include <vector>
 
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "bench/allreduce/measure.h"
 #include "bench/allreduce/options.h"
 #include "bench/allreduce/report.h"
 #include "bench/allreduce/table.h"
-#include "comm/connect.h"
-#include "comm/die.h"
-#include "comm/handshake.h"
-#include "comm/launch.h"
+#include "bench/ranks.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
-#include "core/version.h"
 #include "trainers/loop/agree.h"
 #include "trainers/output/rank_place.h"
-#include "trainers/output/report_error.h"
 
 namespace lockstep::bench {
 namespace {
-
-void compare_ranks(Communicator& peers, const std::vector<std::string>& arguments) {
-  using enum comm::HandshakeField::Kind;
-  const std::vector<comm::HandshakeField> fields = {
-      {kArgument, "arguments", fmt::format("{}", fmt::join(arguments, " "))},
-      {kEnvironment, "version", std::string(version())},
-  };
-  comm::handshake(peers, fields);
-}
 
 // Before hours are spent on results that cannot be kept.
 void check_json_path(const std::filesystem::path& path) {
@@ -111,30 +96,17 @@ void measure_all(Communicator& peers, Report& report) {
 int run_bench_allreduce(int argc, char** argv) {
   Report report{.arguments = {argv, argv + argc}, .start = std::chrono::system_clock::now()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  comm::Connection connection;
-  try {
-    const comm::Launch launch = comm::read_launch();
-    report.options = read_options(arguments);
-    if (!report.options.help.empty()) {
-      Printer(launch.rank == 0).print(report.options.help);
-      return 0;
-    }
-    connection = comm::connect(launch, report.options.connect);
-    report.transport = connection.transport;
-    report.note = connection.note;
-  } catch (const std::exception& error) {
-    return trainers::report_error(error);
-  }
-  try {
-    compare_ranks(*connection.ranks, arguments);
-    measure_all(*connection.ranks, report);
-    return 0;
-  } catch (const CommError& error) {  // each rank knows something else of a lost peer
-    comm::die(
-        static_cast<ExitCode>(trainers::report_error(error, trainers::ErrorScope::kThisRank)));
-  } catch (const std::exception& error) {
-    comm::die(static_cast<ExitCode>(trainers::report_error(error)));
-  }
+  return run_on_ranks(
+      arguments,
+      [&] {
+        report.options = read_options(arguments);
+        return RanksRequest{.connect = report.options.connect, .help = report.options.help};
+      },
+      [&](const comm::Launch&, const comm::Connection& connection) {
+        report.transport = connection.transport;
+        report.note = connection.note;
+        measure_all(*connection.ranks, report);
+      });
 }
 
 }  // namespace lockstep::bench

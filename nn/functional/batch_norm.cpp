@@ -46,6 +46,83 @@ void check_values_per_channel(const Shards& shards, int64_t pixels) {
                    "more images in a batch-norm group, or maps larger than one pixel");
 }
 
+// The statistics of the groups that have a shard here; running ones follow group 0.
+Tensor group_stats(const Var& x, BatchNormRunning& running) {
+  Stream& stream = x.stream();
+  const Shards& shards = x.shards();
+  const Tensor& in = x.value();
+  const int64_t pixels = pixels_of(in.shape());
+  check_values_per_channel(shards, pixels);
+  Tensor leaves =
+      Tensor::empty({shards.local(), 2 * in.shape()[1] + 1}, Dtype::kF32, stream.device());
+  kernels::batch_norm_shard_stats(stream, shards, in, leaves);
+  const Tensor gathered = gather_shards(shards, {leaves}).front();
+  Tensor stats = merge_groups(shards, gathered, [&](const Tensor& group, Tensor& out) {
+    kernels::batch_norm_merge_stats(stream, group, pixels, out);
+  });
+  if (shards.first_group() == 0 && shards.micro_step == 0) {
+    const Tensor group0 = stats.slice(0, 1).view({gathered.shape()[1]});
+    kernels::batch_norm_update_running(
+        stream, group0, pixels, running.momentum, running.mean, running.var);
+  }
+  return stats;
+}
+
+// One batch norm in training, with all that its gradient needs.
+struct Normalisation {
+  std::shared_ptr<const Batch> batch;
+  Tensor in, stats, weight, bias;
+  kernels::BatchNormParams params;
+
+  Tensor forward(Stream& stream, const Tensor& residual) const {
+    Tensor out = Tensor::empty(in.shape(), in.dtype(), stream.device());
+    kernels::batch_norm_forward(
+        stream, batch->shards, in, stats, weight, bias, residual, params, out);
+    return out;
+  }
+
+  // Inputs 0 to 3: in, weight, bias, residual. `gate` is the result where a residual went into
+  // ReLU: grad_out is then gated in place.
+  void backward(Stream& stream, const Tensor& gate, Tensor& grad_out, Grads& grads) const {
+    const Shards& shards = batch->shards;
+    const auto leaves = [&](size_t i) {
+      return grads.wants(i)
+                 ? grads.overwrite(i)
+                 : Tensor::empty({shards.local(), weight.numel()}, Dtype::kF32, stream.device());
+    };
+    Tensor grad_weight = leaves(1);
+    Tensor grad_bias = leaves(2);
+    Tensor gated = gate.defined() ? grad_out : Tensor();
+    kernels::batch_norm_shard_sums(stream,
+                                   shards,
+                                   in,
+                                   gate,
+                                   grad_out,
+                                   stats,
+                                   weight,
+                                   bias,
+                                   params,
+                                   gated,
+                                   grad_weight,
+                                   grad_bias);
+    if (grads.wants(3)) grads.give(3, grad_out);
+    if (!grads.wants(0)) return;
+    const std::vector<Tensor> sums = gather_shards(shards, {grad_weight, grad_bias});
+    const kernels::BatchNormParams rest{.eps = params.eps, .relu = params.relu && !gate.defined()};
+    kernels::batch_norm_backward(stream,
+                                 shards,
+                                 in,
+                                 grad_out,
+                                 stats,
+                                 sum_groups(stream, shards, sums[0]),
+                                 sum_groups(stream, shards, sums[1]),
+                                 weight,
+                                 bias,
+                                 rest,
+                                 grads.overwrite(0));
+  }
+};
+
 }  // namespace
 
 Var batch_norm(const Var& x,
@@ -54,77 +131,30 @@ Var batch_norm(const Var& x,
                BatchNormRunning& running,
                const kernels::BatchNormParams& params,
                const Var& residual) {
-  Stream& stream = x.stream();
-  const Shards& shards = x.shards();
-  const Tensor& in = x.value();
-  const Tensor& gamma = weight.value();
-  const Tensor& beta = bias.value();
-  const int64_t pixels = pixels_of(in.shape());
-  const Device device = stream.device();
-  check_values_per_channel(shards, pixels);
-
-  Tensor leaves = Tensor::empty({shards.local(), 2 * in.shape()[1] + 1}, Dtype::kF32, device);
-  kernels::batch_norm_shard_stats(stream, shards, in, leaves);
-  const Tensor gathered = gather_shards(shards, {leaves}).front();
-  const Tensor stats = merge_groups(shards, gathered, [&](const Tensor& group, Tensor& out) {
-    kernels::batch_norm_merge_stats(stream, group, pixels, out);
-  });
-  if (shards.first_group() == 0 && shards.micro_step == 0) {
-    const Tensor group0 = stats.slice(0, 1).view({gathered.shape()[1]});
-    kernels::batch_norm_update_running(
-        stream, group0, pixels, running.momentum, running.mean, running.var);
+  const Normalisation norm{.batch = x.shared_batch(),
+                           .in = x.value(),
+                           .stats = group_stats(x, running),
+                           .weight = weight.value(),
+                           .bias = bias.value(),
+                           .params = params};
+  if (!residual.defined()) {
+    const auto make = [norm](Stream& stream) { return norm.forward(stream, {}); };
+    return record(
+        "batch_norm",
+        make(x.stream()),
+        {x, weight, bias, residual},
+        [norm](Stream& stream, Tensor& grad_out, Grads& grads) {
+          norm.backward(stream, {}, grad_out, grads);
+        },
+        make);
   }
-  Tensor out = Tensor::empty(in.shape(), in.dtype(), device);
-  const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
-  kernels::batch_norm_forward(stream, shards, in, stats, gamma, beta, shortcut, params, out);
-
-  // The sign of the result tells what ReLU lets through, once a residual went into it.
-  const bool gated = residual.defined() && params.relu;
-  const Tensor gate = gated ? out : Tensor();
-  kernels::BatchNormParams backward_params = params;
-  backward_params.relu &= !gated;
-
+  const Tensor out = norm.forward(x.stream(), residual.value());
+  const Tensor gate = params.relu ? out : Tensor();
   return record("batch_norm",
                 out,
                 {x, weight, bias, residual},
-                [=](Stream& s, Tensor& grad_out, Grads& grads) {
-                  const Shards& cut = x.shards();
-                  const Shape leaf_shape{cut.local(), gamma.numel()};
-                  const auto leaf = [&](size_t i) {
-                    return grads.wants(i) ? grads.overwrite(i)
-                                          : Tensor::empty(leaf_shape, Dtype::kF32, s.device());
-                  };
-                  Tensor grad_weight = leaf(1);
-                  Tensor grad_bias = leaf(2);
-                  Tensor gated_grad = gated ? grad_out : Tensor();
-                  kernels::batch_norm_shard_sums(s,
-                                                 cut,
-                                                 in,
-                                                 gate,
-                                                 grad_out,
-                                                 stats,
-                                                 gamma,
-                                                 beta,
-                                                 params,
-                                                 gated_grad,
-                                                 grad_weight,
-                                                 grad_bias);
-                  if (grads.wants(3)) grads.give(3, grad_out);
-                  if (!grads.wants(0)) return;
-                  const std::vector<Tensor> sums = gather_shards(cut, {grad_weight, grad_bias});
-                  const Tensor group_weight = sum_groups(s, cut, sums[0]);
-                  const Tensor group_bias = sum_groups(s, cut, sums[1]);
-                  kernels::batch_norm_backward(s,
-                                               cut,
-                                               in,
-                                               grad_out,
-                                               stats,
-                                               group_weight,
-                                               group_bias,
-                                               gamma,
-                                               beta,
-                                               backward_params,
-                                               grads.overwrite(0));
+                [norm, gate](Stream& stream, Tensor& grad_out, Grads& grads) {
+                  norm.backward(stream, gate, grad_out, grads);
                 });
 }
 
@@ -134,22 +164,29 @@ Var batch_norm_inference(const Var& x,
                          const BatchNormRunning& running,
                          const kernels::BatchNormParams& params,
                          const Var& residual) {
-  Tensor out = Tensor::empty(x.shape(), x.value().dtype(), x.stream().device());
-  kernels::batch_norm_inference(x.stream(),
-                                x.shards(),
-                                x.value(),
-                                running.mean,
-                                running.var,
-                                weight.value(),
-                                bias.value(),
-                                residual.defined() ? residual.value() : Tensor(),
-                                params,
-                                out);
-  return record("batch_norm_inference", out, {x}, [](Stream&, const Tensor&, Grads&) {
-    throw InternalError("[batch_norm_inference] backward: not differentiable",
-                        "the module is in evaluation mode while its batch is recording",
-                        "call train() before the training step");
-  });
+  const Tensor in = x.value();
+  const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
+  const auto make = [=,
+                     batch = x.shared_batch(),
+                     mean = running.mean,
+                     var = running.var,
+                     gamma = weight.value(),
+                     beta = bias.value()](Stream& stream) {
+    Tensor out = Tensor::empty(in.shape(), in.dtype(), stream.device());
+    kernels::batch_norm_inference(
+        stream, batch->shards, in, mean, var, gamma, beta, shortcut, params, out);
+    return out;
+  };
+  return record(
+      "batch_norm_inference",
+      make(x.stream()),
+      {x},
+      [](Stream&, const Tensor&, Grads&) {
+        throw InternalError("[batch_norm_inference] backward: not differentiable",
+                            "the module is in evaluation mode while its batch is recording",
+                            "call train() before the training step");
+      },
+      make);
 }
 
 }  // namespace lockstep::nn

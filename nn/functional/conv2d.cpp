@@ -6,12 +6,11 @@ namespace lockstep::nn {
 
 Var conv2d(const Var& x, const Var& weight, const Var& bias, const kernels::Conv2dParams& params) {
   Stream& stream = x.stream();
-  const Tensor& in = x.value();
   const Tensor& kernel = weight.value();
-  const Shape shape = kernels::conv2d_output_shape(in.shape(), kernel.shape(), params);
-  Tensor out = Tensor::empty(shape, in.dtype(), stream.device());
+  const Shape shape = kernels::conv2d_output_shape(x.shape(), kernel.shape(), params);
+  Tensor out = Tensor::empty(shape, x.value().dtype(), stream.device());
   const Tensor offset = bias.defined() ? bias.value() : Tensor();
-  kernels::conv2d_forward(stream, x.shards(), in, kernel, offset, params, out);
+  kernels::conv2d_forward(stream, x.shards(), x.value(), kernel, offset, params, out);
 
   return record(
       "conv2d", out, {x, weight, bias}, [=](Stream& s, const Tensor& grad_out, Grads& grads) {
@@ -22,8 +21,14 @@ Var conv2d(const Var& x, const Var& weight, const Var& bias, const kernels::Conv
         if (grads.wants(1)) {
           Tensor none;
           Tensor& grad_bias = grads.wants(2) ? grads.overwrite(2) : none;
-          kernels::conv2d_backward_weight(
-              s, x.shards(), in, grad_out, kernel.shape(), params, grads.overwrite(1), grad_bias);
+          kernels::conv2d_backward_weight(s,
+                                          x.shards(),
+                                          x.value(),
+                                          grad_out,
+                                          kernel.shape(),
+                                          params,
+                                          grads.overwrite(1),
+                                          grad_bias);
         }
       });
 }

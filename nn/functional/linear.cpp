@@ -30,7 +30,7 @@ Var linear(const Var& x, const Var& weight, const Var& bias) {
           Tensor none;
           Tensor& grad_bias = grads.wants(2) ? grads.overwrite(2) : none;
           kernels::linear_backward_weight(
-              s, x.shards(), in, grad_out, grads.overwrite(1), grad_bias);
+              s, x.shards(), as_rows(x.value()), grad_out, grads.overwrite(1), grad_bias);
         }
       });
 }

@@ -154,6 +154,99 @@ TEST_F(Autograd, FreesSavedMemoryAsItGoes) {
   EXPECT_EQ(cpu_allocator().stats().bytes_in_use, before);
 }
 
+// The gradient of `scale` that needs its input asks for it at that time.
+Var lazy_scale(const Var& x, const Var& w) {
+  Tensor out = vector_of({x.value().data<float>()[0] * w.value().data<float>()[0]});
+  return record("lazy_scale", out, {x, w}, [=](Stream&, const Tensor& grad_out, Grads& grads) {
+    const float g = grad_out.data<float>()[0];
+    if (grads.wants(0)) grads.overwrite(0).data<float>()[0] = g * w.value().data<float>()[0];
+    if (grads.wants(1)) grads.overwrite(1).data<float>()[0] = g * x.value().data<float>()[0];
+  });
+}
+
+// out = x + 1, and how often it was made again.
+Var plus_one(const Var& x, int& remade) {
+  const Tensor in = x.value();
+  const auto pass = [](Stream&, Tensor& grad_out, Grads& grads) {
+    if (grads.wants(0)) grads.give(0, grad_out);
+  };
+  return record("plus_one", vector_of({in.data<float>()[0] + 1}), {x}, pass, [=, &remade](Stream&) {
+    ++remade;
+    return vector_of({in.data<float>()[0] + 1});
+  });
+}
+
+TEST_F(Autograd, AForgottenValueIsMadeAgainWhenBackwardAsks) {
+  int remade = 0;
+  Var w(vector_of({3}), true);
+  Var x = input({4});
+  x.set_requires_grad(true);
+  Var y = plus_one(x, remade);
+  Var loss = lazy_scale(y, w);
+  const size_t before = cpu_allocator().stats().bytes_in_use;
+  y.forget();
+  EXPECT_LT(cpu_allocator().stats().bytes_in_use, before);
+  EXPECT_EQ(y.shape(), (Shape{1})) << "known without the value";
+  EXPECT_EQ(remade, 0);
+  loss.backward();
+  EXPECT_EQ(remade, 1);
+  EXPECT_EQ(values_of(w.grad()), (std::vector<float>{5}));
+  EXPECT_EQ(values_of(x.grad()), (std::vector<float>{3}));
+}
+
+TEST_F(Autograd, AForgottenValueIsMadeAgainOnceForEveryone) {
+  int remade = 0;
+  Var y = plus_one(input({4}), remade);  // no gradient wanted below it
+  const Var copy = y;
+  y.forget();
+  EXPECT_EQ(values_of(copy.value()), (std::vector<float>{5}));
+  EXPECT_EQ(values_of(y.value()), (std::vector<float>{5}));
+  EXPECT_EQ(remade, 1);
+}
+
+TEST_F(Autograd, ForgettingIsForGoodInEvaluation) {
+  int remade = 0;
+  Var y = plus_one(input({4}, false), remade);
+  y.forget();
+  EXPECT_THROW(y.value(), InternalError);
+  EXPECT_EQ(remade, 0);
+}
+
+TEST_F(Autograd, ForgetsOnlyWhatCanBeMadeAgain) {
+  Var w(vector_of({2}), true);
+  Var x = input({1});
+  Var y = scale(x, w);
+  EXPECT_THROW(w.forget(), InternalError);
+  EXPECT_THROW(x.forget(), InternalError);
+  EXPECT_THROW(y.forget(), InternalError);
+  EXPECT_EQ(values_of(y.value()), (std::vector<float>{2}));
+}
+
+TEST_F(Autograd, KeepsNoActivationThatNobodyAsksFor) {
+  Var x = input({1});
+  x.set_requires_grad(true);
+  Var y = sum(x, x);
+  const size_t before = cpu_allocator().stats().bytes_in_use;
+  for (int i = 0; i < 3; ++i) y = sum(y, y);
+  EXPECT_EQ(cpu_allocator().stats().bytes_in_use, before);
+  y.backward();
+  EXPECT_EQ(values_of(x.grad()), (std::vector<float>{16}));
+}
+
+TEST_F(Autograd, AGivenGradientMustFit) {
+  Var x = input({1, 2});
+  x.set_requires_grad(true);
+  Var bad = record("bad", vector_of({1, 2}), {x}, [](Stream&, Tensor&, Grads& grads) {
+    grads.give(0, vector_of({1}));
+  });
+  EXPECT_THROW(bad.backward(), InternalError);
+  Var twice = record("twice", vector_of({1, 2}), {x}, [](Stream&, Tensor& grad_out, Grads& grads) {
+    grads.give(0, grad_out);
+    grads.give(0, grad_out);
+  });
+  EXPECT_THROW(twice.backward(), InternalError);
+}
+
 TEST_F(Autograd, RefusesToAddToAReducedGradient) {
   Var w(vector_of({2}), true);
   w.set_grad(vector_of({1}));  // the parameter's shape, not (shards, numel)

@@ -27,7 +27,7 @@ TEST(CommandLine, DefaultsOfTrainConvnet) {
   EXPECT_EQ(options.integer("stall-abort"), 60);
   EXPECT_EQ(options.text("dataset"), "auto");
   EXPECT_EQ(options.find("data"), nullptr);
-  EXPECT_EQ(options.find("save-freq"), nullptr) << "not built: no value, not even its default";
+  EXPECT_EQ(options.find("report"), nullptr) << "not built: no value, not even its default";
   EXPECT_EQ(options.find("lr")->origin, Origin::kDefault);
   EXPECT_EQ(options.request, Request::kRun);
   EXPECT_THAT(options.notes, IsEmpty());
@@ -223,10 +223,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "--transport threads is not built yet",
                 "this version has no NCCL, no CUDA IPC and, outside its tests, no ranks as threads",
                 "--transport auto or shm or mpi"},
-        Refused{"--resume",
-                "--resume is not built yet",
-                "this version has no continuation of a run",
-                "leave --resume out; train_convnet --help lists what works"}));
+        Refused{"--trace",
+                "--trace is not built yet",
+                "this version has no timeline",
+                "leave --trace out; train_convnet --help lists what works"}));
 
 TEST(CommandLine, EmptyDirectoryIsRefused) {
   const std::vector<std::string> arguments = {""};
@@ -285,8 +285,8 @@ TEST(CommandLine, EnvironmentSetsAnyFlag) {
 TEST(CommandLine, EnvironmentIsNamedInErrors) {
   EXPECT_EQ(refusal("", {{"LOCKSTEP_LR", "nan"}}),
             "bad value: LOCKSTEP_LR=nan | --lr takes a number from 0 to 1000 | LOCKSTEP_LR=0.02");
-  EXPECT_THAT(refusal("", {{"LOCKSTEP_RESUME", "auto"}}),
-              HasSubstr("LOCKSTEP_RESUME is not built yet"));
+  EXPECT_THAT(refusal("", {{"LOCKSTEP_TRACE", "1:2"}}),
+              HasSubstr("LOCKSTEP_TRACE is not built yet"));
 }
 
 TEST(CommandLine, PresetsAreTheTutorials) {
@@ -356,15 +356,18 @@ TEST(CommandLine, StableSurfaceParses) {
       "--stall-abort 5",
       "--output-dir out",
       "--deterministic",
+      "--resume auto",
+      "--resume PATH",
+      "--save-freq 2",
+      "--save-steps 5",
+      "--keep 2",
+      "--eval-freq 2",
+      "--start-epoch 1",
+      "--pretrained F",
+      "-e",
   };
   for (const std::string& line : works) EXPECT_EQ(refusal(line), "accepted") << line;
   const std::vector<std::string> later = {
-      "--resume auto",
-      "--resume PATH",
-      "--save-steps 5",
-      "--keep 2",
-      "--pretrained F",
-      "-e",
       "--opt-level O1",
       "--opt-level O2",
       "--opt-level O3",

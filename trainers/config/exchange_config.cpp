@@ -3,17 +3,10 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "trainers/config/choice_names.h"
 
 namespace lockstep::trainers {
 namespace {
-
-template <class T, size_t N>
-T meant(const std::array<Named<T>, N>& names, std::string_view text) {
-  for (const auto& [key, name] : names) {
-    if (text == name) return key;
-  }
-  throw InternalError(fmt::format("[exchange_config] nothing is called {}", text));
-}
 
 int64_t bytes_of(double mib) {
   return static_cast<int64_t>(mib * 0x1p20);

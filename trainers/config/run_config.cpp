@@ -39,16 +39,37 @@ void read_data(const Options& options, RunConfig& config) {
 void read_optimiser(const Options& options, RunConfig& config) {
   config.epochs = options.integer("epochs");
   config.max_steps = options.maybe_integer("max-steps");
-  config.lr = options.number("lr");
-  config.momentum = options.number("momentum");
-  config.weight_decay = options.number("weight-decay");
-  config.nesterov = options.boolean("nesterov");
+  config.optimizer = make_optimizer_config(options);
+  config.lr_dry_run = options.boolean("lr-dry-run");
   config.label_smoothing = options.number("label-smoothing");
   config.seed = static_cast<uint64_t>(options.integer("seed"));
-  if (config.nesterov && config.momentum == 0) {
-    throw UsageError("--nesterov needs a momentum above 0",
-                     "Nesterov's step looks ahead along the momentum, which is 0",
-                     "--momentum 0.9, or no --nesterov");
+}
+
+void read_checkpoints(const Options& options, RunConfig& config) {
+  config.pretrained = text_or_empty(options, "pretrained");
+  config.evaluate = options.boolean("evaluate");
+  config.resume = text_or_empty(options, "resume");
+  config.save_freq = options.integer("save-freq");
+  config.save_steps = options.maybe_integer("save-steps");
+  config.keep = options.integer("keep");
+  config.eval_freq = options.integer("eval-freq");
+  config.start_epoch = options.integer("start-epoch");
+  if (config.evaluate && config.pretrained.empty() && config.resume.empty()) {
+    throw UsageError("--evaluate needs weights",
+                     "untrained ones have nothing to show",
+                     "--pretrained FILE or --resume PATH beside it");
+  }
+  if (config.resume == "auto" && config.overwrite) {
+    throw UsageError("--resume auto and --overwrite contradict each other",
+                     "one goes on with the run in --output-dir, the other removes it",
+                     "one of them alone");
+  }
+  if (config.start_epoch >= config.epochs) {
+    throw UsageError(
+        fmt::format(
+            "--start-epoch {} leaves nothing of --epochs {}", config.start_epoch, config.epochs),
+        "epochs are numbered from 0, and training ends before number --epochs",
+        fmt::format("--epochs {} or more", config.start_epoch + 1));
   }
 }
 
@@ -92,6 +113,7 @@ RunConfig make_run_config(const Options& options) {
   config.stall_abort_s = options.integer("stall-abort");
   config.output_dir = text_or_empty(options, "output-dir");
   config.overwrite = options.boolean("overwrite");
+  read_checkpoints(options, config);
   config.print_freq = options.integer("print-freq");
   config.progress = options.text("progress");
   config.quiet = options.boolean("quiet");

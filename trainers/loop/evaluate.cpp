@@ -8,6 +8,7 @@
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
+#include "trainers/loop/normalization.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -86,6 +87,14 @@ class Meter {
 };
 
 }  // namespace
+
+EvaluationTask test_of(const RunConfig& config, const data::DatasetPair& data, nn::Module& model) {
+  return {.model = model,
+          .dataset = data.test,
+          .normalization = normalization(config, *data.test),
+          .chunk_images = config.val_batch_size,
+          .workers = config.workers};
+}
 
 Evaluation evaluate(const EvaluationTask& task, Stream& stream, Communicator& ranks) {
   const EvaluationMode mode(task.model);
