@@ -62,13 +62,31 @@ TEST_P(SameBitsOptimizers, OnOneAndTwoRanks) {
             read_json(dir_ / "2" / "run.json").at("digest"));
   EXPECT_EQ(learning_rates(dir_ / "1"), learning_rates(dir_ / "2"));
 }
+// Stopped in the middle of the second epoch.
+TEST_P(SameBitsOptimizers, ResumedOnTwoRanks) {
+  const ProgramResult whole = run_program(short_run(dir_, "whole", GetParam()));
+  ASSERT_EQ(whole.exit_code, 0) << said(whole);
+  Arguments first = short_run(dir_, "parts", GetParam());
+  first.insert(first.end(), {"--max-steps", "5"});
+  const ProgramResult begun = run_program(first);
+  ASSERT_EQ(begun.exit_code, 0) << said(begun);
+  Arguments second = short_run(dir_, "parts", GetParam());
+  second.insert(second.end(), {"--resume", "auto"});
+  const ProgramResult resumed = run_ranks(2, second);
+  ASSERT_EQ(resumed.exit_code, 0) << said(resumed);
+  EXPECT_EQ(read_json(dir_ / "whole" / "run.json").at("digest"),
+            read_json(dir_ / "parts" / "run.json").at("digest"));
+  EXPECT_EQ(learning_rates(dir_ / "whole").back(), learning_rates(dir_ / "parts").back());
+}
 INSTANTIATE_TEST_SUITE_P(
     Optimizers,
     SameBitsOptimizers,
-    ::testing::Values(Arguments{"--opt", "adamw", "--wd", "0.1", "--no-bias-decay"},
-                      Arguments{"--opt", "adam", "--lookahead", "--lookahead-k", "3"},
-                      Arguments{"--nesterov", "--lookahead", "--lookahead-variant", "paper"},
-                      Arguments{"--lr-scheduler", "plateau", "--plateau-patience", "0"}));
+    ::testing::Values(
+        Arguments{"--opt", "adamw", "--wd", "0.1", "--no-bias-decay"},
+        Arguments{"--opt", "adam", "--lookahead", "--lookahead-k", "3"},
+        Arguments{"--nesterov", "--lookahead", "--lookahead-variant", "paper"},
+        Arguments{
+            "--lr-scheduler", "plateau", "--plateau-patience", "0", "--plateau-threshold", "1"}));
 
 TEST_F(OptimizerRuns, TheRateOfEachStepIsInTheMetrics) {
   const std::vector<double> rates = run({"--lr", "0.9", "--lr-scheduler", "linear", "--scale-lr"});
