@@ -11,6 +11,7 @@
 #include "trainers/loop/normalization.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"
+#include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -69,7 +70,8 @@ Training::Training(const Parts& parts)
       end_step_(end_step(p_, steps_per_epoch_)),
       loader_(p_.data.train,
               data::training_sequence(batch_plan(p_), first_step_, end_step_),
-              {.workers = static_cast<int>(p_.config.workers)}) {
+              {.workers = static_cast<int>(p_.config.workers),
+               .augmentation = augmentation(p_.config, *p_.data.train)}) {
   result_.steps = first_step_;
   if (!p_.start) return;
   result_.best = p_.start->best;
