@@ -188,6 +188,7 @@ class Run {
                 const nn::Module& model,
                 const std::vector<std::string>& loaded) const {
     for (const std::string& line : start_lines(config_, data_, model)) console.info(line);
+    if (config_.main_py_lines) console.info(fmt::format("=> creating model '{}'", config_.arch));
     for (const std::string& line : loaded) console.info(line);
     console.info("run dir " + config_.output_dir);
   }
@@ -203,7 +204,7 @@ class Run {
     comm::broadcast_tensors(request_.ranks, weights);
     const double start_s = seconds_since_process_start();
     TrainingResult result;
-    result.final = evaluate(test_of(config_, data_, model), stream, request_.ranks);
+    result.final = evaluate(test_of(config_, data_, model, console), stream, request_.ranks);
     result.images = result.final.total;
     result.training_s = seconds_since_process_start() - start_s;
     console.result(

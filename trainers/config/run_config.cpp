@@ -103,6 +103,7 @@ RunConfig make_run_config(const Options& options) {
   config.preset = text_or_empty(options, "preset");
   config.standardize = config.preset.empty();
   if (options.program == Program::kTrainResnet) {
+    config.main_py_lines = true;
     config.classes = options.maybe_integer("num-classes");
     config.cifar_stem = options.boolean("cifar-stem");
     config.zero_init_residual = options.boolean("zero-init-residual");

@@ -291,7 +291,7 @@ void Training::end_epoch(const EpochProgress& epoch) {
 
 void Training::measure() {
   p_.console.tutorial("begin testing");
-  result_.final = evaluate(test_of(p_.config, p_.data, p_.model), p_.stream, p_.ranks);
+  result_.final = evaluate(test_of(p_.config, p_.data, p_.model, p_.console), p_.stream, p_.ranks);
   p_.console.info(
       fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", result_.final.acc1(), result_.final.acc5()));
 }
