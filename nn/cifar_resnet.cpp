@@ -55,8 +55,8 @@ CifarResNet::CifarResNet(const Init& init, int depth, int64_t classes)
     register_module(fmt::format("layer{}", i + 1), *stages_[i]);
   }
   register_module("linear", linear_);
-  for (NamedParameter& parameter : named_parameters()) {
-    Tensor& value = parameter.var.value();
+  for (const NamedParameter& parameter : named_parameters()) {
+    Tensor value = parameter.var.value();
     if (value.shape().rank() >= 2) kaiming_normal(init, Fan::kIn, value);
   }
 }

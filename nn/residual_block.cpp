@@ -57,7 +57,9 @@ BasicBlock::BasicBlock(const Init& init,
 }
 
 Var BasicBlock::forward(const Var& x) {
-  const Var features = conv2_.forward(bn1_.forward(conv1_.forward(x)));
+  Var y = bn1_.forward(conv1_.forward(x));
+  const Var features = conv2_.forward(y);
+  y.forget();
   return bn2_.forward(features, shortcut_ ? shortcut_->forward(x) : x);
 }
 
@@ -81,8 +83,12 @@ Bottleneck::Bottleneck(const Init& init,
 }
 
 Var Bottleneck::forward(const Var& x) {
-  const Var features = bn2_.forward(conv2_.forward(bn1_.forward(conv1_.forward(x))));
-  return bn3_.forward(conv3_.forward(features), shortcut_ ? shortcut_->forward(x) : x);
+  Var y1 = bn1_.forward(conv1_.forward(x));
+  Var y2 = bn2_.forward(conv2_.forward(y1));
+  y1.forget();
+  const Var features = conv3_.forward(y2);
+  y2.forget();
+  return bn3_.forward(features, shortcut_ ? shortcut_->forward(x) : x);
 }
 
 }  // namespace lockstep::nn

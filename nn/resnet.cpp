@@ -98,8 +98,8 @@ ResNet::ResNet(const Init& init, int depth, const ResNetOptions& options)
   register_module("fc", fc_);
 
   const char* last_norm = architecture(depth).bottleneck ? ".bn3.weight" : ".bn2.weight";
-  for (NamedParameter& parameter : named_parameters()) {
-    Tensor& value = parameter.var.value();
+  for (const NamedParameter& parameter : named_parameters()) {
+    Tensor value = parameter.var.value();
     if (value.shape().rank() == 4) kaiming_normal(init, Fan::kOut, value);
     if (options.zero_init_residual && parameter.name.ends_with(last_norm)) fill(init, 0, value);
   }

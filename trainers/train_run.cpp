@@ -10,8 +10,6 @@
 #include "comm/replicas.h"
 #include "core/digest.h"
 #include "core/version.h"
-#include "data/open_dataset.h"
-#include "data/synthetic.h"
 #include "kernels/isa.h"
 #include "trainers/checkpoint/starting_point.h"
 #include "trainers/config/rank_threads.h"
@@ -22,21 +20,11 @@
 #include "trainers/loop/models.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/training.h"
+#include "trainers/loop/training_data.h"
 #include "trainers/output/run_report.h"
 
 namespace lockstep::trainers {
 namespace {
-
-data::DatasetPair open_data(const RunConfig& config) {
-  if (config.dataset == "synthetic") {
-    constexpr data::ImageShape kImage{1, 28, 28};
-    return {.train = std::make_shared<data::Synthetic>(
-                data::Synthetic::Options{.images = 60000, .shape = kImage}),
-            .test = std::make_shared<data::Synthetic>(
-                data::Synthetic::Options{.images = 10000, .shape = kImage, .seed = 1})};
-  }
-  return data::open_dataset(config.dataset, config.data);
-}
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
@@ -103,7 +91,7 @@ class Run {
   void set_up() {
     on_all_ranks(request_.ranks, [&] {
       fault_ = parse_fault(variable("LOCKSTEP_FAULT"));
-      data_ = open_data(config_);
+      data_ = open_training_data(config_);
     });
     const std::string digests = data_.train->digest() + data_.test->digest();
     shake_hands(request_, digests);
@@ -195,6 +183,7 @@ class Run {
                 const nn::Module& model,
                 const std::vector<std::string>& loaded) const {
     for (const std::string& line : start_lines(config_, data_, model)) console.info(line);
+    if (config_.main_py_lines) console.info(fmt::format("=> creating model '{}'", config_.arch));
     for (const std::string& line : loaded) console.info(line);
     console.info("run dir " + config_.output_dir);
   }
@@ -210,7 +199,7 @@ class Run {
     comm::broadcast_tensors(request_.ranks, weights);
     const double start_s = seconds_since_process_start();
     TrainingResult result;
-    result.final = evaluate(test_of(config_, data_, model), stream, request_.ranks);
+    result.final = evaluate(test_of(config_, data_, model, console), stream, request_.ranks);
     result.images = result.final.total;
     result.training_s = seconds_since_process_start() - start_s;
     console.result(

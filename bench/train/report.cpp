@@ -53,27 +53,24 @@ std::vector<double> SyntheticReport::images_per_s() const {
 
 std::string opening_text(const SyntheticReport& report) {
   const trainers::RunConfig& config = report.config;
-  return fmt::format(
-      "Model: {} ({} parameters)\n"
-      "Batch size: {}\n"
-      "Number of CPUs: {}\n"
-      "{} x {} x {} images, {} classes, {} thread{} a rank, {} shards, {} BN groups, {} "
-      "all-reduce, "
-      "transport {}\n",
-      report.network.arch,
-      report.parameters,
-      report.options.batch_size,
-      config.ranks,
-      report.network.image.channels,
-      report.network.image.height,
-      report.network.image.width,
-      report.network.classes,
-      config.threads,
-      config.threads == 1 ? "" : "s",
-      config.shards,
-      config.bn_groups,
-      trainers::name_of(config.exchange.algorithm),
-      config.transport);
+  const data::ImageShape& image = report.network.image;
+  return fmt::format("Model: {} ({} parameters)\nBatch size: {}\nNumber of CPUs: {}\n",
+                     report.network.arch,
+                     report.parameters,
+                     report.options.batch_size,
+                     config.ranks) +
+         fmt::format(
+             "Images: {}x{}x{}, classes: {}, threads a rank: {}, shards: {}, BN groups: {}, "
+             "all-reduce: {}, transport: {}\n",
+             image.channels,
+             image.height,
+             image.width,
+             report.network.classes,
+             config.threads,
+             config.shards,
+             config.bn_groups,
+             trainers::name_of(config.exchange.algorithm),
+             config.transport);
 }
 
 std::string iteration_text(const SyntheticReport& report, size_t iteration) {

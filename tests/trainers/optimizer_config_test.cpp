@@ -230,6 +230,15 @@ TEST(LrDryRun, ShowsEveryStepOfAShortRun) {
           "epoch 0 step 1 lr 1", "epoch 0 step 2 lr 1", "less the cuts of --lr-scheduler plateau"));
 }
 
+TEST(LrDryRun, BeginsWithTheFirstEpoch) {
+  EXPECT_THAT(
+      lr_lines(run_of("--lr 1 --epochs 4 --start-epoch 2 --max-steps 3 --lr-scheduler "
+                      "linear",
+                      10),
+               20),
+      ElementsAre("epoch 2 step 5 lr 0.5", "epoch 2 step 6 lr 0.375", "epoch 3 step 7 lr 0.25"));
+}
+
 TEST(LrDryRun, ALastEpochMayBeCut) {
   const auto lines = lr_lines(run_of("--lr 1 --max-steps 150", 10), 1000);
   ASSERT_EQ(lines.size(), 2U);

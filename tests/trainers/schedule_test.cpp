@@ -181,6 +181,9 @@ TEST(PlateauSchedule, WarmupUndoesItsCuts) {
   Schedule schedule = plateau({.patience = 1}, .1, {.epochs = 4, .decay = 0});
   EXPECT_THAT(fed(schedule, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}),
               rates({0, .025, .05, .0075, .1, .01, .01, .001, .001, .0001, .0001, .00001}));
+  Schedule last_moment = plateau({.patience = 1}, .1, {.epochs = 4, .decay = 0});
+  EXPECT_THAT(fed(last_moment, {1, .5, 1, 1, 1, 1, 1, 1}),
+              rates({0, .025, .05, .075, .01, .1, .01, .01}));
 }
 
 TEST(PlateauSchedule, CutsTooSmallToMatterAreNotMade) {

@@ -24,13 +24,15 @@ void read_data(const Options& options, RunConfig& config) {
   if (config.dataset == "auto" && config.data.empty()) {
     config.dataset = built_in_dataset(options.program);
   }
-  const bool on_disk = config.dataset == "mnist" || config.dataset == "fashion-mnist";
+  const bool on_disk =
+      config.dataset == "mnist" || config.dataset == "fashion-mnist" || config.dataset == "cifar10";
   if (on_disk && config.data.empty()) {
     throw UsageError(fmt::format("--dataset {} needs a data directory", config.dataset),
                      "it is read from files, and training never downloads",
-                     fmt::format("{} DIR --dataset {}, or --dataset digits, which is built in",
+                     fmt::format("{} DIR --dataset {}, or --dataset {}, which is built in",
                                  name_of(options.program),
-                                 config.dataset));
+                                 config.dataset,
+                                 built_in_dataset(options.program)));
   }
   config.workers = options.integer("workers");
   config.val_batch_size = options.integer("val-batch-size");
@@ -101,6 +103,7 @@ RunConfig make_run_config(const Options& options) {
   config.preset = text_or_empty(options, "preset");
   config.standardize = config.preset.empty();
   if (options.program == Program::kTrainResnet) {
+    config.main_py_lines = true;
     config.classes = options.maybe_integer("num-classes");
     config.cifar_stem = options.boolean("cifar-stem");
     config.zero_init_residual = options.boolean("zero-init-residual");

@@ -52,6 +52,7 @@ struct RunConfig {
   int64_t print_freq = 0;
   std::string progress;
   bool quiet = false;
+  bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
 
   // As asked for; resolve_run() (trainers/config/resolve_run.h) settles the rest. Absent: not
   // given.

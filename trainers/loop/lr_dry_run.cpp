@@ -19,13 +19,14 @@ std::vector<std::string> lr_lines(const RunConfig& config, int64_t dataset_image
                           config.optimizer.base_lr(config.global_batch),
                           config.epochs,
                           steps_per_epoch);
-  const int64_t all_steps = config.epochs * steps_per_epoch;
+  const int64_t begin = config.start_epoch * steps_per_epoch;
+  const int64_t all_steps = config.epochs * steps_per_epoch - begin;
   const int64_t steps = std::min(all_steps, config.max_steps.value_or(all_steps));
   constexpr int64_t kFewSteps = 20;
   const int64_t stride = steps <= kFewSteps ? 1 : steps_per_epoch;
   std::vector<std::string> lines;
-  for (int64_t first = 0; first < steps; first += stride) {
-    const int64_t last = std::min(first + stride, steps) - 1;
+  for (int64_t first = begin; first < begin + steps; first += stride) {
+    const int64_t last = std::min(first + stride, begin + steps) - 1;
     std::string line = fmt::format(
         "epoch {} step {} lr {:.7g}", first / steps_per_epoch, first + 1, schedule.lr(first));
     if (last > first) line += fmt::format(" to step {} lr {:.7g}", last + 1, schedule.lr(last));

@@ -11,6 +11,7 @@
 #include "trainers/loop/normalization.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"
+#include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -69,7 +70,8 @@ Training::Training(const Parts& parts)
       end_step_(end_step(p_, steps_per_epoch_)),
       loader_(p_.data.train,
               data::training_sequence(batch_plan(p_), first_step_, end_step_),
-              {.workers = static_cast<int>(p_.config.workers)}) {
+              {.workers = static_cast<int>(p_.config.workers),
+               .augmentation = augmentation(p_.config, *p_.data.train)}) {
   result_.steps = first_step_;
   if (!p_.start) return;
   result_.best = p_.start->best;
@@ -290,7 +292,7 @@ void Training::end_epoch(const EpochProgress& epoch) {
 
 void Training::measure() {
   p_.console.tutorial("begin testing");
-  result_.final = evaluate(test_of(p_.config, p_.data, p_.model), p_.stream, p_.ranks);
+  result_.final = evaluate(test_of(p_.config, p_.data, p_.model, p_.console), p_.stream, p_.ranks);
   p_.console.info(
       fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", result_.final.acc1(), result_.final.acc5()));
 }

@@ -72,7 +72,7 @@ constexpr Flag kFlags[] = {
      .help = "factor that a linear warm-up starts at", .origin = "torchvision"},
     {.name = "lr-dry-run", .kind = kBool, .group = kOptimiser, .initial = both("false"),
      .help = "print the learning rates and stop", .origin = "Lockstep"},
-    {.name = "momentum", .kind = kFloat, .group = kOptimiser, .page = kShort, .metavar = "X",
+    {.name = "momentum", .kind = kFloat, .group = kOptimiser, .metavar = "X",
      .initial = both("0.9"), .range = kUnit, .help = "momentum of SGD", .origin = "main.py"},
     {.name = "nesterov", .kind = kBool, .group = kOptimiser, .initial = both("false"),
      .help = "Nesterov's momentum", .origin = "timm"},

@@ -1,0 +1,82 @@
+#include "trainers/loop/training_data.h"
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/trainers/options_of.h"
+#include "trainers/loop/normalization.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using data::ImageShape;
+using testing::options_of;
+
+RunConfig resnet(const std::string& line) {
+  return make_run_config(options_of(line, {}, Program::kTrainResnet));
+}
+
+TEST(TrainingData, SyntheticImagesFitTheNetwork) {
+  const data::DatasetPair grey = open_training_data(make_run_config(options_of("--dummy")));
+  EXPECT_EQ(grey.train->image_shape(), (ImageShape{1, 28, 28}));
+  EXPECT_EQ(grey.train->size(), 60000);
+
+  const data::DatasetPair large = open_training_data(resnet("--dummy -a resnet50"));
+  EXPECT_EQ(large.train->image_shape(), (ImageShape{3, 224, 224}));
+  EXPECT_EQ(large.train->size(), 1281167);
+  EXPECT_EQ(large.test->size(), 50000);
+  EXPECT_EQ(large.train->classes(), 1000);
+  EXPECT_NE(large.train->digest(), large.test->digest());
+
+  for (const char* line : {"--dummy -a resnet20", "--dummy -a resnet18 --cifar-stem"}) {
+    const data::DatasetPair small = open_training_data(resnet(line));
+    EXPECT_EQ(small.train->image_shape(), (ImageShape{3, 32, 32})) << line;
+    EXPECT_EQ(small.train->size(), 50000);
+    EXPECT_EQ(small.test->size(), 10000);
+    EXPECT_EQ(small.train->classes(), 10);
+  }
+  const RunConfig seven = resnet("--dummy -a resnet18 --num-classes 7");
+  EXPECT_EQ(open_training_data(seven).train->classes(), 7);
+}
+
+TEST(TrainingData, OnlySmallColourPicturesAreAugmented) {
+  const RunConfig config = resnet("--seed 5");
+  const data::Augmentation shapes = augmentation(config, *open_training_data(config).train);
+  EXPECT_EQ(shapes.pad, 4);
+  EXPECT_TRUE(shapes.flip);
+  EXPECT_EQ(shapes.seed, 5U);
+  for (const RunConfig& plain : {make_run_config(options_of("")), resnet("--dummy -a resnet20")}) {
+    EXPECT_FALSE(augmentation(plain, *open_training_data(plain).train).changes_images());
+  }
+}
+
+// Otherwise the constants are not those of the images.
+TEST(TrainingData, NormalisedShapesHaveMean0AndDeviation1) {
+  const RunConfig config = resnet("");
+  const data::DatasetPair pair = open_training_data(config);
+  const kernels::NormalizeImageParams params = normalization(config, *pair.train);
+  ASSERT_EQ(params.mean.size(), 3U);
+  std::array<double, 3> sum{};
+  std::array<double, 3> squares{};
+  std::vector<uint8_t> pixels(3072);
+  constexpr int64_t kImages = 2000;
+  for (int64_t i = 0; i < kImages; ++i) {
+    pair.train->read(i, pixels);
+    for (size_t k = 0; k < pixels.size(); ++k) {
+      const double x = (pixels[k] / 255.0 - params.mean[k % 3]) / params.std[k % 3];
+      sum.at(k % 3) += x;
+      squares.at(k % 3) += x * x;
+    }
+  }
+  for (size_t c = 0; c < 3; ++c) {
+    const double mean = sum.at(c) / (kImages * 1024);
+    EXPECT_NEAR(mean, 0, 0.05);
+    EXPECT_NEAR(std::sqrt(squares.at(c) / (kImages * 1024) - mean * mean), 1, 0.02);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::trainers
