@@ -70,26 +70,21 @@ class Run {
     });
     if (config_.evaluate) return evaluate_weights(stream, *model, console, loaded);
 
-    std::optional<CheckpointWriter> checkpoints;
-    if (directory_) checkpoints.emplace(writer_options(), identity(), console);
-    Training training({config_,
-                       data_,
-                       request_.ranks,
-                       stream,
-                       *model,
-                       console,
-                       directory_ ? &*directory_ : nullptr,
-                       checkpoints ? &*checkpoints : nullptr,
-                       fault_,
-                       start_->position()});
+    Training training(
+        {config_, data_, request_.ranks, stream, *model, console, fault_, start_->position()});
     on_all_ranks(request_.ranks, [&] {
       if (!speaks() || !start_->resumed()) return;
       const ResumePoint& from = *start_->resumed();
       training.restore(from.checkpoint.optimizer, state_file_of(from.model_file).string());
     });
-    settle_plan(training.buckets());
+    open_directory(training.buckets());
     announce(console, *model, loaded);
-    return end(training.run(), *model, console);
+    std::optional<CheckpointWriter> checkpoints;
+    if (directory_) checkpoints.emplace(writer_options(), identity(), console);
+    return end(training.run({.directory = directory_ ? &*directory_ : nullptr,
+                             .checkpoints = checkpoints ? &*checkpoints : nullptr}),
+               *model,
+               console);
   }
 
  private:
@@ -117,9 +112,6 @@ class Run {
     record_.start = std::chrono::system_clock::now();
     record_.flags = request_.options.resolved();
     describe_run(config_, request_.ranks, record_);
-    on_all_ranks(request_.ranks, [&] {
-      if (speaks() && !config_.lr_dry_run) prepare_directory();
-    });
   }
 
   ExitCode print_learning_rates() {
@@ -160,11 +152,14 @@ class Run {
     return notes;
   }
 
-  void settle_plan(std::span<const comm::Bucket> buckets) {
+  // What may be refused has been by now: a run that does not start leaves nothing.
+  void open_directory(std::span<const comm::Bucket> buckets) {
     record_.plan = make_run_plan(config_, buckets);
     comm::handshake(request_.ranks, handshake_fields(record_.plan));
     on_all_ranks(request_.ranks, [&] {
-      if (directory_) directory_->write(record_);
+      if (!speaks()) return;
+      prepare_directory();
+      directory_->write(record_);
     });
   }
 
@@ -197,7 +192,7 @@ class Run {
                             nn::Module& model,
                             Console& console,
                             const std::vector<std::string>& loaded) {
-    settle_plan({});
+    open_directory({});
     announce(console, model, loaded);
     std::vector<Tensor> weights;
     for (const nn::StateEntry& entry : model.state()) weights.push_back(entry.tensor);

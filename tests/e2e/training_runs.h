@@ -42,4 +42,34 @@ inline std::string said(const ProgramResult& result) {
   return "exit " + std::to_string(result.exit_code) + "\n" + result.out + result.err;
 }
 
+// What metrics.jsonl says of losses and counts; times are left out.
+inline std::vector<nlohmann::json> learning_curve(const std::filesystem::path& run) {
+  std::vector<nlohmann::json> lines;
+  for (const nlohmann::json& all : read_metrics(run)) {
+    nlohmann::json kept;
+    for (const char* name : {"split",
+                             "epoch",
+                             "step",
+                             "loss",
+                             "loss_avg",
+                             "lr",
+                             "acc1",
+                             "acc5",
+                             "correct",
+                             "digest"}) {
+      if (all.contains(name)) kept[name] = all.at(name);
+    }
+    lines.push_back(kept);
+  }
+  return lines;
+}
+
+// Weights, learning curve and digest.
+inline void expect_same_bits(const std::filesystem::path& want, const std::filesystem::path& got) {
+  const ProgramResult difference = run_program({"lockstep", "diff", weights(want), weights(got)});
+  EXPECT_EQ(difference.exit_code, 0) << said(difference);
+  EXPECT_EQ(learning_curve(got), learning_curve(want));
+  EXPECT_EQ(read_json(got / "run.json").at("digest"), read_json(want / "run.json").at("digest"));
+}
+
 }  // namespace lockstep::testing

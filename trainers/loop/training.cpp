@@ -100,7 +100,8 @@ void Training::share_start() {
   comm::broadcast_tensors(p_.ranks, tensors);
 }
 
-TrainingResult Training::run() {
+TrainingResult Training::run(const Traces& traces) {
+  traces_ = traces;
   share_start();
   EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
   auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.config.start_epoch);
@@ -116,8 +117,8 @@ TrainingResult Training::run() {
     ++epoch;
   }
   if (result_.final.total == 0) measure();
-  if (p_.checkpoints != nullptr && result_.steps > first_step_) {
-    result_.saved = p_.checkpoints->last_is_saved();
+  if (traces_.checkpoints != nullptr && result_.steps > first_step_) {
+    result_.saved = traces_.checkpoints->last_is_saved();
   }
   result_.communication = exchange_log_.summarize(p_.ranks);
   return result_;
@@ -208,9 +209,9 @@ void Training::compare_notes(EpochProgress& epoch) {
 
 // A disk that is full costs lines of metrics.jsonl, not the training.
 void Training::log(std::initializer_list<Metric> metrics) {
-  if (p_.directory == nullptr) return;
+  if (traces_.directory == nullptr) return;
   try {
-    p_.directory->append(metrics);
+    traces_.directory->append(metrics);
   } catch (const EnvironmentError& error) {
     if (!std::exchange(metrics_are_lost_, true)) {
       p_.console.warn(fmt::format(
@@ -307,7 +308,7 @@ void Training::log_evaluation(int epoch) {
        {"acc5", evaluation.acc5()},
        {"correct", evaluation.correct1},
        {"total", evaluation.total},
-       {"digest", p_.directory == nullptr ? "" : to_hex(state_digest(p_.model))}});
+       {"digest", traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model))}});
 }
 
 // What a signal cut off is no candidate: the run that goes on would not have looked at it.
@@ -317,8 +318,8 @@ void Training::judge(const EpochProgress& epoch) {
   if (!whole && result_.best.total > 0) return;
   result_.best = result_.final;
   result_.best_epoch = epoch.number();
-  if (whole && p_.checkpoints != nullptr) {
-    p_.checkpoints->save_best(p_.model, position(epoch, Evaluated::kYes));
+  if (whole && traces_.checkpoints != nullptr) {
+    traces_.checkpoints->save_best(p_.model, position(epoch, Evaluated::kYes));
   }
 }
 
@@ -334,7 +335,7 @@ TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evalua
 }
 
 void Training::save(const TrainingPosition& at) {
-  if (p_.checkpoints != nullptr) p_.checkpoints->save(p_.model, *optimizer_, at);
+  if (traces_.checkpoints != nullptr) traces_.checkpoints->save(p_.model, *optimizer_, at);
 }
 
 bool Training::evaluates_after(int epoch) const {

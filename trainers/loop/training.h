@@ -42,8 +42,7 @@ struct TrainingResult {
   ExchangeSummary communication;
 };
 
-// Trains `model` as `config` says and evaluates it. Borrows everything; `directory` and
-// `checkpoints` are rank 0's, null elsewhere.
+// Trains `model` as `config` says and evaluates it. Borrows everything.
 class Training {
  public:
   struct Parts {
@@ -53,8 +52,6 @@ class Training {
     Stream& stream;
     nn::Module& model;
     Console& console;
-    const RunDirectory* directory;
-    CheckpointWriter* checkpoints;
     std::optional<Fault> fault;
     std::optional<TrainingPosition> start{};  // of an earlier process; its weights are in `model`
   };
@@ -68,8 +65,14 @@ class Training {
   // `file` when it is another optimizer's.
   void restore(const FileTensors& optimizer, const std::string& file);
 
+  // Where a run leaves its traces: rank 0's, null elsewhere.
+  struct Traces {
+    const RunDirectory* directory = nullptr;
+    CheckpointWriter* checkpoints = nullptr;
+  };
+
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
-  TrainingResult run();
+  TrainingResult run(const Traces& traces);
 
  private:
   struct StepStart {
@@ -101,6 +104,7 @@ class Training {
   void save(const TrainingPosition& at);
 
   Parts p_;
+  Traces traces_;
   comm::GradientReducer reducer_;
   const std::unique_ptr<nn::Optimizer> optimizer_;
   const ReplicaCheck replicas_;

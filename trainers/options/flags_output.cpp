@@ -19,7 +19,7 @@ constexpr Flag kFlags[] = {
     {.name = "print-freq", .aliases = "-p --log-interval", .kind = kInt, .group = kOutput,
      .page = kShort, .metavar = "N", .initial = both("10"), .range = kFrom1,
      .help = "steps between two log lines", .origin = "main.py"},
-    {.name = "progress", .kind = kChoice, .group = kOutput, .page = kShort, .initial = both("auto"),
+    {.name = "progress", .kind = kChoice, .group = kOutput, .initial = both("auto"),
      .choices = both("auto|bar|line|none"), .later_choices = both("json"),
      .not_built = "progress in JSON", .help = "how to show progress", .origin = "Lockstep"},
     {.name = "quiet", .aliases = "-q", .kind = kBool, .group = kOutput, .page = kShort,
