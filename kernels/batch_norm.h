@@ -85,7 +85,7 @@ using BatchNormShardSums = void(Stream& stream,
                                 Tensor& grad_bias);
 // 7. Where 5 wrote grad_residual, grad_out is that and params.relu is false.
 // Shapes: as 5; group_grad_weight, group_grad_bias (local groups, C): the whole groups' sums;
-// grad_in like in, overwritten.
+// grad_in like in, overwritten; may be grad_out's memory.
 using BatchNormBackward = void(Stream& stream,
                                const Shards& shards,
                                const Tensor& in,

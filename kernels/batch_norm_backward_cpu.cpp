@@ -132,8 +132,7 @@ void batch_norm_shard_sums(Stream& stream,
   const Lanes lanes(in.shape()[1]);
   const int64_t pixels = pixels_per_image(in);
   const int64_t group_floats = AffineLanes::kArrays * lanes.width;
-  const Scratch scratch(
-      stream, shards.local_groups() * group_floats, LaneSums::kArrays * lanes.width);
+  const Scratch scratch(stream, shards.local_groups() * group_floats, LaneSums::scratch(lanes));
   const auto affine_of = [&](int64_t group) {
     return AffineLanes(scratch.shared() + group * group_floats, lanes.width);
   };
@@ -153,7 +152,7 @@ void batch_norm_shard_sums(Stream& stream,
     const AffineLanes affine = affine_of(group);
     const int64_t count = shards.count(k) * pixels;
     const int64_t at = shards.begin(k) * pixels * channels;
-    LaneSums sums(scratch.of(worker), lanes.width);
+    LaneSums sums(lanes, scratch.of(worker));
     if (gate != nullptr) {
       sum_residual_gradients(
           lanes, affine, count, x + at, gate + at, grad + at, gated_grad + at, sums);

@@ -40,10 +40,13 @@ void sum_deviations(
 
 // M2 = sum (x - shift)^2 - (sum (x - shift))^2 / count loses no digits while the shift lies within
 // a few deviations of the mean. It nearly always does, and else there is a second pass.
-void shard_stats(
-    const Lanes& lanes, const float* in, int64_t pixels, float* scratch, float* mean, float* m2) {
-  float* shift = scratch;
-  LaneSums sums(scratch + lanes.width, lanes.width);
+void shard_stats(const Lanes& lanes,
+                 const float* in,
+                 int64_t pixels,
+                 float* shift,
+                 LaneSums sums,
+                 float* mean,
+                 float* m2) {
   const auto count = static_cast<float>(pixels);
   const auto finish = [&] {
     bool precise = true;
@@ -137,7 +140,7 @@ void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& 
   const int64_t pixels = pixels_per_image(in);
   const float* from = in.data<float>();
   float* to = stats.data<float>();
-  const Scratch scratch(stream, 0, (1 + LaneSums::kArrays) * lanes.width);
+  const Scratch scratch(stream, 0, lanes.width + LaneSums::scratch(lanes));
   for_shards(stream, shards, in.numel(), [&](int64_t k, int worker) {
     const int64_t channels = lanes.channels;
     float* leaf = to + k * (2 * channels + 1);
@@ -150,6 +153,7 @@ void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& 
                 from + shards.begin(k) * pixels * channels,
                 shards.count(k) * pixels,
                 scratch.of(worker),
+                LaneSums(lanes, scratch.of(worker) + lanes.width),
                 leaf,
                 leaf + channels);
   });

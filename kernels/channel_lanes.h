@@ -22,12 +22,26 @@ struct Lanes {
   explicit Lanes(int64_t channel_count)
       : channels(channel_count),
         pixels((kTileLanes + channel_count - 1) / channel_count),
-        width(channel_count * pixels) {}
+        width(channel_count * pixels),
+        tiles(width / kTileLanes),
+        overlap(width % kTileLanes != 0) {}
 
   int64_t channels;
   int64_t pixels;  // in a row; 1 from 32 channels on
   int64_t width;   // lanes
+  int64_t tiles;   // side by side
+  bool overlap;    // one more, over the last lanes of the row, meets some a second time
 
+  // Lanes of all tiles: of these, the overlapping tile's come last.
+  int64_t tile_lanes() const { return (tiles + (overlap ? 1 : 0)) * kTileLanes; }
+  // Rows that a tile takes before the next one does. Row after row, memory is read in order: the
+  // processor's prefetcher follows one order in a page, so only rows of a page or more may be read
+  // side by side, which spares loads of a lane's constants.
+  int64_t rows_together(int64_t rows) const {
+    constexpr int64_t kFloatsOfPage = 1024;
+    if (overlap) return 1;
+    return tiles == 1 ? rows : width >= kFloatsOfPage ? 4 : 1;
+  }
   // Repeats a value a channel, lanes[0, channels), for the other pixels of a row.
   void spread(float* lanes) const {
     for (int64_t lane = channels; lane < width; ++lane) lanes[lane] = lanes[lane - channels];
@@ -66,24 +80,48 @@ template <class Block, class Tail>
   if (rest > 0) tail(rows * lanes.width, rest * lanes.channels);
 }
 
-// Calls body(first lane) such that the tiles cover the row; the last may overlap the one before it.
-template <class Body>
-[[gnu::always_inline]] inline void for_tiles(const Lanes& lanes, Body&& body) {
-  int64_t first = 0;
-  for (; first + kTileLanes <= lanes.width; first += kTileLanes) body(first);
-  if (first < lanes.width) body(lanes.width - kTileLanes);
+// In the place of a pointer: nothing is stored.
+struct NoOutput {
+  NoOutput operator+(int64_t) const { return {}; }
+};
+
+// Calls body(first lane, place among tile_lanes(), begin, end, put) for each tile of some rows that
+// lie at [begin, end); body calls put(at, tile) where a tile of `out` (float* or NoOutput) is done.
+// out may be an input: the overlapping tile is taken first and stored last.
+template <class Out, class Body>
+[[gnu::always_inline]] inline void for_tiles(const Lanes& lanes,
+                                             int64_t rows,
+                                             Out out,
+                                             Body&& body) {
+  const int64_t together = lanes.rows_together(rows);
+  const int64_t last_lane = lanes.width - kTileLanes;
+  float held[kTileLanes] = {};
+  for (int64_t row = 0; row < rows; row += together) {
+    const int64_t begin = row * lanes.width;
+    const int64_t end = std::min(row + together, rows) * lanes.width;
+    for (int64_t tile = lanes.overlap ? -1 : 0; tile < lanes.tiles; ++tile) {
+      const int64_t first = tile < 0 ? last_lane : tile * kTileLanes;
+      const int64_t place = tile < 0 ? lanes.tiles * kTileLanes : first;
+      body(first, place, begin, end, [&](int64_t at, const Tile& values) {
+        if constexpr (std::is_pointer_v<Out>) values.store(tile < 0 ? held : out + at);
+      });
+    }
+    if constexpr (std::is_pointer_v<Out>) {
+      if (lanes.overlap) Tile::load(held).store(out + begin + last_lane);
+    }
+  }
 }
 
-// out[i] = op(in[i]...) for every float of the pixels; make_op(first lane) gives the op of a tile,
-// its constants in registers. Requires: out overlaps no input.
+// out[i] = op(in[i]...) for every float of the pixels; make_op(first lane) gives the op of a tile.
+// out may be an input.
 template <class MakeOp, class... In>
 [[gnu::always_inline]] inline void map_lanes(
     const Lanes& lanes, int64_t pixels, float* out, MakeOp&& make_op, const In*... in) {
   const auto map_rows = [&](int64_t rows, float* to, const auto*... from) {
-    for_tiles(lanes, [&](int64_t first) {
+    for_tiles(lanes, rows, to, [&](int64_t first, int64_t, int64_t begin, int64_t end, auto&& put) {
       const auto op = make_op(first);
-      for (int64_t at = first; at < rows * lanes.width; at += lanes.width) {
-        op(Tile::load(from + at)...).store(to + at);
+      for (int64_t at = begin + first; at < end; at += lanes.width) {
+        put(at, op(Tile::load(from + at)...));
       }
     });
   };
@@ -98,65 +136,74 @@ template <class MakeOp, class... In>
       });
 }
 
-// Two sums a lane, over rows: a block's own and those of all blocks, `width` floats each.
+// Two sums a lane, over rows: a block's own, a tile's side by side, and those of all blocks.
 struct LaneSums {
-  static constexpr int64_t kArrays = 4;
+  // Floats of scratch memory.
+  static int64_t scratch(const Lanes& lanes) { return 2 * (lanes.tile_lanes() + lanes.width); }
 
-  LaneSums(float* scratch, int64_t width)
-      : block{scratch, scratch + width}, total{scratch + 2 * width, scratch + 3 * width} {}
+  LaneSums(const Lanes& of, float* memory)
+      : lanes(of),
+        block{memory, memory + of.tile_lanes()},
+        total{memory + 2 * of.tile_lanes(), memory + 2 * of.tile_lanes() + of.width} {}
 
-  void add_block(int64_t lanes) {
+  void clear() {
+    for (float* sums : block) std::fill_n(sums, lanes.tile_lanes(), 0.0F);
+    for (float* sums : total) std::fill_n(sums, lanes.width, 0.0F);
+  }
+
+  // Adds the block's sums of the first `count` lanes to the totals and starts a new block.
+  void finish_block(int64_t count) {
+    const int64_t side_by_side = lanes.tiles * kTileLanes;
+    const int64_t overlap_shift = lanes.tile_lanes() - lanes.width;
     for (int i = 0; i < 2; ++i) {
-      for (int64_t lane = 0; lane < lanes; ++lane) total[i][lane] += block[i][lane];
+      for (int64_t lane = 0; lane < count; ++lane) {
+        total[i][lane] += block[i][lane < side_by_side ? lane : lane + overlap_shift];
+      }
+      std::fill_n(block[i], lanes.tile_lanes(), 0.0F);
     }
   }
 
+  const Lanes& lanes;
   float* block[2];
   float* total[2];
 };
 
-// In the place of a pointer: sums alone are wanted.
-struct NoOutput {
-  NoOutput operator+(int64_t) const { return {}; }
-};
-
-// Leaves each channel's two sums over the pixels in sums.total[i][0, channels). make_add(first
-// lane) gives a tile's add(sum 0, sum 1, in...), which returns the tile for `out` (float*) where
-// there is one. The order is fixed: rows within a block, blocks, pixels of a row. Some floats are
-// met twice: out may be an input only where add gives the same from what it stored.
+// Leaves in sums.total[i][0, channels) each channel's two sums over the pixels. make_add(first lane)
+// gives a tile's add(sum 0, sum 1, in...), which returns the tile for `out` where that is a pointer.
+// The order is fixed: rows within a block, blocks, pixels of a row. out may be an input.
 template <class Out, class MakeAdd, class... In>
 [[gnu::always_inline]] inline void sum_lanes(
     const Lanes& lanes, int64_t pixels, LaneSums& sums, Out out, MakeAdd&& make_add, In*... in) {
-  constexpr bool kStores = std::is_same_v<Out, float*>;
   const auto sum_rows = [&](int64_t rows, auto to, const auto*... from) {
-    for_tiles(lanes, [&](int64_t first) {
-      const auto add = make_add(first);
-      Tile sum0{};
-      Tile sum1{};
-      for (int64_t at = first; at < rows * lanes.width; at += lanes.width) {
-        if constexpr (kStores) {
-          add(sum0, sum1, Tile::load(from + at)...).store(to + at);
-        } else {
-          add(sum0, sum1, Tile::load(from + at)...);
-        }
-      }
-      sum0.store(sums.block[0] + first);
-      sum1.store(sums.block[1] + first);
-    });
+    for_tiles(
+        lanes, rows, to, [&](int64_t first, int64_t place, int64_t begin, int64_t end, auto&& put) {
+          const auto add = make_add(first);
+          Tile sum0 = Tile::load(sums.block[0] + place);
+          Tile sum1 = Tile::load(sums.block[1] + place);
+          for (int64_t at = begin + first; at < end; at += lanes.width) {
+            if constexpr (std::is_pointer_v<Out>) {
+              put(at, add(sum0, sum1, Tile::load(from + at)...));
+            } else {
+              add(sum0, sum1, Tile::load(from + at)...);
+            }
+          }
+          sum0.store(sums.block[0] + place);
+          sum1.store(sums.block[1] + place);
+        });
   };
-  for (float* total : sums.total) std::fill_n(total, lanes.width, 0.0F);
+  sums.clear();
   for_blocks(
       lanes,
       pixels,
       [&](int64_t start, int64_t rows) {
         sum_rows(rows, out + start, (in + start)...);
-        sums.add_block(lanes.width);
+        sums.finish_block(lanes.width);
       },
       [&](int64_t start, int64_t count) {
         PartialRow row;
         sum_rows(1, row.lanes, PartialRow(in + start, count).lanes...);
-        sums.add_block(count);
-        if constexpr (kStores) {
+        sums.finish_block(count);
+        if constexpr (std::is_pointer_v<Out>) {
           std::memcpy(out + start, row.lanes, static_cast<size_t>(count) * sizeof(float));
         }
       });

@@ -56,6 +56,15 @@ void bench_batch_norm_forward(benchmark::State& state) {
   set_bytes(state, l, 2);
 }
 
+void bench_batch_norm_forward_residual(benchmark::State& state) {
+  Layer l(state);
+  for (auto _ : state) {
+    batch_norm_forward(
+        l.stream, l.shards, l.in, l.stats, l.weight, l.bias, l.grad, l.params, l.out);
+  }
+  set_bytes(state, l, 3);
+}
+
 void bench_batch_norm_shard_sums(benchmark::State& state) {
   Layer l(state);
   Tensor none;
@@ -74,6 +83,25 @@ void bench_batch_norm_shard_sums(benchmark::State& state) {
                           l.grad_bias);
   }
   set_bytes(state, l, 2);
+}
+
+void bench_batch_norm_shard_sums_residual(benchmark::State& state) {
+  Layer l(state);
+  for (auto _ : state) {
+    batch_norm_shard_sums(l.stream,
+                          l.shards,
+                          l.in,
+                          l.out,
+                          l.grad,
+                          l.stats,
+                          l.weight,
+                          l.bias,
+                          l.params,
+                          l.grad,
+                          l.grad_weight,
+                          l.grad_bias);
+  }
+  set_bytes(state, l, 4);
 }
 
 void bench_batch_norm_backward(benchmark::State& state) {
@@ -100,10 +128,14 @@ void layers(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"n", "c", "hw"})->UseRealTime();
   bench->Args({32, 16, 28})->Args({32, 32, 14})->Args({32, 64, 56});
   bench->Args({32, 10, 28})->Args({32, 512, 7});
+  bench->Args({128, 64, 32});                        // ResNet-18, CIFAR
+  bench->Args({32, 64, 112})->Args({32, 1024, 14});  // ResNet-50
 }
 BENCHMARK(bench_batch_norm_shard_stats)->Apply(layers);
 BENCHMARK(bench_batch_norm_forward)->Apply(layers);
+BENCHMARK(bench_batch_norm_forward_residual)->Apply(layers);
 BENCHMARK(bench_batch_norm_shard_sums)->Apply(layers);
+BENCHMARK(bench_batch_norm_shard_sums_residual)->Apply(layers);
 BENCHMARK(bench_batch_norm_backward)->Apply(layers);
 
 }  // namespace

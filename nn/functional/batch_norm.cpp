@@ -109,6 +109,8 @@ struct Normalisation {
     if (!grads.wants(0)) return;
     const std::vector<Tensor> sums = gather_shards(shards, {grad_weight, grad_bias});
     const kernels::BatchNormParams rest{.eps = params.eps, .relu = params.relu && !gate.defined()};
+    if (!grads.wants(3)) grads.give(0, grad_out);  // written over it: less memory to fetch
+    Tensor grad_in = grads.wants(3) ? grads.overwrite(0) : grad_out;
     kernels::batch_norm_backward(stream,
                                  shards,
                                  in,
@@ -119,7 +121,7 @@ struct Normalisation {
                                  weight,
                                  bias,
                                  rest,
-                                 grads.overwrite(0));
+                                 grad_in);
   }
 };
 

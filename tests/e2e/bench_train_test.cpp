@@ -45,6 +45,15 @@ TEST(BenchTrain, TwoRanksGiveOneJsonObject) {
   EXPECT_EQ(count_of(result.err, "Iter #"), 3) << result.err;
 }
 
+TEST(BenchTrain, ResNetsGetTheImagesTheyAreFor) {
+  const ProgramResult result = run_program(bench({"-a", "resnet20", "--json"}));
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  const nlohmann::json json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json.at("arch"), "resnet20");
+  EXPECT_EQ(json.at("parameters"), 269722);
+  EXPECT_EQ(json.at("image"), nlohmann::json({3, 32, 32}));
+}
+
 TEST(BenchTrainRefuses, WhatItCannotDoOnceWithExit2) {
   for (const Arguments& arguments : {Arguments{"-a", "oaknet"},
                                      {"--num-iters", "0"},

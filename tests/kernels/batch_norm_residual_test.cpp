@@ -1,5 +1,5 @@
-// What a residual adds to batch norm beside its place in the formula, which batch_norm_test.cpp
-// checks: memory that may be shared, gates at the edge of the numbers, derivatives, bad arguments.
+// Beside what batch_norm_test.cpp checks with and without a residual: memory that may be shared,
+// gates at the edge of the numbers, derivatives, bad arguments.
 #include <cmath>
 #include <limits>
 
@@ -27,9 +27,11 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 const BatchNormBodies kOps = LS_BATCH_NORM_BODIES(kernels);
 
-// Channels whose tiles overlap, and pixels that fill no row of tiles.
-TEST(BatchNormResidual, TheGateMayWorkInPlace) {
-  for (const Shape& shape : {Shape{3, 5, 3, 2}, Shape{2, 33, 3, 3}, Shape{3, 300, 2, 2}}) {
+// Channels whose tiles overlap, and pixels that fill no row.
+const Shape kAwkwardShapes[] = {{3, 5, 3, 2}, {2, 33, 3, 3}, {3, 300, 2, 2}, {2, 1024, 2, 3}};
+
+TEST(BatchNormInPlace, TheResidualsGradientMayBeGradOut) {
+  for (const Shape& shape : kAwkwardShapes) {
     BatchNormInputs x(shape, true);
     const Shards shards = Shards::cut(shape[0], 2, 1);
     Stream stream;
@@ -51,6 +53,27 @@ TEST(BatchNormResidual, TheGateMayWorkInPlace) {
     EXPECT_TRUE(same_bits(x.grad_out, want.grad_residual));
     EXPECT_TRUE(same_bits(grad_weight, want.grad_weight_leaves));
     EXPECT_TRUE(same_bits(grad_bias, want.grad_bias_leaves));
+  }
+}
+
+TEST(BatchNormInPlace, TheInputsGradientMayBeGradOut) {
+  for (const Shape& shape : kAwkwardShapes) {
+    BatchNormInputs x(shape);
+    const Shards shards = Shards::cut(shape[0], 2, 1);
+    Stream stream;
+    const BatchNormStep want = batch_norm_step(stream, shards, x, {.relu = true}, kOps);
+    batch_norm_backward(stream,
+                        shards,
+                        x.in,
+                        x.grad_out,
+                        want.stats,
+                        want.grad_weight,
+                        want.grad_bias,
+                        x.weight,
+                        x.bias,
+                        {.relu = true},
+                        x.grad_out);
+    EXPECT_TRUE(same_bits(x.grad_out, want.grad_in));
   }
 }
 

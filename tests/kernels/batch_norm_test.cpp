@@ -227,7 +227,9 @@ INSTANTIATE_TEST_SUITE_P(Shapes,
                                                               Shape{3, 32, 16, 15},
                                                               Shape{2, 33, 3, 3},
                                                               Shape{6, 64, 9, 9},
-                                                              Shape{3, 300, 2, 2}),
+                                                              Shape{3, 300, 2, 2},
+                                                              Shape{2, 1024, 1, 5},
+                                                              Shape{3, 2080, 3, 1}),
                                             ::testing::Bool()));
 
 TEST(BatchNorm, ReferenceGradientsAreItsDerivatives) {

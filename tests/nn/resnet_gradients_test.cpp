@@ -1,4 +1,5 @@
 // Residual networks against PyTorch in double: logits and every gradient with the same weights.
+#include <algorithm>
 #include <cmath>
 
 #include <gtest/gtest.h>
@@ -39,19 +40,19 @@ Tensor norm_bias(Mt19937& rng, const Shape& shape) {
   return bias;
 }
 
+Tensor draw(Mt19937& rng, const std::string& name, const Shape& shape) {
+  if (shape.rank() > 1) {
+    return uniform(rng, shape, std::sqrt(6 / static_cast<double>(shape.stride0())));
+  }
+  if (name.starts_with("fc.") || name.starts_with("linear.")) return uniform(rng, shape, 0.1F);
+  return name.ends_with("weight") ? norm_weight(rng, shape) : norm_bias(rng, shape);
+}
+
 // The weights of tools/golden/resnets.py, bit for bit.
-void fill_parameters(Module& model, Mt19937& rng) {
-  for (NamedParameter& parameter : model.named_parameters()) {
-    Tensor& value = parameter.var.value();
-    const Shape& shape = value.shape();
-    const bool is_last = parameter.name.starts_with("fc.") || parameter.name.starts_with("linear.");
-    if (shape.rank() > 1) {
-      value = uniform(rng, shape, std::sqrt(6 / static_cast<double>(shape.stride0())));
-    } else if (is_last) {
-      value = uniform(rng, shape, 0.1F);
-    } else {
-      value = parameter.name.ends_with("weight") ? norm_weight(rng, shape) : norm_bias(rng, shape);
-    }
+void fill_parameters(const Module& model, Mt19937& rng) {
+  for (const NamedParameter& parameter : model.named_parameters()) {
+    Tensor value = parameter.var.value();
+    std::ranges::copy(draw(rng, parameter.name, value.shape()).span<float>(), value.data<float>());
   }
 }
 

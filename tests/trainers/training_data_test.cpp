@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "data/synthetic.h"
 #include "tests/trainers/options_of.h"
 #include "trainers/loop/normalization.h"
 
@@ -50,6 +51,28 @@ TEST(TrainingData, OnlySmallColourPicturesAreAugmented) {
   EXPECT_EQ(shapes.seed, 5U);
   for (const RunConfig& plain : {make_run_config(options_of("")), resnet("--dummy -a resnet20")}) {
     EXPECT_FALSE(augmentation(plain, *open_training_data(plain).train).changes_images());
+  }
+}
+
+// Stands for the files.
+class Cifar10Like : public data::Synthetic {
+ public:
+  Cifar10Like() : Synthetic({.images = 1, .shape = {3, 32, 32}}) {}
+  std::string name() const override { return "cifar10/train"; }
+};
+
+TEST(TrainingData, Cifar10IsAugmentedAndNormalisedLikeImageNet) {
+  const RunConfig config = resnet("--dummy -a resnet20 --seed 3");
+  const Cifar10Like cifar10;
+  EXPECT_EQ(augmentation(config, cifar10).pad, 4);
+  EXPECT_TRUE(augmentation(config, cifar10).flip);
+  EXPECT_EQ(augmentation(config, cifar10).seed, 3U);
+  const data::DatasetPair synthetic = open_training_data(config);
+  for (const data::Dataset* set :
+       {static_cast<const data::Dataset*>(&cifar10), synthetic.train.get()}) {
+    const kernels::NormalizeImageParams params = normalization(config, *set);
+    EXPECT_EQ(params.mean, (std::vector{0.485F, 0.456F, 0.406F}));
+    EXPECT_EQ(params.std, (std::vector{0.229F, 0.224F, 0.225F}));
   }
 }
 
