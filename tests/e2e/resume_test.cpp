@@ -1,5 +1,6 @@
 // Runs that were killed, stopped or short of disk, and go on: on another number of ranks, in the
 // middle of an epoch, with the bits of a run that nothing happened to.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 
@@ -124,6 +125,28 @@ TEST_F(Resume, MoreEpochsElsewhereCarryTheBestAlong) {
             read_text(checkpoint("two", "best.safetensors")));
   const nlohmann::json first = read_json(path("two") / "run.json").at("final");
   EXPECT_EQ(read_json(path("three") / "run.json").at("final").at("correct"), first.at("correct"));
+}
+
+// The epoch that follows spoils the weights: the best ones are of an earlier process.
+TEST_F(Resume, BestIsRememberedAndAChangedSettingNoted) {
+  ASSERT_EQ(run(1, "spoilt", {"--max-steps", "20"}).exit_code, 0);
+  const std::string best = read_text(checkpoint("spoilt", "best.safetensors"));
+  const auto acc1 = read_json(path("spoilt") / "run.json").at("final").at("acc1").get<double>();
+  const ProgramResult result = run(1, "spoilt", {"--resume", "auto", "--lr", "3"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  ASSERT_LT(read_json(path("spoilt") / "run.json").at("final").at("acc1").get<double>(), acc1);
+  EXPECT_THAT(result.out, HasSubstr(fmt::format("\nbest {:.2f}% after epoch 2 ", acc1)));
+  EXPECT_EQ(read_text(checkpoint("spoilt", "best.safetensors")), best);
+  EXPECT_THAT(result.err, HasSubstr("note: lr is 3, was 0.02 in the checkpoint's run: bits may"));
+}
+
+// A save in the middle of an epoch compares the ranks' weights first.
+TEST_F(Resume, WeightsThatRanksDoNotShareAreNeverSaved) {
+  const ProgramResult result =
+      run(2, "torn", {"--save-steps", "4", "--check-ranks", "0"}, "flipbit:rank=1,step=6");
+  EXPECT_EQ(result.exit_code, 6) << said(result);
+  EXPECT_TRUE(fs::exists(checkpoint("torn", "step0000004.safetensors")));
+  EXPECT_FALSE(fs::exists(checkpoint("torn", "step0000008.safetensors")));
 }
 
 TEST_F(Resume, WhatDiffersIsRefusedByName) {
