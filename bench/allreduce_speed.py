@@ -12,20 +12,17 @@ Both print "... bytes=N median_us=T ..." for each size.
 """
 
 import argparse
-import datetime
 import json
-import os
 import re
-import resource
 import shlex
 import statistics
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = ROOT / "build" / "release" / "bin" / "bench_allreduce"
+from side_by_side import PROGRAMS, RESULTS, on_ranks, origin, output_of, run_rounds
+
+PROGRAM = PROGRAMS / "bench_allreduce"
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 ITERATIONS = {2**12: 200, 2**18: 60, 2**20: 40, 25 * 2**20: 11, 100 * 2**20: 7}  # as the peers'
 
@@ -44,8 +41,7 @@ def size_text(size: int) -> str:
 
 
 def start_ranks(ranks: int, line: list[str]) -> str:
-    line = [str(ROOT / "scripts" / "run"), "-np", str(ranks), *line]
-    return subprocess.run(line, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(on_ranks(ranks, line), check=True, capture_output=True, text=True).stdout
 
 
 def lockstep(ranks: int, sizes: list[int], more: list[str]) -> Times:
@@ -70,46 +66,6 @@ def gloo(command: str, ranks: int) -> Times:
     return times_printed(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
 
 
-class Neighbours:
-    """CPU time that processes other than our children used meanwhile, in percent of one core."""
-
-    def __init__(self) -> None:
-        self.start, self.busy, self.own = time.monotonic(), self.busy_s(), self.own_s()
-
-    @staticmethod
-    def busy_s() -> float:
-        ticks = list(map(int, Path("/proc/stat").read_text().splitlines()[0].split()[1:9]))
-        idle = ticks[3] + ticks[4]
-        return (sum(ticks) - idle) / os.sysconf("SC_CLK_TCK")
-
-    @staticmethod
-    def own_s() -> float:
-        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-        return sum(u.ru_utime + u.ru_stime for u in used)
-
-    def percent(self) -> float:
-        others = self.busy_s() - self.busy - (self.own_s() - self.own)
-        return max(0.0, 100 * others / (time.monotonic() - self.start))
-
-
-def run_rounds(programs: dict, rounds: int, max_others: float, title: str) -> tuple[list[dict], list[float]]:
-    """Rounds of {program: Times} that were quiet enough, and the neighbours' share in each of them."""
-    kept, shares, spare = [], [], rounds
-    while len(kept) < rounds:
-        neighbours = Neighbours()
-        times = {name: run() for name, run in programs.items()}
-        share = neighbours.percent()
-        quiet = share <= max_others or spare == 0
-        print(f"{title} round {len(kept) + 1}/{rounds}: others {share:.0f} % of a core{'' if quiet else ', again'}",
-              flush=True)
-        if quiet:
-            kept.append(times)
-            shares.append(share)
-        else:
-            spare -= 1
-    return kept, shares
-
-
 def summary(kept: list[dict], ranks: int, size: int) -> dict:
     ours = [times["lockstep"][size] for times in kept]
     result = {"ranks": ranks, "bytes": size, "lockstep_us": round(statistics.median(ours), 2)}
@@ -123,14 +79,6 @@ def summary(kept: list[dict], ranks: int, size: int) -> dict:
             "max": round(max(ratios), 3),
         }
     return result
-
-
-def output_of(line: list[str]) -> str:
-    return subprocess.run(line, check=True, capture_output=True, text=True).stdout.strip()
-
-
-def cpu_model() -> str:
-    return re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())[1]
 
 
 def describe_peers(args: argparse.Namespace) -> dict:
@@ -152,7 +100,7 @@ def main() -> None:
     parser.add_argument("--peer-mpi", metavar="SOURCE.c")
     parser.add_argument("--peer-gloo", metavar="COMMAND")
     parser.add_argument("--bench-flags", default="", help="more flags of bench_allreduce, in one string")
-    parser.add_argument("-o", "--output", type=Path, default=ROOT / "bench" / "results" / "allreduce_cpu.json")
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS / "allreduce_cpu.json")
     args = parser.parse_args()
 
     more = shlex.split(args.bench_flags)
@@ -175,11 +123,7 @@ def main() -> None:
         print(f"{row['ranks']} ranks, {size_text(row['bytes'])}: {row['lockstep_us']} us; {ratios}")
 
     report = {
-        "script": "bench/allreduce_speed.py",
-        "date": datetime.date.today().isoformat(),
-        "commit": output_of(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]),
-        "cpu": cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
+        **origin("bench/allreduce_speed.py"),
         "rounds": args.rounds,
         "others_percent_max": round(max(others)),
         "bench_flags": args.bench_flags,

@@ -8,9 +8,7 @@ The peer prints "images/s per epoch [N]" and "first_step Ss"; it runs for one ep
 """
 
 import argparse
-import datetime
 import json
-import os
 import re
 import shlex
 import statistics
@@ -18,9 +16,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = ROOT / "build" / "release" / "bin" / "train_convnet"
-TCMALLOC = Path("/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4")
+from side_by_side import PROGRAMS, RESULTS, TCMALLOC, on_ranks, origin, output_of
+
+PROGRAM = PROGRAMS / "train_convnet"
 
 
 def lockstep(mnist: str, ranks: int, threads: int, *more: str) -> dict:
@@ -28,16 +26,12 @@ def lockstep(mnist: str, ranks: int, threads: int, *more: str) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         line = [str(PROGRAM), mnist, "--preset", "demo-baseline", "--epochs", "1", "-p", "1000"]
         line += ["--threads", str(threads), "-o", f"{folder}/run", *more]
-        if ranks > 1:
-            line = [str(ROOT / "scripts" / "run"), "-np", str(ranks), *line]
-        subprocess.run(line, check=True, capture_output=True)
+        subprocess.run(on_ranks(ranks, line), check=True, capture_output=True)
         return json.loads(Path(folder, "run", "run.json").read_text())["final"]
 
 
 def peer(command: str) -> dict:
-    preload = {"LD_PRELOAD": str(TCMALLOC)} if TCMALLOC.exists() else {}
-    line = [*shlex.split(command), "--epochs", "1", "--test", "0"]
-    out = subprocess.run(line, check=True, capture_output=True, text=True, env=os.environ | preload).stdout
+    out = output_of([*shlex.split(command), "--epochs", "1", "--test", "0"], TCMALLOC)
     return {
         "images_per_s": float(re.search(r"images/s per epoch \[(\d+)", out)[1]),
         "first_step_s": float(re.search(r"first_step ([\d.]+)s", out)[1]),
@@ -66,10 +60,6 @@ def first_steps(mnist: str, ranks: int, threads: int, runs: int) -> float:
     return round(statistics.median(times), 3)
 
 
-def cpu_model() -> str:
-    return re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())[1]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mnist", required=True, metavar="DIR")
@@ -77,14 +67,9 @@ def main() -> None:
     parser.add_argument("--peer", metavar="COMMAND")
     args = parser.parse_args()
 
-    cores = len(os.sched_getaffinity(0))
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout
-    result = {
-        "script": "bench/convnet_speed.py",
-        "date": datetime.date.today().isoformat(),
-        "commit": commit.strip(),
-        "cpu": cpu_model(),
-        "cores": cores,
+    result = origin("bench/convnet_speed.py")
+    cores = result["cores"]
+    result |= {
         "two_ranks_over_one": paired(
             "2 ranks / 1 rank, 1 thread each",
             lambda: lockstep(args.mnist, 2, 1),
@@ -105,9 +90,9 @@ def main() -> None:
         ours = lambda: lockstep(args.mnist, 1, cores)  # noqa: E731
         result["over_pytorch"] = paired("Lockstep / PyTorch", ours, lambda: peer(args.peer), args.pairs)
         result["peer_first_step_s"] = peer(args.peer)["first_step_s"]
-    path = ROOT / "bench" / "results" / "convnet_cpu.json"
+    path = RESULTS / "convnet_cpu.json"
     path.write_text(json.dumps(result, indent=2) + "\n")
-    print(f"wrote {path.relative_to(ROOT)}")
+    print(f"wrote {path}")
 
 
 if __name__ == "__main__":

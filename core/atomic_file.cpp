@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <fcntl.h>
@@ -28,20 +31,28 @@ fs::path folder_of(const fs::path& path) {
       fmt::format("check space and permissions of {}", folder_of(path).string()));
 }
 
+// Calls make(name) with names beside `target` until it makes something new there, which it says by
+// returning at least 0. A killed process may have left its file, and in a container ids repeat.
+template <class Make>
+std::pair<fs::path, int> make_beside(const fs::path& target, const char* call, Make&& make) {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    const std::string name = fmt::format(".tmp.{}.{}.{}", target.filename().string(), getpid(), i);
+    const fs::path path = folder_of(target) / name;
+    const int made = make(path.c_str());
+    if (made >= 0) return {path, made};
+    if (errno != EEXIST) break;
+  }
+  fail(target, call, errno);
+}
+
 // A new file beside its target; unlinked unless it becomes the target.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const fs::path& target) : target_(target) {
-    // A killed process may have left its file, and in a container ids repeat: try further names.
-    constexpr int kTries = 100;
-    for (int i = 0; i < kTries && fd_ < 0; ++i) {
-      const std::string name =
-          fmt::format(".tmp.{}.{}.{}", target.filename().string(), getpid(), i);
-      path_ = folder_of(target) / name;
-      fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-      if (fd_ < 0 && errno != EEXIST) break;
-    }
-    if (fd_ < 0) fail(target_, "open", errno);
+    std::tie(path_, fd_) = make_beside(target, "open", [](const char* path) {
+      return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    });
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -94,6 +105,29 @@ void write_file_atomically(const fs::path& path,
 void write_file_atomically(const fs::path& path, std::string_view text) {
   const std::span<const std::byte> part = std::as_bytes(std::span(text));
   write_file_atomically(path, std::span(&part, 1));
+}
+
+void copy_file_atomically(const fs::path& from, const fs::path& to) {
+  std::ifstream file(from, std::ios::binary);
+  std::string content((std::istreambuf_iterator<char>(file)), {});
+  if (!file.is_open() || file.bad()) {
+    throw EnvironmentError(fmt::format("cannot read {}", from.string()),
+                           "reading failed",
+                           "check the path and its permissions");
+  }
+  write_file_atomically(to, content);
+}
+
+void link_atomically(const fs::path& path, const fs::path& target) {
+  const fs::path fresh = make_beside(path, "symlink", [&](const char* name) {
+                           return symlink(target.c_str(), name);
+                         }).first;
+  if (rename(fresh.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    unlink(fresh.c_str());
+    fail(path, "rename", error);
+  }
+  sync_folder(path);
 }
 
 }  // namespace lockstep

@@ -1,4 +1,4 @@
-// Files that a crash leaves whole: the old content or the new one, never a mixture.
+// Files and links that a crash leaves whole: the old content or the new one, never a mixture.
 #pragma once
 
 #include <cstddef>
@@ -14,5 +14,12 @@ namespace lockstep {
 void write_file_atomically(const std::filesystem::path& path,
                            std::span<const std::span<const std::byte>> parts);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+
+// Replaces `to` by a copy of the file `from`. Errors: EnvironmentError.
+void copy_file_atomically(const std::filesystem::path& from, const std::filesystem::path& to);
+
+// Replaces `path`, whatever file or link is there, by a symbolic link to `target`, which may be
+// relative to the link's folder. Errors: EnvironmentError, also when `path` is a folder.
+void link_atomically(const std::filesystem::path& path, const std::filesystem::path& target);
 
 }  // namespace lockstep

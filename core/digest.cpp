@@ -9,7 +9,9 @@
 namespace lockstep {
 namespace {
 
-void update_with(Digest& digest, const Tensor& tensor) {
+enum class Layout : uint8_t { kEngine, kRowMajor };
+
+void update_with(Digest& digest, const Tensor& tensor, Layout layout) {
   if (tensor.device() != Device::kCpu) {
     throw DeviceError(
         fmt::format("[digest_of] device: got {}, expected cpu", name_of(tensor.device())));
@@ -20,8 +22,19 @@ void update_with(Digest& digest, const Tensor& tensor) {
   for (int axis = 0; axis < shape.rank(); ++axis) {
     digest.update(static_cast<uint64_t>(shape[axis]));
   }
-  const Tensor row_major = shape.rank() == 4 ? to_row_major(tensor) : tensor;
+  const bool reorder = layout == Layout::kEngine && shape.rank() == 4;
+  const Tensor row_major = reorder ? to_row_major(tensor) : tensor;
   digest.update({row_major.bytes(), row_major.nbytes()});
+}
+
+uint64_t digest_of(const std::map<std::string, Tensor>& tensors, Layout layout) {
+  Digest all;
+  for (const auto& [name, tensor] : tensors) {
+    all.update(uint64_t{name.size()});
+    all.update(name);
+    update_with(all, tensor, layout);
+  }
+  return all.value();
 }
 
 }  // namespace
@@ -64,18 +77,16 @@ uint64_t Digest::value() const {
 }
 
 uint64_t digest_of(const std::map<std::string, Tensor>& tensors) {
-  Digest all;
-  for (const auto& [name, tensor] : tensors) {
-    all.update(uint64_t{name.size()});
-    all.update(name);
-    update_with(all, tensor);
-  }
-  return all.value();
+  return digest_of(tensors, Layout::kEngine);
+}
+
+uint64_t digest_of_row_major(const std::map<std::string, Tensor>& tensors) {
+  return digest_of(tensors, Layout::kRowMajor);
 }
 
 uint64_t digest_of(const Tensor& tensor) {
   Digest one;
-  update_with(one, tensor);
+  update_with(one, tensor, Layout::kEngine);
   return one.value();
 }
 

@@ -11,6 +11,8 @@ namespace lockstep {
 enum class RandomPurpose : uint32_t {
   kDigits = 1,
   kSynthetic = 2,
+  kShapes = 3,
+  kAugment = 4,
 };
 
 // Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.

@@ -69,7 +69,8 @@ MicroBatch EpochPlan::micro_batch(int64_t step, int64_t micro) const {
   const int64_t end = first_shard(plan_, plan_.rank + 1);
   const int64_t per_group = plan_.shards / plan_.groups;
 
-  MicroBatch batch{.images = {},
+  MicroBatch batch{.epoch = epoch_,
+                   .images = {},
                    .shards = {.offsets = {0},
                               .total = plan_.shards,
                               .first = first,
@@ -111,7 +112,7 @@ int64_t chunk_of(const EvaluationPlan& plan, int64_t batch, int64_t k) {
 MicroBatch evaluation_batch(const EvaluationPlan& plan, int64_t batch) {
   LS_CHECK(
       batch >= 0 && batch < evaluation_batches(plan), "[evaluation_plan] batch: got {}", batch);
-  MicroBatch result{.images = {}, .shards = {.offsets = {0}}};
+  MicroBatch result{.epoch = 0, .images = {}, .shards = {.offsets = {0}}};
   for (int64_t k = 0; k < plan.chunks_at_once; ++k) {
     const int64_t first = chunk_of(plan, batch, k) * plan.chunk_images;
     const int64_t end = std::min(first + plan.chunk_images, plan.dataset_size);

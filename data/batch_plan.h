@@ -27,6 +27,7 @@ struct BatchPlan {
 
 // The images of one micro-step on one rank, in shard order. shards.peers is left to the caller.
 struct MicroBatch {
+  int64_t epoch = 0;
   std::vector<int64_t> images;
   Shards shards;
 };

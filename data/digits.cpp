@@ -2,37 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
 
-#include "core/digest.h"
-#include "core/error.h"
-#include "core/philox.h"
 #include "data/digit_glyphs.h"
+#include "data/drawing.h"
 #include "data/pen.h"
 
 namespace lockstep::data {
 namespace {
-
-constexpr uint64_t kSeed = 20240229;
-constexpr int64_t kTrainImages = 60000;
-constexpr int64_t kTestImages = 10000;
-constexpr int64_t kPixels = int64_t{Sheet::kSize} * Sheet::kSize;
-
-PhiloxStream stream_of(Digits::Split split, int64_t i) {
-  return {kSeed,
-          RandomPurpose::kDigits,
-          split == Digits::Split::kTrain ? 0U : 1U,
-          static_cast<uint64_t>(i)};
-}
-
-int32_t draw_label(PhiloxStream& random) {
-  return static_cast<int32_t>(random.below(10));
-}
-
-// Uniform in [-reach, reach].
-int32_t jitter(PhiloxStream& random, int32_t reach) {
-  return static_cast<int32_t>(random.below(static_cast<uint32_t>(2 * reach + 1))) - reach;
-}
 
 // Maps glyph units to the sheet: scale, shear and rotation in 1/2^14, then a shift.
 class Placement {
@@ -41,11 +17,7 @@ class Placement {
     const int32_t scale_x = kUnitScale + jitter(random, kUnitScale * 5 / 16);
     const int32_t scale_y = kUnitScale + jitter(random, kUnitScale * 3 / 16);
     const int32_t shear = jitter(random, kOne * 5 / 16);
-    // Rotation by the half angle's tangent t: cos = (1 - t^2) / (1 + t^2), sin = 2t / (1 + t^2).
-    const int64_t t = jitter(random, kOne * 11 / 64);
-    const int64_t one2 = int64_t{kOne} * kOne;
-    const auto cosine = static_cast<int32_t>((one2 - t * t) * kOne / (one2 + t * t));
-    const auto sine = static_cast<int32_t>(2 * t * kOne * kOne / (one2 + t * t));
+    const auto [cosine, sine] = Rotation::from_half_tangent(jitter(random, kOne * 11 / 64));
     const int32_t sheared = (shear * scale_y) / kOne;
     xx_ = cosine * scale_x;
     xy_ = cosine * sheared - sine * scale_y;
@@ -60,7 +32,7 @@ class Placement {
   }
 
  private:
-  static constexpr int32_t kOne = 1 << 14;
+  static constexpr int32_t kOne = Rotation::kOne;
   static constexpr int32_t kUnitScale = 60;  // of a glyph unit, in 1/256 pixel: 80 units are 19 px
   static constexpr int32_t kCentre = Sheet::kSize * kPenUnit / 2;
   static constexpr int32_t kMaxShift = 5 * kPenUnit / 2;
@@ -80,8 +52,7 @@ void write_digit(PhiloxStream& random, int32_t digit, Sheet& sheet) {
   const std::span<const Glyph> styles = digit_glyphs(digit);
   const Glyph& glyph = styles[random.below(static_cast<uint32_t>(styles.size()))];
   const Placement place(random);
-  const int32_t radius =
-      kThinnest + static_cast<int32_t>(random.below(uint32_t{kThickest - kThinnest + 1}));
+  const int32_t radius = between(random, kThinnest, kThickest);
   const int32_t strength = 255 - static_cast<int32_t>(random.below(112));
 
   std::array<PenPoint, kMaxGlyphSize> points;
@@ -127,52 +98,24 @@ void photograph(PhiloxStream& random, const Sheet& sheet, std::span<uint8_t> pix
   }
 }
 
+void draw(PhiloxStream& random, int32_t digit, std::span<uint8_t> pixels) {
+  Sheet sheet;
+  write_digit(random, digit, sheet);
+  scribble(random, sheet);
+  photograph(random, sheet, pixels);
+}
+
+constexpr DrawnDataset::Recipe kRecipe = {.name = "digits",
+                                          .train_images = 60000,
+                                          .test_images = 10000,
+                                          .shape = {1, Sheet::kSize, Sheet::kSize},
+                                          .seed = 20240229,
+                                          .purpose = RandomPurpose::kDigits,
+                                          .draw = draw};
+
 }  // namespace
 
-Digits::Digits(Split split)
-    : split_(split), cache_(split == Split::kTrain ? kTrainImages : kTestImages, kPixels) {}
-
-std::string Digits::name() const {
-  return split_ == Split::kTrain ? "digits/train" : "digits/test";
-}
-
-int64_t Digits::size() const {
-  return split_ == Split::kTrain ? kTrainImages : kTestImages;
-}
-
-int32_t Digits::label(int64_t i) const {
-  PhiloxStream random = stream_of(split_, i);
-  return draw_label(random);
-}
-
-void Digits::read(int64_t i, std::span<uint8_t> pixels) const {
-  cache_.get(i, pixels, [&](std::span<uint8_t> out) {
-    PhiloxStream random = stream_of(split_, i);
-    const int32_t digit = draw_label(random);
-    Sheet sheet;
-    write_digit(random, digit, sheet);
-    scribble(random, sheet);
-    photograph(random, sheet, out);
-  });
-}
-
-std::string Digits::digest() const {
-  constexpr int64_t kDrawn = 64;
-  Digest digest;
-  digest.update(name());
-  digest.update(static_cast<uint64_t>(size()));
-  std::vector<uint8_t> labels(static_cast<size_t>(size()));
-  for (int64_t i = 0; i < size(); ++i) {
-    labels[static_cast<size_t>(i)] = static_cast<uint8_t>(label(i));
-  }
-  digest.update(std::as_bytes(std::span(labels)));
-  std::array<uint8_t, kPixels> pixels{};
-  for (int64_t i = 0; i < kDrawn; ++i) {
-    read(i, pixels);
-    digest.update(std::as_bytes(std::span(pixels)));
-  }
-  return to_hex(digest.value());
-}
+Digits::Digits(Split split) : DrawnDataset(kRecipe, split) {}
 
 DatasetPair open_digits() {
   return {.train = std::make_shared<Digits>(Digits::Split::kTrain),

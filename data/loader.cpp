@@ -1,5 +1,6 @@
 #include "data/loader.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -26,13 +27,21 @@ void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches
 }  // namespace
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, BatchSequence batches, LoaderOptions options)
-    : dataset_(std::move(dataset)), batches_(std::move(batches)) {
+    : dataset_(std::move(dataset)),
+      batches_(std::move(batches)),
+      augmentation_(options.augmentation) {
   LS_CHECK(options.workers >= 0 && options.ahead >= 1,
            "[loader] got {} workers, {} batches ahead",
            options.workers,
            options.ahead);
+  const ImageShape image = dataset_->image_shape();
+  LS_CHECK(augmentation_.pad >= 0 && augmentation_.pad <= std::min(image.height, image.width),
+           "[loader] pad: got {} for images of {} x {}",
+           augmentation_.pad,
+           image.height,
+           image.width);
   const int64_t ahead = options.workers == 0 ? 0 : options.ahead;
-  reserve_memory(dataset_->image_shape(), batches_.max_images, ahead + kBatchesInUse);
+  reserve_memory(image, batches_.max_images, ahead + kBatchesInUse);
   slots_.resize(static_cast<size_t>(ahead));
   for (int i = 0; i < options.workers; ++i) workers_.emplace_back([this] { work(); });
 }
@@ -125,16 +134,27 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
       .images = Tensor::empty(shape_of(image, batches_.max_images), Dtype::kU8).slice(0, images),
       .labels = Tensor::empty({batches_.max_images}, Dtype::kI32).slice(0, images),
       .shards = std::move(plan.shards)};
-  const auto bytes = static_cast<size_t>(image.numel());
-  uint8_t* pixels = batch.images.data<uint8_t>();
   int32_t* label = batch.labels.data<int32_t>();
+  for (const int64_t i : plan.images) *label++ = dataset_->label(i);
+  read_images(plan, batch.images.data<uint8_t>());
+  return batch;
+}
+
+void Loader::read_images(const MicroBatch& plan, uint8_t* pixels) const {
+  const ImageShape shape = dataset_->image_shape();
+  const auto bytes = static_cast<size_t>(shape.numel());
+  const bool changes = augmentation_.changes_images();
+  std::vector<uint8_t> original(changes ? bytes : 0);
   for (const int64_t i : plan.images) {
     if (stopping_.load(std::memory_order_relaxed)) break;
-    dataset_->read(i, {pixels, bytes});
-    *label++ = dataset_->label(i);
+    const std::span<uint8_t> out(pixels, bytes);
+    dataset_->read(i, changes ? std::span(original) : out);
+    if (changes) {
+      const CropFlip change = draw_crop_flip(augmentation_, plan.epoch, i);
+      crop_flip(shape, augmentation_.pad, change, original, out);
+    }
     pixels += bytes;
   }
-  return batch;
 }
 
 }  // namespace lockstep::data

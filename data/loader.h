@@ -13,6 +13,7 @@
 
 #include "core/shards.h"
 #include "core/tensor.h"
+#include "data/augment.h"
 #include "data/batch_plan.h"
 #include "data/dataset.h"
 
@@ -28,11 +29,12 @@ struct LoadedBatch {
 struct LoaderOptions {
   int workers = 2;    // threads; 0: next() makes the batch itself
   int64_t ahead = 4;  // batches being made or waiting, at most
+  Augmentation augmentation = {};
 };
 
-// Yields the batches of a sequence in order; their bytes do not depend on the options. Memory for
-// `ahead` batches and two in the caller's hands is taken at construction, so that later ones find
-// it in the caching allocator. Idle workers sleep.
+// Yields the batches of a sequence in order; workers and ahead do not change their bytes. Memory
+// for `ahead` batches and two in the caller's hands is taken at construction, so that later ones
+// find it in the caching allocator. Idle workers sleep.
 // Thread safety: one consumer. Owns: its threads; destroying a loader early stops them after the
 // image in hand.
 class Loader {
@@ -68,12 +70,14 @@ class Loader {
   bool wait_for_room(int64_t number);  // false when the loader is being destroyed
   Slot run(Job job);
   LoadedBatch load(int64_t number, MicroBatch plan);
+  void read_images(const MicroBatch& plan, uint8_t* pixels) const;
   Slot& slot_of(int64_t number) {
     return slots_[static_cast<size_t>(number % static_cast<int64_t>(slots_.size()))];
   }
 
   std::shared_ptr<const Dataset> dataset_;
   BatchSequence batches_;
+  const Augmentation augmentation_;
   double waited_seconds_ = 0;
 
   std::mutex plan_mutex_;  // guards batches_.at and planned_

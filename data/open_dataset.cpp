@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <vector>
 
 #include "core/error.h"
+#include "data/cifar10.h"
 #include "data/digits.h"
 #include "data/idx.h"
+#include "data/shapes.h"
 
 namespace lockstep::data {
 namespace {
@@ -14,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLookedFor =
     "looked for MNIST/raw, FashionMNIST/raw, raw or the folder itself with *-ubyte[.gz] files, "
-    "cifar-10-batches-bin, train and val";
+    "cifar-10-batches-bin or the folder itself with data_batch_1.bin, train and val";
 
 bool has_folder(const fs::path& dir, const char* folder) {
   std::error_code ignored;
@@ -29,16 +32,33 @@ bool named_fashion(const fs::path& dir) {
 }
 
 [[noreturn]] void throw_unknown(const fs::path& dir) {
-  const char* hint = "name it with --dataset, or train on the built-in --dataset digits";
-  const bool cifar10 =
-      has_folder(dir, "cifar-10-batches-bin") || has_folder(dir, "cifar-10-batches-py");
-  if (cifar10 || (has_folder(dir, "train") && has_folder(dir, "val"))) {
+  constexpr const char* kHint =
+      "name it with --dataset, or leave the folder out to train on built-in images";
+  if (has_folder(dir, "train") && has_folder(dir, "val")) {
     throw DataError(fmt::format("the data set in {} cannot be read yet", dir.string()),
-                    fmt::format("it looks like {}, which is not supported yet",
-                                cifar10 ? "cifar10" : "imagefolder"),
-                    "train on the built-in --dataset digits");
+                    "it looks like imagefolder, which is not supported yet",
+                    "leave the folder out to train on built-in images");
   }
-  throw DataError(fmt::format("no known data set in {}", dir.string()), kLookedFor, hint);
+  throw DataError(fmt::format("no known data set in {}", dir.string()), kLookedFor, kHint);
+}
+
+struct Found {
+  const char* dataset;
+  const char* folder;
+};
+
+// Sets whose folders in `dir` name them.
+std::vector<Found> named_sets(const fs::path& dir) {
+  std::vector<Found> found;
+  if (has_folder(dir, "MNIST/raw") && find_idx_folder(dir, "mnist") == dir / "MNIST/raw") {
+    found.push_back({"mnist", "MNIST/raw"});
+  }
+  if (has_folder(dir, "FashionMNIST/raw") &&
+      find_idx_folder(dir, "fashion-mnist") == dir / "FashionMNIST/raw") {
+    found.push_back({"fashion-mnist", "FashionMNIST/raw"});
+  }
+  if (has_folder(dir, "cifar-10-batches-bin")) found.push_back({"cifar10", "cifar-10-batches-bin"});
+  return found;
 }
 
 }  // namespace
@@ -48,31 +68,32 @@ std::string detect_dataset(const fs::path& dir) {
   if (!fs::is_directory(dir, ignored)) {
     throw DataError(fmt::format("no data set in {}", dir.string()),
                     "there is no such folder",
-                    "point --data to a folder, or train on the built-in --dataset digits");
+                    "point --data to a folder, or leave it out to train on built-in images");
   }
-  const bool mnist =
-      has_folder(dir, "MNIST/raw") && find_idx_folder(dir, "mnist") == dir / "MNIST/raw";
-  const bool fashion = has_folder(dir, "FashionMNIST/raw") &&
-                       find_idx_folder(dir, "fashion-mnist") == dir / "FashionMNIST/raw";
-  if (mnist && fashion) {
-    throw DataError(fmt::format("two data sets in {}", dir.string()),
-                    "both MNIST/raw and FashionMNIST/raw are there",
-                    "choose one: --dataset mnist or --dataset fashion-mnist");
+  const std::vector<Found> sets = named_sets(dir);
+  if (sets.size() > 1) {
+    throw DataError(
+        fmt::format("more than one data set in {}", dir.string()),
+        fmt::format("both {} and {} are there", sets[0].folder, sets[1].folder),
+        fmt::format("choose one: --dataset {} or --dataset {}", sets[0].dataset, sets[1].dataset));
   }
-  if (mnist) return "mnist";
-  if (fashion) return "fashion-mnist";
-  if (find_idx_folder(dir, "mnist").empty()) throw_unknown(dir);
-  return named_fashion(dir) ? "fashion-mnist" : "mnist";
+  if (!sets.empty()) return sets.front().dataset;
+  if (!find_idx_folder(dir, "mnist").empty()) return named_fashion(dir) ? "fashion-mnist" : "mnist";
+  // Where there are only pickles, open_cifar10() says what to do about them.
+  if (!find_cifar10_folder(dir).empty() || has_cifar10_pickles(dir)) return "cifar10";
+  throw_unknown(dir);
 }
 
 DatasetPair open_dataset(const std::string& name, const fs::path& dir) {
   if (name == "digits") return open_digits();
+  if (name == "shapes") return open_shapes();
   if (name == "auto") return open_dataset(detect_dataset(dir), dir);
   if (name == "mnist" || name == "fashion-mnist") return open_idx_pair(dir, name);
-  const bool planned = name == "cifar10" || name == "imagefolder" || name == "shapes";
-  throw UsageError(fmt::format("--dataset {} is not {}", name, planned ? "built yet" : "known"),
-                   {},
-                   "use digits, mnist, fashion-mnist or auto");
+  if (name == "cifar10") return open_cifar10(dir);
+  throw UsageError(
+      fmt::format("--dataset {} is not {}", name, name == "imagefolder" ? "built yet" : "known"),
+      {},
+      "use digits, shapes, mnist, fashion-mnist, cifar10 or auto");
 }
 
 }  // namespace lockstep::data

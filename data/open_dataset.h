@@ -8,13 +8,14 @@
 
 namespace lockstep::data {
 
-// Looks at what lies in `dir`: "mnist" or "fashion-mnist".
+// Looks at what lies in `dir`: "mnist", "fashion-mnist" or "cifar10".
 // Errors: DataError when dir is no folder, when nothing known lies there (what was looked for is
-// listed), when both do, or when only a layout lies there that this build cannot read.
+// listed), when several sets do, or when only a layout lies there that this build cannot read.
 std::string detect_dataset(const std::filesystem::path& dir);
 
-// `name`: digits (dir is not used), mnist, fashion-mnist, or auto for detect_dataset(dir).
-// Errors: UsageError for other names; those of detect_dataset and open_idx_pair.
+// `name`: digits or shapes (dir is not used), mnist, fashion-mnist, cifar10, or auto for
+// detect_dataset(dir).
+// Errors: UsageError for other names; those of detect_dataset, open_idx_pair and open_cifar10.
 DatasetPair open_dataset(const std::string& name, const std::filesystem::path& dir);
 
 }  // namespace lockstep::data

@@ -39,6 +39,7 @@ struct BatchNormRunning {
 // Normalises each group's images by that group's statistics, over ranks where a group spans them.
 // Running statistics follow group 0, as it is in the first micro-step of an optimizer step: only
 // ranks that own a part of it change theirs. A residual, like x, is added before params.relu.
+// Errors: also ShapeError where a group of this rank's has one value a channel.
 Var batch_norm(const Var& x,
                const Var& weight,
                const Var& bias,

@@ -1,6 +1,8 @@
 #include "nn/init.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace lockstep::nn {
 namespace {
@@ -22,6 +24,21 @@ Tensor default_weight(const Init& init, const Shape& shape, int64_t fan_in) {
 
 Tensor default_bias(const Init& init, int64_t size, int64_t fan_in) {
   return uniform(init, {size}, 1 / std::sqrt(static_cast<double>(fan_in)));
+}
+
+void kaiming_normal(const Init& init, Fan fan, Tensor& weight) {
+  if (init.device == Device::kDry) return;
+  const Shape& shape = weight.shape();
+  const int64_t fan_in = shape.stride0();
+  const int64_t fan_out = shape[0] * (fan_in / shape[1]);
+  const double std = std::sqrt(2.0 / static_cast<double>(fan == Fan::kIn ? fan_in : fan_out));
+  Tensor row_major = Tensor::empty(shape, Dtype::kF32);
+  init.rng.normal(row_major.span<float>(), 0, static_cast<float>(std));
+  std::memcpy(weight.bytes(), from_row_major(row_major).bytes(), weight.nbytes());
+}
+
+void fill(const Init& init, float value, Tensor& tensor) {
+  if (init.device == Device::kCpu) std::ranges::fill(tensor.span<float>(), value);
 }
 
 }  // namespace lockstep::nn

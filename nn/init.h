@@ -1,14 +1,25 @@
-// PyTorch's default initialisation, bit for bit.
+// PyTorch's initialisations, from its generator in its order of draws.
 #pragma once
 
 #include "nn/module.h"
 
 namespace lockstep::nn {
 
-// f32 of `shape`, drawn uniformly from (-1/sqrt(fan_in), 1/sqrt(fan_in)): row-major in PyTorch's
+// Bit for bit: f32 of `shape`, drawn uniformly from (-1/sqrt(fan_in), 1/sqrt(fan_in)): row-major in PyTorch's
 // order, then brought into the engine's layout. On the dry device nothing is drawn.
 // Source: torch.nn.Conv2d and torch.nn.Linear, kaiming_uniform_(a=sqrt(5)) for weights.
 Tensor default_weight(const Init& init, const Shape& shape, int64_t fan_in);
 Tensor default_bias(const Init& init, int64_t size, int64_t fan_in);
+
+// What keeps its variance through a layer: activations (inputs a unit) or gradients (outputs times
+// kernel area).
+enum class Fan { kIn, kOut };
+// Draws `weight` (K,C,R,S) or (O,K) anew from a normal distribution with mean 0 and variance
+// 2 / fan, within 1.8e-6 standard deviations of PyTorch's. On the dry device nothing is drawn.
+// Source: torch.nn.init.kaiming_normal_(nonlinearity="relu").
+void kaiming_normal(const Init& init, Fan fan, Tensor& weight);
+
+// Sets every element.
+void fill(const Init& init, float value, Tensor& tensor);
 
 }  // namespace lockstep::nn

@@ -1,7 +1,5 @@
 #include "nn/layers.h"
 
-#include <algorithm>
-
 #include "nn/init.h"
 
 namespace lockstep::nn {
@@ -9,7 +7,7 @@ namespace {
 
 Tensor constant(const Init& init, int64_t size, float value) {
   Tensor tensor = Tensor::empty({size}, Dtype::kF32, init.device);
-  if (init.device == Device::kCpu) std::ranges::fill(tensor.span<float>(), value);
+  fill(init, value, tensor);
   return tensor;
 }
 

@@ -1,44 +1,52 @@
 #include "nn/optimizer.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace lockstep::nn {
 
-Sgd::Sgd(std::vector<NamedParameter> parameters, const kernels::SgdParams& params)
-    : parameters_(std::move(parameters)), params_(params) {
-  if (params_.momentum == 0) return;
-  for (const NamedParameter& parameter : parameters_) {
-    const Tensor& value = parameter.var.value();
-    momentum_.push_back(Tensor::zeros(value.shape(), Dtype::kF32, value.device()));
+std::vector<ParameterGroup> without_bias_decay(std::vector<NamedParameter> parameters,
+                                               double weight_decay) {
+  const auto first_of_rank_1 = std::stable_partition(
+      parameters.begin(), parameters.end(), [](const NamedParameter& parameter) {
+        return parameter.file_shape.rank() != 1;
+      });
+  ParameterGroup undecayed{.parameters = {first_of_rank_1, parameters.end()}, .weight_decay = 0};
+  parameters.erase(first_of_rank_1, parameters.end());
+  return {{.parameters = std::move(parameters), .weight_decay = weight_decay},
+          std::move(undecayed)};
+}
+
+Optimizer::Optimizer(std::vector<ParameterGroup> groups) : groups_(std::move(groups)) {}
+
+void Optimizer::zero_grad() {
+  for (ParameterGroup& group : groups_) {
+    for (NamedParameter& parameter : group.parameters) parameter.var.set_grad({});
   }
 }
 
-void Sgd::zero_grad() {
-  for (NamedParameter& parameter : parameters_) parameter.var.set_grad({});
+std::vector<Tensor> Optimizer::zeros_like_parameters() const {
+  std::vector<Tensor> tensors;
+  for (const ParameterGroup& group : groups_) {
+    for (const NamedParameter& parameter : group.parameters) {
+      const Tensor& value = parameter.var.value();
+      tensors.push_back(Tensor::zeros(value.shape(), Dtype::kF32, value.device()));
+    }
+  }
+  return tensors;
 }
 
-void Sgd::step(Stream& stream) {
-  std::vector<kernels::SgdSlot> slots;
-  slots.reserve(parameters_.size());
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    Var& parameter = parameters_[i].var;
-    if (!parameter.grad().defined()) continue;
-    slots.push_back({.param = parameter.value(),
-                     .grad = parameter.grad(),
-                     .momentum = momentum_.empty() ? Tensor() : momentum_[i]});
+void Optimizer::append_state(std::vector<StateEntry>& entries,
+                             std::string_view suffix,
+                             const std::vector<Tensor>& tensors) const {
+  size_t next = 0;
+  for (const ParameterGroup& group : groups_) {
+    for (const NamedParameter& parameter : group.parameters) {
+      entries.push_back({.name = fmt::format("{}.{}", parameter.name, suffix),
+                         .tensor = tensors[next++],
+                         .file_shape = parameter.file_shape});
+    }
   }
-  kernels::sgd_step(stream, slots, params_);
-}
-
-std::vector<StateEntry> Sgd::state() const {
-  std::vector<StateEntry> entries;
-  for (size_t i = 0; i < momentum_.size(); ++i) {
-    const NamedParameter& parameter = parameters_[i];
-    entries.push_back({.name = parameter.name + ".momentum_buffer",
-                       .tensor = momentum_[i],
-                       .file_shape = parameter.file_shape});
-  }
-  return entries;
 }
 
 }  // namespace lockstep::nn

@@ -1,47 +1,127 @@
 // Optimizers: what turns gradients into new parameters.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <string_view>
 #include <vector>
 
 #include "core/stream.h"
+#include "kernels/adam.h"
 #include "kernels/sgd.h"
 #include "nn/module.h"
 
 namespace lockstep::nn {
 
+struct ParameterGroup {
+  std::vector<NamedParameter> parameters;
+  double weight_decay = 0;
+};
+
+// Two groups: biases and batch norms' weights, all of rank 1, are not decayed, the others are.
+std::vector<ParameterGroup> without_bias_decay(std::vector<NamedParameter> parameters,
+                                               double weight_decay);
+
 // Owns: its state tensors; shares the parameters. Thread safety: none.
 class Optimizer {
  public:
-  Optimizer() = default;
+  explicit Optimizer(std::vector<ParameterGroup> groups);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
 
   // Forgets the gradients of the last step.
-  virtual void zero_grad() = 0;
+  void zero_grad();
   // Updates the parameters in place. Requires: every gradient is reduced, of its parameter's shape.
   // Parameters without a gradient are left alone.
   virtual void step(Stream& stream) = 0;
-  virtual void set_lr(float lr) = 0;
+  virtual void set_lr(double lr) = 0;
   // What a resumed run needs beside the parameters, sharing memory: "<parameter>.momentum_buffer",
-  // of the parameter's file shape, and the like.
+  // of the parameter's file shape, and the like. Copied into another such optimizer's state, the
+  // next steps give the same bits.
   virtual std::vector<StateEntry> state() const = 0;
+
+  const std::vector<ParameterGroup>& groups() const { return groups_; }
+
+ protected:
+  // A tensor of zeros for each parameter, in groups' order.
+  std::vector<Tensor> zeros_like_parameters() const;
+  // Appends "<parameter>.<suffix>" for each tensor. Requires: one a parameter, in groups' order.
+  void append_state(std::vector<StateEntry>& entries,
+                    std::string_view suffix,
+                    const std::vector<Tensor>& tensors) const;
+
+ private:
+  std::vector<ParameterGroup> groups_;
 };
 
-// Source: torch.optim.SGD. Exact rule: kernels/sgd.h.
+// Source: torch.optim.SGD. Exact rule: kernels/sgd.h. Of groups each has its own weight decay,
+// instead of params.weight_decay; so in all optimizers.
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<NamedParameter> parameters, const kernels::SgdParams& params);
+  Sgd(std::vector<ParameterGroup> groups, const kernels::SgdParams& params);
 
-  void zero_grad() override;
   void step(Stream& stream) override;
-  void set_lr(float lr) override { params_.lr = lr; }
+  void set_lr(double lr) override { params_.lr = static_cast<float>(lr); }
   std::vector<StateEntry> state() const override;
 
  private:
-  std::vector<NamedParameter> parameters_;
   kernels::SgdParams params_;
   std::vector<Tensor> momentum_;  // one a parameter; empty without momentum
+};
+
+// Source: torch.optim.Adam, and AdamW with params.decoupled. Exact rule: kernels/adam.h. Steps are
+// counted once for all parameters, also for those that had no gradient.
+// State: "<parameter>.exp_avg", "<parameter>.exp_avg_sq", "adam.step".
+class Adam : public Optimizer {
+ public:
+  Adam(std::vector<NamedParameter> parameters, const kernels::AdamParams& params);
+  Adam(std::vector<ParameterGroup> groups, const kernels::AdamParams& params);
+
+  void step(Stream& stream) override;
+  void set_lr(double lr) override { params_.lr = lr; }
+  std::vector<StateEntry> state() const override;
+
+ private:
+  kernels::AdamParams params_;
+  std::vector<Tensor> exp_avg_, exp_avg_sq_;
+  Tensor steps_;  // (1), i64, on the CPU
+};
+
+// When the fast weights meet the slow ones, counting steps from 1:
+//   kAlphadl  after steps 1, k + 1, 2k + 1, ...; slow weights begin as the weights after step 1
+//   kPaper    after steps k, 2k, ...; slow weights begin as the initial weights
+enum class LookaheadVariant : uint8_t { kAlphadl, kPaper };
+
+struct LookaheadParams {
+  int64_t k = 10;
+  double alpha = 0.5;
+  LookaheadVariant variant = LookaheadVariant::kAlphadl;
+};
+
+// Lets `fast` take k steps, then goes the part alpha of their way; the slow weights are the
+// parameters wherever both have met. Exact rule: kernels/lookahead.h. Source: Zhang et al. 2019;
+// kAlphadl: github.com/alphadl/lookahead.pytorch.
+// State: that of `fast`, "<parameter>.slow", "lookahead.counter".
+class Lookahead : public Optimizer {
+ public:
+  // Requires: params.k >= 1.
+  Lookahead(std::unique_ptr<Optimizer> fast, const LookaheadParams& params);
+
+  void step(Stream& stream) override;
+  void set_lr(double lr) override { fast_->set_lr(lr); }
+  std::vector<StateEntry> state() const override;
+
+ private:
+  bool meets_after(int64_t step) const;
+  void begin_slow(Stream& stream);
+  void meet(Stream& stream);
+
+  std::unique_ptr<Optimizer> fast_;
+  LookaheadParams params_;
+  std::vector<Tensor> slow_;
+  Tensor counter_;  // (1), i64, on the CPU: steps taken
 };
 
 }  // namespace lockstep::nn

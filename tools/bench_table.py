@@ -70,7 +70,75 @@ def allreduce_rows(result: dict) -> list[str]:
     ]
 
 
-ROWS = {"convnet_cpu": convnet_rows, "allreduce_cpu": allreduce_rows}
+def ratio_text(ratio: dict) -> str:
+    return f"{ratio['ratio']:.2f} ({ratio['min']:.2f}-{ratio['max']:.2f})"
+
+
+def places_text(parts: list[dict]) -> str:
+    """Where and when, of parts that may have been measured on different days."""
+    origins = {f"{part['date']}, commit {part['commit']}" for part in parts}
+    return f"{parts[0]['cpu']}, {parts[0]['cores']} cores, {' and '.join(sorted(origins))}"
+
+
+def resnet_rows(result: dict) -> list[str]:
+    networks = [result[name] for name in ("r18", "r50") if name in result]
+    rows = [
+        f"| training step, f32, {networks[0]['cores']} cores | Lockstep | PyTorch, best | ratio (min-max) "
+        "| PyTorch, as in tutorials | peak memory, Lockstep and best |",
+        "|---|---|---|---|---|---|",
+    ]
+    for part in networks:
+        best, stock = part["best"], part.get("stock")
+        ours, theirs = best["lockstep"], best["torch"]
+        cells = [
+            f"{part['title']}, batch {part['batch']}",
+            f"{ours['images_per_s']:.1f} images/s",
+            f"{theirs['images_per_s']:.1f}",
+            ratio_text(best["speed"]),
+            f"{stock['torch']['images_per_s']:.1f}: {ratio_text(stock['speed'])}" if stock else "",
+            f"{ours['peak_rss_mib']:,} and {theirs['peak_rss_mib']:,} MiB: {best['memory_ratio']:.2f}",
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    if "scaling" in result:
+        part = result["scaling"]
+        rows.append(f"| {part['title']}, batch {part['batch']} a rank | {ratio_text(part['speed'])} | | | | |")
+    return [
+        *rows,
+        "",
+        f"{places_text(list(result.values()))}; best = channels_last and tcmalloc, PyTorch {networks[0]['torch']}; "
+        f"medians of {networks[0]['best']['speed']['rounds']} rounds in turn by `{networks[0]['script']}`.",
+    ]
+
+
+def learning_rows(result: dict) -> list[str]:
+    curves = {name: result[name] for name in ("one_rank", "two_ranks") if name in result}
+    titles = {"one_rank": "1 rank", "two_ranks": "2 ranks, `--sync-bn`"}
+    first = next(iter(curves.values()))
+    epochs = range(1, len(first["loss"]) + 1)
+    rows = ["| ResNet-20 on CIFAR-10, epoch | " + " | ".join(map(str, epochs)) + " |", "|---" * (len(epochs) + 1) + "|"]
+    for figure, title, digits in (("loss", "mean training loss", 3), ("correct", "right of 10,000 test images", 0)):
+        bands = [f"{low:.{digits}f}-{high:.{digits}f}" for low, high in first[f"{figure}_band"]]
+        rows.append(f"| {title}: PyTorch's band | {' | '.join(bands)} |")
+        for name, curve in curves.items():
+            cells = [f"{value:.{digits}f}" for value in curve[figure]]
+            rows.append(f"| {titles[name]} | {' | '.join(cells)} |")
+    speed = result["speed"]
+    return [
+        *rows,
+        "",
+        f"{places_text(list(result.values()))}; the band is PyTorch's over three seeds, widened by a third on both "
+        f"sides. Speed: {speed['lockstep_images_per_s']:.0f} images/s, PyTorch {speed['torch']} with channels_last and "
+        f"tcmalloc {speed['torch_images_per_s']:.0f}: {ratio_text(speed['speed'])}, "
+        f"{speed['speed']['rounds']} rounds of {speed['steps']} steps in turn. By `{speed['script']}`.",
+    ]
+
+
+ROWS = {
+    "convnet_cpu": convnet_rows,
+    "allreduce_cpu": allreduce_rows,
+    "resnet_cpu": resnet_rows,
+    "cifar_resnet20": learning_rows,
+}
 
 
 def with_tables(text: str) -> str:

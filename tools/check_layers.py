@@ -25,7 +25,7 @@ HOMES = {
     r"mpi\.h": r"comm/messages/mpi_.*|tests/mpi/.*",
     r"(oneapi/)?dnnl.*": r"kernels/.*onednn.*",
     r"omp\.h": r"kernels/.*onednn.*",
-    r"CLI/.*": r"(trainers|bench/allreduce)/.*\.cpp",
+    r"CLI/.*": r"(trainers/.*|bench/flags)\.cpp",
     r"nlohmann/.*": r".*\.cpp|tests/.*",
     r"xxhash\.h": r"core/digest\.cpp",
     r"zlib\.h": r"data/.*\.cpp|tests/.*",

@@ -22,16 +22,21 @@ from golden.networks import models
 from golden.numbers import cast, rng
 from golden.ops import batch_norm, conv2d, cross_entropy, global_avg_pool, linear, max_pool2d, relu
 from golden.optimizers import adam, sgd
+from golden.resnets import resnet_gradients, resnet_init, resnet_losses
 
-
-FILES = [conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, cross_entropy, sgd, adam, rng, cast, models]
+FILES = [
+    conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, cross_entropy, sgd, adam, rng, cast, models,
+    resnet_init, resnet_gradients, resnet_losses,
+]  # fmt: skip
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out_dir", metavar="OUT_DIR", nargs="?", type=Path, default=Path("tests/golden"))
-    parser.add_argument("names", metavar="NAME", nargs="*", choices=[[], *(make.__name__ for make in FILES)])
+    parser.add_argument("names", metavar="NAME", nargs="*")
     args = parser.parse_args()
+    if unknown := set(args.names) - {make.__name__ for make in FILES}:
+        parser.error(f"no such file: {', '.join(sorted(unknown))}")
     args.out_dir.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
     for make in FILES:

@@ -1,8 +1,9 @@
-"""The tutorials' two networks in PyTorch, and how their parameters are digested."""
+"""Networks in PyTorch that torchvision does not have, and how parameters are digested."""
 
 import hashlib
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 
@@ -36,6 +37,45 @@ class Toy_Net(nn.Module):  # named as in the tutorial
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.dense(self.conv(x))
+
+
+class CifarBlock(nn.Module):
+    """Two 3x3 convolutions; the shortcut takes every other pixel and pads channels with zeros (option A)."""
+
+    def __init__(self, in_channels: int, planes: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(in_channels, planes, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(planes)
+        self.conv2 = nn.Conv2d(planes, planes, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(planes)
+        self.padding = (planes - in_channels) // 2
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
+        if self.padding:
+            x = F.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, self.padding, self.padding))
+        return F.relu(out + x)
+
+
+class CifarResNet(nn.Module):
+    """The CIFAR-10 networks of He et al. 2015: depth = 6 n + 2."""
+
+    def __init__(self, depth: int, num_classes: int = 10) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 16, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(16)
+        n = depth // 6
+        self.layer1 = nn.Sequential(*(CifarBlock(16, 16, 1) for _ in range(n)))
+        self.layer2 = nn.Sequential(*(CifarBlock(16 if b == 0 else 32, 32, 2 if b == 0 else 1) for b in range(n)))
+        self.layer3 = nn.Sequential(*(CifarBlock(32 if b == 0 else 64, 64, 2 if b == 0 else 1) for b in range(n)))
+        self.linear = nn.Linear(64, num_classes)
+        for module in self.modules():
+            if isinstance(module, (nn.Conv2d, nn.Linear)):
+                nn.init.kaiming_normal_(module.weight)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.relu(self.bn1(self.conv1(x)))
+        return self.linear(self.layer3(self.layer2(self.layer1(x))).mean((2, 3)))
 
 
 def param_sha256(model: nn.Module) -> str:

@@ -1,6 +1,5 @@
 #include "trainers/train_run.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -8,48 +7,28 @@
 #include <iterator>
 
 #include "comm/handshake.h"
+#include "comm/replicas.h"
 #include "core/digest.h"
 #include "core/version.h"
-#include "data/open_dataset.h"
-#include "data/synthetic.h"
 #include "kernels/isa.h"
+#include "trainers/checkpoint/starting_point.h"
+#include "trainers/config/rank_threads.h"
 #include "trainers/config/resolve_run.h"
 #include "trainers/loop/agree.h"
+#include "trainers/loop/batch_norm_check.h"
+#include "trainers/loop/lr_dry_run.h"
 #include "trainers/loop/models.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/training.h"
-#include "trainers/output/model_file.h"
+#include "trainers/loop/training_data.h"
 #include "trainers/output/run_report.h"
 
 namespace lockstep::trainers {
 namespace {
 
-data::DatasetPair open_data(const RunConfig& config) {
-  if (config.dataset == "synthetic") {
-    constexpr data::ImageShape kImage{1, 28, 28};
-    return {.train = std::make_shared<data::Synthetic>(
-                data::Synthetic::Options{.images = 60000, .shape = kImage}),
-            .test = std::make_shared<data::Synthetic>(
-                data::Synthetic::Options{.images = 10000, .shape = kImage, .seed = 1})};
-  }
-  return data::open_dataset(config.dataset, config.data);
-}
-
 std::string variable(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
   return value == nullptr ? "" : value;
-}
-
-// The least over ranks, so that all cut their images alike.
-int64_t agreed_threads(const TrainRequest& request) {
-  const std::string omp_threads = variable("OMP_NUM_THREADS");
-  const int64_t mine = threads_per_rank(request.config,
-                                        omp_threads.empty() ? nullptr : omp_threads.c_str(),
-                                        host_share(request.launch.local_size));
-  std::vector<int64_t> all(static_cast<size_t>(request.ranks.size()));
-  request.ranks.all_gather(std::as_bytes(std::span(&mine, 1)),
-                           std::as_writable_bytes(std::span(all)));
-  return *std::ranges::min_element(all);
 }
 
 std::string executable_digest() {
@@ -71,49 +50,60 @@ void shake_hands(const TrainRequest& request, const std::string& data_digest) {
   comm::handshake(request.ranks, fields);
 }
 
-// Workers may poll only where each has a core to itself.
-bool may_spin(const TrainRequest& request, int64_t threads) {
-  return threads * request.launch.local_size <= usable_cores();
-}
-
 class Run {
  public:
   explicit Run(const TrainRequest& request) : request_(request), config_(request.config) {}
 
   ExitCode execute() {
     set_up();
-    Stream stream(
-        Device::kCpu, static_cast<int>(config_.threads), may_spin(request_, config_.threads));
+    if (config_.lr_dry_run) return print_learning_rates();
+    Stream stream(Device::kCpu,
+                  static_cast<int>(config_.threads),
+                  may_spin(request_.launch, config_.threads));
     Mt19937 rng(config_.seed);
     const std::unique_ptr<nn::Module> model = make_model(model_options(), nn::Init{rng});
     Console console = make_console();
-    for (const std::string& note : request_.options.notes) console.warn(note);
-    const RunDirectory* directory = directory_ ? &*directory_ : nullptr;
-    Training training({config_, data_, request_.ranks, stream, *model, console, directory, fault_});
-    settle_plan(training);
-    announce(console, *model);
-    const TrainingResult result = training.run();
-    const double wall_s = seconds_since_process_start();
-    const ExitCode code = result.stopped ? ExitCode::kStopped : ExitCode::kDone;
+    for (const std::string& note : notes()) console.warn(note);
+    std::vector<std::string> loaded;
     on_all_ranks(request_.ranks, [&] {
-      if (directory != nullptr) leave_record(*directory, result, *model, wall_s, code);
+      if (speaks()) loaded = start_->load(*model, config_);
     });
-    console.tutorial(fmt::format("Accuracy is {:.2f}%", result.final.acc1()));
-    console.tutorial(fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
-    if (directory != nullptr) report_end(console, config_, result, directory->path(), wall_s);
-    request_.ranks.barrier();
-    return code;
+    if (config_.evaluate) return evaluate_weights(stream, *model, console, loaded);
+
+    Training training(
+        {config_, data_, request_.ranks, stream, *model, console, fault_, start_->position()});
+    on_all_ranks(request_.ranks, [&] {
+      if (!speaks() || !start_->resumed()) return;
+      const ResumePoint& from = *start_->resumed();
+      training.restore(from.checkpoint.optimizer, state_file_of(from.model_file).string());
+    });
+    open_directory(training.buckets());
+    announce(console, *model, loaded);
+    std::optional<CheckpointWriter> checkpoints;
+    if (directory_) checkpoints.emplace(writer_options(), identity(), console);
+    return end(training.run({.directory = directory_ ? &*directory_ : nullptr,
+                             .checkpoints = checkpoints ? &*checkpoints : nullptr}),
+               *model,
+               console);
   }
 
  private:
   void set_up() {
     on_all_ranks(request_.ranks, [&] {
       fault_ = parse_fault(variable("LOCKSTEP_FAULT"));
-      data_ = open_data(config_);
+      data_ = open_training_data(config_);
     });
     const std::string digests = data_.train->digest() + data_.test->digest();
     shake_hands(request_, digests);
-    resolve_run(config_, request_.ranks.size(), agreed_threads(request_), data_.train->size());
+    start_.emplace(config_, request_.options, digests, request_.ranks);
+    resolve_run(config_,
+                request_.ranks.size(),
+                agreed_threads(config_, request_.launch, request_.ranks),
+                data_.train->size());
+    on_all_ranks(request_.ranks, [&] {
+      check_classes(model_options(), *data_.train);
+      check_batch_norm(config_, model_options(), data_.train->size());
+    });
     if (config_.output_dir.empty()) {
       config_.output_dir = default_output_dir(config_, std::time(nullptr));
     }
@@ -121,19 +111,55 @@ class Run {
     record_.data_digest = digests;
     record_.start = std::chrono::system_clock::now();
     record_.flags = request_.options.resolved();
-    describe_run(config_, record_);
-    on_all_ranks(request_.ranks, [&] {
-      if (request_.ranks.rank() != 0) return;
-      directory_.emplace(config_.output_dir,
-                         config_.overwrite ? ExistingRun::kOverwrite : ExistingRun::kRefuse);
-    });
+    describe_run(config_, request_.ranks, record_);
   }
 
-  void settle_plan(const Training& training) {
-    record_.plan = make_run_plan(config_, training.buckets());
+  ExitCode print_learning_rates() {
+    Console console = make_console();
+    for (const std::string& line : lr_lines(config_, data_.train->size())) console.result(line);
+    request_.ranks.barrier();
+    return ExitCode::kDone;
+  }
+
+  bool speaks() const { return request_.ranks.rank() == 0; }
+
+  RunIdentity identity() const {
+    return identity_of(config_, request_.options, record_.data_digest);
+  }
+
+  void prepare_directory() {
+    directory_.emplace(config_.output_dir, start_->existing_run());
+    if (start_->resumed()) {
+      const ResumePoint& from = *start_->resumed();
+      record_.resumed = {from.model_file.string(), from.checkpoint.record.at.steps};
+    }
+    if (config_.evaluate) return;
+    start_->carry_best_to(directory_->checkpoints());
+    if (start_->existing_run() == ExistingRun::kContinue) {
+      directory_->cut_metrics(record_.resumed ? record_.resumed->step : 0);
+    }
+  }
+
+  CheckpointWriter::Options writer_options() const {
+    return {.folder = directory_->checkpoints(),
+            .keep = config_.keep,
+            .newest_sound = start_->newest_in_place()};
+  }
+
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes = request_.options.notes;
+    for (const std::string& note : start_->notes(identity())) notes.push_back(note);
+    return notes;
+  }
+
+  // What may be refused has been by now: a run that does not start leaves nothing.
+  void open_directory(std::span<const comm::Bucket> buckets) {
+    record_.plan = make_run_plan(config_, buckets);
     comm::handshake(request_.ranks, handshake_fields(record_.plan));
     on_all_ranks(request_.ranks, [&] {
-      if (directory_) directory_->write(record_);
+      if (!speaks()) return;
+      prepare_directory();
+      directory_->write(record_);
     });
   }
 
@@ -153,30 +179,71 @@ class Run {
                         config_.progress, request_.launch.launcher != comm::Launcher::kNone)});
   }
 
-  void announce(Console& console, const nn::Module& model) const {
+  void announce(Console& console,
+                const nn::Module& model,
+                const std::vector<std::string>& loaded) const {
     for (const std::string& line : start_lines(config_, data_, model)) console.info(line);
+    if (config_.main_py_lines) console.info(fmt::format("=> creating model '{}'", config_.arch));
+    for (const std::string& line : loaded) console.info(line);
     console.info("run dir " + config_.output_dir);
   }
 
-  void leave_record(const RunDirectory& directory,
-                    const TrainingResult& result,
+  ExitCode evaluate_weights(Stream& stream,
+                            nn::Module& model,
+                            Console& console,
+                            const std::vector<std::string>& loaded) {
+    open_directory({});
+    announce(console, model, loaded);
+    std::vector<Tensor> weights;
+    for (const nn::StateEntry& entry : model.state()) weights.push_back(entry.tensor);
+    comm::broadcast_tensors(request_.ranks, weights);
+    const double start_s = seconds_since_process_start();
+    TrainingResult result;
+    result.final = evaluate(test_of(config_, data_, model, console), stream, request_.ranks);
+    result.images = result.final.total;
+    result.training_s = seconds_since_process_start() - start_s;
+    console.result(
+        fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", result.final.acc1(), result.final.acc5()));
+    leave_record(result, model, seconds_since_process_start(), ExitCode::kDone);
+    console.result(fmt::format("record  {}/run.json", config_.output_dir));
+    request_.ranks.barrier();
+    return ExitCode::kDone;
+  }
+
+  ExitCode end(TrainingResult result, const nn::Module& model, Console& console) {
+    const double wall_s = seconds_since_process_start();
+    request_.ranks.broadcast(std::as_writable_bytes(std::span(&result.saved, 1)), 0);
+    const ExitCode code = !result.saved    ? ExitCode::kEnvironment
+                          : result.stopped ? ExitCode::kStopped
+                                           : ExitCode::kDone;
+    leave_record(result, model, wall_s, code);
+    console.tutorial(fmt::format("Accuracy is {:.2f}%", result.final.acc1()));
+    console.tutorial(fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
+    if (directory_) report_end(console, config_, result, directory_->path(), wall_s);
+    request_.ranks.barrier();
+    return code;
+  }
+
+  void leave_record(const TrainingResult& result,
                     const nn::Module& model,
                     double wall_s,
                     ExitCode code) {
-    save_model(
-        directory.checkpoints() / "last.safetensors", model, weight_metadata(config_, result));
-    record_.digest = state_digest(model);
-    record_.end = std::chrono::system_clock::now();
-    record_.exit_code = code;
-    record_.final_metrics = final_metrics(result, wall_s);
-    record_.communication = result.communication;
-    directory.write(record_);
+    on_all_ranks(request_.ranks, [&] {
+      if (!directory_) return;
+      record_.digest = state_digest(model);
+      record_.end = std::chrono::system_clock::now();
+      record_.exit_code = code;
+      record_.final_metrics = final_metrics(result, wall_s);
+      record_.communication = result.communication;
+      directory_->write(record_);
+    });
   }
 
   const TrainRequest& request_;
   RunConfig config_;
   data::DatasetPair data_;
   std::optional<Fault> fault_;
+  std::optional<StartingPoint> start_;
   std::optional<RunDirectory> directory_;  // rank 0's
   RunRecord record_;
 };

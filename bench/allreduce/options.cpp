@@ -2,102 +2,39 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <functional>
-#include <utility>
-
-#include <CLI/CLI.hpp>
-#include <fmt/ranges.h>
 
 #include "bench/allreduce/foreign_options.h"
+#include "bench/flags.h"
 #include "core/error.h"
-#include "trainers/options/flag_value.h"
-#include "trainers/options/spelling.h"
 
 namespace lockstep::bench {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Algorithm>, 4> kAlgorithms = {{
-    {"ring", Algorithm::kRing},
-    {"tree", Algorithm::kTree},
-    {"star", Algorithm::kStar},
-    {"mpi", Algorithm::kLibrary},
-}};
-constexpr std::array<std::pair<std::string_view, Dtype>, 3> kDatatypes = {{
-    {"float", Dtype::kF32},
-    {"half", Dtype::kF16},
-    {"bfloat16", Dtype::kBF16},
-}};
-constexpr std::array<std::pair<std::string_view, comm::Transport>, 3> kTransports = {{
-    {"auto", comm::Transport::kAuto},
-    {"shm", comm::Transport::kShm},
-    {"mpi", comm::Transport::kMpi},
-}};
+using trainers::Named;
 
-UsageError bad_value(std::string_view flag, std::string_view text, std::string_view takes) {
-  return UsageError(fmt::format("bad value: {} {}", flag, text),
-                    fmt::format("{} takes {}", flag, takes),
-                    "bench_allreduce --help shows the defaults");
-}
+constexpr std::array kDatatypes = {Named<Dtype>(Dtype::kF32, "float"),
+                                   Named<Dtype>(Dtype::kF16, "half"),
+                                   Named<Dtype>(Dtype::kBF16, "bfloat16")};
+constexpr std::array kAlgorithms = {
+    Algorithm::kRing, Algorithm::kTree, Algorithm::kStar, Algorithm::kLibrary};
 
 int64_t size_value(std::string_view flag, const std::string& text) {
   if (const auto size = parse_size(text)) return *size;
   throw bad_value(flag, text, "a size in bytes such as 4096, 4K, 25M or 1G");
 }
 
-int64_t whole_number(std::string_view flag, const std::string& text, int64_t min, int64_t max) {
-  const auto value = trainers::parse_int(text);
-  if (value && min <= *value && *value <= max) return *value;
-  throw bad_value(flag, text, fmt::format("a whole number from {} to {}", min, max));
-}
-
-template <class T, size_t N>
-T choice(std::string_view flag,
-         const std::string& text,
-         const std::array<std::pair<std::string_view, T>, N>& choices) {
-  std::vector<std::string_view> names;
-  for (const auto& [name, value] : choices) {
-    if (name == text) return value;
-    names.push_back(name);
-  }
-  throw bad_value(flag, text, fmt::format("{}", fmt::join(names, ", ")));
-}
-
 std::vector<Algorithm> algorithm_list(const std::string& text) {
+  std::vector<Named<Algorithm>> choices;
+  for (const Algorithm each : kAlgorithms) choices.emplace_back(each, trainers::name_of(each));
   std::vector<Algorithm> algorithms;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
-    algorithms.push_back(choice("--algorithms", text.substr(begin, end - begin), kAlgorithms));
+    algorithms.push_back(
+        choice<Algorithm>("--algorithms", text.substr(begin, end - begin), choices));
     begin = end + 1;
   }
   return algorithms;
 }
-
-template <class T, size_t N>
-std::string_view name_in(const std::array<std::pair<std::string_view, T>, N>& choices, T value) {
-  const auto found = std::ranges::find(choices, value, &std::pair<std::string_view, T>::second);
-  return found == choices.end() ? "?" : found->first;
-}
-
-// Registers flags; the last of several values counts, as with getopt.
-class Flags {
- public:
-  explicit Flags(CLI::App& app) : app_(app) {}
-
-  void add(const std::string& names,
-           const std::string& metavar,
-           const std::string& initial,
-           const std::string& help,
-           const std::function<void(const std::string&)>& read) {
-    app_.add_option_function<std::string>(names, read, help)
-        ->take_last()
-        ->type_name(metavar)
-        ->default_str(initial);
-  }
-
- private:
-  CLI::App& app_;
-};
 
 void add_sizes(Flags& flags, SizeRange& sizes) {
   flags.add("-b,--minbytes", "SIZE", "32M", "smallest size", [&](const std::string& text) {
@@ -148,25 +85,14 @@ void add_measurement(Flags& flags, BenchOptions& options) {
 void add_what(Flags& flags, BenchOptions& options) {
   flags.add(
       "-d,--datatype", "TYPE", "float", "float, half or bfloat16", [&](const std::string& text) {
-        options.dtype = choice("--datatype", text, kDatatypes);
+        options.dtype = choice<Dtype>("--datatype", text, kDatatypes);
       });
   flags.add("--algorithms,--dist-backend",
             "LIST",
             "tree",
             "ring, tree, star, mpi; a table each",
             [&](const std::string& text) { options.algorithms = algorithm_list(text); });
-  flags.add(
-      "--transport", "NAME", "auto", "auto, shm (one host) or mpi", [&](const std::string& text) {
-        options.connect.transport = choice("--transport", text, kTransports);
-      });
-  flags.add("--stall-abort",
-            "SECONDS",
-            "60",
-            "give up when a rank is missing for so long",
-            [&](const std::string& text) {
-              options.connect.stall_abort =
-                  std::chrono::seconds(whole_number("--stall-abort", text, 1, 86400));
-            });
+  add_connection(flags, options.connect);
   flags.add("-J,--output_file",
             "FILE",
             "",
@@ -177,26 +103,11 @@ void add_what(Flags& flags, BenchOptions& options) {
             });
 }
 
-void add_foreign(CLI::App& app) {
+void add_foreign(Flags& flags) {
   for (const ForeignOption& option : foreign_options()) {
-    app.add_option_function<std::string>(
-           std::string(option.names),
-           [&option](const std::string& text) { check_foreign_option(option, text); })
-        ->take_last()
-        ->group("");
+    flags.add_hidden(std::string(option.names),
+                     [&option](const std::string& text) { check_foreign_option(option, text); });
   }
-}
-
-UsageError unknown_flag(const CLI::App& app, const std::string& argument) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  const std::vector<std::string_view> candidates(names.begin(), names.end());
-  const std::string_view nearest = trainers::nearest_word(argument, candidates);
-  return UsageError(fmt::format("unknown argument: {}", argument),
-                    "bench_allreduce takes the flags of nccl-tests' all_reduce_perf and a few more",
-                    nearest.empty() ? "bench_allreduce --help" : std::string(nearest));
 }
 
 void check_together(const SizeRange& sizes) {
@@ -216,36 +127,22 @@ void check_together(const SizeRange& sizes) {
 
 BenchOptions read_options(const std::vector<std::string>& arguments) {
   BenchOptions options;
-  CLI::App app("Time, bandwidth and correctness of a sum over ranks, in nccl-tests' terms.");
-  app.name("bench_allreduce");
-  app.set_help_flag("-h,--help", "this text");
-  app.allow_extras();
-  Flags flags(app);
+  Flags flags("bench_allreduce",
+              "Time, bandwidth and correctness of a sum over ranks, in nccl-tests' terms.",
+              "the flags of nccl-tests' all_reduce_perf and a few more");
   add_sizes(flags, options.sizes);
   add_measurement(flags, options);
   add_what(flags, options);
-  add_foreign(app);
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-  } catch (const CLI::CallForHelp&) {
-    options.help = app.help();
-    return options;
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what(),
-                     "a flag without its value, or given in another way",
-                     "bench_allreduce --help");
-  }
-  if (!app.remaining().empty()) throw unknown_flag(app, app.remaining().front());
+  add_foreign(flags);
+  options.help = flags.parse(arguments);
+  if (!options.help.empty()) return options;
   check_together(options.sizes);
   return options;
 }
 
-std::string_view algorithm_name(Algorithm algorithm) {
-  return name_in(kAlgorithms, algorithm);
-}
-
 std::string_view datatype_name(Dtype dtype) {
-  return name_in(kDatatypes, dtype);
+  const auto found = std::ranges::find(kDatatypes, dtype, &Named<Dtype>::first);
+  return found == kDatatypes.end() ? "?" : found->second;
 }
 
 }  // namespace lockstep::bench

@@ -42,7 +42,6 @@ struct BenchOptions {
 // `arguments`: without the program's name. Errors: UsageError.
 BenchOptions read_options(const std::vector<std::string>& arguments);
 
-std::string_view algorithm_name(Algorithm algorithm);  // as --algorithms takes it: "tree"
-std::string_view datatype_name(Dtype dtype);           // as -d takes it: "float"
+std::string_view datatype_name(Dtype dtype);  // as -d takes it: "float"
 
 }  // namespace lockstep::bench

@@ -1,38 +1,23 @@
 #include "bench/allreduce/program.h"
 
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <vector>
 
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "bench/allreduce/measure.h"
 #include "bench/allreduce/options.h"
 #include "bench/allreduce/report.h"
 #include "bench/allreduce/table.h"
-#include "comm/connect.h"
-#include "comm/die.h"
-#include "comm/handshake.h"
-#include "comm/launch.h"
+#include "bench/ranks.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
-#include "core/version.h"
 #include "trainers/loop/agree.h"
-#include "trainers/output/report_error.h"
+#include "trainers/output/rank_place.h"
 
 namespace lockstep::bench {
 namespace {
-
-void compare_ranks(Communicator& peers, const std::vector<std::string>& arguments) {
-  using enum comm::HandshakeField::Kind;
-  const std::vector<comm::HandshakeField> fields = {
-      {kArgument, "arguments", fmt::format("{}", fmt::join(arguments, " "))},
-      {kEnvironment, "version", std::string(version())},
-  };
-  comm::handshake(peers, fields);
-}
 
 // Before hours are spent on results that cannot be kept.
 void check_json_path(const std::filesystem::path& path) {
@@ -41,22 +26,6 @@ void check_json_path(const std::filesystem::path& path) {
   throw EnvironmentError(fmt::format("cannot write {}", path.string()),
                          fmt::format("the folder {} is missing or closed", folder.string()),
                          fmt::format("mkdir -p {}", folder.string()));
-}
-
-std::vector<RankPlace> places_of(Communicator& peers) {
-  struct Place {
-    std::array<char, 256> host{};
-    int64_t pid = 0;
-  };
-  Place mine;
-  mine.pid = getpid();
-  if (gethostname(mine.host.data(), mine.host.size() - 1) != 0) mine.host = {"unknown"};
-  std::vector<Place> all(static_cast<size_t>(peers.size()));
-  peers.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
-  std::vector<RankPlace> places;
-  places.reserve(all.size());
-  for (const Place& place : all) places.push_back({place.host.data(), place.pid});
-  return places;
 }
 
 class Printer {
@@ -105,7 +74,7 @@ void measure_all(Communicator& peers, Report& report) {
   trainers::on_all_ranks(peers, [&] {
     if (peers.rank() == 0 && !options.json_path.empty()) check_json_path(options.json_path);
   });
-  report.places = places_of(peers);
+  report.places = trainers::gather_places(peers, trainers::this_place());
   Meter meter(peers, options);
   for (const Algorithm algorithm : options.algorithms) meter.probe(algorithm);
 
@@ -127,30 +96,17 @@ void measure_all(Communicator& peers, Report& report) {
 int run_bench_allreduce(int argc, char** argv) {
   Report report{.arguments = {argv, argv + argc}, .start = std::chrono::system_clock::now()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  comm::Connection connection;
-  try {
-    const comm::Launch launch = comm::read_launch();
-    report.options = read_options(arguments);
-    if (!report.options.help.empty()) {
-      Printer(launch.rank == 0).print(report.options.help);
-      return 0;
-    }
-    connection = comm::connect(launch, report.options.connect);
-    report.transport = connection.transport;
-    report.note = connection.note;
-  } catch (const std::exception& error) {
-    return trainers::report_error(error);
-  }
-  try {
-    compare_ranks(*connection.ranks, arguments);
-    measure_all(*connection.ranks, report);
-    return 0;
-  } catch (const CommError& error) {  // each rank knows something else of a lost peer
-    comm::die(
-        static_cast<ExitCode>(trainers::report_error(error, trainers::ErrorScope::kThisRank)));
-  } catch (const std::exception& error) {
-    comm::die(static_cast<ExitCode>(trainers::report_error(error)));
-  }
+  return run_on_ranks(
+      arguments,
+      [&] {
+        report.options = read_options(arguments);
+        return RanksRequest{.connect = report.options.connect, .help = report.options.help};
+      },
+      [&](const comm::Launch&, const comm::Connection& connection) {
+        report.transport = connection.transport;
+        report.note = connection.note;
+        measure_all(*connection.ranks, report);
+      });
 }
 
 }  // namespace lockstep::bench

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/version.h"
+#include "trainers/config/exchange_config.h"
 #include "trainers/output/utc_time.h"
 
 namespace lockstep::bench {
@@ -37,7 +38,7 @@ Json config_json(const Report& report) {
   config["average"] = static_cast<int>(options.rank_time);
   config["transport"] = report.transport;
   Json devices = Json::array();
-  for (const RankPlace& place : report.places) {
+  for (const trainers::RankPlace& place : report.places) {
     devices.push_back({{"rank", devices.size()},
                        {"group", 0},
                        {"pid", place.pid},
@@ -88,7 +89,7 @@ Json result_json(const Measurement& measurement, int ranks) {
           {"type", datatype_name(measurement.dtype)},
           {"redop", "sum"},
           {"root", "-1"},
-          {"algorithm", algorithm_name(measurement.algorithm)},
+          {"algorithm", trainers::name_of(measurement.algorithm)},
           {"out_of_place", side_json(measurement.out_of_place, bytes, ranks)},
           {"out_of_place_per_iter", times_json(measurement.out_of_place)},
           {"in_place", side_json(measurement.in_place, bytes, ranks)},

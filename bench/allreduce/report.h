@@ -14,7 +14,7 @@ namespace lockstep::bench {
 struct Report {
   std::vector<std::string> arguments = {};  // the program's name first
   BenchOptions options = {};
-  std::vector<RankPlace> places = {};
+  std::vector<trainers::RankPlace> places = {};
   std::string transport = {};
   std::string note = {};  // why it is this transport; may be empty
   std::vector<Measurement> measurements = {};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/version.h"
+#include "trainers/config/exchange_config.h"
 
 namespace lockstep::bench {
 namespace {
@@ -21,7 +22,7 @@ std::string side_text(const Side& side, int64_t bytes, int ranks) {
 }  // namespace
 
 std::string opening_text(const BenchOptions& options,
-                         std::span<const RankPlace> places,
+                         std::span<const trainers::RankPlace> places,
                          const std::string& transport,
                          const std::string& note) {
   const SizeRange& sizes = options.sizes;
@@ -57,7 +58,7 @@ std::string column_text(Algorithm algorithm) {
   constexpr std::string_view kFormat =
       "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}  "
       "{:>6}\n";
-  return fmt::format("#\n# Algorithm: {}\n#\n", algorithm_name(algorithm)) +
+  return fmt::format("#\n# Algorithm: {}\n#\n", trainers::name_of(algorithm)) +
          fmt::format(
              "# {:>10}  {:>12}  {:>8}  {:>6}  {:>6}           out-of-place       "
              "                in-place\n",

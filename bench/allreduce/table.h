@@ -7,18 +7,14 @@
 
 #include "bench/allreduce/measure.h"
 #include "bench/allreduce/options.h"
+#include "trainers/output/rank_place.h"
 
 namespace lockstep::bench {
-
-struct RankPlace {
-  std::string host;
-  int64_t pid = 0;
-};
 
 // Each text is of whole lines. A program that reads nccl-tests' output skips the added ones, which
 // begin with #.
 std::string opening_text(const BenchOptions& options,
-                         std::span<const RankPlace> places,
+                         std::span<const trainers::RankPlace> places,
                          const std::string& transport,
                          const std::string& note);
 std::string column_text(Algorithm algorithm);

@@ -1,5 +1,7 @@
 #include "kernels/batch_norm.h"
 
+#include <algorithm>
+
 #include "kernels/tree_sum.h"
 #include "nn/functional.h"
 #include "nn/gather_shards.h"
@@ -31,12 +33,26 @@ Tensor sum_groups(Stream& stream, const Shards& shards, const Tensor& gathered) 
   });
 }
 
+// Where all of a group's shards are here; a group over several ranks is the caller's to check.
+void check_values_per_channel(const Shards& shards, int64_t pixels) {
+  if (pixels > 1 || shards.peers != nullptr) return;
+  std::vector<int64_t> images(static_cast<size_t>(shards.local_groups()), 0);
+  for (int64_t k = 0; k < shards.local(); ++k) {
+    images[static_cast<size_t>(shards.group(k) - shards.first_group())] += shards.count(k);
+  }
+  if (std::ranges::find(images, 1) == images.end()) return;
+  throw ShapeError("[batch_norm] x: got one value a channel in a group, expected two or more",
+                   "a variance needs two values",
+                   "more images in a batch-norm group, or maps larger than one pixel");
+}
+
 // The statistics of the groups that have a shard here; running ones follow group 0.
 Tensor group_stats(const Var& x, BatchNormRunning& running) {
   Stream& stream = x.stream();
   const Shards& shards = x.shards();
   const Tensor& in = x.value();
   const int64_t pixels = pixels_of(in.shape());
+  check_values_per_channel(shards, pixels);
   Tensor leaves =
       Tensor::empty({shards.local(), 2 * in.shape()[1] + 1}, Dtype::kF32, stream.device());
   kernels::batch_norm_shard_stats(stream, shards, in, leaves);

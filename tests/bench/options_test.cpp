@@ -123,6 +123,7 @@ TEST(BenchOptions, BadValuesAreNamed) {
       {{"-z", "x"}, "bad value: --blocking x"},
       {{"-d", "double"}, "float, half, bfloat16"},
       {{"--algorithms", "tree,oak"}, "bad value: --algorithms oak"},
+      {{"--algorithms", "none"}, "bad value: --algorithms none"},
       {{"--algorithms", "tree,"}, "ring, tree, star, mpi"},
       {{"--transport", "nccl"}, "auto, shm, mpi"},
       {{"--stall-abort", "0"}, "whole number from 1 to 86400"},

@@ -36,7 +36,7 @@ TEST(Table, UncheckedSumsAreNotCalledRight) {
 
 TEST(Table, OpeningNamesSettingsAndRanks) {
   BenchOptions options;
-  const std::vector<RankPlace> places = {{"here", 17}, {"there", 4000000}};
+  const std::vector<trainers::RankPlace> places = {{"here", 17}, {"there", 4000000}};
   const std::string steps = opening_text(options, places, "mpi", "");
   EXPECT_THAT(steps, HasSubstr("ranks 2 transport mpi\n"));
   EXPECT_THAT(steps,

@@ -7,12 +7,14 @@
 #include <gmock/gmock.h>
 
 #include "comm/thread_communicator.h"
+#include "tests/comm/rank_errors.h"
 #include "tests/comm/rank_set.h"
 
 namespace lockstep::comm {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::error_of;
 using ::testing::HasSubstr;
 using testing::RankSet;
 
@@ -143,21 +145,8 @@ TEST(SharedAlgorithms, RefusesWhatItDoesNotHave) {
   EXPECT_THROW(ranks[0].start_all_reduce({.values = Tensor::zeros({1}, Dtype::kI64)}), DtypeError);
 }
 
-// Runs `body` on `ranks` ranks and returns the error that it must end with.
-CommError error_of(int ranks,
-                   const std::function<void(Communicator&)>& body,
-                   std::chrono::milliseconds stall_abort = kDefaultStallAbort) {
-  try {
-    spawn_ranks(ranks, body, stall_abort);
-  } catch (const CommError& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no CommError";
-  return CommError("none");
-}
-
 TEST(SharedErrors, DifferentAlgorithmsAreNamed) {
-  const CommError error = error_of(2, [](Communicator& peers) {
+  const CommError error = error_of(spawn_ranks, 2, [](Communicator& peers) {
     const Tensor values = peers.allocate({4}, Dtype::kF32);
     const Algorithm algorithm = peers.rank() == 0 ? Algorithm::kTree : Algorithm::kRing;
     peers.start_all_reduce({.values = values, .algorithm = algorithm, .label = "bucket 1"})->wait();
@@ -169,7 +158,7 @@ TEST(SharedErrors, DifferentAlgorithmsAreNamed) {
 }
 
 TEST(SharedErrors, DifferentPlacesAreNamed) {
-  const CommError error = error_of(2, [](Communicator& peers) {
+  const CommError error = error_of(spawn_ranks, 2, [](Communicator& peers) {
     const Tensor memory = peers.allocate({8}, Dtype::kF32);
     peers.start_all_reduce({.values = memory.slice(peers.rank(), 4)})->wait();
   });
@@ -178,7 +167,7 @@ TEST(SharedErrors, DifferentPlacesAreNamed) {
 }
 
 TEST(SharedErrors, OneRankOfSeventeenInAnotherCallIsFound) {
-  const CommError error = error_of(17, [](Communicator& peers) {
+  const CommError error = error_of(spawn_ranks, 17, [](Communicator& peers) {
     std::vector<std::byte> bytes(peers.rank() == 16 ? 7 : 8);
     peers.broadcast(bytes, 0);
   });
@@ -194,6 +183,7 @@ TEST(SharedErrors, StalledRanksAndTheBucketAreNamed) {
   for (const Algorithm algorithm : {Algorithm::kTree, Algorithm::kRing, Algorithm::kStar}) {
     std::atomic<int> failed = 0;
     const CommError error = error_of(
+        spawn_ranks,
         4,
         [&](Communicator& peers) {
           const Tensor values = peers.allocate({100}, Dtype::kF32);
@@ -241,7 +231,7 @@ TEST(SharedErrors, ARankThatStopsInsideASumIsNamedByAll) {
 
 TEST(SharedErrors, LostRanksEndTheWaitAtOnce) {
   const auto start = std::chrono::steady_clock::now();
-  const CommError error = error_of(2, [](Communicator& peers) {
+  const CommError error = error_of(spawn_ranks, 2, [](Communicator& peers) {
     const Tensor values = peers.allocate({100}, Dtype::kF32);
     if (peers.rank() == 1) return;
     peers.start_all_reduce({.values = values, .label = "bucket 0"})->wait();

@@ -1,18 +1,14 @@
 #include "comm/thread_communicator.h"
 
 #include <atomic>
-#include <thread>
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "comm/single.h"
 #include "tests/support/collectives.h"
 
 namespace lockstep::comm {
 namespace {
-
-using namespace std::chrono_literals;
-using ::testing::HasSubstr;
 
 class RankCounts : public ::testing::TestWithParam<int> {};
 
@@ -55,89 +51,6 @@ TEST(SingleCommunicator, CountsWhatIsReducedAsOthersDo) {
   EXPECT_EQ(alone.traffic().reduced_bytes, 0);
   alone.start_all_reduce({.values = values})->wait();
   EXPECT_EQ(alone.traffic().reduced_bytes, 40);
-}
-
-// Runs `body` on `ranks` ranks and returns the error that it must end with.
-CommError error_of(int ranks,
-                   const std::function<void(Communicator&)>& body,
-                   std::chrono::milliseconds stall_abort = kDefaultStallAbort) {
-  try {
-    spawn_ranks(ranks, body, stall_abort);
-  } catch (const CommError& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no CommError";
-  return CommError("none");
-}
-
-TEST(ThreadCommunicator, DeadlineNamesOperationAndRank) {
-  std::atomic<int> failed = 0;
-  const CommError error = error_of(
-      3,
-      [&](Communicator& peers) {
-        peers.barrier();
-        if (peers.rank() == 2) {
-          while (failed < 2) std::this_thread::sleep_for(1ms);
-          return;
-        }
-        std::vector<float> values(10);
-        try {
-          peers.all_reduce_sum(std::span(values));
-        } catch (const CommError&) {
-          ++failed;
-          throw;
-        }
-      },
-      50ms);
-  EXPECT_THAT(error.what(), HasSubstr("gave up waiting in all_reduce #2"));
-  EXPECT_EQ(error.why(), "rank 2 did not take part for 0.05 s");
-  EXPECT_THAT(error.hint(), HasSubstr("--stall-abort"));
-}
-
-TEST(ThreadCommunicator, FirstErrorEndsAll) {
-  std::atomic<int> lost = 0;
-  EXPECT_THROW(spawn_ranks(5,
-                           [&](Communicator& peers) {
-                             if (peers.rank() == 3) throw DataError("bad image");
-                             try {
-                               peers.barrier();
-                             } catch (const CommError&) {
-                               ++lost;
-                               throw;
-                             }
-                           }),
-               DataError);
-  EXPECT_EQ(lost, 4);
-}
-
-TEST(ThreadCommunicator, LeavingEarlyFailsTheOthers) {
-  const CommError error = error_of(2, [](Communicator& peers) {
-    if (peers.rank() == 0) peers.barrier();
-  });
-  EXPECT_STREQ(error.what(), "rank 0 lost a peer in barrier #1");
-  EXPECT_EQ(error.why(), "rank 1 is gone");
-}
-
-TEST(ThreadCommunicator, DifferentCallsAreRefused) {
-  const CommError error = error_of(2, [](Communicator& peers) {
-    std::vector<float> values(4);
-    if (peers.rank() == 0) {
-      peers.all_reduce_sum(std::span(values));
-    } else {
-      peers.barrier();
-    }
-  });
-  EXPECT_THAT(error.what(), HasSubstr("made different calls"));
-  EXPECT_THAT(error.why(), HasSubstr("all_reduce #1"));
-  EXPECT_THAT(error.why(), HasSubstr("barrier #1"));
-}
-
-TEST(ThreadCommunicator, DifferentSizesAreRefused) {
-  const CommError error = error_of(2, [](Communicator& peers) {
-    std::vector<float> values(peers.rank() == 0 ? 4 : 6);
-    peers.all_reduce_sum(std::span(values));
-  });
-  EXPECT_THAT(error.what(), HasSubstr("made different calls"));
 }
 
 }  // namespace

@@ -1,42 +1,22 @@
 #include "core/atomic_file.h"
 
-#include <csignal>
 #include <string>
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/error.h"
+#include "tests/support/file_size_limit.h"
 #include "tests/support/temp_dir.h"
 
 namespace lockstep {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::FileSizeLimit;
 using testing::read_text;
 using testing::TempDir;
 using testing::write_text;
-
-// Files of this process stay below `bytes` while it lives; a write past that fails with EFBIG.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : old_action_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &old_);
-    const rlimit limit{.rlim_cur = bytes, .rlim_max = old_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &old_);
-    std::signal(SIGXFSZ, old_action_);
-  }
-
- private:
-  rlimit old_{};
-  void (*old_action_)(int);
-};
 
 size_t entries(const fs::path& folder) {
   return static_cast<size_t>(std::distance(fs::directory_iterator(folder), {}));
@@ -101,6 +81,31 @@ TEST(AtomicFile, ReplacesALinkAndNotItsTarget) {
   write_file_atomically(dir / "link", "new");
   EXPECT_FALSE(fs::is_symlink(dir / "link"));
   EXPECT_EQ(read_text(dir / "target"), "target");
+}
+
+TEST(AtomicLink, ReplacesFilesAndLinksButNoFolders) {
+  const TempDir dir;
+  write_text(dir / "a", "A");
+  write_text(dir / "link", "a file of that name");
+  link_atomically(dir / "link", "a");
+  EXPECT_EQ(read_text(dir / "link"), "A");
+  write_text(dir / "b", "B");
+  link_atomically(dir / "link", "b");
+  EXPECT_EQ(read_text(dir / "link"), "B");
+  EXPECT_EQ(read_text(dir / "a"), "A");
+  fs::create_directory(dir / "folder");
+  EXPECT_THROW(link_atomically(dir / "folder", "a"), EnvironmentError);
+  EXPECT_EQ(entries(dir.path()), 4U);
+}
+
+TEST(AtomicCopy, CopiesAllBytesOrNothing) {
+  const TempDir dir;
+  const std::string bytes("\0\1\n\xff", 4);
+  write_text(dir / "from", bytes);
+  copy_file_atomically(dir / "from", dir / "to");
+  EXPECT_EQ(read_text(dir / "to"), bytes);
+  EXPECT_THROW(copy_file_atomically(dir / "missing", dir / "to"), EnvironmentError);
+  EXPECT_EQ(read_text(dir / "to"), bytes);
 }
 
 }  // namespace

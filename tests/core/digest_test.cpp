@@ -84,6 +84,12 @@ TEST(DigestOf, RankFourIsTakenInRowMajorOrder) {
   EXPECT_EQ(digest_of(image), want.value());
 }
 
+TEST(DigestOf, RowMajorTensorsAreTakenAsTheyLie) {
+  const Tensor tensor = random_tensor({2, 3, 4, 5}, 1);
+  EXPECT_EQ(digest_of_row_major({{"w", to_row_major(tensor)}}), digest_of({{"w", tensor}}));
+  EXPECT_NE(digest_of_row_major({{"w", tensor}}), digest_of({{"w", tensor}}));
+}
+
 TEST(DigestOf, OtherDevicesAreRefused) {
   EXPECT_THROW((void)digest_of(Tensor::empty({1}, Dtype::kF32, Device::kDry)), DeviceError);
 }

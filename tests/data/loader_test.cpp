@@ -1,7 +1,11 @@
 #include "data/loader.h"
 
+#include <algorithm>
 #include <chrono>
+#include <map>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -14,6 +18,7 @@ namespace lockstep::data {
 namespace {
 
 using testing::same_bits;
+using Bytes = std::vector<uint8_t>;
 
 std::shared_ptr<const Dataset> images(int64_t count = 50) {
   return std::make_shared<Synthetic>(
@@ -144,6 +149,76 @@ TEST_P(LoaderWorkers, MeasuresHowLongItsCallerWaits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Workers, LoaderWorkers, ::testing::Values(0, 1, 3));
+
+TEST_P(LoaderWorkers, ChangesImagesByEpochAndIndex) {
+  const std::shared_ptr<const Dataset> dataset = images();
+  const Augmentation augmentation{.pad = 2, .flip = true, .seed = 11};
+  for (const int64_t ahead : {1, 5}) {
+    Loader loader(
+        dataset, sequence(), {.workers = GetParam(), .ahead = ahead, .augmentation = augmentation});
+    const BatchSequence want = sequence();
+    std::set<int64_t> epochs;
+    Bytes original(60);
+    Bytes expected(60);
+    for (int64_t number = 0; number < want.count; ++number) {
+      const LoadedBatch batch = loader.next();
+      const MicroBatch plan = want.at(number);
+      epochs.insert(plan.epoch);
+      for (size_t row = 0; row < plan.images.size(); ++row) {
+        const int64_t image = plan.images[row];
+        dataset->read(image, original);
+        const CropFlip change = draw_crop_flip(augmentation, plan.epoch, image);
+        crop_flip(dataset->image_shape(), augmentation.pad, change, original, expected);
+        const Tensor got = batch.images.slice(static_cast<int64_t>(row), 1);
+        ASSERT_TRUE(std::ranges::equal(got.span<const uint8_t>(), expected)) << number << row;
+      }
+    }
+    EXPECT_EQ(epochs, (std::set<int64_t>{0, 1, 2, 3}));
+  }
+}
+
+TEST(Loader, AnImageDoesNotDependOnRanksOrBatches) {
+  // By epoch and image: however many ranks, groups and micro-steps deal them.
+  std::map<std::pair<int64_t, int64_t>, Bytes> seen;
+  const std::shared_ptr<const Dataset> dataset = images(48);
+  for (const BatchPlan& cut : {BatchPlan{.dataset_size = 48, .global_batch = 16, .shards = 4},
+                               BatchPlan{.dataset_size = 48,
+                                         .global_batch = 24,
+                                         .micro_steps = 2,
+                                         .shards = 4,
+                                         .groups = 2,
+                                         .ranks = 4}}) {
+    for (BatchPlan plan = cut; plan.rank < plan.ranks; ++plan.rank) {
+      const int64_t steps = 2 * steps_per_epoch(plan);
+      Loader loader(dataset,
+                    training_sequence(plan, 0, steps),
+                    {.workers = 2, .augmentation = {.pad = 2, .flip = true, .seed = 1}});
+      const BatchSequence sequence = training_sequence(plan, 0, steps);
+      while (loader.left() > 0) {
+        const LoadedBatch batch = loader.next();
+        const MicroBatch micro = sequence.at(batch.number);
+        for (size_t row = 0; row < micro.images.size(); ++row) {
+          const Tensor image = batch.images.slice(static_cast<int64_t>(row), 1);
+          const auto bytes = image.span<const uint8_t>();
+          const Bytes copy(bytes.begin(), bytes.end());
+          const auto known = seen.try_emplace({micro.epoch, micro.images[row]}, copy).first;
+          EXPECT_EQ(known->second, copy);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), 2U * 48);
+  const auto changed = std::ranges::count_if(seen, [&](const auto& entry) {
+    const auto& [key, bytes] = entry;
+    return key.first == 0 && bytes != seen.at({1, key.second});
+  });
+  EXPECT_GT(changed, 40);  // of 48 in the second epoch
+}
+
+TEST(Loader, RefusesToPadByMoreThanAnImage) {
+  EXPECT_THROW(Loader(images(), sequence(), {.augmentation = {.pad = 5}}), InternalError);
+  EXPECT_THROW(Loader(images(), sequence(), {.augmentation = {.pad = -1}}), InternalError);
+}
 
 TEST(Loader, DoesNotCountTimeInWhichItsCallerWorks) {
   const auto dataset = std::make_shared<Slow>(Synthetic::Options{.images = 1, .shape = {1, 1, 1}});

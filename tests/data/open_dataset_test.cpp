@@ -51,34 +51,37 @@ TEST(DetectDataset, AsksWhenThereAreTwo) {
   const TemporaryFolder temporary;
   write_tiny_set(temporary.path() / "MNIST/raw");
   write_tiny_set(temporary.path() / "FashionMNIST/raw");
-  EXPECT_THAT(detect_error(temporary.path()), HasSubstr("two data sets in "));
+  EXPECT_THAT(detect_error(temporary.path()), HasSubstr("more than one data set in "));
   EXPECT_EQ(open_dataset("mnist", temporary.path()).train->name(), "mnist/train");
+  std::filesystem::remove_all(temporary.path() / "MNIST");
+  std::filesystem::create_directories(temporary.path() / "cifar-10-batches-bin");
+  EXPECT_THAT(detect_error(temporary.path()),
+              HasSubstr("choose one: --dataset fashion-mnist or --dataset cifar10"));
 }
 
 TEST(DetectDataset, TellsWhatItLookedFor) {
   const TemporaryFolder temporary;
   EXPECT_THAT(detect_error(temporary.path()), HasSubstr("no known data set in "));
   EXPECT_THAT(detect_error(temporary.path()), HasSubstr("looked for MNIST/raw, FashionMNIST/raw"));
+  EXPECT_THAT(detect_error(temporary.path()), HasSubstr("cifar-10-batches-bin or the folder"));
   EXPECT_THAT(detect_error(temporary.path() / "none"), HasSubstr("there is no such folder"));
 }
 
 TEST(DetectDataset, SaysWhenALayoutIsNotSupportedYet) {
   const TemporaryFolder temporary;
-  std::filesystem::create_directories(temporary.path() / "a/cifar-10-batches-bin");
-  std::filesystem::create_directories(temporary.path() / "b/train");
-  EXPECT_THAT(detect_error(temporary.path() / "a"), HasSubstr("cifar10, which is not supported"));
-  EXPECT_THAT(detect_error(temporary.path() / "b"), HasSubstr("no known data set"));
-  std::filesystem::create_directories(temporary.path() / "b/val");
-  EXPECT_THAT(detect_error(temporary.path() / "b"),
-              HasSubstr("imagefolder, which is not supported"));
+  std::filesystem::create_directories(temporary.path() / "train");
+  EXPECT_THAT(detect_error(temporary.path()), HasSubstr("no known data set"));
+  std::filesystem::create_directories(temporary.path() / "val");
+  EXPECT_THAT(detect_error(temporary.path()), HasSubstr("imagefolder, which is not supported"));
 }
 
 TEST(OpenDataset, KnowsItsNames) {
   EXPECT_EQ(open_dataset("digits", {}).test->name(), "digits/test");
+  EXPECT_EQ(open_dataset("shapes", {}).train->name(), "shapes/train");
   EXPECT_THAT(error_of<UsageError>([] { open_dataset("imagenet", {}); }),
               HasSubstr("--dataset imagenet is not known"));
-  EXPECT_THAT(error_of<UsageError>([] { open_dataset("cifar10", {}); }),
-              HasSubstr("--dataset cifar10 is not built yet"));
+  EXPECT_THAT(error_of<UsageError>([] { open_dataset("imagefolder", {}); }),
+              HasSubstr("--dataset imagefolder is not built yet"));
 }
 
 TEST(Synthetic, IsAFunctionOfItsOptions) {

@@ -34,7 +34,9 @@ TEST(BadInput, ArgumentsAreRefusedBeforeAnythingIsWritten) {
        "12 images a step do not make 8 equal parts"},
       {{"--transport", "threads"}, "not built"},
       {{"--opt-level", "O2"}, "not built"},
-      {{"--resume", "auto"}, "not built"},
+      {{"--evaluate"}, "--pretrained FILE or --resume PATH"},
+      {{"--resume", "auto", "--overwrite"}, "--overwrite contradict"},
+      {{"--start-epoch", "3"}, "--start-epoch 3 leaves nothing"},
       {{"--dataset", "mnist", "--data", "/nonexistent"}, "/nonexistent"},
   };
   for (const BadArguments& bad : cases) {

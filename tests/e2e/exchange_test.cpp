@@ -1,6 +1,5 @@
 // Gradient exchange as a user sees it: accumulation, algorithms, the audit, who is waited for.
 #include <regex>
-#include <sstream>
 #include <utility>
 
 #include "tests/e2e/training_runs.h"
@@ -9,12 +8,8 @@ namespace lockstep::testing {
 namespace {
 
 std::vector<nlohmann::json> training_lines(const std::filesystem::path& run) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream text(read_text(run / "metrics.jsonl"));
-  for (std::string line; std::getline(text, line);) {
-    nlohmann::json json = nlohmann::json::parse(line);
-    if (json.at("split") == "train") lines.push_back(std::move(json));
-  }
+  std::vector<nlohmann::json> lines = read_metrics(run);
+  std::erase_if(lines, [](const nlohmann::json& line) { return line.at("split") != "train"; });
   return lines;
 }
 

@@ -6,29 +6,6 @@
 namespace lockstep::testing {
 namespace {
 
-// What metrics.jsonl says of losses and counts; times are left out.
-std::vector<nlohmann::json> learning_curve(const std::filesystem::path& run) {
-  std::vector<nlohmann::json> lines;
-  std::istringstream text(read_text(run / "metrics.jsonl"));
-  for (std::string line; std::getline(text, line);) {
-    const nlohmann::json all = nlohmann::json::parse(line);
-    nlohmann::json kept;
-    for (const char* name :
-         {"split", "epoch", "step", "loss", "acc1", "acc5", "correct", "digest"}) {
-      if (all.contains(name)) kept[name] = all.at(name);
-    }
-    lines.push_back(kept);
-  }
-  return lines;
-}
-
-void expect_same_bits(const std::filesystem::path& want, const std::filesystem::path& got) {
-  const ProgramResult difference = run_program({"lockstep", "diff", weights(want), weights(got)});
-  EXPECT_EQ(difference.exit_code, 0) << said(difference);
-  EXPECT_EQ(learning_curve(got), learning_curve(want));
-  EXPECT_EQ(read_json(got / "run.json").at("digest"), read_json(want / "run.json").at("digest"));
-}
-
 void run_on_1_2_4_and_8_ranks(const Arguments& arguments) {
   const TempDir dir;
   for (const int ranks : {1, 2, 4, 8}) {

@@ -1,6 +1,7 @@
 // Short real trainings for end-to-end tests.
 #pragma once
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,50 @@ inline nlohmann::json read_json(const std::filesystem::path& path) {
   return nlohmann::json::parse(read_text(path));
 }
 
+// The lines of metrics.jsonl.
+inline std::vector<nlohmann::json> read_metrics(const std::filesystem::path& run) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(read_text(run / "metrics.jsonl"));
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
 inline std::string weights(const std::filesystem::path& run) {
   return (run / "checkpoints" / "last.safetensors").string();
 }
 
 inline std::string said(const ProgramResult& result) {
   return "exit " + std::to_string(result.exit_code) + "\n" + result.out + result.err;
+}
+
+// What metrics.jsonl says of losses and counts; times are left out.
+inline std::vector<nlohmann::json> learning_curve(const std::filesystem::path& run) {
+  std::vector<nlohmann::json> lines;
+  for (const nlohmann::json& all : read_metrics(run)) {
+    nlohmann::json kept;
+    for (const char* name : {"split",
+                             "epoch",
+                             "step",
+                             "loss",
+                             "loss_avg",
+                             "lr",
+                             "acc1",
+                             "acc5",
+                             "correct",
+                             "digest"}) {
+      if (all.contains(name)) kept[name] = all.at(name);
+    }
+    lines.push_back(kept);
+  }
+  return lines;
+}
+
+// Weights, learning curve and digest.
+inline void expect_same_bits(const std::filesystem::path& want, const std::filesystem::path& got) {
+  const ProgramResult difference = run_program({"lockstep", "diff", weights(want), weights(got)});
+  EXPECT_EQ(difference.exit_code, 0) << said(difference);
+  EXPECT_EQ(learning_curve(got), learning_curve(want));
+  EXPECT_EQ(read_json(got / "run.json").at("digest"), read_json(want / "run.json").at("digest"));
 }
 
 }  // namespace lockstep::testing

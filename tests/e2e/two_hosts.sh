@@ -53,6 +53,9 @@ if [ "$scenario" = same-bits ]; then
   on_two_hosts "${run[@]}" --bn-groups 1 --max-steps 40 -o "$work/two" | tee "$work/log"
   "$launcher" -np 4 "$bin/${run[0]}" "${run[@]:1}" --bn-groups 1 --max-steps 40 -o "$work/one"
   grep -q 'over mpi' "$work/log"  # the ranks of two hosts share no memory
+  for host in $a $b; do
+    [ "$(grep -c "\"host\": \"$host\"" "$work/two/run.json")" = 2 ] || exit 1  # two ranks on each
+  done
   "$bin/lockstep" diff "$work/one/checkpoints/last.safetensors" "$work/two/checkpoints/last.safetensors"
   exit
 fi

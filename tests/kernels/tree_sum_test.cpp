@@ -17,6 +17,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/tree_sums.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -57,20 +58,15 @@ double sum_of(const std::vector<double>& column,
   return get(out, 0);
 }
 
-double left_fold(const std::vector<double>& column) {
-  auto sum = static_cast<float>(column[0]);
-  for (size_t k = 1; k < column.size(); ++k) sum += static_cast<float>(column[k]);
-  return sum;
+// Rounded to the sum's type as they are read.
+double sum_of_wide_leaves(const std::vector<double>& column, Dtype dtype) {
+  return sum_of(column, Dtype::kF32, dtype);
 }
 
-// NaNs are alike, zeros of other signs are not.
 int64_t count_of_other_values(const Tensor& got, const Tensor& want) {
   int64_t count = 0;
   for (int64_t i = 0; i < want.numel(); ++i) {
-    const double a = get(got, i);
-    const double b = get(want, i);
-    const bool same = std::isnan(b) ? std::isnan(a) : a == b && std::signbit(a) == std::signbit(b);
-    count += same ? 0 : 1;
+    count += testing::same_value(get(got, i), get(want, i)) ? 0 : 1;
   }
   return count;
 }
@@ -151,44 +147,25 @@ TEST(TreeSum, ReferenceIsTheTreeOfCore) {
   }
 }
 
-// 1e8 + 1 = 1e8 in f32: the order decides what is left.
 TEST(TreeSum, CancellingValuesInAllPlacements) {
-  for (const size_t rows : {4U, 5U, 7U, 8U, 20U}) {
-    std::vector<double> column(rows, 0.0);
-    std::ranges::copy(std::vector<double>{1e8, 1, -1e8, 1}, column.begin());
-    std::ranges::sort(column);
-    bool differs_from_fold = false;
-    int placements = 0;
-    do {
-      const double got = sum_of(column);
-      EXPECT_EQ(got, reference::tree_sum(column, reference::kF32Format));
-      differs_from_fold = differs_from_fold || got != left_fold(column);
-      ++placements;
-    } while (std::ranges::next_permutation(column).found && placements < 2000);
-    EXPECT_TRUE(differs_from_fold) << rows << " rows";
-  }
-  EXPECT_EQ(sum_of({1e8, 1, -1e8, 1}), 0);
-  EXPECT_EQ(left_fold({1e8, 1, -1e8, 1}), 1);
-  EXPECT_EQ(sum_of({1e8, -1e8, 1, 1}), 2);
+  testing::check_cancelling_leaves(sum_of_wide_leaves);
+}
+TEST(TreeSum, NodesOverflowAsTheirTypeDoes) {
+  testing::check_overflowing_nodes(sum_of_wide_leaves);
 }
 
 TEST(TreeSum, NanAndInfinityFollowIeee) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(std::isnan(sum_of({kInf, 1, -kInf})));
   EXPECT_TRUE(std::isnan(sum_of({1, 2, 3, NAN, 5})));
-  EXPECT_EQ(sum_of({3e38, -3e38, 3e38, 3e38}), kInf);
   EXPECT_EQ(sum_of({1, kInf, 3}), kInf);
   EXPECT_TRUE(std::signbit(sum_of({-0.0, -0.0})));
 }
 
-TEST(TreeSum, SixteenBitNodesRoundAndOverflowAsTheirTypeDoes) {
+TEST(TreeSum, SixteenBitLeavesAndNodesRoundAsTheirTypeDoes) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   constexpr Dtype kF32 = Dtype::kF32;
   constexpr Dtype kF16 = Dtype::kF16;
-  EXPECT_EQ(sum_of({40000, 40000, -40000, -40000}), 0);
-  EXPECT_EQ(sum_of({40000, 40000}, kF32, kF16), kInf);
-  EXPECT_TRUE(std::isnan(sum_of({40000, 40000, -40000, -40000}, kF32, kF16)));  // inf - inf
-  EXPECT_EQ(sum_of({40000, -40000, 40000, -40000}, kF32, kF16), 0);
   EXPECT_EQ(sum_of({70000}, kF32, kF16), kInf);  // a single leaf is rounded too
   // Each leaf rounds to 1; their exact sum would round to 2 + 2^-9.
   EXPECT_EQ(sum_of({1 + 0x1p-11, 1 + 0x1p-11}, kF32, kF16), 2);

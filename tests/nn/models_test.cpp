@@ -6,14 +6,18 @@
 #include "comm/single.h"
 #include "nn/convnet.h"
 #include "tests/support/close.h"
+#include "tests/support/documented_batch.h"
 #include "tests/support/golden.h"
 #include "tests/support/sha256.h"
+#include "tests/support/state_lines.h"
 #include "tests/support/training.h"
 
 namespace lockstep::nn {
 namespace {
 
 using testing::close;
+using testing::documented_images;
+using testing::documented_labels;
 using testing::GoldenCase;
 using testing::sha256;
 using testing::TrainingStep;
@@ -23,32 +27,12 @@ std::unique_ptr<Module> make(const std::string& name, Mt19937& rng) {
   return std::make_unique<ToyNet>(Init{rng});
 }
 
-// The documented batch: u8 images cannot hold it, so it enters as floats.
-Tensor documented_images(int64_t n) {
-  Tensor row_major = Tensor::empty({n, 1, 28, 28}, Dtype::kF32);
-  for (int64_t k = 0; k < row_major.numel(); ++k) {
-    const auto draw = (static_cast<uint64_t>(k) * 1103515245 + 12345) % (uint64_t{1} << 31);
-    row_major.data<float>()[k] = static_cast<float>(static_cast<double>(draw) / 0x1p31);
-  }
-  return from_row_major(row_major);
-}
-
-Tensor documented_labels(int64_t n) {
-  Tensor labels = Tensor::empty({n}, Dtype::kI32);
-  for (int64_t i = 0; i < n; ++i) labels.data<int32_t>()[i] = static_cast<int32_t>(i % 10);
-  return labels;
-}
-
 class Models : public ::testing::TestWithParam<std::string> {
  protected:
-  Models() : golden_(find()), rng_(42), model_(make(golden_.text("model"), rng_)) {}
-
-  static GoldenCase find() {
-    for (const GoldenCase& golden : testing::golden_cases("models")) {
-      if (golden.name() == GetParam()) return golden;
-    }
-    throw InternalError("no golden case " + GetParam());
-  }
+  Models()
+      : golden_(testing::golden_case("models", GetParam())),
+        rng_(42),
+        model_(make(golden_.text("model"), rng_)) {}
 
   GoldenCase golden_;
   Mt19937 rng_;
@@ -56,15 +40,7 @@ class Models : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(Models, NamesAndShapesArePyTorchs) {
-  std::string lines;
-  for (const StateEntry& entry : model_->state()) {
-    lines += entry.name + "\t";
-    for (int axis = 0; axis < entry.file_shape.rank(); ++axis) {
-      lines += (axis == 0 ? "" : ",") + std::to_string(entry.file_shape[axis]);
-    }
-    lines += "\n";
-  }
-  EXPECT_EQ(sha256(lines), golden_.text("shape_sha256"));
+  EXPECT_EQ(sha256(testing::state_lines(*model_)), golden_.text("shape_sha256"));
 }
 
 TEST_P(Models, InitialWeightsArePyTorchsBitForBit) {
@@ -103,14 +79,14 @@ TEST_P(Models, FiveStepsFollowPyTorch) {
     cut.step_images = n * divisor;
     for (int64_t step = 0; step < want.numel(); ++step) {
       const double allowed = step == 0 ? 1e-4 : tolerance;
-      const float loss = training.run(documented_images(n), documented_labels(n), cut);
+      const float loss = training.run(documented_images({n, 1, 28, 28}), documented_labels(n), cut);
       const float expected = want.data<float>()[step];
       EXPECT_NEAR(loss * static_cast<float>(divisor), expected, allowed * expected)
           << "step " << step << ", " << shards << " shards";
     }
     if (tolerance > 1e-3) continue;  // logits drift with the losses
     model->train(false);
-    const Var x(documented_images(4), make_batch(stream, Shards::single(4), false));
+    const Var x(documented_images({4, 1, 28, 28}), make_batch(stream, Shards::single(4), false));
     EXPECT_TRUE(close(model->forward(x).value().span<float>(),
                       golden_.tensor("eval_logits").span<float>(),
                       {.rel = 1e-3, .abs = 1e-3}));
@@ -130,7 +106,8 @@ TEST(ConvNet, FirstGradientsArePyTorchs) {
   comm::SingleCommunicator single;
   TrainingStep training(stream, single, model, {.lr = 1e-4F});
   for (const int64_t shards : {1, 2, 8}) {
-    training.gradients(documented_images(32), documented_labels(32), Shards::cut(32, shards, 1));
+    training.gradients(
+        documented_images({32, 1, 28, 28}), documented_labels(32), Shards::cut(32, shards, 1));
     const std::vector<StateEntry> state = model.state();
     const std::vector<Var> parameters = model.parameters();
     size_t next = 0;

@@ -82,17 +82,25 @@ inline void expect_near(const Tensor& got, const ExpectedSum& want, int ranks) {
   }
 }
 
-inline void check_all_reduce(Communicator& peers, Algorithm algorithm, const ExpectedSum& want) {
-  const int64_t count = want.tree.numel();
-  Tensor values = placed_tensor(peers.rank(), peers.size(), count, want.tree.dtype());
+// Requires: `values` hold the rank's placed_tensor.
+inline void check_all_reduce(Communicator& peers,
+                             Algorithm algorithm,
+                             const Tensor& values,
+                             const ExpectedSum& want) {
   peers.start_all_reduce({.values = values, .algorithm = algorithm})->wait();
   if (algorithm == Algorithm::kTree || algorithm == Algorithm::kStar) {
     EXPECT_TRUE(same_bits(values, want.tree))
-        << count << " values on rank " << peers.rank() << ", " << static_cast<int>(algorithm);
+        << values.numel() << " values on rank " << peers.rank() << ", algorithm "
+        << static_cast<int>(algorithm);
   } else {
     expect_near(values, want, peers.size());
     expect_one_copy(peers, values);
   }
+}
+inline void check_all_reduce(Communicator& peers, Algorithm algorithm, const ExpectedSum& want) {
+  const Tensor& sum = want.tree;
+  const Tensor values = placed_tensor(peers.rank(), peers.size(), sum.numel(), sum.dtype());
+  check_all_reduce(peers, algorithm, values, want);
 }
 
 // Small integers, exact in any order, no two slices alike.
@@ -180,16 +188,22 @@ inline void check_traffic(Communicator& peers) {
   }
 }
 
+// Requires: as many f32 for each rank.
+inline void check_scattered_sum(Communicator& peers, const ExpectedSum& want) {
+  const int64_t count = want.tree.numel();
+  const int64_t part = count / peers.size();
+  const Tensor values = placed_tensor(peers.rank(), peers.size(), count, Dtype::kF32);
+  Tensor mine = Tensor::empty({part}, Dtype::kF32);
+  const int64_t before = peers.traffic().moved_bytes;
+  peers.reduce_scatter_sum(values.span<float>(), mine.span<float>());
+  EXPECT_TRUE(same_bits(mine, want.tree.slice(part * peers.rank(), part)))
+      << part << " values on rank " << peers.rank();
+  EXPECT_EQ(peers.traffic().moved_bytes - before, 4 * part * (peers.size() - 1));
+}
+
 inline void check_reduce_scatter(Communicator& peers) {
   for (const int64_t part : {0, 1, 211}) {
-    const int64_t count = part * peers.size();
-    const Tensor values = placed_tensor(peers.rank(), peers.size(), count, Dtype::kF32);
-    const ExpectedSum want(peers.size(), count, Dtype::kF32);
-    Tensor mine = Tensor::empty({part}, Dtype::kF32);
-    const int64_t before = peers.traffic().moved_bytes;
-    peers.reduce_scatter_sum(values.span<float>(), mine.span<float>());
-    EXPECT_TRUE(same_bits(mine, want.tree.slice(part * peers.rank(), part)));
-    EXPECT_EQ(peers.traffic().moved_bytes - before, 4 * part * (peers.size() - 1));
+    check_scattered_sum(peers, ExpectedSum(peers.size(), part * peers.size(), Dtype::kF32));
   }
 }
 

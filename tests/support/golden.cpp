@@ -66,4 +66,11 @@ std::vector<GoldenCase> golden_cases(const std::string& name) {
   return cases;
 }
 
+GoldenCase golden_case(const std::string& file, const std::string& name) {
+  for (GoldenCase& golden : golden_cases(file)) {
+    if (golden.name() == name) return std::move(golden);
+  }
+  throw std::out_of_range("no golden case " + name + " in " + file);
+}
+
 }  // namespace lockstep::testing

@@ -29,5 +29,6 @@ class GoldenCase {
 // Lives until the process ends.
 const Safetensors& golden_file(const std::string& name);
 std::vector<GoldenCase> golden_cases(const std::string& name);
+GoldenCase golden_case(const std::string& file, const std::string& name);
 
 }  // namespace lockstep::testing

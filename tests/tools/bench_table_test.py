@@ -1,23 +1,20 @@
-"""tools/bench_table.py and bench/allreduce_speed.py: from what programs print to a table."""
+"""tools/bench_table.py and the scripts of bench/: from what programs print to a table."""
 
 import contextlib
-import importlib.util
 import io
+import json
+import sys
+import tempfile
 import unittest
 from pathlib import Path
-from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-
-
-def load(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-bench_table, allreduce_speed = load("tools/bench_table.py"), load("bench/allreduce_speed.py")
+sys.path += [str(ROOT / "tools"), str(ROOT / "bench")]
+import allreduce_speed  # noqa: E402
+import bench_table  # noqa: E402
+import cifar_resnet20  # noqa: E402
+import resnet_speed  # noqa: E402
+import side_by_side  # noqa: E402
 
 PEER_OUTPUT = """mpi np=2 bytes=4096 median_us=3.0 min_us=2.0
 mpi np=2 bytes=1048576 median_us=500.5 min_us=300.0
@@ -38,14 +35,77 @@ class AllreduceSpeed(unittest.TestCase):
         self.assertEqual((row["lockstep_us"], row["gloo_us"]), (2, 40))
         self.assertEqual(row["gloo_ratio"], {"median": 11, "min": 10, "max": 20})
 
+
+class SideBySide(unittest.TestCase):
     def test_a_noisy_round_is_repeated_but_not_for_ever(self):
         for noise, calls in (([50, 5, 5], 3), ([50, 50, 50, 50], 4)):
             shares = iter(noise)
-            allreduce_speed.Neighbours = lambda: type("Fake", (), {"percent": lambda self: next(shares)})()
+            side_by_side.Neighbours = lambda: type("Fake", (), {"percent": lambda self: next(shares)})()
             ran = []
             with contextlib.redirect_stdout(io.StringIO()):
-                kept, _ = allreduce_speed.run_rounds({"lockstep": lambda: ran.append(1)}, 2, 15, "test")
+                kept, _ = side_by_side.run_rounds({"lockstep": lambda: ran.append(1)}, 2, 15, "test")
             self.assertEqual((len(kept), len(ran)), (2, calls))
+
+
+    def test_the_ratio_is_of_medians_and_its_bounds_of_single_rounds(self):
+        self.assertEqual(
+            side_by_side.ratio([10, 30, 20], [10, 10, 10]), {"ratio": 2.0, "min": 1.0, "max": 3.0, "rounds": 3}
+        )
+
+    def test_a_part_replaces_itself_alone(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+            path = Path(folder, "new", "r.json")
+            for part in ({"a": 1}, {"b": 2}, {"a": 3}):
+                side_by_side.merge_result(path, part)
+            self.assertEqual(json.loads(path.read_text()), {"a": 3, "b": 2})
+
+
+ORIGIN = {"script": "s.py", "date": "2026-01-01", "commit": "abc", "cpu": "CPU", "cores": 2}
+
+
+class ResnetSpeed(unittest.TestCase):
+    ROUNDS = [
+        {"lockstep": {"images_per_s": a, "peak_rss_mib": 600.0}, "torch": {"images_per_s": b, "peak_rss_mib": 1000.0}}
+        for a, b in ((110, 100), (120, 100), (130, 104))
+    ]
+
+    def test_a_part_of_the_table(self):
+        variant = resnet_speed.summary(self.ROUNDS, "lockstep", "torch")
+        self.assertEqual(variant["speed"], {"ratio": 1.2, "min": 1.1, "max": 1.25, "rounds": 3})
+        part = ORIGIN | {"title": "ResNet-18", "batch": 128, "torch": "2", "best": variant}
+        row = "| ResNet-18, batch 128 | 120.0 images/s | 100.0 | 1.20 (1.10-1.25) |  | 600 and 1,000 MiB: 0.60 |"
+        self.assertEqual(bench_table.resnet_rows({"r18": part})[2], row)
+        row = bench_table.resnet_rows({"r18": part | {"stock": variant}})[2]
+        self.assertIn("| 100.0: 1.20 (1.10-1.25) | 600", row)
+        self.assertEqual(row.count("|"), 7)
+
+
+METRICS = """{"split": "train", "epoch": 0, "loss_avg": 3.0}
+{"split": "train", "epoch": 0, "loss_avg": 1.7}
+{"split": "val", "epoch": 0, "correct": 5000}
+{"split": "train", "epoch": 1, "loss_avg": 0.9}
+{"split": "val", "epoch": 1, "correct": 5000}
+"""
+
+
+class CifarResnet20(unittest.TestCase):
+    def test_the_band_is_widened_by_a_third_on_both_sides(self):
+        self.assertEqual(cifar_resnet20.band([[1, 5], [4, 5], [2, 5]]), [(0, 5), (5, 5)])
+
+    def test_an_epochs_last_line_is_its_mean(self):
+        self.assertEqual(cifar_resnet20.curve_of(METRICS), {"loss": [1.7, 0.9], "correct": [5000, 5000]})
+
+    def test_each_epoch_is_judged_and_shown(self):
+        curve = cifar_resnet20.judge(cifar_resnet20.curve_of(METRICS))
+        self.assertEqual(curve["loss_inside"], [True, False])  # the second from 0.981 on
+        self.assertEqual(curve["correct_inside"], [True, False])
+        speed = ORIGIN | {
+            "torch": "2", "steps": 150, "lockstep_images_per_s": 800, "torch_images_per_s": 600,
+            "speed": {"ratio": 1.333, "min": 1.3, "max": 1.4, "rounds": 5},
+        }  # fmt: skip
+        rows = bench_table.learning_rows({"one_rank": ORIGIN | curve, "speed": speed})
+        self.assertEqual(rows[3], "| 1 rank | 1.700 | 0.900 |")
+        self.assertIn("800 images/s, PyTorch 2 with channels_last and tcmalloc 600: 1.33 (1.30-1.40)", rows[-1])
 
 
 class BenchTable(unittest.TestCase):

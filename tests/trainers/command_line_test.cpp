@@ -27,7 +27,7 @@ TEST(CommandLine, DefaultsOfTrainConvnet) {
   EXPECT_EQ(options.integer("stall-abort"), 60);
   EXPECT_EQ(options.text("dataset"), "auto");
   EXPECT_EQ(options.find("data"), nullptr);
-  EXPECT_EQ(options.find("save-freq"), nullptr) << "not built: no value, not even its default";
+  EXPECT_EQ(options.find("report"), nullptr) << "not built: no value, not even its default";
   EXPECT_EQ(options.find("lr")->origin, Origin::kDefault);
   EXPECT_EQ(options.request, Request::kRun);
   EXPECT_THAT(options.notes, IsEmpty());
@@ -124,41 +124,42 @@ constexpr const char* kLr = "--lr takes a number from 0 to 1000";
 INSTANTIATE_TEST_SUITE_P(
     BadValues,
     CommandLineRefusal,
-    ::testing::Values(Refused{"--epochs -1", "bad value: --epochs -1", kEpochs, "--epochs 1"},
-                      Refused{"--epochs 1.5", "bad value: --epochs 1.5", kEpochs, "--epochs 3"},
-                      Refused{"--epochs 3x", "bad value: --epochs 3x", kEpochs, "--epochs 3"},
-                      Refused{"--epochs 99999999999999999999",
-                              "bad value: --epochs 99999999999999999999",
-                              kEpochs,
-                              "--epochs 3"},
-                      Refused{"--lr nan", "bad value: --lr nan", kLr, "--lr 0.02"},
-                      Refused{"--lr inf", "bad value: --lr inf", kLr, "--lr 0.02"},
-                      Refused{"--lr -inf", "bad value: --lr -inf", kLr, "--lr 0.02"},
-                      Refused{"--lr=-1", "bad value: --lr -1", kLr, "--lr 0"},
-                      Refused{"--lr 1e400", "bad value: --lr 1e400", kLr, "--lr 0.02"},
-                      Refused{"--lr 0.1,", "bad value: --lr 0.1,", kLr, "--lr 0.02"},
-                      Refused{"--lr 1e4", "bad value: --lr 1e4", kLr, "--lr 1000"},
-                      Refused{"-b 0",
-                              "bad value: -b 0",
-                              "--batch-size takes a whole number from 1 to 1000000",
-                              "-b 1"},
-                      Refused{"-b0",
-                              "bad value: --batch-size 0",
-                              "--batch-size takes a whole number from 1 to 1000000",
-                              "--batch-size 1"},
-                      Refused{"--sync-bn=maybe",
-                              "bad value: --sync-bn maybe",
-                              "--sync-bn takes True, False, 1, 0 or nothing",
-                              "train_convnet --help"},
-                      Refused{
-                          "--dataset mnits",
-                          "bad value: --dataset mnits",
-                          "--dataset takes one of auto, digits, mnist, fashion-mnist, synthetic",
-                          "--dataset mnist"},
-                      Refused{"-a resnet50",
-                              "bad value: -a resnet50",
-                              "--arch takes one of convnet, toy_net",
-                              "train_convnet --help"}));
+    ::testing::Values(
+        Refused{"--epochs -1", "bad value: --epochs -1", kEpochs, "--epochs 1"},
+        Refused{"--epochs 1.5", "bad value: --epochs 1.5", kEpochs, "--epochs 3"},
+        Refused{"--epochs 3x", "bad value: --epochs 3x", kEpochs, "--epochs 3"},
+        Refused{"--epochs 99999999999999999999",
+                "bad value: --epochs 99999999999999999999",
+                kEpochs,
+                "--epochs 3"},
+        Refused{"--lr nan", "bad value: --lr nan", kLr, "--lr 0.02"},
+        Refused{"--lr inf", "bad value: --lr inf", kLr, "--lr 0.02"},
+        Refused{"--lr -inf", "bad value: --lr -inf", kLr, "--lr 0.02"},
+        Refused{"--lr=-1", "bad value: --lr -1", kLr, "--lr 0"},
+        Refused{"--lr 1e400", "bad value: --lr 1e400", kLr, "--lr 0.02"},
+        Refused{"--lr 0.1,", "bad value: --lr 0.1,", kLr, "--lr 0.02"},
+        Refused{"--lr 1e4", "bad value: --lr 1e4", kLr, "--lr 1000"},
+        Refused{"-b 0",
+                "bad value: -b 0",
+                "--batch-size takes a whole number from 1 to 1000000",
+                "-b 1"},
+        Refused{"-b0",
+                "bad value: --batch-size 0",
+                "--batch-size takes a whole number from 1 to 1000000",
+                "--batch-size 1"},
+        Refused{"--sync-bn=maybe",
+                "bad value: --sync-bn maybe",
+                "--sync-bn takes True, False, 1, 0 or nothing",
+                "train_convnet --help"},
+        Refused{"--dataset mnits",
+                "bad value: --dataset mnits",
+                "--dataset takes one of auto, digits, shapes, mnist, fashion-mnist, cifar10, "
+                "synthetic",
+                "--dataset mnist"},
+        Refused{"-a resnet50",
+                "bad value: -a resnet50",
+                "--arch takes one of convnet, toy_net",
+                "train_convnet --help"}));
 INSTANTIATE_TEST_SUITE_P(
     BadLines,
     CommandLineRefusal,
@@ -223,10 +224,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "--transport threads is not built yet",
                 "this version has no NCCL, no CUDA IPC and, outside its tests, no ranks as threads",
                 "--transport auto or shm or mpi"},
-        Refused{"--resume",
-                "--resume is not built yet",
-                "this version has no continuation of a run",
-                "leave --resume out; train_convnet --help lists what works"}));
+        Refused{"--trace",
+                "--trace is not built yet",
+                "this version has no timeline",
+                "leave --trace out; train_convnet --help lists what works"}));
 
 TEST(CommandLine, EmptyDirectoryIsRefused) {
   const std::vector<std::string> arguments = {""};
@@ -285,8 +286,8 @@ TEST(CommandLine, EnvironmentSetsAnyFlag) {
 TEST(CommandLine, EnvironmentIsNamedInErrors) {
   EXPECT_EQ(refusal("", {{"LOCKSTEP_LR", "nan"}}),
             "bad value: LOCKSTEP_LR=nan | --lr takes a number from 0 to 1000 | LOCKSTEP_LR=0.02");
-  EXPECT_THAT(refusal("", {{"LOCKSTEP_RESUME", "auto"}}),
-              HasSubstr("LOCKSTEP_RESUME is not built yet"));
+  EXPECT_THAT(refusal("", {{"LOCKSTEP_TRACE", "1:2"}}),
+              HasSubstr("LOCKSTEP_TRACE is not built yet"));
 }
 
 TEST(CommandLine, PresetsAreTheTutorials) {
@@ -356,15 +357,18 @@ TEST(CommandLine, StableSurfaceParses) {
       "--stall-abort 5",
       "--output-dir out",
       "--deterministic",
+      "--resume auto",
+      "--resume PATH",
+      "--save-freq 2",
+      "--save-steps 5",
+      "--keep 2",
+      "--eval-freq 2",
+      "--start-epoch 1",
+      "--pretrained F",
+      "-e",
   };
   for (const std::string& line : works) EXPECT_EQ(refusal(line), "accepted") << line;
   const std::vector<std::string> later = {
-      "--resume auto",
-      "--resume PATH",
-      "--save-steps 5",
-      "--keep 2",
-      "--pretrained F",
-      "-e",
       "--opt-level O1",
       "--opt-level O2",
       "--opt-level O3",

@@ -24,6 +24,7 @@ TEST(DataDefaults, ShapesAreWhatTrainResnetTrainsOnByItself) {
   EXPECT_EQ(options.text("arch"), "resnet20");
   EXPECT_EQ(options.integer("batch-size"), 16);
   EXPECT_EQ(options.integer("epochs"), 4);
+  EXPECT_EQ(options.text("lr-scheduler"), "cosine");
   EXPECT_EQ(origin_of(options, "arch"), "data set");
   EXPECT_EQ(make_run_config(options).dataset, "shapes");
 }

@@ -20,7 +20,7 @@ RunConfig config_of(const std::string& line, const Variables& variables = {}) {
 TEST(RunConfig, TakesOverEveryValue) {
   const RunConfig config = config_of(
       "DIR --dataset mnist -a toy_net -j 3 --val-batch-size 7 --epochs 4 --max-steps 9 --lr 0.5 "
-      "--momentum 0.8 --wd 1e-3 --nesterov --label-smoothing 0.1 --seed 5 --stall-abort 8 -o out "
+      "--momentum 0.8 --label-smoothing 0.1 --seed 5 --stall-abort 8 -o out "
       "--overwrite -p 6 --progress line -q --transport mpi --batches-per-allreduce 4");
   EXPECT_EQ(config.data, "DIR");
   EXPECT_EQ(config.dataset, "mnist");
@@ -29,10 +29,8 @@ TEST(RunConfig, TakesOverEveryValue) {
   EXPECT_EQ(config.val_batch_size, 7);
   EXPECT_EQ(config.epochs, 4);
   EXPECT_EQ(config.max_steps, 9);
-  EXPECT_EQ(config.lr, 0.5);
-  EXPECT_EQ(config.momentum, 0.8);
-  EXPECT_EQ(config.weight_decay, 1e-3);
-  EXPECT_TRUE(config.nesterov);
+  EXPECT_EQ(config.optimizer.lr, 0.5);
+  EXPECT_EQ(config.optimizer.momentum, 0.8);
   EXPECT_EQ(config.label_smoothing, 0.1);
   EXPECT_EQ(config.seed, 5U);
   EXPECT_EQ(config.stall_abort_s, 8);
@@ -56,12 +54,10 @@ TEST(RunConfig, DataSetWithoutDirectory) {
   const auto error = usage_error([] { config_of("--dataset mnist"); });
   ASSERT_TRUE(error);
   EXPECT_STREQ(error->what(), "--dataset mnist needs a data directory");
-}
-
-TEST(RunConfig, NesterovNeedsMomentum) {
-  const auto error = usage_error([] { config_of("--nesterov --momentum 0"); });
-  ASSERT_TRUE(error);
-  EXPECT_THAT(error->what(), HasSubstr("--nesterov"));
+  const auto colour = usage_error(
+      [] { make_run_config(options_of("--dataset cifar10", {}, Program::kTrainResnet)); });
+  ASSERT_TRUE(colour);
+  EXPECT_THAT(colour->hint(), HasSubstr("--dataset shapes, which is built in"));
 }
 
 TEST(RunConfig, SyncBnIsOneGroup) {

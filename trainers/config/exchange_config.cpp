@@ -1,30 +1,12 @@
 #include "trainers/config/exchange_config.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "core/error.h"
+#include "trainers/config/choice_names.h"
 
 namespace lockstep::trainers {
 namespace {
-
-constexpr std::array kAlgorithms = {std::pair{Algorithm::kTree, "tree"},
-                                    std::pair{Algorithm::kRing, "ring"},
-                                    std::pair{Algorithm::kStar, "star"},
-                                    std::pair{Algorithm::kLibrary, "mpi"},
-                                    std::pair{Algorithm::kNone, "none"}};
-constexpr std::array kTransports = {std::pair{comm::Transport::kAuto, "auto"},
-                                    std::pair{comm::Transport::kShm, "shm"},
-                                    std::pair{comm::Transport::kMpi, "mpi"}};
-
-template <class Names>
-auto meant(const Names& names, std::string_view text) {
-  for (const auto& [key, name] : names) {
-    if (text == name) return key;
-  }
-  throw InternalError(fmt::format("[exchange_config] nothing is called {}", text));
-}
 
 int64_t bytes_of(double mib) {
   return static_cast<int64_t>(mib * 0x1p20);
@@ -61,8 +43,8 @@ void check(const ExchangeConfig& config, bool asked_to_check_ranks) {
 
 ExchangeConfig make_exchange_config(const Options& options) {
   ExchangeConfig config;
-  config.algorithm = meant(kAlgorithms, options.text("algorithm"));
-  config.transport = meant(kTransports, options.text("transport"));
+  config.algorithm = meant(kAlgorithmNames, options.text("algorithm"));
+  config.transport = meant(kTransportNames, options.text("transport"));
   config.caps = bucket_caps(options);
   config.overlap = options.boolean("overlap");
   config.wire = options.boolean("fp16-allreduce") ? Dtype::kF16 : Dtype::kF32;
@@ -85,7 +67,7 @@ comm::ReducerOptions reducer_options(const ExchangeConfig& config, int64_t micro
 }
 
 std::string_view name_of(Algorithm algorithm) {
-  for (const auto& [key, name] : kAlgorithms) {
+  for (const auto& [key, name] : kAlgorithmNames) {
     if (key == algorithm) return name;
   }
   throw InternalError(

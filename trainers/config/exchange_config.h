@@ -1,14 +1,30 @@
 // How gradients travel between ranks: what the flags ask for.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "comm/connect.h"
 #include "comm/gradient_reducer.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
+
+template <class T>
+using Named = std::pair<T, std::string_view>;
+
+// As --algorithm and --transport spell them.
+inline constexpr std::array kAlgorithmNames = {Named<Algorithm>(Algorithm::kTree, "tree"),
+                                               Named<Algorithm>(Algorithm::kRing, "ring"),
+                                               Named<Algorithm>(Algorithm::kStar, "star"),
+                                               Named<Algorithm>(Algorithm::kLibrary, "mpi"),
+                                               Named<Algorithm>(Algorithm::kNone, "none")};
+inline constexpr std::array kTransportNames = {
+    Named<comm::Transport>(comm::Transport::kAuto, "auto"),
+    Named<comm::Transport>(comm::Transport::kShm, "shm"),
+    Named<comm::Transport>(comm::Transport::kMpi, "mpi")};
 
 struct ExchangeConfig {
   Algorithm algorithm = Algorithm::kTree;

@@ -24,13 +24,15 @@ void read_data(const Options& options, RunConfig& config) {
   if (config.dataset == "auto" && config.data.empty()) {
     config.dataset = built_in_dataset(options.program);
   }
-  const bool on_disk = config.dataset == "mnist" || config.dataset == "fashion-mnist";
+  const bool on_disk =
+      config.dataset == "mnist" || config.dataset == "fashion-mnist" || config.dataset == "cifar10";
   if (on_disk && config.data.empty()) {
     throw UsageError(fmt::format("--dataset {} needs a data directory", config.dataset),
                      "it is read from files, and training never downloads",
-                     fmt::format("{} DIR --dataset {}, or --dataset digits, which is built in",
+                     fmt::format("{} DIR --dataset {}, or --dataset {}, which is built in",
                                  name_of(options.program),
-                                 config.dataset));
+                                 config.dataset,
+                                 built_in_dataset(options.program)));
   }
   config.workers = options.integer("workers");
   config.val_batch_size = options.integer("val-batch-size");
@@ -39,16 +41,37 @@ void read_data(const Options& options, RunConfig& config) {
 void read_optimiser(const Options& options, RunConfig& config) {
   config.epochs = options.integer("epochs");
   config.max_steps = options.maybe_integer("max-steps");
-  config.lr = options.number("lr");
-  config.momentum = options.number("momentum");
-  config.weight_decay = options.number("weight-decay");
-  config.nesterov = options.boolean("nesterov");
+  config.optimizer = make_optimizer_config(options);
+  config.lr_dry_run = options.boolean("lr-dry-run");
   config.label_smoothing = options.number("label-smoothing");
   config.seed = static_cast<uint64_t>(options.integer("seed"));
-  if (config.nesterov && config.momentum == 0) {
-    throw UsageError("--nesterov needs a momentum above 0",
-                     "Nesterov's step looks ahead along the momentum, which is 0",
-                     "--momentum 0.9, or no --nesterov");
+}
+
+void read_checkpoints(const Options& options, RunConfig& config) {
+  config.pretrained = text_or_empty(options, "pretrained");
+  config.evaluate = options.boolean("evaluate");
+  config.resume = text_or_empty(options, "resume");
+  config.save_freq = options.integer("save-freq");
+  config.save_steps = options.maybe_integer("save-steps");
+  config.keep = options.integer("keep");
+  config.eval_freq = options.integer("eval-freq");
+  config.start_epoch = options.integer("start-epoch");
+  if (config.evaluate && config.pretrained.empty() && config.resume.empty()) {
+    throw UsageError("--evaluate needs weights",
+                     "untrained ones have nothing to show",
+                     "--pretrained FILE or --resume PATH beside it");
+  }
+  if (config.resume == "auto" && config.overwrite) {
+    throw UsageError("--resume auto and --overwrite contradict each other",
+                     "one goes on with the run in --output-dir, the other removes it",
+                     "one of them alone");
+  }
+  if (config.start_epoch >= config.epochs) {
+    throw UsageError(
+        fmt::format(
+            "--start-epoch {} leaves nothing of --epochs {}", config.start_epoch, config.epochs),
+        "epochs are numbered from 0, and training ends before number --epochs",
+        fmt::format("--epochs {} or more", config.start_epoch + 1));
   }
 }
 
@@ -80,6 +103,7 @@ RunConfig make_run_config(const Options& options) {
   config.preset = text_or_empty(options, "preset");
   config.standardize = config.preset.empty();
   if (options.program == Program::kTrainResnet) {
+    config.main_py_lines = true;
     config.classes = options.maybe_integer("num-classes");
     config.cifar_stem = options.boolean("cifar-stem");
     config.zero_init_residual = options.boolean("zero-init-residual");
@@ -92,6 +116,7 @@ RunConfig make_run_config(const Options& options) {
   config.stall_abort_s = options.integer("stall-abort");
   config.output_dir = text_or_empty(options, "output-dir");
   config.overwrite = options.boolean("overwrite");
+  read_checkpoints(options, config);
   config.print_freq = options.integer("print-freq");
   config.progress = options.text("progress");
   config.quiet = options.boolean("quiet");

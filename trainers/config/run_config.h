@@ -7,6 +7,7 @@
 #include <string>
 
 #include "trainers/config/exchange_config.h"
+#include "trainers/config/optimizer_config.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
@@ -25,11 +26,11 @@ struct RunConfig {
   bool zero_init_residual = false;
 
   int64_t epochs = 0;
-  std::optional<int64_t> max_steps;
-  double lr = 0;
-  double momentum = 0;
-  double weight_decay = 0;
-  bool nesterov = false;
+  int64_t start_epoch = 0;           // the first one's number
+  std::optional<int64_t> max_steps;  // of the whole run, a resumed part included
+  int64_t eval_freq = 1;             // epochs between evaluations
+  OptimizerConfig optimizer;
+  bool lr_dry_run = false;
   double label_smoothing = 0;
   uint64_t seed = 0;
 
@@ -42,11 +43,19 @@ struct RunConfig {
 
   std::string output_dir;  // empty: default_output_dir()
   bool overwrite = false;
+  std::string pretrained;             // weight file; empty: none
+  bool evaluate = false;              // saved weights, instead of training
+  std::string resume;                 // "auto", a path, or empty
+  int64_t save_freq = 1;              // epochs between checkpoints
+  std::optional<int64_t> save_steps;  // steps between further ones
+  int64_t keep = 3;                   // newest checkpoints that stay
   int64_t print_freq = 0;
   std::string progress;
   bool quiet = false;
+  bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
 
-  // As asked for; resolve_run() (trainers/config/resolve_run.h) settles the rest. Absent: not given.
+  // As asked for; resolve_run() (trainers/config/resolve_run.h) settles the rest. Absent: not
+  // given.
   struct Asked {
     std::optional<int64_t> batch_size;         // images a rank and micro-step
     std::optional<int64_t> global_batch_size;  // images an optimiser step

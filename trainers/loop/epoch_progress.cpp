@@ -17,19 +17,20 @@ void EpochProgress::end_step(double step_s, double data_s) {
   step_s_ = step_s;
   data_s_ = data_s;
   data_sum_s_ += data_s;
-  ++done_;
+  ++sums_.steps;
 }
 
 StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left, double lr) {
-  for (const float loss : totals.losses) loss_sum_ += loss;
-  correct1_ += totals.correct1;
-  correct5_ += totals.correct5;
-  images_ += totals.images;
+  for (const float loss : totals.losses) sums_.loss += loss;
+  sums_.correct1 += totals.correct1;
+  sums_.correct5 += totals.correct5;
+  sums_.images += totals.images;
   const double now_s = seconds();
   const double window_s = now_s - window_start_s_;
   window_start_s_ = now_s;
-  const auto steps_done = static_cast<double>(done_);
-  const double step_s = now_s / steps_done;
+  const auto steps_done = static_cast<double>(sums_.steps);
+  const auto steps_timed = static_cast<double>(sums_.steps - before_.steps);
+  const double step_s = now_s / steps_timed;
 
   RankSeconds sum;
   for (const RankSeconds& rank : totals.ranks) sum += rank;
@@ -38,13 +39,13 @@ StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left
   return {.step_s = step_s_,
           .step_s_avg = step_s,
           .data_s = data_s_,
-          .data_s_avg = data_sum_s_ / steps_done,
+          .data_s_avg = data_sum_s_ / steps_timed,
           .loss = totals.losses.back(),
-          .loss_avg = loss_sum_ / steps_done,
+          .loss_avg = sums_.loss / steps_done,
           .acc1 = percent(totals.correct1, totals.images),
-          .acc1_avg = percent(correct1_, images_),
+          .acc1_avg = percent(sums_.correct1, sums_.images),
           .acc5 = percent(totals.correct5, totals.images),
-          .acc5_avg = percent(correct5_, images_),
+          .acc5_avg = percent(sums_.correct5, sums_.images),
           .images_per_s = static_cast<double>(totals.images) / window_s,
           .eta_s = step_s * static_cast<double>(steps_left),
           .lr = lr,

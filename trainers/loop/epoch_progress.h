@@ -9,15 +9,27 @@
 
 namespace lockstep::trainers {
 
+// What the steps of an epoch added up to so far, over all ranks.
+struct EpochSums {
+  int64_t steps = 0;
+  int64_t images = 0;
+  double loss = 0;  // of the steps' losses
+  int64_t correct1 = 0;
+  int64_t correct5 = 0;
+};
+
 class EpochProgress {
  public:
-  // `number` counts from 0; the clock starts.
-  EpochProgress(int number, int64_t steps) : number_(number), steps_(steps) {}
+  // `number` counts from 0; the clock starts. `before`: of an earlier process, which did a part.
+  EpochProgress(int number, int64_t steps, const EpochSums& before = {})
+      : number_(number), steps_(steps), before_(before), sums_(before) {}
 
   int number() const { return number_; }
   int64_t steps() const { return steps_; }
-  int64_t done() const { return done_; }
-  int64_t images() const { return images_; }  // over all ranks, up to the last update()
+  int64_t done() const { return sums_.steps; }
+  const EpochSums& sums() const { return sums_; }  // steps apart, up to the last update()
+  // Without what came before.
+  int64_t images() const { return sums_.images - before_.images; }
   double seconds() const;
 
   // Of a step: all its time, and the part of it that went into waiting for data.
@@ -30,12 +42,11 @@ class EpochProgress {
 
   const int number_;
   const int64_t steps_;
+  const EpochSums before_;
   const Clock::time_point start_ = Clock::now();
-  int64_t done_ = 0;
+  EpochSums sums_;
   double window_start_s_ = 0;
   double step_s_ = 0, data_s_ = 0, data_sum_s_ = 0;
-  double loss_sum_ = 0;
-  int64_t correct1_ = 0, correct5_ = 0, images_ = 0;
 };
 
 }  // namespace lockstep::trainers

@@ -8,6 +8,7 @@
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
+#include "trainers/loop/normalization.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -86,6 +87,24 @@ class Meter {
 };
 
 }  // namespace
+
+EvaluationTask test_of(const RunConfig& config,
+                       const data::DatasetPair& data,
+                       nn::Module& model,
+                       Console& console) {
+  EvaluationTask task{.model = model,
+                      .dataset = data.test,
+                      .normalization = normalization(config, *data.test),
+                      .chunk_images = config.val_batch_size,
+                      .workers = config.workers};
+  if (config.main_py_lines) {
+    task.on_batch = [&console, frequency = config.print_freq](
+                        int64_t batch, int64_t batches, const TestMetrics& metrics) {
+      if (batch % frequency == 0) console.progress_line(test_line(batch, batches, metrics));
+    };
+  }
+  return task;
+}
 
 Evaluation evaluate(const EvaluationTask& task, Stream& stream, Communicator& ranks) {
   const EvaluationMode mode(task.model);

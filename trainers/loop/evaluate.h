@@ -9,6 +9,8 @@
 #include "data/dataset.h"
 #include "kernels/normalize_image.h"
 #include "nn/module.h"
+#include "trainers/config/run_config.h"
+#include "trainers/output/console.h"
 #include "trainers/output/progress.h"
 
 namespace lockstep::trainers {
@@ -32,6 +34,13 @@ struct EvaluationTask {
   // After each batch of this rank, counted from 0; may be empty.
   std::function<void(int64_t batch, int64_t batches, const TestMetrics&)> on_batch{};
 };
+
+// The whole test set; main.py's lines to `console`, which must outlive the task, where the run has
+// them.
+EvaluationTask test_of(const RunConfig& config,
+                       const data::DatasetPair& data,
+                       nn::Module& model,
+                       Console& console);
 
 // Cuts the data set into chunks; chunk c runs on rank c mod ranks, on one thread. Counts are
 // integers; a chunk's loss is summed in f64 in image order, the chunks' in chunk order. The model

@@ -1,14 +1,112 @@
 #include "trainers/loop/models.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "core/error.h"
+#include "nn/cifar_resnet.h"
 #include "nn/convnet.h"
+#include "nn/resnet.h"
 
 namespace lockstep::trainers {
+namespace {
+
+enum class Family { kConvNet, kToyNet, kResNet, kCifarResNet };
+
+struct Network {
+  std::string_view name;
+  Family family;
+  int depth = 0;
+
+  bool is_tutorials() const { return family == Family::kConvNet || family == Family::kToyNet; }
+  bool has_cifar_stem() const { return depth == 18 || depth == 34; }
+};
+
+constexpr std::array<Network, 11> kNetworks = {{{"convnet", Family::kConvNet},
+                                                {"toy_net", Family::kToyNet},
+                                                {"resnet18", Family::kResNet, 18},
+                                                {"resnet34", Family::kResNet, 34},
+                                                {"resnet50", Family::kResNet, 50},
+                                                {"resnet101", Family::kResNet, 101},
+                                                {"resnet152", Family::kResNet, 152},
+                                                {"resnet20", Family::kCifarResNet, 20},
+                                                {"resnet32", Family::kCifarResNet, 32},
+                                                {"resnet44", Family::kCifarResNet, 44},
+                                                {"resnet56", Family::kCifarResNet, 56}}};
+
+const Network& find_network(const std::string& name) {
+  const auto* found = std::ranges::find(kNetworks, name, &Network::name);
+  if (found != kNetworks.end()) return *found;
+  std::string names;
+  for (const Network& network : kNetworks) names += fmt::format(" {}", network.name);
+  throw UsageError(fmt::format("there is no network '{}'", name), "", "--arch, one of" + names);
+}
+
+void check_images(const Network& network, const data::ImageShape& image) {
+  const data::ImageShape grey{1, 28, 28};
+  if (network.is_tutorials() ? image == grey : image.channels == 3) return;
+  throw UsageError(
+      fmt::format("{} is for {}",
+                  network.name,
+                  network.is_tutorials() ? "grey images of 28x28 pixels" : "images of 3 channels"),
+      fmt::format("the data set's images have {} channel{} of {}x{} pixels",
+                  image.channels,
+                  image.channels == 1 ? "" : "s",
+                  image.height,
+                  image.width),
+      network.is_tutorials() ? "another --dataset, or train_resnet"
+                             : "another --dataset, or train_convnet");
+}
+
+void check_options(const Network& network, const ModelOptions& options) {
+  constexpr int64_t kTutorialClasses = 10;
+  if (network.is_tutorials() && options.classes != kTutorialClasses) {
+    throw UsageError(fmt::format("{} has 10 outputs", network.name),
+                     fmt::format("{} classes were asked for", options.classes),
+                     "train_resnet's networks have any number");
+  }
+  if (options.cifar_stem && !network.has_cifar_stem()) {
+    throw UsageError(fmt::format("--cifar-stem: {} has one stem only", network.name),
+                     "resnet18 and resnet34 come with a stem for 32x32 images too",
+                     "leave it out, or -a resnet18");
+  }
+  if (options.zero_init_residual && network.family != Family::kResNet) {
+    throw UsageError(
+        fmt::format("--zero-init-residual: {} has one initialisation only", network.name),
+        "resnet18 to resnet152 can start their residual branches at 0",
+        "leave it out, or -a resnet18");
+  }
+}
+
+}  // namespace
 
 std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init) {
-  const std::string& arch = options.arch;
-  if (arch == "convnet") return std::make_unique<nn::ConvNet>(init);
-  if (arch == "toy_net") return std::make_unique<nn::ToyNet>(init);
-  throw UsageError(fmt::format("there is no network '{}'", arch), "", "--arch convnet or toy_net");
+  const Network& network = find_network(options.arch);
+  check_images(network, options.image);
+  check_options(network, options);
+  switch (network.family) {
+    case Family::kConvNet:
+      return std::make_unique<nn::ConvNet>(init);
+    case Family::kToyNet:
+      return std::make_unique<nn::ToyNet>(init);
+    case Family::kResNet:
+      return std::make_unique<nn::ResNet>(
+          init,
+          network.depth,
+          nn::ResNetOptions{options.classes, options.cifar_stem, options.zero_init_residual});
+    case Family::kCifarResNet:
+      return std::make_unique<nn::CifarResNet>(init, network.depth, options.classes);
+  }
+  throw InternalError("[make_model] unknown family of networks");
+}
+
+void check_classes(const ModelOptions& options, const data::Dataset& dataset) {
+  if (options.classes >= dataset.classes()) return;
+  throw UsageError(
+      fmt::format("--num-classes {} is too few for {}", options.classes, dataset.name()),
+      fmt::format("its labels go from 0 to {}", dataset.classes() - 1),
+      fmt::format("--num-classes {}, or leave it out", dataset.classes()));
 }
 
 }  // namespace lockstep::trainers

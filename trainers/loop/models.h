@@ -17,7 +17,11 @@ struct ModelOptions {
   bool zero_init_residual = false;  // resnet18 to resnet152
 };
 
-// Errors: UsageError naming the networks known, or the option that this one does not have.
+// Errors: UsageError naming the networks known, the images that this one is for, or the option that
+// it does not have.
 std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init);
+
+// Errors: UsageError when the data set has labels that the network has no output for.
+void check_classes(const ModelOptions& options, const data::Dataset& dataset);
 
 }  // namespace lockstep::trainers

@@ -7,8 +7,9 @@
 
 namespace lockstep::trainers {
 
-// Of the data set's training images, as published for it; none (only division by 255) under a
-// tutorial's preset or for a set of unknown statistics.
+// As published for the data set, measured over its training images for shapes, ImageNet's for
+// CIFAR-10 and synthetic colour images; none (only division by 255) under a tutorial's preset or
+// for a set of unknown statistics.
 kernels::NormalizeImageParams normalization(const RunConfig& config, const data::Dataset& dataset);
 
 }  // namespace lockstep::trainers

@@ -26,6 +26,7 @@ void install_stop_handlers() {
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, nullptr);  // a closed pager must not end a training
+  sigaction(SIGXFSZ, &ignore, nullptr);  // nor a limit on file sizes: that write fails
 }
 
 bool stop_requested() {

@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
+#include <utility>
 
 #include "comm/replicas.h"
 #include "core/digest.h"
+#include "trainers/loop/make_optimizer.h"
 #include "trainers/loop/normalization.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"
-#include "trainers/output/model_file.h"
+#include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -32,6 +33,19 @@ data::BatchPlan batch_plan(const Training::Parts& p) {
           .seed = p.config.seed};
 }
 
+int64_t first_step(const Training::Parts& p, int64_t steps_per_epoch) {
+  return p.start ? p.start->steps : p.config.start_epoch * steps_per_epoch;
+}
+
+// --max-steps counts from the beginning of the run, whichever process took the steps.
+int64_t end_step(const Training::Parts& p, int64_t steps_per_epoch) {
+  int64_t end = steps_per_epoch * p.config.epochs;
+  if (p.config.max_steps) {
+    end = std::min(end, p.config.start_epoch * steps_per_epoch + *p.config.max_steps);
+  }
+  return std::max(end, first_step(p, steps_per_epoch));
+}
+
 }  // namespace
 
 Training::Training(const Parts& parts)
@@ -41,35 +55,70 @@ Training::Training(const Parts& parts)
                p_.model.parameters(),
                p_.model.parameter_names(),
                reducer_options(p_.config.exchange, p_.config.micro_steps)),
-      optimizer_(p_.model.named_parameters(),
-                 {.lr = static_cast<float>(p_.config.lr),
-                  .momentum = static_cast<float>(p_.config.momentum),
-                  .weight_decay = static_cast<float>(p_.config.weight_decay),
-                  .nesterov = p_.config.nesterov}),
-      replicas_(p_.model, optimizer_),
+      optimizer_(make_optimizer(p_.config.optimizer, p_.model.named_parameters())),
+      replicas_(p_.model, *optimizer_),
       normalization_(normalization(p_.config, *p_.data.train)),
       batch_norm_peers_(p_.ranks),
       groups_span_ranks_(
           any_group_spans_ranks(p_.config.shards, p_.config.bn_groups, p_.config.ranks)),
       steps_per_epoch_(data::steps_per_epoch(batch_plan(p_))),
-      end_step_(std::min(steps_per_epoch_ * p_.config.epochs,
-                         p_.config.max_steps.value_or(std::numeric_limits<int64_t>::max()))),
+      schedule_(p_.config.optimizer.schedule,
+                p_.config.optimizer.base_lr(p_.config.global_batch),
+                p_.config.epochs,
+                steps_per_epoch_),
+      first_step_(first_step(p_, steps_per_epoch_)),
+      end_step_(end_step(p_, steps_per_epoch_)),
       loader_(p_.data.train,
-              data::training_sequence(batch_plan(p_), 0, end_step_),
-              {.workers = static_cast<int>(p_.config.workers)}) {}
+              data::training_sequence(batch_plan(p_), first_step_, end_step_),
+              {.workers = static_cast<int>(p_.config.workers),
+               .augmentation = augmentation(p_.config, *p_.data.train)}) {
+  result_.steps = first_step_;
+  if (!p_.start) return;
+  result_.best = p_.start->best;
+  result_.best_epoch = static_cast<int>(p_.start->best_epoch);
+  schedule_.restore(p_.start->schedule);
+}
 
-TrainingResult Training::run() {
-  std::vector<Tensor> initial;
-  for (const nn::StateEntry& entry : p_.model.state()) initial.push_back(entry.tensor);
-  comm::broadcast_tensors(p_.ranks, initial);
+void Training::restore(const FileTensors& optimizer, const std::string& file) {
+  const std::vector<nn::StateEntry> entries = optimizer_->state();
+  const std::vector<std::string> problems = misfits(entries, optimizer);
+  if (!problems.empty()) {
+    throw CheckpointError(fmt::format("the optimizer's state in {} does not fit", file),
+                          first_of(problems),
+                          "--opt and --momentum as in the run that made it");
+  }
+  copy_into(entries, optimizer);
+}
 
-  for (int epoch = 0; result_.steps < end_step_ && !result_.stopped; ++epoch) {
-    EpochProgress progress(epoch, std::min(steps_per_epoch_, end_step_ - result_.steps));
+// Rank 0 holds the initial weights, or what it read from a checkpoint.
+void Training::share_start() {
+  std::vector<Tensor> tensors;
+  for (const nn::StateEntry& entry : p_.model.state()) tensors.push_back(entry.tensor);
+  if (p_.start) {
+    for (const nn::StateEntry& entry : optimizer_->state()) tensors.push_back(entry.tensor);
+  }
+  comm::broadcast_tensors(p_.ranks, tensors);
+}
+
+TrainingResult Training::run(const Traces& traces) {
+  traces_ = traces;
+  share_start();
+  EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
+  auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.config.start_epoch);
+  // An epoch in hand may want nothing but its evaluation.
+  while ((result_.steps < end_step_ || sums.steps > 0) && !result_.stopped) {
+    const int64_t epoch_steps = std::min(steps_per_epoch_, end_step_ - result_.steps + sums.steps);
+    EpochProgress progress(epoch, epoch_steps, std::exchange(sums, {}));
     p_.console.tutorial(fmt::format("begin training of epoch {}/{}", epoch + 1, p_.config.epochs));
     while (progress.done() < progress.steps() && !result_.stopped) train_step(progress);
     result_.images += progress.images();
     result_.training_s += progress.seconds();
-    end_epoch(epoch);
+    end_epoch(progress);
+    ++epoch;
+  }
+  if (result_.final.total == 0) measure();
+  if (traces_.checkpoints != nullptr && result_.steps > first_step_) {
+    result_.saved = traces_.checkpoints->last_is_saved();
   }
   result_.communication = exchange_log_.summarize(p_.ranks);
   return result_;
@@ -79,7 +128,7 @@ void Training::train_step(EpochProgress& epoch) {
   const StepStart start = {.traffic = p_.ranks.traffic(),
                            .batch_norm_s = batch_norm_peers_.seconds(),
                            .data_s = loader_.waited_seconds()};
-  optimizer_.zero_grad();
+  optimizer_->zero_grad();
   int64_t images = 0;
   for (int64_t micro = 0; micro < p_.config.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
@@ -88,11 +137,12 @@ void Training::train_step(EpochProgress& epoch) {
   delay(p_.fault, p_.ranks.rank());
   reducer_.finish();
   log_exchange(start, images);
-  optimizer_.step(p_.stream);
+  optimizer_->set_lr(schedule_.lr(result_.steps));
+  optimizer_->step(p_.stream);
 
   epoch.end_step(seconds_since(start.time), loader_.waited_seconds() - start.data_s);
   ++result_.steps;
-  if (result_.steps == 1) result_.first_step_s = seconds_since_process_start();
+  if (result_.first_step_s == 0) result_.first_step_s = seconds_since_process_start();
   inject(p_.fault, p_.ranks.rank(), result_.steps, p_.model);
 
   const int64_t check_ranks = p_.config.exchange.check_ranks;
@@ -102,8 +152,12 @@ void Training::train_step(EpochProgress& epoch) {
   constexpr int64_t kStopLatency = 10;  // steps until ranks agree to stop
   const int64_t interval = std::min(p_.config.print_freq, kStopLatency);
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
-  if (first || epoch.done() % interval == 0 || epoch.done() == epoch.steps()) {
-    compare_notes(epoch);
+  const bool last = epoch.done() == epoch.steps();
+  const bool saves = saves_after(result_.steps) && !last;
+  if (first || epoch.done() % interval == 0 || last || saves) compare_notes(epoch);
+  if (saves && !result_.stopped) {
+    synchronize_replicas();
+    save(position(epoch, Evaluated::kYes));
   }
 }
 
@@ -144,13 +198,29 @@ void Training::compare_notes(EpochProgress& epoch) {
   const WindowTotals totals = window_.exchange(p_.ranks, stop_requested());
   result_.stopped = totals.stop;
   check_losses(totals, epoch.number());
-  const StepMetrics metrics = epoch.update(totals, end_step_ - result_.steps, p_.config.lr);
+  const StepMetrics metrics = epoch.update(totals, end_step_ - result_.steps, last_lr());
   const int64_t done = epoch.done();
   p_.console.progress_bar(progress_bar(
       epoch.number(), static_cast<int>(p_.config.epochs), done, epoch.steps(), metrics));
   if (done != 1 && done % p_.config.print_freq != 0 && done != epoch.steps()) return;
   p_.console.progress_line(progress_line(epoch.number(), done, epoch.steps(), metrics));
-  if (p_.directory != nullptr) record(epoch, metrics);
+  record(epoch, metrics);
+}
+
+// A disk that is full costs lines of metrics.jsonl, not the training.
+void Training::log(std::initializer_list<Metric> metrics) {
+  if (traces_.directory == nullptr) return;
+  try {
+    traces_.directory->append(metrics);
+  } catch (const EnvironmentError& error) {
+    if (!std::exchange(metrics_are_lost_, true)) {
+      p_.console.warn(fmt::format(
+          "lockstep: warning: {}\n  why: {}\n  try: {}; training goes on, lines of it are lost",
+          error.what(),
+          error.why(),
+          error.hint()));
+    }
+  }
 }
 
 void Training::check_losses(const WindowTotals& totals, int epoch) const {
@@ -162,28 +232,29 @@ void Training::check_losses(const WindowTotals& totals, int epoch) const {
                     std::isnan(totals.losses[i]) ? "nan" : "infinite",
                     step,
                     epoch + 1),
-        fmt::format("training diverged with --lr {:g}, or an input is not finite", p_.config.lr),
+        fmt::format("training diverged at learning rate {:g}, or an input is not finite",
+                    last_lr()),
         "a smaller --lr");
   }
 }
 
-void Training::record(const EpochProgress& epoch, const StepMetrics& metrics) const {
-  p_.directory->append({{"split", "train"},
-                        {"epoch", int64_t{epoch.number()}},
-                        {"step", result_.steps},
-                        {"t", seconds_since_process_start()},
-                        {"loss", metrics.loss},
-                        {"loss_avg", metrics.loss_avg},
-                        {"acc1", metrics.acc1},
-                        {"acc5", metrics.acc5},
-                        {"lr", metrics.lr},
-                        {"img_s", metrics.images_per_s},
-                        {"step_s", metrics.step_s_avg},
-                        {"data_s", metrics.data_s_avg},
-                        {"comm_exposed_s", metrics.comm_exposed_s},
-                        {"comm_hidden_s", metrics.comm_hidden_s},
-                        {"slowest_rank", int64_t{metrics.slowest_rank}},
-                        {"skew", metrics.skew}});
+void Training::record(const EpochProgress& epoch, const StepMetrics& metrics) {
+  log({{"split", "train"},
+       {"epoch", int64_t{epoch.number()}},
+       {"step", result_.steps},
+       {"t", seconds_since_process_start()},
+       {"loss", metrics.loss},
+       {"loss_avg", metrics.loss_avg},
+       {"acc1", metrics.acc1},
+       {"acc5", metrics.acc5},
+       {"lr", metrics.lr},
+       {"img_s", metrics.images_per_s},
+       {"step_s", metrics.step_s_avg},
+       {"data_s", metrics.data_s_avg},
+       {"comm_exposed_s", metrics.comm_exposed_s},
+       {"comm_hidden_s", metrics.comm_hidden_s},
+       {"slowest_rank", int64_t{metrics.slowest_rank}},
+       {"skew", metrics.skew}});
 }
 
 // Rank 0's batch-norm statistics are the run's; weights must be equal already, unless the ranks do
@@ -198,36 +269,82 @@ void Training::synchronize_replicas() {
   if (keeps_replicas) replicas_.compare(p_.ranks, result_.steps);
 }
 
-void Training::end_epoch(int epoch) {
+void Training::end_epoch(const EpochProgress& epoch) {
   synchronize_replicas();
+  const int number = epoch.number();
+  const bool whole = epoch.done() == epoch.steps();
   const bool last = result_.stopped || result_.steps == end_step_;
-  if (p_.console.options().tutorial && !last) return;
-  p_.console.tutorial("begin testing");
-  const Evaluation evaluation = evaluate({.model = p_.model,
-                                          .dataset = p_.data.test,
-                                          .normalization = normalization(p_.config, *p_.data.test),
-                                          .chunk_images = p_.config.val_batch_size,
-                                          .workers = p_.config.workers},
-                                         p_.stream,
-                                         p_.ranks);
-  p_.console.info(
-      fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5()));
-  result_.final = evaluation;
-  if (evaluation.correct1 >= result_.best.correct1) {
-    result_.best = evaluation;
-    result_.best_epoch = epoch;
+  // At once: who stops a job by a signal waits for a second and no longer.
+  if (result_.stopped) save(position(epoch, Evaluated::kNo));
+  if (last || evaluates_after(number)) {
+    measure();
+    log_evaluation(number);
+    if (epoch.done() == steps_per_epoch_) {
+      schedule_.end_epoch(number, result_.final.loss, result_.final.acc1());
+    }
+    judge(epoch);
   }
-  if (p_.directory == nullptr) return;
-  p_.directory->append({{"split", "val"},
-                        {"epoch", int64_t{epoch}},
-                        {"step", result_.steps},
-                        {"t", seconds_since_process_start()},
-                        {"loss", evaluation.loss},
-                        {"acc1", evaluation.acc1()},
-                        {"acc5", evaluation.acc5()},
-                        {"correct", evaluation.correct1},
-                        {"total", evaluation.total},
-                        {"digest", to_hex(state_digest(p_.model))}});
+  if (!whole) return;
+  if (last || (number + 1) % p_.config.save_freq == 0 || saves_after(result_.steps)) {
+    save(position(epoch, Evaluated::kYes));
+  }
+}
+
+void Training::measure() {
+  p_.console.tutorial("begin testing");
+  result_.final = evaluate(test_of(p_.config, p_.data, p_.model, p_.console), p_.stream, p_.ranks);
+  p_.console.info(
+      fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", result_.final.acc1(), result_.final.acc5()));
+}
+
+void Training::log_evaluation(int epoch) {
+  const Evaluation& evaluation = result_.final;
+  log({{"split", "val"},
+       {"epoch", int64_t{epoch}},
+       {"step", result_.steps},
+       {"t", seconds_since_process_start()},
+       {"loss", evaluation.loss},
+       {"acc1", evaluation.acc1()},
+       {"acc5", evaluation.acc5()},
+       {"correct", evaluation.correct1},
+       {"total", evaluation.total},
+       {"digest", traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model))}});
+}
+
+// What a signal cut off is no candidate: the run that goes on would not have looked at it.
+void Training::judge(const EpochProgress& epoch) {
+  const bool whole = epoch.done() == epoch.steps();
+  if (result_.final.correct1 < result_.best.correct1) return;
+  if (!whole && result_.best.total > 0) return;
+  result_.best = result_.final;
+  result_.best_epoch = epoch.number();
+  if (whole && traces_.checkpoints != nullptr) {
+    traces_.checkpoints->save_best(p_.model, position(epoch, Evaluated::kYes));
+  }
+}
+
+TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evaluated) const {
+  const bool over = evaluated == Evaluated::kYes && epoch.done() == steps_per_epoch_;
+  return {.steps = result_.steps,
+          .applied = result_.steps,
+          .epoch = epoch.number() + (over ? 1 : 0),
+          .sums = over ? EpochSums{} : epoch.sums(),
+          .best = result_.best,
+          .best_epoch = result_.best_epoch,
+          .schedule = schedule_.state()};
+}
+
+void Training::save(const TrainingPosition& at) {
+  if (traces_.checkpoints != nullptr) traces_.checkpoints->save(p_.model, *optimizer_, at);
+}
+
+bool Training::evaluates_after(int epoch) const {
+  if (schedule_.watches_validation()) return true;
+  return !p_.console.options().tutorial && (epoch + 1) % p_.config.eval_freq == 0;
+}
+
+bool Training::saves_after(int64_t step) const {
+  return p_.config.save_steps && step % *p_.config.save_steps == 0;
 }
 
 }  // namespace lockstep::trainers

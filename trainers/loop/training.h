@@ -1,6 +1,7 @@
 // The training loop.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -12,12 +13,15 @@
 #include "data/loader.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"
+#include "trainers/checkpoint/checkpoint_file.h"
+#include "trainers/checkpoint/checkpoint_writer.h"
 #include "trainers/config/run_config.h"
 #include "trainers/loop/epoch_progress.h"
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/exchange_log.h"
 #include "trainers/loop/fault.h"
 #include "trainers/loop/replica_check.h"
+#include "trainers/loop/schedule.h"
 #include "trainers/loop/step_window.h"
 #include "trainers/loop/timed_peers.h"
 #include "trainers/output/console.h"
@@ -28,17 +32,17 @@ namespace lockstep::trainers {
 struct TrainingResult {
   Evaluation final;
   Evaluation best;
-  int best_epoch = 0;  // from 0; the epoch of `best`
-  int64_t steps = 0;
-  int64_t images = 0;       // trained on, over all ranks
-  double training_s = 0;    // in steps, evaluation left out
-  double first_step_s = 0;  // from process start to the end of step 1
+  int best_epoch = 0;       // from 0; the epoch of `best`
+  int64_t steps = 0;        // since epoch 0, those of earlier processes included
+  int64_t images = 0;       // trained on in this process, over all ranks
+  double training_s = 0;    // of this process in steps, evaluation left out
+  double first_step_s = 0;  // from process start to the end of its first step
   bool stopped = false;     // on a signal
+  bool saved = true;        // the last state; known on rank 0
   ExchangeSummary communication;
 };
 
-// Trains `model` as `config` says and evaluates it. Borrows everything; `directory` is rank 0's,
-// null elsewhere.
+// Trains `model` as `config` says and evaluates it. Borrows everything.
 class Training {
  public:
   struct Parts {
@@ -48,17 +52,27 @@ class Training {
     Stream& stream;
     nn::Module& model;
     Console& console;
-    const RunDirectory* directory;
     std::optional<Fault> fault;
+    std::optional<TrainingPosition> start{};  // of an earlier process; its weights are in `model`
   };
 
-  // A collective call.
+  // A collective call. Errors: CheckpointError for a start under another schedule.
   explicit Training(const Parts& parts);
 
   std::span<const comm::Bucket> buckets() const { return reducer_.buckets(); }
 
+  // Rank 0's, before run(): the optimizer's part of a checkpoint. Errors: CheckpointError naming
+  // `file` when it is another optimizer's.
+  void restore(const FileTensors& optimizer, const std::string& file);
+
+  // Where a run leaves its traces: rank 0's, null elsewhere.
+  struct Traces {
+    const RunDirectory* directory = nullptr;
+    CheckpointWriter* checkpoints = nullptr;
+  };
+
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
-  TrainingResult run();
+  TrainingResult run(const Traces& traces);
 
  private:
   struct StepStart {
@@ -68,28 +82,44 @@ class Training {
     double data_s = 0;        // waited for images
   };
 
+  void share_start();
   void train_step(EpochProgress& epoch);
   int64_t backward();  // of the next micro-step; returns its images
   void log_exchange(const StepStart& start, int64_t images);
+  double last_lr() const { return schedule_.lr(result_.steps - 1); }  // of the step just taken
   void compare_notes(EpochProgress& epoch);
   void check_losses(const WindowTotals& totals, int epoch) const;
-  void record(const EpochProgress& epoch, const StepMetrics& metrics) const;
-  void end_epoch(int epoch);
+  void log(std::initializer_list<Metric> metrics);
+  void record(const EpochProgress& epoch, const StepMetrics& metrics);
+  void end_epoch(const EpochProgress& epoch);
   void synchronize_replicas();
+  void measure();
+  void log_evaluation(int epoch);
+  void judge(const EpochProgress& epoch);
+  bool evaluates_after(int epoch) const;
+  bool saves_after(int64_t step) const;
+  // An epoch whose steps are done is over once it is evaluated.
+  enum class Evaluated : uint8_t { kNo, kYes };
+  TrainingPosition position(const EpochProgress& epoch, Evaluated evaluated) const;
+  void save(const TrainingPosition& at);
 
   Parts p_;
+  Traces traces_;
   comm::GradientReducer reducer_;
-  nn::Sgd optimizer_;
+  const std::unique_ptr<nn::Optimizer> optimizer_;
   const ReplicaCheck replicas_;
   const kernels::NormalizeImageParams normalization_;
   TimedPeers batch_norm_peers_;
   const bool groups_span_ranks_;
   const int64_t steps_per_epoch_;
+  Schedule schedule_;
+  const int64_t first_step_;  // of this process
   const int64_t end_step_;
   data::Loader loader_;
   StepWindow window_;
   ExchangeLog exchange_log_;
   TrainingResult result_;
+  bool metrics_are_lost_ = false;
 };
 
 }  // namespace lockstep::trainers

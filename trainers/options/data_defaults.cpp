@@ -6,7 +6,8 @@
 namespace lockstep::trainers {
 namespace {
 
-constexpr std::string_view kShapes[] = {"--arch=resnet20", "--batch-size=16", "--epochs=4"};
+constexpr std::string_view kShapes[] = {
+    "--arch=resnet20", "--batch-size=16", "--epochs=4", "--lr-scheduler=cosine"};
 constexpr std::string_view kCifar10[] = {"--arch=resnet20", "--batch-size=128"};
 
 constexpr DataDefaults kForResNets[] = {{.dataset = "shapes", .arguments = kShapes},

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "core/printable.h"
+#include "trainers/output/rank_place.h"
 #include "trainers/output/utc_time.h"
 
 namespace lockstep::trainers {
@@ -26,12 +27,9 @@ namespace fs = std::filesystem;
 }
 
 std::string holder_text() {
-  std::array<char, 256> host{};
-  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
-  return fmt::format("process {} on {} since {}",
-                     getpid(),
-                     host.data(),
-                     utc_text(std::chrono::system_clock::now()));
+  const RankPlace here = this_place();
+  return fmt::format(
+      "process {} on {} since {}", here.pid, here.host, utc_text(std::chrono::system_clock::now()));
 }
 
 std::string read_start(int fd) {

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
 #include <string>
 #include <system_error>
+#include <tuple>
 
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include "core/atomic_file.h"
@@ -44,6 +47,11 @@ bool holds_files(const fs::path& path) {
   });
 }
 
+bool holds_run(const fs::path& path) {
+  std::error_code unreadable;
+  return fs::exists(path / "run.json", unreadable) || fs::exists(path / "checkpoints", unreadable);
+}
+
 fs::path without_trailing_slash(const fs::path& path) {
   const fs::path normal = path.lexically_normal();
   return normal.has_filename() ? normal : normal.parent_path();
@@ -62,6 +70,9 @@ fs::path prepare(const fs::path& path, ExistingRun existing) {
   std::error_code unreadable;
   const bool has_lock = fs::exists(lock, unreadable);
   if (existing == ExistingRun::kRefuse && !has_lock && holds_files(path)) refuse_existing(path);
+  if (existing == ExistingRun::kContinue && !holds_run(path) && holds_files(path)) {
+    refuse_existing(path);
+  }
   return lock;
 }
 
@@ -90,17 +101,23 @@ void prove_writable(const fs::path& path) {
   if (error) refuse_environment(path, error.message());
 }
 
-// A convenience: where links cannot be made, or a file of that name is in the way, there is none.
+// A convenience: where links cannot be made, or a folder of that name is in the way, there is none.
 void point_latest_at(const fs::path& path) {
   const fs::path runs = path.parent_path();
   if (runs != "runs") return;
-  const fs::path fresh = runs / fmt::format(".tmp.latest.{}", getpid());
-  std::error_code error;
-  fs::remove(fresh, error);
-  fs::create_directory_symlink(path.filename(), fresh, error);
-  if (error) return;
-  fs::rename(fresh, runs / "latest", error);
-  if (error) fs::remove(fresh, error);
+  try {
+    link_atomically(runs / "latest", path.filename());
+  } catch (const EnvironmentError&) {
+    return;
+  }
+}
+
+// Whether a line of metrics.jsonl is whole and not about a step after `last`.
+bool is_up_to(const std::string& line, int64_t last) {
+  const nlohmann::json metrics = nlohmann::json::parse(line, nullptr, false);
+  if (!metrics.is_object()) return false;
+  const auto step = metrics.find("step");
+  return step == metrics.end() || !step->is_number_integer() || step->get<int64_t>() <= last;
 }
 
 }  // namespace
@@ -111,10 +128,14 @@ RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing)
   if (existing == ExistingRun::kOverwrite) remove_earlier_run(path_);
   prove_writable(path_);
   create(checkpoints());
-  const fs::path metrics = path_ / "metrics.jsonl";
-  metrics_fd_ = open(metrics.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (metrics_fd_ < 0) refuse_environment(metrics, std::generic_category().message(errno));
+  open_metrics();
   point_latest_at(path_);
+}
+
+void RunDirectory::open_metrics() {
+  metrics_fd_ =
+      open(metrics().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (metrics_fd_ < 0) refuse_environment(metrics(), std::generic_category().message(errno));
 }
 
 RunDirectory::~RunDirectory() {
@@ -127,17 +148,33 @@ void RunDirectory::write(const RunRecord& record) const {
 
 void RunDirectory::append(std::initializer_list<Metric> metrics) const {
   const std::string line = to_json_line(metrics);
+  const off_t before = lseek(metrics_fd_, 0, SEEK_END);
   std::string_view rest = line;
   while (!rest.empty()) {
     const ssize_t written = ::write(metrics_fd_, rest.data(), rest.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
-      throw EnvironmentError(fmt::format("cannot write {}", (path_ / "metrics.jsonl").string()),
-                             std::generic_category().message(errno),
+      const int error = errno;
+      std::ignore = ftruncate(metrics_fd_, before);
+      throw EnvironmentError(fmt::format("cannot write {}", this->metrics().string()),
+                             std::generic_category().message(error),
                              "check the space on that disk");
     }
     rest.remove_prefix(static_cast<size_t>(written));
   }
+}
+
+void RunDirectory::cut_metrics(int64_t step) {
+  std::ifstream file(metrics(), std::ios::binary);
+  std::string kept;
+  std::string line;
+  while (std::getline(file, line)) {
+    if (is_up_to(line, step)) kept += line + "\n";
+  }
+  close(metrics_fd_);
+  metrics_fd_ = -1;
+  write_file_atomically(metrics(), kept);
+  open_metrics();
 }
 
 }  // namespace lockstep::trainers

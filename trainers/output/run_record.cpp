@@ -110,6 +110,9 @@ std::string to_json(const RunRecord& record) {
   json["data_digest"] = record.data_digest;
   json["seed"] = record.plan.seed;
   json["run"] = json_of(record.plan);
+  json["resumed"] = or_null(record.resumed, [](const ResumedFrom& from) {
+    return Json{{"file", from.file}, {"step", from.step}};
+  });
   json["start"] = utc_text(record.start);
   json["end"] = or_null(record.end, utc_text);
   json["exit_code"] =

@@ -35,6 +35,12 @@ struct FinalMetrics {
   double first_step_s = 0;
 };
 
+// The checkpoint that a run went on from.
+struct ResumedFrom {
+  std::string file;
+  int64_t step = 0;
+};
+
 // run.json. Written at the start without, at the end with what is known only then.
 struct RunRecord {
   static constexpr int kSchemaVersion = 1;
@@ -45,6 +51,7 @@ struct RunRecord {
   std::vector<RankRecord> ranks;                // by rank
   std::string data_digest;
   RunPlan plan;
+  std::optional<ResumedFrom> resumed;
   std::chrono::system_clock::time_point start;
   std::optional<std::chrono::system_clock::time_point> end;
   std::optional<ExitCode> exit_code;

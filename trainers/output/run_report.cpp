@@ -1,21 +1,14 @@
 #include "trainers/output/run_report.h"
 
-#include <array>
-
-#include <unistd.h>
-
 #include "core/version.h"
 #include "kernels/isa.h"
 #include "kernels/onednn_version.h"
 #include "trainers/config/resolve_run.h"
+#include "trainers/output/rank_place.h"
+#include "trainers/output/versions.h"
 
 namespace lockstep::trainers {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
 
 double images_per_s(const TrainingResult& result) {
   return result.training_s > 0 ? static_cast<double>(result.images) / result.training_s : 0;
@@ -25,12 +18,6 @@ std::string with_commas(int64_t value) {
   std::string text = std::to_string(value);
   for (auto at = std::ssize(text) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");
   return text;
-}
-
-std::map<std::string, std::string> versions() {
-  return {{"lockstep", std::string(version())},
-          {"isa", std::string(name_of(kernels::isa_level()))},
-          {"onednn", kernels::onednn_version()}};
 }
 
 std::string exchange_text(const RunConfig& config) {
@@ -69,11 +56,12 @@ std::vector<std::string> start_lines(const RunConfig& config,
           reach_text(config)};
 }
 
-void describe_run(const RunConfig& config, RunRecord& record) {
+void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& record) {
   record.versions = versions();
-  record.ranks.assign(
-      static_cast<size_t>(config.ranks),
-      {.host = host_name(), .device = config.device, .threads = static_cast<int>(config.threads)});
+  const auto threads = static_cast<int>(config.threads);
+  for (const RankPlace& place : gather_places(ranks, this_place())) {
+    record.ranks.push_back({.host = place.host, .device = config.device, .threads = threads});
+  }
 }
 
 FinalMetrics final_metrics(const TrainingResult& result, double wall_s) {
@@ -87,29 +75,22 @@ FinalMetrics final_metrics(const TrainingResult& result, double wall_s) {
           .first_step_s = result.first_step_s};
 }
 
-std::map<std::string, std::string> weight_metadata(const RunConfig& config,
-                                                   const TrainingResult& result) {
-  std::map<std::string, std::string> metadata = versions();
-  metadata["arch"] = config.arch;
-  metadata["global_batch"] = std::to_string(config.global_batch);
-  metadata["micro_steps"] = std::to_string(config.micro_steps);
-  metadata["shards"] = std::to_string(config.shards);
-  metadata["bn_groups"] = std::to_string(config.bn_groups);
-  metadata["wire"] = name_of(config.exchange.wire);
-  metadata["predivide"] = fmt::format("{}", config.exchange.predivide);
-  metadata["seed"] = std::to_string(config.seed);
-  metadata["steps"] = std::to_string(result.steps);
-  metadata["correct"] = fmt::format("{}/{}", result.final.correct1, result.final.total);
-  return metadata;
-}
-
 void report_end(Console& console,
                 const RunConfig& config,
                 const TrainingResult& result,
                 const std::filesystem::path& directory,
                 double wall_s) {
   if (result.stopped) {
-    console.warn(fmt::format("stopped on a signal after step {}; weights are saved", result.steps));
+    console.warn(fmt::format("stopped on a signal after step {}{}",
+                             result.steps,
+                             result.saved ? "; --resume goes on from there" : ""));
+  }
+  if (!result.saved) {
+    console.warn(format_error(
+        EnvironmentError("the last state of the run is not saved",
+                         "a warning above says which file could not be written and why",
+                         fmt::format("more room, then --resume {} from its newest checkpoint",
+                                     directory.string()))));
   }
   const double speed = images_per_s(result);
   if (!console.options().tutorial) {
@@ -124,8 +105,10 @@ void report_end(Console& console,
       with_commas(static_cast<int64_t>(speed)),
       with_commas(static_cast<int64_t>(speed) / config.ranks)));
   const std::string run = directory.string();
-  console.result(
-      fmt::format("weights {}/checkpoints/last.safetensors (safetensors.torch.load_file)", run));
+  if (result.saved) {
+    console.result(
+        fmt::format("weights {}/checkpoints/last.safetensors (safetensors.torch.load_file)", run));
+  }
   console.result(fmt::format("record  {}/run.json", run));
   console.result(fmt::format("metrics {}/metrics.jsonl (one JSON object a line)", run));
 }

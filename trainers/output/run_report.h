@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -20,14 +19,10 @@ std::vector<std::string> start_lines(const RunConfig& config,
                                      const data::DatasetPair& data,
                                      const nn::Module& model);
 
-// Versions and the machine.
-void describe_run(const RunConfig& config, RunRecord& record);
+// Versions and the machines. A collective call.
+void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& record);
 
 FinalMetrics final_metrics(const TrainingResult& result, double wall_s);
-
-// Metadata of the weight file: how it came about.
-std::map<std::string, std::string> weight_metadata(const RunConfig& config,
-                                                   const TrainingResult& result);
 
 // Accuracy, speed, and where the artefacts are.
 void report_end(Console& console,

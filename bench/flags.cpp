@@ -1,0 +1,96 @@
+#include "bench/flags.h"
+
+#include <chrono>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "trainers/options/flag_value.h"
+#include "trainers/options/spelling.h"
+
+namespace lockstep::bench {
+
+Flags::Flags(std::string program, const std::string& purpose, std::string kin)
+    : program_(std::move(program)),
+      kin_(std::move(kin)),
+      app_(std::make_unique<CLI::App>(purpose)) {
+  app_->name(program_);
+  app_->set_help_flag("-h,--help", "this text");
+  app_->allow_extras();
+}
+
+Flags::~Flags() = default;
+
+void Flags::add(const std::string& names,
+                const std::string& metavar,
+                const std::string& initial,
+                const std::string& help,
+                Read read) {
+  app_->add_option_function<std::string>(names, std::move(read), help)
+      ->take_last()
+      ->type_name(metavar)
+      ->default_str(initial);
+}
+
+void Flags::add_hidden(const std::string& names, Read read) {
+  app_->add_option_function<std::string>(names, std::move(read))->take_last()->group("");
+}
+
+void Flags::add_switch(const std::string& names, const std::string& help, bool& value) {
+  app_->add_flag(names, value, help);
+}
+
+std::string Flags::parse(const std::vector<std::string>& arguments) {
+  try {
+    app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    return app_->help();
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what(),
+                     "a flag without its value, or given in another way",
+                     fmt::format("{} --help", program_));
+  }
+  if (!app_->remaining().empty()) throw unknown(app_->remaining().front());
+  return {};
+}
+
+UsageError Flags::unknown(const std::string& argument) const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app_->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string_view nearest = trainers::nearest_word(argument, known);
+  return UsageError(fmt::format("unknown argument: {}", argument),
+                    fmt::format("{} takes {}", program_, kin_),
+                    nearest.empty() ? program_ + " --help" : std::string(nearest));
+}
+
+void add_connection(Flags& flags, comm::ConnectOptions& options) {
+  flags.add(
+      "--transport", "NAME", "auto", "auto, shm (one host) or mpi", [&](const std::string& text) {
+        options.transport = choice<comm::Transport>("--transport", text, trainers::kTransportNames);
+      });
+  flags.add("--stall-abort",
+            "SECONDS",
+            "60",
+            "give up when a rank is missing for so long",
+            [&](const std::string& text) {
+              options.stall_abort =
+                  std::chrono::seconds(whole_number("--stall-abort", text, 1, 86400));
+            });
+}
+
+UsageError bad_value(std::string_view flag, std::string_view text, std::string_view takes) {
+  return UsageError(fmt::format("bad value: {} {}", flag, text),
+                    fmt::format("{} takes {}", flag, takes),
+                    "--help shows the defaults");
+}
+
+int64_t whole_number(std::string_view flag, const std::string& text, int64_t min, int64_t max) {
+  const auto value = trainers::parse_int(text);
+  if (value && min <= *value && *value <= max) return *value;
+  throw bad_value(flag, text, fmt::format("a whole number from {} to {}", min, max));
+}
+
+}  // namespace lockstep::bench

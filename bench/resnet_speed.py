@@ -1,0 +1,107 @@
+"""Training steps of ResNets on this CPU against PyTorch, and over ranks. Writes bench/results/resnet_cpu.json.
+
+usage: python3 bench/resnet_speed.py --python PYTHON [--only r18,r50,scaling] [--pairs 9] [--stock-pairs 3]
+
+PYTHON has torch and torchvision; bench/peers/torch_step.py is its side, bench_train ours. Two variants of PyTorch are
+met: the best in f32 (channels_last, tcmalloc) and what a tutorial writes. Programs run in turn, A B A B ..., in
+processes of their own; each reports the median of its steps, and rounds with busy neighbours are run again. A part that
+is measured replaces that part of the results alone.
+"""
+
+import argparse
+import json
+import statistics
+from pathlib import Path
+
+from side_by_side import PROGRAMS, RESULTS, ROOT, TCMALLOC, merge_result, on_ranks, origin, output_of, ratio, run_rounds
+
+PEER = str(ROOT / "bench" / "peers" / "torch_step.py")
+R18 = ["-a", "resnet18", "--cifar-stem"]
+NETWORKS = {
+    "r18": {"title": "ResNet-18, CIFAR stem", "flags": R18, "batch": 128, "steps": 6},
+    "r50": {"title": "ResNet-50, 224x224", "flags": ["-a", "resnet50"], "batch": 32, "steps": 3},
+}
+
+
+def lockstep(flags: list[str], batch: int, threads: int, steps: int, ranks: int = 1) -> dict:
+    line = [str(PROGRAMS / "bench_train"), *flags, "-b", str(batch), "--threads", str(threads), "--json"]
+    line += ["--num-warmup-batches", "2", "--num-batches-per-iter", "1", "--num-iters", str(steps)]
+    report = json.loads(output_of(on_ranks(ranks, line)))
+    return report | {"images_per_s": report["global_batch"] / report["step_ms_median"] * 1e3}
+
+
+def torch(python: str, flags: list[str], batch: int, threads: int, steps: int, best: bool) -> dict:
+    line = [python, PEER, *flags, "-b", str(batch), "--threads", str(threads), "--steps", str(steps)]
+    if best:
+        return json.loads(output_of([*line, "--channels-last"], TCMALLOC))
+    return json.loads(output_of(line))
+
+
+def summary(kept: list[dict], ours: str, theirs: str) -> dict:
+    """Both sides' medians, and how they compare."""
+    def of(side: str, figure: str) -> list[float]:
+        return [results[side][figure] for results in kept]
+
+    result = {"speed": ratio(of(ours, "images_per_s"), of(theirs, "images_per_s"))}
+    for side in (ours, theirs):
+        result[side] = {
+            "images_per_s": round(statistics.median(of(side, "images_per_s")), 2),
+            "peak_rss_mib": round(statistics.median(of(side, "peak_rss_mib"))),
+        }
+    result["memory_ratio"] = round(result[ours]["peak_rss_mib"] / result[theirs]["peak_rss_mib"], 3)
+    return result
+
+
+def over_torch(args: argparse.Namespace, part: str) -> dict:
+    network, result = NETWORKS[part], origin("bench/resnet_speed.py")
+    batch, steps, threads = args.batch or network["batch"], args.steps or network["steps"], result["cores"]
+    result |= {"title": network["title"], "batch": batch, "steps": steps}
+    for variant, rounds in (("best", args.pairs), ("stock", args.stock_pairs)):
+        if rounds == 0:
+            continue
+        step = (network["flags"], batch, threads, steps)
+        programs = {
+            "lockstep": lambda: lockstep(*step),  # noqa: B023
+            "torch": lambda: torch(args.python, *step, variant == "best"),  # noqa: B023
+        }
+        kept, others = run_rounds(programs, rounds, args.max_others, f"{part}, {variant}")
+        result[variant] = summary(kept, "lockstep", "torch") | {"others_percent_max": round(max(others))}
+        result["torch"] = kept[0]["torch"]["torch"]
+    return result
+
+
+def scaling(args: argparse.Namespace) -> dict:
+    batch, steps = args.batch or 64, args.steps or NETWORKS["r18"]["steps"]
+    programs = {
+        "two_ranks": lambda: lockstep(R18, batch, 1, steps, ranks=2),
+        "one_rank": lambda: lockstep(R18, batch, 1, steps),
+    }
+    kept, others = run_rounds(programs, args.pairs, args.max_others, "scaling")
+    exposed = [results["two_ranks"]["comm_exposed_ms"] for results in kept]
+    return origin("bench/resnet_speed.py") | {
+        "title": "ResNet-18, CIFAR stem, 2 ranks of 1 thread over 1 rank of 1 thread",
+        "batch": batch,
+        "steps": steps,
+        **summary(kept, "two_ranks", "one_rank"),
+        "comm_exposed_ms": round(statistics.median(exposed), 1),
+        "others_percent_max": round(max(others)),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", default="python3", metavar="PYTHON")
+    parser.add_argument("--only", default="r18,r50,scaling", metavar="PARTS")
+    parser.add_argument("--pairs", type=int, default=9)
+    parser.add_argument("--stock-pairs", type=int, default=3, help="rounds against PyTorch without channels_last")
+    parser.add_argument("--steps", type=int, help="measured in a run; by default 6, ResNet-50 3")
+    parser.add_argument("--batch", type=int, help="images a rank, for a quick look")
+    parser.add_argument("--max-others", type=float, default=15, metavar="PERCENT")
+    parser.add_argument("-o", "--output", type=Path, default=RESULTS / "resnet_cpu.json")
+    args = parser.parse_args()
+    for part in args.only.split(","):
+        merge_result(args.output, {part: scaling(args) if part == "scaling" else over_torch(args, part)})
+
+
+if __name__ == "__main__":
+    main()

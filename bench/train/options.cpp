@@ -1,0 +1,143 @@
+#include "bench/train/options.h"
+
+#include <array>
+
+#include "bench/flags.h"
+
+namespace lockstep::bench {
+namespace {
+
+constexpr int64_t kMany = 1'000'000;
+
+// Flags that count, and where their values go.
+class Counts {
+ public:
+  explicit Counts(Flags& flags) : flags_(flags) {}
+
+  template <class Place>
+  void add(const std::string& names,
+           const std::string& initial,
+           const std::string& help,
+           int64_t min,
+           int64_t max,
+           Place& place) {
+    const std::string flag = names.substr(names.rfind("--"));
+    flags_.add(names, "N", initial, help, [=, &place](const std::string& text) {
+      place = whole_number(flag, text, min, max);
+    });
+  }
+
+ private:
+  Flags& flags_;
+};
+
+void add_network(Flags& flags, SyntheticOptions& options) {
+  Counts counts(flags);
+  flags.add("-a,--arch,--model", "NAME", "resnet50", "the network", [&](const std::string& text) {
+    options.arch = text;
+  });
+  counts.add("-b,--batch-size", "32", "images a rank", 1, kMany, options.batch_size);
+  counts.add("--image-size",
+             "",
+             "height and width; 28, 32 or 224 by the network",
+             1,
+             4096,
+             options.image_size);
+  counts.add("--classes", "", "10, or 1000 by the network", 1, kMany, options.classes);
+  flags.add_switch("--cifar-stem,--cifar_stem",
+                   "3x3 stem of stride 1 without pooling: resnet18, resnet34",
+                   options.cifar_stem);
+}
+
+void add_measurement(Flags& flags, SyntheticOptions& options) {
+  Counts counts(flags);
+  counts.add("--num-warmup-batches",
+             "10",
+             "steps before the measurement",
+             0,
+             kMany,
+             options.warmup_batches);
+  counts.add("--num-batches-per-iter",
+             "10",
+             "steps a timed iteration",
+             1,
+             kMany,
+             options.batches_per_iteration);
+  counts.add("--num-iters", "10", "timed iterations", 1, kMany, options.iterations);
+  flags.add_switch(
+      "--json", "one JSON object on standard output, all else on standard error", options.json);
+}
+
+void add_run(Flags& flags, SyntheticOptions& options) {
+  Counts counts(flags);
+  counts.add("--threads", "", "a rank; its share of the cores", 1, 1024, options.threads);
+  counts.add("--shards", "", "pieces of a step's images over all ranks", 1, 65536, options.shards);
+  counts.add("--bn-groups", "", "batch-norm groups; one a rank", 1, 65536, options.bn_groups);
+  flags.add_switch(
+      "--sync-bn,--sync_bn", "as --bn-groups 1: batch norm over all ranks", options.sync_bn);
+  flags.add("--algorithm,--dist-backend",
+            "NAME",
+            "tree",
+            "tree, ring, star, mpi or none (no exchange)",
+            [&](const std::string& text) {
+              options.algorithm = choice<Algorithm>("--algorithm", text, trainers::kAlgorithmNames);
+            });
+  add_connection(flags, options.connect);
+  flags.add("--opt-level", "LEVEL", "O0", "O0: f32", [](const std::string& text) {
+    if (text != "O0") throw bad_value("--opt-level", text, "O0 so far");
+  });
+}
+
+// Of the data set that `arch` is for.
+struct Usual {
+  data::ImageShape image;
+  int64_t classes;
+};
+
+Usual usual(const std::string& arch, bool cifar_stem) {
+  if (arch == "convnet" || arch == "toy_net") return {{1, 28, 28}, 10};
+  constexpr std::array<std::string_view, 4> kForCifar = {
+      "resnet20", "resnet32", "resnet44", "resnet56"};
+  for (const std::string_view name : kForCifar) {
+    if (arch == name) return {{3, 32, 32}, 10};
+  }
+  return cifar_stem ? Usual{{3, 32, 32}, 10} : Usual{{3, 224, 224}, 1000};
+}
+
+}  // namespace
+
+SyntheticOptions read_synthetic_options(const std::vector<std::string>& arguments) {
+  SyntheticOptions options;
+  Flags flags("bench_train",
+              "Images a second of whole training steps on one batch of random images.",
+              "the flags of Horovod's synthetic benchmark and some of the trainers'");
+  add_network(flags, options);
+  add_measurement(flags, options);
+  add_run(flags, options);
+  options.help = flags.parse(arguments);
+  return options;
+}
+
+trainers::ModelOptions model_options(const SyntheticOptions& options) {
+  Usual settled = usual(options.arch, options.cifar_stem);
+  if (options.image_size) settled.image.height = settled.image.width = *options.image_size;
+  return {.arch = options.arch,
+          .classes = options.classes.value_or(settled.classes),
+          .image = settled.image,
+          .cifar_stem = options.cifar_stem};
+}
+
+trainers::RunConfig run_config(const SyntheticOptions& options) {
+  trainers::RunConfig config;
+  config.arch = options.arch;
+  config.opt_level = "O0";
+  config.exchange.algorithm = options.algorithm;
+  config.exchange.transport = options.connect.transport;
+  config.asked.batch_size = options.batch_size;
+  config.asked.shards = options.shards;
+  config.asked.threads = options.threads;
+  config.asked.bn_groups = options.sync_bn ? 1 : options.bn_groups;
+  return config;
+}
+
+}  // namespace lockstep::bench

@@ -1,0 +1,44 @@
+// bench_train's command line: that of Horovod's synthetic benchmark, and what Lockstep has beside.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/connect.h"
+#include "core/communicator.h"
+#include "trainers/config/run_config.h"
+#include "trainers/loop/models.h"
+
+namespace lockstep::bench {
+
+struct SyntheticOptions {
+  std::string arch = "resnet50";
+  int64_t batch_size = 32;            // a rank
+  std::optional<int64_t> image_size;  // height and width; absent: the network's usual one
+  std::optional<int64_t> classes;     // absent: the network's usual number
+  bool cifar_stem = false;
+  int64_t warmup_batches = 10;
+  int64_t batches_per_iteration = 10;
+  int64_t iterations = 10;
+  std::optional<int64_t> threads;  // a rank
+  std::optional<int64_t> shards;
+  std::optional<int64_t> bn_groups;
+  bool sync_bn = false;
+  Algorithm algorithm = Algorithm::kTree;
+  comm::ConnectOptions connect;
+  bool json = false;
+  std::string help;  // not empty: to be printed instead of measuring
+};
+
+// `arguments`: without the program's name. Errors: UsageError.
+SyntheticOptions read_synthetic_options(const std::vector<std::string>& arguments);
+
+// Where no size and number of classes are given: those of the data set that the network is for.
+trainers::ModelOptions model_options(const SyntheticOptions& options);
+
+// As the trainers would run it; to be resolved.
+trainers::RunConfig run_config(const SyntheticOptions& options);
+
+}  // namespace lockstep::bench

@@ -1,0 +1,40 @@
+// What bench_train measured, in the words of Horovod's synthetic benchmark and as JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/train/options.h"
+#include "trainers/config/run_config.h"
+#include "trainers/loop/step_window.h"
+
+namespace lockstep::bench {
+
+struct SyntheticReport {
+  SyntheticOptions options;
+  trainers::RunConfig config;  // resolved
+  trainers::ModelOptions network;
+  int64_t parameters = 0;
+  double first_step_s = 0;  // from the start of rank 0's process to the end of its first step
+
+  // Of the measured iterations; times by rank 0's clock.
+  std::vector<double> iteration_s = {};
+  std::vector<double> step_s = {};
+  std::vector<trainers::RankSeconds> seconds = {};  // by rank, sums over steps
+  double loss = 0;                                  // of the last step
+  std::vector<double> peak_rss_mib = {};            // by rank
+
+  // Of one rank, in each iteration.
+  std::vector<double> images_per_s() const;
+};
+
+// Each of whole lines.
+std::string opening_text(const SyntheticReport& report);
+std::string iteration_text(const SyntheticReport& report, size_t iteration);
+std::string closing_text(const SyntheticReport& report);
+
+// One object on one line.
+std::string json_text(const SyntheticReport& report);
+
+}  // namespace lockstep::bench

@@ -1,0 +1,87 @@
+#include "bench/train/synthetic_training.h"
+
+#include <chrono>
+
+#include "data/batch_plan.h"
+#include "data/synthetic.h"
+#include "nn/functional.h"
+
+namespace lockstep::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
+
+SyntheticTraining::SyntheticTraining(const trainers::RunConfig& config,
+                                     const trainers::ModelOptions& network,
+                                     Communicator& ranks,
+                                     Stream& stream,
+                                     nn::Module& model)
+    : ranks_(ranks),
+      stream_(stream),
+      model_(model),
+      batch_norm_peers_(ranks),
+      batch_(make_batch(config, network, ranks.rank())),
+      reducer_(ranks,
+               stream,
+               model.parameters(),
+               model.parameter_names(),
+               trainers::reducer_options(config.exchange, config.micro_steps)),
+      optimizer_(model.named_parameters(), {.lr = 0.01F, .momentum = 0.9F, .weight_decay = 1e-4F}) {
+  if (any_group_spans_ranks(config.shards, config.bn_groups, config.ranks)) {
+    batch_.shards.peers = &batch_norm_peers_;
+  }
+}
+
+SyntheticTraining::Batch SyntheticTraining::make_batch(const trainers::RunConfig& config,
+                                                       const trainers::ModelOptions& network,
+                                                       int rank) {
+  const data::Synthetic dataset(
+      {.images = config.global_batch, .classes = network.classes, .shape = network.image});
+  const data::EpochPlan plan({.dataset_size = config.global_batch,
+                              .global_batch = config.global_batch,
+                              .shards = config.shards,
+                              .groups = config.bn_groups,
+                              .rank = rank,
+                              .ranks = config.ranks},
+                             0);
+  const data::MicroBatch mine = plan.micro_batch(0, 0);
+  const auto [channels, height, width] = network.image;
+  const auto count = std::ssize(mine.images);
+  Batch batch{.images = Tensor::empty({count, channels, height, width}, Dtype::kU8),
+              .labels = Tensor::empty({count}, Dtype::kI32),
+              .shards = mine.shards};
+  const int64_t pixels = network.image.numel();
+  for (int64_t k = 0; k < count; ++k) {
+    const int64_t image = mine.images[static_cast<size_t>(k)];
+    dataset.read(image,
+                 batch.images.span<uint8_t>().subspan(static_cast<size_t>(k * pixels),
+                                                      static_cast<size_t>(pixels)));
+    batch.labels.data<int32_t>()[k] = dataset.label(image);
+  }
+  return batch;
+}
+
+double SyntheticTraining::step() {
+  const Clock::time_point start = Clock::now();
+  const double batch_norm_s = batch_norm_peers_.seconds();
+  optimizer_.zero_grad();
+  const Var images = nn::normalize_image(batch_.images, nn::make_batch(stream_, batch_.shards));
+  nn::CrossEntropy result = nn::softmax_cross_entropy(model_.forward(images), batch_.labels);
+  window_.add(result);
+  result.loss.backward();
+  reducer_.finish();
+  const double exposed_s = reducer_.times().exposed_s + batch_norm_peers_.seconds() - batch_norm_s;
+  window_.end_step({.own = seconds_since(start) - exposed_s,
+                    .exposed = exposed_s,
+                    .hidden = reducer_.times().hidden_s});
+  optimizer_.step(stream_);
+  return seconds_since(start);
+}
+
+}  // namespace lockstep::bench

@@ -1,0 +1,56 @@
+// Whole training steps on one batch of random images.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "comm/gradient_reducer.h"
+#include "core/communicator.h"
+#include "core/stream.h"
+#include "nn/module.h"
+#include "nn/optimizer.h"
+#include "trainers/config/run_config.h"
+#include "trainers/loop/models.h"
+#include "trainers/loop/step_window.h"
+#include "trainers/loop/timed_peers.h"
+
+namespace lockstep::bench {
+
+// Forward, cross-entropy, backward, exchange of gradients, SGD with momentum 0.9 and weight decay
+// 1e-4. Borrows communicator, stream and model.
+class SyntheticTraining {
+ public:
+  // The images and labels depend on their place in the global batch alone. Requires: a resolved
+  // config. A collective call.
+  SyntheticTraining(const trainers::RunConfig& config,
+                    const trainers::ModelOptions& network,
+                    Communicator& ranks,
+                    Stream& stream,
+                    nn::Module& model);
+
+  // Returns the seconds that it took.
+  double step();
+  // Of the steps since the last call. A collective call.
+  trainers::WindowTotals exchange_totals() { return window_.exchange(ranks_, false); }
+
+ private:
+  struct Batch {
+    Tensor images;  // u8 (N,C,H,W)
+    Tensor labels;  // i32 (N)
+    Shards shards;
+  };
+  static Batch make_batch(const trainers::RunConfig& config,
+                          const trainers::ModelOptions& network,
+                          int rank);
+
+  Communicator& ranks_;
+  Stream& stream_;
+  nn::Module& model_;
+  trainers::TimedPeers batch_norm_peers_;
+  Batch batch_;
+  comm::GradientReducer reducer_;
+  nn::Sgd optimizer_;
+  trainers::StepWindow window_;
+};
+
+}  // namespace lockstep::bench

@@ -1,0 +1,192 @@
+#include "data/cifar10.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "core/digest.h"
+#include "core/error.h"
+
+namespace lockstep::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kRecords = 10000;  // in a file
+constexpr size_t kPlane = 1024;
+constexpr size_t kPixels = 3 * kPlane;
+constexpr size_t kRecord = 1 + kPixels;
+static_assert(kRecords * kRecord == Cifar10::kFileBytes);
+
+constexpr const char* kFolder = "cifar-10-batches-bin";
+constexpr const char* kPickleFolder = "cifar-10-batches-py";
+constexpr std::array<const char*, 6> kFiles = {"data_batch_1.bin",
+                                               "data_batch_2.bin",
+                                               "data_batch_3.bin",
+                                               "data_batch_4.bin",
+                                               "data_batch_5.bin",
+                                               "test_batch.bin"};
+constexpr const char* kHint =
+    "unpack cifar-10-binary.tar.gz again, or train on the built-in --dataset shapes";
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+[[noreturn]] void throw_nothing_found(const fs::path& dir) {
+  if (has_cifar10_pickles(dir)) {
+    throw DataError(
+        fmt::format("the cifar10 in {} is Python's pickle form", dir.string()),
+        fmt::format("{} holds pickles, which can run code and are never read", kPickleFolder),
+        fmt::format("fetch the binary form, cifar-10-binary.tar.gz, and unpack it to {}",
+                    (dir / kFolder).string()));
+  }
+  throw DataError(fmt::format("no cifar10 in {}", dir.string()),
+                  fmt::format("looked for {} in {}, {}",
+                              fmt::join(kFiles, ", "),
+                              (dir / kFolder).string(),
+                              dir.string()),
+                  "point --data to the unpacked cifar-10-binary.tar.gz, or train on the built-in "
+                  "--dataset shapes");
+}
+
+}  // namespace
+
+class Cifar10::File {
+ public:
+  explicit File(const fs::path& path)
+      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (descriptor_ < 0) {
+      throw DataError(fmt::format("cannot open {}", path_.string()), std::strerror(errno));
+    }
+  }
+  File(File&& other) noexcept
+      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+  File& operator=(File&&) = delete;
+  ~File() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  const fs::path& path() const { return path_; }
+
+  // Fills `out` from `offset` on as far as the file goes. Returns the number of bytes.
+  size_t read(int64_t offset, std::span<uint8_t> out) const {
+    size_t found = 0;
+    while (found < out.size()) {
+      const ssize_t count = ::pread(descriptor_,
+                                    out.data() + found,
+                                    out.size() - found,
+                                    offset + static_cast<int64_t>(found));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) {
+        throw DataError(fmt::format("cannot read {}", path_.string()), std::strerror(errno));
+      }
+      if (count == 0) break;
+      found += static_cast<size_t>(count);
+    }
+    return found;
+  }
+
+  // All there must be. Errors: DataError when the file has another size.
+  std::vector<uint8_t> read_all() const {
+    std::vector<uint8_t> bytes(static_cast<size_t>(kFileBytes) + 1);
+    const size_t found = read(0, bytes);
+    if (found < kFileBytes) throw_truncated(static_cast<int64_t>(found));
+    if (found > kFileBytes) {
+      throw DataError(fmt::format("{} is too long", path_.string()),
+                      fmt::format("it holds {} bytes, expected {}", size(), kFileBytes),
+                      kHint);
+    }
+    bytes.pop_back();
+    return bytes;
+  }
+
+  [[noreturn]] void throw_truncated(int64_t found) const {
+    throw DataError(fmt::format("{} is truncated", path_.string()),
+                    fmt::format("it holds {} bytes, expected {}", found, kFileBytes),
+                    kHint);
+  }
+  int64_t size() const { return ::lseek(descriptor_, 0, SEEK_END); }
+
+ private:
+  fs::path path_;
+  int descriptor_;
+};
+
+Cifar10::Cifar10(std::string name, const std::vector<fs::path>& files) : name_(std::move(name)) {
+  Digest digest;
+  for (const fs::path& path : files) {
+    const File& file = files_.emplace_back(path);
+    const std::vector<uint8_t> bytes = file.read_all();
+    for (size_t record = 0; record < kRecords; ++record) {
+      const uint8_t label = bytes[record * kRecord];
+      if (label > 9) {
+        throw DataError(fmt::format("{} holds a label out of range", path.string()),
+                        fmt::format("record {} has label {}, expected 0 to 9", record, label),
+                        kHint);
+      }
+      labels_.push_back(label);
+    }
+    digest.update(std::as_bytes(std::span(bytes)));
+  }
+  digest_ = to_hex(digest.value());
+}
+
+Cifar10::~Cifar10() = default;
+
+void Cifar10::read(int64_t i, std::span<uint8_t> pixels) const {
+  const File& file = files_[static_cast<size_t>(i / kRecords)];
+  std::array<uint8_t, kPixels> planes;
+  if (file.read((i % kRecords) * static_cast<int64_t>(kRecord) + 1, planes) < kPixels) {
+    file.throw_truncated(file.size());
+  }
+  for (size_t p = 0; p < kPlane; ++p) {
+    pixels[3 * p] = planes[p];
+    pixels[3 * p + 1] = planes[kPlane + p];
+    pixels[3 * p + 2] = planes[2 * kPlane + p];
+  }
+}
+
+fs::path find_cifar10_folder(const fs::path& dir) {
+  if (is_folder(dir / kFolder)) return dir / kFolder;
+  const bool inside =
+      std::ranges::any_of(kFiles, [&](const char* file) { return is_file(dir / file); });
+  return inside ? dir : fs::path();
+}
+
+bool has_cifar10_pickles(const fs::path& dir) {
+  return is_folder(dir / kPickleFolder) || is_file(dir / "data_batch_1");
+}
+
+DatasetPair open_cifar10(const fs::path& dir) {
+  const fs::path folder = find_cifar10_folder(dir);
+  if (folder.empty()) throw_nothing_found(dir);
+  std::vector<fs::path> paths;
+  std::vector<const char*> missing;
+  for (const char* file : kFiles) {
+    paths.push_back(folder / file);
+    if (!is_file(paths.back())) missing.push_back(file);
+  }
+  if (!missing.empty()) {
+    throw DataError(fmt::format("cifar10 in {} is not complete", folder.string()),
+                    fmt::format("missing: {}", fmt::join(missing, ", ")),
+                    kHint);
+  }
+  const std::vector<fs::path> test = {paths.back()};
+  paths.pop_back();
+  return {.train = std::make_shared<Cifar10>("cifar10/train", paths),
+          .test = std::make_shared<Cifar10>("cifar10/test", test)};
+}
+
+}  // namespace lockstep::data

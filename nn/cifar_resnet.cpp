@@ -1,0 +1,70 @@
+#include "nn/cifar_resnet.h"
+
+#include <utility>
+
+#include "core/error.h"
+#include "nn/init.h"
+#include "nn/residual_block.h"
+
+namespace lockstep::nn {
+namespace {
+
+constexpr int64_t kStemChannels = 16;
+constexpr int64_t kOutChannels = 64;
+
+std::unique_ptr<Module> make_block(const Init& init, const BlockOptions& options) {
+  std::unique_ptr<Module> shortcut;
+  if (options.in_channels != options.planes) {
+    shortcut = std::make_unique<PaddingShortcut>(options.planes);
+  }
+  return std::make_unique<BasicBlock>(init, options, std::move(shortcut));
+}
+
+std::vector<std::unique_ptr<Sequential>> make_stages(const Init& init, int depth) {
+  LS_CHECK(depth >= 8 && depth % 6 == 2, "[CifarResNet] depth: got {}, expected 6 n + 2", depth);
+  std::vector<std::unique_ptr<Sequential>> stages;
+  int64_t channels = kStemChannels;
+  for (int64_t planes = kStemChannels; planes <= kOutChannels; planes *= 2) {
+    std::vector<std::unique_ptr<Module>> blocks;
+    for (int b = 0; b < depth / 6; ++b) {
+      const int stride = channels == planes ? 1 : 2;
+      blocks.push_back(make_block(init, {channels, planes, stride}));
+      channels = planes;
+    }
+    stages.push_back(std::make_unique<Sequential>(std::move(blocks)));
+  }
+  return stages;
+}
+
+}  // namespace
+
+CifarResNet::CifarResNet(const Init& init, int depth, int64_t classes)
+    : conv1_(init,
+             {.in_channels = 3,
+              .out_channels = kStemChannels,
+              .kernel = 3,
+              .stride = 1,
+              .pad = 1,
+              .bias = false}),
+      bn1_(init, kStemChannels, true),
+      stages_(make_stages(init, depth)),
+      linear_(init, kOutChannels, classes) {
+  register_module("conv1", conv1_);
+  register_module("bn1", bn1_);
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    register_module(fmt::format("layer{}", i + 1), *stages_[i]);
+  }
+  register_module("linear", linear_);
+  for (const NamedParameter& parameter : named_parameters()) {
+    Tensor value = parameter.var.value();
+    if (value.shape().rank() >= 2) kaiming_normal(init, Fan::kIn, value);
+  }
+}
+
+Var CifarResNet::forward(const Var& x) {
+  Var y = bn1_.forward(conv1_.forward(x));
+  for (const std::unique_ptr<Sequential>& stage : stages_) y = stage->forward(y);
+  return linear_.forward(global_avg_pool(y));
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,61 @@
+#include "kernels/lookahead.h"
+
+#include <utility>
+
+#include "kernels/copy.h"
+#include "nn/optimizer.h"
+
+namespace lockstep::nn {
+
+Lookahead::Lookahead(std::unique_ptr<Optimizer> fast, const LookaheadParams& params)
+    : Optimizer(fast->groups()),
+      fast_(std::move(fast)),
+      params_(params),
+      slow_(zeros_like_parameters()),
+      counter_(Tensor::zeros({1}, Dtype::kI64)) {
+  LS_CHECK(params_.k >= 1, "[lookahead] k: got {}, expected at least 1", params_.k);
+}
+
+void Lookahead::step(Stream& stream) {
+  const int64_t step = ++*counter_.data<int64_t>();
+  const bool from_initial_weights = params_.variant == LookaheadVariant::kPaper;
+  if (step == 1 && from_initial_weights) begin_slow(stream);
+  fast_->step(stream);
+  if (step == 1 && !from_initial_weights) begin_slow(stream);
+  if (meets_after(step)) meet(stream);
+}
+
+bool Lookahead::meets_after(int64_t step) const {
+  if (params_.variant == LookaheadVariant::kPaper) return step % params_.k == 0;
+  return step > 1 && (step - 1) % params_.k == 0;
+}
+
+void Lookahead::begin_slow(Stream& stream) {
+  size_t next = 0;
+  for (const ParameterGroup& group : groups()) {
+    for (const NamedParameter& parameter : group.parameters) {
+      kernels::copy(stream, parameter.var.value(), slow_[next++]);
+    }
+  }
+}
+
+void Lookahead::meet(Stream& stream) {
+  std::vector<kernels::LookaheadSlot> slots;
+  slots.reserve(slow_.size());
+  for (const ParameterGroup& group : groups()) {
+    for (const NamedParameter& parameter : group.parameters) {
+      slots.push_back({.param = parameter.var.value(), .slow = slow_[slots.size()]});
+    }
+  }
+  kernels::lookahead_sync(stream, slots, static_cast<float>(params_.alpha));
+}
+
+std::vector<StateEntry> Lookahead::state() const {
+  std::vector<StateEntry> entries = fast_->state();
+  append_state(entries, "slow", slow_);
+  entries.push_back(
+      {.name = "lookahead.counter", .tensor = counter_, .file_shape = counter_.shape()});
+  return entries;
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,38 @@
+#include <utility>
+
+#include "nn/optimizer.h"
+
+namespace lockstep::nn {
+
+Sgd::Sgd(std::vector<NamedParameter> parameters, const kernels::SgdParams& params)
+    : Sgd({{.parameters = std::move(parameters), .weight_decay = params.weight_decay}}, params) {}
+
+Sgd::Sgd(std::vector<ParameterGroup> groups, const kernels::SgdParams& params)
+    : Optimizer(std::move(groups)), params_(params) {
+  if (params_.momentum != 0) momentum_ = zeros_like_parameters();
+}
+
+void Sgd::step(Stream& stream) {
+  size_t next = 0;
+  for (const ParameterGroup& group : groups()) {
+    std::vector<kernels::SgdSlot> slots;
+    slots.reserve(group.parameters.size());
+    for (const NamedParameter& parameter : group.parameters) {
+      const size_t i = next++;
+      if (!parameter.var.grad().defined()) continue;
+      slots.push_back({.param = parameter.var.value(),
+                       .grad = parameter.var.grad(),
+                       .momentum = momentum_.empty() ? Tensor() : momentum_[i]});
+    }
+    params_.weight_decay = static_cast<float>(group.weight_decay);
+    kernels::sgd_step(stream, slots, params_);
+  }
+}
+
+std::vector<StateEntry> Sgd::state() const {
+  std::vector<StateEntry> entries;
+  if (!momentum_.empty()) append_state(entries, "momentum_buffer", momentum_);
+  return entries;
+}
+
+}  // namespace lockstep::nn

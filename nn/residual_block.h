@@ -1,0 +1,72 @@
+// Residual blocks: a shortcut around two or three convolutions.
+#pragma once
+
+#include <memory>
+
+#include "nn/layers.h"
+
+namespace lockstep::nn {
+
+struct BlockOptions {
+  int64_t in_channels = 0;
+  int64_t planes = 0;  // of the 3x3 convolutions
+  int stride = 1;      // of the first 3x3 convolution
+};
+
+// 1x1 convolution and batch norm: (N,C,H,W) -> (N,K,ceil(H/stride),ceil(W/stride)).
+class ProjectionShortcut : public Module {
+ public:
+  ProjectionShortcut(const Init& init, int64_t in_channels, int64_t out_channels, int stride);
+  Var forward(const Var& x) override;
+
+ private:
+  Conv2d conv_;
+  BatchNorm bn_;
+};
+
+// Every other pixel, new channels of zeros on both sides. No parameters.
+// Source: He et al. 2015, option A.
+class PaddingShortcut : public Module {
+ public:
+  explicit PaddingShortcut(int64_t out_channels) : out_channels_(out_channels) {}
+  Var forward(const Var& x) override;
+
+ private:
+  int64_t out_channels_;
+};
+
+// relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)), both 3x3. No shortcut is the identity.
+class BasicBlock : public Module {
+ public:
+  static constexpr int kExpansion = 1;
+
+  BasicBlock(const Init& init, const BlockOptions& options, std::unique_ptr<Module> shortcut);
+  Var forward(const Var& x) override;
+
+ private:
+  Conv2d conv1_;
+  BatchNorm bn1_;
+  Conv2d conv2_;
+  BatchNorm bn2_;
+  std::unique_ptr<Module> shortcut_;
+};
+
+// 1x1, 3x3 and 1x1 to four times the planes. The 3x3 has the stride: torchvision's version 1.5.
+class Bottleneck : public Module {
+ public:
+  static constexpr int kExpansion = 4;
+
+  Bottleneck(const Init& init, const BlockOptions& options, std::unique_ptr<Module> shortcut);
+  Var forward(const Var& x) override;
+
+ private:
+  Conv2d conv1_;
+  BatchNorm bn1_;
+  Conv2d conv2_;
+  BatchNorm bn2_;
+  Conv2d conv3_;
+  BatchNorm bn3_;
+  std::unique_ptr<Module> shortcut_;
+};
+
+}  // namespace lockstep::nn

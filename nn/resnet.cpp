@@ -1,0 +1,115 @@
+#include "nn/resnet.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/error.h"
+#include "nn/init.h"
+#include "nn/residual_block.h"
+
+namespace lockstep::nn {
+namespace {
+
+constexpr int64_t kStemChannels = 64;
+
+struct Architecture {
+  int depth = 0;
+  bool bottleneck = false;
+  std::array<int, 4> blocks{};
+
+  int64_t out_channels() const {
+    return 8 * kStemChannels * (bottleneck ? Bottleneck::kExpansion : BasicBlock::kExpansion);
+  }
+};
+
+constexpr std::array<Architecture, 5> kArchitectures = {{{18, false, {2, 2, 2, 2}},
+                                                         {34, false, {3, 4, 6, 3}},
+                                                         {50, true, {3, 4, 6, 3}},
+                                                         {101, true, {3, 4, 23, 3}},
+                                                         {152, true, {3, 8, 36, 3}}}};
+
+const Architecture& architecture(int depth) {
+  const auto* found = std::ranges::find(kArchitectures, depth, &Architecture::depth);
+  LS_CHECK(found != kArchitectures.end(), "[ResNet] depth: got {}", depth);
+  return *found;
+}
+
+Conv2dOptions stem(bool cifar) {
+  const int kernel = cifar ? 3 : 7;
+  return {.in_channels = 3,
+          .out_channels = kStemChannels,
+          .kernel = kernel,
+          .stride = cifar ? 1 : 2,
+          .pad = kernel / 2,
+          .bias = false};
+}
+
+// The shortcut is built, and draws, before its block: torchvision's order.
+template <class Block>
+std::unique_ptr<Module> make_block(const Init& init, const BlockOptions& options) {
+  const int64_t out_channels = options.planes * Block::kExpansion;
+  std::unique_ptr<Module> shortcut;
+  if (options.stride != 1 || options.in_channels != out_channels) {
+    shortcut = std::make_unique<ProjectionShortcut>(
+        init, options.in_channels, out_channels, options.stride);
+  }
+  return std::make_unique<Block>(init, options, std::move(shortcut));
+}
+
+template <class Block>
+std::vector<std::unique_ptr<Sequential>> make_stages(const Init& init,
+                                                     const Architecture& network) {
+  std::vector<std::unique_ptr<Sequential>> stages;
+  int64_t channels = kStemChannels;
+  int64_t planes = kStemChannels;
+  for (const int depth : network.blocks) {
+    std::vector<std::unique_ptr<Module>> blocks;
+    for (int b = 0; b < depth; ++b) {
+      const int stride = b == 0 && !stages.empty() ? 2 : 1;
+      blocks.push_back(make_block<Block>(init, {channels, planes, stride}));
+      channels = planes * Block::kExpansion;
+    }
+    stages.push_back(std::make_unique<Sequential>(std::move(blocks)));
+    planes *= 2;
+  }
+  return stages;
+}
+
+std::vector<std::unique_ptr<Sequential>> make_stages(const Init& init, int depth) {
+  const Architecture& network = architecture(depth);
+  return network.bottleneck ? make_stages<Bottleneck>(init, network)
+                            : make_stages<BasicBlock>(init, network);
+}
+
+}  // namespace
+
+ResNet::ResNet(const Init& init, int depth, const ResNetOptions& options)
+    : conv1_(init, stem(options.cifar_stem)),
+      bn1_(init, kStemChannels, true),
+      pool_(options.cifar_stem ? nullptr : std::make_unique<MaxPool2d>(3, 2, 1)),
+      stages_(make_stages(init, depth)),
+      fc_(init, architecture(depth).out_channels(), options.classes) {
+  register_module("conv1", conv1_);
+  register_module("bn1", bn1_);
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    register_module(fmt::format("layer{}", i + 1), *stages_[i]);
+  }
+  register_module("fc", fc_);
+
+  const char* last_norm = architecture(depth).bottleneck ? ".bn3.weight" : ".bn2.weight";
+  for (const NamedParameter& parameter : named_parameters()) {
+    Tensor value = parameter.var.value();
+    if (value.shape().rank() == 4) kaiming_normal(init, Fan::kOut, value);
+    if (options.zero_init_residual && parameter.name.ends_with(last_norm)) fill(init, 0, value);
+  }
+}
+
+Var ResNet::forward(const Var& x) {
+  Var y = bn1_.forward(conv1_.forward(x));
+  if (pool_) y = pool_->forward(y);
+  for (const std::unique_ptr<Sequential>& stage : stages_) y = stage->forward(y);
+  return fc_.forward(global_avg_pool(y));
+}
+
+}  // namespace lockstep::nn

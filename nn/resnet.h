@@ -1,0 +1,35 @@
+// ResNet for images of ImageNet's kind, with torchvision's parameter names.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "nn/layers.h"
+#include "nn/sequential.h"
+
+namespace lockstep::nn {
+
+struct ResNetOptions {
+  int64_t classes = 1000;
+  bool cifar_stem = false;          // 3x3 convolution of stride 1, no max-pool: for 32x32 images
+  bool zero_init_residual = false;  // each block starts as its shortcut
+};
+
+// Stem, four stages of blocks, average pool, fc: (N,3,H,W) -> (N,classes). Initial weights are
+// torchvision's of the same generator: convolutions kaiming_normal (fan out), fc PyTorch's default.
+// Source: He et al. 2015; torchvision.models.resnet, version 1.5.
+class ResNet : public Module {
+ public:
+  // Requires: depth is 18, 34, 50, 101 or 152.
+  ResNet(const Init& init, int depth, const ResNetOptions& options);
+  Var forward(const Var& x) override;
+
+ private:
+  Conv2d conv1_;
+  BatchNorm bn1_;
+  std::unique_ptr<MaxPool2d> pool_;
+  std::vector<std::unique_ptr<Sequential>> stages_;
+  Linear fc_;
+};
+
+}  // namespace lockstep::nn

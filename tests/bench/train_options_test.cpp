@@ -1,0 +1,120 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/train/options.h"
+#include "core/error.h"
+
+namespace lockstep::bench {
+namespace {
+
+using Arguments = std::vector<std::string>;
+using ::testing::HasSubstr;
+
+std::string refusal(const Arguments& arguments) {
+  try {
+    read_synthetic_options(arguments);
+  } catch (const UsageError& error) {
+    return format_error(error);
+  }
+  return "accepted";
+}
+
+TEST(SyntheticOptions, DefaultsAreHorovods) {
+  const SyntheticOptions options = read_synthetic_options({});
+  EXPECT_EQ(options.arch, "resnet50");
+  EXPECT_EQ(options.batch_size, 32);
+  EXPECT_EQ(options.warmup_batches, 10);
+  EXPECT_EQ(options.batches_per_iteration, 10);
+  EXPECT_EQ(options.iterations, 10);
+  EXPECT_EQ(options.algorithm, Algorithm::kTree);
+  EXPECT_FALSE(options.json);
+  EXPECT_EQ(options.help, "");
+}
+
+TEST(SyntheticOptions, AllFlags) {
+  const SyntheticOptions options = read_synthetic_options({"--model",
+                                                           "resnet18",
+                                                           "-b",
+                                                           "8",
+                                                           "--image-size=64",
+                                                           "--classes=7",
+                                                           "--cifar-stem",
+                                                           "--num-warmup-batches",
+                                                           "0",
+                                                           "--num-batches-per-iter",
+                                                           "2",
+                                                           "--num-iters",
+                                                           "3",
+                                                           "--threads",
+                                                           "4",
+                                                           "--shards",
+                                                           "16",
+                                                           "--bn-groups",
+                                                           "2",
+                                                           "--algorithm",
+                                                           "none",
+                                                           "--transport",
+                                                           "mpi",
+                                                           "--stall-abort",
+                                                           "9",
+                                                           "--opt-level",
+                                                           "O0",
+                                                           "--json"});
+  EXPECT_EQ(options.warmup_batches, 0);
+  EXPECT_EQ(options.batches_per_iteration, 2);
+  EXPECT_EQ(options.iterations, 3);
+  EXPECT_EQ(options.connect.stall_abort, std::chrono::seconds(9));
+  EXPECT_TRUE(options.json);
+
+  const trainers::ModelOptions network = model_options(options);
+  EXPECT_EQ(network.arch, "resnet18");
+  EXPECT_EQ(network.classes, 7);
+  EXPECT_EQ(network.image, (data::ImageShape{3, 64, 64}));
+  EXPECT_TRUE(network.cifar_stem);
+
+  const trainers::RunConfig config = run_config(options);
+  EXPECT_EQ(config.asked.batch_size, 8);
+  EXPECT_EQ(config.asked.threads, 4);
+  EXPECT_EQ(config.asked.shards, 16);
+  EXPECT_EQ(config.asked.bn_groups, 2);
+  EXPECT_EQ(config.exchange.algorithm, Algorithm::kNone);
+  EXPECT_EQ(config.exchange.transport, comm::Transport::kMpi);
+}
+
+TEST(SyntheticOptions, SyncBatchNormIsOneGroup) {
+  EXPECT_EQ(run_config(read_synthetic_options({"--sync_bn"})).asked.bn_groups, 1);
+  EXPECT_FALSE(run_config(read_synthetic_options({})).asked.bn_groups);
+}
+
+TEST(SyntheticOptions, ImagesAreThoseTheNetworkIsFor) {
+  const auto network = [](const Arguments& arguments) {
+    return model_options(read_synthetic_options(arguments));
+  };
+  EXPECT_EQ(network({"-a", "convnet"}).image, (data::ImageShape{1, 28, 28}));
+  EXPECT_EQ(network({"-a", "resnet20"}).image, (data::ImageShape{3, 32, 32}));
+  EXPECT_EQ(network({"-a", "resnet20"}).classes, 10);
+  EXPECT_EQ(network({"-a", "resnet18"}).image, (data::ImageShape{3, 224, 224}));
+  EXPECT_EQ(network({"-a", "resnet18"}).classes, 1000);
+  EXPECT_EQ(network({"-a", "resnet18", "--cifar-stem"}).image, (data::ImageShape{3, 32, 32}));
+  EXPECT_EQ(network({"-a", "resnet18", "--cifar-stem"}).classes, 10);
+}
+
+TEST(SyntheticOptions, BadValuesAreNamed) {
+  const std::pair<Arguments, std::string> cases[] = {
+      {{"-b", "0"}, "bad value: --batch-size 0"},
+      {{"--num-iters", "0"}, "bad value: --num-iters 0"},
+      {{"--threads", "two"}, "bad value: --threads two"},
+      {{"--algorithm", "oak"}, "tree, ring, star, mpi, none"},
+      {{"--opt-level", "O2"}, "bad value: --opt-level O2"},
+      {{"--num-iter", "3"}, "try: --num-iters"},
+      {{"resnet50"}, "unknown argument: resnet50"},
+  };
+  for (const auto& [arguments, said] : cases) {
+    EXPECT_THAT(refusal(arguments), HasSubstr(said));
+    EXPECT_THAT(refusal(arguments), HasSubstr("\n  try: "));
+  }
+  EXPECT_EQ(refusal({"-b", "1"}), "accepted");
+}
+
+}  // namespace
+}  // namespace lockstep::bench

@@ -1,0 +1,34 @@
+// What ranks on threads say when others do not do their part.
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "comm/operation.h"
+#include "core/communicator.h"
+#include "core/error.h"
+
+namespace lockstep::testing {
+
+// comm::spawn_ranks and spawn_mailbox_ranks.
+using SpawnRanks = void(int ranks,
+                        const std::function<void(Communicator& peers)>& body,
+                        std::chrono::milliseconds stall_abort);
+
+// Runs `body` on `ranks` ranks and returns the error that it must end with.
+inline CommError error_of(SpawnRanks& spawn,
+                          int ranks,
+                          const std::function<void(Communicator&)>& body,
+                          std::chrono::milliseconds stall_abort = comm::kDefaultStallAbort) {
+  try {
+    spawn(ranks, body, stall_abort);
+  } catch (const CommError& error) {
+    return error;
+  }
+  ADD_FAILURE() << "no CommError";
+  return CommError("none");
+}
+
+}  // namespace lockstep::testing

@@ -1,0 +1,145 @@
+// Optimizers and learning-rate schedules in whole runs.
+#include "tests/e2e/small_dataset.h"
+#include "tests/e2e/training_runs.h"
+
+namespace lockstep::testing {
+namespace {
+
+// Three epochs of three steps.
+Arguments short_run(const TempDir& dir, const std::string& name, const Arguments& more) {
+  Arguments line = {"train_convnet",
+                    "--data",
+                    (dir / "mnist").string(),
+                    "--dataset",
+                    "mnist",
+                    "--epochs",
+                    "3",
+                    "--global-batch-size",
+                    "32",
+                    "--shards",
+                    "4",
+                    "--bn-groups",
+                    "2",
+                    "--print-freq",
+                    "1",
+                    "-o",
+                    (dir / name).string()};
+  line.insert(line.end(), more.begin(), more.end());
+  return line;
+}
+
+std::vector<double> learning_rates(const std::filesystem::path& run) {
+  std::vector<double> rates;
+  for (const nlohmann::json& line : read_metrics(run)) {
+    if (line.contains("lr")) rates.push_back(line.at("lr").get<double>());
+  }
+  return rates;
+}
+
+class OptimizerRuns : public ::testing::Test {
+ protected:
+  void SetUp() override { write_small_mnist(dir_ / "mnist", 90, 40); }
+
+  // Its learning rates, step by step.
+  std::vector<double> run(const Arguments& more) {
+    const ProgramResult result = run_program(short_run(dir_, "run", more));
+    EXPECT_EQ(result.exit_code, 0) << said(result);
+    return learning_rates(dir_ / "run");
+  }
+
+  const TempDir dir_;
+};
+
+class SameBitsOptimizers : public OptimizerRuns, public ::testing::WithParamInterface<Arguments> {};
+
+TEST_P(SameBitsOptimizers, OnOneAndTwoRanks) {
+  for (const int ranks : {1, 2}) {
+    const ProgramResult result =
+        run_ranks(ranks, short_run(dir_, std::to_string(ranks), GetParam()));
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+  }
+  EXPECT_EQ(read_json(dir_ / "1" / "run.json").at("digest"),
+            read_json(dir_ / "2" / "run.json").at("digest"));
+  EXPECT_EQ(learning_rates(dir_ / "1"), learning_rates(dir_ / "2"));
+}
+// Stopped in the middle of the second epoch.
+TEST_P(SameBitsOptimizers, ResumedOnTwoRanks) {
+  const ProgramResult whole = run_program(short_run(dir_, "whole", GetParam()));
+  ASSERT_EQ(whole.exit_code, 0) << said(whole);
+  Arguments first = short_run(dir_, "parts", GetParam());
+  first.insert(first.end(), {"--max-steps", "5"});
+  const ProgramResult begun = run_program(first);
+  ASSERT_EQ(begun.exit_code, 0) << said(begun);
+  Arguments second = short_run(dir_, "parts", GetParam());
+  second.insert(second.end(), {"--resume", "auto"});
+  const ProgramResult resumed = run_ranks(2, second);
+  ASSERT_EQ(resumed.exit_code, 0) << said(resumed);
+  EXPECT_EQ(read_json(dir_ / "whole" / "run.json").at("digest"),
+            read_json(dir_ / "parts" / "run.json").at("digest"));
+  EXPECT_EQ(learning_rates(dir_ / "whole").back(), learning_rates(dir_ / "parts").back());
+}
+INSTANTIATE_TEST_SUITE_P(
+    Optimizers,
+    SameBitsOptimizers,
+    ::testing::Values(
+        Arguments{"--opt", "adamw", "--wd", "0.1", "--no-bias-decay"},
+        Arguments{"--opt", "adam", "--lookahead", "--lookahead-k", "3"},
+        Arguments{"--nesterov", "--lookahead", "--lookahead-variant", "paper"},
+        Arguments{
+            "--lr-scheduler", "plateau", "--plateau-patience", "0", "--plateau-threshold", "1"}));
+
+TEST_F(OptimizerRuns, TheRateOfEachStepIsInTheMetrics) {
+  const std::vector<double> rates = run({"--lr", "0.9", "--lr-scheduler", "linear", "--scale-lr"});
+  ASSERT_EQ(rates.size(), 9U);
+  for (size_t i = 0; i < rates.size(); ++i) {
+    EXPECT_NEAR(rates[i], 0.1125 * (1 - static_cast<double>(i) / 9), 1e-9) << i;
+  }
+}
+
+// The loss cannot fall below 0, which is asked for here.
+TEST_F(OptimizerRuns, APlateauCutsAfterEachEpoch) {
+  const std::vector<double> rates = run({"--lr",
+                                         "0.01",
+                                         "--lr-scheduler",
+                                         "plateau",
+                                         "--plateau-patience",
+                                         "0",
+                                         "--plateau-threshold",
+                                         "1"});
+  ASSERT_EQ(rates.size(), 9U);
+  for (size_t i = 0; i < rates.size(); ++i) {
+    EXPECT_NEAR(rates[i], i < 3 ? 0.01 : (i < 6 ? 0.001 : 0.0001), 1e-12) << i;
+  }
+}
+
+TEST_F(OptimizerRuns, AFirstStepAtRateZeroMovesNoWeight) {
+  run({"--warmup-epochs", "1", "--warmup-decay", "0", "--max-steps", "1"});
+  const std::string first = weights(dir_ / "run");
+  const ProgramResult none =
+      run_program(short_run(dir_, "none", {"--lr", "0", "--max-steps", "1"}));
+  ASSERT_EQ(none.exit_code, 0) << said(none);
+  EXPECT_EQ(run_program({"lockstep", "diff", first, weights(dir_ / "none")}).exit_code, 0);
+}
+
+TEST_F(OptimizerRuns, LrDryRunPrintsOnceAndLeavesNothing) {
+  const ProgramResult result = run_ranks(
+      2,
+      short_run(dir_,
+                "run",
+                {"--lr", "0.4", "--lr-scheduler", "step", "--lr-step-size", "2", "--lr-dry-run"}));
+  EXPECT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_EQ(count_of(result.out, "epoch "), 9) << result.out;
+  EXPECT_EQ(count_of(result.out, "epoch 2 step 7 lr 0.04\n"), 1) << result.out;
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "run"));
+}
+
+TEST(OptimizerFlags, ContradictionsEndInThreeLinesAndExit2) {
+  const ProgramResult result = run_ranks(2, {"train_convnet", "--opt", "adam", "--nesterov"});
+  EXPECT_EQ(result.exit_code, 2) << said(result);
+  EXPECT_EQ(count_of(result.err, "lockstep: error: --nesterov would change nothing\n"), 1);
+  EXPECT_EQ(count_of(result.err, "  why: "), 1) << result.err;
+  EXPECT_EQ(count_of(result.err, "  try: "), 1) << result.err;
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,297 @@
+#include "nn/optimizer.h"
+
+#include <algorithm>
+#include <functional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/close.h"
+#include "tests/support/golden.h"
+#include "tests/support/random_tensor.h"
+
+namespace lockstep::nn {
+namespace {
+
+using testing::close;
+using ::testing::ElementsAre;
+using testing::random_tensor;
+using testing::same_bits;
+
+NamedParameter parameter(const std::string& name, Tensor value) {
+  const Shape shape = value.shape();
+  return {.name = name, .var = Var(std::move(value), true), .file_shape = shape};
+}
+
+NamedParameter scalar(const std::string& name, float value) {
+  Tensor tensor = Tensor::empty({1}, Dtype::kF32);
+  *tensor.data<float>() = value;
+  return parameter(name, tensor);
+}
+
+float value_of(const NamedParameter& parameter) {
+  return *parameter.var.value().data<float>();
+}
+
+void set_gradient(NamedParameter& parameter, float gradient) {
+  Tensor tensor = Tensor::empty({1}, Dtype::kF32);
+  *tensor.data<float>() = gradient;
+  parameter.var.set_grad(tensor);
+}
+
+std::vector<NamedParameter> some_parameters() {
+  return {parameter("conv.weight", random_tensor({5, 3, 2, 2}, 1)),
+          parameter("conv.bias", random_tensor({5}, 2)),
+          parameter("fc.weight", random_tensor({3, 7}, 3))};
+}
+
+std::vector<std::string> state_names(const Optimizer& optimizer) {
+  std::vector<std::string> names;
+  for (const StateEntry& entry : optimizer.state()) names.push_back(entry.name);
+  return names;
+}
+
+// Twelve steps of size one.
+std::vector<float> lookahead_path(LookaheadVariant variant) {
+  NamedParameter fast = scalar("p", 0);
+  Lookahead optimizer(std::make_unique<Sgd>(std::vector{fast}, kernels::SgdParams{.lr = 1}),
+                      {.k = 10, .alpha = 0.5, .variant = variant});
+  Stream stream;
+  std::vector<float> path;
+  for (int i = 0; i < 12; ++i) {
+    set_gradient(fast, 1);
+    optimizer.step(stream);
+    path.push_back(value_of(fast));
+  }
+  return path;
+}
+
+TEST(Lookahead, AlphadlMeetsAfterStep11) {
+  EXPECT_THAT(lookahead_path(LookaheadVariant::kAlphadl),
+              ElementsAre(-1, -2, -3, -4, -5, -6, -7, -8, -9, -10, -6, -7));
+}
+
+TEST(Lookahead, PaperMeetsAfterStep10) {
+  EXPECT_THAT(lookahead_path(LookaheadVariant::kPaper),
+              ElementsAre(-1, -2, -3, -4, -5, -6, -7, -8, -9, -5, -6, -7));
+}
+
+TEST(Lookahead, WeightsSetBeforeTheFirstStepAreWhereSlowOnesBegin) {
+  NamedParameter fast = scalar("p", 0);
+  Lookahead optimizer(std::make_unique<Sgd>(std::vector{fast}, kernels::SgdParams{.lr = 1}),
+                      {.k = 2, .variant = LookaheadVariant::kPaper});
+  Tensor weights = fast.var.value();
+  *weights.data<float>() = 100;
+  Stream stream;
+  for (int i = 0; i < 2; ++i) {
+    set_gradient(fast, 1);
+    optimizer.step(stream);
+  }
+  EXPECT_EQ(value_of(fast), 99);
+}
+
+TEST(Lookahead, NeedsAtLeastOneStep) {
+  EXPECT_THROW(
+      Lookahead(std::make_unique<Sgd>(some_parameters(), kernels::SgdParams{.lr = 1}), {.k = 0}),
+      InternalError);
+}
+
+using Make = std::function<std::unique_ptr<Optimizer>(std::vector<NamedParameter>)>;
+
+struct Resumed {
+  const char* name;
+  Make make;
+};
+void PrintTo(const Resumed& resumed, std::ostream* out) {
+  *out << resumed.name;
+}
+
+std::unique_ptr<Optimizer> make_sgd(std::vector<NamedParameter> parameters) {
+  return std::make_unique<Sgd>(without_bias_decay(std::move(parameters), 0.01),
+                               kernels::SgdParams{.lr = 0.1F, .momentum = 0.9F, .nesterov = true});
+}
+
+std::unique_ptr<Optimizer> make_adam(std::vector<NamedParameter> parameters) {
+  return std::make_unique<Adam>(std::move(parameters),
+                                kernels::AdamParams{.weight_decay = 0.1, .decoupled = true});
+}
+
+template <class Fast>
+Make with_lookahead(Fast fast, LookaheadVariant variant) {
+  return [=](std::vector<NamedParameter> parameters) {
+    return std::make_unique<Lookahead>(fast(std::move(parameters)),
+                                       LookaheadParams{.k = 5, .variant = variant});
+  };
+}
+
+// Gradients of step `step`, and one step with them.
+void run_step(Optimizer& optimizer, std::vector<NamedParameter>& parameters, uint64_t step) {
+  optimizer.zero_grad();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    parameters[i].var.set_grad(random_tensor(parameters[i].var.shape(), 100 * step + i));
+  }
+  Stream stream;
+  optimizer.set_lr(0.1 / static_cast<double>(step + 1));
+  optimizer.step(stream);
+}
+
+void copy_bytes(const Tensor& from, Tensor to) {
+  ASSERT_EQ(from.nbytes(), to.nbytes());
+  std::copy_n(from.bytes(), from.nbytes(), to.bytes());
+}
+
+class ResumedOptimizer : public ::testing::TestWithParam<Resumed> {};
+
+TEST_P(ResumedOptimizer, ContinuesBitForBit) {
+  std::vector<NamedParameter> uninterrupted = some_parameters();
+  const auto whole = GetParam().make(uninterrupted);
+  std::vector<NamedParameter> first_part = some_parameters();
+  const auto before = GetParam().make(first_part);
+  for (uint64_t step = 0; step < 17; ++step) {
+    run_step(*whole, uninterrupted, step);
+    run_step(*before, first_part, step);
+  }
+
+  std::vector<NamedParameter> resumed = some_parameters();
+  const auto after = GetParam().make(resumed);
+  for (size_t i = 0; i < resumed.size(); ++i) {
+    copy_bytes(first_part[i].var.value(), resumed[i].var.value());
+  }
+  ASSERT_EQ(state_names(*after), state_names(*before));
+  const std::vector<StateEntry> saved = before->state();
+  const std::vector<StateEntry> empty = after->state();
+  for (size_t i = 0; i < saved.size(); ++i) {
+    EXPECT_EQ(saved[i].file_shape.numel(), saved[i].tensor.numel()) << saved[i].name;
+    copy_bytes(saved[i].tensor, empty[i].tensor);
+  }
+
+  for (uint64_t step = 17; step < 40; ++step) {
+    run_step(*whole, uninterrupted, step);
+    run_step(*after, resumed, step);
+  }
+  for (size_t i = 0; i < resumed.size(); ++i) {
+    EXPECT_TRUE(same_bits(resumed[i].var.value(), uninterrupted[i].var.value()));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Optimizers,
+    ResumedOptimizer,
+    ::testing::Values(Resumed{"Sgd", make_sgd},
+                      Resumed{"AdamW", make_adam},
+                      Resumed{"LookaheadSgd", with_lookahead(make_sgd, LookaheadVariant::kAlphadl)},
+                      Resumed{"LookaheadAdamW",
+                              with_lookahead(make_adam, LookaheadVariant::kPaper)}),
+    ::testing::PrintToStringParamName());
+
+TEST(Optimizer, StateIsNamedAfterParameters) {
+  EXPECT_THAT(
+      state_names(*make_sgd(some_parameters())),
+      ElementsAre(
+          "conv.weight.momentum_buffer", "fc.weight.momentum_buffer", "conv.bias.momentum_buffer"));
+  EXPECT_THAT(state_names(Sgd(some_parameters(), {.lr = 1})), ElementsAre());
+  EXPECT_THAT(state_names(Adam({scalar("p", 0)}, {})),
+              ElementsAre("p.exp_avg", "p.exp_avg_sq", "adam.step"));
+  const auto adam = [](std::vector<NamedParameter> parameters) {
+    return std::make_unique<Adam>(std::move(parameters), kernels::AdamParams{});
+  };
+  EXPECT_THAT(state_names(*with_lookahead(adam, LookaheadVariant::kAlphadl)({scalar("p", 0)})),
+              ElementsAre("p.exp_avg", "p.exp_avg_sq", "adam.step", "p.slow", "lookahead.counter"));
+}
+
+TEST(Optimizer, ZeroGradForgetsEveryGradient) {
+  std::vector<NamedParameter> parameters = some_parameters();
+  const auto optimizer = with_lookahead(make_sgd, LookaheadVariant::kPaper)(parameters);
+  run_step(*optimizer, parameters, 0);
+  optimizer->zero_grad();
+  for (const NamedParameter& each : parameters) EXPECT_FALSE(each.var.grad().defined());
+}
+
+TEST(ParameterGroups, BiasesAndBatchNormsAreNotDecayed) {
+  std::vector<NamedParameter> parameters = {parameter("bn.weight", Tensor::zeros({4}, Dtype::kF32)),
+                                            parameter("fc.weight", random_tensor({2, 2}, 1)),
+                                            parameter("fc.bias", Tensor::zeros({2}, Dtype::kF32))};
+  const std::vector<ParameterGroup> groups = without_bias_decay(parameters, 0.1);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].weight_decay, 0.1);
+  ASSERT_EQ(groups[0].parameters.size(), 1U);
+  EXPECT_EQ(groups[0].parameters[0].name, "fc.weight");
+  EXPECT_EQ(groups[1].weight_decay, 0);
+  ASSERT_EQ(groups[1].parameters.size(), 2U);
+  EXPECT_EQ(groups[1].parameters[0].name, "bn.weight");
+  EXPECT_EQ(groups[1].parameters[1].name, "fc.bias");
+}
+
+// Decay is all that moves a parameter whose gradient is 0.
+TEST(ParameterGroups, EachHasItsOwnWeightDecay) {
+  const auto decayed = [](auto&& make) {
+    std::vector<NamedParameter> parameters = {scalar("a", 1), scalar("b", 1)};
+    const auto optimizer =
+        make(std::vector<ParameterGroup>{{{parameters[0]}, 0.5}, {{parameters[1]}, 0}});
+    for (NamedParameter& each : parameters) set_gradient(each, 0);
+    Stream stream;
+    optimizer->step(stream);
+    return std::vector<float>{value_of(parameters[0]), value_of(parameters[1])};
+  };
+  EXPECT_THAT(decayed([](std::vector<ParameterGroup> groups) {
+                return std::make_unique<Sgd>(std::move(groups),
+                                             kernels::SgdParams{.lr = 0.5F, .weight_decay = 9});
+              }),
+              ElementsAre(0.75F, 1));
+  EXPECT_THAT(decayed([](std::vector<ParameterGroup> groups) {
+                return std::make_unique<Adam>(
+                    std::move(groups),
+                    kernels::AdamParams{.lr = 0.5, .weight_decay = 9, .decoupled = true});
+              }),
+              ElementsAre(0.75F, 1));
+}
+
+// Whose buffer is whose does not shift when a parameter before has no gradient.
+TEST(Optimizer, ParametersWithoutGradientAreLeftAlone) {
+  for (const Make& make : {Make(make_sgd), Make(make_adam)}) {
+    std::vector<NamedParameter> both = {scalar("a", 1), scalar("b", 1)};
+    const auto optimizer = make(both);
+    std::vector<NamedParameter> alone = {scalar("b", 1)};
+    const auto expected = make(alone);
+    Stream stream;
+    float first = 0;
+    for (int step = 0; step < 3; ++step) {
+      optimizer->zero_grad();
+      if (step == 0) set_gradient(both[0], 5);
+      set_gradient(both[1], 2);
+      set_gradient(alone[0], 2);
+      optimizer->step(stream);
+      expected->step(stream);
+      if (step == 0) first = value_of(both[0]);
+    }
+    EXPECT_EQ(value_of(both[0]), first);
+    EXPECT_EQ(value_of(both[1]), value_of(alone[0]));
+    EXPECT_NE(value_of(both[1]), 1);
+  }
+}
+
+TEST(Adam, CountsItsStepsAsPyTorchDoes) {
+  for (const auto& golden : testing::golden_cases("adam")) {
+    SCOPED_TRACE(golden.name());
+    NamedParameter only = parameter("p", golden.tensor("param_before"));
+    Adam optimizer({only},
+                   {.beta1 = golden.number("betas/0"),
+                    .beta2 = golden.number("betas/1"),
+                    .eps = golden.number("eps"),
+                    .weight_decay = golden.number("weight_decay"),
+                    .decoupled = golden.number("decoupled") != 0});
+    const Tensor grads = golden.tensor("grads");
+    const Tensor want = golden.tensor("params");
+    Stream stream;
+    for (int64_t i = 0; i < grads.shape()[0]; ++i) {
+      only.var.set_grad(grads.slice(i, 1).view(only.var.shape()));
+      optimizer.set_lr(golden.number("lr/" + std::to_string(i)));
+      optimizer.step(stream);
+      EXPECT_TRUE(
+          close(only.var.value().span<float>(), want.slice(i, 1).span<float>(), {1e-6, 1e-7}));
+    }
+    EXPECT_EQ(*optimizer.state().back().tensor.data<int64_t>(), grads.shape()[0]);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::nn

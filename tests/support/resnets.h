@@ -1,0 +1,24 @@
+// Residual networks by the names of the golden files.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "nn/cifar_resnet.h"
+#include "nn/resnet.h"
+
+namespace lockstep::testing {
+
+// "resnet20", "resnet152"; "resnet18_cifar" has the stem for 32x32 images.
+inline std::unique_ptr<nn::Module> make_resnet(const std::string& name,
+                                               const nn::Init& init,
+                                               nn::ResNetOptions options) {
+  const int depth = std::stoi(name.substr(std::string("resnet").size()));
+  options.cifar_stem = name.ends_with("_cifar");
+  if (depth % 6 == 2 && depth != 50 && depth != 152) {
+    return std::make_unique<nn::CifarResNet>(init, depth, options.classes);
+  }
+  return std::make_unique<nn::ResNet>(init, depth, options);
+}
+
+}  // namespace lockstep::testing

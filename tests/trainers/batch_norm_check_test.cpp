@@ -1,0 +1,70 @@
+// Steps that leave batch normalisation one value a channel are refused before the first.
+#include "trainers/loop/batch_norm_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/synthetic.h"
+#include "tests/trainers/options_of.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::usage_error;
+
+constexpr data::ImageShape kImage{1, 28, 28};
+// Its last batch norm is behind a dense layer: one value an image and channel.
+const ModelOptions kToyNet{.arch = "toy_net", .image = kImage};
+// Its last batch norm sees 14 x 14 pixels.
+const ModelOptions kConvNet{.arch = "convnet", .image = kImage};
+
+RunConfig run(int64_t global_batch, int64_t groups = 1, int64_t micro_steps = 1) {
+  RunConfig config;
+  config.global_batch = global_batch;
+  config.bn_groups = groups;
+  config.micro_steps = micro_steps;
+  return config;
+}
+
+TEST(BatchNormCheck, RefusesALastStepOfOneImageWithTheNumbers) {
+  const auto error = usage_error([] { check_batch_norm(run(64), kToyNet, 129); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->what(), HasSubstr("one image"));
+  EXPECT_THAT(error->why(), HasSubstr("129 images in steps of 64, dealt to 1 group:"));
+  EXPECT_NO_THROW(check_batch_norm(run(64), kToyNet, 130));
+  EXPECT_NO_THROW(check_batch_norm(run(64), kToyNet, 128));
+}
+
+TEST(BatchNormCheck, LargerMapsMayHaveOneImage) {
+  EXPECT_NO_THROW(check_batch_norm(run(64), kConvNet, 129));
+}
+
+TEST(BatchNormCheck, CountsAGroupsPartOfAMicroStep) {
+  EXPECT_TRUE(usage_error([] { check_batch_norm(run(8, 8), kToyNet, 128); }));
+  EXPECT_TRUE(usage_error([] { check_batch_norm(run(8, 2, 4), kToyNet, 128); }));
+  EXPECT_NO_THROW(check_batch_norm(run(16, 8), kToyNet, 128));
+  EXPECT_TRUE(usage_error([] { check_batch_norm(run(16, 2), kToyNet, 130); }));
+}
+
+TEST(BatchNormCheck, ALastStepThatIsNeverReachedDoesNotMatter) {
+  RunConfig config = run(64);
+  config.max_steps = 2;
+  EXPECT_NO_THROW(check_batch_norm(config, kToyNet, 129));
+  config.max_steps = 3;
+  EXPECT_TRUE(usage_error([&] { check_batch_norm(config, kToyNet, 129); }));
+}
+
+TEST(ClassCheck, RefusesLabelsThatTheNetworkHasNoOutputFor) {
+  const data::Synthetic ten({.images = 4, .classes = 10, .shape = kImage});
+  EXPECT_NO_THROW(check_classes(kConvNet, ten));
+  ModelOptions few = kConvNet;
+  few.classes = 9;
+  const auto error = usage_error([&] { check_classes(few, ten); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->what(), HasSubstr("--num-classes 9 is too few"));
+  EXPECT_THAT(error->why(), HasSubstr("0 to 9"));
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

@@ -1,0 +1,183 @@
+#include "trainers/checkpoint/checkpoint_writer.h"
+
+#include <chrono>
+#include <random>
+#include <set>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/safetensors.h"
+#include "tests/support/file_size_limit.h"
+#include "tests/support/temp_dir.h"
+#include "tests/trainers/tiny_run.h"
+#include "trainers/checkpoint/checkpoint_folder.h"
+
+namespace lockstep::trainers {
+namespace {
+
+namespace fs = std::filesystem;
+using lockstep::testing::FileSizeLimit;
+using lockstep::testing::read_text;
+using lockstep::testing::TempDir;
+using lockstep::testing::write_text;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::tiny_identity;
+using testing::tiny_position;
+using testing::TinyRun;
+using testing::write_tiny;
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& file : fs::directory_iterator(folder)) names.insert(file.path().filename());
+  return names;
+}
+
+std::vector<int64_t> steps_in(const fs::path& folder) {
+  std::vector<int64_t> steps;
+  for (const StoredCheckpoint& stored : list_checkpoints(folder)) steps.push_back(stored.step);
+  return steps;
+}
+
+// Saves into a folder of its own; what is said goes to standard error.
+class Writer : public ::testing::Test {
+ protected:
+  CheckpointWriter writer(int64_t keep = 3) {
+    return {{.folder = dir_.path(), .keep = keep}, tiny_identity(), console_};
+  }
+  void save(CheckpointWriter& to, int64_t step) {
+    to.save(run_.model, run_.optimizer, tiny_position(step));
+  }
+
+  const TempDir dir_;
+  TinyRun run_{1};
+  Console console_{Console::Options{}};
+};
+
+TEST_F(Writer, KeepsTheNewestAndPointsLastAtIt) {
+  CheckpointWriter to = writer(2);
+  EXPECT_FALSE(to.last_is_saved());
+  for (const int64_t step : {10, 20, 30, 40}) save(to, step);
+  EXPECT_TRUE(to.last_is_saved());
+  EXPECT_EQ(names_in(dir_.path()),
+            (std::set<std::string>{"last.safetensors",
+                                   "step0000030.safetensors",
+                                   "step0000030.state.safetensors",
+                                   "step0000040.safetensors",
+                                   "step0000040.state.safetensors"}));
+  EXPECT_EQ(read_text(dir_ / "last.safetensors"), read_text(dir_ / "step0000040.safetensors"));
+}
+
+TEST_F(Writer, BestSurvivesWhateverGoes) {
+  CheckpointWriter to = writer(1);
+  to.save_best(run_.model, tiny_position(10));
+  save(to, 10);
+  const std::string best = read_text(dir_ / "step0000010.safetensors");
+  TinyRun later(5);
+  for (const int64_t step : {20, 30}) to.save(later.model, later.optimizer, tiny_position(step));
+  EXPECT_THAT(steps_in(dir_.path()), ElementsAre(30));
+  EXPECT_EQ(read_text(dir_ / "best.safetensors"), best);
+}
+
+TEST_F(Writer, LaterOnesOfAnAbandonedContinuationGo) {
+  CheckpointWriter to = writer(3);
+  for (const int64_t step : {10, 20, 30, 40}) save(to, step);
+  CheckpointWriter again = writer(3);
+  save(again, 25);
+  EXPECT_THAT(steps_in(dir_.path()), ElementsAre(25, 20));
+}
+
+TEST_F(Writer, ClearsWhatAKilledProcessLeft) {
+  write_text(dir_ / ".tmp.step0000010.safetensors.77.0", "half");
+  write_tiny(dir_.path(), run_, 10);
+  write_tiny(dir_.path(), run_, 20);
+  fs::remove(dir_ / "step0000020.state.safetensors");
+  write_text(dir_ / "notes.txt", "mine");
+  writer();
+  EXPECT_EQ(names_in(dir_.path()),
+            (std::set<std::string>{
+                "notes.txt", "step0000010.safetensors", "step0000010.state.safetensors"}));
+}
+
+TEST_F(Writer, AFullDiskCostsAWarningAndNothingElse) {
+  CheckpointWriter to = writer(1);
+  save(to, 10);
+  const std::set<std::string> before = names_in(dir_.path());
+  ::testing::internal::CaptureStderr();
+  {
+    const FileSizeLimit limit(512);
+    save(to, 20);
+  }
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_FALSE(to.last_is_saved());
+  EXPECT_EQ(names_in(dir_.path()), before);
+  EXPECT_THAT(said, HasSubstr("lockstep: warning: " + (dir_ / "step0000020.safetensors").string()));
+  EXPECT_THAT(said, HasSubstr("\n  why: cannot write "));
+  EXPECT_THAT(said, HasSubstr("File too large\n  try: check space"));
+  EXPECT_THAT(said,
+              HasSubstr("training goes on, the newest sound checkpoint is " +
+                        (dir_ / "step0000010.safetensors").string() + "\n"));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 3);
+  save(to, 30);
+  EXPECT_TRUE(to.last_is_saved());
+  EXPECT_THAT(steps_in(dir_.path()), ElementsAre(30));
+}
+
+TEST_F(Writer, NoModelStaysWithoutItsState) {
+  CheckpointWriter to = writer();
+  fs::create_directories(dir_ / "step0000010.state.safetensors" / "in the way");
+  ::testing::internal::CaptureStderr();
+  save(to, 10);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("there is no checkpoint yet"));
+  EXPECT_FALSE(to.last_is_saved());
+  EXPECT_EQ(names_in(dir_.path()), (std::set<std::string>{"step0000010.state.safetensors"}));
+}
+
+TEST_F(Writer, NewestSoundPassesOverDamageByName) {
+  for (const int64_t step : {10, 20, 30}) write_tiny(dir_.path(), run_, step);
+  std::string flipped = read_text(dir_ / "step0000030.state.safetensors");
+  flipped.back() = static_cast<char>(flipped.back() ^ 1);
+  write_text(dir_ / "step0000030.state.safetensors", flipped);
+  const std::string torn = read_text(dir_ / "step0000020.safetensors");
+  write_text(dir_ / "step0000020.safetensors", torn.substr(0, torn.size() - 1));
+  std::vector<std::string> notes;
+  const auto found = newest_sound(dir_.path(), notes);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->checkpoint.record.at.steps, 10);
+  ASSERT_EQ(notes.size(), 2U);
+  EXPECT_THAT(notes[0], HasSubstr("step0000030.state.safetensors as a checkpoint: its content"));
+  EXPECT_THAT(notes[1], HasSubstr("step0000020.safetensors as a safetensors file: "));
+}
+
+// SIGKILL at any moment of many saves leaves a sound checkpoint once there was one.
+TEST_F(Writer, AKillAtAnyMomentLeavesASoundCheckpoint) {
+  CheckpointWriter first = writer(1);
+  save(first, 1);
+  std::mt19937 random(1);
+  int64_t newest = 1;
+  for (int round = 0; round < 12; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      CheckpointWriter to = writer(1);
+      for (int64_t step = newest + 1;; ++step) save(to, step);
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(3000 + random() % 60000));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    std::vector<std::string> notes;
+    const auto found = newest_sound(dir_.path(), notes);
+    ASSERT_TRUE(found) << "round " << round;
+    EXPECT_THAT(notes, ElementsAre()) << "round " << round;
+    EXPECT_GE(found->checkpoint.record.at.steps, newest);
+    EXPECT_NO_THROW(read_safetensors(dir_ / "last.safetensors"));
+    newest = found->checkpoint.record.at.steps;
+  }
+  EXPECT_GT(newest, 1);
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

@@ -1,0 +1,110 @@
+// --arch, and the options that go with it.
+#include "trainers/loop/models.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/trainers/options_of.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::usage_error;
+
+constexpr data::ImageShape kGrey{1, 28, 28};
+constexpr data::ImageShape kColour{3, 32, 32};
+
+std::unique_ptr<nn::Module> make(const ModelOptions& options) {
+  Mt19937 rng(1);
+  return make_model(options, nn::Init{rng, Device::kDry});
+}
+
+int64_t parameters_of(const ModelOptions& options) {
+  int64_t count = 0;
+  for (const Var& parameter : make(options)->parameters()) count += parameter.value().numel();
+  return count;
+}
+
+TEST(Models, AllNetworks) {
+  EXPECT_EQ(parameters_of({.arch = "convnet", .image = kGrey}), 29034);
+  EXPECT_EQ(parameters_of({.arch = "toy_net", .image = kGrey}), 5752714);
+  EXPECT_EQ(parameters_of({.arch = "resnet18", .classes = 1000, .image = kColour}), 11689512);
+  EXPECT_EQ(parameters_of({.arch = "resnet34", .classes = 1000, .image = kColour}), 21797672);
+  EXPECT_EQ(parameters_of({.arch = "resnet50", .classes = 1000, .image = kColour}), 25557032);
+  EXPECT_EQ(parameters_of({.arch = "resnet101", .classes = 1000, .image = kColour}), 44549160);
+  EXPECT_EQ(parameters_of({.arch = "resnet152", .classes = 1000, .image = kColour}), 60192808);
+  EXPECT_EQ(parameters_of({.arch = "resnet20", .image = kColour}), 269722);
+  EXPECT_EQ(parameters_of({.arch = "resnet32", .image = kColour}), 464154);
+  EXPECT_EQ(parameters_of({.arch = "resnet44", .image = kColour}), 658586);
+  EXPECT_EQ(parameters_of({.arch = "resnet56", .classes = 100, .image = kColour}),
+            853018 + 90 * 65);
+}
+
+TEST(Models, CifarStemIsSmaller) {
+  const int64_t plain = parameters_of({.arch = "resnet34", .image = kColour});
+  EXPECT_EQ(parameters_of({.arch = "resnet34", .image = kColour, .cifar_stem = true}),
+            plain - int64_t{64} * 3 * (49 - 9));
+}
+
+struct Refused {
+  const char* name;
+  ModelOptions options;
+  const char* what;
+  const char* why;
+};
+
+class ModelsRefused : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(ModelsRefused, SayWhy) {
+  const auto error = usage_error([] { make(GetParam().options); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->what(), HasSubstr(GetParam().what));
+  EXPECT_THAT(error->why(), HasSubstr(GetParam().why));
+  EXPECT_FALSE(error->hint().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Options,
+    ModelsRefused,
+    ::testing::Values(
+        Refused{"Unknown", {.arch = "resnet19", .image = kColour}, "no network 'resnet19'", ""},
+        Refused{"GreyImages",
+                {.arch = "resnet20", .image = kGrey},
+                "resnet20 is for images of 3 channels",
+                "have 1 channel of 28x28 pixels"},
+        Refused{"ColourImages",
+                {.arch = "convnet", .image = kColour},
+                "convnet is for grey images of 28x28 pixels",
+                "have 3 channels of 32x32 pixels"},
+        Refused{"OtherSize",
+                {.arch = "toy_net", .image = {1, 32, 28}},
+                "toy_net is for grey images",
+                "have 1 channel of 32x28 pixels"},
+        Refused{"Classes",
+                {.arch = "toy_net", .classes = 100, .image = kGrey},
+                "toy_net has 10 outputs",
+                "100 classes"},
+        Refused{"StemOfResNet50",
+                {.arch = "resnet50", .image = kColour, .cifar_stem = true},
+                "--cifar-stem: resnet50",
+                "resnet18 and resnet34"},
+        Refused{"StemOfResNet20",
+                {.arch = "resnet20", .image = kColour, .cifar_stem = true},
+                "--cifar-stem: resnet20",
+                "resnet18 and resnet34"},
+        Refused{"ZeroInit",
+                {.arch = "resnet56", .image = kColour, .zero_init_residual = true},
+                "--zero-init-residual: resnet56",
+                "resnet18 to resnet152"}),
+    [](const auto& run) { return run.param.name; });
+
+TEST(Models, AnUnknownNetworkListsThoseThatThereAre) {
+  const auto error = usage_error([] { make({.arch = "vgg16", .image = kColour}); });
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->hint(), HasSubstr("convnet toy_net resnet18"));
+  EXPECT_THAT(error->hint(), HasSubstr("resnet56"));
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

@@ -1,0 +1,249 @@
+#include "trainers/config/optimizer_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/trainers/options_of.h"
+#include "trainers/config/run_config.h"
+#include "trainers/loop/lr_dry_run.h"
+#include "trainers/loop/make_optimizer.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::options_of;
+using testing::usage_error;
+
+OptimizerConfig config_of(const std::string& line) {
+  return make_optimizer_config(options_of(line));
+}
+
+// what | why | hint, or "accepted".
+std::string refusal(const std::string& line) {
+  const auto error = usage_error([&] { config_of(line); });
+  if (!error) return "accepted";
+  return fmt::format("{} | {} | {}", error->what(), error->why(), error->hint());
+}
+
+TEST(OptimizerConfig, DefaultsOfTrainConvnet) {
+  const OptimizerConfig config = config_of("");
+  EXPECT_EQ(config.kind, OptimizerKind::kSgd);
+  EXPECT_EQ(config.lr, 0.02);
+  EXPECT_EQ(config.momentum, 0.9);
+  EXPECT_EQ(config.weight_decay, 0);
+  EXPECT_TRUE(config.bias_decay);
+  EXPECT_FALSE(config.lookahead);
+  EXPECT_EQ(config.schedule.kind, ScheduleKind::kConst);
+  EXPECT_EQ(config.schedule.warmup.epochs, 0);
+}
+
+// main.py: SGD, and StepLR(30, 0.1) without warm-up.
+TEST(OptimizerConfig, DefaultsOfTrainResnet) {
+  const OptimizerConfig config =
+      make_optimizer_config(options_of("--dummy", {}, Program::kTrainResnet));
+  EXPECT_EQ(config.lr, 0.1);
+  EXPECT_EQ(config.momentum, 0.9);
+  EXPECT_EQ(config.weight_decay, 1e-4);
+  EXPECT_EQ(config.schedule.kind, ScheduleKind::kStep);
+  EXPECT_EQ(config.schedule.step_size, 30);
+  EXPECT_EQ(config.schedule.gamma, 0.1);
+  EXPECT_EQ(config.schedule.warmup.epochs, 0);
+}
+
+TEST(OptimizerConfig, TakesOverEveryValue) {
+  const OptimizerConfig config = config_of(
+      "--opt adamw --lr 0.5 --scale-lr --wd 1e-3 --no-bias-decay --lookahead --lookahead-k 7 "
+      "--lookahead-alpha 0.25 --lookahead-variant paper --lr-scheduler multistep --lr-milestones "
+      "3,70,100 --gamma 0.2 --lr-warmup-epochs 4 --lr-warmup-decay 0.5 --no-sched-on-updates");
+  EXPECT_EQ(config.kind, OptimizerKind::kAdamW);
+  EXPECT_EQ(config.base_lr(1024), 2);
+  EXPECT_EQ(config.weight_decay, 1e-3);
+  EXPECT_FALSE(config.bias_decay);
+  ASSERT_TRUE(config.lookahead);
+  EXPECT_EQ(config.lookahead->k, 7);
+  EXPECT_EQ(config.lookahead->alpha, 0.25);
+  EXPECT_EQ(config.lookahead->variant, nn::LookaheadVariant::kPaper);
+  EXPECT_EQ(config.schedule.kind, ScheduleKind::kMultiStep);
+  EXPECT_THAT(config.schedule.milestones, ElementsAre(3, 70, 100));
+  EXPECT_EQ(config.schedule.gamma, 0.2);
+  EXPECT_FALSE(config.schedule.on_updates);
+  EXPECT_EQ(config.schedule.warmup.epochs, 4);
+  EXPECT_EQ(config.schedule.warmup.method, WarmupMethod::kLinear);
+  EXPECT_EQ(config.schedule.warmup.decay, 0.5);
+
+  const OptimizerConfig plateau = config_of(
+      "--opt adam --lr-schedule plateau --plateau-on acc --patience-epochs 6 --plateau-threshold "
+      "0.01 --warmup-epochs 2 --warmup-method apex");
+  EXPECT_EQ(plateau.kind, OptimizerKind::kAdam);
+  EXPECT_EQ(plateau.schedule.kind, ScheduleKind::kPlateau);
+  EXPECT_TRUE(plateau.schedule.plateau.on_accuracy);
+  EXPECT_EQ(plateau.schedule.plateau.patience, 6);
+  EXPECT_EQ(plateau.schedule.plateau.threshold, 0.01);
+  EXPECT_EQ(plateau.schedule.warmup.method, WarmupMethod::kApex);
+  EXPECT_EQ(config_of("--lr-scheduler step --lr-step-size 3").schedule.step_size, 3);
+  EXPECT_TRUE(config_of("--nesterov").nesterov);
+}
+
+// Item 1.2: 208 images a rank; .65 on 8 ranks, 5.2 on 64.
+TEST(OptimizerConfig, ScalesTheLearningRateByTheBatch) {
+  EXPECT_DOUBLE_EQ(config_of("--lr 0.1 --scale-lr").base_lr(208 * 8), 0.65);
+  EXPECT_DOUBLE_EQ(config_of("--lr 0.1 --scale-lr").base_lr(208 * 64), 5.2);
+  EXPECT_EQ(config_of("--lr 0.1").base_lr(208 * 8), 0.1);
+}
+
+TEST(OptimizerConfig, NesterovNeedsMomentum) {
+  EXPECT_THAT(refusal("--nesterov --momentum 0"),
+              HasSubstr("--nesterov needs a momentum above 0 | "));
+}
+
+TEST(OptimizerConfig, MilestonesAscend) {
+  for (const char* bad : {"0", "3,3", "5,4", "a", "1,,2", ",", "1.5", "-1"}) {
+    EXPECT_EQ(refusal(fmt::format("--lr-scheduler multistep --lr-milestones={}", bad)),
+              fmt::format("bad value: --lr-milestones {} | --lr-milestones takes ascending epochs "
+                          "from 1, separated by commas | --lr-milestones 100,150",
+                          bad));
+  }
+  EXPECT_EQ(refusal("--lr-scheduler multistep"),
+            "--lr-scheduler multistep needs milestones | it cuts the learning rate at the epochs "
+            "of --lr-milestones | --lr-scheduler multistep --lr-milestones 100,150");
+}
+
+TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
+  EXPECT_EQ(refusal("--lr-step-size 10"),
+            "--lr-step-size would change nothing | only --lr-scheduler step makes use of it | "
+            "--lr-scheduler step beside it, or leave --lr-step-size out");
+  for (const char* line : {"--opt adam --momentum 0.9",
+                           "--opt adamw --nesterov",
+                           "--lr-scheduler cosine --lr-gamma 0.5",
+                           "--lr-scheduler step --lr-milestones 3",
+                           "--plateau-on acc",
+                           "--plateau-patience 3",
+                           "--plateau-threshold 0.1",
+                           "--warmup-method apex",
+                           "--warmup-decay 0.1",
+                           "--warmup-epochs 3 --warmup-method apex --warmup-decay 0.1",
+                           "--lookahead-k 5",
+                           "--lookahead-alpha 0.1",
+                           "--lookahead-variant paper"}) {
+    EXPECT_THAT(refusal(line), HasSubstr("would change nothing")) << line;
+  }
+  EXPECT_EQ(refusal("--opt adam"), "accepted") << "momentum's default is no demand";
+}
+
+TEST(OptimizerConfig, BadValuesAreRefusedInThreeLines) {
+  EXPECT_EQ(testing::refusal("--opt rmsprop"),
+            "bad value: --opt rmsprop | --opt takes one of sgd, adam, adamw | "
+            "train_convnet --help");
+  for (const char* line : {"--lr-scheduler polynomial",
+                           "--lr-step-size 0",
+                           "--lr-gamma 1.5",
+                           "--lr-gamma x",
+                           "--warmup-epochs -1",
+                           "--warmup-method constant",
+                           "--warmup-decay 2",
+                           "--plateau-on f1",
+                           "--plateau-patience -1",
+                           "--plateau-threshold 2",
+                           "--lookahead-k 0",
+                           "--lookahead-alpha 1.1",
+                           "--lookahead-variant other",
+                           "--scale-lr=maybe",
+                           "--lr-dry-run=maybe",
+                           "--sched-on-updates=maybe",
+                           "--bias-decay=maybe",
+                           "--lookahead=maybe"}) {
+    EXPECT_THAT(testing::refusal(line), HasSubstr("bad value: ")) << line;
+    EXPECT_THAT(testing::refusal(line), HasSubstr(" takes ")) << line;
+  }
+}
+
+std::vector<std::string> state_names(const std::string& line) {
+  const auto named = [](const char* name, const Shape& shape) {
+    return nn::NamedParameter{name, Var(Tensor::zeros(shape, Dtype::kF32), true), shape};
+  };
+  std::vector<std::string> names;
+  const auto optimizer = make_optimizer(config_of(line), {named("b", {2}), named("w", {2, 2})});
+  for (const nn::StateEntry& entry : optimizer->state()) names.push_back(entry.name);
+  return names;
+}
+
+TEST(MakeOptimizer, IsWhatTheFlagsAskFor) {
+  EXPECT_THAT(state_names(""), ElementsAre("b.momentum_buffer", "w.momentum_buffer"));
+  EXPECT_THAT(state_names("--momentum 0"), ElementsAre());
+  EXPECT_THAT(state_names("--no-bias-decay"),
+              ElementsAre("w.momentum_buffer", "b.momentum_buffer"));
+  EXPECT_THAT(state_names("--opt adam"),
+              ElementsAre("b.exp_avg", "w.exp_avg", "b.exp_avg_sq", "w.exp_avg_sq", "adam.step"));
+  EXPECT_THAT(state_names("--momentum 0 --lookahead"),
+              ElementsAre("b.slow", "w.slow", "lookahead.counter"));
+}
+
+// What one step at rate 0.5 makes of a weight and a bias of 1 whose gradients are 0.
+std::vector<float> decayed(const std::string& line) {
+  std::vector<nn::NamedParameter> parameters;
+  for (const Shape& shape : {Shape{1, 1}, Shape{1}}) {
+    Tensor one = Tensor::empty(shape, Dtype::kF32);
+    *one.data<float>() = 1;
+    parameters.push_back({"p", Var(one, true), shape});
+    parameters.back().var.set_grad(Tensor::zeros(shape, Dtype::kF32));
+  }
+  Stream stream;
+  make_optimizer(config_of("--lr 0.5 --wd 0.5 " + line), parameters)->step(stream);
+  return {*parameters[0].var.value().data<float>(), *parameters[1].var.value().data<float>()};
+}
+
+TEST(MakeOptimizer, DecaysWhatIsAskedFor) {
+  EXPECT_THAT(decayed(""), ElementsAre(0.75F, 0.75F));
+  EXPECT_THAT(decayed("--no-bias-decay"), ElementsAre(0.75F, 1));
+  EXPECT_THAT(decayed("--opt adamw --no-bias-decay"), ElementsAre(0.75F, 1));
+  EXPECT_NEAR(decayed("--opt adam")[0], 0.5, 1e-6) << "the decay is part of the gradient";
+}
+
+RunConfig run_of(const std::string& line, int64_t images_a_step) {
+  RunConfig config = make_run_config(options_of(line));
+  config.global_batch = images_a_step;
+  return config;
+}
+
+TEST(LrDryRun, ShowsFirstAndLastStepOfEachEpoch) {
+  EXPECT_THAT(
+      lr_lines(run_of("--lr 0.1 --scale-lr --epochs 3 --warmup-epochs 1 --warmup-method apex "
+                      "--lr-scheduler multistep --lr-milestones 2",
+                      208 * 8),
+               200 * 208 * 8),
+      ElementsAre("epoch 0 step 1 lr 0.0065 to step 200 lr 0.65325",
+                  "epoch 1 step 201 lr 0.65 to step 400 lr 0.65",
+                  "epoch 2 step 401 lr 0.065 to step 600 lr 0.065"));
+}
+
+TEST(LrDryRun, ShowsEveryStepOfAShortRun) {
+  EXPECT_THAT(lr_lines(run_of("--lr 1 --epochs 2 --lr-scheduler linear", 10), 15),
+              ElementsAre("epoch 0 step 1 lr 1",
+                          "epoch 0 step 2 lr 0.75",
+                          "epoch 1 step 3 lr 0.5",
+                          "epoch 1 step 4 lr 0.25"));
+  EXPECT_THAT(
+      lr_lines(run_of("--lr 1 --max-steps 2 --lr-scheduler plateau", 10), 1000),
+      ElementsAre(
+          "epoch 0 step 1 lr 1", "epoch 0 step 2 lr 1", "less the cuts of --lr-scheduler plateau"));
+}
+
+TEST(LrDryRun, BeginsWithTheFirstEpoch) {
+  EXPECT_THAT(
+      lr_lines(run_of("--lr 1 --epochs 4 --start-epoch 2 --max-steps 3 --lr-scheduler "
+                      "linear",
+                      10),
+               20),
+      ElementsAre("epoch 2 step 5 lr 0.5", "epoch 2 step 6 lr 0.375", "epoch 3 step 7 lr 0.25"));
+}
+
+TEST(LrDryRun, ALastEpochMayBeCut) {
+  const auto lines = lr_lines(run_of("--lr 1 --max-steps 150", 10), 1000);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[1], "epoch 1 step 101 lr 1 to step 150 lr 1");
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

@@ -1,0 +1,105 @@
+#include "trainers/checkpoint/pretrained.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/safetensors.h"
+#include "tests/support/temp_dir.h"
+#include "tests/trainers/tiny_run.h"
+
+namespace lockstep::trainers {
+namespace {
+
+namespace fs = std::filesystem;
+using lockstep::testing::TempDir;
+using ::testing::HasSubstr;
+using testing::TinyRun;
+
+FileTensors with_prefix(const FileTensors& tensors) {
+  FileTensors prefixed;
+  for (const auto& [name, tensor] : tensors) prefixed["module." + name] = tensor;
+  return prefixed;
+}
+
+class Pretrained : public ::testing::Test {
+ protected:
+  // What loading `tensors` into another network says, or the classifier that starts fresh.
+  std::string load(const FileTensors& tensors, Classifier classifier = Classifier::kMayStartFresh) {
+    write_safetensors(dir_ / "w.safetensors", {.tensors = tensors, .metadata = {}});
+    try {
+      return load_pretrained(dir_ / "w.safetensors", target_.model, classifier).value_or("loaded");
+    } catch (const CheckpointError& error) {
+      return format_error(error);
+    }
+  }
+
+  const TempDir dir_;
+  const TinyRun source_{1};
+  TinyRun target_{2};
+  FileTensors tensors_ = file_tensors(source_.model.state());
+};
+
+TEST_F(Pretrained, WithAndWithoutModuleInFrontOfTheNames) {
+  EXPECT_EQ(load(tensors_), "loaded");
+  EXPECT_EQ(state_digest(target_.model), state_digest(source_.model));
+  TinyRun::fill(target_.model.state()[0].tensor, 99);
+  ASSERT_NE(state_digest(target_.model), state_digest(source_.model));
+  EXPECT_EQ(load(with_prefix(tensors_)), "loaded");
+  EXPECT_EQ(state_digest(target_.model), state_digest(source_.model));
+}
+
+TEST_F(Pretrained, CountersMayBeAbsent) {
+  tensors_.erase("bn.num_batches_tracked");
+  EXPECT_EQ(load(tensors_), "loaded");
+}
+
+TEST_F(Pretrained, WhatDoesNotFitIsNamedAndChangesNothing) {
+  const uint64_t before = state_digest(target_.model);
+  FileTensors missing = tensors_;
+  missing.erase("bn.running_var");
+  EXPECT_THAT(load(missing),
+              HasSubstr("does not fit the network\n  why: bn.running_var is missing"));
+  FileTensors extra = tensors_;
+  extra["layer4.weight"] = Tensor::zeros({1}, Dtype::kF32);
+  EXPECT_THAT(load(extra), HasSubstr("layer4.weight is not expected"));
+  FileTensors misshapen = tensors_;
+  misshapen["conv.weight"] = Tensor::zeros({2, 1, 5, 5}, Dtype::kF32);
+  EXPECT_THAT(load(misshapen), HasSubstr("conv.weight has shape (2,1,5,5), expected (2,1,3,3)"));
+  FileTensors half = tensors_;
+  half["fc.bias"] = Tensor::zeros({3}, Dtype::kF16);
+  EXPECT_THAT(load(half), HasSubstr("fc.bias is f16, expected f32"));
+  EXPECT_EQ(state_digest(target_.model), before);
+}
+
+TEST_F(Pretrained, AClassifierOfOtherClassesStartsFresh) {
+  const TinyRun thousand(3, 1000);
+  const Tensor fresh = file_tensors(target_.model.state()).at("fc.weight");
+  EXPECT_EQ(load(with_prefix(file_tensors(thousand.model.state()))), "fc");
+  const FileTensors loaded = file_tensors(target_.model.state());
+  const FileTensors given = file_tensors(thousand.model.state());
+  for (const auto& [name, tensor] : loaded) {
+    const Tensor& want = name == "fc.weight" ? fresh : given.at(name);
+    if (name == "fc.bias") continue;
+    EXPECT_EQ(digest_of_row_major({{"", tensor}}), digest_of_row_major({{"", want}})) << name;
+  }
+}
+
+TEST_F(Pretrained, ToEvaluateTheClassifierMustFit) {
+  const TinyRun five(3, 5);
+  EXPECT_THAT(load(file_tensors(five.model.state()), Classifier::kMustFit),
+              ::testing::AllOf(HasSubstr("fc.weight has shape (5,32), expected (3,32)"),
+                               HasSubstr("--num-classes 5")));
+}
+
+TEST_F(Pretrained, AHalfClassifierIsNoOtherClassifier) {
+  tensors_["fc.weight"] = Tensor::zeros({5, 32}, Dtype::kF32);
+  EXPECT_THAT(load(tensors_), HasSubstr("fc.weight has shape (5,32), expected (3,32)"));
+}
+
+TEST_F(Pretrained, AFileThatIsNotThereIsACheckpointError) {
+  EXPECT_THROW(load_pretrained(dir_ / "no", target_.model, Classifier::kMustFit), CheckpointError);
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

@@ -1,0 +1,175 @@
+#include "trainers/checkpoint/resume.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "tests/support/temp_dir.h"
+#include "tests/trainers/options_of.h"
+#include "tests/trainers/tiny_run.h"
+#include "trainers/config/resolve_run.h"
+
+namespace lockstep::trainers {
+namespace {
+
+namespace fs = std::filesystem;
+using lockstep::testing::read_text;
+using lockstep::testing::TempDir;
+using lockstep::testing::write_text;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::options_of;
+using testing::TinyRun;
+using testing::write_tiny;
+
+// A run directory with checkpoints of steps 10, 20 and 30.
+class FindResumePoint : public ::testing::Test {
+ protected:
+  FindResumePoint() {
+    fs::create_directories(run_ / "checkpoints");
+    for (const int64_t step : {10, 20, 30}) write_tiny(run_ / "checkpoints", TinyRun(1), step);
+    fs::create_symlink("step0000030.safetensors", run_ / "checkpoints/last.safetensors");
+  }
+
+  // The step found, 0 for none, or the error's text.
+  std::string find(const std::string& resume) {
+    notes_.clear();
+    try {
+      const auto found = find_resume_point(resume, run_, notes_);
+      if (!found) return "none";
+      EXPECT_EQ(found->run_directory, run_);
+      return std::to_string(found->checkpoint.record.at.steps);
+    } catch (const CheckpointError& error) {
+      return format_error(error);
+    }
+  }
+  void damage(const std::string& name) {
+    const fs::path file = run_ / "checkpoints" / name;
+    std::string bytes = read_text(file);
+    bytes[bytes.size() - 5] = static_cast<char>(bytes[bytes.size() - 5] ^ 16);
+    write_text(file, bytes);
+  }
+
+  const TempDir dir_;
+  const fs::path run_ = dir_ / "run";
+  std::vector<std::string> notes_;
+};
+
+TEST_F(FindResumePoint, ByEveryNameThatAUserHasForIt) {
+  EXPECT_EQ(find("auto"), "30");
+  EXPECT_EQ(find(run_), "30");
+  EXPECT_EQ(find(run_ / "checkpoints"), "30");
+  EXPECT_EQ(find(run_ / "checkpoints/last.safetensors"), "30");
+  EXPECT_EQ(find(run_ / "checkpoints/step0000020.safetensors"), "20");
+  EXPECT_EQ(find(run_ / "checkpoints/step0000020.state.safetensors"), "20");
+  EXPECT_THAT(notes_, ElementsAre());
+}
+
+TEST_F(FindResumePoint, AutoPassesOverDamageAndSaysSo) {
+  damage("step0000030.safetensors");
+  EXPECT_EQ(find("auto"), "20");
+  EXPECT_THAT(notes_,
+              ElementsAre(AllOf(HasSubstr("note: passed over: cannot use "),
+                                HasSubstr("step0000030.safetensors"),
+                                HasSubstr("its digest differs"))));
+}
+
+TEST_F(FindResumePoint, APathToDamageIsRefused) {
+  damage("step0000030.state.safetensors");
+  EXPECT_THAT(find(run_), HasSubstr("step0000030.state.safetensors"));
+  EXPECT_THAT(find(run_ / "checkpoints/last.safetensors"), HasSubstr("its digest differs"));
+}
+
+TEST_F(FindResumePoint, AutoStartsAfreshOnlyWhereThereIsNothingToLose) {
+  for (const int64_t step : {10, 20, 30}) damage(model_file_name(step));
+  EXPECT_THAT(find("auto"), AllOf(HasSubstr("no checkpoint in "), HasSubstr("3 damaged")));
+  fs::remove_all(run_ / "checkpoints");
+  EXPECT_EQ(find("auto"), "none");
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("there is no checkpoint in " + run_.string())));
+}
+
+TEST_F(FindResumePoint, WhatIsNoneIsRefused) {
+  EXPECT_THAT(find(dir_ / "nowhere"), HasSubstr("there is no checkpoint at "));
+  fs::create_directory(dir_ / "empty");
+  EXPECT_THAT(find(dir_ / "empty"), HasSubstr("no stepN.safetensors with its state"));
+  fs::copy_file(run_ / "checkpoints/step0000010.safetensors", dir_ / "best.safetensors");
+  EXPECT_THAT(find(dir_ / "best.safetensors"), HasSubstr("--pretrained"));
+}
+
+constexpr const char* kData = "0123456789abcdef";
+
+// What a command line is told when it resumes the tiny run; "accepted: ..." with what it got.
+std::string kept(const std::string& line, int64_t ranks = 2, const std::string& data = kData) {
+  const Options options = options_of(line);
+  RunConfig config = make_run_config(options);
+  try {
+    keep_run(config, options, data, testing::tiny_identity(), ranks);
+    resolve_run(config, ranks, 1, 1000);
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", static_cast<int>(error.code()), error.what());
+  }
+  return fmt::format("accepted: B {} A {} S {} G {} seed {} start {}",
+                     config.global_batch,
+                     config.micro_steps,
+                     config.shards,
+                     config.bn_groups,
+                     config.seed,
+                     config.start_epoch);
+}
+
+TEST(KeepRun, TakesTheRunFromTheCheckpoint) {
+  const std::string all = "accepted: B 64 A 2 S 8 G 4 seed 7 start 1";
+  for (const int64_t ranks : {1, 2, 4, 8}) EXPECT_EQ(kept("", ranks), all);
+  EXPECT_EQ(kept("--global-batch-size 64 --batches-per-allreduce 2 --shards 8 --bn-groups 4 "
+                 "--seed 7 --start-epoch 1 -b 16"),
+            all);
+  EXPECT_EQ(kept("--epochs 9 --lr 1 --max-steps 7"), all);
+}
+
+TEST(KeepRun, AFlagThatDiffersIsRefusedWithBothValues) {
+  const std::string has = ", the checkpoint's run has ";
+  EXPECT_EQ(kept("--shards 4"), "4: --shards is 4" + has + "8");
+  EXPECT_EQ(kept("--bn-groups 2"), "4: --bn-groups is 2" + has + "4");
+  EXPECT_EQ(kept("--sync-bn"), "4: --sync-bn, or --bn-groups is 1" + has + "4");
+  EXPECT_EQ(kept("--batches-per-allreduce 1"), "4: --batches-per-allreduce is 1" + has + "2");
+  EXPECT_EQ(kept("--global-batch-size 32"), "4: --global-batch-size is 32" + has + "64");
+  EXPECT_EQ(kept("--seed 8"), "4: --seed is 8" + has + "7");
+  EXPECT_EQ(kept("--start-epoch 2"), "4: --start-epoch is 2" + has + "1");
+  EXPECT_EQ(kept("-b 16", 4), "4: -b 16 makes 128 images a step on 4 ranks" + has + "64");
+  EXPECT_EQ(kept("-a toy_net"), "4: --arch is toy_net, the checkpoint holds a convnet");
+  EXPECT_EQ(kept("", 2, "other"),
+            "4: the data have digest other, those of the checkpoint's run 0123456789abcdef");
+}
+
+TEST(KeepRun, MoreRanksThanShardsAreAUsageError) {
+  EXPECT_EQ(kept("", 9), "2: 9 ranks are too many for the checkpoint's run");
+}
+
+TEST(Differences, NameEachSettingWithBothValues) {
+  RunIdentity now = testing::tiny_identity();
+  EXPECT_THAT(differences(now, testing::tiny_identity()), ElementsAre());
+  now.environment["isa"] = "x86-64-v4";
+  now.settings["lr"] = "0.2";
+  now.settings.erase("momentum");
+  EXPECT_THAT(
+      differences(now, testing::tiny_identity()),
+      ElementsAre(
+          "isa is x86-64-v4, was x86-64-v3", "lr is 0.2, was 0.1", "momentum is nothing, was 0.9"));
+}
+
+TEST(IdentityOf, HoldsWhatShapesTheTrainingAndNoMore) {
+  const Options options = options_of("--lr 0.5 --epochs 9 -p 3 --fp16-allreduce --seed 4");
+  RunConfig config = make_run_config(options);
+  resolve_run(config, 1, 1, 1000);
+  const RunIdentity identity = identity_of(config, options, kData);
+  EXPECT_EQ(identity.settings.at("lr"), "0.5");
+  EXPECT_EQ(identity.environment.at("wire"), "f16");
+  EXPECT_EQ(identity.seed, 4U);
+  for (const char* name : {"epochs", "print-freq", "seed", "batch-size"}) {
+    EXPECT_FALSE(identity.settings.contains(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

@@ -1,0 +1,244 @@
+#include "trainers/loop/schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "tests/trainers/options_of.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+constexpr double kNear = 1e-8;
+
+// The learning rate at the first step of each epoch.
+std::vector<double> by_epoch(const Schedule& schedule, int64_t epochs, int64_t steps_per_epoch) {
+  std::vector<double> rates;
+  for (int64_t epoch = 0; epoch < epochs; ++epoch) {
+    rates.push_back(schedule.lr(epoch * steps_per_epoch));
+  }
+  return rates;
+}
+
+std::vector<double> by_step(const Schedule& schedule, int64_t steps) {
+  return by_epoch(schedule, steps, 1);
+}
+
+MATCHER_P(NearRates, rates, "") {
+  return ::testing::ExplainMatchResult(
+      Pointwise(DoubleNear(kNear), std::vector<double>(rates)), arg, result_listener);
+}
+
+auto rates(std::initializer_list<double> values) {
+  return NearRates(std::vector<double>(values));
+}
+
+TEST(Schedule, ConstStaysAsItIs) {
+  const Schedule schedule({}, 0.1, 3, 2);
+  EXPECT_EQ(schedule.lr(0), 0.1);
+  EXPECT_EQ(schedule.lr(1'000'000), 0.1);
+}
+
+// main.py: StepLR(30, 0.1), each epoch.
+TEST(Schedule, StepCutsEveryThirtyEpochs) {
+  const Schedule schedule({.kind = ScheduleKind::kStep}, 0.1, 90, 10);
+  EXPECT_NEAR(schedule.lr(299), 0.1, kNear);
+  EXPECT_NEAR(schedule.lr(300), 0.01, kNear);
+  EXPECT_NEAR(schedule.lr(599), 0.01, kNear);
+  EXPECT_NEAR(schedule.lr(899), 0.001, kNear);
+}
+
+TEST(Schedule, MultiStepCutsAtItsMilestones) {
+  const Schedule schedule(
+      {.kind = ScheduleKind::kMultiStep, .milestones = {2, 5}, .gamma = 0.5}, 1, 7, 3);
+  EXPECT_THAT(by_epoch(schedule, 7, 3), rates({1, 1, .5, .5, .5, .25, .25}));
+  EXPECT_EQ(schedule.lr(5), 1);
+}
+
+// PyTorch's CosineAnnealingLR(T_max=5).
+TEST(Schedule, CosineEndsAtZero) {
+  for (const bool on_updates : {false, true}) {
+    const Schedule schedule({.kind = ScheduleKind::kCosine, .on_updates = on_updates}, 0.1, 5, 4);
+    EXPECT_THAT(by_epoch(schedule, 6, 4),
+                rates({.1, .09045085, .06545085, .03454915, .00954915, 0}));
+  }
+}
+
+TEST(Schedule, CosineMovesEachStepOrEachEpoch) {
+  const ScheduleConfig config = {.kind = ScheduleKind::kCosine, .on_updates = true};
+  EXPECT_THAT(by_step(Schedule(config, 0.1, 1, 5), 5),
+              rates({.1, .09045085, .06545085, .03454915, .00954915}));
+  const Schedule each_epoch({.kind = ScheduleKind::kCosine, .on_updates = false}, 0.1, 5, 4);
+  EXPECT_EQ(each_epoch.lr(7), each_epoch.lr(4));
+}
+
+// 3.12: lr .4, 240 epochs.
+TEST(Schedule, LinearFallsToZero) {
+  const Schedule schedule({.kind = ScheduleKind::kLinear}, 0.4, 240, 7);
+  EXPECT_NEAR(schedule.lr(60 * 7), 0.3, kNear);
+  EXPECT_NEAR(schedule.lr(240 * 7 - 1), 0.4 / (240 * 7), kNear);
+  const Schedule each_epoch({.kind = ScheduleKind::kLinear, .on_updates = false}, 0.4, 240, 7);
+  EXPECT_NEAR(each_epoch.lr(61 * 7 - 1), 0.3, kNear);
+}
+
+// Item 0.11: e / W, from 0.
+TEST(Warmup, FromZeroByEpoch) {
+  const Schedule schedule({.on_updates = false, .warmup = {.epochs = 10, .decay = 0}}, 0.1, 20, 3);
+  EXPECT_THAT(by_epoch(schedule, 13, 3),
+              rates({0, .01, .02, .03, .04, .05, .06, .07, .08, .09, .1, .1, .1}));
+  EXPECT_EQ(schedule.lr(2), 0);
+}
+
+// Item 0.12, and DeepLearningExamples' (e + 1) / W.
+TEST(Warmup, FromOneByEpoch) {
+  const Schedule schedule(
+      {.on_updates = false, .warmup = {.epochs = 4, .method = WarmupMethod::kFromOne}}, 0.1, 9, 3);
+  EXPECT_THAT(by_epoch(schedule, 6, 3), rates({.025, .05, .075, .1, .1, .1}));
+}
+
+TEST(Warmup, OnUpdatesItRisesEachStep) {
+  const WarmupConfig linear = {.epochs = 2, .decay = 0.2};
+  EXPECT_THAT(by_step(Schedule({.warmup = linear}, 1, 9, 2), 6), rates({.2, .4, .6, .8, 1, 1}));
+  const WarmupConfig from_one = {.epochs = 2, .method = WarmupMethod::kFromOne};
+  EXPECT_THAT(by_step(Schedule({.warmup = from_one}, 1, 9, 2), 6), rates({.25, .5, .75, 1, 1, 1}));
+}
+
+// torchvision: SequentialLR of LinearLR(.01, 3) and CosineAnnealingLR(5).
+TEST(Warmup, LinearThenCosineIsTorchvisions) {
+  const Schedule schedule(
+      {.kind = ScheduleKind::kCosine, .on_updates = false, .warmup = {.epochs = 3}}, 0.1, 8, 2);
+  EXPECT_THAT(by_epoch(schedule, 9, 2),
+              rates({.001, .034, .067, .1, .09045085, .06545085, .03454915, .00954915, 0}));
+}
+
+// Item 1.9: the tutorial's adjust_learning_rate, evaluated; its steps count from 1.
+TEST(Warmup, ApexOvershootsALittle) {
+  constexpr int64_t kSteps = 770;
+  const Schedule schedule({.kind = ScheduleKind::kMultiStep,
+                           .milestones = {30, 60, 80},
+                           .warmup = {.epochs = 5, .method = WarmupMethod::kApex}},
+                          0.65,
+                          90,
+                          kSteps);
+  const auto lr = [&](int64_t epoch, int64_t step) {
+    return schedule.lr(epoch * kSteps + step - 1);
+  };
+  EXPECT_NEAR(lr(0, 1), .0003376623, 1e-10);
+  EXPECT_NEAR(lr(0, 770), .1301688, 1e-7);
+  EXPECT_NEAR(lr(4, 770), .6501688, 1e-7);
+  EXPECT_NEAR(lr(5, 1), .65, kNear);
+  EXPECT_NEAR(lr(29, 770), .65, kNear);
+  EXPECT_NEAR(lr(30, 1), .065, kNear);
+  EXPECT_NEAR(lr(60, 1), .0065, kNear);
+  EXPECT_NEAR(lr(79, 770), .0065, kNear);
+  EXPECT_NEAR(lr(80, 1), .00065, kNear);
+}
+
+TEST(Warmup, OfAllEpochsLeavesNothingToDecay) {
+  const Schedule schedule(
+      {.kind = ScheduleKind::kCosine, .warmup = {.epochs = 3, .decay = 0}}, 1, 3, 1);
+  EXPECT_THAT(by_step(schedule, 4), rates({0, 1. / 3, 2. / 3, 1}));
+}
+
+// The rate of each epoch when these figures follow it.
+std::vector<double> fed(Schedule& schedule, std::initializer_list<double> metrics) {
+  std::vector<double> rates;
+  int64_t epoch = 0;
+  for (const double metric : metrics) {
+    rates.push_back(schedule.lr(epoch));
+    schedule.end_epoch(epoch++, metric, metric);
+  }
+  return rates;
+}
+
+Schedule plateau(const PlateauConfig& config, double base_lr, const WarmupConfig& warmup = {}) {
+  return Schedule(
+      {.kind = ScheduleKind::kPlateau, .on_updates = false, .warmup = warmup, .plateau = config},
+      base_lr,
+      100,
+      1);
+}
+
+// Printed by PyTorch: .9999 is no improvement on 1, .99985 is.
+TEST(PlateauSchedule, CutsWhenMoreThanPatienceEpochsAreNoBetter) {
+  Schedule schedule = plateau({.patience = 2}, 1);
+  EXPECT_THAT(fed(schedule, {1, .9999, .99985, 1, 1, 1, 1, 1, .5, .5, .5, .5, .5}),
+              rates({1, 1, 1, 1, 1, 1, .1, .1, .1, .1, .1, .1, .01}));
+}
+
+TEST(PlateauSchedule, AccuracyMustGrow) {
+  Schedule schedule = plateau({.patience = 2, .on_accuracy = true}, .1);
+  EXPECT_THAT(fed(schedule, {50, 50.004, 50.006, 50.006, 50.006, 50.006, 60, 60, 60, 60}),
+              rates({.1, .1, .1, .1, .1, .1, .01, .01, .01, .01}));
+}
+
+// Printed by PyTorch: LambdaLR(e / 4), stepped after epochs 0 to 4, then ReduceLROnPlateau.
+TEST(PlateauSchedule, WarmupUndoesItsCuts) {
+  Schedule schedule = plateau({.patience = 1}, .1, {.epochs = 4, .decay = 0});
+  EXPECT_THAT(fed(schedule, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}),
+              rates({0, .025, .05, .0075, .1, .01, .01, .001, .001, .0001, .0001, .00001}));
+  Schedule last_moment = plateau({.patience = 1}, .1, {.epochs = 4, .decay = 0});
+  EXPECT_THAT(fed(last_moment, {1, .5, 1, 1, 1, 1, 1, 1}),
+              rates({0, .025, .05, .075, .01, .1, .01, .01}));
+}
+
+TEST(PlateauSchedule, CutsTooSmallToMatterAreNotMade) {
+  Schedule schedule = plateau({.patience = 0}, 1e-7);
+  const std::vector<double> got = fed(schedule, {1, 1, 1, 1});
+  EXPECT_NEAR(got[2], 1e-8, 1e-15);
+  EXPECT_EQ(got[3], got[2]);
+}
+
+TEST(PlateauSchedule, NanIsNoImprovement) {
+  Schedule schedule = plateau({.patience = 0}, 1);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(fed(schedule, {1, nan, .5, .5}), rates({1, 1, .1, .1}));
+}
+
+TEST(PlateauSchedule, ContinuesFromItsState) {
+  const std::vector<double> losses = {1, 1.0 / 3, .4, .4, .4, 1.0 / 3, .2, .3, .3, .3};
+  Schedule whole = plateau({.patience = 1}, .3);
+  for (size_t stop = 0; stop < losses.size(); ++stop) {
+    Schedule resumed = plateau({.patience = 1}, .3);
+    resumed.restore(whole.state());
+    EXPECT_EQ(resumed.state(), whole.state());
+    Schedule rest = plateau({.patience = 1}, .3);
+    rest.restore(whole.state());
+    Schedule uninterrupted = whole;
+    for (size_t i = stop; i < losses.size(); ++i) {
+      const auto epoch = static_cast<int64_t>(i);
+      rest.end_epoch(epoch, losses[i], 0);
+      uninterrupted.end_epoch(epoch, losses[i], 0);
+      EXPECT_EQ(rest.lr(epoch + 1), uninterrupted.lr(epoch + 1)) << "stopped at " << stop;
+    }
+    whole.end_epoch(static_cast<int64_t>(stop), losses[stop], 0);
+  }
+}
+
+TEST(Schedule, OthersHaveNoState) {
+  Schedule schedule({.kind = ScheduleKind::kStep}, 1, 90, 1);
+  schedule.end_epoch(0, 1, 1);
+  EXPECT_FALSE(schedule.watches_validation());
+  EXPECT_EQ(schedule.state(), "{}");
+  EXPECT_NO_THROW(schedule.restore("{}"));
+}
+
+TEST(Schedule, StateOfAnotherScheduleIsRefused) {
+  for (const char* text : {"{}", "", "[1]", R"({"factor": "x", "bad_epochs": 1})"}) {
+    Schedule schedule = plateau({}, 1);
+    try {
+      schedule.restore(text);
+      FAIL() << text;
+    } catch (const CheckpointError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("learning-rate schedule"));
+    }
+    EXPECT_EQ(schedule.lr(0), 1) << text;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

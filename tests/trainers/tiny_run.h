@@ -1,0 +1,102 @@
+// A network and an optimizer of a few hundred bytes, and what a checkpoint says of their run.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/digest.h"
+#include "nn/layers.h"
+#include "nn/optimizer.h"
+#include "tests/support/random_tensor.h"
+#include "trainers/checkpoint/checkpoint_file.h"
+
+namespace lockstep::trainers::testing {
+
+class TinyNet : public nn::Module {
+ public:
+  explicit TinyNet(const nn::Init& init, int64_t classes = 3)
+      : conv_(init, {.in_channels = 1, .out_channels = 2, .kernel = 3, .pad = 1}),
+        bn_(init, 2, true),
+        fc_(init, {2, 4, 4}, classes) {
+    register_module("conv", conv_);
+    register_module("bn", bn_);
+    register_module("fc", fc_);
+  }
+  Var forward(const Var& x) override { return fc_.forward(bn_.forward(conv_.forward(x))); }
+
+ private:
+  nn::Conv2d conv_;
+  nn::BatchNorm bn_;
+  nn::Linear fc_;
+};
+
+// Every tensor of every seed differs from that of another.
+struct TinyRun {
+  explicit TinyRun(uint64_t seed, int64_t classes = 3, float momentum = 0.9F)
+      : rng(seed),
+        model(nn::Init{rng}, classes),
+        optimizer(model.named_parameters(), {.lr = 0.1F, .momentum = momentum}) {
+    for (const auto& entries : {model.state(), optimizer.state()}) {
+      for (const nn::StateEntry& entry : entries) fill(entry.tensor, ++seed);
+    }
+  }
+
+  static void fill(Tensor tensor, uint64_t seed) {
+    if (tensor.dtype() == Dtype::kI64) {
+      *tensor.data<int64_t>() = static_cast<int64_t>(seed);
+      return;
+    }
+    const Tensor values = lockstep::testing::random_tensor(tensor.shape(), 1000 * seed);
+    std::memcpy(tensor.bytes(), values.bytes(), tensor.nbytes());
+  }
+
+  uint64_t digest() const {
+    return state_digest(model) ^ digest_of_row_major(file_tensors(optimizer.state()));
+  }
+
+  Mt19937 rng;
+  TinyNet model;
+  nn::Sgd optimizer;
+};
+
+inline RunIdentity tiny_identity() {
+  return {.program = "train_convnet",
+          .arch = "convnet",
+          .global_batch = 64,
+          .micro_steps = 2,
+          .shards = 8,
+          .bn_groups = 4,
+          .seed = 7,
+          .start_epoch = 1,
+          .data_digest = "0123456789abcdef",
+          .environment = {{"isa", "x86-64-v3"},
+                          {"lockstep", "0.1.0"},
+                          {"onednn", "2.6.3"},
+                          {"predivide", "1"},
+                          {"wire", "f32"}},
+          .settings = {{"lr", "0.1"}, {"momentum", "0.9"}}};
+}
+
+inline TrainingPosition tiny_position(int64_t steps) {
+  return {.steps = steps,
+          .applied = steps - 1,
+          .epoch = 3,
+          .sums = {.steps = 5, .images = 320, .loss = 1.0 / 3, .correct1 = 100, .correct5 = 200},
+          .best = {.correct1 = 77, .correct5 = 90, .total = 100, .loss = 0.1},
+          .best_epoch = 2,
+          .schedule = R"({"cooldown":3})"};
+}
+
+// Both files of a checkpoint.
+inline std::filesystem::path write_tiny(const std::filesystem::path& folder,
+                                        const TinyRun& run,
+                                        int64_t steps) {
+  const std::filesystem::path file = folder / model_file_name(steps);
+  CheckpointRecord record{.run = tiny_identity(), .at = tiny_position(steps), .model_digest = {}};
+  write_model(file, record, file_tensors(run.model.state()));
+  write_state(file, record, file_tensors(run.optimizer.state()));
+  return file;
+}
+
+}  // namespace lockstep::trainers::testing

@@ -1,0 +1,105 @@
+#include "trainers/loop/training_data.h"
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "data/synthetic.h"
+#include "tests/trainers/options_of.h"
+#include "trainers/loop/normalization.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using data::ImageShape;
+using testing::options_of;
+
+RunConfig resnet(const std::string& line) {
+  return make_run_config(options_of(line, {}, Program::kTrainResnet));
+}
+
+TEST(TrainingData, SyntheticImagesFitTheNetwork) {
+  const data::DatasetPair grey = open_training_data(make_run_config(options_of("--dummy")));
+  EXPECT_EQ(grey.train->image_shape(), (ImageShape{1, 28, 28}));
+  EXPECT_EQ(grey.train->size(), 60000);
+
+  const data::DatasetPair large = open_training_data(resnet("--dummy -a resnet50"));
+  EXPECT_EQ(large.train->image_shape(), (ImageShape{3, 224, 224}));
+  EXPECT_EQ(large.train->size(), 1281167);
+  EXPECT_EQ(large.test->size(), 50000);
+  EXPECT_EQ(large.train->classes(), 1000);
+  EXPECT_NE(large.train->digest(), large.test->digest());
+
+  for (const char* line : {"--dummy -a resnet20", "--dummy -a resnet18 --cifar-stem"}) {
+    const data::DatasetPair small = open_training_data(resnet(line));
+    EXPECT_EQ(small.train->image_shape(), (ImageShape{3, 32, 32})) << line;
+    EXPECT_EQ(small.train->size(), 50000);
+    EXPECT_EQ(small.test->size(), 10000);
+    EXPECT_EQ(small.train->classes(), 10);
+  }
+  const RunConfig seven = resnet("--dummy -a resnet18 --num-classes 7");
+  EXPECT_EQ(open_training_data(seven).train->classes(), 7);
+}
+
+TEST(TrainingData, OnlySmallColourPicturesAreAugmented) {
+  const RunConfig config = resnet("--seed 5");
+  const data::Augmentation shapes = augmentation(config, *open_training_data(config).train);
+  EXPECT_EQ(shapes.pad, 4);
+  EXPECT_TRUE(shapes.flip);
+  EXPECT_EQ(shapes.seed, 5U);
+  for (const RunConfig& plain : {make_run_config(options_of("")), resnet("--dummy -a resnet20")}) {
+    EXPECT_FALSE(augmentation(plain, *open_training_data(plain).train).changes_images());
+  }
+}
+
+// Stands for the files.
+class Cifar10Like : public data::Synthetic {
+ public:
+  Cifar10Like() : Synthetic({.images = 1, .shape = {3, 32, 32}}) {}
+  std::string name() const override { return "cifar10/train"; }
+};
+
+TEST(TrainingData, Cifar10IsAugmentedAndNormalisedLikeImageNet) {
+  const RunConfig config = resnet("--dummy -a resnet20 --seed 3");
+  const Cifar10Like cifar10;
+  EXPECT_EQ(augmentation(config, cifar10).pad, 4);
+  EXPECT_TRUE(augmentation(config, cifar10).flip);
+  EXPECT_EQ(augmentation(config, cifar10).seed, 3U);
+  const data::DatasetPair synthetic = open_training_data(config);
+  for (const data::Dataset* set :
+       {static_cast<const data::Dataset*>(&cifar10), synthetic.train.get()}) {
+    const kernels::NormalizeImageParams params = normalization(config, *set);
+    EXPECT_EQ(params.mean, (std::vector{0.485F, 0.456F, 0.406F}));
+    EXPECT_EQ(params.std, (std::vector{0.229F, 0.224F, 0.225F}));
+  }
+}
+
+// Otherwise the constants are not those of the images.
+TEST(TrainingData, NormalisedShapesHaveMean0AndDeviation1) {
+  const RunConfig config = resnet("");
+  const data::DatasetPair pair = open_training_data(config);
+  const kernels::NormalizeImageParams params = normalization(config, *pair.train);
+  ASSERT_EQ(params.mean.size(), 3U);
+  std::array<double, 3> sum{};
+  std::array<double, 3> squares{};
+  std::vector<uint8_t> pixels(3072);
+  constexpr int64_t kImages = 2000;
+  for (int64_t i = 0; i < kImages; ++i) {
+    pair.train->read(i, pixels);
+    for (size_t k = 0; k < pixels.size(); ++k) {
+      const double x = (pixels[k] / 255.0 - params.mean[k % 3]) / params.std[k % 3];
+      sum.at(k % 3) += x;
+      squares.at(k % 3) += x * x;
+    }
+  }
+  for (size_t c = 0; c < 3; ++c) {
+    const double mean = sum.at(c) / (kImages * 1024);
+    EXPECT_NEAR(mean, 0, 0.05);
+    EXPECT_NEAR(std::sqrt(squares.at(c) / (kImages * 1024) - mean * mean), 1, 0.02);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

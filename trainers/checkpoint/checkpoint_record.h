@@ -1,0 +1,66 @@
+// What a checkpoint says beside its tensors: what fixes its run, and how far that run was.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trainers/loop/epoch_progress.h"
+#include "trainers/loop/evaluate.h"
+
+namespace lockstep::trainers {
+
+using Texts = std::map<std::string, std::string>;
+
+struct RunIdentity {
+  std::string program;  // "train_convnet"
+  // A run goes on with these and no others.
+  std::string arch;
+  int64_t global_batch = 0;  // B
+  int64_t micro_steps = 1;   // A
+  int64_t shards = 1;        // S
+  int64_t bn_groups = 1;     // G
+  uint64_t seed = 0;
+  int64_t start_epoch = 0;
+  std::string data_digest;
+  // A run may go on with others, with other bits than it would have had.
+  Texts environment;  // isa, lockstep, onednn (versions); wire, predivide (of gradients)
+  Texts settings;     // flags that shape the training: "lr" and so on
+
+  bool operator==(const RunIdentity& other) const = default;
+};
+
+// A place in a run, between two steps.
+struct TrainingPosition {
+  int64_t steps = 0;    // attempted since epoch 0 began: what the sampler has dealt out
+  int64_t applied = 0;  // of them, those that changed the weights
+  int64_t epoch = 0;    // in hand, from 0
+  EpochSums sums;       // of the epoch in hand
+  Evaluation best;      // of all evaluations so far; of 0 images: none
+  int64_t best_epoch = 0;
+  std::string schedule;  // the learning rate schedule's own state
+};
+
+struct CheckpointRecord {
+  static constexpr int kMajorVersion = 1;  // files of others are not understood
+  static constexpr int kMinorVersion = 0;
+
+  RunIdentity run;
+  TrainingPosition at;
+  std::string model_digest;  // state_digest()
+};
+
+// As metadata of a safetensors file.
+Texts to_metadata(const CheckpointRecord& record);
+// Errors: CheckpointError, naming `file`, for another major version.
+void check_version(const Texts& metadata, const std::string& file);
+// Other keys are ignored. Errors: CheckpointError for text that to_metadata() does not write.
+// Requires: check_version().
+CheckpointRecord record_of(const Texts& metadata, const std::string& file);
+
+// "isa is x86-64-v3, was x86-64-v4" for each difference between the runs' environments and
+// settings.
+std::vector<std::string> differences(const RunIdentity& now, const RunIdentity& before);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,219 @@
+#include "trainers/checkpoint/resume.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+#include "trainers/checkpoint/checkpoint_folder.h"
+#include "trainers/output/versions.h"
+
+namespace lockstep::trainers {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kStateEnding = ".state.safetensors";
+constexpr const char* kCheckpoints = "checkpoints";
+
+[[noreturn]] void refuse_missing(const std::string& path, const std::string& why) {
+  throw CheckpointError(fmt::format("there is no checkpoint at {}", path),
+                        why,
+                        "--resume with a run directory or a stepN.safetensors in its checkpoints/");
+}
+
+// The run directory that a checkpoint lies in, as the user would call it; empty: in none.
+fs::path run_directory_of(const fs::path& model_file) {
+  const fs::path folder = model_file.parent_path();
+  if (folder.filename() == kCheckpoints && folder.has_parent_path()) return folder.parent_path();
+  const fs::path absolute = fs::absolute(model_file).parent_path();
+  return absolute.filename() == kCheckpoints ? absolute.parent_path() : fs::path();
+}
+
+// last.safetensors is a link to a checkpoint; a state file stands for its pair.
+fs::path model_file_of(const fs::path& file) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(file, error);
+  const fs::path real = error ? file : file.parent_path() / target;
+  const std::string name = real.filename().string();
+  if (!name.ends_with(kStateEnding)) return real;
+  return real.parent_path() / (name.substr(0, name.size() - kStateEnding.size()) + ".safetensors");
+}
+
+fs::path newest_in(const fs::path& directory) {
+  std::error_code error;
+  const fs::path inner = directory / kCheckpoints;
+  const fs::path folder = fs::is_directory(inner, error) ? inner : directory;
+  const std::vector<StoredCheckpoint> stored = list_checkpoints(folder);
+  if (stored.empty()) refuse_missing(directory.string(), "no stepN.safetensors with its state");
+  return stored.front().model_file;
+}
+
+std::optional<ResumePoint> find_newest(const fs::path& output_dir,
+                                       std::vector<std::string>& notes) {
+  const size_t notes_before = notes.size();
+  std::optional<SoundCheckpoint> found = newest_sound(output_dir / kCheckpoints, notes);
+  if (found) {
+    return ResumePoint{.model_file = std::move(found->model_file),
+                       .run_directory = output_dir,
+                       .checkpoint = std::move(found->checkpoint)};
+  }
+  if (notes.size() > notes_before) {
+    throw CheckpointError(
+        fmt::format("no checkpoint in {} is sound", output_dir.string()),
+        fmt::format("{} damaged; {}", notes.size() - notes_before, notes[notes_before]),
+        "--overwrite without --resume to start that run again, or another --output-dir");
+  }
+  notes.push_back(fmt::format("note: --resume auto: there is no checkpoint in {}, a run starts",
+                              output_dir.string()));
+  return std::nullopt;
+}
+
+// A flag that must stay, where it was given.
+struct Given {
+  std::string flag;
+  std::optional<int64_t> value;
+  int64_t before;
+};
+
+std::array<Given, 7> given_flags(const Options& options, const RunIdentity& before) {
+  const auto given = [&](const char* name) {
+    return options.given(name) ? options.maybe_integer(name) : std::nullopt;
+  };
+  const bool sync_bn = options.given("sync-bn") && options.boolean("sync-bn");
+  return {{{"--global-batch-size", given("global-batch-size"), before.global_batch},
+           {"--batches-per-allreduce", given("batches-per-allreduce"), before.micro_steps},
+           {"--shards", given("shards"), before.shards},
+           {"--bn-groups", given("bn-groups"), before.bn_groups},
+           {"--sync-bn, or --bn-groups",
+            sync_bn ? std::optional<int64_t>(1) : std::nullopt,
+            before.bn_groups},
+           {"--seed", given("seed"), static_cast<int64_t>(before.seed)},
+           {"--start-epoch", given("start-epoch"), before.start_epoch}}};
+}
+
+[[noreturn]] void refuse_change(const std::string& what, const std::string& hint) {
+  throw CheckpointError(what,
+                        "a run goes on with the batch, shards, BN groups, seed, network and data "
+                        "that it began with",
+                        hint + ", or --pretrained FILE to begin another run with its weights");
+}
+
+void check_flags(const Options& options, const RunIdentity& before, int64_t ranks) {
+  for (const Given& given : given_flags(options, before)) {
+    if (!given.value || *given.value == given.before) continue;
+    refuse_change(
+        fmt::format(
+            "{} is {}, the checkpoint's run has {}", given.flag, *given.value, given.before),
+        "leave it out");
+  }
+  if (!options.given("batch-size")) return;
+  const int64_t batch = options.integer("batch-size") * ranks * before.micro_steps;
+  if (batch == before.global_batch) return;
+  refuse_change(fmt::format("-b {} makes {} images a step on {} ranks, the checkpoint's run has {}",
+                            options.integer("batch-size"),
+                            batch,
+                            ranks,
+                            before.global_batch),
+                "leave it out");
+}
+
+// Flags that neither shape the training nor say where a run ends.
+bool shapes_training(const Flag& flag) {
+  constexpr std::string_view kOthers[] = {"epochs",
+                                          "start-epoch",
+                                          "max-steps",
+                                          "time-limit",
+                                          "batch-size",
+                                          "global-batch-size",
+                                          "batches-per-allreduce",
+                                          "seed",
+                                          "deterministic",
+                                          "lr-dry-run"};
+  if (flag.name == "preset") return true;
+  if (flag.group != FlagGroup::kOptimiser && flag.group != FlagGroup::kPrecision) return false;
+  return std::ranges::find(kOthers, flag.name) == std::end(kOthers);
+}
+
+}  // namespace
+
+std::optional<ResumePoint> find_resume_point(const std::string& resume,
+                                             const fs::path& output_dir,
+                                             std::vector<std::string>& notes) {
+  if (resume == "auto") return find_newest(output_dir, notes);
+  std::error_code error;
+  if (!fs::exists(resume, error)) {
+    refuse_missing(resume, error ? error.message() : "there is no such file");
+  }
+  const bool directory = fs::is_directory(resume, error);
+  const fs::path file = directory ? newest_in(resume) : model_file_of(resume);
+  return ResumePoint{.model_file = file,
+                     .run_directory = run_directory_of(file),
+                     .checkpoint = read_checkpoint(file)};
+}
+
+RunIdentity identity_of(const RunConfig& config,
+                        const Options& options,
+                        const std::string& data_digest) {
+  RunIdentity identity{.program = std::string(name_of(options.program)),
+                       .arch = config.arch,
+                       .global_batch = config.global_batch,
+                       .micro_steps = config.micro_steps,
+                       .shards = config.shards,
+                       .bn_groups = config.bn_groups,
+                       .seed = config.seed,
+                       .start_epoch = config.start_epoch,
+                       .data_digest = data_digest,
+                       .environment = versions(),
+                       .settings = {}};
+  identity.environment["wire"] = name_of(config.exchange.wire);
+  identity.environment["predivide"] = fmt::format("{}", config.exchange.predivide);
+  for (const ResolvedFlag& flag : options.resolved()) {
+    if (shapes_training(*find_flag("--" + flag.name))) identity.settings[flag.name] = flag.value;
+  }
+  return identity;
+}
+
+void keep_run(RunConfig& config,
+              const Options& options,
+              const std::string& data_digest,
+              const RunIdentity& before,
+              int64_t ranks) {
+  if (config.arch != before.arch) {
+    refuse_change(fmt::format("--arch is {}, the checkpoint holds a {}", config.arch, before.arch),
+                  "--arch " + before.arch);
+  }
+  check_flags(options, before, ranks);
+  if (data_digest != before.data_digest) {
+    refuse_change(fmt::format("the data have digest {}, those of the checkpoint's run {}",
+                              data_digest,
+                              before.data_digest),
+                  "the same --data and --dataset");
+  }
+  if (ranks > before.shards) {
+    throw UsageError(
+        fmt::format("{} ranks are too many for the checkpoint's run", ranks),
+        fmt::format("it has {} shards, and each rank works on one at least", before.shards),
+        fmt::format("at most {} ranks", before.shards));
+  }
+  config.asked.batch_size = std::nullopt;
+  config.asked.global_batch_size = before.global_batch;
+  config.asked.shards = before.shards;
+  config.asked.bn_groups = before.bn_groups;
+  config.micro_steps = before.micro_steps;
+  config.seed = before.seed;
+  config.start_epoch = before.start_epoch;
+}
+
+std::string broadcast_text(Communicator& ranks, const std::string& text) {
+  int64_t size = std::ssize(text);
+  ranks.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+  std::string copy = text;
+  copy.resize(static_cast<size_t>(size));
+  ranks.broadcast(std::as_writable_bytes(std::span(copy)), 0);
+  return copy;
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,47 @@
+// What a run goes on from, and what of it must stay as it was.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/communicator.h"
+#include "trainers/checkpoint/checkpoint_file.h"
+#include "trainers/config/run_config.h"
+#include "trainers/options/command_line.h"
+
+namespace lockstep::trainers {
+
+struct ResumePoint {
+  std::filesystem::path model_file;
+  std::filesystem::path run_directory;  // that the file lies in; empty: in none
+  Checkpoint checkpoint;
+};
+
+// "auto": the newest sound checkpoint of `output_dir`, with a note for each damaged one that is
+// newer; nothing, and a note, where there is none. Else a checkpoint's model or state file, or a
+// run directory, whose newest one is meant.
+// Errors: CheckpointError: no such checkpoint, a damaged one, or with "auto" none but damaged ones.
+std::optional<ResumePoint> find_resume_point(const std::string& resume,
+                                             const std::filesystem::path& output_dir,
+                                             std::vector<std::string>& notes);
+
+// What a checkpoint says of this run. Requires: a resolved config.
+RunIdentity identity_of(const RunConfig& config,
+                        const Options& options,
+                        const std::string& data_digest);
+
+// Gives `config`, which is not resolved yet, the batch, micro-steps, shards, groups, seed and first
+// epoch of `before`. Errors: CheckpointError for a flag that was given with another value, another
+// network or other data; UsageError when there are more ranks than shards.
+void keep_run(RunConfig& config,
+              const Options& options,
+              const std::string& data_digest,
+              const RunIdentity& before,
+              int64_t ranks);
+
+// rank 0's text on every rank. A collective call.
+std::string broadcast_text(Communicator& ranks, const std::string& text);
+
+}  // namespace lockstep::trainers

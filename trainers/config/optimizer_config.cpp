@@ -1,0 +1,140 @@
+#include "trainers/config/optimizer_config.h"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/error.h"
+#include "trainers/config/choice_names.h"
+#include "trainers/options/flag_value.h"
+
+namespace lockstep::trainers {
+namespace {
+
+constexpr std::array kOptimizers = {std::pair{OptimizerKind::kSgd, "sgd"},
+                                    std::pair{OptimizerKind::kAdam, "adam"},
+                                    std::pair{OptimizerKind::kAdamW, "adamw"}};
+constexpr std::array kSchedules = {std::pair{ScheduleKind::kConst, "const"},
+                                   std::pair{ScheduleKind::kStep, "step"},
+                                   std::pair{ScheduleKind::kMultiStep, "multistep"},
+                                   std::pair{ScheduleKind::kCosine, "cosine"},
+                                   std::pair{ScheduleKind::kLinear, "linear"},
+                                   std::pair{ScheduleKind::kPlateau, "plateau"}};
+constexpr std::array kWarmups = {std::pair{WarmupMethod::kLinear, "linear"},
+                                 std::pair{WarmupMethod::kFromOne, "from-one"},
+                                 std::pair{WarmupMethod::kApex, "apex"}};
+constexpr std::array kVariants = {std::pair{nn::LookaheadVariant::kAlphadl, "alphadl"},
+                                  std::pair{nn::LookaheadVariant::kPaper, "paper"}};
+
+std::vector<int64_t> parse_milestones(const Options& options) {
+  const Setting* setting = options.find("lr-milestones");
+  if (setting == nullptr) return {};
+  std::vector<int64_t> milestones;
+  for (const std::string_view word : split_words(setting->value, ',')) {
+    const auto epoch = parse_int(word);
+    if (!epoch || *epoch < 1 || (!milestones.empty() && *epoch <= milestones.back())) {
+      throw UsageError(fmt::format("bad value: --lr-milestones {}", setting->value),
+                       "--lr-milestones takes ascending epochs from 1, separated by commas",
+                       "--lr-milestones 100,150");
+    }
+    milestones.push_back(*epoch);
+  }
+  return milestones;
+}
+
+ScheduleConfig make_schedule_config(const Options& options) {
+  return {.kind = meant(kSchedules, options.text("lr-scheduler")),
+          .on_updates = options.boolean("sched-on-updates"),
+          .step_size = options.integer("lr-step-size"),
+          .milestones = parse_milestones(options),
+          .gamma = options.number("lr-gamma"),
+          .warmup = {.epochs = options.integer("warmup-epochs"),
+                     .method = meant(kWarmups, options.text("warmup-method")),
+                     .decay = options.number("warmup-decay")},
+          .plateau = {.patience = options.integer("plateau-patience"),
+                      .threshold = options.number("plateau-threshold"),
+                      .on_accuracy = options.text("plateau-on") == "acc"}};
+}
+
+std::optional<nn::LookaheadParams> make_lookahead(const Options& options) {
+  if (!options.boolean("lookahead")) return std::nullopt;
+  return nn::LookaheadParams{.k = options.integer("lookahead-k"),
+                             .alpha = options.number("lookahead-alpha"),
+                             .variant = meant(kVariants, options.text("lookahead-variant"))};
+}
+
+void check(const OptimizerConfig& config) {
+  if (config.nesterov && config.momentum == 0) {
+    throw UsageError("--nesterov needs a momentum above 0",
+                     "Nesterov's step looks ahead along the momentum, which is 0",
+                     "--momentum 0.9, or no --nesterov");
+  }
+  if (config.schedule.kind == ScheduleKind::kMultiStep && config.schedule.milestones.empty()) {
+    throw UsageError("--lr-scheduler multistep needs milestones",
+                     "it cuts the learning rate at the epochs of --lr-milestones",
+                     "--lr-scheduler multistep --lr-milestones 100,150");
+  }
+}
+
+// A flag that was given and would be ignored is taken for a mistake.
+void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
+  const ScheduleKind kind = config.schedule.kind;
+  const WarmupConfig& warmup = config.schedule.warmup;
+  const bool is_sgd = config.kind == OptimizerKind::kSgd;
+  const bool is_plateau = kind == ScheduleKind::kPlateau;
+  const bool cuts = is_plateau || kind == ScheduleKind::kStep || kind == ScheduleKind::kMultiStep;
+  const bool has_lookahead = config.lookahead.has_value();
+  struct Use {
+    std::string_view flag;
+    bool used;
+    std::string_view by;
+  };
+  for (const Use& use : {
+           Use{"momentum", is_sgd, "--opt sgd"},
+           Use{"nesterov", is_sgd || !config.nesterov, "--opt sgd"},
+           Use{"lr-step-size", kind == ScheduleKind::kStep, "--lr-scheduler step"},
+           Use{"lr-milestones", kind == ScheduleKind::kMultiStep, "--lr-scheduler multistep"},
+           Use{"lr-gamma", cuts, "--lr-scheduler step"},
+           Use{"plateau-on", is_plateau, "--lr-scheduler plateau"},
+           Use{"plateau-patience", is_plateau, "--lr-scheduler plateau"},
+           Use{"plateau-threshold", is_plateau, "--lr-scheduler plateau"},
+           Use{"warmup-method", warmup.epochs > 0, "--warmup-epochs 5"},
+           Use{"warmup-decay",
+               warmup.epochs > 0 && warmup.method == WarmupMethod::kLinear,
+               "--warmup-epochs 5 --warmup-method linear"},
+           Use{"lookahead-k", has_lookahead, "--lookahead"},
+           Use{"lookahead-alpha", has_lookahead, "--lookahead"},
+           Use{"lookahead-variant", has_lookahead, "--lookahead"},
+       }) {
+    if (use.used || !options.given(use.flag)) continue;
+    throw UsageError(fmt::format("--{} would change nothing", use.flag),
+                     fmt::format("only {} makes use of it", use.by),
+                     fmt::format("{} beside it, or leave --{} out", use.by, use.flag));
+  }
+}
+
+}  // namespace
+
+double OptimizerConfig::base_lr(int64_t global_batch) const {
+  constexpr double kReferenceBatch = 256;
+  return scale_lr ? lr * static_cast<double>(global_batch) / kReferenceBatch : lr;
+}
+
+OptimizerConfig make_optimizer_config(const Options& options) {
+  OptimizerConfig config;
+  config.kind = meant(kOptimizers, options.text("opt"));
+  config.lr = options.number("lr");
+  config.scale_lr = options.boolean("scale-lr");
+  config.momentum = options.number("momentum");
+  config.nesterov = options.boolean("nesterov");
+  config.weight_decay = options.number("weight-decay");
+  config.bias_decay = options.boolean("bias-decay");
+  config.lookahead = make_lookahead(options);
+  config.schedule = make_schedule_config(options);
+  refuse_idle_flags(options, config);
+  check(config);
+  return config;
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,63 @@
+// How weights are updated: optimizer and learning-rate schedule, as the flags ask for them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "nn/optimizer.h"
+#include "trainers/options/command_line.h"
+
+namespace lockstep::trainers {
+
+enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW };
+enum class ScheduleKind : uint8_t { kConst, kStep, kMultiStep, kCosine, kLinear, kPlateau };
+
+// With W warm-up epochs of L steps, the learning rate's factor in epoch e at step i (both from 0):
+//   kLinear   d + (1 - d) e / W; on updates, d + (1 - d) i / WL
+//   kFromOne  (e + 1) / W;       on updates, (i + 1) / WL
+//   kApex     (i + 2) / WL: ends a little above 1
+// Source: torchvision's references; DeepLearningExamples; apex/examples/imagenet.
+enum class WarmupMethod : uint8_t { kLinear, kFromOne, kApex };
+
+struct WarmupConfig {
+  int64_t epochs = 0;
+  WarmupMethod method = WarmupMethod::kLinear;
+  double decay = 0.01;  // d
+};
+
+struct PlateauConfig {
+  int64_t patience = 10;
+  double threshold = 1e-4;
+  bool on_accuracy = false;  // else on the validation loss
+};
+
+struct ScheduleConfig {
+  ScheduleKind kind = ScheduleKind::kConst;
+  bool on_updates = true;  // kCosine, kLinear and warm-up move each step, else each epoch
+  int64_t step_size = 30;  // epochs; kStep
+  std::vector<int64_t> milestones = {};  // epochs, ascending; kMultiStep
+  double gamma = 0.1;                    // of a cut
+  WarmupConfig warmup = {};
+  PlateauConfig plateau = {};
+};
+
+struct OptimizerConfig {
+  OptimizerKind kind = OptimizerKind::kSgd;
+  double lr = 0;  // as given
+  bool scale_lr = false;
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  bool bias_decay = true;
+  std::optional<nn::LookaheadParams> lookahead = {};
+  ScheduleConfig schedule = {};
+
+  // What the schedule starts from, with `global_batch` images a step.
+  double base_lr(int64_t global_batch) const;
+};
+
+// Errors: UsageError for flags that contradict each other or would change nothing.
+OptimizerConfig make_optimizer_config(const Options& options);
+
+}  // namespace lockstep::trainers

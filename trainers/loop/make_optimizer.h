@@ -1,0 +1,15 @@
+// The optimizer that the flags ask for.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "nn/optimizer.h"
+#include "trainers/config/optimizer_config.h"
+
+namespace lockstep::trainers {
+
+std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
+                                              std::vector<nn::NamedParameter> parameters);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,69 @@
+// The learning rate of each step.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "trainers/config/optimizer_config.h"
+
+namespace lockstep::trainers {
+
+// Tells when a metric has stopped improving. Source: torch.optim.lr_scheduler.ReduceLROnPlateau,
+// relative threshold, no cooldown.
+class Plateau {
+ public:
+  explicit Plateau(const PlateauConfig& config) : config_(config) {}
+
+  // Takes an epoch's figures; true when more than `patience` epochs since the last improvement or
+  // the last cut were no better.
+  bool calls_for_cut(double loss, double accuracy);
+
+  struct State {
+    double best = std::numeric_limits<double>::infinity();  // of the loss, or of -accuracy
+    int64_t bad_epochs = 0;
+  };
+  const State& state() const { return state_; }
+  void restore(const State& state) { state_ = state; }
+
+ private:
+  PlateauConfig config_;
+  State state_;
+};
+
+// A pure function of the step, but for kPlateau. The factor of warm-up times that of the schedule:
+//   kStep, kMultiStep  gamma for each cut up to this epoch, counted from the run's first
+//   kCosine, kLinear   from 1, when warm-up has ended, to 0 at the end of the run
+//   kPlateau           gamma for each cut; warm-up sets the rate anew at the ends of epochs 0 to W,
+//                      which undoes a cut one epoch later
+class Schedule {
+ public:
+  Schedule(const ScheduleConfig& config, double base_lr, int64_t epochs, int64_t steps_per_epoch);
+
+  // `step` counts from 0 over all epochs.
+  double lr(int64_t step) const;
+  // `epoch` counts from 0; figures of the network after it.
+  void end_epoch(int64_t epoch, double validation_loss, double accuracy);
+  // end_epoch() must be told of every epoch.
+  bool watches_validation() const { return config_.kind == ScheduleKind::kPlateau; }
+
+  // What a resumed run needs beside the flags, as JSON.
+  std::string state() const;
+  // Errors: CheckpointError for text that state() of this kind of schedule does not write.
+  void restore(std::string_view state);
+
+ private:
+  double warmup_factor(int64_t step) const;
+  double factor(int64_t step) const;
+  double progress(int64_t step) const;  // of what warm-up leaves, 0 to 1
+
+  ScheduleConfig config_;
+  double base_lr_;
+  int64_t epochs_;
+  int64_t steps_per_epoch_;
+  Plateau plateau_;
+  double plateau_factor_ = 1;
+};
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,59 @@
+#include "trainers/loop/training_data.h"
+
+#include <algorithm>
+#include <array>
+
+#include "data/open_dataset.h"
+#include "data/synthetic.h"
+
+namespace lockstep::trainers {
+namespace {
+
+struct Dummy {
+  data::ImageShape image;
+  int64_t classes;
+  int64_t train_images;
+  int64_t test_images;
+};
+constexpr Dummy kLikeMnist = {{1, 28, 28}, 10, 60000, 10000};
+constexpr Dummy kLikeCifar10 = {{3, 32, 32}, 10, 50000, 10000};
+constexpr Dummy kLikeImageNet = {{3, 224, 224}, 1000, 1281167, 50000};
+
+template <size_t kCount>
+bool is_one_of(const std::string& arch, const std::array<const char*, kCount>& names) {
+  return std::ranges::find(names, arch) != names.end();
+}
+
+const Dummy& dummy_for(const RunConfig& config) {
+  if (is_one_of(config.arch, std::array{"convnet", "toy_net"})) return kLikeMnist;
+  const bool for_cifar =
+      is_one_of(config.arch, std::array{"resnet20", "resnet32", "resnet44", "resnet56"});
+  return for_cifar || config.cifar_stem ? kLikeCifar10 : kLikeImageNet;
+}
+
+data::DatasetPair make_synthetic(const RunConfig& config) {
+  const Dummy& dummy = dummy_for(config);
+  const auto make = [&](int64_t images, uint64_t seed) {
+    return std::make_shared<data::Synthetic>(
+        data::Synthetic::Options{.images = images,
+                                 .classes = config.classes.value_or(dummy.classes),
+                                 .shape = dummy.image,
+                                 .seed = seed});
+  };
+  return {.train = make(dummy.train_images, 0), .test = make(dummy.test_images, 1)};
+}
+
+}  // namespace
+
+data::DatasetPair open_training_data(const RunConfig& config) {
+  if (config.dataset == "synthetic") return make_synthetic(config);
+  return data::open_dataset(config.dataset, config.data);
+}
+
+data::Augmentation augmentation(const RunConfig& config, const data::Dataset& train) {
+  const std::string name = train.name();
+  if (!name.starts_with("cifar10/") && !name.starts_with("shapes/")) return {};
+  return {.pad = 4, .flip = true, .seed = config.seed};
+}
+
+}  // namespace lockstep::trainers

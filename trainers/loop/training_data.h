@@ -1,0 +1,20 @@
+// The images of a run and what happens to them on their way into a batch.
+#pragma once
+
+#include "data/augment.h"
+#include "data/dataset.h"
+#include "trainers/config/run_config.h"
+
+namespace lockstep::trainers {
+
+// The sets that --dataset and DIR name; for `synthetic` random images as the network wants them:
+// 28 x 28 grey (60,000 and 10,000) for train_convnet's networks, 32 x 32 in colour (50,000 and
+// 10,000, 10 classes) for CIFAR's and under --cifar-stem, else ImageNet's 224 x 224 (1,281,167 and
+// 50,000, 1,000 classes), as main.py's --dummy.
+// Errors: those of data::open_dataset.
+data::DatasetPair open_training_data(const RunConfig& config);
+
+// CIFAR-10 and shapes: a crop out of the image padded by 4, and a flip; all others: none.
+data::Augmentation augmentation(const RunConfig& config, const data::Dataset& train);
+
+}  // namespace lockstep::trainers
