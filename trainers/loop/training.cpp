@@ -311,13 +311,12 @@ void Training::log_evaluation(int epoch) {
        {"digest", traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model))}});
 }
 
-// What a signal cut off is no candidate: the run that goes on would not have looked at it.
 void Training::judge(const EpochProgress& epoch) {
-  const bool whole = epoch.done() == epoch.steps();
   if (result_.final.correct1 < result_.best.correct1) return;
-  if (!whole && result_.best.total > 0) return;
   result_.best = result_.final;
   result_.best_epoch = epoch.number();
+  // The run that goes on from where a signal cut it off would not have looked.
+  const bool whole = epoch.done() == epoch.steps();
   if (whole && traces_.checkpoints != nullptr) {
     traces_.checkpoints->save_best(p_.model, position(epoch, Evaluated::kYes));
   }
