@@ -2,6 +2,7 @@
 
 #include "kernels/conv2d.h"
 #include "kernels/onednn_shim.h"
+#include "kernels/onednn_weights.h"
 #include "kernels/shard_plans.h"
 
 namespace lockstep::kernels::onednn {
@@ -14,17 +15,21 @@ size_t aligned(size_t bytes) {
 }
 
 // A convolution or one of its gradients on one shard's shape. `packed` is the layout of the weights
-// (or their gradient) that the primitive prefers; `reorder` goes between it and KRSC.
+// (or their gradient) that the primitive prefers.
 struct ConvolutionPlan final : Plan {
   ConvolutionPlan(const ConvolutionDescs& of,
-                  const MemoryDesc& weights,
-                  const dnnl::primitive_desc_base& convolution_desc,
-                  const dnnl::primitive_desc_base& reorder_desc)
-      : descs(of), packed(weights), convolution(convolution_desc), reorder(reorder_desc) {}
+                  const Shape& weight,
+                  const MemoryDesc& packed_desc,
+                  const dnnl::primitive_desc_base& convolution_desc)
+      : descs(of),
+        packed(packed_desc),
+        layout(weight, packed_desc),
+        convolution(convolution_desc) {}
 
   ConvolutionDescs descs;
   MemoryDesc packed;
-  Primitive convolution, reorder;
+  WeightLayout layout;
+  Primitive convolution;
 };
 
 using ConvolutionPlans = ShardPlans<ConvolutionPlan>;
@@ -34,7 +39,6 @@ struct Geometry {
   Conv2dParams params;
   bool has_bias = false;
 
-  MemoryDesc weight_desc() const { return f32_desc(weight, Format::ohwi); }
   PlanKey key(const char* op) const {
     return {.op = op,
             .values = {0,
@@ -77,7 +81,7 @@ struct Geometry {
 };
 
 size_t scratchpad_bytes(const ConvolutionPlan& plan) {
-  return std::max(plan.convolution.scratchpad_bytes(), plan.reorder.scratchpad_bytes());
+  return plan.convolution.scratchpad_bytes();
 }
 
 // Workspace of a call that reads weights: all plans' packed weights, and a scratchpad a worker.
@@ -88,18 +92,19 @@ Workspace workspace_for_packed(Stream& stream, const ConvolutionPlans& plans) {
 }
 
 // The weights in each plan's layout, in the workspace's shared part.
-std::vector<dnnl::memory> pack(const ConvolutionPlans& plans,
-                               const MemoryDesc& desc,
+std::vector<dnnl::memory> pack(Stream& stream,
+                               const ConvolutionPlans& plans,
                                const Tensor& weight,
                                const Workspace& workspace) {
   std::vector<dnnl::memory> packed;
-  std::byte* to = workspace.shared;
+  std::byte* next = workspace.shared;
   for (size_t i = 0; i < plans.size(); ++i) {
+    const WeightLayout& layout = plans[i].layout;
+    auto* to = reinterpret_cast<float*>(next);
     packed.push_back(bind(plans[i].packed, to));
-    to += aligned(plans[i].packed.get_size());
-    plans[i].reorder.execute(
-        {{DNNL_ARG_FROM, bind(desc, weight.bytes())}, {DNNL_ARG_TO, packed.back()}},
-        workspace.of(0));
+    next += aligned(plans[i].packed.get_size());
+    stream.fork(layout.pieces(),
+                [&](int64_t piece, int) { layout.pack(piece, weight.data<float>(), to); });
   }
   return packed;
 }
@@ -117,11 +122,10 @@ void conv2d_forward(Stream& stream,
   const ConvolutionPlans plans(stream, shards, geometry.key("conv2d_forward"), [&](int64_t images) {
     const ConvolutionDescs descs = geometry.descs_of_same_memory(images);
     const auto desc = convolution_forward(descs);
-    return std::make_unique<ConvolutionPlan>(
-        descs, desc.weights_desc(), desc, reorder(geometry.weight_desc(), desc.weights_desc()));
+    return std::make_unique<ConvolutionPlan>(descs, weight.shape(), desc.weights_desc(), desc);
   });
   const Workspace workspace = workspace_for_packed(stream, plans);
-  const auto packed = pack(plans, geometry.weight_desc(), weight, workspace);
+  const auto packed = pack(stream, plans, weight, workspace);
   stream.fork(shards.local(), [&](int64_t k, int worker) {
     if (shards.count(k) == 0) return;
     const size_t i = plans.find(shards.count(k));
@@ -145,11 +149,10 @@ void conv2d_backward_data(Stream& stream,
       stream, shards, geometry.key("conv2d_backward_data"), [&](int64_t images) {
         const ConvolutionDescs descs = geometry.descs(images);
         const auto desc = convolution_backward_data(descs);
-        return std::make_unique<ConvolutionPlan>(
-            descs, desc.weights_desc(), desc, reorder(geometry.weight_desc(), desc.weights_desc()));
+        return std::make_unique<ConvolutionPlan>(descs, weight.shape(), desc.weights_desc(), desc);
       });
   const Workspace workspace = workspace_for_packed(stream, plans);
-  const auto packed = pack(plans, geometry.weight_desc(), weight, workspace);
+  const auto packed = pack(stream, plans, weight, workspace);
   stream.fork(shards.local(), [&](int64_t k, int worker) {
     if (shards.count(k) == 0) return;
     const size_t i = plans.find(shards.count(k));
@@ -176,10 +179,7 @@ void conv2d_backward_weight(Stream& stream,
         const ConvolutionDescs descs = geometry.descs_of_same_memory(images);
         const auto desc = convolution_backward_weights(descs);
         return std::make_unique<ConvolutionPlan>(
-            descs,
-            desc.diff_weights_desc(),
-            desc,
-            reorder(desc.diff_weights_desc(), geometry.weight_desc()));
+            descs, weight_shape, desc.diff_weights_desc(), desc);
       });
   const size_t packed_bytes =
       plans.largest([](const ConvolutionPlan& plan) { return aligned(plan.packed.get_size()); });
@@ -202,9 +202,7 @@ void conv2d_backward_weight(Stream& stream,
       arguments.emplace(DNNL_ARG_DIFF_BIAS, bind(plan.descs.bias, shard_leaf(grad_bias, k)));
     }
     plan.convolution.execute(std::move(arguments), mine + packed_bytes);
-    plan.reorder.execute({{DNNL_ARG_FROM, packed},
-                          {DNNL_ARG_TO, bind(geometry.weight_desc(), shard_leaf(grad_weight, k))}},
-                         mine + packed_bytes);
+    plan.layout.unpack(reinterpret_cast<const float*>(mine), shard_leaf(grad_weight, k));
   });
 }
 

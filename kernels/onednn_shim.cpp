@@ -94,6 +94,43 @@ MemoryDesc f32_desc(const Shape& shape, Format format) {
   return {extents, dnnl::memory::data_type::f32, format};
 }
 
+std::vector<int64_t> BlockedLayout::offsets(int axis) const {
+  std::vector<int64_t> offsets;
+  for (int64_t index = 0; index < padded[static_cast<size_t>(axis)]; ++index) {
+    int64_t offset = 0;
+    int64_t rest = index;
+    int64_t stride = 1;
+    for (size_t block = block_sizes.size(); block-- > 0;) {
+      if (block_axes[block] == axis) {
+        offset += rest % block_sizes[block] * stride;
+        rest /= block_sizes[block];
+      }
+      stride *= block_sizes[block];
+    }
+    offsets.push_back(offset + rest * strides[static_cast<size_t>(axis)]);
+  }
+  return offsets;
+}
+
+BlockedLayout blocked_layout(const MemoryDesc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+  const bool blocked = desc.get_format_kind() == dnnl::memory::format_kind::blocked;
+  LS_CHECK(blocked, "[onednn] weights in a layout that is not blocked");
+  return {.padded = desc.get_padded_dims(),
+          .strides = desc.get_strides(),
+          .block_sizes = desc.get_inner_blks(),
+          .block_axes = desc.get_inner_idxs()};
+#else
+  const dnnl_memory_desc_t& d = desc.data;
+  LS_CHECK(d.format_kind == dnnl_blocked, "[onednn] weights in a layout that is not blocked");
+  const dnnl_blocking_desc_t& blocking = d.format_desc.blocking;
+  return {.padded = {d.padded_dims, d.padded_dims + d.ndims},
+          .strides = {blocking.strides, blocking.strides + d.ndims},
+          .block_sizes = {blocking.inner_blks, blocking.inner_blks + blocking.inner_nblks},
+          .block_axes = {blocking.inner_idxs, blocking.inner_idxs + blocking.inner_nblks}};
+#endif
+}
+
 dnnl::memory bind(const MemoryDesc& desc, const void* data) {
   return {desc, cpu_engine(), const_cast<void*>(data)};  // inputs and outputs have one type there
 }
@@ -173,12 +210,6 @@ dnnl::inner_product_backward_weights::primitive_desc inner_product_backward_weig
       weight,
       bias,
       out);
-}
-
-dnnl::reorder::primitive_desc reorder(const MemoryDesc& from, const MemoryDesc& to) {
-  return for_one_thread("reorder", [&](const dnnl::engine& engine) {
-    return dnnl::reorder::primitive_desc(engine, from, engine, to, own_scratchpad());
-  });
 }
 
 }  // namespace lockstep::kernels::onednn

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <unordered_map>
+#include <vector>
 
 #include <dnnl.hpp>
 
@@ -17,6 +18,19 @@ using Arguments = std::unordered_map<int, dnnl::memory>;  // by DNNL_ARG_*
 
 // oneDNN names extents as Shape does; Format::any leaves the layout to the primitive.
 MemoryDesc f32_desc(const Shape& shape, Format format);
+
+// A layout in which axes are cut into blocks: an index is the blocks' digits, the innermost last,
+// and what remains times the axis' stride.
+struct BlockedLayout {
+  dnnl::memory::dims padded, strides;          // by axis
+  dnnl::memory::dims block_sizes, block_axes;  // by block
+
+  // What each index of an axis, padding included, adds to a value's place.
+  std::vector<int64_t> offsets(int axis) const;
+};
+
+// Errors: InternalError for a layout of another kind.
+BlockedLayout blocked_layout(const MemoryDesc& desc);
 
 // The caller's memory as an argument; nothing is owned or copied. oneDNN may write zeros to the
 // padding of a blocked layout: bind memory that workers share before they fork.
@@ -56,6 +70,5 @@ dnnl::inner_product_backward_data::primitive_desc inner_product_backward_data(
     const MemoryDesc& in, const MemoryDesc& weight, const MemoryDesc& out);
 dnnl::inner_product_backward_weights::primitive_desc inner_product_backward_weights(
     const MemoryDesc& in, const MemoryDesc& weight, const MemoryDesc& bias, const MemoryDesc& out);
-dnnl::reorder::primitive_desc reorder(const MemoryDesc& from, const MemoryDesc& to);
 
 }  // namespace lockstep::kernels::onednn
