@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: tests/long/kill_resume.sh PROGRAM ARGS...
-# Kills one rank of a run with SIGKILL at KILLS (10) random moments and lets it go on with --resume auto, on 4, 2 and 1
-# ranks in turn; a run that ends before is begun again. Each that ends holds the bits of the run that nothing happened to.
+# Kills one rank of a run with SIGKILL at KILLS (10) random moments and lets it go on with --resume auto, on 4, 2 and
+# 1 ranks in turn; a run that ends before is begun again. Each that ends holds the undisturbed run's bits.
 # ARGS fix the batch, shards and groups and where the run ends:
 #   kill_resume.sh build/release/bin/train_convnet --global-batch-size 64 --shards 4 --bn-groups 2 --max-steps 400
 # SAVE_STEPS (10): steps between checkpoints. SEED: of the moments.
