@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <vector>
 
 #include "core/error.h"
@@ -45,32 +46,37 @@ bool named_fashion(const fs::path& dir) {
 struct Found {
   const char* dataset;
   const char* folder;
+  int64_t channels;
 };
 
 // Sets whose folders in `dir` name them.
 std::vector<Found> named_sets(const fs::path& dir) {
   std::vector<Found> found;
   if (has_folder(dir, "MNIST/raw") && find_idx_folder(dir, "mnist") == dir / "MNIST/raw") {
-    found.push_back({"mnist", "MNIST/raw"});
+    found.push_back({"mnist", "MNIST/raw", 1});
   }
   if (has_folder(dir, "FashionMNIST/raw") &&
       find_idx_folder(dir, "fashion-mnist") == dir / "FashionMNIST/raw") {
-    found.push_back({"fashion-mnist", "FashionMNIST/raw"});
+    found.push_back({"fashion-mnist", "FashionMNIST/raw", 1});
   }
-  if (has_folder(dir, "cifar-10-batches-bin")) found.push_back({"cifar10", "cifar-10-batches-bin"});
+  if (has_folder(dir, "cifar-10-batches-bin")) {
+    found.push_back({"cifar10", "cifar-10-batches-bin", 3});
+  }
   return found;
 }
 
 }  // namespace
 
-std::string detect_dataset(const fs::path& dir) {
+std::string detect_dataset(const fs::path& dir, int64_t channels) {
   std::error_code ignored;
   if (!fs::is_directory(dir, ignored)) {
     throw DataError(fmt::format("no data set in {}", dir.string()),
                     "there is no such folder",
                     "point --data to a folder, or leave it out to train on built-in images");
   }
-  const std::vector<Found> sets = named_sets(dir);
+  std::vector<Found> sets = named_sets(dir);
+  const auto wanted = [&](const Found& set) { return set.channels == channels; };
+  if (std::ranges::any_of(sets, wanted)) std::erase_if(sets, std::not_fn(wanted));
   if (sets.size() > 1) {
     throw DataError(
         fmt::format("more than one data set in {}", dir.string()),

@@ -8,10 +8,11 @@
 
 namespace lockstep::data {
 
-// Looks at what lies in `dir`: "mnist", "fashion-mnist" or "cifar10".
+// Looks at what lies in `dir`: "mnist", "fashion-mnist" or "cifar10". Of several sets, the only one
+// whose images have `channels` channels (0: any).
 // Errors: DataError when dir is no folder, when nothing known lies there (what was looked for is
-// listed), when several sets do, or when only a layout lies there that this build cannot read.
-std::string detect_dataset(const std::filesystem::path& dir);
+// listed), when several such sets do, or when only a layout lies there that this build cannot read.
+std::string detect_dataset(const std::filesystem::path& dir, int64_t channels = 0);
 
 // `name`: digits or shapes (dir is not used), mnist, fashion-mnist, cifar10, or auto for
 // detect_dataset(dir).

@@ -2,8 +2,8 @@
 
 usage: python3 tools/pth_to_safetensors.py IN.pth OUT.safetensors
 
-Takes a state_dict, or a checkpoint that holds one as "state_dict", "model" or "model_state_dict"; "module." in front of
-all names, as DataParallel puts it there, is dropped. Needs PyTorch; loads with weights_only, so no code of the file runs.
+Takes a state_dict, or a checkpoint that holds one as "state_dict", "model" or "model_state_dict"; "module." in front
+of all names, as DataParallel puts it there, is dropped. Needs PyTorch, and loads with weights_only: no code is run.
 """
 
 import json

@@ -200,14 +200,17 @@ class Run {
     const double start_s = seconds_since_process_start();
     TrainingResult result;
     result.final = evaluate(test_of(config_, data_, model, console), stream, request_.ranks);
-    result.images = result.final.total;
-    result.training_s = seconds_since_process_start() - start_s;
-    console.result(
-        fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", result.final.acc1(), result.final.acc5()));
-    leave_record(result, model, seconds_since_process_start(), ExitCode::kDone);
+    const ExitCode code = result.final ? ExitCode::kDone : ExitCode::kStopped;
+    if (result.final) {
+      result.images = result.final->total;
+      result.training_s = seconds_since_process_start() - start_s;
+      console.result(
+          fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", result.final->acc1(), result.final->acc5()));
+    }
+    leave_record(result, model, seconds_since_process_start(), code);
     console.result(fmt::format("record  {}/run.json", config_.output_dir));
     request_.ranks.barrier();
-    return ExitCode::kDone;
+    return code;
   }
 
   ExitCode end(TrainingResult result, const nn::Module& model, Console& console) {
@@ -217,7 +220,9 @@ class Run {
                           : result.stopped ? ExitCode::kStopped
                                            : ExitCode::kDone;
     leave_record(result, model, wall_s, code);
-    console.tutorial(fmt::format("Accuracy is {:.2f}%", result.final.acc1()));
+    if (result.final) {
+      console.tutorial(fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
+    }
     console.tutorial(fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
     if (directory_) report_end(console, config_, result, directory_->path(), wall_s);
     request_.ranks.barrier();

@@ -57,6 +57,8 @@ TEST(DetectDataset, AsksWhenThereAreTwo) {
   std::filesystem::create_directories(temporary.path() / "cifar-10-batches-bin");
   EXPECT_THAT(detect_error(temporary.path()),
               HasSubstr("choose one: --dataset fashion-mnist or --dataset cifar10"));
+  EXPECT_EQ(detect_dataset(temporary.path(), 1), "fashion-mnist");
+  EXPECT_EQ(detect_dataset(temporary.path(), 3), "cifar10");
 }
 
 TEST(DetectDataset, TellsWhatItLookedFor) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: tests/long/kill_resume.sh PROGRAM ARGS...
-# Kills one rank of a run with SIGKILL at KILLS (10) random moments and lets it go on with --resume auto, on 4, 2 and 1
-# ranks in turn; a run that ends before is begun again. Each that ends holds the bits of the run that nothing happened to.
+# Kills one rank of a run with SIGKILL at KILLS (10) random moments and lets it go on with --resume auto, on 4, 2 and
+# 1 ranks in turn; a run that ends before is begun again. Each that ends holds the undisturbed run's bits.
 # ARGS fix the batch, shards and groups and where the run ends:
 #   kill_resume.sh build/release/bin/train_convnet --global-batch-size 64 --shards 4 --bn-groups 2 --max-steps 400
 # SAVE_STEPS (10): steps between checkpoints. SEED: of the moments.
@@ -64,4 +64,4 @@ until [ $killed -ge "$kills" ] && [ $unfinished = no ]; do
   [ $starts -lt $((10 * kills)) ] || { tail "$dir.log"; echo "it does not end"; exit 1; }
 done
 grep -h '^=> loaded\|passed over' "$work"/killed*.log | sed 's/.*(epoch/  went on from (epoch/' || true
-echo "killed $killed times in $starts starts on ${rank_counts[*]} ranks; the bits of $ended runs are the undisturbed one's"
+echo "killed $killed times in $starts starts on ${rank_counts[*]} ranks: $ended runs hold the undisturbed one's bits"

@@ -68,7 +68,7 @@ class ResNetGradients : public ::testing::TestWithParam<std::string> {
     images_ = uniform(rng, {static_cast<int64_t>(golden_.number("n")), 3, pixels, pixels}, 1);
   }
 
-  // Each gradient is looked at when it is ready and dropped: all shards of all need not fit at once.
+  // Each gradient is looked at when it is ready, then dropped: the leaves of all would be much.
   void expect_gradients_at_backward() {
     const Tensor projections = golden_.tensor("projections");
     const Tensor norms = golden_.tensor("norms");

@@ -20,10 +20,7 @@ std::string text_or_empty(const Options& options, std::string_view name) {
 
 void read_data(const Options& options, RunConfig& config) {
   config.data = text_or_empty(options, "data");
-  config.dataset = options.text("dataset");
-  if (config.dataset == "auto" && config.data.empty()) {
-    config.dataset = built_in_dataset(options.program);
-  }
+  config.dataset = dataset_name(options.program, options.text("dataset"), config.data);
   const bool on_disk =
       config.dataset == "mnist" || config.dataset == "fashion-mnist" || config.dataset == "cifar10";
   if (on_disk && config.data.empty()) {

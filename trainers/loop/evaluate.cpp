@@ -9,6 +9,7 @@
 #include "data/loader.h"
 #include "nn/functional.h"
 #include "trainers/loop/normalization.h"
+#include "trainers/loop/stop_signal.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -96,7 +97,8 @@ EvaluationTask test_of(const RunConfig& config,
                       .dataset = data.test,
                       .normalization = normalization(config, *data.test),
                       .chunk_images = config.val_batch_size,
-                      .workers = config.workers};
+                      .workers = config.workers,
+                      .stop = stop_requested};
   if (config.main_py_lines) {
     task.on_batch = [&console, frequency = config.print_freq](
                         int64_t batch, int64_t batches, const TestMetrics& metrics) {
@@ -106,7 +108,9 @@ EvaluationTask test_of(const RunConfig& config,
   return task;
 }
 
-Evaluation evaluate(const EvaluationTask& task, Stream& stream, Communicator& ranks) {
+std::optional<Evaluation> evaluate(const EvaluationTask& task,
+                                   Stream& stream,
+                                   Communicator& ranks) {
   const EvaluationMode mode(task.model);
   const data::EvaluationPlan plan{.dataset_size = task.dataset->size(),
                                   .chunk_images = task.chunk_images,
@@ -121,7 +125,7 @@ Evaluation evaluate(const EvaluationTask& task, Stream& stream, Communicator& ra
   // A cell is written by one rank and zero on the others: an integer sum carries f64 bits exactly.
   std::vector<int64_t> chunk_losses(static_cast<size_t>(data::chunk_count(plan)), 0);
 
-  while (loader.left() > 0) {
+  while (loader.left() > 0 && !(task.stop && task.stop())) {
     const data::LoadedBatch batch = loader.next();
     const Shards& shards = batch.shards;
     const Var x = nn::normalize_image(
@@ -138,9 +142,10 @@ Evaluation evaluate(const EvaluationTask& task, Stream& stream, Communicator& ra
     if (task.on_batch) task.on_batch(batch.number, batches, meter.update(of_batch, sums));
   }
 
-  std::array<int64_t, 3> counts = {sums.correct1, sums.correct5, sums.images};
+  std::array<int64_t, 4> counts = {sums.correct1, sums.correct5, sums.images, loader.left()};
   ranks.all_reduce_sum(std::span<int64_t>(counts));
   ranks.all_reduce_sum(std::span<int64_t>(chunk_losses));
+  if (counts[3] > 0) return std::nullopt;
   Evaluation total{.correct1 = counts[0], .correct5 = counts[1], .total = counts[2]};
   for (const int64_t bits : chunk_losses) total.loss += std::bit_cast<double>(bits);
   total.loss /= static_cast<double>(total.total);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "core/communicator.h"
 #include "core/stream.h"
@@ -33,6 +34,8 @@ struct EvaluationTask {
   int64_t workers = 0;  // threads that read ahead
   // After each batch of this rank, counted from 0; may be empty.
   std::function<void(int64_t batch, int64_t batches, const TestMetrics&)> on_batch{};
+  // Asked before each batch; true gives up. May be empty.
+  std::function<bool()> stop{};
 };
 
 // The whole test set; main.py's lines to `console`, which must outlive the task, where the run has
@@ -45,6 +48,7 @@ EvaluationTask test_of(const RunConfig& config,
 // Cuts the data set into chunks; chunk c runs on rank c mod ranks, on one thread. Counts are
 // integers; a chunk's loss is summed in f64 in image order, the chunks' in chunk order. The model
 // is in evaluation mode meanwhile. All ranks must call and hold the same weights and buffers.
-Evaluation evaluate(const EvaluationTask& task, Stream& stream, Communicator& ranks);
+// Nothing when a rank gave up.
+std::optional<Evaluation> evaluate(const EvaluationTask& task, Stream& stream, Communicator& ranks);
 
 }  // namespace lockstep::trainers

@@ -116,7 +116,7 @@ TrainingResult Training::run(const Traces& traces) {
     end_epoch(progress);
     ++epoch;
   }
-  if (result_.final.total == 0) measure();
+  if (!result_.final && !result_.stopped) measure();
   if (traces_.checkpoints != nullptr && result_.steps > first_step_) {
     result_.saved = traces_.checkpoints->last_is_saved();
   }
@@ -272,33 +272,39 @@ void Training::synchronize_replicas() {
 void Training::end_epoch(const EpochProgress& epoch) {
   synchronize_replicas();
   const int number = epoch.number();
-  const bool whole = epoch.done() == epoch.steps();
-  const bool last = result_.stopped || result_.steps == end_step_;
-  // At once: who stops a job by a signal waits for a second and no longer.
-  if (result_.stopped) save(position(epoch, Evaluated::kNo));
-  if (last || evaluates_after(number)) {
-    measure();
+  const bool last = result_.steps == end_step_;
+  if ((last || evaluates_after(number)) && !result_.stopped && measure()) {
     log_evaluation(number);
     if (epoch.done() == steps_per_epoch_) {
-      schedule_.end_epoch(number, result_.final.loss, result_.final.acc1());
+      schedule_.end_epoch(number, result_.final->loss, result_.final->acc1());
     }
     judge(epoch);
   }
-  if (!whole) return;
+  // Who stops a job by a signal does not wait for an evaluation: a resumed run begins with it.
+  if (result_.stopped) {
+    result_.final.reset();
+    save(position(epoch, Evaluated::kNo));
+    return;
+  }
   if (last || (number + 1) % p_.config.save_freq == 0 || saves_after(result_.steps)) {
     save(position(epoch, Evaluated::kYes));
   }
 }
 
-void Training::measure() {
+bool Training::measure() {
   p_.console.tutorial("begin testing");
   result_.final = evaluate(test_of(p_.config, p_.data, p_.model, p_.console), p_.stream, p_.ranks);
+  if (!result_.final) {
+    result_.stopped = true;
+    return false;
+  }
   p_.console.info(
-      fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", result_.final.acc1(), result_.final.acc5()));
+      fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", result_.final->acc1(), result_.final->acc5()));
+  return true;
 }
 
 void Training::log_evaluation(int epoch) {
-  const Evaluation& evaluation = result_.final;
+  const Evaluation& evaluation = *result_.final;
   log({{"split", "val"},
        {"epoch", int64_t{epoch}},
        {"step", result_.steps},
@@ -311,14 +317,11 @@ void Training::log_evaluation(int epoch) {
        {"digest", traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model))}});
 }
 
-// What a signal cut off is no candidate: the run that goes on would not have looked at it.
 void Training::judge(const EpochProgress& epoch) {
-  const bool whole = epoch.done() == epoch.steps();
-  if (result_.final.correct1 < result_.best.correct1) return;
-  if (!whole && result_.best.total > 0) return;
-  result_.best = result_.final;
+  if (result_.final->correct1 < result_.best.correct1) return;
+  result_.best = *result_.final;
   result_.best_epoch = epoch.number();
-  if (whole && traces_.checkpoints != nullptr) {
+  if (traces_.checkpoints != nullptr) {
     traces_.checkpoints->save_best(p_.model, position(epoch, Evaluated::kYes));
   }
 }

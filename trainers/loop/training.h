@@ -30,7 +30,7 @@
 namespace lockstep::trainers {
 
 struct TrainingResult {
-  Evaluation final;
+  std::optional<Evaluation> final;  // of the weights at the end; nothing after a signal
   Evaluation best;
   int best_epoch = 0;       // from 0; the epoch of `best`
   int64_t steps = 0;        // since epoch 0, those of earlier processes included
@@ -93,7 +93,7 @@ class Training {
   void record(const EpochProgress& epoch, const StepMetrics& metrics);
   void end_epoch(const EpochProgress& epoch);
   void synchronize_replicas();
-  void measure();
+  bool measure();  // false when a signal asked for a stop meanwhile
   void log_evaluation(int epoch);
   void judge(const EpochProgress& epoch);
   bool evaluates_after(int epoch) const;

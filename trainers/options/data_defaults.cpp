@@ -23,7 +23,7 @@ std::string dataset_name(Program program, const std::string& name, const std::st
   if (name != "auto") return name;
   if (dir.empty()) return std::string(built_in_dataset(program));
   try {
-    return data::detect_dataset(dir);
+    return data::detect_dataset(dir, program == Program::kTrainConvnet ? 1 : 3);
   } catch (const DataError&) {
     return name;
   }

@@ -64,15 +64,16 @@ void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& recor
   }
 }
 
-FinalMetrics final_metrics(const TrainingResult& result, double wall_s) {
-  return {.acc1 = result.final.acc1(),
-          .acc5 = result.final.acc5(),
-          .loss = result.final.loss,
-          .correct = result.final.correct1,
-          .total = result.final.total,
-          .images_per_s = images_per_s(result),
-          .wall_s = wall_s,
-          .first_step_s = result.first_step_s};
+std::optional<FinalMetrics> final_metrics(const TrainingResult& result, double wall_s) {
+  if (!result.final) return std::nullopt;
+  return FinalMetrics{.acc1 = result.final->acc1(),
+                      .acc5 = result.final->acc5(),
+                      .loss = result.final->loss,
+                      .correct = result.final->correct1,
+                      .total = result.final->total,
+                      .images_per_s = images_per_s(result),
+                      .wall_s = wall_s,
+                      .first_step_s = result.first_step_s};
 }
 
 void report_end(Console& console,
@@ -93,17 +94,19 @@ void report_end(Console& console,
                                      directory.string()))));
   }
   const double speed = images_per_s(result);
-  if (!console.options().tutorial) {
-    console.result(fmt::format("Accuracy is {:.2f}%", result.final.acc1()));
+  if (result.final && !console.options().tutorial) {
+    console.result(fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
   }
-  console.result(fmt::format(
-      "best {:.2f}% after epoch {} · {} steps · {:.1f} s in all · {} images/s ({} a rank)",
-      result.best.acc1(),
-      result.best_epoch + 1,
-      with_commas(result.steps),
-      wall_s,
-      with_commas(static_cast<int64_t>(speed)),
-      with_commas(static_cast<int64_t>(speed) / config.ranks)));
+  const std::string best =
+      result.best.total == 0
+          ? "not evaluated"
+          : fmt::format("best {:.2f}% after epoch {}", result.best.acc1(), result.best_epoch + 1);
+  console.result(fmt::format("{} · {} steps · {:.1f} s in all · {} images/s ({} a rank)",
+                             best,
+                             with_commas(result.steps),
+                             wall_s,
+                             with_commas(static_cast<int64_t>(speed)),
+                             with_commas(static_cast<int64_t>(speed) / config.ranks)));
   const std::string run = directory.string();
   if (result.saved) {
     console.result(

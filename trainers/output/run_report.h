@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,8 @@ std::vector<std::string> start_lines(const RunConfig& config,
 // Versions and the machines. A collective call.
 void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& record);
 
-FinalMetrics final_metrics(const TrainingResult& result, double wall_s);
+// Nothing where the run ended without an evaluation.
+std::optional<FinalMetrics> final_metrics(const TrainingResult& result, double wall_s);
 
 // Accuracy, speed, and where the artefacts are.
 void report_end(Console& console,
