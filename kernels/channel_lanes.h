@@ -168,9 +168,9 @@ struct LaneSums {
   float* total[2];
 };
 
-// Leaves in sums.total[i][0, channels) each channel's two sums over the pixels. make_add(first lane)
-// gives a tile's add(sum 0, sum 1, in...), which returns the tile for `out` where that is a pointer.
-// The order is fixed: rows within a block, blocks, pixels of a row. out may be an input.
+// Leaves in sums.total[i][0, channels) each channel's two sums over the pixels. make_add(first
+// lane) gives a tile's add(sum 0, sum 1, in...), which returns the tile of `out` where that is a
+// pointer. The order is fixed: rows within a block, blocks, pixels of a row. out may be an input.
 template <class Out, class MakeAdd, class... In>
 [[gnu::always_inline]] inline void sum_lanes(
     const Lanes& lanes, int64_t pixels, LaneSums& sums, Out out, MakeAdd&& make_add, In*... in) {

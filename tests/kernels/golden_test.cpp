@@ -12,6 +12,7 @@
 #include "kernels/relu.h"
 #include "kernels/sgd.h"
 #include "kernels/softmax_cross_entropy.h"
+#include "kernels/subsample_pad.h"
 #include "tests/support/close.h"
 
 namespace lockstep::kernels {
@@ -100,6 +101,7 @@ TEST_F(Golden, BatchNorm) {
     const Tensor weight = golden.tensor("weight");
     const Tensor bias = golden.tensor("bias");
     const Tensor grad_out = golden.tensor("grad_out");
+    const Tensor residual = golden.has("residual") ? golden.tensor("residual") : Tensor();
     const BatchNormParams params{.eps = static_cast<float>(golden.number("eps")),
                                  .relu = golden.number("relu") != 0};
     const Shards shards = Shards::single(in.shape()[0]);
@@ -128,41 +130,43 @@ TEST_F(Golden, BatchNorm) {
     expect(running_var, "running_var");
 
     Tensor out = Tensor::empty(in.shape(), Dtype::kF32);
-    batch_norm_forward(stream_, shards, in, stats, weight, bias, {}, params, out);
+    batch_norm_forward(stream_, shards, in, stats, weight, bias, residual, params, out);
     expect(out, "out");
     Tensor grad_weight = Tensor::empty({1, channels}, Dtype::kF32);
     Tensor grad_bias = Tensor::empty({1, channels}, Dtype::kF32);
-    Tensor none;
+    const bool gated = residual.defined() && params.relu;
+    Tensor grad_residual = gated ? Tensor::empty(in.shape(), Dtype::kF32) : Tensor();
     batch_norm_shard_sums(stream_,
                           shards,
                           in,
-                          none,
+                          gated ? out : Tensor(),
                           grad_out,
                           stats,
                           weight,
                           bias,
                           params,
-                          none,
+                          grad_residual,
                           grad_weight,
                           grad_bias);
     expect(grad_weight, "grad_weight");
     expect(grad_bias, "grad_bias");
+    if (gated) expect(grad_residual, "grad_residual");
     Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
     batch_norm_backward(stream_,
                         shards,
                         in,
-                        grad_out,
+                        gated ? grad_residual : grad_out,
                         stats,
                         grad_weight,
                         grad_bias,
                         weight,
                         bias,
-                        params,
+                        {.eps = params.eps, .relu = params.relu && !gated},
                         grad_in);
     expect(grad_in, "grad_in");
     Tensor eval_out = Tensor::empty(in.shape(), Dtype::kF32);
     batch_norm_inference(
-        stream_, shards, in, running_mean, running_var, weight, bias, none, params, eval_out);
+        stream_, shards, in, running_mean, running_var, weight, bias, residual, params, eval_out);
     expect(eval_out, "eval_out");
   }
 }
@@ -209,6 +213,21 @@ TEST_F(Golden, MaxPool2dWinnersToo) {
 
     Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
     max_pool2d_backward(stream_, shards, golden.tensor("grad_out"), winner, params, grad_in);
+    EXPECT_TRUE(close(grad_in.span<float>(), golden.tensor("grad_in").span<float>(), {}));
+  }
+}
+
+TEST_F(Golden, SubsamplePadBitForBit) {
+  for (const GoldenCase& golden : golden_cases("subsample_pad")) {
+    SCOPED_TRACE(golden.name());
+    const Tensor in = golden.tensor("input");
+    const Tensor want = golden.tensor("out");
+    const Shards shards = Shards::single(in.shape()[0]);
+    Tensor out = Tensor::empty(want.shape(), Dtype::kF32);
+    subsample_pad_forward(stream_, shards, in, 2, out);
+    EXPECT_TRUE(close(out.span<float>(), want.span<float>(), {}));
+    Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
+    subsample_pad_backward(stream_, shards, golden.tensor("grad_out"), 2, grad_in);
     EXPECT_TRUE(close(grad_in.span<float>(), golden.tensor("grad_in").span<float>(), {}));
   }
 }

@@ -46,7 +46,9 @@ def linear() -> GoldenFile:
 def batch_norm() -> GoldenFile:
     file = GoldenFile("batch_norm", "f64")
 
-    def add(name: str, x: Tensor, relu: bool = False, momentum: float = 0.1, eps: float = 1e-5) -> None:
+    def add(
+        name: str, x: Tensor, relu: bool = False, momentum: float = 0.1, eps: float = 1e-5, residual: bool = False
+    ) -> None:
         file.case(name, relu=relu, momentum=momentum, eps=eps)
         channels = x.shape[1]
         weight, bias = randn(channels), randn(channels)
@@ -56,15 +58,18 @@ def batch_norm() -> GoldenFile:
             running_mean, running_var = bias.clone(), weight.clone()
         file.put(running_mean_before=running_mean, running_var_before=running_var)
 
-        def forward(training: bool, input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-            out = F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+        shortcut = {"residual": randn(*x.shape)} if residual else {}
+
+        def forward(training: bool, input: Tensor, weight: Tensor, bias: Tensor, residual: Tensor | int = 0) -> Tensor:
+            out = F.batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps) + residual
             assert not relu or out.abs().min() > 1e-4, f"{name}: rounding would decide a ReLU"
             return out.relu() if relu else out
 
-        out = put_op(file, partial(forward, True), randn, input=x, weight=weight, bias=bias)
+        out = put_op(file, partial(forward, True), randn, input=x, weight=weight, bias=bias, **shortcut)
         batch = [d for d in range(x.dim()) if d != 1]
         file.put(mean=x.mean(batch), var=x.var(batch, unbiased=False))
-        file.put(running_mean=running_mean, running_var=running_var, eval_out=forward(False, x, weight, bias))
+        eval_out = forward(False, x, weight, bias, **shortcut)
+        file.put(running_mean=running_mean, running_var=running_var, eval_out=eval_out)
         if name == "documented":
             assert_near(torch.cat([running_mean, running_var, out.flatten()[:1]]), [0.35, 1.5, -1.5275238])
 
@@ -81,6 +86,8 @@ def batch_norm() -> GoldenFile:
     constant[:, 1] = 0.75
     add("constant_channel", constant)
     add("documented", torch.arange(8.0).double().reshape(2, 1, 2, 2))
+    add("2d_n4c5_residual", randn(4, 5, 3, 2), residual=True)
+    add("2d_n4c5_residual_relu", randn(4, 5, 3, 2), relu=True, residual=True)
     return file
 
 
@@ -135,6 +142,15 @@ def global_avg_pool() -> GoldenFile:
     for n, c, h, w in [(2, 3, 7, 7), (3, 5, 1, 1), (1, 9, 4, 2)]:
         file.case(f"n{n}c{c}h{h}w{w}")
         put_op(file, lambda input: F.adaptive_avg_pool2d(input, 1).flatten(1), randn, input=randn(n, c, h, w))
+    return file
+
+
+def subsample_pad() -> GoldenFile:
+    file = GoldenFile("subsample_pad", "f32")
+    for n, c, h, w, k in [(2, 16, 8, 8, 32), (3, 3, 7, 5, 9)]:
+        file.case(f"n{n}c{c}h{h}w{w}k{k}")
+        pad = (0, 0, 0, 0, (k - c) // 2, (k - c) // 2)
+        put_op(file, lambda input, pad=pad: F.pad(input[:, :, ::2, ::2], pad), randn, input=randn(n, c, h, w))
     return file
 
 
