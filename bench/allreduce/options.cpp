@@ -25,6 +25,7 @@ int64_t size_value(std::string_view flag, const std::string& text) {
 
 std::vector<Algorithm> algorithm_list(const std::string& text) {
   std::vector<Named<Algorithm>> choices;
+  choices.reserve(kAlgorithms.size());
   for (const Algorithm each : kAlgorithms) choices.emplace_back(each, trainers::name_of(each));
   std::vector<Algorithm> algorithms;
   for (size_t begin = 0; begin <= text.size();) {

@@ -60,6 +60,15 @@ TEST(TrainResnet, SaysWhatMainPySays) {
   }
 }
 
+// The loss of images as they are is another one.
+TEST(TrainResnet, AugmentsTheTrainingImages) {
+  const TempDir dir;
+  const ProgramResult result =
+      run_program(resnet(dir / "run", {"--max-steps", "1", "-b", "64", "--seed", "5"}));
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_NEAR(read_metrics(dir / "run").front().at("loss").get<double>(), 3.47848, 1e-4);
+}
+
 TEST(TrainResnet, RefusesARunThatCannotEndWell) {
   const TempDir dir;
   // 20,000 images in steps of 7 leave one; resnet18's last maps of a 32x32 image are one pixel.
@@ -72,8 +81,8 @@ TEST(TrainResnet, RefusesARunThatCannotEndWell) {
   EXPECT_FALSE(std::filesystem::exists(dir / "few"));
 }
 
-// Needs the data: LOCKSTEP_CIFAR10 names the folder of cifar-10-batches-bin, LOCKSTEP_CIFAR10_WEIGHTS
-// the trained weights of shared/data/weights; skipped without.
+// Needs the data: LOCKSTEP_CIFAR10 names the folder that holds cifar-10-batches-bin,
+// LOCKSTEP_CIFAR10_WEIGHTS akamaster's trained ResNet-20 as safetensors; skipped without.
 class TrainedOnCifar10 : public ::testing::TestWithParam<int> {};
 
 TEST_P(TrainedOnCifar10, CountsWhatPyTorchCounts) {
