@@ -29,6 +29,7 @@ struct Problem {
   Tensor in, grad_out, weight, bias, running_mean, running_var;
   kernels::BatchNormParams params;
   float momentum = 0.1F;
+  Tensor residual = {};  // undefined, or like in
 };
 
 Problem random_problem(int64_t images, bool relu) {
@@ -107,7 +108,8 @@ void run_rank(const Problem& p, const Part& part, size_t rank, Result& result) {
   const Var weight(copy_of(p.weight), true);
   const Var bias(copy_of(p.bias), true);
   BatchNormRunning running{copy_of(p.running_mean), copy_of(p.running_var), p.momentum};
-  const Var y = batch_norm(x, weight, bias, running, p.params);
+  const Var residual = p.residual.defined() ? Var(part.of(p.residual), x.shared_batch()) : Var();
+  const Var y = batch_norm(x, weight, bias, running, p.params, residual);
   loss_with_gradient(y, part.of(p.grad_out)).backward();
 
   put_rows(y.value(), part.first_image, result.out);
@@ -238,7 +240,8 @@ TEST(SyncBatchNormGolden, IsPyTorchsOnTheJoinedBatch) {
                     .running_var = golden.tensor("running_var_before"),
                     .params = {.eps = static_cast<float>(golden.number("eps")),
                                .relu = golden.number("relu") != 0},
-                    .momentum = static_cast<float>(golden.number("momentum"))};
+                    .momentum = static_cast<float>(golden.number("momentum")),
+                    .residual = golden.has("residual") ? golden.tensor("residual") : Tensor()};
     const int64_t images = p.in.shape()[0];
     // Far from zero the input itself carries f32's error, divided by the deviation.
     const double scale = golden.name() == "far_from_zero" ? 200 : 1;
