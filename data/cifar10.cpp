@@ -73,6 +73,8 @@ class Cifar10::File {
   }
   File(File&& other) noexcept
       : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
   File& operator=(File&&) = delete;
   ~File() {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -147,7 +149,7 @@ Cifar10::~Cifar10() = default;
 
 void Cifar10::read(int64_t i, std::span<uint8_t> pixels) const {
   const File& file = files_[static_cast<size_t>(i / kRecords)];
-  std::array<uint8_t, kPixels> planes;
+  std::array<uint8_t, kPixels> planes{};
   if (file.read((i % kRecords) * static_cast<int64_t>(kRecord) + 1, planes) < kPixels) {
     file.throw_truncated(file.size());
   }

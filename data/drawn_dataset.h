@@ -17,14 +17,14 @@ class DrawnDataset : public Dataset {
   enum class Split : uint8_t { kTrain, kTest };
 
   struct Recipe {
-    const char* name;
-    int64_t train_images;
-    int64_t test_images;
+    const char* name = "";
+    int64_t train_images = 0;
+    int64_t test_images = 0;
     ImageShape shape;
-    uint64_t seed;
-    RandomPurpose purpose;
+    uint64_t seed = 0;
+    RandomPurpose purpose = RandomPurpose::kDigits;
     // Draws one image of class `label` in HWC order.
-    void (*draw)(PhiloxStream& random, int32_t label, std::span<uint8_t> pixels);
+    void (*draw)(PhiloxStream& random, int32_t label, std::span<uint8_t> pixels) = nullptr;
   };
 
   // Borrows: the recipe.
