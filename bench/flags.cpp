@@ -25,15 +25,15 @@ void Flags::add(const std::string& names,
                 const std::string& metavar,
                 const std::string& initial,
                 const std::string& help,
-                Read read) {
-  app_->add_option_function<std::string>(names, std::move(read), help)
+                const Read& read) {
+  app_->add_option_function<std::string>(names, read, help)
       ->take_last()
       ->type_name(metavar)
       ->default_str(initial);
 }
 
-void Flags::add_hidden(const std::string& names, Read read) {
-  app_->add_option_function<std::string>(names, std::move(read))->take_last()->group("");
+void Flags::add_hidden(const std::string& names, const Read& read) {
+  app_->add_option_function<std::string>(names, read)->take_last()->group("");
 }
 
 void Flags::add_switch(const std::string& names, const std::string& help, bool& value) {

@@ -36,8 +36,8 @@ class Flags {
            const std::string& metavar,
            const std::string& initial,
            const std::string& help,
-           Read read);
-  void add_hidden(const std::string& names, Read read);
+           const Read& read);
+  void add_hidden(const std::string& names, const Read& read);
   void add_switch(const std::string& names, const std::string& help, bool& value);
 
   // Reads all values. Returns what is to be printed instead of measuring; usually nothing.

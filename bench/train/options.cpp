@@ -91,7 +91,7 @@ void add_run(Flags& flags, SyntheticOptions& options) {
 // Of the data set that `arch` is for.
 struct Usual {
   data::ImageShape image;
-  int64_t classes;
+  int64_t classes = 0;
 };
 
 Usual usual(const std::string& arch, bool cifar_stem) {
