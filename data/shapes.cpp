@@ -64,7 +64,7 @@ PenPoint place(const Rotation& rotation, PenPoint origin, int32_t x, int32_t y) 
 }
 
 uint8_t* pixel_at(Pixels pixels, int32_t row, int32_t column) {
-  return &pixels[static_cast<size_t>((row * kSide + column) * kChannels)];
+  return &pixels[static_cast<size_t>(int64_t{row} * kSide + column) * kChannels];
 }
 
 void paint(const Stencil& stencil, const Colour& colour, Pixels pixels) {
