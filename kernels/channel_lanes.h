@@ -176,7 +176,10 @@ template <class Out, class MakeAdd, class... In>
     const Lanes& lanes, int64_t pixels, LaneSums& sums, Out out, MakeAdd&& make_add, In*... in) {
   const auto sum_rows = [&](int64_t rows, auto to, const auto*... from) {
     for_tiles(
-        lanes, rows, to, [&](int64_t first, int64_t place, int64_t begin, int64_t end, auto&& put) {
+        lanes,
+        rows,
+        to,
+        [&](int64_t first, int64_t place, int64_t begin, int64_t end, [[maybe_unused]] auto&& put) {
           const auto add = make_add(first);
           Tile sum0 = Tile::load(sums.block[0] + place);
           Tile sum1 = Tile::load(sums.block[1] + place);
