@@ -166,7 +166,7 @@ Var batch_norm_inference(const Var& x,
                          const BatchNormRunning& running,
                          const kernels::BatchNormParams& params,
                          const Var& residual) {
-  const Tensor in = x.value();
+  const Tensor& in = x.value();
   const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
   const auto make = [=,
                      batch = x.shared_batch(),
