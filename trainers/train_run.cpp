@@ -5,6 +5,7 @@
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <memory>
 
 #include "comm/handshake.h"
 #include "comm/replicas.h"
@@ -73,15 +74,15 @@ class Run {
     Training training(
         {config_, data_, request_.ranks, stream, *model, console, fault_, start_->position()});
     on_all_ranks(request_.ranks, [&] {
-      if (!speaks() || !start_->resumed()) return;
-      const ResumePoint& from = *start_->resumed();
-      training.restore(from.checkpoint.optimizer, state_file_of(from.model_file).string());
+      const std::optional<ResumePoint>& from = start_->resumed();
+      if (!speaks() || !from) return;
+      training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
     });
     open_directory(training.buckets());
     announce(console, *model, loaded);
     std::optional<CheckpointWriter> checkpoints;
     if (directory_) checkpoints.emplace(writer_options(), identity(), console);
-    return end(training.run({.directory = directory_ ? &*directory_ : nullptr,
+    return end(training.run({.directory = directory_.get(),
                              .checkpoints = checkpoints ? &*checkpoints : nullptr}),
                *model,
                console);
@@ -95,7 +96,7 @@ class Run {
     });
     const std::string digests = data_.train->digest() + data_.test->digest();
     shake_hands(request_, digests);
-    start_.emplace(config_, request_.options, digests, request_.ranks);
+    start_ = std::make_unique<StartingPoint>(config_, request_.options, digests, request_.ranks);
     resolve_run(config_,
                 request_.ranks.size(),
                 agreed_threads(config_, request_.launch, request_.ranks),
@@ -128,10 +129,9 @@ class Run {
   }
 
   void prepare_directory() {
-    directory_.emplace(config_.output_dir, start_->existing_run());
-    if (start_->resumed()) {
-      const ResumePoint& from = *start_->resumed();
-      record_.resumed = {from.model_file.string(), from.checkpoint.record.at.steps};
+    directory_ = std::make_unique<RunDirectory>(config_.output_dir, start_->existing_run());
+    if (const std::optional<ResumePoint>& from = start_->resumed()) {
+      record_.resumed = {from->model_file.string(), from->checkpoint.record.at.steps};
     }
     if (config_.evaluate) return;
     start_->carry_best_to(directory_->checkpoints());
@@ -248,8 +248,8 @@ class Run {
   RunConfig config_;
   data::DatasetPair data_;
   std::optional<Fault> fault_;
-  std::optional<StartingPoint> start_;
-  std::optional<RunDirectory> directory_;  // rank 0's
+  std::unique_ptr<StartingPoint> start_;
+  std::unique_ptr<RunDirectory> directory_;  // rank 0's
   RunRecord record_;
 };
 

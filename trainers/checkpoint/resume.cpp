@@ -36,7 +36,7 @@ fs::path run_directory_of(const fs::path& model_file) {
 fs::path model_file_of(const fs::path& file) {
   std::error_code error;
   const fs::path target = fs::read_symlink(file, error);
-  const fs::path real = error ? file : file.parent_path() / target;
+  fs::path real = error ? file : file.parent_path() / target;
   const std::string name = real.filename().string();
   if (!name.ends_with(kStateEnding)) return real;
   return real.parent_path() / (name.substr(0, name.size() - kStateEnding.size()) + ".safetensors");

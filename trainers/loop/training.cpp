@@ -116,7 +116,7 @@ TrainingResult Training::run(const Traces& traces) {
     end_epoch(progress);
     ++epoch;
   }
-  if (!result_.final && !result_.stopped) measure();
+  if (!result_.final && !result_.stopped) result_.final = measure();
   if (traces_.checkpoints != nullptr && result_.steps > first_step_) {
     result_.saved = traces_.checkpoints->last_is_saved();
   }
@@ -273,12 +273,15 @@ void Training::end_epoch(const EpochProgress& epoch) {
   synchronize_replicas();
   const int number = epoch.number();
   const bool last = result_.steps == end_step_;
-  if ((last || evaluates_after(number)) && !result_.stopped && measure()) {
-    log_evaluation(number);
-    if (epoch.done() == steps_per_epoch_) {
-      schedule_.end_epoch(number, result_.final->loss, result_.final->acc1());
+  if ((last || evaluates_after(number)) && !result_.stopped) {
+    if (const std::optional<Evaluation> evaluation = measure()) {
+      result_.final = evaluation;
+      log_evaluation(number, *evaluation);
+      if (epoch.done() == steps_per_epoch_) {
+        schedule_.end_epoch(number, evaluation->loss, evaluation->acc1());
+      }
+      judge(epoch, *evaluation);
     }
-    judge(epoch);
   }
   // Who stops a job by a signal does not wait for an evaluation: a resumed run begins with it.
   if (result_.stopped) {
@@ -291,20 +294,19 @@ void Training::end_epoch(const EpochProgress& epoch) {
   }
 }
 
-bool Training::measure() {
+std::optional<Evaluation> Training::measure() {
   p_.console.tutorial("begin testing");
-  result_.final = evaluate(test_of(p_.config, p_.data, p_.model, p_.console), p_.stream, p_.ranks);
-  if (!result_.final) {
-    result_.stopped = true;
-    return false;
+  std::optional<Evaluation> evaluation =
+      evaluate(test_of(p_.config, p_.data, p_.model, p_.console), p_.stream, p_.ranks);
+  if (evaluation) {
+    p_.console.info(
+        fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", evaluation->acc1(), evaluation->acc5()));
   }
-  p_.console.info(
-      fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", result_.final->acc1(), result_.final->acc5()));
-  return true;
+  result_.stopped = !evaluation;
+  return evaluation;
 }
 
-void Training::log_evaluation(int epoch) {
-  const Evaluation& evaluation = *result_.final;
+void Training::log_evaluation(int epoch, const Evaluation& evaluation) {
   log({{"split", "val"},
        {"epoch", int64_t{epoch}},
        {"step", result_.steps},
@@ -317,9 +319,9 @@ void Training::log_evaluation(int epoch) {
        {"digest", traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model))}});
 }
 
-void Training::judge(const EpochProgress& epoch) {
-  if (result_.final->correct1 < result_.best.correct1) return;
-  result_.best = *result_.final;
+void Training::judge(const EpochProgress& epoch, const Evaluation& evaluation) {
+  if (evaluation.correct1 < result_.best.correct1) return;
+  result_.best = evaluation;
   result_.best_epoch = epoch.number();
   if (traces_.checkpoints != nullptr) {
     traces_.checkpoints->save_best(p_.model, position(epoch, Evaluated::kYes));

@@ -93,9 +93,9 @@ class Training {
   void record(const EpochProgress& epoch, const StepMetrics& metrics);
   void end_epoch(const EpochProgress& epoch);
   void synchronize_replicas();
-  bool measure();  // false when a signal asked for a stop meanwhile
-  void log_evaluation(int epoch);
-  void judge(const EpochProgress& epoch);
+  std::optional<Evaluation> measure();  // nothing when a signal asked for a stop meanwhile
+  void log_evaluation(int epoch, const Evaluation& evaluation);
+  void judge(const EpochProgress& epoch, const Evaluation& evaluation);
   bool evaluates_after(int epoch) const;
   bool saves_after(int64_t step) const;
   // An epoch whose steps are done is over once it is evaluated.

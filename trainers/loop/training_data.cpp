@@ -11,9 +11,9 @@ namespace {
 
 struct Dummy {
   data::ImageShape image;
-  int64_t classes;
-  int64_t train_images;
-  int64_t test_images;
+  int64_t classes = 0;
+  int64_t train_images = 0;
+  int64_t test_images = 0;
 };
 constexpr Dummy kLikeMnist = {{1, 28, 28}, 10, 60000, 10000};
 constexpr Dummy kLikeCifar10 = {{3, 32, 32}, 10, 50000, 10000};
