@@ -33,6 +33,12 @@ std::vector<std::string> Module::parameter_names() const {
   return names;
 }
 
+int64_t Module::parameter_count() const {
+  int64_t count = 0;
+  for (const NamedParameter& parameter : named_parameters()) count += parameter.file_shape.numel();
+  return count;
+}
+
 Var Module::register_parameter(std::string name, Tensor tensor, const Shape* file_shape) {
   const Shape shape = file_shape != nullptr ? *file_shape : tensor.shape();
   LS_CHECK(shape.numel() == tensor.numel(), "[{}] file shape {}", name, to_string(shape));

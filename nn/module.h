@@ -52,6 +52,7 @@ class Module {
   std::vector<NamedParameter> named_parameters() const;
   std::vector<Var> parameters() const;
   std::vector<std::string> parameter_names() const;
+  int64_t parameter_count() const;  // elements of all of them
 
  protected:
   // file_shape: PyTorch's shape where it differs from the tensor's.

@@ -204,8 +204,7 @@ class Run {
     if (result.final) {
       result.images = result.final->total;
       result.training_s = seconds_since_process_start() - start_s;
-      console.result(
-          fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", result.final->acc1(), result.final->acc5()));
+      console.result(accuracy_line(*result.final));
     }
     leave_record(result, model, seconds_since_process_start(), code);
     console.result(fmt::format("record  {}/run.json", config_.output_dir));

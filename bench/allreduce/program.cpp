@@ -10,6 +10,7 @@
 #include "bench/allreduce/options.h"
 #include "bench/allreduce/report.h"
 #include "bench/allreduce/table.h"
+#include "bench/printer.h"
 #include "bench/ranks.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
@@ -27,20 +28,6 @@ void check_json_path(const std::filesystem::path& path) {
                          fmt::format("the folder {} is missing or closed", folder.string()),
                          fmt::format("mkdir -p {}", folder.string()));
 }
-
-class Printer {
- public:
-  explicit Printer(bool speaks) : speaks_(speaks) {}
-
-  void print(const std::string& text) const {
-    if (!speaks_) return;
-    std::fputs(text.c_str(), stdout);
-    std::fflush(stdout);
-  }
-
- private:
-  bool speaks_;
-};
 
 std::vector<Measurement> measure_table(Meter& meter,
                                        const BenchOptions& options,
@@ -78,7 +65,7 @@ void measure_all(Communicator& peers, Report& report) {
   Meter meter(peers, options);
   for (const Algorithm algorithm : options.algorithms) meter.probe(algorithm);
 
-  const Printer printer(peers.rank() == 0);
+  const Printer printer(peers.rank() == 0 ? stdout : nullptr);
   printer.print(opening_text(options, report.places, report.transport, report.note));
   for (const Algorithm algorithm : options.algorithms) {
     const auto table = measure_table(meter, options, algorithm, peers.size(), printer);

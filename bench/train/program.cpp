@@ -8,6 +8,7 @@
 
 #include <sys/resource.h>
 
+#include "bench/printer.h"
 #include "bench/ranks.h"
 #include "bench/train/synthetic_training.h"
 #include "core/error.h"
@@ -18,20 +19,6 @@
 namespace lockstep::bench {
 namespace {
 
-class Speaker {
- public:
-  Speaker(bool speaks, bool json) : file_(speaks ? (json ? stderr : stdout) : nullptr) {}
-
-  void say(const std::string& text) const {
-    if (file_ == nullptr) return;
-    std::fputs(text.c_str(), file_);
-    std::fflush(file_);
-  }
-
- private:
-  std::FILE* file_;
-};
-
 std::vector<double> peak_rss_mib(Communicator& ranks) {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
@@ -39,12 +26,6 @@ std::vector<double> peak_rss_mib(Communicator& ranks) {
   std::vector<double> all(static_cast<size_t>(ranks.size()));
   ranks.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   return all;
-}
-
-int64_t parameter_count(const nn::Module& model) {
-  int64_t count = 0;
-  for (const Var& parameter : model.parameters()) count += parameter.value().numel();
-  return count;
 }
 
 void warm_up(SyntheticTraining& training, SyntheticReport& report) {
@@ -92,23 +73,24 @@ SyntheticReport measure_training(const SyntheticOptions& options,
       Device::kCpu, static_cast<int>(config.threads), trainers::may_spin(launch, config.threads));
   Mt19937 rng(config.seed);
   const auto model = trainers::make_model(report.network, nn::Init{rng});
-  report.parameters = parameter_count(*model);
+  report.parameters = model->parameter_count();
 
-  const Speaker speaker(ranks.rank() == 0, options.json);
-  speaker.say(opening_text(report) + "Running warmup...\n");
+  std::FILE* const out = options.json ? stderr : stdout;
+  const Printer printer(ranks.rank() == 0 ? out : nullptr);
+  printer.print(opening_text(report) + "Running warmup...\n");
   SyntheticTraining training(config, report.network, ranks, stream, *model);
   warm_up(training, report);
-  speaker.say("Running benchmark...\n");
+  printer.print("Running benchmark...\n");
   for (int64_t i = 0; i < options.iterations; ++i) {
     run_iteration(training, report);
-    speaker.say(iteration_text(report, static_cast<size_t>(i)));
+    printer.print(iteration_text(report, static_cast<size_t>(i)));
   }
   const trainers::WindowTotals totals = training.exchange_totals();
   check_losses(totals.losses);
   report.loss = totals.losses.back();
   report.seconds = totals.ranks;
   report.peak_rss_mib = peak_rss_mib(ranks);
-  speaker.say(closing_text(report));
+  printer.print(closing_text(report));
   return report;
 }
 

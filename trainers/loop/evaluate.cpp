@@ -89,6 +89,10 @@ class Meter {
 
 }  // namespace
 
+std::string accuracy_line(const Evaluation& evaluation) {
+  return fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
+}
+
 EvaluationTask test_of(const RunConfig& config,
                        const data::DatasetPair& data,
                        nn::Module& model,

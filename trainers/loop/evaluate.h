@@ -26,6 +26,9 @@ struct Evaluation {
   double acc5() const { return 100.0 * static_cast<double>(correct5) / static_cast<double>(total); }
 };
 
+// main.py's line of it.
+std::string accuracy_line(const Evaluation& evaluation);
+
 struct EvaluationTask {
   nn::Module& model;
   std::shared_ptr<const data::Dataset> dataset;

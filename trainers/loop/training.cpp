@@ -298,10 +298,7 @@ std::optional<Evaluation> Training::measure() {
   p_.console.tutorial("begin testing");
   std::optional<Evaluation> evaluation =
       evaluate(test_of(p_.config, p_.data, p_.model, p_.console), p_.stream, p_.ranks);
-  if (evaluation) {
-    p_.console.info(
-        fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", evaluation->acc1(), evaluation->acc5()));
-  }
+  if (evaluation) p_.console.info(accuracy_line(*evaluation));
   result_.stopped = !evaluation;
   return evaluation;
 }

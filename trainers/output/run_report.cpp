@@ -32,8 +32,6 @@ std::string exchange_text(const RunConfig& config) {
 std::vector<std::string> start_lines(const RunConfig& config,
                                      const data::DatasetPair& data,
                                      const nn::Module& model) {
-  int64_t parameters = 0;
-  for (const Var& parameter : model.parameters()) parameters += parameter.value().numel();
   const auto counted = [](int64_t n, const char* noun) {
     return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
   };
@@ -46,7 +44,7 @@ std::vector<std::string> start_lines(const RunConfig& config,
                       exchange_text(config)),
           fmt::format("arch {} ({} parameters) · data {} ({}/{}) · {} images a step · {} · seed {}",
                       config.arch,
-                      with_commas(parameters),
+                      with_commas(model.parameter_count()),
                       config.dataset,
                       data.train->size(),
                       data.test->size(),
