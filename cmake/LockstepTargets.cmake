@@ -3,12 +3,12 @@
 add_library(lockstep_options INTERFACE)
 target_include_directories(lockstep_options INTERFACE ${PROJECT_SOURCE_DIR})
 # No contraction: a product and a sum round twice on every x86-64 level, so all levels give the same bits.
-target_compile_options(lockstep_options INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -ffp-contract=off -fno-math-errno
+set(host_options -Wall -Wextra -Wshadow -Wconversion -ffp-contract=off -fno-math-errno
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # GCC 12 warns about its own std::string (PR 105651)
 if(LOCKSTEP_WERROR)
-  target_compile_options(lockstep_options INTERFACE -Werror)
+  list(APPEND host_options -Werror)
 endif()
+target_compile_options(lockstep_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${host_options}>")
 if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE
     -fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -20,6 +20,11 @@ endif()
 function(lockstep_library folder)
   cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  if(LOCKSTEP_HAS_CUDA)
+    list(FILTER sources EXCLUDE REGEX "/cuda_absent\\.cpp$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "/${folder}/cuda/")
+  endif()
   set(isa_sources ${sources})
   list(FILTER sources EXCLUDE REGEX "_(cpu|main)\\.cpp$")
   list(FILTER isa_sources INCLUDE REGEX "_cpu\\.cpp$")

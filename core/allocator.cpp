@@ -14,13 +14,18 @@ namespace {
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
 
-void* system_allocate(size_t bytes) {
-  const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
-  void* block = nullptr;
-  if (posix_memalign(&block, alignment, bytes) != 0) return nullptr;
-  if (bytes >= kHugePage) madvise(block, bytes, MADV_HUGEPAGE);  // fewer page faults; a hint only
-  return block;
-}
+class SystemMemory : public MemorySource {
+ public:
+  void* allocate(size_t bytes) override {
+    const size_t alignment = bytes >= kHugePage ? kHugePage : kAlignment;
+    void* block = nullptr;
+    if (posix_memalign(&block, alignment, bytes) != 0) return nullptr;
+    if (bytes >= kHugePage) madvise(block, bytes, MADV_HUGEPAGE);  // fewer page faults; a hint only
+    return block;
+  }
+  void free(void* block) override { std::free(block); }
+  std::string exhausted() const override { return "out of memory"; }
+};
 
 }  // namespace
 
@@ -46,13 +51,13 @@ void* CachingAllocator::allocate(size_t bytes) {
     found->second.pop_back();
     stats_.bytes_cached -= size;
   } else {
-    block = system_allocate(size);
+    block = source_.allocate(size);
     if (block == nullptr) {
       release_cache();
-      block = system_allocate(size);
+      block = source_.allocate(size);
     }
     if (block == nullptr) {
-      throw EnvironmentError(fmt::format("out of memory: {} bytes more are needed", size),
+      throw EnvironmentError(fmt::format("{}: {} bytes more are needed", source_.exhausted(), size),
                              fmt::format("{} bytes are in use already", stats_.bytes_in_use),
                              "a smaller batch (-b) or fewer ranks on this host");
     }
@@ -66,8 +71,9 @@ void* CachingAllocator::allocate(size_t bytes) {
 void CachingAllocator::free(void* block, size_t bytes) {
   const size_t size = rounded(bytes);
   const std::lock_guard lock(mutex_);
-  cache_[size].push_back(block);
   stats_.bytes_in_use -= size;
+  if (!keep_) return source_.free(block);
+  cache_[size].push_back(block);
   stats_.bytes_cached += size;
 }
 
@@ -78,14 +84,15 @@ AllocatorStats CachingAllocator::stats() const {
 
 void CachingAllocator::release_cache() {
   for (auto& [size, blocks] : cache_) {
-    for (void* block : blocks) std::free(block);
+    for (void* block : blocks) source_.free(block);
   }
   cache_.clear();
   stats_.bytes_cached = 0;
 }
 
 CachingAllocator& cpu_allocator() {
-  static CachingAllocator& allocator = *new CachingAllocator;  // outlives every static tensor
+  static SystemMemory& memory = *new SystemMemory;  // these outlive every static tensor
+  static CachingAllocator& allocator = *new CachingAllocator(memory);
   return allocator;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace lockstep {
@@ -17,12 +18,29 @@ struct AllocatorStats {
   size_t bytes_cached = 0;
 };
 
+// Where blocks come from.
+class MemorySource {
+ public:
+  MemorySource() = default;
+  MemorySource(const MemorySource&) = delete;
+  MemorySource& operator=(const MemorySource&) = delete;
+  virtual ~MemorySource() = default;
+
+  // 64-byte aligned; null when there is no more.
+  virtual void* allocate(size_t bytes) = 0;
+  virtual void free(void* block) = 0;
+  // For the message: "out of memory", and what else is known of the memory's state.
+  virtual std::string exhausted() const = 0;
+};
+
 // Blocks are 64-byte aligned; their sizes are rounded to steps of an eighth of a power of two, so
 // that at most 1/8 is lost and shapes of a step find last step's blocks. Thread safety: all
 // functions may be called from any thread.
 class CachingAllocator {
  public:
-  CachingAllocator() = default;
+  // Without `keep`, blocks go back to the source at once. Requires: `source` outlives this.
+  explicit CachingAllocator(MemorySource& source, bool keep = true)
+      : source_(source), keep_(keep) {}
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
   ~CachingAllocator();
@@ -37,11 +55,17 @@ class CachingAllocator {
  private:
   void release_cache();
 
+  MemorySource& source_;
+  const bool keep_;
   mutable std::mutex mutex_;
   std::map<size_t, std::vector<void*>> cache_;
   AllocatorStats stats_;
 };
 
 CachingAllocator& cpu_allocator();
+// Of the chosen GPU. Blocks belong to the order of one stream: memory that another stream uses is
+// kept until an event says that it is done. LOCKSTEP_NO_CUDA_CACHE=1 keeps no block, so that memory
+// checkers see each one end. Errors: EnvironmentError in a build without CUDA.
+CachingAllocator& cuda_allocator();
 
 }  // namespace lockstep

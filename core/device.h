@@ -8,10 +8,19 @@ namespace lockstep {
 
 // kDry runs nothing: ops check their arguments and declare bytes and FLOPs in the stream's ledger,
 // tensors have shapes and no memory.
-enum class Device : uint8_t { kCpu, kDry };
+// kCuda is the one GPU that this process has chosen (core/cuda/device.h).
+enum class Device : uint8_t { kCpu, kDry, kCuda };
 
 constexpr std::string_view name_of(Device device) {
-  return device == Device::kCpu ? "cpu" : "dry";
+  switch (device) {
+    case Device::kCpu:
+      return "cpu";
+    case Device::kDry:
+      return "dry";
+    case Device::kCuda:
+      return "cuda";
+  }
+  return "?";
 }
 
 }  // namespace lockstep

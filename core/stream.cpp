@@ -2,6 +2,8 @@
 
 #include <functional>
 
+#include "core/cuda/stream.h"
+
 namespace lockstep {
 namespace {
 
@@ -11,7 +13,14 @@ size_t rounded_up(size_t bytes) {
 
 }  // namespace
 
-Stream::Stream(Device device, int threads, bool spin) : device_(device), pool_(threads, spin) {}
+Stream::Stream(Device device, int threads, bool spin)
+    : device_(device),
+      cuda_(device == Device::kCuda ? cuda::make_stream() : nullptr),
+      pool_(threads, spin) {}
+
+void Stream::synchronize() {
+  if (cuda_) cuda::synchronize(cuda_.get());
+}
 
 Workspace Stream::workspace(size_t shared_bytes, size_t worker_bytes) {
   const size_t shared = rounded_up(shared_bytes);
@@ -19,7 +28,7 @@ Workspace Stream::workspace(size_t shared_bytes, size_t worker_bytes) {
   const size_t wanted = shared + each * static_cast<size_t>(threads());
   if (!workspace_.defined() || workspace_.nbytes() < wanted) {
     workspace_ = Tensor();  // give the old block back first
-    workspace_ = Tensor::empty({static_cast<int64_t>(wanted)}, Dtype::kU8);
+    workspace_ = Tensor::empty({static_cast<int64_t>(wanted)}, Dtype::kU8, device_);
   }
   return {
       .shared = workspace_.bytes(), .workers = workspace_.bytes() + shared, .worker_bytes = each};

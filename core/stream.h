@@ -14,6 +14,8 @@
 #include "core/tensor.h"
 #include "core/thread_pool.h"
 
+struct CUstream_st;  // cudaStream_t points at it
+
 namespace lockstep {
 
 // Anything worth keeping between calls with the same arguments: library primitives, descriptors.
@@ -50,15 +52,20 @@ struct Workspace {
   std::byte* of(int worker) const { return workers + static_cast<size_t>(worker) * worker_bytes; }
 };
 
-// Ops on one stream run one after the other.
+// Ops on one stream run one after the other; on CUDA they are queued and the caller goes on.
 // Thread safety: one caller at a time; plan() and workspace() not inside fork().
 class Stream {
  public:
-  // Requires: threads >= 1. `spin`: see ThreadPool.
+  // Requires: threads >= 1. `spin`: see ThreadPool. Errors: EnvironmentError for kCuda in a build
+  // without CUDA, or where no device was chosen and none is there.
   explicit Stream(Device device = Device::kCpu, int threads = 1, bool spin = false);
 
   Device device() const { return device_; }
   int threads() const { return pool_.size(); }
+  CUstream_st* cuda() const { return cuda_.get(); }  // null off CUDA
+
+  // Waits until all that was queued is done. Errors: CudaError when some of it failed.
+  void synchronize();
 
   // Calls body(task, worker) for each task on the stream's threads and joins. Tasks are shards, or
   // ranges of elements whose order of summation does not depend on the cut.
@@ -87,6 +94,7 @@ class Stream {
   };
 
   Device device_;
+  std::shared_ptr<CUstream_st> cuda_;
   ThreadPool pool_;
   std::unordered_map<PlanKey, std::unique_ptr<Plan>, KeyHash> plans_;
   Tensor workspace_;

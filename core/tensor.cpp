@@ -54,16 +54,18 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype, Device device) {
   tensor.dtype_ = dtype;
   tensor.device_ = device;
   tensor.defined_ = true;
-  if (device == Device::kCpu) {
-    const size_t bytes = tensor.nbytes();
-    auto* block = static_cast<std::byte*>(cpu_allocator().allocate(bytes));
-    tensor.storage_ = std::shared_ptr<std::byte>(
-        block, [bytes](std::byte* memory) { cpu_allocator().free(memory, bytes); });
-  }
+  if (device == Device::kDry) return tensor;
+  CachingAllocator& allocator = device == Device::kCpu ? cpu_allocator() : cuda_allocator();
+  const size_t bytes = tensor.nbytes();
+  auto* block = static_cast<std::byte*>(allocator.allocate(bytes));
+  tensor.storage_ = std::shared_ptr<std::byte>(
+      block, [bytes, &allocator](std::byte* memory) { allocator.free(memory, bytes); });
   return tensor;
 }
 
 Tensor Tensor::zeros(const Shape& shape, Dtype dtype, Device device) {
+  if (device == Device::kCuda)
+    throw DeviceError("[zeros] device: got cuda, expected one without streams; see kernels/fill.h");
   Tensor tensor = empty(shape, dtype, device);
   if (tensor.storage_) std::memset(tensor.bytes(), 0, tensor.nbytes());
   return tensor;

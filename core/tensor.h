@@ -20,8 +20,9 @@ class Tensor {
  public:
   Tensor() = default;  // no memory, no elements
 
-  // Uninitialised. Errors: EnvironmentError when memory runs out.
+  // Uninitialised. Errors: EnvironmentError when memory runs out, or in a build without CUDA.
   static Tensor empty(const Shape& shape, Dtype dtype, Device device = Device::kCpu);
+  // Errors: also DeviceError for kCuda, where only a stream can write.
   static Tensor zeros(const Shape& shape, Dtype dtype, Device device = Device::kCpu);
   // Shares `bytes` of memory that `owner` keeps alive; `data` is 64-byte aligned.
   static Tensor wrap(std::shared_ptr<std::byte> data,

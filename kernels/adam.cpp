@@ -22,7 +22,7 @@ void adam_step(Stream& stream, std::span<AdamSlot> slots, const AdamParams& para
                 kFloats * numel * static_cast<int64_t>(sizeof(float)))) {
     return;
   }
-  LS_DISPATCH(adam_step, (stream, slots, params, step))
+  LS_DISPATCH_CPU(adam_step, (stream, slots, params, step))
 }
 
 }  // namespace lockstep::kernels

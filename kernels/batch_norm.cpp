@@ -47,7 +47,7 @@ void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& 
   const BatchCheck check("batch_norm_shard_stats", stream, shards, in);
   check.per_shard("stats", stats, check.stats_columns());
   if (check.dry_batch(4, 1)) return;
-  LS_DISPATCH(batch_norm_shard_stats, (stream, shards, in, stats))
+  LS_DISPATCH_CPU(batch_norm_shard_stats, (stream, shards, in, stats))
 }
 
 void batch_norm_merge_stats(Stream& stream, const Tensor& leaves, int64_t pixels, Tensor& merged) {
@@ -61,7 +61,7 @@ void batch_norm_merge_stats(Stream& stream, const Tensor& leaves, int64_t pixels
   if (check.dry(4 * leaves.numel(), static_cast<int64_t>(leaves.nbytes() + merged.nbytes()))) {
     return;
   }
-  LS_DISPATCH(batch_norm_merge_stats, (stream, leaves, pixels, merged))
+  LS_DISPATCH_CPU(batch_norm_merge_stats, (stream, leaves, pixels, merged))
 }
 
 void batch_norm_forward(Stream& stream,
@@ -80,8 +80,8 @@ void batch_norm_forward(Stream& stream,
   if (residual.defined()) check.like_in("residual", residual);
   check.like_in("out", out);
   if (check.dry_batch(residual.defined() ? 4 : 3, residual.defined() ? 3 : 2)) return;
-  LS_DISPATCH(batch_norm_forward,
-              (stream, shards, in, group_stats, weight, bias, residual, params, out))
+  LS_DISPATCH_CPU(batch_norm_forward,
+                  (stream, shards, in, group_stats, weight, bias, residual, params, out))
 }
 
 void batch_norm_update_running(Stream& stream,
@@ -102,8 +102,8 @@ void batch_norm_update_running(Stream& stream,
   const float images = stats.data<float>()[2 * channels];
   check.require(images * static_cast<float>(pixels) >= 2,
                 "two values a channel at least, for a variance");
-  LS_DISPATCH(batch_norm_update_running,
-              (stream, stats, pixels, momentum, running_mean, running_var))
+  LS_DISPATCH_CPU(batch_norm_update_running,
+                  (stream, stats, pixels, momentum, running_mean, running_var))
 }
 
 void batch_norm_shard_sums(Stream& stream,
@@ -132,19 +132,19 @@ void batch_norm_shard_sums(Stream& stream,
   check.per_shard("grad_weight", grad_weight, in.shape()[1]);
   check.per_shard("grad_bias", grad_bias, in.shape()[1]);
   if (check.dry_batch(params.relu ? 6 : 4, out.defined() ? 4 : 2)) return;
-  LS_DISPATCH(batch_norm_shard_sums,
-              (stream,
-               shards,
-               in,
-               out,
-               grad_out,
-               group_stats,
-               weight,
-               bias,
-               params,
-               grad_residual,
-               grad_weight,
-               grad_bias))
+  LS_DISPATCH_CPU(batch_norm_shard_sums,
+                  (stream,
+                   shards,
+                   in,
+                   out,
+                   grad_out,
+                   group_stats,
+                   weight,
+                   bias,
+                   params,
+                   grad_residual,
+                   grad_weight,
+                   grad_bias))
 }
 
 void batch_norm_backward(Stream& stream,
@@ -167,18 +167,18 @@ void batch_norm_backward(Stream& stream,
   check.per_channel("bias", bias);
   check.like_in("grad_in", grad_in);
   if (check.dry_batch(params.relu ? 7 : 5, 3)) return;
-  LS_DISPATCH(batch_norm_backward,
-              (stream,
-               shards,
-               in,
-               grad_out,
-               group_stats,
-               group_grad_weight,
-               group_grad_bias,
-               weight,
-               bias,
-               params,
-               grad_in))
+  LS_DISPATCH_CPU(batch_norm_backward,
+                  (stream,
+                   shards,
+                   in,
+                   grad_out,
+                   group_stats,
+                   group_grad_weight,
+                   group_grad_bias,
+                   weight,
+                   bias,
+                   params,
+                   grad_in))
 }
 
 void batch_norm_inference(Stream& stream,
@@ -199,8 +199,9 @@ void batch_norm_inference(Stream& stream,
   if (residual.defined()) check.like_in("residual", residual);
   check.like_in("out", out);
   if (check.dry_batch(residual.defined() ? 4 : 3, residual.defined() ? 3 : 2)) return;
-  LS_DISPATCH(batch_norm_inference,
-              (stream, shards, in, running_mean, running_var, weight, bias, residual, params, out))
+  LS_DISPATCH_CPU(
+      batch_norm_inference,
+      (stream, shards, in, running_mean, running_var, weight, bias, residual, params, out))
 }
 
 }  // namespace lockstep::kernels

@@ -26,7 +26,7 @@ void global_avg_pool_forward(Stream& stream, const Shards& shards, const Tensor&
   const OpCheck check("global_avg_pool_forward", stream);
   check_shapes(check, shards, "in", in, "out", out);
   if (check.dry(in.numel() + out.numel(), static_cast<int64_t>(in.nbytes() + out.nbytes()))) return;
-  LS_DISPATCH(global_avg_pool_forward, (stream, shards, in, out))
+  LS_DISPATCH_CPU(global_avg_pool_forward, (stream, shards, in, out))
 }
 
 void global_avg_pool_backward(Stream& stream,
@@ -38,7 +38,7 @@ void global_avg_pool_backward(Stream& stream,
   if (check.dry(grad_out.numel(), static_cast<int64_t>(grad_in.nbytes() + grad_out.nbytes()))) {
     return;
   }
-  LS_DISPATCH(global_avg_pool_backward, (stream, shards, grad_out, grad_in))
+  LS_DISPATCH_CPU(global_avg_pool_backward, (stream, shards, grad_out, grad_in))
 }
 
 }  // namespace lockstep::kernels

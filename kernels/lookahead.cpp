@@ -13,7 +13,7 @@ void lookahead_sync(Stream& stream, std::span<LookaheadSlot> slots, float alpha)
     numel += slot.param.numel();
   }
   if (check.dry(3 * numel, 4 * numel * static_cast<int64_t>(sizeof(float)))) return;
-  LS_DISPATCH(lookahead_sync, (stream, slots, alpha))
+  LS_DISPATCH_CPU(lookahead_sync, (stream, slots, alpha))
 }
 
 }  // namespace lockstep::kernels

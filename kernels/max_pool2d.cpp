@@ -58,7 +58,7 @@ void max_pool2d_forward(Stream& stream,
                 static_cast<int64_t>(in.nbytes() + out.nbytes() + winner.nbytes()))) {
     return;
   }
-  LS_DISPATCH(max_pool2d_forward, (stream, shards, in, params, out, winner))
+  LS_DISPATCH_CPU(max_pool2d_forward, (stream, shards, in, params, out, winner))
 }
 
 void max_pool2d_backward(Stream& stream,
@@ -78,7 +78,7 @@ void max_pool2d_backward(Stream& stream,
                 static_cast<int64_t>(grad_in.nbytes() + grad_out.nbytes() + winner.nbytes()))) {
     return;
   }
-  LS_DISPATCH(max_pool2d_backward, (stream, shards, grad_out, winner, params, grad_in))
+  LS_DISPATCH_CPU(max_pool2d_backward, (stream, shards, grad_out, winner, params, grad_in))
 }
 
 }  // namespace lockstep::kernels

@@ -18,7 +18,7 @@ void normalize_image(Stream& stream,
   check.require(params.mean.empty() || params.mean.size() == channels, "a mean per channel");
   check.require(params.std.empty() || params.std.size() == channels, "a std per channel");
   if (check.dry(3 * in.numel(), static_cast<int64_t>(in.nbytes() + out.nbytes()))) return;
-  LS_DISPATCH(normalize_image, (stream, shards, in, params, out))
+  LS_DISPATCH_CPU(normalize_image, (stream, shards, in, params, out))
 }
 
 }  // namespace lockstep::kernels

@@ -24,6 +24,11 @@ void OpCheck::dtype(std::string_view name,
       fmt::format("[{}] {}: dtype {}, expected {}", op_, name, name_of(tensor.dtype()), names));
 }
 
+void OpCheck::floating(std::string_view name, const Tensor& tensor) const {
+  if (stream_.device() == Device::kCpu) return dtype(name, tensor, {Dtype::kF32});
+  dtype(name, tensor, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+}
+
 void OpCheck::like(std::string_view name,
                    const Tensor& tensor,
                    const Shape& shape,

@@ -19,7 +19,7 @@ void sgd_step(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params)
       2 + (params.weight_decay != 0 ? 2 : 0) + (has_momentum ? 2 : 0) + (params.nesterov ? 2 : 0);
   const int64_t floats = has_momentum ? 5 : 3;  // param and momentum are read and written
   if (check.dry(flops * numel, floats * numel * static_cast<int64_t>(sizeof(float)))) return;
-  LS_DISPATCH(sgd_step, (stream, slots, params))
+  LS_DISPATCH_CPU(sgd_step, (stream, slots, params))
 }
 
 }  // namespace lockstep::kernels

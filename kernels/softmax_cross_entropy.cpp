@@ -56,8 +56,8 @@ void softmax_cross_entropy_forward(Stream& stream,
     return;
   }
   check_labels(labels, logits.shape()[1]);
-  LS_DISPATCH(softmax_cross_entropy_forward,
-              (stream, shards, logits, labels, params, losses, target_rank, loss_leaves))
+  LS_DISPATCH_CPU(softmax_cross_entropy_forward,
+                  (stream, shards, logits, labels, params, losses, target_rank, loss_leaves))
 }
 
 void softmax_cross_entropy_backward(Stream& stream,
@@ -77,8 +77,8 @@ void softmax_cross_entropy_backward(Stream& stream,
     return;
   }
   check_labels(labels, logits.shape()[1]);
-  LS_DISPATCH(softmax_cross_entropy_backward,
-              (stream, shards, logits, labels, params, grad_loss, grad_logits))
+  LS_DISPATCH_CPU(softmax_cross_entropy_backward,
+                  (stream, shards, logits, labels, params, grad_loss, grad_logits))
 }
 
 }  // namespace lockstep::kernels

@@ -39,14 +39,14 @@ void subsample_pad_forward(
     Stream& stream, const Shards& shards, const Tensor& in, int stride, Tensor& out) {
   const OpCheck check("subsample_pad_forward", stream);
   if (check_and_dry(check, shards, "in", in, "out", out, stride)) return;
-  LS_DISPATCH(subsample_pad_forward, (stream, shards, in, stride, out))
+  LS_DISPATCH_CPU(subsample_pad_forward, (stream, shards, in, stride, out))
 }
 
 void subsample_pad_backward(
     Stream& stream, const Shards& shards, const Tensor& grad_out, int stride, Tensor& grad_in) {
   const OpCheck check("subsample_pad_backward", stream);
   if (check_and_dry(check, shards, "grad_in", grad_in, "grad_out", grad_out, stride)) return;
-  LS_DISPATCH(subsample_pad_backward, (stream, shards, grad_out, stride, grad_in))
+  LS_DISPATCH_CPU(subsample_pad_backward, (stream, shards, grad_out, stride, grad_in))
 }
 
 }  // namespace lockstep::kernels

@@ -1,0 +1,56 @@
+# CUDA: AUTO takes it where nvcc is found. Kernels are kernels/*_cuda.cu; core/cuda is the runtime layer.
+set(LOCKSTEP_CUDA AUTO CACHE STRING "AUTO, ON or OFF")
+set(LOCKSTEP_HAS_CUDA OFF)
+if(LOCKSTEP_CUDA)
+  set(CMAKE_CUDA_ARCHITECTURES "80;90;100" CACHE STRING "SASS and PTX for these")
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    enable_language(CUDA)
+    find_package(CUDAToolkit 12.4 REQUIRED)
+    set(LOCKSTEP_HAS_CUDA ON)
+  elseif(NOT LOCKSTEP_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "LOCKSTEP_CUDA=ON, but no nvcc was found: put it on PATH or set CMAKE_CUDA_COMPILER")
+  endif()
+endif()
+message(STATUS "CUDA: ${LOCKSTEP_HAS_CUDA}")
+if(NOT LOCKSTEP_HAS_CUDA)
+  return()
+endif()
+
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+endif()
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_CUDA_EXTENSIONS OFF)
+if(CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+# lockstep_cuda_kernels(<folder> libs...): the folder's *_cuda.cu by nvcc. An executable with the property
+# LOCKSTEP_EMULATION gets those kernels compiled for the host, and no CUDA runtime (tests/emulation).
+# No contraction, as on the CPU: the same sums give the same bits.
+function(lockstep_cuda_kernels folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*_cuda.cu)
+  add_library(lockstep_${folder}_cuda STATIC ${sources})
+  target_link_libraries(lockstep_${folder}_cuda PRIVATE lockstep_options lockstep_core ${ARGN})
+  target_compile_options(lockstep_${folder}_cuda PRIVATE -fmad=false --expt-relaxed-constexpr
+    $<$<BOOL:${LOCKSTEP_WERROR}>:-Werror=all-warnings> -Xcompiler=-Wall,-Wextra)
+  # fmt 9 takes nvcc for a compiler without constexpr, and half of it for one with C++20.
+  target_compile_definitions(lockstep_${folder}_cuda PRIVATE FMT_USE_CONSTEXPR=1 FMT_CONSTEVAL=)
+  set(emulated $<TARGET_PROPERTY:LOCKSTEP_EMULATION>)
+  target_link_libraries(lockstep_${folder} PUBLIC
+    $<IF:$<BOOL:${emulated}>,lockstep_${folder}_emulated_${emulated},lockstep_${folder}_cuda>)
+endfunction()
+
+# lockstep_cuda_runtime(): core/cuda for lockstep_core.
+function(lockstep_cuda_runtime)
+  target_compile_definitions(lockstep_core PUBLIC LOCKSTEP_CUDA)
+  target_include_directories(lockstep_core SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS})
+  set(emulated $<TARGET_PROPERTY:LOCKSTEP_EMULATION>)
+  target_link_libraries(lockstep_core PUBLIC
+    $<IF:$<BOOL:${emulated}>,lockstep_emulator_${emulated},CUDA::cudart>)
+endfunction()

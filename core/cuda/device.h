@@ -1,0 +1,31 @@
+// Which GPU this process runs on.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace lockstep::cuda {
+
+struct DeviceProperties {
+  int index = 0;  // among the visible ones
+  std::string name;
+  int major = 0, minor = 0;  // compute capability
+  int multiprocessors = 0;
+  size_t total_bytes = 0;
+  size_t shared_bytes_per_block = 0;  // the most a launch may ask for
+};
+
+// Devices that CUDA_VISIBLE_DEVICES leaves. 0 without a driver or a device.
+int visible_devices();
+
+// Makes device `local_rank` this process's for good. local_ranks: processes on this host.
+// Errors: EnvironmentError, in three lines: no driver, no device, fewer devices than local ranks, or
+// an architecture that no kernel of this build fits.
+void select_device(int local_rank, int local_ranks);
+// Chooses device 0 if none was chosen yet. Errors: as select_device.
+void ensure_device();
+
+// Of the chosen device. Errors: as ensure_device.
+const DeviceProperties& device_properties();
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,62 @@
+#include "core/cuda/memory.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include <cuda_runtime_api.h>
+
+#include "core/allocator.h"
+#include "core/cuda/device.h"
+#include "core/cuda/error.h"
+
+namespace lockstep {
+namespace {
+
+class DeviceMemory : public MemorySource {
+ public:
+  void* allocate(size_t bytes) override {
+    cuda::ensure_device();
+    void* block = nullptr;
+    const cudaError_t status = cudaMalloc(&block, bytes);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();  // not a failure yet: the cache may be given back
+      return nullptr;
+    }
+    cuda::check(status, "allocate");
+    return block;
+  }
+  void free(void* block) override { cudaFree(block); }
+  std::string exhausted() const override {
+    size_t free = 0, total = 0;
+    cuda::check(cudaMemGetInfo(&free, &total), "allocate");
+    return fmt::format("out of device memory ({} of {} bytes are free)", free, total);
+  }
+};
+
+bool caches() {
+  const char* const text = std::getenv("LOCKSTEP_NO_CUDA_CACHE");
+  return text == nullptr || std::string_view(text) == "0";
+}
+
+}  // namespace
+
+CachingAllocator& cuda_allocator() {
+  static DeviceMemory& memory = *new DeviceMemory;  // these outlive every static tensor
+  static CachingAllocator& allocator = *new CachingAllocator(memory, caches());
+  return allocator;
+}
+
+namespace cuda {
+
+Tensor empty_pinned(const Shape& shape, Dtype dtype) {
+  ensure_device();
+  const size_t bytes = static_cast<size_t>(shape.numel()) * size_of(dtype);
+  void* block = nullptr;
+  check(cudaMallocHost(&block, bytes), "allocate pinned memory");
+  const std::shared_ptr<std::byte> memory(static_cast<std::byte*>(block),
+                                          [](std::byte* ended) { cudaFreeHost(ended); });
+  return Tensor::wrap(memory, shape, dtype, Device::kCpu);
+}
+
+}  // namespace cuda
+}  // namespace lockstep

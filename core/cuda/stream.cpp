@@ -1,0 +1,51 @@
+#include "core/cuda/stream.h"
+
+#include <cuda_runtime.h>
+
+#include "core/cuda/device.h"
+#include "core/cuda/error.h"
+
+namespace lockstep::cuda {
+
+std::shared_ptr<CUstream_st> make_stream() {
+  ensure_device();
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+  return {stream, [](cudaStream_t ended) { cudaStreamDestroy(ended); }};
+}
+
+void synchronize(CUstream_st* stream) {
+  check(cudaStreamSynchronize(stream), "synchronize");
+}
+
+void copy_bytes(CUstream_st* stream, void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "copy");
+}
+
+Event::Event() {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event");
+  event_ = {event, [](cudaEvent_t ended) { cudaEventDestroy(ended); }};
+}
+
+void Event::record(CUstream_st* stream) {
+  check(cudaEventRecord(event_.get(), stream), "event");
+}
+
+void Event::make_wait(CUstream_st* stream) const {
+  check(cudaStreamWaitEvent(stream, event_.get(), 0), "event");
+}
+
+bool Event::done() const {
+  const cudaError_t status = cudaEventQuery(event_.get());
+  if (status == cudaErrorNotReady) return false;
+  check(status, "event");
+  return true;
+}
+
+void Event::synchronize() const {
+  check(cudaEventSynchronize(event_.get()), "event");
+}
+
+}  // namespace lockstep::cuda

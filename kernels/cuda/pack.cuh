@@ -1,0 +1,78 @@
+// Consecutive elements moved by as few instructions as can be: 16 bytes each.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+
+#include <cuda_runtime.h>
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+template <class T, int kCount>
+struct Pack {
+  T values[kCount];
+
+  __device__ __forceinline__ T& operator[](int i) { return values[i]; }
+  __device__ const __forceinline__ T& operator[](int i) const { return values[i]; }
+};
+
+// The word that moves `kBytes`, a power of two; 16 for more.
+template <size_t kBytes>
+struct Word;
+template <>
+struct Word<1> {
+  using type = uint8_t;
+};
+template <>
+struct Word<2> {
+  using type = uint16_t;
+};
+template <>
+struct Word<4> {
+  using type = unsigned;
+};
+template <>
+struct Word<8> {
+  using type = uint2;
+};
+template <>
+struct Word<16> {
+  using type = uint4;
+};
+template <class T, int kCount>
+using WordOf = typename Word<(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16)>::type;
+
+// Requires: `from` aligned to the pack's size, at most 16 bytes.
+template <int kCount, class T>
+__device__ __forceinline__ Pack<T, kCount> load_pack(const T* from) {
+  using W = WordOf<T, kCount>;
+  constexpr int kWords = static_cast<int>(sizeof(T) * kCount / sizeof(W));
+  W words[kWords];
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) words[i] = reinterpret_cast<const W*>(from)[i];
+  Pack<T, kCount> pack;
+  memcpy(static_cast<void*>(&pack), words, sizeof(pack));
+  return pack;
+}
+
+template <int kCount, class T>
+__device__ __forceinline__ void store_pack(T* to, const Pack<T, kCount>& pack) {
+  using W = WordOf<T, kCount>;
+  constexpr int kWords = static_cast<int>(sizeof(T) * kCount / sizeof(W));
+  W words[kWords];
+  memcpy(words, static_cast<const void*>(&pack), sizeof(pack));
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) reinterpret_cast<W*>(to)[i] = words[i];
+}
+
+// True when every pointer (null counts) may be used with 16-byte words.
+inline bool aligned(std::initializer_list<const void*> pointers) {
+  uintptr_t bits = 0;
+  for (const void* pointer : pointers) bits |= reinterpret_cast<uintptr_t>(pointer);
+  return bits % 16 == 0;
+}
+
+}  // namespace
+}  // namespace lockstep::kernels::cuda

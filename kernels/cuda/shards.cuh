@@ -1,0 +1,29 @@
+// Where each shard begins, as a kernel's argument.
+#pragma once
+
+#include "core/shards.h"
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+constexpr int64_t kMaxShards = 256;
+
+struct ShardTable {
+  int count = 0;
+  int64_t begin[kMaxShards + 1] = {};
+};
+
+// Errors: ShapeError for more than kMaxShards shards on this rank.
+inline ShardTable shard_table(const Shards& shards) {
+  if (shards.local() > kMaxShards) {
+    throw ShapeError(fmt::format(
+        "[cuda] shards: got {} on a rank, expected {} at most", shards.local(), kMaxShards));
+  }
+  ShardTable table;
+  table.count = static_cast<int>(shards.local());
+  for (int64_t k = 0; k <= shards.local(); ++k) table.begin[k] = shards.begin(k);
+  return table;
+}
+
+}  // namespace
+}  // namespace lockstep::kernels::cuda

@@ -1,0 +1,94 @@
+// The machine that emulated kernels run on: one fiber a CUDA thread, one block at a time, on the
+// calling host thread. Kernels see it through device_language.h, the fake runtime through run_grid.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <source_location>
+#include <stdexcept>
+#include <type_traits>
+
+#include <vector_types.h>
+
+namespace lockstep::emulation {
+
+using Location = std::source_location;
+
+// Which thread of the grid is running. Written by the scheduler at each switch.
+struct ThreadView {
+  uint3 thread, block;
+  dim3 block_size, grid_size;
+  std::byte* dynamic_shared;
+  unsigned lane;
+};
+extern ThreadView view;
+
+// In what order threads of a block, and blocks of a grid, run where the program leaves it open.
+enum class Order : uint8_t { kForward, kReverse, kRandom };
+struct Schedule {
+  Order order = Order::kForward;
+  uint64_t seed = 1;  // of kRandom
+};
+// From LOCKSTEP_EMULATION_ORDER: forward, reverse or random:SEED; forward when unset.
+extern Schedule schedule;
+
+// A kernel with its arguments, copied at the launch as CUDA does.
+struct Call {
+  std::shared_ptr<void> arguments;
+  size_t argument_bytes = 0;
+  void (*invoke)(void* arguments) = nullptr;
+  const void* kernel = nullptr;  // its address: what ran, for tests/emulation/symbols
+  const char* name = "";         // with types, for messages
+};
+
+// A mistake of a kernel that CUDA would call a launch failure, or leave undefined.
+struct Fault : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Runs every thread of the grid. Errors: Fault; the grid is then left half done.
+void run_grid(const Call& call, dim3 grid, dim3 block, size_t dynamic_shared_bytes);
+
+// Grids, blocks and threads that ran so far in this process.
+struct Counters {
+  uint64_t grids, blocks, threads;
+};
+extern Counters counters;
+
+// What device_language.h is built on. All of them are called by kernels alone.
+enum class WarpOp : uint8_t { kSync, kShuffle, kShuffleUp, kShuffleDown, kShuffleXor, kBallot };
+enum class Vote : uint8_t { kCount, kAnd, kOr };
+void block_barrier(const Location& where);
+int block_vote(int predicate, Vote vote, const Location& where);
+uint64_t warp_op(
+    WarpOp op, unsigned mask, uint64_t value, int argument, int width, const Location& where);
+unsigned active_mask();
+// Tells the access check of an atomic operation on `bytes` bytes.
+void note_atomic(const void* at, unsigned bytes, const void* caller);
+
+template <class T>
+uint64_t pack(const T& value) {
+  static_assert(sizeof(T) <= 8 && std::is_trivially_destructible_v<T>);
+  uint64_t bits = 0;
+  std::memcpy(&bits, static_cast<const void*>(&value), sizeof(T));
+  return bits;
+}
+template <class T>
+T unpack(uint64_t bits) {
+  T value;
+  std::memcpy(static_cast<void*>(&value), &bits, sizeof(T));
+  return value;
+}
+
+// Not instrumented: the access check hears of it as one atomic access.
+template <class T, class Change>
+[[gnu::noinline, gnu::no_sanitize("thread")]] T atomic_change(T* at, Change change) {
+  note_atomic(at, sizeof(T), __builtin_return_address(0));
+  const T old = *at;
+  *at = change(old);
+  return old;
+}
+
+}  // namespace lockstep::emulation

@@ -1,0 +1,34 @@
+// Tensors on the device, for tests of CUDA kernels: on hardware, or emulated (tests/emulation).
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "core/stream.h"
+#include "core/transfer.h"
+#include "tests/support/poisoned_tensor.h"
+
+namespace lockstep::testing {
+
+class CudaTest : public ::testing::Test {
+ protected:
+  Tensor upload(const Tensor& tensor) { return to_device(stream_, tensor); }
+  Tensor download(const Tensor& tensor) { return to_cpu(stream_, tensor); }
+  // An output with every bit set.
+  Tensor poisoned(const Shape& shape, Dtype dtype) { return upload(poisoned_tensor(shape, dtype)); }
+  // The same values one element behind an aligned address.
+  Tensor upload_misaligned(const Tensor& tensor) {
+    const Tensor rows = Tensor::empty({tensor.numel() + 1}, tensor.dtype(), Device::kCuda);
+    Tensor shifted = rows.slice(1, tensor.numel()).view(tensor.shape());
+    transfer(stream_, tensor, shifted);
+    stream_.synchronize();
+    return shifted;
+  }
+
+  Stream stream_{Device::kCuda};
+};
+
+// The same, once for each parameter.
+template <class T>
+class CudaTestWith : public CudaTest, public ::testing::WithParamInterface<T> {};
+
+}  // namespace lockstep::testing
