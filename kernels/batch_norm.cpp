@@ -8,8 +8,8 @@ namespace {
 // Checks shared by the ops on a batch, and the extents that other arguments must have.
 struct BatchCheck : OpCheck {
   BatchCheck(std::string_view op, Stream& stream, const Shards& batch_shards, const Tensor& in)
-      : OpCheck(op, stream), shards(batch_shards), shape(in.shape()) {
-    dtype("in", in, {Dtype::kF32});
+      : OpCheck(op, stream), shards(batch_shards), shape(in.shape()), in_dtype(in.dtype()) {
+    floating("in", in);
     require(shape.rank() == 2 || shape.rank() == 4, "in of shape (N,C,H,W) or (N,C)");
     for (int axis = 1; axis < shape.rank(); ++axis) {
       require(shape[axis] >= 1, "in has a channel and a pixel at least");
@@ -18,7 +18,7 @@ struct BatchCheck : OpCheck {
   }
 
   void like_in(std::string_view name, const Tensor& tensor) const {
-    like(name, tensor, shape, Dtype::kF32);
+    like(name, tensor, shape, in_dtype);
   }
   void per_channel(std::string_view name, const Tensor& tensor) const {
     like(name, tensor, {shape[1]}, Dtype::kF32);
@@ -32,13 +32,14 @@ struct BatchCheck : OpCheck {
   // `touched` counts the batch tensors read and written.
   bool dry_batch(int64_t flops_per_element, int64_t touched) const {
     return dry(flops_per_element * shape.numel(),
-               touched * shape.numel() * static_cast<int64_t>(sizeof(float)));
+               touched * shape.numel() * static_cast<int64_t>(size_of(in_dtype)));
   }
 
   int64_t stats_columns() const { return 2 * shape[1] + 1; }
 
   const Shards& shards;
   const Shape& shape;
+  Dtype in_dtype;
 };
 
 }  // namespace
@@ -47,7 +48,7 @@ void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& 
   const BatchCheck check("batch_norm_shard_stats", stream, shards, in);
   check.per_shard("stats", stats, check.stats_columns());
   if (check.dry_batch(4, 1)) return;
-  LS_DISPATCH_CPU(batch_norm_shard_stats, (stream, shards, in, stats))
+  LS_DISPATCH(batch_norm_shard_stats, (stream, shards, in, stats))
 }
 
 void batch_norm_merge_stats(Stream& stream, const Tensor& leaves, int64_t pixels, Tensor& merged) {
@@ -61,7 +62,7 @@ void batch_norm_merge_stats(Stream& stream, const Tensor& leaves, int64_t pixels
   if (check.dry(4 * leaves.numel(), static_cast<int64_t>(leaves.nbytes() + merged.nbytes()))) {
     return;
   }
-  LS_DISPATCH_CPU(batch_norm_merge_stats, (stream, leaves, pixels, merged))
+  LS_DISPATCH(batch_norm_merge_stats, (stream, leaves, pixels, merged))
 }
 
 void batch_norm_forward(Stream& stream,
@@ -80,8 +81,8 @@ void batch_norm_forward(Stream& stream,
   if (residual.defined()) check.like_in("residual", residual);
   check.like_in("out", out);
   if (check.dry_batch(residual.defined() ? 4 : 3, residual.defined() ? 3 : 2)) return;
-  LS_DISPATCH_CPU(batch_norm_forward,
-                  (stream, shards, in, group_stats, weight, bias, residual, params, out))
+  LS_DISPATCH(batch_norm_forward,
+              (stream, shards, in, group_stats, weight, bias, residual, params, out))
 }
 
 void batch_norm_update_running(Stream& stream,
@@ -99,11 +100,13 @@ void batch_norm_update_running(Stream& stream,
   if (check.dry(6 * channels, static_cast<int64_t>(stats.nbytes() + 4 * running_mean.nbytes()))) {
     return;
   }
-  const float images = stats.data<float>()[2 * channels];
-  check.require(images * static_cast<float>(pixels) >= 2,
-                "two values a channel at least, for a variance");
-  LS_DISPATCH_CPU(batch_norm_update_running,
-                  (stream, stats, pixels, momentum, running_mean, running_var))
+  if (stream.device() == Device::kCpu) {
+    const float images = stats.data<float>()[2 * channels];
+    check.require(images * static_cast<float>(pixels) >= 2,
+                  "two values a channel at least, for a variance");
+  }
+  LS_DISPATCH(batch_norm_update_running,
+              (stream, stats, pixels, momentum, running_mean, running_var))
 }
 
 void batch_norm_shard_sums(Stream& stream,
@@ -132,19 +135,19 @@ void batch_norm_shard_sums(Stream& stream,
   check.per_shard("grad_weight", grad_weight, in.shape()[1]);
   check.per_shard("grad_bias", grad_bias, in.shape()[1]);
   if (check.dry_batch(params.relu ? 6 : 4, out.defined() ? 4 : 2)) return;
-  LS_DISPATCH_CPU(batch_norm_shard_sums,
-                  (stream,
-                   shards,
-                   in,
-                   out,
-                   grad_out,
-                   group_stats,
-                   weight,
-                   bias,
-                   params,
-                   grad_residual,
-                   grad_weight,
-                   grad_bias))
+  LS_DISPATCH(batch_norm_shard_sums,
+              (stream,
+               shards,
+               in,
+               out,
+               grad_out,
+               group_stats,
+               weight,
+               bias,
+               params,
+               grad_residual,
+               grad_weight,
+               grad_bias))
 }
 
 void batch_norm_backward(Stream& stream,
@@ -167,18 +170,18 @@ void batch_norm_backward(Stream& stream,
   check.per_channel("bias", bias);
   check.like_in("grad_in", grad_in);
   if (check.dry_batch(params.relu ? 7 : 5, 3)) return;
-  LS_DISPATCH_CPU(batch_norm_backward,
-                  (stream,
-                   shards,
-                   in,
-                   grad_out,
-                   group_stats,
-                   group_grad_weight,
-                   group_grad_bias,
-                   weight,
-                   bias,
-                   params,
-                   grad_in))
+  LS_DISPATCH(batch_norm_backward,
+              (stream,
+               shards,
+               in,
+               grad_out,
+               group_stats,
+               group_grad_weight,
+               group_grad_bias,
+               weight,
+               bias,
+               params,
+               grad_in))
 }
 
 void batch_norm_inference(Stream& stream,
@@ -199,9 +202,8 @@ void batch_norm_inference(Stream& stream,
   if (residual.defined()) check.like_in("residual", residual);
   check.like_in("out", out);
   if (check.dry_batch(residual.defined() ? 4 : 3, residual.defined() ? 3 : 2)) return;
-  LS_DISPATCH_CPU(
-      batch_norm_inference,
-      (stream, shards, in, running_mean, running_var, weight, bias, residual, params, out))
+  LS_DISPATCH(batch_norm_inference,
+              (stream, shards, in, running_mean, running_var, weight, bias, residual, params, out))
 }
 
 }  // namespace lockstep::kernels

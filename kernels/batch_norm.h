@@ -21,7 +21,8 @@
 //
 // A statistics vector has 2C+1 floats: mean[C], M2[C] (sum of squared deviations), images;
 // count = images * H * W. An empty shard gives zeros, and merging passes the other side through.
-// in is (N,C,H,W), or (N,C) with H = W = 1.
+// in is (N,C,H,W), or (N,C) with H = W = 1. It and what is like it are of one dtype: f32, on CUDA
+// f16 or bf16 too. All else is f32.
 // Source: torch.nn.functional.batch_norm; Chan, Golub, LeVeque 1979. Spec:
 // tests/reference/batch_norm.h
 #pragma once
@@ -36,7 +37,7 @@ struct BatchNormParams {
   bool relu = false;  // last of all; NaN stays NaN and lets the gradient through
 };
 
-// 1. Shapes: in (N,C,H,W) or (N,C) f32; stats (local shards, 2C+1), overwritten. Robust where mean
+// 1. Shapes: in (N,C,H,W) or (N,C); stats (local shards, 2C+1), overwritten. Robust where mean
 // >> deviation. Errors: ShapeError, DtypeError, DeviceError.
 using BatchNormShardStats = void(Stream& stream,
                                  const Shards& shards,
@@ -60,7 +61,7 @@ using BatchNormForward = void(Stream& stream,
                               Tensor& out);
 // 4. running = (1 - momentum) * running + momentum * batch, the variance unbiased: M2 / (count -
 // 1). Shapes: stats (2C+1); running_mean, running_var (C), in place. Errors: ShapeError unless
-// count >= 2.
+// count >= 2; on CUDA, where the count is known too late, the variances become NaN.
 using BatchNormUpdateRunning = void(Stream& stream,
                                     const Tensor& stats,
                                     int64_t pixels,

@@ -15,7 +15,7 @@ struct Pack {
   T values[kCount];
 
   __device__ __forceinline__ T& operator[](int i) { return values[i]; }
-  __device__ const __forceinline__ T& operator[](int i) const { return values[i]; }
+  const __device__ __forceinline__ T& operator[](int i) const { return values[i]; }
 };
 
 // The word that moves `kBytes`, a power of two; 16 for more.
@@ -44,27 +44,42 @@ struct Word<16> {
 template <class T, int kCount>
 using WordOf = typename Word<(sizeof(T) * kCount < 16 ? sizeof(T) * kCount : 16)>::type;
 
+// A pack on its way, in as few registers as can be.
+template <class T, int kCount>
+struct RawPack {
+  using W = WordOf<T, kCount>;
+  static constexpr int kWords = static_cast<int>(sizeof(T) * kCount / sizeof(W));
+  W words[kWords];
+
+  __device__ __forceinline__ Pack<T, kCount> elements() const {
+    Pack<T, kCount> pack;
+    memcpy(static_cast<void*>(&pack), words, sizeof(pack));
+    return pack;
+  }
+};
+
 // Requires: `from` aligned to the pack's size, at most 16 bytes.
 template <int kCount, class T>
-__device__ __forceinline__ Pack<T, kCount> load_pack(const T* from) {
-  using W = WordOf<T, kCount>;
-  constexpr int kWords = static_cast<int>(sizeof(T) * kCount / sizeof(W));
-  W words[kWords];
+__device__ __forceinline__ RawPack<T, kCount> load_raw(const T* from) {
+  using Raw = RawPack<T, kCount>;
+  Raw raw;
 #pragma unroll
-  for (int i = 0; i < kWords; ++i) words[i] = reinterpret_cast<const W*>(from)[i];
-  Pack<T, kCount> pack;
-  memcpy(static_cast<void*>(&pack), words, sizeof(pack));
-  return pack;
+  for (int i = 0; i < Raw::kWords; ++i)
+    raw.words[i] = reinterpret_cast<const typename Raw::W*>(from)[i];
+  return raw;
+}
+template <int kCount, class T>
+__device__ __forceinline__ Pack<T, kCount> load_pack(const T* from) {
+  return load_raw<kCount>(from).elements();
 }
 
 template <int kCount, class T>
 __device__ __forceinline__ void store_pack(T* to, const Pack<T, kCount>& pack) {
-  using W = WordOf<T, kCount>;
-  constexpr int kWords = static_cast<int>(sizeof(T) * kCount / sizeof(W));
-  W words[kWords];
-  memcpy(words, static_cast<const void*>(&pack), sizeof(pack));
+  using Raw = RawPack<T, kCount>;
+  Raw raw;
+  memcpy(raw.words, static_cast<const void*>(&pack), sizeof(pack));
 #pragma unroll
-  for (int i = 0; i < kWords; ++i) reinterpret_cast<W*>(to)[i] = words[i];
+  for (int i = 0; i < Raw::kWords; ++i) reinterpret_cast<typename Raw::W*>(to)[i] = raw.words[i];
 }
 
 // True when every pointer (null counts) may be used with 16-byte words.

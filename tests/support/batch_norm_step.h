@@ -1,6 +1,7 @@
-// A training step of one batch norm on one rank, from the ops of kernels/batch_norm.h.
+// One batch norm in a training step on one rank, from the ops of kernels/batch_norm.h, on any device.
 #pragma once
 
+#include "core/transfer.h"
 #include "kernels/batch_norm.h"
 #include "kernels/tree_sum.h"
 #include "tests/support/poisoned_tensor.h"
@@ -47,22 +48,27 @@ struct BatchNormStep {
   Tensor grad_residual = {};  // undefined unless ReLU follows a residual
 };
 
-// Requires: all shards on this rank.
+// Requires: all shards on this rank; inputs on the stream's device.
 inline BatchNormStep batch_norm_step(Stream& stream,
                                      const Shards& shards,
                                      const BatchNormInputs& x,
                                      const kernels::BatchNormParams& params,
                                      const BatchNormBodies& ops) {
   const int64_t channels = x.channels();
-  const auto f32 = [](const Shape& shape) { return poisoned_tensor(shape, Dtype::kF32); };
+  const auto f32 = [&](const Shape& shape) {
+    return to_device(stream, poisoned_tensor(shape, Dtype::kF32));
+  };
+  const auto like_in = [&] {
+    return to_device(stream, poisoned_tensor(x.in.shape(), x.in.dtype()));
+  };
   BatchNormStep step{.leaves = f32({shards.total, 2 * channels + 1}),
                      .stats = f32({shards.groups, 2 * channels + 1}),
-                     .out = f32(x.in.shape()),
+                     .out = like_in(),
                      .grad_weight_leaves = f32({shards.total, channels}),
                      .grad_bias_leaves = f32({shards.total, channels}),
                      .grad_weight = f32({shards.groups, channels}),
                      .grad_bias = f32({shards.groups, channels}),
-                     .grad_in = f32(x.in.shape())};
+                     .grad_in = like_in()};
   const auto each_group = [&](auto&& merge, const Tensor& leaves, const Tensor& merged) {
     for (int64_t g = 0; g < shards.groups; ++g) {
       Tensor row = merged.slice(g, 1).view({merged.shape()[1]});
@@ -73,13 +79,16 @@ inline BatchNormStep batch_norm_step(Stream& stream,
     ops.merge_stats(stream, leaves, x.pixels(), row);
   };
   const auto sum = [&](const Tensor& leaves, Tensor& row) {
-    kernels::tree_sum(stream, leaves, row);
+    Stream cpu;
+    Tensor total = poisoned_tensor(row.shape(), Dtype::kF32);
+    kernels::tree_sum(cpu, to_cpu(stream, leaves), total);
+    transfer(stream, total, row);
   };
   ops.shard_stats(stream, shards, x.in, step.leaves);
   each_group(merge_stats, step.leaves, step.stats);
   ops.forward(stream, shards, x.in, step.stats, x.weight, x.bias, x.residual, params, step.out);
   const bool gated = x.residual.defined() && params.relu;
-  if (gated) step.grad_residual = f32(x.in.shape());
+  if (gated) step.grad_residual = like_in();
   ops.shard_sums(stream,
                  shards,
                  x.in,
