@@ -112,9 +112,9 @@ __global__ void __launch_bounds__(kMaxThreads) forward_kernel(const T* logits,
 
 // A block a shard; its first thread adds what all of them fetch.
 __global__ void __launch_bounds__(kLeafThreads) leaves_kernel(const ShardTable shards,
-                                                             int64_t step_images,
-                                                             const float* losses,
-                                                             float* leaves) {
+                                                              int64_t step_images,
+                                                              const float* losses,
+                                                              float* leaves) {
   __shared__ float fetched[kLeafThreads];
   const int64_t begin = shards.begin[blockIdx.x];
   const int64_t end = shards.begin[blockIdx.x + 1];
