@@ -90,9 +90,13 @@ void CachingAllocator::release_cache() {
   stats_.bytes_cached = 0;
 }
 
+MemorySource& system_memory() {
+  static SystemMemory& memory = *new SystemMemory;  // outlives every static tensor
+  return memory;
+}
+
 CachingAllocator& cpu_allocator() {
-  static SystemMemory& memory = *new SystemMemory;  // these outlive every static tensor
-  static CachingAllocator& allocator = *new CachingAllocator(memory);
+  static CachingAllocator& allocator = *new CachingAllocator(system_memory());
   return allocator;
 }
 

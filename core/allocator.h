@@ -62,6 +62,7 @@ class CachingAllocator {
   AllocatorStats stats_;
 };
 
+MemorySource& system_memory();
 CachingAllocator& cpu_allocator();
 // Of the chosen GPU. Blocks belong to the order of one stream: memory that another stream uses is
 // kept until an event says that it is done. LOCKSTEP_NO_CUDA_CACHE=1 keeps no block, so that memory

@@ -34,7 +34,7 @@ TEST(CachingAllocator, RoundsUpByAnEighthAtMost) {
 }
 
 TEST(CachingAllocator, BlocksAreAlignedAndApart) {
-  CachingAllocator allocator;
+  CachingAllocator allocator(system_memory());
   std::vector<std::pair<void*, size_t>> blocks;
   for (const size_t bytes : {0, 1, 63, 64, 1000, 100'000, 3 << 20}) {
     void* block = allocator.allocate(bytes);
@@ -51,7 +51,7 @@ TEST(CachingAllocator, BlocksAreAlignedAndApart) {
 }
 
 TEST(CachingAllocator, GivesABlockOfTheSameSizeAgain) {
-  CachingAllocator allocator;
+  CachingAllocator allocator(system_memory());
   void* first = allocator.allocate(1000);
   allocator.free(first, 1000);
   void* same = allocator.allocate(1020);  // rounds to the same size
@@ -63,7 +63,7 @@ TEST(CachingAllocator, GivesABlockOfTheSameSizeAgain) {
 }
 
 TEST(CachingAllocator, CountsWhatIsUsedAndKept) {
-  CachingAllocator allocator;
+  CachingAllocator allocator(system_memory());
   void* a = allocator.allocate(100);
   void* b = allocator.allocate(1024);
   EXPECT_EQ(allocator.stats().bytes_in_use, 128U + 1024);
@@ -94,7 +94,7 @@ TEST(CachingAllocator, AfterOneStepTheSystemIsNotAsked) {
 }
 
 TEST(CachingAllocator, SaysHowMuchIsMissing) {
-  CachingAllocator allocator;
+  CachingAllocator allocator(system_memory());
   void* held = allocator.allocate(1024);
   for (const size_t bytes : {size_t{1} << 60, SIZE_MAX}) {
     try {
@@ -110,7 +110,7 @@ TEST(CachingAllocator, SaysHowMuchIsMissing) {
 }
 
 TEST(CachingAllocator, ThreadsNeverShareABlock) {
-  CachingAllocator allocator;
+  CachingAllocator allocator(system_memory());
   std::vector<std::thread> threads;
   std::atomic<int> clashes = 0;
   for (int id = 0; id < 4; ++id) {
@@ -126,6 +126,15 @@ TEST(CachingAllocator, ThreadsNeverShareABlock) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(clashes, 0);
+  EXPECT_EQ(allocator.stats().bytes_in_use, 0U);
+}
+
+TEST(CachingAllocator, KeepsNothingWhenToldSo) {
+  CachingAllocator allocator(system_memory(), false);
+  allocator.free(allocator.allocate(1000), 1000);
+  allocator.free(allocator.allocate(1000), 1000);
+  EXPECT_EQ(allocator.stats().system_allocations, 2);
+  EXPECT_EQ(allocator.stats().bytes_cached, 0U);
   EXPECT_EQ(allocator.stats().bytes_in_use, 0U);
 }
 
