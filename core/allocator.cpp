@@ -77,6 +77,12 @@ void CachingAllocator::free(void* block, size_t bytes) {
   stats_.bytes_cached += size;
 }
 
+void CachingAllocator::discard(void* block, size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  stats_.bytes_in_use -= rounded(bytes);
+  source_.free(block);
+}
+
 AllocatorStats CachingAllocator::stats() const {
   const std::lock_guard lock(mutex_);
   return stats_;

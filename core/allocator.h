@@ -48,6 +48,8 @@ class CachingAllocator {
   // Errors: EnvironmentError with the bytes wanted and held when the system has no more.
   void* allocate(size_t bytes);
   void free(void* block, size_t bytes);
+  // Gives a block whose size will not be asked for again back to the source.
+  void discard(void* block, size_t bytes);
   AllocatorStats stats() const;
 
   static size_t rounded(size_t bytes);

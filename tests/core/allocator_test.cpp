@@ -129,6 +129,13 @@ TEST(CachingAllocator, ThreadsNeverShareABlock) {
   EXPECT_EQ(allocator.stats().bytes_in_use, 0U);
 }
 
+TEST(CachingAllocator, DiscardedBlocksAreNotKept) {
+  CachingAllocator allocator(system_memory());
+  allocator.discard(allocator.allocate(1000), 1000);
+  EXPECT_EQ(allocator.stats().bytes_cached, 0U);
+  EXPECT_EQ(allocator.stats().bytes_in_use, 0U);
+}
+
 TEST(CachingAllocator, KeepsNothingWhenToldSo) {
   CachingAllocator allocator(system_memory(), false);
   allocator.free(allocator.allocate(1000), 1000);
