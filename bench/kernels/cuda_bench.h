@@ -49,7 +49,8 @@ class CudaBench {
 };
 
 // Makes all of them known to Google Benchmark; or does nothing and returns why there is no device.
-std::string register_cuda_benches();
+// A rehearsal runs each once, on one image, and its figures mean nothing.
+std::string register_cuda_benches(bool rehearsal);
 
 inline const std::vector<Dtype> kFloatTypes = {Dtype::kF32, Dtype::kF16, Dtype::kBF16};
 // Outputs of ResNet-50's stages at 256 images: from far beyond the L2 cache to nearly within it.
