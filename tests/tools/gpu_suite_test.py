@@ -49,7 +49,8 @@ class GpuSuite(unittest.TestCase):
     def run_parts(self, *arguments: str, **environment: str) -> tuple[int, dict]:
         """Exit status and the state of each part."""
         results = self.work / "results"
-        code, _ = self.suite("--programs", f"{self.work}/programs", "--results", str(results), *arguments, **environment)
+        places = ["--programs", f"{self.work}/programs", "--results", str(results)]
+        code, _ = self.suite(*places, *arguments, **environment)
         parts = json.loads((results / "gpu_suite.json").read_text())["parts"]
         return code, {name: part["state"] for name, part in parts.items()}
 
