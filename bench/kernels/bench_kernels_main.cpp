@@ -1,6 +1,6 @@
 // usage: bench_kernels [--rehearsal] [--benchmark_...]
-// Every kernel on the CPU and, where there is a CUDA device, on that. --rehearsal runs CUDA's once, on
-// one image: whether they work, not how fast they are.
+// Every kernel on the CPU and, where there is a CUDA device, on that. --rehearsal runs CUDA's once,
+// on one image: whether they work, not how fast they are.
 #include <cstdio>
 #include <string_view>
 

@@ -27,9 +27,9 @@ class CudaTimer {
   // Integers of [0, bound).
   Tensor random_indices(const Shape& shape, int32_t bound);
 
-  // Reports the median time of `op`, which queues one call that moves `bytes`, as its header counts
-  // them: each call finds none of its data in the L2 cache. Rates: GB/s, and share of that of a copy
-  // from device to device, measured just before.
+  // Reports the median time of `op`, which queues one call that moves `bytes`, as its .cu counts
+  // them: each call finds none of its data in the L2 cache. Rates: GB/s, and share of that of a
+  // copy from device to device, measured just before.
   void run(size_t bytes, FunctionRef<void()> op);
 
  private:
