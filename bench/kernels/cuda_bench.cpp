@@ -131,9 +131,9 @@ Shape one_image(const Shape& shape) {
 
 }  // namespace
 
-Tensor CudaTimer::random(const Shape& shape, Dtype dtype) {
-  Tensor pattern = Tensor::empty({kPatternLength}, Dtype::kF32);
-  Mt19937(1).uniform(pattern.span<float>(), -1, 1);
+Tensor CudaTimer::random(const Shape& shape, Dtype dtype, float low) {
+  Tensor pattern = Tensor::empty({std::min(shape.numel(), kPatternLength)}, Dtype::kF32);
+  Mt19937(1).uniform(pattern.span<float>(), low, 1);
   if (dtype == Dtype::kF32) return repeated(stream_, pattern, shape);
   Stream cpu;
   Tensor rounded = Tensor::empty(pattern.shape(), dtype);

@@ -22,8 +22,8 @@ class CudaTimer {
   Tensor empty(const Shape& shape, Dtype dtype) {
     return Tensor::empty(shape, dtype, Device::kCuda);
   }
-  // Uniform in [-1, 1), a float type.
-  Tensor random(const Shape& shape, Dtype dtype);
+  // Uniform in [low, 1), a float type.
+  Tensor random(const Shape& shape, Dtype dtype, float low = -1);
   // Integers of [0, bound).
   Tensor random_indices(const Shape& shape, int32_t bound);
 
