@@ -161,7 +161,7 @@ inline float __uint_as_float(unsigned bits) {
   return __builtin_bit_cast(float, bits);
 }
 
-// CUDA's overloads live in the global namespace; for floats a NaN loses, as fminf and fmaxf have it.
+// CUDA's overloads live in the global namespace. For floats a NaN loses, as in fminf and fmaxf.
 using std::isfinite;
 using std::isinf;
 using std::isnan;

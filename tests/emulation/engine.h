@@ -40,7 +40,7 @@ struct Call {
   std::shared_ptr<void> arguments;
   size_t argument_bytes = 0;
   void (*invoke)(void* arguments) = nullptr;
-  const void* kernel = nullptr;  // its address: what ran, for tests/emulation/symbols
+  const void* kernel = nullptr;  // its address: what ran, for note_kernel
   const char* name = "";         // with types, for messages
 };
 
@@ -57,6 +57,11 @@ struct Counters {
   uint64_t grids, blocks, threads;
 };
 extern Counters counters;
+
+// Remembers a kernel that ran. At the end of the process a line for each, its address in the program
+// and the largest block and dynamic shared memory, goes to the file that LOCKSTEP_EMULATION_KERNELS
+// names: tools/cuda_symbols.py compares it with what nvcc compiled.
+void note_kernel(const void* kernel, unsigned threads, size_t dynamic_shared_bytes);
 
 // What device_language.h is built on. All of them are called by kernels alone.
 enum class WarpOp : uint8_t { kSync, kShuffle, kShuffleUp, kShuffleDown, kShuffleXor, kBallot };

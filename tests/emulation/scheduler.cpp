@@ -277,6 +277,7 @@ void run_grid(const Call& call, dim3 grid, dim3 block, size_t dynamic_shared_byt
   machine().run(call, grid, block, dynamic_shared_bytes);
   if (const std::string reports = take_reports(); !reports.empty())
     throw Fault(reports + "  in " + kernel_name(call));
+  note_kernel(call.kernel, block.x * block.y * block.z, dynamic_shared_bytes);
 }
 
 void block_barrier(const Location& where) {
