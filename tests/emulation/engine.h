@@ -8,6 +8,7 @@
 #include <memory>
 #include <source_location>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 
 #include <vector_types.h>
@@ -70,6 +71,10 @@ int block_vote(int predicate, Vote vote, const Location& where);
 uint64_t warp_op(
     WarpOp op, unsigned mask, uint64_t value, int argument, int width, const Location& where);
 unsigned active_mask();
+// Ends the grid in the middle of a kernel: run_grid throws Fault with this text.
+[[noreturn]] void give_up(const std::string& why);
+// The running thread, for messages.
+std::string thread_text();
 // Tells the access check of an atomic operation on `bytes` bytes.
 void note_atomic(const void* at, unsigned bytes, const void* caller);
 
