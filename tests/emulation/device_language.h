@@ -108,6 +108,10 @@ T __ldcs(const T* at) {
   return *at;
 }
 template <class T>
+void __stwb(T* at, std::type_identity_t<T> value) {
+  *at = value;
+}
+template <class T>
 void __stcs(T* at, std::type_identity_t<T> value) {
   *at = value;
 }
