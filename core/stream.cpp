@@ -2,6 +2,8 @@
 
 #include <functional>
 
+#include "core/allocator.h"
+
 namespace lockstep {
 namespace {
 
@@ -24,12 +26,15 @@ Workspace Stream::workspace(size_t shared_bytes, size_t worker_bytes) {
   const size_t shared = rounded_up(shared_bytes);
   const size_t each = rounded_up(worker_bytes);
   const size_t wanted = shared + each * static_cast<size_t>(threads());
-  if (!workspace_.defined() || workspace_.nbytes() < wanted) {
-    workspace_ = Tensor();  // give the old block back first
-    workspace_ = Tensor::empty({static_cast<int64_t>(wanted)}, Dtype::kU8, device_);
+  if (workspace_bytes_ < wanted) {
+    workspace_.reset();  // give the old block back first
+    CachingAllocator& allocator = device_ == Device::kCuda ? cuda_allocator() : cpu_allocator();
+    auto* block = static_cast<std::byte*>(allocator.allocate(wanted));
+    workspace_ = std::shared_ptr<std::byte>(
+        block, [wanted, &allocator](std::byte* ended) { allocator.discard(ended, wanted); });
+    workspace_bytes_ = wanted;
   }
-  return {
-      .shared = workspace_.bytes(), .workers = workspace_.bytes() + shared, .worker_bytes = each};
+  return {.shared = workspace_.get(), .workers = workspace_.get() + shared, .worker_bytes = each};
 }
 
 size_t Stream::KeyHash::operator()(const PlanKey& key) const {

@@ -99,7 +99,8 @@ class Stream {
   std::shared_ptr<CUstream_st> cuda_;
   ThreadPool pool_;
   std::unordered_map<PlanKey, std::unique_ptr<Plan>, KeyHash> plans_;
-  Tensor workspace_;
+  std::shared_ptr<std::byte> workspace_;
+  size_t workspace_bytes_ = 0;
   std::vector<LedgerEntry> ledger_;
 };
 
