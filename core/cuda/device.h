@@ -19,8 +19,8 @@ struct DeviceProperties {
 int visible_devices();
 
 // Makes device `local_rank` this process's for good. local_ranks: processes on this host.
-// Errors: EnvironmentError, in three lines: no driver, no device, fewer devices than local ranks, or
-// an architecture that no kernel of this build fits.
+// Errors: EnvironmentError, in three lines: no driver, no device, fewer devices than local ranks,
+// or an architecture that no kernel of this build fits.
 void select_device(int local_rank, int local_ranks);
 // Chooses device 0 if none was chosen yet. Errors: as select_device.
 void ensure_device();

@@ -30,8 +30,9 @@ constexpr unsigned blocks_for(int64_t count, int64_t size) {
   return static_cast<unsigned>((count + size - 1) / size);
 }
 
-// Queues kernel<<<shape>>>(arguments...). An empty grid is no launch. Arguments are converted to the
-// kernel's parameters; a wrong number of them does not compile. Errors: CudaError with `op`'s name.
+// Queues kernel<<<shape>>>(arguments...). An empty grid is no launch. Arguments are converted to
+// the kernel's parameters; a wrong number of them does not compile. Errors: CudaError with `op`'s
+// name.
 template <class... Parameters, class... Arguments>
 void launch(Stream& stream,
             const char* op,

@@ -17,7 +17,8 @@ std::shared_ptr<CUstream_st> make_stream();
 void synchronize(CUstream_st* stream);
 
 // Copies bytes between any two of device, pinned and ordinary memory, in the stream's order.
-// Ordinary memory: `from` may be changed at once, `to` holds the bytes on return. Errors: CudaError.
+// Ordinary memory: `from` may be changed at once, `to` holds the bytes on return.
+// Errors: CudaError.
 void copy_bytes(CUstream_st* stream, void* to, const void* from, size_t bytes);
 
 // A point in a stream's order. Thread safety: one caller at a time.

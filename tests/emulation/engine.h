@@ -8,6 +8,7 @@
 #include <memory>
 #include <source_location>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 
 #include <vector_types.h>
@@ -57,9 +58,9 @@ struct Counters {
 };
 extern Counters counters;
 
-// Remembers a kernel that ran. At the end of the process a line for each, its address in the program
-// and the largest block and dynamic shared memory, goes to the file that LOCKSTEP_EMULATION_KERNELS
-// names: tools/cuda_symbols.py compares it with what nvcc compiled.
+// Remembers a kernel that ran. At the end of the process a line for each, its address in the
+// program and the largest block and dynamic shared memory, goes to the file that
+// LOCKSTEP_EMULATION_KERNELS names: tools/cuda_symbols.py compares it with what nvcc compiled.
 void note_kernel(const void* kernel, unsigned threads, size_t dynamic_shared_bytes);
 
 // What device_language.h is built on. All of them are called by kernels alone.
@@ -70,6 +71,10 @@ int block_vote(int predicate, Vote vote, const Location& where);
 uint64_t warp_op(
     WarpOp op, unsigned mask, uint64_t value, int argument, int width, const Location& where);
 unsigned active_mask();
+// Ends the grid in the middle of a kernel: run_grid throws Fault with this text.
+[[noreturn]] void give_up(const std::string& why);
+// The running thread, for messages.
+std::string thread_text();
 // Tells the access check of an atomic operation on `bytes` bytes.
 void note_atomic(const void* at, unsigned bytes, const void* caller);
 
