@@ -17,7 +17,7 @@ void bench_lookahead_sync(benchmark::State& state) {
     slots.push_back({.param = Tensor::zeros({numel}, Dtype::kF32),
                      .slow = Tensor::zeros({numel}, Dtype::kF32)});
   }
-  for (auto _ : state) lookahead_sync(stream, slots, 0.5F);
+  for (auto _ : state) lookahead_sync(stream, slots, {.alpha = 0.5F});
   state.SetBytesProcessed(state.iterations() * 4 * tensors * numel * 4);
 }
 BENCHMARK(bench_lookahead_sync)->Args({10, 2903})->Args({62, 188575})->UseRealTime();
