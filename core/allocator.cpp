@@ -12,6 +12,7 @@ namespace lockstep {
 namespace {
 
 constexpr size_t kAlignment = 64;
+constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 class SystemMemory : public MemorySource {
@@ -24,6 +25,14 @@ class SystemMemory : public MemorySource {
     return block;
   }
   void free(void* block) override { std::free(block); }
+  // Address space: pages that nobody touches are not there. AddressSanitizer fences blocks.
+  size_t arena_bytes() const override {
+#if defined(__SANITIZE_ADDRESS__)
+    return 0;
+#else
+    return size_t{1} << 30;
+#endif
+  }
   std::string exhausted() const override { return "out of memory"; }
 };
 
@@ -31,48 +40,91 @@ class SystemMemory : public MemorySource {
 
 CachingAllocator::~CachingAllocator() {
   release_cache();
+  for (const Arena& arena : arenas_) source_.free(arena.begin());
 }
 
 size_t CachingAllocator::rounded(size_t bytes) {
   if (bytes > SIZE_MAX / 2) return bytes;  // never to be had; rounding could wrap around
-  if (bytes <= kAlignment * 8)
-    return std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  const size_t step = std::bit_floor(bytes - 1) / 8;
-  return (bytes + step - 1) & ~(step - 1);
+  const auto to_multiple = [bytes](size_t step) { return (bytes + step - 1) / step * step; };
+  if (bytes >= kLargeBlock) return to_multiple(kPage);
+  if (bytes <= kAlignment * 8) return std::max(kAlignment, to_multiple(kAlignment));
+  return to_multiple(std::bit_floor(bytes - 1) / 8);
 }
 
 void* CachingAllocator::allocate(size_t bytes) {
   const size_t size = rounded(bytes);
   const std::lock_guard lock(mutex_);
-  void* block = nullptr;
-  const auto found = cache_.find(size);
-  if (found != cache_.end() && !found->second.empty()) {
-    block = found->second.back();
-    found->second.pop_back();
-    stats_.bytes_cached -= size;
-  } else {
-    block = source_.allocate(size);
-    if (block == nullptr) {
-      release_cache();
-      block = source_.allocate(size);
-    }
-    if (block == nullptr) {
-      throw EnvironmentError(fmt::format("{}: {} bytes more are needed", source_.exhausted(), size),
-                             fmt::format("{} bytes are in use already", stats_.bytes_in_use),
-                             "a smaller batch (-b) or fewer ranks on this host");
-    }
-    ++stats_.system_allocations;
+  void* block = size >= kLargeBlock ? from_arenas(size) : nullptr;
+  if (block == nullptr) block = from_cache(size);
+  if (block == nullptr) block = from_source(size);
+  if (block == nullptr) {
+    throw EnvironmentError(fmt::format("{}: {} bytes more are needed", source_.exhausted(), size),
+                           fmt::format("{} bytes are in use already", stats_.bytes_in_use),
+                           "a smaller batch (-b) or fewer ranks on this host");
   }
   stats_.bytes_in_use += size;
   stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);
   return block;
 }
 
+void* CachingAllocator::from_arenas(size_t size) {
+  const size_t arena_bytes = source_.arena_bytes();
+  for (Arena& arena : arenas_) {
+    if (void* block = cut(arena, size); block != nullptr) return block;
+  }
+  if (arena_bytes == 0) return nullptr;
+  const size_t bytes = std::max(arena_bytes, size);
+  auto* begin = static_cast<std::byte*>(source_.allocate(bytes));
+  if (begin == nullptr) return nullptr;
+  return cut(arenas_.emplace_back(begin, bytes), size);
+}
+
+void* CachingAllocator::cut(Arena& arena, size_t size) {
+  const size_t touched = arena.touched_bytes();
+  void* block = arena.allocate(size);
+  if (block == nullptr) return nullptr;
+  const size_t fresh = arena.touched_bytes() - touched;
+  if (fresh > 0) ++stats_.system_allocations;
+  stats_.bytes_cached = stats_.bytes_cached + fresh - size;
+  return block;
+}
+
+void* CachingAllocator::from_cache(size_t size) {
+  const auto found = cache_.find(size);
+  if (found == cache_.end() || found->second.empty()) return nullptr;
+  void* block = found->second.back();
+  found->second.pop_back();
+  stats_.bytes_cached -= size;
+  return block;
+}
+
+void* CachingAllocator::from_source(size_t size) {
+  void* block = source_.allocate(size);
+  if (block == nullptr) {
+    release_cache();
+    block = source_.allocate(size);
+  }
+  if (block != nullptr) ++stats_.system_allocations;
+  return block;
+}
+
 void CachingAllocator::free(void* block, size_t bytes) {
-  const size_t size = rounded(bytes);
+  give_back(block, rounded(bytes), keep_);
+}
+
+void CachingAllocator::discard(void* block, size_t bytes) {
+  give_back(block, rounded(bytes), false);
+}
+
+void CachingAllocator::give_back(void* block, size_t size, bool keep) {
   const std::lock_guard lock(mutex_);
   stats_.bytes_in_use -= size;
-  if (!keep_) return source_.free(block);
+  for (Arena& arena : arenas_) {
+    if (!arena.holds(block)) continue;
+    stats_.bytes_cached += size;
+    return arena.free(block);
+  }
+  if (!keep) return source_.free(block);
   cache_[size].push_back(block);
   stats_.bytes_cached += size;
 }
@@ -84,15 +136,21 @@ AllocatorStats CachingAllocator::stats() const {
 
 void CachingAllocator::release_cache() {
   for (auto& [size, blocks] : cache_) {
-    for (void* block : blocks) source_.free(block);
+    for (void* block : blocks) {
+      source_.free(block);
+      stats_.bytes_cached -= size;
+    }
   }
   cache_.clear();
-  stats_.bytes_cached = 0;
+}
+
+MemorySource& system_memory() {
+  static SystemMemory& memory = *new SystemMemory;  // outlives every static tensor
+  return memory;
 }
 
 CachingAllocator& cpu_allocator() {
-  static SystemMemory& memory = *new SystemMemory;  // these outlive every static tensor
-  static CachingAllocator& allocator = *new CachingAllocator(memory);
+  static CachingAllocator& allocator = *new CachingAllocator(system_memory());
   return allocator;
 }
 

@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "core/cuda/stream.h"
+#include "core/allocator.h"
 
 namespace lockstep {
 namespace {
@@ -13,9 +13,9 @@ size_t rounded_up(size_t bytes) {
 
 }  // namespace
 
-Stream::Stream(Device device, int threads, bool spin)
+Stream::Stream(Device device, int threads, bool spin, cuda::Priority priority)
     : device_(device),
-      cuda_(device == Device::kCuda ? cuda::make_stream() : nullptr),
+      cuda_(device == Device::kCuda ? cuda::make_stream(priority) : nullptr),
       pool_(threads, spin) {}
 
 void Stream::synchronize() {
@@ -26,12 +26,15 @@ Workspace Stream::workspace(size_t shared_bytes, size_t worker_bytes) {
   const size_t shared = rounded_up(shared_bytes);
   const size_t each = rounded_up(worker_bytes);
   const size_t wanted = shared + each * static_cast<size_t>(threads());
-  if (!workspace_.defined() || workspace_.nbytes() < wanted) {
-    workspace_ = Tensor();  // give the old block back first
-    workspace_ = Tensor::empty({static_cast<int64_t>(wanted)}, Dtype::kU8, device_);
+  if (workspace_bytes_ < wanted) {
+    workspace_.reset();  // give the old block back first
+    CachingAllocator& allocator = device_ == Device::kCuda ? cuda_allocator() : cpu_allocator();
+    auto* block = static_cast<std::byte*>(allocator.allocate(wanted));
+    workspace_ = std::shared_ptr<std::byte>(
+        block, [wanted, &allocator](std::byte* ended) { allocator.discard(ended, wanted); });
+    workspace_bytes_ = wanted;
   }
-  return {
-      .shared = workspace_.bytes(), .workers = workspace_.bytes() + shared, .worker_bytes = each};
+  return {.shared = workspace_.get(), .workers = workspace_.get() + shared, .worker_bytes = each};
 }
 
 size_t Stream::KeyHash::operator()(const PlanKey& key) const {

@@ -151,7 +151,7 @@ void Primitive::execute(Arguments arguments, std::byte* scratchpad) const {
 dnnl::convolution_forward::primitive_desc convolution_forward(const ConvolutionDescs& descs) {
   return describe<dnnl::convolution_forward>("convolution_forward",
                                              dnnl::prop_kind::forward_training,
-                                             dnnl::algorithm::convolution_direct,
+                                             descs.algorithm,
                                              descs.in,
                                              descs.weight,
                                              descs.bias,
@@ -165,7 +165,7 @@ dnnl::convolution_backward_data::primitive_desc convolution_backward_data(
     const ConvolutionDescs& descs) {
   return describe_gradient<dnnl::convolution_backward_data>("convolution_backward_data",
                                                             convolution_forward(descs),
-                                                            dnnl::algorithm::convolution_direct,
+                                                            descs.algorithm,
                                                             descs.in,
                                                             descs.weight,
                                                             descs.out,
@@ -178,7 +178,7 @@ dnnl::convolution_backward_weights::primitive_desc convolution_backward_weights(
     const ConvolutionDescs& descs) {
   return describe_gradient<dnnl::convolution_backward_weights>("convolution_backward_weights",
                                                                convolution_forward(descs),
-                                                               dnnl::algorithm::convolution_direct,
+                                                               descs.algorithm,
                                                                descs.in,
                                                                descs.weight,
                                                                descs.bias,
@@ -186,6 +186,33 @@ dnnl::convolution_backward_weights::primitive_desc convolution_backward_weights(
                                                                descs.stride,
                                                                descs.pad,
                                                                descs.pad);
+}
+
+bool offers_winograd() {
+  static const bool offered = [] {
+    const MemoryDesc activations = f32_desc({1, 32, 8, 8}, Format::any);
+    const ConvolutionDescs descs{.in = activations,
+                                 .weight = f32_desc({32, 32, 3, 3}, Format::any),
+                                 .bias = {},
+                                 .out = activations,
+                                 .stride = {1, 1},
+                                 .pad = {1, 1},
+                                 .algorithm = dnnl::algorithm::convolution_winograd};
+    try {
+      convolution_backward_data(descs);
+      convolution_backward_weights(descs);
+      return true;
+    } catch (const InternalError&) {
+      return false;
+    }
+  }();
+  return offered;
+}
+
+dnnl::reorder::primitive_desc reorder(const MemoryDesc& from, const MemoryDesc& to) {
+  return for_one_thread("reorder", [&](const dnnl::engine& engine) {
+    return dnnl::reorder::primitive_desc(engine, from, engine, to, own_scratchpad());
+  });
 }
 
 dnnl::matmul::primitive_desc matmul(const MemoryDesc& left,

@@ -54,7 +54,11 @@ class Primitive {
 struct ConvolutionDescs {
   MemoryDesc in, weight, bias, out;
   dnnl::memory::dims stride, pad;
+  dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
 };
+
+// True where oneDNN has Winograd's algorithm for 3x3 convolutions and their gradients.
+bool offers_winograd();
 
 // Errors: InternalError with oneDNN's own message when it has no primitive for these.
 dnnl::convolution_forward::primitive_desc convolution_forward(const ConvolutionDescs& descs);
@@ -62,6 +66,7 @@ dnnl::convolution_backward_data::primitive_desc convolution_backward_data(
     const ConvolutionDescs& descs);
 dnnl::convolution_backward_weights::primitive_desc convolution_backward_weights(
     const ConvolutionDescs& descs);
+dnnl::reorder::primitive_desc reorder(const MemoryDesc& from, const MemoryDesc& to);
 dnnl::matmul::primitive_desc matmul(const MemoryDesc& left,
                                     const MemoryDesc& right,
                                     const MemoryDesc& bias,

@@ -2,13 +2,16 @@
 # usage: scripts/setup.sh [train|test]
 # Installs what building and training (train, the default) or building and testing (test) needs, on
 # Debian 12, Ubuntu 24.04 and their kin. Asks apt only for what is missing; uses sudo only when not root.
+# NVIDIA's disassembler, for tests, comes from PyPI into build/cuda-tools.
 set -euo pipefail
 
 build_packages=(g++ make cmake ninja-build ccache pkg-config git python3
   libopenmpi-dev openmpi-bin libdnnl-dev ocl-icd-opencl-dev libcli11-dev nlohmann-json3-dev libfmt-dev
   zlib1g-dev libxxhash-dev)
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev libboost-context-dev clang-format-19 clang-tidy-19
-  shellcheck iproute2 procps xz-utils)
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev libboost-context-dev
+  clang-format-19 clang-tidy-19 shellcheck iproute2 procps xz-utils)
+
+python3 -m pip --version >/dev/null 2>&1 || test_packages+=(python3-pip)
 
 case "${1:-train}" in
   train) packages=("${build_packages[@]}") ;;
@@ -22,16 +25,32 @@ if ! command -v apt-get >/dev/null; then
   exit 5
 fi
 
+# What reads compiled kernels (tools/cubins.py); without it the tests labelled cuda-compile fail.
+cuda_tools=build/cuda-tools
+cuda_tools_wheels=(nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51)
+
 missing=()
 for package in "${packages[@]}"; do
   state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$state" = installed ] || missing+=("$package")
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "setup: installing ${missing[*]}"
+  as_root=()
+  [ "$(id -u)" = 0 ] || as_root=(sudo)
+  export DEBIAN_FRONTEND=noninteractive
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
 
-echo "setup: installing ${missing[*]}"
-as_root=()
-[ "$(id -u)" = 0 ] || as_root=(sudo)
-export DEBIAN_FRONTEND=noninteractive
-"${as_root[@]}" apt-get update -qq
-"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+[ "${1:-train}" = test ] || exit 0
+cd "$(dirname "$0")/.."
+if ! compgen -G "$cuda_tools/nvidia/*/bin/nvdisasm" >/dev/null; then
+  echo "setup: installing ${cuda_tools_wheels[*]} into $cuda_tools"
+  if python3 -m pip install -q --no-deps --disable-pip-version-check --root-user-action=ignore \
+    --upgrade --target $cuda_tools "${cuda_tools_wheels[@]}"; then
+    chmod +x $cuda_tools/nvidia/*/bin/*  # pip drops the execute bits
+  else
+    echo "setup: pip could not, so the tests labelled cuda-compile will fail" >&2
+  fi
+fi

@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/relu.h"
 
 namespace lockstep::kernels {
@@ -27,6 +28,28 @@ void bench_relu_backward(benchmark::State& state) {
 BENCHMARK(bench_relu_backward)
     ->ArgsProduct({{4096, 401408}, {int(Dtype::kF32), int(Dtype::kF16), int(Dtype::kBF16)}})
     ->UseRealTime();
+
+const bench::CudaBench kForward("relu_forward",
+                                bench::kFloatTypes,
+                                bench::kResnetShapes,
+                                [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                                  const Tensor in = timer.random(shape, dtype);
+                                  Tensor out = timer.empty(shape, dtype);
+                                  timer.run(2 * in.nbytes(),
+                                            [&] { relu_forward(timer.stream(), in, out); });
+                                });
+
+const bench::CudaBench kBackward("relu_backward",
+                                 bench::kFloatTypes,
+                                 bench::kResnetShapes,
+                                 [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                                   const Tensor out = timer.random(shape, dtype);
+                                   const Tensor grad_out = timer.random(shape, dtype);
+                                   Tensor grad_in = timer.empty(shape, dtype);
+                                   timer.run(3 * out.nbytes(), [&] {
+                                     relu_backward(timer.stream(), out, grad_out, grad_in);
+                                   });
+                                 });
 
 }  // namespace
 }  // namespace lockstep::kernels

@@ -34,7 +34,7 @@ TEST(CachingAllocator, RoundsUpByAnEighthAtMost) {
 }
 
 TEST(CachingAllocator, BlocksAreAlignedAndApart) {
-  CachingAllocator allocator;
+  CachingAllocator allocator(system_memory());
   std::vector<std::pair<void*, size_t>> blocks;
   for (const size_t bytes : {0, 1, 63, 64, 1000, 100'000, 3 << 20}) {
     void* block = allocator.allocate(bytes);
@@ -51,7 +51,7 @@ TEST(CachingAllocator, BlocksAreAlignedAndApart) {
 }
 
 TEST(CachingAllocator, GivesABlockOfTheSameSizeAgain) {
-  CachingAllocator allocator;
+  CachingAllocator allocator(system_memory());
   void* first = allocator.allocate(1000);
   allocator.free(first, 1000);
   void* same = allocator.allocate(1020);  // rounds to the same size
@@ -63,7 +63,7 @@ TEST(CachingAllocator, GivesABlockOfTheSameSizeAgain) {
 }
 
 TEST(CachingAllocator, CountsWhatIsUsedAndKept) {
-  CachingAllocator allocator;
+  CachingAllocator allocator(system_memory());
   void* a = allocator.allocate(100);
   void* b = allocator.allocate(1024);
   EXPECT_EQ(allocator.stats().bytes_in_use, 128U + 1024);
@@ -94,7 +94,7 @@ TEST(CachingAllocator, AfterOneStepTheSystemIsNotAsked) {
 }
 
 TEST(CachingAllocator, SaysHowMuchIsMissing) {
-  CachingAllocator allocator;
+  CachingAllocator allocator(system_memory());
   void* held = allocator.allocate(1024);
   for (const size_t bytes : {size_t{1} << 60, SIZE_MAX}) {
     try {
@@ -110,7 +110,7 @@ TEST(CachingAllocator, SaysHowMuchIsMissing) {
 }
 
 TEST(CachingAllocator, ThreadsNeverShareABlock) {
-  CachingAllocator allocator;
+  CachingAllocator allocator(system_memory());
   std::vector<std::thread> threads;
   std::atomic<int> clashes = 0;
   for (int id = 0; id < 4; ++id) {
@@ -126,6 +126,62 @@ TEST(CachingAllocator, ThreadsNeverShareABlock) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(clashes, 0);
+  EXPECT_EQ(allocator.stats().bytes_in_use, 0U);
+}
+
+// Address space in front of ordinary memory.
+class ArenaSource : public MemorySource {
+ public:
+  void* allocate(size_t bytes) override {
+    ++calls;
+    return system_memory().allocate(bytes);
+  }
+  void free(void* block) override { system_memory().free(block); }
+  size_t arena_bytes() const override { return size_t{8} << 20; }
+  std::string exhausted() const override { return "out of memory"; }
+
+  int calls = 0;
+};
+
+TEST(CachingAllocator, LargeBlocksOfManySizesShareAnArena) {
+  constexpr size_t kMiB = size_t{1} << 20;
+  ArenaSource source;
+  CachingAllocator allocator(source);
+  void* four = allocator.allocate(4 * kMiB);
+  allocator.free(four, 4 * kMiB);
+  void* one = allocator.allocate(kMiB);
+  void* three = allocator.allocate(3 * kMiB);
+  EXPECT_EQ(one, four);
+  EXPECT_EQ(static_cast<char*>(three), static_cast<char*>(one) + kMiB);
+  EXPECT_EQ(allocator.stats().system_allocations, 1);
+  EXPECT_EQ(allocator.stats().bytes_cached, 0U);
+  void* beyond = allocator.allocate(5 * kMiB);  // does not fit the first arena
+  EXPECT_EQ(source.calls, 2);
+  void* huge = allocator.allocate(20 * kMiB);  // an arena by itself
+  EXPECT_EQ(source.calls, 3);
+  allocator.free(one, kMiB);
+  allocator.free(three, 3 * kMiB);
+  EXPECT_EQ(allocator.allocate(4 * kMiB), four);  // neighbours became one
+  allocator.free(four, 4 * kMiB);
+  allocator.free(beyond, 5 * kMiB);
+  allocator.free(huge, 20 * kMiB);
+  EXPECT_EQ(allocator.stats().bytes_in_use, 0U);
+  EXPECT_EQ(allocator.stats().bytes_cached, 29 * kMiB);
+}
+
+TEST(CachingAllocator, DiscardedBlocksAreNotKept) {
+  CachingAllocator allocator(system_memory());
+  allocator.discard(allocator.allocate(1000), 1000);
+  EXPECT_EQ(allocator.stats().bytes_cached, 0U);
+  EXPECT_EQ(allocator.stats().bytes_in_use, 0U);
+}
+
+TEST(CachingAllocator, KeepsNothingWhenToldSo) {
+  CachingAllocator allocator(system_memory(), false);
+  allocator.free(allocator.allocate(1000), 1000);
+  allocator.free(allocator.allocate(1000), 1000);
+  EXPECT_EQ(allocator.stats().system_allocations, 2);
+  EXPECT_EQ(allocator.stats().bytes_cached, 0U);
   EXPECT_EQ(allocator.stats().bytes_in_use, 0U);
 }
 

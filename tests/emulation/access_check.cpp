@@ -1,7 +1,7 @@
 #include "tests/emulation/access_check.h"
 
 #include <array>
-#include <cstdio>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
 
 #include "tests/emulation/engine.h"
+#include "tests/emulation/place.h"
 
 extern "C" {
 extern char __start_emulated_constant[] __attribute__((weak));
@@ -42,6 +42,7 @@ struct Cell {
 };
 
 constexpr uintptr_t kPage = 4096;
+constexpr uintptr_t kNear = 256;  // so close to a region, it was meant
 enum class PageKind : uint8_t { kUnknown, kIgnored, kStatic, kReadOnly, kRegions };
 struct Page {
   PageKind kind = PageKind::kUnknown;
@@ -80,10 +81,20 @@ class Checker {
   Cell& cell_of(uintptr_t at);
   PageKind classify(uintptr_t at) const;
   const Region* region_of(uintptr_t at) const;
+  bool near_region(uintptr_t at) const;
   Stamp stamp(bool atomic) const;
   bool conflict(Stamp earlier, Stamp now) const;
   void check_cell(Cell& cell, Stamp now, bool shared, bool writes, const char*& problem);
+  static std::string text_of(std::string_view what,
+                             uintptr_t at,
+                             unsigned bytes,
+                             const void* caller);
   void report(std::string_view what, uintptr_t at, unsigned bytes, const void* caller);
+  // For an access that could crash or spoil the host's memory: it is not done.
+  [[noreturn]] static void refuse(std::string_view what,
+                                  uintptr_t at,
+                                  unsigned bytes,
+                                  const void* caller);
 
   std::unordered_map<uintptr_t, Page> pages_;
   struct {
@@ -149,10 +160,15 @@ Cell& Checker::cell_of(uintptr_t at) {
 }
 
 const Region* Checker::region_of(uintptr_t at) const {
-  auto found = regions_.upper_bound(at);
-  if (found == regions_.begin()) return nullptr;
-  --found;
-  return at < found->second.end + kPage ? &found->second : nullptr;
+  const auto next = regions_.upper_bound(at);
+  if (next == regions_.begin() || std::prev(next)->second.end <= at) return nullptr;
+  return &std::prev(next)->second;
+}
+
+bool Checker::near_region(uintptr_t at) const {
+  const auto next = regions_.upper_bound(at);
+  return (next != regions_.end() && at + kNear >= next->first) ||
+         (next != regions_.begin() && at < std::prev(next)->second.end + kNear);
 }
 
 Stamp Checker::stamp(bool atomic) const {
@@ -201,7 +217,7 @@ void Checker::access(uintptr_t at, unsigned bytes, bool writes, bool atomic, con
     case PageKind::kUnknown:
       return;
     case PageKind::kReadOnly:
-      if (writes) report("write to read-only memory", at, bytes, caller);
+      if (writes) refuse("write to read-only memory", at, bytes, caller);
       return;
     case PageKind::kStatic: {
       for (const Range& range : ignored_) {
@@ -209,7 +225,7 @@ void Checker::access(uintptr_t at, unsigned bytes, bool writes, bool atomic, con
       }
       const char* const address = reinterpret_cast<const char*>(at);
       if (address >= __start_emulated_constant && address < __stop_emulated_constant) {
-        if (writes) report("write to __constant__ memory", at, bytes, caller);
+        if (writes) refuse("write to __constant__ memory", at, bytes, caller);
         return;
       }
       shared = true;
@@ -217,15 +233,16 @@ void Checker::access(uintptr_t at, unsigned bytes, bool writes, bool atomic, con
     }
     case PageKind::kRegions: {
       const Region* const region = region_of(at);
-      if (region == nullptr) return report("host memory used by a kernel", at, bytes, caller);
-      if (region->freed) return report("freed device memory used", at, bytes, caller);
-      if (at + bytes > region->end) return report("access out of bounds", at, bytes, caller);
+      if (region == nullptr ? near_region(at) : at + bytes > region->end)
+        refuse("access out of bounds", at, bytes, caller);
+      if (region == nullptr) refuse("host memory used by a kernel", at, bytes, caller);
+      if (region->freed) refuse("freed device memory used", at, bytes, caller);
       if (region->kind == Memory::kArguments) return;
       shared = region->kind == Memory::kShared;
       break;
     }
   }
-  if (at % bytes != 0) report("misaligned access", at, bytes, caller);
+  if (at % bytes != 0) refuse("misaligned access", at, bytes, caller);
   const Stamp now = stamp(atomic);
   const char* problem = nullptr;
   for (unsigned i = 0; i < bytes; ++i) {
@@ -236,30 +253,22 @@ void Checker::access(uintptr_t at, unsigned bytes, bool writes, bool atomic, con
   if (problem != nullptr) report(problem, at, bytes, caller);
 }
 
+std::string Checker::text_of(std::string_view what,
+                             uintptr_t at,
+                             unsigned bytes,
+                             const void* caller) {
+  return fmt::format(
+      "{}: {} bytes at {:#x}, {}, {}", what, bytes, at, thread_text(), place_of(caller));
+}
+
 void Checker::report(std::string_view what, uintptr_t at, unsigned bytes, const void* caller) {
   if (!seen_.insert({caller, what}).second || seen_.size() > 20) return;
-  Dl_info object{};
-  dladdr(caller, &object);
-  const auto offset =
-      static_cast<const char*>(caller) - static_cast<const char*>(object.dli_fbase) - 1;
-  std::string place = fmt::format("{}+{:#x}", object.dli_fname, offset);
-  const std::string command =
-      fmt::format("addr2line -Cse '{}' {:#x} 2>/dev/null", object.dli_fname, offset);
-  if (std::FILE* const lines = popen(command.c_str(), "r"); lines != nullptr) {
-    char line[512];
-    if (std::fgets(line, sizeof(line), lines) != nullptr && line[0] != '?') {
-      place = line;
-      place.pop_back();
-    }
-    pclose(lines);
-  }
-  reports_ += fmt::format("{}: {} bytes at {:#x}, block {}, thread {}, {}\n",
-                          what,
-                          bytes,
-                          at,
-                          block_,
-                          current->thread,
-                          place);
+  reports_ += text_of(what, at, bytes, caller) + "\n";
+}
+
+void Checker::refuse(std::string_view what, uintptr_t at, unsigned bytes, const void* caller) {
+  current = nullptr;
+  give_up(text_of(what, at, bytes, caller));
 }
 
 void Checker::permit(uintptr_t begin, size_t bytes, Memory kind) {

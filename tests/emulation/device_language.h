@@ -10,8 +10,9 @@
 #define LOCKSTEP_EMULATION 1
 
 // The toolkit's host_defines.h keeps what is defined already. One block runs at a time in a
-// process, so its shared memory is plain static memory, which AddressSanitizer fences.
-#define __shared__ static
+// process, so its shared memory is plain static memory, which AddressSanitizer fences. Used: else a
+// variable that nobody writes would be taken for a constant zero.
+#define __shared__ static __attribute__((used))
 #define __constant__ __attribute__((section("emulated_constant")))
 #define __launch_bounds__(...)
 #include <cuda_runtime.h>
@@ -82,9 +83,12 @@ inline int __any_sync(unsigned mask, int predicate, EMULATED_HERE) {
   return __ballot_sync(mask, predicate, where) != 0 ? 1 : 0;
 }
 
+// Inlined, so that an access's address in the program leads to the kernel's line.
+#define EMULATED_INLINE __attribute__((always_inline)) inline
+
 #define EMULATED_ATOMIC(name, expression)                           \
   template <class T>                                                \
-  T name(T* at, std::type_identity_t<T> value) {                    \
+  EMULATED_INLINE T name(T* at, std::type_identity_t<T> value) {    \
     return lockstep::emulation::atomic_change(                      \
         at, [value](T old) { return static_cast<T>(expression); }); \
   }
@@ -94,21 +98,27 @@ EMULATED_ATOMIC(atomicMin, value < old ? value : old)
 EMULATED_ATOMIC(atomicOr, old | value)
 EMULATED_ATOMIC(atomicExch, ((void)old, value))
 template <class T>
-T atomicCAS(T* at, std::type_identity_t<T> expected, std::type_identity_t<T> value) {
+EMULATED_INLINE T atomicCAS(T* at,
+                            std::type_identity_t<T> expected,
+                            std::type_identity_t<T> value) {
   return lockstep::emulation::atomic_change(at,
                                             [=](T old) { return old == expected ? value : old; });
 }
 
 template <class T>
-T __ldg(const T* at) {
+EMULATED_INLINE T __ldg(const T* at) {
   return *at;
 }
 template <class T>
-T __ldcs(const T* at) {
+EMULATED_INLINE T __ldcs(const T* at) {
   return *at;
 }
 template <class T>
-void __stcs(T* at, std::type_identity_t<T> value) {
+EMULATED_INLINE void __stwb(T* at, std::type_identity_t<T> value) {
+  *at = value;
+}
+template <class T>
+EMULATED_INLINE void __stcs(T* at, std::type_identity_t<T> value) {
   *at = value;
 }
 
@@ -155,7 +165,7 @@ inline float __uint_as_float(unsigned bits) {
   return __builtin_bit_cast(float, bits);
 }
 
-// CUDA's overloads live in the global namespace; for floats a NaN loses, as fminf and fmaxf have it.
+// CUDA's overloads live in the global namespace. For floats a NaN loses, as in fminf and fmaxf.
 using std::isfinite;
 using std::isinf;
 using std::isnan;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <source_location>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 
 #include <vector_types.h>
@@ -39,7 +40,7 @@ struct Call {
   std::shared_ptr<void> arguments;
   size_t argument_bytes = 0;
   void (*invoke)(void* arguments) = nullptr;
-  const void* kernel = nullptr;  // its address: what ran, for tests/emulation/symbols
+  const void* kernel = nullptr;  // its address: what ran, for note_kernel
   const char* name = "";         // with types, for messages
 };
 
@@ -57,6 +58,11 @@ struct Counters {
 };
 extern Counters counters;
 
+// Remembers a kernel that ran. At the end of the process a line for each, its address in the
+// program and the largest block and dynamic shared memory, goes to the file that
+// LOCKSTEP_EMULATION_KERNELS names: tools/cuda_symbols.py compares it with what nvcc compiled.
+void note_kernel(const void* kernel, unsigned threads, size_t dynamic_shared_bytes);
+
 // What device_language.h is built on. All of them are called by kernels alone.
 enum class WarpOp : uint8_t { kSync, kShuffle, kShuffleUp, kShuffleDown, kShuffleXor, kBallot };
 enum class Vote : uint8_t { kCount, kAnd, kOr };
@@ -65,6 +71,10 @@ int block_vote(int predicate, Vote vote, const Location& where);
 uint64_t warp_op(
     WarpOp op, unsigned mask, uint64_t value, int argument, int width, const Location& where);
 unsigned active_mask();
+// Ends the grid in the middle of a kernel: run_grid throws Fault with this text.
+[[noreturn]] void give_up(const std::string& why);
+// The running thread, for messages.
+std::string thread_text();
 // Tells the access check of an atomic operation on `bytes` bytes.
 void note_atomic(const void* at, unsigned bytes, const void* caller);
 

@@ -1,4 +1,4 @@
-// Threads of a block as fibers: who runs next, barriers, and what the lanes of a warp exchange.
+// Threads of a block as fibers: who runs next, and barriers.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -6,9 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "tests/emulation/access_check.h"
-#include "tests/emulation/engine.h"
-#include "tests/emulation/fiber.h"
+#include "tests/emulation/machine.h"
+#include "tests/emulation/place.h"
 
 namespace lockstep::emulation {
 
@@ -16,8 +15,6 @@ ThreadView view;
 Counters counters;
 
 namespace {
-
-constexpr unsigned kWarp = 32;
 
 Schedule schedule_from_environment() {
   const char* const text = std::getenv("LOCKSTEP_EMULATION_ORDER");
@@ -31,39 +28,7 @@ Schedule schedule_from_environment() {
   std::exit(2);
 }
 
-class Random {  // xorshift64
- public:
-  void seed(uint64_t seed) { state_ = seed * 0x9e3779b97f4a7c15U | 1U; }
-  size_t below(size_t bound) {
-    state_ ^= state_ << 13;
-    state_ ^= state_ >> 7;
-    state_ ^= state_ << 17;
-    return state_ % bound;
-  }
-
- private:
-  uint64_t state_ = 1;
-};
-
-enum class State : uint8_t { kNew, kReady, kAtBarrier, kInWarpOp, kDone };
-
-struct WarpCall {
-  WarpOp op{};
-  unsigned mask = 0;
-  uint64_t value = 0;
-  int argument = 0, width = 0;
-};
-
-struct Thread {
-  uint3 index;
-  unsigned number, lane;
-  State state;
-  Fiber* fiber;
-  Location where;
-  WarpCall call;
-  uint64_t result;
-  ThreadClock clock;
-};
+}  // namespace
 
 bool same_place(const Location& a, const Location& b) {
   return a.line() == b.line() && a.column() == b.column() &&
@@ -74,51 +39,16 @@ std::string text_of(const Location& where) {
   return fmt::format("{}:{}", where.file_name(), where.line());
 }
 
-class Machine {
- public:
-  void run(const Call& call, dim3 grid, dim3 block, size_t dynamic_shared_bytes);
-
-  void barrier(const Location& where);
-  int vote(int predicate, Vote vote, const Location& where);
-  uint64_t warp_op(const WarpCall& call, const Location& where);
-  unsigned active_mask() const;
-
- private:
-  void run_block(size_t block, size_t dynamic_shared_bytes);
-  std::vector<size_t> block_order(size_t blocks);
-  static void fiber_main();
-  void finish();
-  void wait();
-  void resume(Thread& thread);
-  void wake(Thread& thread);
-  Thread* pick();
-  Fiber* take_fiber();
-  void exchange(Thread& first, unsigned count, const WarpCall& call);
-  uint64_t result_of(Thread& first, unsigned count, unsigned lane) const;
-  void check_meeting(const Thread& other) const;
-  std::string deadlock() const;
-  std::string here() const;
-  [[noreturn]] void fail(const std::string& what);
-
-  // Body of an emulated operation: its own accesses are not the kernel's.
-  template <class Body>
-  void outside(Body&& body) {
-    set_thread(0, nullptr);
-    body();
-    set_thread(block_number_, &current_->clock);
-  }
-
-  const Call* call_ = nullptr;
-  std::vector<Thread> threads_;
-  std::vector<unsigned> ready_;
-  size_t ready_head_ = 0;
-  unsigned done_ = 0, at_barrier_ = 0, block_number_ = 0;
-  Thread* current_ = nullptr;
-  Fiber host_;
-  std::vector<Fiber*> fibers_, idle_;
-  std::string error_;
-  Random random_;
-};
+std::string thread_text() {
+  const uint3 &block = view.block, &thread = view.thread;
+  return fmt::format("block ({},{},{}), thread ({},{},{})",
+                     block.x,
+                     block.y,
+                     block.z,
+                     thread.x,
+                     thread.y,
+                     thread.z);
+}
 
 Machine& machine() {
   static Machine& machine = *new Machine;  // fibers stay reachable for leak checkers
@@ -150,7 +80,7 @@ void Machine::run(const Call& call, dim3 grid, dim3 block, size_t dynamic_shared
     fiber->reset();
     idle_.push_back(fiber);
   }
-  throw Fault(std::exchange(error_, {}) + "\n  in " + call.name);
+  throw Fault(take_reports() + std::exchange(error_, {}) + "\n  in " + kernel_name(call));
 }
 
 std::vector<size_t> Machine::block_order(size_t blocks) {
@@ -185,6 +115,8 @@ void Machine::run_block(size_t block, size_t dynamic_shared_bytes) {
 
   ready_.clear();
   ready_head_ = 0;
+  // Either any thread may be next, or a warp that was just woken runs far ahead of the others.
+  window_ = schedule.order != Order::kRandom ? 1 : random_.below(2) == 0 ? kWarp : threads_.size();
   done_ = at_barrier_ = 0;
   for (unsigned i = 0; i < threads_.size(); ++i) {
     Thread& thread = threads_[i];
@@ -192,8 +124,7 @@ void Machine::run_block(size_t block, size_t dynamic_shared_bytes) {
     thread.clock = {};
     thread.clock.thread = i;
     thread.clock.lanes[thread.lane] = 1;
-    const bool reverse = schedule.order == Order::kReverse;
-    ready_.push_back(reverse ? static_cast<unsigned>(threads_.size()) - 1 - i : i);
+    ready_.push_back(i);
   }
   Thread* const first = pick();
   first->fiber = take_fiber();
@@ -256,11 +187,14 @@ void Machine::wake(Thread& thread) {
 
 Thread* Machine::pick() {
   if (ready_head_ == ready_.size()) return nullptr;
-  if (schedule.order == Order::kRandom) {
-    std::swap(ready_[ready_head_],
-              ready_[ready_head_ + random_.below(ready_.size() - ready_head_)]);
+  if (schedule.order == Order::kForward) return &threads_[ready_[ready_head_++]];
+  if (window_ > 1) {
+    const size_t below_top = random_.below(std::min(window_, ready_.size()));
+    std::swap(ready_.back(), ready_[ready_.size() - 1 - below_top]);
   }
-  return &threads_[ready_[ready_head_++]];
+  Thread* const next = &threads_[ready_.back()];
+  ready_.pop_back();
+  return next;
 }
 
 Fiber* Machine::take_fiber() {
@@ -293,7 +227,6 @@ void Machine::barrier(const Location& where) {
         ++thread.clock.barriers;
         wake(thread);
       }
-      if (schedule.order == Order::kReverse) std::ranges::reverse(ready_);
     }
     wait();
   });
@@ -309,103 +242,6 @@ int Machine::vote(int predicate, Vote vote, const Location& where) {
   barrier(where);  // nobody votes again before all have counted
   if (vote == Vote::kCount) return static_cast<int>(count);
   return (vote == Vote::kAnd ? count == threads_.size() : count > 0) ? 1 : 0;
-}
-
-uint64_t Machine::warp_op(const WarpCall& call, const Location& where) {
-  outside([&] {
-    Thread& me = *current_;
-    Thread& first = threads_[me.number - me.lane];
-    const unsigned count = std::min(kWarp, static_cast<unsigned>(threads_.size()) - first.number);
-    me.call = call;
-    me.where = where;
-    me.state = State::kInWarpOp;
-    if ((call.mask >> me.lane & 1U) == 0) fail("a lane is not in its own mask: " + here());
-    if (count < kWarp && call.mask >> count != 0)
-      fail("the mask names lanes that the block does not have: " + here());
-    bool complete = true;
-    for (unsigned lane = 0; lane < count; ++lane) {
-      if ((call.mask >> lane & 1U) == 0) continue;
-      const Thread& other = (&first)[lane];
-      if (other.state == State::kDone) fail("the mask names a lane that has returned: " + here());
-      complete &= other.state == State::kInWarpOp;
-      if (other.state == State::kInWarpOp) check_meeting(other);
-    }
-    if (complete) exchange(first, count, call);
-    if (!complete || schedule.order == Order::kRandom) wait();
-    current_->state = State::kReady;
-  });
-  return current_->result;
-}
-
-// Another lane that the current one names is in a warp operation: it must be this one.
-void Machine::check_meeting(const Thread& other) const {
-  const WarpCall& mine = current_->call;
-  if (other.call.mask == mine.mask && other.call.op == mine.op &&
-      same_place(other.where, current_->where)) {
-    return;
-  }
-  machine().fail(
-      fmt::format("lanes of one mask meet in different warp operations: {} mask {:08x}, "
-                  "lane {} at {} mask {:08x}",
-                  here(),
-                  mine.mask,
-                  other.lane,
-                  text_of(other.where),
-                  other.call.mask));
-}
-
-void Machine::exchange(Thread& first, unsigned count, const WarpCall& call) {
-  if (call.op == WarpOp::kSync) join_lanes(&first.clock, sizeof(Thread), call.mask);
-  for (unsigned i = 0; i < count; ++i) {
-    const unsigned lane = schedule.order == Order::kReverse ? count - 1 - i : i;
-    if ((call.mask >> lane & 1U) == 0) continue;
-    Thread& thread = (&first)[lane];
-    thread.result = result_of(first, count, lane);
-    if (&thread != current_ || schedule.order == Order::kRandom) wake(thread);
-  }
-}
-
-uint64_t Machine::result_of(Thread& first, unsigned count, unsigned lane) const {
-  const WarpCall& call = (&first)[lane].call;
-  const int own = static_cast<int>(lane);
-  const int begin = own & ~(call.width - 1);
-  const int end = begin + call.width;
-  int source = own;
-  switch (call.op) {
-    case WarpOp::kSync:
-      return 0;
-    case WarpOp::kBallot: {
-      uint64_t ballot = 0;
-      for (unsigned i = 0; i < count; ++i) {
-        if ((call.mask >> i & 1U) != 0) ballot |= (&first)[i].call.value << i;
-      }
-      return ballot;
-    }
-    case WarpOp::kShuffle:
-      source = begin + (call.argument & (call.width - 1));
-      break;
-    case WarpOp::kShuffleUp:
-      if (own - call.argument >= begin) source = own - call.argument;
-      break;
-    case WarpOp::kShuffleDown:
-      if (own + call.argument < end) source = own + call.argument;
-      break;
-    case WarpOp::kShuffleXor:
-      if ((own ^ call.argument) < end) source = own ^ call.argument;
-      break;
-  }
-  if ((call.mask >> source & 1U) == 0)
-    machine().fail("a shuffle reads a lane that is not in the mask: " + here());
-  return (&first)[source].call.value;
-}
-
-unsigned Machine::active_mask() const {
-  const Thread& first = threads_[current_->number - current_->lane];
-  unsigned mask = 0;
-  for (unsigned lane = 0; lane < kWarp && first.number + lane < threads_.size(); ++lane) {
-    if ((&first)[lane].state != State::kDone) mask |= 1U << lane;
-  }
-  return mask;
 }
 
 std::string Machine::deadlock() const {
@@ -426,30 +262,22 @@ std::string Machine::deadlock() const {
 }
 
 std::string Machine::here() const {
-  return fmt::format("{}, block ({},{},{}), thread ({},{},{})",
-                     text_of(current_->where),
-                     view.block.x,
-                     view.block.y,
-                     view.block.z,
-                     view.thread.x,
-                     view.thread.y,
-                     view.thread.z);
+  return text_of(current_->where) + ", " + thread_text();
 }
 
-void Machine::fail(const std::string& what) {
-  error_ = what;
+void Machine::fail(std::string what) {
+  error_ = std::move(what);
   current_->fiber->switch_to(host_);
   std::abort();  // an abandoned fiber does not go on
 }
-
-}  // namespace
 
 Schedule schedule = schedule_from_environment();
 
 void run_grid(const Call& call, dim3 grid, dim3 block, size_t dynamic_shared_bytes) {
   machine().run(call, grid, block, dynamic_shared_bytes);
   if (const std::string reports = take_reports(); !reports.empty())
-    throw Fault(reports + "  in " + call.name);
+    throw Fault(reports + "  in " + kernel_name(call));
+  note_kernel(call.kernel, block.x * block.y * block.z, dynamic_shared_bytes);
 }
 
 void block_barrier(const Location& where) {
@@ -461,6 +289,9 @@ int block_vote(int predicate, Vote vote, const Location& where) {
 uint64_t warp_op(
     WarpOp op, unsigned mask, uint64_t value, int argument, int width, const Location& where) {
   return machine().warp_op({op, mask, value, argument, width}, where);
+}
+void give_up(const std::string& why) {
+  machine().fail(why);
 }
 unsigned active_mask() {
   return machine().active_mask();

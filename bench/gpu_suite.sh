@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# usage: bench/gpu_suite.sh [--programs DIR] [--results DIR] [--only PART]
+#        bench/gpu_suite.sh --bundle DIR
+# What a machine with an NVIDIA GPU is for: the kernels' tests on hardware, NVIDIA's compute-sanitizer over
+# them, and the kernels' speed. Parts, each under ten minutes, in this order:
+#   build      test_cuda and bench_kernels; left out with --programs
+#   tests      test_cuda
+#   memcheck racecheck initcheck synccheck      test_cuda under compute-sanitizer, where that is installed
+#   bench      bench_kernels, its CUDA cases
+#   peers      PyTorch's ops, on the same shapes, where python3 has PyTorch for this device
+# A part that has passed on these programs is not repeated unless --only names it. gpu_suite.json and
+# kernels_cuda.json go to bench/results, logs to build/gpu-suite; with --results DIR there, and to DIR/logs. Exit
+# status 1 when a part failed, 5 without a GPU. --bundle packs built programs and the libraries they need, for a
+# machine that cannot build.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+usage() {
+  sed -n 's/^# usage: /usage: /p; s/^#        bench/       bench/p' "$0" >&2
+  exit 2
+}
+
+parts=(build tests memcheck racecheck initcheck synccheck bench peers)
+work=build/gpu-suite
+programs=build/release/bin bundle="" results=bench/results only=""
+while [ $# -gt 0 ]; do
+  [ $# -ge 2 ] || usage
+  case "$1" in
+    --bundle) bundle=$2 ;;
+    --programs) programs=$2 parts=("${parts[@]:1}") ;;
+    --results) results=$2 work=$2/logs ;;
+    --only) only=$2 ;;
+    *) usage ;;
+  esac
+  shift 2
+done
+[ -z "$only" ] || [[ " ${parts[*]} " == *" $only "* ]] || usage
+
+build() {
+  cmake --preset release && cmake --build --preset release --target test_cuda bench_kernels
+}
+
+# The C and C++ libraries stay out: the other machine's may be newer, and other programs there want them.
+make_bundle() {
+  build
+  mkdir -p "$bundle/lib"
+  cp build/release/bin/{test_cuda,bench_kernels} "$bundle"
+  git rev-parse --short HEAD >"$bundle/commit"
+  ldd "$bundle/test_cuda" "$bundle/bench_kernels" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
+    grep -Ev '/lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so' | sort -u | xargs cp -Lt "$bundle/lib"
+  echo "gpu_suite: $(du -sh "$bundle" | cut -f1) in $bundle; there: bench/gpu_suite.sh --programs $bundle"
+}
+
+require_gpu() {
+  local why
+  if [ -z "${CUDA_VISIBLE_DEVICES-all}" ]; then
+    why="CUDA_VISIBLE_DEVICES is empty, which hides every device"
+  elif ! command -v nvidia-smi >/dev/null; then
+    why="nvidia-smi is not there, so there is no NVIDIA driver"
+  elif ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+    why="nvidia-smi -L names none"
+  else
+    return 0
+  fi
+  echo "gpu_suite: error: no NVIDIA GPU" >&2
+  echo "  why: $why" >&2
+  echo "  try: a machine with one, see --bundle; here: ctest --preset release -L emulated" >&2
+  exit 5
+}
+
+# within COMMAND...: for ten minutes at most, with a bundle's libraries.
+within() {
+  timeout 570 env LD_LIBRARY_PATH="$programs/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$@"
+}
+
+# possible PART: whether what it needs beside the programs is there; says what is not.
+possible() {
+  case "$1" in
+    *check)
+      command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 1; }
+      ;;
+    peers)
+      python3 -c 'import torch; torch.zeros(1, device="cuda")' 2>/dev/null ||
+        { echo "python3 has no PyTorch for this device"; return 1; }
+      ;;
+  esac
+}
+
+run_part() {
+  case "$1" in
+    build) build ;;
+    tests) within "$programs/test_cuda" --gtest_brief=1 ;;
+    bench)
+      within "$programs/bench_kernels" --benchmark_filter=^cuda/ "--benchmark_out=$work/bench.json" &&
+        python3 bench/gpu_results.py kernels "$results" "$commit" "$work/bench.json"
+      ;;
+    peers)
+      timeout 570 python3 bench/peers/torch_kernels.py >"$work/peers.json" &&
+        python3 bench/gpu_results.py peers "$results" "$commit" "$work/peers.json"
+      ;;
+    *)  # without the allocator's cache, which would hide accesses beyond a tensor
+      LOCKSTEP_NO_CUDA_CACHE=1 within compute-sanitizer --tool "$1" --error-exitcode 9 \
+        "$programs/test_cuda" --gtest_brief=1
+      ;;
+  esac
+}
+
+if [ -n "$bundle" ]; then
+  make_bundle
+  exit
+fi
+require_gpu
+PATH=$PATH:/usr/local/cuda/bin
+export LOCKSTEP_GOLDEN_DIR=$PWD/tests/golden
+mkdir -p "$work" "$results"
+commit=$(cat "$programs/commit" 2>/dev/null || git rev-parse --short HEAD)
+
+status=0
+for part in "${parts[@]}"; do
+  [ -z "$only" ] || [ "$only" = "$part" ] || continue
+  version=$(cat "$programs"/{test_cuda,bench_kernels} 2>/dev/null | sha256sum | cut -c1-16)
+  if [ -z "$only" ] && [ "$part" != build ] && grep -qs "^passed .* $version$" "$work/$part".state; then
+    echo "== $part: passed before"
+    continue
+  fi
+  echo "== $part"
+  begin=$SECONDS state=passed
+  if ! possible "$part"; then
+    state=absent
+  elif ! run_part "$part" 2>&1 | tee "$work/$part".log; then
+    state=failed
+    status=1
+  fi
+  echo "$state $((SECONDS - begin)) $version" >"$work/$part".state
+  python3 bench/gpu_results.py suite "$results" "$commit" "$work"/*.state
+  [ "$part $state" != "build failed" ] || break
+done
+exit $status

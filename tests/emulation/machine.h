@@ -1,0 +1,103 @@
+// The scheduler's insides: the threads of the running block, and who goes on when one has to wait.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/emulation/access_check.h"
+#include "tests/emulation/engine.h"
+#include "tests/emulation/fiber.h"
+
+namespace lockstep::emulation {
+
+constexpr unsigned kWarp = 32;
+
+class Random {  // xorshift64
+ public:
+  void seed(uint64_t seed) { state_ = seed * 0x9e3779b97f4a7c15U | 1U; }
+  size_t below(size_t bound) {
+    state_ ^= state_ << 13;
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    return state_ % bound;
+  }
+
+ private:
+  uint64_t state_ = 1;
+};
+
+enum class State : uint8_t { kNew, kReady, kAtBarrier, kInWarpOp, kDone };
+
+struct WarpCall {
+  WarpOp op{};
+  unsigned mask = 0;
+  uint64_t value = 0;
+  int argument = 0, width = 0;
+};
+
+struct Thread {
+  uint3 index;
+  unsigned number, lane;
+  State state;
+  Fiber* fiber;
+  Location where;
+  WarpCall call;
+  uint64_t result;
+  ThreadClock clock;
+};
+
+class Machine {
+ public:
+  void run(const Call& call, dim3 grid, dim3 block, size_t dynamic_shared_bytes);
+
+  void barrier(const Location& where);
+  int vote(int predicate, Vote vote, const Location& where);
+  uint64_t warp_op(const WarpCall& call, const Location& where);
+  unsigned active_mask() const;
+  // Gives the grid up, from a kernel or from what it called: run() throws Fault.
+  [[noreturn]] void fail(std::string what);
+
+ private:
+  void run_block(size_t block, size_t dynamic_shared_bytes);
+  std::vector<size_t> block_order(size_t blocks);
+  static void fiber_main();
+  void finish();
+  void wait();
+  void resume(Thread& thread);
+  void wake(Thread& thread);
+  Thread* pick();
+  Fiber* take_fiber();
+  void exchange(Thread& first, unsigned count, const WarpCall& call);
+  uint64_t result_of(Thread& first, unsigned count, unsigned lane) const;
+  bool meets(const Thread& other);
+  std::string deadlock() const;
+  std::string here() const;
+
+  // Body of an emulated operation: its own accesses are not the kernel's.
+  template <class Body>
+  void outside(Body&& body) {
+    set_thread(0, nullptr);
+    body();
+    set_thread(block_number_, &current_->clock);
+  }
+
+  const Call* call_ = nullptr;
+  std::vector<Thread> threads_;
+  std::vector<unsigned> ready_;
+  size_t ready_head_ = 0;  // of Order::kForward, a queue; otherwise a stack
+  size_t window_ = 1;      // one of so many on top of the stack is next
+  unsigned done_ = 0, at_barrier_ = 0, block_number_ = 0;
+  Thread* current_ = nullptr;
+  Fiber host_;
+  std::vector<Fiber*> fibers_, idle_;
+  std::string error_;
+  Random random_;
+};
+
+Machine& machine();
+
+bool same_place(const Location& a, const Location& b);
+// "file:line".
+std::string text_of(const Location& where);
+
+}  // namespace lockstep::emulation

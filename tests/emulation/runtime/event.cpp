@@ -1,0 +1,111 @@
+// The API's functions for events.
+#include "tests/emulation/runtime/capture.h"
+#include "tests/emulation/runtime/state.h"
+
+using namespace lockstep::emulation;
+
+namespace {
+
+template <class Body>
+cudaError_t with_event(cudaEvent_t event, Body&& body) {
+  return api(
+      [&] { return state().events.holds(event) ? body(*event) : cudaErrorInvalidResourceHandle; });
+}
+
+// A stream waits for an event of a capture and is part of it from now on.
+cudaError_t join(CUstream_st& stream, const CUevent_st& event) {
+  const auto capture = event.capture.lock();
+  if (!capture) return cudaErrorCapturedEvent;
+  if (stream.capture && stream.capture != capture) {
+    invalidate(stream);
+    capture->valid = false;
+    return cudaErrorStreamCaptureMerge;
+  }
+  if (!capture->valid) return cudaErrorStreamCaptureInvalidated;
+  stream.capture = capture;
+  stream.after.insert(stream.after.end(), event.after.begin(), event.after.end());
+  return cudaSuccess;
+}
+
+// Nobody may wait for, or ask, what is being captured.
+cudaError_t refuse_captured(const CUevent_st& event) {
+  if (!event.captured) return refuse_while_capturing();
+  if (const auto capture = event.capture.lock()) capture->valid = false;
+  return cudaErrorCapturedEvent;
+}
+
+}  // namespace
+
+extern "C" {
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  return api([&] {
+    *event = state().events.add(
+        {.device = this_thread().device, .timed = (flags & cudaEventDisableTiming) == 0});
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  return release(
+      [&] { return state().events.remove(event) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+}
+cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
+  return with_event(handle, [&](CUevent_st& event) {
+    CUstream_st* const stream = state().queues.find(stream_handle);
+    if (stream == nullptr || stream->device != event.device) return cudaErrorInvalidResourceHandle;
+    if (stream->capture && !stream->capture->valid) return cudaErrorStreamCaptureInvalidated;
+    event.captured = stream->capture != nullptr;
+    event.capture = stream->capture;
+    event.after = stream->after;
+    event.last = event.captured ? nullptr : std::make_shared<Point>();
+    if (!event.captured) state().queues.push(*stream, {.passes = event.last});
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, unsigned) {
+  return with_event(event_handle, [&](const CUevent_st& event) {
+    CUstream_st* const stream = state().queues.find(handle);
+    if (stream == nullptr) return cudaErrorInvalidResourceHandle;
+    if (event.captured) return join(*stream, event);
+    if (stream->capture) {
+      invalidate(*stream);
+      return cudaErrorStreamCaptureIsolation;
+    }
+    if (event.last) state().queues.push(*stream, {.waits = event.last});
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  return with_event(handle, [&](const CUevent_st& event) {
+    if (const cudaError_t status = refuse_captured(event); status != cudaSuccess) return status;
+    if (!event.last || event.last->passed) return cudaSuccess;
+    state().queues.advance(*event.last);
+    return cudaErrorNotReady;
+  });
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  return with_event(handle, [&](const CUevent_st& event) {
+    if (const cudaError_t status = refuse_captured(event); status != cudaSuccess) return status;
+    ++runtime_counters.synchronizations;
+    if (event.last) state().queues.finish(*event.last);
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t first, cudaEvent_t second) {
+  return with_event(first, [&](const CUevent_st& begin) {
+    if (!state().events.holds(second)) return cudaErrorInvalidResourceHandle;
+    const CUevent_st& end = *second;
+    if (!begin.timed || !end.timed || !begin.last || !end.last)
+      return cudaErrorInvalidResourceHandle;
+    if (!begin.last->passed || !end.last->passed) return cudaErrorNotReady;
+    constexpr float kPerOperation = 1e-3F;  // a millisecond is a thousand operations
+    *milliseconds =
+        kPerOperation * (static_cast<float>(end.last->time) - static_cast<float>(begin.last->time));
+    return cudaSuccess;
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,37 @@
+// Memory of the fake devices and page-locked memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace lockstep::emulation {
+
+enum class Place : uint8_t { kPageable, kPinned, kDevice };
+
+class Heap {
+ public:
+  struct Block {
+    size_t bytes;
+    Place place;
+    int device;  // that was current
+  };
+
+  // Every bit set: NaN in floats. Null when the system has no more. Requires: bytes > 0.
+  void* allocate(size_t bytes, Place place, int device);
+  // False unless `begin` is the beginning of a block in that place.
+  bool free(void* begin, Place place);
+
+  // The block that holds `at`; null for memory that is nobody's.
+  const Block* find(const void* at) const;
+  // Where these bytes lie; nothing if they leave the block that they begin in.
+  std::optional<Place> place_of(const void* at, size_t bytes) const;
+  size_t device_bytes(int device) const;
+  size_t pinned_bytes() const;
+
+ private:
+  std::map<const std::byte*, Block> blocks_;
+};
+
+}  // namespace lockstep::emulation

@@ -1,0 +1,17 @@
+// What the fake devices' hardware takes at most: that of sm_90.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lockstep::emulation {
+
+constexpr unsigned kThreadsPerBlock = 1024;  // also in x and in y
+constexpr unsigned kThreadsInZ = 64;
+constexpr unsigned kBlocksInX = INT32_MAX;
+constexpr unsigned kBlocksInYOrZ = UINT16_MAX;
+constexpr size_t kSharedBytes = size_t{48} << 10;
+constexpr size_t kDynamicSharedBytes = size_t{227} << 10;  // when a kernel asks for it
+constexpr size_t kArgumentBytes = 32764;
+
+}  // namespace lockstep::emulation

@@ -1,0 +1,158 @@
+#include "tests/emulation/runtime/queues.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "tests/emulation/runtime/state.h"
+
+namespace lockstep::emulation {
+namespace {
+
+bool ready(const CUstream_st& stream) {
+  if (stream.queue.empty()) return false;
+  const auto& waits = stream.queue.front().waits;
+  return !waits || waits->passed;
+}
+
+bool blocking(const CUstream_st& stream) {
+  return (stream.flags & cudaStreamNonBlocking) == 0;
+}
+
+}  // namespace
+
+CUstream_st& Queues::create(int device, unsigned flags, int priority) {
+  std::erase_if(streams_, [](const auto& old) { return old->destroyed && old->queue.empty(); });
+  streams_.push_back(std::make_unique<CUstream_st>(
+      CUstream_st{.device = device, .flags = flags, .priority = priority}));
+  return *streams_.back();
+}
+
+void Queues::destroy(CUstream_st& stream) {
+  stream.destroyed = true;
+}
+
+CUstream_st* Queues::find(cudaStream_t handle) {
+  if (handle == nullptr || handle == cudaStreamLegacy) return &default_stream_;
+  for (const auto& stream : streams_) {
+    if (stream.get() == handle && !stream->destroyed) return handle;
+  }
+  return nullptr;
+}
+
+void Queues::clear() {
+  streams_.clear();
+  default_stream_ = {};
+}
+
+void Queues::set_order(StreamOrder order, uint64_t seed) {
+  order_ = order;
+  random_.seed(seed);
+  eagerness_ = random_() % 4;
+}
+
+void Queues::push(CUstream_st& stream, Operation operation) {
+  if (&stream == &default_stream_) {
+    for (const auto& other : streams_) {
+      if (blocking(*other)) follow(stream, *other);
+    }
+  } else if (blocking(stream)) {
+    follow(stream, default_stream_);
+  }
+  if (operation.nodes) operation.ran.resize(operation.nodes->size());
+  stream.queue.push_back(std::move(operation));
+  if (order_ == StreamOrder::kEager) finish_all();
+  if (order_ == StreamOrder::kRandom) {
+    for (auto count = random_() % (eagerness_ + 1); count > 0; --count) run_any();
+  }
+}
+
+void Queues::follow(CUstream_st& later, CUstream_st& earlier) {
+  if (earlier.queue.empty()) return;
+  const auto point = std::make_shared<Point>();
+  earlier.queue.push_back({.passes = point});
+  later.queue.push_back({.waits = point});
+}
+
+void Queues::finish(CUstream_st& stream) {
+  while (!stream.queue.empty()) advance(stream);
+}
+
+void Queues::finish(const Point& point) {
+  while (!point.passed) advance(point);
+}
+
+void Queues::finish_all() {
+  finish(default_stream_);
+  for (const auto& stream : streams_) finish(*stream);
+}
+
+void Queues::advance(CUstream_st& stream) {
+  if (stream.queue.empty()) return;
+  if (order_ == StreamOrder::kRandom) {
+    run_any();
+    return;
+  }
+  CUstream_st* next = &stream;
+  while (!ready(*next)) next = &passer_of(*next->queue.front().waits);
+  run_one(*next);
+}
+
+void Queues::advance(const Point& point) {
+  if (!point.passed) advance(passer_of(point));
+}
+
+CUstream_st& Queues::passer_of(const Point& point) {
+  const auto passes = [&](const CUstream_st& stream) {
+    return std::ranges::any_of(
+        stream.queue, [&](const Operation& queued) { return queued.passes.get() == &point; });
+  };
+  if (passes(default_stream_)) return default_stream_;
+  for (const auto& stream : streams_) {
+    if (passes(*stream)) return *stream;
+  }
+  throw std::logic_error("a point that nobody will pass");
+}
+
+bool Queues::run_any() {
+  std::vector<CUstream_st*> candidates;
+  if (ready(default_stream_)) candidates.push_back(&default_stream_);
+  for (const auto& stream : streams_) {
+    if (ready(*stream)) candidates.push_back(stream.get());
+  }
+  if (candidates.empty()) return false;
+  run_one(*candidates[random_() % candidates.size()]);
+  return true;
+}
+
+void Queues::run_one(CUstream_st& stream) {
+  Operation& operation = stream.queue.front();
+  ++clock_;
+  if (operation.nodes && !operation.nodes->empty()) {
+    const size_t node = pick_node(operation);
+    run_on_device((*operation.nodes)[node].run);
+    operation.ran[node] = true;
+    if (!std::ranges::all_of(operation.ran, std::identity())) return;
+  }
+  if (operation.passes) *operation.passes = {.passed = true, .time = clock_};
+  stream.queue.pop_front();
+}
+
+size_t Queues::pick_node(const Operation& operation) {
+  std::vector<size_t> candidates;
+  for (size_t i = 0; i < operation.nodes->size(); ++i) {
+    const auto has_run = [&](size_t node) { return operation.ran[node]; };
+    if (!operation.ran[i] && std::ranges::all_of((*operation.nodes)[i].after, has_run))
+      candidates.push_back(i);
+  }
+  switch (order_) {
+    case StreamOrder::kEager:
+      return candidates.front();
+    case StreamOrder::kLazy:
+      return candidates.back();
+    case StreamOrder::kRandom:
+      break;
+  }
+  return candidates[random_() % candidates.size()];
+}
+
+}  // namespace lockstep::emulation

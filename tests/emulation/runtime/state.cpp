@@ -1,0 +1,90 @@
+#include "tests/emulation/runtime/state.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "tests/emulation/engine.h"
+
+namespace lockstep::emulation {
+
+RuntimeCounters runtime_counters;
+
+namespace {
+
+void order_from_environment() {
+  const char* const text = std::getenv("LOCKSTEP_EMULATION_STREAMS");
+  const std::string order = text == nullptr ? "eager" : text;
+  if (order == "eager") return set_stream_order(StreamOrder::kEager);
+  if (order == "lazy") return set_stream_order(StreamOrder::kLazy);
+  if (order.starts_with("random:")) {
+    return set_stream_order(StreamOrder::kRandom, std::strtoull(order.c_str() + 7, nullptr, 10));
+  }
+  std::fprintf(stderr, "LOCKSTEP_EMULATION_STREAMS=%s: use eager, lazy or random:SEED\n", text);
+  std::exit(2);
+}
+[[maybe_unused]] const bool kOrderRead = (order_from_environment(), true);
+
+}  // namespace
+
+State& state() {
+  static State& state = *new State;  // outlives every static that frees memory
+  return state;
+}
+
+ThreadState& this_thread() {
+  thread_local ThreadState thread;
+  return thread;
+}
+
+void reset_runtime(const FakeMachine& machine) {
+  const std::lock_guard lock(state().mutex);
+  state().machine = machine;
+  state().sticky = cudaSuccess;
+  state().queues.clear();
+  state().events.clear();
+  state().graphs.clear();
+  state().executables.clear();
+  this_thread() = {};
+  runtime_counters = {};
+}
+
+void set_stream_order(StreamOrder order, uint64_t seed) {
+  const std::lock_guard lock(state().mutex);
+  state().queues.set_order(order, seed);
+}
+
+size_t device_bytes_in_use(int device) {
+  const std::lock_guard lock(state().mutex);
+  return state().heap.device_bytes(device);
+}
+
+size_t pinned_bytes_in_use() {
+  const std::lock_guard lock(state().mutex);
+  return state().heap.pinned_bytes();
+}
+
+cudaError_t refusal() {
+  const FakeMachine& machine = state().machine;
+  if (state().in_host_function) return cudaErrorNotPermitted;
+  if (machine.driver_version < CUDART_VERSION / 1000 * 1000) return cudaErrorInsufficientDriver;
+  return machine.devices.empty() ? cudaErrorNoDevice : cudaSuccess;
+}
+
+cudaError_t returned(cudaError_t status) {
+  if (state().sticky != cudaSuccess) status = state().sticky;
+  if (status != cudaSuccess) this_thread().last = status;
+  return status;
+}
+
+void run_on_device(const std::function<void()>& work) {
+  if (state().sticky != cudaSuccess) return;
+  try {
+    work();
+  } catch (const Fault& fault) {
+    std::fprintf(stderr, "emulated device fault: %s\n", fault.what());
+    state().sticky = cudaErrorLaunchFailure;
+  }
+}
+
+}  // namespace lockstep::emulation

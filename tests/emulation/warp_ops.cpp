@@ -1,0 +1,112 @@
+// What the lanes of a warp exchange: they meet in one operation, the last one computes all results.
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "tests/emulation/machine.h"
+
+namespace lockstep::emulation {
+
+uint64_t Machine::warp_op(const WarpCall& call, const Location& where) {
+  outside([&] {
+    Thread& me = *current_;
+    Thread& first = threads_[me.number - me.lane];
+    const unsigned count = std::min(kWarp, static_cast<unsigned>(threads_.size()) - first.number);
+    me.call = call;
+    me.where = where;
+    me.state = State::kInWarpOp;
+    if (!std::has_single_bit(static_cast<unsigned>(call.width)) ||
+        call.width > static_cast<int>(kWarp))
+      fail(
+          fmt::format("a shuffle's width is {}, no power of two up to 32: {}", call.width, here()));
+    if ((call.mask >> me.lane & 1U) == 0) fail("a lane is not in its own mask: " + here());
+    if (count < kWarp && call.mask >> count != 0)
+      fail("the mask names lanes that the block does not have: " + here());
+    bool complete = true;
+    for (unsigned lane = 0; lane < count; ++lane) {
+      if ((call.mask >> lane & 1U) == 0) continue;
+      const Thread& other = (&first)[lane];
+      if (other.state == State::kDone) fail("the mask names a lane that has returned: " + here());
+      complete &= other.state == State::kInWarpOp && meets(other);
+    }
+    if (complete) exchange(first, count, call);
+    if (!complete || schedule.order == Order::kRandom) wait();
+    current_->state = State::kReady;
+  });
+  return current_->result;
+}
+
+// Whether another lane, which the current one names and which waits in a warp operation, waits in
+// this one. It may be in an earlier one of other lanes; but two that name each other must meet.
+bool Machine::meets(const Thread& other) {
+  const WarpCall& mine = current_->call;
+  if (other.call.mask == mine.mask && other.call.op == mine.op &&
+      same_place(other.where, current_->where)) {
+    return true;
+  }
+  if ((other.call.mask >> current_->lane & 1U) == 0) return false;
+  fail(
+      fmt::format("lanes of one mask meet in different warp operations: {} mask {:08x}, "
+                  "lane {} at {} mask {:08x}",
+                  here(),
+                  mine.mask,
+                  other.lane,
+                  text_of(other.where),
+                  other.call.mask));
+}
+
+void Machine::exchange(Thread& first, unsigned count, const WarpCall& call) {
+  if (call.op == WarpOp::kSync) join_lanes(&first.clock, sizeof(Thread), call.mask);
+  for (unsigned lane = 0; lane < count; ++lane) {
+    if ((call.mask >> lane & 1U) == 0) continue;
+    Thread& thread = (&first)[lane];
+    thread.result = result_of(first, count, lane);
+    if (&thread != current_ || schedule.order == Order::kRandom) wake(thread);
+  }
+}
+
+uint64_t Machine::result_of(Thread& first, unsigned count, unsigned lane) const {
+  const WarpCall& call = (&first)[lane].call;
+  const int own = static_cast<int>(lane);
+  const int begin = own & ~(call.width - 1);
+  const int end = begin + call.width;
+  int source = own;
+  switch (call.op) {
+    case WarpOp::kSync:
+      return 0;
+    case WarpOp::kBallot: {
+      uint64_t ballot = 0;
+      for (unsigned i = 0; i < count; ++i) {
+        if ((call.mask >> i & 1U) != 0) ballot |= (&first)[i].call.value << i;
+      }
+      return ballot;
+    }
+    case WarpOp::kShuffle:
+      source = begin + (call.argument & (call.width - 1));
+      break;
+    case WarpOp::kShuffleUp:
+      if (own - call.argument >= begin) source = own - call.argument;
+      break;
+    case WarpOp::kShuffleDown:
+      if (own + call.argument < end) source = own + call.argument;
+      break;
+    case WarpOp::kShuffleXor:
+      if ((own ^ call.argument) < end) source = own ^ call.argument;
+      break;
+  }
+  if ((call.mask >> source & 1U) == 0)
+    machine().fail("a shuffle reads a lane that is not in the mask: " + here());
+  return (&first)[source].call.value;
+}
+
+unsigned Machine::active_mask() const {
+  const Thread& first = threads_[current_->number - current_->lane];
+  unsigned mask = 0;
+  for (unsigned lane = 0; lane < kWarp && first.number + lane < threads_.size(); ++lane) {
+    if ((&first)[lane].state != State::kDone) mask |= 1U << lane;
+  }
+  return mask;
+}
+
+}  // namespace lockstep::emulation
