@@ -111,6 +111,7 @@ if [ -n "$bundle" ]; then
 fi
 require_gpu
 PATH=$PATH:/usr/local/cuda/bin
+export LOCKSTEP_GOLDEN_DIR=$PWD/tests/golden
 mkdir -p "$work" "$results"
 commit=$(cat "$programs/commit" 2>/dev/null || git rev-parse --short HEAD)
 

@@ -124,8 +124,9 @@ double copy_bytes_per_second(CudaTimer& timer) {
 
 Shape one_image(const Shape& shape) {
   std::vector<int64_t> extents;
-  for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
-  extents[0] = shape.rank() == 1 ? std::min<int64_t>(extents[0], 5000) : 1;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    extents.push_back(std::min<int64_t>(shape[axis], 5000));
+  if (shape.rank() > 1) extents[0] = 1;
   return Shape(extents);
 }
 
