@@ -2,6 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/sgd.h"
 
 namespace lockstep::kernels {
@@ -28,6 +29,26 @@ BENCHMARK_CAPTURE(bench_sgd_step, momentum, 0.9F)
     ->Args({10, 2903})
     ->Args({62, 188575})
     ->UseRealTime();
+
+// As many parameters as ResNet-50 has tensors, each of the mean size: param, momentum, gradient.
+const std::vector<Shape> kResnetParameters = {{161, 158'744}};
+
+const bench::CudaBench kCudaMomentum("sgd_step",
+                                     {Dtype::kF32},
+                                     kResnetParameters,
+                                     [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                                       std::vector<SgdSlot> slots;
+                                       for (int64_t i = 0; i < shape[0]; ++i) {
+                                         slots.push_back(
+                                             {.param = timer.random({shape[1]}, dtype),
+                                              .grad = timer.random({shape[1]}, dtype),
+                                              .momentum = timer.random({shape[1]}, dtype)});
+                                       }
+                                       const SgdParams params = {
+                                           .lr = 0.1F, .momentum = 0.9F, .weight_decay = 1e-4F};
+                                       timer.run(5 * slots.size() * slots[0].param.nbytes(),
+                                                 [&] { sgd_step(timer.stream(), slots, params); });
+                                     });
 
 }  // namespace
 }  // namespace lockstep::kernels
