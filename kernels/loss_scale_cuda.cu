@@ -47,11 +47,13 @@ __global__ void __launch_bounds__(kMultiTensorThreads)
   if (__syncthreads_or(found ? 1 : 0) != 0 && threadIdx.x == 0) atomicOr(&state->found_inf, 1);
 }
 
-__global__ void loss_scale_init_kernel(const LossScaleState initial, LossScaleState* state) {
+__global__ void __launch_bounds__(32)
+    loss_scale_init_kernel(const LossScaleState initial, LossScaleState* state) {
   if (threadIdx.x == 0) *state = initial;
 }
 
-__global__ void loss_scale_update_kernel(const LossScaleRule rule, LossScaleState* state) {
+__global__ void __launch_bounds__(32)
+    loss_scale_update_kernel(const LossScaleRule rule, LossScaleState* state) {
   if (threadIdx.x == 0) end_step(*state, rule);
 }
 

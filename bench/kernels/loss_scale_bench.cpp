@@ -2,6 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/loss_scale.h"
 
 namespace lockstep::kernels {
@@ -22,6 +23,19 @@ void bench_check_finite(benchmark::State& state) {
 BENCHMARK(bench_check_finite)
     ->ArgsProduct({{6553600}, {int(Dtype::kF32), int(Dtype::kF16), int(Dtype::kBF16)}})
     ->UseRealTime();
+
+const bench::CudaBench kCheckFinite("check_finite",
+                                    bench::kFloatTypes,
+                                    {{25557032}},
+                                    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                                      const Tensor bucket = timer.random(shape, dtype);
+                                      Tensor state =
+                                          timer.empty({kLossScaleStateBytes}, Dtype::kU8);
+                                      loss_scale_init(timer.stream(), {}, state);
+                                      timer.run(bucket.nbytes(), [&] {
+                                        check_finite(timer.stream(), {&bucket, 1}, state);
+                                      });
+                                    });
 
 }  // namespace
 }  // namespace lockstep::kernels

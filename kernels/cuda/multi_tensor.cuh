@@ -51,8 +51,16 @@ struct TensorTable {
     return {tensor, begin, packed_end, end};
   }
 
+  __host__ __device__ int blocks_of(int tensor) const {
+    return first_block[tensor + 1] - first_block[tensor];
+  }
   unsigned blocks() const { return static_cast<unsigned>(first_block[count]); }
 };
+
+// One at least: a tensor without elements has an empty chunk.
+inline int64_t chunks_of(int64_t size, int64_t chunk) {
+  return std::max(int64_t{1}, (size + chunk - 1) / chunk);
+}
 
 // What a table holds of one tensor. `packed`: its memory may be accessed by 16 bytes.
 template <class Entry>
@@ -62,8 +70,8 @@ struct TableRow {
   bool packed;
 };
 
-// Calls body(table) with tables of make(item), a TableRow<Entry>, for each item. Tensors without
-// elements are left out. A block takes a chunk of `chunk` elements.
+// Calls body(table) with tables of make(item), a TableRow<Entry>, for each item. A block takes a
+// chunk of `chunk` elements.
 template <class Entry, class Items, class Make, class Body>
 void for_tables(Items& items, int64_t chunk, const Make& make, const Body& body) {
   using Table = TensorTable<Entry>;
@@ -71,7 +79,6 @@ void for_tables(Items& items, int64_t chunk, const Make& make, const Body& body)
   Table table = {};
   for (auto& item : items) {
     const TableRow<Entry> row = make(item);
-    if (row.size == 0) continue;
     if (table.count == Table::kCapacity) {
       body(table);
       table.count = 0;
@@ -81,7 +88,7 @@ void for_tables(Items& items, int64_t chunk, const Make& make, const Body& body)
     table.sizes[at] = row.size;
     table.packed[at] = row.packed;
     table.first_block[at + 1] =
-        table.first_block[at] + static_cast<int>(lockstep::cuda::blocks_for(row.size, chunk));
+        table.first_block[at] + static_cast<int>(chunks_of(row.size, chunk));
   }
   if (table.count > 0) body(table);
 }
