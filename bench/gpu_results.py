@@ -2,6 +2,7 @@
 
 usage: python3 bench/gpu_results.py suite RESULTS COMMIT STATE...      gpu_suite.json: what became of each part
        python3 bench/gpu_results.py kernels RESULTS COMMIT BENCH_JSON  kernels_cuda.json, from Google Benchmark's file
+       python3 bench/gpu_results.py peers RESULTS COMMIT PEER_JSON     adds bench/peers/torch_kernels.py's times to it
 """
 
 import datetime
@@ -55,14 +56,27 @@ def kernels_of(report: dict) -> list[dict]:
     return rows
 
 
+def with_peer(rows: list[dict], microseconds: dict[str, float]) -> list[dict]:
+    """The rows with the peer's time and how many times as fast we are, where the peer has the case."""
+    found = []
+    for row in rows:
+        theirs = microseconds.get("{op}/{dtype}/{shape}".format(**row))
+        found.append(row if theirs is None else row | {"peer_us": theirs, "over_peer": round(theirs / row["us"], 2)})
+    return found
+
+
 def main() -> None:
     kind, results, commit, *files = sys.argv[1:]
-    origin = gpu_origin(commit)
+    origin, kernels = gpu_origin(commit), Path(results) / "kernels_cuda.json"
     if kind == "suite":
         merge_result(Path(results) / "gpu_suite.json", origin | {"parts": parts_of([Path(file) for file in files])})
+        return
+    report = json.loads(Path(files[0]).read_text())
+    if kind == "kernels":
+        merge_result(kernels, origin | {"kernels": kernels_of(report)})
     else:
-        rows = kernels_of(json.loads(Path(files[0]).read_text()))
-        merge_result(Path(results) / "kernels_cuda.json", origin | {"kernels": rows})
+        rows = json.loads(kernels.read_text())["kernels"]
+        merge_result(kernels, {"peer": f"PyTorch {report['torch']}", "kernels": with_peer(rows, report["us"])})
 
 
 if __name__ == "__main__":

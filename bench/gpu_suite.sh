@@ -7,6 +7,7 @@
 #   tests      test_cuda
 #   memcheck racecheck initcheck synccheck      test_cuda under compute-sanitizer, where that is installed
 #   bench      bench_kernels, its CUDA cases
+#   peers      PyTorch's ops, on the same shapes, where python3 has PyTorch for this device
 # A part that has passed on these programs is not repeated unless --only names it. gpu_suite.json and
 # kernels_cuda.json go to bench/results, logs to build/gpu-suite; with --results DIR there, and to DIR/logs. Exit
 # status 1 when a part failed, 5 without a GPU. --bundle packs built programs and the libraries they need, for a
@@ -19,7 +20,7 @@ usage() {
   exit 2
 }
 
-parts=(build tests memcheck racecheck initcheck synccheck bench)
+parts=(build tests memcheck racecheck initcheck synccheck bench peers)
 work=build/gpu-suite
 programs=build/release/bin bundle="" results=bench/results only=""
 while [ $# -gt 0 ]; do
@@ -72,13 +73,30 @@ within() {
   timeout 570 env LD_LIBRARY_PATH="$programs/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$@"
 }
 
+# possible PART: whether what it needs beside the programs is there; says what is not.
+possible() {
+  case "$1" in
+    *check)
+      command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 1; }
+      ;;
+    peers)
+      python3 -c 'import torch; torch.zeros(1, device="cuda")' 2>/dev/null ||
+        { echo "python3 has no PyTorch for this device"; return 1; }
+      ;;
+  esac
+}
+
 run_part() {
   case "$1" in
     build) build ;;
     tests) within "$programs/test_cuda" --gtest_brief=1 ;;
     bench)
       within "$programs/bench_kernels" --benchmark_filter=^cuda/ "--benchmark_out=$work/bench.json" &&
-        python3 bench/gpu_results.py kernels "$results" "$commit" "$work"/bench.json
+        python3 bench/gpu_results.py kernels "$results" "$commit" "$work/bench.json"
+      ;;
+    peers)
+      timeout 570 python3 bench/peers/torch_kernels.py >"$work/peers.json" &&
+        python3 bench/gpu_results.py peers "$results" "$commit" "$work/peers.json"
       ;;
     *)  # without the allocator's cache, which would hide accesses beyond a tensor
       LOCKSTEP_NO_CUDA_CACHE=1 within compute-sanitizer --tool "$1" --error-exitcode 9 \
@@ -93,6 +111,7 @@ if [ -n "$bundle" ]; then
 fi
 require_gpu
 PATH=$PATH:/usr/local/cuda/bin
+export LOCKSTEP_GOLDEN_DIR=$PWD/tests/golden
 mkdir -p "$work" "$results"
 commit=$(cat "$programs/commit" 2>/dev/null || git rev-parse --short HEAD)
 
@@ -106,9 +125,8 @@ for part in "${parts[@]}"; do
   fi
   echo "== $part"
   begin=$SECONDS state=passed
-  if [[ $part == *check ]] && ! command -v compute-sanitizer >/dev/null; then
+  if ! possible "$part"; then
     state=absent
-    echo "compute-sanitizer is not installed"
   elif ! run_part "$part" 2>&1 | tee "$work/$part".log; then
     state=failed
     status=1

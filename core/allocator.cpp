@@ -25,7 +25,7 @@ class SystemMemory : public MemorySource {
     return block;
   }
   void free(void* block) override { std::free(block); }
-  // Address space: pages that nobody touches are not there. AddressSanitizer fences separate blocks.
+  // Address space: pages that nobody touches are not there. AddressSanitizer fences blocks.
   size_t arena_bytes() const override {
 #if defined(__SANITIZE_ADDRESS__)
     return 0;

@@ -1,5 +1,7 @@
 // What core/cuda gives, in a build without CUDA.
 #include "core/allocator.h"
+#include "core/cuda/device.h"
+#include "core/cuda/memory.h"
 #include "core/cuda/stream.h"
 #include "core/error.h"
 
@@ -20,13 +22,46 @@ CachingAllocator& cuda_allocator() {
 
 namespace cuda {
 
-std::shared_ptr<CUstream_st> make_stream() {
+int visible_devices() {
+  return 0;
+}
+void select_device(int, int) {
+  refuse();
+}
+void ensure_device() {
+  refuse();
+}
+const DeviceProperties& device_properties() {
+  refuse();
+}
+
+Tensor empty_pinned(const Shape&, Dtype) {
+  refuse();
+}
+
+std::shared_ptr<CUstream_st> make_stream(Priority) {
   refuse();
 }
 void synchronize(CUstream_st*) {
   refuse();
 }
 void copy_bytes(CUstream_st*, void*, const void*, size_t) {
+  refuse();
+}
+
+Event::Event() {
+  refuse();
+}
+void Event::record(CUstream_st*) {
+  refuse();
+}
+void Event::make_wait(CUstream_st*) const {
+  refuse();
+}
+bool Event::done() const {
+  refuse();
+}
+void Event::synchronize() const {
   refuse();
 }
 

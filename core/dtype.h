@@ -100,6 +100,18 @@ struct BFloat16 {
   }
 };
 
+// A float that rounds to 16 bits as `value` itself does: inexact values become the neighbour with
+// an odd last bit, never a tie. Source: Boldo and Melquiond, "When double rounding is odd", 2005.
+[[gnu::always_inline]] inline float round_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  const double rounded = nearest;
+  if (rounded == value || value != value) return nearest;
+  auto bits = std::bit_cast<uint32_t>(nearest);
+  const bool away = value > 0 ? rounded > value : rounded < value;
+  if (away) --bits;
+  return std::bit_cast<float>(bits | 1U);
+}
+
 template <class T>
 struct DtypeOf;
 template <class T>

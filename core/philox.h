@@ -2,7 +2,6 @@
 // who computes it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 namespace lockstep {
@@ -13,23 +12,43 @@ enum class RandomPurpose : uint32_t {
   kSynthetic = 2,
   kShapes = 3,
   kAugment = 4,
+  kDropout = 5,
 };
 
+// Four random words, or a counter. No std::array: kernels use this on every device.
+struct PhiloxBlock {
+  uint32_t words[4];
+
+  constexpr bool operator==(const PhiloxBlock&) const = default;
+};
+
+// Always inlined, because kernels are compiled for several x86-64 levels.
 // Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 // Vectors: tests/core/philox_test.cpp, from Random123's kat_vectors.
-constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
-                                             std::array<uint32_t, 2> key) {
+[[gnu::always_inline]] constexpr PhiloxBlock philox4x32(PhiloxBlock counter, uint64_t key) {
+  auto key0 = static_cast<uint32_t>(key);
+  auto key1 = static_cast<uint32_t>(key >> 32);
   for (int round = 0; round < 10; ++round) {
-    const uint64_t product0 = uint64_t{0xD2511F53U} * counter[0];
-    const uint64_t product1 = uint64_t{0xCD9E8D57U} * counter[2];
-    counter = {static_cast<uint32_t>(product1 >> 32) ^ counter[1] ^ key[0],
-               static_cast<uint32_t>(product1),
-               static_cast<uint32_t>(product0 >> 32) ^ counter[3] ^ key[1],
-               static_cast<uint32_t>(product0)};
-    key[0] += 0x9E3779B9U;
-    key[1] += 0xBB67AE85U;
+    const uint64_t product0 = uint64_t{0xD2511F53U} * counter.words[0];
+    const uint64_t product1 = uint64_t{0xCD9E8D57U} * counter.words[2];
+    counter = {{static_cast<uint32_t>(product1 >> 32) ^ counter.words[1] ^ key0,
+                static_cast<uint32_t>(product1),
+                static_cast<uint32_t>(product0 >> 32) ^ counter.words[3] ^ key1,
+                static_cast<uint32_t>(product0)}};
+    key0 += 0x9E3779B9U;
+    key1 += 0xBB67AE85U;
   }
   return counter;
+}
+
+// Numbers [4 * block, 4 * block + 4) of an item's stream: see PhiloxStream. Requires: block < 2^24.
+[[gnu::always_inline]] constexpr PhiloxBlock philox_block(
+    uint64_t seed, RandomPurpose purpose, uint32_t epoch, uint64_t item, uint32_t block) {
+  return philox4x32({{static_cast<uint32_t>(item),
+                      static_cast<uint32_t>(item >> 32),
+                      epoch,
+                      (static_cast<uint32_t>(purpose) << 24) + block}},
+                    seed);
 }
 
 // The numbers of one item (a sample, an element): next() walks through as many as are asked for.
@@ -37,28 +56,26 @@ constexpr std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter,
 class PhiloxStream {
  public:
   PhiloxStream(uint64_t seed, RandomPurpose purpose, uint32_t epoch, uint64_t item)
-      : key_{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)},
-        counter_{static_cast<uint32_t>(item),
-                 static_cast<uint32_t>(item >> 32),
-                 epoch,
-                 static_cast<uint32_t>(purpose) << 24} {}
+      : seed_(seed), item_(item), purpose_(purpose), epoch_(epoch) {}
 
   uint32_t next() {
     if (used_ == 4) {
-      block_ = philox4x32(counter_, key_);
-      ++counter_[3];
+      block_ = philox_block(seed_, purpose_, epoch_, item_, blocks_++);
       used_ = 0;
     }
-    return block_[used_++];
+    return block_.words[used_++];
   }
 
   // Uniform in [0, bound), exact to 2^-32 * bound. Requires: bound >= 1.
   uint32_t below(uint32_t bound) { return static_cast<uint32_t>((uint64_t{next()} * bound) >> 32); }
 
  private:
-  std::array<uint32_t, 2> key_;
-  std::array<uint32_t, 4> counter_;
-  std::array<uint32_t, 4> block_{};
+  uint64_t seed_;
+  uint64_t item_;
+  RandomPurpose purpose_;
+  uint32_t epoch_;
+  uint32_t blocks_ = 0;
+  PhiloxBlock block_{};
   uint32_t used_ = 4;
 };
 

@@ -3,7 +3,6 @@
 #include <functional>
 
 #include "core/allocator.h"
-#include "core/cuda/stream.h"
 
 namespace lockstep {
 namespace {
@@ -14,9 +13,9 @@ size_t rounded_up(size_t bytes) {
 
 }  // namespace
 
-Stream::Stream(Device device, int threads, bool spin)
+Stream::Stream(Device device, int threads, bool spin, cuda::Priority priority)
     : device_(device),
-      cuda_(device == Device::kCuda ? cuda::make_stream() : nullptr),
+      cuda_(device == Device::kCuda ? cuda::make_stream(priority) : nullptr),
       pool_(threads, spin) {}
 
 void Stream::synchronize() {

@@ -9,12 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/cuda/stream.h"
 #include "core/device.h"
 #include "core/function_ref.h"
 #include "core/tensor.h"
 #include "core/thread_pool.h"
-
-struct CUstream_st;  // cudaStream_t points at it
 
 namespace lockstep {
 
@@ -56,9 +55,12 @@ struct Workspace {
 // Thread safety: one caller at a time; plan() and workspace() not inside fork().
 class Stream {
  public:
-  // Requires: threads >= 1. `spin`: see ThreadPool. Errors: EnvironmentError for kCuda in a build
-  // without CUDA, or where no device was chosen and none is there.
-  explicit Stream(Device device = Device::kCpu, int threads = 1, bool spin = false);
+  // Requires: threads >= 1. `spin`: see ThreadPool. `priority` is CUDA's. Errors: EnvironmentError
+  // for kCuda in a build without CUDA, or where no device was chosen and none is there.
+  explicit Stream(Device device = Device::kCpu,
+                  int threads = 1,
+                  bool spin = false,
+                  cuda::Priority priority = cuda::Priority::kNormal);
 
   Device device() const { return device_; }
   int threads() const { return pool_.size(); }

@@ -1,64 +1,36 @@
-#include <cmath>
-
-#include "kernels/adam.h"
+#include "kernels/adam_rule.h"
 #include "kernels/multi_tensor.h"
+#include "kernels/step_now.h"
 
 namespace lockstep::kernels::LS_CPU {
 namespace {
-
-struct Factors {
-  float keep;   // of param, by decoupled decay
-  float decay;  // of param, added to the gradient
-  float one_minus_beta1, beta2, one_minus_beta2;
-  float sqrt_correction2, eps, minus_step_size;
-};
-
-Factors factors_of(const AdamParams& params, int64_t step) {
-  const auto t = static_cast<double>(step);
-  const double correction1 = 1 - std::pow(params.beta1, t);
-  const double correction2 = 1 - std::pow(params.beta2, t);
-  const double keep = params.decoupled ? 1 - params.lr * params.weight_decay : 1;
-  return {.keep = static_cast<float>(keep),
-          .decay = params.decoupled ? 0 : static_cast<float>(params.weight_decay),
-          .one_minus_beta1 = static_cast<float>(1 - params.beta1),
-          .beta2 = static_cast<float>(params.beta2),
-          .one_minus_beta2 = static_cast<float>(1 - params.beta2),
-          .sqrt_correction2 = static_cast<float>(std::sqrt(correction2)),
-          .eps = static_cast<float>(params.eps),
-          .minus_step_size = static_cast<float>(-(params.lr / correction1))};
-}
 
 void update(const float* __restrict grad,
             float* __restrict param,
             float* __restrict exp_avg,
             float* __restrict exp_avg_sq,
             int64_t n,
-            const Factors& factors) {
-  const Factors f = factors;
-  const bool decays = f.decay != 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const float kept = param[i] * f.keep;
-    const float g = decays ? grad[i] + f.decay * kept : grad[i];
-    const float mean = exp_avg[i] + f.one_minus_beta1 * (g - exp_avg[i]);
-    const float square = exp_avg_sq[i] * f.beta2 + f.one_minus_beta2 * g * g;
-    const float denominator = std::sqrt(square) / f.sqrt_correction2 + f.eps;
-    exp_avg[i] = mean;
-    exp_avg_sq[i] = square;
-    param[i] = kept + f.minus_step_size * mean / denominator;
-  }
+            const AdamFactors& by) {
+  const AdamFactors factors = by;
+  for (int64_t i = 0; i < n; ++i)
+    adam_update(factors, grad[i], param[i], exp_avg[i], exp_avg_sq[i]);
 }
 
 }  // namespace
 
 void adam_step(Stream& stream, std::span<AdamSlot> slots, const AdamParams& params, int64_t step) {
-  const Factors factors = factors_of(params, step);
-  for_slots(stream, slots, [&](AdamSlot& slot, int64_t first, int64_t count) {
-    update(slot.grad.data<float>() + first,
+  const StepNow now = step_now(source_of(params.control), params.lr, step);
+  if (now.skip) return;
+  const AdamFactors factors = adam_factors(rule_of(params), now.lr, now.step);
+  for_slot_blocks(stream, slots, [&](AdamSlot& slot, int64_t first, int64_t count) {
+    float scratch[kSlotBlock];
+    update(unscaled(slot.grad, first, count, now.unscale, scratch),
            slot.param.data<float>() + first,
            slot.exp_avg.data<float>() + first,
            slot.exp_avg_sq.data<float>() + first,
            count,
            factors);
+    write_copy(slot.param, first, count, slot.copy);
   });
 }
 

@@ -10,7 +10,7 @@ void cast(Stream& stream, const Tensor& src, Tensor& dst) {
   check.dtype("dst", dst, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
   check.like("dst", dst, src.shape(), dst.dtype());
   if (check.dry(src.numel(), static_cast<int64_t>(src.nbytes() + dst.nbytes()))) return;
-  LS_DISPATCH_CPU(cast, (stream, src, dst))
+  LS_DISPATCH(cast, (stream, src, dst))
 }
 
 }  // namespace lockstep::kernels

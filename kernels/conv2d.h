@@ -2,8 +2,8 @@
 //   out[n,k,oy,ox] = bias[k] + sum over (c,r,s) of weight[k,c,r,s] * in[n, c, oy*stride_h - pad_h +
 //   r, ox*stride_w - pad_w + s]
 // Each shard is one library call on the shard's shape, single-threaded; an empty shard makes none.
-// 3x3 windows may be computed by Winograd's algorithm F(4x4,3x3): some 1e-6 of the result's norm off
-// the direct sum, and a NaN or an infinity spreads over its tile of 4x4 pixels.
+// 3x3 windows may be computed by Winograd's algorithm F(4x4,3x3): some 1e-6 of the result's norm
+// off the direct sum, and a NaN or an infinity spreads over its tile of 4x4 pixels.
 // Source: torch.nn.functional.conv2d; oneDNN convolution; Lavin and Gray 2015, "Fast Algorithms for
 // Convolutional Neural Networks". Spec: tests/reference/conv2d.h
 #pragma once

@@ -9,7 +9,7 @@ void copy(Stream& stream, const Tensor& src, Tensor& dst) {
   check.like("src", src, src.shape(), src.dtype());
   check.like("dst", dst, src.shape(), src.dtype());
   if (check.dry(0, static_cast<int64_t>(2 * src.nbytes()))) return;
-  LS_DISPATCH_CPU(copy, (stream, src, dst))
+  LS_DISPATCH(copy, (stream, src, dst))
 }
 
 }  // namespace lockstep::kernels

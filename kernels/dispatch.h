@@ -35,8 +35,8 @@
   Signature name;                             \
   }
 
-// Calls the body of `name` on the device of `stream`: on a CPU the one for the chosen x86-64 level, or
-// oneDNN's. Argument list in parentheses. No stream is on CUDA in a build without it.
+// Calls the body of `name` on the device of `stream`: on a CPU the one for the chosen x86-64 level,
+// or oneDNN's. Argument list in parentheses. No stream is on CUDA in a build without it.
 #define LS_DISPATCH(name, args) LS_DISPATCH_CUDA(name, args) LS_DISPATCH_CPU(name, args)
 #define LS_DISPATCH_ONEDNN(name, args) LS_DISPATCH_CUDA(name, args) return onednn::name args;
 

@@ -36,7 +36,7 @@ void fill(Stream& stream, double value, Tensor& out) {
         "[fill] value: got {}, expected one that {} holds", value, name_of(out.dtype())));
   }
   if (check.dry(0, static_cast<int64_t>(out.nbytes()))) return;
-  LS_DISPATCH_CPU(fill, (stream, value, out))
+  LS_DISPATCH(fill, (stream, value, out))
 }
 
 }  // namespace lockstep::kernels

@@ -1,22 +1,8 @@
-#include <bit>
-
 #include "kernels/cpu_loops.h"
 #include "kernels/fill.h"
 
 namespace lockstep::kernels::LS_CPU {
 namespace {
-
-// A float that rounds to 16 bits as `value` itself does: inexact values become the neighbour with
-// an odd last bit, never a tie. Source: Boldo and Melquiond, "When double rounding is odd", 2005.
-float round_to_odd(double value) {
-  const auto nearest = static_cast<float>(value);
-  const double rounded = nearest;
-  if (rounded == value || value != value) return nearest;
-  auto bits = std::bit_cast<uint32_t>(nearest);
-  const bool away = value > 0 ? rounded > value : rounded < value;
-  if (away) --bits;
-  return std::bit_cast<float>(bits | 1U);
-}
 
 template <class T>
 void fill_with(Stream& stream, T value, Tensor& out) {

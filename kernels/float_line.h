@@ -122,17 +122,29 @@ template <>
       [&](int64_t i) { return Line::Vector(rounded_to_bf16(line.parts[i]) & 0xffff0000); });
 }
 
+// The first n elements, n <= kLineLanes; zeros behind them.
+template <class T>
+[[gnu::always_inline]] inline Line load_part(const T* from, int64_t n) {
+  T part[kLineLanes] = {};
+  std::copy(from, from + n, part);
+  return load_line(part);
+}
+
+// to[i] = op(from[i]...) rounded, i < n, where op takes and gives lines. `to` may be a `from`.
+template <class To, class Op, class... From>
+[[gnu::always_inline]] inline void map_lines(int64_t n, To* to, Op&& op, const From*... from) {
+  int64_t i = 0;
+  for (; i + kLineLanes <= n; i += kLineLanes) store_line(op(load_line(from + i)...), to + i);
+  if (i == n) return;
+  To part[kLineLanes];
+  store_line(op(load_part(from + i, n - i)...), part);
+  std::copy(part, part + (n - i), to + i);
+}
+
 // to[i] = from[i] rounded, i < n.
 template <class From, class To>
 [[gnu::always_inline]] inline void convert(const From* from, int64_t n, To* to) {
-  int64_t i = 0;
-  for (; i + kLineLanes <= n; i += kLineLanes) store_line(load_line(from + i), to + i);
-  if (i == n) return;
-  From rest[kLineLanes] = {};
-  To converted[kLineLanes];
-  std::copy(from + i, from + n, rest);
-  store_line(load_line(rest), converted);
-  std::copy(converted, converted + (n - i), to + i);
+  map_lines(n, to, [](const Line& line) { return line; }, from);
 }
 
 }  // namespace lockstep::kernels::LS_CPU

@@ -13,11 +13,11 @@ void check_shapes(const OpCheck& check,
                   std::string_view mean_name,
                   const Tensor& mean) {
   check.rank(image_name, image, 4);
-  check.dtype(image_name, image, {Dtype::kF32});
+  check.floating(image_name, image);
   const Shape& shape = image.shape();
   check.require(shape[2] >= 1 && shape[3] >= 1, "an image of at least one pixel");
   check.covers(shards, shape[0]);
-  check.like(mean_name, mean, {shape[0], shape[1]}, Dtype::kF32);
+  check.like(mean_name, mean, {shape[0], shape[1]}, image.dtype());
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ void global_avg_pool_forward(Stream& stream, const Shards& shards, const Tensor&
   const OpCheck check("global_avg_pool_forward", stream);
   check_shapes(check, shards, "in", in, "out", out);
   if (check.dry(in.numel() + out.numel(), static_cast<int64_t>(in.nbytes() + out.nbytes()))) return;
-  LS_DISPATCH_CPU(global_avg_pool_forward, (stream, shards, in, out))
+  LS_DISPATCH(global_avg_pool_forward, (stream, shards, in, out))
 }
 
 void global_avg_pool_backward(Stream& stream,
@@ -38,7 +38,7 @@ void global_avg_pool_backward(Stream& stream,
   if (check.dry(grad_out.numel(), static_cast<int64_t>(grad_in.nbytes() + grad_out.nbytes()))) {
     return;
   }
-  LS_DISPATCH_CPU(global_avg_pool_backward, (stream, shards, grad_out, grad_in))
+  LS_DISPATCH(global_avg_pool_backward, (stream, shards, grad_out, grad_in))
 }
 
 }  // namespace lockstep::kernels

@@ -1,5 +1,5 @@
 // Lookahead's meeting of slow and fast weights, over many tensors.
-//   slow = slow + (param - slow) * alpha;  param = slow
+//   slow = slow + (param - slow) * alpha;  param = slow;  copy = slow
 // Source: Zhang et al. 2019, "Lookahead Optimizer: k steps forward, 1 step back".
 // Spec: tests/reference/lookahead.h
 #pragma once
@@ -11,14 +11,26 @@
 
 namespace lockstep::kernels {
 
-struct LookaheadSlot {  // one parameter; both f32 of the same number of elements
-  Tensor param;         // the fast weights
-  Tensor slow;
+// Without a state the weights meet at every call. With one (kernels/loss_scale.h) call it after the
+// optimizer of each step: they meet after steps begin + k, begin + 2k, ... of those applied, and
+// after step `begin` slow = param. Nothing changes after other steps, nor while found_inf is set.
+struct LookaheadParams {
+  float alpha = 0.5F;
+  int64_t k = 1, begin = 0;
+  Tensor state = {};
 };
 
-// Updates every slot's slow and param in place. Shapes: LookaheadSlot.
-// Errors: ShapeError, DtypeError, DeviceError.
-using LookaheadSync = void(Stream& stream, std::span<LookaheadSlot> slots, float alpha);
+struct LookaheadSlot {  // one parameter; all of one shape
+  Tensor param;         // the fast weights; f32
+  Tensor slow;          // f32
+  Tensor copy = {};  // f16 or bf16: the model's weight, where param is its master; may be undefined
+};
+
+// Updates every slot's slow, param and copy in place. Shapes: LookaheadSlot.
+// Errors: ShapeError (also for k < 1), DtypeError, DeviceError.
+using LookaheadSync = void(Stream& stream,
+                           std::span<LookaheadSlot> slots,
+                           const LookaheadParams& params);
 
 LS_DECLARE_OP(LookaheadSync, lookahead_sync)
 

@@ -1,4 +1,4 @@
-#include "kernels/lookahead.h"
+#include "kernels/lookahead_rule.h"
 #include "kernels/multi_tensor.h"
 
 namespace lockstep::kernels::LS_CPU {
@@ -6,17 +6,26 @@ namespace {
 
 void meet(float* __restrict param, float* __restrict slow, int64_t n, float alpha) {
   for (int64_t i = 0; i < n; ++i) {
-    const float met = slow[i] + (param[i] - slow[i]) * alpha;
-    slow[i] = met;
-    param[i] = met;
+    const float both = met(param[i], slow[i], alpha);
+    slow[i] = both;
+    param[i] = both;
   }
 }
 
 }  // namespace
 
-void lookahead_sync(Stream& stream, std::span<LookaheadSlot> slots, float alpha) {
-  for_slots(stream, slots, [&](LookaheadSlot& slot, int64_t first, int64_t count) {
-    meet(slot.param.data<float>() + first, slot.slow.data<float>() + first, count, alpha);
+void lookahead_sync(Stream& stream, std::span<LookaheadSlot> slots, const LookaheadParams& params) {
+  const LookaheadAction action = lookahead_action(state_in(params.state), params.k, params.begin);
+  if (action == LookaheadAction::kNothing) return;
+  for_slot_blocks(stream, slots, [&](LookaheadSlot& slot, int64_t first, int64_t count) {
+    float* param = slot.param.data<float>() + first;
+    float* slow = slot.slow.data<float>() + first;
+    if (action == LookaheadAction::kBegin) {
+      std::copy(param, param + count, slow);
+    } else {
+      meet(param, slow, count, params.alpha);
+      write_copy(slot.param, first, count, slot.copy);
+    }
   });
 }
 

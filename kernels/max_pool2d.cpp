@@ -49,16 +49,16 @@ void max_pool2d_forward(Stream& stream,
                         Tensor& winner) {
   const OpCheck check("max_pool2d_forward", stream);
   check.rank("in", in, 4);
-  check.dtype("in", in, {Dtype::kF32});
+  check.floating("in", in);
   check.covers(shards, in.shape()[0]);
   const Shape pooled = max_pool2d_output_shape(in.shape(), params);
-  check.like("out", out, pooled, Dtype::kF32);
+  check.like("out", out, pooled, in.dtype());
   check.like("winner", winner, pooled, Dtype::kU8);
   if (check.dry(out.numel() * params.kernel_h * params.kernel_w,
                 static_cast<int64_t>(in.nbytes() + out.nbytes() + winner.nbytes()))) {
     return;
   }
-  LS_DISPATCH_CPU(max_pool2d_forward, (stream, shards, in, params, out, winner))
+  LS_DISPATCH(max_pool2d_forward, (stream, shards, in, params, out, winner))
 }
 
 void max_pool2d_backward(Stream& stream,
@@ -69,16 +69,16 @@ void max_pool2d_backward(Stream& stream,
                          Tensor& grad_in) {
   const OpCheck check("max_pool2d_backward", stream);
   check.rank("grad_in", grad_in, 4);
-  check.dtype("grad_in", grad_in, {Dtype::kF32});
+  check.floating("grad_in", grad_in);
   check.covers(shards, grad_in.shape()[0]);
   const Shape pooled = max_pool2d_output_shape(grad_in.shape(), params);
-  check.like("grad_out", grad_out, pooled, Dtype::kF32);
+  check.like("grad_out", grad_out, pooled, grad_in.dtype());
   check.like("winner", winner, pooled, Dtype::kU8);
   if (check.dry(grad_out.numel(),
                 static_cast<int64_t>(grad_in.nbytes() + grad_out.nbytes() + winner.nbytes()))) {
     return;
   }
-  LS_DISPATCH_CPU(max_pool2d_backward, (stream, shards, grad_out, winner, params, grad_in))
+  LS_DISPATCH(max_pool2d_backward, (stream, shards, grad_out, winner, params, grad_in))
 }
 
 }  // namespace lockstep::kernels

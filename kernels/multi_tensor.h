@@ -5,6 +5,7 @@
 #include <span>
 
 #include "kernels/cpu_loops.h"
+#include "kernels/float_line.h"
 
 namespace lockstep::kernels::LS_CPU {
 
@@ -23,6 +24,41 @@ template <class Slot, class Body>
       start += size;
       if (first < last) body(slot, first, last - first);
     }
+  });
+}
+
+// The same in blocks of at most kSlotBlock elements, which stay in the first cache level.
+inline constexpr int64_t kSlotBlock = 2048;
+template <class Slot, class Body>
+[[gnu::always_inline]] inline void for_slot_blocks(Stream& stream,
+                                                   std::span<Slot> slots,
+                                                   Body&& body) {
+  for_slots(stream, slots, [&](Slot& slot, int64_t first, int64_t count) {
+    for (const int64_t end = first + count; first < end; first += kSlotBlock)
+      body(slot, first, std::min(kSlotBlock, end - first));
+  });
+}
+
+// Elements [first, first + count) of a gradient as floats times `factor`: where they lie, or in
+// `scratch`.
+[[gnu::always_inline]] inline const float* unscaled(
+    const Tensor& grad, int64_t first, int64_t count, float factor, float* scratch) {
+  if (grad.dtype() == Dtype::kF32 && factor == 1) return grad.data<float>() + first;
+  dispatch_float(grad.dtype(), [=, &grad](auto tag) {
+    convert(grad.data<typename decltype(tag)::Type>() + first, count, scratch);
+  });
+  for (int64_t i = 0; i < count; ++i) scratch[i] *= factor;
+  return scratch;
+}
+
+// copy[first + i] = param[first + i] rounded, i < count; nothing for an undefined copy.
+[[gnu::always_inline]] inline void write_copy(const Tensor& param,
+                                              int64_t first,
+                                              int64_t count,
+                                              Tensor& copy) {
+  if (!copy.defined()) return;
+  dispatch_float(copy.dtype(), [=, &param, &copy](auto tag) {
+    convert(param.data<float>() + first, count, copy.data<typename decltype(tag)::Type>() + first);
   });
 }
 

@@ -16,7 +16,7 @@ void peer_sum(Stream& stream, std::span<const Tensor> leaves, std::span<Tensor> 
                 static_cast<int64_t>(first.nbytes() * (leaves.size() + sums.size())))) {
     return;
   }
-  LS_DISPATCH_CPU(peer_sum, (stream, leaves, sums))
+  LS_DISPATCH(peer_sum, (stream, leaves, sums))
 }
 
 }  // namespace lockstep::kernels

@@ -14,7 +14,8 @@ namespace lockstep::kernels {
 // One pass: an element of all leaves is read before it is written anywhere.
 // Shapes: leaves W >= 1 tensors (N), f32, f16 or bf16, all alike; sums any number of such tensors.
 // Requires: a sum is one of the leaves or overlaps no other tensor here. NaN and infinity follow
-// IEEE addition. Errors: ShapeError, DtypeError, DeviceError.
+// IEEE addition. Errors: ShapeError (on CUDA also for more than 128 leaves or sums), DtypeError,
+// DeviceError.
 using PeerSum = void(Stream& stream, std::span<const Tensor> leaves, std::span<Tensor> sums);
 
 LS_DECLARE_OP(PeerSum, peer_sum)

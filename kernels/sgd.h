@@ -1,29 +1,34 @@
 // One step of stochastic gradient descent over many tensors.
-//   g = grad + weight_decay * param;  buf = momentum * buf + g;  g = nesterov ? g + momentum * buf
-//   : buf param = param - lr * g
+//   g = grad / scale + weight_decay * param
+//   buf = momentum * buf + g
+//   param = param - lr * (nesterov ? g + momentum * buf : buf)
+//   copy = param
 // Without momentum there is no buf and g is used as it is. A buffer of zeros is PyTorch's first
-// step. Source: torch.optim.SGD (dampening = 0). Spec: tests/reference/sgd.h
+// step. Arithmetic is in f32. Source: torch.optim.SGD (dampening = 0). Spec: tests/reference/sgd.h
 #pragma once
 
 #include <span>
 
 #include "core/shards.h"
 #include "kernels/dispatch.h"
+#include "kernels/step_control.h"
 
 namespace lockstep::kernels {
 
 struct SgdParams {
   float lr = 0, momentum = 0, weight_decay = 0;
   bool nesterov = false;
+  StepControl control = {};
 };
 
-struct SgdSlot {  // one parameter; all f32 of the same number of elements
-  Tensor param;
-  Tensor grad;
-  Tensor momentum;  // undefined when params.momentum == 0
+struct SgdSlot {     // one parameter; all of one shape
+  Tensor param;      // f32
+  Tensor grad;       // f32, f16 or bf16
+  Tensor momentum;   // f32; undefined when params.momentum == 0
+  Tensor copy = {};  // f16 or bf16: the model's weight, where param is its master; may be undefined
 };
 
-// Updates every slot's param and momentum in place. Shapes: SgdSlot.
+// Updates every slot's param, momentum and copy in place. Shapes: SgdSlot.
 // Errors: ShapeError (also when nesterov is asked for without momentum), DtypeError, DeviceError.
 using SgdStep = void(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params);
 

@@ -1,51 +1,47 @@
 #include "kernels/multi_tensor.h"
-#include "kernels/sgd.h"
+#include "kernels/sgd_rule.h"
+#include "kernels/step_now.h"
 
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-void update(const float* __restrict grad,
-            float* __restrict param,
-            int64_t n,
-            const SgdParams& params) {
-  const float lr = params.lr;
-  const float weight_decay = params.weight_decay;
-  const bool decays = weight_decay != 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const float g = decays ? grad[i] + weight_decay * param[i] : grad[i];
-    param[i] -= lr * g;
-  }
+void update(const float* __restrict grad, float* __restrict param, int64_t n, const SgdRule& by) {
+  const SgdRule rule = by;
+  for (int64_t i = 0; i < n; ++i)
+    param[i] = next_param(rule, param[i], decayed(rule, grad[i], param[i]));
 }
 
 void update_with_momentum(const float* __restrict grad,
                           float* __restrict param,
                           float* __restrict buffer,
                           int64_t n,
-                          const SgdParams& params) {
-  const float lr = params.lr;
-  const float momentum = params.momentum;
-  const float weight_decay = params.weight_decay;
-  const bool decays = weight_decay != 0;
-  const bool nesterov = params.nesterov;
+                          const SgdRule& by) {
+  const SgdRule rule = by;
   for (int64_t i = 0; i < n; ++i) {
-    const float g = decays ? grad[i] + weight_decay * param[i] : grad[i];
-    const float buf = momentum * buffer[i] + g;
+    const float g = decayed(rule, grad[i], param[i]);
+    const float buf = next_momentum(rule, g, buffer[i]);
     buffer[i] = buf;
-    param[i] -= lr * (nesterov ? g + momentum * buf : buf);
+    param[i] = next_param(rule, param[i], g, buf);
   }
 }
 
 }  // namespace
 
 void sgd_step(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params) {
-  for_slots(stream, slots, [&](SgdSlot& slot, int64_t first, int64_t count) {
-    const float* grad = slot.grad.data<float>() + first;
+  const StepNow now = step_now(source_of(params.control), params.lr, 1);
+  if (now.skip) return;
+  SgdRule rule = rule_of(params);
+  rule.lr = static_cast<float>(now.lr);
+  for_slot_blocks(stream, slots, [&](SgdSlot& slot, int64_t first, int64_t count) {
+    float scratch[kSlotBlock];
+    const float* grad = unscaled(slot.grad, first, count, now.unscale, scratch);
     float* param = slot.param.data<float>() + first;
-    if (params.momentum == 0) {
-      update(grad, param, count, params);
+    if (rule.momentum == 0) {
+      update(grad, param, count, rule);
     } else {
-      update_with_momentum(grad, param, slot.momentum.data<float>() + first, count, params);
+      update_with_momentum(grad, param, slot.momentum.data<float>() + first, count, rule);
     }
+    write_copy(slot.param, first, count, slot.copy);
   });
 }
 

@@ -11,7 +11,7 @@ void check_inputs(const OpCheck& check,
                   const Tensor& labels,
                   const SoftmaxCrossEntropyParams& params) {
   check.rank("logits", logits, 2);
-  check.dtype("logits", logits, {Dtype::kF32});
+  check.floating("logits", logits);
   const int64_t images = logits.shape()[0];
   check.require(logits.shape()[1] >= 1, "at least one class");
   check.require(params.label_smoothing >= 0 && params.label_smoothing <= 1,
@@ -21,7 +21,9 @@ void check_inputs(const OpCheck& check,
   check.like("labels", labels, {images}, Dtype::kI32);
 }
 
+// On the CPU: the labels of a CUDA stream may not be there yet.
 void check_labels(const Tensor& labels, int64_t classes) {
+  if (labels.device() != Device::kCpu) return;
   const int32_t* label = labels.data<int32_t>();
   for (int64_t n = 0; n < labels.numel(); ++n) {
     if (label[n] >= 0 && label[n] < classes) continue;
@@ -56,8 +58,8 @@ void softmax_cross_entropy_forward(Stream& stream,
     return;
   }
   check_labels(labels, logits.shape()[1]);
-  LS_DISPATCH_CPU(softmax_cross_entropy_forward,
-                  (stream, shards, logits, labels, params, losses, target_rank, loss_leaves))
+  LS_DISPATCH(softmax_cross_entropy_forward,
+              (stream, shards, logits, labels, params, losses, target_rank, loss_leaves))
 }
 
 void softmax_cross_entropy_backward(Stream& stream,
@@ -70,15 +72,15 @@ void softmax_cross_entropy_backward(Stream& stream,
   const OpCheck check("softmax_cross_entropy_backward", stream);
   check_inputs(check, shards, logits, labels, params);
   check.like("grad_loss", grad_loss, {shards.local()}, Dtype::kF32);
-  check.like("grad_logits", grad_logits, logits.shape(), Dtype::kF32);
+  check.like("grad_logits", grad_logits, logits.shape(), logits.dtype());
   if (check.dry(kFlopsPerLogit * logits.numel(),
                 static_cast<int64_t>(logits.nbytes() + labels.nbytes() + grad_loss.nbytes() +
                                      grad_logits.nbytes()))) {
     return;
   }
   check_labels(labels, logits.shape()[1]);
-  LS_DISPATCH_CPU(softmax_cross_entropy_backward,
-                  (stream, shards, logits, labels, params, grad_loss, grad_logits))
+  LS_DISPATCH(softmax_cross_entropy_backward,
+              (stream, shards, logits, labels, params, grad_loss, grad_logits))
 }
 
 }  // namespace lockstep::kernels

@@ -4,8 +4,10 @@
 //   target_rank[n] = number of classes above labels[n]: greater logits, and equal ones with a lower
 //   index
 // (top-k is right when target_rank < k). The maximum is taken out first, so large logits do not
-// overflow; a NaN logit makes its image's loss and gradients NaN and its rank C. Source:
-// torch.nn.functional.cross_entropy. Spec: tests/reference/softmax_cross_entropy.h
+// overflow; a NaN logit makes its image's loss and gradients NaN and its rank C. On CUDA, where
+// labels are not looked at before the kernels run, so does a label out of range. The CPU sums over
+// classes in double, CUDA in f32. Source: torch.nn.functional.cross_entropy. Spec:
+// tests/reference/softmax_cross_entropy.h
 #pragma once
 
 #include "core/shards.h"
@@ -17,10 +19,10 @@ struct SoftmaxCrossEntropyParams {
   float label_smoothing = 0;  // in [0, 1]
 };
 
-// Shapes: logits (N,C) f32, C >= 1; labels (N) i32 in [0, C); losses (N) f32; target_rank (N) i32;
-// loss_leaves (local shards) f32: sum of the shard's losses, in image order and double, divided by
-// shards.step_images; 0 for an empty shard. Errors: ShapeError, DtypeError, DeviceError; DataError
-// naming the first label out of range.
+// Shapes: logits (N,C) f32, on CUDA also f16 or bf16, C >= 1; labels (N) i32 in [0, C); losses (N)
+// f32; target_rank (N) i32; loss_leaves (local shards) f32: sum of the shard's losses, in image
+// order and double, divided by shards.step_images; 0 for an empty shard. Errors: ShapeError,
+// DtypeError, DeviceError; on the CPU DataError naming the first label out of range.
 using SoftmaxCrossEntropyForward = void(Stream& stream,
                                         const Shards& shards,
                                         const Tensor& logits,
@@ -30,7 +32,7 @@ using SoftmaxCrossEntropyForward = void(Stream& stream,
                                         Tensor& target_rank,
                                         Tensor& loss_leaves);
 //   grad_logits[n,c] = (softmax(logits[n])[c] - target[n,c]) * grad_loss[shard of n] / step_images
-// Shapes: grad_loss (local shards) f32; grad_logits (N,C), overwritten.
+// Shapes: grad_loss (local shards) f32; grad_logits (N,C) like logits, overwritten.
 using SoftmaxCrossEntropyBackward = void(Stream& stream,
                                          const Shards& shards,
                                          const Tensor& logits,

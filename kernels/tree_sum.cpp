@@ -15,7 +15,7 @@ void tree_sum(Stream& stream, const Tensor& leaves, Tensor& out) {
                 static_cast<int64_t>(leaves.nbytes() + out.nbytes()))) {
     return;
   }
-  LS_DISPATCH_CPU(tree_sum, (stream, leaves, out))
+  LS_DISPATCH(tree_sum, (stream, leaves, out))
 }
 
 }  // namespace lockstep::kernels

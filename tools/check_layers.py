@@ -28,6 +28,10 @@ HOMES = {
     r"CLI/.*": r"(trainers/.*|bench/flags)\.cpp",
     r"nlohmann/.*": r".*\.cpp|tests/.*",
     r"xxhash\.h": r"core/digest\.cpp",
+    r"(cuda_|driver_types|vector_types|nvtx3/).*": (
+        r"core/cuda/.*|kernels/.*\.cuh?|bench/kernels/cuda_.*|tests/(cuda|emulation)/.*"
+    ),
+    r"boost/.*": r"tests/emulation/fiber\.h",
     r"zlib\.h": r"data/.*\.cpp|tests/.*",
 }
 

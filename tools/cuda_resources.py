@@ -14,6 +14,7 @@ import argparse
 import json
 import re
 import sys
+from collections import defaultdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -82,14 +83,19 @@ def problems_of(kernels: list[Kernel], toolkit: str, budget: dict) -> list[str]:
     exceptions, planned = budget["not_streaming"], budget["kernels"]
     same_toolkit = toolkit == budget["toolkit"]
     found = {key_of(kernel): kernel for kernel in kernels}
-    problems = []
+    architectures = defaultdict(list)  # (kernel, what is wrong) -> where
     for key, kernel in found.items():
-        problems += [f"{key}: {text}" for text in broken_rules(kernel, is_streaming(kernel.name, exceptions))]
+        texts = broken_rules(kernel, is_streaming(kernel.name, exceptions))
         if key not in planned:
-            problems.append(f"{key}: new, has no budget")
+            texts.append("new, has no budget")
         elif worse := worse_than(planned[key], entry_of(kernel), same_toolkit):
-            problems.append(f"{key}: worse than its budget: {', '.join(worse)}")
-    problems += [f"{key}: gone, but has a budget" for key in planned if key not in found]
+            texts.append(f"worse than its budget: {', '.join(worse)}")
+        for text in texts:
+            architectures[kernel.name, text].append(f"sm_{kernel.sm}")
+    for key in planned.keys() - found.keys():
+        name, architecture = key.rsplit(" ", 1)
+        architectures[name, "gone, but has a budget"].append(architecture)
+    problems = [f"{name} {' '.join(where)}: {text}" for (name, text), where in sorted(architectures.items())]
     names = {kernel.name for kernel in kernels}
     problems += [
         f"not_streaming names no kernel: {pattern}"

@@ -21,12 +21,12 @@ import torch
 from golden.networks import models
 from golden.numbers import cast, rng
 from golden.ops import batch_norm, conv2d, cross_entropy, global_avg_pool, linear, max_pool2d, relu, subsample_pad
-from golden.optimizers import adam, sgd
+from golden.optimizers import adam, loss_scale, sgd
 from golden.resnets import resnet_gradients, resnet_init, resnet_losses
 
 FILES = [
-    conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, subsample_pad, cross_entropy, sgd, adam, rng, cast,
-    models, resnet_init, resnet_gradients, resnet_losses,
+    conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, subsample_pad, cross_entropy, sgd, adam, loss_scale,
+    rng, cast, models, resnet_init, resnet_gradients, resnet_losses,
 ]  # fmt: skip
 
 

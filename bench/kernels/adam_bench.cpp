@@ -2,6 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/adam.h"
 
 namespace lockstep::kernels {
@@ -24,6 +25,27 @@ void bench_adam_step(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * 7 * tensors * numel * 4);
 }
 BENCHMARK(bench_adam_step)->Args({10, 2903})->Args({62, 188575})->UseRealTime();
+
+// Four tensors of a quarter of ResNet-50's parameters. Gradients are of `dtype`, and there are
+// copies of it if it has 16 bits.
+const bench::CudaBench kStep(
+    "adam_step",
+    bench::kFloatTypes,
+    {{4, 6389000}},
+    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+      std::vector<AdamSlot> slots;
+      size_t bytes = 0;
+      for (int64_t i = 0; i < shape[0]; ++i) {
+        const Shape numel = {shape[1]};
+        slots.push_back({.param = timer.random(numel, Dtype::kF32),
+                         .grad = timer.random(numel, dtype),
+                         .exp_avg = timer.random(numel, Dtype::kF32),
+                         .exp_avg_sq = timer.random(numel, Dtype::kF32, 0),
+                         .copy = dtype == Dtype::kF32 ? Tensor() : timer.empty(numel, dtype)});
+        bytes += 28 * static_cast<size_t>(shape[1]);
+      }
+      timer.run(bytes, [&] { adam_step(timer.stream(), slots, {.lr = 1e-6}, 100); });
+    });
 
 }  // namespace
 }  // namespace lockstep::kernels

@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/add.h"
 
 namespace lockstep::kernels {
@@ -13,6 +14,15 @@ void bench_add(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(3 * src.nbytes()));
 }
 BENCHMARK(bench_add)->Arg(4096)->Arg(401408)->Arg(25690112)->UseRealTime();
+
+const bench::CudaBench kAdd("add",
+                            bench::kFloatTypes,
+                            bench::kResnetShapes,
+                            [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                              const Tensor src = timer.random(shape, dtype);
+                              Tensor dst = timer.random(shape, dtype);
+                              timer.run(3 * src.nbytes(), [&] { add(timer.stream(), src, dst); });
+                            });
 
 }  // namespace
 }  // namespace lockstep::kernels

@@ -1,5 +1,8 @@
-// bench_kernels: every kernel on the CPU and, where there is a CUDA device, on that.
+// usage: bench_kernels [--rehearsal] [--benchmark_...]
+// Every kernel on the CPU and, where there is a CUDA device, on that. --rehearsal runs CUDA's once,
+// on one image: whether they work, not how fast they are.
 #include <cstdio>
+#include <string_view>
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -7,9 +10,15 @@
 #include "bench/kernels/cuda_bench.h"
 
 int main(int argc, char** argv) {
+  const bool rehearsal = argc > 1 && std::string_view(argv[1]) == "--rehearsal";
+  if (rehearsal) {
+    argv[1] = argv[0];
+    ++argv;
+    --argc;
+  }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  if (const std::string why = lockstep::bench::register_cuda_benches(); !why.empty())
+  if (const std::string why = lockstep::bench::register_cuda_benches(rehearsal); !why.empty())
     fmt::print(stderr, "no CUDA device: {}. The CPU's cases alone.\n", why);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

@@ -58,10 +58,14 @@ namespace {
 
 using cuda::check;
 
-constexpr int kCalls = 30;
-constexpr size_t kCopyBytes = size_t{512} << 20;
-constexpr size_t kScratchBytes = size_t{256} << 20;  // more than any L2 cache holds
-constexpr int64_t kPatternLength = 1'048'573;        // a prime: no row is like its neighbour
+struct Effort {
+  int calls = 30;
+  size_t copy_bytes = size_t{512} << 20;
+  size_t scratch_bytes = size_t{256} << 20;  // more than any L2 cache holds
+};
+Effort effort;
+
+constexpr int64_t kPatternLength = 1'048'573;  // a prime: no row is like its neighbour
 
 class CudaEvent {
  public:
@@ -77,20 +81,21 @@ class CudaEvent {
 
 double median_seconds(Stream& stream, FunctionRef<void()> op) {
   static Tensor& scratch = *new Tensor(  // no static object may outlive the CUDA runtime
-      Tensor::empty({static_cast<int64_t>(kScratchBytes)}, Dtype::kU8, Device::kCuda));
+      Tensor::empty({static_cast<int64_t>(effort.scratch_bytes)}, Dtype::kU8, Device::kCuda));
   const CudaEvent begin;
   const CudaEvent end;
   std::vector<float> milliseconds;
   op();  // loads the kernel
-  for (int i = 0; i < kCalls; ++i) {
-    check(cudaMemsetAsync(scratch.data<uint8_t>(), i, kScratchBytes, stream.cuda()), "memset");
+  for (int i = 0; i < effort.calls; ++i) {
+    check(cudaMemsetAsync(scratch.data<uint8_t>(), i, effort.scratch_bytes, stream.cuda()),
+          "memset");
     check(cudaEventRecord(begin.get(), stream.cuda()), "event");
     op();
     check(cudaEventRecord(end.get(), stream.cuda()), "event");
     stream.synchronize();
     check(cudaEventElapsedTime(&milliseconds.emplace_back(), begin.get(), end.get()), "event");
   }
-  const auto middle = milliseconds.begin() + kCalls / 2;
+  const auto middle = milliseconds.begin() + effort.calls / 2;
   std::ranges::nth_element(milliseconds, middle);
   return static_cast<double>(*middle) / 1000;
 }
@@ -109,18 +114,27 @@ Tensor repeated(Stream& stream, const Tensor& pattern, const Shape& shape) {
 }
 
 double copy_bytes_per_second(CudaTimer& timer) {
-  const Tensor from = timer.random({static_cast<int64_t>(kCopyBytes / sizeof(float))}, Dtype::kF32);
+  const Tensor from =
+      timer.random({static_cast<int64_t>(effort.copy_bytes / sizeof(float))}, Dtype::kF32);
   Tensor to = timer.empty(from.shape(), Dtype::kF32);
   const double seconds =
       median_seconds(timer.stream(), [&] { transfer(timer.stream(), from, to); });
-  return 2 * static_cast<double>(kCopyBytes) / seconds;
+  return 2 * static_cast<double>(effort.copy_bytes) / seconds;
+}
+
+Shape one_image(const Shape& shape) {
+  std::vector<int64_t> extents;
+  for (int axis = 0; axis < shape.rank(); ++axis)
+    extents.push_back(std::min<int64_t>(shape[axis], 5000));
+  if (shape.rank() > 1) extents[0] = 1;
+  return Shape(extents);
 }
 
 }  // namespace
 
-Tensor CudaTimer::random(const Shape& shape, Dtype dtype) {
-  Tensor pattern = Tensor::empty({kPatternLength}, Dtype::kF32);
-  Mt19937(1).uniform(pattern.span<float>(), -1, 1);
+Tensor CudaTimer::random(const Shape& shape, Dtype dtype, float low) {
+  Tensor pattern = Tensor::empty({std::min(shape.numel(), kPatternLength)}, Dtype::kF32);
+  Mt19937(1).uniform(pattern.span<float>(), low, 1);
   if (dtype == Dtype::kF32) return repeated(stream_, pattern, shape);
   Stream cpu;
   Tensor rounded = Tensor::empty(pattern.shape(), dtype);
@@ -147,13 +161,15 @@ void CudaTimer::run(size_t bytes, FunctionRef<void()> op) {
   state_.counters["of_copy"] = rate / copy_rate;
 }
 
-std::string register_cuda_benches() {
+std::string register_cuda_benches(bool rehearsal) {
   try {
     cuda::ensure_device();
   } catch (const EnvironmentError& error) {
     return fmt::format("{}: {}", error.what(), error.why());
   }
-  for (const Case& each : cases()) {
+  if (rehearsal) effort = {.calls = 1, .copy_bytes = size_t{1} << 20, .scratch_bytes = 1};
+  for (Case& each : cases()) {
+    if (rehearsal) each.shape = one_image(each.shape);
     const auto body = [&each](benchmark::State& state) {
       CudaTimer timer(state);
       each.body(timer, each.shape, each.dtype);
@@ -163,7 +179,7 @@ std::string register_cuda_benches() {
   return {};
 }
 #else
-std::string register_cuda_benches() {
+std::string register_cuda_benches(bool /*rehearsal*/) {
   return "this build is without CUDA";
 }
 #endif

@@ -22,14 +22,14 @@ class CudaTimer {
   Tensor empty(const Shape& shape, Dtype dtype) {
     return Tensor::empty(shape, dtype, Device::kCuda);
   }
-  // Uniform in [-1, 1), a float type.
-  Tensor random(const Shape& shape, Dtype dtype);
+  // Uniform in [low, 1), a float type.
+  Tensor random(const Shape& shape, Dtype dtype, float low = -1);
   // Integers of [0, bound).
   Tensor random_indices(const Shape& shape, int32_t bound);
 
-  // Reports the median time of `op`, which queues one call that moves `bytes`, as its header counts
-  // them: each call finds none of its data in the L2 cache. Rates: GB/s, and share of that of a copy
-  // from device to device, measured just before.
+  // Reports the median time of `op`, which queues one call that moves `bytes`, as its .cu counts
+  // them: each call finds none of its data in the L2 cache. Rates: GB/s, and share of that of a
+  // copy from device to device, measured just before.
   void run(size_t bytes, FunctionRef<void()> op);
 
  private:
@@ -49,7 +49,8 @@ class CudaBench {
 };
 
 // Makes all of them known to Google Benchmark; or does nothing and returns why there is no device.
-std::string register_cuda_benches();
+// A rehearsal runs each once, on one image, and its figures mean nothing.
+std::string register_cuda_benches(bool rehearsal);
 
 inline const std::vector<Dtype> kFloatTypes = {Dtype::kF32, Dtype::kF16, Dtype::kBF16};
 // Outputs of ResNet-50's stages at 256 images: from far beyond the L2 cache to nearly within it.

@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/fill.h"
 
 namespace lockstep::kernels {
@@ -12,6 +13,14 @@ void bench_fill(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(out.nbytes()));
 }
 BENCHMARK(bench_fill)->Arg(29034)->Arg(25557032)->UseRealTime();
+
+const bench::CudaBench kFill("fill",
+                             bench::kFloatTypes,
+                             {{25557032}},
+                             [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                               Tensor out = timer.empty(shape, dtype);
+                               timer.run(out.nbytes(), [&] { fill(timer.stream(), 1, out); });
+                             });
 
 }  // namespace
 }  // namespace lockstep::kernels

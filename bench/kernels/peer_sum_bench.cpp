@@ -2,6 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/peer_sum.h"
 
 namespace lockstep::kernels {
@@ -29,6 +30,18 @@ BENCHMARK_CAPTURE(bench_peer_sum, bf16, Dtype::kBF16)
     ->ArgNames({"ranks", "bytes"})
     ->ArgsProduct({{2, 8}, {4096, 25 << 20}})
     ->UseRealTime();
+
+// One rank's slice of eight, with all copies on one device: the links' part is not in it.
+const bench::CudaBench kCuda("peer_sum",
+                             bench::kFloatTypes,
+                             {{8, 3'194'629}},
+                             [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                               std::vector<Tensor> leaves;
+                               for (int64_t w = 0; w < shape[0]; ++w)
+                                 leaves.push_back(timer.random({shape[1]}, dtype));
+                               timer.run(2 * leaves.size() * leaves[0].nbytes(),
+                                         [&] { peer_sum(timer.stream(), leaves, leaves); });
+                             });
 
 }  // namespace
 }  // namespace lockstep::kernels

@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/scale.h"
 
 namespace lockstep::kernels {
@@ -12,6 +13,15 @@ void bench_scale(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(2 * values.nbytes()));
 }
 BENCHMARK(bench_scale)->Arg(401408)->Arg(25557032)->UseRealTime();
+
+const bench::CudaBench kScale("scale",
+                              {Dtype::kF32},
+                              {{25557032}},
+                              [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                                Tensor values = timer.random(shape, dtype);
+                                timer.run(2 * values.nbytes(),
+                                          [&] { scale(timer.stream(), 0.5F, values); });
+                              });
 
 }  // namespace
 }  // namespace lockstep::kernels

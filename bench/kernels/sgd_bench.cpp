@@ -2,6 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/sgd.h"
 
 namespace lockstep::kernels {
@@ -28,6 +29,27 @@ BENCHMARK_CAPTURE(bench_sgd_step, momentum, 0.9F)
     ->Args({10, 2903})
     ->Args({62, 188575})
     ->UseRealTime();
+
+// Four tensors of a quarter of ResNet-50's parameters. Gradients are of `dtype`, and there are
+// copies of it if it has 16 bits.
+const bench::CudaBench kStep(
+    "sgd_step",
+    bench::kFloatTypes,
+    {{4, 6389000}},
+    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+      std::vector<SgdSlot> slots;
+      size_t bytes = 0;
+      for (int64_t i = 0; i < shape[0]; ++i) {
+        const Shape numel = {shape[1]};
+        slots.push_back({.param = timer.random(numel, Dtype::kF32),
+                         .grad = timer.random(numel, dtype),
+                         .momentum = timer.random(numel, Dtype::kF32),
+                         .copy = dtype == Dtype::kF32 ? Tensor() : timer.empty(numel, dtype)});
+        bytes += 20 * static_cast<size_t>(shape[1]);
+      }
+      const SgdParams params = {.lr = 1e-6F, .momentum = 0.9F, .weight_decay = 1e-4F};
+      timer.run(bytes, [&] { sgd_step(timer.stream(), slots, params); });
+    });
 
 }  // namespace
 }  // namespace lockstep::kernels

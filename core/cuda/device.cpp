@@ -1,6 +1,7 @@
 #include "core/cuda/device.h"
 
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 
 #include <cuda_runtime_api.h>
@@ -13,7 +14,9 @@ namespace {
 
 constexpr int kOldestMajor = 8;  // sm_80; newer architectures compile the PTX
 
-std::optional<DeviceProperties> chosen;
+std::mutex mutex;
+std::optional<DeviceProperties> chosen;  // set once
+thread_local bool current = false;       // the chosen one is this thread's
 
 std::string mask_text() {
   const char* const mask = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -21,19 +24,49 @@ std::string mask_text() {
                          : fmt::format("CUDA_VISIBLE_DEVICES={}", mask);
 }
 
+// "13.0" of 13000.
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+[[noreturn]] void throw_insufficient_driver() {
+  int driver = 0, runtime = 0;
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  if (driver == 0) {
+    throw EnvironmentError("CUDA has no driver",
+                           fmt::format("libcuda.so, which this build's CUDA {} needs, is missing",
+                                       version_text(runtime)),
+                           "nvidia-smi; in a container --gpus all; or --device cpu");
+  }
+  throw EnvironmentError(
+      "the CUDA driver is too old",
+      fmt::format(
+          "it knows CUDA {}, this build uses {}", version_text(driver), version_text(runtime)),
+      "a newer driver, a build with an older toolkit, or --device cpu");
+}
+
 int count_devices() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status == cudaErrorInsufficientDriver || status == cudaErrorNoDevice || count == 0) {
-    const bool driver = status != cudaErrorInsufficientDriver;
+  if (status == cudaErrorInsufficientDriver) throw_insufficient_driver();
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
     throw EnvironmentError(
-        driver ? "no CUDA device is visible" : "CUDA has no driver, or one that is too old",
-        fmt::format("{} ({})", cudaGetErrorString(status), mask_text()),
-        driver ? "nvidia-smi -L, another mask, or --device cpu"
-               : "nvidia-smi, a newer driver, or --device cpu");
+        "no CUDA device is visible",
+        fmt::format("{} ({})", cudaGetErrorString(cudaErrorNoDevice), mask_text()),
+        "nvidia-smi -L, another mask, or --device cpu");
   }
   check(status, "device");
   return count;
+}
+
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU";
+  for (int i = 0; i < 16; ++i) {
+    const bool dash = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+    text += fmt::format("{}{:02x}", dash ? "-" : "", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
 }
 
 DeviceProperties properties_of(int index) {
@@ -41,11 +74,54 @@ DeviceProperties properties_of(int index) {
   check(cudaGetDeviceProperties(&found, index), "device");
   return {.index = index,
           .name = found.name,
+          .uuid = uuid_text(found.uuid),
           .major = found.major,
           .minor = found.minor,
           .multiprocessors = found.multiProcessorCount,
           .total_bytes = found.totalGlobalMem,
           .shared_bytes_per_block = found.sharedMemPerBlockOptin};
+}
+
+void check_count(int local_ranks) {
+  const int devices = count_devices();
+  if (local_ranks <= devices) return;
+  throw EnvironmentError(
+      fmt::format(
+          "{} ranks on this host, {} CUDA device{}", local_ranks, devices, devices == 1 ? "" : "s"),
+      fmt::format("each rank needs a device of its own ({})", mask_text()),
+      fmt::format("mpirun -np {}, more hosts, or --device cpu", devices));
+}
+
+void check_architecture(const DeviceProperties& properties) {
+  if (properties.major >= kOldestMajor) return;
+  throw EnvironmentError(fmt::format("{} is too old for this build", properties.name),
+                         fmt::format("its compute capability is {}.{}, the kernels need {}.0",
+                                     properties.major,
+                                     properties.minor,
+                                     kOldestMajor),
+                         "a newer device, or --device cpu");
+}
+
+void make_current() {
+  check(cudaSetDevice(chosen->index), "device");
+  current = true;
+}
+
+// Requires: `mutex` is held.
+void choose(int local_rank, int local_ranks) {
+  check_count(local_ranks);
+  if (chosen && chosen->index != local_rank) {
+    throw InternalError(fmt::format(
+        "[select_device] local rank: got {}, expected {}, whose device was chosen earlier",
+        local_rank,
+        chosen->index));
+  }
+  if (!chosen) {
+    DeviceProperties properties = properties_of(local_rank);
+    check_architecture(properties);
+    chosen = std::move(properties);
+  }
+  make_current();
 }
 
 }  // namespace
@@ -56,30 +132,19 @@ int visible_devices() {
 }
 
 void select_device(int local_rank, int local_ranks) {
-  const int devices = count_devices();
-  if (local_ranks > devices) {
-    throw EnvironmentError(fmt::format("{} ranks on this host, {} CUDA device{}",
-                                       local_ranks,
-                                       devices,
-                                       devices == 1 ? "" : "s"),
-                           fmt::format("each rank needs a device of its own ({})", mask_text()),
-                           fmt::format("mpirun -np {}, more hosts, or --device cpu", devices));
-  }
-  DeviceProperties properties = properties_of(local_rank);
-  if (properties.major < kOldestMajor) {
-    throw EnvironmentError(fmt::format("{} is too old for this build", properties.name),
-                           fmt::format("its compute capability is {}.{}, the kernels need {}.0",
-                                       properties.major,
-                                       properties.minor,
-                                       kOldestMajor),
-                           "a newer device, or --device cpu");
-  }
-  check(cudaSetDevice(local_rank), "device");
-  chosen = std::move(properties);
+  LS_CHECK(local_rank >= 0 && local_rank < local_ranks,
+           "[select_device] local rank: got {} of {}",
+           local_rank,
+           local_ranks);
+  const std::lock_guard lock(mutex);
+  choose(local_rank, local_ranks);
 }
 
 void ensure_device() {
-  if (!chosen) select_device(0, 1);
+  if (current) return;
+  const std::lock_guard lock(mutex);
+  if (!chosen) return choose(0, 1);
+  make_current();
 }
 
 const DeviceProperties& device_properties() {

@@ -1,4 +1,5 @@
-// Which GPU this process runs on.
+// Which GPU this process runs on. No toolkit header here, as in all of core/cuda but launch.h and
+// error.h: a build without CUDA has the same functions (core/cuda_absent.cpp), which refuse.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,7 @@ namespace lockstep::cuda {
 struct DeviceProperties {
   int index = 0;  // among the visible ones
   std::string name;
+  std::string uuid;          // as nvidia-smi -L prints it, and CUDA_VISIBLE_DEVICES takes it
   int major = 0, minor = 0;  // compute capability
   int multiprocessors = 0;
   size_t total_bytes = 0;
@@ -19,10 +21,13 @@ struct DeviceProperties {
 int visible_devices();
 
 // Makes device `local_rank` this process's for good. local_ranks: processes on this host.
-// Errors: EnvironmentError, in three lines: no driver, no device, fewer devices than local ranks, or
-// an architecture that no kernel of this build fits.
+// Errors: EnvironmentError, in three lines: no driver, no device, fewer devices than local ranks,
+// an architecture that no kernel of this build fits; InternalError after another choice.
+// Requires: 0 <= local_rank < local_ranks.
 void select_device(int local_rank, int local_ranks);
-// Chooses device 0 if none was chosen yet. Errors: as select_device.
+// Chooses device 0 if none was chosen yet, and makes the chosen one the calling thread's: threads
+// begin with device 0. What makes streams or memory calls it; another thread than theirs that
+// launches calls it first. Errors: as select_device.
 void ensure_device();
 
 // Of the chosen device. Errors: as ensure_device.

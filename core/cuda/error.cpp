@@ -23,17 +23,37 @@ bool is_sticky(cudaError_t status) {
   }
 }
 
+struct Advice {
+  std::string why, hint;
+};
+
+Advice advice_on(cudaError_t status) {
+  if (is_sticky(status)) {
+    return {"a kernel failed, this op's or an earlier one's; the device is lost to this process",
+            "CUDA_LAUNCH_BLOCKING=1, or compute-sanitizer, which name the kernel"};
+  }
+  switch (status) {
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorUnsupportedPtxVersion:
+      return {"this build's kernels are for other devices, or for a newer driver",
+              "cmake --preset release -DCMAKE_CUDA_ARCHITECTURES=native, or a newer driver"};
+    case cudaErrorMemoryAllocation:
+      return {"no more memory of the kind asked for",
+              "a smaller batch (-b); nvidia-smi shows who else uses the device"};
+    default:
+      return {fmt::format("the CUDA runtime returned {}", cudaGetErrorName(status)),
+              "nvidia-smi, if it is the device's state; else please report it: a bug in Lockstep"};
+  }
+}
+
 }  // namespace
 
-CudaError::CudaError(std::string_view op, cudaError_t status)
+CudaError::CudaError(std::string_view op, cudaError_t status, const std::string& why)
     : EnvironmentError(
           fmt::format(
               "[{}] CUDA: {} ({})", op, cudaGetErrorString(status), static_cast<int>(status)),
-          is_sticky(status) ? "a kernel failed, this op's or an earlier one's; the device is lost "
-                              "to this process"
-                            : "",
-          is_sticky(status) ? "CUDA_LAUNCH_BLOCKING=1, or compute-sanitizer, which name the kernel"
-                            : ""),
+          is_sticky(status) || why.empty() ? advice_on(status).why : why,
+          advice_on(status).hint),
       status_(status) {}
 
 bool CudaError::sticky() const {

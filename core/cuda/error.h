@@ -1,6 +1,7 @@
 // Failures of the CUDA runtime, with the op that met them.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include <driver_types.h>
@@ -13,7 +14,8 @@ namespace lockstep::cuda {
 // op named met the failure and an earlier one may have caused it.
 class CudaError : public EnvironmentError {
  public:
-  CudaError(std::string_view op, cudaError_t status);
+  // `why` is said where the status does not explain itself.
+  CudaError(std::string_view op, cudaError_t status, const std::string& why = {});
 
   cudaError_t status() const { return status_; }
   bool sticky() const;

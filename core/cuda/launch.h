@@ -7,7 +7,7 @@
 
 #include <cuda_runtime.h>
 
-#include "core/cuda/error.h"
+#include "core/cuda/launch_shape.h"
 #include "core/stream.h"
 
 #if !defined(LOCKSTEP_EMULATION)
@@ -19,19 +19,8 @@
 
 namespace lockstep::cuda {
 
-struct LaunchShape {
-  dim3 grid;
-  dim3 block;
-  size_t dynamic_shared_bytes = 0;
-};
-
-// Blocks of `size` that cover `count`.
-constexpr unsigned blocks_for(int64_t count, int64_t size) {
-  return static_cast<unsigned>((count + size - 1) / size);
-}
-
-// Queues kernel<<<shape>>>(arguments...). An empty grid is no launch. Arguments are converted to the
-// kernel's parameters; a wrong number of them does not compile. Errors: CudaError with `op`'s name.
+// Queues kernel<<<shape>>>(arguments...). An empty grid is no launch. Arguments are converted to
+// the kernel's parameters; a wrong number of them does not compile. Errors: CudaError with `op`.
 template <class... Parameters, class... Arguments>
 void launch(Stream& stream,
             const char* op,
@@ -47,40 +36,43 @@ void launch(Stream& stream,
     Values values;
   };
   const auto held = std::make_shared<Held>(Held{kernel, Values(arguments...)});
-  check(emulation::enqueue_launch({.arguments = held,
-                                   .argument_bytes = sizeof(Held),
-                                   .invoke =
-                                       [](void* memory) {
-                                         auto& self = *static_cast<Held*>(memory);
-                                         std::apply(self.kernel, self.values);
-                                       },
-                                   .kernel = reinterpret_cast<const void*>(kernel),
-                                   .name = __PRETTY_FUNCTION__},
-                                  shape.grid,
-                                  shape.block,
-                                  shape.dynamic_shared_bytes,
-                                  stream.cuda()),
-        op);
+  check_launch(emulation::enqueue_launch({.arguments = held,
+                                          .argument_bytes = sizeof(Held),
+                                          .invoke =
+                                              [](void* memory) {
+                                                auto& self = *static_cast<Held*>(memory);
+                                                std::apply(self.kernel, self.values);
+                                              },
+                                          .kernel = reinterpret_cast<const void*>(kernel),
+                                          .name = __PRETTY_FUNCTION__},
+                                         shape.grid,
+                                         shape.block,
+                                         shape.dynamic_shared_bytes,
+                                         stream.cuda()),
+               op,
+               shape);
 #else
   constexpr size_t kWithoutAsking = size_t{48} << 10;
   const auto* function = reinterpret_cast<const void*>(kernel);
   if (shape.dynamic_shared_bytes > kWithoutAsking) {
-    check(cudaFuncSetAttribute(function,
-                               cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(shape.dynamic_shared_bytes)),
-          op);
+    check_launch(cudaFuncSetAttribute(function,
+                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      static_cast<int>(shape.dynamic_shared_bytes)),
+                 op,
+                 shape);
   }
   Values values(arguments...);
   std::apply(
       [&](auto&... value) {
         void* pointers[] = {static_cast<void*>(&value)..., nullptr};
-        check(cudaLaunchKernel(function,
-                               shape.grid,
-                               shape.block,
-                               pointers,
-                               shape.dynamic_shared_bytes,
-                               stream.cuda()),
-              op);
+        check_launch(cudaLaunchKernel(function,
+                                      shape.grid,
+                                      shape.block,
+                                      pointers,
+                                      shape.dynamic_shared_bytes,
+                                      stream.cuda()),
+                     op,
+                     shape);
       },
       values);
 #endif

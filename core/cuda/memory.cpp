@@ -52,7 +52,15 @@ Tensor empty_pinned(const Shape& shape, Dtype dtype) {
   ensure_device();
   const size_t bytes = static_cast<size_t>(shape.numel()) * size_of(dtype);
   void* block = nullptr;
-  check(cudaMallocHost(&block, bytes), "allocate pinned memory");
+  const cudaError_t status = cudaMallocHost(&block, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw EnvironmentError(
+        fmt::format("out of page-locked memory: {} bytes more are needed", bytes),
+        "CUDA could not lock that much of the host's memory",
+        "ulimit -l, a smaller batch (-b) or fewer ranks on this host");
+  }
+  check(status, "allocate pinned memory");
   const std::shared_ptr<std::byte> memory(static_cast<std::byte*>(block),
                                           [](std::byte* ended) { cudaFreeHost(ended); });
   return Tensor::wrap(memory, shape, dtype, Device::kCpu);

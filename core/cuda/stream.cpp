@@ -1,17 +1,24 @@
 #include "core/cuda/stream.h"
 
-#include <cuda_runtime.h>
+#include <cuda_runtime_api.h>
 
 #include "core/cuda/device.h"
 #include "core/cuda/error.h"
 
 namespace lockstep::cuda {
 
-std::shared_ptr<CUstream_st> make_stream() {
+std::shared_ptr<CUstream_st> make_stream(Priority priority) {
   ensure_device();
+  int lowest = 0, highest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "stream");
   cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
-  return {stream, [](cudaStream_t ended) { cudaStreamDestroy(ended); }};
+  check(cudaStreamCreateWithPriority(
+            &stream, cudaStreamNonBlocking, priority == Priority::kHigh ? highest : lowest),
+        "stream");
+  return {stream, [](cudaStream_t ended) {
+            cudaStreamSynchronize(ended);  // its scratch memory is about to be somebody else's
+            cudaStreamDestroy(ended);
+          }};
 }
 
 void synchronize(CUstream_st* stream) {
@@ -24,6 +31,7 @@ void copy_bytes(CUstream_st* stream, void* to, const void* from, size_t bytes) {
 }
 
 Event::Event() {
+  ensure_device();
   cudaEvent_t event = nullptr;
   check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "event");
   event_ = {event, [](cudaEvent_t ended) { cudaEventDestroy(ended); }};
@@ -39,7 +47,10 @@ void Event::make_wait(CUstream_st* stream) const {
 
 bool Event::done() const {
   const cudaError_t status = cudaEventQuery(event_.get());
-  if (status == cudaErrorNotReady) return false;
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();  // not a failure; libraries that ask for the last one must not find it
+    return false;
+  }
   check(status, "event");
   return true;
 }

@@ -25,14 +25,16 @@ __global__ void __launch_bounds__(kElementwiseThreads)
   for (int64_t i = packed + thread; i < count; i += threads) body.template run<1>(i);
 }
 
-// Runs `body` over `count` elements. `pointers`: all that it reads or writes by packs.
+// Runs `body` over `count` elements. `pointers`: all that it reads or writes by packs. Without
+// `packs` it is given single elements alone.
 template <class Body>
 void launch_elementwise(Stream& stream,
                         const char* op,
                         int64_t count,
                         const Body& body,
-                        std::initializer_list<const void*> pointers) {
-  const int64_t packed = aligned(pointers) ? count / Body::kCount * Body::kCount : 0;
+                        std::initializer_list<const void*> pointers,
+                        bool packs = true) {
+  const int64_t packed = packs && aligned(pointers) ? count / Body::kCount * Body::kCount : 0;
   const int64_t threads = packed / Body::kCount + (packed == 0 ? count : 0);
   const int64_t blocks =
       std::min(kElementwiseBlocks,

@@ -15,7 +15,7 @@ struct Pack {
   T values[kCount];
 
   __device__ __forceinline__ T& operator[](int i) { return values[i]; }
-  __device__ const __forceinline__ T& operator[](int i) const { return values[i]; }
+  const __device__ __forceinline__ T& operator[](int i) const { return values[i]; }
 };
 
 // The word that moves `kBytes`, a power of two; 16 for more.
@@ -72,6 +72,18 @@ inline bool aligned(std::initializer_list<const void*> pointers) {
   uintptr_t bits = 0;
   for (const void* pointer : pointers) bits |= reinterpret_cast<uintptr_t>(pointer);
   return bits % 16 == 0;
+}
+
+// store_pack() where the compiler would take its words apart: in a loop over pointers.
+// Requires: `to` in device memory.
+template <int kCount, class T>
+__device__ __forceinline__ void store_pack_whole(T* to, const Pack<T, kCount>& pack) {
+  using W = WordOf<T, kCount>;
+  constexpr int kWords = static_cast<int>(sizeof(T) * kCount / sizeof(W));
+  W words[kWords];
+  memcpy(words, static_cast<const void*>(&pack), sizeof(pack));
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) __stwb(reinterpret_cast<W*>(to) + i, words[i]);
 }
 
 }  // namespace

@@ -25,5 +25,20 @@ inline ShardTable shard_table(const Shards& shards) {
   return table;
 }
 
+// The shard that holds `row`, which one does.
+__device__ inline int shard_of(const ShardTable& table, int64_t row) {
+  int first = 0;
+  int last = table.count - 1;
+  while (first < last) {
+    const int middle = (first + last + 1) / 2;
+    if (table.begin[middle] <= row) {
+      first = middle;
+    } else {
+      last = middle - 1;
+    }
+  }
+  return first;
+}
+
 }  // namespace
 }  // namespace lockstep::kernels::cuda

@@ -47,7 +47,7 @@ void Lookahead::meet(Stream& stream) {
       slots.push_back({.param = parameter.var.value(), .slow = slow_[slots.size()]});
     }
   }
-  kernels::lookahead_sync(stream, slots, static_cast<float>(params_.alpha));
+  kernels::lookahead_sync(stream, slots, {.alpha = static_cast<float>(params_.alpha)});
 }
 
 std::vector<StateEntry> Lookahead::state() const {

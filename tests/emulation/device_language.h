@@ -114,6 +114,10 @@ EMULATED_INLINE T __ldcs(const T* at) {
   return *at;
 }
 template <class T>
+EMULATED_INLINE void __stwb(T* at, std::type_identity_t<T> value) {
+  *at = value;
+}
+template <class T>
 EMULATED_INLINE void __stcs(T* at, std::type_identity_t<T> value) {
   *at = value;
 }

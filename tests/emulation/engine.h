@@ -58,9 +58,9 @@ struct Counters {
 };
 extern Counters counters;
 
-// Remembers a kernel that ran. At the end of the process a line for each, its address in the program
-// and the largest block and dynamic shared memory, goes to the file that LOCKSTEP_EMULATION_KERNELS
-// names: tools/cuda_symbols.py compares it with what nvcc compiled.
+// Remembers a kernel that ran. At the end of the process a line for each, its address in the
+// program and the largest block and dynamic shared memory, goes to the file that
+// LOCKSTEP_EMULATION_KERNELS names: tools/cuda_symbols.py compares it with what nvcc compiled.
 void note_kernel(const void* kernel, unsigned threads, size_t dynamic_shared_bytes);
 
 // What device_language.h is built on. All of them are called by kernels alone.

@@ -172,7 +172,7 @@ TEST(Adam, RejectsSlotsThatDoNotMatch) {
   EXPECT_THROW(with([&](AdamSlot& slot) { slot.exp_avg = longer; }), ShapeError);
   EXPECT_THROW(with([&](AdamSlot& slot) { slot.exp_avg_sq = longer; }), ShapeError);
   EXPECT_THROW(with([](AdamSlot& slot) { slot.exp_avg_sq = {}; }), ShapeError);
-  EXPECT_THROW(with([](AdamSlot& slot) { slot.grad = Tensor::zeros({4}, Dtype::kF16); }),
+  EXPECT_THROW(with([](AdamSlot& slot) { slot.grad = Tensor::zeros({4}, Dtype::kI32); }),
                DtypeError);
 }
 

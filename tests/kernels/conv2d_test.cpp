@@ -155,17 +155,7 @@ TEST_P(Conv2dCases, ShardHasTheBitsOfItsOwnRun) {
 
 Conv2dSizes square(
     int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int64_t stride, int64_t pad) {
-  return {.n = n,
-          .c = c,
-          .h = hw,
-          .w = hw,
-          .k = k,
-          .r = rs,
-          .s = rs,
-          .stride_h = stride,
-          .stride_w = stride,
-          .pad_h = pad,
-          .pad_w = pad};
+  return {n, c, hw, hw, k, rs, rs, stride, stride, pad, pad};
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes,

@@ -37,7 +37,7 @@ TEST(Lookahead, MatchesReferenceOnAnyNumberOfThreads) {
     for (const int threads : {1, 2, 3}) {
       Stream stream(Device::kCpu, threads);
       std::vector<LookaheadSlot> slots = make_slots(lengths);
-      lookahead_sync(stream, slots, alpha);
+      lookahead_sync(stream, slots, {.alpha = alpha});
       if (threads == 1) on_one_thread = slots;
       const std::vector<LookaheadSlot> before = make_slots(lengths);
       for (size_t i = 0; i < slots.size(); ++i) {
@@ -57,11 +57,11 @@ TEST(Lookahead, MatchesReferenceOnAnyNumberOfThreads) {
 TEST(Lookahead, InstructionSetsAgree) {
   Stream stream;
   std::vector<LookaheadSlot> want = make_slots({301});
-  lookahead_sync(stream, want, 0.3F);
+  lookahead_sync(stream, want, {.alpha = 0.3F});
   for (LookaheadSync* body : testing::isa_bodies(
            cpu_v2::lookahead_sync, cpu_v3::lookahead_sync, cpu_v4::lookahead_sync)) {
     std::vector<LookaheadSlot> got = make_slots({301});
-    body(stream, got, 0.3F);
+    body(stream, got, {.alpha = 0.3F});
     EXPECT_TRUE(same_bits(got[0].slow, want[0].slow));
     EXPECT_TRUE(same_bits(got[0].param, want[0].param));
   }
@@ -71,18 +71,18 @@ TEST(Lookahead, RejectsSlotsThatDoNotMatch) {
   Stream stream;
   std::vector<LookaheadSlot> slots = make_slots({3, 4});
   slots[1].slow = Tensor::zeros({5}, Dtype::kF32);
-  EXPECT_THROW(lookahead_sync(stream, slots, 0.5F), ShapeError);
+  EXPECT_THROW(lookahead_sync(stream, slots, {}), ShapeError);
   slots[1].slow = Tensor::zeros({4}, Dtype::kF16);
-  EXPECT_THROW(lookahead_sync(stream, slots, 0.5F), DtypeError);
+  EXPECT_THROW(lookahead_sync(stream, slots, {}), DtypeError);
   slots[1].slow = {};
-  EXPECT_THROW(lookahead_sync(stream, slots, 0.5F), ShapeError) << "undefined";
+  EXPECT_THROW(lookahead_sync(stream, slots, {}), ShapeError) << "undefined";
 }
 
 TEST(Lookahead, DryDeclaresItsCost) {
   Stream stream(Device::kDry);
   const Tensor tensor = Tensor::empty({10}, Dtype::kF32, Device::kDry);
   std::vector<LookaheadSlot> slots = {{tensor, tensor}};
-  lookahead_sync(stream, slots, 0.5F);
+  lookahead_sync(stream, slots, {});
   ASSERT_EQ(stream.ledger().size(), 1U);
   EXPECT_EQ(stream.ledger()[0].op, "lookahead_sync");
   EXPECT_EQ(stream.ledger()[0].bytes, 160);

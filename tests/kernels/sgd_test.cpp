@@ -162,7 +162,7 @@ TEST(Sgd, RejectsSlotsThatDoNotMatch) {
   EXPECT_THROW(sgd_step(stream, slots, {.lr = 0.1F, .momentum = 0.9F}), ShapeError) << "no buffers";
   slots[1].grad = Tensor::zeros({5}, Dtype::kF32);
   EXPECT_THROW(sgd_step(stream, slots, {.lr = 0.1F}), ShapeError);
-  slots[1].grad = Tensor::zeros({4}, Dtype::kF16);
+  slots[1].grad = Tensor::zeros({4}, Dtype::kI32);
   EXPECT_THROW(sgd_step(stream, slots, {.lr = 0.1F}), DtypeError);
   slots[1] = {};
   EXPECT_THROW(sgd_step(stream, slots, {.lr = 0.1F}), ShapeError) << "undefined";

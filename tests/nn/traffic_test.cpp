@@ -1,6 +1,6 @@
-// Bytes that a training step of ResNet-50 moves for an image of 224x224, from the dry device's ledger,
-// against two independent counts: pass by pass from the architecture, and the roofline model of a step
-// with fused batch norm, 346 MB in f16.
+// Bytes that a training step of ResNet-50 moves for an image of 224x224, from the dry device's
+// ledger, against two independent counts: pass by pass from the architecture, and the roofline
+// model of a step with fused batch norm, 346 MB in f16.
 #include <map>
 #include <string>
 #include <string_view>
@@ -105,9 +105,9 @@ TEST_F(Traffic, EachOpDeclaresItsPasses) {
   EXPECT_EQ(values("add"), 3 * count_.blocks_in);
 }
 
-// The model: convolutions read and write each tensor once in each direction; batch norm passes three
-// times forward and five times backward, its residual and ReLU ride along, with one bit an element as
-// ReLU's gate; gradients of a fork are added by whoever writes the second one.
+// The model: convolutions read and write each tensor once in each direction; batch norm passes
+// three times forward and five times backward, its residual and ReLU ride along, with one bit an
+// element as ReLU's gate; gradients of a fork are added by whoever writes the second one.
 TEST_F(Traffic, IsTheFusedModelsAndWhatTheTapeMovesBeside) {
   constexpr double kModelMegabytes = 346;
   constexpr double kValueBytes = 2;  // f16

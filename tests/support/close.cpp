@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "tests/support/float_types.h"
+
 namespace lockstep::testing {
 namespace {
 
@@ -41,6 +43,25 @@ template <class Want>
          << tolerance.abs << ")";
 }
 
+// excused(i): the bits of element i may differ.
+template <class Excused>
+::testing::AssertionResult same_elements(const Tensor& got, const Tensor& want, Excused&& excused) {
+  if (got.shape() != want.shape() || got.dtype() != want.dtype()) {
+    return ::testing::AssertionFailure()
+           << "got " << name_of(got.dtype()) << to_string(got.shape()) << ", want "
+           << name_of(want.dtype()) << to_string(want.shape());
+  }
+  const auto size = static_cast<int64_t>(size_of(got.dtype()));
+  for (int64_t i = 0; i < got.numel(); ++i) {
+    if (std::memcmp(got.bytes() + i * size, want.bytes() + i * size, static_cast<size_t>(size)) !=
+            0 &&
+        !excused(i)) {
+      return ::testing::AssertionFailure() << "bits differ first at element " << i;
+    }
+  }
+  return ::testing::AssertionSuccess();
+}
+
 }  // namespace
 
 Tolerance f32_sum(int64_t terms) {
@@ -62,19 +83,12 @@ Tolerance f32_sum(int64_t terms) {
 }
 
 ::testing::AssertionResult same_bits(const Tensor& got, const Tensor& want) {
-  if (got.shape() != want.shape() || got.dtype() != want.dtype()) {
-    return ::testing::AssertionFailure()
-           << "got " << name_of(got.dtype()) << to_string(got.shape()) << ", want "
-           << name_of(want.dtype()) << to_string(want.shape());
-  }
-  const auto size = static_cast<int64_t>(size_of(got.dtype()));
-  for (int64_t i = 0; i < got.numel(); ++i) {
-    if (std::memcmp(got.bytes() + i * size, want.bytes() + i * size, static_cast<size_t>(size)) !=
-        0) {
-      return ::testing::AssertionFailure() << "bits differ first at element " << i;
-    }
-  }
-  return ::testing::AssertionSuccess();
+  return same_elements(got, want, [](int64_t) { return false; });
+}
+
+::testing::AssertionResult same_bits_or_nan(const Tensor& got, const Tensor& want) {
+  return same_elements(
+      got, want, [&](int64_t i) { return std::isnan(get(got, i)) && std::isnan(get(want, i)); });
 }
 
 }  // namespace lockstep::testing

@@ -28,5 +28,8 @@ Tolerance f32_sum(int64_t terms);
                                  Tolerance tolerance);
 // The same shape, dtype and bytes.
 ::testing::AssertionResult same_bits(const Tensor& got, const Tensor& want);
+// The same, but that any NaN is like any other: arithmetic gives a processor's own.
+// Requires: f32, f16 or bf16.
+::testing::AssertionResult same_bits_or_nan(const Tensor& got, const Tensor& want);
 
 }  // namespace lockstep::testing

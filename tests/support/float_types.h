@@ -44,6 +44,11 @@ inline std::vector<double> values_of(const Tensor& tensor) {
   for (size_t i = 0; i < values.size(); ++i) values[i] = get(tensor, static_cast<int64_t>(i));
   return values;
 }
+// For close(): exact.
+inline std::vector<float> floats_of(const Tensor& tensor) {
+  const std::vector<double> values = values_of(tensor);
+  return {values.begin(), values.end()};
+}
 
 // A rounded copy.
 inline Tensor rounded_to(Dtype dtype, const Tensor& tensor) {

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -17,6 +18,8 @@ BENCH_JSON = {
 SCRIPTS = {
     "nvidia-smi": 'case "$1" in -L) echo "GPU 0: Test";; *) echo "Test, 580.1, 1980 MHz, 3201 MHz, 1 MiB";; esac',
     "compute-sanitizer": '[ "$2 ${BROKEN_TOOL:-}" != "$2 $2" ] && shift 4 && exec "$@"',
+    "python3": 'case "$1" in -c) exit ${NO_TORCH:-0};; *torch_kernels.py) echo "$PEERS";;'
+    ' *) exec "$PYTHON" "$@";; esac',
     "programs/test_cuda": 'echo run >>"$RUNS"',
     "programs/bench_kernels": f"for a; do case $a in --benchmark_out=*) echo '{json.dumps(BENCH_JSON)}' >${{a#*=}};;"
     " esac; done",
@@ -39,6 +42,8 @@ class GpuSuite(unittest.TestCase):
         changed = {
             "PATH": f"{self.work}:{os.environ['PATH']}",
             "RUNS": str(self.work / "runs"),
+            "PYTHON": sys.executable,
+            "PEERS": json.dumps({"torch": "2", "us": {"relu_forward/f16/8x4": 5.0, "other/f16/8x4": 1.0}}),
             "CUDA_VISIBLE_DEVICES": "0",
             **environment,
         }
@@ -49,7 +54,8 @@ class GpuSuite(unittest.TestCase):
     def run_parts(self, *arguments: str, **environment: str) -> tuple[int, dict]:
         """Exit status and the state of each part."""
         results = self.work / "results"
-        code, _ = self.suite("--programs", f"{self.work}/programs", "--results", str(results), *arguments, **environment)
+        places = ["--programs", f"{self.work}/programs", "--results", str(results)]
+        code, _ = self.suite(*places, *arguments, **environment)
         parts = json.loads((results / "gpu_suite.json").read_text())["parts"]
         return code, {name: part["state"] for name, part in parts.items()}
 
@@ -68,7 +74,7 @@ class GpuSuite(unittest.TestCase):
 
     def test_all_parts_then_none(self):
         sanitized = dict.fromkeys(("memcheck", "racecheck", "initcheck", "synccheck"), "passed")
-        expected = {"tests": "passed", "bench": "passed", **sanitized}
+        expected = {"tests": "passed", "bench": "passed", "peers": "passed", **sanitized}
         self.assertEqual(self.run_parts(), (0, expected))
         self.assertEqual(self.runs(), 5)
         self.assertEqual(self.run_parts(), (0, expected))
@@ -89,10 +95,19 @@ class GpuSuite(unittest.TestCase):
 
     def test_kernels_file(self):
         self.run_parts("--only", "bench")
-        result = json.loads((self.work / "results" / "kernels_cuda.json").read_text())
+        file = self.work / "results" / "kernels_cuda.json"
+        result = json.loads(file.read_text())
         row = {"op": "relu_forward", "dtype": "f16", "shape": "8x4", "us": 2.5, "gb_per_s": 3000.0, "of_copy": 0.912}
         self.assertEqual(result["kernels"], [row])
         self.assertEqual(result["gpu"]["name"], "Test")
+        self.run_parts("--only", "peers")
+        result = json.loads(file.read_text())
+        self.assertEqual(result["kernels"], [{**row, "peer_us": 5.0, "over_peer": 2.0}])
+        self.assertEqual(result["peer"], "PyTorch 2")
+
+    def test_without_pytorch_there_is_no_peer(self):
+        code, parts = self.run_parts("--only", "peers", NO_TORCH="1")
+        self.assertEqual((code, parts), (0, {"peers": "absent"}))
 
 
 if __name__ == "__main__":

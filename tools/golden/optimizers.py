@@ -79,3 +79,43 @@ def adam() -> GoldenFile:
     add("tiny_gradients", [1e-3] * 4, scale=1e-7)  # eps inside the root would freeze them
     add("long", [1e-2] * 40, weight_decay=0.01, decoupled=True)
     return file
+
+
+def loss_scale() -> GoldenFile:
+    """torch.amp.GradScaler over overflows. One row per step: grads before scaling; scales, growth_trackers and params
+    as they are after it. The optimizer's learning rate is lr[steps applied so far]."""
+    file = GoldenFile("loss_scale", "f32")
+
+    def add(name: str, bad_steps: dict[int, float], size=1.0, steps=24, adam=False, **settings) -> None:
+        lr = [0.1 * 0.9**step for step in range(steps)]
+        file.case(name, lr=lr, adam=adam, momentum=0.9, weight_decay=0.01, **settings)
+        param, grads = nn.Parameter(torch.randn(5)), size * torch.randn(steps, 5)
+        for step, value in bad_steps.items():
+            grads[step, step % 5] = value
+        file.put(param_before=param, grads=grads)
+        kinds = {"weight_decay": 0.01, "foreach": False}
+        optimizer = torch.optim.Adam([param], **kinds) if adam else torch.optim.SGD([param], momentum=0.9, **kinds)
+        scaler = torch.amp.GradScaler("cpu", **settings)
+        applied, rows = 0, {"scales": [], "growth_trackers": [], "params": []}
+        for step, grad in enumerate(grads):
+            param.grad = scaler.scale(grad).clone()
+            optimizer.param_groups[0]["lr"] = lr[applied]
+            before = param.detach().clone()
+            scaler.step(optimizer)
+            scaler.update()
+            assert torch.equal(param, before) == (step in bad_steps)
+            applied += step not in bad_steps
+            values = scaler._scale, scaler._growth_tracker, param.detach()
+            for row, value in zip(rows.values(), values, strict=True):
+                row.append(value.clone())
+        file.put(**{key: torch.stack(row) for key, row in rows.items()})
+
+    inf, nan = float("inf"), float("nan")
+    bad_steps = {0: inf, 1: -inf, 7: nan, 8: inf, 12: inf, 20: nan}
+    add("sgd", bad_steps, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=3)
+    add("adam", bad_steps, adam=True, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=3)
+    add("odd_factors", bad_steps, init_scale=1000.0, growth_factor=1.7, backoff_factor=0.3, growth_interval=2)
+    largest = {"init_scale": 2.0**126, "growth_factor": 2.0, "backoff_factor": 0.5, "growth_interval": 1}
+    add("no_growth_to_infinity", {3: inf}, size=1e-6, steps=6, **largest)
+    assert file.tensors["no_growth_to_infinity.scales"].log2().tolist() == [127, 127, 127, 126, 127, 127]
+    return file

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cuda/error.h"
 #include "core/cuda/launch.h"
 
 namespace lockstep::emulation::mutants {

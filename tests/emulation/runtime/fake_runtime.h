@@ -21,6 +21,7 @@ struct FakeDevice {
 struct FakeMachine {
   int driver_version = CUDART_VERSION;  // 0: no driver
   std::vector<FakeDevice> devices = {FakeDevice{}};
+  size_t pinned_bytes = size_t{1} << 30;  // that may be page-locked
 };
 
 // Forgets streams, events, graphs, faults, queued work and counts. Memory stays: its owners have it
@@ -49,5 +50,6 @@ struct RuntimeCounters {
 extern RuntimeCounters runtime_counters;
 
 size_t device_bytes_in_use(int device = 0);
+size_t pinned_bytes_in_use();
 
 }  // namespace lockstep::emulation

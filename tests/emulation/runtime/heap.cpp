@@ -54,4 +54,12 @@ size_t Heap::device_bytes(int device) const {
   return sum;
 }
 
+size_t Heap::pinned_bytes() const {
+  size_t sum = 0;
+  for (const auto& [begin, block] : blocks_) {
+    if (block.place == Place::kPinned) sum += block.bytes;
+  }
+  return sum;
+}
+
 }  // namespace lockstep::emulation

@@ -28,6 +28,7 @@ class Heap {
   // Where these bytes lie; nothing if they leave the block that they begin in.
   std::optional<Place> place_of(const void* at, size_t bytes) const;
   size_t device_bytes(int device) const;
+  size_t pinned_bytes() const;
 
  private:
   std::map<const std::byte*, Block> blocks_;

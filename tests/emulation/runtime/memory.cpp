@@ -6,16 +6,24 @@ using namespace lockstep::emulation;
 
 namespace {
 
+struct Use {
+  size_t held, total;
+};
+
+Use use_of(Place place, int device) {
+  const FakeMachine& machine = state().machine;
+  if (place == Place::kPinned) return {state().heap.pinned_bytes(), machine.pinned_bytes};
+  return {state().heap.device_bytes(device),
+          machine.devices[static_cast<size_t>(device)].memory_bytes};
+}
+
 cudaError_t allocate(void** memory, size_t bytes, Place place) {
   *memory = nullptr;
   if (const cudaError_t status = refuse_while_capturing(); status != cudaSuccess) return status;
   if (bytes == 0) return cudaSuccess;
   const int device = this_thread().device;
-  if (place == Place::kDevice) {
-    const size_t held = state().heap.device_bytes(device);
-    const size_t total = state().machine.devices[static_cast<size_t>(device)].memory_bytes;
-    if (held > total || bytes > total - held) return cudaErrorMemoryAllocation;
-  }
+  const auto [held, total] = use_of(place, device);
+  if (held > total || bytes > total - held) return cudaErrorMemoryAllocation;
   *memory = state().heap.allocate(bytes, place, device);
   if (*memory == nullptr) return cudaErrorMemoryAllocation;
   ++(place == Place::kDevice ? runtime_counters.allocations : runtime_counters.pinned_allocations);
@@ -52,9 +60,9 @@ cudaError_t cudaFreeHost(void* memory) {
 }
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   return api([&] {
-    const int device = this_thread().device;
-    *total = state().machine.devices[static_cast<size_t>(device)].memory_bytes;
-    *free = *total - std::min(*total, state().heap.device_bytes(device));
+    const Use use = use_of(Place::kDevice, this_thread().device);
+    *total = use.total;
+    *free = use.total - std::min(use.total, use.held);
     return cudaSuccess;
   });
 }

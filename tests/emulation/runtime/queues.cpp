@@ -47,6 +47,7 @@ void Queues::clear() {
 void Queues::set_order(StreamOrder order, uint64_t seed) {
   order_ = order;
   random_.seed(seed);
+  eagerness_ = random_() % 4;
 }
 
 void Queues::push(CUstream_st& stream, Operation operation) {
@@ -61,7 +62,7 @@ void Queues::push(CUstream_st& stream, Operation operation) {
   stream.queue.push_back(std::move(operation));
   if (order_ == StreamOrder::kEager) finish_all();
   if (order_ == StreamOrder::kRandom) {
-    for (auto count = random_() % 3; count > 0; --count) run_any();
+    for (auto count = random_() % (eagerness_ + 1); count > 0; --count) run_any();
   }
 }
 

@@ -82,6 +82,7 @@ class Queues {
   std::vector<std::unique_ptr<CUstream_st>> streams_;  // in order of creation
   StreamOrder order_ = StreamOrder::kEager;
   std::mt19937_64 random_;
+  uint64_t eagerness_ = 0;  // of a seed: operations that run at most when one is queued
   uint64_t clock_ = 0;
 };
 

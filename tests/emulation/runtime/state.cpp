@@ -59,6 +59,11 @@ size_t device_bytes_in_use(int device) {
   return state().heap.device_bytes(device);
 }
 
+size_t pinned_bytes_in_use() {
+  const std::lock_guard lock(state().mutex);
+  return state().heap.pinned_bytes();
+}
+
 cudaError_t refusal() {
   const FakeMachine& machine = state().machine;
   if (state().in_host_function) return cudaErrorNotPermitted;

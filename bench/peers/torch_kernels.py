@@ -1,0 +1,122 @@
+"""PyTorch's ops on a CUDA device, cuDNN's among them: the peers of bench_kernels' cases. Prints one JSON object.
+
+usage: python3 torch_kernels.py [--device cuda] [--rehearsal]      --rehearsal: once, on one image; runs on a CPU too
+
+Case "<op>/<dtype>/<shape>", the median of 30 calls in microseconds by events, each with a cold L2 cache, tensors in
+channels-last. A backward pass is the time of autograd's for one op.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+STAGES = [(256, 64, 112, 112), (256, 256, 56, 56), (256, 512, 28, 28), (256, 1024, 14, 14), (256, 2048, 7, 7)]
+SCRATCH_BYTES = 256 << 20
+
+
+class Timer:
+    def __init__(self, device: str, rehearsal: bool):
+        self.device, self.rehearsal = device, rehearsal
+        self.calls = 1 if rehearsal else 30
+        self.scratch = torch.empty(1 if rehearsal else SCRATCH_BYTES, dtype=torch.uint8, device=device)
+
+    def median_us(self, op: Callable[[], object]) -> float:
+        op()
+        return round(statistics.median(self.once(op) for _ in range(self.calls)), 2)
+
+    def once(self, op: Callable[[], object]) -> float:
+        self.scratch.zero_()
+        if self.device == "cpu":
+            start = time.perf_counter()
+            op()
+            return (time.perf_counter() - start) * 1e6
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        op()
+        end.record()
+        torch.cuda.synchronize()
+        return begin.elapsed_time(end) * 1e3
+
+    def random(self, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
+        values = torch.rand(shape, device=self.device).mul_(2).sub_(1).to(dtype)
+        return values.contiguous(memory_format=torch.channels_last) if len(shape) == 4 else values
+
+
+def forward_and_backward(timer: Timer, op: Callable[..., Tensor], *inputs: Tensor) -> tuple[float, float]:
+    """Times of op(*inputs), recording, and of its backward pass to all inputs that are floats."""
+    leaves = [x.detach().requires_grad_() for x in inputs]
+    out = op(*leaves)
+    grad = torch.rand_like(out)
+    forward = timer.median_us(lambda: op(*leaves))
+    return forward, timer.median_us(lambda: torch.autograd.grad(out, leaves, grad, retain_graph=True))
+
+
+def batch_norm_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return F.relu(F.batch_norm(x, None, None, weight, bias, training=True))
+
+
+def batch_norm_add_relu(x: Tensor, weight: Tensor, bias: Tensor, residual: Tensor) -> Tensor:
+    return F.relu(F.batch_norm(x, None, None, weight, bias, training=True) + residual)
+
+
+def activations(timer: Timer) -> Iterator[tuple[str, float]]:
+    for dtype_name, dtype in DTYPES.items():
+        for full in STAGES:
+            shape = (2 if timer.rehearsal else full[0], *full[1:])
+            case = f"{dtype_name}/{'x'.join(map(str, full))}"
+            x, residual = timer.random(shape, dtype), timer.random(shape, dtype)
+            weight, bias = timer.random((shape[1],), torch.float32), timer.random((shape[1],), torch.float32)
+            for op, inputs, name in (
+                (F.relu, (x,), "relu{}"),
+                (batch_norm_relu, (x, weight, bias), "batch_norm{}"),
+                (batch_norm_add_relu, (x, weight, bias, residual), "batch_norm{}_residual"),
+                (lambda t: F.max_pool2d(t, 3, 2, 1), (x,), "max_pool2d{}"),
+                (lambda t: F.adaptive_avg_pool2d(t, 1), (x,), "global_avg_pool{}"),
+            ):
+                for direction, us in zip(("_forward", "_backward"), forward_and_backward(timer, op, *inputs)):
+                    yield f"{name.format(direction)}/{case}", us
+
+
+def losses(timer: Timer) -> Iterator[tuple[str, float]]:
+    for dtype_name, dtype in DTYPES.items():
+        for images in (256, 65536):
+            rows = 2 if timer.rehearsal else images
+            labels = torch.randint(1000, (rows,), device=timer.device)
+            logits = timer.random((rows, 1000), dtype)
+            times = forward_and_backward(timer, lambda t, y=labels: F.cross_entropy(t, y), logits)
+            for direction, us in zip(("forward", "backward"), times):
+                yield f"softmax_cross_entropy_{direction}/{dtype_name}/{images}x1000", us
+
+
+def optimizers(timer: Timer) -> Iterator[tuple[str, float]]:
+    count = 1 if timer.rehearsal else 161
+    for name, make in (
+        ("sgd_step", lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, weight_decay=1e-4, fused=True)),
+        ("adam_step", lambda p: torch.optim.AdamW(p, weight_decay=1e-2, fused=True)),
+    ):
+        parameters = [timer.random((158744,), torch.float32).requires_grad_() for _ in range(count)]
+        for parameter in parameters:
+            parameter.grad = timer.random((158744,), torch.float32)
+        yield f"{name}/f32/161x158744", timer.median_us(make(parameters).step)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--rehearsal", action="store_true")
+    args = parser.parse_args()
+    torch.manual_seed(0)
+    timer = Timer(args.device, args.rehearsal)
+    cases = dict([*activations(timer), *losses(timer), *optimizers(timer)])
+    print(json.dumps({"torch": torch.__version__, "us": cases}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

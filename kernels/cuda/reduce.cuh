@@ -1,0 +1,50 @@
+// Reductions over the threads of a warp or a block, in an order that the block's size fixes.
+#pragma once
+
+#include <cstring>
+
+#include <cuda_runtime.h>
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+constexpr int kMaxWarps = 32;  // of a block
+
+// T from the lane whose number differs in `mask`. Requires: T of whole 4-byte words.
+template <class T>
+__device__ __forceinline__ T shuffle_xor(const T& value, int mask) {
+  constexpr int kWords = sizeof(T) / 4;
+  unsigned words[kWords];
+  memcpy(words, static_cast<const void*>(&value), sizeof(T));
+#pragma unroll
+  for (int i = 0; i < kWords; ++i) words[i] = __shfl_xor_sync(0xffffffffU, words[i], mask);
+  T other;
+  memcpy(static_cast<void*>(&other), words, sizeof(T));
+  return other;
+}
+
+// merge() over the lanes of a warp; all of them call and have the result. Requires: merge(a, b) has
+// the bits of merge(b, a).
+template <class T, class Merge>
+__device__ __forceinline__ T warp_reduce(T value, Merge merge) {
+#pragma unroll
+  for (int mask = 16; mask > 0; mask /= 2) value = merge(value, shuffle_xor(value, mask));
+  return value;
+}
+
+// The same over a block of whole warps. `scratch`: shared memory for kMaxWarps values, free again
+// at the block's next barrier.
+template <class T, class Merge>
+__device__ __forceinline__ T block_reduce(T value, T* scratch, Merge merge) {
+  value = warp_reduce(value, merge);
+  if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = value;
+  __syncthreads();
+  T result = scratch[0];
+  for (int warp = 1; warp < static_cast<int>(blockDim.x / 32); ++warp) {
+    result = merge(result, scratch[warp]);
+  }
+  return result;
+}
+
+}  // namespace
+}  // namespace lockstep::kernels::cuda

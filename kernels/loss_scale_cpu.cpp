@@ -1,0 +1,45 @@
+#include <bit>
+
+#include "kernels/cpu_loops.h"
+#include "kernels/loss_scale_rule.h"
+
+namespace lockstep::kernels::LS_CPU {
+namespace {
+
+// By the bits: an exponent of ones is an infinity or a NaN.
+[[gnu::always_inline]] inline uint32_t bits_not_finite(float value) {
+  return (std::bit_cast<uint32_t>(value) & 0x7f800000U) == 0x7f800000U ? 1 : 0;
+}
+[[gnu::always_inline]] inline uint16_t bits_not_finite(Half value) {
+  return (value.bits & 0x7c00U) == 0x7c00U ? 1 : 0;
+}
+[[gnu::always_inline]] inline uint16_t bits_not_finite(BFloat16 value) {
+  return (value.bits & 0x7f80U) == 0x7f80U ? 1 : 0;
+}
+
+}  // namespace
+
+void loss_scale_init(Stream&, const LossScaleState& initial, Tensor& state) {
+  *state_in(state) = initial;
+}
+
+void check_finite(Stream& stream, std::span<const Tensor> buckets, Tensor& state) {
+  int32_t* found_inf = &state_in(state)->found_inf;
+  for (const Tensor& bucket : buckets) {
+    dispatch_float(bucket.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::Type;
+      const T* values = bucket.data<T>();
+      for_ranges(stream, bucket.numel(), [=](int64_t begin, int64_t end) {
+        decltype(bits_not_finite(T())) found = 0;
+        for (int64_t i = begin; i < end; ++i) found |= bits_not_finite(values[i]);
+        if (found != 0) __atomic_store_n(found_inf, 1, __ATOMIC_RELAXED);
+      });
+    });
+  }
+}
+
+void loss_scale_update(Stream&, const LossScaleRule& rule, Tensor& state) {
+  end_step(*state_in(state), rule);
+}
+
+}  // namespace lockstep::kernels::LS_CPU

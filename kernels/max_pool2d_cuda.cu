@@ -1,0 +1,188 @@
+// One thread a pack of 16 bytes of channels: forward of an output, backward of an input, which
+// gathers from the windows that hold it, so that nothing is added twice at once. Traffic: in, out
+// (or their gradients) and a byte of winner an output, once each; what overlapping windows read
+// again comes from the caches. Bound: DRAM; forward with f16, the comparisons come near it.
+#include "kernels/cuda/images.cuh"
+#include "kernels/cuda/numeric.cuh"
+#include "kernels/max_pool2d.h"
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+// The windows along one axis.
+struct Axis {
+  Axis(const char* op, int64_t in_extent, int64_t out_extent, int kernel_size, int step, int border)
+      : in(to_int(op, in_extent)),
+        out(to_int(op, out_extent)),
+        kernel(kernel_size),
+        stride(step),
+        pad(border),
+        by_stride(step) {}
+
+  // Input under tap 0 of output o; outside the image where padding is.
+  __device__ int first(int o) const { return o * stride - pad; }
+  // Outputs whose windows hold input i: [first_output(i), end_output(i)).
+  __device__ int first_output(int i) const {
+    const int behind = i + pad - kernel;  // the last input of a window that ends too early
+    return behind < 0 ? 0 : static_cast<int>(by_stride.quotient(static_cast<unsigned>(behind))) + 1;
+  }
+  __device__ int end_output(int i) const {
+    return min(static_cast<int>(by_stride.quotient(static_cast<unsigned>(i + pad))) + 1, out);
+  }
+
+  int in, out, kernel, stride, pad;
+  Divider by_stride;
+};
+
+// kWidth: the kernel's width where the compiler knows it, else 0.
+template <class T, int kWidth>
+struct ForwardBody {
+  Axis rows, columns;
+  int64_t channels;
+  const T* in;
+  T* out;
+  uint8_t* winner;
+
+  template <int n>
+  __device__ void run(int64_t image, int oy, int ox, int c) const {
+    const int width = kWidth > 0 ? kWidth : columns.kernel;
+    const int top = rows.first(oy);
+    const int left = columns.first(ox);
+    const int begin = max(-top, 0);
+    const int end = min(rows.kernel, rows.in - top);
+    float best[n];
+    int who[n];
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      best[i] = -INFINITY;
+      who[i] = begin * width + max(-left, 0);
+    }
+    int64_t row = ((image * rows.in + top + begin) * columns.in + left) * channels + c;
+    for (int ky = begin; ky < end; ++ky, row += columns.in * channels) {
+#pragma unroll
+      for (int kx = 0; kx < width; ++kx) {
+        if (left + kx < 0 || left + kx >= columns.in) continue;
+        const Pack<T, n> pack = load_pack<n>(in + row + kx * channels);
+#pragma unroll
+        for (int i = 0; i < n; ++i) {
+          const float value = to_float(pack[i]);
+          const bool wins = value > best[i] || isnan(value);
+          best[i] = wins ? value : best[i];
+          who[i] = wins ? ky * width + kx : who[i];
+        }
+      }
+    }
+    store<n>(((image * rows.out + oy) * columns.out + ox) * channels + c, best, who);
+  }
+
+  template <int n>
+  __device__ void store(int64_t at, const float* best, const int* who) const {
+    Pack<T, n> values;
+    Pack<uint8_t, n> taps;
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      values[i] = from_float<T>(best[i]);
+      taps[i] = static_cast<uint8_t>(who[i]);
+    }
+    store_pack(out + at, values);
+    store_pack(winner + at, taps);
+  }
+};
+
+template <class T>
+struct BackwardBody {
+  Axis rows, columns;
+  int64_t channels;
+  bool overlap;
+  const T* grad_out;
+  const uint8_t* winner;
+  T* grad_in;
+
+  template <int n>
+  __device__ void run(int64_t image, int y, int x, int c) const {
+    const int oy_end = rows.end_output(y);
+    const int ox_begin = columns.first_output(x);
+    const int ox_end = columns.end_output(x);
+    float sum[n] = {};
+    for (int oy = rows.first_output(y); oy < oy_end; ++oy) {
+      const int tap = (y - rows.first(oy)) * columns.kernel + x + columns.pad;
+      const int64_t row = (image * rows.out + oy) * columns.out;
+      for (int ox = ox_begin; ox < ox_end; ++ox) {
+        const int64_t at = (row + ox) * channels + c;
+        const Pack<uint8_t, n> who = load_pack<n>(winner + at);
+        const Pack<T, n> grad = load_pack<n>(grad_out + at);
+#pragma unroll
+        for (int i = 0; i < n; ++i) {
+          const float value = to_float(grad[i]);
+          const float next = overlap ? sum[i] + value : value;  // a lone -0 stays -0
+          if (who[i] == tap - ox * columns.stride) sum[i] = next;
+        }
+      }
+    }
+    Pack<T, n> result;
+#pragma unroll
+    for (int i = 0; i < n; ++i) result[i] = from_float<T>(sum[i]);
+    store_pack(grad_in + ((image * rows.in + y) * columns.in + x) * channels + c, result);
+  }
+};
+
+Axis rows_of(const char* op, const Shape& in, const Shape& out, const MaxPool2dParams& p) {
+  return {op, in[2], out[2], p.kernel_h, p.stride_h, p.pad_h};
+}
+Axis columns_of(const char* op, const Shape& in, const Shape& out, const MaxPool2dParams& p) {
+  return {op, in[3], out[3], p.kernel_w, p.stride_w, p.pad_w};
+}
+
+template <class T, int kWidth>
+void forward(
+    Stream& stream, const Tensor& in, const MaxPool2dParams& params, Tensor& out, Tensor& winner) {
+  constexpr const char* kOp = "max_pool2d_forward";
+  const ForwardBody<T, kWidth> body{rows_of(kOp, in.shape(), out.shape(), params),
+                                    columns_of(kOp, in.shape(), out.shape(), params),
+                                    in.shape()[1],
+                                    elements<T>(in),
+                                    elements<T>(out),
+                                    winner.data<uint8_t>()};
+  with_channel_pack<T>(in.shape()[1], {body.in, body.out, body.winner}, [&]<int n>() {
+    launch_images<n>(stream, kOp, out.shape(), body);
+  });
+}
+
+}  // namespace
+
+void max_pool2d_forward(Stream& stream,
+                        const Shards&,
+                        const Tensor& in,
+                        const MaxPool2dParams& params,
+                        Tensor& out,
+                        Tensor& winner) {
+  with_float_type(in.dtype(), [&]<class T>() {
+    if (params.kernel_w == 2) return forward<T, 2>(stream, in, params, out, winner);
+    if (params.kernel_w == 3) return forward<T, 3>(stream, in, params, out, winner);
+    forward<T, 0>(stream, in, params, out, winner);
+  });
+}
+
+void max_pool2d_backward(Stream& stream,
+                         const Shards&,
+                         const Tensor& grad_out,
+                         const Tensor& winner,
+                         const MaxPool2dParams& params,
+                         Tensor& grad_in) {
+  constexpr const char* kOp = "max_pool2d_backward";
+  with_float_type(grad_in.dtype(), [&]<class T>() {
+    const BackwardBody<T> body{
+        rows_of(kOp, grad_in.shape(), grad_out.shape(), params),
+        columns_of(kOp, grad_in.shape(), grad_out.shape(), params),
+        grad_in.shape()[1],
+        params.stride_h < params.kernel_h || params.stride_w < params.kernel_w,
+        elements<T>(grad_out),
+        winner.data<uint8_t>(),
+        elements<T>(grad_in)};
+    with_channel_pack<T>(grad_in.shape()[1],
+                         {body.grad_out, body.winner, body.grad_in},
+                         [&]<int n>() { launch_images<n>(stream, kOp, grad_in.shape(), body); });
+  });
+}
+
+}  // namespace lockstep::kernels::cuda

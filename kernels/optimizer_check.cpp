@@ -1,0 +1,31 @@
+#include "kernels/optimizer_check.h"
+
+#include "kernels/loss_scale.h"
+
+namespace lockstep::kernels {
+
+void check_grad(const OpCheck& check, const Tensor& grad, const Shape& shape) {
+  check.dtype("grad", grad, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+  check.like("grad", grad, shape, grad.dtype());
+}
+
+void check_copy(const OpCheck& check, const Tensor& copy, const Shape& shape) {
+  if (!copy.defined()) return;
+  check.dtype("copy", copy, {Dtype::kF16, Dtype::kBF16});
+  check.like("copy", copy, shape, copy.dtype());
+}
+
+void check_step_state(const OpCheck& check, const Tensor& state) {
+  if (state.defined()) check.like("state", state, {kLossScaleStateBytes}, Dtype::kU8);
+}
+
+void check_control(const OpCheck& check, const StepControl& control) {
+  check_step_state(check, control.state);
+  const Tensor& table = control.lr_table;
+  if (!table.defined()) return;
+  check.require(control.state.defined(), "control.state for control.lr_table");
+  check.like("lr_table", table, {table.numel()}, Dtype::kI64);
+  check.require(table.numel() >= 1, "a learning rate in control.lr_table");
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,258 @@
+// A block an image, of one, four or eight warps by the number of classes. Each thread takes packs of
+// 16 bytes of the logits and keeps maximum and sum of exponentials as it goes, so that the forward
+// pass reads a row once, loss and rank together; the backward pass reads it again to write the
+// gradients, from the L1 that it has just come through. Which thread takes which logits depends on
+// the number of classes alone, never on the address. Traffic: forward the logits, backward logits
+// and gradients. Bound: latency; the logits of a batch are few.
+#include "kernels/cuda/images.cuh"
+#include "kernels/cuda/numeric.cuh"
+#include "kernels/cuda/reduce.cuh"
+#include "kernels/cuda/shards.cuh"
+#include "kernels/softmax_cross_entropy.h"
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+constexpr int kMaxThreads = 256;
+constexpr int kLeafThreads = 128;
+
+// sum = sum of exp(x - max), where max is the greatest x that is no NaN; NaN when an x is.
+struct Exponentials {
+  float max, sum;
+
+  __device__ static Exponentials of_nothing() { return {-INFINITY, 0}; }
+  // exp(x - max) over x that may all be -infinity.
+  __device__ static float term(float x, float max) {
+    return expf(x - (max == -INFINITY ? 0 : max));
+  }
+
+  template <int n>
+  __device__ void add(const float (&x)[n]) {
+    float greatest = max;
+#pragma unroll
+    for (int i = 0; i < n; ++i) greatest = fmaxf(greatest, x[i]);
+    sum *= term(max, greatest);
+#pragma unroll
+    for (int i = 0; i < n; ++i) sum += term(x[i], greatest);
+    max = greatest;
+  }
+  __device__ static Exponentials merge(const Exponentials& a, const Exponentials& b) {
+    const float max = fmaxf(a.max, b.max);
+    return {max, a.sum * term(a.max, max) + b.sum * term(b.max, max)};
+  }
+};
+
+// What the forward pass wants to know of a row.
+struct RowSums {
+  double total;  // of the logits
+  Exponentials exponentials;
+  int above;  // classes that rank before the label
+  int nans;
+
+  __device__ static RowSums of_nothing() { return {0, Exponentials::of_nothing(), 0, 0}; }
+  __device__ static RowSums merge(const RowSums& a, const RowSums& b) {
+    return {a.total + b.total,
+            Exponentials::merge(a.exponentials, b.exponentials),
+            a.above + b.above,
+            a.nans + b.nans};
+  }
+};
+
+// Logits [c, c + n), -infinity beyond the last. `packed`: n divides the classes, rows are aligned.
+template <int n, class T>
+__device__ void load_logits(const T* row, int64_t classes, int64_t c, bool packed, float (&x)[n]) {
+  if (packed) {
+    const Pack<T, n> pack = load_pack<n>(row + c);
+#pragma unroll
+    for (int i = 0; i < n; ++i) x[i] = to_float(pack[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < n; ++i) x[i] = c + i < classes ? to_float(row[c + i]) : -INFINITY;
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kMaxThreads) forward_kernel(const T* logits,
+                                                              const int32_t* labels,
+                                                              int64_t classes,
+                                                              bool packed,
+                                                              float smoothing,
+                                                              float* losses,
+                                                              int32_t* target_rank) {
+  constexpr int n = 16 / sizeof(T);
+  __shared__ RowSums scratch[kMaxWarps];
+  const T* row = logits + int64_t{blockIdx.x} * classes;
+  const int32_t label = labels[blockIdx.x];
+  const bool known = label >= 0 && label < classes;
+  const float of_label = known ? to_float(row[label]) : NAN;
+  RowSums sums = RowSums::of_nothing();
+  for (int64_t c = int64_t{threadIdx.x} * n; c < classes; c += int64_t{blockDim.x} * n) {
+    float x[n];
+    load_logits(row, classes, c, packed, x);
+    sums.exponentials.add(x);
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      sums.above += x[i] > of_label || (x[i] == of_label && c + i < label);
+      sums.nans += isnan(x[i]);
+      if (smoothing != 0 && c + i < classes) sums.total += x[i];
+    }
+  }
+  sums = block_reduce(sums, scratch, RowSums::merge);
+  if (threadIdx.x != 0) return;
+  const double max = sums.exponentials.max;
+  const double log_sum = log(static_cast<double>(sums.exponentials.sum));
+  double loss = max - of_label + log_sum;
+  if (smoothing != 0) {  // else no 0 * inf from the other classes
+    const double mean = max - sums.total / static_cast<double>(classes) + log_sum;
+    loss = (1 - static_cast<double>(smoothing)) * loss + smoothing * mean;
+  }
+  losses[blockIdx.x] = static_cast<float>(loss);
+  target_rank[blockIdx.x] = sums.nans > 0 || !known ? static_cast<int32_t>(classes) : sums.above;
+}
+
+// A block a shard; its first thread adds what all of them fetch.
+__global__ void __launch_bounds__(kLeafThreads) leaves_kernel(const ShardTable shards,
+                                                              int64_t step_images,
+                                                              const float* losses,
+                                                              float* leaves) {
+  __shared__ float fetched[kLeafThreads];
+  const int64_t begin = shards.begin[blockIdx.x];
+  const int64_t end = shards.begin[blockIdx.x + 1];
+  double sum = 0;
+  for (int64_t first = begin; first < end; first += kLeafThreads) {
+    const int count = static_cast<int>(min(end - first, int64_t{kLeafThreads}));
+    if (static_cast<int>(threadIdx.x) < count) fetched[threadIdx.x] = losses[first + threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      for (int i = 0; i < count; ++i) sum += fetched[i];
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) {
+    leaves[blockIdx.x] =
+        begin == end ? 0 : static_cast<float>(sum / static_cast<double>(step_images));
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(kMaxThreads) backward_kernel(const ShardTable shards,
+                                                               const T* logits,
+                                                               const int32_t* labels,
+                                                               int64_t classes,
+                                                               bool packed,
+                                                               float smoothing,
+                                                               int64_t step_images,
+                                                               const float* grad_loss,
+                                                               T* grad_logits) {
+  constexpr int n = 16 / sizeof(T);
+  __shared__ Exponentials scratch[kMaxWarps];
+  const int64_t first = int64_t{blockIdx.x} * classes;
+  const int64_t stride = int64_t{blockDim.x} * n;
+  Exponentials sums = Exponentials::of_nothing();
+  float x[n];
+  for (int64_t c = int64_t{threadIdx.x} * n; c < classes; c += stride) {
+    load_logits(logits + first, classes, c, packed, x);
+    sums.add(x);
+  }
+  sums = block_reduce(sums, scratch, Exponentials::merge);
+
+  const int32_t label = labels[blockIdx.x];
+  const bool known = label >= 0 && label < classes;
+  const float off_target =
+      static_cast<float>(static_cast<double>(smoothing) / static_cast<double>(classes));
+  const double grad = grad_loss[shard_of(shards, blockIdx.x)];
+  const float scale = known ? static_cast<float>(grad / static_cast<double>(step_images)) : NAN;
+  for (int64_t c = int64_t{threadIdx.x} * n; c < classes; c += stride) {
+    load_logits(logits + first, classes, c, packed, x);
+    Pack<T, n> result;
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      const float softmax = expf(x[i] - sums.max) / sums.sum;
+      const float target = off_target + (c + i == label ? 1 - smoothing : 0);
+      result[i] = from_float<T>((softmax - target) * scale);
+    }
+    T* to = grad_logits + first + c;
+    if (packed) {
+      store_pack(to, result);
+    } else {
+#pragma unroll
+      for (int i = 0; i < n; ++i) {
+        if (c + i < classes) to[i] = result[i];
+      }
+    }
+  }
+}
+
+unsigned threads_for(int64_t classes) {
+  return classes <= 256 ? 32 : classes <= 4096 ? 128 : kMaxThreads;
+}
+
+template <class T>
+bool rows_packed(int64_t classes, std::initializer_list<const void*> pointers) {
+  return classes % (16 / sizeof(T)) == 0 && aligned(pointers);
+}
+
+}  // namespace
+
+void softmax_cross_entropy_forward(Stream& stream,
+                                   const Shards& shards,
+                                   const Tensor& logits,
+                                   const Tensor& labels,
+                                   const SoftmaxCrossEntropyParams& params,
+                                   Tensor& losses,
+                                   Tensor& target_rank,
+                                   Tensor& loss_leaves) {
+  const int64_t classes = logits.shape()[1];
+  const auto images = static_cast<unsigned>(to_int("softmax_cross_entropy", logits.shape()[0]));
+  with_float_type(logits.dtype(), [&]<class T>() {
+    lockstep::cuda::launch(stream,
+                           "softmax_cross_entropy_forward",
+                           {images, threads_for(classes)},
+                           forward_kernel<T>,
+                           elements<T>(logits),
+                           labels.data<int32_t>(),
+                           classes,
+                           rows_packed<T>(classes, {elements<T>(logits)}),
+                           params.label_smoothing,
+                           losses.data<float>(),
+                           target_rank.data<int32_t>());
+  });
+  lockstep::cuda::launch(stream,
+                         "softmax_cross_entropy_forward",
+                         {static_cast<unsigned>(shards.local()), kLeafThreads},
+                         leaves_kernel,
+                         shard_table(shards),
+                         shards.step_images,
+                         losses.data<float>(),
+                         loss_leaves.data<float>());
+}
+
+void softmax_cross_entropy_backward(Stream& stream,
+                                    const Shards& shards,
+                                    const Tensor& logits,
+                                    const Tensor& labels,
+                                    const SoftmaxCrossEntropyParams& params,
+                                    const Tensor& grad_loss,
+                                    Tensor& grad_logits) {
+  const int64_t classes = logits.shape()[1];
+  const auto images = static_cast<unsigned>(to_int("softmax_cross_entropy", logits.shape()[0]));
+  with_float_type(logits.dtype(), [&]<class T>() {
+    const T* from = elements<T>(logits);
+    T* to = elements<T>(grad_logits);
+    lockstep::cuda::launch(stream,
+                           "softmax_cross_entropy_backward",
+                           {images, threads_for(classes)},
+                           backward_kernel<T>,
+                           shard_table(shards),
+                           from,
+                           labels.data<int32_t>(),
+                           classes,
+                           rows_packed<T>(classes, {from, to}),
+                           params.label_smoothing,
+                           shards.step_images,
+                           grad_loss.data<float>(),
+                           to);
+  });
+}
+
+}  // namespace lockstep::kernels::cuda

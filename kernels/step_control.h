@@ -1,0 +1,22 @@
+// What an optimizer's step takes from the device, so that the host need not know which steps of a
+// loss-scaled training were applied.
+#pragma once
+
+#include <span>
+
+#include "core/tensor.h"
+
+namespace lockstep::kernels {
+
+// Both on the stream's device. With a state gradients are multiplied by 1 / scale, and while
+// found_inf is set nothing is changed at all; the step's number is applied + 1.
+struct StepControl {
+  Tensor state = {};     // kernels/loss_scale.h; undefined: the host decides
+  Tensor lr_table = {};  // (N), N >= 1, of lr_table_of; undefined: the learning rate is params.lr
+};
+
+// On the CPU, to be uploaded: step t learns at lrs[min(t, N) - 1]. There is no f64 dtype: the
+// tensor is i64 and holds the bits of doubles.
+Tensor lr_table_of(std::span<const double> lrs);
+
+}  // namespace lockstep::kernels

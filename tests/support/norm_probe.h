@@ -1,0 +1,40 @@
+// Values whose L2 norm in f32 shows in which order doubles were added.
+#pragma once
+
+#include <random>
+#include <vector>
+
+#include "tests/support/float_types.h"
+
+namespace lockstep::testing {
+
+// Tensors of these lengths, all zeros but for 8 * (1, 2^-12, 2^-12, 2^-24) in one accumulator of
+// kernels/tensor_norms.h, whose norm lies on the tie between 8 and its successor, and ten elements
+// of 8 * 2^-27 anywhere. The squares of those vanish when added one by one to the others', but
+// where enough of them meet before, the norm is lifted over the tie.
+// Requires: lengths[0] >= 4096.
+inline std::vector<Tensor> norm_probe(Dtype dtype,
+                                      const std::vector<int64_t>& lengths,
+                                      uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Tensor> tensors;
+  int64_t numel = 0;
+  for (const int64_t length : lengths) {
+    tensors.push_back(Tensor::zeros({length}, dtype));
+    numel += length;
+  }
+  const auto large = static_cast<int64_t>(random() % 1024);
+  for (int i = 0; i < 10; ++i) {
+    // Half of them beside the large ones, where neighbours in the tree meet late.
+    auto at = static_cast<int64_t>(random() % static_cast<uint64_t>(numel));
+    if (i % 2 == 0) at = large ^ static_cast<int64_t>(random() % 16);
+    size_t tensor = 0;
+    for (; at >= lengths[tensor]; ++tensor) at -= lengths[tensor];
+    set(tensors[tensor], at, 8 * 0x1p-27);
+  }
+  const double values[] = {8, 8 * 0x1p-12, 8 * 0x1p-12, 8 * 0x1p-24};
+  for (int64_t i = 0; i < 4; ++i) set(tensors[0], large + i * 1024, values[i]);
+  return tensors;
+}
+
+}  // namespace lockstep::testing
