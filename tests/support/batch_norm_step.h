@@ -1,4 +1,5 @@
-// One batch norm in a training step on one rank, from the ops of kernels/batch_norm.h, on any device.
+// One batch norm in a training step on one rank, from the ops of kernels/batch_norm.h, on any
+// device.
 #pragma once
 
 #include "core/transfer.h"
