@@ -1,5 +1,5 @@
-// Normalising, with the statistics of batch_norm_stats_cuda.cu or the running ones. A thread owns the
-// channels of a pack, their constants in registers.
+// Normalising, with the statistics of batch_norm_stats_cuda.cu or the running ones. A thread owns
+// the channels of a pack, their constants in registers.
 // Traffic an element: 2 values, with a residual 3. Bound: DRAM.
 #include "kernels/cuda/batch_norm.cuh"
 

@@ -1,8 +1,8 @@
-// Statistics. A thread owns the 8 (f32: 4) channels of a 16-byte pack, a block some of the pixels of
-// a shard (kernels/cuda/channels.cuh). A thread sums about its own first value; then threads, and in
-// a second kernel slices, are joined by Chan's formula in a fixed order, their means relative to the
-// shard's first pixel. Both origins are among the values that they serve, so no digits are lost where
-// mean >> deviation, or where an origin is an outlier.
+// Statistics. A thread owns the 8 (f32: 4) channels of a 16-byte pack, a block some of the pixels
+// of a shard (kernels/cuda/channels.cuh). A thread sums about its own first value; then threads,
+// and in a second kernel slices, are joined by Chan's formula in a fixed order, their means
+// relative to the shard's first pixel. Both origins are among the values that they serve, so no
+// digits are lost where mean >> deviation, or where an origin is an outlier.
 // Traffic an element: 1 value. Bound: DRAM.
 // merge_stats: a thread a channel and a pair of leaves; update_running: a channel. Bound: latency.
 #include "kernels/cuda/batch_norm.cuh"

@@ -1,5 +1,6 @@
 // Mean over H and W, and its gradient.
-//   out[n,c] = sum over (h,w) of in[n,c,h,w] / (H*W), summed in row-major order of the pixels, in f32
+//   out[n,c] = sum over (h,w) of in[n,c,h,w] / (H*W), summed in row-major order of the pixels, in
+//   f32
 // Source: torch.nn.functional.adaptive_avg_pool2d(in, 1). Spec: tests/reference/global_avg_pool.h
 #pragma once
 

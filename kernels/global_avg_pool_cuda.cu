@@ -1,7 +1,7 @@
 // One thread a pack of 16 bytes of an image's channels, blocks of 64 so that small batches reach
-// all SMs. Forward walks over the pixels in their order, with the loads of eight under way; backward
-// writes eight pixels a thread. Traffic: the image once, its means once. Bound: DRAM, latency where
-// images and channels are few.
+// all SMs. Forward walks over the pixels in their order, with the loads of eight under way;
+// backward writes eight pixels a thread. Traffic: the image once, its means once. Bound: DRAM,
+// latency where images and channels are few.
 #include "kernels/cuda/images.cuh"
 #include "kernels/cuda/numeric.cuh"
 #include "kernels/global_avg_pool.h"

@@ -20,8 +20,8 @@ struct MaxPool2dParams {  // all in pixels; pad is per side
 Shape max_pool2d_output_shape(const Shape& in, const MaxPool2dParams& params);
 
 // Shapes: in (N,C,H,W) f32, on CUDA also f16 or bf16; out (N,C,OH,OW) like in; winner
-// (N,C,OH,OW) u8 = ky * kernel_w + kx of the winning tap. Errors: ShapeError, also for an image of 2^31 elements
-// or more on CUDA, DtypeError, DeviceError.
+// (N,C,OH,OW) u8 = ky * kernel_w + kx of the winning tap. Errors: ShapeError, also for an image of
+// 2^31 elements or more on CUDA, DtypeError, DeviceError.
 using MaxPool2dForward = void(Stream& stream,
                               const Shards& shards,
                               const Tensor& in,

@@ -1,9 +1,9 @@
 // A block an image, of one, four or eight warps by the number of classes. Each thread takes packs
-// of 16 bytes of the logits and keeps maximum and sum of exponentials as it goes, so that the forward
-// pass reads a row once, loss and rank together; the backward pass reads it again to write the
-// gradients, from the L1 that it has just come through. Which thread takes which logits depends on
-// the number of classes alone, never on the address. Traffic: forward the logits, backward logits
-// and gradients. Bound: latency; the logits of a batch are few.
+// of 16 bytes of the logits and keeps maximum and sum of exponentials as it goes, so that the
+// forward pass reads a row once, loss and rank together; the backward pass reads it again to write
+// the gradients, from the L1 that it has just come through. Which thread takes which logits depends
+// on the number of classes alone, never on the address. Traffic: forward the logits, backward
+// logits and gradients. Bound: latency; the logits of a batch are few.
 #include "kernels/cuda/images.cuh"
 #include "kernels/cuda/numeric.cuh"
 #include "kernels/cuda/reduce.cuh"

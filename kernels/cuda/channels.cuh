@@ -82,8 +82,8 @@ inline ChannelPlan channel_plan(const Shards& shards, const Tensor& in) {
 }
 
 // Calls body.operator()<T, n>() with the type of the elements and the channels of a pack: 16 bytes
-// where the channels can be cut so and the pointers allow it, else 1. Threads add up the same pixels
-// either way.
+// where the channels can be cut so and the pointers allow it, else 1. Threads add up the same
+// pixels either way.
 template <class Body>
 void with_channel_packs(const ChannelPlan& plan,
                         Dtype dtype,
@@ -218,8 +218,9 @@ struct TileConstants {
   }
 };
 
-// Joins the nodes of a tile's rows by a fixed tree: row 0, the first `width` threads, get the results.
-// Node: floats and nothing else; join(Node&, const Node&). Called by all threads of the block.
+// Joins the nodes of a tile's rows by a fixed tree: row 0, the first `width` threads, get the
+// results. Node: floats and nothing else; join(Node&, const Node&). Called by all threads of the
+// block.
 template <class Node>
 __device__ __forceinline__ void fold_rows(int width, int rows, Node& node) {
   constexpr int kFloats = sizeof(Node) / sizeof(float);
