@@ -25,14 +25,15 @@ __device__ __forceinline__ void join(GradientSums<n>& into, const GradientSums<n
 // partials: rows (g[C], gx[C]), one for each slice of each shard. kGated: the sign of `out` is the
 // gate, g goes to gated_grad.
 template <class T, int n, bool kGated>
-__global__ void __launch_bounds__(kChannelThreads, 4) gradient_sums_kernel(const ChannelPlan plan,
-                                                                           const Normalisation norm,
-                                                                           const T* in,
-                                                                           const T* grad_out,
-                                                                           const T* out,
-                                                                           bool relu,
-                                                                           T* gated_grad,
-                                                                           float* partials) {
+__global__ void __launch_bounds__(kChannelThreads, 4)
+    gradient_sums_kernel(const __grid_constant__ ChannelPlan plan,
+                         const Normalisation norm,
+                         const T* in,
+                         const T* grad_out,
+                         const T* out,
+                         bool relu,
+                         T* gated_grad,
+                         float* partials) {
   __shared__ __align__(16) TileConstants<n, kAffine> constants;
   const ChannelShare share = channel_share<n>(plan);
   constants.fill(plan, [&](int channel, float(&values)[kAffine]) {
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(kChannelThreads, 4) gradient_sums_kernel(const
 }
 
 __global__ void __launch_bounds__(kChannelThreads)
-    finish_gradient_sums_kernel(const ChannelPlan plan,
+    finish_gradient_sums_kernel(const __grid_constant__ ChannelPlan plan,
                                 const Normalisation norm,
                                 int most_slices,
                                 const float* partials,
@@ -107,7 +108,7 @@ struct GroupSums {
 // there.
 template <class T, int n>
 __global__ void __launch_bounds__(kChannelThreads, 4)
-    input_gradient_kernel(const ChannelPlan plan,
+    input_gradient_kernel(const __grid_constant__ ChannelPlan plan,
                           const Normalisation norm,
                           const GroupSums sums,
                           const T* in,
@@ -123,7 +124,8 @@ __global__ void __launch_bounds__(kChannelThreads, 4)
     values[kMeanG] = sums.grad_bias[at] / norm.count(group);
     values[kSlope] = norm.invstd(group, channel) * (sums.grad_weight[at] / norm.count(group));
   });
-  for_packs<n, 2>(share, {in, grad_out}, [&](int64_t at, const Pack<T, n>(&packs)[2]) {
+  // One pixel at a time: two do not fit the registers of sm_100.
+  for_packs<n, 1>(share, {in, grad_out}, [&](int64_t at, const Pack<T, n>(&packs)[2]) {
     Pack<T, n> result;
     constants.for_each(plan, share, [&](int i, const float(&values)[kBackward]) {
       const float centred = to_float(packs[0][i]) - values[kMean];

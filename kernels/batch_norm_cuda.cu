@@ -10,12 +10,13 @@ using lockstep::cuda::launch;
 
 // Backwards over the shards: the statistics ended there.
 template <class T, int n, bool kResidual>
-__global__ void __launch_bounds__(kChannelThreads, 4) normalise_kernel(const ChannelPlan plan,
-                                                                       const Normalisation norm,
-                                                                       const T* in,
-                                                                       const T* residual,
-                                                                       bool relu,
-                                                                       T* out) {
+__global__ void __launch_bounds__(kChannelThreads, 4)
+    normalise_kernel(const __grid_constant__ ChannelPlan plan,
+                     const Normalisation norm,
+                     const T* in,
+                     const T* residual,
+                     bool relu,
+                     T* out) {
   __shared__ __align__(16) TileConstants<n, kAffine> constants;
   const ChannelShare share = channel_share<n>(plan, true);
   constants.fill(plan, [&](int channel, float(&values)[kAffine]) {

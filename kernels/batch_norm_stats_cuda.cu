@@ -16,8 +16,8 @@ using lockstep::cuda::launch;
 // partials: a row (mean[C], M2[C], count) for each slice of each shard, means relative to origins
 // (shards, C).
 template <class T, int n>
-__global__ void __launch_bounds__(kChannelThreads, 4)
-    moments_kernel(const ChannelPlan plan, const T* in, float* partials, float* origins) {
+__global__ void __launch_bounds__(kChannelThreads, 4) moments_kernel(
+    const __grid_constant__ ChannelPlan plan, const T* in, float* partials, float* origins) {
   const ChannelShare share = channel_share<n>(plan);
   float shift[n] = {};
   if (share.count > 0) {
@@ -67,11 +67,12 @@ __global__ void __launch_bounds__(kChannelThreads, 4)
   for (int i = 0; i < n; ++i) origin[i] = shift[i];
 }
 
-__global__ void __launch_bounds__(kChannelThreads) finish_moments_kernel(const ChannelPlan plan,
-                                                                         int most_slices,
-                                                                         const float* partials,
-                                                                         const float* origins,
-                                                                         float* stats) {
+__global__ void __launch_bounds__(kChannelThreads)
+    finish_moments_kernel(const __grid_constant__ ChannelPlan plan,
+                          int most_slices,
+                          const float* partials,
+                          const float* origins,
+                          float* stats) {
   const FinishShare share = finish_share(plan);
   const int64_t columns = 2 * int64_t{plan.channels} + 1;
   const float* slice = partials + (int64_t{share.shard} * most_slices + share.row) * columns;

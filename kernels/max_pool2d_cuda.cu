@@ -34,8 +34,9 @@ struct Axis {
   Divider by_stride;
 };
 
-// kWidth: the kernel's width where the compiler knows it, else 0.
-template <class T, int kWidth>
+constexpr int kTapsAtOnce = 3;
+
+template <class T>
 struct ForwardBody {
   Axis rows, columns;
   int64_t channels;
@@ -45,34 +46,42 @@ struct ForwardBody {
 
   template <int n>
   __device__ void run(int64_t image, int oy, int ox, int c) const {
-    const int width = kWidth > 0 ? kWidth : columns.kernel;
     const int top = rows.first(oy);
     const int left = columns.first(ox);
-    const int begin = max(-top, 0);
-    const int end = min(rows.kernel, rows.in - top);
+    const int ky_begin = max(-top, 0);
+    const int ky_end = min(rows.kernel, rows.in - top);
+    const int kx_begin = max(-left, 0);
+    const int kx_end = min(columns.kernel, columns.in - left);
     float best[n];
     int who[n];
 #pragma unroll
     for (int i = 0; i < n; ++i) {
       best[i] = -INFINITY;
-      who[i] = begin * width + max(-left, 0);
+      who[i] = ky_begin * columns.kernel + kx_begin;
     }
-    int64_t row = ((image * rows.in + top + begin) * columns.in + left) * channels + c;
-    for (int ky = begin; ky < end; ++ky, row += columns.in * channels) {
+    for (int ky = ky_begin; ky < ky_end; ++ky) {
+      const int64_t row = (image * rows.in + top + ky) * columns.in + left;
+      for (int kx = kx_begin; kx < kx_end; kx += kTapsAtOnce) {
 #pragma unroll
-      for (int kx = 0; kx < width; ++kx) {
-        if (left + kx < 0 || left + kx >= columns.in) continue;
-        const Pack<T, n> pack = load_pack<n>(in + row + kx * channels);
-#pragma unroll
-        for (int i = 0; i < n; ++i) {
-          const float value = to_float(pack[i]);
-          const bool wins = value > best[i] || isnan(value);
-          best[i] = wins ? value : best[i];
-          who[i] = wins ? ky * width + kx : who[i];
+        for (int tap = 0; tap < kTapsAtOnce; ++tap) {
+          if (kx + tap >= kx_end) continue;
+          const Pack<T, n> pack = load_pack<n>(in + (row + kx + tap) * channels + c);
+          compete(pack, ky * columns.kernel + kx + tap, best, who);
         }
       }
     }
     store<n>(((image * rows.out + oy) * columns.out + ox) * channels + c, best, who);
+  }
+
+  template <int n>
+  __device__ static void compete(const Pack<T, n>& pack, int tap, float (&best)[n], int (&who)[n]) {
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      const float value = to_float(pack[i]);
+      const bool wins = value > best[i] || isnan(value);
+      best[i] = wins ? value : best[i];
+      who[i] = wins ? tap : who[i];
+    }
   }
 
   template <int n>
@@ -133,21 +142,6 @@ Axis columns_of(const char* op, const Shape& in, const Shape& out, const MaxPool
   return {op, in[3], out[3], p.kernel_w, p.stride_w, p.pad_w};
 }
 
-template <class T, int kWidth>
-void forward(
-    Stream& stream, const Tensor& in, const MaxPool2dParams& params, Tensor& out, Tensor& winner) {
-  constexpr const char* kOp = "max_pool2d_forward";
-  const ForwardBody<T, kWidth> body{rows_of(kOp, in.shape(), out.shape(), params),
-                                    columns_of(kOp, in.shape(), out.shape(), params),
-                                    in.shape()[1],
-                                    elements<T>(in),
-                                    elements<T>(out),
-                                    winner.data<uint8_t>()};
-  with_channel_pack<T>(in.shape()[1], {body.in, body.out, body.winner}, [&]<int n>() {
-    launch_images<n>(stream, kOp, out.shape(), body);
-  });
-}
-
 }  // namespace
 
 void max_pool2d_forward(Stream& stream,
@@ -156,10 +150,17 @@ void max_pool2d_forward(Stream& stream,
                         const MaxPool2dParams& params,
                         Tensor& out,
                         Tensor& winner) {
+  constexpr const char* kOp = "max_pool2d_forward";
   with_float_type(in.dtype(), [&]<class T>() {
-    if (params.kernel_w == 2) return forward<T, 2>(stream, in, params, out, winner);
-    if (params.kernel_w == 3) return forward<T, 3>(stream, in, params, out, winner);
-    forward<T, 0>(stream, in, params, out, winner);
+    const ForwardBody<T> body{rows_of(kOp, in.shape(), out.shape(), params),
+                              columns_of(kOp, in.shape(), out.shape(), params),
+                              in.shape()[1],
+                              elements<T>(in),
+                              elements<T>(out),
+                              winner.data<uint8_t>()};
+    with_channel_pack<T>(in.shape()[1], {body.in, body.out, body.winner}, [&]<int n>() {
+      launch_images<n>(stream, kOp, out.shape(), body);
+    });
   });
 }
 

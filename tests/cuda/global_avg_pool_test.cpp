@@ -72,6 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
                                          Shape{2, 1, 4, 2},   //
                                          Shape{3, 16, 3, 3},  // a pixel more than at once
                                          Shape{2, 20, 7, 7},  // half packs
+                                         Shape{2, 18, 3, 2},  // quarter packs
                                          Shape{70, 8, 2, 4},  // more than a block
                                          Shape{2, 33, 5, 5},  //
                                          Shape{0, 4, 2, 2},   //

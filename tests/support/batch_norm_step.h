@@ -80,10 +80,7 @@ inline BatchNormStep batch_norm_step(Stream& stream,
     ops.merge_stats(stream, leaves, x.pixels(), row);
   };
   const auto sum = [&](const Tensor& leaves, Tensor& row) {
-    Stream cpu;
-    Tensor total = poisoned_tensor(row.shape(), Dtype::kF32);
-    kernels::tree_sum(cpu, to_cpu(stream, leaves), total);
-    transfer(stream, total, row);
+    kernels::tree_sum(stream, leaves, row);
   };
   ops.shard_stats(stream, shards, x.in, step.leaves);
   each_group(merge_stats, step.leaves, step.stats);
