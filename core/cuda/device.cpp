@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <mutex>
-#include <optional>
 
 #include <cuda_runtime_api.h>
 
@@ -13,10 +12,11 @@ namespace lockstep::cuda {
 namespace {
 
 constexpr int kOldestMajor = 8;  // sm_80; newer architectures compile the PTX
+constexpr int kNone = -1;
 
 std::mutex mutex;
-std::optional<DeviceProperties> chosen;  // set once
-thread_local bool current = false;       // the chosen one is this thread's
+DeviceProperties chosen{.index = kNone};  // set once
+thread_local bool current = false;        // the chosen one is this thread's
 
 std::string mask_text() {
   const char* const mask = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -103,20 +103,20 @@ void check_architecture(const DeviceProperties& properties) {
 }
 
 void make_current() {
-  check(cudaSetDevice(chosen->index), "device");
+  check(cudaSetDevice(chosen.index), "device");
   current = true;
 }
 
 // Requires: `mutex` is held.
 void choose(int local_rank, int local_ranks) {
   check_count(local_ranks);
-  if (chosen && chosen->index != local_rank) {
+  if (chosen.index != kNone && chosen.index != local_rank) {
     throw InternalError(fmt::format(
         "[select_device] local rank: got {}, expected {}, whose device was chosen earlier",
         local_rank,
-        chosen->index));
+        chosen.index));
   }
-  if (!chosen) {
+  if (chosen.index == kNone) {
     DeviceProperties properties = properties_of(local_rank);
     check_architecture(properties);
     chosen = std::move(properties);
@@ -143,13 +143,13 @@ void select_device(int local_rank, int local_ranks) {
 void ensure_device() {
   if (current) return;
   const std::lock_guard lock(mutex);
-  if (!chosen) return choose(0, 1);
+  if (chosen.index == kNone) return choose(0, 1);
   make_current();
 }
 
 const DeviceProperties& device_properties() {
   ensure_device();
-  return *chosen;
+  return chosen;
 }
 
 }  // namespace lockstep::cuda

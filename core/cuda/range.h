@@ -1,17 +1,16 @@
 // Named spans in a profiler's timeline.
 #pragma once
 
-#include <nvtx3/nvToolsExt.h>
-
 namespace lockstep::cuda {
 
-// From construction to destruction, on the calling thread.
+// From construction to destruction, on the calling thread. NVTX; costs next to nothing when no
+// profiler listens. Not inline: NVTX's own code must not be compiled for newer processors.
 class Range {
  public:
-  explicit Range(const char* name) { nvtxRangePushA(name); }
+  explicit Range(const char* name);
   Range(const Range&) = delete;
   Range& operator=(const Range&) = delete;
-  ~Range() { nvtxRangePop(); }
+  ~Range();
 };
 
 }  // namespace lockstep::cuda
