@@ -12,11 +12,10 @@ namespace lockstep::cuda {
 namespace {
 
 constexpr int kOldestMajor = 8;  // sm_80; newer architectures compile the PTX
-constexpr int kNone = -1;
 
 std::mutex mutex;
-DeviceProperties chosen{.index = kNone};  // set once
-thread_local bool current = false;        // the chosen one is this thread's
+DeviceProperties chosen;            // set once
+thread_local bool current = false;  // the chosen one is this thread's
 
 std::string mask_text() {
   const char* const mask = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -110,13 +109,13 @@ void make_current() {
 // Requires: `mutex` is held.
 void choose(int local_rank, int local_ranks) {
   check_count(local_ranks);
-  if (chosen.index != kNone && chosen.index != local_rank) {
+  if (chosen.index >= 0 && chosen.index != local_rank) {
     throw InternalError(fmt::format(
         "[select_device] local rank: got {}, expected {}, whose device was chosen earlier",
         local_rank,
         chosen.index));
   }
-  if (chosen.index == kNone) {
+  if (chosen.index < 0) {
     DeviceProperties properties = properties_of(local_rank);
     check_architecture(properties);
     chosen = std::move(properties);
@@ -143,7 +142,7 @@ void select_device(int local_rank, int local_ranks) {
 void ensure_device() {
   if (current) return;
   const std::lock_guard lock(mutex);
-  if (chosen.index == kNone) return choose(0, 1);
+  if (chosen.index < 0) return choose(0, 1);
   make_current();
 }
 

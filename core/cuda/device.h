@@ -8,7 +8,7 @@
 namespace lockstep::cuda {
 
 struct DeviceProperties {
-  int index = 0;  // among the visible ones
+  int index = -1;  // among the visible ones; -1: none
   std::string name;
   std::string uuid;          // as nvidia-smi -L prints it, and CUDA_VISIBLE_DEVICES takes it
   int major = 0, minor = 0;  // compute capability
