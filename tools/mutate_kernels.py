@@ -66,7 +66,7 @@ def indexes(code: str) -> Iterator[tuple[int, int, str]]:
         if not DECLARATION.match(before) and before.strip() != "":
             yield match.start(1), match.end(1), f"({match[1]}) + 1" if " " in match[1] else f"{match[1]} + 1"
     for match in re.finditer(r"\b(?:load|store)\w*(?:<[^;()]*?>)?\([\w.>-]+ \+ ([\w.]+)", code):
-        yield match.start(1), match.end(1), f"{match[1]} + 1"
+        yield match.start(1), match.end(1), f"({match[1]} + 1)"
 
 
 def strides(code: str) -> Iterator[tuple[int, int, str]]:
@@ -75,7 +75,7 @@ def strides(code: str) -> Iterator[tuple[int, int, str]]:
             yield match.start(1) - 2, match.end(1), f"{match[1]} += 2"
         else:
             yield match.start(4), match.end(4), f"({match[4]}) * 2" if match[3] in "+" else f"{match[4]} * 2"
-    for match in re.finditer(rf" \* ({LENGTH})\b(?!\()", code):
+    for match in re.finditer(rf" \* ({LENGTH})\b(?![(.:])", code):
         yield match.start(1), match.end(1), f"({match[1]} + 1)"
 
 

@@ -257,8 +257,12 @@ std::string Checker::text_of(std::string_view what,
                              uintptr_t at,
                              unsigned bytes,
                              const void* caller) {
-  return fmt::format(
-      "{}: {} bytes at {:#x}, {}, {}", what, bytes, at, thread_text(), place_of(caller));
+  return fmt::format("{}: {} bytes at {:#x}, {}, {}",
+                     what,
+                     bytes,
+                     at,
+                     thread_text(view.block, view.thread),
+                     place_of(caller));
 }
 
 void Checker::report(std::string_view what, uintptr_t at, unsigned bytes, const void* caller) {

@@ -73,8 +73,8 @@ uint64_t warp_op(
 unsigned active_mask();
 // Ends the grid in the middle of a kernel: run_grid throws Fault with this text.
 [[noreturn]] void give_up(const std::string& why);
-// The running thread, for messages.
-std::string thread_text();
+// "block (0,0,0), thread (0,0,0)".
+std::string thread_text(const uint3& block, const uint3& thread);
 // Tells the access check of an atomic operation on `bytes` bytes.
 void note_atomic(const void* at, unsigned bytes, const void* caller);
 

@@ -51,6 +51,9 @@ void __tsan_write_range(void* at, unsigned long bytes) {
   T __tsan_atomic##bits##_fetch_add(volatile T* at, T value, int) { \
     return __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST);         \
   }                                                                 \
+  T __tsan_atomic##bits##_fetch_sub(volatile T* at, T value, int) { \
+    return __atomic_fetch_sub(at, value, __ATOMIC_SEQ_CST);         \
+  }                                                                 \
   T __tsan_atomic##bits##_exchange(volatile T* at, T value, int) {  \
     return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);        \
   }

@@ -54,8 +54,8 @@ class Machine {
   int vote(int predicate, Vote vote, const Location& where);
   uint64_t warp_op(const WarpCall& call, const Location& where);
   unsigned active_mask() const;
-  // Gives the grid up, from a kernel or from what it called: run() throws Fault.
-  [[noreturn]] void fail(std::string what);
+  // See engine.h.
+  [[noreturn]] void give_up(const std::string& why);
 
  private:
   void run_block(size_t block, size_t dynamic_shared_bytes);
@@ -68,10 +68,14 @@ class Machine {
   Thread* pick();
   Fiber* take_fiber();
   void exchange(Thread& first, unsigned count, const WarpCall& call);
-  uint64_t result_of(Thread& first, unsigned count, unsigned lane) const;
+  uint64_t result_of(Thread& first, unsigned count, unsigned lane);
   bool meets(const Thread& other);
-  std::string deadlock() const;
-  std::string here() const;
+  std::string text_of(const Thread& thread) const;
+  // Each ends the grid: run() throws. Nothing on this fiber's stack is destroyed, so that no caller
+  // may hold memory.
+  [[noreturn]] void fail(const char* what, const Thread& thread, const Thread* other = nullptr);
+  [[noreturn]] void fail_in_deadlock();
+  [[noreturn]] void stop();
 
   // Body of an emulated operation: its own accesses are not the kernel's.
   template <class Body>
@@ -97,7 +101,5 @@ class Machine {
 Machine& machine();
 
 bool same_place(const Location& a, const Location& b);
-// "file:line".
-std::string text_of(const Location& where);
 
 }  // namespace lockstep::emulation

@@ -35,12 +35,7 @@ bool same_place(const Location& a, const Location& b) {
          std::string_view(a.file_name()) == b.file_name();
 }
 
-std::string text_of(const Location& where) {
-  return fmt::format("{}:{}", where.file_name(), where.line());
-}
-
-std::string thread_text() {
-  const uint3 &block = view.block, &thread = view.thread;
+std::string thread_text(const uint3& block, const uint3& thread) {
   return fmt::format("block ({},{},{}), thread ({},{},{})",
                      block.x,
                      block.y,
@@ -146,12 +141,15 @@ void Machine::fiber_main() {
 
 // The current thread has returned. Comes back when this fiber is to run another one.
 void Machine::finish() {
-  if (at_barrier_ > 0) fail("a thread returned while others wait at __syncthreads: " + here());
+  if (at_barrier_ > 0) {
+    const auto waiting = std::ranges::find(threads_, State::kAtBarrier, &Thread::state);
+    fail("a thread returned while another waits at __syncthreads", *waiting);
+  }
   current_->state = State::kDone;
   ++done_;
   Fiber* const mine = current_->fiber;
   Thread* const next = pick();
-  if (next == nullptr && done_ < threads_.size()) fail(deadlock());
+  if (next == nullptr && done_ < threads_.size()) fail_in_deadlock();
   if (next != nullptr && next->state == State::kNew) {
     next->fiber = mine;
     return resume(*next);
@@ -166,7 +164,7 @@ void Machine::finish() {
 void Machine::wait() {
   Thread* const me = current_;
   Thread* const next = pick();
-  if (next == nullptr) fail(deadlock());
+  if (next == nullptr) fail_in_deadlock();
   if (next == me) return resume(*me);
   if (next->state == State::kNew) next->fiber = take_fiber();
   resume(*next);
@@ -212,12 +210,11 @@ void Machine::barrier(const Location& where) {
     current_->where = where;
     current_->state = State::kAtBarrier;
     ++at_barrier_;
-    if (done_ > 0) fail("__syncthreads after some threads of the block returned: " + here());
+    if (done_ > 0) fail("__syncthreads after some threads of the block returned", *current_);
     if (at_barrier_ == threads_.size()) {
       for (const Thread& thread : threads_) {
         if (!same_place(thread.where, where)) {
-          fail(fmt::format(
-              "threads meet at different __syncthreads: {} and {}", here(), text_of(thread.where)));
+          fail("threads meet at different __syncthreads", *current_, &thread);
         }
       }
       at_barrier_ = 0;
@@ -244,8 +241,23 @@ int Machine::vote(int predicate, Vote vote, const Location& where) {
   return (vote == Vote::kAnd ? count == threads_.size() : count > 0) ? 1 : 0;
 }
 
-std::string Machine::deadlock() const {
-  std::string text = "threads wait for each other:";
+std::string Machine::text_of(const Thread& thread) const {
+  std::string text = fmt::format("{}:{}, {}",
+                                 thread.where.file_name(),
+                                 thread.where.line(),
+                                 thread_text(view.block, thread.index));
+  if (thread.state == State::kInWarpOp) text += fmt::format(", mask {:08x}", thread.call.mask);
+  return text;
+}
+
+void Machine::fail(const char* what, const Thread& thread, const Thread* other) {
+  error_ = fmt::format("{}: {}", what, text_of(thread));
+  if (other != nullptr) error_ += "\n  and " + text_of(*other);
+  stop();
+}
+
+void Machine::fail_in_deadlock() {
+  error_ = "threads wait for each other:";
   const Thread* last = nullptr;
   int places = 0;
   for (const Thread& thread : threads_) {
@@ -253,20 +265,19 @@ std::string Machine::deadlock() const {
     if (last != nullptr && same_place(last->where, thread.where)) continue;
     last = &thread;
     if (++places > 6) break;
-    text += fmt::format("\n  thread {} at {} in {}",
-                        thread.number,
-                        text_of(thread.where),
-                        thread.state == State::kAtBarrier ? "__syncthreads" : "a warp operation");
+    const bool at_barrier = thread.state == State::kAtBarrier;
+    error_ += fmt::format(
+        "\n  {}: {}", at_barrier ? "__syncthreads" : "a warp operation", text_of(thread));
   }
-  return text;
+  stop();
 }
 
-std::string Machine::here() const {
-  return text_of(current_->where) + ", " + thread_text();
+void Machine::give_up(const std::string& why) {
+  error_ = why;
+  stop();
 }
 
-void Machine::fail(std::string what) {
-  error_ = std::move(what);
+void Machine::stop() {
   current_->fiber->switch_to(host_);
   std::abort();  // an abandoned fiber does not go on
 }
@@ -291,7 +302,7 @@ uint64_t warp_op(
   return machine().warp_op({op, mask, value, argument, width}, where);
 }
 void give_up(const std::string& why) {
-  machine().fail(why);
+  machine().give_up(why);
 }
 unsigned active_mask() {
   return machine().active_mask();

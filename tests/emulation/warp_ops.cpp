@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <bit>
 
-#include <fmt/format.h>
-
 #include "tests/emulation/machine.h"
 
 namespace lockstep::emulation {
@@ -18,16 +16,15 @@ uint64_t Machine::warp_op(const WarpCall& call, const Location& where) {
     me.state = State::kInWarpOp;
     if (!std::has_single_bit(static_cast<unsigned>(call.width)) ||
         call.width > static_cast<int>(kWarp))
-      fail(
-          fmt::format("a shuffle's width is {}, no power of two up to 32: {}", call.width, here()));
-    if ((call.mask >> me.lane & 1U) == 0) fail("a lane is not in its own mask: " + here());
+      fail("a shuffle's width is no power of two up to 32", me);
+    if ((call.mask >> me.lane & 1U) == 0) fail("a lane is not in its own mask", me);
     if (count < kWarp && call.mask >> count != 0)
-      fail("the mask names lanes that the block does not have: " + here());
+      fail("the mask names lanes that the block does not have", me);
     bool complete = true;
     for (unsigned lane = 0; lane < count; ++lane) {
       if ((call.mask >> lane & 1U) == 0) continue;
       const Thread& other = (&first)[lane];
-      if (other.state == State::kDone) fail("the mask names a lane that has returned: " + here());
+      if (other.state == State::kDone) fail("the mask names a lane that has returned", me);
       complete &= other.state == State::kInWarpOp && meets(other);
     }
     if (complete) exchange(first, count, call);
@@ -46,14 +43,7 @@ bool Machine::meets(const Thread& other) {
     return true;
   }
   if ((other.call.mask >> current_->lane & 1U) == 0) return false;
-  fail(
-      fmt::format("lanes of one mask meet in different warp operations: {} mask {:08x}, "
-                  "lane {} at {} mask {:08x}",
-                  here(),
-                  mine.mask,
-                  other.lane,
-                  text_of(other.where),
-                  other.call.mask));
+  fail("lanes of one mask meet in different warp operations", *current_, &other);
 }
 
 void Machine::exchange(Thread& first, unsigned count, const WarpCall& call) {
@@ -66,7 +56,7 @@ void Machine::exchange(Thread& first, unsigned count, const WarpCall& call) {
   }
 }
 
-uint64_t Machine::result_of(Thread& first, unsigned count, unsigned lane) const {
+uint64_t Machine::result_of(Thread& first, unsigned count, unsigned lane) {
   const WarpCall& call = (&first)[lane].call;
   const int own = static_cast<int>(lane);
   const int begin = own & ~(call.width - 1);
@@ -96,7 +86,7 @@ uint64_t Machine::result_of(Thread& first, unsigned count, unsigned lane) const 
       break;
   }
   if ((call.mask >> source & 1U) == 0)
-    machine().fail("a shuffle reads a lane that is not in the mask: " + here());
+    fail("a shuffle reads a lane that is not in the mask", (&first)[lane]);
   return (&first)[source].call.value;
 }
 

@@ -46,7 +46,7 @@ class MutateKernels(unittest.TestCase):
             [
                 'for (int64_t i = thread; i < count; i += threads) out[i + 1] = "x < y"[0];',
                 "for (int k = 0; k < n; ++k) sums[(k * kRow + 1) + 1] = 0;",
-                "if (a == b) store_pack<n>(out + first + 1, pack);",
+                "if (a == b) store_pack<n>(out + (first + 1), pack);",
             ],
         )
 
