@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "core/mt19937.h"
 #include "kernels/batch_norm.h"
 
@@ -137,6 +138,109 @@ BENCHMARK(bench_batch_norm_forward_residual)->Apply(layers);
 BENCHMARK(bench_batch_norm_shard_sums)->Apply(layers);
 BENCHMARK(bench_batch_norm_shard_sums_residual)->Apply(layers);
 BENCHMARK(bench_batch_norm_backward)->Apply(layers);
+
+// On a CUDA device the ops of one direction together: goals are set for 3 and 5 passes.
+struct CudaLayer {
+  CudaLayer(bench::CudaTimer& device, const Shape& shape, Dtype dtype)
+      : timer(device),
+        stream(device.stream()),
+        shards(Shards::single(shape[0])),
+        in(timer.random(shape, dtype)),
+        grad(timer.random(shape, dtype)),
+        residual(timer.random(shape, dtype)),
+        out(timer.random(shape, dtype)),
+        weight(timer.random({shape[1]}, Dtype::kF32)),
+        bias(timer.random({shape[1]}, Dtype::kF32)),
+        stats(timer.empty({1, 2 * shape[1] + 1}, Dtype::kF32)),
+        merged(timer.empty({1, 2 * shape[1] + 1}, Dtype::kF32)),
+        grad_weight(timer.empty({1, shape[1]}, Dtype::kF32)),
+        grad_bias(timer.empty({1, shape[1]}, Dtype::kF32)) {
+    collect_stats();
+  }
+
+  void collect_stats() {
+    batch_norm_shard_stats(stream, shards, in, stats);
+    Tensor row = merged.view({merged.numel()});
+    batch_norm_merge_stats(stream, stats, in.shape()[2] * in.shape()[3], row);
+  }
+  void normalize(const Tensor& added) {
+    batch_norm_forward(stream, shards, in, merged, weight, bias, added, params, out);
+  }
+  // One shard is its group: its sums are the group's.
+  void sum_gradients(const Tensor& gate, Tensor& gated) {
+    batch_norm_shard_sums(stream,
+                          shards,
+                          in,
+                          gate,
+                          grad,
+                          merged,
+                          weight,
+                          bias,
+                          params,
+                          gated,
+                          grad_weight,
+                          grad_bias);
+  }
+  void backward(const BatchNormParams& rest, Tensor& grad_in) {
+    batch_norm_backward(
+        stream, shards, in, grad, merged, grad_weight, grad_bias, weight, bias, rest, grad_in);
+  }
+
+  bench::CudaTimer& timer;
+  Stream& stream;
+  Shards shards;
+  BatchNormParams params{.relu = true};
+  Tensor in, grad, residual, out, weight, bias, stats, merged, grad_weight, grad_bias;
+};
+
+const bench::CudaBench kCudaForward("batch_norm_forward",
+                                    bench::kFloatTypes,
+                                    bench::kResnetShapes,
+                                    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                                      CudaLayer l(timer, shape, dtype);
+                                      timer.run(3 * l.in.nbytes(), [&] {
+                                        l.collect_stats();
+                                        l.normalize({});
+                                      });
+                                    });
+
+const bench::CudaBench kCudaForwardResidual("batch_norm_forward_residual",
+                                            bench::kFloatTypes,
+                                            bench::kResnetShapes,
+                                            [](bench::CudaTimer& timer,
+                                               const Shape& shape,
+                                               Dtype dtype) {
+                                              CudaLayer l(timer, shape, dtype);
+                                              timer.run(4 * l.in.nbytes(), [&] {
+                                                l.collect_stats();
+                                                l.normalize(l.residual);
+                                              });
+                                            });
+
+const bench::CudaBench kCudaBackward("batch_norm_backward",
+                                     bench::kFloatTypes,
+                                     bench::kResnetShapes,
+                                     [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                                       CudaLayer l(timer, shape, dtype);
+                                       Tensor none;
+                                       timer.run(5 * l.in.nbytes(), [&] {
+                                         l.sum_gradients({}, none);
+                                         l.backward(l.params, l.out);
+                                       });
+                                     });
+
+const bench::CudaBench kCudaBackwardResidual("batch_norm_backward_residual",
+                                             bench::kFloatTypes,
+                                             bench::kResnetShapes,
+                                             [](bench::CudaTimer& timer,
+                                                const Shape& shape,
+                                                Dtype dtype) {
+                                               CudaLayer l(timer, shape, dtype);
+                                               timer.run(7 * l.in.nbytes(), [&] {
+                                                 l.sum_gradients(l.out, l.grad);
+                                                 l.backward({}, l.residual);
+                                               });
+                                             });
 
 }  // namespace
 }  // namespace lockstep::kernels

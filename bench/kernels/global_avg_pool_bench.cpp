@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/global_avg_pool.h"
 
 namespace lockstep::kernels {
@@ -26,6 +27,34 @@ void bench_global_avg_pool_backward(benchmark::State& state) {
 
 BENCHMARK(bench_global_avg_pool_forward)->Args({32, 512})->Args({8, 2048})->UseRealTime();
 BENCHMARK(bench_global_avg_pool_backward)->Args({32, 512})->Args({8, 2048})->UseRealTime();
+
+const std::vector<Shape> kLastStage = {{256, 2048, 7, 7}};
+
+const bench::CudaBench kCudaForward("global_avg_pool_forward",
+                                    bench::kFloatTypes,
+                                    kLastStage,
+                                    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                                      const Tensor in = timer.random(shape, dtype);
+                                      Tensor out = timer.empty({shape[0], shape[1]}, dtype);
+                                      const Shards shards = Shards::single(shape[0]);
+                                      timer.run(in.nbytes() + out.nbytes(), [&] {
+                                        global_avg_pool_forward(timer.stream(), shards, in, out);
+                                      });
+                                    });
+
+const bench::CudaBench kCudaBackward("global_avg_pool_backward",
+                                     bench::kFloatTypes,
+                                     kLastStage,
+                                     [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                                       const Tensor grad_out =
+                                           timer.random({shape[0], shape[1]}, dtype);
+                                       Tensor grad_in = timer.empty(shape, dtype);
+                                       const Shards shards = Shards::single(shape[0]);
+                                       timer.run(grad_in.nbytes() + grad_out.nbytes(), [&] {
+                                         global_avg_pool_backward(
+                                             timer.stream(), shards, grad_out, grad_in);
+                                       });
+                                     });
 
 }  // namespace
 }  // namespace lockstep::kernels

@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/max_pool2d.h"
 
 namespace lockstep::kernels {
@@ -47,6 +48,39 @@ BENCHMARK_CAPTURE(bench_max_pool2d_forward, 2x2, k2x2)->Apply(convnet);
 BENCHMARK_CAPTURE(bench_max_pool2d_backward, 2x2, k2x2)->Apply(convnet);
 BENCHMARK_CAPTURE(bench_max_pool2d_forward, 3x3, k3x3)->Apply(resnet);
 BENCHMARK_CAPTURE(bench_max_pool2d_backward, 3x3, k3x3)->Apply(resnet);
+
+// ResNet's, behind its stem.
+const std::vector<Shape> kStem = {{256, 64, 112, 112}};
+
+const bench::CudaBench kCudaForward("max_pool2d_forward",
+                                    bench::kFloatTypes,
+                                    kStem,
+                                    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                                      const Tensor in = timer.random(shape, dtype);
+                                      Tensor out =
+                                          timer.empty(max_pool2d_output_shape(shape, k3x3), dtype);
+                                      Tensor winner = timer.empty(out.shape(), Dtype::kU8);
+                                      const Shards shards = Shards::single(shape[0]);
+                                      timer.run(in.nbytes() + out.nbytes() + winner.nbytes(), [&] {
+                                        max_pool2d_forward(
+                                            timer.stream(), shards, in, k3x3, out, winner);
+                                      });
+                                    });
+
+const bench::CudaBench kCudaBackward(
+    "max_pool2d_backward",
+    bench::kFloatTypes,
+    kStem,
+    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+      const Tensor in = timer.random(shape, dtype);
+      Tensor out = timer.empty(max_pool2d_output_shape(shape, k3x3), dtype);
+      Tensor winner = timer.empty(out.shape(), Dtype::kU8);
+      const Shards shards = Shards::single(shape[0]);
+      max_pool2d_forward(timer.stream(), shards, in, k3x3, out, winner);
+      Tensor grad_in = timer.empty(shape, dtype);
+      timer.run(grad_in.nbytes() + out.nbytes() + winner.nbytes(),
+                [&] { max_pool2d_backward(timer.stream(), shards, out, winner, k3x3, grad_in); });
+    });
 
 }  // namespace
 }  // namespace lockstep::kernels
