@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int64_t start = int64_t{blockIdx.y} * kPixelsAtOnce; start < extents.pixels;
        start += int64_t{gridDim.y} * kPixelsAtOnce) {
     const int64_t end = min(start + kPixelsAtOnce, extents.pixels);
-    for (int64_t p = start; p < end; ++p) store_pack(first + p * extents.channels, grad);
+    for (int64_t p = start; p < end; ++p) store_pack_whole(first + p * extents.channels, grad);
   }
 }
 

@@ -20,13 +20,15 @@ import torch
 
 from golden.networks import models
 from golden.numbers import cast, rng
-from golden.ops import batch_norm, conv2d, cross_entropy, global_avg_pool, linear, max_pool2d, relu, subsample_pad
+from golden.ops import (
+    batch_norm, conv2d, cross_entropy, depthwise_conv2d, global_avg_pool, linear, max_pool2d, relu, subsample_pad,
+)  # fmt: skip
 from golden.optimizers import adam, loss_scale, sgd
 from golden.resnets import resnet_gradients, resnet_init, resnet_losses
 
 FILES = [
-    conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, subsample_pad, cross_entropy, sgd, adam, loss_scale,
-    rng, cast, models, resnet_init, resnet_gradients, resnet_losses,
+    conv2d, depthwise_conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, subsample_pad, cross_entropy,
+    sgd, adam, loss_scale, rng, cast, models, resnet_init, resnet_gradients, resnet_losses,
 ]  # fmt: skip
 
 

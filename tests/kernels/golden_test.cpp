@@ -6,6 +6,7 @@
 #include "kernels/batch_norm.h"
 #include "kernels/cast.h"
 #include "kernels/conv2d.h"
+#include "kernels/depthwise_conv2d.h"
 #include "kernels/global_avg_pool.h"
 #include "kernels/linear.h"
 #include "kernels/max_pool2d.h"
@@ -66,6 +67,32 @@ TEST_F(Golden, Conv2d) {
     if (bias.defined()) {
       EXPECT_TRUE(near(grad_bias, golden.tensor("grad_bias"), pixels));
     }
+  }
+}
+
+TEST_F(Golden, DepthwiseConv2d) {
+  for (const GoldenCase& golden : golden_cases("depthwise_conv2d")) {
+    SCOPED_TRACE(golden.name());
+    const Tensor in = golden.tensor("input");
+    const Tensor weight = golden.tensor("weight");
+    const Tensor grad_out = golden.tensor("grad_out");
+    const Conv2dParams params{int_of(golden, "stride_h"),
+                              int_of(golden, "stride_w"),
+                              int_of(golden, "pad_h"),
+                              int_of(golden, "pad_w")};
+    const Shards shards = Shards::single(in.shape()[0]);
+    const int64_t taps = weight.shape().stride0();
+    Tensor out = Tensor::empty(grad_out.shape(), Dtype::kF32);
+    depthwise_conv2d_forward(stream_, shards, in, weight, params, out);
+    EXPECT_TRUE(near(out, golden.tensor("out"), taps));
+    Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
+    depthwise_conv2d_backward_data(stream_, shards, grad_out, weight, params, grad_in);
+    EXPECT_TRUE(near(grad_in, golden.tensor("grad_in"), taps));
+    Tensor grad_weight = Tensor::empty({1, weight.numel()}, Dtype::kF32);
+    depthwise_conv2d_backward_weight(
+        stream_, shards, in, grad_out, weight.shape(), params, grad_weight);
+    EXPECT_TRUE(
+        near(grad_weight, golden.tensor("grad_weight"), grad_out.numel() / weight.shape()[0]));
   }
 }
 

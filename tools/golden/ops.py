@@ -33,6 +33,23 @@ def conv2d() -> GoldenFile:
     return file
 
 
+def depthwise_conv2d() -> GoldenFile:
+    file = GoldenFile("depthwise_conv2d", "f64")
+    # name: (input shape), (kernel), (stride), (pad)
+    cases = {
+        "k3_p1": ((2, 5, 4, 5), (3, 3), (1, 1), (1, 1)),
+        "k3_s2_p1": ((1, 8, 5, 6), (3, 3), (2, 2), (1, 1)),
+        "k5_s2_p2": ((1, 3, 7, 6), (5, 5), (2, 2), (2, 2)),
+        "k3_p1_one_pixel": ((2, 3, 1, 1), (3, 3), (1, 1), (1, 1)),
+        "k2x3_s3x1_p0x2": ((1, 4, 6, 4), (2, 3), (3, 1), (0, 2)),
+    }
+    for name, (shape, kernel, stride, pad) in cases.items():
+        file.case(name, **window(kernel, stride, pad))
+        op = partial(F.conv2d, stride=stride, padding=pad, groups=shape[1])
+        put_op(file, op, randn, input=randn(*shape), weight=randn(shape[1], 1, *kernel))
+    return file
+
+
 def linear() -> GoldenFile:
     file = GoldenFile("linear", "f64")
     shapes = [(1, 1, 1, True), (3, 5, 7, True), (4, 33, 10, False), (5, 17, 1, True), (2, 100, 10, True)]

@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/cpu_loops.h"
+#include "kernels/depthwise_conv2d.h"
+
+namespace lockstep::kernels::LS_CPU {
+namespace {
+
+// Channels side by side, in the compiler's vectors.
+template <int kCount>
+struct Lanes {
+  using Floats [[gnu::vector_size(kCount * 4)]] = float;
+};
+constexpr int kRegister = LS_ISA == 4 ? 16 : LS_ISA == 3 ? 8 : 4;
+
+template <class Vector>
+[[gnu::always_inline]] inline Vector load(const float* from) {
+  Vector values;
+  std::memcpy(&values, from, sizeof(values));
+  return values;
+}
+
+template <class Vector>
+[[gnu::always_inline]] inline void store(float* to, Vector values) {
+  std::memcpy(to, &values, sizeof(values));
+}
+
+// Calls body(c) such that the ranges [c, c + kCount) cover the channels once.
+template <int kCount, class Body>
+[[gnu::always_inline]] inline int64_t for_channels(int64_t begin, int64_t channels, Body&& body) {
+  int64_t c = begin;
+  for (; c + kCount <= channels; c += kCount) body(c);
+  return c;
+}
+
+// One axis of source, filter and result.
+struct Axis {
+  int64_t source, taps, result;
+  int stride, pad;
+
+  // Calls visit(position in the source, tap) for each tap of result `i` that is not in the padding.
+  template <bool kForward, class Visit>
+  [[gnu::always_inline]] void visit(int64_t i, Visit&& visit) const {
+    const int64_t first = kForward ? i * stride - pad : (i + pad) / stride;
+    const int64_t step = kForward ? 1 : stride;
+    int64_t at = first;
+    for (int64_t tap = kForward ? 0 : (i + pad) % stride; tap < taps; tap += step) {
+      if (at >= 0 && at < source) visit(at, tap);
+      at += kForward ? 1 : -1;
+    }
+  }
+};
+
+// A product's place in the source image and in the filter.
+struct Product {
+  int64_t pixel, tap;
+};
+constexpr int kMaxProducts = 1024;  // as many as taps
+
+// The filters as [tap][channel], in the stream's workspace.
+const float* filters_by_tap(Stream& stream, const Tensor& weight) {
+  const int64_t channels = weight.shape()[0];
+  const int64_t taps = weight.shape().stride0();
+  auto* filters = reinterpret_cast<float*>(stream.workspace(weight.nbytes(), 0).shared);
+  const float* from = weight.data<float>();
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    for (int64_t c = 0; c < channels; ++c) filters[tap * channels + c] = from[c * taps + tap];
+  }
+  return filters;
+}
+
+template <int kCount>
+[[gnu::always_inline]] inline void sum_products(const Product* products,
+                                                int count,
+                                                int64_t channels,
+                                                const float* source,
+                                                const float* filters,
+                                                float* result) {
+  using Floats = typename Lanes<kCount>::Floats;
+  Floats sum{};
+  for (int i = 0; i < count; ++i) {
+    sum += load<Floats>(source + products[i].pixel * channels) *
+           load<Floats>(filters + products[i].tap * channels);
+  }
+  store(result, sum);
+}
+
+// Each result gathers its products: forward outputs from inputs, backward inputs from outputs.
+template <bool kForward>
+void gather(Stream& stream,
+            const Shards& shards,
+            const Axis& rows,
+            const Axis& columns,
+            const Tensor& source,
+            const Tensor& weight,
+            Tensor& result) {
+  const int64_t channels = weight.shape()[0];
+  const float* filters = filters_by_tap(stream, weight);
+  const float* from = source.data<float>();
+  float* to = result.data<float>();
+  const auto gather_image = [=](const float* image, float* pixel) {
+    Product products[kMaxProducts];
+    for (int64_t y = 0; y < rows.result; ++y) {
+      for (int64_t x = 0; x < columns.result; ++x, pixel += channels) {
+        int count = 0;
+        rows.visit<kForward>(y, [&](int64_t row, int64_t r) {
+          columns.visit<kForward>(x, [&](int64_t column, int64_t s) {
+            products[count++] = {row * columns.source + column, r * columns.taps + s};
+          });
+        });
+        const auto sum = [&]<int kCount>(int64_t c) {
+          sum_products<kCount>(products, count, channels, image + c, filters + c, pixel + c);
+        };
+        const int64_t rest = for_channels<kRegister>(
+            0, channels, [&](int64_t c) { sum.template operator()<kRegister>(c); });
+        for_channels<1>(rest, channels, [&](int64_t c) { sum.template operator()<1>(c); });
+      }
+    }
+  };
+  for_images(stream, shards, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      gather_image(from + n * source.shape().stride0(), to + n * result.shape().stride0());
+    }
+  });
+}
+
+struct Range {
+  int64_t begin, end;
+};
+
+// Outputs whose tap `tap` is not in the padding.
+Range outputs_under(const Axis& axis, int64_t tap) {
+  Range range{0, axis.result};
+  while (range.begin < range.end && range.begin * axis.stride + tap < axis.pad) ++range.begin;
+  while (range.begin < range.end && (range.end - 1) * axis.stride + tap - axis.pad >= axis.source) {
+    --range.end;
+  }
+  return range;
+}
+
+// sums[c] += sum over `count` outputs, from left to right, of in * grad_out.
+template <int kCount>
+[[gnu::always_inline]] inline void add_row(const float* in,
+                                           int64_t in_step,
+                                           const float* grad_out,
+                                           int64_t step,
+                                           int64_t count,
+                                           float* sums) {
+  using Floats = typename Lanes<kCount>::Floats;
+  Floats sum{};
+  for (int64_t i = 0; i < count; ++i) {
+    sum += load<Floats>(in + i * in_step) * load<Floats>(grad_out + i * step);
+  }
+  store(sums, load<Floats>(sums) + sum);
+}
+
+// sums[tap][channel] += the products of one image, row after row of the output.
+void add_image(const Axis& rows,
+               const Axis& columns,
+               int64_t channels,
+               const float* in,
+               const float* grad_out,
+               float* sums) {
+  for (int64_t oy = 0; oy < rows.result; ++oy) {
+    rows.visit<true>(oy, [&](int64_t y, int64_t r) {
+      for (int64_t s = 0; s < columns.taps; ++s) {
+        const Range range = outputs_under(columns, s);
+        const int64_t x = range.begin * columns.stride - columns.pad + s;
+        const float* from = in + (y * columns.source + x) * channels;
+        const float* grad = grad_out + (oy * columns.result + range.begin) * channels;
+        float* to = sums + (r * columns.taps + s) * channels;
+        const auto add = [&]<int kCount>(int64_t c) {
+          add_row<kCount>(from + c,
+                          columns.stride * channels,
+                          grad + c,
+                          channels,
+                          range.end - range.begin,
+                          to + c);
+        };
+        const int64_t rest = for_channels<kRegister>(
+            0, channels, [&](int64_t c) { add.template operator()<kRegister>(c); });
+        for_channels<1>(rest, channels, [&](int64_t c) { add.template operator()<1>(c); });
+      }
+    });
+  }
+}
+
+Axis rows_of(const Shape& in, const Shape& weight, const Shape& out, const Conv2dParams& p) {
+  return {in[2], weight[2], out[2], p.stride_h, p.pad_h};
+}
+Axis columns_of(const Shape& in, const Shape& weight, const Shape& out, const Conv2dParams& p) {
+  return {in[3], weight[3], out[3], p.stride_w, p.pad_w};
+}
+
+}  // namespace
+
+void depthwise_conv2d_forward(Stream& stream,
+                              const Shards& shards,
+                              const Tensor& in,
+                              const Tensor& weight,
+                              const Conv2dParams& params,
+                              Tensor& out) {
+  gather<true>(stream,
+               shards,
+               rows_of(in.shape(), weight.shape(), out.shape(), params),
+               columns_of(in.shape(), weight.shape(), out.shape(), params),
+               in,
+               weight,
+               out);
+}
+
+void depthwise_conv2d_backward_data(Stream& stream,
+                                    const Shards& shards,
+                                    const Tensor& grad_out,
+                                    const Tensor& weight,
+                                    const Conv2dParams& params,
+                                    Tensor& grad_in) {
+  gather<false>(stream,
+                shards,
+                rows_of(grad_out.shape(), weight.shape(), grad_in.shape(), params),
+                columns_of(grad_out.shape(), weight.shape(), grad_in.shape(), params),
+                grad_out,
+                weight,
+                grad_in);
+}
+
+void depthwise_conv2d_backward_weight(Stream& stream,
+                                      const Shards& shards,
+                                      const Tensor& in,
+                                      const Tensor& grad_out,
+                                      const Shape& weight_shape,
+                                      const Conv2dParams& params,
+                                      Tensor& grad_weight) {
+  const int64_t channels = weight_shape[0];
+  const int64_t taps = weight_shape.stride0();
+  const Axis rows = rows_of(in.shape(), weight_shape, grad_out.shape(), params);
+  const Axis columns = columns_of(in.shape(), weight_shape, grad_out.shape(), params);
+  const float* from = in.data<float>();
+  const float* grad = grad_out.data<float>();
+  float* leaves = grad_weight.data<float>();
+  const Workspace workspace =
+      stream.workspace(0, static_cast<size_t>(weight_shape.numel()) * sizeof(float));
+  stream.fork(shards.local(), [&](int64_t k, int worker) {
+    auto* sums = reinterpret_cast<float*>(workspace.of(worker));
+    std::fill_n(sums, taps * channels, 0.0F);
+    for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {
+      add_image(rows,
+                columns,
+                channels,
+                from + n * in.shape().stride0(),
+                grad + n * grad_out.shape().stride0(),
+                sums);
+    }
+    float* leaf = leaves + k * weight_shape.numel();
+    for (int64_t c = 0; c < channels; ++c) {
+      for (int64_t tap = 0; tap < taps; ++tap) leaf[c * taps + tap] = sums[tap * channels + c];
+    }
+  });
+}
+
+}  // namespace lockstep::kernels::LS_CPU

@@ -1,0 +1,274 @@
+// The gradient of the filters, in two kernels. First a warp adds up, for three taps of a row and 8
+// packs of 16 bytes of channels (fewer where there are fewer) by 4 slots, the products of one piece
+// of a shard's outputs: slot after slot, then the slots by shuffles; warps of the other taps are
+// its neighbours in the block and find the same lines in L1. Then the pieces of a shard are added,
+// 16 threads an element, and these in order. Traffic: in and grad_out once, R*S floats a channel
+// and piece in between. Bound: DRAM. Pieces, slots and so the order depend on the shard's shape and
+// the dtype alone, not on addresses.
+#include "kernels/cuda/images.cuh"
+#include "kernels/cuda/numeric.cuh"
+#include "kernels/cuda/shards.cuh"
+#include "kernels/depthwise_conv2d.h"
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kBlocksOfSm = 4;  // at least: 32 warps
+constexpr int kWarps = kThreads / 32;
+constexpr int kRun = 3;  // taps of a warp, in a row of the filter
+constexpr int64_t kLeastPixels = 128;
+constexpr int64_t kMostPieces = 1024;
+constexpr int kLeafColumns = 32;
+constexpr int kLeafRows = 16;
+
+// How the outputs of a shard are cut.
+struct Pieces {
+  int64_t pixels, count;  // of a piece; pieces
+
+  __host__ __device__ static Pieces of(int64_t outputs) {
+    const int64_t even = (outputs + kMostPieces - 1) / kMostPieces;
+    const int64_t pixels = even > kLeastPixels ? even : kLeastPixels;
+    return {pixels, (outputs + pixels - 1) / pixels};
+  }
+};
+
+struct Plan {
+  int in_h, in_w, out_h, out_w, filter_h, filter_w;
+  Conv2dParams params;
+  int channels, log2_lanes, tiles, runs, runs_of_row;
+  int64_t pieces;  // of the largest shard
+  Divider by_runs, by_tiles, by_runs_of_row, by_out_h, by_out_w;
+};
+
+template <int n, bool kPacked, class T>
+__device__ __forceinline__ Pack<T, n> load(const T* from) {
+  if constexpr (kPacked) {
+    return load_pack<n>(from);
+  } else {
+    Pack<T, n> pack;
+#pragma unroll
+    for (int i = 0; i < n; ++i) pack[i] = from[i];
+    return pack;
+  }
+}
+
+// What a thread adds up: taps [s, s + kRun) of row r, channels [c, c + n), every slots-th output of
+// a piece from `slot` on.
+struct Task {
+  unsigned piece, slot, slots;
+  int r, s;
+  int64_t c;
+};
+
+// Warps that differ in their taps alone are neighbours, then tiles of channels, then pieces.
+template <int n>
+__device__ __forceinline__ Task task_of(const Plan& plan) {
+  const unsigned warp = blockIdx.x * kWarps + threadIdx.x / 32;
+  const unsigned tiled = plan.by_runs.quotient(warp);
+  const unsigned run = plan.by_runs.remainder(warp, tiled);
+  const unsigned piece = plan.by_tiles.quotient(tiled);
+  const unsigned tile = plan.by_tiles.remainder(tiled, piece);
+  const unsigned r = plan.by_runs_of_row.quotient(run);
+  const unsigned thread = threadIdx.x % 32;
+  const unsigned slot = thread >> plan.log2_lanes;
+  const unsigned lane = thread - (slot << plan.log2_lanes);
+  return {piece,
+          slot,
+          32U >> plan.log2_lanes,
+          static_cast<int>(r),
+          static_cast<int>(plan.by_runs_of_row.remainder(run, r)) * kRun,
+          ((int64_t{tile} << plan.log2_lanes) + lane) * n};
+}
+
+// Adds the products of output `p` of a shard, whose first image is `first`, to the taps' sums.
+template <int n, bool kPacked, class T>
+__device__ __forceinline__ void add_products(const Plan& plan,
+                                             const Task& task,
+                                             int64_t first,
+                                             int64_t p,
+                                             const T* in,
+                                             const T* grad_out,
+                                             float (&sums)[kRun][n]) {
+  const unsigned row = plan.by_out_w.quotient(static_cast<unsigned>(p));
+  const auto ox = static_cast<int>(plan.by_out_w.remainder(static_cast<unsigned>(p), row));
+  const unsigned image = plan.by_out_h.quotient(row);
+  const auto oy = static_cast<int>(plan.by_out_h.remainder(row, image));
+  const int y = oy * plan.params.stride_h - plan.params.pad_h + task.r;
+  if (y < 0 || y >= plan.in_h) return;
+  const int64_t channels = plan.channels;
+  const int64_t output = first * plan.out_h * plan.out_w + p;
+  const Pack<T, n> grad = load<n, kPacked>(grad_out + output * channels + task.c);
+  const int64_t line = ((first + image) * plan.in_h + y) * plan.in_w;
+#pragma unroll
+  for (int j = 0; j < kRun; ++j) {
+    const int x = ox * plan.params.stride_w - plan.params.pad_w + task.s + j;
+    if (x < 0 || x >= plan.in_w || task.s + j >= plan.filter_w) continue;
+    const Pack<T, n> values = load<n, kPacked>(in + (line + x) * channels + task.c);
+#pragma unroll
+    for (int k = 0; k < n; ++k) {
+      sums[j][k] = __fmaf_rn(to_float(grad[k]), to_float(values[k]), sums[j][k]);
+    }
+  }
+}
+
+template <class T, int n, bool kPacked>
+__global__ void __launch_bounds__(kThreads, kBlocksOfSm) pieces_kernel(
+    const Plan plan, const ShardTable shards, const T* in, const T* grad_out, float* partial) {
+  const Task task = task_of<n>(plan);
+  const int64_t first = shards.begin[blockIdx.y];
+  const int64_t outputs = (shards.begin[blockIdx.y + 1] - first) * plan.out_h * plan.out_w;
+  const Pieces pieces = Pieces::of(outputs);
+  if (task.piece >= pieces.count) return;  // all lanes alike
+  const bool some = task.c < plan.channels;
+  const int64_t begin = task.piece * pieces.pixels;
+  const int64_t end = some ? min(begin + pieces.pixels, outputs) : begin;
+  float sums[kRun][n] = {};
+  for (int64_t p = begin + task.slot; p < end; p += task.slots) {
+    add_products<n, kPacked>(plan, task, first, p, in, grad_out, sums);
+  }
+  for (int mask = 16; mask >= 1 << plan.log2_lanes; mask /= 2) {
+#pragma unroll
+    for (int j = 0; j < kRun; ++j) {
+#pragma unroll
+      for (int k = 0; k < n; ++k) sums[j][k] += __shfl_xor_sync(0xffffffffU, sums[j][k], mask);
+    }
+  }
+  if (task.slot != 0 || !some) return;
+  const int64_t row = (blockIdx.y * plan.pieces + task.piece) * plan.filter_h + task.r;
+#pragma unroll
+  for (int j = 0; j < kRun; ++j) {
+    if (task.s + j >= plan.filter_w) continue;
+    Pack<float, n> pack;
+#pragma unroll
+    for (int k = 0; k < n; ++k) pack[k] = sums[j][k];
+    const int64_t tap = row * plan.filter_w + task.s + j;
+    store_pack(partial + tap * plan.channels + task.c, pack);
+  }
+}
+
+// A column of threads an element of a leaf: partial is [shard][piece][tap][channel], a leaf
+// [channel][tap].
+__global__ void __launch_bounds__(kLeafColumns* kLeafRows) leaves_kernel(const ShardTable shards,
+                                                                         int64_t outputs_of_image,
+                                                                         int64_t pieces_of_shard,
+                                                                         int64_t channels,
+                                                                         int64_t taps,
+                                                                         const float* partial,
+                                                                         float* leaves) {
+  __shared__ float sums[kLeafRows][kLeafColumns];
+  const int64_t shard = blockIdx.y;
+  const int64_t images = shards.begin[shard + 1] - shards.begin[shard];
+  const int64_t pieces = Pieces::of(images * outputs_of_image).count;
+  const unsigned column = threadIdx.x % kLeafColumns;
+  const unsigned row = threadIdx.x / kLeafColumns;
+  const int64_t i = int64_t{blockIdx.x} * kLeafColumns + column;
+  const int64_t elements = taps * channels;
+  float sum = 0;
+  if (i < elements) {
+#pragma unroll 8
+    for (int64_t piece = row; piece < pieces; piece += kLeafRows) {
+      sum += partial[(shard * pieces_of_shard + piece) * elements + i];
+    }
+  }
+  sums[row][column] = sum;
+  __syncthreads();
+  if (row != 0 || i >= elements) return;
+  for (int other = 1; other < kLeafRows; ++other) sum += sums[other][column];
+  const int64_t tap = i / channels;
+  leaves[shard * elements + (i - tap * channels) * taps + tap] = sum;
+}
+
+int64_t pieces_of_largest(const Shards& shards, int64_t outputs_of_image) {
+  int64_t most = 0;
+  for (int64_t k = 0; k < shards.local(); ++k) {
+    most = std::max(most, Pieces::of(shards.count(k) * outputs_of_image).count);
+  }
+  return most;
+}
+
+Plan plan_for(const Shards& shards,
+              const Shape& in,
+              const Shape& out,
+              const Shape& weight,
+              const Conv2dParams& params,
+              int n) {
+  constexpr const char* kOp = "depthwise_conv2d_backward_weight";
+  const int64_t packs = in[1] / n;
+  int log2_lanes = 0;
+  while (log2_lanes < (n == 1 ? 5 : 3) && int64_t{1} << log2_lanes < packs) ++log2_lanes;
+  const int64_t tiles = lockstep::cuda::blocks_for(packs, int64_t{1} << log2_lanes);
+  const int64_t runs_of_row = lockstep::cuda::blocks_for(weight[3], kRun);
+  to_int(kOp, out.numel() / in[1]);
+  return {to_int(kOp, in[2]),
+          to_int(kOp, in[3]),
+          to_int(kOp, out[2]),
+          to_int(kOp, out[3]),
+          static_cast<int>(weight[2]),
+          static_cast<int>(weight[3]),
+          params,
+          to_int(kOp, in[1]),
+          log2_lanes,
+          static_cast<int>(tiles),
+          static_cast<int>(runs_of_row * weight[2]),
+          static_cast<int>(runs_of_row),
+          pieces_of_largest(shards, out[2] * out[3]),
+          Divider(runs_of_row * weight[2]),
+          Divider(tiles),
+          Divider(runs_of_row),
+          Divider(out[2]),
+          Divider(out[3])};
+}
+
+}  // namespace
+
+void depthwise_conv2d_backward_weight(Stream& stream,
+                                      const Shards& shards,
+                                      const Tensor& in,
+                                      const Tensor& grad_out,
+                                      const Shape& weight_shape,
+                                      const Conv2dParams& params,
+                                      Tensor& grad_weight) {
+  constexpr const char* kOp = "depthwise_conv2d_backward_weight";
+  if (grad_weight.numel() == 0) return;
+  const auto local = static_cast<unsigned>(shards.local());
+  const ShardTable table = shard_table(shards);
+  const Shape& out = grad_out.shape();
+  const int64_t pieces = pieces_of_largest(shards, out[2] * out[3]);
+  const size_t bytes = grad_weight.nbytes() * static_cast<size_t>(pieces);
+  auto* partial = reinterpret_cast<float*>(stream.workspace(bytes, 0).shared);
+  with_float_type(in.dtype(), [&]<class T>() {
+    const T* from = elements<T>(in);
+    const T* grad = elements<T>(grad_out);
+    // No pointers: the order of a sum must not depend on where tensors lie.
+    with_channel_pack<T>(in.shape()[1], {}, [&]<int n>() {
+      const Plan plan = plan_for(shards, in.shape(), out, weight_shape, params, n);
+      const int64_t warps = to_int(kOp, pieces * plan.tiles * plan.runs);
+      lockstep::cuda::launch(
+          stream,
+          kOp,
+          {dim3(lockstep::cuda::blocks_for(warps, kWarps), local), kThreads},
+          aligned({from, grad}) ? pieces_kernel<T, n, true> : pieces_kernel<T, n, false>,
+          plan,
+          table,
+          from,
+          grad,
+          partial);
+    });
+  });
+  lockstep::cuda::launch(
+      stream,
+      kOp,
+      {dim3(lockstep::cuda::blocks_for(weight_shape.numel(), kLeafColumns), local),
+       kLeafColumns * kLeafRows},
+      leaves_kernel,
+      table,
+      out[2] * out[3],
+      pieces,
+      in.shape()[1],
+      weight_shape.stride0(),
+      partial,
+      grad_weight.data<float>());
+}
+
+}  // namespace lockstep::kernels::cuda

@@ -1,0 +1,201 @@
+#include "kernels/depthwise_conv2d.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/depthwise_problem.h"
+#include "tests/support/doubles.h"
+#include "tests/support/finite_difference.h"
+#include "tests/support/isa_bodies.h"
+#include "tests/support/poisoned_tensor.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using testing::close;
+using testing::DepthwiseConv2dSizes;
+using testing::DepthwiseProblem;
+using testing::doubles;
+using testing::floats_of;
+using testing::poisoned_tensor;
+using testing::same_bits;
+
+struct Bodies {
+  DepthwiseConv2dForward* forward = depthwise_conv2d_forward;
+  DepthwiseConv2dBackwardData* backward_data = depthwise_conv2d_backward_data;
+  DepthwiseConv2dBackwardWeight* backward_weight = depthwise_conv2d_backward_weight;
+};
+
+struct Results {
+  Tensor out, grad_in, grad_weight;
+};
+
+Results run(Stream& stream, const Shards& shards, const DepthwiseProblem& p, Bodies bodies = {}) {
+  Results results{poisoned_tensor(p.grad_out.shape(), Dtype::kF32),
+                  poisoned_tensor(p.in.shape(), Dtype::kF32),
+                  poisoned_tensor({shards.local(), p.weight.numel()}, Dtype::kF32)};
+  bodies.forward(stream, shards, p.in, p.weight, p.params, results.out);
+  bodies.backward_data(stream, shards, p.grad_out, p.weight, p.params, results.grad_in);
+  bodies.backward_weight(
+      stream, shards, p.in, p.grad_out, p.weight.shape(), p.params, results.grad_weight);
+  return results;
+}
+
+void expect_same_bits(const Results& got, const Results& want) {
+  EXPECT_TRUE(same_bits(got.out, want.out));
+  EXPECT_TRUE(same_bits(got.grad_in, want.grad_in));
+  EXPECT_TRUE(same_bits(got.grad_weight, want.grad_weight));
+}
+
+class DepthwiseConv2dCases : public ::testing::TestWithParam<DepthwiseConv2dSizes> {};
+
+TEST_P(DepthwiseConv2dCases, MatchReferenceHoweverCut) {
+  const DepthwiseProblem problem(GetParam(), Dtype::kF32);
+  for (const int64_t local : {1, 2, 4}) {
+    const Shards shards = Shards::cut(problem.z.n, local, 1);
+    Results first;
+    for (const int threads : {1, 2, 3}) {
+      SCOPED_TRACE(fmt::format("{} threads, {} shards", threads, local));
+      Stream stream(Device::kCpu, threads);
+      const Results got = run(stream, shards, problem);
+      EXPECT_TRUE(problem.right_out(got.out));
+      EXPECT_TRUE(problem.right_grad_in(got.grad_in));
+      EXPECT_TRUE(problem.right_grad_weight(got.grad_weight, shards));
+      if (threads == 1) first = got;
+      expect_same_bits(got, first);
+    }
+  }
+}
+
+TEST_P(DepthwiseConv2dCases, InstructionSetsAgree) {
+  const DepthwiseProblem problem(GetParam(), Dtype::kF32);
+  const Shards shards = Shards::cut(problem.z.n, 2, 1);
+  Stream stream;
+  const Results want = run(stream, shards, problem);
+  const auto forward = testing::isa_bodies(cpu_v2::depthwise_conv2d_forward,
+                                           cpu_v3::depthwise_conv2d_forward,
+                                           cpu_v4::depthwise_conv2d_forward);
+  const auto data = testing::isa_bodies(cpu_v2::depthwise_conv2d_backward_data,
+                                        cpu_v3::depthwise_conv2d_backward_data,
+                                        cpu_v4::depthwise_conv2d_backward_data);
+  const auto weight = testing::isa_bodies(cpu_v2::depthwise_conv2d_backward_weight,
+                                          cpu_v3::depthwise_conv2d_backward_weight,
+                                          cpu_v4::depthwise_conv2d_backward_weight);
+  for (size_t i = 0; i < forward.size(); ++i) {
+    expect_same_bits(run(stream, shards, problem, {forward[i], data[i], weight[i]}), want);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes,
+                         DepthwiseConv2dCases,
+                         ::testing::ValuesIn(testing::kDepthwiseSizes));
+
+TEST(DepthwiseConv2d, ReferenceAgreesWithFiniteDifferences) {
+  const DepthwiseProblem p(
+      {.n = 2, .c = 2, .h = 5, .w = 4, .r = 3, .s = 2, .stride_h = 2, .pad_h = 1, .pad_w = 1},
+      Dtype::kF32);
+  const std::vector<double> in = doubles(p.in);
+  const std::vector<double> weight = doubles(p.weight);
+  const std::vector<double> grad_out = doubles(p.grad_out);
+  const auto loss = [&](const auto& x, const auto& w) {
+    const std::vector<double> out = reference::depthwise_conv2d_forward(x, w, p.z);
+    return std::inner_product(out.begin(), out.end(), grad_out.begin(), 0.0);
+  };
+  const auto expect_gradient = [](const std::vector<double>& got, const auto& f, const auto& at) {
+    const std::vector<double> want = testing::numerical_gradient(f, at);
+    ASSERT_EQ(got.size(), want.size());
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-6) << i;
+  };
+  expect_gradient(
+      reference::depthwise_conv2d_backward_data(grad_out, weight, p.z),
+      [&](const auto& x) { return loss(x, weight); },
+      in);
+  expect_gradient(
+      reference::depthwise_conv2d_backward_weight(in, grad_out, p.z, 0, p.z.n),
+      [&](const auto& w) { return loss(in, w); },
+      weight);
+}
+
+TEST(DepthwiseConv2d, NanStaysInItsChannelAndShard) {
+  DepthwiseProblem p({.n = 2, .c = 3, .h = 4, .w = 4, .r = 3, .s = 3}, Dtype::kF32);
+  p.in.data<float>()[4] = std::numeric_limits<float>::quiet_NaN();  // image 0, channel 1
+  Stream stream;
+  const Results got = run(stream, Shards::cut(2, 2, 1), p);
+  for (int64_t i = 0; i < got.out.numel(); ++i) {
+    const bool may = i % 3 == 1 && i < got.out.shape().stride0();
+    EXPECT_TRUE(may || std::isfinite(got.out.data<float>()[i])) << i;
+  }
+  for (int64_t i = 0; i < got.grad_weight.numel(); ++i) {
+    EXPECT_TRUE(i / 9 == 1 || std::isfinite(got.grad_weight.data<float>()[i])) << i;
+  }
+  EXPECT_TRUE(std::isnan(got.out.data<float>()[1]));
+  EXPECT_TRUE(std::isnan(got.grad_weight.data<float>()[9]));
+}
+
+TEST(DepthwiseConv2d, RejectsImpossibleShapes) {
+  const Shape in{2, 3, 4, 4};
+  EXPECT_EQ(depthwise_conv2d_output_shape(in, {3, 1, 3, 2}, {2, 1, 1, 0}), (Shape{2, 3, 2, 3}));
+  EXPECT_THROW(depthwise_conv2d_output_shape({2, 3}, {3, 1, 1, 1}, {}), ShapeError);
+  EXPECT_THROW(depthwise_conv2d_output_shape(in, {3, 3, 1, 1}, {}), ShapeError);
+  EXPECT_THROW(depthwise_conv2d_output_shape(in, {4, 1, 1, 1}, {}), ShapeError);
+  EXPECT_THROW(depthwise_conv2d_output_shape(in, {3, 1, 0, 1}, {}), ShapeError);
+  EXPECT_THROW(depthwise_conv2d_output_shape({1, 3, 99, 99}, {3, 1, 33, 32}, {}), ShapeError);
+  EXPECT_THROW(depthwise_conv2d_output_shape(in, {3, 1, 1, 1}, {.stride_w = 0}), ShapeError);
+  EXPECT_THROW(depthwise_conv2d_output_shape(in, {3, 1, 1, 1}, {.pad_h = -1}), ShapeError);
+  try {
+    depthwise_conv2d_output_shape(in, {3, 1, 5, 1}, {});
+    FAIL() << "no error";
+  } catch (const ShapeError& error) {
+    EXPECT_STREQ(error.what(),
+                 "[depthwise_conv2d] required: a kernel no larger than the padded image; in "
+                 "(2,3,4,4), weight (3,1,5,1)");
+  }
+}
+
+TEST(DepthwiseConv2d, RejectsArgumentsThatDoNotFit) {
+  DepthwiseProblem p({.n = 2, .c = 3, .h = 4, .w = 4, .r = 3, .s = 3}, Dtype::kF32);
+  Stream stream;
+  const Shards shards = Shards::single(2);
+  Tensor out = Tensor::zeros(p.grad_out.shape(), Dtype::kF32);
+  Tensor leaf = Tensor::zeros({1, 26}, Dtype::kF32);
+  const Tensor half = Tensor::zeros(p.weight.shape(), Dtype::kF16);
+  EXPECT_THROW(depthwise_conv2d_forward(stream, shards, p.in, p.weight, p.params, p.in),
+               ShapeError);
+  EXPECT_THROW(depthwise_conv2d_forward(stream, shards, p.in, half, p.params, out), DtypeError);
+  EXPECT_THROW(depthwise_conv2d_forward(stream, Shards::single(1), p.in, p.weight, p.params, out),
+               ShapeError);
+  EXPECT_THROW(depthwise_conv2d_backward_data(stream, shards, p.in, p.weight, p.params, p.in),
+               ShapeError);
+  EXPECT_THROW(
+      depthwise_conv2d_backward_weight(stream, shards, p.in, out, p.weight.shape(), p.params, leaf),
+      ShapeError);
+  const Tensor halves = Tensor::zeros(p.in.shape(), Dtype::kF16);
+  EXPECT_THROW(depthwise_conv2d_forward(stream, shards, halves, half, p.params, out), DtypeError);
+}
+
+TEST(DepthwiseConv2d, DryDeclaresItsCost) {
+  Stream stream(Device::kDry);
+  const auto dry = [](const Shape& shape, Dtype dtype) {
+    return Tensor::empty(shape, dtype, Device::kDry);
+  };
+  Tensor in = dry({4, 3, 8, 6}, Dtype::kF16);
+  const Tensor weight = dry({3, 1, 3, 3}, Dtype::kF16);
+  Tensor out = dry({4, 3, 4, 3}, Dtype::kF16);
+  Tensor leaves = dry({2, 27}, Dtype::kF32);
+  const Shards shards = Shards::cut(4, 2, 1);
+  const Conv2dParams params{.stride_h = 2, .stride_w = 2, .pad_h = 1, .pad_w = 1};
+  depthwise_conv2d_forward(stream, shards, in, weight, params, out);
+  depthwise_conv2d_backward_data(stream, shards, out, weight, params, in);
+  depthwise_conv2d_backward_weight(stream, shards, in, out, weight.shape(), params, leaves);
+  ASSERT_EQ(stream.ledger().size(), 3U);
+  for (const LedgerEntry& entry : stream.ledger()) EXPECT_EQ(entry.flops, 2 * 144 * 9) << entry.op;
+  EXPECT_EQ(stream.ledger()[0].bytes, 2 * (576 + 27 + 144));
+  EXPECT_EQ(stream.ledger()[1].bytes, 2 * (576 + 27 + 144));
+  EXPECT_EQ(stream.ledger()[2].bytes, 2 * (576 + 144) + 4 * 54);
+}
+
+}  // namespace
+}  // namespace lockstep::kernels
