@@ -51,6 +51,11 @@ struct PhiloxBlock {
                     seed);
 }
 
+// A random word as a number of [0, bound), uniform but for 2^-32 * bound. Requires: bound >= 1.
+[[gnu::always_inline]] constexpr uint32_t number_below(uint32_t bound, uint32_t word) {
+  return static_cast<uint32_t>((uint64_t{word} * bound) >> 32);
+}
+
 // The numbers of one item (a sample, an element): next() walks through as many as are asked for.
 // Streams differ whenever seed, purpose, epoch or item differ. Requires: below 2^26 draws.
 class PhiloxStream {
@@ -66,8 +71,8 @@ class PhiloxStream {
     return block_.words[used_++];
   }
 
-  // Uniform in [0, bound), exact to 2^-32 * bound. Requires: bound >= 1.
-  uint32_t below(uint32_t bound) { return static_cast<uint32_t>((uint64_t{next()} * bound) >> 32); }
+  // As number_below().
+  uint32_t below(uint32_t bound) { return number_below(bound, next()); }
 
  private:
   uint64_t seed_;

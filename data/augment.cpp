@@ -1,9 +1,6 @@
 #include "data/augment.h"
 
 #include <algorithm>
-#include <cstddef>
-
-#include "core/philox.h"
 
 namespace lockstep::data {
 namespace {
@@ -15,19 +12,6 @@ void copy_reversed(const uint8_t* from, int64_t pixels, int64_t channels, uint8_
 }
 
 }  // namespace
-
-CropFlip draw_crop_flip(const Augmentation& augmentation, int64_t epoch, int64_t image) {
-  PhiloxStream random(augmentation.seed,
-                      RandomPurpose::kAugment,
-                      static_cast<uint32_t>(epoch),
-                      static_cast<uint64_t>(image));
-  const auto offsets = static_cast<uint32_t>(2 * augmentation.pad + 1);
-  CropFlip change;
-  change.top = random.below(offsets);
-  change.left = random.below(offsets);
-  change.flip = random.below(2) == 1 && augmentation.flip;
-  return change;
-}
 
 void crop_flip(const ImageShape& shape,
                int64_t pad,

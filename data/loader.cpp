@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "data/augment.h"
 
 namespace lockstep::data {
 namespace {

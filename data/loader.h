@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "core/augmentation.h"
 #include "core/shards.h"
 #include "core/tensor.h"
-#include "data/augment.h"
 #include "data/batch_plan.h"
 #include "data/dataset.h"
 

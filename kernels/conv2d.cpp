@@ -35,18 +35,18 @@ void conv2d_forward(Stream& stream,
                     const Conv2dParams& params,
                     Tensor& out) {
   const OpCheck check("conv2d_forward", stream);
-  check.dtype("in", in, {Dtype::kF32});
-  check.dtype("weight", weight, {Dtype::kF32});
+  check.floating("in", in);
+  check.dtype("weight", weight, {in.dtype()});
   const Shape out_shape = conv2d_output_shape(in.shape(), weight.shape(), params);
   if (bias.defined()) check.like("bias", bias, {weight.shape()[0]}, Dtype::kF32);
-  check.like("out", out, out_shape, Dtype::kF32);
+  check.like("out", out, out_shape, in.dtype());
   check.covers(shards, in.shape()[0]);
   if (check.dry(
           conv2d_flops(weight.shape(), out_shape),
           static_cast<int64_t>(in.nbytes() + weight.nbytes() + bias.nbytes() + out.nbytes()))) {
     return;
   }
-  onednn::conv2d_forward(stream, shards, in, weight, bias, params, out);
+  LS_DISPATCH_ONEDNN(conv2d_forward, (stream, shards, in, weight, bias, params, out))
 }
 
 void conv2d_backward_data(Stream& stream,
@@ -56,16 +56,16 @@ void conv2d_backward_data(Stream& stream,
                           const Conv2dParams& params,
                           Tensor& grad_in) {
   const OpCheck check("conv2d_backward_data", stream);
-  check.dtype("grad_in", grad_in, {Dtype::kF32});
-  check.dtype("weight", weight, {Dtype::kF32});
+  check.floating("grad_in", grad_in);
+  check.dtype("weight", weight, {grad_in.dtype()});
   const Shape out_shape = conv2d_output_shape(grad_in.shape(), weight.shape(), params);
-  check.like("grad_out", grad_out, out_shape, Dtype::kF32);
+  check.like("grad_out", grad_out, out_shape, grad_in.dtype());
   check.covers(shards, out_shape[0]);
   if (check.dry(conv2d_flops(weight.shape(), out_shape),
                 static_cast<int64_t>(grad_out.nbytes() + weight.nbytes() + grad_in.nbytes()))) {
     return;
   }
-  onednn::conv2d_backward_data(stream, shards, grad_out, weight, params, grad_in);
+  LS_DISPATCH_ONEDNN(conv2d_backward_data, (stream, shards, grad_out, weight, params, grad_in))
 }
 
 void conv2d_backward_weight(Stream& stream,
@@ -77,9 +77,9 @@ void conv2d_backward_weight(Stream& stream,
                             Tensor& grad_weight,
                             Tensor& grad_bias) {
   const OpCheck check("conv2d_backward_weight", stream);
-  check.dtype("in", in, {Dtype::kF32});
+  check.floating("in", in);
   const Shape out_shape = conv2d_output_shape(in.shape(), weight_shape, params);
-  check.like("grad_out", grad_out, out_shape, Dtype::kF32);
+  check.like("grad_out", grad_out, out_shape, in.dtype());
   check.like("grad_weight", grad_weight, {shards.local(), weight_shape.numel()}, Dtype::kF32);
   if (grad_bias.defined()) {
     check.like("grad_bias", grad_bias, {shards.local(), weight_shape[0]}, Dtype::kF32);
@@ -90,8 +90,8 @@ void conv2d_backward_weight(Stream& stream,
                                      grad_bias.nbytes()))) {
     return;
   }
-  onednn::conv2d_backward_weight(
-      stream, shards, in, grad_out, weight_shape, params, grad_weight, grad_bias);
+  LS_DISPATCH_ONEDNN(conv2d_backward_weight,
+                     (stream, shards, in, grad_out, weight_shape, params, grad_weight, grad_bias))
 }
 
 }  // namespace lockstep::kernels

@@ -1,9 +1,10 @@
 // 2-D convolution (cross-correlation, no groups, no dilation), and its gradients.
 //   out[n,k,oy,ox] = bias[k] + sum over (c,r,s) of weight[k,c,r,s] * in[n, c, oy*stride_h - pad_h +
 //   r, ox*stride_w - pad_w + s]
-// Each shard is one library call on the shard's shape, single-threaded; an empty shard makes none.
-// 3x3 windows may be computed by Winograd's algorithm F(4x4,3x3): some 1e-6 of the result's norm
-// off the direct sum, and a NaN or an infinity spreads over its tile of 4x4 pixels.
+// CPU: each shard is one library call on the shard's shape, single-threaded; an empty shard makes
+// none. 3x3 windows may be computed by Winograd's algorithm F(4x4,3x3): some 1e-6 of the result's
+// norm off the direct sum, and a NaN or an infinity spreads over its tile of 4x4 pixels.
+// CUDA: direct sums in f32, the same for an image or a shard however the batch is cut.
 // Source: torch.nn.functional.conv2d; oneDNN convolution; Lavin and Gray 2015, "Fast Algorithms for
 // Convolutional Neural Networks". Spec: tests/reference/conv2d.h
 #pragma once
@@ -21,7 +22,8 @@ struct Conv2dParams {  // pixels; pad is per side
 // >= 1, pad >= 0 and OH, OW >= 1.
 Shape conv2d_output_shape(const Shape& in, const Shape& weight, const Conv2dParams& params);
 
-// Shapes: in (N,C,H,W) f32; weight (K,C,R,S); bias (K) or undefined; out (N,K,OH,OW), overwritten.
+// Shapes: in (N,C,H,W), weight (K,C,R,S) and out (N,K,OH,OW), overwritten: f32, on CUDA also all
+// f16 or all bf16; bias (K) f32 or undefined.
 // Errors: ShapeError, DtypeError, DeviceError.
 using Conv2dForward = void(Stream& stream,
                            const Shards& shards,
@@ -30,16 +32,16 @@ using Conv2dForward = void(Stream& stream,
                            const Tensor& bias,
                            const Conv2dParams& params,
                            Tensor& out);
-// Shapes: grad_out (N,K,OH,OW); weight (K,C,R,S); grad_in (N,C,H,W), overwritten.
+// Shapes: grad_out (N,K,OH,OW); weight (K,C,R,S); grad_in (N,C,H,W), overwritten. Types as above.
 using Conv2dBackwardData = void(Stream& stream,
                                 const Shards& shards,
                                 const Tensor& grad_out,
                                 const Tensor& weight,
                                 const Conv2dParams& params,
                                 Tensor& grad_in);
-// Shapes: in (N,C,H,W); grad_out (N,K,OH,OW); grad_weight (local shards, K*C*R*S), each row in KRSC
-// order, overwritten; grad_bias (local shards, K) or undefined. An empty shard's rows are +0.
-// weight_shape = (K,C,R,S).
+// Shapes: in (N,C,H,W); grad_out (N,K,OH,OW); grad_weight (local shards, K*C*R*S) f32, each row in
+// KRSC order, overwritten; grad_bias (local shards, K) f32 or undefined. An empty shard's rows are
+// +0. weight_shape = (K,C,R,S).
 using Conv2dBackwardWeight = void(Stream& stream,
                                   const Shards& shards,
                                   const Tensor& in,

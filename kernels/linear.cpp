@@ -10,20 +10,20 @@ void linear_forward(Stream& stream,
                     const Tensor& bias,
                     Tensor& out) {
   const OpCheck check("linear_forward", stream);
-  check.dtype("in", in, {Dtype::kF32});
+  check.floating("in", in);
   check.rank("in", in, 2);
   check.rank("weight", weight, 2);
   const int64_t images = in.shape()[0];
   const int64_t outputs = weight.shape()[0];
-  check.like("weight", weight, {outputs, in.shape()[1]}, Dtype::kF32);
+  check.like("weight", weight, {outputs, in.shape()[1]}, in.dtype());
   check.require(weight.numel() > 0, "at least one feature in and out");
   if (bias.defined()) check.like("bias", bias, {outputs}, Dtype::kF32);
-  check.like("out", out, {images, outputs}, Dtype::kF32);
+  check.like("out", out, {images, outputs}, in.dtype());
   check.covers(shards, images);
   if (check.dry(2 * images * weight.numel(),
                 static_cast<int64_t>(in.nbytes() + weight.nbytes() + bias.nbytes() + out.nbytes())))
     return;
-  onednn::linear_forward(stream, shards, in, weight, bias, out);
+  LS_DISPATCH_ONEDNN(linear_forward, (stream, shards, in, weight, bias, out))
 }
 
 void linear_backward_data(Stream& stream,
@@ -32,18 +32,18 @@ void linear_backward_data(Stream& stream,
                           const Tensor& weight,
                           Tensor& grad_in) {
   const OpCheck check("linear_backward_data", stream);
-  check.dtype("weight", weight, {Dtype::kF32});
+  check.floating("weight", weight);
   check.rank("grad_out", grad_out, 2);
   check.rank("weight", weight, 2);
   const int64_t images = grad_out.shape()[0];
   check.require(weight.numel() > 0, "at least one feature in and out");
-  check.like("grad_out", grad_out, {images, weight.shape()[0]}, Dtype::kF32);
-  check.like("grad_in", grad_in, {images, weight.shape()[1]}, Dtype::kF32);
+  check.like("grad_out", grad_out, {images, weight.shape()[0]}, weight.dtype());
+  check.like("grad_in", grad_in, {images, weight.shape()[1]}, weight.dtype());
   check.covers(shards, images);
   if (check.dry(2 * images * weight.numel(),
                 static_cast<int64_t>(grad_out.nbytes() + weight.nbytes() + grad_in.nbytes())))
     return;
-  onednn::linear_backward_data(stream, shards, grad_out, weight, grad_in);
+  LS_DISPATCH_ONEDNN(linear_backward_data, (stream, shards, grad_out, weight, grad_in))
 }
 
 void linear_backward_weight(Stream& stream,
@@ -53,14 +53,14 @@ void linear_backward_weight(Stream& stream,
                             Tensor& grad_weight,
                             Tensor& grad_bias) {
   const OpCheck check("linear_backward_weight", stream);
-  check.dtype("in", in, {Dtype::kF32});
+  check.floating("in", in);
   check.rank("in", in, 2);
   check.rank("grad_out", grad_out, 2);
   const int64_t images = in.shape()[0];
   const int64_t outputs = grad_out.shape()[1];
   const int64_t weights = outputs * in.shape()[1];
   check.require(weights > 0, "at least one feature in and out");
-  check.like("grad_out", grad_out, {images, outputs}, Dtype::kF32);
+  check.like("grad_out", grad_out, {images, outputs}, in.dtype());
   check.like("grad_weight", grad_weight, {shards.local(), weights}, Dtype::kF32);
   if (grad_bias.defined()) {
     check.like("grad_bias", grad_bias, {shards.local(), outputs}, Dtype::kF32);
@@ -70,7 +70,7 @@ void linear_backward_weight(Stream& stream,
                 static_cast<int64_t>(in.nbytes() + grad_out.nbytes() + grad_weight.nbytes() +
                                      grad_bias.nbytes())))
     return;
-  onednn::linear_backward_weight(stream, shards, in, grad_out, grad_weight, grad_bias);
+  LS_DISPATCH_ONEDNN(linear_backward_weight, (stream, shards, in, grad_out, grad_weight, grad_bias))
 }
 
 }  // namespace lockstep::kernels

@@ -1,6 +1,8 @@
 // Affine map of feature rows, and its gradients.
 //   out[n,o] = bias[o] + sum over k of weight[o,k] * in[n,k]
-// Each shard is one library call on the shard's shape, single-threaded; an empty shard makes none.
+// CPU: each shard is one library call on the shard's shape, single-threaded; an empty shard makes
+// none.
+// CUDA: sums in f32, the same for an image or a shard however the batch is cut.
 // Source: torch.nn.functional.linear; oneDNN inner product. Spec: tests/reference/linear.h
 #pragma once
 
@@ -9,22 +11,22 @@
 
 namespace lockstep::kernels {
 
-// Shapes: in (N,K) f32; weight (O,K); bias (O) or undefined; out (N,O), overwritten. Errors:
-// ShapeError, DtypeError, DeviceError.
+// Shapes: in (N,K), weight (O,K) and out (N,O), overwritten: f32, on CUDA also all f16 or all bf16;
+// bias (O) f32 or undefined. Errors: ShapeError, DtypeError, DeviceError.
 using LinearForward = void(Stream& stream,
                            const Shards& shards,
                            const Tensor& in,
                            const Tensor& weight,
                            const Tensor& bias,
                            Tensor& out);
-// Shapes: grad_out (N,O); weight (O,K); grad_in (N,K), overwritten.
+// Shapes: grad_out (N,O); weight (O,K); grad_in (N,K), overwritten. Types as above.
 using LinearBackwardData = void(Stream& stream,
                                 const Shards& shards,
                                 const Tensor& grad_out,
                                 const Tensor& weight,
                                 Tensor& grad_in);
-// Shapes: in (N,K); grad_out (N,O); grad_weight (local shards, O*K), grad_bias (local shards, O) or
-// undefined, overwritten. An empty shard's rows are +0.
+// Shapes: in (N,K); grad_out (N,O); grad_weight (local shards, O*K) and grad_bias (local shards, O)
+// or undefined, overwritten, f32. An empty shard's rows are +0.
 using LinearBackwardWeight = void(Stream& stream,
                                   const Shards& shards,
                                   const Tensor& in,

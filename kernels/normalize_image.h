@@ -1,5 +1,6 @@
 // From bytes to normalised floats.
-//   out[n,c,h,w] = (in[n,c,h,w] / 255 - mean[c]) / std[c], each step rounded to f32
+//   out[n,c,h,w] = (in[n,c,h,w] / 255 - mean[c]) / std[c], each step rounded to f32, then to out's
+//   type
 // Source: torchvision's ToTensor and Normalize, bit for bit. Spec:
 // tests/reference/normalize_image.h
 #pragma once
@@ -15,8 +16,9 @@ struct NormalizeImageParams {  // per channel; empty means 0 and 1
   std::vector<float> mean, std;
 };
 
-// Shapes: in (N,C,H,W) u8; out (N,C,H,W) f32. Errors: ShapeError (also unless mean and std have C
-// elements or none), DtypeError, DeviceError.
+// Shapes: in (N,C,H,W) u8; out (N,C,H,W) f32, on CUDA also f16 or bf16. Errors: ShapeError (also
+// unless mean and std have C elements or none, and on CUDA for more than 64 channels), DtypeError,
+// DeviceError.
 using NormalizeImage = void(Stream& stream,
                             const Shards& shards,
                             const Tensor& in,

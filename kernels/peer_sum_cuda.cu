@@ -40,17 +40,16 @@ void peer_sum(Stream& stream, std::span<const Tensor> leaves, std::span<Tensor> 
   if (sums.empty()) return;
   with_float_type(leaves.front().dtype(), [&]<class T>() {
     PeerSumBody<T> body{};
-    uintptr_t bits = 0;  // of all addresses
+    bool packs = true;
     for (const Tensor& leaf : leaves) {
       body.leaves[body.leaf_count++] = elements<T>(leaf);
-      bits |= reinterpret_cast<uintptr_t>(leaf.bytes());
+      packs = packs && aligned({leaf.bytes()});
     }
     for (Tensor& sum : sums) {
       body.sums[body.sum_count++] = elements<T>(sum);
-      bits |= reinterpret_cast<uintptr_t>(sum.bytes());
+      packs = packs && aligned({sum.bytes()});
     }
-    launch_elementwise(
-        stream, "peer_sum", leaves.front().numel(), body, {reinterpret_cast<const void*>(bits)});
+    launch_elementwise(stream, "peer_sum", leaves.front().numel(), body, {}, packs);
   });
 }
 

@@ -13,10 +13,10 @@ bool check_and_dry(const OpCheck& check,
                    std::string_view narrow_name,
                    const Tensor& narrow,
                    int stride) {
-  check.dtype(wide_name, wide, {Dtype::kF32});
+  check.floating(wide_name, wide);
   check.rank(narrow_name, narrow, 4);
   const Shape shape = subsample_pad_output_shape(wide.shape(), narrow.shape()[1], stride);
-  check.like(narrow_name, narrow, shape, Dtype::kF32);
+  check.like(narrow_name, narrow, shape, wide.dtype());
   check.covers(shards, shape[0]);
   return check.dry(0, static_cast<int64_t>(wide.nbytes() + narrow.nbytes()));
 }
@@ -39,14 +39,14 @@ void subsample_pad_forward(
     Stream& stream, const Shards& shards, const Tensor& in, int stride, Tensor& out) {
   const OpCheck check("subsample_pad_forward", stream);
   if (check_and_dry(check, shards, "in", in, "out", out, stride)) return;
-  LS_DISPATCH_CPU(subsample_pad_forward, (stream, shards, in, stride, out))
+  LS_DISPATCH(subsample_pad_forward, (stream, shards, in, stride, out))
 }
 
 void subsample_pad_backward(
     Stream& stream, const Shards& shards, const Tensor& grad_out, int stride, Tensor& grad_in) {
   const OpCheck check("subsample_pad_backward", stream);
   if (check_and_dry(check, shards, "grad_in", grad_in, "grad_out", grad_out, stride)) return;
-  LS_DISPATCH_CPU(subsample_pad_backward, (stream, shards, grad_out, stride, grad_in))
+  LS_DISPATCH(subsample_pad_backward, (stream, shards, grad_out, stride, grad_in))
 }
 
 }  // namespace lockstep::kernels

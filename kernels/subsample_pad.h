@@ -15,7 +15,8 @@ namespace lockstep::kernels {
 // and channels exceed C by an even number, 0 at least.
 Shape subsample_pad_output_shape(const Shape& in, int64_t channels, int stride);
 
-// Shapes: in (N,C,H,W) f32; out as above, overwritten. Errors: ShapeError, DtypeError, DeviceError.
+// Shapes: in (N,C,H,W) f32, on CUDA also f16 or bf16; out as above, of in's type, overwritten.
+// Errors: ShapeError, DtypeError, DeviceError.
 using SubsamplePadForward =
     void(Stream& stream, const Shards& shards, const Tensor& in, int stride, Tensor& out);
 // Shapes: grad_out like out; grad_in (N,C,H,W), overwritten.

@@ -34,15 +34,16 @@ void tree_sum(Stream& stream, const Tensor& leaves, Tensor& out) {
   const int64_t rows = leaves.shape()[0];
   const int64_t columns = leaves.shape()[1];
   check_leaves("tree_sum", rows);
-  if (columns == 0) return;
   with_float_type(leaves.dtype(), [&]<class Leaf>() {
     with_float_type(out.dtype(), [&]<class Node>() {
-      const auto* first = elements<Leaf>(leaves);
       const TreeSumBody<Leaf, Node> body{
-          first, static_cast<int>(rows), columns, elements<Node>(out)};
-      const Leaf* last = first + (rows - 1) * columns;
-      const Leaf* second = rows > 1 ? first + columns : first;
-      launch_elementwise(stream, "tree_sum", columns, body, {first, second, last, body.out});
+          elements<Leaf>(leaves), static_cast<int>(rows), columns, elements<Node>(out)};
+      launch_elementwise(stream,
+                         "tree_sum",
+                         columns,
+                         body,
+                         {body.leaves, body.out},
+                         rows == 1 || columns % body.kCount == 0);
     });
   });
 }

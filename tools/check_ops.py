@@ -1,4 +1,4 @@
-"""Fails unless every op has all its parts: checks, CPU body, reference, test, benchmark, a telling header.
+"""Fails unless every op has all its parts: checks, bodies, reference, tests, benchmark, a telling header.
 
 usage: python3 tools/check_ops.py
 """
@@ -15,8 +15,10 @@ def problems_of(header: Path) -> list[str]:
     parts = {
         "checks": (ROOT / "kernels" / f"{op}.cpp").exists(),
         "a CPU body": any(body.exists() for body in bodies),
+        "a CUDA body": (ROOT / "kernels" / f"{op}_cuda.cu").exists(),
         "a reference": (ROOT / "tests" / "reference" / f"{op}.h").exists(),
         "a test": (ROOT / "tests" / "kernels" / f"{op}_test.cpp").exists(),
+        "a test on CUDA": (ROOT / "tests" / "cuda" / f"{op}_test.cpp").exists(),
         "a benchmark": (ROOT / "bench" / "kernels" / f"{op}_bench.cpp").exists(),
         "a line 'Shapes:'": "Shapes:" in text,
         "a line 'Errors:'": "Errors:" in text,

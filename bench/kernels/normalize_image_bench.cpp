@@ -2,6 +2,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/normalize_image.h"
 
 namespace lockstep::kernels {
@@ -21,6 +22,20 @@ void bench_normalize_image(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(in.nbytes() + out.nbytes()));
 }
 BENCHMARK(bench_normalize_image)->Args({32, 1, 28})->Args({32, 3, 224})->UseRealTime();
+
+const bench::CudaBench kCuda("normalize_image",
+                             bench::kFloatTypes,
+                             {{256, 3, 224, 224}},
+                             [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                               const Tensor in = timer.empty(shape, Dtype::kU8);
+                               Tensor out = timer.empty(shape, dtype);
+                               const NormalizeImageParams params = {.mean = std::vector(3, 0.5F),
+                                                                    .std = std::vector(3, 0.25F)};
+                               timer.run(in.nbytes() + out.nbytes(), [&] {
+                                 normalize_image(
+                                     timer.stream(), Shards::single(shape[0]), in, params, out);
+                               });
+                             });
 
 }  // namespace
 }  // namespace lockstep::kernels

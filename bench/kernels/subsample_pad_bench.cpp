@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include "bench/kernels/cuda_bench.h"
 #include "kernels/subsample_pad.h"
 
 namespace lockstep::kernels {
@@ -37,6 +38,35 @@ void shortcuts(benchmark::internal::Benchmark* bench) {
 }
 BENCHMARK(bench_subsample_pad_forward)->Apply(shortcuts);
 BENCHMARK(bench_subsample_pad_backward)->Apply(shortcuts);
+
+// ResNet-20's shortcuts.
+const std::vector<Shape> kShapes = {{128, 16, 32, 32}, {1024, 16, 32, 32}, {1024, 32, 16, 16}};
+
+const bench::CudaBench kForward("subsample_pad_forward",
+                                bench::kFloatTypes,
+                                kShapes,
+                                [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                                  const Tensor in = timer.random(shape, dtype);
+                                  Tensor out = timer.empty(
+                                      subsample_pad_output_shape(shape, 2 * shape[1], 2), dtype);
+                                  timer.run(in.nbytes() / 4 + out.nbytes(), [&] {
+                                    subsample_pad_forward(
+                                        timer.stream(), Shards::single(shape[0]), in, 2, out);
+                                  });
+                                });
+
+const bench::CudaBench kBackward(
+    "subsample_pad_backward",
+    bench::kFloatTypes,
+    kShapes,
+    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+      const Tensor grad_out =
+          timer.random(subsample_pad_output_shape(shape, 2 * shape[1], 2), dtype);
+      Tensor grad_in = timer.empty(shape, dtype);
+      timer.run(grad_in.nbytes() + grad_out.nbytes() / 2, [&] {
+        subsample_pad_backward(timer.stream(), Shards::single(shape[0]), grad_out, 2, grad_in);
+      });
+    });
 
 }  // namespace
 }  // namespace lockstep::kernels

@@ -50,7 +50,7 @@ class CudaTreeSumRows : public CudaTreeSum, public ::testing::WithParamInterface
 
 TEST_P(CudaTreeSumRows, HasTheBitsOfTheCpu) {
   for (const Dtype leaf_dtype : kFloatTypes) {
-    for (const int64_t n : {0, 1, 7, 8, 24, 77, 296}) {
+    for (const int64_t n : {0, 1, 7, 8, 12, 24, 77, 296}) {
       const Tensor leaves = rounded_to(leaf_dtype, random_tensor({GetParam(), n}, 3, -9, 9));
       for (const Dtype dtype : kFloatTypes) {
         const Tensor want = sum_on_cpu(leaves, dtype);

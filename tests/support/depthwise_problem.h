@@ -6,7 +6,7 @@
 
 #include "kernels/depthwise_conv2d.h"
 #include "tests/reference/depthwise_conv2d.h"
-#include "tests/support/close.h"
+#include "tests/support/close_sum.h"
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
@@ -49,25 +49,16 @@ struct DepthwiseProblem {
         weight(rounded_to(dtype, random_tensor({z.c, 1, z.r, z.s}, 2))),
         grad_out(rounded_to(dtype, random_tensor({z.n, z.c, z.oh(), z.ow()}, 3))) {}
 
-  // How far a result of `terms` products may be off.
-  Tolerance tolerance(int64_t terms, Dtype stored) const {
-    Tolerance tolerance = f32_sum(terms);
-    tolerance.abs += 0x1p-24 * static_cast<double>(terms);  // one by one, half an ulp of its size
-    if (stored == Dtype::kF16) tolerance.rel += 0x1p-11;
-    if (stored == Dtype::kBF16) tolerance.rel += 0x1p-8;
-    return tolerance;
-  }
-
   ::testing::AssertionResult right_out(const Tensor& got) const {
-    return close(floats_of(got),
-                 reference::depthwise_conv2d_forward(values_of(in), values_of(weight), z),
-                 tolerance(z.r * z.s, got.dtype()));
+    return close_sum(got,
+                     reference::depthwise_conv2d_forward(values_of(in), values_of(weight), z),
+                     z.r * z.s);
   }
   ::testing::AssertionResult right_grad_in(const Tensor& got) const {
-    return close(
-        floats_of(got),
+    return close_sum(
+        got,
         reference::depthwise_conv2d_backward_data(values_of(grad_out), values_of(weight), z),
-        tolerance(z.r * z.s, got.dtype()));
+        z.r * z.s);
   }
   ::testing::AssertionResult right_grad_weight(const Tensor& got, const Shards& shards) const {
     std::vector<double> want;
@@ -76,7 +67,7 @@ struct DepthwiseProblem {
           values_of(in), values_of(grad_out), z, shards.begin(k), shards.begin(k + 1));
       want.insert(want.end(), leaf.begin(), leaf.end());
     }
-    return close(floats_of(got), want, tolerance(z.n * z.oh() * z.ow(), Dtype::kF32));
+    return close_sum(got, want, z.n * z.oh() * z.ow());
   }
 
   DepthwiseConv2dSizes z;

@@ -45,7 +45,7 @@ TEST(TrainingData, SyntheticImagesFitTheNetwork) {
 
 TEST(TrainingData, OnlySmallColourPicturesAreAugmented) {
   const RunConfig config = resnet("--seed 5");
-  const data::Augmentation shapes = augmentation(config, *open_training_data(config).train);
+  const Augmentation shapes = augmentation(config, *open_training_data(config).train);
   EXPECT_EQ(shapes.pad, 4);
   EXPECT_TRUE(shapes.flip);
   EXPECT_EQ(shapes.seed, 5U);

@@ -50,7 +50,7 @@ data::DatasetPair open_training_data(const RunConfig& config) {
   return data::open_dataset(config.dataset, config.data);
 }
 
-data::Augmentation augmentation(const RunConfig& config, const data::Dataset& train) {
+Augmentation augmentation(const RunConfig& config, const data::Dataset& train) {
   const std::string name = train.name();
   if (!name.starts_with("cifar10/") && !name.starts_with("shapes/")) return {};
   return {.pad = 4, .flip = true, .seed = config.seed};

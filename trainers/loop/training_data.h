@@ -1,7 +1,7 @@
 // The images of a run and what happens to them on their way into a batch.
 #pragma once
 
-#include "data/augment.h"
+#include "core/augmentation.h"
 #include "data/dataset.h"
 #include "trainers/config/run_config.h"
 
@@ -15,6 +15,6 @@ namespace lockstep::trainers {
 data::DatasetPair open_training_data(const RunConfig& config);
 
 // CIFAR-10 and shapes: a crop out of the image padded by 4, and a flip; all others: none.
-data::Augmentation augmentation(const RunConfig& config, const data::Dataset& train);
+Augmentation augmentation(const RunConfig& config, const data::Dataset& train);
 
 }  // namespace lockstep::trainers

@@ -1,0 +1,67 @@
+#include "kernels/cpu_loops.h"
+#include "kernels/crop_flip_normalize.h"
+
+namespace lockstep::kernels::LS_CPU {
+namespace {
+
+constexpr int64_t kBytes = 256;
+
+// values[c * kBytes + byte]: what a byte of channel c becomes. Looking it up is cheaper than two
+// divisions.
+void fill_table(const NormalizeImageParams& params, int64_t channels, float* values) {
+  for (int64_t c = 0; c < channels; ++c) {
+    const auto i = static_cast<size_t>(c);
+    const float mean = params.mean.empty() ? 0 : params.mean[i];
+    const float std = params.std.empty() ? 1 : params.std[i];
+    for (int64_t byte = 0; byte < kBytes; ++byte) {
+      *values++ = (static_cast<float>(byte) / 255 - mean) / std;
+    }
+  }
+}
+
+struct ImageLoop {
+  int64_t channels, height, width, pad;
+  const float* table;
+
+  void run(const uint8_t* in, const CropFlip& change, float* out) const {
+    const int64_t step = change.flip ? -1 : 1;
+    for (int64_t row = 0; row < height; ++row) {
+      const int64_t y = row + change.top - pad;
+      const bool black_row = y < 0 || y >= height;
+      int64_t x = (change.flip ? width - 1 : 0) + change.left - pad;
+      for (int64_t column = 0; column < width; ++column, x += step, out += channels) {
+        if (black_row || x < 0 || x >= width) {
+          for (int64_t c = 0; c < channels; ++c) out[c] = table[c * kBytes];
+          continue;
+        }
+        const uint8_t* pixel = in + (y * width + x) * channels;
+        for (int64_t c = 0; c < channels; ++c) out[c] = table[c * kBytes + pixel[c]];
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void crop_flip_normalize(Stream& stream,
+                         const Shards& shards,
+                         const Tensor& in,
+                         const Tensor& indices,
+                         const CropFlipNormalizeParams& params,
+                         Tensor& out) {
+  const Shape& shape = in.shape();
+  auto* const table = reinterpret_cast<float*>(
+      stream.workspace(static_cast<size_t>(shape[1] * kBytes) * sizeof(float), 0).shared);
+  fill_table(params.normalize, shape[1], table);
+  const ImageLoop loop{shape[1], shape[2], shape[3], params.augmentation.pad, table};
+  const int64_t pixels = shape.stride0();
+  for_images(stream, shards, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      const CropFlip change =
+          draw_crop_flip(params.augmentation, params.epoch, indices.data<int64_t>()[n]);
+      loop.run(in.data<uint8_t>() + n * pixels, change, out.data<float>() + n * pixels);
+    }
+  });
+}
+
+}  // namespace lockstep::kernels::LS_CPU

@@ -1,0 +1,58 @@
+#include "core/augmentation.h"
+
+#include <array>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace lockstep {
+namespace {
+
+// The same for ever: resumed runs depend on it. Computed by a second program.
+TEST(DrawCropFlip, IsPinned) {
+  const auto draw = [](uint64_t seed, int64_t epoch, int64_t image) {
+    return draw_crop_flip({.pad = 4, .flip = true, .seed = seed}, epoch, image);
+  };
+  EXPECT_EQ(draw(0, 0, 0), (CropFlip{6, 4, false}));
+  EXPECT_EQ(draw(0, 0, 1), (CropFlip{0, 0, false}));
+  EXPECT_EQ(draw(0, 1, 0), (CropFlip{6, 5, false}));
+  EXPECT_EQ(draw(1, 0, 0), (CropFlip{0, 8, true}));
+  EXPECT_EQ(draw(42, 3, 49999), (CropFlip{8, 0, false}));
+  EXPECT_EQ(draw(uint64_t{1} << 40, 299, 1281166), (CropFlip{7, 2, false}));
+}
+
+TEST(DrawCropFlip, EveryOffsetIsEquallyLikely) {
+  constexpr int kDraws = 9000;
+  std::array<int, 9> top{};
+  std::array<int, 9> left{};
+  std::array<std::array<int, 2>, 2> flips{};  // by the image's flip in this epoch and the next
+  std::set<std::array<int64_t, 3>> all;
+  for (int64_t image = 0; image < kDraws; ++image) {
+    const Augmentation augmentation{.pad = 4, .flip = true, .seed = 7};
+    const CropFlip now = draw_crop_flip(augmentation, 5, image);
+    const CropFlip next = draw_crop_flip(augmentation, 6, image);
+    ++top.at(static_cast<size_t>(now.top));
+    ++left.at(static_cast<size_t>(now.left));
+    ++flips.at(now.flip ? 1 : 0).at(next.flip ? 1 : 0);
+    all.insert({now.top, now.left, now.flip ? 1 : 0});
+  }
+  for (const int count : top) EXPECT_NEAR(count, kDraws / 9, 150);  // 5 standard deviations
+  for (const int count : left) EXPECT_NEAR(count, kDraws / 9, 150);
+  for (const auto& row : flips) {
+    for (const int count : row) EXPECT_NEAR(count, kDraws / 4, 205);
+  }
+  EXPECT_EQ(all.size(), 162U);
+}
+
+TEST(DrawCropFlip, NothingUnlessAskedFor) {
+  EXPECT_FALSE(Augmentation{}.changes_images());
+  EXPECT_TRUE((Augmentation{.pad = 1}).changes_images());
+  EXPECT_TRUE((Augmentation{.flip = true}).changes_images());
+  for (int64_t image = 0; image < 100; ++image) {
+    EXPECT_EQ(draw_crop_flip({.pad = 0, .flip = false}, 0, image), CropFlip{});
+    EXPECT_FALSE(draw_crop_flip({.pad = 4, .flip = false}, 0, image).flip);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep

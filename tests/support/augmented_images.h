@@ -1,0 +1,34 @@
+// Images and all that changes them at random, for tests of kernels/crop_flip_normalize.h.
+#pragma once
+
+#include "core/tensor.h"
+#include "kernels/crop_flip_normalize.h"
+
+namespace lockstep::testing {
+
+struct AugmentedImages {
+  AugmentedImages(const Shape& shape, int64_t pad, bool flip)
+      : in(Tensor::empty(shape, Dtype::kU8)), indices(Tensor::empty({shape[0]}, Dtype::kI64)) {
+    for (int64_t i = 0; i < in.numel(); ++i) {
+      in.data<uint8_t>()[i] = static_cast<uint8_t>(1 + i % 251);
+    }
+    for (int64_t n = 0; n < shape[0]; ++n) {
+      indices.data<int64_t>()[n] = 7 * n + (n % 3 == 2 ? int64_t{1} << 40 : 0);
+    }
+    params.augmentation = {.pad = pad, .flip = flip, .seed = (uint64_t{3} << 32) + 5};
+    params.epoch = 2;
+    for (int64_t c = 0; c < shape[1]; ++c) {
+      params.normalize.mean.push_back(0.4F + 0.03F * static_cast<float>(c));
+      params.normalize.std.push_back(0.2F + 0.01F * static_cast<float>(c));
+    }
+  }
+
+  CropFlip draw(int64_t n) const {
+    return draw_crop_flip(params.augmentation, params.epoch, indices.data<int64_t>()[n]);
+  }
+
+  Tensor in, indices;
+  kernels::CropFlipNormalizeParams params;
+};
+
+}  // namespace lockstep::testing
