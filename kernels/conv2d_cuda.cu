@@ -16,6 +16,7 @@ using lockstep::cuda::launch;
 using lockstep::cuda::LaunchShape;
 
 constexpr int kThreads = 256;
+constexpr int kBlocksOfSm = 4;    // at least: 32 warps
 constexpr int kWeightLanes = 32;  // threadIdx.x: weights
 constexpr int kSlices = 8;        // threadIdx.y: rows of output pixels
 
@@ -77,8 +78,8 @@ __device__ __forceinline__ float dot(const T* a, const T* b, int count) {
 }
 
 template <class T, int n>
-__global__ void __launch_bounds__(kThreads)
-    forward_kernel(const Geometry g, const T* in, const T* weight, const float* bias, T* out) {
+__global__ void __launch_bounds__(kThreads, kBlocksOfSm) forward_kernel(
+    const __grid_constant__ Geometry g, const T* in, const T* weight, const float* bias, T* out) {
   const int row = static_cast<int>(blockIdx.x);
   const int place = static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
   if (place >= g.out_width * g.out_channels) return;
@@ -110,8 +111,10 @@ __device__ __forceinline__ int output_at(int in, int tap, int stride, int pad, i
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads)
-    backward_data_kernel(const Geometry g, const T* grad_out, const T* weight, T* grad_in) {
+__global__ void __launch_bounds__(kThreads) backward_data_kernel(const __grid_constant__ Geometry g,
+                                                                 const T* grad_out,
+                                                                 const T* weight,
+                                                                 T* grad_in) {
   const int row = static_cast<int>(blockIdx.x);
   const int place = static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
   if (place >= g.width * g.channels) return;
@@ -143,7 +146,7 @@ __global__ void __launch_bounds__(kThreads)
 template <class T>
 __global__ void __launch_bounds__(kWeightLanes* kSlices)
     backward_weight_kernel(const __grid_constant__ ShardTable shards,
-                           const Geometry g,
+                           const __grid_constant__ Geometry g,
                            const T* in,
                            const T* grad_out,
                            float* grad_weight,

@@ -81,7 +81,7 @@ __device__ __forceinline__ Group group_of(const Plan& plan, unsigned i) {
 
 template <class T, int n, bool kForward>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm)
-    gather_kernel(const Plan plan, const T* source, const T* weight, T* result) {
+    gather_kernel(const __grid_constant__ Plan plan, const T* source, const T* weight, T* result) {
   LS_DYNAMIC_SHARED(float, filters);
   const Axis& rows = plan.rows;
   const Axis& columns = plan.columns;

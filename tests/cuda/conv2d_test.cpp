@@ -144,7 +144,7 @@ Conv2dSizes square(
 
 INSTANTIATE_TEST_SUITE_P(Sizes,
                          CudaConv2dCases,
-                         ::testing::Values(square(3, 8, 5, 6, 3, 1, 1),
+                         ::testing::Values(square(3, 8, 5, 8, 3, 1, 1),
                                            square(2, 5, 6, 7, 3, 1, 1),
                                            square(2, 2, 7, 3, 7, 2, 3),
                                            square(5, 16, 4, 3, 1, 2, 0),

@@ -23,7 +23,7 @@ NOT_CAUGHT = "-"
 # Words of the table -> what the process must have printed. The first that fits names the outcome.
 WORDS = {
     "barrier": r"__syncthreads",
-    "warp operation": r"lanes of one mask|shuffle's width|its own mask|not in the mask|mask names|in a warp operation",
+    "warp operation": r"lanes of one mask|shuffle's width|its own mask|not in the mask|mask names|a warp operation:",
     "race": r"^(emulated device fault: )?race",
     "out of bounds": r"access out of bounds|heap-buffer-overflow",
     "use after free": r"freed device memory used|heap-use-after-free",
