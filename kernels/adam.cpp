@@ -20,7 +20,7 @@ void adam_step(Stream& stream, std::span<AdamSlot> slots, const AdamParams& para
     bytes += slot.grad.nbytes() + 6 * slot.param.nbytes() + slot.copy.nbytes();
   }
   const int64_t decay_flops = params.weight_decay == 0 ? 0 : (params.decoupled ? 1 : 2);
-  const int64_t flops = 13 + decay_flops + (params.control.state.defined() ? 1 : 0);
+  const int64_t flops = 13 + decay_flops + (params.control.scales_gradients() ? 1 : 0);
   if (check.dry(flops * numel, static_cast<int64_t>(bytes))) return;
   LS_DISPATCH(adam_step, (stream, slots, params, step))
 }

@@ -24,7 +24,7 @@ void adam_step(Stream& stream, std::span<AdamSlot> slots, const AdamParams& para
   const AdamFactors factors = adam_factors(rule_of(params), now.lr, now.step);
   for_slot_blocks(stream, slots, [&](AdamSlot& slot, int64_t first, int64_t count) {
     float scratch[kSlotBlock];
-    update(unscaled(slot.grad, first, count, now.unscale, scratch),
+    update(unscaled(slot.grad, first, count, now.grad_factor, scratch),
            slot.param.data<float>() + first,
            slot.exp_avg.data<float>() + first,
            slot.exp_avg_sq.data<float>() + first,

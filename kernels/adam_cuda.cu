@@ -19,7 +19,7 @@ struct Adam {
   };
   struct Now {
     AdamFactors factors;
-    float unscale;
+    float grad_factor;
     bool skip;
   };
 
@@ -30,12 +30,13 @@ struct Adam {
 
   __device__ Now now() const {
     const StepNow at = step_now(source, lr, step);
-    return {adam_factors(rule, at.lr, at.step), at.unscale, at.skip};
+    return {adam_factors(rule, at.lr, at.step), at.grad_factor, at.skip};
   }
 
   template <int n>
   __device__ __forceinline__ void run(const Entry& entry, int64_t first, const Now& now) const {
-    const Pack<float, n> grad = load_scaled<n>(entry.grad, entry.grad_dtype, first, now.unscale);
+    const Pack<float, n> grad =
+        load_scaled<n>(entry.grad, entry.grad_dtype, first, now.grad_factor);
     Pack<float, n> param = load_pack<n>(entry.param + first);
     Pack<float, n> exp_avg = load_pack<n>(entry.exp_avg + first);
     Pack<float, n> exp_avg_sq = load_pack<n>(entry.exp_avg_sq + first);

@@ -6,7 +6,7 @@ namespace lockstep::kernels {
 
 void add(Stream& stream, const Tensor& src, Tensor& dst) {
   const OpCheck check("add", stream);
-  check.dtype("src", src, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+  check.floating("src", src);
   check.like("dst", dst, src.shape(), src.dtype());
   if (check.dry(src.numel(), static_cast<int64_t>(3 * src.nbytes()))) return;
   LS_DISPATCH(add, (stream, src, dst))

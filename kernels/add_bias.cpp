@@ -6,7 +6,7 @@ namespace lockstep::kernels {
 namespace {
 
 void check_activations(const OpCheck& check, std::string_view name, const Tensor& tensor) {
-  check.dtype(name, tensor, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+  check.floating(name, tensor);
   const int rank = tensor.shape().rank();
   check.require(rank == 2 || rank == 4, fmt::format("{} of shape (N,C,H,W) or (N,C)", name));
 }

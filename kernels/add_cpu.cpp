@@ -1,5 +1,6 @@
 #include "kernels/add.h"
 #include "kernels/cpu_loops.h"
+#include "kernels/float_line.h"
 
 namespace lockstep::kernels::LS_CPU {
 
@@ -9,9 +10,12 @@ void add(Stream& stream, const Tensor& src, Tensor& dst) {
     const T* from = src.data<T>();
     T* to = dst.data<T>();
     for_ranges(stream, src.numel(), [=](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        to[i] = T(static_cast<float>(to[i]) + static_cast<float>(from[i]));
-      }
+      map_lines(
+          end - begin,
+          to + begin,
+          [](const Line& sum, const Line& term) { return sum + term; },
+          to + begin,
+          from + begin);
     });
   });
 }

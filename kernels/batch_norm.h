@@ -16,13 +16,13 @@
 // Evaluation: batch_norm_inference.
 //
 // ReLU's gate: steps 5 and 7 find it again from in, so that out need not be kept. With a residual
-// the sign of out is the gate; step 5 writes the gated gradient, which is the residual's gradient
-// and step 7's grad_out.
+// the sign of out, as stored, is the gate; step 5 writes the gated gradient, which is the
+// residual's gradient and step 7's grad_out.
 //
 // A statistics vector has 2C+1 floats: mean[C], M2[C] (sum of squared deviations), images;
 // count = images * H * W. An empty shard gives zeros, and merging passes the other side through.
-// in is (N,C,H,W), or (N,C) with H = W = 1. It and what is like it are of one dtype: f32, on CUDA
-// f16 or bf16 too. All else is f32.
+// in is (N,C,H,W), or (N,C) with H = W = 1. It and what is like it are of one dtype: f32, f16 or
+// bf16. All else is f32, and so is the arithmetic: a 16-bit result is rounded once, when stored.
 // Source: torch.nn.functional.batch_norm; Chan, Golub, LeVeque 1979. Spec:
 // tests/reference/batch_norm.h
 #pragma once

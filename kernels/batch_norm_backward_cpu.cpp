@@ -38,12 +38,12 @@ template <bool kRelu>
 }
 
 // Sums of g and of g * (x - mean).
-template <bool kRelu>
+template <bool kRelu, class T>
 void sum_gradients(const Lanes& lanes,
                    const AffineLanes& affine,
                    int64_t pixels,
-                   const float* in,
-                   const float* grad_out,
+                   const T* in,
+                   const T* grad_out,
                    LaneSums& sums) {
   sum_lanes(
       lanes,
@@ -51,8 +51,8 @@ void sum_gradients(const Lanes& lanes,
       sums,
       NoOutput{},
       [=](int64_t first) {
-        return [tile = AffineTile(affine, first)](
-                   Tile& sum_g, Tile& sum_gx, const Tile& x, const Tile& grad) {
+        return [tile = AffineTile(affine, first)] [[gnu::always_inline]] (
+                   Tile & sum_g, Tile & sum_gx, const Tile& x, const Tile& grad) {
           const Tile centred = x - tile.mean;
           const Tile g = through_relu<kRelu>(tile, centred, grad);
           sum_g = sum_g + g;
@@ -64,13 +64,14 @@ void sum_gradients(const Lanes& lanes,
 }
 
 // The same where the sign of `out` is the gate; g goes to grad_residual.
+template <class T>
 void sum_residual_gradients(const Lanes& lanes,
                             const AffineLanes& affine,
                             int64_t pixels,
-                            const float* in,
-                            const float* out,
-                            const float* grad_out,
-                            float* grad_residual,
+                            const T* in,
+                            const T* out,
+                            const T* grad_out,
+                            T* grad_residual,
                             LaneSums& sums) {
   sum_lanes(
       lanes,
@@ -78,8 +79,8 @@ void sum_residual_gradients(const Lanes& lanes,
       sums,
       grad_residual,
       [=](int64_t first) {
-        return [mean = Tile::load(affine.mean + first)](
-                   Tile& sum_g, Tile& sum_gx, const Tile& x, const Tile& gate, const Tile& grad) {
+        return [mean = Tile::load(affine.mean + first)] [[gnu::always_inline]] (
+                   Tile & sum_g, Tile & sum_gx, const Tile& x, const Tile& gate, const Tile& grad) {
           const Tile g = gated(gate, grad);
           sum_g = sum_g + g;
           sum_gx = sum_gx + g * (x - mean);
@@ -91,13 +92,13 @@ void sum_residual_gradients(const Lanes& lanes,
       grad_out);
 }
 
-template <bool kRelu>
+template <bool kRelu, class T>
 void input_gradient(const Lanes& lanes,
                     const BackwardLanes& backward,
                     int64_t pixels,
-                    const float* in,
-                    const float* grad_out,
-                    float* grad_in) {
+                    const T* in,
+                    const T* grad_out,
+                    T* grad_in) {
   map_lanes(
       lanes,
       pixels,
@@ -105,7 +106,8 @@ void input_gradient(const Lanes& lanes,
       [=](int64_t first) {
         return [tile = AffineTile(backward.affine, first),
                 mean_g = Tile::load(backward.mean_g + first),
-                slope = Tile::load(backward.slope + first)](const Tile& x, const Tile& grad) {
+                slope = Tile::load(backward.slope + first)] [[gnu::always_inline]] (
+                   const Tile& x, const Tile& grad) {
           const Tile centred = x - tile.mean;
           const Tile g = through_relu<kRelu>(tile, centred, grad);
           return tile.scale * (g - mean_g - centred * slope);
@@ -140,10 +142,6 @@ void batch_norm_shard_sums(Stream& stream,
     const auto stats = ChannelStats::of_group(group_stats, group, pixels);
     affine_of(group).fill(lanes, stats, weight, bias, params.eps);
   }
-  const float* x = in.data<float>();
-  const float* grad = grad_out.data<float>();
-  const float* gate = out.defined() ? out.data<float>() : nullptr;
-  float* gated_grad = out.defined() ? grad_residual.data<float>() : nullptr;
   float* weight_leaves = grad_weight.data<float>();
   float* bias_leaves = grad_bias.data<float>();
   for_shards(stream, shards, in.numel(), [&](int64_t k, int worker) {
@@ -153,14 +151,19 @@ void batch_norm_shard_sums(Stream& stream,
     const int64_t count = shards.count(k) * pixels;
     const int64_t at = shards.begin(k) * pixels * channels;
     LaneSums sums(lanes, scratch.of(worker));
-    if (gate != nullptr) {
-      sum_residual_gradients(
-          lanes, affine, count, x + at, gate + at, grad + at, gated_grad + at, sums);
-    } else if (params.relu) {
-      sum_gradients<true>(lanes, affine, count, x + at, grad + at, sums);
-    } else {
-      sum_gradients<false>(lanes, affine, count, x + at, grad + at, sums);
-    }
+    dispatch_float(in.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::Type;
+      const T* x = in.data<T>() + at;
+      const T* grad = grad_out.data<T>() + at;
+      if (out.defined()) {
+        T* gated_grad = grad_residual.data<T>() + at;
+        sum_residual_gradients(lanes, affine, count, x, out.data<T>() + at, grad, gated_grad, sums);
+      } else if (params.relu) {
+        sum_gradients<true>(lanes, affine, count, x, grad, sums);
+      } else {
+        sum_gradients<false>(lanes, affine, count, x, grad, sums);
+      }
+    });
     const auto stats = ChannelStats::of_group(group_stats, group, pixels);
     for (int64_t c = 0; c < channels; ++c) {
       bias_leaves[k * channels + c] = sums.total[0][c];
@@ -197,14 +200,17 @@ void batch_norm_backward(Stream& stream,
                   group_grad_bias.data<float>() + group * lanes.channels,
                   params.eps);
   }
-  const float* x = in.data<float>();
-  const float* grad = grad_out.data<float>();
-  float* to = grad_in.data<float>();
-  dispatch_bool(params.relu, [&](auto with_relu) {
-    for_shard_pieces(stream, shards, in.numel(), [&](int64_t group, int64_t begin, int64_t end) {
-      const int64_t start = begin * pixels * lanes.channels;
-      input_gradient<with_relu>(
-          lanes, backward_of(group), (end - begin) * pixels, x + start, grad + start, to + start);
+  dispatch_float(in.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    const T* x = in.data<T>();
+    const T* grad = grad_out.data<T>();
+    T* to = grad_in.data<T>();
+    dispatch_bool(params.relu, [&](auto with_relu) {
+      for_shard_pieces(stream, shards, in.numel(), [&](int64_t group, int64_t begin, int64_t end) {
+        const int64_t start = begin * pixels * lanes.channels;
+        input_gradient<with_relu>(
+            lanes, backward_of(group), (end - begin) * pixels, x + start, grad + start, to + start);
+      });
     });
   });
 }

@@ -8,20 +8,23 @@ namespace {
 
 // The mean of a few pixels, at varying places of the images where the shard holds several; exact in
 // a constant channel.
-void sample_mean(const float* in, int64_t pixels, int64_t channels, float* mean) {
+template <class T>
+void sample_mean(const T* in, int64_t pixels, int64_t channels, float* mean) {
   constexpr int64_t kSamples = 16;
   std::fill_n(mean, channels, 0.0F);
   for (int64_t i = 0; i < kSamples; ++i) {
     const int64_t at = (kSamples * i + (5 * i + 8) % kSamples) * pixels / (kSamples * kSamples);
-    const float* pixel = in + at * channels;
-    for (int64_t c = 0; c < channels; ++c) mean[c] += (pixel[c] - in[c]) * (1.0F / kSamples);
+    const T* pixel = in + at * channels;
+    for (int64_t c = 0; c < channels; ++c) {
+      mean[c] += (static_cast<float>(pixel[c]) - static_cast<float>(in[c])) * (1.0F / kSamples);
+    }
   }
-  for (int64_t c = 0; c < channels; ++c) mean[c] += in[c];
+  for (int64_t c = 0; c < channels; ++c) mean[c] += static_cast<float>(in[c]);
 }
 
 // Sums of x - shift and of its square.
-void sum_deviations(
-    const Lanes& lanes, const float* in, int64_t pixels, float* shift, LaneSums& sums) {
+template <class T>
+void sum_deviations(const Lanes& lanes, const T* in, int64_t pixels, float* shift, LaneSums& sums) {
   lanes.spread(shift);
   sum_lanes(
       lanes,
@@ -29,7 +32,8 @@ void sum_deviations(
       sums,
       NoOutput{},
       [=](int64_t first) {
-        return [shift_tile = Tile::load(shift + first)](Tile& sum, Tile& squares, const Tile& x) {
+        return [shift_tile = Tile::load(shift + first)] [[gnu::always_inline]] (
+                   Tile & sum, Tile & squares, const Tile& x) {
           const Tile deviation = x - shift_tile;
           sum = sum + deviation;
           squares = squares + deviation * deviation;
@@ -40,8 +44,9 @@ void sum_deviations(
 
 // M2 = sum (x - shift)^2 - (sum (x - shift))^2 / count loses no digits while the shift lies within
 // a few deviations of the mean. It nearly always does, and else there is a second pass.
+template <class T>
 void shard_stats(const Lanes& lanes,
-                 const float* in,
+                 const T* in,
                  int64_t pixels,
                  float* shift,
                  LaneSums sums,
@@ -88,19 +93,20 @@ void merge(float* into, const float* from, int64_t channels, float pixels) {
 }
 
 // `residual`: a pointer, or none.
-template <bool kRelu, class... Residual>
+template <bool kRelu, class T, class... Residual>
 void normalise(const Lanes& lanes,
                const AffineLanes& affine,
                int64_t pixels,
-               float* out,
-               const float* in,
+               T* out,
+               const T* in,
                const Residual*... residual) {
   map_lanes(
       lanes,
       pixels,
       out,
       [=](int64_t first) {
-        return [tile = AffineTile(affine, first)](const Tile& x, const auto&... shortcut) {
+        return [tile = AffineTile(affine, first)] [[gnu::always_inline]] (const Tile& x,
+                                                                          const auto&... shortcut) {
           const Tile y = (tile.normalised(x - tile.mean) + ... + shortcut);
           return kRelu ? gated(y, y) : y;
         };
@@ -120,16 +126,20 @@ void normalise_all(Stream& stream,
                    Tensor& out,
                    AffineOf&& affine_of) {
   const int64_t pixels = pixels_per_image(in);
-  float* to = out.data<float>();
-  dispatch_bool(relu, [&](auto with_relu) {
-    const auto run = [&](const auto*... from) {
-      for_shard_pieces(stream, shards, in.numel(), [&](int64_t group, int64_t begin, int64_t end) {
-        const int64_t start = begin * pixels * lanes.channels;
-        normalise<with_relu>(
-            lanes, affine_of(group), (end - begin) * pixels, to + start, (from + start)...);
-      });
-    };
-    residual.defined() ? run(in.data<float>(), residual.data<float>()) : run(in.data<float>());
+  dispatch_float(in.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    T* to = out.data<T>();
+    dispatch_bool(relu, [&](auto with_relu) {
+      const auto run = [&](const auto*... from) {
+        const auto piece = [&](int64_t group, int64_t begin, int64_t end) {
+          const int64_t start = begin * pixels * lanes.channels;
+          normalise<with_relu>(
+              lanes, affine_of(group), (end - begin) * pixels, to + start, (from + start)...);
+        };
+        for_shard_pieces(stream, shards, in.numel(), piece);
+      };
+      residual.defined() ? run(in.data<T>(), residual.data<T>()) : run(in.data<T>());
+    });
   });
 }
 
@@ -138,7 +148,6 @@ void normalise_all(Stream& stream,
 void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& in, Tensor& stats) {
   const Lanes lanes(in.shape()[1]);
   const int64_t pixels = pixels_per_image(in);
-  const float* from = in.data<float>();
   float* to = stats.data<float>();
   const Scratch scratch(stream, 0, lanes.width + LaneSums::scratch(lanes));
   for_shards(stream, shards, in.numel(), [&](int64_t k, int worker) {
@@ -149,13 +158,15 @@ void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& 
       std::fill_n(leaf, 2 * channels, 0.0F);
       return;
     }
-    shard_stats(lanes,
-                from + shards.begin(k) * pixels * channels,
-                shards.count(k) * pixels,
-                scratch.of(worker),
-                LaneSums(lanes, scratch.of(worker) + lanes.width),
-                leaf,
-                leaf + channels);
+    dispatch_float(in.dtype(), [&](auto tag) {
+      shard_stats(lanes,
+                  in.data<typename decltype(tag)::Type>() + shards.begin(k) * pixels * channels,
+                  shards.count(k) * pixels,
+                  scratch.of(worker),
+                  LaneSums(lanes, scratch.of(worker) + lanes.width),
+                  leaf,
+                  leaf + channels);
+    });
   });
 }
 

@@ -116,7 +116,7 @@ struct AffineLanes {
 
 // One tile of AffineLanes, in registers.
 struct AffineTile {
-  AffineTile(const AffineLanes& lanes, int64_t first)
+  [[gnu::always_inline]] AffineTile(const AffineLanes& lanes, int64_t first)
       : mean(Tile::load(lanes.mean + first)),
         scale(Tile::load(lanes.scale + first)),
         bias(Tile::load(lanes.bias + first)) {}

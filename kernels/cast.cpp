@@ -6,8 +6,8 @@ namespace lockstep::kernels {
 
 void cast(Stream& stream, const Tensor& src, Tensor& dst) {
   const OpCheck check("cast", stream);
-  check.dtype("src", src, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
-  check.dtype("dst", dst, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+  check.floating("src", src);
+  check.floating("dst", dst);
   check.like("dst", dst, src.shape(), dst.dtype());
   if (check.dry(src.numel(), static_cast<int64_t>(src.nbytes() + dst.nbytes()))) return;
   LS_DISPATCH(cast, (stream, src, dst))

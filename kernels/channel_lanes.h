@@ -1,13 +1,13 @@
-// Loops over channels-last arrays in which every channel has constants or sums of its own.
+// Loops over channels-last arrays in which every channel has constants or sums of its own. Arrays
+// are of any float type; constants and sums are floats.
 // Included by *_cpu.cpp files alone: see cpu_loops.h.
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 
 #include "core/stream.h"
-#include "kernels/float_tile.h"
+#include "kernels/float_line.h"
 
 namespace lockstep::kernels::LS_CPU {
 
@@ -16,7 +16,7 @@ inline constexpr int64_t kTileLanes = 32;
 
 using Tile = FloatTile<kTileLanes>;
 
-// Pixels are read in rows of whole pixels, at least a tile wide; a float's place in its row is its
+// Pixels are read in rows of whole pixels, at least a tile wide; a value's place in its row is its
 // lane. So few channels fill the vectors too, and a lane meets one channel only.
 struct Lanes {
   explicit Lanes(int64_t channel_count)
@@ -55,16 +55,15 @@ struct Lanes {
 };
 
 // Pixels that fill no row, with room up to a row.
+template <class T>
 struct PartialRow {
-  float lanes[2 * kTileLanes] = {};
+  T lanes[2 * kTileLanes] = {};
 
   PartialRow() = default;
-  PartialRow(const float* from, int64_t count) {
-    std::memcpy(lanes, from, static_cast<size_t>(count) * sizeof(float));
-  }
+  PartialRow(const T* from, int64_t count) { std::copy_n(from, count, lanes); }
 };
 
-// Calls block(first float, rows) for runs of some rows, then tail(first float, floats) for the
+// Calls block(first value, rows) for runs of some rows, then tail(first value, values) for the
 // pixels that fill no row, if there are any.
 template <class Block, class Tail>
 [[gnu::always_inline]] inline void for_blocks(const Lanes& lanes,
@@ -86,7 +85,7 @@ struct NoOutput {
 };
 
 // Calls body(first lane, place among tile_lanes(), begin, end, put) for each tile of some rows that
-// lie at [begin, end); body calls put(at, tile) where a tile of `out` (float* or NoOutput) is done.
+// lie at [begin, end); body calls put(at, tile) where a tile of `out` (T* or NoOutput) is done.
 // out may be an input: the overlapping tile is taken first and stored last.
 template <class Out, class Body>
 [[gnu::always_inline]] inline void for_tiles(const Lanes& lanes,
@@ -95,7 +94,7 @@ template <class Out, class Body>
                                              Body&& body) {
   const int64_t together = lanes.rows_together(rows);
   const int64_t last_lane = lanes.width - kTileLanes;
-  float held[kTileLanes] = {};
+  std::remove_pointer_t<Out> held[kTileLanes] = {};
   for (int64_t row = 0; row < rows; row += together) {
     const int64_t begin = row * lanes.width;
     const int64_t end = std::min(row + together, rows) * lanes.width;
@@ -103,25 +102,25 @@ template <class Out, class Body>
       const int64_t first = tile < 0 ? last_lane : tile * kTileLanes;
       const int64_t place = tile < 0 ? lanes.tiles * kTileLanes : first;
       body(first, place, begin, end, [&](int64_t at, const Tile& values) {
-        if constexpr (std::is_pointer_v<Out>) values.store(tile < 0 ? held : out + at);
+        if constexpr (std::is_pointer_v<Out>) store_tile(values, tile < 0 ? held : out + at);
       });
     }
     if constexpr (std::is_pointer_v<Out>) {
-      if (lanes.overlap) Tile::load(held).store(out + begin + last_lane);
+      if (lanes.overlap) store_tile(load_tile<kTileLanes>(held), out + begin + last_lane);
     }
   }
 }
 
-// out[i] = op(in[i]...) for every float of the pixels; make_op(first lane) gives the op of a tile.
+// out[i] = op(in[i]...) for every value of the pixels; make_op(first lane) gives the op of a tile.
 // out may be an input.
-template <class MakeOp, class... In>
+template <class T, class MakeOp, class... In>
 [[gnu::always_inline]] inline void map_lanes(
-    const Lanes& lanes, int64_t pixels, float* out, MakeOp&& make_op, const In*... in) {
-  const auto map_rows = [&](int64_t rows, float* to, const auto*... from) {
+    const Lanes& lanes, int64_t pixels, T* out, MakeOp&& make_op, const In*... in) {
+  const auto map_rows = [&](int64_t rows, T* to, const auto*... from) {
     for_tiles(lanes, rows, to, [&](int64_t first, int64_t, int64_t begin, int64_t end, auto&& put) {
       const auto op = make_op(first);
       for (int64_t at = begin + first; at < end; at += lanes.width) {
-        put(at, op(Tile::load(from + at)...));
+        put(at, op(load_tile<kTileLanes>(from + at)...));
       }
     });
   };
@@ -130,9 +129,9 @@ template <class MakeOp, class... In>
       pixels,
       [&](int64_t start, int64_t rows) { map_rows(rows, out + start, (in + start)...); },
       [&](int64_t start, int64_t count) {
-        PartialRow row;
+        PartialRow<T> row;
         map_rows(1, row.lanes, PartialRow(in + start, count).lanes...);
-        std::memcpy(out + start, row.lanes, static_cast<size_t>(count) * sizeof(float));
+        std::copy_n(row.lanes, count, out + start);
       });
 }
 
@@ -174,6 +173,7 @@ struct LaneSums {
 template <class Out, class MakeAdd, class... In>
 [[gnu::always_inline]] inline void sum_lanes(
     const Lanes& lanes, int64_t pixels, LaneSums& sums, Out out, MakeAdd&& make_add, In*... in) {
+  constexpr bool kStores = std::is_pointer_v<Out>;
   const auto sum_rows = [&](int64_t rows, auto to, const auto*... from) {
     for_tiles(
         lanes,
@@ -184,10 +184,10 @@ template <class Out, class MakeAdd, class... In>
           Tile sum0 = Tile::load(sums.block[0] + place);
           Tile sum1 = Tile::load(sums.block[1] + place);
           for (int64_t at = begin + first; at < end; at += lanes.width) {
-            if constexpr (std::is_pointer_v<Out>) {
-              put(at, add(sum0, sum1, Tile::load(from + at)...));
+            if constexpr (kStores) {
+              put(at, add(sum0, sum1, load_tile<kTileLanes>(from + at)...));
             } else {
-              add(sum0, sum1, Tile::load(from + at)...);
+              add(sum0, sum1, load_tile<kTileLanes>(from + at)...);
             }
           }
           sum0.store(sums.block[0] + place);
@@ -203,12 +203,10 @@ template <class Out, class MakeAdd, class... In>
         sums.finish_block(lanes.width);
       },
       [&](int64_t start, int64_t count) {
-        PartialRow row;
+        PartialRow<std::conditional_t<kStores, std::remove_pointer_t<Out>, float>> row;
         sum_rows(1, row.lanes, PartialRow(in + start, count).lanes...);
         sums.finish_block(count);
-        if constexpr (std::is_pointer_v<Out>) {
-          std::memcpy(out + start, row.lanes, static_cast<size_t>(count) * sizeof(float));
-        }
+        if constexpr (kStores) std::copy_n(row.lanes, count, out + start);
       });
   for (float* total : sums.total) lanes.gather(total);
 }

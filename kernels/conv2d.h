@@ -1,10 +1,14 @@
 // 2-D convolution (cross-correlation, no groups, no dilation), and its gradients.
 //   out[n,k,oy,ox] = bias[k] + sum over (c,r,s) of weight[k,c,r,s] * in[n, c, oy*stride_h - pad_h +
 //   r, ox*stride_w - pad_w + s]
+// Sums are in f32; a result in 16 bits is rounded once.
 // CPU: each shard is one library call on the shard's shape, single-threaded; an empty shard makes
 // none. 3x3 windows may be computed by Winograd's algorithm F(4x4,3x3): some 1e-6 of the result's
-// norm off the direct sum, and a NaN or an infinity spreads over its tile of 4x4 pixels.
-// CUDA: direct sums in f32, the same for an image or a shard however the batch is cut.
+// norm off the direct sum, and a NaN or an infinity spreads over its tile of 4x4 pixels. f16, and
+// bf16 where the processor has no arithmetic for it (onednn_has_bf16), is f32's result rounded.
+// That arithmetic takes direct sums, takes denormals for zero, and where channels are odd in number
+// carries a NaN or an infinity to the pixel before it.
+// CUDA: direct sums, the same for an image or a shard however the batch is cut.
 // Source: torch.nn.functional.conv2d; oneDNN convolution; Lavin and Gray 2015, "Fast Algorithms for
 // Convolutional Neural Networks". Spec: tests/reference/conv2d.h
 #pragma once
@@ -22,8 +26,8 @@ struct Conv2dParams {  // pixels; pad is per side
 // >= 1, pad >= 0 and OH, OW >= 1.
 Shape conv2d_output_shape(const Shape& in, const Shape& weight, const Conv2dParams& params);
 
-// Shapes: in (N,C,H,W), weight (K,C,R,S) and out (N,K,OH,OW), overwritten: f32, on CUDA also all
-// f16 or all bf16; bias (K) f32 or undefined.
+// Shapes: in (N,C,H,W), weight (K,C,R,S) and out (N,K,OH,OW), overwritten: all f32, all f16 or all
+// bf16; bias (K) f32 or undefined.
 // Errors: ShapeError, DtypeError, DeviceError.
 using Conv2dForward = void(Stream& stream,
                            const Shards& shards,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/shards.h"
 #include "kernels/dispatch.h"
@@ -46,19 +47,27 @@ template <class Body>
   });
 }
 
-// Calls body(begin, end) over ranges of the batch's images: a shard a task, so that a worker meets
-// the images that it meets in library calls; an image range a worker where there are fewer shards
-// than workers. Only for loops whose images do not depend on each other.
+// Calls body(begin, end), or body(begin, end, worker), over ranges of the batch's images: a shard a
+// task, so that a worker meets the images that it meets in library calls; an image range a worker
+// where there are fewer shards than workers. Only for loops whose images do not depend on each
+// other.
 template <class Body>
 [[gnu::always_inline]] inline void for_images(Stream& stream, const Shards& shards, Body&& body) {
+  const auto call = [&](int64_t begin, int64_t end, int worker) {
+    if constexpr (std::is_invocable_v<Body, int64_t, int64_t, int>) {
+      body(begin, end, worker);
+    } else {
+      body(begin, end);
+    }
+  };
   if (shards.local() >= stream.threads()) {
     stream.fork(shards.local(),
-                [&](int64_t k, int) { body(shards.begin(k), shards.begin(k + 1)); });
+                [&](int64_t k, int worker) { call(shards.begin(k), shards.begin(k + 1), worker); });
     return;
   }
   const int64_t parts = stream.threads();
-  stream.fork(parts, [&](int64_t part, int) {
-    body(shards.images() * part / parts, shards.images() * (part + 1) / parts);
+  stream.fork(parts, [&](int64_t part, int worker) {
+    call(shards.images() * part / parts, shards.images() * (part + 1) / parts, worker);
   });
 }
 

@@ -20,8 +20,8 @@ struct CropFlipNormalizeParams {
 };
 
 // Shapes: in (N,C,H,W) u8; indices (N) i64, each image's index in the data set; out (N,C,H,W) f32,
-// on CUDA also f16 or bf16. Errors: ShapeError (also unless 0 <= pad <= H and W, and as
-// normalize_image), DtypeError, DeviceError. Requires: 0 <= epoch < 2^32.
+// f16 or bf16. Errors: ShapeError (also unless 0 <= pad <= H and W, and as normalize_image),
+// DtypeError, DeviceError. Requires: 0 <= epoch < 2^32.
 using CropFlipNormalize = void(Stream& stream,
                                const Shards& shards,
                                const Tensor& in,

@@ -2,8 +2,9 @@
 // its gradients.
 //   out[n,c,oy,ox] = sum over (r,s) of weight[c,0,r,s] * in[n, c, oy*stride_h - pad_h + r,
 //   ox*stride_w - pad_w + s]
-// Products in the padding are left out; sums are in f32. Source: torch.nn.functional.conv2d with
-// groups = channels. Spec: tests/reference/depthwise_conv2d.h
+// Products in the padding are left out; sums are in f32, a result in 16 bits is rounded once.
+// Source: torch.nn.functional.conv2d with groups = channels. Spec:
+// tests/reference/depthwise_conv2d.h
 #pragma once
 
 #include "kernels/conv2d.h"
@@ -16,7 +17,7 @@ Shape depthwise_conv2d_output_shape(const Shape& in,
                                     const Shape& weight,
                                     const Conv2dParams& params);
 
-// Shapes: in (N,C,H,W) f32, on CUDA also f16 or bf16; weight (C,1,R,S) and out (N,C,OH,OW) like in;
+// Shapes: in (N,C,H,W) f32, f16 or bf16; weight (C,1,R,S) and out (N,C,OH,OW) like in;
 // out is overwritten. Taps add in row-major order. Errors: ShapeError, also where CUDA's indices
 // would not hold the sizes, DtypeError, DeviceError.
 using DepthwiseConv2dForward = void(Stream& stream,

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu_loops.h"
 #include "kernels/depthwise_conv2d.h"
+#include "kernels/widen.h"
 
 namespace lockstep::kernels::LS_CPU {
 namespace {
@@ -58,16 +59,38 @@ struct Product {
 };
 constexpr int kMaxProducts = 1024;  // as many as taps
 
-// The filters as [tap][channel], in the stream's workspace.
-const float* filters_by_tap(Stream& stream, const Tensor& weight) {
+// filters[tap][channel]
+void filters_by_tap(const Tensor& weight, float* filters) {
   const int64_t channels = weight.shape()[0];
   const int64_t taps = weight.shape().stride0();
-  auto* filters = reinterpret_cast<float*>(stream.workspace(weight.nbytes(), 0).shared);
-  const float* from = weight.data<float>();
-  for (int64_t tap = 0; tap < taps; ++tap) {
-    for (int64_t c = 0; c < channels; ++c) filters[tap * channels + c] = from[c * taps + tap];
-  }
-  return filters;
+  dispatch_float(weight.dtype(), [&](auto tag) {
+    const auto* from = weight.data<typename decltype(tag)::Type>();
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      for (int64_t c = 0; c < channels; ++c) {
+        filters[tap * channels + c] = static_cast<float>(from[c * taps + tap]);
+      }
+    }
+  });
+}
+
+size_t bytes_of(int64_t floats) {
+  return static_cast<size_t>(floats) * sizeof(float);
+}
+
+size_t image_bytes(const Tensor& batch) {
+  return static_cast<size_t>(batch.shape().stride0()) * size_of(batch.dtype());
+}
+
+// Floats of scratch memory for image().
+int64_t scratch_of_image(const Tensor& batch) {
+  return batch.dtype() == Dtype::kF32 ? 0 : batch.shape().stride0();
+}
+// Image n as floats: where the batch has them, or in the scratch memory.
+const float* image(const Tensor& batch, int64_t n, float* scratch) {
+  const std::byte* from = batch.bytes() + image_bytes(batch) * static_cast<size_t>(n);
+  if (batch.dtype() == Dtype::kF32) return reinterpret_cast<const float*>(from);
+  widen(batch.dtype(), from, batch.shape().stride0(), scratch);
+  return scratch;
 }
 
 template <int kCount>
@@ -87,6 +110,32 @@ template <int kCount>
 }
 
 // Each result gathers its products: forward outputs from inputs, backward inputs from outputs.
+// Writes one row of an image of results.
+template <bool kForward>
+void gather_row(Axis rows,
+                Axis columns,
+                int64_t channels,
+                int64_t y,
+                const float* source,
+                const float* filters,
+                float* result) {
+  Product products[kMaxProducts];
+  for (int64_t x = 0; x < columns.result; ++x, result += channels) {
+    int count = 0;
+    rows.visit<kForward>(y, [&](int64_t row, int64_t r) {
+      columns.visit<kForward>(x, [&](int64_t column, int64_t s) {
+        products[count++] = {row * columns.source + column, r * columns.taps + s};
+      });
+    });
+    const auto sum = [&]<int kCount>(int64_t c) {
+      sum_products<kCount>(products, count, channels, source + c, filters + c, result + c);
+    };
+    const int64_t rest = for_channels<kRegister>(
+        0, channels, [&](int64_t c) { sum.template operator()<kRegister>(c); });
+    for_channels<1>(rest, channels, [&](int64_t c) { sum.template operator()<1>(c); });
+  }
+}
+
 template <bool kForward>
 void gather(Stream& stream,
             const Shards& shards,
@@ -96,31 +145,25 @@ void gather(Stream& stream,
             const Tensor& weight,
             Tensor& result) {
   const int64_t channels = weight.shape()[0];
-  const float* filters = filters_by_tap(stream, weight);
-  const float* from = source.data<float>();
-  float* to = result.data<float>();
-  const auto gather_image = [=](const float* image, float* pixel) {
-    Product products[kMaxProducts];
-    for (int64_t y = 0; y < rows.result; ++y) {
-      for (int64_t x = 0; x < columns.result; ++x, pixel += channels) {
-        int count = 0;
-        rows.visit<kForward>(y, [&](int64_t row, int64_t r) {
-          columns.visit<kForward>(x, [&](int64_t column, int64_t s) {
-            products[count++] = {row * columns.source + column, r * columns.taps + s};
-          });
-        });
-        const auto sum = [&]<int kCount>(int64_t c) {
-          sum_products<kCount>(products, count, channels, image + c, filters + c, pixel + c);
-        };
-        const int64_t rest = for_channels<kRegister>(
-            0, channels, [&](int64_t c) { sum.template operator()<kRegister>(c); });
-        for_channels<1>(rest, channels, [&](int64_t c) { sum.template operator()<1>(c); });
-      }
-    }
-  };
-  for_images(stream, shards, [&](int64_t begin, int64_t end) {
+  const int64_t row = columns.result * channels;  // floats
+  const Dtype dtype = result.dtype();
+  const int64_t image_floats = scratch_of_image(source);
+  const Workspace workspace = stream.workspace(
+      bytes_of(weight.numel()), dtype == Dtype::kF32 ? 0 : bytes_of(image_floats + row));
+  auto* filters = reinterpret_cast<float*>(workspace.shared);
+  filters_by_tap(weight, filters);
+  for_images(stream, shards, [&](int64_t begin, int64_t end, int worker) {
+    auto* widened = reinterpret_cast<float*>(workspace.of(worker));
     for (int64_t n = begin; n < end; ++n) {
-      gather_image(from + n * source.shape().stride0(), to + n * result.shape().stride0());
+      const float* from = image(source, n, widened);
+      std::byte* to = result.bytes() + image_bytes(result) * static_cast<size_t>(n);
+      for (int64_t y = 0; y < rows.result; ++y) {
+        const bool direct = dtype == Dtype::kF32;
+        float* sums = direct ? reinterpret_cast<float*>(to) : widened + image_floats;
+        gather_row<kForward>(rows, columns, channels, y, from, filters, sums);
+        if (!direct) narrow(sums, row, dtype, to);
+        to += static_cast<size_t>(row) * size_of(dtype);
+      }
     }
   });
 }
@@ -236,20 +279,20 @@ void depthwise_conv2d_backward_weight(Stream& stream,
   const int64_t taps = weight_shape.stride0();
   const Axis rows = rows_of(in.shape(), weight_shape, grad_out.shape(), params);
   const Axis columns = columns_of(in.shape(), weight_shape, grad_out.shape(), params);
-  const float* from = in.data<float>();
-  const float* grad = grad_out.data<float>();
   float* leaves = grad_weight.data<float>();
+  const int64_t in_floats = scratch_of_image(in);
   const Workspace workspace =
-      stream.workspace(0, static_cast<size_t>(weight_shape.numel()) * sizeof(float));
+      stream.workspace(0, bytes_of(weight_shape.numel() + in_floats + scratch_of_image(grad_out)));
   stream.fork(shards.local(), [&](int64_t k, int worker) {
     auto* sums = reinterpret_cast<float*>(workspace.of(worker));
+    float* widened = sums + weight_shape.numel();
     std::fill_n(sums, taps * channels, 0.0F);
     for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {
       add_image(rows,
                 columns,
                 channels,
-                from + n * in.shape().stride0(),
-                grad + n * grad_out.shape().stride0(),
+                image(in, n, widened),
+                image(grad_out, n, widened + in_floats),
                 sums);
     }
     float* leaf = leaves + k * weight_shape.numel();

@@ -15,7 +15,7 @@ bool checked(const OpCheck& check,
              const Tensor& out) {
   constexpr int64_t kMostDraws = int64_t{1} << 26;  // of a PhiloxStream
   constexpr int64_t kOperationsOfADraw = 20;        // a block's ten rounds of eight, for four
-  check.dtype(in_name, in, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+  check.floating(in_name, in);
   check.require(in.shape().rank() >= 1, "a tensor of images");
   check.like("images", images, {in.shape()[0]}, Dtype::kI64);
   check.like(out_name, out, in.shape(), in.dtype());

@@ -9,7 +9,7 @@ namespace lockstep::kernels {
 
 void fill_uniform(Stream& stream, const FillUniformParams& params, Tensor& out) {
   const OpCheck check("fill_uniform", stream);
-  check.dtype("out", out, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+  check.floating("out", out);
   const float width = uniform_range(out.dtype(), params.low, params.high).width;
   check.require(width > 0 && std::isfinite(width),
                 fmt::format("low < high, finite in {}: got {} and {}",

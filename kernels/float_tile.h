@@ -21,7 +21,7 @@ struct FloatTile {
   // {part(0), part(1), ...}: no loop, or the compiler would keep the tile in memory.
   template <class Part>
   [[gnu::always_inline]] static FloatTile make(Part&& part) {
-    return [&]<int64_t... i>(std::integer_sequence<int64_t, i...>) {
+    return [&]<int64_t... i> [[gnu::always_inline]] (std::integer_sequence<int64_t, i...>) {
       return FloatTile{{part(i)...}};
     }(std::make_integer_sequence<int64_t, kVectors>{});
   }

@@ -1,6 +1,6 @@
 // Mean over H and W, and its gradient.
 //   out[n,c] = sum over (h,w) of in[n,c,h,w] / (H*W), summed in row-major order of the pixels, in
-//   f32
+//   f32, then rounded to out's type
 // Source: torch.nn.functional.adaptive_avg_pool2d(in, 1). Spec: tests/reference/global_avg_pool.h
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace lockstep::kernels {
 
-// Shapes: in (N,C,H,W) f32, on CUDA also f16 or bf16, H*W >= 1; out (N,C) like in. Errors:
-// ShapeError, DtypeError, DeviceError.
+// Shapes: in (N,C,H,W) f32, f16 or bf16, H*W >= 1; out (N,C) like in. Errors: ShapeError,
+// DtypeError, DeviceError.
 using GlobalAvgPoolForward = void(Stream& stream,
                                   const Shards& shards,
                                   const Tensor& in,

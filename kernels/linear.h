@@ -1,8 +1,10 @@
 // Affine map of feature rows, and its gradients.
 //   out[n,o] = bias[o] + sum over k of weight[o,k] * in[n,k]
+// Sums are in f32; a result in 16 bits is rounded once.
 // CPU: each shard is one library call on the shard's shape, single-threaded; an empty shard makes
-// none.
-// CUDA: sums in f32, the same for an image or a shard however the batch is cut.
+// none. f16, and bf16 where the processor has no arithmetic for it (onednn_has_bf16), is f32's
+// result rounded. That arithmetic takes denormals for zero.
+// CUDA: the same sums for an image or a shard however the batch is cut.
 // Source: torch.nn.functional.linear; oneDNN inner product. Spec: tests/reference/linear.h
 #pragma once
 
@@ -11,8 +13,8 @@
 
 namespace lockstep::kernels {
 
-// Shapes: in (N,K), weight (O,K) and out (N,O), overwritten: f32, on CUDA also all f16 or all bf16;
-// bias (O) f32 or undefined. Errors: ShapeError, DtypeError, DeviceError.
+// Shapes: in (N,K), weight (O,K) and out (N,O), overwritten: all f32, all f16 or all bf16; bias (O)
+// f32 or undefined. Errors: ShapeError, DtypeError, DeviceError.
 using LinearForward = void(Stream& stream,
                            const Shards& shards,
                            const Tensor& in,

@@ -1,5 +1,7 @@
 #include "kernels/linear.h"
+#include "kernels/onednn_activations.h"
 #include "kernels/onednn_shim.h"
+#include "kernels/onednn_weights.h"
 #include "kernels/shard_plans.h"
 
 // Weights stay as they are: oneDNN's own layouts cost more to reorder than they save. 16 rows of
@@ -9,43 +11,58 @@ namespace lockstep::kernels::onednn {
 namespace {
 
 struct LinearDescs {
-  MemoryDesc in, weight, bias, out;
+  MemoryDesc in, weight, grad_weight, bias, out;
 };
 
 struct LinearPlan final : Plan {
-  LinearPlan(const LinearDescs& of, const dnnl::primitive_desc_base& desc)
-      : descs(of), product(desc) {}
+  LinearPlan(Dtype stored, const LinearDescs& of, const dnnl::primitive_desc_base& desc)
+      : descs(of), in(stored, of.in), out(stored, of.out), product(desc) {}
+
+  // A worker's scratch memory: what the primitive asks for, then staged activations.
+  size_t scratch_bytes() const {
+    return aligned(product.scratchpad_bytes()) + in.staged_bytes() + out.staged_bytes();
+  }
+  std::byte* staged_in(std::byte* scratch) const {
+    return scratch + aligned(product.scratchpad_bytes());
+  }
+  std::byte* staged_out(std::byte* scratch) const { return staged_in(scratch) + in.staged_bytes(); }
 
   LinearDescs descs;
+  ActivationLayout in, out;
   Primitive product;
 };
 
 using LinearPlans = ShardPlans<LinearPlan>;
 
 struct Geometry {
+  Dtype stored;
   int64_t inputs = 0, outputs = 0;
   bool has_bias = false;
 
   PlanKey key(const char* op) const {
-    return {.op = op, .values = {0, inputs, outputs, has_bias ? 1 : 0}};
+    return {.op = op,
+            .values = {0, inputs, outputs, has_bias ? 1 : 0, static_cast<int64_t>(stored)}};
   }
   LinearDescs matmul_descs(int64_t images) const {
-    return {.in = f32_desc({images, inputs}, Format::ab),
-            .weight = f32_desc({inputs, outputs}, Format::ba),
-            .bias = has_bias ? f32_desc({1, outputs}, Format::ab) : MemoryDesc(),
-            .out = f32_desc({images, outputs}, Format::ab)};
+    const Dtype dtype = computing_type(stored);
+    return {.in = desc_of({images, inputs}, dtype, Format::ab),
+            .weight = desc_of({inputs, outputs}, dtype, Format::ba),
+            .grad_weight = {},
+            .bias = has_bias ? desc_of({1, outputs}, Dtype::kF32, Format::ab) : MemoryDesc(),
+            .out = desc_of({images, outputs}, dtype, Format::ab)};
   }
   LinearDescs inner_product_descs(int64_t images) const {
-    return {.in = f32_desc({images, inputs}, Format::ab),
-            .weight = f32_desc({outputs, inputs}, Format::ab),
-            .bias = has_bias ? f32_desc({outputs}, Format::a) : MemoryDesc(),
-            .out = f32_desc({images, outputs}, Format::ab)};
+    const Dtype dtype = computing_type(stored);
+    return {.in = desc_of({images, inputs}, dtype, Format::ab),
+            .weight = desc_of({outputs, inputs}, dtype, Format::ab),
+            .grad_weight = desc_of({outputs, inputs}, Dtype::kF32, Format::ab),
+            .bias = has_bias ? desc_of({outputs}, Dtype::kF32, Format::a) : MemoryDesc(),
+            .out = desc_of({images, outputs}, dtype, Format::ab)};
   }
 };
 
-Workspace workspace_for(Stream& stream, const LinearPlans& plans) {
-  return stream.workspace(
-      0, plans.largest([](const LinearPlan& plan) { return plan.product.scratchpad_bytes(); }));
+size_t scratch_bytes(const LinearPlan& plan) {
+  return plan.scratch_bytes();
 }
 
 }  // namespace
@@ -56,21 +73,26 @@ void linear_forward(Stream& stream,
                     const Tensor& weight,
                     const Tensor& bias,
                     Tensor& out) {
-  const Geometry geometry{weight.shape()[1], weight.shape()[0], bias.defined()};
+  const Geometry geometry{weight.dtype(), weight.shape()[1], weight.shape()[0], bias.defined()};
   const LinearPlans plans(stream, shards, geometry.key("linear_forward"), [&](int64_t images) {
     const LinearDescs descs = geometry.matmul_descs(images);
-    return std::make_unique<LinearPlan>(descs,
-                                        matmul(descs.in, descs.weight, descs.bias, descs.out));
+    return std::make_unique<LinearPlan>(
+        geometry.stored, descs, matmul(descs.in, descs.weight, descs.bias, descs.out));
   });
-  const Workspace workspace = workspace_for(stream, plans);
+  const Workspace workspace = stream.workspace(widened_bytes(weight), plans.largest(scratch_bytes));
+  const std::byte* weights = widened(stream, weight, workspace.shared);
   stream.fork(shards.local(), [&](int64_t k, int worker) {
     if (shards.count(k) == 0) return;
     const LinearPlan& plan = plans[plans.find(shards.count(k))];
-    Arguments arguments = {{DNNL_ARG_SRC, bind(plan.descs.in, shard_rows(in, shards, k))},
-                           {DNNL_ARG_WEIGHTS, bind(plan.descs.weight, weight.bytes())},
-                           {DNNL_ARG_DST, bind(plan.descs.out, shard_rows(out, shards, k))}};
+    std::byte* const scratch = workspace.of(worker);
+    std::byte* const to = shard_rows(out, shards, k);
+    Arguments arguments = {
+        {DNNL_ARG_SRC, plan.in.input(shard_rows(in, shards, k), plan.staged_in(scratch))},
+        {DNNL_ARG_WEIGHTS, bind(plan.descs.weight, weights)},
+        {DNNL_ARG_DST, plan.out.output(to, plan.staged_out(scratch))}};
     if (bias.defined()) arguments.emplace(DNNL_ARG_BIAS, bind(plan.descs.bias, bias.bytes()));
-    plan.product.execute(std::move(arguments), workspace.of(worker));
+    plan.product.execute(std::move(arguments), scratch);
+    plan.out.finish(plan.staged_out(scratch), to);
   });
 }
 
@@ -79,22 +101,27 @@ void linear_backward_data(Stream& stream,
                           const Tensor& grad_out,
                           const Tensor& weight,
                           Tensor& grad_in) {
-  const Geometry geometry{weight.shape()[1], weight.shape()[0]};
+  const Geometry geometry{weight.dtype(), weight.shape()[1], weight.shape()[0]};
   const LinearPlans plans(
       stream, shards, geometry.key("linear_backward_data"), [&](int64_t images) {
         const LinearDescs descs = geometry.inner_product_descs(images);
         return std::make_unique<LinearPlan>(
-            descs, inner_product_backward_data(descs.in, descs.weight, descs.out));
+            geometry.stored, descs, inner_product_backward_data(descs.in, descs.weight, descs.out));
       });
-  const Workspace workspace = workspace_for(stream, plans);
+  const Workspace workspace = stream.workspace(widened_bytes(weight), plans.largest(scratch_bytes));
+  const std::byte* weights = widened(stream, weight, workspace.shared);
   stream.fork(shards.local(), [&](int64_t k, int worker) {
     if (shards.count(k) == 0) return;
     const LinearPlan& plan = plans[plans.find(shards.count(k))];
+    std::byte* const scratch = workspace.of(worker);
+    std::byte* const to = shard_rows(grad_in, shards, k);
     plan.product.execute(
-        {{DNNL_ARG_DIFF_DST, bind(plan.descs.out, shard_rows(grad_out, shards, k))},
-         {DNNL_ARG_WEIGHTS, bind(plan.descs.weight, weight.bytes())},
-         {DNNL_ARG_DIFF_SRC, bind(plan.descs.in, shard_rows(grad_in, shards, k))}},
-        workspace.of(worker));
+        {{DNNL_ARG_DIFF_DST,
+          plan.out.input(shard_rows(grad_out, shards, k), plan.staged_out(scratch))},
+         {DNNL_ARG_WEIGHTS, bind(plan.descs.weight, weights)},
+         {DNNL_ARG_DIFF_SRC, plan.in.output(to, plan.staged_in(scratch))}},
+        scratch);
+    plan.in.finish(plan.staged_in(scratch), to);
   });
 }
 
@@ -104,14 +131,17 @@ void linear_backward_weight(Stream& stream,
                             const Tensor& grad_out,
                             Tensor& grad_weight,
                             Tensor& grad_bias) {
-  const Geometry geometry{in.shape()[1], grad_out.shape()[1], grad_bias.defined()};
+  const Geometry geometry{in.dtype(), in.shape()[1], grad_out.shape()[1], grad_bias.defined()};
   const LinearPlans plans(
       stream, shards, geometry.key("linear_backward_weight"), [&](int64_t images) {
         const LinearDescs descs = geometry.inner_product_descs(images);
         return std::make_unique<LinearPlan>(
-            descs, inner_product_backward_weights(descs.in, descs.weight, descs.bias, descs.out));
+            geometry.stored,
+            descs,
+            inner_product_backward_weights(
+                descs.in, descs.weight, descs.grad_weight, descs.bias, descs.out));
       });
-  const Workspace workspace = workspace_for(stream, plans);
+  const Workspace workspace = stream.workspace(0, plans.largest(scratch_bytes));
   stream.fork(shards.local(), [&](int64_t k, int worker) {
     if (shards.count(k) == 0) {
       zero_leaf(grad_weight, k);
@@ -119,14 +149,16 @@ void linear_backward_weight(Stream& stream,
       return;
     }
     const LinearPlan& plan = plans[plans.find(shards.count(k))];
+    std::byte* const scratch = workspace.of(worker);
     Arguments arguments = {
-        {DNNL_ARG_SRC, bind(plan.descs.in, shard_rows(in, shards, k))},
-        {DNNL_ARG_DIFF_DST, bind(plan.descs.out, shard_rows(grad_out, shards, k))},
-        {DNNL_ARG_DIFF_WEIGHTS, bind(plan.descs.weight, shard_leaf(grad_weight, k))}};
+        {DNNL_ARG_SRC, plan.in.input(shard_rows(in, shards, k), plan.staged_in(scratch))},
+        {DNNL_ARG_DIFF_DST,
+         plan.out.input(shard_rows(grad_out, shards, k), plan.staged_out(scratch))},
+        {DNNL_ARG_DIFF_WEIGHTS, bind(plan.descs.grad_weight, shard_leaf(grad_weight, k))}};
     if (grad_bias.defined()) {
       arguments.emplace(DNNL_ARG_DIFF_BIAS, bind(plan.descs.bias, shard_leaf(grad_bias, k)));
     }
-    plan.product.execute(std::move(arguments), workspace.of(worker));
+    plan.product.execute(std::move(arguments), scratch);
   });
 }
 

@@ -21,12 +21,21 @@ void loss_scale_init(Stream& stream, const LossScaleState& initial, Tensor& stat
   LS_DISPATCH(loss_scale_init, (stream, initial, state))
 }
 
+void loss_scale_seed(Stream& stream, const Tensor& state, Tensor& seeds) {
+  const OpCheck check("loss_scale_seed", stream);
+  check_state(check, state);
+  check.rank("seeds", seeds, 1);
+  check.dtype("seeds", seeds, {Dtype::kF32});
+  if (check.dry(0, static_cast<int64_t>(seeds.nbytes()))) return;
+  LS_DISPATCH(loss_scale_seed, (stream, state, seeds))
+}
+
 void check_finite(Stream& stream, std::span<const Tensor> buckets, Tensor& state) {
   const OpCheck check("check_finite", stream);
   check_state(check, state);
   size_t bytes = 0;
   for (const Tensor& bucket : buckets) {
-    check.dtype("bucket", bucket, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+    check.floating("bucket", bucket);
     bytes += bucket.nbytes();
   }
   if (check.dry(0, static_cast<int64_t>(bytes))) return;

@@ -1,4 +1,5 @@
 // Loss scaling whose state lives on the stream's device, so that no step waits for the host:
+//   loss_scale_seed, from which backward() starts,
 //   check_finite on the gradients as all ranks sum them (hence the same answer everywhere),
 //   optimizers under a StepControl (kernels/step_control.h), which step or skip by it,
 //   loss_scale_update, which begins the next step.
@@ -35,6 +36,8 @@ struct LossScaleRule {
 // state = initial. Shapes: state (kLossScaleStateBytes) of u8. Errors: ShapeError, DtypeError,
 // DeviceError.
 using LossScaleInit = void(Stream& stream, const LossScaleState& initial, Tensor& state);
+// seeds[i] = scale. Shapes: seeds (n) of f32.
+using LossScaleSeed = void(Stream& stream, const Tensor& state, Tensor& seeds);
 // Sets found_inf if an element of any bucket is infinite or NaN. Shapes: buckets any, f32, f16 or
 // bf16 each.
 using CheckFinite = void(Stream& stream, std::span<const Tensor> buckets, Tensor& state);
@@ -46,6 +49,7 @@ using CheckFinite = void(Stream& stream, std::span<const Tensor> buckets, Tensor
 using LossScaleUpdate = void(Stream& stream, const LossScaleRule& rule, Tensor& state);
 
 LS_DECLARE_OP(LossScaleInit, loss_scale_init)
+LS_DECLARE_OP(LossScaleSeed, loss_scale_seed)
 LS_DECLARE_OP(CheckFinite, check_finite)
 LS_DECLARE_OP(LossScaleUpdate, loss_scale_update)
 

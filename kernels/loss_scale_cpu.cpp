@@ -23,6 +23,10 @@ void loss_scale_init(Stream&, const LossScaleState& initial, Tensor& state) {
   *state_in(state) = initial;
 }
 
+void loss_scale_seed(Stream&, const Tensor& state, Tensor& seeds) {
+  std::ranges::fill(seeds.span<float>(), state_in(state)->scale);
+}
+
 void check_finite(Stream& stream, std::span<const Tensor> buckets, Tensor& state) {
   int32_t* found_inf = &state_in(state)->found_inf;
   for (const Tensor& bucket : buckets) {

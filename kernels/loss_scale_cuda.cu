@@ -57,6 +57,12 @@ __global__ void __launch_bounds__(32)
   if (threadIdx.x == 0) end_step(*state, rule);
 }
 
+__global__ void __launch_bounds__(kMultiTensorThreads)
+    loss_scale_seed_kernel(const LossScaleState* state, float* seeds, int64_t count) {
+  const int64_t i = int64_t{blockIdx.x} * kMultiTensorThreads + threadIdx.x;
+  if (i < count) seeds[i] = state->scale;
+}
+
 constexpr lockstep::cuda::LaunchShape kOneWarp = {1, 32};
 
 }  // namespace
@@ -64,6 +70,18 @@ constexpr lockstep::cuda::LaunchShape kOneWarp = {1, 32};
 void loss_scale_init(Stream& stream, const LossScaleState& initial, Tensor& state) {
   lockstep::cuda::launch(
       stream, "loss_scale_init", kOneWarp, loss_scale_init_kernel, initial, state_in(state));
+}
+
+void loss_scale_seed(Stream& stream, const Tensor& state, Tensor& seeds) {
+  const int64_t count = seeds.numel();
+  lockstep::cuda::launch(
+      stream,
+      "loss_scale_seed",
+      {lockstep::cuda::blocks_for(count, kMultiTensorThreads), kMultiTensorThreads},
+      loss_scale_seed_kernel,
+      state_in(state),
+      seeds.data<float>(),
+      count);
 }
 
 void check_finite(Stream& stream, std::span<const Tensor> buckets, Tensor& state) {

@@ -19,9 +19,9 @@ struct MaxPool2dParams {  // all in pixels; pad is per side
 // 256, 0 <= pad <= kernel / 2, OH, OW >= 1.
 Shape max_pool2d_output_shape(const Shape& in, const MaxPool2dParams& params);
 
-// Shapes: in (N,C,H,W) f32, on CUDA also f16 or bf16; out (N,C,OH,OW) like in; winner
-// (N,C,OH,OW) u8 = ky * kernel_w + kx of the winning tap. Errors: ShapeError, also for an image of
-// 2^31 elements or more on CUDA, DtypeError, DeviceError.
+// Shapes: in (N,C,H,W) f32, f16 or bf16; out (N,C,OH,OW) like in; winner (N,C,OH,OW) u8 =
+// ky * kernel_w + kx of the winning tap. Errors: ShapeError, also for an image of 2^31 elements or
+// more on CUDA, DtypeError, DeviceError.
 using MaxPool2dForward = void(Stream& stream,
                               const Shards& shards,
                               const Tensor& in,
@@ -29,7 +29,7 @@ using MaxPool2dForward = void(Stream& stream,
                               Tensor& out,
                               Tensor& winner);
 // Shapes: grad_out, winner (N,C,OH,OW); grad_in (N,C,H,W), overwritten. Where windows overlap, an
-// input adds its gradients in row-major order of the outputs, in f32.
+// input adds its gradients in row-major order of the outputs, in f32, and rounds the sum.
 using MaxPool2dBackward = void(Stream& stream,
                                const Shards& shards,
                                const Tensor& grad_out,

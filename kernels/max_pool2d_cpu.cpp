@@ -1,7 +1,9 @@
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/cpu_loops.h"
+#include "kernels/float_line.h"
 #include "kernels/max_pool2d.h"
 
 namespace lockstep::kernels::LS_CPU {
@@ -15,27 +17,50 @@ struct Lanes {
   using Shorts [[gnu::vector_size(kCount * 2)]] = uint16_t;
   using Bytes [[gnu::vector_size(kCount)]] = uint8_t;
 };
-constexpr int kRegister = LS_ISA == 4 ? 16 : LS_ISA == 3 ? 8 : 4;
+constexpr int kRegister = Line::kVectorLanes;
 
-template <class Vector, class T>
-[[gnu::always_inline]] inline Vector load(const T* from) {
+template <class Vector>
+[[gnu::always_inline]] inline Vector load(const void* from) {
   Vector values;
   std::memcpy(&values, from, sizeof(values));
   return values;
 }
 
-template <class Vector, class T>
-[[gnu::always_inline]] inline void store(T* to, Vector values) {
+template <class Vector>
+[[gnu::always_inline]] inline void store(void* to, Vector values) {
   std::memcpy(to, &values, sizeof(values));
 }
 
-// Between bytes and 32 bits by way of 16: the compiler would take a wider step channel by channel,
-// but for the one that x86-64-v4 has an instruction for.
-template <int kCount>
-[[gnu::always_inline]] inline typename Lanes<kCount>::Ints load_winner(const uint8_t* from) {
-  const auto bytes = load<typename Lanes<kCount>::Bytes>(from);
-  const auto shorts = __builtin_convertvector(bytes, typename Lanes<kCount>::Shorts);
-  return __builtin_convertvector(shorts, typename Lanes<kCount>::Ints);
+// As floats, rounded when they are stored.
+template <int kCount, class T>
+[[gnu::always_inline]] inline typename Lanes<kCount>::Floats load_values(const T* from) {
+  if constexpr (kCount == 1) {
+    return typename Lanes<1>::Floats{static_cast<float>(*from)};
+  } else {
+    return load_vector(from);
+  }
+}
+
+template <int kCount, class T>
+[[gnu::always_inline]] inline void store_values(T* to, typename Lanes<kCount>::Floats values) {
+  if constexpr (kCount == 1) {
+    *to = T(values[0]);
+  } else {
+    store_vector(values, to);
+  }
+}
+
+// Between bytes and 32 bits in one instruction or by way of 16 bits: the compiler would take a
+// wider step channel by channel.
+template <class Values, int kCount>
+[[gnu::always_inline]] inline Values load_winner(const uint8_t* from) {
+  if constexpr (std::is_same_v<Values, LineInts>) {
+    return load_bytes(from);
+  } else {
+    const auto bytes = load<typename Lanes<kCount>::Bytes>(from);
+    const auto shorts = __builtin_convertvector(bytes, typename Lanes<kCount>::Shorts);
+    return __builtin_convertvector(shorts, Values);
+  }
 }
 
 template <int kCount>
@@ -95,12 +120,12 @@ class Axis {
   int64_t in_, out_, kernel_, stride_, pad_;
 };
 
-template <int kCount, class AnyAxis>
+template <int kCount, class T, class AnyAxis>
 void forward_image(const AnyAxis rows,
                    const AnyAxis columns,
                    int64_t channels,
-                   const float* in,
-                   float* out,
+                   const T* in,
+                   T* out,
                    uint8_t* winner) {
   using Floats = typename Lanes<kCount>::Floats;
   using Ints = typename Lanes<kCount>::Ints;
@@ -115,13 +140,13 @@ void forward_image(const AnyAxis rows,
         for (int64_t ky = ys.begin; ky < ys.end; ++ky) {
           for (int64_t kx = xs.begin; kx < xs.end; ++kx) {
             const Floats value =
-                load<Floats>(in + (corner + ky * columns.in() + kx) * channels + c);
+                load_values<kCount>(in + (corner + ky * columns.in() + kx) * channels + c);
             const Ints wins = (value > best) | (value != value);
             best = wins ? value : best;
             who = wins ? Ints{} + static_cast<int32_t>(ky * columns.kernel() + kx) : who;
           }
         }
-        store(out + c, best);
+        store_values<kCount>(out + c, best);
         store_winner<kCount>(winner + c, who);
       });
       out += channels;
@@ -130,17 +155,18 @@ void forward_image(const AnyAxis rows,
   }
 }
 
-// Requires: windows that do not overlap.
-template <int kCount, class AnyAxis>
+// Values move as bits. Requires: windows that do not overlap.
+template <int kCount, class T, class AnyAxis>
 void scatter_image(const AnyAxis rows,
                    const AnyAxis columns,
                    int64_t channels,
-                   const float* grad_out,
+                   const T* grad_out,
                    const uint8_t* winner,
-                   float* grad_in) {
-  using Floats = typename Lanes<kCount>::Floats;
+                   T* grad_in) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>;
+  using Values [[gnu::vector_size(kCount * sizeof(T))]] = Bits;
   if (!rows.tiles() || !columns.tiles()) {
-    std::memset(grad_in, 0, static_cast<size_t>(rows.in() * columns.in() * channels) * 4);
+    std::fill_n(grad_in, rows.in() * columns.in() * channels, T{});
   }
   for (int64_t oy = 0; oy < rows.out(); ++oy) {
     const Range ys = rows.taps(oy);
@@ -148,13 +174,13 @@ void scatter_image(const AnyAxis rows,
       const Range xs = columns.taps(ox);
       const int64_t corner = rows.first(oy) * columns.in() + columns.first(ox);
       for_channels<kCount>(channels, [&](int64_t c) {
-        const auto grad = load<Floats>(grad_out + c);
-        const auto who = load_winner<kCount>(winner + c);
+        const auto grad = load<Values>(grad_out + c);
+        const auto who = load_winner<Values, kCount>(winner + c);
         for (int64_t ky = ys.begin; ky < ys.end; ++ky) {
           for (int64_t kx = xs.begin; kx < xs.end; ++kx) {
-            const auto won = who == static_cast<int32_t>(ky * columns.kernel() + kx);
+            const auto won = who == static_cast<Bits>(ky * columns.kernel() + kx);
             store(grad_in + (corner + ky * columns.in() + kx) * channels + c,
-                  won ? grad : Floats{});
+                  won ? grad : Values{});
           }
         }
       });
@@ -172,14 +198,15 @@ struct Source {
 constexpr int kMaxSources = 256;  // as many as taps
 
 // Each input gathers from the outputs that may hold it.
-template <int kCount, class AnyAxis>
+template <int kCount, class T, class AnyAxis>
 void gather_image(const AnyAxis rows,
                   const AnyAxis columns,
                   int64_t channels,
-                  const float* grad_out,
+                  const T* grad_out,
                   const uint8_t* winner,
-                  float* grad_in) {
+                  T* grad_in) {
   using Floats = typename Lanes<kCount>::Floats;
+  using Ints = typename Lanes<kCount>::Ints;
   Source sources[kMaxSources];
   for (int64_t y = 0; y < rows.in(); ++y) {
     const Range oys = rows.outputs(y);
@@ -196,10 +223,10 @@ void gather_image(const AnyAxis rows,
         Floats sum{};
         for (int i = 0; i < count; ++i) {
           const int64_t at = sources[i].pixel * channels + c;
-          const auto won = load_winner<kCount>(winner + at) == sources[i].tap;
-          sum += won ? load<Floats>(grad_out + at) : Floats{};
+          const auto won = load_winner<Ints, kCount>(winner + at) == sources[i].tap;
+          sum += won ? load_values<kCount>(grad_out + at) : Floats{};
         }
-        store(grad_in + c, sum);
+        store_values<kCount>(grad_in + c, sum);
       });
       grad_in += channels;
     }
@@ -238,10 +265,11 @@ void max_pool2d_forward(Stream& stream,
                         Tensor& winner) {
   const int64_t in_image = in.shape().stride0();
   const int64_t out_image = out.shape().stride0();
-  const float* from = in.data<float>();
-  float* to = out.data<float>();
   uint8_t* who = winner.data<uint8_t>();
-  specialise(in.shape(), out.shape(), params, [&](auto count, auto rows, auto columns) {
+  const auto pool = [&](auto tag, auto count, auto rows, auto columns) {
+    using T = typename decltype(tag)::Type;
+    const T* from = in.data<T>();
+    T* to = out.data<T>();
     for_images(stream, shards, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
         forward_image<count>(rows,
@@ -252,6 +280,9 @@ void max_pool2d_forward(Stream& stream,
                              who + n * out_image);
       }
     });
+  };
+  dispatch_float(in.dtype(), [&](auto tag) {
+    specialise(in.shape(), out.shape(), params, [&](auto... axes) { pool(tag, axes...); });
   });
 }
 
@@ -263,13 +294,14 @@ void max_pool2d_backward(Stream& stream,
                          Tensor& grad_in) {
   const int64_t in_image = grad_in.shape().stride0();
   const int64_t out_image = grad_out.shape().stride0();
-  const float* from = grad_out.data<float>();
   const uint8_t* who = winner.data<uint8_t>();
-  float* to = grad_in.data<float>();
-  specialise(grad_in.shape(), grad_out.shape(), params, [&](auto count, auto rows, auto columns) {
+  const auto pool = [&](auto tag, auto count, auto rows, auto columns) {
+    using T = typename decltype(tag)::Type;
+    const T* from = grad_out.data<T>();
+    T* to = grad_in.data<T>();
     const bool overlap = rows.stride() < rows.kernel() || columns.stride() < columns.kernel();
     const auto backward_image =
-        overlap ? gather_image<count, decltype(rows)> : scatter_image<count, decltype(rows)>;
+        overlap ? gather_image<count, T, decltype(rows)> : scatter_image<count, T, decltype(rows)>;
     for_images(stream, shards, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
         backward_image(rows,
@@ -280,6 +312,10 @@ void max_pool2d_backward(Stream& stream,
                        to + n * in_image);
       }
     });
+  };
+  dispatch_float(grad_in.dtype(), [&](auto tag) {
+    specialise(
+        grad_in.shape(), grad_out.shape(), params, [&](auto... axes) { pool(tag, axes...); });
   });
 }
 

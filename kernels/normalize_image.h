@@ -16,9 +16,8 @@ struct NormalizeImageParams {  // per channel; empty means 0 and 1
   std::vector<float> mean, std;
 };
 
-// Shapes: in (N,C,H,W) u8; out (N,C,H,W) f32, on CUDA also f16 or bf16. Errors: ShapeError (also
-// unless mean and std have C elements or none, and on CUDA for more than 64 channels), DtypeError,
-// DeviceError.
+// Shapes: in (N,C,H,W) u8; out (N,C,H,W) f32, f16 or bf16. Errors: ShapeError (also unless mean and
+// std have C elements or none, and on CUDA for more than 64 channels), DtypeError, DeviceError.
 using NormalizeImage = void(Stream& stream,
                             const Shards& shards,
                             const Tensor& in,

@@ -1,18 +1,22 @@
 #include "kernels/cpu_loops.h"
+#include "kernels/float_line.h"
 #include "kernels/normalize_image.h"
 
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-// Not inlined: the compiler would forget that nothing overlaps.
-[[gnu::noinline]] void normalize(const uint8_t* __restrict in,
-                                 int64_t count,
-                                 const float* __restrict mean,
-                                 const float* __restrict std,
-                                 float* __restrict out) {
-  for (int64_t i = 0; i < count; ++i) {
-    out[i] = (static_cast<float>(in[i]) / 255 - mean[i]) / std[i];
-  }
+template <class T>
+void normalize(const uint8_t* in, int64_t count, const float* mean, const float* std, T* out) {
+  map_lines(
+      count,
+      out,
+      [](const Line& bytes, const Line& means, const Line& stds) {
+        return Line::make(
+            [&](int64_t i) { return (bytes.parts[i] / 255 - means.parts[i]) / stds.parts[i]; });
+      },
+      in,
+      mean,
+      std);
 }
 
 }  // namespace
@@ -34,13 +38,16 @@ void normalize_image(Stream& stream,
     mean[lane] = params.mean.empty() ? 0 : params.mean[c];
     std[lane] = params.std.empty() ? 1 : params.std[c];
   }
-  for_images(stream, shards, [&](int64_t begin, int64_t end) {
-    const uint8_t* from = in.data<uint8_t>() + begin * pixels * channels;
-    float* to = out.data<float>() + begin * pixels * channels;
-    const int64_t count = (end - begin) * pixels * channels;
-    int64_t i = 0;
-    for (; i + lanes <= count; i += lanes) normalize(from + i, lanes, mean, std, to + i);
-    normalize(from + i, count - i, mean, std, to + i);
+  dispatch_float(out.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    for_images(stream, shards, [&](int64_t begin, int64_t end) {
+      const uint8_t* from = in.data<uint8_t>() + begin * pixels * channels;
+      T* to = out.data<T>() + begin * pixels * channels;
+      const int64_t count = (end - begin) * pixels * channels;
+      int64_t i = 0;
+      for (; i + lanes <= count; i += lanes) normalize(from + i, lanes, mean, std, to + i);
+      normalize(from + i, count - i, mean, std, to + i);
+    });
   });
 }
 

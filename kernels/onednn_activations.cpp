@@ -1,6 +1,7 @@
 #include "kernels/onednn_activations.h"
 
 #include "core/error.h"
+#include "kernels/widen.h"
 
 namespace lockstep::kernels::onednn {
 namespace {
@@ -13,28 +14,43 @@ Primitive copy_between(const MemoryDesc& from, const MemoryDesc& to) {
 
 }  // namespace
 
-ActivationLayout::ActivationLayout(const MemoryDesc& plain, const MemoryDesc& preferred)
-    : plain_(plain), preferred_(preferred) {
+ActivationLayout::ActivationLayout(Dtype stored,
+                                   const MemoryDesc& plain,
+                                   const MemoryDesc& preferred)
+    : stored_(stored), plain_(plain), preferred_(preferred) {
+  if (stored != computing_type(stored)) {
+    widened_ = static_cast<int64_t>(plain.get_size() / sizeof(float));
+    widened_bytes_ = aligned(plain.get_size());
+  }
   if (plain == preferred) return;
   to_preferred_ = copy_between(plain, preferred);
   to_plain_ = copy_between(preferred, plain);
 }
 
-dnnl::memory ActivationLayout::input(const float* plain, std::byte* staged) const {
-  if (!to_preferred_) return bind(plain_, plain);
-  dnnl::memory argument = bind(preferred_, staged);
-  to_preferred_->execute({{DNNL_ARG_FROM, bind(plain_, plain)}, {DNNL_ARG_TO, argument}}, nullptr);
+ActivationLayout::ActivationLayout(Dtype stored, const MemoryDesc& plain)
+    : ActivationLayout(stored, plain, plain) {}
+
+dnnl::memory ActivationLayout::input(const std::byte* tensor, std::byte* staged) const {
+  if (widened_ > 0) widen(stored_, tensor, widened_, reinterpret_cast<float*>(staged));
+  dnnl::memory plain = bind(plain_, widened_ > 0 ? staged : tensor);
+  if (!to_preferred_) return plain;
+  dnnl::memory argument = bind(preferred_, staged + widened_bytes_);
+  to_preferred_->execute({{DNNL_ARG_FROM, plain}, {DNNL_ARG_TO, argument}}, nullptr);
   return argument;
 }
 
-dnnl::memory ActivationLayout::output(float* plain, std::byte* staged) const {
-  return to_plain_ ? bind(preferred_, staged) : bind(plain_, plain);
+dnnl::memory ActivationLayout::output(std::byte* tensor, std::byte* staged) const {
+  if (to_plain_) return bind(preferred_, staged + widened_bytes_);
+  return bind(plain_, widened_ > 0 ? staged : tensor);
 }
 
-void ActivationLayout::finish(std::byte* staged, float* plain) const {
-  if (!to_plain_) return;
-  to_plain_->execute(
-      {{DNNL_ARG_FROM, bind(preferred_, staged)}, {DNNL_ARG_TO, bind(plain_, plain)}}, nullptr);
+void ActivationLayout::finish(std::byte* staged, std::byte* tensor) const {
+  if (to_plain_) {
+    to_plain_->execute({{DNNL_ARG_FROM, bind(preferred_, staged + widened_bytes_)},
+                        {DNNL_ARG_TO, bind(plain_, widened_ > 0 ? staged : tensor)}},
+                       nullptr);
+  }
+  if (widened_ > 0) narrow(reinterpret_cast<const float*>(staged), widened_, stored_, tensor);
 }
 
 }  // namespace lockstep::kernels::onednn

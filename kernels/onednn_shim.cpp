@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "kernels/isa.h"
+#include "kernels/onednn_version.h"
 
 namespace lockstep::kernels::onednn {
 namespace {
@@ -88,10 +89,21 @@ dnnl::inner_product_forward::primitive_desc inner_product_forward(const MemoryDe
 
 }  // namespace
 
-MemoryDesc f32_desc(const Shape& shape, Format format) {
+dnnl::cpu_isa effective_isa() {
+  cpu_engine();  // sets the limit
+  return dnnl::get_effective_cpu_isa();
+}
+
+Dtype computing_type(Dtype stored) {
+  static const bool has_bf16 = onednn_has_bf16();
+  return stored == Dtype::kBF16 && has_bf16 ? Dtype::kBF16 : Dtype::kF32;
+}
+
+MemoryDesc desc_of(const Shape& shape, Dtype dtype, Format format) {
+  using Type = dnnl::memory::data_type;
   dnnl::memory::dims extents;
   for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
-  return {extents, dnnl::memory::data_type::f32, format};
+  return {extents, dtype == Dtype::kBF16 ? Type::bf16 : Type::f32, format};
 }
 
 std::vector<int64_t> BlockedLayout::offsets(int axis) const {
@@ -180,7 +192,7 @@ dnnl::convolution_backward_weights::primitive_desc convolution_backward_weights(
                                                                convolution_forward(descs),
                                                                descs.algorithm,
                                                                descs.in,
-                                                               descs.weight,
+                                                               descs.grad_weight,
                                                                descs.bias,
                                                                descs.out,
                                                                descs.stride,
@@ -190,9 +202,11 @@ dnnl::convolution_backward_weights::primitive_desc convolution_backward_weights(
 
 bool offers_winograd() {
   static const bool offered = [] {
-    const MemoryDesc activations = f32_desc({1, 32, 8, 8}, Format::any);
+    const MemoryDesc activations = desc_of({1, 32, 8, 8}, Dtype::kF32, Format::any);
+    const MemoryDesc weight = desc_of({32, 32, 3, 3}, Dtype::kF32, Format::any);
     const ConvolutionDescs descs{.in = activations,
-                                 .weight = f32_desc({32, 32, 3, 3}, Format::any),
+                                 .weight = weight,
+                                 .grad_weight = weight,
                                  .bias = {},
                                  .out = activations,
                                  .stride = {1, 1},
@@ -229,12 +243,16 @@ dnnl::inner_product_backward_data::primitive_desc inner_product_backward_data(
 }
 
 dnnl::inner_product_backward_weights::primitive_desc inner_product_backward_weights(
-    const MemoryDesc& in, const MemoryDesc& weight, const MemoryDesc& bias, const MemoryDesc& out) {
+    const MemoryDesc& in,
+    const MemoryDesc& weight,
+    const MemoryDesc& grad_weight,
+    const MemoryDesc& bias,
+    const MemoryDesc& out) {
   return describe_gradient<dnnl::inner_product_backward_weights>(
       "inner_product_backward_weights",
       inner_product_forward(in, weight, out),
       in,
-      weight,
+      grad_weight,
       bias,
       out);
 }

@@ -1,5 +1,5 @@
-// The part of oneDNN that ops use, alike for its versions 2 and 3: f32 primitives that run on the
-// calling thread alone. Included by <op>_onednn.cpp files only.
+// The part of oneDNN that ops use, alike for its versions 2 and 3: primitives that run on the
+// calling thread alone and sum in f32. Included by <op>_onednn.cpp and onednn_*.cpp files only.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 
 #include <dnnl.hpp>
 
+#include "core/dtype.h"
 #include "core/shape.h"
 
 namespace lockstep::kernels::onednn {
@@ -16,8 +17,22 @@ using MemoryDesc = dnnl::memory::desc;
 using Format = dnnl::memory::format_tag;
 using Arguments = std::unordered_map<int, dnnl::memory>;  // by DNNL_ARG_*
 
-// oneDNN names extents as Shape does; Format::any leaves the layout to the primitive.
-MemoryDesc f32_desc(const Shape& shape, Format format);
+inline constexpr size_t kAlignment = 64;
+
+inline size_t aligned(size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// oneDNN's processor level within LOCKSTEP_ISA's.
+dnnl::cpu_isa effective_isa();
+
+// What primitives are given for tensors of `stored`: the same, or f32 where oneDNN has no
+// arithmetic on 16 bits of its own.
+Dtype computing_type(Dtype stored);
+
+// Requires: kF32 or kBF16. oneDNN names extents as Shape does; Format::any leaves the layout to the
+// primitive.
+MemoryDesc desc_of(const Shape& shape, Dtype dtype, Format format);
 
 // A layout in which axes are cut into blocks: an index is the blocks' digits, the innermost last,
 // and what remains times the axis' stride.
@@ -52,7 +67,7 @@ class Primitive {
 
 // What a convolution and both its gradients have in common. bias may be empty.
 struct ConvolutionDescs {
-  MemoryDesc in, weight, bias, out;
+  MemoryDesc in, weight, grad_weight, bias, out;
   dnnl::memory::dims stride, pad;
   dnnl::algorithm algorithm = dnnl::algorithm::convolution_direct;
 };
@@ -74,6 +89,10 @@ dnnl::matmul::primitive_desc matmul(const MemoryDesc& left,
 dnnl::inner_product_backward_data::primitive_desc inner_product_backward_data(
     const MemoryDesc& in, const MemoryDesc& weight, const MemoryDesc& out);
 dnnl::inner_product_backward_weights::primitive_desc inner_product_backward_weights(
-    const MemoryDesc& in, const MemoryDesc& weight, const MemoryDesc& bias, const MemoryDesc& out);
+    const MemoryDesc& in,
+    const MemoryDesc& weight,
+    const MemoryDesc& grad_weight,
+    const MemoryDesc& bias,
+    const MemoryDesc& out);
 
 }  // namespace lockstep::kernels::onednn

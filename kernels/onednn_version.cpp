@@ -1,13 +1,20 @@
 #include "kernels/onednn_version.h"
 
-#include <dnnl.hpp>
 #include <fmt/format.h>
+
+#include "kernels/onednn_shim.h"
 
 namespace lockstep::kernels {
 
 std::string onednn_version() {
   const dnnl_version_t& version = *dnnl_version();
   return fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
+}
+
+bool onednn_has_bf16() {
+  const auto bits = [](dnnl::cpu_isa isa) { return static_cast<unsigned>(isa); };
+  const unsigned wanted = bits(dnnl::cpu_isa::avx512_core_bf16);
+  return (bits(onednn::effective_isa()) & wanted) == wanted;
 }
 
 }  // namespace lockstep::kernels

@@ -6,5 +6,7 @@
 namespace lockstep::kernels {
 
 std::string onednn_version();  // "2.6.3"
+// True where oneDNN computes in bf16 on this processor, at the level chosen; elsewhere in f32.
+bool onednn_has_bf16();
 
 }  // namespace lockstep::kernels

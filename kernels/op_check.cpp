@@ -25,7 +25,6 @@ void OpCheck::dtype(std::string_view name,
 }
 
 void OpCheck::floating(std::string_view name, const Tensor& tensor) const {
-  if (stream_.device() == Device::kCpu) return dtype(name, tensor, {Dtype::kF32});
   dtype(name, tensor, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
 }
 

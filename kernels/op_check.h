@@ -22,7 +22,7 @@ class OpCheck {
   void dtype(std::string_view name,
              const Tensor& tensor,
              std::initializer_list<Dtype> allowed) const;
-  // For activations: f32 on the CPU; f32, f16 or bf16 on other devices. Errors: as dtype().
+  // dtype() of f32, f16 and bf16.
   void floating(std::string_view name, const Tensor& tensor) const;
   // Errors: ShapeError, DtypeError, DeviceError.
   void like(std::string_view name, const Tensor& tensor, const Shape& shape, Dtype dtype) const;

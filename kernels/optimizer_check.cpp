@@ -5,7 +5,7 @@
 namespace lockstep::kernels {
 
 void check_grad(const OpCheck& check, const Tensor& grad, const Shape& shape) {
-  check.dtype("grad", grad, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+  check.floating("grad", grad);
   check.like("grad", grad, shape, grad.dtype());
 }
 
@@ -21,6 +21,9 @@ void check_step_state(const OpCheck& check, const Tensor& state) {
 
 void check_control(const OpCheck& check, const StepControl& control) {
   check_step_state(check, control.state);
+  if (control.grad_factor.defined()) {
+    check.like("grad_factor", control.grad_factor, {1}, Dtype::kF32);
+  }
   const Tensor& table = control.lr_table;
   if (!table.defined()) return;
   check.require(control.state.defined(), "control.state for control.lr_table");

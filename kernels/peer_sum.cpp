@@ -8,7 +8,7 @@ void peer_sum(Stream& stream, std::span<const Tensor> leaves, std::span<Tensor> 
   const OpCheck check("peer_sum", stream);
   check.require(!leaves.empty(), "a leaf at least");
   const Tensor& first = leaves.front();
-  check.dtype("leaf", first, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+  check.floating("leaf", first);
   check.rank("leaf", first, 1);
   for (const Tensor& leaf : leaves) check.like("leaf", leaf, first.shape(), first.dtype());
   for (const Tensor& sum : sums) check.like("sum", sum, first.shape(), first.dtype());

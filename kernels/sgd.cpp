@@ -20,7 +20,7 @@ void sgd_step(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params)
     bytes += slot.grad.nbytes() + (has_momentum ? 4 : 2) * slot.param.nbytes() + slot.copy.nbytes();
   }
   const int64_t flops = 2 + (params.weight_decay != 0 ? 2 : 0) + (has_momentum ? 2 : 0) +
-                        (params.nesterov ? 2 : 0) + (params.control.state.defined() ? 1 : 0);
+                        (params.nesterov ? 2 : 0) + (params.control.scales_gradients() ? 1 : 0);
   if (check.dry(flops * numel, static_cast<int64_t>(bytes))) return;
   LS_DISPATCH(sgd_step, (stream, slots, params))
 }

@@ -34,7 +34,7 @@ void sgd_step(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params)
   rule.lr = static_cast<float>(now.lr);
   for_slot_blocks(stream, slots, [&](SgdSlot& slot, int64_t first, int64_t count) {
     float scratch[kSlotBlock];
-    const float* grad = unscaled(slot.grad, first, count, now.unscale, scratch);
+    const float* grad = unscaled(slot.grad, first, count, now.grad_factor, scratch);
     float* param = slot.param.data<float>() + first;
     if (rule.momentum == 0) {
       update(grad, param, count, rule);

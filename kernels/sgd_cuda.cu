@@ -18,7 +18,7 @@ struct Sgd {
   };
   struct Now {
     SgdRule rule;
-    float unscale;
+    float grad_factor;
     bool skip;
   };
 
@@ -27,14 +27,15 @@ struct Sgd {
 
   __device__ Now now() const {
     const StepNow step = step_now(source, rule.lr, 1);
-    Now now = {rule, step.unscale, step.skip};
+    Now now = {rule, step.grad_factor, step.skip};
     now.rule.lr = static_cast<float>(step.lr);
     return now;
   }
 
   template <int n>
   __device__ __forceinline__ void run(const Entry& entry, int64_t first, const Now& now) const {
-    const Pack<float, n> grad = load_scaled<n>(entry.grad, entry.grad_dtype, first, now.unscale);
+    const Pack<float, n> grad =
+        load_scaled<n>(entry.grad, entry.grad_dtype, first, now.grad_factor);
     Pack<float, n> param = load_pack<n>(entry.param + first);
     if (entry.momentum == nullptr) {
 #pragma unroll

@@ -58,12 +58,15 @@ class ShardPlans {
   std::vector<Entry> plans_;
 };
 
-// First row of local shard k in a batch tensor.
-inline const float* shard_rows(const Tensor& batch, const Shards& shards, int64_t k) {
-  return batch.data<float>() + shards.begin(k) * batch.shape().stride0();
+inline size_t row_bytes(const Tensor& batch) {
+  return static_cast<size_t>(batch.shape().stride0()) * size_of(batch.dtype());
 }
-inline float* shard_rows(Tensor& batch, const Shards& shards, int64_t k) {
-  return batch.data<float>() + shards.begin(k) * batch.shape().stride0();
+// First row of local shard k in a batch tensor.
+inline const std::byte* shard_rows(const Tensor& batch, const Shards& shards, int64_t k) {
+  return batch.bytes() + row_bytes(batch) * static_cast<size_t>(shards.begin(k));
+}
+inline std::byte* shard_rows(Tensor& batch, const Shards& shards, int64_t k) {
+  return batch.bytes() + row_bytes(batch) * static_cast<size_t>(shards.begin(k));
 }
 
 // Local shard k's row of a parameter's gradient; null when there is no such parameter.

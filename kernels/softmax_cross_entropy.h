@@ -19,10 +19,10 @@ struct SoftmaxCrossEntropyParams {
   float label_smoothing = 0;  // in [0, 1]
 };
 
-// Shapes: logits (N,C) f32, on CUDA also f16 or bf16, C >= 1; labels (N) i32 in [0, C); losses (N)
-// f32; target_rank (N) i32; loss_leaves (local shards) f32: sum of the shard's losses, in image
-// order and double, divided by shards.step_images; 0 for an empty shard. Errors: ShapeError,
-// DtypeError, DeviceError; on the CPU DataError naming the first label out of range.
+// Shapes: logits (N,C) f32, f16 or bf16, C >= 1; labels (N) i32 in [0, C); losses (N) f32;
+// target_rank (N) i32; loss_leaves (local shards) f32: sum of the shard's losses, in image order
+// and double, divided by shards.step_images; 0 for an empty shard. Errors: ShapeError, DtypeError,
+// DeviceError; on the CPU DataError naming the first label out of range.
 using SoftmaxCrossEntropyForward = void(Stream& stream,
                                         const Shards& shards,
                                         const Tensor& logits,
@@ -32,7 +32,8 @@ using SoftmaxCrossEntropyForward = void(Stream& stream,
                                         Tensor& target_rank,
                                         Tensor& loss_leaves);
 //   grad_logits[n,c] = (softmax(logits[n])[c] - target[n,c]) * grad_loss[shard of n] / step_images
-// Shapes: grad_loss (local shards) f32; grad_logits (N,C) like logits, overwritten.
+// Shapes: grad_loss (local shards) f32; grad_logits (N,C) like logits, overwritten:
+// each f32 value rounded to its type.
 using SoftmaxCrossEntropyBackward = void(Stream& stream,
                                          const Shards& shards,
                                          const Tensor& logits,

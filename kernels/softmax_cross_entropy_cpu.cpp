@@ -6,11 +6,23 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
+// Of one image, as floats.
+template <class T>
+class Logits {
+ public:
+  explicit Logits(const T* first) : first_(first) {}
+  float operator[](int64_t c) const { return static_cast<float>(first_[c]); }
+
+ private:
+  const T* first_;
+};
+
 // log(sum over c of exp(x[c])) in two parts, so that neither overflows. NaN when an x is.
 struct LogSumExp {
   double max, log_sum;
 
-  LogSumExp(const float* x, int64_t classes) : max(x[0]), log_sum(0) {
+  template <class T>
+  LogSumExp(Logits<T> x, int64_t classes) : max(x[0]), log_sum(0) {
     for (int64_t c = 1; c < classes; ++c) {
       if (x[c] > max) max = x[c];
     }
@@ -21,7 +33,8 @@ struct LogSumExp {
   double log_softmax(float x) const { return x - max - log_sum; }
 };
 
-float loss_of(const float* x, int64_t classes, int32_t label, double smoothing) {
+template <class T>
+float loss_of(Logits<T> x, int64_t classes, int32_t label, double smoothing) {
   const LogSumExp log_sum_exp(x, classes);
   const double of_label = -log_sum_exp.log_softmax(x[label]);
   if (smoothing == 0) return static_cast<float>(of_label);  // no 0 * inf from the other classes
@@ -31,7 +44,8 @@ float loss_of(const float* x, int64_t classes, int32_t label, double smoothing) 
                             smoothing / static_cast<double>(classes) * of_all);
 }
 
-int32_t rank_of(const float* x, int64_t classes, int32_t label) {
+template <class T>
+int32_t rank_of(Logits<T> x, int64_t classes, int32_t label) {
   int32_t above = 0;
   for (int64_t c = 0; c < classes; ++c) {
     if (std::isnan(x[c])) return static_cast<int32_t>(classes);
@@ -52,15 +66,19 @@ void softmax_cross_entropy_forward(Stream& stream,
                                    Tensor& loss_leaves) {
   const int64_t classes = logits.shape()[1];
   const double smoothing = params.label_smoothing;
-  const float* x = logits.data<float>();
   const int32_t* label = labels.data<int32_t>();
   float* loss = losses.data<float>();
   int32_t* rank = target_rank.data<int32_t>();
-  for_images(stream, shards, [=](int64_t begin, int64_t end) {
-    for (int64_t n = begin; n < end; ++n) {
-      loss[n] = loss_of(x + n * classes, classes, label[n], smoothing);
-      rank[n] = rank_of(x + n * classes, classes, label[n]);
-    }
+  dispatch_float(logits.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    const T* first = logits.data<T>();
+    for_images(stream, shards, [=](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        const Logits<T> x(first + n * classes);
+        loss[n] = loss_of(x, classes, label[n], smoothing);
+        rank[n] = rank_of(x, classes, label[n]);
+      }
+    });
   });
   float* leaf = loss_leaves.data<float>();
   for (int64_t k = 0; k < shards.local(); ++k) {
@@ -82,21 +100,23 @@ void softmax_cross_entropy_backward(Stream& stream,
   const double smoothing = params.label_smoothing;
   const double off_target = smoothing / static_cast<double>(classes);
   const auto images = static_cast<double>(shards.step_images);
-  const float* x = logits.data<float>();
   const int32_t* label = labels.data<int32_t>();
   const float* leaf_grad = grad_loss.data<float>();
-  float* grad = grad_logits.data<float>();
-  stream.fork(shards.local(), [&](int64_t k, int) {
-    const double scale = leaf_grad[k] / images;
-    for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {
-      const int64_t row = n * classes;
-      const LogSumExp log_sum_exp(x + row, classes);
-      for (int64_t c = 0; c < classes; ++c) {
-        const double target = off_target + (c == label[n] ? 1 - smoothing : 0);
-        const double softmax = std::exp(log_sum_exp.log_softmax(x[row + c]));
-        grad[row + c] = static_cast<float>((softmax - target) * scale);
+  dispatch_float(logits.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    stream.fork(shards.local(), [&](int64_t k, int) {
+      const double scale = leaf_grad[k] / images;
+      for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {
+        const Logits<T> x(logits.data<T>() + n * classes);
+        T* grad = grad_logits.data<T>() + n * classes;
+        const LogSumExp log_sum_exp(x, classes);
+        for (int64_t c = 0; c < classes; ++c) {
+          const double target = off_target + (c == label[n] ? 1 - smoothing : 0);
+          const double softmax = std::exp(log_sum_exp.log_softmax(x[c]));
+          grad[c] = T(static_cast<float>((softmax - target) * scale));
+        }
       }
-    }
+    });
   });
 }
 

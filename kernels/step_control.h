@@ -8,11 +8,15 @@
 
 namespace lockstep::kernels {
 
-// Both on the stream's device. With a state gradients are multiplied by 1 / scale, and while
+// All on the stream's device. With a state gradients are multiplied by 1 / scale, and while
 // found_inf is set nothing is changed at all; the step's number is applied + 1.
 struct StepControl {
-  Tensor state = {};     // kernels/loss_scale.h; undefined: the host decides
-  Tensor lr_table = {};  // (N), N >= 1, of lr_table_of; undefined: the learning rate is params.lr
+  Tensor state = {};  // kernels/loss_scale.h; undefined: the host decides
+  // With a state: (N), N >= 1, of lr_table_of; undefined: the learning rate is params.lr.
+  Tensor lr_table = {};
+  Tensor grad_factor = {};  // (1), f32: gradients are multiplied by it too; undefined: by 1
+
+  bool scales_gradients() const { return state.defined() || grad_factor.defined(); }
 };
 
 // On the CPU, to be uploaded: step t learns at lrs[min(t, N) - 1]. There is no f64 dtype: the

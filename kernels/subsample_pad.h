@@ -15,7 +15,7 @@ namespace lockstep::kernels {
 // and channels exceed C by an even number, 0 at least.
 Shape subsample_pad_output_shape(const Shape& in, int64_t channels, int stride);
 
-// Shapes: in (N,C,H,W) f32, on CUDA also f16 or bf16; out as above, of in's type, overwritten.
+// Shapes: in (N,C,H,W) f32, f16 or bf16; out as above, of in's type, overwritten.
 // Errors: ShapeError, DtypeError, DeviceError.
 using SubsamplePadForward =
     void(Stream& stream, const Shards& shards, const Tensor& in, int stride, Tensor& out);

@@ -9,7 +9,7 @@ void tensor_norms(Stream& stream, std::span<const Tensor> tensors, Tensor& norms
   int64_t numel = 0;
   size_t bytes = norms.nbytes();
   for (const Tensor& tensor : tensors) {
-    check.dtype("tensor", tensor, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+    check.floating("tensor", tensor);
     numel += tensor.numel();
     bytes += tensor.nbytes();
   }

@@ -6,8 +6,8 @@ namespace lockstep::kernels {
 
 void tree_sum(Stream& stream, const Tensor& leaves, Tensor& out) {
   const OpCheck check("tree_sum", stream);
-  check.dtype("leaves", leaves, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
-  check.dtype("out", out, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
+  check.floating("leaves", leaves);
+  check.floating("out", out);
   check.rank("leaves", leaves, 2);
   check.require(leaves.shape()[0] >= 1, "a leaf at least");
   check.like("out", out, {leaves.shape()[1]}, out.dtype());

@@ -9,18 +9,18 @@ namespace {
 // Arguments: images, C, height and width, R and S, stride; pad keeps the size at stride 1. One
 // shard a thread.
 struct Problem {
-  explicit Problem(const benchmark::State& state)
+  Problem(const benchmark::State& state, Dtype dtype)
       : shards(Shards::cut(state.range(0), stream.threads(), 1)),
         params{.stride_h = static_cast<int>(state.range(4)),
                .stride_w = static_cast<int>(state.range(4)),
                .pad_h = static_cast<int>(state.range(3) / 2),
                .pad_w = static_cast<int>(state.range(3) / 2)},
-        in(zeros({state.range(0), state.range(1), state.range(2), state.range(2)})),
-        weight(zeros({state.range(1), 1, state.range(3), state.range(3)})),
-        out(zeros(depthwise_conv2d_output_shape(in.shape(), weight.shape(), params))),
-        leaves(zeros({shards.local(), weight.numel()})) {}
+        in(zeros({state.range(0), state.range(1), state.range(2), state.range(2)}, dtype)),
+        weight(zeros({state.range(1), 1, state.range(3), state.range(3)}, dtype)),
+        out(zeros(depthwise_conv2d_output_shape(in.shape(), weight.shape(), params), dtype)),
+        leaves(zeros({shards.local(), weight.numel()}, Dtype::kF32)) {}
 
-  static Tensor zeros(const Shape& shape) { return Tensor::zeros(shape, Dtype::kF32); }
+  static Tensor zeros(const Shape& shape, Dtype dtype) { return Tensor::zeros(shape, dtype); }
 
   void report(benchmark::State& state) const {
     state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(in.nbytes() + out.nbytes()));
@@ -32,24 +32,24 @@ struct Problem {
   Tensor in, weight, out, leaves;
 };
 
-void bench_depthwise_conv2d_forward(benchmark::State& state) {
-  Problem p(state);
+void bench_depthwise_conv2d_forward(benchmark::State& state, Dtype dtype) {
+  Problem p(state, dtype);
   for (auto _ : state) {
     depthwise_conv2d_forward(p.stream, p.shards, p.in, p.weight, p.params, p.out);
   }
   p.report(state);
 }
 
-void bench_depthwise_conv2d_backward_data(benchmark::State& state) {
-  Problem p(state);
+void bench_depthwise_conv2d_backward_data(benchmark::State& state, Dtype dtype) {
+  Problem p(state, dtype);
   for (auto _ : state) {
     depthwise_conv2d_backward_data(p.stream, p.shards, p.out, p.weight, p.params, p.in);
   }
   p.report(state);
 }
 
-void bench_depthwise_conv2d_backward_weight(benchmark::State& state) {
-  Problem p(state);
+void bench_depthwise_conv2d_backward_weight(benchmark::State& state, Dtype dtype) {
+  Problem p(state, dtype);
   for (auto _ : state) {
     depthwise_conv2d_backward_weight(
         p.stream, p.shards, p.in, p.out, p.weight.shape(), p.params, p.leaves);
@@ -60,9 +60,15 @@ void bench_depthwise_conv2d_backward_weight(benchmark::State& state) {
 void shapes(benchmark::internal::Benchmark* bench) {  // GhostNet's
   bench->Args({8, 16, 112, 3, 1})->Args({8, 72, 56, 5, 2})->Args({8, 480, 14, 3, 1})->UseRealTime();
 }
-BENCHMARK(bench_depthwise_conv2d_forward)->Apply(shapes);
-BENCHMARK(bench_depthwise_conv2d_backward_data)->Apply(shapes);
-BENCHMARK(bench_depthwise_conv2d_backward_weight)->Apply(shapes);
+BENCHMARK_CAPTURE(bench_depthwise_conv2d_forward, f32, Dtype::kF32)->Apply(shapes);
+BENCHMARK_CAPTURE(bench_depthwise_conv2d_forward, bf16, Dtype::kBF16)->Apply(shapes);
+BENCHMARK_CAPTURE(bench_depthwise_conv2d_forward, f16, Dtype::kF16)->Apply(shapes);
+BENCHMARK_CAPTURE(bench_depthwise_conv2d_backward_data, f32, Dtype::kF32)->Apply(shapes);
+BENCHMARK_CAPTURE(bench_depthwise_conv2d_backward_data, bf16, Dtype::kBF16)->Apply(shapes);
+BENCHMARK_CAPTURE(bench_depthwise_conv2d_backward_data, f16, Dtype::kF16)->Apply(shapes);
+BENCHMARK_CAPTURE(bench_depthwise_conv2d_backward_weight, f32, Dtype::kF32)->Apply(shapes);
+BENCHMARK_CAPTURE(bench_depthwise_conv2d_backward_weight, bf16, Dtype::kBF16)->Apply(shapes);
+BENCHMARK_CAPTURE(bench_depthwise_conv2d_backward_weight, f16, Dtype::kF16)->Apply(shapes);
 
 // 3x3 at stride 1, as GhostNet has them.
 const std::vector<Shape> kImages = {{256, 16, 112, 112}, {256, 72, 56, 56}, {256, 480, 14, 14}};

@@ -25,7 +25,7 @@ using testing::values_of;
 
 class CudaGlobalAvgPool : public testing::CudaTestWith<std::tuple<Dtype, Shape>> {};
 
-// The CPU takes f32 alone: an f16 or bf16 result has the bits of its f32 sums, rounded.
+// An f16 or bf16 result has the bits of the f32 sums, rounded.
 TEST_P(CudaGlobalAvgPool, HasTheBitsOfTheCpu) {
   const auto& [dtype, shape] = GetParam();
   const Shape means{shape[0], shape[1]};

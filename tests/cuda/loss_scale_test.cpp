@@ -43,6 +43,14 @@ TEST_F(CudaLossScale, FollowsItsRule) {
   expect_trace(stream_, {.growth_interval = 1, .min_scale = 3}, 5, {1, 1, 0, 1});
 }
 
+TEST_F(CudaLossScale, SeedsEveryLeaf) {
+  for (const int64_t leaves : {0, 1, 300}) {
+    Tensor seeds = poisoned({leaves}, Dtype::kF32);
+    loss_scale_seed(stream_, loss_scale_state(stream_, {.scale = 3}), seeds);
+    for (const float seed : download(seeds).span<float>()) EXPECT_EQ(seed, 3);
+  }
+}
+
 TEST_F(CudaLossScale, FindsOneElementWhereverItIs) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();

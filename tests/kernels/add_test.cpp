@@ -1,32 +1,38 @@
 #include "kernels/add.h"
 
-#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
 
 #include "tests/reference/add.h"
 #include "tests/support/close.h"
-#include "tests/support/doubles.h"
+#include "tests/support/float_types.h"
+#include "tests/support/isa_bodies.h"
 #include "tests/support/random_tensor.h"
 
 namespace lockstep::kernels {
 namespace {
 
-using testing::close;
-using testing::doubles;
+using testing::kFloatTypes;
 using testing::random_tensor;
+using testing::rounded_to;
+using testing::same_bits;
+using testing::tensor_of;
+using testing::values_of;
 
 class AddSizes : public ::testing::TestWithParam<int64_t> {};
 
 TEST_P(AddSizes, MatchesReference) {
   for (const int threads : {1, 3}) {
     Stream stream(Device::kCpu, threads);
-    const Tensor src = random_tensor({GetParam()}, 1);
-    Tensor dst = random_tensor({GetParam()}, 2);
-    const std::vector<double> want = reference::add(doubles(src), doubles(dst));
-    add(stream, src, dst);
-    EXPECT_TRUE(close(dst.span<const float>(), want, {.rel = 0x1p-24})) << threads << " threads";
+    for (const Dtype dtype : kFloatTypes) {
+      const Tensor src = rounded_to(dtype, random_tensor({GetParam()}, 1));
+      Tensor dst = rounded_to(dtype, random_tensor({GetParam()}, 2));
+      const std::vector<double> want = reference::add(values_of(src), values_of(dst));
+      add(stream, src, dst);
+      EXPECT_TRUE(same_bits(dst, tensor_of(want, dst.shape(), dtype)))
+          << name_of(dtype) << ", " << threads << " threads";
+    }
   }
 }
 INSTANTIATE_TEST_SUITE_P(Lengths, AddSizes, ::testing::Values(0, 1, 15, 16, 17, 16384, 50021));
@@ -50,18 +56,44 @@ TEST(Add, SixteenBitSumsRoundOnce) {
   }
 }
 
-TEST(Add, NanAndInfinityFollowIeee) {
+// In a vector's lanes and in what is left over.
+TEST(Add, NanInfinityAndDenormalsFollowIeeeOnEveryLevel) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kCases[][3] = {{kInf, -kInf, kNan},
+                                  {kInf, 1, kInf},
+                                  {kNan, 1, kNan},
+                                  {-0.0, -0.0, -0.0},
+                                  {0x1p-24, 0x1p-24, 0x1p-23},
+                                  {0x3p-24, -0x1p-24, 0x1p-23}};
   Stream stream;
-  constexpr float kInf = std::numeric_limits<float>::infinity();
-  Tensor src = Tensor::empty({2}, Dtype::kF32);
-  Tensor dst = Tensor::empty({2}, Dtype::kF32);
-  src.data<float>()[0] = kInf;
-  dst.data<float>()[0] = -kInf;
-  src.data<float>()[1] = kInf;
-  dst.data<float>()[1] = 1;
-  add(stream, src, dst);
-  EXPECT_TRUE(std::isnan(dst.data<float>()[0]));
-  EXPECT_EQ(dst.data<float>()[1], kInf);
+  for (const Dtype dtype : kFloatTypes) {
+    for (const auto& [x, y, sum] : kCases) {
+      const auto all = [&](double value) {
+        return tensor_of(std::vector<double>(37, value), {37}, dtype);
+      };
+      for (Add* body : testing::isa_bodies(cpu_v2::add, cpu_v3::add, cpu_v4::add)) {
+        Tensor dst = all(y);
+        body(stream, all(x), dst);
+        EXPECT_TRUE(testing::same_bits_or_nan(dst, all(sum))) << name_of(dtype) << " " << x;
+      }
+    }
+  }
+}
+
+TEST(Add, InstructionSetsAgree) {
+  Stream stream;
+  for (const Dtype dtype : kFloatTypes) {
+    const Tensor src = rounded_to(dtype, random_tensor({1003}, 1));
+    const Tensor terms = rounded_to(dtype, random_tensor({1003}, 2));
+    Tensor want = rounded_to(dtype, terms);
+    add(stream, src, want);
+    for (Add* body : testing::isa_bodies(cpu_v2::add, cpu_v3::add, cpu_v4::add)) {
+      Tensor dst = rounded_to(dtype, terms);
+      body(stream, src, dst);
+      EXPECT_TRUE(same_bits(dst, want)) << name_of(dtype);
+    }
+  }
 }
 
 TEST(Add, RejectsOtherShapes) {

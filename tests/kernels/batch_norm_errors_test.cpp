@@ -16,7 +16,7 @@ TEST(BatchNormErrors, InputsThatAreNoBatch) {
   EXPECT_THROW(batch_norm_shard_stats(stream, shards, f32({2, 3, 4}), stats), ShapeError);
   EXPECT_THROW(batch_norm_shard_stats(stream, shards, f32({2, 0}), stats), ShapeError);
   EXPECT_THROW(batch_norm_shard_stats(stream, shards, f32({2, 3, 0, 4}), stats), ShapeError);
-  EXPECT_THROW(batch_norm_shard_stats(stream, shards, Tensor::zeros({2, 3}, Dtype::kF16), stats),
+  EXPECT_THROW(batch_norm_shard_stats(stream, shards, Tensor::zeros({2, 3}, Dtype::kI32), stats),
                DtypeError);
   try {
     batch_norm_shard_stats(stream, shards, f32({5, 3}), stats);
@@ -94,6 +94,26 @@ TEST(BatchNormErrors, Backward) {
   EXPECT_THROW(backward(channel, row, row), ShapeError);
   EXPECT_THROW(backward(in, wrong_row, row), ShapeError);
   EXPECT_THROW(backward(in, row, wrong_row), ShapeError);
+}
+
+TEST(BatchNormErrors, ActivationsAreOfOneTypeAndAllElseIsF32) {
+  Stream stream;
+  const Shards shards = Shards::single(2);
+  const auto f16 = [](const Shape& shape) { return Tensor::zeros(shape, Dtype::kF16); };
+  const Tensor in = f16({2, 3});
+  const Tensor wide = f32({2, 3});
+  const Tensor stats = f32({1, 7});
+  const Tensor channel = f32({3});
+  Tensor out = f16({2, 3});
+  Tensor wide_out = f32({2, 3});
+  const auto forward = [&](const Tensor& s, const Tensor& w, const Tensor& residual, Tensor& o) {
+    batch_norm_forward(stream, shards, in, s, w, channel, residual, {}, o);
+  };
+  EXPECT_NO_THROW(forward(stats, channel, in, out));
+  EXPECT_THROW(forward(stats, channel, in, wide_out), DtypeError);
+  EXPECT_THROW(forward(stats, channel, wide, out), DtypeError);
+  EXPECT_THROW(forward(stats, f16({3}), in, out), DtypeError);
+  EXPECT_THROW(forward(f16({1, 7}), channel, in, out), DtypeError);
 }
 
 TEST(BatchNormErrors, DryDeclaresItsCost) {

@@ -9,11 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/reference/conv2d.h"
-#include "tests/support/close.h"
+#include "tests/support/conv2d_problem.h"
 #include "tests/support/doubles.h"
 #include "tests/support/finite_difference.h"
-#include "tests/support/random_tensor.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -21,141 +19,72 @@ namespace {
 using reference::Conv2dSizes;
 using testing::close;
 using testing::doubles;
-using testing::random_tensor;
+using testing::expect_reference;
+using testing::expect_same_bits;
+using testing::kFloatTypes;
+using testing::poisoned_tensor;
+using testing::rounded_to;
+using testing::run;
 using testing::same_bits;
-
-Conv2dParams params_of(const Conv2dSizes& z) {
-  return {.stride_h = static_cast<int>(z.stride_h),
-          .stride_w = static_cast<int>(z.stride_w),
-          .pad_h = static_cast<int>(z.pad_h),
-          .pad_w = static_cast<int>(z.pad_w)};
-}
-
-Shape weight_shape(const Conv2dSizes& z) {
-  return {z.k, z.c, z.r, z.s};
-}
-
-// Tensors of one problem, random.
-struct Problem {
-  explicit Problem(const Conv2dSizes& sizes)
-      : z(sizes),
-        in(random_tensor({z.n, z.c, z.h, z.w}, 1)),
-        weight(random_tensor(weight_shape(z), 2)),
-        bias(random_tensor({z.k}, 3)),
-        grad_out(random_tensor({z.n, z.k, z.oh(), z.ow()}, 4)) {}
-
-  Conv2dSizes z;
-  Tensor in, weight, bias, grad_out;
-};
-
-// What the ops make of a problem. Outputs start as 7, so that elements left alone are seen.
-struct Results {
-  Tensor out, grad_in, grad_weight, grad_bias;
-};
-
-Tensor sevens(const Shape& shape) {
-  Tensor tensor = Tensor::empty(shape, Dtype::kF32);
-  std::ranges::fill(tensor.span<float>(), 7.0F);
-  return tensor;
-}
-
-Results run(Stream& stream, const Shards& shards, const Problem& p) {
-  const Conv2dParams params = params_of(p.z);
-  Results results{.out = sevens(p.grad_out.shape()),
-                  .grad_in = sevens(p.in.shape()),
-                  .grad_weight = sevens({shards.local(), p.weight.numel()}),
-                  .grad_bias = sevens({shards.local(), p.z.k})};
-  conv2d_forward(stream, shards, p.in, p.weight, p.bias, params, results.out);
-  conv2d_backward_data(stream, shards, p.grad_out, p.weight, params, results.grad_in);
-  conv2d_backward_weight(stream,
-                         shards,
-                         p.in,
-                         p.grad_out,
-                         p.weight.shape(),
-                         params,
-                         results.grad_weight,
-                         results.grad_bias);
-  return results;
-}
-
-// Sum over a tensor's rows, in double.
-std::vector<double> sum_of_rows(const Tensor& leaves) {
-  std::vector<double> sum(static_cast<size_t>(leaves.shape().stride0()));
-  const std::vector<double> values = doubles(leaves);
-  for (size_t i = 0; i < values.size(); ++i) sum[i % sum.size()] += values[i];
-  return sum;
-}
-
-// A sum taken one by one may lose half an ulp of its size at each of its terms; Winograd's
-// algorithm, which 3x3 windows may get, scales terms up before it adds them.
-testing::Tolerance sum_of(int64_t terms, const Conv2dSizes& z) {
-  testing::Tolerance tolerance = testing::f32_sum(terms);
-  tolerance.abs += 0x1p-24 * static_cast<double>(terms);
-  if (z.r == 3 && z.stride_h == 1 && z.c >= 32 && z.k >= 32) tolerance.abs *= 4;
-  return tolerance;
-}
-
-std::vector<float> floats(const std::vector<double>& values) {
-  return {values.begin(), values.end()};
-}
-
-void expect_reference(const Results& got, const Problem& p) {
-  const Conv2dSizes& z = p.z;
-  const std::vector<double> in = doubles(p.in);
-  const std::vector<double> weight = doubles(p.weight);
-  const std::vector<double> grad_out = doubles(p.grad_out);
-  EXPECT_TRUE(close(got.out.span<const float>(),
-                    reference::conv2d_forward(in, weight, doubles(p.bias), z),
-                    sum_of(z.c * z.r * z.s, z)));
-  EXPECT_TRUE(close(got.grad_in.span<const float>(),
-                    reference::conv2d_backward_data(grad_out, weight, z),
-                    sum_of(z.k * z.r * z.s, z)));
-  const int64_t pixels = z.n * z.oh() * z.ow();
-  EXPECT_TRUE(close(floats(sum_of_rows(got.grad_weight)),
-                    reference::conv2d_backward_weight(in, grad_out, z),
-                    sum_of(pixels, z)));
-  EXPECT_TRUE(close(floats(sum_of_rows(got.grad_bias)),
-                    reference::conv2d_backward_bias(grad_out, z.k),
-                    sum_of(pixels, z)));
-}
+using testing::square;
+using testing::values_of;
+using Problem = testing::Conv2dProblem;
+using Results = testing::Conv2dResults;
 
 class Conv2dCases : public ::testing::TestWithParam<Conv2dSizes> {};
 
 TEST_P(Conv2dCases, MatchReferenceHoweverCut) {
-  const Problem problem(GetParam());
-  for (const int threads : {1, 2, 3}) {
-    Stream stream(Device::kCpu, threads);
-    for (const int64_t shards : {1, 2, 3, 8}) {
-      SCOPED_TRACE(fmt::format("{} threads, {} shards", threads, shards));
-      expect_reference(run(stream, Shards::cut(problem.z.n, shards, 1), problem), problem);
+  for (const Dtype dtype : kFloatTypes) {
+    const Problem problem(GetParam(), dtype);
+    for (const int64_t count : {1, 2, 3, 8}) {
+      const Shards shards = Shards::cut(problem.z.n, count, 1);
+      Stream one;
+      const Results want = run(one, shards, problem);
+      SCOPED_TRACE(fmt::format("{}, {} shards", name_of(dtype), count));
+      expect_reference(want, shards, problem);
+      for (const int threads : {2, 3}) {
+        Stream stream(Device::kCpu, threads);
+        expect_same_bits(run(stream, shards, problem), want);
+      }
     }
   }
 }
 
 TEST_P(Conv2dCases, ShardHasTheBitsOfItsOwnRun) {
-  const Problem whole(GetParam());
-  const Shards shards = Shards::cut(whole.z.n, 3, 1);
-  Stream stream(Device::kCpu, 2);
-  const Results together = run(stream, shards, whole);
-  for (int64_t k = 0; k < shards.local(); ++k) {
-    const int64_t first = shards.begin(k);
-    const int64_t count = shards.count(k);
-    Problem alone = whole;
-    alone.z.n = count;
-    alone.in = whole.in.slice(first, count);
-    alone.grad_out = whole.grad_out.slice(first, count);
-    Stream other;
-    const Results single = run(other, Shards::single(count), alone);
-    EXPECT_TRUE(same_bits(together.out.slice(first, count), single.out));
-    EXPECT_TRUE(same_bits(together.grad_in.slice(first, count), single.grad_in));
-    EXPECT_TRUE(same_bits(together.grad_weight.slice(k, 1), single.grad_weight));
-    EXPECT_TRUE(same_bits(together.grad_bias.slice(k, 1), single.grad_bias));
+  for (const Dtype dtype : kFloatTypes) {
+    const Problem whole(GetParam(), dtype);
+    const Shards shards = Shards::cut(whole.z.n, 3, 1);
+    Stream stream(Device::kCpu, 2);
+    const Results together = run(stream, shards, whole);
+    for (int64_t k = 0; k < shards.local(); ++k) {
+      const int64_t first = shards.begin(k);
+      const int64_t count = shards.count(k);
+      Stream other;
+      const Results single = run(other, Shards::single(count), whole.images(first, count));
+      expect_same_bits({together.out.slice(first, count),
+                        together.grad_in.slice(first, count),
+                        together.grad_weight.slice(k, 1),
+                        together.grad_bias.slice(k, 1)},
+                       single);
+    }
   }
 }
 
-Conv2dSizes square(
-    int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int64_t stride, int64_t pad) {
-  return {n, c, hw, hw, k, rs, rs, stride, stride, pad, pad};
+// Where oneDNN has no arithmetic of its own.
+TEST_P(Conv2dCases, SixteenBitsAreF32Rounded) {
+  for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16}) {
+    if (dtype == Dtype::kBF16 && onednn_has_bf16()) continue;
+    const Problem problem(GetParam(), dtype);
+    const Shards shards = Shards::cut(problem.z.n, 2, 1);
+    Stream stream(Device::kCpu, 2);
+    const Results got = run(stream, shards, problem);
+    const Results want = run(stream, shards, problem.as(Dtype::kF32));
+    expect_same_bits(got,
+                     {rounded_to(dtype, want.out),
+                      rounded_to(dtype, want.grad_in),
+                      want.grad_weight,
+                      want.grad_bias});
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes,
@@ -209,34 +138,28 @@ TEST(Conv2d, WorkedExample) {
   std::iota(in.data<float>(), in.data<float>() + 9, 1.0F);
   Tensor weight = Tensor::empty({1, 1, 2, 2}, Dtype::kF32);
   std::ranges::copy(std::initializer_list<float>{1, 10, 100, 1000}, weight.data<float>());
-  Tensor out = sevens({1, 1, 2, 2});
+  Tensor out = poisoned_tensor({1, 1, 2, 2}, Dtype::kF32);
   conv2d_forward(stream, Shards::single(1), in, weight, {}, {}, out);
   const std::vector<float> want = {5421, 6532, 8754, 9865};
   EXPECT_TRUE(close(out.span<const float>(), want, {}));
 }
 
 TEST(Conv2d, WithoutBias) {
-  const Problem p(square(4, 5, 6, 7, 3, 1, 1));
   const Shards shards = Shards::cut(4, 2, 1);
   Stream stream(Device::kCpu, 2);
-  const Results with = run(stream, shards, p);
-  Tensor out = sevens(p.grad_out.shape());
-  Tensor grad_weight = sevens(with.grad_weight.shape());
-  Tensor no_grad_bias;
-  conv2d_forward(stream, shards, p.in, p.weight, {}, params_of(p.z), out);
-  conv2d_backward_weight(stream,
-                         shards,
-                         p.in,
-                         p.grad_out,
-                         p.weight.shape(),
-                         params_of(p.z),
-                         grad_weight,
-                         no_grad_bias);
-  EXPECT_TRUE(close(out.span<const float>(),
-                    reference::conv2d_forward(doubles(p.in), doubles(p.weight), {}, p.z),
-                    sum_of(45, p.z)));
-  EXPECT_TRUE(close(
-      grad_weight.span<const float>(), with.grad_weight.span<const float>(), sum_of(72, p.z)));
+  for (const Dtype dtype : kFloatTypes) {
+    const Problem p(square(4, 5, 6, 7, 3, 1, 1), dtype);
+    const Results with = run(stream, shards, p);
+    Tensor out = poisoned_tensor(p.grad_out.shape(), dtype);
+    Tensor grad_weight = poisoned_tensor(with.grad_weight.shape(), Dtype::kF32);
+    Tensor no_grad_bias;
+    conv2d_forward(stream, shards, p.in, p.weight, {}, p.params, out);
+    conv2d_backward_weight(
+        stream, shards, p.in, p.grad_out, p.weight.shape(), p.params, grad_weight, no_grad_bias);
+    EXPECT_TRUE(p.right_sum(
+        out, reference::conv2d_forward(values_of(p.in), values_of(p.weight), {}, p.z), 45));
+    EXPECT_TRUE(p.right_sum(grad_weight, values_of(with.grad_weight), 72));
+  }
 }
 
 TEST(Conv2d, EmptyShardsLeavePositiveZero) {
@@ -266,24 +189,25 @@ TEST(Conv2d, PlansOfOneStreamDoNotMix) {
   Conv2dSizes flat = sizes;
   flat.r = 1;
   for (const Conv2dSizes& z : {sizes, strided, tall, padded, wide, flat, sizes}) {
-    const Problem problem(z);
-    expect_reference(run(stream, Shards::cut(z.n, 2, 1), problem), problem);
+    for (const Dtype dtype : kFloatTypes) {
+      const Problem problem(z, dtype);
+      const Shards shards = Shards::cut(z.n, 2, 1);
+      expect_reference(run(stream, shards, problem), shards, problem);
+    }
   }
 }
 
 TEST(Conv2d, WorkersDoNotShareScratch) {
   for (const Conv2dSizes& z : {square(48, 16, 16, 32, 1, 2, 0), square(48, 8, 12, 24, 3, 1, 1)}) {
-    const Problem problem(z);
-    const Shards shards = Shards::cut(z.n, 16, 1);
-    Stream one;
-    const Results want = run(one, shards, problem);
-    Stream four(Device::kCpu, 4);
-    for (int repeat = 0; repeat < 10; ++repeat) {
-      const Results got = run(four, shards, problem);
-      ASSERT_TRUE(same_bits(got.out, want.out));
-      ASSERT_TRUE(same_bits(got.grad_in, want.grad_in));
-      ASSERT_TRUE(same_bits(got.grad_weight, want.grad_weight));
-      ASSERT_TRUE(same_bits(got.grad_bias, want.grad_bias));
+    for (const Dtype dtype : kFloatTypes) {
+      const Problem problem(z, dtype);
+      const Shards shards = Shards::cut(z.n, 16, 1);
+      Stream one;
+      const Results want = run(one, shards, problem);
+      Stream four(Device::kCpu, 4);
+      for (int repeat = 0; repeat < 10; ++repeat) {
+        expect_same_bits(run(four, shards, problem), want);
+      }
     }
   }
 }
@@ -297,11 +221,8 @@ int64_t process_threads() {
 TEST(Conv2d, OpenMpStartsNoThreads) {
   const Problem p(square(8, 16, 14, 32, 5, 1, 2));
   const Shards shards = Shards::cut(8, 2, 1);
-  const Conv2dParams params = params_of(p.z);
-  Results got{.out = sevens(p.grad_out.shape()),
-              .grad_in = sevens(p.in.shape()),
-              .grad_weight = sevens({2, p.weight.numel()}),
-              .grad_bias = sevens({2, p.z.k})};
+  Stream caller;
+  Results got = run(caller, shards, p);  // for its tensors
   const auto on_new_thread = [](const auto& op) {
     std::thread([&] {
       Stream stream(Device::kCpu, 2);
@@ -311,46 +232,106 @@ TEST(Conv2d, OpenMpStartsNoThreads) {
     }).join();
   };
   on_new_thread([&](Stream& stream) {
-    conv2d_forward(stream, shards, p.in, p.weight, p.bias, params, got.out);
+    conv2d_forward(stream, shards, p.in, p.weight, p.bias, p.params, got.out);
   });
   on_new_thread([&](Stream& stream) {
-    conv2d_backward_data(stream, shards, p.grad_out, p.weight, params, got.grad_in);
+    conv2d_backward_data(stream, shards, p.grad_out, p.weight, p.params, got.grad_in);
   });
   on_new_thread([&](Stream& stream) {
-    conv2d_backward_weight(
-        stream, shards, p.in, p.grad_out, p.weight.shape(), params, got.grad_weight, got.grad_bias);
+    conv2d_backward_weight(stream,
+                           shards,
+                           p.in,
+                           p.grad_out,
+                           p.weight.shape(),
+                           p.params,
+                           got.grad_weight,
+                           got.grad_bias);
   });
-  expect_reference(got, p);
+  expect_reference(got, shards, p);
 }
 
 // The library may multiply NaN by padding's zeros, which the reference leaves out, so more of the
 // same shard may be NaN.
 void expect_nans(const Tensor& got, const std::vector<double>& want) {
   for (size_t i = 0; i < want.size(); ++i) {
-    EXPECT_TRUE(!std::isnan(want[i]) || std::isnan(got.data<float>()[i])) << "element " << i;
+    const double value = testing::get(got, static_cast<int64_t>(i));
+    EXPECT_TRUE(!std::isnan(want[i]) || std::isnan(value)) << "element " << i;
   }
 }
 
 bool has_nan(const Tensor& tensor) {
-  return std::ranges::any_of(tensor.span<const float>(), [](float x) { return std::isnan(x); });
+  return std::ranges::any_of(values_of(tensor), [](double x) { return std::isnan(x); });
 }
 
 TEST(Conv2d, NanReachesWhatDependsOnIt) {
-  Problem p(square(2, 2, 5, 3, 3, 1, 1));
-  p.in.data<float>()[24] = std::numeric_limits<float>::quiet_NaN();       // image 0, centre pixel
-  p.grad_out.data<float>()[0] = std::numeric_limits<float>::quiet_NaN();  // image 0, corner
-  Stream stream(Device::kCpu, 2);
-  const Results got = run(stream, Shards::cut(2, 2, 1), p);
-  const std::vector<double> in = doubles(p.in);
-  const std::vector<double> grad_out = doubles(p.grad_out);
-  expect_nans(got.out, reference::conv2d_forward(in, doubles(p.weight), doubles(p.bias), p.z));
-  expect_nans(got.grad_in, reference::conv2d_backward_data(grad_out, doubles(p.weight), p.z));
-  expect_nans(got.grad_weight, reference::conv2d_backward_weight(in, grad_out, p.z));
-  expect_nans(got.grad_bias, reference::conv2d_backward_bias(grad_out, p.z.k));
-  EXPECT_FALSE(has_nan(got.out.slice(1, 1)));
-  EXPECT_FALSE(has_nan(got.grad_in.slice(1, 1)));
-  EXPECT_FALSE(has_nan(got.grad_weight.slice(1, 1)));
-  EXPECT_FALSE(has_nan(got.grad_bias.slice(1, 1)));
+  for (const Dtype dtype : kFloatTypes) {
+    Problem p(square(2, 2, 5, 3, 3, 1, 1), dtype);
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    testing::set(p.in, 24, nan);       // image 0, centre pixel
+    testing::set(p.grad_out, 0, nan);  // image 0, corner
+    Stream stream(Device::kCpu, 2);
+    const Results got = run(stream, Shards::cut(2, 2, 1), p);
+    const std::vector<double> in = values_of(p.in);
+    const std::vector<double> weight = values_of(p.weight);
+    const std::vector<double> grad_out = values_of(p.grad_out);
+    expect_nans(got.out, reference::conv2d_forward(in, weight, doubles(p.bias), p.z));
+    expect_nans(got.grad_in, reference::conv2d_backward_data(grad_out, weight, p.z));
+    const Problem first = p.images(0, 1);
+    expect_nans(
+        got.grad_weight.slice(0, 1),
+        reference::conv2d_backward_weight(values_of(first.in), values_of(first.grad_out), first.z));
+    expect_nans(got.grad_bias.slice(0, 1),
+                reference::conv2d_backward_bias(values_of(first.grad_out), p.z.k));
+    for (const Tensor* result : {&got.out, &got.grad_in, &got.grad_weight, &got.grad_bias}) {
+      EXPECT_TRUE(has_nan(result->slice(0, 1))) << name_of(dtype);
+      EXPECT_FALSE(has_nan(result->slice(1, 1))) << name_of(dtype);
+    }
+  }
+}
+
+// Pairs of an odd number of channels must not reach past the shard's last pixel.
+TEST(Conv2d, NanBehindAShardStaysThere) {
+  for (const Dtype dtype : kFloatTypes) {
+    for (const Conv2dSizes& z : {square(2, 3, 5, 3, 1, 1, 0), square(2, 5, 6, 17, 3, 1, 1)}) {
+      Problem p(z, dtype);
+      const double nan = std::numeric_limits<double>::quiet_NaN();
+      for (int64_t i = 0; i < 4; ++i) {
+        testing::set(p.in, p.in.shape().stride0() + i, nan);
+        testing::set(p.grad_out, p.grad_out.shape().stride0() + i, nan);
+      }
+      Stream stream;
+      const Results got = run(stream, Shards::cut(2, 2, 1), p);
+      for (const Tensor* result : {&got.out, &got.grad_in, &got.grad_weight, &got.grad_bias}) {
+        EXPECT_FALSE(has_nan(result->slice(0, 1))) << name_of(dtype);
+        EXPECT_TRUE(has_nan(result->slice(1, 1))) << name_of(dtype);
+      }
+    }
+  }
+}
+
+// One tap on one channel, weight 1: out = in + bias, rounded once.
+TEST(Conv2d, SixteenBitsRoundOnce) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Tensor bias = testing::tensor_of(std::vector{0.0, 1.0}, {2}, Dtype::kF32);
+  const auto expect = [&](Dtype dtype, const std::vector<double>& in, const auto& want) {
+    Stream stream;
+    Tensor out = poisoned_tensor({1, 2, 1, 4}, dtype);
+    conv2d_forward(stream,
+                   Shards::single(1),
+                   testing::tensor_of(in, {1, 1, 1, 4}, dtype),
+                   testing::tensor_of(std::vector{1.0, 1.0}, {2, 1, 1, 1}, dtype),
+                   bias,
+                   {},
+                   out);
+    EXPECT_EQ(values_of(out), want) << name_of(dtype);
+  };
+  // Ties at 2049 and 2051, 257 and 259 go to even; a denormal of f16 stays.
+  expect(Dtype::kF16,
+         {-kInfinity, 2048, 2050, 0x1p-24},
+         std::vector<double>{-kInfinity, -kInfinity, 2048, 2048, 2050, 2052, 0x1p-24, 1});
+  expect(Dtype::kBF16,
+         {kInfinity, 256, 258, 0x1p-100},
+         std::vector<double>{kInfinity, kInfinity, 256, 256, 258, 260, 0x1p-100, 1});
 }
 
 TEST(Conv2d, ReferenceAgreesWithFiniteDifferences) {
@@ -372,7 +353,9 @@ TEST(Conv2d, ReferenceAgreesWithFiniteDifferences) {
     return std::inner_product(out.begin(), out.end(), grad_out.begin(), 0.0);
   };
   const auto expect_gradient = [](const std::vector<double>& got, const auto& f, const auto& at) {
-    EXPECT_TRUE(close(floats(got), testing::numerical_gradient(f, at), {.rel = 1e-6, .abs = 1e-6}));
+    EXPECT_TRUE(close(std::vector<float>(got.begin(), got.end()),
+                      testing::numerical_gradient(f, at),
+                      {.rel = 1e-6, .abs = 1e-6}));
   };
   const std::vector<double> bias = doubles(p.bias);
   expect_gradient(

@@ -8,6 +8,7 @@
 #include "tests/reference/crop_flip_normalize.h"
 #include "tests/support/augmented_images.h"
 #include "tests/support/close.h"
+#include "tests/support/float_types.h"
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 
@@ -15,7 +16,9 @@ namespace lockstep::kernels {
 namespace {
 
 using testing::AugmentedImages;
+using testing::kFloatTypes;
 using testing::poisoned_tensor;
+using testing::rounded_to;
 using testing::same_bits;
 
 Tensor reference_of(const AugmentedImages& images) {
@@ -40,7 +43,10 @@ Tensor reference_of(const AugmentedImages& images) {
 }
 
 // By way of bytes, as the loader and normalize_image do it.
-Tensor in_two_passes(Stream& stream, const Shards& shards, const AugmentedImages& images) {
+Tensor in_two_passes(Stream& stream,
+                     const Shards& shards,
+                     const AugmentedImages& images,
+                     Dtype dtype) {
   const Shape& shape = images.in.shape();
   const data::ImageShape image{shape[1], shape[2], shape[3]};
   Tensor bytes = Tensor::empty(shape, Dtype::kU8);
@@ -52,7 +58,7 @@ Tensor in_two_passes(Stream& stream, const Shards& shards, const AugmentedImages
                     images.in.slice(n, 1).span<const uint8_t>(),
                     to.span<uint8_t>());
   }
-  Tensor out = Tensor::empty(shape, Dtype::kF32);
+  Tensor out = Tensor::empty(shape, dtype);
   normalize_image(stream, shards, bytes, images.params.normalize, out);
   return out;
 }
@@ -67,10 +73,13 @@ TEST_P(CropFlipNormalizeCases, EqualsReferenceAndTwoPassesBitForBit) {
       for (const int threads : {1, 3}) {
         Stream stream(Device::kCpu, threads);
         const Shards shards = Shards::cut(GetParam()[0], 2, 1);
-        Tensor out = poisoned_tensor(GetParam(), Dtype::kF32);
-        crop_flip_normalize(stream, shards, images.in, images.indices, images.params, out);
-        EXPECT_TRUE(same_bits(out, want)) << "pad " << pad << ", " << threads << " threads";
-        EXPECT_TRUE(same_bits(in_two_passes(stream, shards, images), want));
+        for (const Dtype dtype : kFloatTypes) {
+          Tensor out = poisoned_tensor(GetParam(), dtype);
+          crop_flip_normalize(stream, shards, images.in, images.indices, images.params, out);
+          EXPECT_TRUE(same_bits(out, rounded_to(dtype, want)))
+              << name_of(dtype) << ", pad " << pad << ", " << threads << " threads";
+          EXPECT_TRUE(same_bits(in_two_passes(stream, shards, images, dtype), out));
+        }
       }
     }
   }
@@ -82,9 +91,11 @@ TEST_P(CropFlipNormalizeCases, EveryLevelGivesTheSameBits) {
   const Tensor want = reference_of(images);
   for (CropFlipNormalize* body : testing::isa_bodies(
            cpu_v2::crop_flip_normalize, cpu_v3::crop_flip_normalize, cpu_v4::crop_flip_normalize)) {
-    Tensor out = poisoned_tensor(GetParam(), Dtype::kF32);
-    body(stream, Shards::single(GetParam()[0]), images.in, images.indices, images.params, out);
-    EXPECT_TRUE(same_bits(out, want));
+    for (const Dtype dtype : kFloatTypes) {
+      Tensor out = poisoned_tensor(GetParam(), dtype);
+      body(stream, Shards::single(GetParam()[0]), images.in, images.indices, images.params, out);
+      EXPECT_TRUE(same_bits(out, rounded_to(dtype, want))) << name_of(dtype);
+    }
   }
 }
 INSTANTIATE_TEST_SUITE_P(
@@ -130,13 +141,13 @@ TEST(CropFlipNormalize, RejectsOtherShapes) {
     crop_flip_normalize(stream, shards, images.in, indices, params, to);
   };
   const Shards two = Shards::single(2);
-  Tensor half = Tensor::zeros(out.shape(), Dtype::kF16);
+  Tensor integers = Tensor::zeros(out.shape(), Dtype::kI32);
   Tensor other = Tensor::zeros({2, 3, 5, 4}, Dtype::kF32);
   EXPECT_NO_THROW(run(two, images.indices, images.params, out));
   EXPECT_THROW(run(Shards::single(1), images.indices, images.params, out), ShapeError);
   EXPECT_THROW(run(two, Tensor::zeros({3}, Dtype::kI64), images.params, out), ShapeError);
   EXPECT_THROW(run(two, Tensor::zeros({2}, Dtype::kI32), images.params, out), DtypeError);
-  EXPECT_THROW(run(two, images.indices, images.params, half), DtypeError);
+  EXPECT_THROW(run(two, images.indices, images.params, integers), DtypeError);
   EXPECT_THROW(run(two, images.indices, images.params, other), ShapeError);
   CropFlipNormalizeParams params = images.params;
   params.normalize.std.pop_back();

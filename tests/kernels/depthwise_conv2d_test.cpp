@@ -19,9 +19,11 @@ using testing::close;
 using testing::DepthwiseConv2dSizes;
 using testing::DepthwiseProblem;
 using testing::doubles;
-using testing::floats_of;
+using testing::kFloatTypes;
 using testing::poisoned_tensor;
+using testing::rounded_to;
 using testing::same_bits;
+using testing::values_of;
 
 struct Bodies {
   DepthwiseConv2dForward* forward = depthwise_conv2d_forward;
@@ -34,8 +36,8 @@ struct Results {
 };
 
 Results run(Stream& stream, const Shards& shards, const DepthwiseProblem& p, Bodies bodies = {}) {
-  Results results{poisoned_tensor(p.grad_out.shape(), Dtype::kF32),
-                  poisoned_tensor(p.in.shape(), Dtype::kF32),
+  Results results{poisoned_tensor(p.grad_out.shape(), p.in.dtype()),
+                  poisoned_tensor(p.in.shape(), p.in.dtype()),
                   poisoned_tensor({shards.local(), p.weight.numel()}, Dtype::kF32)};
   bodies.forward(stream, shards, p.in, p.weight, p.params, results.out);
   bodies.backward_data(stream, shards, p.grad_out, p.weight, p.params, results.grad_in);
@@ -53,28 +55,42 @@ void expect_same_bits(const Results& got, const Results& want) {
 class DepthwiseConv2dCases : public ::testing::TestWithParam<DepthwiseConv2dSizes> {};
 
 TEST_P(DepthwiseConv2dCases, MatchReferenceHoweverCut) {
-  const DepthwiseProblem problem(GetParam(), Dtype::kF32);
-  for (const int64_t local : {1, 2, 4}) {
-    const Shards shards = Shards::cut(problem.z.n, local, 1);
-    Results first;
-    for (const int threads : {1, 2, 3}) {
-      SCOPED_TRACE(fmt::format("{} threads, {} shards", threads, local));
-      Stream stream(Device::kCpu, threads);
-      const Results got = run(stream, shards, problem);
-      EXPECT_TRUE(problem.right_out(got.out));
-      EXPECT_TRUE(problem.right_grad_in(got.grad_in));
-      EXPECT_TRUE(problem.right_grad_weight(got.grad_weight, shards));
-      if (threads == 1) first = got;
-      expect_same_bits(got, first);
+  for (const Dtype dtype : kFloatTypes) {
+    const DepthwiseProblem problem(GetParam(), dtype);
+    for (const int64_t local : {1, 2, 4}) {
+      const Shards shards = Shards::cut(problem.z.n, local, 1);
+      Results first;
+      for (const int threads : {1, 2, 3}) {
+        SCOPED_TRACE(fmt::format("{}, {} threads, {} shards", name_of(dtype), threads, local));
+        Stream stream(Device::kCpu, threads);
+        const Results got = run(stream, shards, problem);
+        EXPECT_TRUE(problem.right_out(got.out));
+        EXPECT_TRUE(problem.right_grad_in(got.grad_in));
+        EXPECT_TRUE(problem.right_grad_weight(got.grad_weight, shards));
+        if (threads == 1) first = got;
+        expect_same_bits(got, first);
+      }
     }
   }
 }
 
+TEST_P(DepthwiseConv2dCases, SixteenBitsAreF32Rounded) {
+  for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16}) {
+    const DepthwiseProblem problem(GetParam(), dtype);
+    DepthwiseProblem wide = problem;
+    for (Tensor* tensor : {&wide.in, &wide.weight, &wide.grad_out}) {
+      *tensor = rounded_to(Dtype::kF32, *tensor);
+    }
+    const Shards shards = Shards::cut(problem.z.n, 2, 1);
+    Stream stream(Device::kCpu, 2);
+    const Results got = run(stream, shards, problem);
+    const Results want = run(stream, shards, wide);
+    expect_same_bits(
+        got, {rounded_to(dtype, want.out), rounded_to(dtype, want.grad_in), want.grad_weight});
+  }
+}
+
 TEST_P(DepthwiseConv2dCases, InstructionSetsAgree) {
-  const DepthwiseProblem problem(GetParam(), Dtype::kF32);
-  const Shards shards = Shards::cut(problem.z.n, 2, 1);
-  Stream stream;
-  const Results want = run(stream, shards, problem);
   const auto forward = testing::isa_bodies(cpu_v2::depthwise_conv2d_forward,
                                            cpu_v3::depthwise_conv2d_forward,
                                            cpu_v4::depthwise_conv2d_forward);
@@ -84,14 +100,34 @@ TEST_P(DepthwiseConv2dCases, InstructionSetsAgree) {
   const auto weight = testing::isa_bodies(cpu_v2::depthwise_conv2d_backward_weight,
                                           cpu_v3::depthwise_conv2d_backward_weight,
                                           cpu_v4::depthwise_conv2d_backward_weight);
-  for (size_t i = 0; i < forward.size(); ++i) {
-    expect_same_bits(run(stream, shards, problem, {forward[i], data[i], weight[i]}), want);
+  for (const Dtype dtype : kFloatTypes) {
+    const DepthwiseProblem problem(GetParam(), dtype);
+    const Shards shards = Shards::cut(problem.z.n, 2, 1);
+    Stream stream;
+    const Results want = run(stream, shards, problem);
+    for (size_t i = 0; i < forward.size(); ++i) {
+      expect_same_bits(run(stream, shards, problem, {forward[i], data[i], weight[i]}), want);
+    }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes,
                          DepthwiseConv2dCases,
                          ::testing::ValuesIn(testing::kDepthwiseSizes));
+
+TEST(DepthwiseConv2d, WorkersDoNotShareScratch) {
+  for (const Dtype dtype : kFloatTypes) {
+    const DepthwiseProblem problem(
+        {.n = 32, .c = 24, .h = 20, .w = 20, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1}, dtype);
+    const Shards shards = Shards::cut(problem.z.n, 16, 1);
+    Stream one;
+    const Results want = run(one, shards, problem);
+    Stream four(Device::kCpu, 4);
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      expect_same_bits(run(four, shards, problem), want);
+    }
+  }
+}
 
 TEST(DepthwiseConv2d, ReferenceAgreesWithFiniteDifferences) {
   const DepthwiseProblem p(
@@ -120,19 +156,41 @@ TEST(DepthwiseConv2d, ReferenceAgreesWithFiniteDifferences) {
 }
 
 TEST(DepthwiseConv2d, NanStaysInItsChannelAndShard) {
-  DepthwiseProblem p({.n = 2, .c = 3, .h = 4, .w = 4, .r = 3, .s = 3}, Dtype::kF32);
-  p.in.data<float>()[4] = std::numeric_limits<float>::quiet_NaN();  // image 0, channel 1
-  Stream stream;
-  const Results got = run(stream, Shards::cut(2, 2, 1), p);
-  for (int64_t i = 0; i < got.out.numel(); ++i) {
-    const bool may = i % 3 == 1 && i < got.out.shape().stride0();
-    EXPECT_TRUE(may || std::isfinite(got.out.data<float>()[i])) << i;
+  for (const Dtype dtype : kFloatTypes) {
+    DepthwiseProblem p({.n = 2, .c = 3, .h = 4, .w = 4, .r = 3, .s = 3}, dtype);
+    testing::set(p.in, 4, std::numeric_limits<double>::quiet_NaN());  // image 0, channel 1
+    Stream stream;
+    const Results got = run(stream, Shards::cut(2, 2, 1), p);
+    const std::vector<double> out = values_of(got.out);
+    for (size_t i = 0; i < out.size(); ++i) {
+      const bool may = i % 3 == 1 && i < out.size() / 2;
+      EXPECT_TRUE(may || std::isfinite(out[i])) << i;
+    }
+    for (int64_t i = 0; i < got.grad_weight.numel(); ++i) {
+      EXPECT_TRUE(i / 9 == 1 || std::isfinite(got.grad_weight.data<float>()[i])) << i;
+    }
+    EXPECT_TRUE(std::isnan(out[1]));
+    EXPECT_TRUE(std::isnan(got.grad_weight.data<float>()[9]));
   }
-  for (int64_t i = 0; i < got.grad_weight.numel(); ++i) {
-    EXPECT_TRUE(i / 9 == 1 || std::isfinite(got.grad_weight.data<float>()[i])) << i;
-  }
-  EXPECT_TRUE(std::isnan(got.out.data<float>()[1]));
-  EXPECT_TRUE(std::isnan(got.grad_weight.data<float>()[9]));
+}
+
+TEST(DepthwiseConv2d, SixteenBitsOverflowAndKeepDenormals) {
+  const auto out_of = [](Dtype dtype, const std::vector<double>& in, double weight) {
+    Stream stream;
+    Tensor out = poisoned_tensor({1, 1, 1, 4}, dtype);
+    depthwise_conv2d_forward(stream,
+                             Shards::single(1),
+                             testing::tensor_of(in, {1, 1, 1, 4}, dtype),
+                             testing::tensor_of(std::vector{weight}, {1, 1, 1, 1}, dtype),
+                             {},
+                             out);
+    return values_of(out);
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(out_of(Dtype::kF16, {-kInfinity, 40000, 0x1p-24, 0x1.8p-23}, 2),
+            (std::vector<double>{-kInfinity, kInfinity, 0x1p-23, 0x1.8p-22}));
+  EXPECT_EQ(out_of(Dtype::kBF16, {-kInfinity, 0x1p127, 0x1p-133, 0x1.8p-132}, 2),
+            (std::vector<double>{-kInfinity, kInfinity, 0x1p-132, 0x1.8p-131}));
 }
 
 TEST(DepthwiseConv2d, RejectsImpossibleShapes) {
@@ -172,7 +230,7 @@ TEST(DepthwiseConv2d, RejectsArgumentsThatDoNotFit) {
   EXPECT_THROW(
       depthwise_conv2d_backward_weight(stream, shards, p.in, out, p.weight.shape(), p.params, leaf),
       ShapeError);
-  const Tensor halves = Tensor::zeros(p.in.shape(), Dtype::kF16);
+  const Tensor halves = Tensor::zeros(p.in.shape(), Dtype::kF16);  // out is f32
   EXPECT_THROW(depthwise_conv2d_forward(stream, shards, halves, half, p.params, out), DtypeError);
 }
 

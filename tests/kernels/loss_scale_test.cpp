@@ -44,6 +44,15 @@ TEST(LossScale, FollowsItsRule) {
   expect_trace(stream, {.growth_interval = 1, .min_scale = 3}, 5, {1, 1, 0, 1});
 }
 
+TEST(LossScale, SeedsEveryLeaf) {
+  Stream stream;
+  for (const int64_t leaves : {0, 1, 300}) {
+    Tensor seeds = Tensor::zeros({leaves}, Dtype::kF32);
+    loss_scale_seed(stream, loss_scale_state(stream, {.scale = 3}), seeds);
+    for (const float seed : seeds.span<float>()) EXPECT_EQ(seed, 3);
+  }
+}
+
 TEST(LossScale, ReadsWhatWasWritten) {
   Stream stream;
   const LossScaleState state = {.scale = 3,

@@ -4,14 +4,17 @@
 #include <cmath>
 #include <limits>
 #include <ostream>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "tests/reference/max_pool2d.h"
 #include "tests/support/close.h"
+#include "tests/support/close_sum.h"
 #include "tests/support/doubles.h"
 #include "tests/support/finite_difference.h"
+#include "tests/support/float_types.h"
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
@@ -21,10 +24,17 @@ namespace {
 
 using testing::close;
 using testing::doubles;
+using testing::floats_of;
+using testing::get;
 using testing::isa_bodies;
+using testing::kFloatTypes;
 using testing::poisoned_tensor;
 using testing::random_tensor;
+using testing::rounded_to;
 using testing::same_bits;
+using testing::same_bits_or_nan;
+using testing::set;
+using testing::values_of;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -37,7 +47,7 @@ struct Pooled {
 
 Pooled pool(Stream& stream, const Shards& shards, const Tensor& in, const MaxPool2dParams& params) {
   const Shape shape = max_pool2d_output_shape(in.shape(), params);
-  Pooled pooled{poisoned_tensor(shape, Dtype::kF32), poisoned_tensor(shape, Dtype::kU8)};
+  Pooled pooled{poisoned_tensor(shape, in.dtype()), poisoned_tensor(shape, Dtype::kU8)};
   max_pool2d_forward(stream, shards, in, params, pooled.out, pooled.winner);
   return pooled;
 }
@@ -71,25 +81,62 @@ struct Geometry {
   }
 };
 
+// With ties, NaN, infinities and denormals.
+Tensor awkward_tensor(const Shape& shape, uint64_t seed) {
+  Tensor tensor = random_tensor(shape, seed);
+  for (int64_t i = 0; i < tensor.numel(); ++i) {
+    float& value = tensor.data<float>()[i];
+    if (i % 3 == 1) value = static_cast<float>(i % 5) - 2;
+    if (i % 13 == 5) value = kNan;
+    if (i % 11 == 7) value = i % 4 == 0 ? kInf : -kInf;
+    if (i % 7 == 3) value *= 0x1p-20F;
+  }
+  return tensor;
+}
+
 class MaxPool2dGeometries : public ::testing::TestWithParam<Geometry> {};
 
 TEST_P(MaxPool2dGeometries, MatchesReference) {
   const auto& [shape, params] = GetParam();
-  const Tensor in = random_tensor(shape, 1);
-  const Tensor grad_out = random_tensor(max_pool2d_output_shape(shape, params), 2);
   const auto spec = reference_shape(shape, params);
-  const auto want = reference::max_pool2d_forward(spec, doubles(in));
-  const auto want_grad = reference::max_pool2d_backward(spec, doubles(grad_out), want.winner);
-  for (const int threads : {1, 2, 3}) {
-    Stream stream(Device::kCpu, threads);
-    const Shards shards = Shards::cut(shape[0], 2, 1);
+  for (const Dtype dtype : kFloatTypes) {
+    SCOPED_TRACE(name_of(dtype));
+    const Tensor in = rounded_to(dtype, random_tensor(shape, 1));
+    const Tensor grad_out =
+        rounded_to(dtype, random_tensor(max_pool2d_output_shape(shape, params), 2));
+    const auto want = reference::max_pool2d_forward(spec, values_of(in));
+    const auto want_grad = reference::max_pool2d_backward(spec, values_of(grad_out), want.winner);
+    for (const int threads : {1, 2, 3}) {
+      Stream stream(Device::kCpu, threads);
+      const Shards shards = Shards::cut(shape[0], 2, 1);
+      const Pooled got = pool(stream, shards, in, params);
+      EXPECT_TRUE(close(floats_of(got.out), want.out, {})) << threads << " threads";
+      EXPECT_EQ(bytes(got.winner), want.winner) << threads << " threads";
+      Tensor grad_in = poisoned_tensor(shape, dtype);
+      max_pool2d_backward(stream, shards, grad_out, got.winner, params, grad_in);
+      EXPECT_TRUE(testing::close_sum(grad_in, want_grad, 9)) << threads << " threads";
+    }
+  }
+}
+
+TEST_P(MaxPool2dGeometries, SixteenBitsAreF32Rounded) {
+  const auto& [shape, params] = GetParam();
+  const Shape pooled = max_pool2d_output_shape(shape, params);
+  const Shards shards = Shards::single(shape[0]);
+  Stream stream;
+  for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16}) {
+    const Tensor in = rounded_to(dtype, awkward_tensor(shape, 3));
+    const Tensor grad_out = rounded_to(dtype, awkward_tensor(pooled, 4));
     const Pooled got = pool(stream, shards, in, params);
-    EXPECT_TRUE(close(got.out.span<const float>(), want.out, {})) << threads << " threads";
-    EXPECT_EQ(bytes(got.winner), want.winner) << threads << " threads";
-    Tensor grad_in = poisoned_tensor(shape, Dtype::kF32);
+    const Pooled want = pool(stream, shards, rounded_to(Dtype::kF32, in), params);
+    EXPECT_TRUE(same_bits_or_nan(got.out, rounded_to(dtype, want.out)));
+    EXPECT_TRUE(same_bits(got.winner, want.winner));
+    Tensor grad_in = poisoned_tensor(shape, dtype);
+    Tensor want_grad = poisoned_tensor(shape, Dtype::kF32);
     max_pool2d_backward(stream, shards, grad_out, got.winner, params, grad_in);
-    EXPECT_TRUE(close(grad_in.span<const float>(), want_grad, testing::f32_sum(9)))
-        << threads << " threads";
+    max_pool2d_backward(
+        stream, shards, rounded_to(Dtype::kF32, grad_out), got.winner, params, want_grad);
+    EXPECT_TRUE(same_bits_or_nan(grad_in, rounded_to(dtype, want_grad)));
   }
 }
 INSTANTIATE_TEST_SUITE_P(
@@ -127,49 +174,54 @@ TEST(MaxPool2d, ReferenceGradientIsTheDerivative) {
   for (size_t i = 0; i < in.size(); ++i) EXPECT_NEAR(gradient[i], numerical[i], 1e-8) << i;
 }
 
+using Window = std::tuple<int64_t, Dtype>;  // channels
+
 // One 2x2 window of `channels` equal channels, so that vectors and single lanes are both met.
-Pooled pool_window(const std::array<float, 4>& taps, int64_t channels) {
-  Tensor in = Tensor::empty({1, channels, 2, 2}, Dtype::kF32);
-  for (int64_t i = 0; i < in.numel(); ++i) {
-    in.data<float>()[i] = taps[static_cast<size_t>(i / channels)];
-  }
+Pooled pool_window(const std::array<float, 4>& taps, const Window& window) {
+  const auto [channels, dtype] = window;
+  Tensor in = Tensor::empty({1, channels, 2, 2}, dtype);
+  for (int64_t i = 0; i < in.numel(); ++i) set(in, i, taps[static_cast<size_t>(i / channels)]);
   Stream stream;
   return pool(stream, Shards::single(1), in, k2x2);
 }
 
-class MaxPool2dWindow : public ::testing::TestWithParam<int64_t> {};
+class MaxPool2dWindow : public ::testing::TestWithParam<Window> {};
 
 TEST_P(MaxPool2dWindow, FirstOfEqualValuesWins) {
   EXPECT_EQ(*pool_window({1, 2, 2, 1}, GetParam()).winner.data<uint8_t>(), 1);
   const Pooled zeros = pool_window({-0.0F, 0.0F, 0.0F, -0.0F}, GetParam());
   EXPECT_EQ(*zeros.winner.data<uint8_t>(), 0);
-  EXPECT_TRUE(std::signbit(*zeros.out.data<float>()));
+  EXPECT_TRUE(std::signbit(get(zeros.out, 0)));
 }
 
 TEST_P(MaxPool2dWindow, NanWinsAndOfSeveralTheLast) {
   const Pooled one = pool_window({1, kNan, kInf, 3}, GetParam());
-  EXPECT_TRUE(std::isnan(*one.out.data<float>()));
+  EXPECT_TRUE(std::isnan(get(one.out, 0)));
   EXPECT_EQ(*one.winner.data<uint8_t>(), 1);
   EXPECT_EQ(*pool_window({kNan, 1, kNan, 3}, GetParam()).winner.data<uint8_t>(), 2);
 }
 
 TEST_P(MaxPool2dWindow, AllMinusInfinityIsWonByTheFirstTap) {
   const Pooled pooled = pool_window({-kInf, -kInf, -kInf, -kInf}, GetParam());
-  EXPECT_EQ(*pooled.out.data<float>(), -kInf);
+  EXPECT_EQ(get(pooled.out, 0), -kInf);
   EXPECT_EQ(*pooled.winner.data<uint8_t>(), 0);
 }
 
 TEST_P(MaxPool2dWindow, PaddingNeverWins) {
   Stream stream;
   for (const float value : {-5.0F, -kInf}) {
-    Tensor in = Tensor::empty({1, GetParam(), 2, 2}, Dtype::kF32);
-    for (float& x : in.span<float>()) x = value;
+    const auto [channels, dtype] = GetParam();
+    Tensor in = Tensor::empty({1, channels, 2, 2}, dtype);
+    for (int64_t i = 0; i < in.numel(); ++i) set(in, i, value);
     const Pooled pooled = pool(stream, Shards::single(1), in, k3x3);
-    EXPECT_EQ(*pooled.out.data<float>(), value);
+    EXPECT_EQ(get(pooled.out, 0), value);
     EXPECT_EQ(*pooled.winner.data<uint8_t>(), 4) << "the first tap inside the image";
   }
 }
-INSTANTIATE_TEST_SUITE_P(Channels, MaxPool2dWindow, ::testing::Values(1, 19));
+INSTANTIATE_TEST_SUITE_P(Channels,
+                         MaxPool2dWindow,
+                         ::testing::Combine(::testing::Values(1, 19),
+                                            ::testing::ValuesIn(kFloatTypes)));
 
 TEST(MaxPool2d, OverlappingGradientsAddInRowMajorOrderOfOutputs) {
   Stream stream;
@@ -193,30 +245,35 @@ TEST(MaxPool2d, OverlappingGradientsAddInRowMajorOrderOfOutputs) {
   }
 }
 
-TEST(MaxPool2d, InstructionSetsAgree) {
+void expect_same_on_every_level(const Tensor& in, const MaxPool2dParams& params) {
   Stream stream;
-  const Shards shards = Shards::single(2);
+  const Shards shards = Shards::single(in.shape()[0]);
+  const Dtype dtype = in.dtype();
+  const Pooled want = pool(stream, shards, in, params);
+  const Tensor grad_out = rounded_to(dtype, random_tensor(want.out.shape(), 6));
+  Tensor want_grad = poisoned_tensor(in.shape(), dtype);
+  max_pool2d_backward(stream, shards, grad_out, want.winner, params, want_grad);
+  for (MaxPool2dForward* body : isa_bodies(
+           cpu_v2::max_pool2d_forward, cpu_v3::max_pool2d_forward, cpu_v4::max_pool2d_forward)) {
+    Pooled got{poisoned_tensor(want.out.shape(), dtype),
+               poisoned_tensor(want.out.shape(), Dtype::kU8)};
+    body(stream, shards, in, params, got.out, got.winner);
+    EXPECT_TRUE(same_bits(got.out, want.out));
+    EXPECT_TRUE(same_bits(got.winner, want.winner));
+  }
+  for (MaxPool2dBackward* body : isa_bodies(
+           cpu_v2::max_pool2d_backward, cpu_v3::max_pool2d_backward, cpu_v4::max_pool2d_backward)) {
+    Tensor got = poisoned_tensor(in.shape(), dtype);
+    body(stream, shards, grad_out, want.winner, params, got);
+    EXPECT_TRUE(same_bits(got, want_grad));
+  }
+}
+
+TEST(MaxPool2d, InstructionSetsAgree) {
   for (const MaxPool2dParams& params : {k2x2, k3x3, MaxPool2dParams{3, 2, 1, 2, 1, 0}}) {
-    Tensor in = random_tensor({2, 37, 9, 10}, 5);
-    for (int64_t i = 0; i < in.numel(); i += 7) in.data<float>()[i] = i % 2 == 0 ? kNan : -kInf;
-    const Pooled want = pool(stream, shards, in, params);
-    const Tensor grad_out = random_tensor(want.out.shape(), 6);
-    Tensor want_grad = poisoned_tensor(in.shape(), Dtype::kF32);
-    max_pool2d_backward(stream, shards, grad_out, want.winner, params, want_grad);
-    for (MaxPool2dForward* body : isa_bodies(
-             cpu_v2::max_pool2d_forward, cpu_v3::max_pool2d_forward, cpu_v4::max_pool2d_forward)) {
-      Pooled got{poisoned_tensor(want.out.shape(), Dtype::kF32),
-                 poisoned_tensor(want.out.shape(), Dtype::kU8)};
-      body(stream, shards, in, params, got.out, got.winner);
-      EXPECT_TRUE(same_bits(got.out, want.out));
-      EXPECT_TRUE(same_bits(got.winner, want.winner));
-    }
-    for (MaxPool2dBackward* body : isa_bodies(cpu_v2::max_pool2d_backward,
-                                              cpu_v3::max_pool2d_backward,
-                                              cpu_v4::max_pool2d_backward)) {
-      Tensor got = poisoned_tensor(in.shape(), Dtype::kF32);
-      body(stream, shards, grad_out, want.winner, params, got);
-      EXPECT_TRUE(same_bits(got, want_grad));
+    for (const Dtype dtype : kFloatTypes) {
+      SCOPED_TRACE(name_of(dtype));
+      expect_same_on_every_level(rounded_to(dtype, awkward_tensor({2, 37, 9, 10}, 5)), params);
     }
   }
 }

@@ -4,13 +4,16 @@
 
 #include "tests/reference/normalize_image.h"
 #include "tests/support/close.h"
+#include "tests/support/float_types.h"
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 
 namespace lockstep::kernels {
 namespace {
 
+using testing::kFloatTypes;
 using testing::poisoned_tensor;
+using testing::rounded_to;
 using testing::same_bits;
 
 const NormalizeImageParams kMnist = {.mean = {0.1307F}, .std = {0.3081F}};
@@ -44,21 +47,26 @@ struct Case {
 
 class NormalizeImageCases : public ::testing::TestWithParam<Case> {};
 
-TEST_P(NormalizeImageCases, EqualsReferenceBitForBit) {
+TEST_P(NormalizeImageCases, EqualsReferenceRoundedBitForBit) {
   const auto& [shape, params] = GetParam();
   const Tensor in = counting_bytes(shape);
   const Tensor want = expected(in, params);
   for (const int threads : {1, 2, 3}) {
     Stream stream(Device::kCpu, threads);
-    Tensor out = poisoned_tensor(shape, Dtype::kF32);
-    normalize_image(stream, Shards::cut(shape[0], 2, 1), in, params, out);
-    EXPECT_TRUE(same_bits(out, want)) << threads << " threads";
+    for (const Dtype dtype : kFloatTypes) {
+      Tensor out = poisoned_tensor(shape, dtype);
+      normalize_image(stream, Shards::cut(shape[0], 2, 1), in, params, out);
+      EXPECT_TRUE(same_bits(out, rounded_to(dtype, want)))
+          << name_of(dtype) << ", " << threads << " threads";
+    }
   }
 }
 INSTANTIATE_TEST_SUITE_P(Cases,
                          NormalizeImageCases,
                          ::testing::Values(Case{{3, 1, 28, 28}, kMnist},
                                            Case{{2, 3, 16, 17}, kImageNet},
+                                           Case{{3, 1, 5, 3}, kMnist},      // less than a vector
+                                           Case{{2, 3, 7, 11}, kImageNet},  // and a rest of one
                                            Case{{1, 1, 16, 16}, {}},
                                            Case{{1, 2, 16, 16}, {.mean = {0.5F, 0.25F}, .std = {}}},
                                            Case{{1, 1, 16, 16}, {.mean = {}, .std = {0.3F}}},
@@ -72,9 +80,11 @@ TEST(NormalizeImage, InstructionSetsAgree) {
     const Tensor want = expected(in, params);
     for (NormalizeImage* body : testing::isa_bodies(
              cpu_v2::normalize_image, cpu_v3::normalize_image, cpu_v4::normalize_image)) {
-      Tensor got = poisoned_tensor(in.shape(), Dtype::kF32);
-      body(stream, shards, in, params, got);
-      EXPECT_TRUE(same_bits(got, want));
+      for (const Dtype dtype : kFloatTypes) {
+        Tensor got = poisoned_tensor(in.shape(), dtype);
+        body(stream, shards, in, params, got);
+        EXPECT_TRUE(same_bits(got, rounded_to(dtype, want))) << name_of(dtype);
+      }
     }
   }
 }

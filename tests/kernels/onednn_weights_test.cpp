@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/close.h"
+#include "tests/support/float_types.h"
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
@@ -11,13 +12,15 @@ namespace {
 
 using testing::poisoned_tensor;
 using testing::random_tensor;
+using testing::rounded_to;
 using testing::same_bits;
 
+// Of the type that `weight` has, as must `desc`.
 Tensor packed_of(const WeightLayout& layout, const MemoryDesc& desc, const Tensor& weight) {
-  const auto floats = static_cast<int64_t>(desc.get_size() / sizeof(float));
-  Tensor packed = poisoned_tensor({floats}, Dtype::kF32);
+  const Dtype dtype = weight.dtype();
+  Tensor packed = poisoned_tensor({static_cast<int64_t>(desc.get_size() / size_of(dtype))}, dtype);
   for (int64_t piece = layout.pieces(); piece-- > 0;) {  // in any order
-    layout.pack(piece, weight.data<float>(), packed.data<float>());
+    layout.pack(piece, dtype, weight.bytes(), packed.bytes());
   }
   return packed;
 }
@@ -26,7 +29,7 @@ class WeightLayouts : public ::testing::TestWithParam<std::tuple<Shape, Format>>
 
 TEST_P(WeightLayouts, GivesBackWhatItPackedAndZerosTheRest) {
   const auto& [shape, format] = GetParam();
-  const MemoryDesc desc = f32_desc(shape, format);
+  const MemoryDesc desc = desc_of(shape, Dtype::kF32, format);
   const WeightLayout layout(shape, desc);
   const Tensor weight = random_tensor(shape, 1, 1, 2);
   const Tensor packed = packed_of(layout, desc, weight);
@@ -38,6 +41,11 @@ TEST_P(WeightLayouts, GivesBackWhatItPackedAndZerosTheRest) {
   Tensor back = poisoned_tensor(shape, Dtype::kF32);
   layout.unpack(packed.data<float>(), back.data<float>());
   EXPECT_TRUE(same_bits(back, weight));
+
+  const MemoryDesc short_desc = desc_of(shape, Dtype::kBF16, format);
+  const Tensor short_packed =
+      packed_of(WeightLayout(shape, short_desc), short_desc, rounded_to(Dtype::kBF16, weight));
+  EXPECT_TRUE(same_bits(short_packed, rounded_to(Dtype::kBF16, packed)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts,
@@ -53,14 +61,16 @@ INSTANTIATE_TEST_SUITE_P(Layouts,
                                                               Format::ABcd16b16a,
                                                               Format::BAcd16a16b,
                                                               Format::ABcd8b8a,
+                                                              Format::OIhw16i16o2i,
+                                                              Format::OIhw8o16i2o,
                                                               Format::ABcd4b4a)));
 
 TEST(WeightLayout, PlacesValuesWhereTheFormatSays) {
   const Shape shape{48, 40, 3, 2};  // (K,C,R,S)
   const Tensor weight = random_tensor(shape, 1);
   const float* plain = weight.data<float>();
-  const MemoryDesc outer = f32_desc(shape, Format::Acdb16a);
-  const MemoryDesc both = f32_desc(shape, Format::ABcd16b16a);
+  const MemoryDesc outer = desc_of(shape, Dtype::kF32, Format::Acdb16a);
+  const MemoryDesc both = desc_of(shape, Dtype::kF32, Format::ABcd16b16a);
   const Tensor filters = packed_of(WeightLayout(shape, outer), outer, weight);
   const Tensor blocks = packed_of(WeightLayout(shape, both), both, weight);
   for (int64_t k = 0; k < 48; ++k) {
@@ -73,6 +83,20 @@ TEST(WeightLayout, PlacesValuesWhereTheFormatSays) {
         ASSERT_EQ(blocks.data<float>()[in_blocks], want) << k << " " << tap << " " << c;
       }
     }
+  }
+}
+
+TEST(WidenedWeights, AreExactOnAnyNumberOfThreads) {
+  const Tensor weight = rounded_to(Dtype::kF16, random_tensor({40000}, 1));
+  const Tensor want = rounded_to(Dtype::kF32, weight);
+  for (const int threads : {1, 3}) {
+    Stream stream(Device::kCpu, threads);
+    Tensor got = poisoned_tensor({40000}, Dtype::kF32);
+    ASSERT_GE(widened_bytes(weight), got.nbytes());
+    EXPECT_EQ(widened(stream, weight, got.bytes()), got.bytes());
+    EXPECT_TRUE(same_bits(got, want));
+    EXPECT_EQ(widened_bytes(want), 0U);
+    EXPECT_EQ(widened(stream, want, got.bytes()), want.bytes());
   }
 }
 

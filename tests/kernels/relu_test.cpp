@@ -9,6 +9,7 @@
 #include "tests/support/close.h"
 #include "tests/support/doubles.h"
 #include "tests/support/finite_difference.h"
+#include "tests/support/float_types.h"
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
@@ -18,11 +19,15 @@ namespace {
 
 using testing::close;
 using testing::doubles;
+using testing::floats_of;
 using testing::isa_bodies;
+using testing::kFloatTypes;
 using testing::numerical_gradient;
 using testing::poisoned_tensor;
 using testing::random_tensor;
+using testing::rounded_to;
 using testing::same_bits;
+using testing::values_of;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -32,15 +37,17 @@ class ReluSizes : public ::testing::TestWithParam<int64_t> {};
 TEST_P(ReluSizes, MatchesReference) {
   for (const int threads : {1, 3}) {
     Stream stream(Device::kCpu, threads);
-    const Tensor in = random_tensor({GetParam()}, 1);
-    const Tensor grad_out = random_tensor({GetParam()}, 2);
-    Tensor out = poisoned_tensor(in.shape(), Dtype::kF32);
-    Tensor grad_in = poisoned_tensor(in.shape(), Dtype::kF32);
-    relu_forward(stream, in, out);
-    relu_backward(stream, out, grad_out, grad_in);
-    EXPECT_TRUE(close(out.span<const float>(), reference::relu_forward(doubles(in)), {}));
-    const auto want = reference::relu_backward(doubles(out), doubles(grad_out));
-    EXPECT_TRUE(close(grad_in.span<const float>(), want, {}));
+    for (const Dtype dtype : kFloatTypes) {
+      const Tensor in = rounded_to(dtype, random_tensor({GetParam()}, 1));
+      const Tensor grad_out = rounded_to(dtype, random_tensor({GetParam()}, 2));
+      Tensor out = poisoned_tensor(in.shape(), dtype);
+      Tensor grad_in = poisoned_tensor(in.shape(), dtype);
+      relu_forward(stream, in, out);
+      relu_backward(stream, out, grad_out, grad_in);
+      EXPECT_TRUE(close(floats_of(out), reference::relu_forward(values_of(in)), {}));
+      const auto want = reference::relu_backward(values_of(out), values_of(grad_out));
+      EXPECT_TRUE(close(floats_of(grad_in), want, {})) << name_of(dtype);
+    }
   }
 }
 INSTANTIATE_TEST_SUITE_P(Lengths, ReluSizes, ::testing::Values(0, 1, 15, 16, 17, 16384, 50021));
@@ -124,14 +131,25 @@ TEST(Relu, WorksInPlace) {
 
 TEST(Relu, EveryLevelGivesTheSameBits) {
   Stream stream;
-  const Tensor in = random_tensor({1003}, 1);
-  Tensor want = poisoned_tensor(in.shape(), Dtype::kF32);
-  relu_forward(stream, in, want);
-  for (ReluForward* body :
-       isa_bodies(cpu_v2::relu_forward, cpu_v3::relu_forward, cpu_v4::relu_forward)) {
-    Tensor got = poisoned_tensor(in.shape(), Dtype::kF32);
-    body(stream, in, got);
-    EXPECT_TRUE(same_bits(got, want));
+  for (const Dtype dtype : kFloatTypes) {
+    const Tensor in = rounded_to(dtype, random_tensor({1003}, 1));
+    const Tensor grad_out = rounded_to(dtype, random_tensor({1003}, 2));
+    Tensor want = poisoned_tensor(in.shape(), dtype);
+    Tensor want_grad = poisoned_tensor(in.shape(), dtype);
+    relu_forward(stream, in, want);
+    relu_backward(stream, want, grad_out, want_grad);
+    for (ReluForward* body :
+         isa_bodies(cpu_v2::relu_forward, cpu_v3::relu_forward, cpu_v4::relu_forward)) {
+      Tensor got = poisoned_tensor(in.shape(), dtype);
+      body(stream, in, got);
+      EXPECT_TRUE(same_bits(got, want));
+    }
+    for (ReluBackward* body :
+         isa_bodies(cpu_v2::relu_backward, cpu_v3::relu_backward, cpu_v4::relu_backward)) {
+      Tensor got = poisoned_tensor(in.shape(), dtype);
+      body(stream, want, grad_out, got);
+      EXPECT_TRUE(same_bits(got, want_grad));
+    }
   }
 }
 

@@ -11,6 +11,7 @@
 #include "tests/support/close.h"
 #include "tests/support/doubles.h"
 #include "tests/support/finite_difference.h"
+#include "tests/support/float_types.h"
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
@@ -20,9 +21,15 @@ namespace {
 
 using testing::close;
 using testing::doubles;
+using testing::floats_of;
+using testing::get;
+using testing::kFloatTypes;
 using testing::poisoned_tensor;
 using testing::random_tensor;
+using testing::rounded_to;
 using testing::same_bits;
+using testing::Tolerance;
+using testing::values_of;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -49,7 +56,7 @@ Tensor spread_labels(int64_t images, int64_t classes) {
 }
 
 std::vector<double> image(const Tensor& logits, int64_t n) {
-  return doubles(logits.slice(n, 1));
+  return values_of(logits.slice(n, 1));
 }
 
 struct Result {
@@ -67,7 +74,7 @@ Result run(Stream& stream,
   Result result{poisoned_tensor(labels.shape(), Dtype::kF32),
                 poisoned_tensor(labels.shape(), Dtype::kI32),
                 poisoned_tensor({shards.local()}, Dtype::kF32),
-                poisoned_tensor(logits.shape(), Dtype::kF32)};
+                poisoned_tensor(logits.shape(), logits.dtype())};
   forward(stream, shards, logits, labels, params, result.losses, result.rank, result.leaves);
   Tensor grad_loss = Tensor::empty({shards.local()}, Dtype::kF32);
   for (int64_t k = 0; k < shards.local(); ++k) {
@@ -84,38 +91,73 @@ struct Case {
 
 class SoftmaxCrossEntropyCases : public ::testing::TestWithParam<Case> {};
 
-TEST_P(SoftmaxCrossEntropyCases, MatchesReferenceOnAnyNumberOfThreads) {
-  const auto [images, classes, shard_count, smoothing] = GetParam();
-  const Tensor logits = random_tensor({images, classes}, 1, -4, 4);
-  const Tensor labels = spread_labels(images, classes);
-  const Shards shards = Shards::cut(images, shard_count, 1);
-  std::vector<double> losses;
-  std::vector<double> gradient;
+struct Expected {
+  std::vector<double> losses, gradient;
   std::vector<int32_t> ranks;
-  for (int64_t k = 0; k < shard_count; ++k) {
+};
+
+Expected expected(const Shards& shards,
+                  const Tensor& logits,
+                  const Tensor& labels,
+                  float smoothing) {
+  Expected want;
+  for (int64_t k = 0; k < shards.local(); ++k) {
     for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {
       const auto label = static_cast<size_t>(labels.data<int32_t>()[n]);
-      losses.push_back(reference::cross_entropy(image(logits, n), label, smoothing));
-      ranks.push_back(reference::target_rank(image(logits, n), label));
+      want.losses.push_back(reference::cross_entropy(image(logits, n), label, smoothing));
+      want.ranks.push_back(reference::target_rank(image(logits, n), label));
       for (const double g : reference::cross_entropy_gradient(image(logits, n), label, smoothing)) {
-        gradient.push_back(g * static_cast<double>(k + 1) / static_cast<double>(images));
+        want.gradient.push_back(g * static_cast<double>(k + 1) /
+                                static_cast<double>(shards.step_images));
       }
     }
   }
-  for (const int threads : {1, 2, 3}) {
-    Stream stream(Device::kCpu, threads);
-    const Result got = run(stream, shards, logits, labels, smoothing);
-    EXPECT_TRUE(close(got.losses.span<const float>(), losses, {.rel = 0x1p-23, .abs = 1e-12}));
-    EXPECT_TRUE(close(got.grad.span<const float>(), gradient, {.rel = 0x1p-23, .abs = 1e-12}));
-    const auto got_ranks = got.rank.span<const int32_t>();
-    EXPECT_EQ(std::vector<int32_t>(got_ranks.begin(), got_ranks.end()), ranks);
-    for (int64_t k = 0; k < shard_count; ++k) {
-      double sum = 0;
-      for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {
-        sum += got.losses.data<float>()[n];
+  return want;
+}
+
+TEST_P(SoftmaxCrossEntropyCases, MatchesReferenceOnAnyNumberOfThreads) {
+  const auto [images, classes, shard_count, smoothing] = GetParam();
+  const Tensor labels = spread_labels(images, classes);
+  const Shards shards = Shards::cut(images, shard_count, 1);
+  for (const Dtype dtype : kFloatTypes) {
+    SCOPED_TRACE(name_of(dtype));
+    const Tensor logits = rounded_to(dtype, random_tensor({images, classes}, 1, -4, 4));
+    const Expected want = expected(shards, logits, labels, smoothing);
+    Tolerance of_gradient = {.rel = 0x1p-23, .abs = 1e-12};
+    if (dtype == Dtype::kF16) of_gradient = {.rel = 0x1p-11 + 0x1p-23, .abs = 0x1p-25};
+    if (dtype == Dtype::kBF16) of_gradient.rel += 0x1p-8;
+    for (const int threads : {1, 2, 3}) {
+      Stream stream(Device::kCpu, threads);
+      const Result got = run(stream, shards, logits, labels, smoothing);
+      EXPECT_TRUE(close(floats_of(got.losses), want.losses, {.rel = 0x1p-23, .abs = 1e-12}));
+      EXPECT_TRUE(close(floats_of(got.grad), want.gradient, of_gradient));
+      const auto ranks = got.rank.span<const int32_t>();
+      EXPECT_EQ(std::vector<int32_t>(ranks.begin(), ranks.end()), want.ranks);
+      for (int64_t k = 0; k < shard_count; ++k) {
+        double sum = 0;
+        for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {
+          sum += got.losses.data<float>()[n];
+        }
+        EXPECT_EQ(got.leaves.data<float>()[k],
+                  static_cast<float>(sum / static_cast<double>(images)));
       }
-      EXPECT_EQ(got.leaves.data<float>()[k], static_cast<float>(sum / static_cast<double>(images)));
     }
+  }
+}
+
+TEST_P(SoftmaxCrossEntropyCases, SixteenBitGradientsAreF32Rounded) {
+  const auto [images, classes, shard_count, smoothing] = GetParam();
+  const Tensor labels = spread_labels(images, classes);
+  const Shards shards = Shards::cut(images, shard_count, 1);
+  Stream stream;
+  for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16}) {
+    const Tensor logits = rounded_to(dtype, random_tensor({images, classes}, 2, -9, 9));
+    const Result got = run(stream, shards, logits, labels, smoothing);
+    const Result want = run(stream, shards, rounded_to(Dtype::kF32, logits), labels, smoothing);
+    EXPECT_TRUE(same_bits(got.losses, want.losses));
+    EXPECT_TRUE(same_bits(got.rank, want.rank));
+    EXPECT_TRUE(same_bits(got.leaves, want.leaves));
+    EXPECT_TRUE(same_bits(got.grad, rounded_to(dtype, want.grad)));
   }
 }
 INSTANTIATE_TEST_SUITE_P(Cases,
@@ -160,10 +202,12 @@ TEST(SoftmaxCrossEntropy, HugeLogitsDoNotOverflow) {
 
 TEST(SoftmaxCrossEntropy, ImpossibleClassesOfMinusInfinityAreNotNan) {
   Stream stream;
-  const Tensor logits = logits_of({0, -kInf, 0}, 3);
-  const Result got = run(stream, Shards::single(1), logits, labels_of({0}));
-  EXPECT_NEAR(*got.losses.data<float>(), std::log(2.0), 1e-7);
-  EXPECT_EQ(got.grad.data<float>()[1], 0);
+  for (const Dtype dtype : kFloatTypes) {
+    const Tensor logits = rounded_to(dtype, logits_of({0, -kInf, 0}, 3));
+    const Result got = run(stream, Shards::single(1), logits, labels_of({0}));
+    EXPECT_NEAR(*got.losses.data<float>(), std::log(2.0), 1e-7);
+    EXPECT_EQ(get(got.grad, 1), 0) << name_of(dtype);
+  }
 }
 
 TEST(SoftmaxCrossEntropy, RankCountsGreaterLogitsAndEqualOnesBefore) {
@@ -176,22 +220,25 @@ TEST(SoftmaxCrossEntropy, RankCountsGreaterLogitsAndEqualOnesBefore) {
   }
 }
 
-TEST(SoftmaxCrossEntropy, NanStaysInItsImageAndRanksLast) {
+class SoftmaxCrossEntropyTypes : public ::testing::TestWithParam<Dtype> {};
+
+TEST_P(SoftmaxCrossEntropyTypes, NanStaysInItsImageAndRanksLast) {
   Stream stream;
   for (int64_t at = 0; at < 3; ++at) {
-    Tensor logits = logits_of({0, 1, 2, 0, 1, 2}, 3);
-    logits.data<float>()[at] = kNan;
+    Tensor logits = rounded_to(GetParam(), logits_of({0, 1, 2, 0, 1, 2}, 3));
+    testing::set(logits, at, kNan);
     const Result got = run(stream, Shards::single(2), logits, labels_of({1, 2}));
     EXPECT_TRUE(std::isnan(got.losses.data<float>()[0]));
     EXPECT_EQ(got.rank.data<int32_t>()[0], 3);
     for (int64_t c = 0; c < 3; ++c) {
-      EXPECT_TRUE(std::isnan(got.grad.data<float>()[c]));
-      EXPECT_TRUE(std::isfinite(got.grad.data<float>()[3 + c]));
+      EXPECT_TRUE(std::isnan(get(got.grad, c)));
+      EXPECT_TRUE(std::isfinite(get(got.grad, 3 + c)));
     }
     EXPECT_TRUE(std::isfinite(got.losses.data<float>()[1]));
     EXPECT_TRUE(std::isnan(*got.leaves.data<float>()));
   }
 }
+INSTANTIATE_TEST_SUITE_P(Types, SoftmaxCrossEntropyTypes, ::testing::ValuesIn(kFloatTypes));
 
 TEST(SoftmaxCrossEntropy, LeavesDivideByTheImagesOfTheWholeStep) {
   Stream stream;
@@ -203,9 +250,9 @@ TEST(SoftmaxCrossEntropy, LeavesDivideByTheImagesOfTheWholeStep) {
   EXPECT_NEAR(got.grad.data<float>()[1], std::exp(-1.4076059) * 2 / 8, 1e-7);
 }
 
-TEST(SoftmaxCrossEntropy, InstructionSetsAgree) {
+TEST_P(SoftmaxCrossEntropyTypes, InstructionSetsAgree) {
   Stream stream;
-  const Tensor logits = random_tensor({9, 37}, 5, -9, 9);
+  const Tensor logits = rounded_to(GetParam(), random_tensor({9, 37}, 5, -9, 9));
   const Tensor labels = spread_labels(9, 37);
   const Shards shards = Shards::cut(9, 2, 1);
   const Result want = run(stream, shards, logits, labels, 0.1F);

@@ -8,6 +8,7 @@
 #include "tests/support/close.h"
 #include "tests/support/doubles.h"
 #include "tests/support/finite_difference.h"
+#include "tests/support/float_types.h"
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
@@ -17,9 +18,12 @@ namespace {
 
 using testing::close;
 using testing::doubles;
+using testing::floats_of;
+using testing::kFloatTypes;
 using testing::poisoned_tensor;
 using testing::random_tensor;
-using testing::same_bits;
+using testing::rounded_to;
+using testing::values_of;
 
 struct Case {
   Shape in;
@@ -42,27 +46,29 @@ class SubsamplePadCases : public ::testing::TestWithParam<Case> {};
 
 TEST_P(SubsamplePadCases, MatchesReferenceOnAnyNumberOfThreadsAndLevel) {
   const Case& c = GetParam();
-  Tensor in = random_tensor(c.in, 1);
-  if (in.numel() > 0) in.data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
-  const Tensor grad_out = random_tensor(c.out(), 2);
-  const auto want_out = reference::subsample_pad_forward(doubles(in), c.geometry());
-  const auto want_grad = reference::subsample_pad_backward(doubles(grad_out), c.geometry());
   const Shards shards = Shards::cut(c.in[0], 3, 1);  // some are empty
-  for (const int threads : {1, 2, 4}) {
-    Stream stream(Device::kCpu, threads);
-    for (SubsamplePadForward* body : testing::isa_bodies(cpu_v2::subsample_pad_forward,
-                                                         cpu_v3::subsample_pad_forward,
-                                                         cpu_v4::subsample_pad_forward)) {
-      Tensor out = poisoned_tensor(c.out(), Dtype::kF32);
-      body(stream, shards, in, c.stride, out);
-      EXPECT_TRUE(close(out.span<const float>(), want_out, {}));
-    }
-    for (SubsamplePadBackward* body : testing::isa_bodies(cpu_v2::subsample_pad_backward,
-                                                          cpu_v3::subsample_pad_backward,
-                                                          cpu_v4::subsample_pad_backward)) {
-      Tensor grad_in = poisoned_tensor(c.in, Dtype::kF32);
-      body(stream, shards, grad_out, c.stride, grad_in);
-      EXPECT_TRUE(close(grad_in.span<const float>(), want_grad, {}));
+  for (const Dtype dtype : kFloatTypes) {
+    Tensor in = rounded_to(dtype, random_tensor(c.in, 1));
+    if (in.numel() > 0) testing::set(in, 0, std::numeric_limits<double>::quiet_NaN());
+    const Tensor grad_out = rounded_to(dtype, random_tensor(c.out(), 2));
+    const auto want_out = reference::subsample_pad_forward(values_of(in), c.geometry());
+    const auto want_grad = reference::subsample_pad_backward(values_of(grad_out), c.geometry());
+    for (const int threads : {1, 2, 4}) {
+      Stream stream(Device::kCpu, threads);
+      for (SubsamplePadForward* body : testing::isa_bodies(cpu_v2::subsample_pad_forward,
+                                                           cpu_v3::subsample_pad_forward,
+                                                           cpu_v4::subsample_pad_forward)) {
+        Tensor out = poisoned_tensor(c.out(), dtype);
+        body(stream, shards, in, c.stride, out);
+        EXPECT_TRUE(close(floats_of(out), want_out, {})) << name_of(dtype);
+      }
+      for (SubsamplePadBackward* body : testing::isa_bodies(cpu_v2::subsample_pad_backward,
+                                                            cpu_v3::subsample_pad_backward,
+                                                            cpu_v4::subsample_pad_backward)) {
+        Tensor grad_in = poisoned_tensor(c.in, dtype);
+        body(stream, shards, grad_out, c.stride, grad_in);
+        EXPECT_TRUE(close(floats_of(grad_in), want_grad, {})) << name_of(dtype);
+      }
     }
   }
 }
@@ -126,6 +132,16 @@ TEST(SubsamplePad, RejectsOtherShapes) {
                  "[subsample_pad] required: in (N,C,H,W), stride >= 1, C channels and an even "
                  "number more; in (2,3,4,4), stride 2, 6 channels");
   }
+}
+
+TEST(SubsamplePad, RejectsOtherAndMixedDtypes) {
+  Stream stream;
+  const Shards shards = Shards::single(2);
+  const Tensor in = Tensor::zeros({2, 3, 4, 4}, Dtype::kF16);
+  Tensor other = Tensor::zeros({2, 5, 2, 2}, Dtype::kBF16);
+  const Tensor integers = Tensor::zeros({2, 3, 4, 4}, Dtype::kI32);
+  EXPECT_THROW(subsample_pad_forward(stream, shards, in, 2, other), DtypeError);
+  EXPECT_THROW(subsample_pad_forward(stream, shards, integers, 2, other), DtypeError);
 }
 
 TEST(SubsamplePad, DryDeclaresItsCost) {

@@ -50,9 +50,8 @@ struct DepthwiseProblem {
         grad_out(rounded_to(dtype, random_tensor({z.n, z.c, z.oh(), z.ow()}, 3))) {}
 
   ::testing::AssertionResult right_out(const Tensor& got) const {
-    return close_sum(got,
-                     reference::depthwise_conv2d_forward(values_of(in), values_of(weight), z),
-                     z.r * z.s);
+    return close_sum(
+        got, reference::depthwise_conv2d_forward(values_of(in), values_of(weight), z), z.r * z.s);
   }
   ::testing::AssertionResult right_grad_in(const Tensor& got) const {
     return close_sum(

@@ -18,13 +18,12 @@ Json at_path(const std::string& parameters, const std::string& path) {
   return Json::parse(parameters).at(Json::json_pointer("/" + path));
 }
 
-// LOCKSTEP_GOLDEN_DIR in the environment serves a program that runs where it was not built.
+}  // namespace
+
 std::filesystem::path golden_folder() {
   const char* const moved = std::getenv("LOCKSTEP_GOLDEN_DIR");
   return moved == nullptr ? LOCKSTEP_GOLDEN_DIR : moved;
 }
-
-}  // namespace
 
 GoldenCase::GoldenCase(const Safetensors& file, std::string parameters_json)
     : file_(&file), parameters_(std::move(parameters_json)) {}

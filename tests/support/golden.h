@@ -1,6 +1,7 @@
 // Golden values that tools/make_golden.py took from PyTorch.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ class GoldenCase {
   std::string parameters_;
 };
 
+// tests/golden, or LOCKSTEP_GOLDEN_DIR of the environment: for a program that runs where it was not
+// built.
+std::filesystem::path golden_folder();
 // Lives until the process ends.
 const Safetensors& golden_file(const std::string& name);
 std::vector<GoldenCase> golden_cases(const std::string& name);

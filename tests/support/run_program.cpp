@@ -71,8 +71,12 @@ bool follow(pid_t child, Pipe out, Pipe err, const ProgramOptions& options, Prog
 
 }  // namespace
 
+std::string path_of_program(const std::string& name) {
+  return std::string(LOCKSTEP_BIN_DIR) + "/" + name;
+}
+
 ProgramResult run_program(std::vector<std::string> arguments, const ProgramOptions& options) {
-  const std::string built = std::string(LOCKSTEP_BIN_DIR) + "/" + arguments[0];
+  const std::string built = path_of_program(arguments[0]);
   if (access(built.c_str(), X_OK) == 0) arguments[0] = built;
   const Pipe out = open_pipe();
   const Pipe err = open_pipe();
@@ -97,7 +101,7 @@ ProgramResult run_program(std::vector<std::string> arguments, const ProgramOptio
 }
 
 ProgramResult run_ranks(int ranks, std::vector<std::string> arguments, ProgramOptions options) {
-  const std::string built = std::string(LOCKSTEP_BIN_DIR) + "/" + arguments[0];
+  const std::string built = path_of_program(arguments[0]);
   if (access(built.c_str(), X_OK) == 0) arguments[0] = built;
   std::vector<std::string> line = {"mpirun", "-np", std::to_string(ranks)};
   line.insert(line.end(), arguments.begin(), arguments.end());

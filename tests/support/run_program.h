@@ -27,6 +27,9 @@ ProgramResult run_program(std::vector<std::string> arguments, const ProgramOptio
 // The same with `ranks` ranks under mpirun, oversubscribed, as root or not.
 ProgramResult run_ranks(int ranks, std::vector<std::string> arguments, ProgramOptions options = {});
 
+// Of a program in build's bin/.
+std::string path_of_program(const std::string& name);
+
 // How often `part` stands in `text`.
 int count_of(const std::string& text, const std::string& part);
 

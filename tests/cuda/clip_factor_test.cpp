@@ -1,0 +1,14 @@
+#include "tests/support/clip_factor_cases.h"
+#include "tests/support/cuda_test.h"
+
+namespace lockstep::kernels {
+namespace {
+
+class CudaClipFactor : public testing::CudaTest {};
+
+TEST_F(CudaClipFactor, IsPyTorchs) {
+  testing::expect_clip_factors(stream_);
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

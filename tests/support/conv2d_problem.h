@@ -1,0 +1,119 @@
+// What tests of conv2d on the CPU share: problems in every float type, and what they should give.
+#pragma once
+
+#include <vector>
+
+#include "kernels/conv2d.h"
+#include "kernels/onednn_version.h"
+#include "tests/reference/conv2d.h"
+#include "tests/support/close_sum.h"
+#include "tests/support/float_types.h"
+#include "tests/support/poisoned_tensor.h"
+#include "tests/support/random_tensor.h"
+
+namespace lockstep::testing {
+
+using reference::Conv2dSizes;
+
+inline Conv2dSizes square(
+    int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int64_t stride, int64_t pad) {
+  return {n, c, hw, hw, k, rs, rs, stride, stride, pad, pad};
+}
+
+// Tensors of one problem, random.
+struct Conv2dProblem {
+  explicit Conv2dProblem(const Conv2dSizes& sizes, Dtype dtype = Dtype::kF32)
+      : z(sizes),
+        params{.stride_h = static_cast<int>(z.stride_h),
+               .stride_w = static_cast<int>(z.stride_w),
+               .pad_h = static_cast<int>(z.pad_h),
+               .pad_w = static_cast<int>(z.pad_w)},
+        in(rounded_to(dtype, random_tensor({z.n, z.c, z.h, z.w}, 1))),
+        weight(rounded_to(dtype, random_tensor({z.k, z.c, z.r, z.s}, 2))),
+        bias(random_tensor({z.k}, 3)),
+        grad_out(rounded_to(dtype, random_tensor({z.n, z.k, z.oh(), z.ow()}, 4))) {}
+
+  Conv2dProblem images(int64_t first, int64_t count) const {
+    Conv2dProblem part = *this;
+    part.z.n = count;
+    part.in = in.slice(first, count);
+    part.grad_out = grad_out.slice(first, count);
+    return part;
+  }
+  Conv2dProblem as(Dtype dtype) const {
+    Conv2dProblem other = *this;
+    for (Tensor* tensor : {&other.in, &other.weight, &other.grad_out}) {
+      *tensor = rounded_to(dtype, *tensor);
+    }
+    return other;
+  }
+
+  // Winograd's algorithm, which 3x3 windows may get, scales terms up before it adds them.
+  ::testing::AssertionResult right_sum(const Tensor& got,
+                                       const std::vector<double>& want,
+                                       int64_t terms) const {
+    const bool winograd = z.r == 3 && z.stride_h == 1 && z.c >= 32 && z.k >= 32;
+    return close_sum(got, want, winograd ? 16 * terms : terms);
+  }
+
+  Conv2dSizes z;
+  kernels::Conv2dParams params;
+  Tensor in, weight, bias, grad_out;
+};
+
+// What the ops make of a problem.
+struct Conv2dResults {
+  Tensor out, grad_in, grad_weight, grad_bias;
+};
+
+inline Conv2dResults run(Stream& stream, const Shards& shards, const Conv2dProblem& p) {
+  const Dtype dtype = p.in.dtype();
+  Conv2dResults results{
+      .out = poisoned_tensor(p.grad_out.shape(), dtype),
+      .grad_in = poisoned_tensor(p.in.shape(), dtype),
+      .grad_weight = poisoned_tensor({shards.local(), p.weight.numel()}, Dtype::kF32),
+      .grad_bias = poisoned_tensor({shards.local(), p.z.k}, Dtype::kF32)};
+  conv2d_forward(stream, shards, p.in, p.weight, p.bias, p.params, results.out);
+  conv2d_backward_data(stream, shards, p.grad_out, p.weight, p.params, results.grad_in);
+  conv2d_backward_weight(stream,
+                         shards,
+                         p.in,
+                         p.grad_out,
+                         p.weight.shape(),
+                         p.params,
+                         results.grad_weight,
+                         results.grad_bias);
+  return results;
+}
+
+inline void expect_same_bits(const Conv2dResults& got, const Conv2dResults& want) {
+  EXPECT_TRUE(same_bits(got.out, want.out));
+  EXPECT_TRUE(same_bits(got.grad_in, want.grad_in));
+  EXPECT_TRUE(same_bits(got.grad_weight, want.grad_weight));
+  EXPECT_TRUE(same_bits(got.grad_bias, want.grad_bias));
+}
+
+inline void expect_reference(const Conv2dResults& got,
+                             const Shards& shards,
+                             const Conv2dProblem& p) {
+  const Conv2dSizes& z = p.z;
+  const std::vector<double> weight = values_of(p.weight);
+  EXPECT_TRUE(p.right_sum(got.out,
+                          reference::conv2d_forward(values_of(p.in), weight, values_of(p.bias), z),
+                          z.c * z.r * z.s));
+  EXPECT_TRUE(p.right_sum(got.grad_in,
+                          reference::conv2d_backward_data(values_of(p.grad_out), weight, z),
+                          z.k * z.r * z.s));
+  for (int64_t k = 0; k < shards.local(); ++k) {
+    const Conv2dProblem part = p.images(shards.begin(k), shards.count(k));
+    const std::vector<double> grad_out = values_of(part.grad_out);
+    const int64_t pixels = part.z.n * z.oh() * z.ow();
+    EXPECT_TRUE(p.right_sum(got.grad_weight.slice(k, 1),
+                            reference::conv2d_backward_weight(values_of(part.in), grad_out, part.z),
+                            pixels));
+    EXPECT_TRUE(p.right_sum(
+        got.grad_bias.slice(k, 1), reference::conv2d_backward_bias(grad_out, z.k), pixels));
+  }
+}
+
+}  // namespace lockstep::testing
