@@ -23,6 +23,7 @@ struct Var::State {
 struct Var::Value {
   Tensor tensor;  // undefined while forgotten
   RemakeFn remake;
+  Tensor copy;
 };
 
 // One recorded op. Owns: its links to its inputs and whatever its function captured, until it has
@@ -68,9 +69,35 @@ const Tensor& Var::value() const {
   return tensor;
 }
 
+const Tensor& Var::copy() const {
+  return value_->copy;
+}
+void Var::set_copy(Tensor copy) {
+  LS_CHECK(copy.shape() == shape(),
+           "[var] copy: shape {}, expected {}",
+           to_string(copy.shape()),
+           to_string(shape()));
+  value_->copy = std::move(copy);
+}
+
+const Tensor& Var::as(Dtype dtype) const {
+  if (value().dtype() == dtype) return value();
+  if (value_->copy.defined() && value_->copy.dtype() == dtype) return value_->copy;
+  throw DtypeError(fmt::format("[var] a parameter of {} is wanted as {}, and has no such copy",
+                               name_of(value().dtype()),
+                               name_of(dtype)),
+                   "an input of another type than the network's parameters were made for",
+                   "nn::add_copies() with that type first");
+}
+
 const Shape& Var::shape() const {
   LS_CHECK(defined(), "[var] shape of an empty Var");
   return state_->shape;
+}
+
+Dtype Var::dtype() const {
+  LS_CHECK(defined(), "[var] dtype of an empty Var");
+  return state_->dtype;
 }
 
 void Var::forget() {
@@ -158,7 +185,7 @@ void Grads::deliver() {
   }
 }
 
-void Var::backward() {
+void Var::backward(Tensor seed) {
   LS_CHECK(defined() && state_->node != nullptr, "[backward] nothing was recorded for this value");
   // Collect the nodes below, and how often each leaf will receive a gradient.
   std::unordered_map<State*, int> deliveries;
@@ -179,8 +206,10 @@ void Var::backward() {
   // turn comes.
   std::ranges::sort(nodes, std::greater{}, [](const auto& node) { return node->sequence; });
 
-  Tensor seed = Tensor::empty(shape(), Dtype::kF32, stream().device());
-  if (seed.device() == Device::kCpu) std::ranges::fill(seed.span<float>(), 1.0F);
+  if (!seed.defined()) {
+    seed = Tensor::empty(shape(), Dtype::kF32, stream().device());
+    if (seed.device() == Device::kCpu) std::ranges::fill(seed.span<float>(), 1.0F);
+  }
   state_->node->grad_out = std::move(seed);
 
   for (std::shared_ptr<Node>& node : nodes) {

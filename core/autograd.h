@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,10 +16,18 @@ namespace lockstep {
 // dst += src, element by element. Lent by the layer above, since core has no kernels.
 using AccumulateFn = void(Stream& stream, const Tensor& src, Tensor& dst);
 
+// The types that a network computes with. An op's result has the type of its input.
+struct Precision {
+  Dtype images = Dtype::kF32;  // of the network's input
+  // Set: matrix products and convolutions take their input in this 16-bit type, norms in f32.
+  std::optional<Dtype> autocast = {};
+};
+
 // What the activations of one micro-step have in common. Lives as long as any of them.
 struct Batch {
   Stream* stream = nullptr;
   Shards shards;
+  Precision precision;
   bool recording = false;  // false: evaluation, nothing is kept for backward()
   AccumulateFn* accumulate = nullptr;
 };
@@ -48,11 +57,19 @@ class Var {
   // Errors: InternalError when it was forgotten for good.
   const Tensor& value() const;
   const Shape& shape() const;
+  Dtype dtype() const;
   // Frees the value, which value() then makes again: memory for time, where only backward() will
   // ask. While recording, only for results of ops that can remake them; else the value is gone.
   void forget();
   bool requires_grad() const;
   void set_requires_grad(bool requires_grad);  // leaves only
+
+  // A parameter's value in a 16-bit type, for ops whose input has it. Undefined: none. Whoever
+  // changes the value changes it too.
+  const Tensor& copy() const;
+  void set_copy(Tensor copy);
+  // The value or the copy, whichever is of this type. Errors: DtypeError for neither.
+  const Tensor& as(Dtype dtype) const;
 
   // Undefined until backward() has reached this leaf. A second backward() adds to it; set_grad({})
   // starts over.
@@ -67,9 +84,10 @@ class Var {
   Stream& stream() const { return *batch().stream; }
   const Shards& shards() const { return batch().shards; }
 
-  // Runs the tape from this value, which must be the loss leaves (local shards), seeded with ones,
-  // and frees it. Leaves that the loss does not depend on keep an undefined gradient.
-  void backward();
+  // Runs the tape from this value, which must be the loss leaves (local shards), and frees it.
+  // `seed`: the leaves' own gradients, f32; ones unless defined. Leaves that the loss does not
+  // depend on keep an undefined gradient.
+  void backward(Tensor seed = {});
 
   bool same_as(const Var& other) const { return state_ == other.state_; }
 

@@ -17,12 +17,18 @@
 namespace lockstep::nn {
 
 // What the activations of one micro-step share. `stream` must outlive them.
-std::shared_ptr<const Batch> make_batch(Stream& stream, Shards shards, bool recording = true);
+std::shared_ptr<const Batch> make_batch(Stream& stream,
+                                        Shards shards,
+                                        bool recording = true,
+                                        const Precision& precision = {});
 
-// u8 images (N,C,H,W) to f32: the root of a tape.
+// u8 images (N,C,H,W) to precision.images: the root of a tape.
 Var normalize_image(const Tensor& images,
                     std::shared_ptr<const Batch> batch,
                     const kernels::NormalizeImageParams& params = {});
+
+// x in another float type; x itself where it has it.
+Var cast(const Var& x, Dtype dtype);
 
 // bias may be undefined.
 Var conv2d(const Var& x, const Var& weight, const Var& bias, const kernels::Conv2dParams& params);

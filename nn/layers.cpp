@@ -28,8 +28,8 @@ Var Conv2d::forward(const Var& x) {
 }
 
 BatchNorm::BatchNorm(const Init& init, int64_t channels, bool relu) : params_{.relu = relu} {
-  weight_ = register_parameter("weight", constant(init, channels, 1));
-  bias_ = register_parameter("bias", constant(init, channels, 0));
+  weight_ = register_norm_parameter("weight", constant(init, channels, 1));
+  bias_ = register_norm_parameter("bias", constant(init, channels, 0));
   running_.mean = register_buffer("running_mean", constant(init, channels, 0));
   running_.var = register_buffer("running_var", constant(init, channels, 1));
   num_batches_tracked_ = register_buffer("num_batches_tracked", Tensor::zeros({}, Dtype::kI64));

@@ -43,7 +43,13 @@ Var Module::register_parameter(std::string name, Tensor tensor, const Shape* fil
   const Shape shape = file_shape != nullptr ? *file_shape : tensor.shape();
   LS_CHECK(shape.numel() == tensor.numel(), "[{}] file shape {}", name, to_string(shape));
   Var var(std::move(tensor), true);
-  parameters_.push_back({std::move(name), var, shape});
+  parameters_.push_back({.name = std::move(name), .var = var, .file_shape = shape});
+  return var;
+}
+
+Var Module::register_norm_parameter(std::string name, Tensor tensor) {
+  Var var = register_parameter(std::move(name), std::move(tensor));
+  parameters_.back().of_norm = true;
   return var;
 }
 
@@ -71,7 +77,8 @@ void Module::collect_state(const std::string& prefix, std::vector<StateEntry>& e
 void Module::collect_parameters(const std::string& prefix,
                                 std::vector<NamedParameter>& found) const {
   for (const NamedParameter& parameter : parameters_) {
-    found.push_back({prefix + parameter.name, parameter.var, parameter.file_shape});
+    found.push_back(
+        {prefix + parameter.name, parameter.var, parameter.file_shape, parameter.of_norm});
   }
   for (const Child& child : children_) {
     child.module->collect_parameters(prefix + child.name + ".", found);

@@ -29,7 +29,8 @@ struct StateEntry {
 struct NamedParameter {
   std::string name;  // PyTorch's, "layer1.0.weight"
   Var var;
-  Shape file_shape;  // PyTorch's; as many elements
+  Shape file_shape;      // PyTorch's; as many elements
+  bool of_norm = false;  // scale or offset of a normalisation
 };
 
 // A function with state. Owns: its tensors. Children are members of the derived class.
@@ -57,6 +58,7 @@ class Module {
  protected:
   // file_shape: PyTorch's shape where it differs from the tensor's.
   Var register_parameter(std::string name, Tensor tensor, const Shape* file_shape = nullptr);
+  Var register_norm_parameter(std::string name, Tensor tensor);
   Tensor register_buffer(std::string name, Tensor tensor);
   // The child must be a member of this module.
   void register_module(std::string name, Module& child);

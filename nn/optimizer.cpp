@@ -25,6 +25,16 @@ void Optimizer::zero_grad() {
   }
 }
 
+std::vector<Tensor> Optimizer::gradients() const {
+  std::vector<Tensor> gradients;
+  for (const ParameterGroup& group : groups_) {
+    for (const NamedParameter& parameter : group.parameters) {
+      if (parameter.var.grad().defined()) gradients.push_back(parameter.var.grad());
+    }
+  }
+  return gradients;
+}
+
 std::vector<Tensor> Optimizer::zeros_like_parameters() const {
   std::vector<Tensor> tensors;
   for (const ParameterGroup& group : groups_) {

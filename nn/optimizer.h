@@ -36,6 +36,14 @@ class Optimizer {
   // Parameters without a gradient are left alone.
   virtual void step(Stream& stream) = 0;
   virtual void set_lr(double lr) = 0;
+  // From now on gradients are scaled, and with a state steps are applied or skipped and counted, as
+  // the tensors of `control` say at the time of step(). With a state the host does not know how
+  // many steps were applied: tell it before state() is asked for.
+  virtual void follow(const kernels::StepControl& control) { control_ = control; }
+  virtual void set_applied_steps(int64_t /*steps*/) {}
+  const kernels::StepControl& control() const { return control_; }
+  // The parameters' gradients, where defined, in groups' order.
+  std::vector<Tensor> gradients() const;
   // What a resumed run needs beside the parameters, sharing memory: "<parameter>.momentum_buffer",
   // of the parameter's file shape, and the like. Copied into another such optimizer's state, the
   // next steps give the same bits.
@@ -53,6 +61,7 @@ class Optimizer {
 
  private:
   std::vector<ParameterGroup> groups_;
+  kernels::StepControl control_;
 };
 
 // Source: torch.optim.SGD. Exact rule: kernels/sgd.h. Of groups each has its own weight decay,
@@ -81,6 +90,7 @@ class Adam : public Optimizer {
 
   void step(Stream& stream) override;
   void set_lr(double lr) override { params_.lr = lr; }
+  void set_applied_steps(int64_t steps) override { *steps_.data<int64_t>() = steps; }
   std::vector<StateEntry> state() const override;
 
  private:
@@ -111,17 +121,21 @@ class Lookahead : public Optimizer {
 
   void step(Stream& stream) override;
   void set_lr(double lr) override { fast_->set_lr(lr); }
+  void follow(const kernels::StepControl& control) override;
+  void set_applied_steps(int64_t steps) override;
   std::vector<StateEntry> state() const override;
 
  private:
   bool meets_after(int64_t step) const;
   void begin_slow(Stream& stream);
+  void step_on_host(Stream& stream);
   void meet(Stream& stream);
 
   std::unique_ptr<Optimizer> fast_;
   LookaheadParams params_;
   std::vector<Tensor> slow_;
-  Tensor counter_;  // (1), i64, on the CPU: steps taken
+  bool has_begun_ = false;  // in this process
+  Tensor counter_;          // (1), i64, on the CPU: steps taken
 };
 
 }  // namespace lockstep::nn

@@ -19,7 +19,8 @@ FORBIDDEN = {
     r"\bextern\s+__shared__": "dynamic shared memory by LS_DYNAMIC_SHARED alone",
     r"\b__threadfence\w*|\bvolatile\b": "no messages between blocks of one kernel: a second kernel instead",
     r"\b__cluster_dims__|\bcluster_\w+\(": "no clusters",
-    r"\b__device__\s+(?:static\s+|volatile\s+)?[\w:]+(?:<[^;()]*>)?[\s*]+\w+\s*(?:=|;|\[|\{)": "no __device__ variables",
+    r"\b__device__\s+(?:static\s+|volatile\s+)?[\w:]+(?:<[^;()]*>)?[\s*]+\w+\s*(?:=|;|\[|\{)":
+    "no __device__ variables",
     r"\bstd::(?:vector|string|map|unordered_map|set|function)\b": "no std containers beside kernels: their code is "
     "shared with host code, which the access check would then take for a kernel's",
 }

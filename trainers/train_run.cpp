@@ -12,6 +12,7 @@
 #include "core/digest.h"
 #include "core/version.h"
 #include "kernels/isa.h"
+#include "kernels/onednn_version.h"
 #include "trainers/checkpoint/starting_point.h"
 #include "trainers/config/rank_threads.h"
 #include "trainers/config/resolve_run.h"
@@ -20,6 +21,7 @@
 #include "trainers/loop/lr_dry_run.h"
 #include "trainers/loop/models.h"
 #include "trainers/loop/process_time.h"
+#include "trainers/loop/stored_weights.h"
 #include "trainers/loop/training.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/output/run_report.h"
@@ -43,7 +45,8 @@ void shake_hands(const TrainRequest& request, const std::string& data_digest) {
   std::vector<comm::HandshakeField> fields = {
       {Kind::kEnvironment, "version", std::string(version())},
       {Kind::kEnvironment, "program file", executable_digest()},
-      {Kind::kEnvironment, "processor level", std::string(name_of(kernels::isa_level()))}};
+      {Kind::kEnvironment, "processor level", std::string(name_of(kernels::isa_level()))},
+      {Kind::kEnvironment, "bf16 products", kernels::onednn_has_bf16() ? "native" : "in f32"}};
   for (const ResolvedFlag& flag : request.options.resolved()) {
     fields.push_back({Kind::kArgument, "--" + flag.name, flag.value});
   }
@@ -57,7 +60,8 @@ class Run {
 
   ExitCode execute() {
     set_up();
-    if (config_.lr_dry_run) return print_learning_rates();
+    if (config_.lr_dry_run) return print(lr_lines(config_, data_.train->size()));
+    if (config_.explain_precision) return print(explain(config_.precision));
     Stream stream(Device::kCpu,
                   static_cast<int>(config_.threads),
                   may_spin(request_.launch, config_.threads));
@@ -115,9 +119,9 @@ class Run {
     describe_run(config_, request_.ranks, record_);
   }
 
-  ExitCode print_learning_rates() {
+  ExitCode print(const std::vector<std::string>& lines) {
     Console console = make_console();
-    for (const std::string& line : lr_lines(config_, data_.train->size())) console.result(line);
+    for (const std::string& line : lines) console.result(line);
     request_.ranks.barrier();
     return ExitCode::kDone;
   }
@@ -197,6 +201,7 @@ class Run {
     std::vector<Tensor> weights;
     for (const nn::StateEntry& entry : model.state()) weights.push_back(entry.tensor);
     comm::broadcast_tensors(request_.ranks, weights);
+    StoredWeights(config_.precision, model.named_parameters()).refresh(stream);
     const double start_s = seconds_since_process_start();
     TrainingResult result;
     result.final = evaluate(test_of(config_, data_, model, console), stream, request_.ranks);

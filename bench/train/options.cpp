@@ -130,7 +130,6 @@ trainers::ModelOptions model_options(const SyntheticOptions& options) {
 trainers::RunConfig run_config(const SyntheticOptions& options) {
   trainers::RunConfig config;
   config.arch = options.arch;
-  config.opt_level = "O0";
   config.exchange.algorithm = options.algorithm;
   config.exchange.transport = options.connect.transport;
   config.asked.batch_size = options.batch_size;

@@ -134,7 +134,7 @@ std::string json_text(const SyntheticReport& report) {
       {"bn_groups", config.bn_groups},
       {"algorithm", trainers::name_of(config.exchange.algorithm)},
       {"transport", config.transport},
-      {"opt_level", config.opt_level},
+      {"opt_level", name_of(config.precision.level)},
   };
   return json.dump() + "\n";
 }

@@ -125,14 +125,19 @@ struct Normalisation {
   }
 };
 
+Var in_f32_under_autocast(const Var& x) {
+  return x.batch().precision.autocast ? cast(x, Dtype::kF32) : x;
+}
+
 }  // namespace
 
-Var batch_norm(const Var& x,
+Var batch_norm(const Var& input,
                const Var& weight,
                const Var& bias,
                BatchNormRunning& running,
                const kernels::BatchNormParams& params,
                const Var& residual) {
+  const Var x = in_f32_under_autocast(input);
   const Normalisation norm{.batch = x.shared_batch(),
                            .in = x.value(),
                            .stats = group_stats(x, running),
@@ -160,13 +165,14 @@ Var batch_norm(const Var& x,
                 });
 }
 
-Var batch_norm_inference(const Var& x,
+Var batch_norm_inference(const Var& input,
                          const Var& weight,
                          const Var& bias,
                          const BatchNormRunning& running,
                          const kernels::BatchNormParams& params,
                          const Var& residual) {
-  const Tensor& in = x.value();
+  const Var x = in_f32_under_autocast(input);
+  const Tensor in = x.value();
   const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
   const auto make = [=,
                      batch = x.shared_batch(),

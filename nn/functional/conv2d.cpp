@@ -4,9 +4,13 @@
 
 namespace lockstep::nn {
 
-Var conv2d(const Var& x, const Var& weight, const Var& bias, const kernels::Conv2dParams& params) {
+Var conv2d(const Var& input,
+           const Var& weight,
+           const Var& bias,
+           const kernels::Conv2dParams& params) {
+  const Var x = cast(input, input.batch().precision.autocast.value_or(input.dtype()));
   Stream& stream = x.stream();
-  const Tensor& kernel = weight.value();
+  const Tensor& kernel = weight.as(x.dtype());
   const Shape shape = kernels::conv2d_output_shape(x.shape(), kernel.shape(), params);
   Tensor out = Tensor::empty(shape, x.value().dtype(), stream.device());
   const Tensor offset = bias.defined() ? bias.value() : Tensor();

@@ -12,10 +12,11 @@ Tensor as_rows(const Tensor& tensor) {
 
 }  // namespace
 
-Var linear(const Var& x, const Var& weight, const Var& bias) {
+Var linear(const Var& input, const Var& weight, const Var& bias) {
+  const Var x = cast(input, input.batch().precision.autocast.value_or(input.dtype()));
   Stream& stream = x.stream();
   const Tensor in = as_rows(x.value());
-  const Tensor matrix = as_rows(weight.value());
+  const Tensor matrix = as_rows(weight.as(x.dtype()));
   Tensor out = Tensor::empty({in.shape()[0], matrix.shape()[0]}, in.dtype(), stream.device());
   const Tensor offset = bias.defined() ? bias.value() : Tensor();
   kernels::linear_forward(stream, x.shards(), in, matrix, offset, out);

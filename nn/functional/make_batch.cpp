@@ -5,10 +5,14 @@
 
 namespace lockstep::nn {
 
-std::shared_ptr<const Batch> make_batch(Stream& stream, Shards shards, bool recording) {
+std::shared_ptr<const Batch> make_batch(Stream& stream,
+                                        Shards shards,
+                                        bool recording,
+                                        const Precision& precision) {
   auto batch = std::make_shared<Batch>();
   batch->stream = &stream;
   batch->shards = std::move(shards);
+  batch->precision = precision;
   batch->recording = recording;
   batch->accumulate = kernels::add;
   return batch;

@@ -15,7 +15,8 @@ Adam::Adam(std::vector<ParameterGroup> groups, const kernels::AdamParams& params
       steps_(Tensor::zeros({1}, Dtype::kI64)) {}
 
 void Adam::step(Stream& stream) {
-  const int64_t step = ++*steps_.data<int64_t>();
+  int64_t step = 0;  // the device's own
+  if (!control().state.defined()) step = ++*steps_.data<int64_t>();
   size_t next = 0;
   for (const ParameterGroup& group : groups()) {
     std::vector<kernels::AdamSlot> slots;
@@ -26,9 +27,11 @@ void Adam::step(Stream& stream) {
       slots.push_back({.param = parameter.var.value(),
                        .grad = parameter.var.grad(),
                        .exp_avg = exp_avg_[i],
-                       .exp_avg_sq = exp_avg_sq_[i]});
+                       .exp_avg_sq = exp_avg_sq_[i],
+                       .copy = parameter.var.copy()});
     }
     params_.weight_decay = group.weight_decay;
+    params_.control = control();
     kernels::adam_step(stream, slots, params_, step);
   }
 }

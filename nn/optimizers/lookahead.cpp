@@ -16,7 +16,25 @@ Lookahead::Lookahead(std::unique_ptr<Optimizer> fast, const LookaheadParams& par
   LS_CHECK(params_.k >= 1, "[lookahead] k: got {}, expected at least 1", params_.k);
 }
 
+void Lookahead::follow(const kernels::StepControl& control) {
+  Optimizer::follow(control);
+  fast_->follow(control);
+}
+
+void Lookahead::set_applied_steps(int64_t steps) {
+  fast_->set_applied_steps(steps);
+  *counter_.data<int64_t>() = steps;
+}
+
 void Lookahead::step(Stream& stream) {
+  if (!control().state.defined()) return step_on_host(stream);
+  const bool fresh = !std::exchange(has_begun_, true) && *counter_.data<int64_t>() == 0;
+  if (fresh && params_.variant == LookaheadVariant::kPaper) begin_slow(stream);
+  fast_->step(stream);
+  meet(stream);  // or not: the device knows
+}
+
+void Lookahead::step_on_host(Stream& stream) {
   const int64_t step = ++*counter_.data<int64_t>();
   const bool from_initial_weights = params_.variant == LookaheadVariant::kPaper;
   if (step == 1 && from_initial_weights) begin_slow(stream);
@@ -44,10 +62,17 @@ void Lookahead::meet(Stream& stream) {
   slots.reserve(slow_.size());
   for (const ParameterGroup& group : groups()) {
     for (const NamedParameter& parameter : group.parameters) {
-      slots.push_back({.param = parameter.var.value(), .slow = slow_[slots.size()]});
+      slots.push_back({.param = parameter.var.value(),
+                       .slow = slow_[slots.size()],
+                       .copy = parameter.var.copy()});
     }
   }
-  kernels::lookahead_sync(stream, slots, {.alpha = static_cast<float>(params_.alpha)});
+  kernels::lookahead_sync(stream,
+                          slots,
+                          {.alpha = static_cast<float>(params_.alpha),
+                           .k = control().state.defined() ? params_.k : 1,
+                           .begin = params_.variant == LookaheadVariant::kPaper ? 0 : 1,
+                           .state = control().state});
 }
 
 std::vector<StateEntry> Lookahead::state() const {

@@ -22,9 +22,11 @@ void Sgd::step(Stream& stream) {
       if (!parameter.var.grad().defined()) continue;
       slots.push_back({.param = parameter.var.value(),
                        .grad = parameter.var.grad(),
-                       .momentum = momentum_.empty() ? Tensor() : momentum_[i]});
+                       .momentum = momentum_.empty() ? Tensor() : momentum_[i],
+                       .copy = parameter.var.copy()});
     }
     params_.weight_decay = static_cast<float>(group.weight_decay);
+    params_.control = control();
     kernels::sgd_step(stream, slots, params_);
   }
 }

@@ -33,7 +33,7 @@ TEST(BadInput, ArgumentsAreRefusedBeforeAnythingIsWritten) {
       {{"-b", "6", "--bn-groups", "4", "--shards", "4", "--batches-per-allreduce", "2"},
        "12 images a step do not make 8 equal parts"},
       {{"--transport", "threads"}, "not built"},
-      {{"--opt-level", "O2"}, "not built"},
+      {{"--opt-level", "O4"}, "--opt-level O4"},
       {{"--evaluate"}, "--pretrained FILE or --resume PATH"},
       {{"--resume", "auto", "--overwrite"}, "--overwrite contradict"},
       {{"--start-epoch", "3"}, "--start-epoch 3 leaves nothing"},

@@ -86,7 +86,7 @@ TEST(BenchAllReduceRefuses, AFolderThatIsMissingBeforeMeasuring) {
 }
 
 TEST(BenchAllReduceRefuses, RanksWithDifferentArguments) {
-  const std::string program = std::string(LOCKSTEP_BIN_DIR) + "/bench_allreduce";
+  const std::string program = path_of_program("bench_allreduce");
   const ProgramResult result =
       run_ranks(1, {program, "-b", "4", "-e", "4", ":", "-np", "1", program, "-b", "4", "-e", "8"});
   expect_refused(result, 2);

@@ -6,13 +6,14 @@
 
 #include "data/distributed_sampler.h"
 #include "tests/e2e/training_runs.h"
+#include "tests/support/golden.h"
 #include "tests/support/sha256.h"
 
 namespace lockstep::testing {
 namespace {
 
 nlohmann::json torch_baseline() {
-  return read_json(std::filesystem::path(LOCKSTEP_GOLDEN_DIR) / "baseline_seed42.json");
+  return read_json(golden_folder() / "baseline_seed42.json");
 }
 
 TEST(Mnist, SampleOrderIsPyTorchs) {

@@ -85,6 +85,8 @@ INSTANTIATE_TEST_SUITE_P(
         Arguments{"--opt", "adamw", "--wd", "0.1", "--no-bias-decay"},
         Arguments{"--opt", "adam", "--lookahead", "--lookahead-k", "3"},
         Arguments{"--nesterov", "--lookahead", "--lookahead-variant", "paper"},
+        Arguments{"--clip-grad-norm", "0.5"},
+        Arguments{"--clip-grad-norm", "0.5", "--loss-scale", "dynamic", "--opt", "adamw"},
         Arguments{
             "--lr-scheduler", "plateau", "--plateau-patience", "0", "--plateau-threshold", "1"}));
 

@@ -52,7 +52,7 @@ TEST(RanksTogether, AStoppedRankEndsTheJobAtTheDeadlineWithExit75) {
 
 TEST(RanksTogether, DifferentArgumentsAreRefusedOnce) {
   const TempDir dir;
-  const std::string program = std::string(LOCKSTEP_BIN_DIR) + "/train_convnet";
+  const std::string program = path_of_program("train_convnet");
   const std::string run = (dir / "run").string();
   const ProgramResult result = run_ranks(
       1, {program, "--lr", "0.1", "-o", run, ":", "-np", "1", program, "--lr", "0.2", "-o", run});

@@ -8,6 +8,7 @@
 
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
+#include "tests/support/golden.h"
 
 namespace lockstep::testing {
 namespace {
@@ -200,7 +201,7 @@ TEST_F(Resume, AFullDiskStopsNoTraining) {
   ASSERT_EQ(run(1, "full", {"--max-steps", "10"}).exit_code, 0);
   Arguments limited = {"bash", "-c", R"(ulimit -f 64; exec "$@")", "bash"};
   Arguments program = line("full", {"--resume", "auto", "--save-steps", "5"});
-  program[0] = std::string(LOCKSTEP_BIN_DIR) + "/train_convnet";
+  program[0] = path_of_program("train_convnet");
   limited.insert(limited.end(), program.begin(), program.end());
   const ProgramResult result = run_program(limited);
   EXPECT_EQ(result.exit_code, 5) << said(result);
@@ -271,8 +272,7 @@ TEST_F(Resume, EvaluationsAndSavesAsOftenAsAsked) {
 
 TEST(ResumeOfFormat1, GoesOnWithAFileOfAnEarlierVersion) {
   const TempDir dir;
-  const std::string golden =
-      std::string(LOCKSTEP_GOLDEN_DIR) + "/checkpoint_v1/step0000001.safetensors";
+  const std::string golden = (golden_folder() / "checkpoint_v1/step0000001.safetensors").string();
   const ProgramResult result = run_program(
       {"train_convnet", "--resume", golden, "--max-steps", "2", "-o", (dir / "run").string()});
   EXPECT_EQ(result.exit_code, 0) << said(result);

@@ -1,27 +1,27 @@
 #include "nn/optimizer.h"
 
 #include <algorithm>
-#include <functional>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/close.h"
 #include "tests/support/golden.h"
+#include "tests/support/optimizers.h"
 #include "tests/support/random_tensor.h"
 
 namespace lockstep::nn {
 namespace {
 
 using testing::close;
+using testing::copy_bytes;
 using ::testing::ElementsAre;
+using testing::make_sgd;
+using testing::parameter;
 using testing::random_tensor;
 using testing::same_bits;
-
-NamedParameter parameter(const std::string& name, Tensor value) {
-  const Shape shape = value.shape();
-  return {.name = name, .var = Var(std::move(value), true), .file_shape = shape};
-}
+using testing::some_parameters;
+using testing::with_lookahead;
 
 NamedParameter scalar(const std::string& name, float value) {
   Tensor tensor = Tensor::empty({1}, Dtype::kF32);
@@ -37,12 +37,6 @@ void set_gradient(NamedParameter& parameter, float gradient) {
   Tensor tensor = Tensor::empty({1}, Dtype::kF32);
   *tensor.data<float>() = gradient;
   parameter.var.set_grad(tensor);
-}
-
-std::vector<NamedParameter> some_parameters() {
-  return {parameter("conv.weight", random_tensor({5, 3, 2, 2}, 1)),
-          parameter("conv.bias", random_tensor({5}, 2)),
-          parameter("fc.weight", random_tensor({3, 7}, 3))};
 }
 
 std::vector<std::string> state_names(const Optimizer& optimizer) {
@@ -96,34 +90,6 @@ TEST(Lookahead, NeedsAtLeastOneStep) {
       InternalError);
 }
 
-using Make = std::function<std::unique_ptr<Optimizer>(std::vector<NamedParameter>)>;
-
-struct Resumed {
-  const char* name;
-  Make make;
-};
-void PrintTo(const Resumed& resumed, std::ostream* out) {
-  *out << resumed.name;
-}
-
-std::unique_ptr<Optimizer> make_sgd(std::vector<NamedParameter> parameters) {
-  return std::make_unique<Sgd>(without_bias_decay(std::move(parameters), 0.01),
-                               kernels::SgdParams{.lr = 0.1F, .momentum = 0.9F, .nesterov = true});
-}
-
-std::unique_ptr<Optimizer> make_adam(std::vector<NamedParameter> parameters) {
-  return std::make_unique<Adam>(std::move(parameters),
-                                kernels::AdamParams{.weight_decay = 0.1, .decoupled = true});
-}
-
-template <class Fast>
-Make with_lookahead(Fast fast, LookaheadVariant variant) {
-  return [=](std::vector<NamedParameter> parameters) {
-    return std::make_unique<Lookahead>(fast(std::move(parameters)),
-                                       LookaheadParams{.k = 5, .variant = variant});
-  };
-}
-
 // Gradients of step `step`, and one step with them.
 void run_step(Optimizer& optimizer, std::vector<NamedParameter>& parameters, uint64_t step) {
   optimizer.zero_grad();
@@ -135,12 +101,7 @@ void run_step(Optimizer& optimizer, std::vector<NamedParameter>& parameters, uin
   optimizer.step(stream);
 }
 
-void copy_bytes(const Tensor& from, Tensor to) {
-  ASSERT_EQ(from.nbytes(), to.nbytes());
-  std::copy_n(from.bytes(), from.nbytes(), to.bytes());
-}
-
-class ResumedOptimizer : public ::testing::TestWithParam<Resumed> {};
+class ResumedOptimizer : public ::testing::TestWithParam<testing::NamedOptimizer> {};
 
 TEST_P(ResumedOptimizer, ContinuesBitForBit) {
   std::vector<NamedParameter> uninterrupted = some_parameters();
@@ -173,15 +134,10 @@ TEST_P(ResumedOptimizer, ContinuesBitForBit) {
     EXPECT_TRUE(same_bits(resumed[i].var.value(), uninterrupted[i].var.value()));
   }
 }
-INSTANTIATE_TEST_SUITE_P(
-    Optimizers,
-    ResumedOptimizer,
-    ::testing::Values(Resumed{"Sgd", make_sgd},
-                      Resumed{"AdamW", make_adam},
-                      Resumed{"LookaheadSgd", with_lookahead(make_sgd, LookaheadVariant::kAlphadl)},
-                      Resumed{"LookaheadAdamW",
-                              with_lookahead(make_adam, LookaheadVariant::kPaper)}),
-    ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Optimizers,
+                         ResumedOptimizer,
+                         ::testing::ValuesIn(testing::kOptimizers),
+                         ::testing::PrintToStringParamName());
 
 TEST(Optimizer, StateIsNamedAfterParameters) {
   EXPECT_THAT(
@@ -247,7 +203,8 @@ TEST(ParameterGroups, EachHasItsOwnWeightDecay) {
 
 // Whose buffer is whose does not shift when a parameter before has no gradient.
 TEST(Optimizer, ParametersWithoutGradientAreLeftAlone) {
-  for (const Make& make : {Make(make_sgd), Make(make_adam)}) {
+  for (const testing::MakeOptimizer& make :
+       {testing::MakeOptimizer(make_sgd), testing::MakeOptimizer(testing::make_adam)}) {
     std::vector<NamedParameter> both = {scalar("a", 1), scalar("b", 1)};
     const auto optimizer = make(both);
     std::vector<NamedParameter> alone = {scalar("b", 1)};

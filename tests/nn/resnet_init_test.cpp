@@ -50,7 +50,7 @@ TEST_P(ResNetInit, InitialWeightsArePyTorchs) {
   double sum = 0;
 
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const auto& [name, var, file_shape] = parameters[i];
+    const auto& [name, var, file_shape, of_norm] = parameters[i];
     const bool is_normal = file_shape.rank() == 4 || name == "linear.weight";
     const double error = is_normal ? kNormalError : 0;
     const Tensor value = to_row_major(var.value());

@@ -42,7 +42,7 @@ TEST(RunConfig, TakesOverEveryValue) {
   EXPECT_EQ(config.exchange.transport, comm::Transport::kMpi);
   EXPECT_EQ(config.exchange.algorithm, Algorithm::kTree);
   EXPECT_EQ(config.micro_steps, 4);
-  EXPECT_EQ(config.opt_level, "O0");
+  EXPECT_EQ(config.precision.level, OptLevel::kO0);
   EXPECT_EQ(config.device, "cpu");
   EXPECT_TRUE(config.standardize);
 }

@@ -18,6 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kVersionKey = "format_version";
+constexpr const char* kGradScalerKey = "grad_scaler";
 constexpr const char* kEnvironmentKeys[] = {"isa", "lockstep", "onednn", "predivide", "wire"};
 
 // JSON has no number for these.
@@ -70,6 +71,10 @@ class Reader {
     const auto found = metadata_.find(key);
     if (found == metadata_.end()) refuse(file_, fmt::format("it has no '{}'", key));
     return found->second;
+  }
+  std::string text_or_empty(const char* key) const {
+    const auto found = metadata_.find(key);
+    return found == metadata_.end() ? "" : found->second;
   }
   int64_t integer(const char* key) const {
     const std::optional<int64_t> value = parse_int(text(key));
@@ -133,6 +138,7 @@ Texts to_metadata(const CheckpointRecord& record) {
       {"best_epoch", std::to_string(at.best_epoch)},
       {"schedule", at.schedule},
       {"model_digest", record.model_digest}};
+  if (!at.grad_scaler.empty()) metadata[kGradScalerKey] = at.grad_scaler;
   for (const char* key : kEnvironmentKeys) metadata[key] = run.environment.at(key);
   return metadata;
 }
@@ -169,7 +175,8 @@ CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
                  .sums = read.json("epoch_sums", sums_of),
                  .best = read.json("best", evaluation_of),
                  .best_epoch = read.integer("best_epoch"),
-                 .schedule = read.text("schedule")},
+                 .schedule = read.text("schedule"),
+                 .grad_scaler = read.text_or_empty(kGradScalerKey)},
           .model_digest = read.text("model_digest")};
 }
 

@@ -39,7 +39,8 @@ struct TrainingPosition {
   EpochSums sums;       // of the epoch in hand
   Evaluation best;      // of all evaluations so far; of 0 images: none
   int64_t best_epoch = 0;
-  std::string schedule;  // the learning rate schedule's own state
+  std::string schedule = {};     // the learning rate schedule's own state
+  std::string grad_scaler = {};  // torch.amp.GradScaler's state_dict() as JSON; empty: none
 };
 
 struct CheckpointRecord {

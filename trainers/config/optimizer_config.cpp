@@ -130,6 +130,7 @@ OptimizerConfig make_optimizer_config(const Options& options) {
   config.nesterov = options.boolean("nesterov");
   config.weight_decay = options.number("weight-decay");
   config.bias_decay = options.boolean("bias-decay");
+  config.clip_grad_norm = options.number("clip-grad-norm");
   config.lookahead = make_lookahead(options);
   config.schedule = make_schedule_config(options);
   refuse_idle_flags(options, config);

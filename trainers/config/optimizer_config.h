@@ -50,6 +50,7 @@ struct OptimizerConfig {
   bool nesterov = false;
   double weight_decay = 0;
   bool bias_decay = true;
+  double clip_grad_norm = 0;  // of all gradients together; 0: any
   std::optional<nn::LookaheadParams> lookahead = {};
   ScheduleConfig schedule = {};
 

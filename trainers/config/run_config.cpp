@@ -107,7 +107,8 @@ RunConfig make_run_config(const Options& options) {
   }
   read_optimiser(options, config);
   read_batch_and_groups(options, config);
-  config.opt_level = options.text("opt-level");
+  config.precision = make_precision_config(options);
+  config.explain_precision = options.boolean("explain-precision");
   config.device = options.text("device") == "auto" ? "cpu" : options.text("device");
   config.exchange = make_exchange_config(options);
   config.stall_abort_s = options.integer("stall-abort");

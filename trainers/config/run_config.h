@@ -8,6 +8,7 @@
 
 #include "trainers/config/exchange_config.h"
 #include "trainers/config/optimizer_config.h"
+#include "trainers/config/precision_config.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
@@ -36,7 +37,8 @@ struct RunConfig {
 
   int64_t micro_steps = 1;  // A
 
-  std::string opt_level;
+  PrecisionConfig precision;
+  bool explain_precision = false;
   std::string device;  // "cpu"
   ExchangeConfig exchange;
   int64_t stall_abort_s = 0;

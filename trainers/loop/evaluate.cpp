@@ -100,6 +100,7 @@ EvaluationTask test_of(const RunConfig& config,
   EvaluationTask task{.model = model,
                       .dataset = data.test,
                       .normalization = normalization(config, *data.test),
+                      .precision = config.precision.network(),
                       .chunk_images = config.val_batch_size,
                       .workers = config.workers,
                       .stop = stop_requested};
@@ -133,7 +134,7 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
     const data::LoadedBatch batch = loader.next();
     const Shards& shards = batch.shards;
     const Var x = nn::normalize_image(
-        batch.images, nn::make_batch(stream, shards, false), task.normalization);
+        batch.images, nn::make_batch(stream, shards, false, task.precision), task.normalization);
     const nn::CrossEntropy result = nn::softmax_cross_entropy(task.model.forward(x), batch.labels);
     Counts of_batch;
     for (int64_t k = 0; k < shards.local(); ++k) {

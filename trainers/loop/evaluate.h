@@ -33,6 +33,7 @@ struct EvaluationTask {
   nn::Module& model;
   std::shared_ptr<const data::Dataset> dataset;
   kernels::NormalizeImageParams normalization;
+  Precision precision = {};
   int64_t chunk_images = 250;
   int64_t workers = 0;  // threads that read ahead
   // After each batch of this rank, counted from 0; may be empty.

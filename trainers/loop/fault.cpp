@@ -1,5 +1,6 @@
 #include "trainers/loop/fault.h"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <regex>
@@ -11,22 +12,27 @@ namespace lockstep::trainers {
 namespace {
 
 constexpr const char* kSlow = "slow";
+constexpr const char* kInf = "inf";
 
 }  // namespace
 
 std::optional<Fault> parse_fault(const std::string& text) {
   if (text.empty()) return std::nullopt;
   static const std::regex pattern(
-      R"((?:(flipbit|kill|stop|nan):rank=(\d{1,4}),step|(slow):rank=(\d{1,4}),ms)=(\d{1,9}))");
+      R"((?:(flipbit|kill|stop|nan|inf):rank=(\d{1,4}),step|(slow):rank=(\d{1,4}),ms)=(\d{1,9}))"
+      R"((?:,count=(\d{1,9}))?)");
   std::smatch match;
-  if (!std::regex_match(text, match, pattern)) {
+  if (!std::regex_match(text, match, pattern) || (match[6].matched && match[1] != kInf)) {
     throw UsageError(fmt::format("LOCKSTEP_FAULT is '{}'", text),
-                     "it takes flipbit, kill, stop or nan, a rank and a step, or slow, a rank and "
-                     "milliseconds",
+                     "it takes flipbit, kill, stop, nan or inf, a rank and a step, or slow, a rank "
+                     "and milliseconds",
                      "LOCKSTEP_FAULT=flipbit:rank=1,step=30, or unset it");
   }
   const size_t kind = match[1].matched ? 1 : 3;
-  return Fault{match[kind], std::stoi(match[kind + 1]), std::stoll(match[5])};
+  return Fault{.kind = match[kind],
+               .rank = std::stoi(match[kind + 1]),
+               .number = std::stoll(match[5]),
+               .count = match[6].matched ? std::stoll(match[6]) : 1};
 }
 
 void delay(const std::optional<Fault>& fault, int rank) {
@@ -34,8 +40,18 @@ void delay(const std::optional<Fault>& fault, int rank) {
   std::this_thread::sleep_for(std::chrono::milliseconds(fault->number));
 }
 
+void overflow(
+    const std::optional<Fault>& fault, int rank, int64_t step, int64_t leaves, Tensor& gradient) {
+  if (!fault || fault->kind != kInf || fault->rank != rank) return;
+  if (step < fault->number || step >= fault->number + fault->count) return;
+  if (!gradient.defined()) gradient = Tensor::empty({leaves}, Dtype::kF32);
+  std::ranges::fill(gradient.span<float>(), std::numeric_limits<float>::infinity());
+}
+
 void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model) {
-  if (!fault || fault->kind == kSlow || fault->rank != rank || fault->number != step) return;
+  if (!fault || fault->kind == kSlow || fault->kind == kInf || fault->rank != rank ||
+      fault->number != step)
+    return;
   fmt::print(stderr, "LOCKSTEP_FAULT: {} on rank {} after step {}\n", fault->kind, rank, step);
   if (fault->kind == "kill") raise(SIGKILL);
   if (fault->kind == "stop") raise(SIGSTOP);

@@ -7,7 +7,6 @@
 
 #include "comm/replicas.h"
 #include "core/digest.h"
-#include "trainers/loop/make_optimizer.h"
 #include "trainers/loop/normalization.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"
@@ -55,17 +54,14 @@ Training::Training(const Parts& parts)
                p_.model.parameters(),
                p_.model.parameter_names(),
                reducer_options(p_.config.exchange, p_.config.micro_steps)),
-      optimizer_(make_optimizer(p_.config.optimizer, p_.model.named_parameters())),
-      replicas_(p_.model, *optimizer_),
       normalization_(normalization(p_.config, *p_.data.train)),
+      precision_(p_.config.precision.network()),
       batch_norm_peers_(p_.ranks),
       groups_span_ranks_(
           any_group_spans_ranks(p_.config.shards, p_.config.bn_groups, p_.config.ranks)),
       steps_per_epoch_(data::steps_per_epoch(batch_plan(p_))),
-      schedule_(p_.config.optimizer.schedule,
-                p_.config.optimizer.base_lr(p_.config.global_batch),
-                p_.config.epochs,
-                steps_per_epoch_),
+      update_(p_.config, p_.stream, p_.model.named_parameters(), steps_per_epoch_),
+      replicas_(p_.model, update_.optimizer()),
       first_step_(first_step(p_, steps_per_epoch_)),
       end_step_(end_step(p_, steps_per_epoch_)),
       loader_(p_.data.train,
@@ -76,11 +72,11 @@ Training::Training(const Parts& parts)
   if (!p_.start) return;
   result_.best = p_.start->best;
   result_.best_epoch = static_cast<int>(p_.start->best_epoch);
-  schedule_.restore(p_.start->schedule);
+  update_.restore(*p_.start);
 }
 
 void Training::restore(const FileTensors& optimizer, const std::string& file) {
-  const std::vector<nn::StateEntry> entries = optimizer_->state();
+  const std::vector<nn::StateEntry> entries = update_.optimizer().state();
   const std::vector<std::string> problems = misfits(entries, optimizer);
   if (!problems.empty()) {
     throw CheckpointError(fmt::format("the optimizer's state in {} does not fit", file),
@@ -95,9 +91,12 @@ void Training::share_start() {
   std::vector<Tensor> tensors;
   for (const nn::StateEntry& entry : p_.model.state()) tensors.push_back(entry.tensor);
   if (p_.start) {
-    for (const nn::StateEntry& entry : optimizer_->state()) tensors.push_back(entry.tensor);
+    for (const nn::StateEntry& entry : update_.optimizer().state()) {
+      tensors.push_back(entry.tensor);
+    }
   }
   comm::broadcast_tensors(p_.ranks, tensors);
+  update_.weights_were_written();
 }
 
 TrainingResult Training::run(const Traces& traces) {
@@ -128,7 +127,7 @@ void Training::train_step(EpochProgress& epoch) {
   const StepStart start = {.traffic = p_.ranks.traffic(),
                            .batch_norm_s = batch_norm_peers_.seconds(),
                            .data_s = loader_.waited_seconds()};
-  optimizer_->zero_grad();
+  update_.optimizer().zero_grad();
   int64_t images = 0;
   for (int64_t micro = 0; micro < p_.config.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
@@ -137,9 +136,7 @@ void Training::train_step(EpochProgress& epoch) {
   delay(p_.fault, p_.ranks.rank());
   reducer_.finish();
   log_exchange(start, images);
-  optimizer_->set_lr(schedule_.lr(result_.steps));
-  optimizer_->step(p_.stream);
-
+  update_weights();
   epoch.end_step(seconds_since(start.time), loader_.waited_seconds() - start.data_s);
   ++result_.steps;
   if (result_.first_step_s == 0) result_.first_step_s = seconds_since_process_start();
@@ -164,15 +161,25 @@ void Training::train_step(EpochProgress& epoch) {
 int64_t Training::backward() {
   data::LoadedBatch batch = loader_.next();
   if (groups_span_ranks_) batch.shards.peers = &batch_norm_peers_;
-  const Var images =
-      nn::normalize_image(batch.images, nn::make_batch(p_.stream, batch.shards), normalization_);
+  const Var images = nn::normalize_image(
+      batch.images, nn::make_batch(p_.stream, batch.shards, true, precision_), normalization_);
   nn::CrossEntropy result =
       nn::softmax_cross_entropy(p_.model.forward(images),
                                 batch.labels,
                                 {.label_smoothing = static_cast<float>(p_.config.label_smoothing)});
   window_.add(result);
-  result.loss.backward();
+  Tensor seed = update_.seed(batch.shards.local());
+  overflow(p_.fault, p_.ranks.rank(), result_.steps + 1, batch.shards.local(), seed);
+  result.loss.backward(seed);
   return batch.shards.images();
+}
+
+void Training::update_weights() {
+  scaled_ = update_.step(result_.steps);
+  if (scaled_.consecutive_skips == 0) return;
+  p_.console.info(fmt::format(  // Apex's line
+      "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {:#}",
+      scaled_.scale));
 }
 
 // Own time ends where waiting begins, so a rank that others wait for is not blamed for their delay.
@@ -198,7 +205,9 @@ void Training::compare_notes(EpochProgress& epoch) {
   const WindowTotals totals = window_.exchange(p_.ranks, stop_requested());
   result_.stopped = totals.stop;
   check_losses(totals, epoch.number());
-  const StepMetrics metrics = epoch.update(totals, end_step_ - result_.steps, last_lr());
+  StepMetrics metrics = epoch.update(totals, end_step_ - result_.steps, update_.lr());
+  metrics.loss_scale = scaled_.scale;
+  metrics.skipped_steps = scaled_.skipped;
   const int64_t done = epoch.done();
   p_.console.progress_bar(progress_bar(
       epoch.number(), static_cast<int>(p_.config.epochs), done, epoch.steps(), metrics));
@@ -233,7 +242,7 @@ void Training::check_losses(const WindowTotals& totals, int epoch) const {
                     step,
                     epoch + 1),
         fmt::format("training diverged at learning rate {:g}, or an input is not finite",
-                    last_lr()),
+                    update_.lr()),
         "a smaller --lr");
   }
 }
@@ -254,7 +263,9 @@ void Training::record(const EpochProgress& epoch, const StepMetrics& metrics) {
        {"comm_exposed_s", metrics.comm_exposed_s},
        {"comm_hidden_s", metrics.comm_hidden_s},
        {"slowest_rank", int64_t{metrics.slowest_rank}},
-       {"skew", metrics.skew}});
+       {"skew", metrics.skew},
+       {"loss_scale", metrics.loss_scale},
+       {"skipped_steps", metrics.skipped_steps}});
 }
 
 // Rank 0's batch-norm statistics are the run's; weights must be equal already, unless the ranks do
@@ -266,7 +277,8 @@ void Training::synchronize_replicas() {
     if (!entry.is_parameter || !keeps_replicas) rank0s.push_back(entry.tensor);
   }
   comm::broadcast_tensors(p_.ranks, rank0s);
-  if (keeps_replicas) replicas_.compare(p_.ranks, result_.steps);
+  if (keeps_replicas) return replicas_.compare(p_.ranks, result_.steps);
+  update_.weights_were_written();
 }
 
 void Training::end_epoch(const EpochProgress& epoch) {
@@ -278,7 +290,7 @@ void Training::end_epoch(const EpochProgress& epoch) {
       result_.final = evaluation;
       log_evaluation(number, *evaluation);
       if (epoch.done() == steps_per_epoch_) {
-        schedule_.end_epoch(number, evaluation->loss, evaluation->acc1());
+        update_.end_epoch(number, evaluation->loss, evaluation->acc1());
       }
       judge(epoch, *evaluation);
     }
@@ -327,21 +339,21 @@ void Training::judge(const EpochProgress& epoch, const Evaluation& evaluation) {
 
 TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evaluated) const {
   const bool over = evaluated == Evaluated::kYes && epoch.done() == steps_per_epoch_;
-  return {.steps = result_.steps,
-          .applied = result_.steps,
-          .epoch = epoch.number() + (over ? 1 : 0),
-          .sums = over ? EpochSums{} : epoch.sums(),
-          .best = result_.best,
-          .best_epoch = result_.best_epoch,
-          .schedule = schedule_.state()};
+  TrainingPosition at{.steps = result_.steps,
+                      .epoch = epoch.number() + (over ? 1 : 0),
+                      .sums = over ? EpochSums{} : epoch.sums(),
+                      .best = result_.best,
+                      .best_epoch = result_.best_epoch};
+  update_.describe(at);
+  return at;
 }
 
 void Training::save(const TrainingPosition& at) {
-  if (traces_.checkpoints != nullptr) traces_.checkpoints->save(p_.model, *optimizer_, at);
+  if (traces_.checkpoints != nullptr) traces_.checkpoints->save(p_.model, update_.optimizer(), at);
 }
 
 bool Training::evaluates_after(int epoch) const {
-  if (schedule_.watches_validation()) return true;
+  if (update_.watches_validation()) return true;
   return !p_.console.options().tutorial && (epoch + 1) % p_.config.eval_freq == 0;
 }
 

@@ -21,9 +21,9 @@
 #include "trainers/loop/exchange_log.h"
 #include "trainers/loop/fault.h"
 #include "trainers/loop/replica_check.h"
-#include "trainers/loop/schedule.h"
 #include "trainers/loop/step_window.h"
 #include "trainers/loop/timed_peers.h"
+#include "trainers/loop/weight_update.h"
 #include "trainers/output/console.h"
 #include "trainers/output/run_directory.h"
 
@@ -85,8 +85,8 @@ class Training {
   void share_start();
   void train_step(EpochProgress& epoch);
   int64_t backward();  // of the next micro-step; returns its images
+  void update_weights();
   void log_exchange(const StepStart& start, int64_t images);
-  double last_lr() const { return schedule_.lr(result_.steps - 1); }  // of the step just taken
   void compare_notes(EpochProgress& epoch);
   void check_losses(const WindowTotals& totals, int epoch) const;
   void log(std::initializer_list<Metric> metrics);
@@ -106,19 +106,20 @@ class Training {
   Parts p_;
   Traces traces_;
   comm::GradientReducer reducer_;
-  const std::unique_ptr<nn::Optimizer> optimizer_;
-  const ReplicaCheck replicas_;
   const kernels::NormalizeImageParams normalization_;
+  const Precision precision_;
   TimedPeers batch_norm_peers_;
   const bool groups_span_ranks_;
   const int64_t steps_per_epoch_;
-  Schedule schedule_;
+  WeightUpdate update_;
+  const ReplicaCheck replicas_;
   const int64_t first_step_;  // of this process
   const int64_t end_step_;
   data::Loader loader_;
   StepWindow window_;
   ExchangeLog exchange_log_;
   TrainingResult result_;
+  ScaledStep scaled_;  // the last one
   bool metrics_are_lost_ = false;
 };
 

@@ -196,9 +196,7 @@ Options read_options(Program program,
   apply(from_environment, Origin::kEnvironment);
   apply(command_line, Origin::kCommandLine);
   if (const Setting* preset = options.find("preset")) {
-    const Preset& chosen = preset_named(preset->value);
-    if (!chosen.note.empty()) options.notes.emplace_back(chosen.note);
-    apply(values_of(program, chosen.arguments), Origin::kPreset);
+    apply(values_of(program, preset_named(preset->value).arguments), Origin::kPreset);
   }
   const Setting* dir = options.find("data");
   const std::string dataset =

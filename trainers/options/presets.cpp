@@ -7,14 +7,17 @@ namespace {
 
 constexpr std::string_view kDemoBaseline[] = {
     "--arch=convnet", "--batch-size=32", "--lr=1e-4", "--momentum=0", "--epochs=3"};
-constexpr std::string_view kDemoDdp[] = {
-    "--arch=convnet", "--batch-size=32", "--lr=1e-4", "--momentum=0", "--epochs=3", "--sync-bn"};
+constexpr std::string_view kDemoDdp[] = {"--arch=convnet",
+                                         "--batch-size=32",
+                                         "--lr=1e-4",
+                                         "--momentum=0",
+                                         "--epochs=3",
+                                         "--sync-bn",
+                                         "--amp"};
 
 constexpr Preset kPresets[] = {
-    {.name = "demo-baseline", .arguments = kDemoBaseline, .note = ""},
-    {.name = "demo-ddp",
-     .arguments = kDemoDdp,
-     .note = "note: --preset demo-ddp computes in f32: mixed precision is not built yet"},
+    {.name = "demo-baseline", .arguments = kDemoBaseline},
+    {.name = "demo-ddp", .arguments = kDemoDdp},
 };
 
 }  // namespace

@@ -10,7 +10,6 @@ namespace lockstep::trainers {
 struct Preset {
   std::string_view name;
   std::span<const std::string_view> arguments;
-  std::string_view note;  // what differs from the tutorial; printed at the start; may be empty
 };
 
 // Requires: a built choice of --preset.

@@ -33,6 +33,9 @@ std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetr
   line += fmt::format("\tAcc@1 {:6.2f} ({:6.2f})", m.acc1, m.acc1_avg);
   line += fmt::format("\tAcc@5 {:6.2f} ({:6.2f})", m.acc5, m.acc5_avg);
   line += fmt::format("\timg/s {:.0f}\teta {}\tlr {:g}", m.images_per_s, clock_text(m.eta_s), m.lr);
+  if (m.loss_scale != 1 || m.skipped_steps > 0) {
+    line += fmt::format("\tScale {:g} ({} skipped)", m.loss_scale, m.skipped_steps);
+  }
   if (m.ranks == 1) return line;
   return line + fmt::format("\tComm {:.1f}+{:.1f} ms\tslowest rank {} (+{:.0f}%)",
                             1e3 * m.comm_exposed_s,

@@ -1,6 +1,7 @@
 // What a user sees while training: pytorch/examples' log lines, or a bar on a terminal.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
@@ -27,6 +28,8 @@ struct StepMetrics {
   double comm_hidden_s = 0;
   int slowest_rank = 0;
   double skew = 0;  // SlowestRank's, 0.12 for 12 % more than the others
+  double loss_scale = 1;
+  int64_t skipped_steps = 0;  // of the run so far
 };
 
 // Of a validation batch, and of those so far; one rank's.
@@ -38,7 +41,8 @@ struct TestMetrics {
 };
 
 // `step` counts finished steps of `steps` in this epoch. Existing parsers of main.py's lines read
-// it; own columns follow: with several ranks also "Comm EXPOSED+HIDDEN ms" and the slowest rank.
+// it; own columns follow: with several ranks also "Comm EXPOSED+HIDDEN ms" and the slowest rank,
+// with a loss scale also "Scale X (N skipped)".
 std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
 // `batch` counts from 0, as main.py does here.
 std::string test_line(int64_t batch, int64_t batches, const TestMetrics& metrics);

@@ -27,6 +27,13 @@ std::string exchange_text(const RunConfig& config) {
   return config.ranks == 1 ? text : fmt::format("{} over {}", text, config.transport);
 }
 
+// "O2 in f16"
+std::string precision_text(const PrecisionConfig& precision) {
+  std::string text(name_of(precision.level));
+  if (precision.is_mixed()) text += fmt::format(" in {}", name_of(precision.dtype));
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::string> start_lines(const RunConfig& config,
@@ -49,7 +56,7 @@ std::vector<std::string> start_lines(const RunConfig& config,
                       data.train->size(),
                       data.test->size(),
                       config.global_batch,
-                      config.opt_level,
+                      precision_text(config.precision),
                       config.seed),
           reach_text(config)};
 }

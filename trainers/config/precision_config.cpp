@@ -1,0 +1,128 @@
+#include "trainers/config/precision_config.h"
+
+#include <array>
+#include <utility>
+
+#include "core/error.h"
+#include "trainers/config/choice_names.h"
+#include "trainers/options/flag_value.h"
+
+namespace lockstep::trainers {
+namespace {
+
+constexpr std::array kLevels = {std::pair{OptLevel::kO0, std::string_view("O0")},
+                                std::pair{OptLevel::kO1, std::string_view("O1")},
+                                std::pair{OptLevel::kO2, std::string_view("O2")},
+                                std::pair{OptLevel::kO3, std::string_view("O3")}};
+constexpr std::array kTypes = {std::pair{Dtype::kF16, "f16"}, std::pair{Dtype::kBF16, "bf16"}};
+
+std::optional<LossScaling> parse_loss_scale(const std::string& text) {
+  if (text == "dynamic") return LossScaling{};
+  constexpr double kLargest = 0x1p127;
+  const std::optional<double> scale = parse_float(text);
+  if (!scale || !(*scale > 0) || *scale > kLargest) {
+    throw UsageError(fmt::format("bad value: --loss-scale {}", text),
+                     "--loss-scale takes dynamic, or a number above 0 and up to 2^127",
+                     "--loss-scale dynamic, or --loss-scale 128");
+  }
+  if (*scale == 1) return std::nullopt;
+  return LossScaling{.dynamic = false, .initial = static_cast<float>(*scale)};
+}
+
+std::optional<LossScaling> loss_scaling(const Options& options, const PrecisionConfig& config) {
+  if (const Setting* given = options.find("loss-scale")) return parse_loss_scale(given->value);
+  const bool narrow_exponent = config.dtype == Dtype::kF16;
+  const bool scales = config.level == OptLevel::kO1 || config.level == OptLevel::kO2;
+  return scales && narrow_exponent ? std::optional(LossScaling{}) : std::nullopt;
+}
+
+// Apex refuses these too, rather than ignore them.
+void refuse_idle_flags(const Options& options, OptLevel level) {
+  const bool has_types = level != OptLevel::kO0;
+  const bool stores_16_bits = has_types && level != OptLevel::kO1;
+  struct Use {
+    std::string_view flag;
+    bool used;
+  };
+  for (const Use& use : {Use{"dtype", has_types},
+                         Use{"keep-batchnorm-fp32", stores_16_bits},
+                         Use{"master-weights", stores_16_bits}}) {
+    if (use.used || !options.given(use.flag)) continue;
+    throw UsageError(
+        fmt::format("--{} would change nothing at --opt-level {}", use.flag, name_of(level)),
+        "it says how tensors are stored in 16 bits, and this level does not store these so",
+        fmt::format("--opt-level O2, or leave --{} out", use.flag));
+  }
+}
+
+}  // namespace
+
+Precision PrecisionConfig::network() const {
+  switch (level) {
+    case OptLevel::kO0:
+      return {};
+    case OptLevel::kO1:
+      return {.autocast = dtype};
+    default:
+      return {.images = dtype};
+  }
+}
+
+std::string_view name_of(OptLevel level) {
+  return kLevels.at(static_cast<size_t>(level)).second;
+}
+
+PrecisionConfig make_precision_config(const Options& options) {
+  PrecisionConfig config;
+  config.level = meant(kLevels, options.text("opt-level"));
+  refuse_idle_flags(options, config.level);
+  config.dtype = meant(kTypes, options.text("dtype"));
+  const auto boolean_or = [&](const char* flag, bool otherwise) {
+    return options.find(flag) == nullptr ? otherwise : options.boolean(flag);
+  };
+  const bool all_16_bits = config.level == OptLevel::kO3;
+  config.master_weights = boolean_or("master-weights", !all_16_bits);
+  config.keep_batchnorm_fp32 =
+      boolean_or("keep-batchnorm-fp32", !all_16_bits || config.master_weights);
+  if (config.master_weights && !config.keep_batchnorm_fp32) {
+    throw UsageError("--keep-batchnorm-fp32 False needs --master-weights False",
+                     "batch norm reads the f32 masters of its parameters, where there are masters",
+                     "--opt-level O3, or leave --keep-batchnorm-fp32 out");
+  }
+  config.loss_scaling = loss_scaling(options, config);
+  return config;
+}
+
+std::vector<std::string> explain(const PrecisionConfig& config) {
+  const std::string_view half = config.is_mixed() ? name_of(config.dtype) : "f32";
+  const std::string_view stored = config.level == OptLevel::kO1 ? "f32" : half;
+  const std::string_view cast = config.level == OptLevel::kO1 ? ", cast for each use" : "";
+  const auto parameter = [&](bool in_f32) {
+    if (in_f32 || !config.is_mixed()) return std::string("f32");
+    return fmt::format("{} values", half);
+  };
+  std::vector<std::string> lines = {
+      fmt::format("precision of --opt-level {}", name_of(config.level)),
+      fmt::format("  images and activations             {}", stored),
+      fmt::format("  conv, linear: input and result     {}{}", half, cast),
+      fmt::format("  conv, linear: weights they read    {}", half),
+      "  conv, linear: sums of products     f32",
+      "  batch norm: statistics             f32",
+      fmt::format("  batch norm: input and result       {}", stored),
+      fmt::format("  relu, add, pools                   {}, as their input", stored),
+      fmt::format("  softmax, cross-entropy             f32, from logits in {}", half),
+      fmt::format("  gradients of activations           as the activations"),
+      "  gradients of parameters            f32",
+      fmt::format("  weights that the optimizer updates {}", parameter(config.master_weights)),
+      fmt::format("  batch norm: parameters             {}", parameter(config.keep_batchnorm_fp32)),
+      "  optimizer state                    f32"};
+  lines.push_back(
+      !config.loss_scaling ? "  loss scale                         1"
+      : config.loss_scaling->dynamic
+          ? fmt::format("  loss scale                         dynamic, from {:g}",
+                        config.loss_scaling->initial)
+          : fmt::format("  loss scale                         {:g}", config.loss_scaling->initial));
+  return lines;
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,41 @@
+// Numbers narrower than f32 and what guards them, as the flags ask for it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/autograd.h"
+#include "trainers/options/command_line.h"
+
+namespace lockstep::trainers {
+
+// Apex's. 16-bit are: kO1: inputs and weights of convolutions and linear layers, and their results;
+// kO2: all activations, and the weights that they meet; kO3: the parameters too.
+enum class OptLevel : uint8_t { kO0, kO1, kO2, kO3 };
+
+struct LossScaling {
+  bool dynamic = true;
+  float initial = 65536;
+};
+
+struct PrecisionConfig {
+  OptLevel level = OptLevel::kO0;
+  Dtype dtype = Dtype::kF16;                // the 16-bit type; of no use at kO0
+  bool keep_batchnorm_fp32 = true;          // its parameters; statistics are f32 always
+  bool master_weights = true;               // parameters are f32 and rounded for use
+  std::optional<LossScaling> loss_scaling;  // absent: a scale of 1, and no step is skipped
+
+  bool is_mixed() const { return level != OptLevel::kO0; }
+  Precision network() const;
+};
+
+std::string_view name_of(OptLevel level);  // "O1"
+
+// Errors: UsageError for values out of range and for flags that the level has no use for.
+PrecisionConfig make_precision_config(const Options& options);
+
+// --explain-precision: the type of each class of tensors and of each kind of operation.
+std::vector<std::string> explain(const PrecisionConfig& config);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,139 @@
+#include "trainers/loop/weight_update.h"
+
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/printable.h"
+#include "trainers/loop/make_optimizer.h"
+
+namespace lockstep::trainers {
+namespace {
+
+constexpr int64_t kMostSkips = 50;  // in a row
+
+[[noreturn]] void throw_overflow(const ScaledStep& step, int64_t number) {
+  throw DivergedError(
+      fmt::format("{} steps in a row were skipped, up to step {}", step.consecutive_skips, number),
+      fmt::format(
+          "a gradient was infinite or NaN in each of them, though the loss scale fell to {:g}",
+          step.scale),
+      "a smaller --lr or --clip-grad-norm 1; if it begins at step 1, look for NaN in the input");
+}
+
+// PyTorch's names, so that torch.amp.GradScaler loads it, and what it does not count.
+std::string text_of(const kernels::LossScaleRule& rule, const kernels::LossScaleState& state) {
+  return nlohmann::ordered_json{{"scale", state.scale},
+                                {"growth_factor", rule.growth_factor},
+                                {"backoff_factor", rule.backoff_factor},
+                                {"growth_interval", rule.growth_interval},
+                                {"_growth_tracker", state.growth_tracker},
+                                {"applied", state.applied},
+                                {"skipped", state.skipped},
+                                {"consecutive_skips", state.consecutive_skips}}
+      .dump();
+}
+
+kernels::LossScaleState state_of(const std::string& text) {
+  try {
+    const auto json = nlohmann::json::parse(text);
+    const kernels::LossScaleState state = {.scale = json.at("scale"),
+                                           .growth_tracker = json.at("_growth_tracker"),
+                                           .consecutive_skips = json.at("consecutive_skips"),
+                                           .applied = json.at("applied"),
+                                           .skipped = json.at("skipped")};
+    if (state.scale > 0 && state.applied >= 0) return state;
+  } catch (const nlohmann::json::exception&) {  // below
+  }
+  throw CheckpointError("the checkpoint's loss scale cannot be read",
+                        fmt::format("it is '{}'", printable(text)),
+                        "another checkpoint of that run");
+}
+
+}  // namespace
+
+WeightUpdate::WeightUpdate(const RunConfig& config,
+                           Stream& stream,
+                           std::vector<nn::NamedParameter> parameters,
+                           int64_t steps_per_epoch)
+    : stream_(stream),
+      stored_(config.precision, parameters),
+      optimizer_(make_optimizer(config.optimizer, std::move(parameters))),
+      schedule_(config.optimizer.schedule,
+                config.optimizer.base_lr(config.global_batch),
+                config.epochs,
+                steps_per_epoch),
+      first_step_(config.start_epoch * steps_per_epoch),
+      end_step_(config.epochs * steps_per_epoch) {
+  if (const auto& scaling = config.precision.loss_scaling) {
+    scaler_.emplace(stream,
+                    *optimizer_,
+                    kernels::LossScaleRule{.dynamic = scaling->dynamic},
+                    kernels::LossScaleState{.scale = scaling->initial});
+    follow_schedule();
+  }
+  if (const double norm = config.optimizer.clip_grad_norm; norm > 0) {
+    clipper_.emplace(stream, *optimizer_, static_cast<float>(norm));
+  }
+}
+
+// With a loss scale the rate is looked up where applied steps are counted, on the device.
+void WeightUpdate::follow_schedule() {
+  std::vector<double> lrs;
+  for (int64_t step = first_step_; step < end_step_; ++step) lrs.push_back(schedule_.lr(step));
+  scaler_->set_learning_rates(lrs);
+}
+
+Tensor WeightUpdate::seed(int64_t leaves) const {
+  return scaler_ ? scaler_->seed(leaves) : Tensor();
+}
+
+ScaledStep WeightUpdate::step(int64_t number) {
+  if (clipper_) clipper_->clip();
+  if (!scaler_) {
+    lr_ = schedule_.lr(number);
+    optimizer_->set_lr(lr_);
+    optimizer_->step(stream_);
+    stored_.round(stream_);
+    return {};
+  }
+  scaler_->check();
+  optimizer_->step(stream_);
+  stored_.round(stream_);
+  scaler_->update();
+  const kernels::LossScaleState state = scaler_->read();
+  optimizer_->set_applied_steps(state.applied);
+  const ScaledStep result{
+      .scale = state.scale, .skipped = state.skipped, .consecutive_skips = state.consecutive_skips};
+  lr_ = schedule_.lr(first_step_ + state.applied - (result.consecutive_skips > 0 ? 0 : 1));
+  if (result.consecutive_skips == kMostSkips) throw_overflow(result, number + 1);
+  return result;
+}
+
+void WeightUpdate::end_epoch(int64_t epoch, double validation_loss, double accuracy) {
+  schedule_.end_epoch(epoch, validation_loss, accuracy);
+  if (scaler_ && schedule_.watches_validation()) follow_schedule();
+}
+
+void WeightUpdate::describe(TrainingPosition& at) const {
+  at.applied = at.steps;
+  at.schedule = schedule_.state();
+  if (!scaler_) return;
+  const kernels::LossScaleState state = scaler_->read();
+  at.applied = first_step_ + state.applied;
+  at.grad_scaler = text_of(scaler_->rule(), state);
+}
+
+void WeightUpdate::restore(const TrainingPosition& at) {
+  schedule_.restore(at.schedule);
+  if (!scaler_) return;
+  kernels::LossScaleState state = scaler_->read();
+  state.applied = at.applied - first_step_;
+  if (!at.grad_scaler.empty()) state = state_of(at.grad_scaler);
+  scaler_->restore(state);
+  follow_schedule();
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,69 @@
+// What happens to the weights when a step's gradients are there: learning rate, loss scale,
+// clipping, optimizer.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "nn/grad_clipper.h"
+#include "nn/grad_scaler.h"
+#include "nn/optimizer.h"
+#include "trainers/checkpoint/checkpoint_record.h"
+#include "trainers/config/run_config.h"
+#include "trainers/loop/schedule.h"
+#include "trainers/loop/stored_weights.h"
+
+namespace lockstep::trainers {
+
+// The loss scale after a step.
+struct ScaledStep {
+  float scale = 1;
+  int64_t skipped = 0;            // steps of the run so far
+  int64_t consecutive_skips = 0;  // up to this step
+};
+
+// Owns the optimizer and its state. Thread safety: none.
+class WeightUpdate {
+ public:
+  WeightUpdate(const RunConfig& config,
+               Stream& stream,
+               std::vector<nn::NamedParameter> parameters,
+               int64_t steps_per_epoch);
+
+  // Call when others have written the parameters, before the first step too.
+  void weights_were_written() { stored_.refresh(stream_); }
+
+  nn::Optimizer& optimizer() { return *optimizer_; }
+  const nn::Optimizer& optimizer() const { return *optimizer_; }
+
+  // Where backward() begins for a loss of so many leaves; undefined without loss scaling.
+  Tensor seed(int64_t leaves) const;
+  // Step `number`, from 0 over all epochs, with gradients that are summed over ranks.
+  // Errors: DivergedError after too many skipped steps in a row.
+  ScaledStep step(int64_t number);
+  double lr() const { return lr_; }  // of the last step
+
+  void end_epoch(int64_t epoch, double validation_loss, double accuracy);
+  bool watches_validation() const { return schedule_.watches_validation(); }
+
+  // Fills in how many of at.steps were applied, and the states of schedule and loss scale.
+  void describe(TrainingPosition& at) const;
+  // Errors: CheckpointError for text that describe() of such a run does not write.
+  void restore(const TrainingPosition& at);
+
+ private:
+  void follow_schedule();
+
+  Stream& stream_;
+  const StoredWeights stored_;
+  const std::unique_ptr<nn::Optimizer> optimizer_;
+  Schedule schedule_;
+  const int64_t first_step_;  // of the run, counted from epoch 0
+  const int64_t end_step_;
+  std::optional<nn::GradScaler> scaler_;
+  std::optional<nn::GradClipper> clipper_;
+  double lr_ = 0;
+};
+
+}  // namespace lockstep::trainers
