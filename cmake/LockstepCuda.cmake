@@ -16,7 +16,9 @@ if(LOCKSTEP_CUDA)
   endif()
   set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
   set(LOCKSTEP_CUDART CUDA::cudart)
-  if(CMAKE_CUDA_COMPILER MATCHES "/nvidia/cu[0-9]+/bin/nvcc$")  # it has no libcudart.so to link with
+  if(CMAKE_CUDA_COMPILER MATCHES "^(.*/nvidia/cu[0-9]+)/bin/nvcc$")  # without the name libcudart.so
+    file(GLOB cudart ${CMAKE_MATCH_1}/lib/libcudart.so.*)
+    set(CUDA_CUDART ${cudart} CACHE FILEPATH "for find_package alone")
     set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
     set(LOCKSTEP_CUDART CUDA::cudart_static)
   endif()

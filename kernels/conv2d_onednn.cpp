@@ -51,7 +51,7 @@ struct ConvolutionPlan final : Plan {
 using ConvolutionPlans = ShardPlans<ConvolutionPlan>;
 
 struct Geometry {
-  Dtype stored;
+  Dtype stored = Dtype::kF32;
   Shape in, weight;  // of the batch
   Conv2dParams params;
   bool has_bias = false;

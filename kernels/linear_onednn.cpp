@@ -35,7 +35,7 @@ struct LinearPlan final : Plan {
 using LinearPlans = ShardPlans<LinearPlan>;
 
 struct Geometry {
-  Dtype stored;
+  Dtype stored = Dtype::kF32;
   int64_t inputs = 0, outputs = 0;
   bool has_bias = false;
 
