@@ -172,7 +172,7 @@ Var batch_norm_inference(const Var& input,
                          const kernels::BatchNormParams& params,
                          const Var& residual) {
   const Var x = in_f32_under_autocast(input);
-  const Tensor in = x.value();
+  const Tensor& in = x.value();
   const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
   const auto make = [=,
                      batch = x.shared_batch(),
