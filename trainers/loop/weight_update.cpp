@@ -36,17 +36,22 @@ std::string text_of(const kernels::LossScaleRule& rule, const kernels::LossScale
       .dump();
 }
 
-kernels::LossScaleState state_of(const std::string& text) {
+std::optional<kernels::LossScaleState> parse_state(const std::string& text) {
   try {
     const auto json = nlohmann::json::parse(text);
-    const kernels::LossScaleState state = {.scale = json.at("scale"),
-                                           .growth_tracker = json.at("_growth_tracker"),
-                                           .consecutive_skips = json.at("consecutive_skips"),
-                                           .applied = json.at("applied"),
-                                           .skipped = json.at("skipped")};
-    if (state.scale > 0 && state.applied >= 0) return state;
-  } catch (const nlohmann::json::exception&) {  // below
+    return kernels::LossScaleState{.scale = json.at("scale"),
+                                   .growth_tracker = json.at("_growth_tracker"),
+                                   .consecutive_skips = json.at("consecutive_skips"),
+                                   .applied = json.at("applied"),
+                                   .skipped = json.at("skipped")};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
   }
+}
+
+kernels::LossScaleState state_of(const std::string& text) {
+  const std::optional<kernels::LossScaleState> state = parse_state(text);
+  if (state && state->scale > 0 && state->applied >= 0) return *state;
   throw CheckpointError("the checkpoint's loss scale cannot be read",
                         fmt::format("it is '{}'", printable(text)),
                         "another checkpoint of that run");
@@ -81,6 +86,7 @@ WeightUpdate::WeightUpdate(const RunConfig& config,
 
 // With a loss scale the rate is looked up where applied steps are counted, on the device.
 void WeightUpdate::follow_schedule() {
+  if (!scaler_) return;
   std::vector<double> lrs;
   for (int64_t step = first_step_; step < end_step_; ++step) lrs.push_back(schedule_.lr(step));
   scaler_->set_learning_rates(lrs);
@@ -114,7 +120,7 @@ ScaledStep WeightUpdate::step(int64_t number) {
 
 void WeightUpdate::end_epoch(int64_t epoch, double validation_loss, double accuracy) {
   schedule_.end_epoch(epoch, validation_loss, accuracy);
-  if (scaler_ && schedule_.watches_validation()) follow_schedule();
+  if (schedule_.watches_validation()) follow_schedule();
 }
 
 void WeightUpdate::describe(TrainingPosition& at) const {
