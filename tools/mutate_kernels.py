@@ -4,7 +4,8 @@ usage: python3 tools/mutate_kernels.py --report FILE [--tries N] [--seed N] [--o
 
 Works in the tree that it lies in, whose kernels it changes and restores: tests/long/mutate.sh makes a copy first.
 Requires: build/release configured. Each change is built and run in the flavours fast, check and asan, in three orders,
-until something fails. Changes that do not compile are not counted. FILE gets a table of all tries and the survivors.
+until something fails. Changes that do not compile or have no effect are not counted. FILE gets a table of all tries
+and the survivors.
 Exit status 0 when all tries were made, whatever they found.
 """
 
@@ -26,6 +27,8 @@ ORDERS = {"forward": "eager", "reverse": "lazy", "random:1": "random:1"}  # thre
 
 KINDS = ("comparison", "index", "barrier", "stride")
 COMPARISONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+TERM = r"[\w.\[\]()]+(?: \* [\w.\[\]()]+)*"
+LESSER = re.compile(rf"({TERM}) (<=|>=|<|>) ({TERM}) \? \1 : \3(?![\w.\[(])")
 LENGTH = (
     r"(?:\w*(?:count|stride|width|height|row|column|channel|thread|block|size|length)s?|k[A-Z]\w*"
     r"|(?:grid|block)Dim\.\w)"
@@ -91,6 +94,11 @@ def mutations_of(file: Path, text: str) -> list[Mutation]:
         for match in re.finditer(r"\b__sync(?:threads|warp)\([^;]*\);", code)
     ]
     return found + [Mutation(file, "stride", *place) for place in strides(code)]
+
+
+def has_no_effect(mutation: Mutation, text: str) -> bool:
+    """a < b ? a : b is the same with <=: where both are equal, so are the results."""
+    return any(match.start(2) == mutation.begin for match in LESSER.finditer(masked(text)))
 
 
 def drawn(mutations: list[Mutation], seed: int) -> Iterator[Mutation]:
@@ -227,6 +235,8 @@ def main() -> int:
         if len(results) == arguments.tries:
             break
         text = texts[mutation.file]
+        if has_no_effect(mutation, text):
+            continue
         caught = caught_by(mutation, text, seconds)
         verdict = "does not compile" if caught is None else caught or "SURVIVES"
         place = f"{mutation.file.name}:{mutation.line(text)}"

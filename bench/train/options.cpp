@@ -83,9 +83,21 @@ void add_run(Flags& flags, SyntheticOptions& options) {
               options.algorithm = choice<Algorithm>("--algorithm", text, trainers::kAlgorithmNames);
             });
   add_connection(flags, options.connect);
-  flags.add("--opt-level", "LEVEL", "O0", "O0: f32", [](const std::string& text) {
-    if (text != "O0") throw bad_value("--opt-level", text, "O0 so far");
-  });
+  flags.add("--opt-level",
+            "LEVEL",
+            "O0",
+            "O0: f32; O1 to O3 as train_resnet has them, without loss scaling",
+            [&](const std::string& text) {
+              options.precision.level =
+                  choice<trainers::OptLevel>("--opt-level", text, trainers::kOptLevelNames);
+            });
+  flags.add("--dtype",
+            "NAME",
+            "bf16",
+            "O1 to O3: the 16-bit type, f16 or bf16",
+            [&](const std::string& text) {
+              options.precision.dtype = choice<Dtype>("--dtype", text, trainers::kHalfTypeNames);
+            });
 }
 
 // Of the data set that `arch` is for.
@@ -130,6 +142,10 @@ trainers::ModelOptions model_options(const SyntheticOptions& options) {
 trainers::RunConfig run_config(const SyntheticOptions& options) {
   trainers::RunConfig config;
   config.arch = options.arch;
+  config.precision = options.precision;
+  if (config.precision.level == trainers::OptLevel::kO3) {
+    config.precision.master_weights = config.precision.keep_batchnorm_fp32 = false;
+  }
   config.exchange.algorithm = options.algorithm;
   config.exchange.transport = options.connect.transport;
   config.asked.batch_size = options.batch_size;

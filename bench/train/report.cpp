@@ -135,6 +135,7 @@ std::string json_text(const SyntheticReport& report) {
       {"algorithm", trainers::name_of(config.exchange.algorithm)},
       {"transport", config.transport},
       {"opt_level", name_of(config.precision.level)},
+      {"dtype", config.precision.is_mixed() ? name_of(config.precision.dtype) : "f32"},
   };
   return json.dump() + "\n";
 }

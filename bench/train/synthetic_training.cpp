@@ -27,6 +27,8 @@ SyntheticTraining::SyntheticTraining(const trainers::RunConfig& config,
       model_(model),
       batch_norm_peers_(ranks),
       batch_(make_batch(config, network, ranks.rank())),
+      precision_(config.precision.network()),
+      stored_(config.precision, model.named_parameters()),
       reducer_(ranks,
                stream,
                model.parameters(),
@@ -36,6 +38,7 @@ SyntheticTraining::SyntheticTraining(const trainers::RunConfig& config,
   if (any_group_spans_ranks(config.shards, config.bn_groups, config.ranks)) {
     batch_.shards.peers = &batch_norm_peers_;
   }
+  stored_.refresh(stream);
 }
 
 SyntheticTraining::Batch SyntheticTraining::make_batch(const trainers::RunConfig& config,
@@ -71,7 +74,8 @@ double SyntheticTraining::step() {
   const Clock::time_point start = Clock::now();
   const double batch_norm_s = batch_norm_peers_.seconds();
   optimizer_.zero_grad();
-  const Var images = nn::normalize_image(batch_.images, nn::make_batch(stream_, batch_.shards));
+  const Var images =
+      nn::normalize_image(batch_.images, nn::make_batch(stream_, batch_.shards, true, precision_));
   nn::CrossEntropy result = nn::softmax_cross_entropy(model_.forward(images), batch_.labels);
   window_.add(result);
   result.loss.backward();
@@ -81,6 +85,7 @@ double SyntheticTraining::step() {
                     .exposed = exposed_s,
                     .hidden = reducer_.times().hidden_s});
   optimizer_.step(stream_);
+  stored_.round(stream_);
   return seconds_since(start);
 }
 

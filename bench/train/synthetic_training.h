@@ -12,6 +12,7 @@
 #include "trainers/config/run_config.h"
 #include "trainers/loop/models.h"
 #include "trainers/loop/step_window.h"
+#include "trainers/loop/stored_weights.h"
 #include "trainers/loop/timed_peers.h"
 
 namespace lockstep::bench {
@@ -48,6 +49,8 @@ class SyntheticTraining {
   nn::Module& model_;
   trainers::TimedPeers batch_norm_peers_;
   Batch batch_;
+  const Precision precision_;
+  const trainers::StoredWeights stored_;
   comm::GradientReducer reducer_;
   nn::Sgd optimizer_;
   trainers::StepWindow window_;

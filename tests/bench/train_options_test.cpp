@@ -58,8 +58,12 @@ TEST(SyntheticOptions, AllFlags) {
                                                            "--stall-abort",
                                                            "9",
                                                            "--opt-level",
-                                                           "O0",
+                                                           "O2",
+                                                           "--dtype",
+                                                           "f16",
                                                            "--json"});
+  EXPECT_EQ(options.precision.level, trainers::OptLevel::kO2);
+  EXPECT_EQ(options.precision.dtype, Dtype::kF16);
   EXPECT_EQ(options.warmup_batches, 0);
   EXPECT_EQ(options.batches_per_iteration, 2);
   EXPECT_EQ(options.iterations, 3);
@@ -105,7 +109,7 @@ TEST(SyntheticOptions, BadValuesAreNamed) {
       {{"--num-iters", "0"}, "bad value: --num-iters 0"},
       {{"--threads", "two"}, "bad value: --threads two"},
       {{"--algorithm", "oak"}, "tree, ring, star, mpi, none"},
-      {{"--opt-level", "O2"}, "bad value: --opt-level O2"},
+      {{"--opt-level", "O4"}, "bad value: --opt-level O4"},
       {{"--num-iter", "3"}, "try: --num-iters"},
       {{"resnet50"}, "unknown argument: resnet50"},
   };

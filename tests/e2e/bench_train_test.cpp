@@ -57,7 +57,7 @@ TEST(BenchTrain, ResNetsGetTheImagesTheyAreFor) {
 TEST(BenchTrainRefuses, WhatItCannotDoOnceWithExit2) {
   for (const Arguments& arguments : {Arguments{"-a", "oaknet"},
                                      {"--num-iters", "0"},
-                                     {"--opt-level", "O2"},
+                                     {"--opt-level", "O4"},
                                      {"--shards", "1"}}) {
     const ProgramResult result = run_ranks(2, bench(arguments));
     EXPECT_EQ(result.exit_code, 2) << said(result);

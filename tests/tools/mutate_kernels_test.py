@@ -3,7 +3,7 @@ import unittest
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent.parent / "tools"))
-from mutate_kernels import drawn, masked, mutations_of  # noqa: E402
+from mutate_kernels import drawn, has_no_effect, masked, mutations_of  # noqa: E402
 
 KERNEL = """\
 // a < b, rows[i]
@@ -39,6 +39,11 @@ class MutateKernels(unittest.TestCase):
                 "if (a != b) store_pack<n>(out + first, pack);",
             ],
         )
+
+    def test_the_lesser_of_two_has_no_other_comparison(self):
+        text = "m = a.b < kC ? a.b : kC;\nn = (sizeof(T) * k < 16 ? sizeof(T) * k : 16);\no = a < b ? a : c;\n"
+        mutations = mutations_of(Path("a.cu"), text)
+        self.assertEqual([m.line(text) for m in mutations if not has_no_effect(m, text)], [3])
 
     def test_indexes_but_no_declarations(self):
         self.assertEqual(

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
 #include "core/error.h"
 
 namespace lockstep::trainers {
 
-// `names`: a range of (enumerator, word) pairs. Requires: `text` is one of its words, as the
+template <class T>
+using Named = std::pair<T, std::string_view>;
+
+// `names`: a range of Named. Requires: `text` is one of its words, as the
 // option table has checked.
 template <class Names>
 auto meant(const Names& names, std::string_view text) {

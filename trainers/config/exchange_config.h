@@ -8,12 +8,10 @@
 
 #include "comm/connect.h"
 #include "comm/gradient_reducer.h"
+#include "trainers/config/choice_names.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
-
-template <class T>
-using Named = std::pair<T, std::string_view>;
 
 // As --algorithm and --transport spell them.
 inline constexpr std::array kAlgorithmNames = {Named<Algorithm>(Algorithm::kTree, "tree"),

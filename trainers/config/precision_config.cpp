@@ -1,20 +1,10 @@
 #include "trainers/config/precision_config.h"
 
-#include <array>
-#include <utility>
-
 #include "core/error.h"
-#include "trainers/config/choice_names.h"
 #include "trainers/options/flag_value.h"
 
 namespace lockstep::trainers {
 namespace {
-
-constexpr std::array kLevels = {std::pair{OptLevel::kO0, std::string_view("O0")},
-                                std::pair{OptLevel::kO1, std::string_view("O1")},
-                                std::pair{OptLevel::kO2, std::string_view("O2")},
-                                std::pair{OptLevel::kO3, std::string_view("O3")}};
-constexpr std::array kTypes = {std::pair{Dtype::kF16, "f16"}, std::pair{Dtype::kBF16, "bf16"}};
 
 std::optional<LossScaling> parse_loss_scale(const std::string& text) {
   if (text == "dynamic") return LossScaling{};
@@ -69,14 +59,14 @@ Precision PrecisionConfig::network() const {
 }
 
 std::string_view name_of(OptLevel level) {
-  return kLevels.at(static_cast<size_t>(level)).second;
+  return kOptLevelNames.at(static_cast<size_t>(level)).second;
 }
 
 PrecisionConfig make_precision_config(const Options& options) {
   PrecisionConfig config;
-  config.level = meant(kLevels, options.text("opt-level"));
+  config.level = meant(kOptLevelNames, options.text("opt-level"));
   refuse_idle_flags(options, config.level);
-  config.dtype = meant(kTypes, options.text("dtype"));
+  config.dtype = meant(kHalfTypeNames, options.text("dtype"));
   const auto boolean_or = [&](const char* flag, bool otherwise) {
     return options.find(flag) == nullptr ? otherwise : options.boolean(flag);
   };
