@@ -153,6 +153,11 @@ class Run {
   std::vector<std::string> notes() const {
     std::vector<std::string> notes = request_.options.notes;
     for (const std::string& note : start_->notes(identity())) notes.push_back(note);
+    const int64_t images = config_.global_batch / (config_.ranks * config_.micro_steps);
+    for (const std::string& note :
+         notes_on(config_.precision, images, kernels::onednn_has_bf16())) {
+      notes.push_back(note);
+    }
     return notes;
   }
 

@@ -93,6 +93,20 @@ TEST(PrecisionConfig, RefusesWhatWouldChangeNothing) {
   }
 }
 
+TEST(PrecisionConfig, NotesSayWhatIsSlow) {
+  const auto notes = [](const std::string& line, int64_t images, bool native_bf16) {
+    return notes_on(config_of(line), images, native_bf16);
+  };
+  EXPECT_THAT(notes("", 7, false), ::testing::IsEmpty());
+  EXPECT_THAT(notes("--fp16 --dtype bf16", 32, true), ::testing::IsEmpty());
+  EXPECT_THAT(notes("--fp16 --dtype bf16", 32, false),
+              ::testing::ElementsAre(HasSubstr("no bf16 arithmetic")));
+  EXPECT_THAT(notes("--amp", 32, true),
+              ::testing::ElementsAre(HasSubstr("slower than --dtype bf16")));
+  EXPECT_THAT(notes("--fp16 --dtype bf16", 30, true),
+              ::testing::ElementsAre(HasSubstr("30 images a rank are no multiple of 8")));
+}
+
 TEST(PrecisionConfig, ExplainsEachClass) {
   const auto lines = [](const std::string& line) { return explain(config_of(line)); };
   EXPECT_THAT(lines("--opt-level O2"), Contains("  images and activations             f16"));

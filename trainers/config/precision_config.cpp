@@ -83,6 +83,25 @@ PrecisionConfig make_precision_config(const Options& options) {
   return config;
 }
 
+std::vector<std::string> notes_on(const PrecisionConfig& config, int64_t images, bool native_bf16) {
+  std::vector<std::string> notes;
+  if (!config.is_mixed()) return notes;
+  if (config.dtype == Dtype::kF16 || !native_bf16) {
+    notes.push_back(
+        fmt::format("note: this processor has no {} arithmetic: it computes in f32 and rounds, "
+                    "which is slower{}",
+                    name_of(config.dtype),
+                    native_bf16 ? " than --dtype bf16" : " than --opt-level O0"));
+  }
+  if (images % 8 != 0) {
+    notes.push_back(fmt::format(
+        "note: {} images a rank are no multiple of 8: 16-bit units take 8 values at once, "
+        "and the rest goes the slow way",
+        images));
+  }
+  return notes;
+}
+
 std::vector<std::string> explain(const PrecisionConfig& config) {
   const std::string_view half = config.is_mixed() ? name_of(config.dtype) : "f32";
   const std::string_view stored = config.level == OptLevel::kO1 ? "f32" : half;

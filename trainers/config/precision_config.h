@@ -47,6 +47,10 @@ std::string_view name_of(OptLevel level);  // "O1"
 // Errors: UsageError for values out of range and for flags that the level has no use for.
 PrecisionConfig make_precision_config(const Options& options);
 
+// What a user may not expect of a run with so many images a rank and micro-step, a line each.
+// `native_bf16`: the processor computes in it.
+std::vector<std::string> notes_on(const PrecisionConfig& config, int64_t images, bool native_bf16);
+
 // --explain-precision: the type of each class of tensors and of each kind of operation.
 std::vector<std::string> explain(const PrecisionConfig& config);
 
