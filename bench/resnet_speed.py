@@ -2,7 +2,8 @@
 
 usage: python3 bench/resnet_speed.py --python PYTHON [--only r18,r50,scaling] [--pairs 9] [--stock-pairs 3]
 
-PYTHON has torch and torchvision; bench/peers/torch_step.py is its side, bench_train ours. Two variants of PyTorch are
+PYTHON has torch and torchvision; bench/peers/torch_step.py is its side, bench_train ours. r18_bf16 and r50_bf16 are
+O2 in bf16 beside PyTorch's autocast. Two variants of PyTorch are
 met: the best in f32 (channels_last, tcmalloc) and what a tutorial writes. Programs run in turn, A B A B ..., in
 processes of their own; each reports the median of its steps, and rounds with busy neighbours are run again. A part that
 is measured replaces that part of the results alone.
@@ -20,6 +21,9 @@ R18 = ["-a", "resnet18", "--cifar-stem"]
 NETWORKS = {
     "r18": {"title": "ResNet-18, CIFAR stem", "flags": R18, "batch": 128, "steps": 6},
     "r50": {"title": "ResNet-50, 224x224", "flags": ["-a", "resnet50"], "batch": 32, "steps": 3},
+}
+NETWORKS |= {
+    f"{name}_bf16": network | {"title": f"{network['title']}, bf16", "bf16": True} for name, network in NETWORKS.items()
 }
 
 
@@ -59,10 +63,11 @@ def over_torch(args: argparse.Namespace, part: str) -> dict:
     for variant, rounds in (("best", args.pairs), ("stock", args.stock_pairs)):
         if rounds == 0:
             continue
-        step = (network["flags"], batch, threads, steps)
+        flags, rest = network["flags"], (batch, threads, steps)
+        ours, theirs = (["--opt-level", "O2", "--dtype", "bf16"], ["--bf16"]) if "bf16" in network else ([], [])
         programs = {
-            "lockstep": lambda: lockstep(*step),  # noqa: B023
-            "torch": lambda: torch(args.python, *step, variant == "best"),  # noqa: B023
+            "lockstep": lambda: lockstep(flags + ours, *rest),  # noqa: B023
+            "torch": lambda: torch(args.python, flags + theirs, *rest, variant == "best"),  # noqa: B023
         }
         kept, others = run_rounds(programs, rounds, args.max_others, f"{part}, {variant}")
         result[variant] = summary(kept, "lockstep", "torch") | {"others_percent_max": round(max(others))}

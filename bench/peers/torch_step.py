@@ -1,9 +1,10 @@
 """PyTorch's training step on one batch of random images: the peer of bench_train. Prints one JSON object.
 
-usage: python3 torch_step.py -a resnet18|resnet50 [--cifar-stem] [--channels-last] [-b 32] [--steps 6] [--warmup 2]
+usage: python3 torch_step.py -a resnet18|resnet50 [--cifar-stem] [--channels-last] [--bf16] [-b 32] [--steps 6]
 
-Forward, cross-entropy, backward, fused SGD with momentum and weight decay, in f32. Without --channels-last it is what
-a tutorial writes; with it, and tcmalloc in LD_PRELOAD, what someone writes who has tuned PyTorch on CPUs.
+Forward, cross-entropy, backward, fused SGD with momentum and weight decay, in f32 or under autocast. Without
+--channels-last it is what a tutorial writes; with it, and tcmalloc in LD_PRELOAD, what someone writes who has tuned
+PyTorch on CPUs.
 """
 
 import argparse
@@ -31,6 +32,7 @@ def main() -> None:
     parser.add_argument("-a", "--arch", required=True)
     parser.add_argument("--cifar-stem", action="store_true")
     parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--bf16", action="store_true", help="autocast")
     parser.add_argument("-b", "--batch-size", type=int, default=32)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=6)
@@ -50,7 +52,9 @@ def main() -> None:
     for _ in range(args.warmup + args.steps):
         start = time.perf_counter()
         optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(model(images), labels)
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
+            logits = model(images)
+        loss = torch.nn.functional.cross_entropy(logits.float(), labels)
         loss.backward()
         optimizer.step()
         times.append(time.perf_counter() - start)
