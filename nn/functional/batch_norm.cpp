@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/tree_sum.h"
+#include "nn/autocast.h"
 #include "nn/functional.h"
 #include "nn/gather_shards.h"
 
@@ -125,10 +126,6 @@ struct Normalisation {
   }
 };
 
-Var in_f32_under_autocast(const Var& x) {
-  return x.batch().precision.autocast ? cast(x, Dtype::kF32) : x;
-}
-
 }  // namespace
 
 Var batch_norm(const Var& input,
@@ -137,7 +134,7 @@ Var batch_norm(const Var& input,
                BatchNormRunning& running,
                const kernels::BatchNormParams& params,
                const Var& residual) {
-  const Var x = in_f32_under_autocast(input);
+  const Var x = for_norms(input);
   const Normalisation norm{.batch = x.shared_batch(),
                            .in = x.value(),
                            .stats = group_stats(x, running),
@@ -171,7 +168,7 @@ Var batch_norm_inference(const Var& input,
                          const BatchNormRunning& running,
                          const kernels::BatchNormParams& params,
                          const Var& residual) {
-  const Var x = in_f32_under_autocast(input);
+  const Var x = for_norms(input);
   const Tensor& in = x.value();
   const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
   const auto make = [=,
