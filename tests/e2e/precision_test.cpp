@@ -11,8 +11,6 @@
 namespace lockstep::testing {
 namespace {
 
-using ::testing::HasSubstr;
-
 struct Combination {
   std::string level, dtype;
   std::string norm;  // batch norm: "groups" of four, or "sync"
@@ -32,34 +30,36 @@ struct Combination {
     if (wire == "fp16") flags.emplace_back("--fp16-allreduce");
     return flags;
   }
-  friend void PrintTo(const Combination& of, std::ostream* out) {
+  friend void PrintTo(const Combination& of, std::ostream* out) {  // NOLINT: GoogleTest's
     *out << of.level << of.dtype << of.norm << of.wire << of.ranks;
   }
 };
 
-const std::vector<Combination> kPairwise = {{"O0", "f32", "groups", "level", 2},
-                                            {"O0", "f32", "sync", "fp16", 4},
-                                            {"O0", "f32", "groups", "fp16", 8},
-                                            {"O1", "f16", "sync", "fp16", 2},
-                                            {"O1", "bf16", "groups", "level", 4},
-                                            {"O1", "f16", "sync", "level", 8},
-                                            {"O2", "bf16", "groups", "fp16", 2},
-                                            {"O2", "f16", "sync", "level", 4},
-                                            {"O2", "bf16", "sync", "fp16", 8, {"--lookahead"}},
-                                            {"O3", "bf16", "sync", "level", 2},
-                                            {"O3", "f16", "groups", "fp16", 4},
-                                            {"O3", "f16", "groups", "level", 8}};
+std::vector<Combination> pairwise() {
+  return {{"O0", "f32", "groups", "level", 2},
+          {"O0", "f32", "sync", "fp16", 4},
+          {"O0", "f32", "groups", "fp16", 8},
+          {"O1", "f16", "sync", "fp16", 2},
+          {"O1", "bf16", "groups", "level", 4},
+          {"O1", "f16", "sync", "level", 8},
+          {"O2", "bf16", "groups", "fp16", 2},
+          {"O2", "f16", "sync", "level", 4},
+          {"O2", "bf16", "sync", "fp16", 8, {"--lookahead"}},
+          {"O3", "bf16", "sync", "level", 2},
+          {"O3", "f16", "groups", "fp16", 4},
+          {"O3", "f16", "groups", "level", 8}};
+}
 
 // Each two values of two factors meet in a row, where a level has the type.
 TEST(Precision, CombinationsAreAPairwiseCover) {
   using Pair = std::pair<std::string, std::string>;
-  const size_t factors = kPairwise.front().factors().size();
+  const size_t factors = pairwise().front().factors().size();
   for (size_t i = 0; i < factors; ++i) {
     for (size_t j = i + 1; j < factors; ++j) {
       std::set<std::string> left;
       std::set<std::string> right;
       std::set<Pair> met;
-      for (const Combination& row : kPairwise) {
+      for (const Combination& row : pairwise()) {
         left.insert(row.factors()[i]);
         right.insert(row.factors()[j]);
         met.emplace(row.factors()[i], row.factors()[j]);
@@ -118,7 +118,7 @@ TEST_P(Combinations, TrainWithTheSameBits) {
 }
 INSTANTIATE_TEST_SUITE_P(Pairwise,
                          Combinations,
-                         ::testing::ValuesIn(kPairwise),
+                         ::testing::ValuesIn(pairwise()),
                          ::testing::PrintToStringParamName());
 
 TEST(Precision, WeightsAreEvaluatedInIt) {

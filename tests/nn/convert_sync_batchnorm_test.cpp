@@ -14,7 +14,7 @@ namespace {
 using testing::random_tensor;
 using testing::same_bits;
 
-constexpr int kRanks = 2;
+constexpr int64_t kRanks = 2;
 
 std::unique_ptr<Sequential> make_model() {
   Mt19937 rng(3);
@@ -30,7 +30,7 @@ std::unique_ptr<Sequential> make_model() {
 // Eight images on a rank in two shards.
 std::shared_ptr<const Batch> batch_of(Stream& stream,
                                       Communicator* peers,
-                                      int rank,
+                                      int64_t rank,
                                       int64_t groups) {
   Shards shards = Shards::cut(8, 2, 1);
   shards.total = 2 * kRanks;
@@ -54,7 +54,7 @@ std::vector<Tensor> run(Communicator& ranks, int64_t groups, bool converted) {
 }
 
 TEST(ConvertSyncBatchnorm, MakesOneGroupOfAll) {
-  comm::spawn_ranks(kRanks, [](Communicator& ranks) {
+  comm::spawn_ranks(static_cast<int>(kRanks), [](Communicator& ranks) {
     const std::vector<Tensor> want = run(ranks, 1, false);
     const std::vector<Tensor> got = run(ranks, kRanks, true);
     const std::vector<Tensor> apart = run(ranks, kRanks, false);

@@ -15,7 +15,8 @@ namespace {
 
 using testing::GoldenCase;
 
-std::unique_ptr<Optimizer> make_optimizer(const GoldenCase& golden, NamedParameter parameter) {
+std::unique_ptr<Optimizer> make_optimizer(const GoldenCase& golden,
+                                          const NamedParameter& parameter) {
   const double decay = golden.number("weight_decay");
   if (golden.number("adam") != 0) {
     return std::make_unique<Adam>(std::vector{parameter},
@@ -35,6 +36,7 @@ kernels::LossScaleRule rule_of(const GoldenCase& golden) {
 
 std::vector<double> learning_rates(const GoldenCase& golden, int64_t steps) {
   std::vector<double> lrs;
+  lrs.reserve(static_cast<size_t>(steps));
   for (int64_t i = 0; i < steps; ++i) lrs.push_back(golden.number("lr/" + std::to_string(i)));
   return lrs;
 }
