@@ -22,6 +22,7 @@ void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches
   for (int64_t i = 0; i < batches; ++i) {
     held.push_back(Tensor::empty(shape_of(image, max_images), Dtype::kU8));
     held.push_back(Tensor::empty({max_images}, Dtype::kI32));
+    held.push_back(Tensor::empty({max_images}, Dtype::kI64));
   }
 }
 
@@ -134,9 +135,12 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
       .number = number,
       .images = Tensor::empty(shape_of(image, batches_.max_images), Dtype::kU8).slice(0, images),
       .labels = Tensor::empty({batches_.max_images}, Dtype::kI32).slice(0, images),
+      .indices = Tensor::empty({batches_.max_images}, Dtype::kI64).slice(0, images),
+      .epoch = plan.epoch,
       .shards = std::move(plan.shards)};
   int32_t* label = batch.labels.data<int32_t>();
   for (const int64_t i : plan.images) *label++ = dataset_->label(i);
+  std::ranges::copy(plan.images, batch.indices.data<int64_t>());
   read_images(plan, batch.images.data<uint8_t>());
   return batch;
 }
