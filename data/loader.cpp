@@ -21,6 +21,7 @@ void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches
   for (int64_t i = 0; i < batches; ++i) {
     held.push_back(Tensor::empty(shape_of(image, max_images), Dtype::kU8));
     held.push_back(Tensor::empty({max_images}, Dtype::kI32));
+    held.push_back(Tensor::empty({max_images}, Dtype::kI64));
   }
 }
 
@@ -134,13 +135,17 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
       .number = number,
       .images = Tensor::empty(shape_of(image, batches_.max_images), Dtype::kU8).slice(0, images),
       .labels = Tensor::empty({batches_.max_images}, Dtype::kI32).slice(0, images),
+      .indices = Tensor::empty({batches_.max_images}, Dtype::kI64).slice(0, images),
+      .epoch = plan.epoch,
       .shards = std::move(plan.shards)};
   const auto bytes = static_cast<size_t>(image.numel());
   auto* label = batch.labels.data<int32_t>();
+  auto* index = batch.indices.data<int64_t>();
   auto* pixels = batch.images.data<uint8_t>();
   for (const int64_t i : plan.images) {
     if (stopping_.load(std::memory_order_relaxed)) break;
-    *label++ = dataset_->label(read_image(i, plan.epoch, {pixels, bytes}));
+    *index = read_image(i, plan.epoch, {pixels, bytes});
+    *label++ = dataset_->label(*index++);
     pixels += bytes;
   }
   return batch;

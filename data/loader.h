@@ -27,6 +27,8 @@ struct LoadedBatch {
   int64_t number = 0;  // place in the sequence
   Tensor images;       // u8 (N,C,H,W)
   Tensor labels;       // i32 (N)
+  Tensor indices;      // i64 (N), in the data set, of those that were read
+  int64_t epoch = 0;
   Shards shards;
 };
 
