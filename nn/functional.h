@@ -10,6 +10,7 @@
 #include "core/autograd.h"
 #include "kernels/batch_norm.h"
 #include "kernels/conv2d.h"
+#include "kernels/crop_flip_normalize.h"
 #include "kernels/max_pool2d.h"
 #include "kernels/normalize_image.h"
 #include "kernels/softmax_cross_entropy.h"
@@ -27,6 +28,12 @@ Var normalize_image(const Tensor& images,
                     std::shared_ptr<const Batch> batch,
                     const kernels::NormalizeImageParams& params = {});
 
+// The same after a random crop and flip; indices (N) i64: each image's place in the data set.
+Var crop_flip_normalize(const Tensor& images,
+                        const Tensor& indices,
+                        std::shared_ptr<const Batch> batch,
+                        const kernels::CropFlipNormalizeParams& params);
+
 // x in another float type; x itself where it has it.
 Var cast(const Var& x, Dtype dtype);
 
@@ -42,16 +49,20 @@ struct BatchNormRunning {
   Tensor var;   // (C), unbiased
   float momentum = 0.1F;
 };
+// Whose images are normalised together: each group's of the batch, or all ranks' as one group.
+enum class BatchNormGroups : uint8_t { kOfTheBatch, kOne };
 // Normalises each group's images by that group's statistics, over ranks where a group spans them.
 // Running statistics follow group 0, as it is in the first micro-step of an optimizer step: only
 // ranks that own a part of it change theirs. A residual, like x, is added before params.relu.
-// Errors: also ShapeError where a group of this rank's has one value a channel.
+// Errors: also ShapeError where a group of this rank's has one value a channel, or spans ranks and
+// the batch has no peers.
 Var batch_norm(const Var& x,
                const Var& weight,
                const Var& bias,
                BatchNormRunning& running,
                const kernels::BatchNormParams& params,
-               const Var& residual = {});
+               const Var& residual = {},
+               BatchNormGroups groups = BatchNormGroups::kOfTheBatch);
 // With the running statistics; not differentiable.
 Var batch_norm_inference(const Var& x,
                          const Var& weight,

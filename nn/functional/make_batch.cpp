@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "kernels/add.h"
+#include "kernels/fill.h"
 #include "nn/functional.h"
 
 namespace lockstep::nn {
@@ -15,6 +16,7 @@ std::shared_ptr<const Batch> make_batch(Stream& stream,
   batch->precision = precision;
   batch->recording = recording;
   batch->accumulate = kernels::add;
+  batch->fill = kernels::fill;
   return batch;
 }
 

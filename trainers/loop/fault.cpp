@@ -8,6 +8,8 @@
 
 #include <signal.h>
 
+#include "core/transfer.h"
+
 namespace lockstep::trainers {
 namespace {
 
@@ -40,12 +42,17 @@ void delay(const std::optional<Fault>& fault, int rank) {
   std::this_thread::sleep_for(std::chrono::milliseconds(fault->number));
 }
 
-void overflow(
-    const std::optional<Fault>& fault, int rank, int64_t step, int64_t leaves, Tensor& gradient) {
+void overflow(const std::optional<Fault>& fault,
+              int rank,
+              int64_t step,
+              int64_t leaves,
+              Device device,
+              Tensor& gradient) {
   if (!fault || fault->kind != kInf || fault->rank != rank) return;
   if (step < fault->number || step >= fault->number + fault->count) return;
-  if (!gradient.defined()) gradient = Tensor::empty({leaves}, Dtype::kF32);
-  std::ranges::fill(gradient.span<float>(), std::numeric_limits<float>::infinity());
+  Tensor infinite = Tensor::empty({leaves}, Dtype::kF32);
+  std::ranges::fill(infinite.span<float>(), std::numeric_limits<float>::infinity());
+  gradient = to_device(device, infinite);
 }
 
 void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model) {
@@ -55,9 +62,11 @@ void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Modul
   fmt::print(stderr, "LOCKSTEP_FAULT: {} on rank {} after step {}\n", fault->kind, rank, step);
   if (fault->kind == "kill") raise(SIGKILL);
   if (fault->kind == "stop") raise(SIGSTOP);
-  Tensor first = model.parameters().front().value();
+  Tensor parameter = model.parameters().front().value();
+  Tensor first = to_cpu(parameter);
   if (fault->kind == "flipbit") *first.bytes() ^= std::byte{1};
   if (fault->kind == "nan") *first.data<float>() = std::numeric_limits<float>::quiet_NaN();
+  if (parameter.device() != Device::kCpu) overwrite(first, parameter);
 }
 
 }  // namespace lockstep::trainers

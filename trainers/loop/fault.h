@@ -24,9 +24,13 @@ struct Fault {
 std::optional<Fault> parse_fault(const std::string& text);
 // Carries out a delay when this is its rank: before the gradients of a step are waited for.
 void delay(const std::optional<Fault>& fault, int rank);
-// Makes the gradient of the loss, undefined or (leaves), infinite when this is its rank and step.
-void overflow(
-    const std::optional<Fault>& fault, int rank, int64_t step, int64_t leaves, Tensor& gradient);
+// Makes the gradient of the loss infinite, (leaves) on `device`, when this is its rank and step.
+void overflow(const std::optional<Fault>& fault,
+              int rank,
+              int64_t step,
+              int64_t leaves,
+              Device device,
+              Tensor& gradient);
 // Carries out any other fault when this is its rank and `step` steps are done.
 void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model);
 

@@ -45,6 +45,13 @@ int64_t end_step(const Training::Parts& p, int64_t steps_per_epoch) {
   return std::max(end, first_step(p, steps_per_epoch));
 }
 
+// The loader's workers crop and flip, or else the device does, to the same bits. Photos of any size
+// are cropped where they are decoded.
+bool device_augments(const Training::Parts& p, const Augmentation& augmentation) {
+  return p.stream.device() != Device::kCpu && augmentation.changes_images() &&
+         !augmentation.resized_crop;
+}
+
 }  // namespace
 
 Training::Training(const Parts& parts)
@@ -64,10 +71,15 @@ Training::Training(const Parts& parts)
       replicas_(p_.model, update_.optimizer()),
       first_step_(first_step(p_, steps_per_epoch_)),
       end_step_(end_step(p_, steps_per_epoch_)),
+      augmentation_(augmentation(p_.config, *p_.data.train)),
       loader_(p_.data.train,
               data::training_sequence(batch_plan(p_), first_step_, end_step_),
               {.workers = static_cast<int>(p_.config.workers),
-               .augmentation = augmentation(p_.config, *p_.data.train)}) {
+               .augmentation = device_augments(p_, augmentation_) ? Augmentation{} : augmentation_,
+               .warn = warn_of_images}),
+      batches_(p_.stream,
+               p_.data.train->image_shape(),
+               data::training_sequence(batch_plan(p_), 0, 1).max_images) {
   result_.steps = first_step_;
   if (!p_.start) return;
   result_.best = p_.start->best;
@@ -136,9 +148,10 @@ void Training::train_step(EpochProgress& epoch) {
   delay(p_.fault, p_.ranks.rank());
   reducer_.finish();
   log_exchange(start, images);
-  update_weights();
+  update_.step(result_.steps);
   epoch.end_step(seconds_since(start.time), loader_.waited_seconds() - start.data_s);
   ++result_.steps;
+  if (p_.stream.device() == Device::kCpu) look_at_scale();  // elsewhere it would be waited for
   if (result_.first_step_s == 0) result_.first_step_s = seconds_since_process_start();
   inject(p_.fault, p_.ranks.rank(), result_.steps, p_.model);
 
@@ -159,24 +172,35 @@ void Training::train_step(EpochProgress& epoch) {
 }
 
 int64_t Training::backward() {
-  data::LoadedBatch batch = loader_.next();
+  data::LoadedBatch batch = batches_.upload(loader_.next());
   if (groups_span_ranks_) batch.shards.peers = &batch_norm_peers_;
-  const Var images = nn::normalize_image(
-      batch.images, nn::make_batch(p_.stream, batch.shards, true, precision_), normalization_);
   nn::CrossEntropy result =
-      nn::softmax_cross_entropy(p_.model.forward(images),
+      nn::softmax_cross_entropy(p_.model.forward(input_of(batch)),
                                 batch.labels,
                                 {.label_smoothing = static_cast<float>(p_.config.label_smoothing)});
   window_.add(result);
   Tensor seed = update_.seed(batch.shards.local());
-  overflow(p_.fault, p_.ranks.rank(), result_.steps + 1, batch.shards.local(), seed);
+  overflow(
+      p_.fault, p_.ranks.rank(), result_.steps + 1, batch.shards.local(), p_.stream.device(), seed);
   result.loss.backward(seed);
   return batch.shards.images();
 }
 
-void Training::update_weights() {
-  scaled_ = update_.step(result_.steps);
-  if (scaled_.consecutive_skips == 0) return;
+Var Training::input_of(const data::LoadedBatch& batch) {
+  const auto of_tape = nn::make_batch(p_.stream, batch.shards, true, precision_);
+  if (!device_augments(p_, augmentation_)) {
+    return nn::normalize_image(batch.images, of_tape, normalization_);
+  }
+  return nn::crop_flip_normalize(
+      batch.images,
+      batch.indices,
+      of_tape,
+      {.augmentation = augmentation_, .epoch = batch.epoch, .normalize = normalization_});
+}
+
+void Training::look_at_scale() {
+  scaled_ = update_.look(result_.steps);
+  if (scaled_.newly_skipped == 0) return;
   p_.console.info(fmt::format(  // Apex's line
       "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {:#}",
       scaled_.scale));
@@ -202,6 +226,7 @@ void Training::log_exchange(const StepStart& start, int64_t images) {
 }
 
 void Training::compare_notes(EpochProgress& epoch) {
+  if (p_.stream.device() != Device::kCpu) look_at_scale();
   const WindowTotals totals = window_.exchange(p_.ranks, stop_requested());
   result_.stopped = totals.stop;
   check_losses(totals, epoch.number());
