@@ -8,13 +8,15 @@ namespace lockstep::nn {
 std::shared_ptr<const Batch> make_batch(Stream& stream,
                                         Shards shards,
                                         bool recording,
-                                        const Precision& precision) {
+                                        const Precision& precision,
+                                        TapeListener* listener) {
   auto batch = std::make_shared<Batch>();
   batch->stream = &stream;
   batch->shards = std::move(shards);
   batch->precision = precision;
   batch->recording = recording;
   batch->accumulate = kernels::add;
+  batch->listener = listener;
   return batch;
 }
 

@@ -32,6 +32,10 @@ data::BatchPlan batch_plan(const Training::Parts& p) {
           .seed = p.config.seed};
 }
 
+int64_t run_ranks(const Training::Parts& p) {
+  return p.replay ? p.replay->ranks : p.config.ranks;
+}
+
 int64_t first_step(const Training::Parts& p, int64_t steps_per_epoch) {
   return p.start ? p.start->steps : p.config.start_epoch * steps_per_epoch;
 }
@@ -42,6 +46,7 @@ int64_t end_step(const Training::Parts& p, int64_t steps_per_epoch) {
   if (p.config.max_steps) {
     end = std::min(end, p.config.start_epoch * steps_per_epoch + *p.config.max_steps);
   }
+  if (p.replay) end = std::min(end, p.replay->step);
   return std::max(end, first_step(p, steps_per_epoch));
 }
 
@@ -49,6 +54,7 @@ int64_t end_step(const Training::Parts& p, int64_t steps_per_epoch) {
 
 Training::Training(const Parts& parts)
     : p_(parts),
+      log_(nullptr, p_.console),
       reducer_(p_.ranks,
                p_.stream,
                p_.model.parameters(),
@@ -61,6 +67,12 @@ Training::Training(const Parts& parts)
           any_group_spans_ranks(p_.config.shards, p_.config.bn_groups, p_.config.ranks)),
       steps_per_epoch_(data::steps_per_epoch(batch_plan(p_))),
       update_(p_.config, p_.stream, p_.model.named_parameters(), steps_per_epoch_),
+      numerics_(
+          {.when = p_.replay ? NumericsWatch::When::kEveryStep : NumericsWatch::When::kTenthSkip,
+           .run_ranks = run_ranks(p_),
+           .plan = batch_plan(p_)},
+          p_.stream,
+          p_.model),
       replicas_(p_.model, update_.optimizer()),
       first_step_(first_step(p_, steps_per_epoch_)),
       end_step_(end_step(p_, steps_per_epoch_)),
@@ -69,10 +81,15 @@ Training::Training(const Parts& parts)
               {.workers = static_cast<int>(p_.config.workers),
                .augmentation = augmentation(p_.config, *p_.data.train)}) {
   result_.steps = first_step_;
+  if (p_.fault && p_.fault->is_of_gradient()) {
+    gradient_fault_.emplace(*p_.fault, p_.model, run_ranks(p_));
+  }
+  scaled_ = update_.scaled();
   if (!p_.start) return;
   result_.best = p_.start->best;
   result_.best_epoch = static_cast<int>(p_.start->best_epoch);
   update_.restore(*p_.start);
+  scaled_ = update_.scaled();
 }
 
 void Training::restore(const FileTensors& optimizer, const std::string& file) {
@@ -101,6 +118,7 @@ void Training::share_start() {
 
 TrainingResult Training::run(const Traces& traces) {
   traces_ = traces;
+  log_ = RunLog(traces.directory, p_.console);
   share_start();
   EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
   auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.config.start_epoch);
@@ -115,7 +133,7 @@ TrainingResult Training::run(const Traces& traces) {
     end_epoch(progress);
     ++epoch;
   }
-  if (!result_.final && !result_.stopped) result_.final = measure();
+  if (!result_.final && !result_.stopped && !p_.replay) result_.final = measure();
   if (traces_.checkpoints != nullptr && result_.steps > first_step_) {
     result_.saved = traces_.checkpoints->last_is_saved();
   }
@@ -128,6 +146,7 @@ void Training::train_step(EpochProgress& epoch) {
                            .batch_norm_s = batch_norm_peers_.seconds(),
                            .data_s = loader_.waited_seconds()};
   update_.optimizer().zero_grad();
+  numerics_.begin_step(result_.steps + 1, scaled_);
   int64_t images = 0;
   for (int64_t micro = 0; micro < p_.config.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
@@ -151,7 +170,7 @@ void Training::train_step(EpochProgress& epoch) {
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
   const bool saves = saves_after(result_.steps) && !last;
-  if (first || epoch.done() % interval == 0 || last || saves) compare_notes(epoch);
+  if (p_.replay || first || epoch.done() % interval == 0 || last || saves) compare_notes(epoch);
   if (saves && !result_.stopped) {
     synchronize_replicas();
     save(position(epoch, Evaluated::kYes));
@@ -161,25 +180,33 @@ void Training::train_step(EpochProgress& epoch) {
 int64_t Training::backward() {
   data::LoadedBatch batch = loader_.next();
   if (groups_span_ranks_) batch.shards.peers = &batch_norm_peers_;
-  const Var images = nn::normalize_image(
-      batch.images, nn::make_batch(p_.stream, batch.shards, true, precision_), normalization_);
+  TapeListener* listener = numerics_.listener();
+  if (gradient_fault_) {
+    listener = gradient_fault_->listener(result_.steps + 1, batch.shards, listener);
+  }
+  const Var images =
+      nn::normalize_image(batch.images,
+                          nn::make_batch(p_.stream, batch.shards, true, precision_, listener),
+                          normalization_);
+  numerics_.begin_micro_step(images);
   nn::CrossEntropy result =
       nn::softmax_cross_entropy(p_.model.forward(images),
                                 batch.labels,
                                 {.label_smoothing = static_cast<float>(p_.config.label_smoothing)});
   window_.add(result);
-  Tensor seed = update_.seed(batch.shards.local());
-  overflow(p_.fault, p_.ranks.rank(), result_.steps + 1, batch.shards.local(), seed);
-  result.loss.backward(seed);
+  result.loss.backward(update_.seed(batch.shards.local()));
   return batch.shards.images();
 }
 
 void Training::update_weights() {
   scaled_ = update_.step(result_.steps);
-  if (scaled_.consecutive_skips == 0) return;
-  p_.console.info(fmt::format(  // Apex's line
-      "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {:#}",
-      scaled_.scale));
+  if (scaled_.consecutive_skips > 0) {
+    p_.console.info(fmt::format(  // Apex's line
+        "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {:#}",
+        scaled_.scale));
+  }
+  if (!numerics_.end_step(scaled_)) return;
+  report_numerics(Trouble::kSkips, "ten steps in a row were skipped", result_.steps + 1);
 }
 
 // Own time ends where waiting begins, so a rank that others wait for is not blamed for their delay.
@@ -203,7 +230,7 @@ void Training::log_exchange(const StepStart& start, int64_t images) {
 
 void Training::compare_notes(EpochProgress& epoch) {
   const WindowTotals totals = window_.exchange(p_.ranks, stop_requested());
-  result_.stopped = totals.stop;
+  result_.stopped |= totals.stop;
   check_losses(totals, epoch.number());
   StepMetrics metrics = epoch.update(totals, end_step_ - result_.steps, update_.lr());
   metrics.loss_scale = scaled_.scale;
@@ -216,56 +243,53 @@ void Training::compare_notes(EpochProgress& epoch) {
   record(epoch, metrics);
 }
 
-// A disk that is full costs lines of metrics.jsonl, not the training.
-void Training::log(std::initializer_list<Metric> metrics) {
-  if (traces_.directory == nullptr) return;
-  try {
-    traces_.directory->append(metrics);
-  } catch (const EnvironmentError& error) {
-    if (!std::exchange(metrics_are_lost_, true)) {
-      p_.console.warn(fmt::format(
-          "lockstep: warning: {}\n  why: {}\n  try: {}; training goes on, lines of it are lost",
-          error.what(),
-          error.why(),
-          error.hint()));
-    }
-  }
-}
-
-void Training::check_losses(const WindowTotals& totals, int epoch) const {
+void Training::check_losses(const WindowTotals& totals, int epoch) {
   for (size_t i = 0; i < totals.losses.size(); ++i) {
     if (std::isfinite(totals.losses[i])) continue;
     const int64_t step = result_.steps - std::ssize(totals.losses) + static_cast<int64_t>(i) + 1;
+    const std::string what =
+        fmt::format("the loss is {}", std::isnan(totals.losses[i]) ? "nan" : "infinite");
+    report_numerics(Trouble::kLoss, what, step);
+    if (p_.replay) return;
     throw DivergedError(
-        fmt::format("the loss is {} at step {} (epoch {})",
-                    std::isnan(totals.losses[i]) ? "nan" : "infinite",
-                    step,
-                    epoch + 1),
+        fmt::format("{} at step {} (epoch {})", what, step, epoch + 1),
         fmt::format("training diverged at learning rate {:g}, or an input is not finite",
                     update_.lr()),
-        "a smaller --lr");
+        fmt::format("a smaller --lr; `lockstep replay {}` names the tensor that it began in",
+                    p_.config.output_dir));
   }
 }
 
+// On all ranks. A replay has then done what it was for.
+void Training::report_numerics(Trouble trouble, std::string what, int64_t step) {
+  const NumericsReport report = numerics_.report(p_.ranks, trouble, std::move(what), step);
+  if (numerics_.listener() != nullptr) {
+    for (const std::string& line : lines(report)) p_.console.warn(line);
+  }
+  log_.write_numerics(to_json(report));
+  result_.numerics = report;
+  if (p_.replay) result_.stopped = true;
+}
+
 void Training::record(const EpochProgress& epoch, const StepMetrics& metrics) {
-  log({{"split", "train"},
-       {"epoch", int64_t{epoch.number()}},
-       {"step", result_.steps},
-       {"t", seconds_since_process_start()},
-       {"loss", metrics.loss},
-       {"loss_avg", metrics.loss_avg},
-       {"acc1", metrics.acc1},
-       {"acc5", metrics.acc5},
-       {"lr", metrics.lr},
-       {"img_s", metrics.images_per_s},
-       {"step_s", metrics.step_s_avg},
-       {"data_s", metrics.data_s_avg},
-       {"comm_exposed_s", metrics.comm_exposed_s},
-       {"comm_hidden_s", metrics.comm_hidden_s},
-       {"slowest_rank", int64_t{metrics.slowest_rank}},
-       {"skew", metrics.skew},
-       {"loss_scale", metrics.loss_scale},
-       {"skipped_steps", metrics.skipped_steps}});
+  log_.append({{"split", "train"},
+               {"epoch", int64_t{epoch.number()}},
+               {"step", result_.steps},
+               {"t", seconds_since_process_start()},
+               {"loss", metrics.loss},
+               {"loss_avg", metrics.loss_avg},
+               {"acc1", metrics.acc1},
+               {"acc5", metrics.acc5},
+               {"lr", metrics.lr},
+               {"img_s", metrics.images_per_s},
+               {"step_s", metrics.step_s_avg},
+               {"data_s", metrics.data_s_avg},
+               {"comm_exposed_s", metrics.comm_exposed_s},
+               {"comm_hidden_s", metrics.comm_hidden_s},
+               {"slowest_rank", int64_t{metrics.slowest_rank}},
+               {"skew", metrics.skew},
+               {"loss_scale", metrics.loss_scale},
+               {"skipped_steps", metrics.skipped_steps}});
 }
 
 // Rank 0's batch-norm statistics are the run's; weights must be equal already, unless the ranks do
@@ -285,7 +309,7 @@ void Training::end_epoch(const EpochProgress& epoch) {
   synchronize_replicas();
   const int number = epoch.number();
   const bool last = result_.steps == end_step_;
-  if ((last || evaluates_after(number)) && !result_.stopped) {
+  if (((last && !p_.replay) || evaluates_after(number)) && !result_.stopped) {
     if (const std::optional<Evaluation> evaluation = measure()) {
       result_.final = evaluation;
       log_evaluation(number, *evaluation);
@@ -316,16 +340,16 @@ std::optional<Evaluation> Training::measure() {
 }
 
 void Training::log_evaluation(int epoch, const Evaluation& evaluation) {
-  log({{"split", "val"},
-       {"epoch", int64_t{epoch}},
-       {"step", result_.steps},
-       {"t", seconds_since_process_start()},
-       {"loss", evaluation.loss},
-       {"acc1", evaluation.acc1()},
-       {"acc5", evaluation.acc5()},
-       {"correct", evaluation.correct1},
-       {"total", evaluation.total},
-       {"digest", traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model))}});
+  log_.append({{"split", "val"},
+               {"epoch", int64_t{epoch}},
+               {"step", result_.steps},
+               {"t", seconds_since_process_start()},
+               {"loss", evaluation.loss},
+               {"acc1", evaluation.acc1()},
+               {"acc5", evaluation.acc5()},
+               {"correct", evaluation.correct1},
+               {"total", evaluation.total},
+               {"digest", traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model))}});
 }
 
 void Training::judge(const EpochProgress& epoch, const Evaluation& evaluation) {
@@ -354,7 +378,7 @@ void Training::save(const TrainingPosition& at) {
 
 bool Training::evaluates_after(int epoch) const {
   if (update_.watches_validation()) return true;
-  return !p_.console.options().tutorial && (epoch + 1) % p_.config.eval_freq == 0;
+  return !p_.console.options().tutorial && !p_.replay && (epoch + 1) % p_.config.eval_freq == 0;
 }
 
 bool Training::saves_after(int64_t step) const {

@@ -49,6 +49,11 @@ std::optional<kernels::LossScaleState> parse_state(const std::string& text) {
   }
 }
 
+ScaledStep scaled_step(const kernels::LossScaleState& state) {
+  return {
+      .scale = state.scale, .skipped = state.skipped, .consecutive_skips = state.consecutive_skips};
+}
+
 kernels::LossScaleState state_of(const std::string& text) {
   const std::optional<kernels::LossScaleState> state = parse_state(text);
   if (state && state->scale > 0 && state->applied >= 0) return *state;
@@ -111,11 +116,14 @@ ScaledStep WeightUpdate::step(int64_t number) {
   scaler_->update();
   const kernels::LossScaleState state = scaler_->read();
   optimizer_->set_applied_steps(state.applied);
-  const ScaledStep result{
-      .scale = state.scale, .skipped = state.skipped, .consecutive_skips = state.consecutive_skips};
+  const ScaledStep result = scaled_step(state);
   lr_ = schedule_.lr(first_step_ + state.applied - (result.consecutive_skips > 0 ? 0 : 1));
   if (result.consecutive_skips == kMostSkips) throw_overflow(result, number + 1);
   return result;
+}
+
+ScaledStep WeightUpdate::scaled() const {
+  return scaler_ ? scaled_step(scaler_->read()) : ScaledStep();
 }
 
 void WeightUpdate::end_epoch(int64_t epoch, double validation_loss, double accuracy) {

@@ -43,6 +43,7 @@ class WeightUpdate {
   // Errors: DivergedError after too many skipped steps in a row.
   ScaledStep step(int64_t number);
   double lr() const { return lr_; }  // of the last step
+  ScaledStep scaled() const;         // after the last step, or as restored
 
   void end_epoch(int64_t epoch, double validation_loss, double accuracy);
   bool watches_validation() const { return schedule_.watches_validation(); }
