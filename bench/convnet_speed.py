@@ -1,10 +1,12 @@
 """ConvNet training speed on this CPU: against PyTorch, and over ranks. Writes bench/results/convnet_cpu.json.
 
-usage: python3 bench/convnet_speed.py --mnist DIR [--pairs 5] [--peer 'PYTHON a_mnist.py RAW_DIR --mode fast --cl']
+usage: python3 bench/convnet_speed.py --mnist DIR [--only ranks,pytorch,bf16] [--pairs 5]
+           [--peer 'PYTHON a_mnist.py RAW_DIR --mode fast --cl']
 
 Every ratio is taken pair by pair in one run, A B A B ..., and its median is reported: absolute speeds of a shared
 machine mean little. Images per second count training alone; start-up is from process start to the end of step 1.
-The peer prints "images/s per epoch [N]" and "first_step Ss"; it runs for one epoch, under tcmalloc where there is one.
+The peer prints "images/s per epoch [N]" and "first_step Ss"; it runs for one epoch, under tcmalloc where there is one,
+and takes --dtype bf16. A part that is measured replaces that part of the results alone.
 """
 
 import argparse
@@ -16,7 +18,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from side_by_side import PROGRAMS, RESULTS, TCMALLOC, on_ranks, origin, output_of
+from side_by_side import PROGRAMS, RESULTS, TCMALLOC, merge_result, on_ranks, origin, output_of
 
 PROGRAM = PROGRAMS / "train_convnet"
 
@@ -60,16 +62,8 @@ def first_steps(mnist: str, ranks: int, threads: int, runs: int) -> float:
     return round(statistics.median(times), 3)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mnist", required=True, metavar="DIR")
-    parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--peer", metavar="COMMAND")
-    args = parser.parse_args()
-
-    result = origin("bench/convnet_speed.py")
-    cores = result["cores"]
-    result |= {
+def over_ranks(args: argparse.Namespace, where: dict) -> dict:
+    return where | {
         "two_ranks_over_one": paired(
             "2 ranks / 1 rank, 1 thread each",
             lambda: lockstep(args.mnist, 2, 1),
@@ -82,17 +76,44 @@ def main() -> None:
             lambda: lockstep(args.mnist, 2, 1, "--shards", "2"),
             args.pairs,
         ),
-        "first_step_s_one_rank": first_steps(args.mnist, 1, cores, args.pairs),
+        "first_step_s_one_rank": first_steps(args.mnist, 1, where["cores"], args.pairs),
         "first_step_s_two_ranks": first_steps(args.mnist, 2, 1, args.pairs),
     }
+
+
+def over_pytorch(args: argparse.Namespace, where: dict) -> dict:
+    ours = lambda: lockstep(args.mnist, 1, where["cores"])  # noqa: E731
+    return where | {
+        "over_pytorch": paired("Lockstep / PyTorch", ours, lambda: peer(args.peer), args.pairs),
+        "peer_first_step_s": peer(args.peer)["first_step_s"],
+    }
+
+
+def over_pytorch_bf16(args: argparse.Namespace, where: dict) -> dict:
+    ours = lambda: lockstep(args.mnist, 1, where["cores"], "--opt-level", "O2", "--dtype", "bf16")  # noqa: E731
+    theirs = lambda: peer(f"{args.peer} --dtype bf16")  # noqa: E731
+    return {"bf16": where | paired("O2 in bf16 / PyTorch's autocast", ours, theirs, args.pairs)}
+
+
+PARTS = {"ranks": over_ranks, "pytorch": over_pytorch, "bf16": over_pytorch_bf16}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mnist", required=True, metavar="DIR")
+    parser.add_argument("--only", default="ranks,pytorch,bf16", metavar="PARTS")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--peer", metavar="COMMAND", help="PyTorch's side; ranks alone needs none")
+    args = parser.parse_args()
+    parts = args.only.split(",")
+    if not args.peer and parts != ["ranks"]:
+        parser.error("--peer is missing; --only ranks measures without it")
+
+    where = origin("bench/convnet_speed.py")
     if args.peer:
-        result["peer"] = "PyTorch, " + " ".join(shlex.split(args.peer)[3:])
-        ours = lambda: lockstep(args.mnist, 1, cores)  # noqa: E731
-        result["over_pytorch"] = paired("Lockstep / PyTorch", ours, lambda: peer(args.peer), args.pairs)
-        result["peer_first_step_s"] = peer(args.peer)["first_step_s"]
-    path = RESULTS / "convnet_cpu.json"
-    path.write_text(json.dumps(result, indent=2) + "\n")
-    print(f"wrote {path}")
+        where["peer"] = "PyTorch, " + " ".join(shlex.split(args.peer)[3:])
+    for part in parts:
+        merge_result(RESULTS / "convnet_cpu.json", PARTS[part](args, where))
 
 
 if __name__ == "__main__":

@@ -16,36 +16,20 @@ struct PreferredDescs {
 
 // A convolution or one of its gradients on one shard's shape. `packed` is the layout of the weights
 // (or their gradient) that the primitive prefers.
-struct ConvolutionPlan final : Plan {
+struct ConvolutionPlan final : ActivationPlan {
   // `plain` describes activations as tensors of `stored` hold them.
   ConvolutionPlan(Dtype stored,
                   const ConvolutionDescs& plain,
                   const Shape& weight,
                   const PreferredDescs& preferred,
-                  const dnnl::primitive_desc_base& convolution_desc)
-      : in(stored, plain.in, preferred.in),
-        out(stored, plain.out, preferred.out),
+                  const dnnl::primitive_desc_base& desc)
+      : ActivationPlan({stored, plain.in, preferred.in}, {stored, plain.out, preferred.out}, desc),
         bias(plain.bias),
         packed(preferred.weight),
-        layout(weight, preferred.weight),
-        convolution(convolution_desc) {}
+        layout(weight, preferred.weight) {}
 
-  // A worker's scratch memory: what the primitive asks for, then staged activations.
-  size_t scratch_bytes() const {
-    return aligned(convolution.scratchpad_bytes()) + aligned(in.staged_bytes()) +
-           aligned(out.staged_bytes());
-  }
-  std::byte* staged_in(std::byte* scratch) const {
-    return scratch + aligned(convolution.scratchpad_bytes());
-  }
-  std::byte* staged_out(std::byte* scratch) const {
-    return staged_in(scratch) + aligned(in.staged_bytes());
-  }
-
-  ActivationLayout in, out;
   MemoryDesc bias, packed;
   WeightLayout layout;
-  Primitive convolution;
 };
 
 using ConvolutionPlans = ShardPlans<ConvolutionPlan>;
@@ -122,10 +106,6 @@ struct Geometry {
   }
 };
 
-size_t scratch_bytes(const ConvolutionPlan& plan) {
-  return plan.scratch_bytes();
-}
-
 size_t packed_bytes(const ConvolutionPlan& plan) {
   return aligned(plan.packed.get_size());
 }
@@ -187,7 +167,7 @@ void conv2d_forward(Stream& stream,
         {DNNL_ARG_WEIGHTS, packed[i]},
         {DNNL_ARG_DST, plan.out.output(to, plan.staged_out(scratch))}};
     if (bias.defined()) arguments.emplace(DNNL_ARG_BIAS, bind(plan.bias, bias.bytes()));
-    plan.convolution.execute(std::move(arguments), scratch);
+    plan.primitive.execute(std::move(arguments), scratch);
     plan.out.finish(plan.staged_out(scratch), to);
   });
 }
@@ -216,7 +196,7 @@ void conv2d_backward_data(Stream& stream,
     const ConvolutionPlan& plan = plans[i];
     std::byte* const scratch = workspace.of(worker);
     std::byte* const to = shard_rows(grad_in, shards, k);
-    plan.convolution.execute(
+    plan.primitive.execute(
         {{DNNL_ARG_DIFF_DST,
           plan.out.input(shard_rows(grad_out, shards, k), plan.staged_out(scratch))},
          {DNNL_ARG_WEIGHTS, packed[i]},
@@ -263,7 +243,7 @@ void conv2d_backward_weight(Stream& stream,
     if (grad_bias.defined()) {
       arguments.emplace(DNNL_ARG_DIFF_BIAS, bind(plan.bias, shard_leaf(grad_bias, k)));
     }
-    plan.convolution.execute(std::move(arguments), scratch);
+    plan.primitive.execute(std::move(arguments), scratch);
     plan.layout.unpack(reinterpret_cast<const float*>(packed), shard_leaf(grad_weight, k));
   });
 }

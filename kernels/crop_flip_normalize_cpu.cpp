@@ -12,8 +12,8 @@ template <class T>
 void fill_table(const NormalizeImageParams& params, int64_t channels, T* values) {
   for (int64_t c = 0; c < channels; ++c) {
     const auto i = static_cast<size_t>(c);
-    const float mean = params.mean.empty() ? 0 : params.mean[i];
-    const float std = params.std.empty() ? 1 : params.std[i];
+    const float mean = params.mean_of(i);
+    const float std = params.std_of(i);
     for (int64_t byte = 0; byte < kBytes; ++byte) {
       *values++ = T((static_cast<float>(byte) / 255 - mean) / std);
     }

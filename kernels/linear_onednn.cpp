@@ -14,22 +14,11 @@ struct LinearDescs {
   MemoryDesc in, weight, grad_weight, bias, out;
 };
 
-struct LinearPlan final : Plan {
+struct LinearPlan final : ActivationPlan {
   LinearPlan(Dtype stored, const LinearDescs& of, const dnnl::primitive_desc_base& desc)
-      : descs(of), in(stored, of.in), out(stored, of.out), product(desc) {}
-
-  // A worker's scratch memory: what the primitive asks for, then staged activations.
-  size_t scratch_bytes() const {
-    return aligned(product.scratchpad_bytes()) + in.staged_bytes() + out.staged_bytes();
-  }
-  std::byte* staged_in(std::byte* scratch) const {
-    return scratch + aligned(product.scratchpad_bytes());
-  }
-  std::byte* staged_out(std::byte* scratch) const { return staged_in(scratch) + in.staged_bytes(); }
+      : ActivationPlan({stored, of.in}, {stored, of.out}, desc), descs(of) {}
 
   LinearDescs descs;
-  ActivationLayout in, out;
-  Primitive product;
 };
 
 using LinearPlans = ShardPlans<LinearPlan>;
@@ -61,10 +50,6 @@ struct Geometry {
   }
 };
 
-size_t scratch_bytes(const LinearPlan& plan) {
-  return plan.scratch_bytes();
-}
-
 }  // namespace
 
 void linear_forward(Stream& stream,
@@ -91,7 +76,7 @@ void linear_forward(Stream& stream,
         {DNNL_ARG_WEIGHTS, bind(plan.descs.weight, weights)},
         {DNNL_ARG_DST, plan.out.output(to, plan.staged_out(scratch))}};
     if (bias.defined()) arguments.emplace(DNNL_ARG_BIAS, bind(plan.descs.bias, bias.bytes()));
-    plan.product.execute(std::move(arguments), scratch);
+    plan.primitive.execute(std::move(arguments), scratch);
     plan.out.finish(plan.staged_out(scratch), to);
   });
 }
@@ -115,7 +100,7 @@ void linear_backward_data(Stream& stream,
     const LinearPlan& plan = plans[plans.find(shards.count(k))];
     std::byte* const scratch = workspace.of(worker);
     std::byte* const to = shard_rows(grad_in, shards, k);
-    plan.product.execute(
+    plan.primitive.execute(
         {{DNNL_ARG_DIFF_DST,
           plan.out.input(shard_rows(grad_out, shards, k), plan.staged_out(scratch))},
          {DNNL_ARG_WEIGHTS, bind(plan.descs.weight, weights)},
@@ -158,7 +143,7 @@ void linear_backward_weight(Stream& stream,
     if (grad_bias.defined()) {
       arguments.emplace(DNNL_ARG_DIFF_BIAS, bind(plan.descs.bias, shard_leaf(grad_bias, k)));
     }
-    plan.product.execute(std::move(arguments), scratch);
+    plan.primitive.execute(std::move(arguments), scratch);
   });
 }
 

@@ -14,6 +14,9 @@ namespace lockstep::kernels {
 
 struct NormalizeImageParams {  // per channel; empty means 0 and 1
   std::vector<float> mean, std;
+
+  float mean_of(size_t channel) const { return mean.empty() ? 0 : mean[channel]; }
+  float std_of(size_t channel) const { return std.empty() ? 1 : std[channel]; }
 };
 
 // Shapes: in (N,C,H,W) u8; out (N,C,H,W) f32, f16 or bf16. Errors: ShapeError (also unless mean and

@@ -35,8 +35,8 @@ void normalize_image(Stream& stream,
   float* const std = mean + lanes;
   for (int64_t lane = 0; lane < lanes; ++lane) {
     const auto c = static_cast<size_t>(lane % channels);
-    mean[lane] = params.mean.empty() ? 0 : params.mean[c];
-    std[lane] = params.std.empty() ? 1 : params.std[c];
+    mean[lane] = params.mean_of(c);
+    std[lane] = params.std_of(c);
   }
   dispatch_float(out.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::Type;

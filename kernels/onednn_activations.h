@@ -3,7 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
+#include "core/stream.h"
 #include "kernels/onednn_shim.h"
 
 namespace lockstep::kernels::onednn {
@@ -32,5 +34,32 @@ class ActivationLayout {
   size_t widened_bytes_ = 0;
   std::optional<Primitive> to_preferred_, to_plain_;
 };
+
+// A primitive between two tensors of activations, on one shard's shape.
+struct ActivationPlan : Plan {
+  ActivationPlan(ActivationLayout of_in,
+                 ActivationLayout of_out,
+                 const dnnl::primitive_desc_base& desc)
+      : in(std::move(of_in)), out(std::move(of_out)), primitive(desc) {}
+
+  // A worker's scratch memory: what the primitive asks for, then staged activations.
+  size_t scratch_bytes() const {
+    return aligned(primitive.scratchpad_bytes()) + aligned(in.staged_bytes()) +
+           aligned(out.staged_bytes());
+  }
+  std::byte* staged_in(std::byte* scratch) const {
+    return scratch + aligned(primitive.scratchpad_bytes());
+  }
+  std::byte* staged_out(std::byte* scratch) const {
+    return staged_in(scratch) + aligned(in.staged_bytes());
+  }
+
+  ActivationLayout in, out;
+  Primitive primitive;
+};
+
+inline size_t scratch_bytes(const ActivationPlan& plan) {
+  return plan.scratch_bytes();
+}
 
 }  // namespace lockstep::kernels::onednn

@@ -43,16 +43,20 @@ struct BatchNormRunning {
   Tensor var;   // (C), unbiased
   float momentum = 0.1F;
 };
+// Whose images are normalised together: each group's of the batch, or all ranks' as one group.
+enum class BatchNormGroups : uint8_t { kOfTheBatch, kOne };
 // Normalises each group's images by that group's statistics, over ranks where a group spans them.
 // Running statistics follow group 0, as it is in the first micro-step of an optimizer step: only
 // ranks that own a part of it change theirs. A residual, like x, is added before params.relu.
-// Errors: also ShapeError where a group of this rank's has one value a channel.
+// Errors: also ShapeError where a group of this rank's has one value a channel, or spans ranks and
+// the batch has no peers.
 Var batch_norm(const Var& x,
                const Var& weight,
                const Var& bias,
                BatchNormRunning& running,
                const kernels::BatchNormParams& params,
-               const Var& residual = {});
+               const Var& residual = {},
+               BatchNormGroups groups = BatchNormGroups::kOfTheBatch);
 // With the running statistics; not differentiable.
 Var batch_norm_inference(const Var& x,
                          const Var& weight,

@@ -38,7 +38,13 @@ BatchNorm::BatchNorm(const Init& init, int64_t channels, bool relu) : params_{.r
 Var BatchNorm::forward(const Var& x, const Var& residual) {
   if (!training()) return batch_norm_inference(x, weight_, bias_, running_, params_, residual);
   if (x.shards().micro_step == 0) ++*num_batches_tracked_.data<int64_t>();
-  return batch_norm(x, weight_, bias_, running_, params_, residual);
+  return batch_norm(x, weight_, bias_, running_, params_, residual, groups_);
+}
+
+void convert_sync_batchnorm(Module& model) {
+  model.apply([](Module& module) {
+    if (auto* norm = dynamic_cast<BatchNorm*>(&module)) norm->set_groups(BatchNormGroups::kOne);
+  });
 }
 
 MaxPool2d::MaxPool2d(int kernel, int stride, int pad)

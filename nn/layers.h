@@ -32,14 +32,20 @@ class BatchNorm : public Module {
   BatchNorm(const Init& init, int64_t channels, bool relu = false);
   Var forward(const Var& x) override { return forward(x, {}); }
   Var forward(const Var& x, const Var& residual);
+  void set_groups(BatchNormGroups groups) { groups_ = groups; }
 
  private:
   kernels::BatchNormParams params_;
+  BatchNormGroups groups_ = BatchNormGroups::kOfTheBatch;
   Var weight_;
   Var bias_;
   BatchNormRunning running_;
   Tensor num_batches_tracked_;  // i64, one element
 };
+
+// From now on `model`'s batch norms take all ranks' images as one group, in whatever groups these
+// were dealt. Source: torch.nn.SyncBatchNorm.convert_sync_batchnorm
+void convert_sync_batchnorm(Module& model);
 
 class MaxPool2d : public Module {
  public:

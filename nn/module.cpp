@@ -4,9 +4,13 @@
 
 namespace lockstep::nn {
 
+void Module::apply(FunctionRef<void(Module&)> visit) {
+  visit(*this);
+  for (const Child& child : children_) child.module->apply(visit);
+}
+
 void Module::train(bool training) {
-  training_ = training;
-  for (const Child& child : children_) child.module->train(training);
+  apply([training](Module& module) { module.training_ = training; });
 }
 
 std::vector<StateEntry> Module::state() const {

@@ -7,6 +7,7 @@
 
 #include "core/autograd.h"
 #include "core/device.h"
+#include "core/function_ref.h"
 #include "core/mt19937.h"
 
 namespace lockstep::nn {
@@ -44,6 +45,8 @@ class Module {
 
   virtual Var forward(const Var& x) = 0;
 
+  // Calls visit for this module and all below it.
+  void apply(FunctionRef<void(Module&)> visit);
   void train(bool training = true);
   bool training() const { return training_; }
 

@@ -16,21 +16,23 @@ PLACE = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- /measured -->)", re.DO
 
 def convnet_rows(result: dict) -> list[str]:
     scaling, torch, shards = result["two_ranks_over_one"], result["over_pytorch"], result["eight_shards_over_two"]
-    one, two = result["first_step_s_one_rank"], result["first_step_s_two_ranks"]
+    one, two, bf16 = result["first_step_s_one_rank"], result["first_step_s_two_ranks"], result["bf16"]
     return [
-        "| ConvNet on MNIST, batch 32, f32 | Lockstep | PyTorch | ratio (min-max) |",
+        "| ConvNet on MNIST, batch 32 | Lockstep | PyTorch | ratio (min-max) |",
         "|---|---|---|---|",
         f"| images/s, {result['cores']} cores | {torch['a_images_per_s']:,} | {torch['b_images_per_s']:,} "
         f"| {torch['ratio_median']:.2f} ({torch['ratio_min']:.2f}-{torch['ratio_max']:.2f}) |",
         f"| process start to first step done | {one:.2f} s | {result['peer_first_step_s']:.2f} s "
         f"| {result['peer_first_step_s'] / one:.0f} |",
+        f"| images/s in bf16: `--opt-level O2 --dtype bf16` and autocast | {bf16['a_images_per_s']:,} "
+        f"| {bf16['b_images_per_s']:,} | {bf16['ratio_median']:.2f} ({bf16['ratio_min']:.2f}-{bf16['ratio_max']:.2f}) |",
         f"| 2 ranks of 1 thread over 1 rank of 1 thread | {scaling['ratio_median']:.2f} "
         f"({scaling['ratio_min']:.2f}-{scaling['ratio_max']:.2f}), first step after {two:.2f} s | | |",
         f"| 4 shards a rank over 1 (same bits on 8 ranks, not 2), 2 ranks | {shards['ratio_median']:.2f} "
         f"({shards['ratio_min']:.2f}-{shards['ratio_max']:.2f}) | | |",
         "",
-        f"{result['cpu']}, {result['cores']} cores, {result['date']}, commit {result['commit']}; peer: "
-        f"{result['peer']} with tcmalloc; medians of {torch['pairs']} alternating pairs by `{result['script']}`.",
+        f"{places_text([result, bf16])}; peer: {result['peer']} with tcmalloc; medians of {torch['pairs']} alternating "
+        f"pairs ({bf16['pairs']} in bf16) by `{result['script']}`.",
     ]
 
 
@@ -81,9 +83,9 @@ def places_text(parts: list[dict]) -> str:
 
 
 def resnet_rows(result: dict) -> list[str]:
-    networks = [result[name] for name in ("r18", "r50") if name in result]
+    networks = [result[name] for name in ("r18", "r50", "r18_bf16", "r50_bf16") if name in result]
     rows = [
-        f"| training step, f32, {networks[0]['cores']} cores | Lockstep | PyTorch, best | ratio (min-max) "
+        f"| training step, {networks[0]['cores']} cores | Lockstep | PyTorch, best | ratio (min-max) "
         "| PyTorch, as in tutorials | peak memory, Lockstep and best |",
         "|---|---|---|---|---|---|",
     ]
@@ -99,14 +101,15 @@ def resnet_rows(result: dict) -> list[str]:
             f"{ours['peak_rss_mib']:,} and {theirs['peak_rss_mib']:,} MiB: {best['memory_ratio']:.2f}",
         ]
         rows.append(f"| {' | '.join(cells)} |")
+    rounds = " or ".join(sorted({str(part["best"]["speed"]["rounds"]) for part in networks}))
     if "scaling" in result:
         part = result["scaling"]
         rows.append(f"| {part['title']}, batch {part['batch']} a rank | {ratio_text(part['speed'])} | | | | |")
     return [
         *rows,
         "",
-        f"{places_text(list(result.values()))}; best = channels_last and tcmalloc, PyTorch {networks[0]['torch']}; "
-        f"medians of {networks[0]['best']['speed']['rounds']} rounds in turn by `{networks[0]['script']}`.",
+        f"{places_text(list(result.values()))}; best = channels_last and tcmalloc, in bf16 autocast, PyTorch "
+        f"{networks[0]['torch']}; medians of {rounds} rounds in turn by `{networks[0]['script']}`.",
     ]
 
 

@@ -88,7 +88,7 @@ void add_run(Flags& flags, SyntheticOptions& options) {
             "O0",
             "O0: f32; O1 to O3 as train_resnet has them, without loss scaling",
             [&](const std::string& text) {
-              options.precision.level =
+              options.opt_level =
                   choice<trainers::OptLevel>("--opt-level", text, trainers::kOptLevelNames);
             });
   flags.add("--dtype",
@@ -96,7 +96,7 @@ void add_run(Flags& flags, SyntheticOptions& options) {
             "bf16",
             "O1 to O3: the 16-bit type, f16 or bf16",
             [&](const std::string& text) {
-              options.precision.dtype = choice<Dtype>("--dtype", text, trainers::kHalfTypeNames);
+              options.dtype = choice<Dtype>("--dtype", text, trainers::kHalfTypeNames);
             });
 }
 
@@ -142,10 +142,8 @@ trainers::ModelOptions model_options(const SyntheticOptions& options) {
 trainers::RunConfig run_config(const SyntheticOptions& options) {
   trainers::RunConfig config;
   config.arch = options.arch;
-  config.precision = options.precision;
-  if (config.precision.level == trainers::OptLevel::kO3) {
-    config.precision.master_weights = config.precision.keep_batchnorm_fp32 = false;
-  }
+  config.precision = trainers::at_level(options.opt_level);
+  config.precision.dtype = options.dtype;
   config.exchange.algorithm = options.algorithm;
   config.exchange.transport = options.connect.transport;
   config.asked.batch_size = options.batch_size;

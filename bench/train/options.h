@@ -22,7 +22,8 @@ struct SyntheticOptions {
   int64_t warmup_batches = 10;
   int64_t batches_per_iteration = 10;
   int64_t iterations = 10;
-  trainers::PrecisionConfig precision{.dtype = Dtype::kBF16};
+  trainers::OptLevel opt_level = trainers::OptLevel::kO0;
+  Dtype dtype = Dtype::kBF16;      // the 16-bit type
   std::optional<int64_t> threads;  // a rank
   std::optional<int64_t> shards;
   std::optional<int64_t> bn_groups;

@@ -28,8 +28,8 @@ inline Normalization normalization(const char* op,
   }
   Normalization table;
   for (size_t c = 0; c < static_cast<size_t>(channels); ++c) {
-    table.mean[c] = params.mean.empty() ? 0 : params.mean[c];
-    table.std[c] = params.std.empty() ? 1 : params.std[c];
+    table.mean[c] = params.mean_of(c);
+    table.std[c] = params.std_of(c);
   }
   return table;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/tree_sum.h"
+#include "nn/autocast.h"
 #include "nn/functional.h"
 #include "nn/gather_shards.h"
 
@@ -46,11 +47,25 @@ void check_values_per_channel(const Shards& shards, int64_t pixels) {
                    "more images in a batch-norm group, or maps larger than one pixel");
 }
 
+void check_groups_are_here(const Shards& shards) {
+  const int64_t groups_end = (shards.first_group() + shards.local_groups()) * shards.per_group();
+  if (shards.peers != nullptr || shards.local() == 0 ||
+      (shards.first % shards.per_group() == 0 && groups_end == shards.first + shards.local())) {
+    return;
+  }
+  throw ShapeError(
+      fmt::format("[batch_norm] a group of {} shards spans ranks, and the batch has no peers",
+                  shards.per_group()),
+      "its statistics are those of all its ranks",
+      "set Shards::peers to the ranks' communicator");
+}
+
 // The statistics of the groups that have a shard here; running ones follow group 0.
-Tensor group_stats(const Var& x, BatchNormRunning& running) {
-  Stream& stream = x.stream();
-  const Shards& shards = x.shards();
-  const Tensor& in = x.value();
+Tensor group_stats(Stream& stream,
+                   const Shards& shards,
+                   const Tensor& in,
+                   BatchNormRunning& running) {
+  check_groups_are_here(shards);
   const int64_t pixels = pixels_of(in.shape());
   check_values_per_channel(shards, pixels);
   Tensor leaves =
@@ -70,21 +85,19 @@ Tensor group_stats(const Var& x, BatchNormRunning& running) {
 
 // One batch norm in training, with all that its gradient needs.
 struct Normalisation {
-  std::shared_ptr<const Batch> batch;
+  Shards shards;
   Tensor in, stats, weight, bias;
   kernels::BatchNormParams params;
 
   Tensor forward(Stream& stream, const Tensor& residual) const {
     Tensor out = Tensor::empty(in.shape(), in.dtype(), stream.device());
-    kernels::batch_norm_forward(
-        stream, batch->shards, in, stats, weight, bias, residual, params, out);
+    kernels::batch_norm_forward(stream, shards, in, stats, weight, bias, residual, params, out);
     return out;
   }
 
   // Inputs 0 to 3: in, weight, bias, residual. `gate` is the result where a residual went into
   // ReLU: grad_out is then gated in place.
   void backward(Stream& stream, const Tensor& gate, Tensor& grad_out, Grads& grads) const {
-    const Shards& shards = batch->shards;
     const auto leaves = [&](size_t i) {
       return grads.wants(i)
                  ? grads.overwrite(i)
@@ -125,10 +138,6 @@ struct Normalisation {
   }
 };
 
-Var in_f32_under_autocast(const Var& x) {
-  return x.batch().precision.autocast ? cast(x, Dtype::kF32) : x;
-}
-
 }  // namespace
 
 Var batch_norm(const Var& input,
@@ -136,11 +145,14 @@ Var batch_norm(const Var& input,
                const Var& bias,
                BatchNormRunning& running,
                const kernels::BatchNormParams& params,
-               const Var& residual) {
-  const Var x = in_f32_under_autocast(input);
-  const Normalisation norm{.batch = x.shared_batch(),
+               const Var& residual,
+               BatchNormGroups groups) {
+  const Var x = for_norms(input);
+  Shards shards = x.shards();
+  if (groups == BatchNormGroups::kOne) shards.groups = 1;
+  const Normalisation norm{.shards = shards,
                            .in = x.value(),
-                           .stats = group_stats(x, running),
+                           .stats = group_stats(x.stream(), shards, x.value(), running),
                            .weight = weight.value(),
                            .bias = bias.value(),
                            .params = params};
@@ -171,7 +183,7 @@ Var batch_norm_inference(const Var& input,
                          const BatchNormRunning& running,
                          const kernels::BatchNormParams& params,
                          const Var& residual) {
-  const Var x = in_f32_under_autocast(input);
+  const Var x = for_norms(input);
   const Tensor& in = x.value();
   const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
   const auto make = [=,

@@ -1,5 +1,6 @@
 #include "kernels/conv2d.h"
 
+#include "nn/autocast.h"
 #include "nn/functional.h"
 
 namespace lockstep::nn {
@@ -8,7 +9,7 @@ Var conv2d(const Var& input,
            const Var& weight,
            const Var& bias,
            const kernels::Conv2dParams& params) {
-  const Var x = cast(input, input.batch().precision.autocast.value_or(input.dtype()));
+  const Var x = for_products(input);
   Stream& stream = x.stream();
   const Tensor& kernel = weight.as(x.dtype());
   const Shape shape = kernels::conv2d_output_shape(x.shape(), kernel.shape(), params);

@@ -1,5 +1,6 @@
 #include "kernels/linear.h"
 
+#include "nn/autocast.h"
 #include "nn/functional.h"
 
 namespace lockstep::nn {
@@ -13,7 +14,7 @@ Tensor as_rows(const Tensor& tensor) {
 }  // namespace
 
 Var linear(const Var& input, const Var& weight, const Var& bias) {
-  const Var x = cast(input, input.batch().precision.autocast.value_or(input.dtype()));
+  const Var x = for_products(input);
   Stream& stream = x.stream();
   const Tensor in = as_rows(x.value());
   const Tensor matrix = as_rows(weight.as(x.dtype()));

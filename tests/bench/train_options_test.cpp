@@ -62,8 +62,8 @@ TEST(SyntheticOptions, AllFlags) {
                                                            "--dtype",
                                                            "f16",
                                                            "--json"});
-  EXPECT_EQ(options.precision.level, trainers::OptLevel::kO2);
-  EXPECT_EQ(options.precision.dtype, Dtype::kF16);
+  EXPECT_EQ(options.opt_level, trainers::OptLevel::kO2);
+  EXPECT_EQ(options.dtype, Dtype::kF16);
   EXPECT_EQ(options.warmup_batches, 0);
   EXPECT_EQ(options.batches_per_iteration, 2);
   EXPECT_EQ(options.iterations, 3);

@@ -2,11 +2,11 @@
 
 #include <limits>
 
-#include "tests/reference/subsample_pad.h"
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/subsample_case.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -18,22 +18,7 @@ using testing::same_bits;
 using testing::tensor_of;
 using testing::values_of;
 
-struct Case {
-  Shape in;
-  int64_t channels;
-  int stride;
-
-  Shape out() const { return subsample_pad_output_shape(in, channels, stride); }
-  reference::SubsamplePadGeometry geometry() const {
-    const auto extent = [&](int axis) { return static_cast<size_t>(in[axis]); };
-    return {extent(0),
-            extent(1),
-            extent(2),
-            extent(3),
-            static_cast<size_t>(channels),
-            static_cast<size_t>(stride)};
-  }
-};
+using Case = testing::SubsampleCase;
 
 class CudaSubsamplePad : public testing::CudaTestWith<Case> {};
 

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/reference/subsample_pad.h"
 #include "tests/support/close.h"
 #include "tests/support/doubles.h"
 #include "tests/support/finite_difference.h"
@@ -12,6 +11,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/subsample_case.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -25,22 +25,7 @@ using testing::random_tensor;
 using testing::rounded_to;
 using testing::values_of;
 
-struct Case {
-  Shape in;
-  int64_t channels;
-  int stride;
-
-  Shape out() const { return subsample_pad_output_shape(in, channels, stride); }
-  reference::SubsamplePadGeometry geometry() const {
-    const auto extent = [&](int axis) { return static_cast<size_t>(in[axis]); };
-    return {extent(0),
-            extent(1),
-            extent(2),
-            extent(3),
-            static_cast<size_t>(channels),
-            static_cast<size_t>(stride)};
-  }
-};
+using Case = testing::SubsampleCase;
 
 class SubsamplePadCases : public ::testing::TestWithParam<Case> {};
 

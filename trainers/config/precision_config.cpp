@@ -62,18 +62,24 @@ std::string_view name_of(OptLevel level) {
   return kOptLevelNames.at(static_cast<size_t>(level)).second;
 }
 
-PrecisionConfig make_precision_config(const Options& options) {
+PrecisionConfig at_level(OptLevel level) {
+  const bool in_f32 = level != OptLevel::kO3;
   PrecisionConfig config;
-  config.level = meant(kOptLevelNames, options.text("opt-level"));
+  config.level = level;
+  config.keep_batchnorm_fp32 = config.master_weights = in_f32;
+  return config;
+}
+
+PrecisionConfig make_precision_config(const Options& options) {
+  PrecisionConfig config = at_level(meant(kOptLevelNames, options.text("opt-level")));
   refuse_idle_flags(options, config.level);
   config.dtype = meant(kHalfTypeNames, options.text("dtype"));
   const auto boolean_or = [&](const char* flag, bool otherwise) {
     return options.find(flag) == nullptr ? otherwise : options.boolean(flag);
   };
-  const bool all_16_bits = config.level == OptLevel::kO3;
-  config.master_weights = boolean_or("master-weights", !all_16_bits);
+  config.master_weights = boolean_or("master-weights", config.master_weights);
   config.keep_batchnorm_fp32 =
-      boolean_or("keep-batchnorm-fp32", !all_16_bits || config.master_weights);
+      boolean_or("keep-batchnorm-fp32", config.keep_batchnorm_fp32 || config.master_weights);
   if (config.master_weights && !config.keep_batchnorm_fp32) {
     throw UsageError("--keep-batchnorm-fp32 False needs --master-weights False",
                      "batch norm reads the f32 masters of its parameters, where there are masters",

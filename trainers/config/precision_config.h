@@ -44,6 +44,9 @@ struct PrecisionConfig {
 
 std::string_view name_of(OptLevel level);  // "O1"
 
+// What Apex stores in which type at this level; no loss scaling.
+PrecisionConfig at_level(OptLevel level);
+
 // Errors: UsageError for values out of range and for flags that the level has no use for.
 PrecisionConfig make_precision_config(const Options& options);
 
