@@ -10,6 +10,7 @@
 #include "core/version.h"
 #include "trainers/tool/checkpoint_diff.h"
 #include "trainers/tool/checkpoint_inspect.h"
+#include "trainers/train_program.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -33,7 +34,7 @@ int diff(const std::string& a, const std::string& b, size_t limit, std::ostream&
 }
 
 int run(int argc, const char* const* argv, std::ostream& out) {
-  CLI::App app("Lockstep's tools for checkpoints (.safetensors).", "lockstep");
+  CLI::App app("Lockstep's tools for what a run left.", "lockstep");
   app.set_version_flag("--version", fmt::format("lockstep {}", version()));
   app.require_subcommand(1);
   std::string first;
@@ -48,6 +49,9 @@ int run(int argc, const char* const* argv, std::ostream& out) {
       ->capture_default_str();
   CLI::App* inspect_command = app.add_subcommand("inspect", "list what a checkpoint holds");
   inspect_command->add_option("FILE", first, "a checkpoint")->required();
+  CLI::App* replay_command = app.add_subcommand(
+      "replay", "take a diverged run's last steps again and name the tensor that it began in");
+  replay_command->add_option("RUN_DIR", first, "what the run left")->required();
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
@@ -56,6 +60,7 @@ int run(int argc, const char* const* argv, std::ostream& out) {
     throw UsageError("the command line is not understood", error.what(), "lockstep --help");
   }
   if (diff_command->parsed()) return diff(first, second, limit, out);
+  if (replay_command->parsed()) return run_replay({argv, argv + argc}, first);
   out << inspect_checkpoint(load(first));
   return 0;
 }
