@@ -12,7 +12,7 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostBlocks = 4096;
+constexpr int64_t kMostBlocks = 1024;  // 132 SMs hold 1,056 at a time
 
 // Bits: the unsigned integer of an element's size. An exponent of ones is an infinity or a NaN.
 template <class Bits>

@@ -110,6 +110,7 @@ ReplayPlan plan_of(const fs::path& directory, const Json& run, const Json& numer
                   .target = {.step = numerics.at("step"), .ranks = std::ssize(run.at("ranks"))},
                   .trouble = numerics.at("what"),
                   .start = start_before(numerics.at("step"), directory, run),
+                  .data_digest = run.at("data_digest"),
                   .same_bits = run.at("run").at("same_bits_on")};
   if (!plan.start.empty()) plan.arguments.push_back("--resume=" + plan.start);
   return plan;
@@ -143,11 +144,17 @@ ReplayPlan read_replay_plan(const fs::path& run_directory) {
   }
 }
 
-void ReplayPlan::check_ranks(int64_t ranks) const {
+void ReplayPlan::check(int64_t ranks, const std::string& data) const {
+  if (data != data_digest) {
+    throw DataError(fmt::format("{} had other data", directory.string()),
+                    fmt::format("theirs have digest {}, these {}", data_digest, data),
+                    "the data set as it was, at the place that the run names");
+  }
   const auto has_bits = [&](int64_t count) { return std::ranges::count(same_bits, count) > 0; };
   if (ranks == target.ranks || (has_bits(ranks) && has_bits(target.ranks))) return;
   throw UsageError(
-      fmt::format("{} cannot be replayed on {} ranks", directory.string(), ranks),
+      fmt::format(
+          "{} cannot be replayed on {} rank{}", directory.string(), ranks, ranks == 1 ? "" : "s"),
       fmt::format("the run had {}, and other bits than {} would have", target.ranks, ranks),
       fmt::format("mpirun -np {} lockstep replay {}", target.ranks, directory.string()));
 }

@@ -17,12 +17,14 @@ struct ReplayPlan {
   Program program = Program::kTrainConvnet;
   std::vector<std::string> arguments{};  // the run's own, its cut of the batch settled
   ReplayTarget target;
-  std::string trouble{};             // "the loss is nan"
-  std::string start{};               // the checkpoint to begin with; empty: the run's beginning
+  std::string trouble{};  // "the loss is nan"
+  std::string start{};    // the checkpoint to begin with; empty: the run's beginning
+  std::string data_digest{};
   std::vector<int64_t> same_bits{};  // rank counts that have the run's bits
 
-  // Errors: UsageError when `ranks` ranks give other bits than the run had.
-  void check_ranks(int64_t ranks) const;
+  // Errors: UsageError when `ranks` ranks give other bits than the run had, DataError for data of
+  // another digest.
+  void check(int64_t ranks, const std::string& data_digest) const;
   // What is going to happen.
   std::string line(int64_t ranks) const;
   // Rewrites numerics.json, which now has names. Errors: EnvironmentError.

@@ -155,7 +155,7 @@ class Run {
 
   ExitCode replay(Training& training, Console& console) {
     const ReplayPlan& plan = *request_.replay;
-    plan.check_ranks(request_.ranks.size());
+    plan.check(request_.ranks.size(), record_.data_digest);
     console.result(plan.line(request_.ranks.size()));
     const TrainingResult result = training.run({});
     if (!result.numerics) plan.refuse_passed();

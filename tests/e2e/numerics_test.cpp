@@ -60,12 +60,14 @@ TEST_F(Numerics, TenSkippedStepsNameLayerRankAndStep) {
               HasSubstr("  first: layer2.0 (conv2d), backward: the gradient of its input: 3136 "
                         "elements of f16 (16,16,14,14) infinite or NaN\n"));
   EXPECT_THAT(result.err, HasSubstr("  where: step 12, rank 1, shard 2 of 4, image "));
-  EXPECT_THAT(result.err, HasSubstr("  scale: 32768 after step 3 (skipped), "));
+  EXPECT_THAT(result.err, HasSubstr("(skipped), 64 after step 12 (skipped)\n"));
   const nlohmann::json first = found("many");
   EXPECT_EQ(first.at("images").size(), 1U);
 
   const ProgramResult again = replay(1, "many", many);
   ASSERT_EQ(again.exit_code, 0) << said(again);
+  EXPECT_THAT(again.out, HasSubstr("step0000010.safetensors to step 12 (ten steps in a row were "))
+      << "not from the end";
   EXPECT_THAT(again.err, HasSubstr("step 12, rank 1, shard 2 of 4, image "));
   EXPECT_EQ(found("many").at("images"), first.at("images"));
   EXPECT_EQ(found("many").at("event"), first.at("event"));
@@ -98,6 +100,22 @@ TEST_F(Numerics, AReplayNamesWhereANanLossBegan) {
   const ProgramResult passed = replay(1, "nan");  // without the fault
   EXPECT_EQ(passed.exit_code, 5) << said(passed);
   EXPECT_THAT(passed.err, HasSubstr("nan was replayed to step 5 without trouble\n"));
+
+  fs::rename(dir_ / "mnist", dir_ / "elsewhere");
+  const ProgramResult missing = replay(1, "nan");
+  EXPECT_EQ(missing.exit_code, 3) << said(missing);
+}
+
+// A residual network's names; 1e30 is finite but in f16.
+TEST_F(Numerics, NamesALayerOfAResNet) {
+  const std::string fault = "inf:rank=1,step=1,count=10,layer=layer2.1.conv1,value=1e30";
+  Arguments line = {"train_resnet", "-a", "resnet20", "-b", "4", "--opt-level", "O2"};
+  line.insert(line.end(), {"--max-steps", "10", "-o", path("resnet")});
+  const ProgramResult result = run_ranks(2, line, {.environment = {{"LOCKSTEP_FAULT", fault}}});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_THAT(result.err,
+              HasSubstr("  first: layer2.1.conv1 (conv2d), backward: the gradient of its input: "));
+  EXPECT_EQ(found("resnet").at("ranks"), nlohmann::json({1}));
 }
 
 // No fault but a learning rate; three ranks, whose bits no other number of ranks has.

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "nn/parameter_copies.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/loop/gradient_fault.h"
 
@@ -122,6 +123,18 @@ TEST_F(BlackBoxTest, NamesAWeight) {
   EXPECT_EQ(find->event, 1);
   EXPECT_THAT(find->shards, ElementsAre(4, 5, 6, 7));
   EXPECT_TRUE(find->images.empty());
+}
+
+// A weight that f32 holds and f16 does not.
+TEST_F(BlackBoxTest, NamesAWeightsSixteenBitCopy) {
+  nn::add_copies(run_.model.named_parameters(), Dtype::kF16);
+  weight(0).data<float>()[0] = 1e5F;
+  nn::refresh_copies(stream_, run_.model.named_parameters());
+  box_.begin_step(7);
+  const auto find = box_.first();
+  ASSERT_TRUE(find);
+  EXPECT_EQ(sentence(*find), "conv.weight before the step");
+  EXPECT_EQ(find->type, "f16 (2,1,3,3)");
 }
 
 // What spoiled the weights is named, not that they are spoiled; until they are sound again.

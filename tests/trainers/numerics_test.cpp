@@ -88,6 +88,8 @@ TEST(NumericsReport, LongListsAreCut) {
   NumericsReport report{.what = "the loss is nan", .step = 5, .first = find_at(4, 6)};
   report.first->images.assign(30, 9);
   EXPECT_THAT(lines(report)[2], HasSubstr("images 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9 and 18 more"));
+  for (int64_t step = 1; step <= 4; ++step) report.scales.push_back({.step = step, .scale = 2});
+  EXPECT_EQ(lines(report)[3], "  scale: ..., 2 after step 2, 2 after step 3, 2 after step 4");
   report.first.reset();
   EXPECT_THAT(lines(report)[1], HasSubstr("a sum over shards or ranks"));
   EXPECT_TRUE(nlohmann::json::parse(to_json(report)).at("first").is_null());

@@ -19,10 +19,14 @@ void BlackBox::begin_step(int64_t step) {
   events_.clear();
   shards_.clear();
   for (const nn::NamedParameter& parameter : parameters_) {
-    watch(
-        {.phase = "weights", .layer = layer_of_parameter(parameter.name), .tensor = parameter.name},
-        Rows::kNothing,
-        parameter.var.value());
+    for (const Tensor& values : {parameter.var.value(), parameter.var.copy()}) {
+      if (!values.defined()) continue;
+      watch({.phase = "weights",
+             .layer = layer_of_parameter(parameter.name),
+             .tensor = parameter.name},
+            Rows::kNothing,
+            values);
+    }
   }
   if (first()) kept_ = std::move(before);
 }

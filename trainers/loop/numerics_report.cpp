@@ -34,9 +34,10 @@ std::string where(const NumericsReport& report) {
 }
 
 std::string history(std::span<const ScaleChange> scales) {
+  constexpr size_t kLast = 3;
   std::string text;
-  if (scales.size() > kListed) {
-    scales = scales.last(kListed);
+  if (scales.size() > kLast) {
+    scales = scales.last(kLast);
     text = "..., ";
   }
   for (const ScaleChange& change : scales) {
