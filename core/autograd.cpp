@@ -36,6 +36,7 @@ struct Node {
   std::shared_ptr<const Batch> batch;
   Tensor grad_out;
 
+  TapeOp op() const { return {.name = name, .number = sequence, .inputs = inputs}; }
   Var::State& state(size_t i) const { return *inputs[i].state_; }
 };
 
@@ -178,22 +179,27 @@ void Grads::deliver() {
     if (input == nullptr || !input->requires_grad) continue;
     LS_CHECK(tensors_[i].defined(), "[{}] gradient {} was not written", node_.name, i);
     Tensor& sum = input->node != nullptr ? input->node->grad_out : input->grad;
-    if (!sum.defined()) {
+    if (sum.defined()) {
+      accumulate(i, sum);
+    } else {
       sum = std::move(tensors_[i]);
-      continue;
     }
-    if (sum.shape() != tensors_[i].shape()) {
-      throw ShapeError(fmt::format("[{}] gradient {}: shape {}, but {} is there already",
-                                   node_.name,
-                                   i,
-                                   to_string(tensors_[i].shape()),
-                                   to_string(sum.shape())),
-                       "a reduced gradient of the last step was not cleared",
-                       "call Optimizer::zero_grad() before backward()");
-    }
-    LS_CHECK(node_.batch->accumulate != nullptr, "[{}] the batch lends no accumulate", node_.name);
-    node_.batch->accumulate(*node_.batch->stream, tensors_[i], sum);
+    if (node_.batch->listener != nullptr) node_.batch->listener->on_gradient(node_.op(), i, sum);
   }
+}
+
+void Grads::accumulate(size_t i, Tensor& sum) const {
+  if (sum.shape() != tensors_[i].shape()) {
+    throw ShapeError(fmt::format("[{}] gradient {}: shape {}, but {} is there already",
+                                 node_.name,
+                                 i,
+                                 to_string(tensors_[i].shape()),
+                                 to_string(sum.shape())),
+                     "a reduced gradient of the last step was not cleared",
+                     "call Optimizer::zero_grad() before backward()");
+  }
+  LS_CHECK(node_.batch->accumulate != nullptr, "[{}] the batch lends no accumulate", node_.name);
+  node_.batch->accumulate(*node_.batch->stream, tensors_[i], sum);
 }
 
 void Var::backward(Tensor seed) {
@@ -245,7 +251,12 @@ Var record(std::string_view name,
       std::ranges::find_if(inputs, [](const Var& v) { return v.shared_batch() != nullptr; });
   LS_CHECK(carrier != inputs.end(), "[{}] no input belongs to a batch", name);
   Var result(std::move(out), carrier->shared_batch());
-  if (!result.batch().recording) return result;
+  const Batch& batch = result.batch();
+  if (!batch.recording) return result;
+  const uint64_t number = next_sequence();
+  if (batch.listener != nullptr) {
+    batch.listener->on_result({.name = name, .number = number, .inputs = inputs}, result.value());
+  }
   result.value_->remake = std::move(remake);
   if (std::ranges::none_of(inputs, [](const Var& v) { return v.requires_grad(); })) return result;
   for (Var& input : inputs) {
@@ -253,7 +264,7 @@ Var record(std::string_view name,
   }
   auto node = std::make_shared<Node>();
   node->name = name;
-  node->sequence = next_sequence();
+  node->sequence = number;
   node->inputs = std::move(inputs);
   node->backward = std::move(backward);
   node->batch = result.shared_batch();

@@ -9,6 +9,7 @@
 
 #include "core/shards.h"
 #include "core/stream.h"
+#include "core/tape_listener.h"
 #include "core/tensor.h"
 
 namespace lockstep {
@@ -33,6 +34,7 @@ struct Batch {
   bool recording = false;  // false: evaluation, nothing is kept for backward()
   AccumulateFn* accumulate = nullptr;
   FillFn* fill = nullptr;  // needed on CUDA
+  TapeListener* listener = nullptr;  // outlives the batch; null: nobody listens
 };
 
 class Grads;
@@ -93,6 +95,8 @@ class Var {
   void backward(Tensor seed = {});
 
   bool same_as(const Var& other) const { return state_ == other.state_; }
+  // What copies share and, as long as one lives, nobody else has.
+  const void* identity() const { return state_.get(); }
 
  private:
   struct State;
@@ -123,6 +127,7 @@ class Grads {
   explicit Grads(Node& node);
   Shape missing_shape(size_t i) const;
   void deliver();
+  void accumulate(size_t i, Tensor& sum) const;
 
   Node& node_;
   std::vector<Tensor> tensors_;

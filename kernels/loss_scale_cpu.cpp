@@ -1,23 +1,8 @@
-#include <bit>
-
 #include "kernels/cpu_loops.h"
 #include "kernels/loss_scale_rule.h"
+#include "kernels/nonfinite_bits.h"
 
 namespace lockstep::kernels::LS_CPU {
-namespace {
-
-// By the bits: an exponent of ones is an infinity or a NaN.
-[[gnu::always_inline]] inline uint32_t bits_not_finite(float value) {
-  return (std::bit_cast<uint32_t>(value) & 0x7f800000U) == 0x7f800000U ? 1 : 0;
-}
-[[gnu::always_inline]] inline uint16_t bits_not_finite(Half value) {
-  return (value.bits & 0x7c00U) == 0x7c00U ? 1 : 0;
-}
-[[gnu::always_inline]] inline uint16_t bits_not_finite(BFloat16 value) {
-  return (value.bits & 0x7f80U) == 0x7f80U ? 1 : 0;
-}
-
-}  // namespace
 
 void loss_scale_init(Stream&, const LossScaleState& initial, Tensor& state) {
   *state_in(state) = initial;

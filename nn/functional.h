@@ -17,11 +17,12 @@
 
 namespace lockstep::nn {
 
-// What the activations of one micro-step share. `stream` must outlive them.
+// What the activations of one micro-step share. `stream` and `listener` must outlive them.
 std::shared_ptr<const Batch> make_batch(Stream& stream,
                                         Shards shards,
                                         bool recording = true,
-                                        const Precision& precision = {});
+                                        const Precision& precision = {},
+                                        TapeListener* listener = nullptr);
 
 // u8 images (N,C,H,W) to precision.images: the root of a tape.
 Var normalize_image(const Tensor& images,

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/connect.h"
@@ -13,6 +15,7 @@
 #include "trainers/options/command_line.h"
 #include "trainers/options/help_text.h"
 #include "trainers/output/report_error.h"
+#include "trainers/replay_plan.h"
 #include "trainers/train_run.h"
 
 namespace lockstep::trainers {
@@ -41,19 +44,13 @@ bool printed_instead(const Options& options, bool speaks) {
   return true;
 }
 
-}  // namespace
-
-int run_train_program(Program program, int argc, char** argv) {
-  install_stop_handlers();
-  const std::vector<std::string> argv_copy(argv, argv + argc);
-  Options options;
+int connect_and_run(const std::vector<std::string>& argv,
+                    Options options,
+                    const comm::Launch& launch,
+                    const std::optional<ReplayPlan>& replay) {
   RunConfig config;
-  comm::Launch launch;
   comm::Connection connection;
   try {
-    launch = comm::read_launch();
-    options = read_options(program, std::span(argv_copy).subspan(1), environment);
-    if (printed_instead(options, launch.rank == 0)) return 0;
     config = make_run_config(options);
     connection = comm::connect(launch,
                                {.stall_abort = std::chrono::seconds(config.stall_abort_s),
@@ -64,16 +61,48 @@ int run_train_program(Program program, int argc, char** argv) {
     return report_error(error);
   }
   try {
-    return static_cast<int>(train_run({.argv = argv_copy,
+    return static_cast<int>(train_run({.argv = argv,
                                        .options = options,
                                        .config = config,
                                        .launch = launch,
-                                       .ranks = *connection.ranks}));
+                                       .ranks = *connection.ranks,
+                                       .replay = replay}));
   } catch (const CommError& error) {  // each rank knows something else of a lost peer
     comm::die(static_cast<ExitCode>(report_error(error, ErrorScope::kThisRank)));
   } catch (const std::exception& error) {
     comm::die(static_cast<ExitCode>(report_error(error)));
   }
+}
+
+}  // namespace
+
+int run_train_program(Program program, int argc, char** argv) {
+  install_stop_handlers();
+  const std::vector<std::string> argv_copy(argv, argv + argc);
+  Options options;
+  comm::Launch launch;
+  try {
+    launch = comm::read_launch();
+    options = read_options(program, std::span(argv_copy).subspan(1), environment);
+    if (printed_instead(options, launch.rank == 0)) return 0;
+  } catch (const std::exception& error) {
+    return report_error(error);
+  }
+  return connect_and_run(argv_copy, std::move(options), launch, std::nullopt);
+}
+
+int run_replay(const std::vector<std::string>& argv, const std::string& run_directory) {
+  ReplayPlan plan;
+  Options options;
+  comm::Launch launch;
+  try {
+    launch = comm::read_launch();
+    plan = read_replay_plan(run_directory);
+    options = read_options(plan.program, plan.arguments, [](const char*) { return nullptr; });
+  } catch (const std::exception& error) {
+    return report_error(error);
+  }
+  return connect_and_run(argv, std::move(options), launch, plan);
 }
 
 }  // namespace lockstep::trainers

@@ -1,5 +1,8 @@
-// A trainer from its command line to its exit code.
+// A trainer, or a replay of its run, from the command line to the exit code.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "trainers/options/option_table.h"
 
@@ -7,5 +10,9 @@ namespace lockstep::trainers {
 
 // What main() of a trainer does.
 int run_train_program(Program program, int argc, char** argv);
+
+// `lockstep replay`: takes the steps before a run's trouble again and names the tensor that it
+// began in. Changes nothing in the run directory but numerics.json.
+int run_replay(const std::vector<std::string>& argv, const std::string& run_directory);
 
 }  // namespace lockstep::trainers

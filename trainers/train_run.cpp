@@ -87,13 +87,21 @@ class Run {
     });
     if (config_.evaluate) return evaluate_weights(stream, *model, console, loaded);
 
-    Training training(
-        {config_, data_, request_.ranks, stream, *model, console, fault_, start_->position()});
+    Training training({config_,
+                       data_,
+                       request_.ranks,
+                       stream,
+                       *model,
+                       console,
+                       fault_,
+                       start_->position(),
+                       replay_target()});
     on_all_ranks(request_.ranks, [&] {
       const std::optional<ResumePoint>& from = start_->resumed();
       if (!speaks() || !from) return;
       training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
     });
+    if (request_.replay) return replay(training, console);
     open_directory(training.buckets());
     announce(console, *model, loaded);
     std::optional<CheckpointWriter> checkpoints;
@@ -137,6 +145,23 @@ class Run {
   ExitCode print(const std::vector<std::string>& lines) {
     Console console = make_console();
     for (const std::string& line : lines) console.result(line);
+    request_.ranks.barrier();
+    return ExitCode::kDone;
+  }
+
+  std::optional<ReplayTarget> replay_target() const {
+    return request_.replay ? std::optional(request_.replay->target) : std::nullopt;
+  }
+
+  ExitCode replay(Training& training, Console& console) {
+    const ReplayPlan& plan = *request_.replay;
+    plan.check(request_.ranks.size(), record_.data_digest);
+    console.result(plan.line(request_.ranks.size()));
+    const TrainingResult result = training.run({});
+    if (!result.numerics) plan.refuse_passed();
+    on_all_ranks(request_.ranks, [&] {
+      if (speaks()) plan.keep(*result.numerics);
+    });
     request_.ranks.barrier();
     return ExitCode::kDone;
   }

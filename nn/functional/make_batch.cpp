@@ -9,7 +9,8 @@ namespace lockstep::nn {
 std::shared_ptr<const Batch> make_batch(Stream& stream,
                                         Shards shards,
                                         bool recording,
-                                        const Precision& precision) {
+                                        const Precision& precision,
+                                        TapeListener* listener) {
   auto batch = std::make_shared<Batch>();
   batch->stream = &stream;
   batch->shards = std::move(shards);
@@ -17,6 +18,7 @@ std::shared_ptr<const Batch> make_batch(Stream& stream,
   batch->recording = recording;
   batch->accumulate = kernels::add;
   batch->fill = kernels::fill;
+  batch->listener = listener;
   return batch;
 }
 

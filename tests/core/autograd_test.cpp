@@ -59,13 +59,16 @@ Var sum(const Var& a, const Var& b) {
 class Autograd : public ::testing::Test {
  protected:
   // One image a shard.
-  Var input(std::initializer_list<float> values, bool recording = true) {
+  Var input(std::initializer_list<float> values,
+            bool recording = true,
+            TapeListener* listener = nullptr) {
     auto batch = std::make_shared<Batch>();
     batch->stream = &stream_;
     const auto images = static_cast<int64_t>(values.size());
     batch->shards = Shards::cut(images, images, 1);
     batch->recording = recording;
     batch->accumulate = accumulate;
+    batch->listener = listener;
     return Var(vector_of(values), batch);
   }
 
@@ -258,6 +261,54 @@ TEST_F(Autograd, RefusesToAddToAReducedGradient) {
     EXPECT_STREQ(error.what(), "[scale] gradient 1: shape (2,1), but (1) is there already");
     EXPECT_EQ(error.hint(), "call Optimizer::zero_grad() before backward()");
   }
+}
+
+// Writes down what it hears, and doubles the gradients of `w`.
+struct Recorder : TapeListener {
+  void on_result(const TapeOp& op, const Tensor& result) override {
+    heard.push_back(fmt::format("{} {}", op.name, result.data<float>()[0]));
+    numbers.push_back(op.number);
+  }
+  void on_gradient(const TapeOp& op, size_t i, Tensor& gradient) override {
+    heard.push_back(fmt::format("{}' {}: {}", op.name, i, gradient.data<float>()[0]));
+    numbers.push_back(op.number);
+    if (op.inputs[i].identity() != w.identity()) return;
+    for (float& value : gradient.span<float>()) value *= 2;
+  }
+
+  Var w;
+  std::vector<std::string> heard;
+  std::vector<uint64_t> numbers;
+};
+
+TEST_F(Autograd, AListenerHearsEachTensorInOrderAndMayChangeGradients) {
+  Recorder recorder;
+  recorder.w = Var(vector_of({3}), true);
+  Var x = input({1, 2}, true, &recorder);
+  float at_hook = 0;
+  recorder.w.on_grad_ready([&](Var& w) { at_hook = w.grad().data<float>()[1]; });
+  const Var y = scale(x, recorder.w);
+  Var loss = sum(y, y);
+  loss.backward();
+  // The second gradient of y is what both uses sum to.
+  EXPECT_EQ(
+      recorder.heard,
+      (std::vector<std::string>{"scale 3", "sum 6", "sum' 0: 1", "sum' 1: 2", "scale' 1: 2"}));
+  EXPECT_EQ(values_of(recorder.w.grad()), (std::vector<float>{4, 8}));
+  EXPECT_EQ(at_hook, 8) << "the hook comes after the listener";
+  const std::vector<uint64_t>& numbers = recorder.numbers;
+  EXPECT_EQ(numbers[0], numbers[4]);
+  EXPECT_EQ(numbers[1], numbers[2]);
+  EXPECT_NE(numbers[0], numbers[1]);
+  EXPECT_EQ(recorder.w.identity(), Var(recorder.w).identity());
+  EXPECT_NE(recorder.w.identity(), x.identity());
+}
+
+TEST_F(Autograd, NobodyListensToAnEvaluation) {
+  Recorder recorder;
+  recorder.w = Var(vector_of({3}), true);
+  scale(input({1, 2}, false, &recorder), recorder.w);
+  EXPECT_TRUE(recorder.heard.empty());
 }
 
 TEST_F(Autograd, OpsNeedABatch) {

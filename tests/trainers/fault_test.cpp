@@ -27,6 +27,18 @@ TEST(Fault, IsReadFromText) {
   EXPECT_EQ(slow->rank, 2);
   EXPECT_EQ(slow->number, 7);
   EXPECT_FALSE(parse_fault(""));
+  const auto inf = parse_fault("inf:rank=1,step=4");
+  ASSERT_TRUE(inf);
+  EXPECT_TRUE(inf->is_of_gradient());
+  EXPECT_FALSE(slow->is_of_gradient());
+  EXPECT_EQ(inf->count, 1);
+  EXPECT_EQ(inf->layer, "");
+  EXPECT_EQ(inf->value, std::numeric_limits<double>::infinity());
+  const auto of_layer = parse_fault("inf:rank=1,step=4,count=3,layer=layer1.0.conv1,value=-1e5");
+  ASSERT_TRUE(of_layer);
+  EXPECT_EQ(of_layer->count, 3);
+  EXPECT_EQ(of_layer->layer, "layer1.0.conv1");
+  EXPECT_EQ(of_layer->value, -1e5);
 }
 
 TEST(Fault, OtherTextIsRefused) {
@@ -35,6 +47,9 @@ TEST(Fault, OtherTextIsRefused) {
                            "slow:rank=1",
                            "melt:rank=0,step=1",
                            "kill:rank=-1,step=1",
+                           "kill:rank=1,step=1,layer=fc",
+                           "inf:rank=1,step=1,value=much",
+                           "inf:rank=1,step=1,layer=",
                            "slow:rank=1,ms=30 "}) {
     const auto error = testing::usage_error([&] { parse_fault(text); });
     ASSERT_TRUE(error) << text;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
@@ -86,6 +87,18 @@ TEST(RunDirectory, OverwriteRemovesTheRunAndNothingElse) {
   EXPECT_FALSE(fs::exists(second.checkpoints() / "last.safetensors"));
   EXPECT_TRUE(fs::exists(second.checkpoints() / "notes.txt"));
   EXPECT_TRUE(fs::exists(dir / "run/letter.txt"));
+}
+
+TEST(RunDirectory, AContinuationDropsWhatItWillSayAgain) {
+  const TempDir dir;
+  for (const int64_t numerics_step : {12, 13}) {
+    RunDirectory directory(dir / "run", ExistingRun::kOverwrite);
+    for (const int64_t step : {11, 12, 13}) directory.append({{"step", step}});
+    write_text(dir / "run" / kNumericsFile, fmt::format("{{\n\"step\": {}\n}}\n", numerics_step));
+    directory.cut_metrics(12);
+    EXPECT_EQ(read_text(dir / "run/metrics.jsonl"), "{\"step\":11}\n{\"step\":12}\n");
+    EXPECT_EQ(fs::exists(dir / "run" / kNumericsFile), numerics_step == 12);
+  }
 }
 
 TEST(RunDirectory, IsHeldByOneRunAtATime) {

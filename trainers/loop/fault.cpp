@@ -1,20 +1,18 @@
 #include "trainers/loop/fault.h"
 
-#include <algorithm>
 #include <chrono>
-#include <limits>
 #include <regex>
 #include <thread>
 
 #include <signal.h>
 
 #include "core/transfer.h"
+#include "trainers/options/flag_value.h"
 
 namespace lockstep::trainers {
 namespace {
 
 constexpr const char* kSlow = "slow";
-constexpr const char* kInf = "inf";
 
 }  // namespace
 
@@ -22,9 +20,13 @@ std::optional<Fault> parse_fault(const std::string& text) {
   if (text.empty()) return std::nullopt;
   static const std::regex pattern(
       R"((?:(flipbit|kill|stop|nan|inf):rank=(\d{1,4}),step|(slow):rank=(\d{1,4}),ms)=(\d{1,9}))"
-      R"((?:,count=(\d{1,9}))?)");
+      R"((?:,count=(\d{1,9}))?(?:,layer=([\w.]+))?(?:,value=([-+.\deE]+))?)");
   std::smatch match;
-  if (!std::regex_match(text, match, pattern) || (match[6].matched && match[1] != kInf)) {
+  const bool understood = std::regex_match(text, match, pattern);
+  const bool of_gradient = understood && (match[6].matched || match[7].matched || match[8].matched);
+  const std::optional<double> value =
+      understood && match[8].matched ? parse_float(match[8].str()) : Fault().value;
+  if (!understood || !value || (of_gradient && match[1] != "inf")) {
     throw UsageError(fmt::format("LOCKSTEP_FAULT is '{}'", text),
                      "it takes flipbit, kill, stop, nan or inf, a rank and a step, or slow, a rank "
                      "and milliseconds",
@@ -34,7 +36,9 @@ std::optional<Fault> parse_fault(const std::string& text) {
   return Fault{.kind = match[kind],
                .rank = std::stoi(match[kind + 1]),
                .number = std::stoll(match[5]),
-               .count = match[6].matched ? std::stoll(match[6]) : 1};
+               .count = match[6].matched ? std::stoll(match[6]) : 1,
+               .layer = match[7],
+               .value = *value};
 }
 
 void delay(const std::optional<Fault>& fault, int rank) {
@@ -42,21 +46,8 @@ void delay(const std::optional<Fault>& fault, int rank) {
   std::this_thread::sleep_for(std::chrono::milliseconds(fault->number));
 }
 
-void overflow(const std::optional<Fault>& fault,
-              int rank,
-              int64_t step,
-              int64_t leaves,
-              Device device,
-              Tensor& gradient) {
-  if (!fault || fault->kind != kInf || fault->rank != rank) return;
-  if (step < fault->number || step >= fault->number + fault->count) return;
-  Tensor infinite = Tensor::empty({leaves}, Dtype::kF32);
-  std::ranges::fill(infinite.span<float>(), std::numeric_limits<float>::infinity());
-  gradient = to_device(device, infinite);
-}
-
 void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model) {
-  if (!fault || fault->kind == kSlow || fault->kind == kInf || fault->rank != rank ||
+  if (!fault || fault->kind == kSlow || fault->is_of_gradient() || fault->rank != rank ||
       fault->number != step)
     return;
   fmt::print(stderr, "LOCKSTEP_FAULT: {} on rank {} after step {}\n", fault->kind, rank, step);

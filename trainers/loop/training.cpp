@@ -32,6 +32,10 @@ data::BatchPlan batch_plan(const Training::Parts& p) {
           .seed = p.config.seed};
 }
 
+int64_t run_ranks(const Training::Parts& p) {
+  return p.replay ? p.replay->ranks : p.config.ranks;
+}
+
 int64_t first_step(const Training::Parts& p, int64_t steps_per_epoch) {
   return p.start ? p.start->steps : p.config.start_epoch * steps_per_epoch;
 }
@@ -42,6 +46,7 @@ int64_t end_step(const Training::Parts& p, int64_t steps_per_epoch) {
   if (p.config.max_steps) {
     end = std::min(end, p.config.start_epoch * steps_per_epoch + *p.config.max_steps);
   }
+  if (p.replay) end = std::min(end, p.replay->step);
   return std::max(end, first_step(p, steps_per_epoch));
 }
 
@@ -52,10 +57,20 @@ bool device_augments(const Training::Parts& p, const Augmentation& augmentation)
          !augmentation.resized_crop;
 }
 
+// Apex's line; a static scale it does not know to skip by.
+std::string overflow_line(const PrecisionConfig& precision, const ScaledStep& step) {
+  if (precision.loss_scaling->dynamic) {
+    return fmt::format(
+        "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {:#}", step.scale);
+  }
+  return fmt::format("Gradient overflow.  Skipping step, loss scale stays {:#}", step.scale);
+}
+
 }  // namespace
 
 Training::Training(const Parts& parts)
     : p_(parts),
+      log_(nullptr, p_.console),
       reducer_(p_.ranks,
                p_.stream,
                p_.model.parameters(),
@@ -68,6 +83,12 @@ Training::Training(const Parts& parts)
           any_group_spans_ranks(p_.config.shards, p_.config.bn_groups, p_.config.ranks)),
       steps_per_epoch_(data::steps_per_epoch(batch_plan(p_))),
       update_(p_.config, p_.stream, p_.model.named_parameters(), steps_per_epoch_),
+      numerics_(
+          {.when = p_.replay ? NumericsWatch::When::kEveryStep : NumericsWatch::When::kTenthSkip,
+           .run_ranks = run_ranks(p_),
+           .plan = batch_plan(p_)},
+          p_.stream,
+          p_.model),
       replicas_(p_.model, update_.optimizer()),
       first_step_(first_step(p_, steps_per_epoch_)),
       end_step_(end_step(p_, steps_per_epoch_)),
@@ -81,10 +102,15 @@ Training::Training(const Parts& parts)
                p_.data.train->image_shape(),
                data::training_sequence(batch_plan(p_), 0, 1).max_images) {
   result_.steps = first_step_;
+  if (p_.fault && p_.fault->is_of_gradient()) {
+    gradient_fault_.emplace(*p_.fault, p_.model, run_ranks(p_));
+  }
+  scaled_ = update_.scaled();
   if (!p_.start) return;
   result_.best = p_.start->best;
   result_.best_epoch = static_cast<int>(p_.start->best_epoch);
   update_.restore(*p_.start);
+  scaled_ = update_.scaled();
 }
 
 void Training::restore(const FileTensors& optimizer, const std::string& file) {
@@ -113,6 +139,7 @@ void Training::share_start() {
 
 TrainingResult Training::run(const Traces& traces) {
   traces_ = traces;
+  log_ = RunLog(traces.directory, p_.console);
   share_start();
   EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
   auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.config.start_epoch);
@@ -127,7 +154,7 @@ TrainingResult Training::run(const Traces& traces) {
     end_epoch(progress);
     ++epoch;
   }
-  if (!result_.final && !result_.stopped) result_.final = measure();
+  if (!result_.final && !result_.stopped && !p_.replay) result_.final = measure();
   if (traces_.checkpoints != nullptr && result_.steps > first_step_) {
     result_.saved = traces_.checkpoints->last_is_saved();
   }
@@ -140,6 +167,7 @@ void Training::train_step(EpochProgress& epoch) {
                            .batch_norm_s = batch_norm_peers_.seconds(),
                            .data_s = loader_.waited_seconds()};
   update_.optimizer().zero_grad();
+  numerics_.begin_step(result_.steps + 1, scaled_);
   int64_t images = 0;
   for (int64_t micro = 0; micro < p_.config.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
@@ -151,7 +179,8 @@ void Training::train_step(EpochProgress& epoch) {
   update_.step(result_.steps);
   epoch.end_step(seconds_since(start.time), loader_.waited_seconds() - start.data_s);
   ++result_.steps;
-  if (p_.stream.device() == Device::kCpu) look_at_scale();  // elsewhere it would be waited for
+  // On a device the step would be waited for.
+  if (p_.stream.device() == Device::kCpu || numerics_.listener() != nullptr) look_at_scale();
   if (result_.first_step_s == 0) result_.first_step_s = seconds_since_process_start();
   inject(p_.fault, p_.ranks.rank(), result_.steps, p_.model);
 
@@ -164,7 +193,7 @@ void Training::train_step(EpochProgress& epoch) {
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
   const bool saves = saves_after(result_.steps) && !last;
-  if (first || epoch.done() % interval == 0 || last || saves) compare_notes(epoch);
+  if (p_.replay || first || epoch.done() % interval == 0 || last || saves) compare_notes(epoch);
   if (saves && !result_.stopped) {
     synchronize_replicas();
     save(position(epoch, Evaluated::kYes));
@@ -174,20 +203,23 @@ void Training::train_step(EpochProgress& epoch) {
 int64_t Training::backward() {
   data::LoadedBatch batch = batches_.upload(loader_.next());
   if (groups_span_ranks_) batch.shards.peers = &batch_norm_peers_;
+  TapeListener* listener = numerics_.listener();
+  if (gradient_fault_) {
+    listener = gradient_fault_->listener(result_.steps + 1, batch.shards, listener);
+  }
+  const Var images = input_of(batch, listener);
+  numerics_.begin_micro_step(images);
   nn::CrossEntropy result =
-      nn::softmax_cross_entropy(p_.model.forward(input_of(batch)),
+      nn::softmax_cross_entropy(p_.model.forward(images),
                                 batch.labels,
                                 {.label_smoothing = static_cast<float>(p_.config.label_smoothing)});
   window_.add(result);
-  Tensor seed = update_.seed(batch.shards.local());
-  overflow(
-      p_.fault, p_.ranks.rank(), result_.steps + 1, batch.shards.local(), p_.stream.device(), seed);
-  result.loss.backward(seed);
+  result.loss.backward(update_.seed(batch.shards.local()));
   return batch.shards.images();
 }
 
-Var Training::input_of(const data::LoadedBatch& batch) {
-  const auto of_tape = nn::make_batch(p_.stream, batch.shards, true, precision_);
+Var Training::input_of(const data::LoadedBatch& batch, TapeListener* listener) {
+  const auto of_tape = nn::make_batch(p_.stream, batch.shards, true, precision_, listener);
   if (!device_augments(p_, augmentation_)) {
     return nn::normalize_image(batch.images, of_tape, normalization_);
   }
@@ -200,10 +232,11 @@ Var Training::input_of(const data::LoadedBatch& batch) {
 
 void Training::look_at_scale() {
   scaled_ = update_.look(result_.steps);
-  if (scaled_.newly_skipped == 0) return;
-  p_.console.info(fmt::format(  // Apex's line
-      "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {:#}",
-      scaled_.scale));
+  if (scaled_.newly_skipped > 0) p_.console.info(overflow_line(p_.config.precision, scaled_));
+  if (!numerics_.end_step(scaled_)) return;
+  report_numerics(Trouble::kSkips,
+                  fmt::format("{} steps in a row were skipped", scaled_.consecutive_skips),
+                  result_.steps);
 }
 
 // Own time ends where waiting begins, so a rank that others wait for is not blamed for their delay.
@@ -228,7 +261,7 @@ void Training::log_exchange(const StepStart& start, int64_t images) {
 void Training::compare_notes(EpochProgress& epoch) {
   if (p_.stream.device() != Device::kCpu) look_at_scale();
   const WindowTotals totals = window_.exchange(p_.ranks, stop_requested());
-  result_.stopped = totals.stop;
+  result_.stopped |= totals.stop;
   check_losses(totals, epoch.number());
   StepMetrics metrics = epoch.update(totals, end_step_ - result_.steps, update_.lr());
   metrics.loss_scale = scaled_.scale;
@@ -241,56 +274,53 @@ void Training::compare_notes(EpochProgress& epoch) {
   record(epoch, metrics);
 }
 
-// A disk that is full costs lines of metrics.jsonl, not the training.
-void Training::log(std::initializer_list<Metric> metrics) {
-  if (traces_.directory == nullptr) return;
-  try {
-    traces_.directory->append(metrics);
-  } catch (const EnvironmentError& error) {
-    if (!std::exchange(metrics_are_lost_, true)) {
-      p_.console.warn(fmt::format(
-          "lockstep: warning: {}\n  why: {}\n  try: {}; training goes on, lines of it are lost",
-          error.what(),
-          error.why(),
-          error.hint()));
-    }
-  }
-}
-
-void Training::check_losses(const WindowTotals& totals, int epoch) const {
+void Training::check_losses(const WindowTotals& totals, int epoch) {
   for (size_t i = 0; i < totals.losses.size(); ++i) {
     if (std::isfinite(totals.losses[i])) continue;
     const int64_t step = result_.steps - std::ssize(totals.losses) + static_cast<int64_t>(i) + 1;
+    const std::string what =
+        fmt::format("the loss is {}", std::isnan(totals.losses[i]) ? "nan" : "infinite");
+    report_numerics(Trouble::kLoss, what, step);
+    if (p_.replay) return;
     throw DivergedError(
-        fmt::format("the loss is {} at step {} (epoch {})",
-                    std::isnan(totals.losses[i]) ? "nan" : "infinite",
-                    step,
-                    epoch + 1),
+        fmt::format("{} at step {} (epoch {})", what, step, epoch + 1),
         fmt::format("training diverged at learning rate {:g}, or an input is not finite",
                     update_.lr()),
-        "a smaller --lr");
+        fmt::format("a smaller --lr; `lockstep replay {}` names the tensor that it began in",
+                    p_.config.output_dir));
   }
 }
 
+// On all ranks. A replay has then done what it was for.
+void Training::report_numerics(Trouble trouble, std::string what, int64_t step) {
+  const NumericsReport report = numerics_.report(p_.ranks, trouble, std::move(what), step);
+  if (numerics_.listener() != nullptr) {
+    for (const std::string& line : lines(report)) p_.console.warn(line);
+  }
+  log_.write_numerics(to_json(report));
+  result_.numerics = report;
+  if (p_.replay) result_.stopped = true;
+}
+
 void Training::record(const EpochProgress& epoch, const StepMetrics& metrics) {
-  log({{"split", "train"},
-       {"epoch", int64_t{epoch.number()}},
-       {"step", result_.steps},
-       {"t", seconds_since_process_start()},
-       {"loss", metrics.loss},
-       {"loss_avg", metrics.loss_avg},
-       {"acc1", metrics.acc1},
-       {"acc5", metrics.acc5},
-       {"lr", metrics.lr},
-       {"img_s", metrics.images_per_s},
-       {"step_s", metrics.step_s_avg},
-       {"data_s", metrics.data_s_avg},
-       {"comm_exposed_s", metrics.comm_exposed_s},
-       {"comm_hidden_s", metrics.comm_hidden_s},
-       {"slowest_rank", int64_t{metrics.slowest_rank}},
-       {"skew", metrics.skew},
-       {"loss_scale", metrics.loss_scale},
-       {"skipped_steps", metrics.skipped_steps}});
+  log_.append({{"split", "train"},
+               {"epoch", int64_t{epoch.number()}},
+               {"step", result_.steps},
+               {"t", seconds_since_process_start()},
+               {"loss", metrics.loss},
+               {"loss_avg", metrics.loss_avg},
+               {"acc1", metrics.acc1},
+               {"acc5", metrics.acc5},
+               {"lr", metrics.lr},
+               {"img_s", metrics.images_per_s},
+               {"step_s", metrics.step_s_avg},
+               {"data_s", metrics.data_s_avg},
+               {"comm_exposed_s", metrics.comm_exposed_s},
+               {"comm_hidden_s", metrics.comm_hidden_s},
+               {"slowest_rank", int64_t{metrics.slowest_rank}},
+               {"skew", metrics.skew},
+               {"loss_scale", metrics.loss_scale},
+               {"skipped_steps", metrics.skipped_steps}});
 }
 
 // Rank 0's batch-norm statistics are the run's; weights must be equal already, unless the ranks do
@@ -310,7 +340,7 @@ void Training::end_epoch(const EpochProgress& epoch) {
   synchronize_replicas();
   const int number = epoch.number();
   const bool last = result_.steps == end_step_;
-  if ((last || evaluates_after(number)) && !result_.stopped) {
+  if (((last && !p_.replay) || evaluates_after(number)) && !result_.stopped) {
     if (const std::optional<Evaluation> evaluation = measure()) {
       result_.final = evaluation;
       log_evaluation(number, *evaluation);
@@ -341,16 +371,16 @@ std::optional<Evaluation> Training::measure() {
 }
 
 void Training::log_evaluation(int epoch, const Evaluation& evaluation) {
-  log({{"split", "val"},
-       {"epoch", int64_t{epoch}},
-       {"step", result_.steps},
-       {"t", seconds_since_process_start()},
-       {"loss", evaluation.loss},
-       {"acc1", evaluation.acc1()},
-       {"acc5", evaluation.acc5()},
-       {"correct", evaluation.correct1},
-       {"total", evaluation.total},
-       {"digest", traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model))}});
+  log_.append({{"split", "val"},
+               {"epoch", int64_t{epoch}},
+               {"step", result_.steps},
+               {"t", seconds_since_process_start()},
+               {"loss", evaluation.loss},
+               {"acc1", evaluation.acc1()},
+               {"acc5", evaluation.acc5()},
+               {"correct", evaluation.correct1},
+               {"total", evaluation.total},
+               {"digest", traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model))}});
 }
 
 void Training::judge(const EpochProgress& epoch, const Evaluation& evaluation) {
@@ -379,7 +409,7 @@ void Training::save(const TrainingPosition& at) {
 
 bool Training::evaluates_after(int epoch) const {
   if (update_.watches_validation()) return true;
-  return !p_.console.options().tutorial && (epoch + 1) % p_.config.eval_freq == 0;
+  return !p_.console.options().tutorial && !p_.replay && (epoch + 1) % p_.config.eval_freq == 0;
 }
 
 bool Training::saves_after(int64_t step) const {

@@ -21,26 +21,36 @@
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/exchange_log.h"
 #include "trainers/loop/fault.h"
+#include "trainers/loop/gradient_fault.h"
+#include "trainers/loop/numerics_watch.h"
 #include "trainers/loop/replica_check.h"
 #include "trainers/loop/step_window.h"
 #include "trainers/loop/timed_peers.h"
 #include "trainers/loop/weight_update.h"
 #include "trainers/output/console.h"
 #include "trainers/output/run_directory.h"
+#include "trainers/output/run_log.h"
 
 namespace lockstep::trainers {
 
 struct TrainingResult {
   std::optional<Evaluation> final;  // of the weights at the end; nothing after a signal
   Evaluation best;
-  int best_epoch = 0;       // from 0; the epoch of `best`
-  int64_t steps = 0;        // since epoch 0, those of earlier processes included
-  int64_t images = 0;       // trained on in this process, over all ranks
-  double training_s = 0;    // of this process in steps, evaluation left out
-  double first_step_s = 0;  // from process start to the end of its first step
-  bool stopped = false;     // on a signal
-  bool saved = true;        // the last state; known on rank 0
+  int best_epoch = 0;                      // from 0; the epoch of `best`
+  int64_t steps = 0;                       // since epoch 0, those of earlier processes included
+  int64_t images = 0;                      // trained on in this process, over all ranks
+  double training_s = 0;                   // of this process in steps, evaluation left out
+  double first_step_s = 0;                 // from process start to the end of its first step
+  bool stopped = false;                    // on a signal
+  bool saved = true;                       // the last state; known on rank 0
+  std::optional<NumericsReport> numerics;  // the last one
   ExchangeSummary communication;
+};
+
+// A replay takes a run's steps again, up to one, and ends where its numerics report is due.
+struct ReplayTarget {
+  int64_t step = 0;   // counted from epoch 0
+  int64_t ranks = 1;  // of the run
 };
 
 // Trains `model` as `config` says and evaluates it. Borrows everything.
@@ -55,6 +65,7 @@ class Training {
     Console& console;
     std::optional<Fault> fault;
     std::optional<TrainingPosition> start{};  // of an earlier process; its weights are in `model`
+    std::optional<ReplayTarget> replay{};
   };
 
   // A collective call. Errors: CheckpointError for a start under another schedule.
@@ -86,12 +97,12 @@ class Training {
   void share_start();
   void train_step(EpochProgress& epoch);
   int64_t backward();  // of the next micro-step; returns its images
-  Var input_of(const data::LoadedBatch& batch);
+  Var input_of(const data::LoadedBatch& batch, TapeListener* listener);
   void look_at_scale();
   void log_exchange(const StepStart& start, int64_t images);
   void compare_notes(EpochProgress& epoch);
-  void check_losses(const WindowTotals& totals, int epoch) const;
-  void log(std::initializer_list<Metric> metrics);
+  void check_losses(const WindowTotals& totals, int epoch);
+  void report_numerics(Trouble trouble, std::string what, int64_t step);
   void record(const EpochProgress& epoch, const StepMetrics& metrics);
   void end_epoch(const EpochProgress& epoch);
   void synchronize_replicas();
@@ -107,6 +118,7 @@ class Training {
 
   Parts p_;
   Traces traces_;
+  RunLog log_;
   comm::GradientReducer reducer_;
   const kernels::NormalizeImageParams normalization_;
   const Precision precision_;
@@ -114,6 +126,8 @@ class Training {
   const bool groups_span_ranks_;
   const int64_t steps_per_epoch_;
   WeightUpdate update_;
+  NumericsWatch numerics_;
+  std::optional<GradientFault> gradient_fault_;
   const ReplicaCheck replicas_;
   const int64_t first_step_;  // of this process
   const int64_t end_step_;
@@ -124,7 +138,6 @@ class Training {
   ExchangeLog exchange_log_;
   TrainingResult result_;
   ScaledStep scaled_;  // as last looked at
-  bool metrics_are_lost_ = false;
 };
 
 }  // namespace lockstep::trainers

@@ -1,6 +1,8 @@
 // The images of a run and what happens to them on their way into a batch.
 #pragma once
 
+#include <string>
+
 #include "core/augmentation.h"
 #include "data/dataset.h"
 #include "trainers/config/run_config.h"

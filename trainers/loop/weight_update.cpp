@@ -49,6 +49,11 @@ std::optional<kernels::LossScaleState> parse_state(const std::string& text) {
   }
 }
 
+ScaledStep scaled_step(const kernels::LossScaleState& state) {
+  return {
+      .scale = state.scale, .skipped = state.skipped, .consecutive_skips = state.consecutive_skips};
+}
+
 kernels::LossScaleState state_of(const std::string& text) {
   const std::optional<kernels::LossScaleState> state = parse_state(text);
   if (state && state->scale > 0 && state->applied >= 0) return *state;
@@ -115,8 +120,13 @@ ScaledStep WeightUpdate::look(int64_t steps) {
   optimizer_->set_applied_steps(state.applied);
   lr_ = schedule_.lr(first_step_ + state.applied - (state.consecutive_skips > 0 ? 0 : 1));
   if (state.consecutive_skips >= kMostSkips) throw_overflow(state, steps);
-  const int64_t seen = std::exchange(skips_seen_, state.skipped);
-  return {.scale = state.scale, .skipped = state.skipped, .newly_skipped = state.skipped - seen};
+  ScaledStep result = scaled_step(state);
+  result.newly_skipped = state.skipped - std::exchange(skips_seen_, state.skipped);
+  return result;
+}
+
+ScaledStep WeightUpdate::scaled() const {
+  return scaler_ ? scaled_step(scaler_->read()) : ScaledStep();
 }
 
 void WeightUpdate::end_epoch(int64_t epoch, double validation_loss, double accuracy) {

@@ -19,8 +19,9 @@ namespace lockstep::trainers {
 // The loss scale after a step.
 struct ScaledStep {
   float scale = 1;
-  int64_t skipped = 0;        // steps of the run so far
-  int64_t newly_skipped = 0;  // since the last look, or since the run went on
+  int64_t skipped = 0;            // steps of the run so far
+  int64_t consecutive_skips = 0;  // up to this step
+  int64_t newly_skipped = 0;      // since the last look, or since the run went on
 };
 
 // Owns the optimizer and its state. Thread safety: none.
@@ -46,6 +47,7 @@ class WeightUpdate {
   // row.
   ScaledStep look(int64_t steps);
   double lr() const { return lr_; }  // of the last step
+  ScaledStep scaled() const;         // after the last step, or as restored
 
   void end_epoch(int64_t epoch, double validation_loss, double accuracy);
   bool watches_validation() const { return schedule_.watches_validation(); }

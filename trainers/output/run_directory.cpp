@@ -78,7 +78,7 @@ fs::path prepare(const fs::path& path, ExistingRun existing) {
 
 void remove_earlier_run(const fs::path& path) {
   std::error_code error;
-  for (const char* name : {"run.json", "metrics.jsonl"}) {
+  for (const char* name : {"run.json", "metrics.jsonl", kNumericsFile}) {
     fs::remove(path / name, error);
     if (error) refuse_environment(path / name, error.message());
   }
@@ -112,7 +112,7 @@ void point_latest_at(const fs::path& path) {
   }
 }
 
-// Whether a line of metrics.jsonl is whole and not about a step after `last`.
+// Whether a line of metrics.jsonl, or numerics.json, is whole and not about a step after `last`.
 bool is_up_to(const std::string& line, int64_t last) {
   const nlohmann::json metrics = nlohmann::json::parse(line, nullptr, false);
   if (!metrics.is_object()) return false;
@@ -175,6 +175,9 @@ void RunDirectory::cut_metrics(int64_t step) {
   metrics_fd_ = -1;
   write_file_atomically(metrics(), kept);
   open_metrics();
+  std::ifstream numerics(path_ / kNumericsFile, std::ios::binary);
+  const std::string report(std::istreambuf_iterator<char>(numerics), {});
+  if (!report.empty() && !is_up_to(report, step)) fs::remove(path_ / kNumericsFile);
 }
 
 }  // namespace lockstep::trainers

@@ -1,4 +1,4 @@
-// The folder that a run leaves: run.json, metrics.jsonl, checkpoints/.
+// The folder that a run leaves: run.json, metrics.jsonl, checkpoints/, in trouble numerics.json.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ class RunDirectory {
  public:
   // Creates `path` and its missing parents and proves that files can be written there. A folder
   // `runs/x` also becomes the target of the link `runs/latest`. kOverwrite removes an earlier run's
-  // run.json, metrics.jsonl and checkpoints, and no other file; kContinue keeps them.
+  // run.json, metrics.jsonl, numerics.json and checkpoints, no other file; kContinue keeps them.
   // Errors: UsageError when the folder is not empty and `existing` is kRefuse, when it is kContinue
   // and the folder holds files but no run, or when another run holds it; EnvironmentError when it
   // cannot be created or written.
@@ -34,7 +34,8 @@ class RunDirectory {
   // EnvironmentError; then the file is as before.
   void append(std::initializer_list<Metric> metrics) const;
   // Drops the lines of metrics.jsonl about later steps than this one, and an unfinished last line:
-  // a continuation writes them again. Errors: EnvironmentError.
+  // a continuation writes them again; numerics.json too where it is about such a step. Errors:
+  // EnvironmentError.
   void cut_metrics(int64_t step);
 
  private:
@@ -45,5 +46,9 @@ class RunDirectory {
   FileLock lock_;
   int metrics_fd_ = -1;
 };
+
+// In a run directory: what is known of a loss that was not finite, or of steps that were skipped
+// (trainers/loop/numerics_report.h).
+inline constexpr const char* kNumericsFile = "numerics.json";
 
 }  // namespace lockstep::trainers

@@ -11,6 +11,7 @@
 #include "trainers/tool/checkpoint_diff.h"
 #include "trainers/tool/checkpoint_inspect.h"
 #include "trainers/tool/plan_command.h"
+#include "trainers/train_program.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -54,7 +55,7 @@ void add_plan_options(CLI::App& command, PlanOptions& plan) {
 }
 
 int run(int argc, const char* const* argv, std::ostream& out) {
-  CLI::App app("Lockstep's tools: checkpoints (.safetensors), and plans for GPUs.", "lockstep");
+  CLI::App app("Lockstep's tools: for what a run left, and before one.", "lockstep");
   app.set_version_flag("--version", fmt::format("lockstep {}", version()));
   app.require_subcommand(1);
   std::string first;
@@ -73,6 +74,9 @@ int run(int argc, const char* const* argv, std::ostream& out) {
   CLI::App* plan_command = app.add_subcommand(
       "plan", "memory, cuDNN's engines and predicted speed of training on a GPU; needs no GPU");
   add_plan_options(*plan_command, plan);
+  CLI::App* replay_command = app.add_subcommand(
+      "replay", "take a diverged run's last steps again and name the tensor that it began in");
+  replay_command->add_option("RUN_DIR", first, "what the run left")->required();
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
@@ -85,6 +89,7 @@ int run(int argc, const char* const* argv, std::ostream& out) {
     return 0;
   }
   if (diff_command->parsed()) return diff(first, second, limit, out);
+  if (replay_command->parsed()) return run_replay({argv, argv + argc}, first);
   out << inspect_checkpoint(load(first));
   return 0;
 }
