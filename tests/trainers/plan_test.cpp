@@ -99,6 +99,7 @@ TEST(DryStep, CountsWhatTensorsTake) {
               as_double(kRounding));
   EXPECT_NEAR(as_double(step.memory.copies), as_double(2 * kParameters), as_double(kRounding));
   EXPECT_GT(step.memory.peak, step.memory.fixed() + step.memory.activations);
+  EXPECT_LT(step.memory.peak, step.memory.fixed() + step.memory.activations * 11 / 10);
   EXPECT_EQ(resnet50(32).memory.peak, step.memory.peak);  // nothing is left behind
 }
 
@@ -141,8 +142,7 @@ TEST(TrainingPlan, LargestBatchIsTheLastThatFits) {
   const int64_t largest = of(256).largest_batch();
   EXPECT_LE(of(largest).needed_bytes(), plan.card.memory_bytes);
   EXPECT_GT(of(largest + largest / 50).needed_bytes(), plan.card.memory_bytes);
-  EXPECT_NEAR(
-      as_double(of(2 * largest).largest_batch()), as_double(largest), as_double(largest / 50));
+  EXPECT_NEAR(as_double(of(2 * largest).largest_batch()), as_double(largest), 8);
 }
 
 TEST(PlanCommand, SaysWhatItKnowsAndThatItPredicts) {
