@@ -36,6 +36,16 @@ if(NOT LOCKSTEP_HAS_CUDA)
   return()
 endif()
 
+# cuDNN: headers to compile with, and where programs find the library when they first use it.
+set(LOCKSTEP_CUDNN AUTO CACHE STRING "AUTO, ON or OFF: cuDNN 9 for convolutions on CUDA")
+find_path(CUDNN_INCLUDE_DIR cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES ../../cudnn/include)
+find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDNN_INCLUDE_DIR}/../lib)
+if(LOCKSTEP_CUDNN AND CUDNN_INCLUDE_DIR AND CUDNN_LIBRARY)
+  set(LOCKSTEP_HAS_CUDNN ON)
+elseif(LOCKSTEP_CUDNN AND NOT LOCKSTEP_CUDNN STREQUAL "AUTO")
+  message(FATAL_ERROR "LOCKSTEP_CUDNN=ON, but no cuDNN 9 was found: set CUDNN_INCLUDE_DIR and CUDNN_LIBRARY")
+endif()
+message(STATUS "cuDNN: ${LOCKSTEP_HAS_CUDNN}")
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)

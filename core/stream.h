@@ -39,7 +39,9 @@ struct PlanKey {
 struct LedgerEntry {
   std::string_view op;
   int64_t flops = 0;
-  int64_t bytes = 0;  // read and written once each, caches ignored
+  int64_t bytes = 0;          // read and written once each, caches ignored
+  int64_t unfused_bytes = 0;  // were all that the op does ops of their own
+  PlanKey plan = {};          // of a library call that has one
 };
 
 // Scratch memory of one op call: a part that all workers share and a part for each.

@@ -1,13 +1,25 @@
 #include "core/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "core/allocator.h"
 #include "core/cuda/memory.h"
+#include "core/dry_memory.h"
 
 namespace lockstep {
 namespace {
+
+thread_local DryMemory dry;
+
+// No memory, and yet counted until the last copy ends.
+std::shared_ptr<std::byte> dry_block(size_t bytes) {
+  const auto rounded = static_cast<int64_t>(CachingAllocator::rounded(bytes));
+  dry.bytes_in_use += rounded;
+  dry.peak_bytes_in_use = std::max(dry.peak_bytes_in_use, dry.bytes_in_use);
+  return {nullptr, [rounded](std::byte*) { dry.bytes_in_use -= rounded; }};
+}
 
 // Copies [n][rows][cols] elements of `size` bytes into [n][cols][rows].
 void transpose_inner(
@@ -45,6 +57,14 @@ Tensor reorder(const Tensor& tensor, bool to_channels_last) {
 
 }  // namespace
 
+DryMemory dry_memory() {
+  return dry;
+}
+
+void begin_dry_peak() {
+  dry.peak_bytes_in_use = dry.bytes_in_use;
+}
+
 Tensor Tensor::empty(const Shape& shape, Dtype dtype, Device device) {
   if (shape.numel() > INT64_MAX / static_cast<int64_t>(size_of(dtype))) {
     throw ShapeError(
@@ -55,9 +75,12 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype, Device device) {
   tensor.dtype_ = dtype;
   tensor.device_ = device;
   tensor.defined_ = true;
-  if (device == Device::kDry) return tensor;
-  CachingAllocator& allocator = device == Device::kCpu ? cpu_allocator() : cuda_allocator();
   const size_t bytes = tensor.nbytes();
+  if (device == Device::kDry) {
+    tensor.storage_ = dry_block(bytes);
+    return tensor;
+  }
+  CachingAllocator& allocator = device == Device::kCpu ? cpu_allocator() : cuda_allocator();
   auto* block = static_cast<std::byte*>(allocator.allocate(bytes));
   tensor.storage_ = std::shared_ptr<std::byte>(
       block, [bytes, &allocator](std::byte* memory) { allocator.free(memory, bytes); });

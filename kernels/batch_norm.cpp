@@ -29,10 +29,17 @@ struct BatchCheck : OpCheck {
   void per_group(std::string_view name, const Tensor& tensor, int64_t columns) const {
     like(name, tensor, {shards.local_groups(), columns}, Dtype::kF32);
   }
-  // `touched` counts the batch tensors read and written.
-  bool dry_batch(int64_t flops_per_element, int64_t touched) const {
-    return dry(flops_per_element * shape.numel(),
-               touched * shape.numel() * static_cast<int64_t>(size_of(in_dtype)));
+  // `touched` counts the batch tensors read and written, `alone` those that batch norm, addition
+  // and ReLU would read and write as ops of their own.
+  bool dry_batch(int64_t flops_per_element, int64_t touched, int64_t alone) const {
+    const int64_t bytes = shape.numel() * static_cast<int64_t>(size_of(in_dtype));
+    return dry_fused(flops_per_element * shape.numel(), touched * bytes, alone * bytes);
+  }
+  bool dry_forward(const BatchNormParams& params, bool has_residual) const {
+    constexpr int64_t kNorm = 2, kAddition = 3, kRelu = 2;
+    return dry_batch(has_residual ? 4 : 3,
+                     has_residual ? 3 : 2,
+                     kNorm + (has_residual ? kAddition : 0) + (params.relu ? kRelu : 0));
   }
 
   int64_t stats_columns() const { return 2 * shape[1] + 1; }
@@ -47,7 +54,7 @@ struct BatchCheck : OpCheck {
 void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& in, Tensor& stats) {
   const BatchCheck check("batch_norm_shard_stats", stream, shards, in);
   check.per_shard("stats", stats, check.stats_columns());
-  if (check.dry_batch(4, 1)) return;
+  if (check.dry_batch(4, 1, 1)) return;
   LS_DISPATCH(batch_norm_shard_stats, (stream, shards, in, stats))
 }
 
@@ -80,7 +87,7 @@ void batch_norm_forward(Stream& stream,
   check.per_channel("bias", bias);
   if (residual.defined()) check.like_in("residual", residual);
   check.like_in("out", out);
-  if (check.dry_batch(residual.defined() ? 4 : 3, residual.defined() ? 3 : 2)) return;
+  if (check.dry_forward(params, residual.defined())) return;
   LS_DISPATCH(batch_norm_forward,
               (stream, shards, in, group_stats, weight, bias, residual, params, out))
 }
@@ -134,7 +141,7 @@ void batch_norm_shard_sums(Stream& stream,
   check.per_channel("bias", bias);
   check.per_shard("grad_weight", grad_weight, in.shape()[1]);
   check.per_shard("grad_bias", grad_bias, in.shape()[1]);
-  if (check.dry_batch(params.relu ? 6 : 4, out.defined() ? 4 : 2)) return;
+  if (check.dry_batch(params.relu ? 6 : 4, out.defined() ? 4 : 2, params.relu ? 5 : 2)) return;
   LS_DISPATCH(batch_norm_shard_sums,
               (stream,
                shards,
@@ -169,7 +176,7 @@ void batch_norm_backward(Stream& stream,
   check.per_channel("weight", weight);
   check.per_channel("bias", bias);
   check.like_in("grad_in", grad_in);
-  if (check.dry_batch(params.relu ? 7 : 5, 3)) return;
+  if (check.dry_batch(params.relu ? 7 : 5, 3, 3)) return;
   LS_DISPATCH(batch_norm_backward,
               (stream,
                shards,
@@ -201,7 +208,7 @@ void batch_norm_inference(Stream& stream,
   check.per_channel("bias", bias);
   if (residual.defined()) check.like_in("residual", residual);
   check.like_in("out", out);
-  if (check.dry_batch(residual.defined() ? 4 : 3, residual.defined() ? 3 : 2)) return;
+  if (check.dry_forward(params, residual.defined())) return;
   LS_DISPATCH(batch_norm_inference,
               (stream, shards, in, running_mean, running_var, weight, bias, residual, params, out))
 }

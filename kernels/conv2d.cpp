@@ -1,6 +1,11 @@
 #include "kernels/conv2d.h"
 
+#include "kernels/convolution_problem.h"
 #include "kernels/op_check.h"
+
+#if defined(LOCKSTEP_CUDNN)
+#include "kernels/conv2d_cudnn.h"
+#endif
 
 namespace lockstep::kernels {
 namespace {
@@ -41,11 +46,18 @@ void conv2d_forward(Stream& stream,
   if (bias.defined()) check.like("bias", bias, {weight.shape()[0]}, Dtype::kF32);
   check.like("out", out, out_shape, in.dtype());
   check.covers(shards, in.shape()[0]);
-  if (check.dry(
-          conv2d_flops(weight.shape(), out_shape),
-          static_cast<int64_t>(in.nbytes() + weight.nbytes() + bias.nbytes() + out.nbytes()))) {
+  const ConvolutionProblem problem{.pass = ConvolutionPass::kForward,
+                                   .dtype = in.dtype(),
+                                   .in = in.shape(),
+                                   .weight = weight.shape(),
+                                   .params = params,
+                                   .has_bias = bias.defined()};
+  if (check.dry(conv2d_flops(weight.shape(), out_shape),
+                static_cast<int64_t>(in.nbytes() + weight.nbytes() + bias.nbytes() + out.nbytes()),
+                problem.key())) {
     return;
   }
+  LS_DISPATCH_CUDNN(conv2d_forward, problem, (stream, shards, in, weight, bias, params, out))
   LS_DISPATCH_ONEDNN(conv2d_forward, (stream, shards, in, weight, bias, params, out))
 }
 
@@ -61,10 +73,18 @@ void conv2d_backward_data(Stream& stream,
   const Shape out_shape = conv2d_output_shape(grad_in.shape(), weight.shape(), params);
   check.like("grad_out", grad_out, out_shape, grad_in.dtype());
   check.covers(shards, out_shape[0]);
+  const ConvolutionProblem problem{.pass = ConvolutionPass::kBackwardData,
+                                   .dtype = grad_in.dtype(),
+                                   .in = grad_in.shape(),
+                                   .weight = weight.shape(),
+                                   .params = params};
   if (check.dry(conv2d_flops(weight.shape(), out_shape),
-                static_cast<int64_t>(grad_out.nbytes() + weight.nbytes() + grad_in.nbytes()))) {
+                static_cast<int64_t>(grad_out.nbytes() + weight.nbytes() + grad_in.nbytes()),
+                problem.key())) {
     return;
   }
+  LS_DISPATCH_CUDNN(
+      conv2d_backward_data, problem, (stream, shards, grad_out, weight, params, grad_in))
   LS_DISPATCH_ONEDNN(conv2d_backward_data, (stream, shards, grad_out, weight, params, grad_in))
 }
 
@@ -85,11 +105,20 @@ void conv2d_backward_weight(Stream& stream,
     check.like("grad_bias", grad_bias, {shards.local(), weight_shape[0]}, Dtype::kF32);
   }
   check.covers(shards, out_shape[0]);
+  const ConvolutionProblem problem{.pass = ConvolutionPass::kBackwardWeight,
+                                   .dtype = in.dtype(),
+                                   .in = in.shape(),
+                                   .weight = weight_shape,
+                                   .params = params};
   if (check.dry(conv2d_flops(weight_shape, out_shape),
                 static_cast<int64_t>(in.nbytes() + grad_out.nbytes() + grad_weight.nbytes() +
-                                     grad_bias.nbytes()))) {
+                                     grad_bias.nbytes()),
+                problem.key())) {
     return;
   }
+  LS_DISPATCH_CUDNN(conv2d_backward_weight,
+                    problem,
+                    (stream, shards, in, grad_out, weight_shape, params, grad_weight, grad_bias))
   LS_DISPATCH_ONEDNN(conv2d_backward_weight,
                      (stream, shards, in, grad_out, weight_shape, params, grad_weight, grad_bias))
 }

@@ -8,9 +8,12 @@
 // bf16 where the processor has no arithmetic for it (onednn_has_bf16), is f32's result rounded.
 // That arithmetic takes direct sums, takes denormals for zero, and where channels are odd in number
 // carries a NaN or an infinity to the pixel before it.
-// CUDA: direct sums, the same for an image or a shard however the batch is cut.
-// Source: torch.nn.functional.conv2d; oneDNN convolution; Lavin and Gray 2015, "Fast Algorithms for
-// Convolutional Neural Networks". Spec: tests/reference/conv2d.h
+// CUDA: cuDNN, a plan a shard, where kernels/conv2d_cudnn.h says so: sums in f32, of inputs as they
+// are; in 16 bits a bias is rounded before it is added, and a gradient of the weights is rounded to
+// the type of `in` before it is widened. Elsewhere direct sums, the same for an image or a shard
+// however the batch is cut.
+// Source: torch.nn.functional.conv2d; oneDNN convolution; cuDNN's graph API; Lavin and Gray 2015,
+// "Fast Algorithms for Convolutional Neural Networks". Spec: tests/reference/conv2d.h
 #pragma once
 
 #include "core/shards.h"

@@ -59,6 +59,17 @@
       return cpu_v4::name args;     \
   }
 
+// Calls cuDNN's body on CUDA, in a build that has it, where cudnn::takes `problem`.
+#if defined(LOCKSTEP_CUDNN)
+#define LS_DISPATCH_CUDNN(name, problem, args)                     \
+  if (stream.device() == Device::kCuda && cudnn::takes(problem)) { \
+    const lockstep::cuda::Range range(#name);                      \
+    return cudnn::name args;                                       \
+  }
+#else
+#define LS_DISPATCH_CUDNN(name, problem, args)
+#endif
+
 // The namespace of the body being compiled; the build sets LS_ISA to 2, 3 or 4 for each
 // <op>_cpu.cpp.
 #if defined(LS_ISA)

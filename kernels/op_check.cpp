@@ -57,9 +57,17 @@ void OpCheck::require(bool ok, std::string_view requirement) const {
   if (!ok) throw ShapeError(fmt::format("[{}] required: {}", op_, requirement));
 }
 
-bool OpCheck::dry(int64_t flops, int64_t bytes) const {
+bool OpCheck::dry(int64_t flops, int64_t bytes, const PlanKey& plan) const {
+  return record({.op = op_, .flops = flops, .bytes = bytes, .unfused_bytes = bytes, .plan = plan});
+}
+
+bool OpCheck::dry_fused(int64_t flops, int64_t bytes, int64_t unfused_bytes) const {
+  return record({.op = op_, .flops = flops, .bytes = bytes, .unfused_bytes = unfused_bytes});
+}
+
+bool OpCheck::record(const LedgerEntry& cost) const {
   if (stream_.device() != Device::kDry) return false;
-  stream_.ledger().push_back({.op = op_, .flops = flops, .bytes = bytes});
+  stream_.ledger().push_back(cost);
   return true;
 }
 

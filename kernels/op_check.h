@@ -35,9 +35,13 @@ class OpCheck {
 
   // Records the call's cost in the ledger of a dry stream. Returns true when the stream is dry:
   // nothing to run.
-  bool dry(int64_t flops, int64_t bytes) const;
+  bool dry(int64_t flops, int64_t bytes, const PlanKey& plan = {}) const;
+  // For an op that does several at once.
+  bool dry_fused(int64_t flops, int64_t bytes, int64_t unfused_bytes) const;
 
  private:
+  bool record(const LedgerEntry& cost) const;
+
   std::string_view op_;
   Stream& stream_;
 };

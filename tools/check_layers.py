@@ -29,8 +29,9 @@ HOMES = {
     r"nlohmann/.*": r".*\.cpp|tests/.*",
     r"xxhash\.h": r"core/digest\.cpp",
     r"(cuda_|driver_types|vector_types|nvtx3/).*": (
-        r"core/cuda/.*|kernels/.*\.cuh?|bench/kernels/cuda_.*|tests/(cuda|emulation)/.*"
+        r"core/cuda/.*|kernels/.*\.cuh?|kernels/cudnn/.*|bench/kernels/cuda_.*|tests/(cuda|emulation)/.*"
     ),
+    r"cudnn.*": r"kernels/cudnn/.*",
     r"boost/.*": r"tests/emulation/fiber\.h",
     r"zlib\.h": r"data/.*\.cpp|tests/.*",
 }

@@ -100,22 +100,6 @@ void add_run(Flags& flags, SyntheticOptions& options) {
             });
 }
 
-// Of the data set that `arch` is for.
-struct Usual {
-  data::ImageShape image;
-  int64_t classes = 0;
-};
-
-Usual usual(const std::string& arch, bool cifar_stem) {
-  if (arch == "convnet" || arch == "toy_net") return {{1, 28, 28}, 10};
-  constexpr std::array<std::string_view, 4> kForCifar = {
-      "resnet20", "resnet32", "resnet44", "resnet56"};
-  for (const std::string_view name : kForCifar) {
-    if (arch == name) return {{3, 32, 32}, 10};
-  }
-  return cifar_stem ? Usual{{3, 32, 32}, 10} : Usual{{3, 224, 224}, 1000};
-}
-
 }  // namespace
 
 SyntheticOptions read_synthetic_options(const std::vector<std::string>& arguments) {
@@ -131,12 +115,10 @@ SyntheticOptions read_synthetic_options(const std::vector<std::string>& argument
 }
 
 trainers::ModelOptions model_options(const SyntheticOptions& options) {
-  Usual settled = usual(options.arch, options.cifar_stem);
-  if (options.image_size) settled.image.height = settled.image.width = *options.image_size;
-  return {.arch = options.arch,
-          .classes = options.classes.value_or(settled.classes),
-          .image = settled.image,
-          .cifar_stem = options.cifar_stem};
+  trainers::ModelOptions network = trainers::usual_network(options.arch, options.cifar_stem);
+  if (options.image_size) network.image.height = network.image.width = *options.image_size;
+  network.classes = options.classes.value_or(network.classes);
+  return network;
 }
 
 trainers::RunConfig run_config(const SyntheticOptions& options) {

@@ -101,6 +101,14 @@ std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::In
   throw InternalError("[make_model] unknown family of networks");
 }
 
+ModelOptions usual_network(const std::string& arch, bool cifar_stem) {
+  const Network& network = find_network(arch);
+  const bool small = cifar_stem || network.family == Family::kCifarResNet;
+  if (network.is_tutorials()) return {.arch = arch, .image = {1, 28, 28}};
+  if (small) return {.arch = arch, .image = {3, 32, 32}, .cifar_stem = cifar_stem};
+  return {.arch = arch, .classes = 1000, .image = {3, 224, 224}};
+}
+
 void check_classes(const ModelOptions& options, const data::Dataset& dataset) {
   if (options.classes >= dataset.classes()) return;
   throw UsageError(

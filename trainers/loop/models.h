@@ -21,6 +21,9 @@ struct ModelOptions {
 // it does not have.
 std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init);
 
+// `arch` for the images and classes of the data set that it is made for.
+ModelOptions usual_network(const std::string& arch, bool cifar_stem = false);
+
 // Errors: UsageError when the data set has labels that the network has no output for.
 void check_classes(const ModelOptions& options, const data::Dataset& dataset);
 

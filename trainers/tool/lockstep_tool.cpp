@@ -10,6 +10,7 @@
 #include "core/version.h"
 #include "trainers/tool/checkpoint_diff.h"
 #include "trainers/tool/checkpoint_inspect.h"
+#include "trainers/tool/plan_command.h"
 #include "trainers/train_program.h"
 
 namespace lockstep::trainers {
@@ -33,8 +34,28 @@ int diff(const std::string& a, const std::string& b, size_t limit, std::ostream&
   return difference.same() ? 0 : kDifferent;
 }
 
+void add_plan_options(CLI::App& command, PlanOptions& plan) {
+  command.add_option("-a,--arch", plan.arch, "network")->capture_default_str();
+  command.add_option("-b,--batch-size", plan.batch_size, "images a rank")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      .add_option("--gpu", plan.gpu, "a100, h100, h200, b200, or a card's description in a file")
+      ->capture_default_str();
+  command.add_option("--np", plan.ranks, "ranks, each with such a GPU")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--opt-level", plan.opt_level, "precision")
+      ->check(CLI::IsMember({"O0", "O1", "O2", "O3"}))
+      ->capture_default_str();
+  command.add_option("--dtype", plan.dtype, "the 16-bit type")
+      ->check(CLI::IsMember({"f16", "bf16"}))
+      ->capture_default_str();
+  command.add_flag("--cifar-stem", plan.cifar_stem, "resnet18, resnet34: for images of 32x32");
+}
+
 int run(int argc, const char* const* argv, std::ostream& out) {
-  CLI::App app("Lockstep's tools for what a run left.", "lockstep");
+  CLI::App app("Lockstep's tools: for what a run left, and plans for GPUs.", "lockstep");
   app.set_version_flag("--version", fmt::format("lockstep {}", version()));
   app.require_subcommand(1);
   std::string first;
@@ -52,12 +73,20 @@ int run(int argc, const char* const* argv, std::ostream& out) {
   CLI::App* replay_command = app.add_subcommand(
       "replay", "take a diverged run's last steps again and name the tensor that it began in");
   replay_command->add_option("RUN_DIR", first, "what the run left")->required();
+  PlanOptions plan;
+  CLI::App* plan_command = app.add_subcommand(
+      "plan", "memory, cuDNN's engines and predicted speed of training on a GPU; needs no GPU");
+  add_plan_options(*plan_command, plan);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
     return app.exit(wanted, out, out);
   } catch (const CLI::ParseError& error) {
     throw UsageError("the command line is not understood", error.what(), "lockstep --help");
+  }
+  if (plan_command->parsed()) {
+    out << plan_training(plan);
+    return 0;
   }
   if (diff_command->parsed()) return diff(first, second, limit, out);
   if (replay_command->parsed()) return run_replay({argv, argv + argc}, first);

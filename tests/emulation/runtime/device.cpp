@@ -19,6 +19,10 @@ const FakeDevice* device_at(int index) {
 
 extern "C" {
 
+// By this the engine knows that no library can run here: core/cuda/library.cpp.
+extern const char lockstep_emulated_machine;
+const char lockstep_emulated_machine = 1;
+
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = state().machine.driver_version;
   return cudaSuccess;

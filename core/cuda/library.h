@@ -1,0 +1,33 @@
+// Shared libraries that are opened when they are first needed: a program starts without cuDNN and
+// cuBLAS, and says in plain words what is wrong with those that it finds.
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace lockstep::cuda {
+
+// False where kernels are emulated: no library knows that memory.
+bool has_libraries();
+
+// Thread safety: all functions may be called from any thread.
+class Library {
+ public:
+  // `soname` as dlopen takes it, "libcudnn.so.9"; `product` is for messages, "cuDNN 9". Stays open
+  // as long as any copy. Errors: EnvironmentError when there is none, or it does not load.
+  Library(std::string product, const std::string& soname);
+
+  // Errors: EnvironmentError when the library has no such function.
+  template <class Function>
+  Function* function(const char* name) const {
+    return reinterpret_cast<Function*>(symbol(name));
+  }
+
+ private:
+  void* symbol(const char* name) const;
+
+  std::string product_;
+  std::shared_ptr<void> handle_;
+};
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,280 @@
+// A call is one plan a shard, with up to kMostWorkspace of scratch memory. cuDNN wants all tensors
+// of one type: a bias is rounded to 16 bits first, and the gradient of the weights widened behind.
+// Inputs of 1 to 3 channels are copied to 4 in the workspace, not in their tensor: the network's
+// first layer alone has such, and cuDNN would make the same copy, were it given 3.
+#include "kernels/conv2d_cudnn.h"
+
+#include <algorithm>
+
+#include "kernels/add_bias.h"
+#include "kernels/convert_rows.h"
+#include "kernels/cudnn/plan.h"
+#include "kernels/fill.h"
+#include "kernels/shard_plans.h"
+
+namespace lockstep::kernels::cudnn {
+namespace {
+
+constexpr size_t kAlignment = 16;
+
+using ConvolutionPlans = ShardPlans<ConvolutionPlan>;
+
+struct StreamTarget final : Plan {
+  Target target = Target::present();
+};
+
+const Target& target_of(Stream& stream) {
+  const Target& target = stream
+                             .plan<StreamTarget>({.op = "cudnn_target"},
+                                                 [] { return std::make_unique<StreamTarget>(); })
+                             .target;
+  check(api().set_stream(target.handle(), stream.cuda()), "a stream");
+  return target;
+}
+
+ConvolutionPlans plans_of(Stream& stream, const Shards& shards, const ConvolutionProblem& problem) {
+  const Target& target = target_of(stream);
+  const auto make = [&](int64_t images) {
+    ConvolutionProblem shard = problem;
+    shard.in = {images, problem.in[1], problem.in[2], problem.in[3]};
+    return make_plan(target, shard, kMostWorkspace);
+  };
+  return {stream, shards, problem.key(), make};
+}
+
+size_t aligned(size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+size_t bytes_of(const Shape& shape, Dtype dtype) {
+  return aligned(static_cast<size_t>(shape.numel()) * size_of(dtype));
+}
+
+int64_t most_images(const Shards& shards) {
+  int64_t most = 0;
+  for (int64_t k = 0; k < shards.local(); ++k) most = std::max(most, shards.count(k));
+  return most;
+}
+
+// What a call reads or writes in a type or width of cuDNN's own lies in the workspace.
+class Staging {
+ public:
+  Staging(Stream& stream,
+          const Shards& shards,
+          const ConvolutionPlans& plans,
+          int64_t channels,
+          const ConvolutionProblem& problem)
+      : stream_(stream), channels_(channels), problem_(problem) {
+    const size_t scratch =
+        aligned(plans.largest([](const ConvolutionPlan& plan) { return plan.workspace_bytes(); }));
+    const Shape shard_in{most_images(shards), problem.in[1], problem.in[2], problem.in[3]};
+    const size_t in_bytes = is_padded() ? bytes_of(shard_in, problem.dtype) : 0;
+    const size_t weight_bytes = bytes_of(problem.weight, problem.dtype);
+    const Shape& taps = problem.weight;
+    const ConvolutionProblem asked{.dtype = problem.dtype,
+                                   .in = {shard_in[0], channels, shard_in[2], shard_in[3]},
+                                   .weight = {taps[0], channels, taps[2], taps[3]},
+                                   .params = problem.params};
+    workspace_ = stream.workspace(scratch + staged_bytes(asked), 0).shared;
+    in_ = workspace_ + scratch;
+    weight_ = in_ + in_bytes;
+    bias_ = weight_ + weight_bytes;
+  }
+
+  std::byte* workspace() const { return workspace_; }
+
+  // `images` of the input.
+  void* in(const std::byte* from, int64_t images) const {
+    if (!is_padded()) return const_cast<std::byte*>(from);
+    convert({.count = images * problem_.in[2] * problem_.in[3],
+             .from_type = problem_.dtype,
+             .to_type = problem_.dtype,
+             .from_channels = channels_,
+             .to_channels = problem_.in[1]},
+            from,
+            in_);
+    return in_;
+  }
+  void* weight(const Tensor& from) const {
+    if (!is_padded()) return const_cast<std::byte*>(from.bytes());
+    convert({.count = taps(),
+             .from_type = problem_.dtype,
+             .to_type = problem_.dtype,
+             .from_channels = channels_,
+             .to_channels = problem_.in[1]},
+            from.bytes(),
+            weight_);
+    return weight_;
+  }
+  void* bias(const Tensor& from) const {
+    if (!from.defined() || problem_.dtype == Dtype::kF32)
+      return const_cast<std::byte*>(from.bytes());
+    convert({.count = 1,
+             .to_type = problem_.dtype,
+             .from_channels = from.numel(),
+             .to_channels = from.numel()},
+            from.bytes(),
+            bias_);
+    return bias_;
+  }
+  // Where the gradient of the input is to go, and the way from there to `to`.
+  void* grad_in(std::byte* to) const { return is_padded() ? in_ : to; }
+  void finish_grad_in(std::byte* to, int64_t images) const {
+    if (!is_padded()) return;
+    convert({.count = images * problem_.in[2] * problem_.in[3],
+             .from_type = problem_.dtype,
+             .to_type = problem_.dtype,
+             .from_channels = problem_.in[1],
+             .to_channels = channels_},
+            in_,
+            to);
+  }
+  // Where the gradient of the weights is to go, and the way from there to `leaf`.
+  void* grad_weight(float* leaf) const { return is_direct() ? static_cast<void*>(leaf) : weight_; }
+  void finish_grad_weight(float* leaf) const {
+    if (is_direct()) return;
+    convert({.count = taps(),
+             .from_type = problem_.dtype,
+             .from_channels = problem_.in[1],
+             .to_channels = channels_},
+            weight_,
+            reinterpret_cast<std::byte*>(leaf));
+  }
+
+ private:
+  bool is_padded() const { return channels_ != problem_.in[1]; }
+  bool is_direct() const { return !is_padded() && problem_.dtype == Dtype::kF32; }
+  int64_t taps() const { return problem_.weight[0] * problem_.weight[2] * problem_.weight[3]; }
+  void convert(const cuda::RowConversion& conversion, const std::byte* from, std::byte* to) const {
+    cuda::convert_rows(stream_, conversion, from, to);
+  }
+
+  Stream& stream_;
+  int64_t channels_;  // the caller's
+  const ConvolutionProblem& problem_;
+  std::byte* workspace_ = nullptr;
+  std::byte* in_ = nullptr;
+  std::byte* weight_ = nullptr;
+  std::byte* bias_ = nullptr;
+};
+
+}  // namespace
+
+bool fits(const ConvolutionProblem& problem) {
+  const auto is_whole = [](int64_t elements, Dtype type) {
+    return static_cast<size_t>(elements) * size_of(type) % kAlignment == 0;
+  };
+  const bool in_is_copied = problem.padded().in != problem.in;
+  return problem.in.numel() > 0 && is_whole(problem.out().stride0(), problem.dtype) &&
+         (in_is_copied || (is_whole(problem.in.stride0(), problem.dtype) &&
+                           is_whole(problem.weight.numel(), Dtype::kF32)));
+}
+
+size_t staged_bytes(const ConvolutionProblem& problem) {
+  const ConvolutionProblem wanted = problem.padded();
+  const size_t in_bytes = wanted.in == problem.in ? 0 : bytes_of(wanted.in, wanted.dtype);
+  return in_bytes + bytes_of(wanted.weight, wanted.dtype) +
+         bytes_of({wanted.weight[0]}, wanted.dtype);
+}
+
+bool takes(const ConvolutionProblem& problem) {
+  return lockstep::cuda::has_libraries() && fits(problem);
+}
+
+void conv2d_forward(Stream& stream,
+                    const Shards& shards,
+                    const Tensor& in,
+                    const Tensor& weight,
+                    const Tensor& bias,
+                    const Conv2dParams& params,
+                    Tensor& out) {
+  const ConvolutionProblem problem = ConvolutionProblem{.pass = ConvolutionPass::kForward,
+                                                        .dtype = in.dtype(),
+                                                        .in = in.shape(),
+                                                        .weight = weight.shape(),
+                                                        .params = params,
+                                                        .has_bias = bias.defined()}
+                                         .padded();
+  const ConvolutionPlans plans = plans_of(stream, shards, problem);
+  const cudnnHandle_t handle = target_of(stream).handle();
+  const Staging staging(stream, shards, plans, weight.shape()[1], problem);
+  void* const weights = staging.weight(weight);
+  void* const offsets = staging.bias(bias);
+  for (int64_t k = 0; k < shards.local(); ++k) {
+    const int64_t images = shards.count(k);
+    if (images == 0) continue;
+    plans[plans.find(images)].execute(handle,
+                                      {.in = staging.in(shard_rows(in, shards, k), images),
+                                       .weight = weights,
+                                       .out = shard_rows(out, shards, k),
+                                       .bias = offsets},
+                                      staging.workspace());
+  }
+}
+
+void conv2d_backward_data(Stream& stream,
+                          const Shards& shards,
+                          const Tensor& grad_out,
+                          const Tensor& weight,
+                          const Conv2dParams& params,
+                          Tensor& grad_in) {
+  const ConvolutionProblem problem = ConvolutionProblem{.pass = ConvolutionPass::kBackwardData,
+                                                        .dtype = grad_in.dtype(),
+                                                        .in = grad_in.shape(),
+                                                        .weight = weight.shape(),
+                                                        .params = params}
+                                         .padded();
+  const ConvolutionPlans plans = plans_of(stream, shards, problem);
+  const cudnnHandle_t handle = target_of(stream).handle();
+  const Staging staging(stream, shards, plans, weight.shape()[1], problem);
+  void* const weights = staging.weight(weight);
+  for (int64_t k = 0; k < shards.local(); ++k) {
+    const int64_t images = shards.count(k);
+    if (images == 0) continue;
+    std::byte* const to = shard_rows(grad_in, shards, k);
+    plans[plans.find(images)].execute(
+        handle,
+        {.in = staging.grad_in(to),
+         .weight = weights,
+         .out = const_cast<std::byte*>(shard_rows(grad_out, shards, k))},
+        staging.workspace());
+    staging.finish_grad_in(to, images);
+  }
+}
+
+void conv2d_backward_weight(Stream& stream,
+                            const Shards& shards,
+                            const Tensor& in,
+                            const Tensor& grad_out,
+                            const Shape& weight_shape,
+                            const Conv2dParams& params,
+                            Tensor& grad_weight,
+                            Tensor& grad_bias) {
+  const ConvolutionProblem problem = ConvolutionProblem{.pass = ConvolutionPass::kBackwardWeight,
+                                                        .dtype = in.dtype(),
+                                                        .in = in.shape(),
+                                                        .weight = weight_shape,
+                                                        .params = params}
+                                         .padded();
+  const ConvolutionPlans plans = plans_of(stream, shards, problem);
+  const cudnnHandle_t handle = target_of(stream).handle();
+  const Staging staging(stream, shards, plans, weight_shape[1], problem);
+  for (int64_t k = 0; k < shards.local(); ++k) {
+    const int64_t images = shards.count(k);
+    if (images == 0) {
+      Tensor leaf = grad_weight.slice(k, 1);
+      cuda::fill(stream, 0.0F, leaf);
+      continue;
+    }
+    plans[plans.find(images)].execute(
+        handle,
+        {.in = staging.in(shard_rows(in, shards, k), images),
+         .weight = staging.grad_weight(shard_leaf(grad_weight, k)),
+         .out = const_cast<std::byte*>(shard_rows(grad_out, shards, k))},
+        staging.workspace());
+    staging.finish_grad_weight(shard_leaf(grad_weight, k));
+  }
+  if (grad_bias.defined()) cuda::add_bias_backward(stream, shards, grad_out, grad_bias);
+}
+
+}  // namespace lockstep::kernels::cudnn

@@ -1,0 +1,27 @@
+// conv2d by cuDNN: the bodies that CUDA streams get where cuDNN takes the call. Contracts:
+// kernels/conv2d.h.
+#pragma once
+
+#include "kernels/conv2d.h"
+#include "kernels/convolution_problem.h"
+
+namespace lockstep::kernels::cudnn {
+
+// Of a call. What resnet50 asks for with 256 images in f32 is just below it.
+inline constexpr size_t kMostWorkspace = size_t{1} << 30;
+
+// Whether such calls are cuDNN's. The answer is the same for a shard of any size, so that a run
+// does not change with the number of ranks. False for an empty batch, and where rows are not of
+// whole 16 bytes.
+bool fits(const ConvolutionProblem& problem);
+// The same, and false under emulation.
+bool takes(const ConvolutionProblem& problem);
+
+// Workspace of a call on one shard beside its plan's: what is copied for cuDNN's sake.
+size_t staged_bytes(const ConvolutionProblem& problem);
+
+Conv2dForward conv2d_forward;
+Conv2dBackwardData conv2d_backward_data;
+Conv2dBackwardWeight conv2d_backward_weight;
+
+}  // namespace lockstep::kernels::cudnn

@@ -1,0 +1,52 @@
+// The functions of cuDNN that we call, found at run time.
+#pragma once
+
+#include <string>
+
+#include <cudnn_graph.h>
+
+#include "core/cuda/library.h"
+
+namespace lockstep::kernels::cudnn {
+
+// Of the graph API, which is cuDNN 9's C interface. Thread safety: all may be called.
+class Api {
+ public:
+  // Errors: EnvironmentError, in three lines, for a cuDNN that is missing, too old to make plans
+  // without a card, or built for another major version of CUDA than this program.
+  explicit Api(const std::string& soname = "libcudnn.so.9");
+
+ private:
+  lockstep::cuda::Library library_;
+  template <class Function>
+  Function* find(const char* name) const {
+    return library_.function<Function>(name);
+  }
+
+ public:
+  decltype(&cudnnGetVersion) const get_version = find<decltype(cudnnGetVersion)>("cudnnGetVersion");
+  decltype(&cudnnGetCudartVersion) const get_cudart_version =
+      find<decltype(cudnnGetCudartVersion)>("cudnnGetCudartVersion");
+  decltype(&cudnnGetLastErrorString) const get_last_error_string =
+      find<decltype(cudnnGetLastErrorString)>("cudnnGetLastErrorString");
+  decltype(&cudnnCreate) const create = find<decltype(cudnnCreate)>("cudnnCreate");
+  decltype(&cudnnDestroy) const destroy = find<decltype(cudnnDestroy)>("cudnnDestroy");
+  decltype(&cudnnSetStream) const set_stream = find<decltype(cudnnSetStream)>("cudnnSetStream");
+  decltype(&cudnnBackendCreateDescriptor) const create_descriptor =
+      find<decltype(cudnnBackendCreateDescriptor)>("cudnnBackendCreateDescriptor");
+  decltype(&cudnnBackendDestroyDescriptor) const destroy_descriptor =
+      find<decltype(cudnnBackendDestroyDescriptor)>("cudnnBackendDestroyDescriptor");
+  decltype(&cudnnBackendSetAttribute) const set_attribute =
+      find<decltype(cudnnBackendSetAttribute)>("cudnnBackendSetAttribute");
+  decltype(&cudnnBackendGetAttribute) const get_attribute =
+      find<decltype(cudnnBackendGetAttribute)>("cudnnBackendGetAttribute");
+  decltype(&cudnnBackendFinalize) const finalize =
+      find<decltype(cudnnBackendFinalize)>("cudnnBackendFinalize");
+  decltype(&cudnnBackendExecute) const execute =
+      find<decltype(cudnnBackendExecute)>("cudnnBackendExecute");
+};
+
+// The process's own, opened at the first call. Errors: as Api.
+const Api& api();
+
+}  // namespace lockstep::kernels::cudnn

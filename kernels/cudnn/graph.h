@@ -1,0 +1,15 @@
+// Convolutions in the words of cuDNN's graph API.
+#pragma once
+
+#include "kernels/convolution_problem.h"
+#include "kernels/cudnn/target.h"
+
+namespace lockstep::kernels::cudnn {
+
+// Names of a graph's tensors in a variant pack.
+enum TensorId : int64_t { kIn = 1, kWeight = 2, kOut = 3, kBias = 4, kSum = 5 };
+
+// Finalised. Errors: CudnnError.
+Descriptor operation_graph(const Target& target, const ConvolutionProblem& problem);
+
+}  // namespace lockstep::kernels::cudnn

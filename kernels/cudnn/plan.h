@@ -1,0 +1,52 @@
+// Execution plans: which of cuDNN's engines computes a convolution, and how.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/stream.h"
+#include "kernels/convolution_problem.h"
+#include "kernels/cudnn/target.h"
+
+namespace lockstep::kernels::cudnn {
+
+// Memory of a call, on the device, 16-byte aligned. `weight` is the weights or their gradient.
+struct ConvolutionMemory {
+  void* in = nullptr;
+  void* weight = nullptr;
+  void* out = nullptr;
+  void* bias = nullptr;
+};
+
+class ConvolutionPlan final : public Plan {
+ public:
+  ConvolutionPlan(Descriptor plan, Descriptor config, bool has_bias);
+
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  // The engine's number and choices, "engine 58, 2:1 12:0": the same text, the same kernel.
+  const std::string& choice() const { return choice_; }
+  // JSON of cuDNN's own, good for the same version of it and the same kind of card.
+  std::string serialized() const;
+  // Queues it on the stream that `handle` was given. Errors: CudnnError.
+  void execute(cudnnHandle_t handle, const ConvolutionMemory& memory, void* workspace) const;
+
+ private:
+  Descriptor plan_;
+  bool has_bias_;
+  size_t workspace_bytes_ = 0;
+  std::string choice_;
+};
+
+// The first engine in cuDNN's order of preference that gives the same bits each time, sums in f32
+// from inputs as they are (so f32 is no TF32), and needs no more workspace than `most_workspace`.
+// Errors: EnvironmentError naming the problem, and which other type has a plan, where there is no
+// such engine.
+std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
+                                           const ConvolutionProblem& problem,
+                                           size_t most_workspace);
+// Null instead.
+std::unique_ptr<ConvolutionPlan> find_plan(const Target& target,
+                                           const ConvolutionProblem& problem,
+                                           size_t most_workspace);
+
+}  // namespace lockstep::kernels::cudnn

@@ -1,0 +1,67 @@
+#include "trainers/tool/dry_step.h"
+
+#include "core/dry_memory.h"
+#include "core/mt19937.h"
+#include "nn/functional.h"
+#include "nn/optimizer.h"
+#include "trainers/loop/stored_weights.h"
+
+namespace lockstep::trainers {
+namespace {
+
+// Bytes taken since the last call.
+class Meter {
+ public:
+  int64_t taken() {
+    const int64_t now = dry_memory().bytes_in_use;
+    const int64_t since = now - last_;
+    last_ = now;
+    return since;
+  }
+
+ private:
+  int64_t last_ = dry_memory().bytes_in_use;
+};
+
+}  // namespace
+
+DryStep run_dry_step(const ModelOptions& network,
+                     int64_t images,
+                     const PrecisionConfig& precision) {
+  DryStep step{.images = images};
+  const int64_t before = dry_memory().bytes_in_use;
+  Meter meter;
+  Mt19937 rng(0);
+  const auto model = make_model(network, nn::Init{rng, Device::kDry});
+  step.parameters = model->parameter_count();
+  step.memory.parameters = meter.taken();
+  const StoredWeights stored(precision, model->named_parameters());
+  step.memory.copies = meter.taken();
+  nn::Sgd optimizer(model->named_parameters(), {.lr = 0.1F, .momentum = 0.9F});
+  step.memory.optimizer = meter.taken();
+  for (Var parameter : model->parameters()) {  // as comm::GradientReducer's buckets
+    const Tensor sum = Tensor::empty(parameter.shape(), Dtype::kF32, Device::kDry);
+    parameter.on_grad_ready([sum](Var& complete) { complete.set_grad(sum); });
+  }
+  step.memory.gradients = meter.taken();
+
+  begin_dry_peak();
+  Stream stream(Device::kDry);
+  {
+    const auto [channels, height, width] = network.image;
+    const Var x = nn::normalize_image(
+        Tensor::empty({images, channels, height, width}, Dtype::kU8, Device::kDry),
+        nn::make_batch(stream, Shards::single(images), true, precision.network()));
+    const Tensor labels = Tensor::empty({images}, Dtype::kI32, Device::kDry);
+    nn::CrossEntropy result = nn::softmax_cross_entropy(model->forward(x), labels);
+    step.forward_ops = stream.ledger().size();
+    step.memory.activations = meter.taken();
+    result.loss.backward();
+  }
+  optimizer.step(stream);
+  step.memory.peak = dry_memory().peak_bytes_in_use - before;
+  step.ledger = stream.ledger();
+  return step;
+}
+
+}  // namespace lockstep::trainers

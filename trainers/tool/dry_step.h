@@ -1,0 +1,36 @@
+// A training step on the dry device: what it would compute, move and hold, for lockstep plan.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/stream.h"
+#include "trainers/config/precision_config.h"
+#include "trainers/loop/models.h"
+
+namespace lockstep::trainers {
+
+struct StepMemory {        // bytes
+  int64_t parameters = 0;  // and buffers, f32
+  int64_t copies = 0;      // of parameters in 16 bits
+  int64_t optimizer = 0;
+  int64_t gradients = 0;    // of parameters, f32
+  int64_t activations = 0;  // that wait for backward()
+  int64_t peak = 0;         // all of these and what lives shortly, at the worst moment
+
+  // What does not grow with the batch.
+  int64_t fixed() const { return parameters + copies + optimizer + gradients; }
+};
+
+struct DryStep {
+  int64_t images = 0;
+  int64_t parameters = 0;  // elements
+  StepMemory memory = {};
+  std::vector<LedgerEntry> ledger = {};
+  size_t forward_ops = 0;  // of the ledger; backward() and the optimizer follow
+};
+
+// One step of SGD with momentum on one shard of `images`. Errors: UsageError as make_model.
+DryStep run_dry_step(const ModelOptions& network, int64_t images, const PrecisionConfig& precision);
+
+}  // namespace lockstep::trainers

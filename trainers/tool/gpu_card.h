@@ -1,0 +1,29 @@
+// What lockstep plan knows of a GPU.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lockstep::trainers {
+
+// Data sheets' figures: dense matrix products, bytes a second, one direction of NVLink.
+struct GpuCard {
+  std::string name;  // "H200"
+  int multiprocessors = 0;
+  int compute_capability = 0;  // 90: sm_90
+  int64_t memory_bytes = 0;
+  int64_t l2_bytes = 0;
+  int64_t shared_bytes_per_block = 0;
+  double dram_bytes_per_s = 0;
+  double half_flops = 0;  // f16 and bf16
+  double f32_flops = 0;   // no TF32
+  double link_bytes_per_s = 0;
+  std::string cudnn_properties = {};  // as kernels/cudnn/target.h takes them
+};
+
+// `gpu`: a100, h100, h200, b200, or a file that bench/gpu_suite.sh saved on a card. Errors:
+// UsageError for another name; EnvironmentError for a file that cannot be read; UsageError for one
+// of a card that is not known here.
+GpuCard find_gpu(const std::string& gpu);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,47 @@
+#include "trainers/tool/plan_command.h"
+
+#include <fmt/format.h>
+
+#include "trainers/tool/plan_report.h"
+
+namespace lockstep::trainers {
+namespace {
+
+PrecisionConfig precision_of(const PlanOptions& options) {
+  PrecisionConfig config{.level = meant(kOptLevelNames, options.opt_level),
+                         .dtype = meant(kHalfTypeNames, options.dtype)};
+  if (config.level == OptLevel::kO3) config.master_weights = config.keep_batchnorm_fp32 = false;
+  return config;
+}
+
+std::string heading(const TrainingPlan& plan, const PlanOptions& options) {
+  const int64_t parameters = plan.step.parameters;
+  return fmt::format("{}, {} parameters, {} images a rank, {} {}, on {} x {}\n",
+                     options.arch,
+                     parameters,
+                     options.batch_size,
+                     name_of(plan.precision.level),
+                     plan.precision.is_mixed() ? name_of(plan.precision.dtype) : "f32",
+                     options.ranks,
+                     plan.card.name);
+}
+
+}  // namespace
+
+std::string plan_training(const PlanOptions& options) {
+  TrainingPlan plan{
+      .card = find_gpu(options.gpu), .precision = precision_of(options), .ranks = options.ranks};
+  const ModelOptions network = usual_network(options.arch, options.cifar_stem);
+  plan.step = run_dry_step(network, options.batch_size, plan.precision);
+  plan.half_step = run_dry_step(network, options.batch_size / 2, plan.precision);
+  plan.convolutions = convolutions_of(plan.step);
+  try {
+    choose_engines(plan.card.cudnn_properties, plan.convolutions);
+  } catch (const EnvironmentError& error) {  // the rest needs no library
+    plan.no_engines = fmt::format("{} ({})", error.what(), error.why());
+  }
+  return heading(plan, options) + memory_text(plan) + operations_text(plan) +
+         convolutions_text(plan) + speed_text(plan) + scaling_text(plan);
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,22 @@
+// `lockstep plan`: what a run on a GPU would need and do, without the GPU.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace lockstep::trainers {
+
+struct PlanOptions {
+  std::string arch = "resnet50";
+  int64_t batch_size = 256;  // a rank
+  std::string gpu = "h200";
+  int64_t ranks = 8;
+  std::string opt_level = "O2";
+  std::string dtype = "f16";
+  bool cifar_stem = false;
+};
+
+// The report. Errors: UsageError for a network, level, type or card that there is not.
+std::string plan_training(const PlanOptions& options);
+
+}  // namespace lockstep::trainers
