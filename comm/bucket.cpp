@@ -52,7 +52,9 @@ std::vector<Bucket> make_buckets(Communicator& peers,
       bucket.bytes += bytes[member];
       end = bucket.offsets.back() + parameters[place].value().numel();
     }
-    bucket.values = peers.allocate({end}, wire);
+    const Device device = parameters[bucket.parameters.front()].value().device();
+    bucket.values =
+        device == Device::kCuda ? Tensor::zeros({end}, wire, device) : peers.allocate({end}, wire);
     bucket.label = label_of(bucket, names);
     buckets.push_back(std::move(bucket));
   }

@@ -24,7 +24,8 @@ struct Bucket {
 };
 
 // Plans buckets of dtype `wire` for the parameters at `places` and allocates them; every gradient
-// begins at a multiple of 256 bytes. A collective call.
+// begins at a multiple of 256 bytes. They lie in memory of `peers`, on CUDA on the device. A
+// collective call.
 std::vector<Bucket> make_buckets(Communicator& peers,
                                  std::span<const Var> parameters,
                                  std::span<const std::string> names,

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "kernels/cast.h"
+#include "kernels/fill.h"
 #include "kernels/scale.h"
 #include "kernels/tree_sum.h"
 
@@ -36,6 +37,7 @@ GradientReducer::GradientReducer(Communicator& peers,
            options_.predivide);
   choose_travellers();
   place_gradients();
+  if (stream_.device() == Device::kCuda && peers_.size() > 1) staged_.emplace(peers_, stream_);
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (gradients_[i].travels) parameters_[i].on_grad_ready([this, i](Var&) { on_grad_ready(i); });
   }
@@ -134,8 +136,9 @@ void GradientReducer::start(size_t bucket) {
   if (options_.exchange) {
     work = options_.exchange(peers_, full);
   } else if (options_.algorithm != Algorithm::kNone) {
-    work = peers_.start_all_reduce(
-        {.values = full.values, .algorithm = options_.algorithm, .label = full.label});
+    const AllReduce sum{
+        .values = full.values, .algorithm = options_.algorithm, .label = full.label};
+    work = staged_ ? staged_->start(sum) : peers_.start_all_reduce(sum);
   }
   if (work == nullptr) clock_.end(bucket);
 }
@@ -196,8 +199,10 @@ void GradientReducer::end_micro_step() {
   }
   if (!missing.empty() && !options_.zero_unused) throw_missing(missing);
   for (const size_t i : missing) {
-    const int64_t count = parameters_[i].value().numel();
-    add_leaf(i, Tensor::zeros({rows_, count}, Dtype::kF32, stream_.device()));
+    Tensor zeros =
+        Tensor::empty({rows_, parameters_[i].value().numel()}, Dtype::kF32, stream_.device());
+    kernels::fill(stream_, 0, zeros);
+    add_leaf(i, std::move(zeros));
   }
   for (Gradient& gradient : gradients_) gradient.ready = false;
 }

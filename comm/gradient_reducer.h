@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/bucket.h"
 #include "comm/exchange_clock.h"
+#include "comm/staged_exchange.h"
 #include "comm/tree_counter.h"
 #include "core/autograd.h"
 #include "core/communicator.h"
@@ -33,7 +35,7 @@ struct ReducerOptions {
 // Each gradient is summed over micro-steps and over this rank's shards as soon as backward() has
 // finished it; when a bucket is full and those before it are on their way, its sum over ranks
 // starts. All sums follow core/tree.h: when the ranks' shards are subtrees, the result does not
-// depend on their number.
+// depend on their number. On CUDA the host sums over ranks (comm/staged_exchange.h), in finish().
 // Owns: the buckets, whose memory the parameters' gradients share after finish(), and the
 // parameters' on_grad_ready hooks. Parameters that require no gradient are left out.
 // Thread safety: none.
@@ -96,7 +98,8 @@ class GradientReducer {
   const ReducerOptions options_;
   std::vector<Gradient> gradients_;  // one a parameter
   std::vector<Bucket> buckets_;
-  std::vector<Exchange> exchanges_;  // one a bucket
+  std::vector<Exchange> exchanges_;       // one a bucket
+  std::optional<StagedExchange> staged_;  // on CUDA, with peers
   ExchangeClock clock_;
   ExchangeTimes times_;
   size_t started_ = 0;      // buckets

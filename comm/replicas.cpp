@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "core/digest.h"
+#include "core/transfer.h"
 
 namespace lockstep::comm {
 namespace {
@@ -92,7 +93,7 @@ ReplicaDifference locate(Communicator& peers,
   for (size_t rank = 0; rank < digests.size(); ++rank) {
     if (digests[rank] != digests[right]) found.ranks.push_back(static_cast<int>(rank));
   }
-  const Tensor& mine = suspect.tensor;
+  const Tensor mine = to_cpu(suspect.tensor);
   Tensor copy = Tensor::empty(mine.shape(), mine.dtype());
   std::memcpy(copy.bytes(), mine.bytes(), mine.nbytes());
   peers.broadcast({copy.bytes(), copy.nbytes()}, found.right_rank);
@@ -108,7 +109,12 @@ ReplicaDifference locate(Communicator& peers,
 }  // namespace
 
 void broadcast_tensors(Communicator& peers, std::span<Tensor> tensors, int root) {
-  for (Tensor& tensor : tensors) peers.broadcast({tensor.bytes(), tensor.nbytes()}, root);
+  if (peers.size() == 1) return;
+  for (Tensor& tensor : tensors) {
+    Tensor on_cpu = to_cpu(tensor);
+    peers.broadcast({on_cpu.bytes(), on_cpu.nbytes()}, root);
+    if (tensor.device() != Device::kCpu && peers.rank() != root) overwrite(on_cpu, tensor);
+  }
 }
 
 std::string to_string(const ReplicaDifference& difference) {
@@ -128,9 +134,12 @@ std::string to_string(const ReplicaDifference& difference) {
 
 std::optional<ReplicaDifference> audit_replicas(Communicator& peers,
                                                 std::span<const NamedTensor> tensors) {
+  if (peers.size() == 1) return std::nullopt;
   std::vector<uint64_t> mine;
-  for (const auto& [name, tensor] : tensors)
-    mine.push_back(digest({tensor.bytes(), tensor.nbytes()}));
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor on_cpu = to_cpu(tensor);
+    mine.push_back(digest({on_cpu.bytes(), on_cpu.nbytes()}));
+  }
   const uint64_t joint = digest(std::as_bytes(std::span(mine)));
   if (all_equal(gather<uint64_t>(peers, {&joint, 1}))) return std::nullopt;
 

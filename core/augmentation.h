@@ -12,9 +12,10 @@ namespace lockstep {
 struct Augmentation {
   int64_t pad = 0;    // black pixels around the image before a crop of its size is cut at random
   bool flip = false;  // left to right, for every other image
+  bool resized_crop = false;  // of photos of any size: data/random_resized_crop.h
   uint64_t seed = 0;
 
-  bool changes_images() const { return pad > 0 || flip; }
+  bool changes_images() const { return pad > 0 || flip || resized_crop; }
 };
 
 struct CropFlip {

@@ -47,6 +47,17 @@ uint64_t next_sequence() {
   return ++sequence;
 }
 
+Tensor ones(const Batch& batch, const Shape& shape) {
+  Tensor seed = Tensor::empty(shape, Dtype::kF32, batch.stream->device());
+  if (seed.device() == Device::kCpu) {
+    std::ranges::fill(seed.span<float>(), 1.0F);
+  } else if (seed.device() == Device::kCuda) {
+    LS_CHECK(batch.fill != nullptr, "[backward] the batch lends no fill");
+    batch.fill(*batch.stream, 1, seed);
+  }
+  return seed;
+}
+
 }  // namespace
 
 Var::Var(Tensor value, bool requires_grad)
@@ -212,11 +223,7 @@ void Var::backward(Tensor seed) {
   // turn comes.
   std::ranges::sort(nodes, std::greater{}, [](const auto& node) { return node->sequence; });
 
-  if (!seed.defined()) {
-    seed = Tensor::empty(shape(), Dtype::kF32, stream().device());
-    if (seed.device() == Device::kCpu) std::ranges::fill(seed.span<float>(), 1.0F);
-  }
-  state_->node->grad_out = std::move(seed);
+  state_->node->grad_out = seed.defined() ? std::move(seed) : ones(batch(), shape());
 
   for (std::shared_ptr<Node>& node : nodes) {
     LS_CHECK(node->backward != nullptr, "[{}] backward() ran through this op before", node->name);

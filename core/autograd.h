@@ -16,6 +16,8 @@ namespace lockstep {
 
 // dst += src, element by element. Lent by the layer above, since core has no kernels.
 using AccumulateFn = void(Stream& stream, const Tensor& src, Tensor& dst);
+// Every element of out = value. Lent likewise.
+using FillFn = void(Stream& stream, double value, Tensor& out);
 
 // The types that a network computes with. An op's result has the type of its input.
 struct Precision {
@@ -31,6 +33,7 @@ struct Batch {
   Precision precision;
   bool recording = false;  // false: evaluation, nothing is kept for backward()
   AccumulateFn* accumulate = nullptr;
+  FillFn* fill = nullptr;  // needed on CUDA
   TapeListener* listener = nullptr;  // outlives the batch; null: nobody listens
 };
 

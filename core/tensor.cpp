@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/allocator.h"
+#include "core/cuda/memory.h"
 
 namespace lockstep {
 namespace {
@@ -64,10 +65,12 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype, Device device) {
 }
 
 Tensor Tensor::zeros(const Shape& shape, Dtype dtype, Device device) {
-  if (device == Device::kCuda)
-    throw DeviceError("[zeros] device: got cuda, expected one without streams; see kernels/fill.h");
   Tensor tensor = empty(shape, dtype, device);
-  if (tensor.storage_) std::memset(tensor.bytes(), 0, tensor.nbytes());
+  if (device == Device::kCuda) {
+    cuda::zero_when_idle(tensor.bytes(), tensor.nbytes());
+  } else if (tensor.storage_) {
+    std::memset(tensor.bytes(), 0, tensor.nbytes());
+  }
   return tensor;
 }
 

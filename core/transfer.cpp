@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/cuda/memory.h"
 #include "core/cuda/stream.h"
 
 namespace lockstep {
@@ -23,11 +24,7 @@ Tensor moved(Stream& stream, const Tensor& tensor, Device device) {
   return out;
 }
 
-}  // namespace
-
-void transfer(Stream& stream, const Tensor& from, Tensor& to) {
-  check_place(stream, "from", from);
-  check_place(stream, "to", to);
+void check_alike(const Tensor& from, const Tensor& to) {
   if (from.shape() != to.shape()) {
     throw ShapeError(fmt::format(
         "[transfer] to: shape {}, expected {}", to_string(to.shape()), to_string(from.shape())));
@@ -36,6 +33,14 @@ void transfer(Stream& stream, const Tensor& from, Tensor& to) {
     throw DtypeError(fmt::format(
         "[transfer] to: dtype {}, expected {}", name_of(to.dtype()), name_of(from.dtype())));
   }
+}
+
+}  // namespace
+
+void transfer(Stream& stream, const Tensor& from, Tensor& to) {
+  check_place(stream, "from", from);
+  check_place(stream, "to", to);
+  check_alike(from, to);
   if (from.nbytes() == 0) return;
   if (stream.cuda() != nullptr) {
     cuda::copy_bytes(stream.cuda(), to.bytes(), from.bytes(), from.nbytes());
@@ -50,6 +55,27 @@ Tensor to_device(Stream& stream, const Tensor& tensor) {
 
 Tensor to_cpu(Stream& stream, const Tensor& tensor) {
   return moved(stream, tensor, Device::kCpu);
+}
+
+Tensor to_device(Device device, const Tensor& tensor) {
+  if (tensor.device() == device) return tensor;
+  Tensor out = Tensor::empty(tensor.shape(), tensor.dtype(), device);
+  overwrite(tensor, out);
+  return out;
+}
+
+Tensor to_cpu(const Tensor& tensor) {
+  return to_device(Device::kCpu, tensor);
+}
+
+void overwrite(const Tensor& from, Tensor& to) {
+  check_alike(from, to);
+  if (from.nbytes() == 0 || from.bytes() == nullptr || to.bytes() == nullptr) return;
+  if (from.device() == Device::kCuda || to.device() == Device::kCuda) {
+    cuda::copy_when_idle(to.bytes(), from.bytes(), from.nbytes());
+  } else {
+    std::memcpy(to.bytes(), from.bytes(), from.nbytes());
+  }
 }
 
 }  // namespace lockstep

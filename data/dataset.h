@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include "core/augmentation.h"
+
 namespace lockstep::data {
 
 struct ImageShape {
@@ -35,7 +37,14 @@ class Dataset {
   // In [0, classes()). Requires: 0 <= i < size(), here and below.
   virtual int32_t label(int64_t i) const = 0;
   // Writes the pixels of image i in HWC order. Requires: pixels.size() == image_shape().numel().
+  // Errors: UnreadableImage, here and below, where images are files of their own.
   virtual void read(int64_t i, std::span<uint8_t> pixels) const = 0;
+  // The same image as training sees it in this epoch: cropped after padding and flipped, unless a
+  // data set has better.
+  virtual void read_for_training(int64_t i,
+                                 int64_t epoch,
+                                 const Augmentation& augmentation,
+                                 std::span<uint8_t> pixels) const;
 
   // Hex of an XXH3-64 over all that read() and label() give, or over what they are made from: ranks
   // and resumed runs compare it.

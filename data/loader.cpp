@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/augment.h"
 
 namespace lockstep::data {
 namespace {
@@ -22,6 +21,7 @@ void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches
   for (int64_t i = 0; i < batches; ++i) {
     held.push_back(Tensor::empty(shape_of(image, max_images), Dtype::kU8));
     held.push_back(Tensor::empty({max_images}, Dtype::kI32));
+    held.push_back(Tensor::empty({max_images}, Dtype::kI64));
   }
 }
 
@@ -30,7 +30,8 @@ void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches
 Loader::Loader(std::shared_ptr<const Dataset> dataset, BatchSequence batches, LoaderOptions options)
     : dataset_(std::move(dataset)),
       batches_(std::move(batches)),
-      augmentation_(options.augmentation) {
+      augmentation_(options.augmentation),
+      skipped_(dataset_->size(), std::move(options.warn)) {
   LS_CHECK(options.workers >= 0 && options.ahead >= 1,
            "[loader] got {} workers, {} batches ahead",
            options.workers,
@@ -134,27 +135,31 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
       .number = number,
       .images = Tensor::empty(shape_of(image, batches_.max_images), Dtype::kU8).slice(0, images),
       .labels = Tensor::empty({batches_.max_images}, Dtype::kI32).slice(0, images),
+      .indices = Tensor::empty({batches_.max_images}, Dtype::kI64).slice(0, images),
+      .epoch = plan.epoch,
       .shards = std::move(plan.shards)};
-  int32_t* label = batch.labels.data<int32_t>();
-  for (const int64_t i : plan.images) *label++ = dataset_->label(i);
-  read_images(plan, batch.images.data<uint8_t>());
+  const auto bytes = static_cast<size_t>(image.numel());
+  auto* label = batch.labels.data<int32_t>();
+  auto* index = batch.indices.data<int64_t>();
+  auto* pixels = batch.images.data<uint8_t>();
+  for (const int64_t i : plan.images) {
+    if (stopping_.load(std::memory_order_relaxed)) break;
+    *index = read_image(i, plan.epoch, {pixels, bytes});
+    *label++ = dataset_->label(*index++);
+    pixels += bytes;
+  }
   return batch;
 }
 
-void Loader::read_images(const MicroBatch& plan, uint8_t* pixels) const {
-  const ImageShape shape = dataset_->image_shape();
-  const auto bytes = static_cast<size_t>(shape.numel());
-  const bool changes = augmentation_.changes_images();
-  std::vector<uint8_t> original(changes ? bytes : 0);
-  for (const int64_t i : plan.images) {
-    if (stopping_.load(std::memory_order_relaxed)) break;
-    const std::span<uint8_t> out(pixels, bytes);
-    dataset_->read(i, changes ? std::span(original) : out);
-    if (changes) {
-      const CropFlip change = draw_crop_flip(augmentation_, plan.epoch, i);
-      crop_flip(shape, augmentation_.pad, change, original, out);
+// Which image it became.
+int64_t Loader::read_image(int64_t i, int64_t epoch, std::span<uint8_t> pixels) {
+  for (;; i = (i + 1) % dataset_->size()) {  // the limit on skipped images ends it
+    try {
+      dataset_->read_for_training(i, epoch, augmentation_, pixels);
+      return i;
+    } catch (const UnreadableImage& error) {
+      skipped_.add(i, error);
     }
-    pixels += bytes;
   }
 }
 

@@ -5,9 +5,12 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -16,6 +19,7 @@
 #include "core/tensor.h"
 #include "data/batch_plan.h"
 #include "data/dataset.h"
+#include "data/skipped_images.h"
 
 namespace lockstep::data {
 
@@ -23,6 +27,8 @@ struct LoadedBatch {
   int64_t number = 0;  // place in the sequence
   Tensor images;       // u8 (N,C,H,W)
   Tensor labels;       // i32 (N)
+  Tensor indices;      // i64 (N), in the data set, of those that were read
+  int64_t epoch = 0;
   Shards shards;
 };
 
@@ -30,9 +36,11 @@ struct LoaderOptions {
   int workers = 2;    // threads; 0: next() makes the batch itself
   int64_t ahead = 4;  // batches being made or waiting, at most
   Augmentation augmentation = {};
+  std::function<void(const std::string&)> warn = {};  // of images that are skipped; on any thread
 };
 
-// Yields the batches of a sequence in order; workers and ahead do not change their bytes. Memory
+// Yields the batches of a sequence in order; workers and ahead do not change their bytes. Where an
+// image cannot be read, the next one that can takes its place, label and all. Memory
 // for `ahead` batches and two in the caller's hands is taken at construction, so that later ones
 // find it in the caching allocator. Idle workers sleep.
 // Thread safety: one consumer. Owns: its threads; destroying a loader early stops them after the
@@ -70,7 +78,7 @@ class Loader {
   bool wait_for_room(int64_t number);  // false when the loader is being destroyed
   Slot run(Job job);
   LoadedBatch load(int64_t number, MicroBatch plan);
-  void read_images(const MicroBatch& plan, uint8_t* pixels) const;
+  int64_t read_image(int64_t i, int64_t epoch, std::span<uint8_t> pixels);
   Slot& slot_of(int64_t number) {
     return slots_[static_cast<size_t>(number % static_cast<int64_t>(slots_.size()))];
   }
@@ -78,6 +86,7 @@ class Loader {
   std::shared_ptr<const Dataset> dataset_;
   BatchSequence batches_;
   const Augmentation augmentation_;
+  SkippedImages skipped_;
   double waited_seconds_ = 0;
 
   std::mutex plan_mutex_;  // guards batches_.at and planned_

@@ -9,6 +9,7 @@
 #include "data/cifar10.h"
 #include "data/digits.h"
 #include "data/idx.h"
+#include "data/image_folder.h"
 #include "data/shapes.h"
 
 namespace lockstep::data {
@@ -33,14 +34,9 @@ bool named_fashion(const fs::path& dir) {
 }
 
 [[noreturn]] void throw_unknown(const fs::path& dir) {
-  constexpr const char* kHint =
-      "name it with --dataset, or leave the folder out to train on built-in images";
-  if (has_folder(dir, "train") && has_folder(dir, "val")) {
-    throw DataError(fmt::format("the data set in {} cannot be read yet", dir.string()),
-                    "it looks like imagefolder, which is not supported yet",
-                    "leave the folder out to train on built-in images");
-  }
-  throw DataError(fmt::format("no known data set in {}", dir.string()), kLookedFor, kHint);
+  throw DataError(fmt::format("no known data set in {}", dir.string()),
+                  kLookedFor,
+                  "name it with --dataset, or leave the folder out to train on built-in images");
 }
 
 struct Found {
@@ -61,6 +57,9 @@ std::vector<Found> named_sets(const fs::path& dir) {
   }
   if (has_folder(dir, "cifar-10-batches-bin")) {
     found.push_back({"cifar10", "cifar-10-batches-bin", 3});
+  }
+  if (has_folder(dir, "train") && has_folder(dir, "val")) {
+    found.push_back({"imagefolder", "train and val", 3});
   }
   return found;
 }
@@ -96,10 +95,10 @@ DatasetPair open_dataset(const std::string& name, const fs::path& dir) {
   if (name == "auto") return open_dataset(detect_dataset(dir), dir);
   if (name == "mnist" || name == "fashion-mnist") return open_idx_pair(dir, name);
   if (name == "cifar10") return open_cifar10(dir);
-  throw UsageError(
-      fmt::format("--dataset {} is not {}", name, name == "imagefolder" ? "built yet" : "known"),
-      {},
-      "use digits, shapes, mnist, fashion-mnist, cifar10 or auto");
+  if (name == "imagefolder") return open_image_folders(dir);
+  throw UsageError(fmt::format("--dataset {} is not known", name),
+                   {},
+                   "use digits, shapes, mnist, fashion-mnist, cifar10, imagefolder or auto");
 }
 
 }  // namespace lockstep::data

@@ -8,15 +8,15 @@
 
 namespace lockstep::data {
 
-// Looks at what lies in `dir`: "mnist", "fashion-mnist" or "cifar10". Of several sets, the only one
-// whose images have `channels` channels (0: any).
+// Looks at what lies in `dir`: "mnist", "fashion-mnist", "cifar10" or "imagefolder". Of several
+// sets, the only one whose images have `channels` channels (0: any).
 // Errors: DataError when dir is no folder, when nothing known lies there (what was looked for is
 // listed), when several such sets do, or when only a layout lies there that this build cannot read.
 std::string detect_dataset(const std::filesystem::path& dir, int64_t channels = 0);
 
-// `name`: digits or shapes (dir is not used), mnist, fashion-mnist, cifar10, or auto for
-// detect_dataset(dir).
-// Errors: UsageError for other names; those of detect_dataset, open_idx_pair and open_cifar10.
+// `name`: digits or shapes (dir is not used), mnist, fashion-mnist, cifar10, imagefolder, or auto
+// for detect_dataset(dir).
+// Errors: UsageError for other names; those of detect_dataset and of the set that is opened.
 DatasetPair open_dataset(const std::string& name, const std::filesystem::path& dir);
 
 }  // namespace lockstep::data

@@ -10,6 +10,7 @@
 #include "core/autograd.h"
 #include "kernels/batch_norm.h"
 #include "kernels/conv2d.h"
+#include "kernels/crop_flip_normalize.h"
 #include "kernels/max_pool2d.h"
 #include "kernels/normalize_image.h"
 #include "kernels/softmax_cross_entropy.h"
@@ -27,6 +28,12 @@ std::shared_ptr<const Batch> make_batch(Stream& stream,
 Var normalize_image(const Tensor& images,
                     std::shared_ptr<const Batch> batch,
                     const kernels::NormalizeImageParams& params = {});
+
+// The same after a random crop and flip; indices (N) i64: each image's place in the data set.
+Var crop_flip_normalize(const Tensor& images,
+                        const Tensor& indices,
+                        std::shared_ptr<const Batch> batch,
+                        const kernels::CropFlipNormalizeParams& params);
 
 // x in another float type; x itself where it has it.
 Var cast(const Var& x, Dtype dtype);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/communicator.h"
+#include "core/transfer.h"
 
 namespace lockstep::nn {
 namespace {
@@ -26,10 +27,7 @@ Rows shards_of(const Shards& shards, int64_t rank, int64_t ranks) {
   return {first, (rank + 1) * shards.total / ranks - first};
 }
 
-}  // namespace
-
-std::vector<Tensor> gather_shards(const Shards& shards, const std::vector<Tensor>& leaves) {
-  if (shards.peers == nullptr) return leaves;
+std::vector<Tensor> gather_on_cpu(const Shards& shards, const std::vector<Tensor>& leaves) {
   const int64_t ranks = shards.peers->size();
   const Rows most{0,
                   (shards.total + ranks - 1) / ranks};  // equal sizes travel; the rest is padding
@@ -37,9 +35,6 @@ std::vector<Tensor> gather_shards(const Shards& shards, const std::vector<Tensor
   std::vector<Tensor> gathered;
   gathered.reserve(leaves.size());
   for (const Tensor& part : leaves) {
-    if (part.device() != Device::kCpu) {
-      throw DeviceError("[gather_shards] leaves: expected on the cpu");
-    }
     block += most.size(part);
     gathered.push_back(Tensor::empty({shards.total, part.shape()[1]}, Dtype::kF32));
   }
@@ -61,6 +56,20 @@ std::vector<Tensor> gather_shards(const Shards& shards, const std::vector<Tensor
       from += most.size(all);
     }
   }
+  return gathered;
+}
+
+}  // namespace
+
+std::vector<Tensor> gather_shards(Stream& stream,
+                                  const Shards& shards,
+                                  const std::vector<Tensor>& leaves) {
+  if (shards.peers == nullptr) return leaves;
+  std::vector<Tensor> on_cpu;
+  on_cpu.reserve(leaves.size());
+  for (const Tensor& part : leaves) on_cpu.push_back(to_cpu(stream, part));
+  std::vector<Tensor> gathered = gather_on_cpu(shards, on_cpu);
+  for (Tensor& all : gathered) all = to_device(stream, all);
   return gathered;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/shards.h"
+#include "core/stream.h"
 #include "core/tensor.h"
 
 namespace lockstep::nn {
@@ -11,7 +12,10 @@ namespace lockstep::nn {
 // Without shards.peers: `leaves` themselves. With: for each of them every rank's rows in shard
 // order, (total, columns), in one exchange for all; all ranks must call. Counts travel as data, the
 // sum is formed by the caller: exact with any transport.
-// Shapes: leaves (local shards, columns) f32. Errors: CommError; DeviceError off the CPU.
-std::vector<Tensor> gather_shards(const Shards& shards, const std::vector<Tensor>& leaves);
+// Tensors on CUDA travel through the host, which waits for the stream.
+// Shapes: leaves (local shards, columns) f32. Errors: CommError.
+std::vector<Tensor> gather_shards(Stream& stream,
+                                  const Shards& shards,
+                                  const std::vector<Tensor>& leaves);
 
 }  // namespace lockstep::nn

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+
+#include "core/transfer.h"
 
 namespace lockstep::nn {
 namespace {
@@ -11,7 +12,7 @@ Tensor uniform(const Init& init, const Shape& shape, double bound) {
   if (init.device == Device::kDry) return Tensor::empty(shape, Dtype::kF32, init.device);
   Tensor row_major = Tensor::empty(shape, Dtype::kF32);
   init.rng.uniform(row_major.span<float>(), static_cast<float>(-bound), static_cast<float>(bound));
-  return from_row_major(row_major);
+  return to_device(init.device, from_row_major(row_major));
 }
 
 }  // namespace
@@ -34,11 +35,14 @@ void kaiming_normal(const Init& init, Fan fan, Tensor& weight) {
   const double std = std::sqrt(2.0 / static_cast<double>(fan == Fan::kIn ? fan_in : fan_out));
   Tensor row_major = Tensor::empty(shape, Dtype::kF32);
   init.rng.normal(row_major.span<float>(), 0, static_cast<float>(std));
-  std::memcpy(weight.bytes(), from_row_major(row_major).bytes(), weight.nbytes());
+  overwrite(from_row_major(row_major), weight);
 }
 
 void fill(const Init& init, float value, Tensor& tensor) {
-  if (init.device == Device::kCpu) std::ranges::fill(tensor.span<float>(), value);
+  if (init.device == Device::kDry) return;
+  Tensor values = Tensor::empty(tensor.shape(), Dtype::kF32);
+  std::ranges::fill(values.span<float>(), value);
+  overwrite(values, tensor);
 }
 
 }  // namespace lockstep::nn

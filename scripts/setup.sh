@@ -7,7 +7,7 @@ set -euo pipefail
 
 build_packages=(g++ make cmake ninja-build ccache pkg-config git python3
   libopenmpi-dev openmpi-bin libdnnl-dev ocl-icd-opencl-dev libcli11-dev nlohmann-json3-dev libfmt-dev
-  zlib1g-dev libxxhash-dev)
+  zlib1g-dev libxxhash-dev libjpeg-dev libpng-dev)
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev libboost-context-dev
   clang-format-19 clang-tidy-19 shellcheck iproute2 procps xz-utils)
 

@@ -2,7 +2,7 @@
 
 usage: python tools/make_golden.py [OUT_DIR [NAME...]]      (default tests/golden, all files)
 
-Needs torch, torchvision, numpy and safetensors. tools/golden/ holds what is put into the files.
+Needs torch, torchvision, numpy, Pillow and safetensors. tools/golden/ holds what is put into the files.
 
 Each OUT_DIR/<name>.safetensors holds tensors named <case>.<tensor> in PyTorch's layout (NCHW, OIHW), and the metadata
   torch_version  what computed the file
@@ -18,6 +18,7 @@ from pathlib import Path
 
 import torch
 
+from golden.images import image_centres, image_files, image_resizes
 from golden.networks import models
 from golden.numbers import cast, rng
 from golden.ops import (
@@ -28,7 +29,8 @@ from golden.resnets import resnet_gradients, resnet_init, resnet_losses
 
 FILES = [
     conv2d, depthwise_conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, subsample_pad, cross_entropy,
-    sgd, adam, loss_scale, rng, cast, models, resnet_init, resnet_gradients, resnet_losses,
+    sgd, adam, loss_scale, rng, cast,
+    image_files, image_centres, image_resizes, models, resnet_init, resnet_gradients, resnet_losses,
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@
 
 #include "comm/handshake.h"
 #include "comm/replicas.h"
+#include "core/cuda/device.h"
 #include "core/digest.h"
 #include "core/version.h"
 #include "kernels/isa.h"
@@ -51,7 +52,18 @@ void shake_hands(const TrainRequest& request, const std::string& data_digest) {
     fields.push_back({Kind::kArgument, "--" + flag.name, flag.value});
   }
   fields.push_back({Kind::kEnvironment, "data", data_digest});
+  if (request.config.device == Device::kCuda) {
+    const cuda::DeviceProperties& gpu = cuda::device_properties();
+    fields.push_back({Kind::kEnvironment,
+                      "device",
+                      fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor)});
+  }
   comm::handshake(request.ranks, fields);
+}
+
+// Ops of a CUDA stream run on no thread of the host.
+int stream_threads(const RunConfig& config) {
+  return config.device == Device::kCuda ? 1 : static_cast<int>(config.threads);
 }
 
 class Run {
@@ -62,11 +74,11 @@ class Run {
     set_up();
     if (config_.lr_dry_run) return print(lr_lines(config_, data_.train->size()));
     if (config_.explain_precision) return print(explain(config_.precision));
-    Stream stream(Device::kCpu,
-                  static_cast<int>(config_.threads),
-                  may_spin(request_.launch, config_.threads));
+    Stream stream(
+        config_.device, stream_threads(config_), may_spin(request_.launch, config_.threads));
     Mt19937 rng(config_.seed);
-    const std::unique_ptr<nn::Module> model = make_model(model_options(), nn::Init{rng});
+    const std::unique_ptr<nn::Module> model =
+        make_model(model_options(), nn::Init{rng, config_.device});
     Console console = make_console();
     for (const std::string& note : notes()) console.warn(note);
     std::vector<std::string> loaded;
@@ -103,6 +115,9 @@ class Run {
  private:
   void set_up() {
     on_all_ranks(request_.ranks, [&] {
+      if (config_.device == Device::kCuda) {
+        cuda::select_device(request_.launch.local_rank, request_.launch.local_size);
+      }
       fault_ = parse_fault(variable("LOCKSTEP_FAULT"));
       data_ = open_training_data(config_);
     });
@@ -178,6 +193,7 @@ class Run {
   std::vector<std::string> notes() const {
     std::vector<std::string> notes = request_.options.notes;
     for (const std::string& note : start_->notes(identity())) notes.push_back(note);
+    if (config_.device != Device::kCpu) return notes;
     const int64_t images = config_.global_batch / (config_.ranks * config_.micro_steps);
     for (const std::string& note :
          notes_on(config_.precision, images, kernels::onednn_has_bf16())) {

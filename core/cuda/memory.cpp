@@ -66,5 +66,18 @@ Tensor empty_pinned(const Shape& shape, Dtype dtype) {
   return Tensor::wrap(memory, shape, dtype, Device::kCpu);
 }
 
+void copy_when_idle(void* to, const void* from, size_t bytes) {
+  ensure_device();
+  check(cudaDeviceSynchronize(), "copy");
+  check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copy");
+}
+
+void zero_when_idle(void* memory, size_t bytes) {
+  ensure_device();
+  check(cudaDeviceSynchronize(), "zeros");
+  check(cudaMemset(memory, 0, bytes), "zeros");
+  check(cudaDeviceSynchronize(), "zeros");
+}
+
 }  // namespace cuda
 }  // namespace lockstep

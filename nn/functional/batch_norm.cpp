@@ -71,7 +71,7 @@ Tensor group_stats(Stream& stream,
   Tensor leaves =
       Tensor::empty({shards.local(), 2 * in.shape()[1] + 1}, Dtype::kF32, stream.device());
   kernels::batch_norm_shard_stats(stream, shards, in, leaves);
-  const Tensor gathered = gather_shards(shards, {leaves}).front();
+  const Tensor gathered = gather_shards(stream, shards, {leaves}).front();
   Tensor stats = merge_groups(shards, gathered, [&](const Tensor& group, Tensor& out) {
     kernels::batch_norm_merge_stats(stream, group, pixels, out);
   });
@@ -120,7 +120,7 @@ struct Normalisation {
                                    grad_bias);
     if (grads.wants(3)) grads.give(3, grad_out);
     if (!grads.wants(0)) return;
-    const std::vector<Tensor> sums = gather_shards(shards, {grad_weight, grad_bias});
+    const std::vector<Tensor> sums = gather_shards(stream, shards, {grad_weight, grad_bias});
     const kernels::BatchNormParams rest{.eps = params.eps, .relu = params.relu && !gate.defined()};
     if (!grads.wants(3)) grads.give(0, grad_out);  // written over it: less memory to fetch
     Tensor grad_in = grads.wants(3) ? grads.overwrite(0) : grad_out;

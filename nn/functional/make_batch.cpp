@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "kernels/add.h"
+#include "kernels/fill.h"
 #include "nn/functional.h"
 
 namespace lockstep::nn {
@@ -16,6 +17,7 @@ std::shared_ptr<const Batch> make_batch(Stream& stream,
   batch->precision = precision;
   batch->recording = recording;
   batch->accumulate = kernels::add;
+  batch->fill = kernels::fill;
   batch->listener = listener;
   return batch;
 }

@@ -116,14 +116,28 @@ TEST_F(CudaMemory, AllocatingInACaptureNamesTheAllocation) {
   }
 }
 
-TEST_F(CudaMemory, ZerosNeedAStream) {
-  try {
-    (void)Tensor::zeros({2}, Dtype::kF32, Device::kCuda);
-    FAIL() << "no error";
-  } catch (const DeviceError& error) {
-    EXPECT_STREQ(error.what(),
-                 "[zeros] device: got cuda, expected one without streams; see kernels/fill.h");
+TEST_F(CudaMemory, ZerosAreThereOnReturnAndAfterWhatStreamsWereGiven) {
+  emulation::set_stream_order(emulation::StreamOrder::kLazy);
+  Stream stream(Device::kCuda);
+  {
+    Tensor given_back = Tensor::empty({2}, Dtype::kF32, Device::kCuda);
+    ASSERT_EQ(cudaMemsetAsync(given_back.bytes(), 1, 8, stream.cuda()), cudaSuccess);
   }
+  const Tensor zeros = to_cpu(Tensor::zeros({2}, Dtype::kF32, Device::kCuda));
+  EXPECT_EQ(zeros.data<float>()[0], 0);
+  EXPECT_EQ(zeros.data<float>()[1], 0);
+}
+
+TEST_F(CudaMemory, CopiesWithoutAStreamSeeWhatStreamsWereGiven) {
+  emulation::set_stream_order(emulation::StreamOrder::kLazy);
+  Stream stream(Device::kCuda);
+  Tensor tensor = to_device(Device::kCuda, Tensor::zeros({3}, Dtype::kU8));
+  ASSERT_EQ(cudaMemsetAsync(tensor.bytes(), 7, 3, stream.cuda()), cudaSuccess);
+  EXPECT_EQ(to_cpu(tensor).data<uint8_t>()[2], 7);
+  Tensor eights = Tensor::empty({3}, Dtype::kU8);
+  std::ranges::fill(eights.span<uint8_t>(), uint8_t{8});
+  overwrite(eights, tensor);
+  EXPECT_EQ(to_cpu(stream, tensor).data<uint8_t>()[0], 8);
 }
 
 TEST_F(CudaMemory, PinnedTensorsAreTheCpus) {

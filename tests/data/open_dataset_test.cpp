@@ -69,12 +69,12 @@ TEST(DetectDataset, TellsWhatItLookedFor) {
   EXPECT_THAT(detect_error(temporary.path() / "none"), HasSubstr("there is no such folder"));
 }
 
-TEST(DetectDataset, SaysWhenALayoutIsNotSupportedYet) {
+TEST(DetectDataset, TakesTrainAndValForImageFolders) {
   const TemporaryFolder temporary;
   std::filesystem::create_directories(temporary.path() / "train");
   EXPECT_THAT(detect_error(temporary.path()), HasSubstr("no known data set"));
   std::filesystem::create_directories(temporary.path() / "val");
-  EXPECT_THAT(detect_error(temporary.path()), HasSubstr("imagefolder, which is not supported"));
+  EXPECT_EQ(detect_dataset(temporary.path()), "imagefolder");
 }
 
 TEST(OpenDataset, KnowsItsNames) {
@@ -82,8 +82,6 @@ TEST(OpenDataset, KnowsItsNames) {
   EXPECT_EQ(open_dataset("shapes", {}).train->name(), "shapes/train");
   EXPECT_THAT(error_of<UsageError>([] { open_dataset("imagenet", {}); }),
               HasSubstr("--dataset imagenet is not known"));
-  EXPECT_THAT(error_of<UsageError>([] { open_dataset("imagefolder", {}); }),
-              HasSubstr("--dataset imagefolder is not built yet"));
 }
 
 TEST(Synthetic, IsAFunctionOfItsOptions) {

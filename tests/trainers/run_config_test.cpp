@@ -43,7 +43,7 @@ TEST(RunConfig, TakesOverEveryValue) {
   EXPECT_EQ(config.exchange.algorithm, Algorithm::kTree);
   EXPECT_EQ(config.micro_steps, 4);
   EXPECT_EQ(config.precision.level, OptLevel::kO0);
-  EXPECT_EQ(config.device, "cpu");
+  EXPECT_EQ(config.device, Device::kCpu);
   EXPECT_TRUE(config.standardize);
 }
 

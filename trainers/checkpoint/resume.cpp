@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/cuda/device.h"
 #include "core/error.h"
 #include "trainers/checkpoint/checkpoint_folder.h"
 #include "trainers/output/versions.h"
@@ -168,6 +169,10 @@ RunIdentity identity_of(const RunConfig& config,
                        .data_digest = data_digest,
                        .environment = versions(),
                        .settings = {}};
+  if (config.device == Device::kCuda) {
+    const cuda::DeviceProperties& gpu = cuda::device_properties();
+    identity.environment["isa"] += fmt::format(", cuda sm_{}{}", gpu.major, gpu.minor);
+  }
   identity.environment["wire"] = name_of(config.exchange.wire);
   identity.environment["predivide"] = fmt::format("{}", config.exchange.predivide);
   for (const ResolvedFlag& flag : options.resolved()) {

@@ -1,7 +1,6 @@
 #include "trainers/checkpoint/state_tensors.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include <fmt/ranges.h>
@@ -9,6 +8,7 @@
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/printable.h"
+#include "core/transfer.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -34,7 +34,7 @@ std::string misfit(const nn::StateEntry& entry, const Tensor& tensor) {
 FileTensors file_tensors(std::span<const nn::StateEntry> entries) {
   FileTensors tensors;
   for (const nn::StateEntry& entry : entries) {
-    tensors.emplace(entry.name, to_row_major(entry.tensor).view(entry.file_shape));
+    tensors.emplace(entry.name, to_row_major(to_cpu(entry.tensor)).view(entry.file_shape));
   }
   return tensors;
 }
@@ -75,8 +75,7 @@ void copy_into(std::span<const nn::StateEntry> entries, const FileTensors& tenso
     if (found == tensors.end()) continue;
     const Tensor values = from_row_major(found->second.view(entry.tensor.shape()));
     Tensor target = entry.tensor;
-    LS_CHECK(values.dtype() == target.dtype(), "[copy_into] {}: dtype", entry.name);
-    std::memcpy(target.bytes(), values.bytes(), target.nbytes());
+    overwrite(values, target);
   }
 }
 

@@ -122,7 +122,8 @@ void settle_batch(RunConfig& run) {
 
 void settle_shards_and_groups(RunConfig& run) {
   const int64_t images_per_rank = run.global_batch / (run.ranks * run.micro_steps);
-  const int64_t parallel = std::max<int64_t>(1, std::min(run.threads, images_per_rank));
+  const int64_t wanted = run.device == Device::kCuda ? 1 : run.threads;
+  const int64_t parallel = std::max<int64_t>(1, std::min(wanted, images_per_rank));
   const auto per_rank = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(parallel)));
   run.shards = run.asked.shards.value_or(run.ranks * per_rank);
   run.bn_groups = run.asked.bn_groups.value_or(run.ranks);

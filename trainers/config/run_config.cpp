@@ -109,7 +109,7 @@ RunConfig make_run_config(const Options& options) {
   read_batch_and_groups(options, config);
   config.precision = make_precision_config(options);
   config.explain_precision = options.boolean("explain-precision");
-  config.device = options.text("device") == "auto" ? "cpu" : options.text("device");
+  config.device = options.text("device") == "cuda" ? Device::kCuda : Device::kCpu;
   config.exchange = make_exchange_config(options);
   config.stall_abort_s = options.integer("stall-abort");
   config.output_dir = text_or_empty(options, "output-dir");

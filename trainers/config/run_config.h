@@ -39,7 +39,7 @@ struct RunConfig {
 
   PrecisionConfig precision;
   bool explain_precision = false;
-  std::string device;  // "cpu"
+  Device device = Device::kCpu;
   ExchangeConfig exchange;
   int64_t stall_abort_s = 0;
 

@@ -5,11 +5,14 @@
 #include <chrono>
 #include <vector>
 
+#include "core/transfer.h"
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
+#include "trainers/loop/device_batches.h"
 #include "trainers/loop/normalization.h"
 #include "trainers/loop/stop_signal.h"
+#include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -44,11 +47,11 @@ struct Counts {
   }
 };
 
-Counts count(const nn::CrossEntropy& result, int64_t first, int64_t end) {
+Counts count(const Tensor& losses, const Tensor& target_rank, int64_t first, int64_t end) {
   Counts counts{.images = end - first};
   for (int64_t row = first; row < end; ++row) {
-    counts.loss += result.losses.data<float>()[row];
-    const int32_t rank = result.target_rank.data<int32_t>()[row];
+    counts.loss += losses.data<float>()[row];
+    const int32_t rank = target_rank.data<int32_t>()[row];
     counts.correct1 += rank < 1 ? 1 : 0;
     counts.correct5 += rank < 5 ? 1 : 0;
   }
@@ -122,8 +125,11 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
                                   .chunks_at_once = stream.threads(),
                                   .rank = ranks.rank(),
                                   .ranks = ranks.size()};
-  data::Loader loader(
-      task.dataset, data::evaluation_sequence(plan), {.workers = static_cast<int>(task.workers)});
+  data::Loader loader(task.dataset,
+                      data::evaluation_sequence(plan),
+                      {.workers = static_cast<int>(task.workers), .warn = warn_of_images});
+  DeviceBatches on_device(
+      stream, task.dataset->image_shape(), task.chunk_images * stream.threads());
   const int64_t batches = loader.left();
   Counts sums;
   Meter meter;
@@ -131,14 +137,16 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   std::vector<int64_t> chunk_losses(static_cast<size_t>(data::chunk_count(plan)), 0);
 
   while (loader.left() > 0 && !(task.stop && task.stop())) {
-    const data::LoadedBatch batch = loader.next();
+    const data::LoadedBatch batch = on_device.upload(loader.next());
     const Shards& shards = batch.shards;
     const Var x = nn::normalize_image(
         batch.images, nn::make_batch(stream, shards, false, task.precision), task.normalization);
     const nn::CrossEntropy result = nn::softmax_cross_entropy(task.model.forward(x), batch.labels);
+    const Tensor losses = to_cpu(stream, result.losses);
+    const Tensor target_rank = to_cpu(stream, result.target_rank);
     Counts of_batch;
     for (int64_t k = 0; k < shards.local(); ++k) {
-      const Counts of_chunk = count(result, shards.begin(k), shards.begin(k + 1));
+      const Counts of_chunk = count(losses, target_rank, shards.begin(k), shards.begin(k + 1));
       const int64_t chunk = data::chunk_of(plan, batch.number, k);
       chunk_losses[static_cast<size_t>(chunk)] = std::bit_cast<int64_t>(of_chunk.loss);
       of_batch += of_chunk;

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 
+#include "core/transfer.h"
 #include "trainers/options/flag_value.h"
 
 namespace lockstep::trainers {
@@ -52,9 +53,11 @@ void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Modul
   fmt::print(stderr, "LOCKSTEP_FAULT: {} on rank {} after step {}\n", fault->kind, rank, step);
   if (fault->kind == "kill") raise(SIGKILL);
   if (fault->kind == "stop") raise(SIGSTOP);
-  Tensor first = model.parameters().front().value();
+  Tensor parameter = model.parameters().front().value();
+  Tensor first = to_cpu(parameter);
   if (fault->kind == "flipbit") *first.bytes() ^= std::byte{1};
   if (fault->kind == "nan") *first.data<float>() = std::numeric_limits<float>::quiet_NaN();
+  if (parameter.device() != Device::kCpu) overwrite(first, parameter);
 }
 
 }  // namespace lockstep::trainers

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/transfer.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -13,9 +14,18 @@ void fill(Tensor& tensor, double value) {
 }
 
 void fill_with(double value, Tensor tensor) {
-  if (tensor.dtype() == Dtype::kF16) return fill<Half>(tensor, value);
-  if (tensor.dtype() == Dtype::kBF16) return fill<BFloat16>(tensor, value);
-  fill<float>(tensor, value);
+  Tensor values = Tensor::empty(tensor.shape(), tensor.dtype());
+  switch (tensor.dtype()) {
+    case Dtype::kF16:
+      fill<Half>(values, value);
+      break;
+    case Dtype::kBF16:
+      fill<BFloat16>(values, value);
+      break;
+    default:
+      fill<float>(values, value);
+  }
+  overwrite(values, tensor);
 }
 
 }  // namespace

@@ -10,7 +10,8 @@ kernels::NormalizeImageParams normalization(const RunConfig& config, const data:
   if (name.starts_with("shapes/")) {
     return {.mean = {0.322F, 0.323F, 0.322F}, .std = {0.208F, 0.207F, 0.207F}};
   }
-  const bool like_imagenet = name == "synthetic" && dataset.image_shape().channels == 3;
+  const bool like_imagenet = name.starts_with("imagefolder/") ||
+                             (name == "synthetic" && dataset.image_shape().channels == 3);
   if (like_imagenet || name.starts_with("cifar10/")) {
     return {.mean = {0.485F, 0.456F, 0.406F}, .std = {0.229F, 0.224F, 0.225F}};
   }

@@ -17,7 +17,9 @@ NumericsWatch::NumericsWatch(const Options& options, Stream& stream, const nn::M
 void NumericsWatch::begin_step(int64_t step, const ScaledStep& before) {
   step_ = step;
   scale_ = before.scale;
-  if (options_.when == When::kTenthSkip && before.consecutive_skips != kSkips - 1) {
+  if (before.consecutive_skips == 0) reported_ = false;
+  const bool due = before.consecutive_skips >= kSkips - 1 && !reported_;
+  if (options_.when == When::kTenthSkip && !due) {
     box_.reset();
     return;
   }
@@ -35,7 +37,9 @@ bool NumericsWatch::end_step(const ScaledStep& scaled) {
     scales_.push_back({.step = step_, .scale = scaled.scale, .skipped = skipped});
     if (scales_.size() > kScales) scales_.erase(scales_.begin());
   }
-  return scaled.consecutive_skips == kSkips;
+  const bool due = box_ && scaled.consecutive_skips >= kSkips && !reported_;
+  reported_ = reported_ || due;
+  return due;
 }
 
 NumericsReport NumericsWatch::report(Communicator& ranks,

@@ -15,8 +15,9 @@
 
 namespace lockstep::trainers {
 
-// A run watches the step after nine skipped ones, whose report is then of a real step and has cost
-// nothing before; a replay watches every step. Thread safety: none.
+// A run watches the step after nine skipped ones (on a device, after those that it knows of), whose
+// report is then of a real step and has cost nothing before; a replay watches every step.
+// Thread safety: none.
 class NumericsWatch {
  public:
   enum class When : uint8_t { kTenthSkip, kEveryStep };
@@ -32,7 +33,8 @@ class NumericsWatch {
   // For the tapes of the step; null where it is not watched.
   TapeListener* listener() { return box_ ? &*box_ : nullptr; }
   void begin_micro_step(const Var& images);
-  // True when this step is the tenth in a row that was skipped.
+  // When it is known what became of the steps so far. True once, when the last ten or more in a row
+  // were skipped and this one was watched.
   bool end_step(const ScaledStep& scaled);
 
   // Of this step, or of an earlier one that spoiled the weights. A collective call.
@@ -46,7 +48,8 @@ class NumericsWatch {
   const nn::Module& model_;
   std::optional<BlackBox> box_;
   int64_t step_ = 0;
-  double scale_ = 1;  // before the step
+  double scale_ = 1;       // before the step
+  bool reported_ = false;  // these skips in a row
   std::vector<ScaleChange> scales_;
 };
 

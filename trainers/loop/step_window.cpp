@@ -5,6 +5,8 @@
 #include <functional>
 #include <utility>
 
+#include "core/cuda/memory.h"
+#include "core/transfer.h"
 #include "core/tree.h"
 
 namespace lockstep::trainers {
@@ -20,35 +22,78 @@ SlowestRank slowest_rank(std::span<const RankSeconds> ranks) {
 }
 
 void StepWindow::add(const nn::CrossEntropy& result) {
-  const std::span<const float> leaves = result.loss.value().span<float>();
-  micro_steps_.emplace_back(leaves.begin(), leaves.end());
-  for (const int32_t rank : result.target_rank.span<int32_t>()) {
-    correct1_ += rank < 1 ? 1 : 0;
-    correct5_ += rank < 5 ? 1 : 0;
-    ++images_;
+  const MicroStep figures{result.loss.value(), result.target_rank};
+  if (figures.losses.device() != Device::kCuda) {
+    micro_steps_.push_back(figures);
+    return;
   }
+  stream_ = &result.loss.stream();
+  const MicroStep& pinned = next_pinned(figures);
+  micro_steps_.push_back({pinned.losses.slice(0, figures.losses.numel()),
+                          pinned.target_ranks.slice(0, figures.target_ranks.numel())});
+  transfer(*stream_, figures.losses, micro_steps_.back().losses);
+  transfer(*stream_, figures.target_ranks, micro_steps_.back().target_ranks);
+}
+
+StepWindow::MicroStep& StepWindow::next_pinned(const MicroStep& sizes) {
+  const auto fit = [](Tensor& memory, const Tensor& wanted) {
+    if (memory.defined() && memory.numel() >= wanted.numel()) return;
+    memory = cuda::empty_pinned(wanted.shape(), wanted.dtype());
+  };
+  if (pinned_.size() == micro_steps_.size()) pinned_.emplace_back();
+  MicroStep& memory = pinned_[micro_steps_.size()];
+  fit(memory.losses, sizes.losses);
+  fit(memory.target_ranks, sizes.target_ranks);
+  return memory;
 }
 
 void StepWindow::end_step(const RankSeconds& seconds) {
-  for_each_tree_merge(std::ssize(micro_steps_), [&](int64_t into, int64_t from) {
-    std::vector<float>& sums = micro_steps_[static_cast<size_t>(into)];
-    std::ranges::transform(
-        sums, micro_steps_[static_cast<size_t>(from)], sums.begin(), std::plus());
-  });
-  std::vector<float>& shards = micro_steps_.front();
-  for_each_tree_merge(std::ssize(shards), [&](int64_t into, int64_t from) {
-    shards[static_cast<size_t>(into)] += shards[static_cast<size_t>(from)];
-  });
-  losses_.push_back(shards.empty() ? 0 : shards.front());
-  micro_steps_.clear();
+  step_ends_.push_back(micro_steps_.size());
   seconds_ += seconds;
 }
 
+StepWindow::Counts StepWindow::count() const {
+  Counts counts;
+  for (const MicroStep& micro_step : micro_steps_) {
+    for (const int32_t rank : micro_step.target_ranks.span<int32_t>()) {
+      counts.correct1 += rank < 1 ? 1 : 0;
+      counts.correct5 += rank < 5 ? 1 : 0;
+      ++counts.images;
+    }
+  }
+  return counts;
+}
+
+float StepWindow::loss_of(std::span<const MicroStep> step) const {
+  std::vector<std::vector<float>> sums;
+  for (const MicroStep& micro_step : step) {
+    const std::span<const float> leaves = micro_step.losses.span<float>();
+    sums.emplace_back(leaves.begin(), leaves.end());
+  }
+  for_each_tree_merge(std::ssize(sums), [&](int64_t into, int64_t from) {
+    std::vector<float>& left = sums[static_cast<size_t>(into)];
+    std::ranges::transform(left, sums[static_cast<size_t>(from)], left.begin(), std::plus());
+  });
+  std::vector<float>& shards = sums.front();
+  for_each_tree_merge(std::ssize(shards), [&](int64_t into, int64_t from) {
+    shards[static_cast<size_t>(into)] += shards[static_cast<size_t>(from)];
+  });
+  return shards.empty() ? 0 : shards.front();
+}
+
 WindowTotals StepWindow::exchange(Communicator& ranks, bool stop) {
-  std::array<int64_t, 4> counts = {correct1_, correct5_, images_, stop ? 1 : 0};
+  if (stream_ != nullptr) stream_->synchronize();
+  std::vector<float> losses;
+  size_t begin = 0;
+  for (const size_t end : step_ends_) {
+    losses.push_back(loss_of(std::span(micro_steps_).subspan(begin, end - begin)));
+    begin = end;
+  }
+  const Counts mine = count();
+  std::array<int64_t, 4> counts = {mine.correct1, mine.correct5, mine.images, stop ? 1 : 0};
   ranks.all_reduce_sum(std::span<int64_t>(counts));
-  ranks.all_reduce_sum(std::span<float>(losses_));
-  WindowTotals totals{.losses = std::exchange(losses_, {}),
+  ranks.all_reduce_sum(std::span<float>(losses));
+  WindowTotals totals{.losses = std::move(losses),
                       .correct1 = counts[0],
                       .correct5 = counts[1],
                       .images = counts[2],
@@ -56,7 +101,8 @@ WindowTotals StepWindow::exchange(Communicator& ranks, bool stop) {
                       .ranks = std::vector<RankSeconds>(static_cast<size_t>(ranks.size()))};
   ranks.all_gather(std::as_bytes(std::span(&seconds_, 1)),
                    std::as_writable_bytes(std::span(totals.ranks)));
-  correct1_ = correct5_ = images_ = 0;
+  micro_steps_.clear();
+  step_ends_.clear();
   seconds_ = {};
   return totals;
 }

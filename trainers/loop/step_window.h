@@ -47,10 +47,10 @@ struct SlowestRank {
 SlowestRank slowest_rank(std::span<const RankSeconds> ranks);
 
 // Gathers a rank's steps and sums them over ranks on request, so that a step itself needs no
-// message for them.
+// message for them, and on CUDA does not wait for its figures: they go to page-locked memory.
 class StepWindow {
  public:
-  void add(const nn::CrossEntropy& result);  // of a micro-step
+  void add(const nn::CrossEntropy& result);  // of a micro-step; it is looked at in exchange()
   // The micro-steps added since the last call make a step. A shard's leaf is the tree over its
   // micro-steps; shards and ranks continue it (core/tree.h).
   void end_step(const RankSeconds& seconds);
@@ -58,11 +58,25 @@ class StepWindow {
   WindowTotals exchange(Communicator& ranks, bool stop);
 
  private:
-  std::vector<std::vector<float>> micro_steps_;  // of the step under way: a loss for each shard
-  std::vector<float> losses_;
-  int64_t correct1_ = 0;
-  int64_t correct5_ = 0;
-  int64_t images_ = 0;
+  struct MicroStep {
+    Tensor losses;        // of shards
+    Tensor target_ranks;  // of images
+  };
+  struct Counts {
+    int64_t correct1 = 0;
+    int64_t correct5 = 0;
+    int64_t images = 0;
+  };
+
+  // Memory for one more micro-step, there from the last window or new.
+  MicroStep& next_pinned(const MicroStep& sizes);
+  Counts count() const;
+  float loss_of(std::span<const MicroStep> step) const;
+
+  std::vector<MicroStep> micro_steps_;
+  std::vector<size_t> step_ends_;  // in micro_steps_
+  std::vector<MicroStep> pinned_;  // of the largest micro-steps so far
+  Stream* stream_ = nullptr;       // on CUDA, which the figures come from
   RankSeconds seconds_;
 };
 

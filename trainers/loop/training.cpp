@@ -50,6 +50,22 @@ int64_t end_step(const Training::Parts& p, int64_t steps_per_epoch) {
   return std::max(end, first_step(p, steps_per_epoch));
 }
 
+// The loader's workers crop and flip, or else the device does, to the same bits. Photos of any size
+// are cropped where they are decoded.
+bool device_augments(const Training::Parts& p, const Augmentation& augmentation) {
+  return p.stream.device() != Device::kCpu && augmentation.changes_images() &&
+         !augmentation.resized_crop;
+}
+
+// Apex's line; a static scale it does not know to skip by.
+std::string overflow_line(const PrecisionConfig& precision, const ScaledStep& step) {
+  if (precision.loss_scaling->dynamic) {
+    return fmt::format(
+        "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {:#}", step.scale);
+  }
+  return fmt::format("Gradient overflow.  Skipping step, loss scale stays {:#}", step.scale);
+}
+
 }  // namespace
 
 Training::Training(const Parts& parts)
@@ -76,10 +92,15 @@ Training::Training(const Parts& parts)
       replicas_(p_.model, update_.optimizer()),
       first_step_(first_step(p_, steps_per_epoch_)),
       end_step_(end_step(p_, steps_per_epoch_)),
+      augmentation_(augmentation(p_.config, *p_.data.train)),
       loader_(p_.data.train,
               data::training_sequence(batch_plan(p_), first_step_, end_step_),
               {.workers = static_cast<int>(p_.config.workers),
-               .augmentation = augmentation(p_.config, *p_.data.train)}) {
+               .augmentation = device_augments(p_, augmentation_) ? Augmentation{} : augmentation_,
+               .warn = warn_of_images}),
+      batches_(p_.stream,
+               p_.data.train->image_shape(),
+               data::training_sequence(batch_plan(p_), 0, 1).max_images) {
   result_.steps = first_step_;
   if (p_.fault && p_.fault->is_of_gradient()) {
     gradient_fault_.emplace(*p_.fault, p_.model, run_ranks(p_));
@@ -155,9 +176,11 @@ void Training::train_step(EpochProgress& epoch) {
   delay(p_.fault, p_.ranks.rank());
   reducer_.finish();
   log_exchange(start, images);
-  update_weights();
+  update_.step(result_.steps);
   epoch.end_step(seconds_since(start.time), loader_.waited_seconds() - start.data_s);
   ++result_.steps;
+  // On a device the step would be waited for.
+  if (p_.stream.device() == Device::kCpu || numerics_.listener() != nullptr) look_at_scale();
   if (result_.first_step_s == 0) result_.first_step_s = seconds_since_process_start();
   inject(p_.fault, p_.ranks.rank(), result_.steps, p_.model);
 
@@ -178,16 +201,13 @@ void Training::train_step(EpochProgress& epoch) {
 }
 
 int64_t Training::backward() {
-  data::LoadedBatch batch = loader_.next();
+  data::LoadedBatch batch = batches_.upload(loader_.next());
   if (groups_span_ranks_) batch.shards.peers = &batch_norm_peers_;
   TapeListener* listener = numerics_.listener();
   if (gradient_fault_) {
     listener = gradient_fault_->listener(result_.steps + 1, batch.shards, listener);
   }
-  const Var images =
-      nn::normalize_image(batch.images,
-                          nn::make_batch(p_.stream, batch.shards, true, precision_, listener),
-                          normalization_);
+  const Var images = input_of(batch, listener);
   numerics_.begin_micro_step(images);
   nn::CrossEntropy result =
       nn::softmax_cross_entropy(p_.model.forward(images),
@@ -198,15 +218,25 @@ int64_t Training::backward() {
   return batch.shards.images();
 }
 
-void Training::update_weights() {
-  scaled_ = update_.step(result_.steps);
-  if (scaled_.consecutive_skips > 0) {
-    p_.console.info(fmt::format(  // Apex's line
-        "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {:#}",
-        scaled_.scale));
+Var Training::input_of(const data::LoadedBatch& batch, TapeListener* listener) {
+  const auto of_tape = nn::make_batch(p_.stream, batch.shards, true, precision_, listener);
+  if (!device_augments(p_, augmentation_)) {
+    return nn::normalize_image(batch.images, of_tape, normalization_);
   }
+  return nn::crop_flip_normalize(
+      batch.images,
+      batch.indices,
+      of_tape,
+      {.augmentation = augmentation_, .epoch = batch.epoch, .normalize = normalization_});
+}
+
+void Training::look_at_scale() {
+  scaled_ = update_.look(result_.steps);
+  if (scaled_.newly_skipped > 0) p_.console.info(overflow_line(p_.config.precision, scaled_));
   if (!numerics_.end_step(scaled_)) return;
-  report_numerics(Trouble::kSkips, "ten steps in a row were skipped", result_.steps + 1);
+  report_numerics(Trouble::kSkips,
+                  fmt::format("{} steps in a row were skipped", scaled_.consecutive_skips),
+                  result_.steps);
 }
 
 // Own time ends where waiting begins, so a rank that others wait for is not blamed for their delay.
@@ -229,6 +259,7 @@ void Training::log_exchange(const StepStart& start, int64_t images) {
 }
 
 void Training::compare_notes(EpochProgress& epoch) {
+  if (p_.stream.device() != Device::kCpu) look_at_scale();
   const WindowTotals totals = window_.exchange(p_.ranks, stop_requested());
   result_.stopped |= totals.stop;
   check_losses(totals, epoch.number());

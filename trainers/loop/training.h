@@ -16,6 +16,7 @@
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/checkpoint/checkpoint_writer.h"
 #include "trainers/config/run_config.h"
+#include "trainers/loop/device_batches.h"
 #include "trainers/loop/epoch_progress.h"
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/exchange_log.h"
@@ -96,7 +97,8 @@ class Training {
   void share_start();
   void train_step(EpochProgress& epoch);
   int64_t backward();  // of the next micro-step; returns its images
-  void update_weights();
+  Var input_of(const data::LoadedBatch& batch, TapeListener* listener);
+  void look_at_scale();
   void log_exchange(const StepStart& start, int64_t images);
   void compare_notes(EpochProgress& epoch);
   void check_losses(const WindowTotals& totals, int epoch);
@@ -129,11 +131,13 @@ class Training {
   const ReplicaCheck replicas_;
   const int64_t first_step_;  // of this process
   const int64_t end_step_;
+  const Augmentation augmentation_;
   data::Loader loader_;
+  DeviceBatches batches_;
   StepWindow window_;
   ExchangeLog exchange_log_;
   TrainingResult result_;
-  ScaledStep scaled_;  // the last one
+  ScaledStep scaled_;  // as last looked at
 };
 
 }  // namespace lockstep::trainers

@@ -52,8 +52,15 @@ data::DatasetPair open_training_data(const RunConfig& config) {
 
 Augmentation augmentation(const RunConfig& config, const data::Dataset& train) {
   const std::string name = train.name();
+  if (name.starts_with("imagefolder/")) {
+    return {.flip = true, .resized_crop = true, .seed = config.seed};
+  }
   if (!name.starts_with("cifar10/") && !name.starts_with("shapes/")) return {};
   return {.pad = 4, .flip = true, .seed = config.seed};
+}
+
+void warn_of_images(const std::string& text) {
+  fmt::print(stderr, "lockstep: warning: {}\n", text);
 }
 
 }  // namespace lockstep::trainers

@@ -1,6 +1,8 @@
 // The images of a run and what happens to them on their way into a batch.
 #pragma once
 
+#include <string>
+
 #include "core/augmentation.h"
 #include "data/dataset.h"
 #include "trainers/config/run_config.h"
@@ -16,5 +18,8 @@ data::DatasetPair open_training_data(const RunConfig& config);
 
 // CIFAR-10 and shapes: a crop out of the image padded by 4, and a flip; all others: none.
 Augmentation augmentation(const RunConfig& config, const data::Dataset& train);
+
+// Of an image that is skipped: on stderr, of whichever rank met it. Thread safety: any thread.
+void warn_of_images(const std::string& text);
 
 }  // namespace lockstep::trainers

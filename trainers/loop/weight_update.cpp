@@ -14,12 +14,12 @@ namespace {
 
 constexpr int64_t kMostSkips = 50;  // in a row
 
-[[noreturn]] void throw_overflow(const ScaledStep& step, int64_t number) {
+[[noreturn]] void throw_overflow(const kernels::LossScaleState& state, int64_t steps) {
   throw DivergedError(
-      fmt::format("{} steps in a row were skipped, up to step {}", step.consecutive_skips, number),
+      fmt::format("{} steps in a row were skipped, up to step {}", state.consecutive_skips, steps),
       fmt::format(
           "a gradient was infinite or NaN in each of them, though the loss scale fell to {:g}",
-          step.scale),
+          state.scale),
       "a smaller --lr or --clip-grad-norm 1; if it begins at step 1, look for NaN in the input");
 }
 
@@ -101,24 +101,27 @@ Tensor WeightUpdate::seed(int64_t leaves) const {
   return scaler_ ? scaler_->seed(leaves) : Tensor();
 }
 
-ScaledStep WeightUpdate::step(int64_t number) {
+void WeightUpdate::step(int64_t number) {
   if (clipper_) clipper_->clip();
-  if (!scaler_) {
+  if (scaler_) {
+    scaler_->check();
+  } else {
     lr_ = schedule_.lr(number);
     optimizer_->set_lr(lr_);
-    optimizer_->step(stream_);
-    stored_.round(stream_);
-    return {};
   }
-  scaler_->check();
   optimizer_->step(stream_);
   stored_.round(stream_);
-  scaler_->update();
+  if (scaler_) scaler_->update();
+}
+
+ScaledStep WeightUpdate::look(int64_t steps) {
+  if (!scaler_) return {};
   const kernels::LossScaleState state = scaler_->read();
   optimizer_->set_applied_steps(state.applied);
-  const ScaledStep result = scaled_step(state);
-  lr_ = schedule_.lr(first_step_ + state.applied - (result.consecutive_skips > 0 ? 0 : 1));
-  if (result.consecutive_skips == kMostSkips) throw_overflow(result, number + 1);
+  lr_ = schedule_.lr(first_step_ + state.applied - (state.consecutive_skips > 0 ? 0 : 1));
+  if (state.consecutive_skips >= kMostSkips) throw_overflow(state, steps);
+  ScaledStep result = scaled_step(state);
+  result.newly_skipped = state.skipped - std::exchange(skips_seen_, state.skipped);
   return result;
 }
 
@@ -147,6 +150,7 @@ void WeightUpdate::restore(const TrainingPosition& at) {
   state.applied = at.applied - first_step_;
   if (!at.grad_scaler.empty()) state = state_of(at.grad_scaler);
   scaler_->restore(state);
+  skips_seen_ = state.skipped;
   follow_schedule();
 }
 

@@ -21,6 +21,7 @@ struct ScaledStep {
   float scale = 1;
   int64_t skipped = 0;            // steps of the run so far
   int64_t consecutive_skips = 0;  // up to this step
+  int64_t newly_skipped = 0;      // since the last look, or since the run went on
 };
 
 // Owns the optimizer and its state. Thread safety: none.
@@ -40,8 +41,11 @@ class WeightUpdate {
   // Where backward() begins for a loss of so many leaves; undefined without loss scaling.
   Tensor seed(int64_t leaves) const;
   // Step `number`, from 0 over all epochs, with gradients that are summed over ranks.
-  // Errors: DivergedError after too many skipped steps in a row.
-  ScaledStep step(int64_t number);
+  void step(int64_t number);
+  // What became of the `steps` taken so far; waits for the device. Call it before lr(), describe()
+  // or optimizer().state() are asked for. Errors: DivergedError after too many skipped steps in a
+  // row.
+  ScaledStep look(int64_t steps);
   double lr() const { return lr_; }  // of the last step
   ScaledStep scaled() const;         // after the last step, or as restored
 
@@ -65,6 +69,7 @@ class WeightUpdate {
   std::optional<nn::GradScaler> scaler_;
   std::optional<nn::GradClipper> clipper_;
   double lr_ = 0;
+  int64_t skips_seen_ = 0;
 };
 
 }  // namespace lockstep::trainers

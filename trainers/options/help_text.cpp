@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/cuda/device.h"
 #include "core/version.h"
 #include "kernels/isa.h"
 #include "trainers/options/data_defaults.h"
@@ -120,10 +121,12 @@ std::string version_text(Program program, bool verbose) {
 #else
   constexpr std::string_view kBuild = "with assertions";
 #endif
-  return text + fmt::format("compiler  {}\nbuild     {}\nkernels   {}\ndevices   cpu\n",
+  const int gpus = cuda::visible_devices();
+  return text + fmt::format("compiler  {}\nbuild     {}\nkernels   {}\ndevices   cpu{}\n",
                             __VERSION__,
                             kBuild,
-                            kernels::name_of(kernels::isa_level()));
+                            kernels::name_of(kernels::isa_level()),
+                            gpus == 0 ? "" : fmt::format(", {} cuda", gpus));
 }
 
 }  // namespace lockstep::trainers

@@ -1,5 +1,6 @@
 #include "trainers/output/run_report.h"
 
+#include "core/cuda/device.h"
 #include "core/version.h"
 #include "kernels/isa.h"
 #include "kernels/onednn_version.h"
@@ -24,7 +25,20 @@ std::string exchange_text(const RunConfig& config) {
   const Algorithm algorithm = config.exchange.algorithm;
   if (algorithm == Algorithm::kNone) return "no all-reduce";
   const std::string text = fmt::format("{} all-reduce", name_of(algorithm));
-  return config.ranks == 1 ? text : fmt::format("{} over {}", text, config.transport);
+  if (config.ranks == 1) return text;
+  const bool staged = config.device == Device::kCuda;
+  return fmt::format(
+      "{} over {}{}", text, config.transport, staged ? ", gradients travel through the host" : "");
+}
+
+// "cpu v3 (oneDNN 2.6.3)", "cuda NVIDIA H200 (sm_90)"
+std::string device_text(Device device) {
+  if (device == Device::kCuda) {
+    const cuda::DeviceProperties& gpu = cuda::device_properties();
+    return fmt::format("cuda {} (sm_{}{})", gpu.name, gpu.major, gpu.minor);
+  }
+  return fmt::format(
+      "cpu {} (oneDNN {})", name_of(kernels::isa_level()), kernels::onednn_version());
 }
 
 // "O2 in f16"
@@ -42,12 +56,11 @@ std::vector<std::string> start_lines(const RunConfig& config,
   const auto counted = [](int64_t n, const char* noun) {
     return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
   };
-  return {fmt::format("Lockstep {} · {} of {} · cpu {} (oneDNN {}) · {}",
+  return {fmt::format("Lockstep {} · {} of {} · {} · {}",
                       version(),
                       counted(config.ranks, "rank"),
                       counted(config.threads, "thread"),
-                      name_of(kernels::isa_level()),
-                      kernels::onednn_version(),
+                      device_text(config.device),
                       exchange_text(config)),
           fmt::format("arch {} ({} parameters) · data {} ({}/{}) · {} images a step · {} · seed {}",
                       config.arch,
@@ -65,7 +78,8 @@ void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& recor
   record.versions = versions();
   const auto threads = static_cast<int>(config.threads);
   for (const RankPlace& place : gather_places(ranks, this_place())) {
-    record.ranks.push_back({.host = place.host, .device = config.device, .threads = threads});
+    record.ranks.push_back(
+        {.host = place.host, .device = std::string(name_of(config.device)), .threads = threads});
   }
 }
 

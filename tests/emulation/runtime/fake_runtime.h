@@ -18,6 +18,7 @@ struct FakeDevice {
   size_t memory_bytes = size_t{1} << 30;
 };
 
+// At start there are as many such devices as LOCKSTEP_EMULATION_DEVICES says; one when unset.
 struct FakeMachine {
   int driver_version = CUDART_VERSION;  // 0: no driver
   std::vector<FakeDevice> devices = {FakeDevice{}};

@@ -23,7 +23,14 @@ void order_from_environment() {
   std::fprintf(stderr, "LOCKSTEP_EMULATION_STREAMS=%s: use eager, lazy or random:SEED\n", text);
   std::exit(2);
 }
-[[maybe_unused]] const bool kOrderRead = (order_from_environment(), true);
+
+void devices_from_environment() {
+  const char* const text = std::getenv("LOCKSTEP_EMULATION_DEVICES");
+  if (text == nullptr) return;
+  state().machine.devices.assign(std::strtoul(text, nullptr, 10), FakeDevice{});
+}
+[[maybe_unused]] const bool kEnvironmentRead =
+    (order_from_environment(), devices_from_environment(), true);
 
 }  // namespace
 

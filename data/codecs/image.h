@@ -1,0 +1,43 @@
+// Decoded images.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace lockstep::data {
+
+struct ImageSize {
+  int64_t height = 0;
+  int64_t width = 0;
+
+  bool operator==(const ImageSize& other) const = default;
+};
+
+// Pixels [top, top + height) x [left, left + width).
+struct Region {
+  int64_t top = 0;
+  int64_t left = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+
+  bool operator==(const Region& other) const = default;
+};
+
+inline Region whole(const ImageSize& size) {
+  return {.height = size.height, .width = size.width};
+}
+
+// The pixels of one region of an image, HWC, red, green and blue of 8 bits.
+struct Image {
+  Region region;
+  std::vector<uint8_t> pixels;
+
+  // Red of the first pixel of row `y` of the whole image. Requires: y within the region.
+  uint8_t* row(int64_t y) {
+    return pixels.data() + static_cast<size_t>((y - region.top) * region.width * 3);
+  }
+  const uint8_t* row(int64_t y) const { return const_cast<Image*>(this)->row(y); }
+};
+
+}  // namespace lockstep::data

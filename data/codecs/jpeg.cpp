@@ -1,0 +1,143 @@
+// libjpeg reports errors by a function that must not return: jump_out() leaves through longjmp, so
+// between setjmp and the calls into the library no object with a destructor is made.
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <cstdio>
+
+#include <jpeglib.h>
+
+#include "data/codecs/decode_image.h"
+
+namespace lockstep::data {
+namespace {
+
+constexpr int64_t kMargin = 2;  // pixels around a region, which upsampling of colours looks at
+
+struct ErrorManager : jpeg_error_mgr {
+  std::jmp_buf target;
+  std::array<char, JMSG_LENGTH_MAX> message;
+};
+
+[[noreturn]] void jump_out(j_common_ptr codec) {
+  auto* manager = static_cast<ErrorManager*>(codec->err);
+  manager->format_message(codec, manager->message.data());
+  std::longjmp(manager->target, 1);
+}
+
+void say_nothing(j_common_ptr, int) {}
+
+[[noreturn]] void refuse(j_common_ptr codec, const char* why) {
+  auto* manager = static_cast<ErrorManager*>(codec->err);
+  std::snprintf(manager->message.data(), manager->message.size(), "%s", why);
+  std::longjmp(manager->target, 1);
+}
+
+// The library would go on with grey where the file ends.
+boolean no_more_input(j_decompress_ptr codec) {
+  refuse(reinterpret_cast<j_common_ptr>(codec), "the file ends before the image does");
+}
+
+// Each scan of a progressive file costs a pass over the image.
+void count_scans(j_common_ptr codec) {
+  if (reinterpret_cast<j_decompress_ptr>(codec)->input_scan_number > kMaxJpegScans) {
+    refuse(codec, "it has too many progressive scans");
+  }
+}
+
+// 255 - x of four inks; black scales the rest. CMYK files of Adobe's hold the inverse, and like
+// Pillow we take each for one of them.
+void inverted_cmyk_to_rgb(const uint8_t* from, int64_t pixels, uint8_t* to) {
+  for (int64_t i = 0; i < pixels; ++i) {
+    for (int channel = 0; channel < 3; ++channel) {
+      const unsigned product = from[4 * i + channel] * from[4 * i + 3] + 128U;
+      to[3 * i + channel] = static_cast<uint8_t>(((product >> 8) + product) >> 8);
+    }
+  }
+}
+
+// Owns a decompressor.
+class Codec {
+ public:
+  Codec() {
+    info_.err = jpeg_std_error(&errors_);
+    errors_.error_exit = jump_out;
+    errors_.emit_message = say_nothing;
+  }
+  Codec(const Codec&) = delete;
+  Codec& operator=(const Codec&) = delete;
+  ~Codec() {
+    if (created_) jpeg_destroy_decompress(&info_);
+  }
+
+  void read_header(std::span<const std::byte> file) {
+    if (setjmp(errors_.target) != 0) throw_message();
+    created_ = true;
+    jpeg_create_decompress(&info_);
+    jpeg_mem_src(&info_,
+                 reinterpret_cast<const unsigned char*>(file.data()),
+                 static_cast<unsigned long>(file.size()));
+    info_.src->fill_input_buffer = no_more_input;
+    progress_.progress_monitor = count_scans;
+    info_.progress = &progress_;
+    jpeg_read_header(&info_, TRUE);
+    const bool inks = info_.num_components == 4;
+    info_.out_color_space = inks ? JCS_CMYK : JCS_RGB;
+  }
+
+  ImageSize size() const {
+    return {static_cast<int64_t>(info_.image_height), static_cast<int64_t>(info_.image_width)};
+  }
+
+  // `line` and `image` have room already: nothing here may need a destructor.
+  void read(Image& image, std::vector<uint8_t>& line) {
+    if (setjmp(errors_.target) != 0) throw_message();
+    jpeg_start_decompress(&info_);
+    const Region& region = image.region;
+    const int64_t before = std::max<int64_t>(region.left - kMargin, 0);
+    const int64_t behind =
+        std::min<int64_t>(region.left + region.width + kMargin, info_.image_width);
+    auto left = static_cast<JDIMENSION>(before);
+    auto width = static_cast<JDIMENSION>(behind - before);
+    jpeg_crop_scanline(&info_, &left, &width);
+    const int64_t first = std::max<int64_t>(region.top - kMargin, 0);
+    if (first > 0) jpeg_skip_scanlines(&info_, static_cast<JDIMENSION>(first));
+    const bool inks = info_.output_components == 4;
+    const uint8_t* const wanted = line.data() + (region.left - left) * info_.output_components;
+    uint8_t* row = line.data();
+    while (info_.output_scanline < region.top + region.height) {
+      const int64_t y = info_.output_scanline;
+      jpeg_read_scanlines(&info_, &row, 1);
+      if (y < region.top) continue;
+      if (inks) {
+        inverted_cmyk_to_rgb(wanted, region.width, image.row(y));
+      } else {
+        std::copy_n(wanted, region.width * 3, image.row(y));
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] void throw_message() const { throw UnreadableImage(errors_.message.data()); }
+
+  jpeg_decompress_struct info_{};
+  ErrorManager errors_{};
+  jpeg_progress_mgr progress_{};
+  bool created_ = false;
+};
+
+}  // namespace
+
+void decode_jpeg(std::span<const std::byte> file, ChooseRegion choose, Image& image) {
+  thread_local std::vector<uint8_t> line;
+  Codec codec;
+  codec.read_header(file);
+  const ImageSize size = codec.size();
+  check_size(size.height, size.width);
+  image.region = choose(size);
+  image.pixels.resize(static_cast<size_t>(image.region.height * image.region.width * 3));
+  line.resize(static_cast<size_t>(size.width) * 4);
+  codec.read(image, line);
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,238 @@
+#include "data/image_folder.h"
+
+#include <algorithm>
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include "core/error.h"
+#include "data/loader.h"
+#include "data/open_dataset.h"
+#include "tests/support/image_files.h"
+#include "tests/support/temp_dir.h"
+
+namespace lockstep::data {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using namespace lockstep::testing;
+namespace fs = std::filesystem;
+
+using Bytes = std::vector<uint8_t>;
+
+Bytes pixels_of(const Dataset& set, int64_t i) {
+  Bytes pixels(static_cast<size_t>(set.image_shape().numel()));
+  set.read(i, pixels);
+  return pixels;
+}
+
+const Augmentation kAugmentation = {.flip = true, .resized_crop = true, .seed = 5};
+
+Bytes training_pixels(const Dataset& set,
+                      int64_t i,
+                      int64_t epoch,
+                      const Augmentation& augmentation = kAugmentation) {
+  Bytes pixels(static_cast<size_t>(set.image_shape().numel()));
+  set.read_for_training(i, epoch, augmentation, pixels);
+  return pixels;
+}
+
+DataError error_of(const fs::path& dir) {
+  try {
+    (void)open_image_folders(dir);
+  } catch (const DataError& error) {
+    return error;
+  }
+  return DataError("nothing was thrown");
+}
+
+TEST(ImageFolder, FindsFilesInTorchvisionsOrder) {
+  const TempDir dir;
+  const Bytes file = image_file("png_rgb");
+  for (const char* path : {"b/z.JPG", "b/a b.png", "b/ü.jpeg", "b/deep/1.jpg", "Z/x.png"}) {
+    write_file(dir / path, file);
+  }
+  write_file(dir / "b/notes.txt", file);
+  write_file(dir / "b/moving.gif", file);
+  write_file(dir / "outside.png", file);
+  fs::create_symlink("../b/z.JPG", dir / "Z/link.jpg");
+  const ClassFolders folders = find_class_folders(dir.path());
+  EXPECT_THAT(folders.classes, ElementsAre("Z", "b"));
+  std::vector<std::string> paths;
+  std::vector<int32_t> labels;
+  for (const ImageFile& image : folders.files) {
+    paths.push_back(image.path);
+    labels.push_back(image.label);
+  }
+  EXPECT_THAT(
+      paths,
+      ElementsAre("Z/link.jpg", "Z/x.png", "b/a b.png", "b/z.JPG", "b/ü.jpeg", "b/deep/1.jpg"));
+  EXPECT_THAT(labels, ElementsAre(0, 0, 1, 1, 1, 1));
+  EXPECT_THAT(folders.left, ElementsAre(Pair(".gif", 1), Pair(".txt", 1)));
+}
+
+TEST(ImageFolder, ShowsTheCentreAsTorchvisionDoes) {
+  for (const GoldenCase& golden : golden_cases("image_centres")) {
+    SCOPED_TRACE(golden.name());
+    const TempDir dir;
+    write_file(dir / "a/1.png", bytes_of(golden.tensor("file")));
+    write_file(dir / "b/1.png", bytes_of(golden.tensor("file")));
+    const Bytes pixels = pixels_of(ImageFolder("test", dir.path()), 0);
+    const Bytes want = bytes_of(golden.tensor("rows"));
+    constexpr int64_t kRow = 224 * 3;
+    for (const int64_t k : {0, 1, 2}) {
+      EXPECT_TRUE(std::equal(want.begin() + k * kRow,
+                             want.begin() + (k + 1) * kRow,
+                             pixels.begin() + (k * 111 + k / 2) * kRow))
+          << "row " << k;
+    }
+  }
+}
+
+TEST(ImageFolder, AugmentsBySeedEpochAndImage) {
+  const TempDir dir;
+  write_image_folders(dir.path(), 3);
+  const DatasetPair pair = open_image_folders(dir.path());
+  const Bytes first = training_pixels(*pair.train, 1, 0);
+  EXPECT_EQ(training_pixels(*pair.train, 1, 0), first);
+  EXPECT_NE(training_pixels(*pair.train, 1, 1), first);
+  EXPECT_NE(training_pixels(*pair.train, 2, 0), first);
+  Augmentation other = kAugmentation;
+  other.seed = 6;
+  EXPECT_NE(training_pixels(*pair.train, 1, 0, other), first);
+  EXPECT_EQ(training_pixels(*pair.train, 1, 0, {}), pixels_of(*pair.train, 1));
+}
+
+TEST(ImageFolder, FlipsEveryOtherImage) {
+  const TempDir dir;
+  write_image_folders(dir.path(), 2);
+  const DatasetPair pair = open_image_folders(dir.path());
+  Augmentation unflipped = kAugmentation;
+  unflipped.flip = false;
+  int flipped = 0;
+  for (int64_t epoch = 0; epoch < 40; ++epoch) {
+    const Bytes plain = training_pixels(*pair.train, 0, epoch, unflipped);
+    const Bytes got = training_pixels(*pair.train, 0, epoch);
+    if (got == plain) continue;
+    ++flipped;
+    EXPECT_TRUE(std::equal(got.begin(), got.begin() + 3, plain.begin() + 223 * 3));
+  }
+  EXPECT_GT(flipped, 10);
+  EXPECT_LT(flipped, 30);
+}
+
+TEST(ImageFolder, NamesTheFileThatItCannotRead) {
+  const TempDir dir;
+  write_image_folders(dir.path(), 2);
+  write_file(dir / "train/bees/0.jpg", {1, 2, 3});
+  fs::remove(dir / "val/ants/1.jpg");
+  const DatasetPair pair = open_image_folders(dir.path());
+  try {
+    (void)pixels_of(*pair.train, 2);
+    FAIL() << "nothing was thrown";
+  } catch (const UnreadableImage& error) {
+    EXPECT_EQ(error.why(), "bees/0.jpg: it is neither JPEG nor PNG");
+  }
+  fs::remove(dir / "train/bees/1.jpg");  // while training goes on
+  try {
+    (void)pixels_of(*pair.train, 3);
+    FAIL() << "nothing was thrown";
+  } catch (const UnreadableImage& error) {
+    EXPECT_EQ(error.why(), "bees/1.jpg: the file cannot be opened");
+  }
+}
+
+TEST(ImageFolder, LetsTheNextImageTakeTheBrokenOnesPlace) {
+  const TempDir dir;
+  write_image_folders(dir.path(), 3);
+  write_file(dir / "train/ants/2.jpg", {1, 2, 3});
+  const DatasetPair pair = open_image_folders(dir.path());
+  for (const int workers : {0, 3}) {
+    std::vector<std::string> warnings;
+    const BatchSequence sequence = {.count = 4, .max_images = 6, .at = [](int64_t epoch) {
+                                      return MicroBatch{.epoch = epoch,
+                                                        .images = {0, 1, 2, 3, 4, 5},
+                                                        .shards = Shards::single(6)};
+                                    }};
+    Loader loader(pair.train,
+                  sequence,
+                  {.workers = workers,
+                   .augmentation = kAugmentation,
+                   .warn = [&](const std::string& text) { warnings.push_back(text); }});
+    for (int64_t epoch = 0; epoch < 4; ++epoch) {
+      const LoadedBatch batch = loader.next();
+      const auto labels = batch.labels.span<int32_t>();
+      EXPECT_THAT(std::vector(labels.begin(), labels.end()), ElementsAre(0, 0, 1, 1, 1, 1));
+      const auto row = batch.images.slice(2, 1).span<uint8_t>();
+      EXPECT_TRUE(std::ranges::equal(row, training_pixels(*pair.train, 3, epoch)));
+    }
+    EXPECT_THAT(warnings,
+                ElementsAre("skipped ants/2.jpg: it is neither JPEG nor PNG; the next image takes "
+                            "its place"));
+  }
+}
+
+TEST(ImageFolder, GivesUpWhenTooManyAreBroken) {
+  const TempDir dir;
+  for (const char* name : {"a", "b"}) {
+    for (int i = 0; i < 10; ++i) {
+      write_file(dir / name / (std::to_string(i) + ".png"), {});
+    }
+  }
+  const auto set = std::make_shared<ImageFolder>("test", dir.path());
+  Loader loader(set, evaluation_sequence({.dataset_size = 20, .chunk_images = 20}), {.workers = 0});
+  try {
+    (void)loader.next();
+    FAIL() << "nothing was thrown";
+  } catch (const DataError& error) {
+    EXPECT_STREQ(error.what(), "more than 10 images of the data set cannot be read");
+    EXPECT_EQ(error.why(), "the last one is b/0.png: the file is empty");
+  }
+}
+
+TEST(ImageFolder, EndsWhereNoImageCanBeRead) {
+  const TempDir dir;
+  write_file(dir / "a/1.png", {});
+  write_file(dir / "b/1.png", {});
+  const auto set = std::make_shared<ImageFolder>("test", dir.path());
+  Loader loader(set, evaluation_sequence({.dataset_size = 2, .chunk_images = 2}), {.workers = 0});
+  EXPECT_THROW((void)loader.next(), DataError);
+}
+
+TEST(ImageFolder, SaysWhatIsWrongWithTheFolders) {
+  const TempDir dir;
+  const Bytes file = image_file("png_rgb");
+  const auto root = dir.path();
+  fs::create_directories(root / "train");
+  EXPECT_THAT(error_of(root).what(), HasSubstr("/train has no class folders"));
+  write_file(root / "train/a/1.png", file);
+  EXPECT_THAT(error_of(root).what(), HasSubstr("/train has only one class folder"));
+  fs::create_directories(root / "train/b");
+  EXPECT_THAT(error_of(root).what(), HasSubstr("train/b has no images"));
+  write_file(root / "train/b/1.png", file);
+  EXPECT_THAT(error_of(root).what(), HasSubstr("/val cannot be read"));
+  write_file(root / "val/1.png", file);
+  EXPECT_THAT(error_of(root).what(), HasSubstr("/val are not sorted into classes"));
+  write_file(root / "val/a/1.png", file);
+  write_file(root / "val/c/1.png", file);
+  const DataError differ = error_of(root);
+  EXPECT_STREQ(differ.what(), "train and val have different classes: 2 and 2");
+  EXPECT_EQ(differ.why(), "b is in train alone, and so are 1 more in one of them");
+  fs::remove_all(root / "val");
+  write_file(root / "val", file);
+  EXPECT_THAT(error_of(root).what(), HasSubstr("/val cannot be read"));
+}
+
+TEST(ImageFolder, DigestSeesNamesAndSizes) {
+  const TempDir dir;
+  write_image_folders(dir.path(), 2);
+  const std::string before = open_image_folders(dir.path()).train->digest();
+  EXPECT_EQ(open_dataset("imagefolder", dir.path()).train->digest(), before);
+  fs::rename(dir / "train/ants/0.jpg", dir / "train/ants/9.jpg");
+  EXPECT_NE(open_image_folders(dir.path()).train->digest(), before);
+}
+
+}  // namespace
+}  // namespace lockstep::data

@@ -1,0 +1,65 @@
+#include "data/random_resized_crop.h"
+
+#include <map>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/mt19937.h"
+
+namespace lockstep::data {
+namespace {
+
+// torch's generator, drawn from as torchvision does.
+class TorchRandom {
+ public:
+  explicit TorchRandom(uint64_t seed) : rng_(seed) {}
+
+  float uniform(float low, float high) {
+    float value = 0;
+    rng_.uniform({&value, 1}, low, high);
+    return value;
+  }
+  int64_t below(int64_t n) {
+    return static_cast<int64_t>(rng_.next_u32() % static_cast<uint32_t>(n));
+  }
+
+ private:
+  Mt19937 rng_;
+};
+
+// torch.manual_seed(0), RandomResizedCrop.get_params(image, (.08, 1), (3/4, 4/3)).
+TEST(RandomResizedCrop, DrawsAsTorchvision) {
+  TorchRandom random(0);
+  const std::vector<Region> want = {
+      {17, 80, 294, 343}, {52, 183, 251, 271}, {26, 182, 295, 318}, {28, 56, 151, 125}};
+  for (const Region& region : want) EXPECT_EQ(draw_resized_crop({375, 500}, random), region);
+}
+
+TEST(RandomResizedCrop, StaysInTheImage) {
+  TorchRandom random(1);
+  for (const ImageSize& size : {ImageSize{1, 1}, {1, 500}, {500, 1}, {3, 2}, {375, 500}}) {
+    for (int i = 0; i < 200; ++i) {
+      const Region region = draw_resized_crop(size, random);
+      EXPECT_GE(region.top, 0);
+      EXPECT_GE(region.left, 0);
+      EXPECT_GE(region.height, 1);
+      EXPECT_GE(region.width, 1);
+      EXPECT_LE(region.top + region.height, size.height);
+      EXPECT_LE(region.left + region.width, size.width);
+    }
+  }
+}
+
+// As torchvision's fallback: the centre, as wide or high as the ratio allows.
+TEST(RandomResizedCrop, FallsBackToTheCentre) {
+  struct Never {
+    float uniform(float, float high) { return high; }
+    int64_t below(int64_t) { return 0; }
+  } random;
+  EXPECT_EQ(draw_resized_crop({1000, 30}, random), (Region{480, 0, 40, 30}));
+  EXPECT_EQ(draw_resized_crop({30, 1000}, random), (Region{0, 480, 30, 40}));
+}
+
+}  // namespace
+}  // namespace lockstep::data

@@ -1,0 +1,100 @@
+// --device cuda on one rank: what it computes, where it goes on, what it refuses.
+#include "tests/emulated_train/programs.h"
+
+namespace lockstep::testing {
+namespace {
+
+class OneRank : public EmulatedProgram {};
+
+TEST_F(OneRank, LearnsWhatTheCpuLearns) {
+  const Arguments steps = {"-b", "4", "--shards", "1", "--max-steps", "20", "--print-freq", "1"};
+  expect_success(run_program(convnet("cpu", steps)));
+  const ProgramResult result = run_program(on_cuda("cuda", steps));
+  expect_success(result);
+  EXPECT_EQ(count_of(result.out, "cuda emulated device (sm_90)"), 1) << result.out;
+  const std::vector<double> want = losses("cpu");
+  const std::vector<double> got = losses("cuda");
+  ASSERT_EQ(got.size(), 21U);  // with the evaluation
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 2e-4 * want[i]) << i;
+  EXPECT_EQ(read_json(dir_ / "cuda" / "run.json").at("ranks")[0].at("device"), "cuda");
+}
+
+TEST_F(OneRank, NoOrderOfStreamsChangesABit) {
+  // Micro-steps, and a last one that is not full.
+  const Arguments steps = {"--global-batch-size",
+                           "12",
+                           "--batches-per-allreduce",
+                           "2",
+                           "--shards",
+                           "2",
+                           "--epochs",
+                           "1",
+                           "--max-steps",
+                           "5"};
+  expect_success(run_program(on_cuda("eager", steps)));
+  for (const std::string order : {"lazy", "random:1", "random:2", "random:3"}) {
+    SCOPED_TRACE(order);
+    expect_success(run_program(on_cuda(order, steps),
+                               {.environment = {{"LOCKSTEP_EMULATION_STREAMS", order}}}));
+    expect_same_bits(dir_ / "eager", dir_ / order);
+  }
+}
+
+TEST_F(OneRank, GoesOnFromACheckpointAsIfNothingHadHappened) {
+  const ProgramOptions lazy = {.environment = {{"LOCKSTEP_EMULATION_STREAMS", "lazy"}}};
+  const Arguments adam = {"-b", "8", "--opt", "adam"};
+  const auto with = [&](Arguments more) {
+    more.insert(more.end(), adam.begin(), adam.end());
+    return more;
+  };
+  expect_success(run_program(on_cuda("whole", with({"--max-steps", "4"})), lazy));
+  expect_success(run_program(on_cuda("parts", with({"--max-steps", "2"})), lazy));
+  expect_success(
+      run_program(on_cuda("parts", with({"--max-steps", "4", "--resume", "auto"})), lazy));
+  const ProgramResult difference =
+      run_program({"lockstep", "diff", weights(dir_ / "whole"), weights(dir_ / "parts")});
+  EXPECT_EQ(difference.exit_code, 0) << said(difference);
+
+  const ProgramResult evaluated = run_program(
+      on_cuda("evaluated", {"--evaluate", "--pretrained", weights(dir_ / "whole")}), lazy);
+  expect_success(evaluated);
+  EXPECT_EQ(read_json(dir_ / "evaluated" / "run.json").at("final").at("correct"),
+            read_json(dir_ / "whole" / "run.json").at("final").at("correct"));
+}
+
+TEST_F(OneRank, OfAnotherDeviceTheCheckpointSaysSo) {
+  expect_success(run_program(convnet("run", {"-b", "8", "--max-steps", "1"})));
+  const ProgramResult result =
+      run_program(on_cuda("run", {"-b", "8", "--max-steps", "2", "--resume", "auto"}));
+  expect_success(result);
+  EXPECT_EQ(count_of(result.err, ", cuda sm_90"), 1) << result.err;
+}
+
+void expect_no_device(const ProgramResult& result, const std::string& what) {
+  EXPECT_EQ(result.exit_code, 5) << said(result);
+  EXPECT_EQ(count_of(result.err, "lockstep: error: "), 1) << result.err;
+  EXPECT_NE(result.err.find(what), std::string::npos) << result.err;
+  EXPECT_EQ(count_of(result.err, "\n  try: "), 1) << result.err;
+}
+
+TEST_F(OneRank, WithoutADeviceNothingStarts) {
+  const ProgramOptions none = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "0"}}};
+  expect_no_device(run_program(on_cuda("run"), none), "no CUDA device is visible");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "run"));
+}
+
+TEST_F(OneRank, EachRankNeedsADeviceOfItsOwn) {
+  const ProgramOptions one = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "1"}}};
+  expect_no_device(run_ranks(2, on_cuda("run"), one), "2 ranks on this host, 1 CUDA device");
+}
+
+// The real runtime: on a machine with a GPU it trains.
+TEST_F(OneRank, TheRealProgramRefusesWithoutADriver) {
+  Arguments line = on_cuda("run", {"--max-steps", "1"});
+  line[0] = "train_convnet";
+  const ProgramResult result = run_program(line, {.environment = {{"CUDA_VISIBLE_DEVICES", ""}}});
+  expect_no_device(result, "CUDA");
+}
+
+}  // namespace
+}  // namespace lockstep::testing

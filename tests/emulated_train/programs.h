@@ -1,0 +1,53 @@
+// Short runs of the trainers on the fake device, and on the CPU to compare with.
+#pragma once
+
+#include <cmath>
+
+#include "tests/e2e/small_dataset.h"
+#include "tests/e2e/training_runs.h"
+
+namespace lockstep::testing {
+
+// Files in MNIST's layout: 160 images, 20 to test with.
+class EmulatedProgram : public ::testing::Test {
+ protected:
+  EmulatedProgram() { write_small_mnist(dir_ / "mnist", 160, 20); }
+
+  // ConvNet, 8 images a step unless `more` says otherwise.
+  Arguments convnet(const std::string& run, const Arguments& more = {}) const {
+    Arguments line = {"train_convnet_emulated",
+                      (dir_ / "mnist").string(),
+                      "--dataset",
+                      "mnist",
+                      "--lr",
+                      "0.002",
+                      "--val-batch-size",
+                      "10",
+                      "--workers",
+                      "0",
+                      "-o",
+                      (dir_ / run).string()};
+    line.insert(line.end(), more.begin(), more.end());
+    return line;
+  }
+  Arguments on_cuda(const std::string& run, const Arguments& more = {}) const {
+    Arguments line = convnet(run, {"--device", "cuda"});
+    line.insert(line.end(), more.begin(), more.end());
+    return line;
+  }
+
+  static void expect_success(const ProgramResult& result) {
+    EXPECT_EQ(result.exit_code, 0) << said(result);
+  }
+
+  // Losses of a run's steps; of those that were printed.
+  std::vector<double> losses(const std::string& run) const {
+    std::vector<double> found;
+    for (const nlohmann::json& line : read_metrics(dir_ / run)) found.push_back(line.at("loss"));
+    return found;
+  }
+
+  const TempDir dir_;
+};
+
+}  // namespace lockstep::testing

@@ -1,0 +1,110 @@
+// Steps on the fake device: at each precision level what the CPU computes, and without waiting.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "tests/emulated_train/tiny_training.h"
+#include "tests/emulation/runtime/fake_runtime.h"
+
+namespace lockstep::testing {
+namespace {
+
+using emulation::reset_runtime;
+using emulation::runtime_counters;
+using emulation::RuntimeCounters;
+using emulation::set_stream_order;
+using emulation::StreamOrder;
+using trainers::OptLevel;
+using trainers::RunConfig;
+
+// Largest difference of any tensor's elements over that tensor's largest, or over 0.1: biases begin
+// at 0, and their gradients are sums in which much cancels.
+double distance(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  double farthest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].dtype() != Dtype::kF32) continue;
+    double most = 0, largest = 0;
+    for (int64_t k = 0; k < a[i].numel(); ++k) {
+      const double one = a[i].data<float>()[k], other = b[i].data<float>()[k];
+      most = std::max(most, std::isfinite(one - other) ? std::abs(one - other) : INFINITY);
+      largest = std::max(largest, std::abs(one));
+    }
+    farthest = std::max(farthest, most / std::max(largest, 0.1));
+  }
+  return farthest;
+}
+
+struct Level {
+  const char* name;
+  OptLevel level = OptLevel::kO0;
+  Dtype dtype = Dtype::kF16;
+  double tolerance = 0;
+  bool scales = false;
+};
+void PrintTo(const Level& level, std::ostream* out) {
+  *out << level.name;
+}
+
+constexpr Level kLevels[] = {{"O0", OptLevel::kO0, Dtype::kF16, 1e-4},
+                             {"O1f16", OptLevel::kO1, Dtype::kF16, 0.02, true},
+                             {"O2f16", OptLevel::kO2, Dtype::kF16, 0.02, true},
+                             {"O2bf16", OptLevel::kO2, Dtype::kBF16, 0.05},
+                             {"O3f16", OptLevel::kO3, Dtype::kF16, 0.02}};
+
+RunConfig config_of(const Level& level, Device device, int64_t steps) {
+  RunConfig config = tiny_config(device, steps);
+  config.precision.level = level.level;
+  config.precision.dtype = level.dtype;
+  config.precision.master_weights = level.level != OptLevel::kO3;
+  config.precision.keep_batchnorm_fp32 = config.precision.master_weights;
+  if (level.scales) config.precision.loss_scaling = trainers::LossScaling{.initial = 1024};
+  return config;
+}
+
+class EmulatedSteps : public ::testing::TestWithParam<Level> {
+ protected:
+  EmulatedSteps() { reset_runtime(); }
+};
+
+TEST_P(EmulatedSteps, LearnWhatTheCpuLearns) {
+  set_stream_order(StreamOrder::kLazy);
+  const TinyResult want = train_tiny(config_of(GetParam(), Device::kCpu, 3));
+  const TinyResult got = train_tiny(config_of(GetParam(), Device::kCuda, 3));
+  EXPECT_LT(distance(want.weights, got.weights), GetParam().tolerance);
+  EXPECT_NEAR(got.training.final->loss, want.training.final->loss, 10 * GetParam().tolerance);
+}
+
+// Of a step that does not print, when memory has been used before.
+RuntimeCounters calls_of_a_step(RunConfig config) {
+  const auto calls = [&](int64_t steps) {
+    reset_runtime();
+    config.max_steps = steps;
+    train_tiny(config);
+    return runtime_counters;
+  };
+  calls(3);
+  const RuntimeCounters few = calls(6), more = calls(7);
+  return {.launches = more.launches - few.launches,
+          .synchronizations = more.synchronizations - few.synchronizations,
+          .allocations = more.allocations - few.allocations,
+          .pinned_allocations = more.pinned_allocations - few.pinned_allocations};
+}
+
+TEST_P(EmulatedSteps, WaitForNothingAndAllocateNothing) {
+  set_stream_order(StreamOrder::kEager);  // a device that is never behind
+  RunConfig config = config_of(GetParam(), Device::kCuda, 0);
+  config.optimizer.clip_grad_norm = 1;
+  const RuntimeCounters calls = calls_of_a_step(config);
+  EXPECT_EQ(calls.synchronizations, 0);
+  EXPECT_EQ(calls.allocations, 0);
+  EXPECT_EQ(calls.pinned_allocations, 0);
+  RecordProperty("launches_a_step", static_cast<int>(calls.launches));
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels,
+                         EmulatedSteps,
+                         ::testing::ValuesIn(kLevels),
+                         ::testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace lockstep::testing
