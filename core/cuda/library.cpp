@@ -23,18 +23,19 @@ bool has_libraries() {
   return &lockstep_emulated_machine == nullptr;
 }
 
-Library::Library(std::string product, const std::string& soname)
+Library::Library(std::string product, const std::string& soname, std::string_view without)
     : product_(std::move(product)),
       handle_(dlopen(soname.c_str(), RTLD_NOW | RTLD_LOCAL), [](void* handle) {
         if (handle != nullptr) dlclose(handle);
       }) {
   if (handle_) return;
-  throw EnvironmentError(fmt::format("{} cannot be loaded", product_),
-                         last_loader_error(),
-                         fmt::format("install {} and let LD_LIBRARY_PATH name the folder of {}; or "
-                                     "build with -DLOCKSTEP_CUDNN=OFF",
-                                     product_,
-                                     soname));
+  throw EnvironmentError(
+      fmt::format("{} cannot be loaded", product_),
+      last_loader_error(),
+      fmt::format("install {} and let LD_LIBRARY_PATH name the folder of {}; or {}",
+                  product_,
+                  soname,
+                  without));
 }
 
 void* Library::symbol(const char* name) const {

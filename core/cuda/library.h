@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace lockstep::cuda {
 
@@ -13,9 +14,10 @@ bool has_libraries();
 // Thread safety: all functions may be called from any thread.
 class Library {
  public:
-  // `soname` as dlopen takes it, "libcudnn.so.9"; `product` is for messages, "cuDNN 9". Stays open
-  // as long as any copy. Errors: EnvironmentError when there is none, or it does not load.
-  Library(std::string product, const std::string& soname);
+  // `soname` as dlopen takes it, "libcudnn.so.9". For messages: `product`, "cuDNN 9", and how to do
+  // `without` it. Stays open as long as any copy. Errors: EnvironmentError when there is none, or it
+  // does not load.
+  Library(std::string product, const std::string& soname, std::string_view without);
 
   // Errors: EnvironmentError when the library has no such function.
   template <class Function>

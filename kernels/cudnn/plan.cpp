@@ -14,10 +14,13 @@ Descriptor engine_of(const Descriptor& config) {
       config.descriptors(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1).at(0));
 }
 
+std::vector<cudnnBackendNumericalNote_t> notes_of(const Descriptor& config) {
+  return engine_of(config).values<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
+}
+
 // What a run with the same bits, and sums in f32, has no use for.
-bool is_exact(const Descriptor& engine) {
-  const auto notes = engine.values<cudnnBackendNumericalNote_t>(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE);
-  return std::ranges::none_of(notes, [](cudnnBackendNumericalNote_t note) {
+bool is_exact(const Descriptor& config) {
+  return std::ranges::none_of(notes_of(config), [](cudnnBackendNumericalNote_t note) {
     return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC ||
            note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS ||
            note == CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
@@ -80,12 +83,13 @@ std::string other_types(const Target& target,
 
 }  // namespace
 
-ConvolutionPlan::ConvolutionPlan(Descriptor plan, Descriptor config, bool has_bias)
+ConvolutionPlan::ConvolutionPlan(Descriptor plan, const Descriptor& config, bool has_bias)
     : plan_(std::move(plan)),
       has_bias_(has_bias),
       workspace_bytes_(
           static_cast<size_t>(plan_.value<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE))),
-      choice_(choice_of(config)) {}
+      choice_(choice_of(config)),
+      notes_(notes_of(config)) {}
 
 std::string ConvolutionPlan::serialized() const {
   return plan_.text(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
@@ -111,7 +115,7 @@ std::unique_ptr<ConvolutionPlan> find_plan(const Target& target,
   const Descriptor graph = operation_graph(target, problem);
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     for (const Descriptor& config : preferences(target, graph, mode)) {
-      if (!is_exact(engine_of(config))) continue;
+      if (!is_exact(config)) continue;
       std::unique_ptr<ConvolutionPlan> plan = plan_of(target, config, problem.has_bias);
       if (plan && plan->workspace_bytes() <= most_workspace) return plan;
     }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/stream.h"
 #include "kernels/convolution_problem.h"
@@ -20,11 +21,13 @@ struct ConvolutionMemory {
 
 class ConvolutionPlan final : public Plan {
  public:
-  ConvolutionPlan(Descriptor plan, Descriptor config, bool has_bias);
+  ConvolutionPlan(Descriptor plan, const Descriptor& config, bool has_bias);
 
   size_t workspace_bytes() const { return workspace_bytes_; }
   // The engine's number and choices, "engine 58, 2:1 12:0": the same text, the same kernel.
   const std::string& choice() const { return choice_; }
+  // What cuDNN says of the engine's arithmetic.
+  const std::vector<cudnnBackendNumericalNote_t>& notes() const { return notes_; }
   // JSON of cuDNN's own, good for the same version of it and the same kind of card.
   std::string serialized() const;
   // Queues it on the stream that `handle` was given. Errors: CudnnError.
@@ -35,6 +38,7 @@ class ConvolutionPlan final : public Plan {
   bool has_bias_;
   size_t workspace_bytes_ = 0;
   std::string choice_;
+  std::vector<cudnnBackendNumericalNote_t> notes_;
 };
 
 // The first engine in cuDNN's order of preference that gives the same bits each time, sums in f32

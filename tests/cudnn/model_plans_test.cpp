@@ -61,6 +61,27 @@ TEST(Plans, SameProblemSameChoice) {
   EXPECT_TRUE(first->serialized().starts_with("{"));
 }
 
+// cuDNN's own first choices are TF32 for the one and sums in f16 for the other.
+TEST(Plans, SumInF32WhatIsThere) {
+  using namespace kernels;
+  const ConvolutionProblem stem{
+      .in = {256, 4, 224, 224}, .weight = {64, 4, 7, 7}, .params = {2, 2, 3, 3}};
+  for (const char* gpu : {"a100", "h200", "b200"}) {
+    const cudnn::Target target = cudnn::Target::described_by(find_gpu(gpu).cudnn_properties);
+    for (const Dtype dtype : {Dtype::kF32, Dtype::kF16}) {
+      ConvolutionProblem problem = stem;
+      problem.dtype = dtype;
+      const auto plan = cudnn::make_plan(target, problem, cudnn::kMostWorkspace);
+      EXPECT_THAT(plan->notes(),
+                  ::testing::Each(::testing::AnyOf(CUDNN_NUMERICAL_NOTE_TENSOR_CORE,
+                                                   CUDNN_NUMERICAL_NOTE_FFT,
+                                                   CUDNN_NUMERICAL_NOTE_WINOGRAD,
+                                                   CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP)))
+          << gpu << ' ' << lockstep::name_of(dtype);
+    }
+  }
+}
+
 TEST(Plans, StayWithinTheWorkspace) {
   using namespace kernels;
   const cudnn::Target target = cudnn::Target::described_by(find_gpu("h200").cudnn_properties);

@@ -8,9 +8,9 @@
 
 namespace lockstep::trainers {
 
-// Fills a row of each gradient that the loss, or a layer, computes with the fault's value: the first
-// image of the first shard that the fault's rank owns, or that shard's leaf. A replay on fewer ranks
-// is struck alike. Thread safety: none.
+// Fills a row of each gradient that the loss, or a layer, computes with the fault's value: the
+// first image of the first shard that the fault's rank owns, or that shard's leaf. A replay on
+// fewer ranks is struck alike. Thread safety: none.
 class GradientFault : public TapeListener {
  public:
   // `run_ranks`: of the run that has the fault. Errors: UsageError for a layer that the network

@@ -55,7 +55,7 @@ void add_plan_options(CLI::App& command, PlanOptions& plan) {
 }
 
 int run(int argc, const char* const* argv, std::ostream& out) {
-  CLI::App app("Lockstep's tools: for what a run left, and plans for GPUs.", "lockstep");
+  CLI::App app("Lockstep's tools: for what a run left, and before one.", "lockstep");
   app.set_version_flag("--version", fmt::format("lockstep {}", version()));
   app.require_subcommand(1);
   std::string first;
@@ -70,13 +70,13 @@ int run(int argc, const char* const* argv, std::ostream& out) {
       ->capture_default_str();
   CLI::App* inspect_command = app.add_subcommand("inspect", "list what a checkpoint holds");
   inspect_command->add_option("FILE", first, "a checkpoint")->required();
-  CLI::App* replay_command = app.add_subcommand(
-      "replay", "take a diverged run's last steps again and name the tensor that it began in");
-  replay_command->add_option("RUN_DIR", first, "what the run left")->required();
   PlanOptions plan;
   CLI::App* plan_command = app.add_subcommand(
       "plan", "memory, cuDNN's engines and predicted speed of training on a GPU; needs no GPU");
   add_plan_options(*plan_command, plan);
+  CLI::App* replay_command = app.add_subcommand(
+      "replay", "take a diverged run's last steps again and name the tensor that it began in");
+  replay_command->add_option("RUN_DIR", first, "what the run left")->required();
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
