@@ -15,8 +15,8 @@ bool has_libraries();
 class Library {
  public:
   // `soname` as dlopen takes it, "libcudnn.so.9". For messages: `product`, "cuDNN 9", and how to do
-  // `without` it. Stays open as long as any copy. Errors: EnvironmentError when there is none, or it
-  // does not load.
+  // `without` it. Stays open as long as any copy. Errors: EnvironmentError when there is none, or
+  // it does not load.
   Library(std::string product, const std::string& soname, std::string_view without);
 
   // Errors: EnvironmentError when the library has no such function.

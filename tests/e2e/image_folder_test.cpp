@@ -62,5 +62,19 @@ TEST(ImageFolderRuns, AreRefusedInThreeLines) {
   EXPECT_FALSE(fs::exists(dir / "run"));
 }
 
+TEST(BenchLoader, MeasuresAFolder) {
+  const TempDir dir;
+  write_image_folders(dir / "photos", 3);
+  const std::string train = (dir / "photos/train").string();
+  const ProgramResult result = run_program({"bench_loader", "--data", train, "--passes", "2"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  const nlohmann::json report = nlohmann::json::parse(result.out);
+  EXPECT_GT(report.at("images_per_s").get<double>(), 0);
+  EXPECT_EQ(report.at("workers").get<int>(), 2);
+  const ProgramResult nothing = run_program({"bench_loader"});
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_THAT(nothing.err, HasSubstr("--data is missing"));
+}
+
 }  // namespace
 }  // namespace lockstep::testing
