@@ -25,7 +25,8 @@ def convnet_rows(result: dict) -> list[str]:
         f"| process start to first step done | {one:.2f} s | {result['peer_first_step_s']:.2f} s "
         f"| {result['peer_first_step_s'] / one:.0f} |",
         f"| images/s in bf16: `--opt-level O2 --dtype bf16` and autocast | {bf16['a_images_per_s']:,} "
-        f"| {bf16['b_images_per_s']:,} | {bf16['ratio_median']:.2f} ({bf16['ratio_min']:.2f}-{bf16['ratio_max']:.2f}) |",
+        f"| {bf16['b_images_per_s']:,} "
+        f"| {bf16['ratio_median']:.2f} ({bf16['ratio_min']:.2f}-{bf16['ratio_max']:.2f}) |",
         f"| 2 ranks of 1 thread over 1 rank of 1 thread | {scaling['ratio_median']:.2f} "
         f"({scaling['ratio_min']:.2f}-{scaling['ratio_max']:.2f}), first step after {two:.2f} s | | |",
         f"| 4 shards a rank over 1 (same bits on 8 ranks, not 2), 2 ranks | {shards['ratio_median']:.2f} "

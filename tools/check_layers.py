@@ -34,6 +34,7 @@ HOMES = {
     r"cudnn.*": r"kernels/cudnn/.*",
     r"boost/.*": r"tests/emulation/fiber\.h",
     r"zlib\.h": r"data/.*\.cpp|tests/.*",
+    r"jpeglib\.h|png\.h": r"data/codecs/.*\.cpp",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)

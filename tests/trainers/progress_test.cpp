@@ -89,5 +89,11 @@ TEST(Progress, ClockSurvivesNonsense) {
   EXPECT_EQ(clock_text(std::numeric_limits<double>::infinity()), "0:00:00");
 }
 
+TEST(Progress, SaysWhatBecameOfTheLossScale) {
+  EXPECT_EQ(overflow_line(true, 32768),
+            "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0");
+  EXPECT_EQ(overflow_line(false, 128), "Gradient overflow.  Skipping step, loss scale stays 128.0");
+}
+
 }  // namespace
 }  // namespace lockstep::trainers

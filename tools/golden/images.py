@@ -42,7 +42,8 @@ def image_files() -> GoldenFile:
     add("jpeg_progressive", photo, "JPEG", progressive=True)
     add("jpeg_grey", photo.convert("L"), "JPEG")
     add("jpeg_cmyk", photo.convert("CMYK"), "JPEG")
-    add("jpeg_rotated_by_exif", photo, "JPEG", exif=b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0")
+    orientation = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"
+    add("jpeg_rotated_by_exif", photo, "JPEG", exif=orientation)
     add("png_rgb", photo, "PNG")
     alpha = photo.convert("RGBA")
     alpha.putalpha(photo.convert("L"))

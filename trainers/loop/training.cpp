@@ -57,15 +57,6 @@ bool device_augments(const Training::Parts& p, const Augmentation& augmentation)
          !augmentation.resized_crop;
 }
 
-// Apex's line; a static scale it does not know to skip by.
-std::string overflow_line(const PrecisionConfig& precision, const ScaledStep& step) {
-  if (precision.loss_scaling->dynamic) {
-    return fmt::format(
-        "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to {:#}", step.scale);
-  }
-  return fmt::format("Gradient overflow.  Skipping step, loss scale stays {:#}", step.scale);
-}
-
 }  // namespace
 
 Training::Training(const Parts& parts)
@@ -232,7 +223,9 @@ Var Training::input_of(const data::LoadedBatch& batch, TapeListener* listener) {
 
 void Training::look_at_scale() {
   scaled_ = update_.look(result_.steps);
-  if (scaled_.newly_skipped > 0) p_.console.info(overflow_line(p_.config.precision, scaled_));
+  if (scaled_.newly_skipped > 0) {
+    p_.console.info(overflow_line(p_.config.precision.loss_scaling->dynamic, scaled_.scale));
+  }
   if (!numerics_.end_step(scaled_)) return;
   report_numerics(Trouble::kSkips,
                   fmt::format("{} steps in a row were skipped", scaled_.consecutive_skips),
@@ -271,7 +264,7 @@ void Training::compare_notes(EpochProgress& epoch) {
       epoch.number(), static_cast<int>(p_.config.epochs), done, epoch.steps(), metrics));
   if (done != 1 && done % p_.config.print_freq != 0 && done != epoch.steps()) return;
   p_.console.progress_line(progress_line(epoch.number(), done, epoch.steps(), metrics));
-  record(epoch, metrics);
+  log_.append_step(epoch.number(), result_.steps, seconds_since_process_start(), metrics);
 }
 
 void Training::check_losses(const WindowTotals& totals, int epoch) {
@@ -300,27 +293,6 @@ void Training::report_numerics(Trouble trouble, std::string what, int64_t step) 
   log_.write_numerics(to_json(report));
   result_.numerics = report;
   if (p_.replay) result_.stopped = true;
-}
-
-void Training::record(const EpochProgress& epoch, const StepMetrics& metrics) {
-  log_.append({{"split", "train"},
-               {"epoch", int64_t{epoch.number()}},
-               {"step", result_.steps},
-               {"t", seconds_since_process_start()},
-               {"loss", metrics.loss},
-               {"loss_avg", metrics.loss_avg},
-               {"acc1", metrics.acc1},
-               {"acc5", metrics.acc5},
-               {"lr", metrics.lr},
-               {"img_s", metrics.images_per_s},
-               {"step_s", metrics.step_s_avg},
-               {"data_s", metrics.data_s_avg},
-               {"comm_exposed_s", metrics.comm_exposed_s},
-               {"comm_hidden_s", metrics.comm_hidden_s},
-               {"slowest_rank", int64_t{metrics.slowest_rank}},
-               {"skew", metrics.skew},
-               {"loss_scale", metrics.loss_scale},
-               {"skipped_steps", metrics.skipped_steps}});
 }
 
 // Rank 0's batch-norm statistics are the run's; weights must be equal already, unless the ranks do

@@ -103,7 +103,6 @@ class Training {
   void compare_notes(EpochProgress& epoch);
   void check_losses(const WindowTotals& totals, int epoch);
   void report_numerics(Trouble trouble, std::string what, int64_t step);
-  void record(const EpochProgress& epoch, const StepMetrics& metrics);
   void end_epoch(const EpochProgress& epoch);
   void synchronize_replicas();
   std::optional<Evaluation> measure();  // nothing when a signal asked for a stop meanwhile

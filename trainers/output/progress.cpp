@@ -76,4 +76,10 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}:{:02}", total / 3600, total / 60 % 60, total % 60);
 }
 
+std::string overflow_line(bool dynamic, float scale) {
+  constexpr const char* kSkipping = "Gradient overflow.  Skipping step, ";
+  if (!dynamic) return fmt::format("{}loss scale stays {:#}", kSkipping, scale);
+  return fmt::format("{}loss scaler 0 reducing loss scale to {:#}", kSkipping, scale);
+}
+
 }  // namespace lockstep::trainers

@@ -44,6 +44,8 @@ struct TestMetrics {
 // it; own columns follow: with several ranks also "Comm EXPOSED+HIDDEN ms" and the slowest rank,
 // with a loss scale also "Scale X (N skipped)".
 std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
+// Apex's line, with the scale after a skipped step; Apex itself does not skip by a static scale.
+std::string overflow_line(bool dynamic, float scale);
 // `batch` counts from 0, as main.py does here.
 std::string test_line(int64_t batch, int64_t batches, const TestMetrics& metrics);
 std::string progress_bar(

@@ -11,6 +11,27 @@ void RunLog::append(std::initializer_list<Metric> metrics) {
   attempt([&] { directory_->append(metrics); });
 }
 
+void RunLog::append_step(int epoch, int64_t step, double t, const StepMetrics& metrics) {
+  append({{"split", "train"},
+          {"epoch", int64_t{epoch}},
+          {"step", step},
+          {"t", t},
+          {"loss", metrics.loss},
+          {"loss_avg", metrics.loss_avg},
+          {"acc1", metrics.acc1},
+          {"acc5", metrics.acc5},
+          {"lr", metrics.lr},
+          {"img_s", metrics.images_per_s},
+          {"step_s", metrics.step_s_avg},
+          {"data_s", metrics.data_s_avg},
+          {"comm_exposed_s", metrics.comm_exposed_s},
+          {"comm_hidden_s", metrics.comm_hidden_s},
+          {"slowest_rank", int64_t{metrics.slowest_rank}},
+          {"skew", metrics.skew},
+          {"loss_scale", metrics.loss_scale},
+          {"skipped_steps", metrics.skipped_steps}});
+}
+
 void RunLog::write_numerics(const std::string& text) {
   attempt([&] { write_file_atomically(directory_->path() / kNumericsFile, text); });
 }

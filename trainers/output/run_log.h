@@ -1,11 +1,13 @@
 // What a run writes down while it goes on.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 
 #include "core/function_ref.h"
 #include "trainers/output/console.h"
+#include "trainers/output/progress.h"
 #include "trainers/output/run_directory.h"
 
 namespace lockstep::trainers {
@@ -19,6 +21,8 @@ class RunLog {
       : directory_(directory), console_(&console) {}
 
   void append(std::initializer_list<Metric> metrics);  // to metrics.jsonl
+  // Of training, after `step` steps; `t` seconds after the process began.
+  void append_step(int epoch, int64_t step, double t, const StepMetrics& metrics);
   void write_numerics(const std::string& text);
 
  private:

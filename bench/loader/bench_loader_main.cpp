@@ -1,0 +1,85 @@
+// How fast the loader decodes and augments photos: nothing else runs.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/flags.h"
+#include "data/image_folder.h"
+#include "data/loader.h"
+
+namespace lockstep::bench {
+namespace {
+
+constexpr int64_t kBatch = 32;
+
+struct Options {
+  std::string dir;
+  int64_t workers = 2;
+  int64_t passes = 5;
+};
+
+Options parse(const std::vector<std::string>& arguments, std::string& to_print) {
+  Options options;
+  Flags flags("bench_loader", "How fast photos in class folders become training images.", "");
+  flags.add("--data", "DIR", "", "class folders: DIR/ants/1.jpg", [&](const std::string& text) {
+    options.dir = text;
+  });
+  flags.add(
+      "-j,--workers", "N", "2", "threads; 0: none beside the one that asks", [&](const auto& text) {
+        options.workers = whole_number("--workers", text, 0, 256);
+      });
+  flags.add("--passes", "N", "5", "over the folder, after one to warm up", [&](const auto& text) {
+    options.passes = whole_number("--passes", text, 1, 100000);
+  });
+  to_print = flags.parse(arguments);
+  if (to_print.empty() && options.dir.empty()) {
+    throw UsageError("--data is missing", "photos are decoded from files", "--data DIR/train");
+  }
+  return options;
+}
+
+// Images a second, the first pass left out.
+double measure(const Options& options) {
+  const auto photos = std::make_shared<data::ImageFolder>("photos", options.dir);
+  const data::BatchPlan plan = {.dataset_size = photos->size(), .global_batch = kBatch};
+  const int64_t steps = data::steps_per_epoch(plan);
+  data::Loader loader(photos,
+                      data::training_sequence(plan, 0, (1 + options.passes) * steps),
+                      {.workers = static_cast<int>(options.workers),
+                       .augmentation = {.flip = true, .resized_crop = true},
+                       .warn = [](const std::string& text) { fmt::print(stderr, "{}\n", text); }});
+  for (int64_t step = 0; step < steps; ++step) (void)loader.next();
+  const auto start = std::chrono::steady_clock::now();
+  int64_t images = 0;
+  while (loader.left() > 0) images += loader.next().shards.images();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  return static_cast<double>(images) / seconds.count();
+}
+
+int run(const std::vector<std::string>& arguments) {
+  try {
+    std::string to_print;
+    const Options options = parse(arguments, to_print);
+    if (to_print.empty()) {
+      to_print =
+          nlohmann::json{{"images_per_s", measure(options)}, {"workers", options.workers}}.dump();
+      to_print += '\n';
+    }
+    fmt::print("{}", to_print);
+    return 0;
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}", format_error(error));
+    return static_cast<int>(error.code());
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::bench
+
+int main(int argc, char** argv) {
+  return lockstep::bench::run({argv + 1, argv + argc});
+}
