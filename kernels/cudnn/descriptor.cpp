@@ -68,8 +68,10 @@ std::vector<Descriptor> Descriptor::descriptors(cudnnBackendAttributeName_t name
                                                 int64_t most) const {
   std::vector<Descriptor> found;
   std::vector<cudnnBackendDescriptor_t> raw;
+  raw.reserve(static_cast<size_t>(most));
   for (int64_t i = 0; i < most; ++i) raw.push_back(found.emplace_back(type).get());
-  const int64_t got = get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, most, raw.data());
+  const int64_t got =
+      get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, most, static_cast<void*>(raw.data()));
   found.erase(found.begin() + got, found.end());
   return found;
 }

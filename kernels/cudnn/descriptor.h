@@ -70,11 +70,15 @@ class Descriptor {
   }
   template <class T>
   Descriptor& set_all(cudnnBackendAttributeName_t name, std::span<const T> values) {
-    return set_raw(name, AttributeTypeOf<T>::kValue, std::ssize(values), values.data());
+    return set_raw(name,
+                   AttributeTypeOf<T>::kValue,
+                   std::ssize(values),
+                   static_cast<const void*>(values.data()));
   }
   // Addresses on the device; a descriptor's own handle is a void* too.
   Descriptor& set_addresses(cudnnBackendAttributeName_t name, std::span<void* const> values) {
-    return set_raw(name, CUDNN_TYPE_VOID_PTR, std::ssize(values), values.data());
+    return set_raw(
+        name, CUDNN_TYPE_VOID_PTR, std::ssize(values), static_cast<const void*>(values.data()));
   }
   Descriptor& finalize();
   // False where cuDNN has nothing that does what the attributes ask for.

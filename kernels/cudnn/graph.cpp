@@ -22,7 +22,7 @@ cudnnDataType_t data_type(Dtype dtype) {
 }
 
 struct TensorOptions {
-  Dtype dtype;
+  Dtype dtype = Dtype::kF32;
   bool is_virtual = false;  // between two operations, never in memory
 };
 
@@ -133,6 +133,7 @@ Descriptor operation_graph(const Target& target, const ConvolutionProblem& probl
     operations.push_back(convolution_operation(problem, out));
   }
   std::vector<cudnnBackendDescriptor_t> raw;
+  raw.reserve(operations.size());
   for (const Descriptor& operation : operations) raw.push_back(operation.get());
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   if (target.handle() != nullptr) graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, target.handle());

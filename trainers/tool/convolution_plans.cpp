@@ -29,17 +29,17 @@ std::vector<PlannedConvolution> convolutions_of(const DryStep& step) {
 
 #if defined(LOCKSTEP_CUDNN)
 void choose_engines(const std::string& cudnn_properties, std::vector<PlannedConvolution>& calls) {
-  using namespace kernels::cudnn;
-  const Target target = Target::described_by(cudnn_properties);
+  namespace cudnn = kernels::cudnn;
+  const cudnn::Target target = cudnn::Target::described_by(cudnn_properties);
   for (PlannedConvolution& call : calls) {
-    if (!fits(call.problem)) {
+    if (!cudnn::fits(call.problem)) {
       call.choice = "own kernel";
       continue;
     }
-    const auto plan = make_plan(target, call.problem.padded(), kMostWorkspace);
+    const auto plan = cudnn::make_plan(target, call.problem.padded(), cudnn::kMostWorkspace);
     call.choice = plan->choice();
     call.workspace_bytes =
-        static_cast<int64_t>(plan->workspace_bytes() + staged_bytes(call.problem));
+        static_cast<int64_t>(plan->workspace_bytes() + cudnn::staged_bytes(call.problem));
   }
 }
 
