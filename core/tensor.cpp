@@ -5,6 +5,7 @@
 
 #include "core/allocator.h"
 #include "core/cuda/memory.h"
+#include "core/cuda/memory_pool.h"
 
 namespace lockstep {
 namespace {
@@ -56,8 +57,14 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype, Device device) {
   tensor.device_ = device;
   tensor.defined_ = true;
   if (device == Device::kDry) return tensor;
-  CachingAllocator& allocator = device == Device::kCpu ? cpu_allocator() : cuda_allocator();
   const size_t bytes = tensor.nbytes();
+  if (const auto pool = device == Device::kCuda ? cuda::pool_in_use() : nullptr) {
+    tensor.storage_ =
+        std::shared_ptr<std::byte>(static_cast<std::byte*>(pool->allocate(bytes)),
+                                   [bytes, pool](std::byte* memory) { pool->free(memory, bytes); });
+    return tensor;
+  }
+  CachingAllocator& allocator = device == Device::kCpu ? cpu_allocator() : cuda_allocator();
   auto* block = static_cast<std::byte*>(allocator.allocate(bytes));
   tensor.storage_ = std::shared_ptr<std::byte>(
       block, [bytes, &allocator](std::byte* memory) { allocator.free(memory, bytes); });
