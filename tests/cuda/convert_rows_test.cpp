@@ -12,7 +12,6 @@ using testing::kFloatTypes;
 using testing::random_tensor;
 using testing::rounded_to;
 using testing::same_bits;
-using testing::value;
 using testing::values_of;
 
 struct Widths {

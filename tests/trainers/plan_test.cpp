@@ -1,11 +1,16 @@
 // lockstep plan: what a step on the dry device says of memory, traffic and speed.
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <gmock/gmock.h>
 
+#include "core/cuda/device.h"
 #include "tests/support/temp_dir.h"
 #include "trainers/tool/gpu_card.h"
+#include "trainers/tool/lockstep_tool.h"
 #include "trainers/tool/plan_command.h"
 #include "trainers/tool/plan_report.h"
 
@@ -94,7 +99,29 @@ TEST(DryStep, CountsWhatTensorsTake) {
               as_double(kRounding));
   EXPECT_NEAR(as_double(step.memory.copies), as_double(2 * kParameters), as_double(kRounding));
   EXPECT_GT(step.memory.peak, step.memory.fixed() + step.memory.activations);
+  EXPECT_LT(step.memory.peak, step.memory.fixed() + step.memory.activations * 11 / 10);
   EXPECT_EQ(resnet50(32).memory.peak, step.memory.peak);  // nothing is left behind
+}
+
+TEST(DryStep, LayersShareOutTheLedger) {
+  const DryStep step = resnet50(2);
+  int64_t of_layers = 0;
+  for (const LayerCost& layer : step.layers) of_layers += layer.bytes;
+  int64_t of_network = 0;
+  for (const LedgerEntry& entry : step.ledger) {
+    if (entry.op != "sgd_step") of_network += entry.bytes;
+  }
+  EXPECT_EQ(of_layers, of_network);
+  const auto flops = [&](std::string_view name) {
+    const auto found = std::ranges::find(step.layers, name, &LayerCost::name);
+    return found == step.layers.end() ? -1 : found->flops;
+  };
+  // The stem's images want no gradient, and neither does anything before them.
+  EXPECT_EQ(flops("conv1"), int64_t{2} * 2 * 2 * 64 * 112 * 112 * 3 * 49);
+  // Its gradient makes its input, a batch norm's result, again: three for each element.
+  constexpr int64_t kElements = int64_t{2} * 256 * 14 * 14;
+  EXPECT_EQ(flops("layer3.2.conv2"), 3 * 2 * kElements * 256 * 9 + 3 * kElements);
+  EXPECT_EQ(flops("fc"), int64_t{3} * 2 * 2 * 1000 * 2048);
 }
 
 TEST(DryStep, ActivationsGrowWithTheBatchAndHalveIn16Bits) {
@@ -115,8 +142,7 @@ TEST(TrainingPlan, LargestBatchIsTheLastThatFits) {
   const int64_t largest = of(256).largest_batch();
   EXPECT_LE(of(largest).needed_bytes(), plan.card.memory_bytes);
   EXPECT_GT(of(largest + largest / 50).needed_bytes(), plan.card.memory_bytes);
-  EXPECT_NEAR(
-      as_double(of(2 * largest).largest_batch()), as_double(largest), as_double(largest / 50));
+  EXPECT_NEAR(as_double(of(2 * largest).largest_batch()), as_double(largest), 8);
 }
 
 TEST(PlanCommand, SaysWhatItKnowsAndThatItPredicts) {
@@ -140,6 +166,14 @@ TEST(FindGpu, ReadsACardsOwnDescription) {
   EXPECT_EQ(card.name, "H200");
   EXPECT_EQ(card.multiprocessors, 114);
   EXPECT_THAT(card.cudnn_properties, HasSubstr("NVIDIA H200 NVL"));
+}
+
+TEST(DescribeGpu, SaysWhyItCannot) {
+  if (cuda::visible_devices() > 0) GTEST_SKIP() << "there is one";
+  const std::array arguments = {"lockstep", "describe-gpu"};
+  std::ostringstream out, err;
+  EXPECT_EQ(run_lockstep_tool(arguments.size(), arguments.data(), out, err), 5);
+  EXPECT_THAT(err.str(), AllOf(HasSubstr("\n  why: "), HasSubstr("\n  try: ")));
 }
 
 TEST(FindGpu, RefusesWhatItDoesNotKnow) {

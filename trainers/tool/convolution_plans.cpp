@@ -42,12 +42,28 @@ void choose_engines(const std::string& cudnn_properties, std::vector<PlannedConv
         static_cast<int64_t>(plan->workspace_bytes() + staged_bytes(call.problem));
   }
 }
+
+std::string describe_present_gpu() {
+  return kernels::cudnn::properties_of_present();
+}
 #else
+namespace {
+
+[[noreturn]] void refuse() {
+  throw EnvironmentError("this build has no cuDNN",
+                         "it was configured without cuDNN, or with LOCKSTEP_CUDNN=OFF",
+                         "install cuDNN 9, then cmake --preset release -DLOCKSTEP_CUDNN=ON");
+}
+
+}  // namespace
+
 void choose_engines(const std::string& /*cudnn_properties*/,
                     std::vector<PlannedConvolution>& /*calls*/) {
-  throw EnvironmentError("this build has no cuDNN",
-                         "it was configured without its headers, or with LOCKSTEP_CUDNN=OFF",
-                         "pip install nvidia-cudnn-cu13, then cmake --preset release");
+  refuse();
+}
+
+std::string describe_present_gpu() {
+  refuse();
 }
 #endif
 

@@ -1,9 +1,12 @@
 #include "trainers/tool/dry_step.h"
 
+#include <algorithm>
+
 #include "core/dry_memory.h"
 #include "core/mt19937.h"
 #include "nn/functional.h"
 #include "nn/optimizer.h"
+#include "trainers/loop/layer_names.h"
 #include "trainers/loop/stored_weights.h"
 
 namespace lockstep::trainers {
@@ -21,6 +24,38 @@ class Meter {
 
  private:
   int64_t last_ = dry_memory().bytes_in_use;
+};
+
+// Shares out what the ledger gains.
+class LayerMeter final : public TapeListener {
+ public:
+  LayerMeter(const LayerNames& names, Stream& stream, std::vector<LayerCost>& layers)
+      : names_(names), stream_(stream), layers_(layers) {}
+
+  void on_result(const TapeOp& op, const Tensor& /*result*/) override { add(name_of(op)); }
+  void on_gradient(const TapeOp& op, size_t /*i*/, Tensor& /*gradient*/) override {
+    add(name_of(op));
+  }
+  // All since the last call.
+  void add(const std::string& name) {
+    auto layer = std::ranges::find(layers_, name, &LayerCost::name);
+    if (layer == layers_.end()) layer = layers_.insert(layer, {.name = name});
+    for (; counted_ < stream_.ledger().size(); ++counted_) {
+      layer->flops += stream_.ledger()[counted_].flops;
+      layer->bytes += stream_.ledger()[counted_].bytes;
+    }
+  }
+
+ private:
+  std::string name_of(const TapeOp& op) const {
+    const std::string layer = names_.layer_of(op);
+    return layer.empty() ? std::string(op.name) : layer;
+  }
+
+  const LayerNames& names_;
+  Stream& stream_;
+  std::vector<LayerCost>& layers_;
+  size_t counted_ = 0;
 };
 
 }  // namespace
@@ -47,11 +82,14 @@ DryStep run_dry_step(const ModelOptions& network,
 
   begin_dry_peak();
   Stream stream(Device::kDry);
+  const LayerNames names(model->named_parameters());
+  LayerMeter layers(names, stream, step.layers);
   {
     const auto [channels, height, width] = network.image;
     const Var x = nn::normalize_image(
         Tensor::empty({images, channels, height, width}, Dtype::kU8, Device::kDry),
-        nn::make_batch(stream, Shards::single(images), true, precision.network()));
+        nn::make_batch(stream, Shards::single(images), true, precision.network(), &layers));
+    layers.add("images");
     const Tensor labels = Tensor::empty({images}, Dtype::kI32, Device::kDry);
     nn::CrossEntropy result = nn::softmax_cross_entropy(model->forward(x), labels);
     step.forward_ops = stream.ledger().size();

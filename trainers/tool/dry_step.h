@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "core/stream.h"
@@ -22,12 +23,18 @@ struct StepMemory {        // bytes
   int64_t fixed() const { return parameters + copies + optimizer + gradients; }
 };
 
+struct LayerCost {
+  std::string name;  // "layer1.0.conv1", or the op where it has no parameters: "max_pool2d"
+  int64_t flops = 0, bytes = 0;  // in both directions
+};
+
 struct DryStep {
   int64_t images = 0;
   int64_t parameters = 0;  // elements
   StepMemory memory = {};
   std::vector<LedgerEntry> ledger = {};
-  size_t forward_ops = 0;  // of the ledger; backward() and the optimizer follow
+  std::vector<LayerCost> layers = {};  // in the order of the forward pass
+  size_t forward_ops = 0;              // of the ledger; backward() and the optimizer follow
 };
 
 // One step of SGD with momentum on one shard of `images`. Errors: UsageError as make_model.

@@ -10,6 +10,7 @@
 #include "core/version.h"
 #include "trainers/tool/checkpoint_diff.h"
 #include "trainers/tool/checkpoint_inspect.h"
+#include "trainers/tool/convolution_plans.h"
 #include "trainers/tool/plan_command.h"
 #include "trainers/train_program.h"
 
@@ -51,6 +52,7 @@ void add_plan_options(CLI::App& command, PlanOptions& plan) {
   command.add_option("--dtype", plan.dtype, "the 16-bit type")
       ->check(CLI::IsMember({"f16", "bf16"}))
       ->capture_default_str();
+  command.add_flag("--layers", plan.layers, "list the cost of each layer too");
   command.add_flag("--cifar-stem", plan.cifar_stem, "resnet18, resnet34: for images of 32x32");
 }
 
@@ -74,6 +76,8 @@ int run(int argc, const char* const* argv, std::ostream& out) {
   CLI::App* plan_command = app.add_subcommand(
       "plan", "memory, cuDNN's engines and predicted speed of training on a GPU; needs no GPU");
   add_plan_options(*plan_command, plan);
+  CLI::App* describe_command = app.add_subcommand(
+      "describe-gpu", "describe this machine's GPU, as plan --gpu FILE reads it");
   CLI::App* replay_command = app.add_subcommand(
       "replay", "take a diverged run's last steps again and name the tensor that it began in");
   replay_command->add_option("RUN_DIR", first, "what the run left")->required();
@@ -84,8 +88,8 @@ int run(int argc, const char* const* argv, std::ostream& out) {
   } catch (const CLI::ParseError& error) {
     throw UsageError("the command line is not understood", error.what(), "lockstep --help");
   }
-  if (plan_command->parsed()) {
-    out << plan_training(plan);
+  if (plan_command->parsed() || describe_command->parsed()) {
+    out << (plan_command->parsed() ? plan_training(plan) : describe_present_gpu() + "\n");
     return 0;
   }
   if (diff_command->parsed()) return diff(first, second, limit, out);

@@ -41,7 +41,8 @@ std::string plan_training(const PlanOptions& options) {
     plan.no_engines = fmt::format("{} ({})", error.what(), error.why());
   }
   return heading(plan, options) + memory_text(plan) + operations_text(plan) +
-         convolutions_text(plan) + speed_text(plan) + scaling_text(plan);
+         (options.layers ? layers_text(plan) : "") + convolutions_text(plan) + speed_text(plan) +
+         scaling_text(plan);
 }
 
 }  // namespace lockstep::trainers

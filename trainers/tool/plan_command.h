@@ -14,6 +14,7 @@ struct PlanOptions {
   std::string opt_level = "O2";
   std::string dtype = "f16";
   bool cifar_stem = false;
+  bool layers = false;  // each layer's cost too
 };
 
 // The report. Errors: UsageError for a network, level, type or card that there is not.

@@ -103,6 +103,18 @@ std::string operations_text(const TrainingPlan& plan) {
   return text;
 }
 
+std::string layers_text(const TrainingPlan& plan) {
+  std::string text =
+      fmt::format("layers, in both directions\n  {:<44} {:>12} {:>12}\n", "", "GFLOP", "MB moved");
+  for (const LayerCost& layer : plan.step.layers) {
+    text += fmt::format("  {:<44} {:>12.2f} {:>12.1f}\n",
+                        layer.name,
+                        static_cast<double>(layer.flops) / 1e9,
+                        static_cast<double>(layer.bytes) / 1e6);
+  }
+  return text;
+}
+
 std::string convolutions_text(const TrainingPlan& plan) {
   std::string text = fmt::format("convolutions: {} distinct calls\n", plan.convolutions.size());
   if (!plan.no_engines.empty()) text += fmt::format("  no engines: {}\n", plan.no_engines);

@@ -30,6 +30,7 @@ struct TrainingPlan {
 // Each of whole lines.
 std::string memory_text(const TrainingPlan& plan);
 std::string operations_text(const TrainingPlan& plan);
+std::string layers_text(const TrainingPlan& plan);
 std::string convolutions_text(const TrainingPlan& plan);
 std::string speed_text(const TrainingPlan& plan);
 std::string scaling_text(const TrainingPlan& plan);
