@@ -25,8 +25,8 @@ std::vector<PlannedConvolution> convolutions_of(const DryStep& step);
 // and for a convolution without a plan.
 void choose_engines(const std::string& cudnn_properties, std::vector<PlannedConvolution>& calls);
 
-// Of the GPU that is here: a file of this is what find_gpu() reads. Errors: EnvironmentError without
-// a GPU or cuDNN.
+// Of the GPU that is here: a file of this is what find_gpu() reads. Errors: EnvironmentError
+// without a GPU or cuDNN.
 std::string describe_present_gpu();
 
 }  // namespace lockstep::trainers
