@@ -1,7 +1,9 @@
 // What core/cuda gives, in a build without CUDA.
 #include "core/allocator.h"
 #include "core/cuda/device.h"
+#include "core/cuda/graph.h"
 #include "core/cuda/memory.h"
+#include "core/cuda/memory_pool.h"
 #include "core/cuda/stream.h"
 #include "core/error.h"
 
@@ -32,6 +34,24 @@ void ensure_device() {
   refuse();
 }
 const DeviceProperties& device_properties() {
+  refuse();
+}
+
+MemoryPool::MemoryPool() {
+  refuse();
+}
+MemoryPool::Use::Use(const MemoryPool&) {
+  refuse();
+}
+MemoryPool::Use::~Use() = default;
+const std::shared_ptr<CachingAllocator>& pool_in_use() {
+  refuse();
+}
+
+Graph Graph::record(CUstream_st*, FunctionRef<void()>) {
+  refuse();
+}
+void Graph::launch(CUstream_st*) const {
   refuse();
 }
 

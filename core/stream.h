@@ -88,6 +88,8 @@ class Stream {
 
   // Valid until the next call. 64-byte aligned; grows, never shrinks.
   Workspace workspace(size_t shared_bytes, size_t worker_bytes);
+  // What workspace() gives parts of now: recorded work keeps it.
+  const std::shared_ptr<std::byte>& workspace_memory() const { return workspace_; }
 
   // The dry device's record of every op since the last clear.
   std::vector<LedgerEntry>& ledger() { return ledger_; }

@@ -6,6 +6,7 @@
 
 #include "core/allocator.h"
 #include "core/cuda/memory.h"
+#include "core/cuda/memory_pool.h"
 #include "core/dry_memory.h"
 
 namespace lockstep {
@@ -78,6 +79,12 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype, Device device) {
   const size_t bytes = tensor.nbytes();
   if (device == Device::kDry) {
     tensor.storage_ = dry_block(bytes);
+    return tensor;
+  }
+  if (const auto pool = device == Device::kCuda ? cuda::pool_in_use() : nullptr) {
+    tensor.storage_ =
+        std::shared_ptr<std::byte>(static_cast<std::byte*>(pool->allocate(bytes)),
+                                   [bytes, pool](std::byte* memory) { pool->free(memory, bytes); });
     return tensor;
   }
   CachingAllocator& allocator = device == Device::kCpu ? cpu_allocator() : cuda_allocator();

@@ -20,7 +20,12 @@ GradScaler::GradScaler(Stream& stream,
 
 void GradScaler::set_learning_rates(std::span<const double> lrs) {
   kernels::StepControl control = optimizer_.control();
-  control.lr_table = to_device(stream_, kernels::lr_table_of(lrs));
+  const Tensor table = kernels::lr_table_of(lrs);
+  if (control.lr_table.defined() && control.lr_table.shape() == table.shape()) {
+    transfer(stream_, table, control.lr_table);  // where recorded work finds it
+    return;
+  }
+  control.lr_table = to_device(stream_, table);
   optimizer_.follow(control);
 }
 

@@ -37,7 +37,7 @@ BatchNorm::BatchNorm(const Init& init, int64_t channels, bool relu) : params_{.r
 
 Var BatchNorm::forward(const Var& x, const Var& residual) {
   if (!training()) return batch_norm_inference(x, weight_, bias_, running_, params_, residual);
-  if (x.shards().micro_step == 0) ++*num_batches_tracked_.data<int64_t>();
+  if (x.shards().micro_step == 0) count_step();
   return batch_norm(x, weight_, bias_, running_, params_, residual, groups_);
 }
 

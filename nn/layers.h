@@ -32,6 +32,7 @@ class BatchNorm : public Module {
   BatchNorm(const Init& init, int64_t channels, bool relu = false);
   Var forward(const Var& x) override { return forward(x, {}); }
   Var forward(const Var& x, const Var& residual);
+  void count_step() override { ++*num_batches_tracked_.data<int64_t>(); }
   void set_groups(BatchNormGroups groups) { groups_ = groups; }
 
  private:

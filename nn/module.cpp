@@ -13,6 +13,10 @@ void Module::train(bool training) {
   apply([training](Module& module) { module.training_ = training; });
 }
 
+void Module::count_step() {
+  for (const Child& child : children_) child.module->count_step();
+}
+
 std::vector<StateEntry> Module::state() const {
   std::vector<StateEntry> entries;
   collect_state("", entries);

@@ -48,6 +48,8 @@ class Module {
   // Calls visit for this module and all below it.
   void apply(FunctionRef<void(Module&)> visit);
   void train(bool training = true);
+  // What a training step's forward() counts on the host; for steps that a recorded graph repeats.
+  virtual void count_step();
   bool training() const { return training_; }
 
   // In state_dict() order: own parameters, own buffers, then each child's.

@@ -30,20 +30,20 @@ std::optional<std::string> text_of(const fs::path& file) {
 // Where a run begins, what it leaves and on which machine: the replay's own affair. And the cut of
 // the batch, which is settled below.
 bool is_replayed(const std::string& flag) {
-  static const std::set<std::string> kOthers = {"output-dir",
-                                                "overwrite",
-                                                "resume",
-                                                "batch-size",
-                                                "global-batch-size",
-                                                "shards",
-                                                "bn-groups",
-                                                "sync-bn",
-                                                "quiet",
-                                                "batches-per-allreduce",
-                                                "threads",
-                                                "transport",
-                                                "progress"};
-  return !kOthers.contains(flag);
+  static const std::set<std::string_view> others = {"output-dir",
+                                                    "overwrite",
+                                                    "resume",
+                                                    "batch-size",
+                                                    "global-batch-size",
+                                                    "shards",
+                                                    "bn-groups",
+                                                    "sync-bn",
+                                                    "quiet",
+                                                    "batches-per-allreduce",
+                                                    "threads",
+                                                    "transport",
+                                                    "progress"};
+  return !others.contains(flag);
 }
 
 Program program_of(const Json& run) {

@@ -8,6 +8,7 @@
 #include "core/allocator.h"
 #include "core/cuda/device.h"
 #include "core/cuda/error.h"
+#include "core/cuda/memory_pool.h"
 
 namespace lockstep {
 namespace {
@@ -38,15 +39,36 @@ bool caches() {
   return text == nullptr || std::string_view(text) == "0";
 }
 
+DeviceMemory& device_memory() {
+  static DeviceMemory& memory = *new DeviceMemory;  // outlives every static tensor
+  return memory;
+}
+
+thread_local std::shared_ptr<CachingAllocator> used_pool;
+
 }  // namespace
 
 CachingAllocator& cuda_allocator() {
-  static DeviceMemory& memory = *new DeviceMemory;  // these outlive every static tensor
-  static CachingAllocator& allocator = *new CachingAllocator(memory, caches());
+  static CachingAllocator& allocator = *new CachingAllocator(device_memory(), caches());
   return allocator;
 }
 
 namespace cuda {
+
+MemoryPool::MemoryPool() : allocator_(std::make_shared<CachingAllocator>(device_memory())) {}
+
+MemoryPool::Use::Use(const MemoryPool& pool) {
+  LS_CHECK(used_pool == nullptr, "[memory_pool] another pool is in use");
+  used_pool = pool.allocator_;
+}
+
+MemoryPool::Use::~Use() {
+  used_pool.reset();
+}
+
+const std::shared_ptr<CachingAllocator>& pool_in_use() {
+  return used_pool;
+}
 
 Tensor empty_pinned(const Shape& shape, Dtype dtype) {
   ensure_device();

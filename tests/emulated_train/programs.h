@@ -16,7 +16,7 @@ class EmulatedProgram : public ::testing::Test {
   // ConvNet, 8 images a step unless `more` says otherwise.
   Arguments convnet(const std::string& run, const Arguments& more = {}) const {
     Arguments line = {"train_convnet_emulated",
-                      (dir_ / "mnist").string(),
+                      (dir_ / data_).string(),
                       "--dataset",
                       "mnist",
                       "--lr",
@@ -48,6 +48,7 @@ class EmulatedProgram : public ::testing::Test {
   }
 
   const TempDir dir_;
+  std::string data_ = "mnist";
 };
 
 }  // namespace lockstep::testing

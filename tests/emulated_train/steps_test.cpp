@@ -5,6 +5,7 @@
 
 #include "tests/emulated_train/tiny_training.h"
 #include "tests/emulation/runtime/fake_runtime.h"
+#include "tests/support/close.h"
 
 namespace lockstep::testing {
 namespace {
@@ -66,6 +67,8 @@ class EmulatedSteps : public ::testing::TestWithParam<Level> {
   EmulatedSteps() { reset_runtime(); }
 };
 
+class EmulatedCalls : public EmulatedSteps {};
+
 TEST_P(EmulatedSteps, LearnWhatTheCpuLearns) {
   set_stream_order(StreamOrder::kLazy);
   const TinyResult want = train_tiny(config_of(GetParam(), Device::kCpu, 3));
@@ -85,22 +88,59 @@ RuntimeCounters calls_of_a_step(RunConfig config) {
   calls(3);
   const RuntimeCounters few = calls(6), more = calls(7);
   return {.launches = more.launches - few.launches,
+          .graph_launches = more.graph_launches - few.graph_launches,
           .synchronizations = more.synchronizations - few.synchronizations,
           .allocations = more.allocations - few.allocations,
           .pinned_allocations = more.pinned_allocations - few.pinned_allocations};
 }
 
-TEST_P(EmulatedSteps, WaitForNothingAndAllocateNothing) {
-  set_stream_order(StreamOrder::kEager);  // a device that is never behind
-  RunConfig config = config_of(GetParam(), Device::kCuda, 0);
-  config.optimizer.clip_grad_norm = 1;
-  const RuntimeCounters calls = calls_of_a_step(config);
+void expect_no_waiting(const RuntimeCounters& calls) {
   EXPECT_EQ(calls.synchronizations, 0);
   EXPECT_EQ(calls.allocations, 0);
   EXPECT_EQ(calls.pinned_allocations, 0);
-  RecordProperty("launches_a_step", static_cast<int>(calls.launches));
 }
 
+TEST_P(EmulatedCalls, NoneWaitsAndNoneAllocates) {
+  set_stream_order(StreamOrder::kEager);  // a device that is never behind
+  RunConfig config = config_of(GetParam(), Device::kCuda, 0);
+  config.optimizer.clip_grad_norm = 1;
+  config.graph = false;
+  const RuntimeCounters eager = calls_of_a_step(config);
+  expect_no_waiting(eager);
+  EXPECT_EQ(eager.graph_launches, 0);
+  RecordProperty("launches_a_step", static_cast<int>(eager.launches));
+}
+
+TEST_P(EmulatedCalls, OneForAGraphBehindTheInputsKernel) {
+  set_stream_order(StreamOrder::kEager);
+  RunConfig config = config_of(GetParam(), Device::kCuda, 0);
+  const RuntimeCounters graph = calls_of_a_step(config);
+  expect_no_waiting(graph);
+  EXPECT_EQ(graph.graph_launches, 1);
+  EXPECT_EQ(graph.launches, 1);
+}
+
+// Two epochs of ten steps and a shorter one, each with its evaluation, in which f16 overflows.
+TEST_P(EmulatedSteps, GiveTheSameBitsAsAGraph) {
+  set_stream_order(StreamOrder::kLazy);
+  RunConfig config = config_of(GetParam(), Device::kCuda, 14);
+  config.eval_freq = 1;
+  if (GetParam().scales) config.precision.loss_scaling = trainers::LossScaling{.initial = 0x1p28F};
+  const TinyResult graph = train_tiny(config);
+  EXPECT_GT(runtime_counters.graph_launches, 5);
+  config.graph = false;
+  const TinyResult eager = train_tiny(config);
+  ASSERT_EQ(graph.weights.size(), eager.weights.size());
+  for (size_t i = 0; i < graph.weights.size(); ++i) {
+    EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
+  }
+  EXPECT_EQ(graph.training.final->loss, eager.training.final->loss);
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels,
+                         EmulatedCalls,
+                         ::testing::Values(kLevels[0], kLevels[2]),
+                         ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Levels,
                          EmulatedSteps,
                          ::testing::ValuesIn(kLevels),

@@ -110,6 +110,7 @@ RunConfig make_run_config(const Options& options) {
   config.precision = make_precision_config(options);
   config.explain_precision = options.boolean("explain-precision");
   config.device = options.text("device") == "cuda" ? Device::kCuda : Device::kCpu;
+  config.graph = options.boolean("graph");
   config.exchange = make_exchange_config(options);
   config.stall_abort_s = options.integer("stall-abort");
   config.output_dir = text_or_empty(options, "output-dir");
@@ -119,6 +120,11 @@ RunConfig make_run_config(const Options& options) {
   config.progress = options.text("progress");
   config.quiet = options.boolean("quiet");
   return config;
+}
+
+bool runs_as_graph(const RunConfig& config) {
+  return config.device == Device::kCuda && config.graph && config.ranks == 1 &&
+         config.micro_steps == 1;
 }
 
 HostShare host_share(int64_t ranks_on_host) {

@@ -40,6 +40,7 @@ struct RunConfig {
   PrecisionConfig precision;
   bool explain_precision = false;
   Device device = Device::kCpu;
+  bool graph = true;  // on CUDA, where the run allows it: runs_as_graph()
   ExchangeConfig exchange;
   int64_t stall_abort_s = 0;
 
@@ -79,6 +80,10 @@ struct RunConfig {
 
 // Errors: UsageError for flags that contradict each other.
 RunConfig make_run_config(const Options& options);
+
+// A step is given to the device as one recorded graph: a lone rank's, whose exchange needs no host,
+// in one micro-step. Requires: a resolved config.
+bool runs_as_graph(const RunConfig& config);
 
 struct HostShare {
   int64_t affinity_cores = 1;  // this process may use

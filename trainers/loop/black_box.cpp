@@ -54,12 +54,12 @@ void BlackBox::on_result(const TapeOp& op, const Tensor& result) {
 void BlackBox::on_gradient(const TapeOp& op, size_t i, Tensor& gradient) {
   const Place& place = places_.at(op.number);
   const std::string parameter = names_.parameter(op.inputs[i]);
-  std::string input = i == 0 ? "its input" : fmt::format("its input {}", i);
+  const std::string input = i == 0 ? "its input" : fmt::format("its input {}", i);
   watch({.phase = "backward",
          .op = std::string(op.name),
          .layer = place.layer,
          .after = place.after,
-         .tensor = "gradient of " + (parameter.empty() ? std::move(input) : parameter)},
+         .tensor = "gradient of " + (parameter.empty() ? input : parameter)},
         parameter.empty() ? Rows::kImages : Rows::kShards,
         gradient);
 }

@@ -39,7 +39,7 @@ class BlackBox : public TapeListener {
   enum class Rows : uint8_t { kNothing, kImages, kShards };
   struct Event {
     NumericsFind what;  // all but counts and places
-    Rows rows;
+    Rows rows = Rows::kNothing;
     Tensor counts;  // of elements that are not finite, a row
   };
   // Where an op stands in the network.

@@ -38,6 +38,7 @@ std::vector<std::string> gather(Communicator& ranks, std::string text) {
   std::string all(count * longest, '\0');
   ranks.all_gather(std::as_bytes(std::span(text)), std::as_writable_bytes(std::span(all)));
   std::vector<std::string> texts;
+  texts.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     texts.push_back(all.substr(i * longest, static_cast<size_t>(sizes[i])));
   }

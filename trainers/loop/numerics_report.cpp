@@ -22,8 +22,7 @@ std::string listed(std::string_view noun, std::span<const int64_t> numbers) {
   return text;
 }
 
-std::string where(const NumericsReport& report) {
-  const NumericsFind& find = *report.first;
+std::string where(const NumericsReport& report, const NumericsFind& find) {
   std::string text = fmt::format("step {}", find.step);
   if (find.micro_step > 0) text += fmt::format(", micro-step {}", find.micro_step);
   text += fmt::format(", {}, {} of {}",
@@ -72,7 +71,7 @@ std::vector<std::string> lines(const NumericsReport& report) {
         sentence(*report.first),
         report.first->count == 1 ? "1 element" : fmt::format("{} elements", report.first->count),
         report.first->type));
-    lines.push_back("  where: " + where(report));
+    lines.push_back("  where: " + where(report, *report.first));
   } else {
     lines.emplace_back("  first: a sum over shards or ranks; each shard's tensors are finite");
   }

@@ -52,13 +52,13 @@ NumericsReport NumericsWatch::report(Communicator& ranks,
                         .scales = scales_,
                         .shards = options_.plan.shards,
                         .ranks = options_.run_ranks};
-  if (box_) report.first = earliest(ranks, find());
+  if (box_) report.first = earliest(ranks, find(*box_));
   return report;
 }
 
 // With the images' numbers in the training set.
-std::optional<NumericsFind> NumericsWatch::find() const {
-  std::optional<NumericsFind> find = box_->first();
+std::optional<NumericsFind> NumericsWatch::find(const BlackBox& box) const {
+  std::optional<NumericsFind> find = box.first();
   if (!find || find->images.empty()) return find;
   const data::MicroBatch batch =
       data::training_sequence(options_.plan, find->step - 1, find->step).at(find->micro_step);

@@ -41,7 +41,7 @@ class NumericsWatch {
   NumericsReport report(Communicator& ranks, Trouble trouble, std::string what, int64_t step) const;
 
  private:
-  std::optional<NumericsFind> find() const;
+  std::optional<NumericsFind> find(const BlackBox& box) const;
 
   const Options options_;
   Stream& stream_;

@@ -7,10 +7,8 @@
 
 #include "comm/replicas.h"
 #include "core/digest.h"
-#include "trainers/loop/normalization.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"
-#include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -19,17 +17,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-data::BatchPlan batch_plan(const Training::Parts& p) {
-  return {.dataset_size = p.data.train->size(),
-          .global_batch = p.config.global_batch,
-          .micro_steps = p.config.micro_steps,
-          .shards = p.config.shards,
-          .groups = p.config.bn_groups,
-          .rank = p.ranks.rank(),
-          .ranks = p.ranks.size(),
-          .seed = p.config.seed};
 }
 
 int64_t run_ranks(const Training::Parts& p) {
@@ -50,11 +37,9 @@ int64_t end_step(const Training::Parts& p, int64_t steps_per_epoch) {
   return std::max(end, first_step(p, steps_per_epoch));
 }
 
-// The loader's workers crop and flip, or else the device does, to the same bits. Photos of any size
-// are cropped where they are decoded.
-bool device_augments(const Training::Parts& p, const Augmentation& augmentation) {
-  return p.stream.device() != Device::kCpu && augmentation.changes_images() &&
-         !augmentation.resized_crop;
+// A fault, or another rank, has a part in the middle of a step.
+bool runs_as_graph(const Training::Parts& p) {
+  return runs_as_graph(p.config) && !p.fault;
 }
 
 }  // namespace
@@ -67,31 +52,22 @@ Training::Training(const Parts& parts)
                p_.model.parameters(),
                p_.model.parameter_names(),
                reducer_options(p_.config.exchange, p_.config.micro_steps)),
-      normalization_(normalization(p_.config, *p_.data.train)),
-      precision_(p_.config.precision.network()),
       batch_norm_peers_(p_.ranks),
       groups_span_ranks_(
           any_group_spans_ranks(p_.config.shards, p_.config.bn_groups, p_.config.ranks)),
-      steps_per_epoch_(data::steps_per_epoch(batch_plan(p_))),
+      steps_per_epoch_(data::steps_per_epoch(batch_plan(p_.config, *p_.data.train, p_.ranks))),
       update_(p_.config, p_.stream, p_.model.named_parameters(), steps_per_epoch_),
       numerics_(
           {.when = p_.replay ? NumericsWatch::When::kEveryStep : NumericsWatch::When::kTenthSkip,
            .run_ranks = run_ranks(p_),
-           .plan = batch_plan(p_)},
+           .plan = batch_plan(p_.config, *p_.data.train, p_.ranks)},
           p_.stream,
           p_.model),
       replicas_(p_.model, update_.optimizer()),
       first_step_(first_step(p_, steps_per_epoch_)),
       end_step_(end_step(p_, steps_per_epoch_)),
-      augmentation_(augmentation(p_.config, *p_.data.train)),
-      loader_(p_.data.train,
-              data::training_sequence(batch_plan(p_), first_step_, end_step_),
-              {.workers = static_cast<int>(p_.config.workers),
-               .augmentation = device_augments(p_, augmentation_) ? Augmentation{} : augmentation_,
-               .warn = warn_of_images}),
-      batches_(p_.stream,
-               p_.data.train->image_shape(),
-               data::training_sequence(batch_plan(p_), 0, 1).max_images) {
+      batches_(p_.config, p_.data.train, p_.ranks, p_.stream, first_step_, end_step_),
+      graph_(p_.stream, runs_as_graph(p_)) {
   result_.steps = first_step_;
   if (p_.fault && p_.fault->is_of_gradient()) {
     gradient_fault_.emplace(*p_.fault, p_.model, run_ranks(p_));
@@ -156,19 +132,14 @@ TrainingResult Training::run(const Traces& traces) {
 void Training::train_step(EpochProgress& epoch) {
   const StepStart start = {.traffic = p_.ranks.traffic(),
                            .batch_norm_s = batch_norm_peers_.seconds(),
-                           .data_s = loader_.waited_seconds()};
-  update_.optimizer().zero_grad();
+                           .data_s = batches_.waited_seconds()};
   numerics_.begin_step(result_.steps + 1, scaled_);
-  int64_t images = 0;
-  for (int64_t micro = 0; micro < p_.config.micro_steps; ++micro) {
-    if (micro > 0) reducer_.next_micro_step();
-    images += backward();
+  if (runs_as_graph(p_) && numerics_.listener() == nullptr) {
+    step_as_graph(start);
+  } else {
+    step_by_step(start);
   }
-  delay(p_.fault, p_.ranks.rank());
-  reducer_.finish();
-  log_exchange(start, images);
-  update_.step(result_.steps);
-  epoch.end_step(seconds_since(start.time), loader_.waited_seconds() - start.data_s);
+  epoch.end_step(seconds_since(start.time), batches_.waited_seconds() - start.data_s);
   ++result_.steps;
   // On a device the step would be waited for.
   if (p_.stream.device() == Device::kCpu || numerics_.listener() != nullptr) look_at_scale();
@@ -191,34 +162,53 @@ void Training::train_step(EpochProgress& epoch) {
   }
 }
 
-int64_t Training::backward() {
-  data::LoadedBatch batch = batches_.upload(loader_.next());
-  if (groups_span_ranks_) batch.shards.peers = &batch_norm_peers_;
-  TapeListener* listener = numerics_.listener();
-  if (gradient_fault_) {
-    listener = gradient_fault_->listener(result_.steps + 1, batch.shards, listener);
+void Training::step_by_step(const StepStart& start) {
+  update_.optimizer().zero_grad();
+  int64_t images = 0;
+  for (int64_t micro = 0; micro < p_.config.micro_steps; ++micro) {
+    if (micro > 0) reducer_.next_micro_step();
+    const TrainingBatches::MicroStep batch = next_batch();
+    window_.add(learn(batch.images, batch.labels));
+    images += batch.shards().images();
   }
-  const Var images = input_of(batch, listener);
-  numerics_.begin_micro_step(images);
-  nn::CrossEntropy result =
-      nn::softmax_cross_entropy(p_.model.forward(images),
-                                batch.labels,
-                                {.label_smoothing = static_cast<float>(p_.config.label_smoothing)});
-  window_.add(result);
-  result.loss.backward(update_.seed(batch.shards.local()));
-  return batch.shards.images();
+  delay(p_.fault, p_.ranks.rank());
+  reducer_.finish();
+  log_exchange(start, images, reducer_.times());
+  update_.step(result_.steps);
 }
 
-Var Training::input_of(const data::LoadedBatch& batch, TapeListener* listener) {
-  const auto of_tape = nn::make_batch(p_.stream, batch.shards, true, precision_, listener);
-  if (!device_augments(p_, augmentation_)) {
-    return nn::normalize_image(batch.images, of_tape, normalization_);
-  }
-  return nn::crop_flip_normalize(
-      batch.images,
-      batch.indices,
-      of_tape,
-      {.augmentation = augmentation_, .epoch = batch.epoch, .normalize = normalization_});
+void Training::step_as_graph(const StepStart& start) {
+  const TrainingBatches::MicroStep batch = next_batch();
+  const auto step = [&](const Var& images, const Tensor& labels) {
+    update_.optimizer().zero_grad();
+    nn::CrossEntropy figures = learn(images, labels);
+    reducer_.finish();
+    update_.step(result_.steps);
+    return figures;
+  };
+  window_.add(graph_.run(batch.images, batch.labels, step));
+  if (graph_.repeated()) p_.model.count_step();
+  log_exchange(start, batch.shards().images(), {});
+}
+
+TrainingBatches::MicroStep Training::next_batch() {
+  const auto listener = [&](const Shards& shards) {
+    TapeListener* const watch = numerics_.listener();
+    return gradient_fault_ ? gradient_fault_->listener(result_.steps + 1, shards, watch) : watch;
+  };
+  TrainingBatches::MicroStep batch =
+      batches_.next(groups_span_ranks_ ? &batch_norm_peers_ : nullptr, listener);
+  numerics_.begin_micro_step(batch.images);
+  return batch;
+}
+
+nn::CrossEntropy Training::learn(const Var& images, const Tensor& labels) {
+  nn::CrossEntropy result =
+      nn::softmax_cross_entropy(p_.model.forward(images),
+                                labels,
+                                {.label_smoothing = static_cast<float>(p_.config.label_smoothing)});
+  result.loss.backward(update_.seed(images.shards().local()));
+  return result;
 }
 
 void Training::look_at_scale() {
@@ -233,8 +223,9 @@ void Training::look_at_scale() {
 }
 
 // Own time ends where waiting begins, so a rank that others wait for is not blamed for their delay.
-void Training::log_exchange(const StepStart& start, int64_t images) {
-  const comm::ExchangeTimes& exchange = reducer_.times();
+void Training::log_exchange(const StepStart& start,
+                            int64_t images,
+                            const comm::ExchangeTimes& exchange) {
   const double all_s = seconds_since(start.time);
   const double batch_norm_s = batch_norm_peers_.seconds() - start.batch_norm_s;
   const double exposed_s = exchange.exposed_s + batch_norm_s;

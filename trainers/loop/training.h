@@ -8,15 +8,12 @@
 #include "comm/gradient_reducer.h"
 #include "core/communicator.h"
 #include "core/stream.h"
-#include "data/batch_plan.h"
 #include "data/dataset.h"
-#include "data/loader.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/checkpoint/checkpoint_writer.h"
 #include "trainers/config/run_config.h"
-#include "trainers/loop/device_batches.h"
 #include "trainers/loop/epoch_progress.h"
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/exchange_log.h"
@@ -24,8 +21,10 @@
 #include "trainers/loop/gradient_fault.h"
 #include "trainers/loop/numerics_watch.h"
 #include "trainers/loop/replica_check.h"
+#include "trainers/loop/step_graph.h"
 #include "trainers/loop/step_window.h"
 #include "trainers/loop/timed_peers.h"
+#include "trainers/loop/training_batches.h"
 #include "trainers/loop/weight_update.h"
 #include "trainers/output/console.h"
 #include "trainers/output/run_directory.h"
@@ -96,10 +95,13 @@ class Training {
 
   void share_start();
   void train_step(EpochProgress& epoch);
-  int64_t backward();  // of the next micro-step; returns its images
-  Var input_of(const data::LoadedBatch& batch, TapeListener* listener);
+  void step_by_step(const StepStart& start);
+  void step_as_graph(const StepStart& start);
+  TrainingBatches::MicroStep next_batch();
+  // Forward and backward of a micro-step.
+  nn::CrossEntropy learn(const Var& images, const Tensor& labels);
   void look_at_scale();
-  void log_exchange(const StepStart& start, int64_t images);
+  void log_exchange(const StepStart& start, int64_t images, const comm::ExchangeTimes& exchange);
   void compare_notes(EpochProgress& epoch);
   void check_losses(const WindowTotals& totals, int epoch);
   void report_numerics(Trouble trouble, std::string what, int64_t step);
@@ -119,8 +121,6 @@ class Training {
   Traces traces_;
   RunLog log_;
   comm::GradientReducer reducer_;
-  const kernels::NormalizeImageParams normalization_;
-  const Precision precision_;
   TimedPeers batch_norm_peers_;
   const bool groups_span_ranks_;
   const int64_t steps_per_epoch_;
@@ -130,9 +130,8 @@ class Training {
   const ReplicaCheck replicas_;
   const int64_t first_step_;  // of this process
   const int64_t end_step_;
-  const Augmentation augmentation_;
-  data::Loader loader_;
-  DeviceBatches batches_;
+  TrainingBatches batches_;
+  StepGraph graph_;
   StepWindow window_;
   ExchangeLog exchange_log_;
   TrainingResult result_;

@@ -70,6 +70,7 @@ WeightUpdate::WeightUpdate(const RunConfig& config,
                            int64_t steps_per_epoch)
     : stream_(stream),
       stored_(config.precision, parameters),
+      may_skip_(config.precision.loss_scaling.has_value()),
       optimizer_(make_optimizer(config.optimizer, std::move(parameters))),
       schedule_(config.optimizer.schedule,
                 config.optimizer.base_lr(config.global_batch),
@@ -77,11 +78,13 @@ WeightUpdate::WeightUpdate(const RunConfig& config,
                 steps_per_epoch),
       first_step_(config.start_epoch * steps_per_epoch),
       end_step_(config.epochs * steps_per_epoch) {
-  if (const auto& scaling = config.precision.loss_scaling) {
+  const std::optional<LossScaling>& scaling = config.precision.loss_scaling;
+  if (scaling || stream.device() == Device::kCuda) {
+    const LossScaling one{.dynamic = false, .initial = 1};
     scaler_.emplace(stream,
                     *optimizer_,
-                    kernels::LossScaleRule{.dynamic = scaling->dynamic},
-                    kernels::LossScaleState{.scale = scaling->initial});
+                    kernels::LossScaleRule{.dynamic = scaling.value_or(one).dynamic},
+                    kernels::LossScaleState{.scale = scaling.value_or(one).initial});
     follow_schedule();
   }
   if (const double norm = config.optimizer.clip_grad_norm; norm > 0) {
@@ -89,7 +92,7 @@ WeightUpdate::WeightUpdate(const RunConfig& config,
   }
 }
 
-// With a loss scale the rate is looked up where applied steps are counted, on the device.
+// With a scaler the rate is looked up where applied steps are counted, on the device.
 void WeightUpdate::follow_schedule() {
   if (!scaler_) return;
   std::vector<double> lrs;
@@ -103,9 +106,8 @@ Tensor WeightUpdate::seed(int64_t leaves) const {
 
 void WeightUpdate::step(int64_t number) {
   if (clipper_) clipper_->clip();
-  if (scaler_) {
-    scaler_->check();
-  } else {
+  if (may_skip_) scaler_->check();
+  if (!scaler_) {
     lr_ = schedule_.lr(number);
     optimizer_->set_lr(lr_);
   }
@@ -137,7 +139,7 @@ void WeightUpdate::end_epoch(int64_t epoch, double validation_loss, double accur
 void WeightUpdate::describe(TrainingPosition& at) const {
   at.applied = at.steps;
   at.schedule = schedule_.state();
-  if (!scaler_) return;
+  if (!may_skip_) return;
   const kernels::LossScaleState state = scaler_->read();
   at.applied = first_step_ + state.applied;
   at.grad_scaler = text_of(scaler_->rule(), state);
@@ -148,7 +150,7 @@ void WeightUpdate::restore(const TrainingPosition& at) {
   if (!scaler_) return;
   kernels::LossScaleState state = scaler_->read();
   state.applied = at.applied - first_step_;
-  if (!at.grad_scaler.empty()) state = state_of(at.grad_scaler);
+  if (may_skip_ && !at.grad_scaler.empty()) state = state_of(at.grad_scaler);
   scaler_->restore(state);
   skips_seen_ = state.skipped;
   follow_schedule();

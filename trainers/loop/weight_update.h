@@ -38,7 +38,7 @@ class WeightUpdate {
   nn::Optimizer& optimizer() { return *optimizer_; }
   const nn::Optimizer& optimizer() const { return *optimizer_; }
 
-  // Where backward() begins for a loss of so many leaves; undefined without loss scaling.
+  // Where backward() begins for a loss of so many leaves; undefined: with ones.
   Tensor seed(int64_t leaves) const;
   // Step `number`, from 0 over all epochs, with gradients that are summed over ranks.
   void step(int64_t number);
@@ -62,11 +62,12 @@ class WeightUpdate {
 
   Stream& stream_;
   const StoredWeights stored_;
+  const bool may_skip_;  // loss scaling
   const std::unique_ptr<nn::Optimizer> optimizer_;
   Schedule schedule_;
   const int64_t first_step_;  // of the run, counted from epoch 0
   const int64_t end_step_;
-  std::optional<nn::GradScaler> scaler_;
+  std::optional<nn::GradScaler> scaler_;  // on CUDA always: steps are counted there
   std::optional<nn::GradClipper> clipper_;
   double lr_ = 0;
   int64_t skips_seen_ = 0;

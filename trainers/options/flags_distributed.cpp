@@ -19,6 +19,8 @@ constexpr Flag kFlags[] = {
     {.name = "device", .kind = kChoice, .group = kDistributed, .page = kShort,
      .initial = both("auto"), .choices = both("auto|cpu|cuda"),
      .help = "where to compute; auto: cpu", .origin = "torchvision"},
+    {.name = "graph", .kind = kBool, .group = kDistributed, .initial = both("true"),
+     .help = "CUDA, one rank: a step is recorded once and repeated", .origin = "Lockstep"},
     {.name = "no-accel", .aliases = "--no-cuda", .kind = kBool, .group = kDistributed,
      .means = "--device=cpu", .help = "same as --device cpu", .origin = "main.py"},
     {.name = "threads", .kind = kInt, .group = kDistributed, .page = kShort, .metavar = "N",

@@ -31,11 +31,12 @@ std::string exchange_text(const RunConfig& config) {
       "{} over {}{}", text, config.transport, staged ? ", gradients travel through the host" : "");
 }
 
-// "cpu v3 (oneDNN 2.6.3)", "cuda NVIDIA H200 (sm_90)"
-std::string device_text(Device device) {
-  if (device == Device::kCuda) {
+// "cpu v3 (oneDNN 2.6.3)", "cuda NVIDIA H200 (sm_90, a graph a step)"
+std::string device_text(const RunConfig& config) {
+  if (config.device == Device::kCuda) {
     const cuda::DeviceProperties& gpu = cuda::device_properties();
-    return fmt::format("cuda {} (sm_{}{})", gpu.name, gpu.major, gpu.minor);
+    const std::string_view steps = runs_as_graph(config) ? "a graph a step" : "no graph";
+    return fmt::format("cuda {} (sm_{}{}, {})", gpu.name, gpu.major, gpu.minor, steps);
   }
   return fmt::format(
       "cpu {} (oneDNN {})", name_of(kernels::isa_level()), kernels::onednn_version());
@@ -60,7 +61,7 @@ std::vector<std::string> start_lines(const RunConfig& config,
                       version(),
                       counted(config.ranks, "rank"),
                       counted(config.threads, "thread"),
-                      device_text(config.device),
+                      device_text(config),
                       exchange_text(config)),
           fmt::format("arch {} ({} parameters) · data {} ({}/{}) · {} images a step · {} · seed {}",
                       config.arch,

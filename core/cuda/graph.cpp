@@ -1,0 +1,56 @@
+#include "core/cuda/graph.h"
+
+#include <utility>
+
+#include <cuda_runtime_api.h>
+
+#include "core/cuda/error.h"
+
+namespace lockstep::cuda {
+namespace {
+
+// Ends the recording also where the body throws.
+class Recording {
+ public:
+  explicit Recording(cudaStream_t stream) : stream_(stream) {
+    // Other threads, such as the loader's, may call CUDA meanwhile.
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "graph");
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  ~Recording() {
+    if (stream_ == nullptr) return;
+    cudaGraph_t graph = nullptr;
+    cudaStreamEndCapture(stream_, &graph);
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();  // the body's own error is on its way
+  }
+
+  std::shared_ptr<CUgraph_st> end() {
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph), "graph");
+    return {graph, [](cudaGraph_t ended) { cudaGraphDestroy(ended); }};
+  }
+
+ private:
+  cudaStream_t stream_;
+};
+
+}  // namespace
+
+Graph Graph::record(CUstream_st* stream, FunctionRef<void()> body) {
+  Recording recording(stream);
+  body();
+  const std::shared_ptr<CUgraph_st> recorded = recording.end();
+  cudaGraphExec_t executable = nullptr;
+  check(cudaGraphInstantiate(&executable, recorded.get(), 0), "graph");
+  Graph graph;
+  graph.executable_ = {executable, [](cudaGraphExec_t ended) { cudaGraphExecDestroy(ended); }};
+  return graph;
+}
+
+void Graph::launch(CUstream_st* stream) const {
+  check(cudaGraphLaunch(executable_.get(), stream), "graph");
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,32 @@
+// A stream's work recorded once and given again in one call. No toolkit header here: a build
+// without CUDA has the same functions (core/cuda_absent.cpp), which refuse.
+#pragma once
+
+#include <memory>
+
+#include "core/function_ref.h"
+
+struct CUstream_st;
+struct CUgraphExec_st;
+
+namespace lockstep::cuda {
+
+// Addresses are recorded with the work: what it reads and writes must stay where it is, see
+// core/cuda/memory_pool.h.
+class Graph {
+ public:
+  Graph() = default;  // empty
+
+  // Records what `body` gives to the stream, and runs none of it. Errors: what `body` throws;
+  // CudaError for what cannot be recorded: waiting for the device, or new memory from it.
+  static Graph record(CUstream_st* stream, FunctionRef<void()> body);
+
+  explicit operator bool() const { return executable_ != nullptr; }
+  // Requires: not empty. Errors: CudaError.
+  void launch(CUstream_st* stream) const;
+
+ private:
+  std::shared_ptr<CUgraphExec_st> executable_;
+};
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,64 @@
+#include "trainers/loop/step_graph.h"
+
+#include "kernels/copy.h"
+
+namespace lockstep::trainers {
+namespace {
+
+bool alike(const Shards& a, const Shards& b) {
+  return a.offsets == b.offsets && a.step_images == b.step_images;
+}
+
+}  // namespace
+
+// Members end in reverse order: tensors, then the pool that they are in.
+struct StepGraph::Recorded {
+  cuda::MemoryPool pool;
+  Shards shards;
+  int64_t steps = 0;  // with these shards
+  Tensor images, labels;
+  nn::CrossEntropy figures;
+  std::shared_ptr<std::byte> workspace;
+  cuda::Graph graph;
+
+  void begin(const Var& first_images, const Tensor& first_labels) {
+    shards = first_images.shards();
+    steps = 0;
+    images = Tensor::empty(first_images.shape(), first_images.dtype(), Device::kCuda);
+    labels = Tensor::empty(first_labels.shape(), first_labels.dtype(), Device::kCuda);
+  }
+};
+
+StepGraph::StepGraph(Stream& stream, bool wanted) : stream_(stream) {
+  if (wanted && stream.device() == Device::kCuda) recorded_ = std::make_unique<Recorded>();
+}
+
+StepGraph::~StepGraph() {
+  if (recorded_) stream_.synchronize();  // its memory is about to be somebody else's
+}
+
+nn::CrossEntropy StepGraph::run(const Var& images, const Tensor& labels, FunctionRef<Step> step) {
+  repeated_ = false;
+  if (!recorded_) return step(images, labels);
+  Recorded& recorded = *recorded_;
+  if (!recorded.graph && !alike(recorded.shards, images.shards())) recorded.begin(images, labels);
+  if (!alike(recorded.shards, images.shards()) || ++recorded.steps == 1) {
+    return step(images, labels);
+  }
+  kernels::copy(stream_, images.value(), recorded.images);
+  kernels::copy(stream_, labels, recorded.labels);
+  const auto on_copies = [&] {
+    const cuda::MemoryPool::Use memory_apart(recorded.pool);
+    return step(Var(recorded.images, images.shared_batch()), recorded.labels);
+  };
+  if (recorded.steps == 2) return on_copies();
+  repeated_ = static_cast<bool>(recorded.graph);
+  if (!repeated_) {
+    recorded.graph = cuda::Graph::record(stream_.cuda(), [&] { recorded.figures = on_copies(); });
+    recorded.workspace = stream_.workspace_memory();
+  }
+  recorded.graph.launch(stream_.cuda());
+  return recorded.figures;
+}
+
+}  // namespace lockstep::trainers

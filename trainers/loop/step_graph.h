@@ -1,0 +1,40 @@
+// Training steps as one recorded piece of work for the device.
+#pragma once
+
+#include <memory>
+
+#include "core/cuda/graph.h"
+#include "core/cuda/memory_pool.h"
+#include "core/function_ref.h"
+#include "nn/functional.h"
+
+namespace lockstep::trainers {
+
+// The first step runs as it is, the second with memory apart from all else, the third is recorded;
+// from then on the device gets each step in one call. Steps whose images are cut otherwise, such as
+// an epoch's last, run as they are. Borrows the stream.
+class StepGraph {
+ public:
+  // Gives the stream all the work of a step on these images and labels; returns its figures.
+  using Step = nn::CrossEntropy(const Var& images, const Tensor& labels);
+
+  // Unless `wanted`, or off CUDA, every step runs as it is.
+  StepGraph(Stream& stream, bool wanted);
+  ~StepGraph();
+
+  // The figures are valid for what the stream is given before the next call. Errors: also CudaError
+  // where `step` waits for the device.
+  nn::CrossEntropy run(const Var& images, const Tensor& labels, FunctionRef<Step> step);
+
+  // The last step was one call; `step` did not run.
+  bool repeated() const { return repeated_; }
+
+ private:
+  struct Recorded;
+
+  Stream& stream_;
+  std::unique_ptr<Recorded> recorded_;  // null: every step runs as it is
+  bool repeated_ = false;
+};
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,69 @@
+#include "trainers/loop/training_batches.h"
+
+#include "trainers/loop/normalization.h"
+#include "trainers/loop/training_data.h"
+
+namespace lockstep::trainers {
+
+data::BatchPlan batch_plan(const RunConfig& config,
+                           const data::Dataset& dataset,
+                           const Communicator& ranks) {
+  return {.dataset_size = dataset.size(),
+          .global_batch = config.global_batch,
+          .micro_steps = config.micro_steps,
+          .shards = config.shards,
+          .groups = config.bn_groups,
+          .rank = ranks.rank(),
+          .ranks = ranks.size(),
+          .seed = config.seed};
+}
+
+namespace {
+
+int64_t largest_batch(const data::BatchPlan& plan) {
+  return data::training_sequence(plan, 0, 1).max_images;
+}
+
+}  // namespace
+
+TrainingBatches::TrainingBatches(const RunConfig& config,
+                                 const std::shared_ptr<const data::Dataset>& dataset,
+                                 const Communicator& ranks,
+                                 Stream& stream,
+                                 int64_t first_step,
+                                 int64_t end_step)
+    : stream_(stream),
+      augmentation_(augmentation(config, *dataset)),
+      normalization_(normalization(config, *dataset)),
+      precision_(config.precision.network()),
+      loader_(dataset,
+              data::training_sequence(batch_plan(config, *dataset, ranks), first_step, end_step),
+              {.workers = static_cast<int>(config.workers),
+               .augmentation = device_augments() ? Augmentation{} : augmentation_,
+               .warn = warn_of_images}),
+      on_device_(
+          stream, dataset->image_shape(), largest_batch(batch_plan(config, *dataset, ranks))) {}
+
+bool TrainingBatches::device_augments() const {
+  return stream_.device() != Device::kCpu && augmentation_.changes_images() &&
+         !augmentation_.resized_crop;
+}
+
+TrainingBatches::MicroStep TrainingBatches::next(
+    Communicator* peers, FunctionRef<TapeListener*(const Shards& shards)> listener) {
+  data::LoadedBatch batch = on_device_.upload(loader_.next());
+  batch.shards.peers = peers;
+  const auto of_tape =
+      nn::make_batch(stream_, batch.shards, true, precision_, listener(batch.shards));
+  if (!device_augments()) {
+    return {nn::normalize_image(batch.images, of_tape, normalization_), batch.labels};
+  }
+  return {nn::crop_flip_normalize(
+              batch.images,
+              batch.indices,
+              of_tape,
+              {.augmentation = augmentation_, .epoch = batch.epoch, .normalize = normalization_}),
+          batch.labels};
+}
+
+}  // namespace lockstep::trainers

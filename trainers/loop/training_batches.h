@@ -1,0 +1,59 @@
+// The batches of a run as its steps want them.
+#pragma once
+
+#include <memory>
+
+#include "core/augmentation.h"
+#include "core/communicator.h"
+#include "core/function_ref.h"
+#include "data/batch_plan.h"
+#include "data/loader.h"
+#include "nn/functional.h"
+#include "trainers/config/run_config.h"
+#include "trainers/loop/device_batches.h"
+
+namespace lockstep::trainers {
+
+// How this rank's part of a resolved run is cut.
+data::BatchPlan batch_plan(const RunConfig& config,
+                           const data::Dataset& dataset,
+                           const Communicator& ranks);
+
+// Micro-steps of one rank in their order: images augmented and normalised, on the stream's device.
+// Borrows the stream.
+class TrainingBatches {
+ public:
+  struct MicroStep {
+    Var images;  // the root of a tape
+    Tensor labels;
+
+    const Shards& shards() const { return images.shards(); }
+  };
+
+  // Of steps [first_step, end_step). Errors: EnvironmentError when memory runs out.
+  TrainingBatches(const RunConfig& config,
+                  const std::shared_ptr<const data::Dataset>& dataset,
+                  const Communicator& ranks,
+                  Stream& stream,
+                  int64_t first_step,
+                  int64_t end_step);
+
+  // Valid for what the stream is given before the next call. `peers`: for groups that span ranks,
+  // else null. `listener`: for the tape of these shards. Errors: as data::Loader::next.
+  MicroStep next(Communicator* peers, FunctionRef<TapeListener*(const Shards& shards)> listener);
+  double waited_seconds() const { return loader_.waited_seconds(); }
+
+ private:
+  // The device crops and flips, to the loader's bits. Photos of any size are cropped where they are
+  // decoded.
+  bool device_augments() const;
+
+  Stream& stream_;
+  const Augmentation augmentation_;
+  const kernels::NormalizeImageParams normalization_;
+  const Precision precision_;
+  data::Loader loader_;
+  DeviceBatches on_device_;
+};
+
+}  // namespace lockstep::trainers
