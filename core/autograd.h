@@ -33,7 +33,7 @@ struct Batch {
   Precision precision;
   bool recording = false;  // false: evaluation, nothing is kept for backward()
   AccumulateFn* accumulate = nullptr;
-  FillFn* fill = nullptr;  // needed on CUDA
+  FillFn* fill = nullptr;            // needed on CUDA
   TapeListener* listener = nullptr;  // outlives the batch; null: nobody listens
 };
 

@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"--dataset mnits",
                 "bad value: --dataset mnits",
                 "--dataset takes one of auto, digits, shapes, mnist, fashion-mnist, cifar10, "
-                "synthetic",
+                "imagefolder, synthetic",
                 "--dataset mnist"},
         Refused{"-a resnet50",
                 "bad value: -a resnet50",
