@@ -10,6 +10,11 @@ namespace {
 constexpr int kFractionBits = 22;  // of a weight
 constexpr int32_t kHalf = 1 << (kFractionBits - 1);
 
+// Halves go up.
+int64_t nearest(double x) {
+  return static_cast<int64_t>(std::floor(x + 0.5));
+}
+
 uint8_t rounded(int32_t sum) {
   return static_cast<uint8_t>(std::clamp(sum >> kFractionBits, 0, 255));
 }
@@ -26,8 +31,8 @@ class Weights {
     std::vector<double> exact(pitch_);
     for (int64_t i = 0; i < count; ++i) {
       const double centre = (static_cast<double>(first + i) + 0.5) * scale;
-      const auto begin = std::max<int64_t>(static_cast<int64_t>(centre - support + 0.5), 0);
-      const auto end = std::min<int64_t>(static_cast<int64_t>(centre + support + 0.5), in);
+      const auto begin = std::max<int64_t>(nearest(centre - support), 0);
+      const auto end = std::min<int64_t>(nearest(centre + support), in);
       double sum = 0;
       for (int64_t x = begin; x < end; ++x) {
         const double distance = std::abs((static_cast<double>(x) - centre + 0.5) * (1 / support));
@@ -36,7 +41,7 @@ class Weights {
       for (int64_t k = 0; k < end - begin; ++k) {
         const double weight = exact[static_cast<size_t>(k)] / sum;
         weights_[static_cast<size_t>(i) * pitch_ + static_cast<size_t>(k)] =
-            static_cast<int32_t>(0.5 + weight * (1 << kFractionBits));
+            static_cast<int32_t>(nearest(weight * (1 << kFractionBits)));
       }
       starts_.push_back({begin, end - begin});
     }

@@ -213,8 +213,9 @@ nn::CrossEntropy Training::learn(const Var& images, const Tensor& labels) {
 
 void Training::look_at_scale() {
   scaled_ = update_.look(result_.steps);
-  if (scaled_.newly_skipped > 0) {
-    p_.console.info(overflow_line(p_.config.precision.loss_scaling->dynamic, scaled_.scale));
+  if (const auto& scaling = p_.config.precision.loss_scaling;
+      scaling && scaled_.newly_skipped > 0) {
+    p_.console.info(overflow_line(scaling->dynamic, scaled_.scale));
   }
   if (!numerics_.end_step(scaled_)) return;
   report_numerics(Trouble::kSkips,
