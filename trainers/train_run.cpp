@@ -101,7 +101,7 @@ class Run {
       if (!speaks() || !from) return;
       training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
     });
-    if (request_.replay) return replay(training, console);
+    if (request_.replay) return replay(*request_.replay, training, console);
     open_directory(training.buckets());
     announce(console, *model, loaded);
     std::optional<CheckpointWriter> checkpoints;
@@ -153,8 +153,7 @@ class Run {
     return request_.replay ? std::optional(request_.replay->target) : std::nullopt;
   }
 
-  ExitCode replay(Training& training, Console& console) {
-    const ReplayPlan& plan = *request_.replay;
+  ExitCode replay(const ReplayPlan& plan, Training& training, Console& console) {
     plan.check(request_.ranks.size(), record_.data_digest);
     console.result(plan.line(request_.ranks.size()));
     const TrainingResult result = training.run({});

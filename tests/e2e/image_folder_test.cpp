@@ -40,8 +40,9 @@ TEST(ImageFolderRuns, HaveTheSameBitsOnOtherRanks) {
 
 TEST(ImageFolderRuns, StartFromWeightsOfOtherClasses) {
   const TempDir dir;
-  write_image_folders(dir / "photos", 2);
-  ASSERT_EQ(run_program(resnet(dir / "photos", dir / "first")).exit_code, 0);
+  write_image_folders(dir / "photos", 4);
+  const ProgramResult first = run_program(resnet(dir / "photos", dir / "first"));
+  ASSERT_EQ(first.exit_code, 0) << said(first);
   for (const char* split : {"train", "val"}) {
     write_file(dir / "photos" / split / "crickets/1.png", image_file("png_rgb"));
   }

@@ -20,6 +20,8 @@ class StepGraph {
 
   // Unless `wanted`, or off CUDA, every step runs as it is.
   StepGraph(Stream& stream, bool wanted);
+  StepGraph(const StepGraph&) = delete;
+  StepGraph& operator=(const StepGraph&) = delete;
   ~StepGraph();
 
   // The figures are valid for what the stream is given before the next call. Errors: also CudaError

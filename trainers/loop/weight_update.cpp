@@ -106,7 +106,7 @@ Tensor WeightUpdate::seed(int64_t leaves) const {
 
 void WeightUpdate::step(int64_t number) {
   if (clipper_) clipper_->clip();
-  if (may_skip_) scaler_->check();
+  if (scaler_ && may_skip_) scaler_->check();
   if (!scaler_) {
     lr_ = schedule_.lr(number);
     optimizer_->set_lr(lr_);
@@ -139,7 +139,7 @@ void WeightUpdate::end_epoch(int64_t epoch, double validation_loss, double accur
 void WeightUpdate::describe(TrainingPosition& at) const {
   at.applied = at.steps;
   at.schedule = schedule_.state();
-  if (!may_skip_) return;
+  if (!scaler_ || !may_skip_) return;
   const kernels::LossScaleState state = scaler_->read();
   at.applied = first_step_ + state.applied;
   at.grad_scaler = text_of(scaler_->rule(), state);

@@ -24,7 +24,7 @@ std::string with_commas(int64_t value) {
 std::string exchange_text(const RunConfig& config) {
   const Algorithm algorithm = config.exchange.algorithm;
   if (algorithm == Algorithm::kNone) return "no all-reduce";
-  const std::string text = fmt::format("{} all-reduce", name_of(algorithm));
+  std::string text = fmt::format("{} all-reduce", name_of(algorithm));
   if (config.ranks == 1) return text;
   const bool staged = config.device == Device::kCuda;
   return fmt::format(
