@@ -1,6 +1,7 @@
 """Writes what bench/gpu_suite.sh found as JSON.
 
 usage: python3 bench/gpu_results.py suite RESULTS COMMIT STATE...      gpu_suite.json: what became of each part
+       python3 bench/gpu_results.py training RESULTS COMMIT RUN_JSON...  training_cuda.json: final figures of each run
        python3 bench/gpu_results.py kernels RESULTS COMMIT BENCH_JSON  kernels_cuda.json, from Google Benchmark's file
        python3 bench/gpu_results.py peers RESULTS COMMIT PEER_JSON     adds bench/peers/torch_kernels.py's times to it
 """
@@ -65,11 +66,26 @@ def with_peer(rows: list[dict], microseconds: dict[str, float]) -> list[dict]:
     return found
 
 
+def trainings_of(records: list[Path]) -> dict:
+    """Name of the run's directory -> how it was started and its final figures, null where it did not end."""
+    found = {}
+    for path in records:
+        record = json.loads(path.read_text())
+        figures = ("acc1", "images_per_s", "wall_s", "first_step_s")
+        final = record["final"] and {name: record["final"][name] for name in figures}
+        found[path.parent.name] = {"arguments": record["argv"][1:], "final": final}
+    return found
+
+
 def main() -> None:
     kind, results, commit, *files = sys.argv[1:]
     origin, kernels = gpu_origin(commit), Path(results) / "kernels_cuda.json"
     if kind == "suite":
         merge_result(Path(results) / "gpu_suite.json", origin | {"parts": parts_of([Path(file) for file in files])})
+        return
+    if kind == "training":
+        runs = trainings_of([Path(file) for file in files])
+        merge_result(Path(results) / "training_cuda.json", origin | {"runs": runs})
         return
     report = json.loads(Path(files[0]).read_text())
     if kind == "kernels":

@@ -3,15 +3,17 @@
 #        bench/gpu_suite.sh --bundle DIR
 # What a machine with an NVIDIA GPU is for: the kernels' tests on hardware, NVIDIA's compute-sanitizer over
 # them, and the kernels' speed. Parts, each under ten minutes, in this order:
-#   build      test_cuda and bench_kernels; left out with --programs
+#   build      the programs; left out with --programs
 #   tests      test_cuda
+#   train      whole trainings with --device cuda, ConvNet's with and without a graph to the same bits; gpu.json
+#              describes the card for lockstep plan --gpu
 #   memcheck racecheck initcheck synccheck      test_cuda under compute-sanitizer, where that is installed
 #   bench      bench_kernels, its CUDA cases
 #   peers      PyTorch's ops, on the same shapes, where python3 has PyTorch for this device
-# A part that has passed on these programs is not repeated unless --only names it. gpu_suite.json and
-# kernels_cuda.json go to bench/results, logs to build/gpu-suite; with --results DIR there, and to DIR/logs. Exit
-# status 1 when a part failed, 5 without a GPU. --bundle packs built programs and the libraries they need, for a
-# machine that cannot build.
+# A part that has passed on these programs is not repeated unless --only names it. gpu_suite.json, gpu.json,
+# training_cuda.json and kernels_cuda.json go to bench/results, logs to build/gpu-suite; with --results DIR there, and
+# to DIR/logs. Exit status 1 when a part failed, 5 without a GPU. --bundle packs built programs and the libraries they
+# need, for a machine that cannot build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,7 +22,8 @@ usage() {
   exit 2
 }
 
-parts=(build tests memcheck racecheck initcheck synccheck bench peers)
+parts=(build tests train memcheck racecheck initcheck synccheck bench peers)
+built=(test_cuda bench_kernels train_convnet train_resnet lockstep)
 work=build/gpu-suite
 programs=build/release/bin bundle="" results=bench/results only=""
 while [ $# -gt 0 ]; do
@@ -37,16 +40,16 @@ done
 [ -z "$only" ] || [[ " ${parts[*]} " == *" $only "* ]] || usage
 
 build() {
-  cmake --preset release && cmake --build --preset release --target test_cuda bench_kernels
+  cmake --preset release && cmake --build --preset release --target "${built[@]}"
 }
 
 # The C and C++ libraries stay out: the other machine's may be newer, and other programs there want them.
 make_bundle() {
   build
   mkdir -p "$bundle/lib"
-  cp build/release/bin/{test_cuda,bench_kernels} "$bundle"
+  cp "${built[@]/#/build/release/bin/}" "$bundle"
   git rev-parse --short HEAD >"$bundle/commit"
-  ldd "$bundle/test_cuda" "$bundle/bench_kernels" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
+  ldd "${built[@]/#/$bundle/}" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
     grep -Ev '/lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so' | sort -u | xargs cp -Lt "$bundle/lib"
   echo "gpu_suite: $(du -sh "$bundle" | cut -f1) in $bundle; there: bench/gpu_suite.sh --programs $bundle"
 }
@@ -86,8 +89,32 @@ possible() {
   esac
 }
 
+# train_one NAME PROGRAM ARGS...: a training of its own directory.
+train_one() {
+  local name=$1 program=$2
+  shift 2
+  within "$programs/$program" --device cuda --overwrite --output-dir "$work/runs/$name" "$@" ||
+    { echo "training $name failed"; return 1; }
+}
+
+train() {
+  local failed=0 resnet50=(train_resnet -a resnet50 --dataset synthetic -b 256 -j 8 --max-steps 60)
+  mkdir -p "$work/runs"
+  within "$programs/lockstep" describe-gpu >"$results/gpu.json" || failed=1
+  train_one convnet train_convnet || failed=1
+  train_one convnet_eager train_convnet --no-graph || failed=1
+  within "$programs/lockstep" diff "$work"/runs/convnet{,_eager}/checkpoints/last.safetensors || failed=1
+  train_one convnet_o2 train_convnet --opt-level O2 || failed=1
+  train_one resnet50_f32 "${resnet50[@]}" || failed=1
+  train_one resnet50_o2 "${resnet50[@]}" --opt-level O2 || failed=1
+  train_one resnet50_o2_eager "${resnet50[@]}" --opt-level O2 --no-graph || failed=1
+  python3 bench/gpu_results.py training "$results" "$commit" "$work"/runs/*/run.json || failed=1
+  return $failed
+}
+
 run_part() {
   case "$1" in
+    train) train ;;
     build) build ;;
     tests) within "$programs/test_cuda" --gtest_brief=1 ;;
     bench)
@@ -118,7 +145,7 @@ commit=$(cat "$programs/commit" 2>/dev/null || git rev-parse --short HEAD)
 status=0
 for part in "${parts[@]}"; do
   [ -z "$only" ] || [ "$only" = "$part" ] || continue
-  version=$(cat "$programs"/{test_cuda,bench_kernels} 2>/dev/null | sha256sum | cut -c1-16)
+  version=$(cat "${built[@]/#/$programs/}" 2>/dev/null | sha256sum | cut -c1-16)
   if [ -z "$only" ] && [ "$part" != build ] && grep -qs "^passed .* $version$" "$work/$part".state; then
     echo "== $part: passed before"
     continue

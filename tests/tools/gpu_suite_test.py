@@ -15,12 +15,24 @@ BENCH_JSON = {
          "GB/s": 3000.04, "of_copy": 0.9123}
     ]
 }  # fmt: skip
+FINAL = {"acc1": 99.0, "loss": 0.1, "images_per_s": 5000.0, "wall_s": 9.0, "first_step_s": 1.0}
+RUN_JSON = {"argv": ["train", "--device", "cuda"], "final": FINAL}
+TRAIN = f"""
+[ "$1 $2" = "--device cuda" ] || exit 2
+while [ "$1" != --output-dir ]; do shift; done
+mkdir -p "$2"
+echo '{json.dumps(RUN_JSON)}' >"$2/run.json"
+[ "${{2##*/}}" != "${{BROKEN_RUN:-}}" ]
+"""
 SCRIPTS = {
     "nvidia-smi": 'case "$1" in -L) echo "GPU 0: Test";; *) echo "Test, 580.1, 1980 MHz, 3201 MHz, 1 MiB";; esac',
     "compute-sanitizer": '[ "$2 ${BROKEN_TOOL:-}" != "$2 $2" ] && shift 4 && exec "$@"',
     "python3": 'case "$1" in -c) exit ${NO_TORCH:-0};; *torch_kernels.py) echo "$PEERS";;'
     ' *) exec "$PYTHON" "$@";; esac',
     "programs/test_cuda": 'echo run >>"$RUNS"',
+    "programs/lockstep": 'echo "$@" >>"$RUNS.lockstep"; [ "$1" != diff ] || exit ${DIFFERENT:-0}',
+    "programs/train_convnet": TRAIN,
+    "programs/train_resnet": TRAIN,
     "programs/bench_kernels": f"for a; do case $a in --benchmark_out=*) echo '{json.dumps(BENCH_JSON)}' >${{a#*=}};;"
     " esac; done",
 }
@@ -74,7 +86,7 @@ class GpuSuite(unittest.TestCase):
 
     def test_all_parts_then_none(self):
         sanitized = dict.fromkeys(("memcheck", "racecheck", "initcheck", "synccheck"), "passed")
-        expected = {"tests": "passed", "bench": "passed", "peers": "passed", **sanitized}
+        expected = {"tests": "passed", "train": "passed", "bench": "passed", "peers": "passed", **sanitized}
         self.assertEqual(self.run_parts(), (0, expected))
         self.assertEqual(self.runs(), 5)
         self.assertEqual(self.run_parts(), (0, expected))
@@ -92,6 +104,24 @@ class GpuSuite(unittest.TestCase):
         self.assertEqual((code, parts["racecheck"], parts["bench"]), (1, "failed", "passed"))
         self.assertEqual(self.run_parts()[1]["racecheck"], "passed")
         self.assertEqual(self.runs(), 5)
+
+    def test_trainings_file(self):
+        self.run_parts("--only", "train")
+        result = json.loads((self.work / "results" / "training_cuda.json").read_text())
+        names = {"convnet", "convnet_eager", "convnet_o2", "resnet50_f32", "resnet50_o2", "resnet50_o2_eager"}
+        self.assertEqual(set(result["runs"]), names)
+        final = {name: value for name, value in FINAL.items() if name != "loss"}
+        self.assertEqual(result["runs"]["convnet"], {"arguments": ["--device", "cuda"], "final": final})
+        tools = (self.work / "runs.lockstep").read_text()
+        self.assertIn("describe-gpu\n", tools)
+        self.assertRegex(tools, "diff .*/convnet/checkpoints/last.safetensors .*/convnet_eager/")
+
+    def test_a_training_that_fails_hides_no_other(self):
+        for trouble in ({"BROKEN_RUN": "convnet_o2"}, {"DIFFERENT": "1"}):
+            code, parts = self.run_parts("--only", "train", **trouble)
+            self.assertEqual((code, parts["train"]), (1, "failed"), trouble)
+            result = json.loads((self.work / "results" / "training_cuda.json").read_text())
+            self.assertEqual(len(result["runs"]), 6)
 
     def test_kernels_file(self):
         self.run_parts("--only", "bench")
