@@ -1,7 +1,10 @@
 #include "data/resample.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 namespace lockstep::data {
@@ -71,41 +74,97 @@ Weights columns_of(const Resample& what) {
   return {what.box.width, what.size.width, what.window.left, what.window.width};
 }
 
+// Both passes are compiled twice, for any processor and for AVX2: whole numbers, so the same bytes.
+#define LS_INTO_EITHER [[gnu::always_inline]] inline
+
+using Lanes [[gnu::vector_size(16)]] = int32_t;  // red, green, blue and nothing
+using Bytes [[gnu::vector_size(4)]] = uint8_t;
+
+LS_INTO_EITHER Lanes pixel_at(const uint8_t* from) {
+  uint16_t red_green = 0;
+  std::memcpy(&red_green, from, sizeof(red_green));
+  const uint32_t pixel = red_green | static_cast<uint32_t>(from[2]) << 16;
+  return __builtin_convertvector(std::bit_cast<Bytes>(pixel), Lanes);
+}
+
+// As rounded(), of three channels.
+LS_INTO_EITHER void put_pixel(const Lanes& sum, uint8_t* to) {
+  Lanes value = sum >> kFractionBits;
+  value = value < 0 ? 0 : value;
+  value = value > 255 ? 255 : value;
+  const auto pixel = std::bit_cast<uint32_t>(__builtin_convertvector(value, Bytes));
+  const auto red_green = static_cast<uint16_t>(pixel);
+  std::memcpy(to, &red_green, sizeof(red_green));
+  to[2] = static_cast<uint8_t>(pixel >> 16);
+}
+
 // One row of the image, resized to the window's columns. `from` is the box's column 0.
-void resize_row(const Weights& columns, const uint8_t* from, bool flip, uint8_t* to) {
+LS_INTO_EITHER void resize_row_body(const Weights& columns,
+                                    const uint8_t* from,
+                                    bool flip,
+                                    uint8_t* to) {
   const int64_t step = flip ? -3 : 3;
   if (flip) to += (columns.size() - 1) * 3;
   for (int64_t i = 0; i < columns.size(); ++i, to += step) {
     const Weights::Part& part = columns.part(i);
     const int32_t* const weights = columns.of(i);
     const uint8_t* pixel = from + part.begin * 3;
-    int32_t red = kHalf;
-    int32_t green = kHalf;
-    int32_t blue = kHalf;
-    for (int64_t k = 0; k < part.count; ++k, pixel += 3) {
-      red += weights[k] * pixel[0];
-      green += weights[k] * pixel[1];
-      blue += weights[k] * pixel[2];
-    }
-    to[0] = rounded(red);
-    to[1] = rounded(green);
-    to[2] = rounded(blue);
+    Lanes sum = {kHalf, kHalf, kHalf, kHalf};
+    for (int64_t k = 0; k < part.count; ++k, pixel += 3) sum += pixel_at(pixel) * weights[k];
+    put_pixel(sum, to);
   }
 }
 
 // A weighted sum of rows of `bytes` each.
-void mix_rows(const uint8_t* from,
-              int64_t bytes,
-              int64_t rows,
-              const int32_t* weights,
-              std::vector<int32_t>& sums,
-              uint8_t* to) {
-  std::ranges::fill(sums, kHalf);
-  for (int64_t k = 0; k < rows; ++k, from += bytes) {
-    const int32_t weight = weights[k];
-    for (int64_t i = 0; i < bytes; ++i) sums[static_cast<size_t>(i)] += weight * from[i];
+LS_INTO_EITHER void mix_rows_body(
+    const uint8_t* from, int64_t bytes, int64_t rows, const int32_t* weights, uint8_t* to) {
+  constexpr int64_t kBlock = 32;
+  for (int64_t first = 0; first < bytes; first += kBlock) {
+    const int64_t begin = std::max<int64_t>(std::min(first, bytes - kBlock), 0);
+    const int64_t count = std::min(kBlock, bytes);
+    std::array<int32_t, kBlock> sums{};
+    sums.fill(kHalf);
+    if (count == kBlock) {
+      for (int64_t k = 0; k < rows; ++k) {
+        const uint8_t* const row = from + k * bytes + begin;
+        for (size_t i = 0; i < kBlock; ++i) sums[i] += weights[k] * row[i];
+      }
+      for (size_t i = 0; i < kBlock; ++i) to[static_cast<size_t>(begin) + i] = rounded(sums[i]);
+      continue;
+    }
+    for (int64_t k = 0; k < rows; ++k) {
+      const uint8_t* const row = from + k * bytes;
+      for (size_t i = 0; i < static_cast<size_t>(count); ++i) sums[i] += weights[k] * row[i];
+    }
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i) to[i] = rounded(sums[i]);
   }
-  for (int64_t i = 0; i < bytes; ++i) to[i] = rounded(sums[static_cast<size_t>(i)]);
+}
+
+using ResizeRow = void(const Weights& columns, const uint8_t* from, bool flip, uint8_t* to);
+using MixRows =
+    void(const uint8_t* from, int64_t bytes, int64_t rows, const int32_t* weights, uint8_t* to);
+
+void resize_row_anywhere(const Weights& columns, const uint8_t* from, bool flip, uint8_t* to) {
+  resize_row_body(columns, from, flip, to);
+}
+void mix_rows_anywhere(
+    const uint8_t* from, int64_t bytes, int64_t rows, const int32_t* weights, uint8_t* to) {
+  mix_rows_body(from, bytes, rows, weights, to);
+}
+[[gnu::target("avx2")]] void resize_row_avx2(const Weights& columns,
+                                             const uint8_t* from,
+                                             bool flip,
+                                             uint8_t* to) {
+  resize_row_body(columns, from, flip, to);
+}
+[[gnu::target("avx2")]] void mix_rows_avx2(
+    const uint8_t* from, int64_t bytes, int64_t rows, const int32_t* weights, uint8_t* to) {
+  mix_rows_body(from, bytes, rows, weights, to);
+}
+
+bool has_avx2() {
+  static const bool has = __builtin_cpu_supports("avx2") != 0;
+  return has;
 }
 
 }  // namespace
@@ -122,11 +181,11 @@ Region needed(const Resample& what) {
 void resample(const Image& image, const Resample& what, bool flip, std::span<uint8_t> to) {
   const Weights rows = rows_of(what);
   const Weights columns = columns_of(what);
+  ResizeRow* const resize_row = has_avx2() ? resize_row_avx2 : resize_row_anywhere;
+  MixRows* const mix_rows = has_avx2() ? mix_rows_avx2 : mix_rows_anywhere;
   const int64_t bytes = what.window.width * 3;
   thread_local std::vector<uint8_t> narrow;  // the needed rows, their columns resized
-  thread_local std::vector<int32_t> sums;
   narrow.resize(static_cast<size_t>(rows.all().count * bytes));
-  sums.resize(static_cast<size_t>(bytes));
   for (int64_t y = 0; y < rows.all().count; ++y) {
     const uint8_t* const row = image.row(image.region.top + y);
     const uint8_t* const box_start = row - (image.region.left - what.box.left) * 3;
@@ -135,7 +194,7 @@ void resample(const Image& image, const Resample& what, bool flip, std::span<uin
   for (int64_t i = 0; i < what.window.height; ++i) {
     const Weights::Part& part = rows.part(i);
     const uint8_t* const first = narrow.data() + (part.begin - rows.all().begin) * bytes;
-    mix_rows(first, bytes, part.count, rows.of(i), sums, to.data() + i * bytes);
+    mix_rows(first, bytes, part.count, rows.of(i), to.data() + i * bytes);
   }
 }
 
