@@ -26,6 +26,14 @@ struct Precision {
   std::optional<Dtype> autocast = {};
 };
 
+// What the random draws of a training step are keyed by.
+struct Draws {
+  uint64_t seed = 0;  // of the run
+  // (N) i64 on the stream's device: each image's number in the run, such as epoch * images of the
+  // data set + place in it. Undefined: nothing may be drawn.
+  Tensor images;
+};
+
 // What the activations of one micro-step have in common. Lives as long as any of them.
 struct Batch {
   Stream* stream = nullptr;
@@ -33,7 +41,8 @@ struct Batch {
   Precision precision;
   bool recording = false;  // false: evaluation, nothing is kept for backward()
   AccumulateFn* accumulate = nullptr;
-  FillFn* fill = nullptr;            // needed on CUDA
+  FillFn* fill = nullptr;  // needed on CUDA
+  Draws draws;
   TapeListener* listener = nullptr;  // outlives the batch; null: nobody listens
 };
 

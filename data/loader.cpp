@@ -21,7 +21,9 @@ void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches
   for (int64_t i = 0; i < batches; ++i) {
     held.push_back(Tensor::empty(shape_of(image, max_images), Dtype::kU8));
     held.push_back(Tensor::empty({max_images}, Dtype::kI32));
-    held.push_back(Tensor::empty({max_images}, Dtype::kI64));
+    for (int indices_and_numbers = 0; indices_and_numbers < 2; ++indices_and_numbers) {
+      held.push_back(Tensor::empty({max_images}, Dtype::kI64));
+    }
   }
 }
 
@@ -136,15 +138,18 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
       .images = Tensor::empty(shape_of(image, batches_.max_images), Dtype::kU8).slice(0, images),
       .labels = Tensor::empty({batches_.max_images}, Dtype::kI32).slice(0, images),
       .indices = Tensor::empty({batches_.max_images}, Dtype::kI64).slice(0, images),
+      .numbers = Tensor::empty({batches_.max_images}, Dtype::kI64).slice(0, images),
       .epoch = plan.epoch,
       .shards = std::move(plan.shards)};
   const auto bytes = static_cast<size_t>(image.numel());
   auto* label = batch.labels.data<int32_t>();
   auto* index = batch.indices.data<int64_t>();
+  auto* number = batch.numbers.data<int64_t>();
   auto* pixels = batch.images.data<uint8_t>();
   for (const int64_t i : plan.images) {
     if (stopping_.load(std::memory_order_relaxed)) break;
     *index = read_image(i, plan.epoch, {pixels, bytes});
+    *number++ = plan.epoch * dataset_->size() + *index;
     *label++ = dataset_->label(*index++);
     pixels += bytes;
   }

@@ -28,6 +28,7 @@ struct LoadedBatch {
   Tensor images;       // u8 (N,C,H,W)
   Tensor labels;       // i32 (N)
   Tensor indices;      // i64 (N), in the data set, of those that were read
+  Tensor numbers;      // i64 (N), epoch * size of the data set + index
   int64_t epoch = 0;
   Shards shards;
 };

@@ -22,7 +22,8 @@ std::shared_ptr<const Batch> make_batch(Stream& stream,
                                         Shards shards,
                                         bool recording = true,
                                         const Precision& precision = {},
-                                        TapeListener* listener = nullptr);
+                                        TapeListener* listener = nullptr,
+                                        Draws draws = {});
 
 // u8 images (N,C,H,W) to precision.images: the root of a tape.
 Var normalize_image(const Tensor& images,
@@ -40,6 +41,9 @@ Var cast(const Var& x, Dtype dtype);
 
 // bias may be undefined.
 Var conv2d(const Var& x, const Var& weight, const Var& bias, const kernels::Conv2dParams& params);
+
+// weight (C,1,R,S).
+Var depthwise_conv2d(const Var& x, const Var& weight, const kernels::Conv2dParams& params);
 
 // x (N,...) is flattened; weight (O,...) has as many elements a row. bias may be undefined.
 Var linear(const Var& x, const Var& weight, const Var& bias);
@@ -73,8 +77,18 @@ Var batch_norm_inference(const Var& x,
                          const Var& residual = {});
 
 Var relu(const Var& x);
+Var add(const Var& a, const Var& b);
+// Drops by the batch's draws and `layer`, which tells a network's dropouts apart. Errors: also
+// InternalError where the batch may not draw.
+Var dropout(const Var& x, double p, uint32_t layer);
 Var max_pool2d(const Var& x, const kernels::MaxPool2dParams& params);
 Var global_avg_pool(const Var& x);  // (N,C,H,W) -> (N,C)
+// (N,C,H,W) -> (N,C,height,width); x itself where it has that size.
+Var adaptive_avg_pool2d(const Var& x, int64_t height, int64_t width);
+// (N,A,H,W) and (N,B,H,W) -> (N,A+B,H,W).
+Var concat_channels(const Var& a, const Var& b);
+// x (N,C,H,W) times the hard sigmoid of gate (N,C), which is cast to x's type.
+Var channel_gate(const Var& x, const Var& gate);
 // Every second pixel, (channels - C) / 2 channels of zeros on each side.
 Var subsample_pad(const Var& x, int64_t channels);
 

@@ -28,12 +28,15 @@ Tensor default_bias(const Init& init, int64_t size, int64_t fan_in) {
 }
 
 void kaiming_normal(const Init& init, Fan fan, Tensor& weight) {
-  if (init.device == Device::kDry) return;
   const Shape& shape = weight.shape();
   const int64_t fan_in = shape.stride0();
   const int64_t fan_out = shape[0] * (fan_in / shape[1]);
-  const double std = std::sqrt(2.0 / static_cast<double>(fan == Fan::kIn ? fan_in : fan_out));
-  Tensor row_major = Tensor::empty(shape, Dtype::kF32);
+  normal(init, std::sqrt(2.0 / static_cast<double>(fan == Fan::kIn ? fan_in : fan_out)), weight);
+}
+
+void normal(const Init& init, double std, Tensor& weight) {
+  if (init.device == Device::kDry) return;
+  Tensor row_major = Tensor::empty(weight.shape(), Dtype::kF32);
   init.rng.normal(row_major.span<float>(), 0, static_cast<float>(std));
   overwrite(from_row_major(row_major), weight);
 }

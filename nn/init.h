@@ -19,6 +19,10 @@ enum class Fan { kIn, kOut };
 // Source: torch.nn.init.kaiming_normal_(nonlinearity="relu").
 void kaiming_normal(const Init& init, Fan fan, Tensor& weight);
 
+// Draws `weight` anew from a normal distribution with mean 0, to the same error.
+// Source: torch.nn.init.normal_.
+void normal(const Init& init, double std, Tensor& weight);
+
 // Sets every element.
 void fill(const Init& init, float value, Tensor& tensor);
 

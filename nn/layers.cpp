@@ -27,6 +27,26 @@ Var Conv2d::forward(const Var& x) {
   return conv2d(x, weight_, bias_, params_);
 }
 
+DepthwiseConv2d::DepthwiseConv2d(const Init& init, const DepthwiseConv2dOptions& options)
+    : params_{options.stride, options.stride, options.kernel / 2, options.kernel / 2} {
+  const Shape shape{options.channels, 1, options.kernel, options.kernel};
+  weight_ = register_parameter("weight", default_weight(init, shape, shape.stride0()));
+}
+
+Var DepthwiseConv2d::forward(const Var& x) {
+  return depthwise_conv2d(x, weight_, params_);
+}
+
+OnePixelConv2d::OnePixelConv2d(const Init& init, int64_t in_channels, int64_t out_channels) {
+  weight_ = register_parameter(
+      "weight", default_weight(init, {out_channels, in_channels, 1, 1}, in_channels));
+  bias_ = register_parameter("bias", default_bias(init, out_channels, in_channels));
+}
+
+Var OnePixelConv2d::forward(const Var& x) {
+  return linear(x, weight_, bias_);
+}
+
 BatchNorm::BatchNorm(const Init& init, int64_t channels, bool relu) : params_{.relu = relu} {
   weight_ = register_norm_parameter("weight", constant(init, channels, 1));
   bias_ = register_norm_parameter("bias", constant(init, channels, 0));
@@ -57,6 +77,10 @@ MaxPool2d::MaxPool2d(int kernel, int stride, int pad)
 
 Var MaxPool2d::forward(const Var& x) {
   return max_pool2d(x, params_);
+}
+
+Var Dropout::forward(const Var& x) {
+  return training() && p_ > 0 ? dropout(x, p_, layer_) : x;
 }
 
 Linear::Linear(const Init& init, int64_t in_features, int64_t out_features) {

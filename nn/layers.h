@@ -25,6 +25,33 @@ class Conv2d : public Module {
   Var bias_;    // (K) or undefined
 };
 
+struct DepthwiseConv2dOptions {
+  int64_t channels = 0;
+  int kernel = 3, stride = 1;  // square, in pixels; kernel / 2 of padding
+};
+
+// A filter a channel, without bias: (N,C,H,W) -> (N,C,OH,OW).
+class DepthwiseConv2d : public Module {
+ public:
+  DepthwiseConv2d(const Init& init, const DepthwiseConv2dOptions& options);
+  Var forward(const Var& x) override;
+
+ private:
+  kernels::Conv2dParams params_;
+  Var weight_;  // (C,1,R,S)
+};
+
+// A 1x1 convolution of images of one pixel, given as rows: (N,C) -> (N,K).
+class OnePixelConv2d : public Module {
+ public:
+  OnePixelConv2d(const Init& init, int64_t in_channels, int64_t out_channels);
+  Var forward(const Var& x) override;
+
+ private:
+  Var weight_;  // (K,C,1,1)
+  Var bias_;    // (K)
+};
+
 // Batch normalisation of (N,C,H,W) or (N,C), with ReLU behind it in the same pass when asked, and
 // the addition of a residual between them when one is given.
 class BatchNorm : public Module {
@@ -56,6 +83,19 @@ class MaxPool2d : public Module {
 
  private:
   kernels::MaxPool2dParams params_;
+};
+
+// Zeroes elements at random while training, by the numbers that the batch gives its images: see
+// kernels/dropout.h.
+class Dropout : public Module {
+ public:
+  // `layer` tells a network's dropouts apart. Requires: 0 <= p <= 1.
+  Dropout(double p, uint32_t layer) : p_(p), layer_(layer) {}
+  Var forward(const Var& x) override;
+
+ private:
+  double p_;
+  uint32_t layer_;
 };
 
 // Flattens (N,C,H,W) as PyTorch does and maps it to (N,O); in files the weight is (O, C*H*W). In

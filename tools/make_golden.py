@@ -2,7 +2,7 @@
 
 usage: python tools/make_golden.py [OUT_DIR [NAME...]]      (default tests/golden, all files)
 
-Needs torch, torchvision, numpy, Pillow and safetensors. tools/golden/ holds what is put into the files.
+Needs torch, torchvision, timm, numpy, Pillow and safetensors. tools/golden/ holds what is put into the files.
 
 Each OUT_DIR/<name>.safetensors holds tensors named <case>.<tensor> in PyTorch's layout (NCHW, OIHW), and the metadata
   torch_version  what computed the file
@@ -22,15 +22,18 @@ from golden.images import image_centres, image_files, image_resizes
 from golden.networks import models
 from golden.numbers import cast, rng
 from golden.ops import (
-    batch_norm, conv2d, cross_entropy, depthwise_conv2d, global_avg_pool, linear, max_pool2d, relu, subsample_pad,
+    adaptive_avg_pool2d, batch_norm, channel_gate, conv2d, cross_entropy, depthwise_conv2d, global_avg_pool, linear,
+    max_pool2d, relu, subsample_pad,
 )  # fmt: skip
 from golden.optimizers import adam, loss_scale, sgd
+from golden.photo_networks import photo_network_gradients, photo_network_init
 from golden.resnets import resnet_gradients, resnet_init, resnet_losses
 
 FILES = [
-    conv2d, depthwise_conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, subsample_pad, cross_entropy,
-    sgd, adam, loss_scale, rng, cast,
+    conv2d, depthwise_conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, adaptive_avg_pool2d, channel_gate,
+    subsample_pad, cross_entropy, sgd, adam, loss_scale, rng, cast,
     image_files, image_centres, image_resizes, models, resnet_init, resnet_gradients, resnet_losses,
+    photo_network_init, photo_network_gradients,
 ]  # fmt: skip
 
 

@@ -10,7 +10,8 @@ std::shared_ptr<const Batch> make_batch(Stream& stream,
                                         Shards shards,
                                         bool recording,
                                         const Precision& precision,
-                                        TapeListener* listener) {
+                                        TapeListener* listener,
+                                        Draws draws) {
   auto batch = std::make_shared<Batch>();
   batch->stream = &stream;
   batch->shards = std::move(shards);
@@ -19,6 +20,7 @@ std::shared_ptr<const Batch> make_batch(Stream& stream,
   batch->accumulate = kernels::add;
   batch->fill = kernels::fill;
   batch->listener = listener;
+  batch->draws = std::move(draws);
   return batch;
 }
 

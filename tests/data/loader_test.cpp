@@ -75,6 +75,7 @@ TEST_P(LoaderWorkers, YieldsTheSequenceInOrder) {
         Tensor slice = expected.slice(row, 1);
         dataset->read(image, slice.span<uint8_t>());
         EXPECT_EQ(batch.labels.data<int32_t>()[row], dataset->label(image));
+        EXPECT_EQ(batch.numbers.data<int64_t>()[row], plan.epoch * 50 + image);
       }
       EXPECT_TRUE(same_bits(batch.images, expected));
     }

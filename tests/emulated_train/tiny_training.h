@@ -1,6 +1,7 @@
 // Training in this process, of a narrow ResNet on small images: to look at tensors and count calls.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -53,18 +54,26 @@ struct TinyResult {
   std::vector<Tensor> weights;  // on the CPU, and running statistics
 };
 
-// A network of eight layers; what it costs on the CPU's device counts nowhere.
-inline TinyResult train_tiny(const trainers::RunConfig& config) {
+using MakeTiny = std::function<std::unique_ptr<nn::Module>(const nn::Init&)>;
+
+inline std::unique_ptr<nn::Module> make_resnet8(const nn::Init& init) {
+  return std::make_unique<nn::CifarResNet>(init, 8);
+}
+
+// A network of eight layers unless said otherwise; what it costs on the CPU's device counts
+// nowhere.
+inline TinyResult train_tiny(const trainers::RunConfig& config,
+                             const MakeTiny& make = make_resnet8) {
   const data::DatasetPair data = {.train = std::make_shared<TinyShapes>(42),
                                   .test = std::make_shared<TinyShapes>(4)};
   comm::SingleCommunicator alone;
   Stream stream(config.device);
   Mt19937 rng(3);
-  nn::CifarResNet model(nn::Init{rng, config.device}, 8);
+  const std::unique_ptr<nn::Module> model = make(nn::Init{rng, config.device});
   trainers::Console console({.speaks = false});
-  trainers::Training training({config, data, alone, stream, model, console, {}});
+  trainers::Training training({config, data, alone, stream, *model, console, {}});
   TinyResult result{.training = training.run({}), .weights = {}};
-  for (const nn::StateEntry& entry : model.state()) result.weights.push_back(to_cpu(entry.tensor));
+  for (const nn::StateEntry& entry : model->state()) result.weights.push_back(to_cpu(entry.tensor));
   return result;
 }
 

@@ -19,6 +19,7 @@ struct MicroBatch {
   Tensor images;  // f32
   Tensor labels;
   Shards shards;
+  Draws draws = {};
 };
 
 // Owns: optimizer and reducer; borrows the rest.
@@ -37,7 +38,7 @@ class TrainingStep {
   // Forward and backward; gradients are reduced, nothing is updated. Returns this rank's loss.
   float gradients(const Tensor& images, const Tensor& labels, const Shards& shards) {
     optimizer_.zero_grad();
-    const float loss = backward({images, labels, shards});
+    const float loss = backward({images, labels, shards, {}});
     reducer_.finish();
     return loss;
   }
@@ -65,7 +66,8 @@ class TrainingStep {
 
  private:
   float backward(const MicroBatch& batch) {
-    const Var x(batch.images, nn::make_batch(stream_, batch.shards));
+    const Var x(batch.images,
+                nn::make_batch(stream_, batch.shards, true, {}, nullptr, batch.draws));
     Var loss = nn::softmax_cross_entropy(model_.forward(x), batch.labels).loss;
     const Tensor leaves = loss.value();
     loss.backward();

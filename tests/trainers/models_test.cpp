@@ -14,6 +14,7 @@ using testing::usage_error;
 
 constexpr data::ImageShape kGrey{1, 28, 28};
 constexpr data::ImageShape kColour{3, 32, 32};
+constexpr data::ImageShape kPhoto{3, 224, 224};
 
 std::unique_ptr<nn::Module> make(const ModelOptions& options) {
   Mt19937 rng(1);
@@ -37,6 +38,10 @@ TEST(Models, AllNetworks) {
   EXPECT_EQ(parameters_of({.arch = "resnet44", .image = kColour}), 658586);
   EXPECT_EQ(parameters_of({.arch = "resnet56", .classes = 100, .image = kColour}),
             853018 + 90 * 65);
+  EXPECT_EQ(parameters_of({.arch = "alexnet", .classes = 1000, .image = kPhoto}), 61100840);
+  EXPECT_EQ(parameters_of({.arch = "vgg16", .classes = 1000, .image = kPhoto}), 138357544);
+  EXPECT_EQ(parameters_of({.arch = "vgg16_bn", .classes = 1000, .image = kPhoto}), 138365992);
+  EXPECT_EQ(parameters_of({.arch = "ghostnet_100", .classes = 1000, .image = kPhoto}), 5182508);
 }
 
 TEST(Models, CifarStemIsSmaller) {
@@ -79,6 +84,14 @@ INSTANTIATE_TEST_SUITE_P(
                 {.arch = "toy_net", .image = {1, 32, 28}},
                 "toy_net is for grey images",
                 "have 1 channel of 32x28 pixels"},
+        Refused{"TooSmallForAlexNet",
+                {.arch = "alexnet", .image = {3, 64, 62}},
+                "alexnet is for images of 63x63 pixels or more",
+                "have 64x62 pixels"},
+        Refused{"TooSmallForVgg",
+                {.arch = "vgg16_bn", .image = {3, 28, 28}},
+                "vgg16_bn is for images of 32x32 pixels or more",
+                "have 28x28 pixels"},
         Refused{"Classes",
                 {.arch = "toy_net", .classes = 100, .image = kGrey},
                 "toy_net has 10 outputs",
@@ -98,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& run) { return run.param.name; });
 
 TEST(Models, AnUnknownNetworkListsThoseThatThereAre) {
-  const auto error = usage_error([] { make({.arch = "vgg16", .image = kColour}); });
+  const auto error = usage_error([] { make({.arch = "vgg19", .image = kColour}); });
   ASSERT_TRUE(error);
   EXPECT_THAT(error->hint(), HasSubstr("convnet toy_net resnet18"));
   EXPECT_THAT(error->hint(), HasSubstr("resnet56"));

@@ -162,6 +162,24 @@ def global_avg_pool() -> GoldenFile:
     return file
 
 
+def adaptive_avg_pool2d() -> GoldenFile:
+    file = GoldenFile("adaptive_avg_pool2d", "f64")
+    for shape, size in [((2, 3, 13, 13), (6, 6)), ((1, 5, 1, 1), (7, 7)), ((2, 2, 5, 9), (7, 4))]:
+        file.case("x".join(map(str, shape + size)))
+        put_op(file, partial(F.adaptive_avg_pool2d, output_size=size), randn, input=randn(*shape))
+    return file
+
+
+def channel_gate() -> GoldenFile:
+    file = GoldenFile("channel_gate", "f64")
+    for n, c, h, w in [(2, 5, 3, 4), (3, 17, 1, 1)]:
+        file.case(f"n{n}c{c}h{h}w{w}")
+        gate = 3 * randn(n, c)
+        put_op(file, lambda input, gate: input * F.hardsigmoid(gate)[:, :, None, None], randn,
+               input=randn(n, c, h, w), gate=gate)  # fmt: skip
+    return file
+
+
 def subsample_pad() -> GoldenFile:
     file = GoldenFile("subsample_pad", "f32")
     for n, c, h, w, k in [(2, 16, 8, 8, 32), (3, 3, 7, 5, 9)]:

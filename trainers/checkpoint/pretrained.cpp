@@ -78,7 +78,7 @@ std::optional<std::string> load_pretrained(const fs::path& file,
   drop_absent_counters(entries, tensors);
   const std::string head = classifier_of(model);
   const std::optional<int64_t> classes = other_class_count(entries, tensors, head);
-  std::string hint = "the --arch that the file was made with, names as torchvision has them";
+  std::string hint = "the --arch that the file was made with, names as in torchvision or timm";
   std::optional<std::string> fresh;
   if (classes && classifier == Classifier::kMayStartFresh) {
     fresh = head;

@@ -37,7 +37,8 @@ class DeviceBatches::Buffer {
   Buffer(const data::ImageShape& image, int64_t max_images)
       : images_({max_images, image.channels, image.height, image.width}, Dtype::kU8),
         labels_({max_images}, Dtype::kI32),
-        indices_({max_images}, Dtype::kI64) {}
+        indices_({max_images}, Dtype::kI64),
+        numbers_({max_images}, Dtype::kI64) {}
 
   // Kernels that read it have been queued.
   void note_used(Stream& compute) { used_.record(compute.cuda()); }
@@ -48,12 +49,13 @@ class DeviceBatches::Buffer {
     batch.images = images_.send(copies, batch.images);
     batch.labels = labels_.send(copies, batch.labels);
     batch.indices = indices_.send(copies, batch.indices);
+    batch.numbers = numbers_.send(copies, batch.numbers);
     sent_.record(copies.cuda());
     sent_.make_wait(compute.cuda());
   }
 
  private:
-  Twin images_, labels_, indices_;
+  Twin images_, labels_, indices_, numbers_;
   cuda::Event sent_, used_;
 };
 

@@ -5,14 +5,17 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "nn/alexnet.h"
 #include "nn/cifar_resnet.h"
 #include "nn/convnet.h"
+#include "nn/ghostnet.h"
 #include "nn/resnet.h"
+#include "nn/vgg.h"
 
 namespace lockstep::trainers {
 namespace {
 
-enum class Family { kConvNet, kToyNet, kResNet, kCifarResNet };
+enum class Family { kConvNet, kToyNet, kResNet, kCifarResNet, kAlexNet, kVgg, kVggBn, kGhostNet };
 
 struct Network {
   std::string_view name;
@@ -21,9 +24,14 @@ struct Network {
 
   bool is_tutorials() const { return family == Family::kConvNet || family == Family::kToyNet; }
   bool has_cifar_stem() const { return depth == 18 || depth == 34; }
+  int64_t smallest_image() const {  // height and width
+    if (family == Family::kAlexNet) return nn::AlexNet::kSmallestImage;
+    const bool vgg = family == Family::kVgg || family == Family::kVggBn;
+    return vgg ? nn::Vgg16::kSmallestImage : 1;
+  }
 };
 
-constexpr std::array<Network, 11> kNetworks = {{{"convnet", Family::kConvNet},
+constexpr std::array<Network, 15> kNetworks = {{{"convnet", Family::kConvNet},
                                                 {"toy_net", Family::kToyNet},
                                                 {"resnet18", Family::kResNet, 18},
                                                 {"resnet34", Family::kResNet, 34},
@@ -33,7 +41,11 @@ constexpr std::array<Network, 11> kNetworks = {{{"convnet", Family::kConvNet},
                                                 {"resnet20", Family::kCifarResNet, 20},
                                                 {"resnet32", Family::kCifarResNet, 32},
                                                 {"resnet44", Family::kCifarResNet, 44},
-                                                {"resnet56", Family::kCifarResNet, 56}}};
+                                                {"resnet56", Family::kCifarResNet, 56},
+                                                {"alexnet", Family::kAlexNet},
+                                                {"vgg16", Family::kVgg},
+                                                {"vgg16_bn", Family::kVggBn},
+                                                {"ghostnet_100", Family::kGhostNet}}};
 
 const Network& find_network(const std::string& name) {
   const auto* found = std::ranges::find(kNetworks, name, &Network::name);
@@ -57,6 +69,18 @@ void check_images(const Network& network, const data::ImageShape& image) {
                   image.width),
       network.is_tutorials() ? "another --dataset, or train_resnet"
                              : "another --dataset, or train_convnet");
+}
+
+void check_size(const Network& network, const data::ImageShape& image) {
+  const int64_t smallest = network.smallest_image();
+  if (std::min(image.height, image.width) >= smallest) return;
+  throw UsageError(
+      fmt::format("{} is for images of {}x{} pixels or more", network.name, smallest, smallest),
+      fmt::format("the data set's images have {}x{} pixels, and nothing of them would be left "
+                  "behind the network's pools",
+                  image.height,
+                  image.width),
+      "--train-crop-size 224, or another --arch, such as resnet20 for 32x32 pixels");
 }
 
 void check_options(const Network& network, const ModelOptions& options) {
@@ -84,6 +108,7 @@ void check_options(const Network& network, const ModelOptions& options) {
 std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init) {
   const Network& network = find_network(options.arch);
   check_images(network, options.image);
+  check_size(network, options.image);
   check_options(network, options);
   switch (network.family) {
     case Family::kConvNet:
@@ -97,6 +122,16 @@ std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::In
           nn::ResNetOptions{options.classes, options.cifar_stem, options.zero_init_residual});
     case Family::kCifarResNet:
       return std::make_unique<nn::CifarResNet>(init, network.depth, options.classes);
+    case Family::kAlexNet:
+      return std::make_unique<nn::AlexNet>(init, nn::AlexNetOptions{.classes = options.classes});
+    case Family::kVgg:
+    case Family::kVggBn:
+      return std::make_unique<nn::Vgg16>(
+          init,
+          nn::VggOptions{.classes = options.classes,
+                         .batch_norm = network.family == Family::kVggBn});
+    case Family::kGhostNet:
+      return std::make_unique<nn::GhostNet>(init, nn::GhostNetOptions{.classes = options.classes});
   }
   throw InternalError("[make_model] unknown family of networks");
 }

@@ -16,7 +16,7 @@ struct StepGraph::Recorded {
   cuda::MemoryPool pool;
   Shards shards;
   int64_t steps = 0;  // with these shards
-  Tensor images, labels;
+  Tensor images, labels, numbers;
   nn::CrossEntropy figures;
   std::shared_ptr<std::byte> workspace;
   cuda::Graph graph;
@@ -26,6 +26,14 @@ struct StepGraph::Recorded {
     steps = 0;
     images = Tensor::empty(first_images.shape(), first_images.dtype(), Device::kCuda);
     labels = Tensor::empty(first_labels.shape(), first_labels.dtype(), Device::kCuda);
+    numbers = Tensor::empty(first_labels.shape(), Dtype::kI64, Device::kCuda);
+  }
+
+  // The images, with their numbers, where a graph looks for them.
+  Var fixed(const Batch& batch) const {
+    auto with_numbers = std::make_shared<Batch>(batch);
+    with_numbers->draws.images = numbers;
+    return {images, std::move(with_numbers)};
   }
 };
 
@@ -47,9 +55,10 @@ nn::CrossEntropy StepGraph::run(const Var& images, const Tensor& labels, Functio
   }
   kernels::copy(stream_, images.value(), recorded.images);
   kernels::copy(stream_, labels, recorded.labels);
+  kernels::copy(stream_, images.batch().draws.images, recorded.numbers);
   const auto on_copies = [&] {
     const cuda::MemoryPool::Use memory_apart(recorded.pool);
-    return step(Var(recorded.images, images.shared_batch()), recorded.labels);
+    return step(recorded.fixed(images.batch()), recorded.labels);
   };
   if (recorded.steps == 2) return on_copies();
   repeated_ = static_cast<bool>(recorded.graph);

@@ -36,6 +36,7 @@ TrainingBatches::TrainingBatches(const RunConfig& config,
       augmentation_(augmentation(config, *dataset)),
       normalization_(normalization(config, *dataset)),
       precision_(config.precision.network()),
+      seed_(config.seed),
       loader_(dataset,
               data::training_sequence(batch_plan(config, *dataset, ranks), first_step, end_step),
               {.workers = static_cast<int>(config.workers),
@@ -53,8 +54,12 @@ TrainingBatches::MicroStep TrainingBatches::next(
     Communicator* peers, FunctionRef<TapeListener*(const Shards& shards)> listener) {
   data::LoadedBatch batch = on_device_.upload(loader_.next());
   batch.shards.peers = peers;
-  const auto of_tape =
-      nn::make_batch(stream_, batch.shards, true, precision_, listener(batch.shards));
+  const auto of_tape = nn::make_batch(stream_,
+                                      batch.shards,
+                                      true,
+                                      precision_,
+                                      listener(batch.shards),
+                                      {.seed = seed_, .images = batch.numbers});
   if (!device_augments()) {
     return {nn::normalize_image(batch.images, of_tape, normalization_), batch.labels};
   }

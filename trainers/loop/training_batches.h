@@ -52,6 +52,7 @@ class TrainingBatches {
   const Augmentation augmentation_;
   const kernels::NormalizeImageParams normalization_;
   const Precision precision_;
+  const uint64_t seed_;
   data::Loader loader_;
   DeviceBatches on_device_;
 };

@@ -12,7 +12,7 @@ constexpr Flag kFlags[] = {
     {.name = "arch", .aliases = "-a --model", .kind = kChoice, .group = kModel, .page = kShort,
      .initial = {"convnet", "resnet50"},
      .choices = {"convnet|toy_net", "resnet18|resnet34|resnet50|resnet101|resnet152|resnet20|"
-                 "resnet32|resnet44|resnet56"},
+                 "resnet32|resnet44|resnet56|alexnet|vgg16|vgg16_bn|ghostnet_100"},
      .help = "network", .origin = "main.py"},
     {.name = "preset", .kind = kChoice, .group = kModel, .page = kShort,
      .choices = {"demo-baseline|demo-ddp", ""}, .later_choices = {"ddp-tricks", ""},

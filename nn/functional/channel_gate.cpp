@@ -1,0 +1,23 @@
+#include "kernels/channel_gate.h"
+
+#include "nn/functional.h"
+
+namespace lockstep::nn {
+
+Var channel_gate(const Var& x, const Var& gate_of_any_type) {
+  const Var gate = cast(gate_of_any_type, x.dtype());
+  Tensor out = Tensor::empty(x.shape(), x.dtype(), x.stream().device());
+  kernels::channel_gate_forward(x.stream(), x.shards(), x.value(), gate.value(), out);
+
+  return record("channel_gate", out, {x, gate}, [=](Stream& s, Tensor& grad_out, Grads& grads) {
+    const Tensor of_out = grad_out;
+    Tensor grad_in = Tensor::empty(of_out.shape(), of_out.dtype(), s.device());
+    Tensor grad_gate = Tensor::empty(gate.shape(), of_out.dtype(), s.device());
+    kernels::channel_gate_backward(
+        s, x.shards(), of_out, x.value(), gate.value(), grad_in, grad_gate);
+    if (grads.wants(0)) grads.give(0, grad_in);
+    if (grads.wants(1)) grads.give(1, grad_gate);
+  });
+}
+
+}  // namespace lockstep::nn

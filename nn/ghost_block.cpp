@@ -1,0 +1,103 @@
+#include "nn/ghost_block.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace lockstep::nn {
+namespace {
+
+Conv2dOptions conv1x1(int64_t in_channels, int64_t out_channels) {
+  return {.in_channels = in_channels, .out_channels = out_channels, .bias = false};
+}
+
+// A quarter of the channels, as a multiple of 4 that is at most a tenth below it.
+// Source: timm's make_divisible.
+int64_t reduced_channels(int64_t channels) {
+  const double quarter = 0.25 * static_cast<double>(channels);
+  const auto nearest = static_cast<int64_t>(quarter + 2) / 4 * 4;
+  const int64_t multiple = std::max<int64_t>(4, nearest);
+  return static_cast<double>(multiple) < 0.9 * quarter ? multiple + 4 : multiple;
+}
+
+class DepthwiseShortcut : public Module {
+ public:
+  DepthwiseShortcut(const Init& init, const GhostBlockOptions& options)
+      : depthwise_(init, {options.in_channels, options.kernel, options.stride}),
+        depthwise_norm_(init, options.in_channels),
+        pointwise_(init, conv1x1(options.in_channels, options.out_channels)),
+        pointwise_norm_(init, options.out_channels) {
+    register_module("0", depthwise_);
+    register_module("1", depthwise_norm_);
+    register_module("2", pointwise_);
+    register_module("3", pointwise_norm_);
+  }
+
+  Var forward(const Var& x) override {
+    Var y = depthwise_norm_.forward(depthwise_.forward(x));
+    const Var features = pointwise_.forward(y);
+    y.forget();
+    return pointwise_norm_.forward(features);
+  }
+
+ private:
+  DepthwiseConv2d depthwise_;
+  BatchNorm depthwise_norm_;
+  Conv2d pointwise_;
+  BatchNorm pointwise_norm_;
+};
+
+}  // namespace
+
+GhostModule::GhostModule(const Init& init, int64_t in_channels, int64_t out_channels, bool relu)
+    : primary_(init, conv1x1(in_channels, out_channels / 2)),
+      primary_norm_(init, out_channels / 2, relu),
+      cheap_(init, {.channels = out_channels / 2}),
+      cheap_norm_(init, out_channels / 2, relu) {
+  LS_CHECK(out_channels % 2 == 0, "[GhostModule] out_channels: got {}", out_channels);
+  register_module("primary_conv.0", primary_);
+  register_module("primary_conv.1", primary_norm_);
+  register_module("cheap_operation.0", cheap_);
+  register_module("cheap_operation.1", cheap_norm_);
+}
+
+Var GhostModule::forward(const Var& x) {
+  Var half = primary_norm_.forward(primary_.forward(x));
+  const Var other_half = cheap_norm_.forward(cheap_.forward(half));
+  const Var both = concat_channels(half, other_half);
+  half.forget();
+  return both;
+}
+
+GhostBottleneck::GhostBottleneck(const Init& init, const GhostBlockOptions& options)
+    : ghost1_(init, options.in_channels, options.middle, true),
+      conv_dw_(
+          options.stride == 1
+              ? nullptr
+              : std::make_unique<DepthwiseConv2d>(
+                    init, DepthwiseConv2dOptions{options.middle, options.kernel, options.stride})),
+      bn_dw_(options.stride == 1 ? nullptr : std::make_unique<BatchNorm>(init, options.middle)),
+      se_(options.squeeze_excite ? std::make_unique<SqueezeExcite>(
+                                       init, options.middle, reduced_channels(options.middle))
+                                 : nullptr),
+      ghost2_(init, options.middle, options.out_channels, false) {
+  register_module("ghost1", ghost1_);
+  if (conv_dw_) {
+    register_module("conv_dw", *conv_dw_);
+    register_module("bn_dw", *bn_dw_);
+  }
+  if (se_) register_module("se", *se_);
+  register_module("ghost2", ghost2_);
+  if (options.stride == 1 && options.in_channels == options.out_channels) return;
+  shortcut_ = std::make_unique<DepthwiseShortcut>(init, options);
+  register_module("shortcut", *shortcut_);
+}
+
+Var GhostBottleneck::forward(const Var& x) {
+  Var y = ghost1_.forward(x);
+  if (conv_dw_) y = bn_dw_->forward(conv_dw_->forward(y));
+  if (se_) y = se_->forward(y);
+  return add(ghost2_.forward(y), shortcut_ ? shortcut_->forward(x) : x);
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,62 @@
+// Dropout in training on the device: the masks of the CPU, new ones at each replay of a graph.
+#include <gtest/gtest.h>
+
+#include "nn/layers.h"
+#include "tests/emulated_train/tiny_training.h"
+#include "tests/emulation/runtime/fake_runtime.h"
+#include "tests/support/close.h"
+
+namespace lockstep::testing {
+namespace {
+
+using emulation::runtime_counters;
+
+class DroppingNet : public nn::Module {
+ public:
+  explicit DroppingNet(const nn::Init& init)
+      : conv_(init, {.in_channels = 3, .out_channels = 4, .kernel = 3, .stride = 2}),
+        dropout_(0.5, 3),
+        fc_(init, {4, 2, 2}, 10) {
+    register_module("conv", conv_);
+    register_module("dropout", dropout_);
+    register_module("fc", fc_);
+  }
+  Var forward(const Var& x) override {
+    const Var y = nn::adaptive_avg_pool2d(nn::relu(conv_.forward(x)), 2, 2);
+    return fc_.forward(dropout_.forward(y));
+  }
+
+ private:
+  nn::Conv2d conv_;
+  nn::Dropout dropout_;
+  nn::Linear fc_;
+};
+
+std::unique_ptr<nn::Module> make_dropping(const nn::Init& init) {
+  return std::make_unique<DroppingNet>(init);
+}
+
+TEST(EmulatedDropout, LearnsWhatTheCpuLearns) {
+  const TinyResult want = train_tiny(tiny_config(Device::kCpu, 8), make_dropping);
+  const TinyResult got = train_tiny(tiny_config(Device::kCuda, 8), make_dropping);
+  for (size_t i = 0; i < want.weights.size(); ++i) {
+    EXPECT_TRUE(close(
+        got.weights[i].span<float>(), want.weights[i].span<float>(), {.rel = 1e-5, .abs = 1e-6}));
+  }
+}
+
+// Two epochs of ten steps, whose images have other numbers the second time.
+TEST(EmulatedDropout, GivesTheSameBitsAsAGraph) {
+  emulation::reset_runtime();
+  trainers::RunConfig config = tiny_config(Device::kCuda, 14);
+  const TinyResult graph = train_tiny(config, make_dropping);
+  EXPECT_GT(runtime_counters.graph_launches, 5);
+  config.graph = false;
+  const TinyResult eager = train_tiny(config, make_dropping);
+  for (size_t i = 0; i < graph.weights.size(); ++i) {
+    EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::testing
