@@ -110,6 +110,24 @@ TEST(OptimizerConfig, MilestonesAscend) {
             "of --lr-milestones | --lr-scheduler multistep --lr-milestones 100,150");
 }
 
+TEST(OptimizerConfig, PolyAndOneCycleHaveTheirFlags) {
+  const ScheduleConfig poly = config_of("--lr-schedule poly --poly-power 0.9").schedule;
+  EXPECT_EQ(poly.kind, ScheduleKind::kPoly);
+  EXPECT_EQ(poly.power, 0.9);
+  const ScheduleConfig cycle = config_of(
+                                   "--lr-scheduler onecycle --onecycle-pct-start 0.2 "
+                                   "--onecycle-div-factor 10 --onecycle-final-div-factor 7")
+                                   .schedule;
+  EXPECT_EQ(cycle.kind, ScheduleKind::kOneCycle);
+  EXPECT_EQ(cycle.one_cycle.pct_start, 0.2);
+  EXPECT_EQ(cycle.one_cycle.div, 10);
+  EXPECT_EQ(cycle.one_cycle.final_div, 7);
+  EXPECT_EQ(refusal("--lr-scheduler onecycle --warmup-epochs 2"),
+            "--lr-scheduler onecycle and --warmup-epochs contradict each other | the cycle begins "
+            "with a rise of its own, a part of the run long | --onecycle-pct-start X instead of "
+            "--warmup-epochs");
+}
+
 TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
   EXPECT_EQ(refusal("--lr-step-size 10"),
             "--lr-step-size would change nothing | only --lr-scheduler step makes use of it | "
@@ -118,6 +136,10 @@ TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
                            "--opt adamw --nesterov",
                            "--lr-scheduler cosine --lr-gamma 0.5",
                            "--lr-scheduler step --lr-milestones 3",
+                           "--poly-power 2",
+                           "--onecycle-pct-start 0.2",
+                           "--onecycle-div-factor 10",
+                           "--onecycle-final-div-factor 10",
                            "--plateau-on acc",
                            "--plateau-patience 3",
                            "--plateau-threshold 0.1",
@@ -143,6 +165,10 @@ TEST(OptimizerConfig, BadValuesAreRefusedInThreeLines) {
                            "--warmup-epochs -1",
                            "--warmup-method constant",
                            "--warmup-decay 2",
+                           "--poly-power -1",
+                           "--onecycle-pct-start 1.1",
+                           "--onecycle-div-factor 0.5",
+                           "--onecycle-final-div-factor 0",
                            "--plateau-on f1",
                            "--plateau-patience -1",
                            "--plateau-threshold 2",
