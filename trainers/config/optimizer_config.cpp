@@ -70,7 +70,28 @@ std::optional<nn::LookaheadParams> make_lookahead(const Options& options) {
                              .variant = meant(kVariants, options.text("lookahead-variant"))};
 }
 
+std::optional<nn::LarcParams> make_larc(const Options& options) {
+  if (!options.boolean("larc")) return std::nullopt;
+  return nn::LarcParams{.trust_coefficient = options.number("trust-coefficient"),
+                        .clip = options.boolean("larc-clip")};
+}
+
 void check(const OptimizerConfig& config) {
+  if (config.ema == 1) {
+    throw UsageError("--ema 1 averages nothing",
+                     "what is kept of the average at each step would be all of it",
+                     "--ema 0.9999");
+  }
+  if (config.larc && config.kind != OptimizerKind::kSgd) {
+    throw UsageError("--larc needs --opt sgd",
+                     "it weighs each gradient by its length, and Adam's steps do not hang on that",
+                     "--opt sgd, or no --larc");
+  }
+  if (config.larc && config.larc->trust_coefficient == 0) {
+    throw UsageError("--trust-coefficient 0 leaves all weights as they are",
+                     "each learning rate is a multiple of it",
+                     "--trust-coefficient 0.02");
+  }
   if (config.nesterov && config.momentum == 0) {
     throw UsageError("--nesterov needs a momentum above 0",
                      "Nesterov's step looks ahead along the momentum, which is 0",
@@ -119,6 +140,8 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"warmup-decay",
                warmup.epochs > 0 && warmup.method == WarmupMethod::kLinear,
                "--warmup-epochs 5 --warmup-method linear"},
+           Use{"trust-coefficient", config.larc.has_value(), "--larc"},
+           Use{"larc-clip", config.larc.has_value(), "--larc"},
            Use{"lookahead-k", has_lookahead, "--lookahead"},
            Use{"lookahead-alpha", has_lookahead, "--lookahead"},
            Use{"lookahead-variant", has_lookahead, "--lookahead"},
@@ -147,7 +170,9 @@ OptimizerConfig make_optimizer_config(const Options& options) {
   config.weight_decay = options.number("weight-decay");
   config.bias_decay = options.boolean("bias-decay");
   config.clip_grad_norm = options.number("clip-grad-norm");
+  config.larc = make_larc(options);
   config.lookahead = make_lookahead(options);
+  config.ema = options.number("ema");
   config.schedule = make_schedule_config(options);
   refuse_idle_flags(options, config);
   check(config);

@@ -72,7 +72,9 @@ struct OptimizerConfig {
   double weight_decay = 0;
   bool bias_decay = true;
   double clip_grad_norm = 0;  // of all gradients together; 0: any
+  std::optional<nn::LarcParams> larc = {};
   std::optional<nn::LookaheadParams> lookahead = {};
+  double ema = 0;  // decay of the weights' moving average; 0: none
   ScheduleConfig schedule = {};
 
   // What the schedule starts from, with `global_batch` images a step.
