@@ -254,7 +254,7 @@ class Run {
     if (result.final) {
       result.images = result.final->total;
       result.training_s = seconds_since_process_start() - start_s;
-      console.result(accuracy_line(*result.final));
+      console.result(accuracy_line(config_, *result.final));
     }
     leave_record(result, model, seconds_since_process_start(), code);
     console.result(fmt::format("record  {}/run.json", config_.output_dir));

@@ -41,6 +41,7 @@ void read_optimiser(const Options& options, RunConfig& config) {
   config.optimizer = make_optimizer_config(options);
   config.lr_dry_run = options.boolean("lr-dry-run");
   config.label_smoothing = options.number("label-smoothing");
+  config.mixup = options.number("mixup");
   config.seed = static_cast<uint64_t>(options.integer("seed"));
 }
 
@@ -76,7 +77,9 @@ void read_checkpoints(const Options& options, RunConfig& config) {
 void read_batch_and_groups(const Options& options, RunConfig& config) {
   config.default_batch_size = options.integer("batch-size");
   if (options.given("batch-size")) config.asked.batch_size = config.default_batch_size;
-  config.asked.global_batch_size = options.maybe_integer("global-batch-size");
+  if (!options.given("batch-size") || options.given("global-batch-size")) {
+    config.asked.global_batch_size = options.maybe_integer("global-batch-size");
+  }
   config.micro_steps = options.integer("batches-per-allreduce");
   config.asked.shards = options.maybe_integer("shards");
   config.asked.bn_groups = options.maybe_integer("bn-groups");
@@ -98,7 +101,8 @@ RunConfig make_run_config(const Options& options) {
   read_data(options, config);
   config.arch = options.text("arch");
   config.preset = text_or_empty(options, "preset");
-  config.standardize = config.preset.empty();
+  config.standardize = !config.preset.starts_with("demo-");
+  config.apex_lines = config.preset == "apex-imagenet";
   if (options.program == Program::kTrainResnet) {
     config.main_py_lines = true;
     config.classes = options.maybe_integer("num-classes");

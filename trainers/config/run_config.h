@@ -18,7 +18,7 @@ struct RunConfig {
   std::string dataset;  // "auto" only with a directory
   int64_t workers = 0;
   int64_t val_batch_size = 0;
-  bool standardize = true;  // the tutorials' presets only divide pixels by 255
+  bool standardize = true;  // the demo presets only divide pixels by 255
 
   std::string arch;
   std::string preset;              // empty: none
@@ -33,6 +33,7 @@ struct RunConfig {
   OptimizerConfig optimizer;
   bool lr_dry_run = false;
   double label_smoothing = 0;
+  double mixup = 0;  // alpha; 0: none
   uint64_t seed = 0;
 
   int64_t micro_steps = 1;  // A
@@ -55,6 +56,7 @@ struct RunConfig {
   int64_t print_freq = 0;
   std::string progress;
   bool quiet = false;
+  bool apex_lines = false;     // those of Apex's example instead of main.py's
   bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
 
   // As asked for; resolve_run() (trainers/config/resolve_run.h) settles the rest. Absent: not

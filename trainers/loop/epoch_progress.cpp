@@ -47,6 +47,7 @@ StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left
           .acc5 = percent(totals.correct5, totals.images),
           .acc5_avg = percent(sums_.correct5, sums_.images),
           .images_per_s = static_cast<double>(totals.images) / window_s,
+          .images_per_s_avg = static_cast<double>(images()) / now_s,
           .eta_s = step_s * static_cast<double>(steps_left),
           .lr = lr,
           .ranks = static_cast<int>(totals.ranks.size()),

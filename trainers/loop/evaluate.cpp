@@ -13,6 +13,7 @@
 #include "trainers/loop/normalization.h"
 #include "trainers/loop/stop_signal.h"
 #include "trainers/loop/training_data.h"
+#include "trainers/output/apex_lines.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -74,6 +75,8 @@ class Meter {
     };
     return {.batch_s = batch_s,
             .batch_s_avg = total_s / static_cast<double>(batches_),
+            .images = static_cast<double>(batch.images),
+            .images_avg = static_cast<double>(all.images) / static_cast<double>(batches_),
             .loss = mean(batch.loss, batch),
             .loss_avg = mean(all.loss, all),
             .acc1 = percent(batch.correct1, batch),
@@ -92,8 +95,14 @@ class Meter {
 
 }  // namespace
 
-std::string accuracy_line(const Evaluation& evaluation) {
+std::string accuracy_line(const RunConfig& config, const Evaluation& evaluation) {
+  if (config.apex_lines) return apex_accuracy_line(evaluation.acc1(), evaluation.acc5());
   return fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
+}
+
+std::string average_line(const Evaluation& evaluation) {
+  return fmt::format(
+      " * of --ema: Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
 }
 
 EvaluationTask test_of(const RunConfig& config,
@@ -108,9 +117,11 @@ EvaluationTask test_of(const RunConfig& config,
                       .workers = config.workers,
                       .stop = stop_requested};
   if (config.main_py_lines) {
-    task.on_batch = [&console, frequency = config.print_freq](
+    task.on_batch = [&console,
+                     frequency = config.print_freq,
+                     line = config.apex_lines ? apex_test_line : test_line](
                         int64_t batch, int64_t batches, const TestMetrics& metrics) {
-      if (batch % frequency == 0) console.progress_line(test_line(batch, batches, metrics));
+      if (batch % frequency == 0) console.progress_line(line(batch, batches, metrics));
     };
   }
   return task;

@@ -26,8 +26,9 @@ struct Evaluation {
   double acc5() const { return 100.0 * static_cast<double>(correct5) / static_cast<double>(total); }
 };
 
-// main.py's line of it.
-std::string accuracy_line(const Evaluation& evaluation);
+// main.py's line of it, or Apex's, and one like it of the weights' moving average.
+std::string accuracy_line(const RunConfig& config, const Evaluation& evaluation);
+std::string average_line(const Evaluation& evaluation);
 
 struct EvaluationTask {
   nn::Module& model;

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "comm/replicas.h"
-#include "core/digest.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"
+#include "trainers/output/apex_lines.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -56,7 +56,7 @@ Training::Training(const Parts& parts)
       groups_span_ranks_(
           any_group_spans_ranks(p_.config.shards, p_.config.bn_groups, p_.config.ranks)),
       steps_per_epoch_(data::steps_per_epoch(batch_plan(p_.config, *p_.data.train, p_.ranks))),
-      update_(p_.config, p_.stream, p_.model.named_parameters(), steps_per_epoch_),
+      update_(p_.config, p_.stream, p_.model, steps_per_epoch_),
       numerics_(
           {.when = p_.replay ? NumericsWatch::When::kEveryStep : NumericsWatch::When::kTenthSkip,
            .run_ranks = run_ranks(p_),
@@ -86,7 +86,7 @@ void Training::restore(const FileTensors& optimizer, const std::string& file) {
   if (!problems.empty()) {
     throw CheckpointError(fmt::format("the optimizer's state in {} does not fit", file),
                           first_of(problems),
-                          "--opt and --momentum as in the run that made it");
+                          "--opt, --momentum and --ema as in the run that made it");
   }
   copy_into(entries, optimizer);
 }
@@ -168,7 +168,7 @@ void Training::step_by_step(const StepStart& start) {
   for (int64_t micro = 0; micro < p_.config.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
     const TrainingBatches::MicroStep batch = next_batch();
-    window_.add(learn(batch.images, batch.labels));
+    window_.add(learn(batch.images, batch.labels, batch.mix));
     images += batch.shards().images();
   }
   delay(p_.fault, p_.ranks.rank());
@@ -179,14 +179,14 @@ void Training::step_by_step(const StepStart& start) {
 
 void Training::step_as_graph(const StepStart& start) {
   const TrainingBatches::MicroStep batch = next_batch();
-  const auto step = [&](const Var& images, const Tensor& labels) {
+  const auto step = [&](const Var& images, const Tensor& labels, const Tensor& mix) {
     update_.optimizer().zero_grad();
-    nn::CrossEntropy figures = learn(images, labels);
+    nn::CrossEntropy figures = learn(images, labels, mix);
     reducer_.finish();
     update_.step(result_.steps);
     return figures;
   };
-  window_.add(graph_.run(batch.images, batch.labels, step));
+  window_.add(graph_.run(batch.images, batch.labels, batch.mix, step));
   if (graph_.repeated()) p_.model.count_step();
   log_exchange(start, batch.shards().images(), {});
 }
@@ -202,11 +202,11 @@ TrainingBatches::MicroStep Training::next_batch() {
   return batch;
 }
 
-nn::CrossEntropy Training::learn(const Var& images, const Tensor& labels) {
-  nn::CrossEntropy result =
-      nn::softmax_cross_entropy(p_.model.forward(images),
-                                labels,
-                                {.label_smoothing = static_cast<float>(p_.config.label_smoothing)});
+nn::CrossEntropy Training::learn(const Var& images, const Tensor& labels, const Tensor& mix) {
+  nn::CrossEntropy result = nn::softmax_cross_entropy(
+      p_.model.forward(images),
+      labels,
+      {.label_smoothing = static_cast<float>(p_.config.label_smoothing), .mix = mix});
   result.loss.backward(update_.seed(images.shards().local()));
   return result;
 }
@@ -255,7 +255,8 @@ void Training::compare_notes(EpochProgress& epoch) {
   p_.console.progress_bar(progress_bar(
       epoch.number(), static_cast<int>(p_.config.epochs), done, epoch.steps(), metrics));
   if (done != 1 && done % p_.config.print_freq != 0 && done != epoch.steps()) return;
-  p_.console.progress_line(progress_line(epoch.number(), done, epoch.steps(), metrics));
+  const auto line = p_.config.apex_lines ? apex_progress_line : progress_line;
+  p_.console.progress_line(line(epoch.number(), done, epoch.steps(), metrics));
   log_.append_step(epoch.number(), result_.steps, seconds_since_process_start(), metrics);
 }
 
@@ -295,6 +296,10 @@ void Training::synchronize_replicas() {
   for (const nn::StateEntry& entry : p_.model.state()) {
     if (!entry.is_parameter || !keeps_replicas) rank0s.push_back(entry.tensor);
   }
+  if (const nn::Ema* average = update_.average()) {
+    const std::span<const Tensor> counted = average->buffer_averages();
+    rank0s.insert(rank0s.end(), counted.begin(), counted.end());
+  }
   comm::broadcast_tensors(p_.ranks, rank0s);
   if (keeps_replicas) return replicas_.compare(p_.ranks, result_.steps);
   update_.weights_were_written();
@@ -305,9 +310,12 @@ void Training::end_epoch(const EpochProgress& epoch) {
   const int number = epoch.number();
   const bool last = result_.steps == end_step_;
   if (((last && !p_.replay) || evaluates_after(number)) && !result_.stopped) {
-    if (const std::optional<Evaluation> evaluation = measure()) {
+    const std::optional<Evaluation> evaluation = measure();
+    const std::optional<Evaluation> of_average = measure_average(epoch);
+    if (!result_.stopped) {
       result_.final = evaluation;
-      log_evaluation(number, *evaluation);
+      log_evaluation("val", number, *evaluation, digest());
+      if (of_average) log_evaluation("val-ema", number, *of_average, "");
       if (epoch.done() == steps_per_epoch_) {
         update_.end_epoch(number, evaluation->loss, evaluation->acc1());
       }
@@ -322,37 +330,6 @@ void Training::end_epoch(const EpochProgress& epoch) {
   }
   if (last || (number + 1) % p_.config.save_freq == 0 || saves_after(result_.steps)) {
     save(position(epoch, Evaluated::kYes));
-  }
-}
-
-std::optional<Evaluation> Training::measure() {
-  p_.console.tutorial("begin testing");
-  std::optional<Evaluation> evaluation =
-      evaluate(test_of(p_.config, p_.data, p_.model, p_.console), p_.stream, p_.ranks);
-  if (evaluation) p_.console.info(accuracy_line(*evaluation));
-  result_.stopped = !evaluation;
-  return evaluation;
-}
-
-void Training::log_evaluation(int epoch, const Evaluation& evaluation) {
-  log_.append({{"split", "val"},
-               {"epoch", int64_t{epoch}},
-               {"step", result_.steps},
-               {"t", seconds_since_process_start()},
-               {"loss", evaluation.loss},
-               {"acc1", evaluation.acc1()},
-               {"acc5", evaluation.acc5()},
-               {"correct", evaluation.correct1},
-               {"total", evaluation.total},
-               {"digest", traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model))}});
-}
-
-void Training::judge(const EpochProgress& epoch, const Evaluation& evaluation) {
-  if (evaluation.correct1 < result_.best.correct1) return;
-  result_.best = evaluation;
-  result_.best_epoch = epoch.number();
-  if (traces_.checkpoints != nullptr) {
-    traces_.checkpoints->save_best(p_.model, position(epoch, Evaluated::kYes));
   }
 }
 

@@ -99,7 +99,7 @@ class Training {
   void step_as_graph(const StepStart& start);
   TrainingBatches::MicroStep next_batch();
   // Forward and backward of a micro-step.
-  nn::CrossEntropy learn(const Var& images, const Tensor& labels);
+  nn::CrossEntropy learn(const Var& images, const Tensor& labels, const Tensor& mix);
   void look_at_scale();
   void log_exchange(const StepStart& start, int64_t images, const comm::ExchangeTimes& exchange);
   void compare_notes(EpochProgress& epoch);
@@ -108,7 +108,12 @@ class Training {
   void end_epoch(const EpochProgress& epoch);
   void synchronize_replicas();
   std::optional<Evaluation> measure();  // nothing when a signal asked for a stop meanwhile
-  void log_evaluation(int epoch, const Evaluation& evaluation);
+  std::optional<Evaluation> measure_average(const EpochProgress& epoch);  // also without --ema
+  void log_evaluation(std::string_view split,
+                      int epoch,
+                      const Evaluation& evaluation,
+                      const std::string& digest);
+  std::string digest() const;  // rank 0's of the model, "" elsewhere
   void judge(const EpochProgress& epoch, const Evaluation& evaluation);
   bool evaluates_after(int epoch) const;
   bool saves_after(int64_t step) const;

@@ -21,7 +21,8 @@ struct StepMetrics {
   double acc1 = 0, acc1_avg = 0;  // percent
   double acc5 = 0, acc5_avg = 0;
   double images_per_s = 0;  // over all ranks, over the last print interval
-  double eta_s = 0;         // to the end of the run
+  double images_per_s_avg = 0;
+  double eta_s = 0;  // to the end of the run
   double lr = 0;
   int ranks = 1;
   double comm_exposed_s = 0;  // of a step, means over ranks and the last print interval
@@ -35,6 +36,7 @@ struct StepMetrics {
 // Of a validation batch, and of those so far; one rank's.
 struct TestMetrics {
   double batch_s = 0, batch_s_avg = 0;
+  double images = 0, images_avg = 0;
   double loss = 0, loss_avg = 0;  // a batch's mean
   double acc1 = 0, acc1_avg = 0;  // percent
   double acc5 = 0, acc5_avg = 0;
