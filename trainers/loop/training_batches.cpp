@@ -1,5 +1,8 @@
 #include "trainers/loop/training_batches.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "trainers/loop/normalization.h"
 #include "trainers/loop/training_data.h"
 
@@ -39,8 +42,8 @@ TrainingBatches::TrainingBatches(const RunConfig& config,
       loader_(dataset,
               data::training_sequence(batch_plan(config, *dataset, ranks), first_step, end_step),
               {.workers = static_cast<int>(config.workers),
-               .augmentation = device_augments() ? Augmentation{} : augmentation_,
-               .warn = warn_of_images}),
+               .ahead = std::max<int64_t>(4, config.workers + 2),  // none waits for another's batch
+               .augmentation = device_augments() ? Augmentation{} : augmentation_}),
       on_device_(
           stream, dataset->image_shape(), largest_batch(batch_plan(config, *dataset, ranks))) {}
 
@@ -56,14 +59,17 @@ TrainingBatches::MicroStep TrainingBatches::next(
   const auto of_tape =
       nn::make_batch(stream_, batch.shards, true, precision_, listener(batch.shards));
   if (!device_augments()) {
-    return {nn::normalize_image(batch.images, of_tape, normalization_), batch.labels};
+    return {nn::normalize_image(batch.images, of_tape, normalization_),
+            batch.labels,
+            std::move(batch.skipped)};
   }
   return {nn::crop_flip_normalize(
               batch.images,
               batch.indices,
               of_tape,
               {.augmentation = augmentation_, .epoch = batch.epoch, .normalize = normalization_}),
-          batch.labels};
+          batch.labels,
+          std::move(batch.skipped)};
 }
 
 }  // namespace lockstep::trainers
