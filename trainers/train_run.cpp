@@ -119,7 +119,7 @@ class Run {
         cuda::select_device(request_.launch.local_rank, request_.launch.local_size);
       }
       fault_ = parse_fault(variable("LOCKSTEP_FAULT"));
-      data_ = open_training_data(config_);
+      data_ = open_training_data(config_, fault_);
     });
     const std::string digests = data_.train->digest() + data_.test->digest();
     shake_hands(request_, digests);

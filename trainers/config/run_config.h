@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "data/photo_options.h"
 #include "trainers/config/exchange_config.h"
 #include "trainers/config/optimizer_config.h"
 #include "trainers/config/precision_config.h"
@@ -18,6 +19,7 @@ struct RunConfig {
   std::string dataset;  // "auto" only with a directory
   int64_t workers = 0;
   int64_t val_batch_size = 0;
+  data::PhotoOptions photos;
   bool standardize = true;  // the demo presets only divide pixels by 255
 
   std::string arch;

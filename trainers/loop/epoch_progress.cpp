@@ -36,6 +36,7 @@ StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left
   for (const RankSeconds& rank : totals.ranks) sum += rank;
   const auto rank_steps = static_cast<double>(totals.losses.size() * totals.ranks.size());
   const SlowestRank slowest = slowest_rank(totals.ranks);
+  const LoaderStall stall = loader_stall(totals.ranks);
   return {.step_s = step_s_,
           .step_s_avg = step_s,
           .data_s = data_s_,
@@ -54,7 +55,9 @@ StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left
           .comm_exposed_s = sum.exposed / rank_steps,
           .comm_hidden_s = sum.hidden / rank_steps,
           .slowest_rank = slowest.rank,
-          .skew = slowest.skew};
+          .skew = slowest.skew,
+          .loader_waited = stall.waited,
+          .loader_busy_with = stall.on};
 }
 
 }  // namespace lockstep::trainers

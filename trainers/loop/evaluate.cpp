@@ -136,9 +136,10 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
                                   .chunks_at_once = stream.threads(),
                                   .rank = ranks.rank(),
                                   .ranks = ranks.size()};
-  data::Loader loader(task.dataset,
-                      data::evaluation_sequence(plan),
-                      {.workers = static_cast<int>(task.workers), .warn = warn_of_images});
+  data::Loader loader(
+      task.dataset, data::evaluation_sequence(plan), {.workers = static_cast<int>(task.workers)});
+  SkippedPhotos of_this(task.dataset->size(), warn_of_images);
+  SkippedPhotos& skipped = task.skipped == nullptr ? of_this : *task.skipped;
   DeviceBatches on_device(
       stream, task.dataset->image_shape(), task.chunk_images * stream.threads());
   const int64_t batches = loader.left();
@@ -149,6 +150,7 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
 
   while (loader.left() > 0 && !(task.stop && task.stop())) {
     const data::LoadedBatch batch = on_device.upload(loader.next());
+    skipped.note(batch.skipped);
     const Shards& shards = batch.shards;
     const Var x = nn::normalize_image(
         batch.images, nn::make_batch(stream, shards, false, task.precision), task.normalization);
@@ -166,9 +168,11 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
     if (task.on_batch) task.on_batch(batch.number, batches, meter.update(of_batch, sums));
   }
 
-  std::array<int64_t, 4> counts = {sums.correct1, sums.correct5, sums.images, loader.left()};
+  std::array<int64_t, 5> counts = {
+      sums.correct1, sums.correct5, sums.images, loader.left(), skipped.noted()};
   ranks.all_reduce_sum(std::span<int64_t>(counts));
   ranks.all_reduce_sum(std::span<int64_t>(chunk_losses));
+  if (counts[4] > 0) skipped.agree(ranks);
   if (counts[3] > 0) return std::nullopt;
   Evaluation total{.correct1 = counts[0], .correct5 = counts[1], .total = counts[2]};
   for (const int64_t bits : chunk_losses) total.loss += std::bit_cast<double>(bits);

@@ -8,6 +8,7 @@
 #include "comm/replicas.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"
+#include "trainers/loop/training_data.h"
 #include "trainers/output/apex_lines.h"
 
 namespace lockstep::trainers {
@@ -67,6 +68,8 @@ Training::Training(const Parts& parts)
       first_step_(first_step(p_, steps_per_epoch_)),
       end_step_(end_step(p_, steps_per_epoch_)),
       batches_(p_.config, p_.data.train, p_.ranks, p_.stream, first_step_, end_step_),
+      skipped_(p_.data.train->size(), warn_of_images),
+      skipped_in_test_(p_.data.test->size(), warn_of_images),
       graph_(p_.stream, runs_as_graph(p_)) {
   result_.steps = first_step_;
   if (p_.fault && p_.fault->is_of_gradient()) {
@@ -132,7 +135,8 @@ TrainingResult Training::run(const Traces& traces) {
 void Training::train_step(EpochProgress& epoch) {
   const StepStart start = {.traffic = p_.ranks.traffic(),
                            .batch_norm_s = batch_norm_peers_.seconds(),
-                           .data_s = batches_.waited_seconds()};
+                           .data_s = batches_.waited_seconds(),
+                           .loader = batches_.seconds()};
   numerics_.begin_step(result_.steps + 1, scaled_);
   if (runs_as_graph(p_) && numerics_.listener() == nullptr) {
     step_as_graph(start);
@@ -198,6 +202,7 @@ TrainingBatches::MicroStep Training::next_batch() {
   };
   TrainingBatches::MicroStep batch =
       batches_.next(groups_span_ranks_ ? &batch_norm_peers_ : nullptr, listener);
+  skipped_.note(batch.skipped);
   numerics_.begin_micro_step(batch.images);
   return batch;
 }
@@ -230,8 +235,10 @@ void Training::log_exchange(const StepStart& start,
   const double all_s = seconds_since(start.time);
   const double batch_norm_s = batch_norm_peers_.seconds() - start.batch_norm_s;
   const double exposed_s = exchange.exposed_s + batch_norm_s;
-  const RankSeconds seconds = {
-      .own = all_s - exposed_s, .exposed = exposed_s, .hidden = exchange.hidden_s};
+  const RankSeconds seconds = {.own = all_s - exposed_s,
+                               .exposed = exposed_s,
+                               .hidden = exchange.hidden_s,
+                               .loader = batches_.seconds() - start.loader};
   const Traffic& traffic = p_.ranks.traffic();
   window_.end_step(seconds);
   exchange_log_.add(
@@ -245,7 +252,8 @@ void Training::log_exchange(const StepStart& start,
 
 void Training::compare_notes(EpochProgress& epoch) {
   if (p_.stream.device() != Device::kCpu) look_at_scale();
-  const WindowTotals totals = window_.exchange(p_.ranks, stop_requested());
+  const WindowTotals totals = window_.exchange(p_.ranks, stop_requested(), skipped_.noted());
+  if (totals.skipped_photos > 0) skipped_.agree(p_.ranks);
   result_.stopped |= totals.stop;
   check_losses(totals, epoch.number());
   StepMetrics metrics = epoch.update(totals, end_step_ - result_.steps, update_.lr());

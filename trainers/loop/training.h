@@ -21,6 +21,7 @@
 #include "trainers/loop/gradient_fault.h"
 #include "trainers/loop/numerics_watch.h"
 #include "trainers/loop/replica_check.h"
+#include "trainers/loop/skipped_photos.h"
 #include "trainers/loop/step_graph.h"
 #include "trainers/loop/step_window.h"
 #include "trainers/loop/timed_peers.h"
@@ -91,6 +92,7 @@ class Training {
     Traffic traffic;
     double batch_norm_s = 0;  // waited for peers, since the beginning of the run
     double data_s = 0;        // waited for images
+    data::LoaderSeconds loader{};
   };
 
   void share_start();
@@ -136,6 +138,7 @@ class Training {
   const int64_t first_step_;  // of this process
   const int64_t end_step_;
   TrainingBatches batches_;
+  SkippedPhotos skipped_, skipped_in_test_;
   StepGraph graph_;
   StepWindow window_;
   ExchangeLog exchange_log_;

@@ -1,5 +1,8 @@
 #include "trainers/loop/training_batches.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "kernels/fill.h"
 #include "kernels/mix_images.h"
 #include "trainers/loop/draw_mix.h"
@@ -45,8 +48,8 @@ TrainingBatches::TrainingBatches(const RunConfig& config,
       loader_(dataset,
               data::training_sequence(batch_plan(config, *dataset, ranks), first_step, end_step),
               {.workers = static_cast<int>(config.workers),
-               .augmentation = device_augments() ? Augmentation{} : augmentation_,
-               .warn = warn_of_images}),
+               .ahead = std::max<int64_t>(4, config.workers + 2),  // none waits for another's batch
+               .augmentation = device_augments() ? Augmentation{} : augmentation_}),
       on_device_(
           stream, dataset->image_shape(), largest_batch(batch_plan(config, *dataset, ranks))) {}
 
@@ -61,7 +64,7 @@ TrainingBatches::MicroStep TrainingBatches::next(
   batch.shards.peers = peers;
   const auto of_tape =
       nn::make_batch(stream_, batch.shards, true, precision_, listener(batch.shards));
-  MicroStep step{.labels = batch.labels};
+  MicroStep step{.labels = batch.labels, .skipped = std::move(batch.skipped)};
   if (device_augments()) {
     step.images = nn::crop_flip_normalize(
         batch.images,

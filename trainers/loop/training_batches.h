@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "core/augmentation.h"
 #include "core/communicator.h"
@@ -27,6 +28,7 @@ class TrainingBatches {
     Var images = {};  // the root of a tape
     Tensor labels = {};
     Tensor mix = {};  // of kernels::SoftmaxCrossEntropyParams; undefined without --mixup
+    std::vector<data::SkippedImage> skipped = {};
 
     const Shards& shards() const { return images.shards(); }
   };
@@ -43,6 +45,7 @@ class TrainingBatches {
   // else null. `listener`: for the tape of these shards. Errors: as data::Loader::next.
   MicroStep next(Communicator* peers, FunctionRef<TapeListener*(const Shards& shards)> listener);
   double waited_seconds() const { return loader_.waited_seconds(); }
+  const data::LoaderSeconds& seconds() const { return loader_.seconds(); }
 
  private:
   // The device crops and flips, to the loader's bits. Photos of any size are cropped where they are

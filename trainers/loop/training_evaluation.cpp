@@ -7,8 +7,9 @@ namespace lockstep::trainers {
 
 std::optional<Evaluation> Training::measure() {
   p_.console.tutorial("begin testing");
-  std::optional<Evaluation> evaluation =
-      evaluate(test_of(p_.config, p_.data, p_.model, p_.console), p_.stream, p_.ranks);
+  EvaluationTask task = test_of(p_.config, p_.data, p_.model, p_.console);
+  task.skipped = &skipped_in_test_;
+  std::optional<Evaluation> evaluation = evaluate(task, p_.stream, p_.ranks);
   if (evaluation) p_.console.info(accuracy_line(p_.config, *evaluation));
   result_.stopped = !evaluation;
   return evaluation;
@@ -21,6 +22,7 @@ std::optional<Evaluation> Training::measure_average(const EpochProgress& epoch) 
   update_.with_average([&] {
     EvaluationTask task = test_of(p_.config, p_.data, p_.model, p_.console);
     task.on_batch = {};
+    task.skipped = &skipped_in_test_;
     evaluation = evaluate(task, p_.stream, p_.ranks);
     if (evaluation && traces_.checkpoints != nullptr) {
       traces_.checkpoints->save_average(p_.model, position(epoch, Evaluated::kYes));
