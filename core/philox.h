@@ -13,6 +13,7 @@ enum class RandomPurpose : uint32_t {
   kShapes = 3,
   kAugment = 4,
   kDropout = 5,
+  kMixup = 6,
 };
 
 // Four random words, or a counter. No std::array: kernels use this on every device.

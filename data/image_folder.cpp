@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -11,39 +11,13 @@
 #include "core/philox.h"
 #include "core/printable.h"
 #include "data/codecs/decode_image.h"
+#include "data/load_seconds.h"
 #include "data/random_resized_crop.h"
-#include "data/resample.h"
 
 namespace lockstep::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int64_t kSide = 224;         // of what a network sees
-constexpr int64_t kResizedSide = 256;  // the short one, before the centre is cut out
-
-void read_file(const fs::path& path, std::vector<std::byte>& bytes) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
-  if (size < 0) throw UnreadableImage("the file cannot be opened");
-  bytes.resize(static_cast<size_t>(size));
-  file.seekg(0);
-  if (!file.read(reinterpret_cast<char*>(bytes.data()), size)) {
-    throw UnreadableImage("the file cannot be read");
-  }
-}
-
-Resample centre_of(const ImageSize& image) {
-  const int64_t shorter = std::min(image.height, image.width);
-  const auto resized = [&](int64_t side) { return kResizedSide * side / shorter; };
-  const ImageSize size{resized(image.height), resized(image.width)};
-  const auto middle = [](int64_t side) {  // rounds halves to even, as Python does
-    return static_cast<int64_t>(std::nearbyint(static_cast<double>(side - kSide) / 2));
-  };
-  return {.box = whole(image),
-          .size = size,
-          .window = {middle(size.height), middle(size.width), kSide, kSide}};
-}
 
 // Pixels are drawn as a sequence, so that ten attempts may use as many numbers as they want.
 class CropRandom {
@@ -85,11 +59,103 @@ class CropRandom {
 
 }  // namespace
 
-ImageFolder::ImageFolder(std::string name, fs::path root)
-    : name_(std::move(name)), root_(std::move(root)), folders_(find_class_folders(root_)) {}
+ImageFolder::ImageFolder(std::string name, fs::path root, const SplitOptions& options)
+    : name_(std::move(name)),
+      root_(std::move(root)),
+      options_(options),
+      folders_(find_class_folders(root_)) {
+  LS_CHECK(1 <= options.crop && options.crop <= options.resize,
+           "[image_folder] got a crop of {} of images resized to {}",
+           options.crop,
+           options.resize);
+  if (options.cache_room) cache_ = std::make_unique<PhotoCache>(options.cache_room);
+}
 
 ImageShape ImageFolder::image_shape() const {
-  return {.channels = 3, .height = kSide, .width = kSide};
+  return {.channels = 3, .height = options_.crop, .width = options_.crop};
+}
+
+Resample ImageFolder::centre_of(const ImageSize& image) const {
+  const int64_t shorter = std::min(image.height, image.width);
+  const auto resized = [&](int64_t side) { return options_.resize * side / shorter; };
+  const ImageSize size{resized(image.height), resized(image.width)};
+  const auto middle = [&](int64_t side) {  // rounds halves to even, as Python does
+    return static_cast<int64_t>(std::nearbyint(static_cast<double>(side - options_.crop) / 2));
+  };
+  return {.box = whole(image),
+          .size = size,
+          .window = {middle(size.height), middle(size.width), options_.crop, options_.crop}};
+}
+
+int ImageFolder::shrink_for(const Resample& what) const {
+  int shrink = 1;
+  if (!options_.shrink) return shrink;
+  const auto fits = [&](int by) {
+    return what.box.height >= by * what.size.height && what.box.width >= by * what.size.width;
+  };
+  while (shrink < 8 && fits(2 * shrink)) shrink *= 2;
+  return shrink;
+}
+
+FileStamp ImageFolder::load(int64_t i, std::vector<std::byte>& bytes) const {
+  const LoadClock clock(load_seconds().disk);
+  if (options_.slow_disk.count() > 0) std::this_thread::sleep_for(options_.slow_disk);
+  const FileStamp stamp = data::read_file(path_of(i), bytes);
+  ++files_read_;
+  if (stamp.bytes != file(i).bytes) {
+    throw UnreadableImage(
+        fmt::format("the file has {} bytes now, it had {}", stamp.bytes, file(i).bytes));
+  }
+  return stamp;
+}
+
+template <class Choose>
+bool ImageFolder::read_kept(int64_t i,
+                            const Choose& choose,
+                            bool flip,
+                            std::span<uint8_t> pixels) const {
+  if (!cache_) return false;
+  const std::shared_ptr<const KeptPhoto> kept = cache_->find(i);
+  if (!kept || kept->stamp != stamp_of(path_of(i))) return false;
+  const Resample what = choose(kept->size);
+  if (kept->can_shrink && kept->shrink != shrink_for(what)) return false;
+  const Region& region = kept->image.region;
+  const ImageSize shrunk = {.height = region.height, .width = region.width};
+  resample(kept->image, shrunk_by(kept->shrink, what, shrunk), flip, pixels);
+  return true;
+}
+
+template <class Choose>
+void ImageFolder::read_file(int64_t i,
+                            const Choose& choose,
+                            bool flip,
+                            std::span<uint8_t> pixels) const {
+  thread_local std::vector<std::byte> bytes;
+  thread_local Image image;
+  KeptPhoto photo;
+  photo.stamp = load(i, bytes);
+  Resample what;
+  bool keep = false;
+  const auto shrink = [&](const ImageSize& size) {
+    photo.size = size;
+    photo.can_shrink = true;
+    return photo.shrink = shrink_for(choose(size));
+  };
+  const auto region = [&](const ImageSize& size) {
+    if (!photo.can_shrink) photo.size = size;
+    what = shrunk_by(photo.shrink, choose(photo.size), size);
+    keep = cache_ && cache_->has_room(size);
+    return keep ? whole(size) : needed(what);
+  };
+  {
+    const LoadClock clock(load_seconds().decode);
+    if (options_.slow_decode.count() > 0) std::this_thread::sleep_for(options_.slow_decode);
+    decode_image(bytes, shrink, region, image);
+  }
+  resample(image, what, flip, pixels);
+  if (!keep) return;
+  photo.image = image;
+  cache_->keep(i, std::move(photo));
 }
 
 template <class Choose>
@@ -97,21 +163,15 @@ void ImageFolder::read(int64_t i,
                        const Choose& choose,
                        bool flip,
                        std::span<uint8_t> pixels) const {
-  thread_local std::vector<std::byte> bytes;
-  thread_local Image image;
   try {
-    read_file(root_ / file(i).path, bytes);
-    Resample what;
-    const auto region = [&](const ImageSize& size) { return needed(what = choose(size)); };
-    decode_image(bytes, region, image);
-    resample(image, what, flip, pixels);
+    if (!read_kept(i, choose, flip, pixels)) read_file(i, choose, flip, pixels);
   } catch (const UnreadableImage& error) {
     throw UnreadableImage(fmt::format("{}: {}", printable(file(i).path), error.why()));
   }
 }
 
 void ImageFolder::read(int64_t i, std::span<uint8_t> pixels) const {
-  read(i, centre_of, false, pixels);
+  read(i, [&](const ImageSize& size) { return centre_of(size); }, false, pixels);
 }
 
 void ImageFolder::read_for_training(int64_t i,
@@ -122,24 +182,36 @@ void ImageFolder::read_for_training(int64_t i,
   CropRandom random(augmentation, epoch, i);
   const bool flip = random.below(2) == 1 && augmentation.flip;
   const auto choose = [&](const ImageSize& size) {
-    return Resample{.box = draw_resized_crop(size, random),
-                    .size = {kSide, kSide},
-                    .window = {.height = kSide, .width = kSide}};
+    CropRandom of_crop = random;
+    return Resample{.box = draw_resized_crop(size, of_crop),
+                    .size = {options_.crop, options_.crop},
+                    .window = {.height = options_.crop, .width = options_.crop}};
   };
   read(i, choose, flip, pixels);
 }
 
 std::string ImageFolder::digest() const {
-  std::string all;
+  std::string all = fmt::format(
+      "{} of {}, {}\n", options_.crop, options_.resize, options_.shrink ? "shrunk" : "exact");
   for (const std::string& name : folders_.classes) all += name + '\n';
   for (const ImageFile& image : folders_.files)
     all += fmt::format("{} {}\n", image.path, image.bytes);
   return to_hex(lockstep::digest(std::as_bytes(std::span(all))));
 }
 
-DatasetPair open_image_folders(const fs::path& dir) {
-  auto train = std::make_shared<ImageFolder>("imagefolder/train", dir / "train");
-  auto val = std::make_shared<ImageFolder>("imagefolder/val", dir / "val");
+DatasetPair open_image_folders(const fs::path& dir, const PhotoOptions& photos) {
+  SplitOptions options{.crop = photos.train_crop,
+                       .resize = std::max(photos.val_resize, photos.train_crop),
+                       .shrink = photos.shrink,
+                       .slow_disk = photos.slow_disk,
+                       .slow_decode = photos.slow_decode};
+  if (photos.cache_bytes > 0) {
+    options.cache_room = std::make_shared<std::atomic<int64_t>>(photos.cache_bytes);
+  }
+  auto train = std::make_shared<ImageFolder>("imagefolder/train", dir / "train", options);
+  options.crop = photos.val_crop;
+  options.resize = photos.val_resize;
+  auto val = std::make_shared<ImageFolder>("imagefolder/val", dir / "val", options);
   if (train->folders().classes != val->folders().classes) {
     throw_other_classes(train->folders(), val->folders());
   }

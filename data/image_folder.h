@@ -1,49 +1,78 @@
 // Photos in class folders, decoded when they are wanted.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "data/class_folders.h"
 #include "data/dataset.h"
+#include "data/photo_cache.h"
+#include "data/photo_options.h"
+#include "data/resample.h"
 
 namespace lockstep::data {
 
-// One split. Images are 224x224: read() gives the centre of the image resized to 256 on its short
-// side; for training a random part is resized, and flipped. Source: torchvision's ImageFolder,
-// Resize(256), CenterCrop(224), RandomResizedCrop(224), RandomHorizontalFlip.
+// What one split makes of them.
+struct SplitOptions {
+  int64_t crop = 224;
+  int64_t resize = 256;
+  bool shrink = false;
+  std::shared_ptr<std::atomic<int64_t>> cache_room{};  // bytes; null: no cache
+  std::chrono::milliseconds slow_disk{0};
+  std::chrono::milliseconds slow_decode{0};
+};
+
+// One split. Images are squares: read() gives the centre of the image resized on its short side;
+// for training a random part is resized, and flipped. Source: torchvision's ImageFolder, Resize,
+// CenterCrop, RandomResizedCrop, RandomHorizontalFlip.
 class ImageFolder : public Dataset {
  public:
-  // Errors: those of find_class_folders().
-  ImageFolder(std::string name, std::filesystem::path root);
+  // Requires: 1 <= crop <= resize. Errors: those of find_class_folders().
+  ImageFolder(std::string name, std::filesystem::path root, const SplitOptions& options = {});
 
   std::string name() const override { return name_; }
   int64_t size() const override { return static_cast<int64_t>(folders_.files.size()); }
   int64_t classes() const override { return static_cast<int64_t>(folders_.classes.size()); }
   ImageShape image_shape() const override;
   int32_t label(int64_t i) const override { return file(i).label; }
-  // Both: Errors: UnreadableImage naming the file.
+  // Both: Errors: UnreadableImage naming the file, also of one whose size has changed.
   void read(int64_t i, std::span<uint8_t> pixels) const override;
   void read_for_training(int64_t i,
                          int64_t epoch,
                          const Augmentation& augmentation,
                          std::span<uint8_t> pixels) const override;
-  std::string digest() const override;  // of names and sizes
+  std::string digest() const override;  // of names and sizes, and what is made of them
+  int64_t files_read() const { return files_read_.load(); }  // so far
 
   const ClassFolders& folders() const { return folders_; }
 
  private:
   const ImageFile& file(int64_t i) const { return folders_.files[static_cast<size_t>(i)]; }
+  Resample centre_of(const ImageSize& image) const;
   // choose(size of the image) returns the Resample that is wanted.
   template <class Choose>
   void read(int64_t i, const Choose& choose, bool flip, std::span<uint8_t> pixels) const;
+  template <class Choose>
+  bool read_kept(int64_t i, const Choose& choose, bool flip, std::span<uint8_t> pixels) const;
+  template <class Choose>
+  void read_file(int64_t i, const Choose& choose, bool flip, std::span<uint8_t> pixels) const;
+  FileStamp load(int64_t i, std::vector<std::byte>& bytes) const;
+  int shrink_for(const Resample& what) const;
+  std::string path_of(int64_t i) const { return (root_ / file(i).path).string(); }
 
   std::string name_;
   std::filesystem::path root_;
+  const SplitOptions options_;
   ClassFolders folders_;
+  std::unique_ptr<PhotoCache> cache_;
+  mutable std::atomic<int64_t> files_read_ = 0;
 };
 
 // `dir`/train and `dir`/val. Errors: also DataError for classes that differ.
-DatasetPair open_image_folders(const std::filesystem::path& dir);
+DatasetPair open_image_folders(const std::filesystem::path& dir, const PhotoOptions& photos = {});
 
 }  // namespace lockstep::data

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "data/codecs/decode_image.h"
 
 namespace lockstep::data {
 namespace {
@@ -29,11 +30,12 @@ void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches
 
 }  // namespace
 
-Loader::Loader(std::shared_ptr<const Dataset> dataset, BatchSequence batches, LoaderOptions options)
+Loader::Loader(std::shared_ptr<const Dataset> dataset,
+               BatchSequence batches,
+               const LoaderOptions& options)
     : dataset_(std::move(dataset)),
       batches_(std::move(batches)),
-      augmentation_(options.augmentation),
-      skipped_(dataset_->size(), std::move(options.warn)) {
+      augmentation_(options.augmentation) {
   LS_CHECK(options.workers >= 0 && options.ahead >= 1,
            "[loader] got {} workers, {} batches ahead",
            options.workers,
@@ -63,14 +65,18 @@ LoadedBatch Loader::next() {
   LS_CHECK(left() > 0, "[loader] next: got {} batches already, all there are", taken_);
   const auto start = std::chrono::steady_clock::now();
   const auto stop_clock = [&] {
-    waited_seconds_ +=
+    const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    waited_seconds_ += seconds;
+    if (taken_ > 0) seconds_.waited += seconds;
   };
   if (workers_.empty()) {
-    LoadedBatch batch = load(taken_, batches_.at(taken_));
-    ++taken_;
+    Slot slot = run({.number = taken_, .plan = batches_.at(taken_), .error = {}});
+    if (slot.error) std::rethrow_exception(slot.error);
     stop_clock();
-    return batch;
+    seconds_.work += slot.work;
+    ++taken_;
+    return std::move(slot.batch);
   }
   LoadedBatch batch;
   {
@@ -79,6 +85,7 @@ LoadedBatch Loader::next() {
     ready_.wait(lock, [&] { return slot.ready; });
     stop_clock();
     if (slot.error) std::rethrow_exception(slot.error);
+    seconds_.work += slot.work;
     batch = std::exchange(slot, {}).batch;
     ++taken_;
   }
@@ -119,13 +126,18 @@ bool Loader::wait_for_room(int64_t number) {
 }
 
 Loader::Slot Loader::run(Job job) {
-  Slot slot{.batch = {}, .error = job.error, .ready = true};
+  Slot slot{.batch = {}, .work = {}, .error = job.error, .ready = true};
   if (slot.error) return slot;
+  const LoadSeconds before = load_seconds();
+  double all = 0;
   try {
+    const LoadClock clock(all);
     slot.batch = load(job.number, std::move(job.plan));
   } catch (...) {
     slot.error = std::current_exception();
   }
+  slot.work = load_seconds() - before;
+  slot.work.augment = all - slot.work.disk - slot.work.decode;
   return slot;
 }
 
@@ -140,7 +152,8 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
       .indices = Tensor::empty({batches_.max_images}, Dtype::kI64).slice(0, images),
       .numbers = Tensor::empty({batches_.max_images}, Dtype::kI64).slice(0, images),
       .epoch = plan.epoch,
-      .shards = std::move(plan.shards)};
+      .shards = std::move(plan.shards),
+      .skipped = {}};
   const auto bytes = static_cast<size_t>(image.numel());
   auto* label = batch.labels.data<int32_t>();
   auto* index = batch.indices.data<int64_t>();
@@ -148,8 +161,8 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
   auto* pixels = batch.images.data<uint8_t>();
   for (const int64_t i : plan.images) {
     if (stopping_.load(std::memory_order_relaxed)) break;
-    *index = read_image(i, plan.epoch, {pixels, bytes});
-    *number++ = plan.epoch * dataset_->size() + *index;
+    *index = read_image(i, {pixels, bytes}, batch);
+    *number++ = batch.epoch * dataset_->size() + *index;
     *label++ = dataset_->label(*index++);
     pixels += bytes;
   }
@@ -157,15 +170,20 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
 }
 
 // Which image it became.
-int64_t Loader::read_image(int64_t i, int64_t epoch, std::span<uint8_t> pixels) {
-  for (;; i = (i + 1) % dataset_->size()) {  // the limit on skipped images ends it
+int64_t Loader::read_image(int64_t i, std::span<uint8_t> pixels, LoadedBatch& batch) const {
+  const auto limit = static_cast<size_t>(skip_limit(dataset_->size()));
+  for (; batch.skipped.size() <= limit; i = (i + 1) % dataset_->size()) {
     try {
-      dataset_->read_for_training(i, epoch, augmentation_, pixels);
+      dataset_->read_for_training(i, batch.epoch, augmentation_, pixels);
       return i;
     } catch (const UnreadableImage& error) {
-      skipped_.add(i, error);
+      if (std::ranges::find(batch.skipped, i, &SkippedImage::index) == batch.skipped.end()) {
+        batch.skipped.push_back({.index = i, .why = error.why()});
+      }
     }
   }
+  std::ranges::fill(pixels, uint8_t{0});
+  return i;
 }
 
 }  // namespace lockstep::data

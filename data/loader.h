@@ -5,12 +5,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -19,6 +17,7 @@
 #include "core/tensor.h"
 #include "data/batch_plan.h"
 #include "data/dataset.h"
+#include "data/load_seconds.h"
 #include "data/skipped_images.h"
 
 namespace lockstep::data {
@@ -31,24 +30,42 @@ struct LoadedBatch {
   Tensor numbers;      // i64 (N), epoch * size of the data set + index
   int64_t epoch = 0;
   Shards shards;
+  std::vector<SkippedImage> skipped;  // each once
+};
+
+// Since the beginning, up to the batch that was taken last.
+struct LoaderSeconds {
+  double waited = 0;  // by next(), once there was time to make a batch ahead
+  LoadSeconds work;   // of all workers
+
+  LoaderSeconds& operator+=(const LoaderSeconds& other) {
+    waited += other.waited;
+    work += other.work;
+    return *this;
+  }
+  LoaderSeconds operator-(const LoaderSeconds& other) const {
+    return {.waited = waited - other.waited, .work = work - other.work};
+  }
 };
 
 struct LoaderOptions {
   int workers = 2;    // threads; 0: next() makes the batch itself
   int64_t ahead = 4;  // batches being made or waiting, at most
   Augmentation augmentation = {};
-  std::function<void(const std::string&)> warn = {};  // of images that are skipped; on any thread
 };
 
 // Yields the batches of a sequence in order; workers and ahead do not change their bytes. Where an
-// image cannot be read, the next one that can takes its place, label and all. Memory
+// image cannot be read, the next one that can takes its place, label and all; a batch that skips
+// more than skip_limit() is of no use, and what is left of it is black. Memory
 // for `ahead` batches and two in the caller's hands is taken at construction, so that later ones
 // find it in the caching allocator. Idle workers sleep.
 // Thread safety: one consumer. Owns: its threads; destroying a loader early stops them after the
 // image in hand.
 class Loader {
  public:
-  Loader(std::shared_ptr<const Dataset> dataset, BatchSequence batches, LoaderOptions options);
+  Loader(std::shared_ptr<const Dataset> dataset,
+         BatchSequence batches,
+         const LoaderOptions& options);
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
   ~Loader();
@@ -61,6 +78,7 @@ class Loader {
 
   // Time that next() spent waiting for a batch, or making it when there are no workers.
   double waited_seconds() const { return waited_seconds_; }
+  const LoaderSeconds& seconds() const { return seconds_; }
 
  private:
   struct Job {
@@ -70,6 +88,7 @@ class Loader {
   };
   struct Slot {
     LoadedBatch batch;
+    LoadSeconds work;
     std::exception_ptr error;
     bool ready = false;
   };
@@ -79,7 +98,7 @@ class Loader {
   bool wait_for_room(int64_t number);  // false when the loader is being destroyed
   Slot run(Job job);
   LoadedBatch load(int64_t number, MicroBatch plan);
-  int64_t read_image(int64_t i, int64_t epoch, std::span<uint8_t> pixels);
+  int64_t read_image(int64_t i, std::span<uint8_t> pixels, LoadedBatch& batch) const;
   Slot& slot_of(int64_t number) {
     return slots_[static_cast<size_t>(number % static_cast<int64_t>(slots_.size()))];
   }
@@ -87,8 +106,8 @@ class Loader {
   std::shared_ptr<const Dataset> dataset_;
   BatchSequence batches_;
   const Augmentation augmentation_;
-  SkippedImages skipped_;
   double waited_seconds_ = 0;
+  LoaderSeconds seconds_;
 
   std::mutex plan_mutex_;  // guards batches_.at and planned_
   int64_t planned_ = 0;

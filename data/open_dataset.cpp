@@ -89,13 +89,13 @@ std::string detect_dataset(const fs::path& dir, int64_t channels) {
   throw_unknown(dir);
 }
 
-DatasetPair open_dataset(const std::string& name, const fs::path& dir) {
+DatasetPair open_dataset(const std::string& name, const fs::path& dir, const PhotoOptions& photos) {
   if (name == "digits") return open_digits();
   if (name == "shapes") return open_shapes();
-  if (name == "auto") return open_dataset(detect_dataset(dir), dir);
+  if (name == "auto") return open_dataset(detect_dataset(dir), dir, photos);
   if (name == "mnist" || name == "fashion-mnist") return open_idx_pair(dir, name);
   if (name == "cifar10") return open_cifar10(dir);
-  if (name == "imagefolder") return open_image_folders(dir);
+  if (name == "imagefolder") return open_image_folders(dir, photos);
   throw UsageError(fmt::format("--dataset {} is not known", name),
                    {},
                    "use digits, shapes, mnist, fashion-mnist, cifar10, imagefolder or auto");

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "data/dataset.h"
+#include "data/photo_options.h"
 
 namespace lockstep::data {
 
@@ -15,8 +16,10 @@ namespace lockstep::data {
 std::string detect_dataset(const std::filesystem::path& dir, int64_t channels = 0);
 
 // `name`: digits or shapes (dir is not used), mnist, fashion-mnist, cifar10, imagefolder, or auto
-// for detect_dataset(dir).
+// for detect_dataset(dir). `photos`: for imagefolder.
 // Errors: UsageError for other names; those of detect_dataset and of the set that is opened.
-DatasetPair open_dataset(const std::string& name, const std::filesystem::path& dir);
+DatasetPair open_dataset(const std::string& name,
+                         const std::filesystem::path& dir,
+                         const PhotoOptions& photos = {});
 
 }  // namespace lockstep::data

@@ -22,20 +22,27 @@ uint8_t rounded(int32_t sum) {
   return static_cast<uint8_t>(std::clamp(sum >> kFractionBits, 0, 255));
 }
 
-// The weights of results [first, first + count) of an axis of `in` pixels resized to `out`.
+// One side of an image: `extent` of its `in` pixels, after the first `skip` of them.
+struct Axis {
+  int64_t in = 0;
+  double skip = 0;
+  double extent = 0;
+};
+
+// The weights of results [first, first + count) of an axis resized to `out`.
 class Weights {
  public:
-  Weights(int64_t in, int64_t out, int64_t first, int64_t count) {
-    const double scale = static_cast<double>(in) / static_cast<double>(out);
+  Weights(const Axis& axis, int64_t out, int64_t first, int64_t count) {
+    const double scale = axis.extent / static_cast<double>(out);
     const double support = std::max(scale, 1.0);  // half the triangle's width
     pitch_ = static_cast<size_t>(2 * static_cast<int64_t>(std::ceil(support)) + 1);
     starts_.reserve(static_cast<size_t>(count));
     weights_.resize(static_cast<size_t>(count) * pitch_);
     std::vector<double> exact(pitch_);
     for (int64_t i = 0; i < count; ++i) {
-      const double centre = (static_cast<double>(first + i) + 0.5) * scale;
+      const double centre = axis.skip + (static_cast<double>(first + i) + 0.5) * scale;
       const auto begin = std::max<int64_t>(nearest(centre - support), 0);
-      const auto end = std::min<int64_t>(nearest(centre + support), in);
+      const auto end = std::min<int64_t>(nearest(centre + support), axis.in);
       double sum = 0;
       for (int64_t x = begin; x < end; ++x) {
         const double distance = std::abs((static_cast<double>(x) - centre + 0.5) * (1 / support));
@@ -67,11 +74,24 @@ class Weights {
   std::vector<int32_t> weights_;
 };
 
+Extent extent_of(const Resample& what) {
+  return what.within.value_or(Extent{.height = static_cast<double>(what.box.height),
+                                     .width = static_cast<double>(what.box.width)});
+}
+
 Weights rows_of(const Resample& what) {
-  return {what.box.height, what.size.height, what.window.top, what.window.height};
+  const Extent extent = extent_of(what);
+  return {{.in = what.box.height, .skip = extent.top, .extent = extent.height},
+          what.size.height,
+          what.window.top,
+          what.window.height};
 }
 Weights columns_of(const Resample& what) {
-  return {what.box.width, what.size.width, what.window.left, what.window.width};
+  const Extent extent = extent_of(what);
+  return {{.in = what.box.width, .skip = extent.left, .extent = extent.width},
+          what.size.width,
+          what.window.left,
+          what.window.width};
 }
 
 // Both passes are compiled twice, for any processor and for AVX2: whole numbers, so the same bytes.
@@ -169,6 +189,25 @@ bool has_avx2() {
 
 }  // namespace
 
+Resample shrunk_by(int shrink, const Resample& what, const ImageSize& shrunk) {
+  if (shrink == 1) return what;
+  const auto down = [&](int64_t pixels) { return static_cast<double>(pixels) / shrink; };
+  const auto end = [&](int64_t pixels, int64_t side) {
+    return std::min((pixels + shrink - 1) / shrink, side);
+  };
+  Resample result = what;
+  Region& box = result.box;
+  box.top = what.box.top / shrink;
+  box.left = what.box.left / shrink;
+  box.height = end(what.box.top + what.box.height, shrunk.height) - box.top;
+  box.width = end(what.box.left + what.box.width, shrunk.width) - box.left;
+  result.within = Extent{.top = down(what.box.top) - static_cast<double>(box.top),
+                         .left = down(what.box.left) - static_cast<double>(box.left),
+                         .height = down(what.box.height),
+                         .width = down(what.box.width)};
+  return result;
+}
+
 Region needed(const Resample& what) {
   const Weights::Part rows = rows_of(what).all();
   const Weights::Part columns = columns_of(what).all();
@@ -187,7 +226,7 @@ void resample(const Image& image, const Resample& what, bool flip, std::span<uin
   thread_local std::vector<uint8_t> narrow;  // the needed rows, their columns resized
   narrow.resize(static_cast<size_t>(rows.all().count * bytes));
   for (int64_t y = 0; y < rows.all().count; ++y) {
-    const uint8_t* const row = image.row(image.region.top + y);
+    const uint8_t* const row = image.row(what.box.top + rows.all().begin + y);
     const uint8_t* const box_start = row - (image.region.left - what.box.left) * 3;
     resize_row(columns, box_start, flip, narrow.data() + y * bytes);
   }

@@ -4,24 +4,37 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "data/codecs/image.h"
 
 namespace lockstep::data {
 
-// `box` of an image is resized to `size`; of that, `window` is kept.
+// Part of a box that need not end where pixels do.
+struct Extent {
+  double top = 0;
+  double left = 0;
+  double height = 0;
+  double width = 0;
+};
+
+// `box` of an image, or `within` it, is resized to `size`; of that, `window` is kept.
 struct Resample {
   Region box;
   ImageSize size;
   Region window;
+  std::optional<Extent> within{};  // none: all of the box
 };
+
+// The same part of an image that has been shrunk by a whole number, to `shrunk` pixels.
+Resample shrunk_by(int shrink, const Resample& what, const ImageSize& shrunk);
 
 // The pixels of the image that the result depends on: part of the box.
 Region needed(const Resample& what);
 
 // Writes what.window's pixels, HWC, mirrored left to right when `flip`.
-// Requires: image.region is needed(what); `to` has 3 bytes a pixel of the window.
+// Requires: image.region holds needed(what); `to` has 3 bytes a pixel of the window.
 // Source: Pillow's Image.resize(size, BILINEAR, box), bit for bit where that resizes columns before
 // rows, elsewhere within 1.
 void resample(const Image& image, const Resample& what, bool flip, std::span<uint8_t> to);

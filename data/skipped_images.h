@@ -1,30 +1,20 @@
 // Images that cannot be read: others take their places, up to a limit.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <mutex>
-#include <set>
 #include <string>
-
-#include "data/codecs/decode_image.h"
 
 namespace lockstep::data {
 
-// Thread safety: all functions may be called from any thread.
-class SkippedImages {
- public:
-  // `warn` hears of each image once. The limit is a thousandth of the data set, or ten.
-  SkippedImages(int64_t dataset_size, std::function<void(const std::string&)> warn);
-
-  // Image i of the data set could not be read. Errors: DataError above the limit.
-  void add(int64_t i, const UnreadableImage& error);
-
- private:
-  const size_t limit_;
-  const std::function<void(const std::string&)> warn_;
-  std::mutex mutex_;  // guards images_ and calls of warn_
-  std::set<int64_t> images_;
+struct SkippedImage {
+  int64_t index = 0;  // in the data set
+  std::string why;    // "ants/1.jpg: the file is empty"
 };
+
+// So many may be skipped: a thousandth of the data set, or ten, and never all.
+inline int64_t skip_limit(int64_t dataset_size) {
+  return std::min(std::max<int64_t>(10, dataset_size / 1000), dataset_size - 1);
+}
 
 }  // namespace lockstep::data

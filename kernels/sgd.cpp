@@ -16,6 +16,7 @@ void sgd_step(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params)
     check_grad(check, slot.grad, slot.param.shape());
     if (has_momentum) check.like("momentum", slot.momentum, slot.param.shape(), Dtype::kF32);
     check_copy(check, slot.copy, slot.param.shape());
+    if (slot.factor.defined()) check.like("factor", slot.factor, {1}, Dtype::kF32);
     numel += slot.param.numel();
     bytes += slot.grad.nbytes() + (has_momentum ? 4 : 2) * slot.param.nbytes() + slot.copy.nbytes();
   }

@@ -1,5 +1,5 @@
 // One step of stochastic gradient descent over many tensors.
-//   g = grad / scale + weight_decay * param
+//   g = (grad / scale + weight_decay * param) * factor
 //   buf = momentum * buf + g
 //   param = param - lr * (nesterov ? g + momentum * buf : buf)
 //   copy = param
@@ -26,6 +26,7 @@ struct SgdSlot {     // one parameter; all of one shape
   Tensor grad;       // f32, f16 or bf16
   Tensor momentum;   // f32; undefined when params.momentum == 0
   Tensor copy = {};  // f16 or bf16: the model's weight, where param is its master; may be undefined
+  Tensor factor = {};  // (1), f32, of kernels/larc_factors.h; undefined: 1
 };
 
 // Updates every slot's param, momentum and copy in place. Shapes: SgdSlot.

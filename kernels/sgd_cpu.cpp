@@ -30,12 +30,14 @@ void update_with_momentum(const float* __restrict grad,
 void sgd_step(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params) {
   const StepNow now = step_now(source_of(params.control), params.lr, 1);
   if (now.skip) return;
-  SgdRule rule = rule_of(params);
-  rule.lr = static_cast<float>(now.lr);
+  SgdRule common = rule_of(params);
+  common.lr = static_cast<float>(now.lr);
   for_slot_blocks(stream, slots, [&](SgdSlot& slot, int64_t first, int64_t count) {
     float scratch[kSlotBlock];
     const float* grad = unscaled(slot.grad, first, count, now.grad_factor, scratch);
     float* param = slot.param.data<float>() + first;
+    SgdRule rule = common;
+    if (slot.factor.defined()) rule.factor = *slot.factor.data<float>();
     if (rule.momentum == 0) {
       update(grad, param, count, rule);
     } else {

@@ -15,6 +15,7 @@ struct Sgd {
     const void* grad;
     Dtype grad_dtype;
     WeightCopy copy;
+    const float* factor;  // null: 1
   };
   struct Now {
     SgdRule rule;
@@ -37,17 +38,19 @@ struct Sgd {
     const Pack<float, n> grad =
         load_scaled<n>(entry.grad, entry.grad_dtype, first, now.grad_factor);
     Pack<float, n> param = load_pack<n>(entry.param + first);
+    SgdRule rule = now.rule;
+    if (entry.factor != nullptr) rule.factor = *entry.factor;
     if (entry.momentum == nullptr) {
 #pragma unroll
       for (int i = 0; i < n; ++i)
-        param[i] = next_param(now.rule, param[i], decayed(now.rule, grad[i], param[i]));
+        param[i] = next_param(rule, param[i], decayed(rule, grad[i], param[i]));
     } else {
       Pack<float, n> buffer = load_pack<n>(entry.momentum + first);
 #pragma unroll
       for (int i = 0; i < n; ++i) {
-        const float g = decayed(now.rule, grad[i], param[i]);
-        buffer[i] = next_momentum(now.rule, g, buffer[i]);
-        param[i] = next_param(now.rule, param[i], g, buffer[i]);
+        const float g = decayed(rule, grad[i], param[i]);
+        buffer[i] = next_momentum(rule, g, buffer[i]);
+        param[i] = next_param(rule, param[i], g, buffer[i]);
       }
       store_pack(entry.momentum + first, buffer);
     }
@@ -65,7 +68,8 @@ void sgd_step(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params)
         .momentum = params.momentum != 0 ? slot.momentum.data<float>() : nullptr,
         .grad = slot.grad.bytes(),
         .grad_dtype = slot.grad.dtype(),
-        .copy = copy_in(slot.copy)};
+        .copy = copy_in(slot.copy),
+        .factor = slot.factor.defined() ? slot.factor.data<float>() : nullptr};
     return TableRow<Sgd::Entry>{
         .entry = entry,
         .size = slot.param.numel(),

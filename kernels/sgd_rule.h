@@ -7,16 +7,16 @@
 namespace lockstep::kernels {
 
 struct SgdRule {
-  float lr, momentum, weight_decay;
+  float lr, momentum, weight_decay, factor;
   bool nesterov;
 };
 
 [[gnu::always_inline]] inline SgdRule rule_of(const SgdParams& params) {
-  return {params.lr, params.momentum, params.weight_decay, params.nesterov};
+  return {params.lr, params.momentum, params.weight_decay, 1, params.nesterov};
 }
 
 LS_HOST_DEVICE float decayed(const SgdRule& rule, float grad, float param) {
-  return rule.weight_decay != 0 ? grad + rule.weight_decay * param : grad;
+  return (rule.weight_decay != 0 ? grad + rule.weight_decay * param : grad) * rule.factor;
 }
 LS_HOST_DEVICE float next_momentum(const SgdRule& rule, float g, float buf) {
   return rule.momentum * buf + g;

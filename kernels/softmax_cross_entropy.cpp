@@ -19,6 +19,7 @@ void check_inputs(const OpCheck& check,
   check.covers(shards, images);
   check.require(images == 0 || shards.step_images >= 1, "shards.step_images >= 1");
   check.like("labels", labels, {images}, Dtype::kI32);
+  if (params.mix.defined()) check.like("mix", params.mix, {1}, Dtype::kF32);
 }
 
 // On the CPU: the labels of a CUDA stream may not be there yet.

@@ -3,6 +3,10 @@
 //   target[n,c] = (1 - label_smoothing) * [c == labels[n]] + label_smoothing / C
 //   target_rank[n] = number of classes above labels[n]: greater logits, and equal ones with a lower
 //   index
+// For images that mix_images has mixed, with m their partners:
+//   target[n,c] = (1 - label_smoothing) * (mix * [c == labels[n]] + (1 - mix) * [c == labels[m]])
+//                 + label_smoothing / C
+// and target_rank is of labels[m] where mix < 1/2.
 // (top-k is right when target_rank < k). The maximum is taken out first, so large logits do not
 // overflow; a NaN logit makes its image's loss and gradients NaN and its rank C. On CUDA, where
 // labels are not looked at before the kernels run, so does a label out of range. The CPU sums over
@@ -17,6 +21,7 @@ namespace lockstep::kernels {
 
 struct SoftmaxCrossEntropyParams {
   float label_smoothing = 0;  // in [0, 1]
+  Tensor mix = {};            // (1) f32, in [0, 1]; undefined: 1
 };
 
 // Shapes: logits (N,C) f32, f16 or bf16, C >= 1; labels (N) i32 in [0, C); losses (N) f32;

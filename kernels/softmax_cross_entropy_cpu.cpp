@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "kernels/cpu_loops.h"
+#include "kernels/mix_images_rule.h"
 #include "kernels/softmax_cross_entropy.h"
 
 namespace lockstep::kernels::LS_CPU {
@@ -33,11 +34,26 @@ struct LogSumExp {
   double log_softmax(float x) const { return x - max - log_sum; }
 };
 
+// The labels of an image, and how much of it is the first one's.
+struct Target {
+  int32_t label, other;
+  double weight;
+};
+
+Target target_of(const Shards& shards, const int32_t* labels, const Tensor& mix, int64_t n) {
+  if (!mix.defined()) return {labels[n], labels[n], 1};
+  const auto end = std::ranges::upper_bound(shards.offsets, n);
+  return {labels[n], labels[partner_of(end[-1], end[0], n)], *mix.data<float>()};
+}
+
 template <class T>
-float loss_of(Logits<T> x, int64_t classes, int32_t label, double smoothing) {
+float loss_of(Logits<T> x, int64_t classes, const Target& target, double smoothing) {
   const LogSumExp log_sum_exp(x, classes);
-  const double of_label = -log_sum_exp.log_softmax(x[label]);
-  if (smoothing == 0) return static_cast<float>(of_label);  // no 0 * inf from the other classes
+  const auto of = [&](int32_t label) { return -log_sum_exp.log_softmax(x[label]); };
+  double of_label = 0;  // and no 0 * inf of a class without weight
+  if (target.weight != 0) of_label += target.weight * of(target.label);
+  if (target.weight != 1) of_label += (1 - target.weight) * of(target.other);
+  if (smoothing == 0) return static_cast<float>(of_label);
   double of_all = 0;
   for (int64_t c = 0; c < classes; ++c) of_all -= log_sum_exp.log_softmax(x[c]);
   return static_cast<float>((1 - smoothing) * of_label +
@@ -72,11 +88,12 @@ void softmax_cross_entropy_forward(Stream& stream,
   dispatch_float(logits.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::Type;
     const T* first = logits.data<T>();
-    for_images(stream, shards, [=](int64_t begin, int64_t end) {
+    for_images(stream, shards, [=, &shards, &params](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
         const Logits<T> x(first + n * classes);
-        loss[n] = loss_of(x, classes, label[n], smoothing);
-        rank[n] = rank_of(x, classes, label[n]);
+        const Target target = target_of(shards, label, params.mix, n);
+        loss[n] = loss_of(x, classes, target, smoothing);
+        rank[n] = rank_of(x, classes, target.weight < 0.5 ? target.other : target.label);
       }
     });
   });
@@ -110,8 +127,12 @@ void softmax_cross_entropy_backward(Stream& stream,
         const Logits<T> x(logits.data<T>() + n * classes);
         T* grad = grad_logits.data<T>() + n * classes;
         const LogSumExp log_sum_exp(x, classes);
+        const Target of_image = target_of(shards, label, params.mix, n);
+        const double own = (1 - smoothing) * of_image.weight;
+        const double others = (1 - smoothing) * (1 - of_image.weight);
         for (int64_t c = 0; c < classes; ++c) {
-          const double target = off_target + (c == label[n] ? 1 - smoothing : 0);
+          const double target =
+              off_target + (c == of_image.label ? own : 0) + (c == of_image.other ? others : 0);
           const double softmax = std::exp(log_sum_exp.log_softmax(x[c]));
           grad[c] = T(static_cast<float>((softmax - target) * scale));
         }

@@ -8,6 +8,7 @@
 #include "kernels/cuda/numeric.cuh"
 #include "kernels/cuda/reduce.cuh"
 #include "kernels/cuda/shards.cuh"
+#include "kernels/mix_images_rule.h"
 #include "kernels/softmax_cross_entropy.h"
 
 namespace lockstep::kernels::cuda {
@@ -58,6 +59,25 @@ struct RowSums {
   }
 };
 
+// The labels of an image, and how much of it is the first one's.
+struct Target {
+  int32_t label, other;
+  float weight;
+
+  __device__ static Target of(const ShardTable& shards,
+                              const int32_t* labels,
+                              const float* mix,
+                              int64_t image) {
+    if (mix == nullptr) return {labels[image], labels[image], 1};
+    const int k = shard_of(shards, image);
+    return {labels[image], labels[partner_of(shards.begin[k], shards.begin[k + 1], image)], *mix};
+  }
+  __device__ bool known(int64_t classes) const {
+    return label >= 0 && label < classes && other >= 0 && other < classes;
+  }
+  __device__ int32_t heavier() const { return weight < 0.5F ? other : label; }
+};
+
 // Logits [c, c + n), -infinity beyond the last. `packed`: n divides the classes, rows are aligned.
 template <int n, class T>
 __device__ void load_logits(const T* row, int64_t classes, int64_t c, bool packed, float (&x)[n]) {
@@ -72,8 +92,10 @@ __device__ void load_logits(const T* row, int64_t classes, int64_t c, bool packe
 }
 
 template <class T>
-__global__ void __launch_bounds__(kMaxThreads) forward_kernel(const T* logits,
+__global__ void __launch_bounds__(kMaxThreads) forward_kernel(const ShardTable shards,
+                                                              const T* logits,
                                                               const int32_t* labels,
+                                                              const float* mix,
                                                               int64_t classes,
                                                               bool packed,
                                                               float smoothing,
@@ -82,8 +104,9 @@ __global__ void __launch_bounds__(kMaxThreads) forward_kernel(const T* logits,
   constexpr int n = 16 / sizeof(T);
   __shared__ RowSums scratch[kMaxWarps];
   const T* row = logits + int64_t{blockIdx.x} * classes;
-  const int32_t label = labels[blockIdx.x];
-  const bool known = label >= 0 && label < classes;
+  const Target target = Target::of(shards, labels, mix, blockIdx.x);
+  const bool known = target.known(classes);
+  const int32_t label = target.heavier();
   const float of_label = known ? to_float(row[label]) : NAN;
   RowSums sums = RowSums::of_nothing();
   for (int64_t c = int64_t{threadIdx.x} * n; c < classes; c += int64_t{blockDim.x} * n) {
@@ -102,6 +125,11 @@ __global__ void __launch_bounds__(kMaxThreads) forward_kernel(const T* logits,
   const double max = sums.exponentials.max;
   const double log_sum = log(static_cast<double>(sums.exponentials.sum));
   double loss = max - of_label + log_sum;
+  const float lighter = target.weight < 0.5F ? target.weight : 1 - target.weight;
+  if (known && lighter != 0) {  // else no 0 * inf of a class without weight
+    const float other = to_float(row[target.weight < 0.5F ? target.label : target.other]);
+    loss = (1 - static_cast<double>(lighter)) * loss + lighter * (max - other + log_sum);
+  }
   if (smoothing != 0) {  // else no 0 * inf from the other classes
     const double mean = max - sums.total / static_cast<double>(classes) + log_sum;
     loss = (1 - static_cast<double>(smoothing)) * loss + smoothing * mean;
@@ -138,6 +166,7 @@ template <class T>
 __global__ void __launch_bounds__(kMaxThreads) backward_kernel(const ShardTable shards,
                                                                const T* logits,
                                                                const int32_t* labels,
+                                                               const float* mix,
                                                                int64_t classes,
                                                                bool packed,
                                                                float smoothing,
@@ -156,8 +185,10 @@ __global__ void __launch_bounds__(kMaxThreads) backward_kernel(const ShardTable 
   }
   sums = block_reduce(sums, scratch, Exponentials::merge);
 
-  const int32_t label = labels[blockIdx.x];
-  const bool known = label >= 0 && label < classes;
+  const Target of_image = Target::of(shards, labels, mix, blockIdx.x);
+  const bool known = of_image.known(classes);
+  const float own = (1 - smoothing) * of_image.weight;
+  const float others = (1 - smoothing) * (1 - of_image.weight);
   const float off_target =
       static_cast<float>(static_cast<double>(smoothing) / static_cast<double>(classes));
   const double grad = grad_loss[shard_of(shards, blockIdx.x)];
@@ -168,7 +199,8 @@ __global__ void __launch_bounds__(kMaxThreads) backward_kernel(const ShardTable 
 #pragma unroll
     for (int i = 0; i < n; ++i) {
       const float softmax = expf(x[i] - sums.max) / sums.sum;
-      const float target = off_target + (c + i == label ? 1 - smoothing : 0);
+      const float target =
+          off_target + (c + i == of_image.label ? own : 0) + (c + i == of_image.other ? others : 0);
       result[i] = from_float<T>((softmax - target) * scale);
     }
     T* to = grad_logits + first + c;
@@ -181,6 +213,10 @@ __global__ void __launch_bounds__(kMaxThreads) backward_kernel(const ShardTable 
       }
     }
   }
+}
+
+const float* mix_in(const SoftmaxCrossEntropyParams& params) {
+  return params.mix.defined() ? params.mix.data<float>() : nullptr;
 }
 
 unsigned threads_for(int64_t classes) {
@@ -209,8 +245,10 @@ void softmax_cross_entropy_forward(Stream& stream,
                            "softmax_cross_entropy_forward",
                            {images, threads_for(classes)},
                            forward_kernel<T>,
+                           shard_table(shards),
                            elements<T>(logits),
                            labels.data<int32_t>(),
+                           mix_in(params),
                            classes,
                            rows_packed<T>(classes, {elements<T>(logits)}),
                            params.label_smoothing,
@@ -246,6 +284,7 @@ void softmax_cross_entropy_backward(Stream& stream,
                            shard_table(shards),
                            from,
                            labels.data<int32_t>(),
+                           mix_in(params),
                            classes,
                            rows_packed<T>(classes, {from, to}),
                            params.label_smoothing,

@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "core/stream.h"
 #include "kernels/adam.h"
 #include "kernels/sgd.h"
+#include "nn/larc.h"
 #include "nn/module.h"
 
 namespace lockstep::nn {
@@ -69,7 +72,9 @@ class Optimizer {
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<NamedParameter> parameters, const kernels::SgdParams& params);
-  Sgd(std::vector<ParameterGroup> groups, const kernels::SgdParams& params);
+  Sgd(std::vector<ParameterGroup> groups,
+      const kernels::SgdParams& params,
+      const std::optional<LarcParams>& larc = {});
 
   void step(Stream& stream) override;
   void set_lr(double lr) override { params_.lr = static_cast<float>(lr); }
@@ -78,6 +83,7 @@ class Sgd : public Optimizer {
  private:
   kernels::SgdParams params_;
   std::vector<Tensor> momentum_;  // one a parameter; empty without momentum
+  std::optional<Larc> larc_;
 };
 
 // Source: torch.optim.Adam, and AdamW with params.decoupled. Exact rule: kernels/adam.h. Steps are
@@ -136,6 +142,39 @@ class Lookahead : public Optimizer {
   std::vector<Tensor> slow_;
   bool has_begun_ = false;  // in this process
   Tensor counter_;          // (1), i64, on the CPU: steps taken
+};
+
+// Keeps a moving average of what `fast` makes of the parameters, and of `buffers`, f32 tensors that
+// training steps change. It begins as they are before the first step. Exact rule:
+// kernels/ema_update.h, each applied step one of its steps.
+// State: that of `fast`, "<parameter or buffer>.ema", "ema.step".
+class Ema : public Optimizer {
+ public:
+  // Requires: 0 <= decay < 1.
+  Ema(std::unique_ptr<Optimizer> fast, std::vector<StateEntry> buffers, double decay);
+
+  void step(Stream& stream) override;
+  void set_lr(double lr) override { fast_->set_lr(lr); }
+  void follow(const kernels::StepControl& control) override;
+  void set_applied_steps(int64_t steps) override;
+  std::vector<StateEntry> state() const override;
+
+  // The averages of the buffers: ranks that do not change a buffer have another average of it.
+  std::span<const Tensor> buffer_averages() const;
+
+  // Copies the average over parameters and buffers; returns what they were, for put_back().
+  std::vector<Tensor> put_into_model(Stream& stream) const;
+  void put_back(Stream& stream, std::span<const Tensor> values) const;
+
+ private:
+  std::vector<Tensor> values() const;  // parameters in groups' order, then buffers
+
+  std::unique_ptr<Optimizer> fast_;
+  std::vector<StateEntry> buffers_;
+  double decay_;
+  std::vector<Tensor> averages_;  // of values()
+  bool has_begun_ = false;        // in this process
+  Tensor counter_;                // (1), i64, on the CPU: steps taken
 };
 
 }  // namespace lockstep::nn

@@ -119,7 +119,7 @@ class Run {
         cuda::select_device(request_.launch.local_rank, request_.launch.local_size);
       }
       fault_ = parse_fault(variable("LOCKSTEP_FAULT"));
-      data_ = open_training_data(config_);
+      data_ = open_training_data(config_, fault_);
     });
     const std::string digests = data_.train->digest() + data_.test->digest();
     shake_hands(request_, digests);
@@ -254,7 +254,7 @@ class Run {
     if (result.final) {
       result.images = result.final->total;
       result.training_s = seconds_since_process_start() - start_s;
-      console.result(accuracy_line(*result.final));
+      console.result(accuracy_line(config_, *result.final));
     }
     leave_record(result, model, seconds_since_process_start(), code);
     console.result(fmt::format("record  {}/run.json", config_.output_dir));

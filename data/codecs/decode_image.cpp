@@ -30,9 +30,16 @@ void check_size(int64_t height, int64_t width) {
 }
 
 void decode_image(std::span<const std::byte> file, ChooseRegion choose, Image& image) {
+  decode_image(file, [](const ImageSize&) { return 1; }, choose, image);
+}
+
+void decode_image(std::span<const std::byte> file,
+                  ChooseShrink shrink,
+                  ChooseRegion choose,
+                  Image& image) {
   constexpr std::array<uint8_t, 3> kJpeg = {0xFF, 0xD8, 0xFF};
   constexpr std::array<uint8_t, 8> kPng = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
-  if (begins_with(file, kJpeg)) return decode_jpeg(file, choose, image);
+  if (begins_with(file, kJpeg)) return decode_jpeg(file, shrink, choose, image);
   if (begins_with(file, kPng)) return decode_png(file, choose, image);
   throw UnreadableImage(file.empty() ? "the file is empty" : "it is neither JPEG nor PNG");
 }

@@ -24,22 +24,33 @@ class UnreadableImage : public DataError {
 inline constexpr int64_t kMaxImageSide = 65535;
 inline constexpr int64_t kMaxImagePixels = int64_t{64} << 20;
 inline constexpr int kMaxJpegScans = 500;
+inline constexpr int64_t kMaxJpegScannedPixels = 16 * kMaxImagePixels;  // over all scans
 
 // Says, when an image's size is known, which part of it is wanted. Requires: within the image, not
 // empty.
 using ChooseRegion = FunctionRef<Region(const ImageSize& size)>;
+// Of a file that can be shrunk while it is decoded, a JPEG: by 1, 2, 4 or 8. Asked first; the
+// region is then one of the shrunk image.
+using ChooseShrink = FunctionRef<int(const ImageSize& size)>;
 
 // Decodes the region that `choose` wants into `image`, whose memory is used again. The kind is told
 // by the file's first bytes. Grey, palette, CMYK, 16 bits and alpha become RGB as Pillow's
 // convert("RGB") does; EXIF's orientation is not applied, as torchvision's loader does not.
 // Thread safety: reentrant. Errors: UnreadableImage.
 void decode_image(std::span<const std::byte> file, ChooseRegion choose, Image& image);
+void decode_image(std::span<const std::byte> file,
+                  ChooseShrink shrink,
+                  ChooseRegion choose,
+                  Image& image);
 
 // Errors: UnreadableImage for sizes beyond the limits, or empty ones.
 void check_size(int64_t height, int64_t width);
 
 // What decode_image() calls. Requires: the first bytes of such a file.
-void decode_jpeg(std::span<const std::byte> file, ChooseRegion choose, Image& image);
+void decode_jpeg(std::span<const std::byte> file,
+                 ChooseShrink shrink,
+                 ChooseRegion choose,
+                 Image& image);
 void decode_png(std::span<const std::byte> file, ChooseRegion choose, Image& image);
 
 }  // namespace lockstep::data

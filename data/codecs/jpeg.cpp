@@ -38,9 +38,12 @@ boolean no_more_input(j_decompress_ptr codec) {
   refuse(reinterpret_cast<j_common_ptr>(codec), "the file ends before the image does");
 }
 
-// Each scan of a progressive file costs a pass over the image.
+// Each scan of a progressive file costs a pass over the image, whatever few bytes it takes.
 void count_scans(j_common_ptr codec) {
-  if (reinterpret_cast<j_decompress_ptr>(codec)->input_scan_number > kMaxJpegScans) {
+  const auto* info = reinterpret_cast<j_decompress_ptr>(codec);
+  const int64_t scans = info->input_scan_number;
+  const int64_t pixels = int64_t{info->image_height} * info->image_width;
+  if (scans > kMaxJpegScans || scans * pixels > kMaxJpegScannedPixels) {
     refuse(codec, "it has too many progressive scans");
   }
 }
@@ -89,6 +92,15 @@ class Codec {
     return {static_cast<int64_t>(info_.image_height), static_cast<int64_t>(info_.image_width)};
   }
 
+  // The size that the image then has.
+  ImageSize shrink_by(int denominator) {
+    if (setjmp(errors_.target) != 0) throw_message();
+    info_.scale_num = 1;
+    info_.scale_denom = static_cast<unsigned>(denominator);
+    jpeg_calc_output_dimensions(&info_);
+    return {static_cast<int64_t>(info_.output_height), static_cast<int64_t>(info_.output_width)};
+  }
+
   // `line` and `image` have room already: nothing here may need a destructor.
   void read(Image& image, std::vector<uint8_t>& line) {
     if (setjmp(errors_.target) != 0) throw_message();
@@ -96,7 +108,7 @@ class Codec {
     const Region& region = image.region;
     const int64_t before = std::max<int64_t>(region.left - kMargin, 0);
     const int64_t behind =
-        std::min<int64_t>(region.left + region.width + kMargin, info_.image_width);
+        std::min<int64_t>(region.left + region.width + kMargin, info_.output_width);
     auto left = static_cast<JDIMENSION>(before);
     auto width = static_cast<JDIMENSION>(behind - before);
     jpeg_crop_scanline(&info_, &left, &width);
@@ -128,12 +140,15 @@ class Codec {
 
 }  // namespace
 
-void decode_jpeg(std::span<const std::byte> file, ChooseRegion choose, Image& image) {
+void decode_jpeg(std::span<const std::byte> file,
+                 ChooseShrink shrink,
+                 ChooseRegion choose,
+                 Image& image) {
   thread_local std::vector<uint8_t> line;
   Codec codec;
   codec.read_header(file);
-  const ImageSize size = codec.size();
-  check_size(size.height, size.width);
+  check_size(codec.size().height, codec.size().width);
+  const ImageSize size = codec.shrink_by(shrink(codec.size()));
   image.region = choose(size);
   image.pixels.resize(static_cast<size_t>(image.region.height * image.region.width * 3));
   line.resize(static_cast<size_t>(size.width) * 4);

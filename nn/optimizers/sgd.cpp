@@ -7,12 +7,16 @@ namespace lockstep::nn {
 Sgd::Sgd(std::vector<NamedParameter> parameters, const kernels::SgdParams& params)
     : Sgd({{.parameters = std::move(parameters), .weight_decay = params.weight_decay}}, params) {}
 
-Sgd::Sgd(std::vector<ParameterGroup> groups, const kernels::SgdParams& params)
+Sgd::Sgd(std::vector<ParameterGroup> groups,
+         const kernels::SgdParams& params,
+         const std::optional<LarcParams>& larc)
     : Optimizer(std::move(groups)), params_(params) {
+  if (larc) larc_.emplace(this->groups(), *larc);
   if (params_.momentum != 0) momentum_ = zeros_like_parameters();
 }
 
 void Sgd::step(Stream& stream) {
+  const Tensor factors = larc_ ? larc_->factors(stream, groups(), control(), params_.lr) : Tensor();
   size_t next = 0;
   for (const ParameterGroup& group : groups()) {
     std::vector<kernels::SgdSlot> slots;
@@ -23,7 +27,8 @@ void Sgd::step(Stream& stream) {
       slots.push_back({.param = parameter.var.value(),
                        .grad = parameter.var.grad(),
                        .momentum = momentum_.empty() ? Tensor() : momentum_[i],
-                       .copy = parameter.var.copy()});
+                       .copy = parameter.var.copy(),
+                       .factor = larc_ ? factors.slice(static_cast<int64_t>(i), 1) : Tensor()});
     }
     params_.weight_decay = static_cast<float>(group.weight_decay);
     params_.control = control();

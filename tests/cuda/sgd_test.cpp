@@ -33,7 +33,8 @@ class CudaSgd : public testing::CudaTest {
       slots.push_back({.param = random_tensor({n}, seed),
                        .grad = rounded_to(c.grad, random_tensor({n}, seed + 1, -8, 8)),
                        .momentum = c.params.momentum == 0 ? Tensor() : random_tensor({n}, seed + 2),
-                       .copy = c.copy == Dtype::kF32 ? Tensor() : poisoned_tensor({n}, c.copy)});
+                       .copy = c.copy == Dtype::kF32 ? Tensor() : poisoned_tensor({n}, c.copy),
+                       .factor = n % 2 == 0 ? Tensor() : random_tensor({1}, seed + 7)});
       seed += 3;
     }
     return slots;
@@ -44,7 +45,11 @@ class CudaSgd : public testing::CudaTest {
       if (!tensor.defined()) return tensor;
       return aligned ? upload(tensor) : upload_misaligned(tensor);
     };
-    return {there(slot.param), there(slot.grad), there(slot.momentum), there(slot.copy)};
+    return {there(slot.param),
+            there(slot.grad),
+            there(slot.momentum),
+            there(slot.copy),
+            there(slot.factor)};
   }
 
   // The step on the CPU and on the device, with the same state; bits must agree.

@@ -49,8 +49,10 @@ class CudaCrossEntropy : public testing::CudaTest {
              const Tensor& logits,
              const Tensor& labels,
              float smoothing = 0,
-             bool misaligned = false) {
-    const SoftmaxCrossEntropyParams params = {.label_smoothing = smoothing};
+             bool misaligned = false,
+             const Tensor& mix = {}) {
+    const SoftmaxCrossEntropyParams params = {.label_smoothing = smoothing,
+                                              .mix = mix.defined() ? upload(mix) : Tensor()};
     const Tensor given = misaligned ? upload_misaligned(logits) : upload(logits);
     const Tensor targets = upload(labels);
     Result result{poisoned(labels.shape(), Dtype::kF32),
@@ -145,6 +147,29 @@ INSTANTIATE_TEST_SUITE_P(Cases,
                                            Case{2, 1000, 2, 0.1F},
                                            Case{1, 4104, 1, 0},
                                            Case{5, 3, 1, 1}));
+
+TEST_F(CudaCrossEntropy, MixedImagesHaveTheLabelsOfTheirPair) {
+  Shards shards = Shards::single(9);
+  shards.offsets = {0, 5, 9};
+  const Tensor logits = random_tensor({9, 7}, 1, -4, 4);
+  const std::vector<int32_t> labels = {0, 3, 1, 4, 2, 0, 3, 1, 4};
+  const size_t partners[] = {4, 3, 2, 1, 0, 8, 7, 6, 5};
+  for (const double mix : {0.0, 0.25, 0.5, 1.0}) {
+    const Result got =
+        run(shards, logits, labels_of(labels), 0.1F, false, tensor_of({mix}, {1}, Dtype::kF32));
+    for (size_t n = 0; n < 9; ++n) {
+      const auto at = static_cast<int64_t>(n);
+      const reference::MixedLabel target(size_t(labels[n]), size_t(labels[partners[n]]), mix);
+      const std::vector<double> row = values_of(logits.slice(at, 1));
+      EXPECT_NEAR(get(got.losses, at), reference::cross_entropy(row, target, 0.1F), 2e-6);
+      EXPECT_EQ(ints_of(got.rank)[n], reference::target_rank(row, target.heavier()));
+      const auto gradient = reference::cross_entropy_gradient(row, target, 0.1F);
+      for (size_t c = 0; c < 7; ++c) {
+        EXPECT_NEAR(get(got.grad, at * 7 + int64_t(c)), gradient[c] * (n < 5 ? 1 : 2) / 9, 2e-7);
+      }
+    }
+  }
+}
 
 TEST_F(CudaCrossEntropy, ManyClassesAndManyImages) {
   const Tensor wide = random_tensor({1, 21841}, 2, -4, 4);

@@ -1,10 +1,15 @@
 #include "data/codecs/decode_image.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include <gmock/gmock.h>
 
+#include "data/resample.h"
 #include "tests/support/image_files.h"
 
 namespace lockstep::data {
@@ -105,10 +110,101 @@ std::vector<uint8_t> jpeg_claiming(unsigned height, unsigned width) {
 
 TEST(DecodeImage, RefusesHugeSizesBeforeTakingMemory) {
   EXPECT_THAT(why_not(jpeg_claiming(65500, 65500)), HasSubstr("it claims 65500x65500 pixels"));
+  EXPECT_THAT(why_not(jpeg_claiming(65535, 65535)), HasSubstr("65500"));  // libjpeg's own limit
   EXPECT_THAT(why_not(jpeg_claiming(20, 0)), AnyOf(HasSubstr("Empty"), HasSubstr("no pixels")));
   std::vector<uint8_t> png = image_file("png_rgb");
   png[18] = 0x7F;  // the width's third byte
   EXPECT_NE(why_not(png), "");
+}
+
+// The last scan of a progressive file again and again.
+std::vector<uint8_t> jpeg_of_scans(int more, unsigned height = 0, unsigned width = 0) {
+  std::vector<uint8_t> file = image_file("jpeg_progressive");
+  const std::vector<uint8_t> start = {0xFF, 0xDA};
+  const auto last = std::ranges::find_end(file, start).begin();
+  const std::vector<uint8_t> scan(last, file.end() - 2);
+  if (height > 0) {
+    const std::vector<uint8_t> frame = {0xFF, 0xC2};
+    const auto place = std::ranges::search(file, frame).begin() + 5;
+    place[0] = static_cast<uint8_t>(height >> 8);
+    place[1] = static_cast<uint8_t>(height);
+    place[2] = static_cast<uint8_t>(width >> 8);
+    place[3] = static_cast<uint8_t>(width);
+  }
+  const std::vector<uint8_t> end(file.end() - 2, file.end());
+  file.resize(file.size() - 2);
+  for (int i = 0; i < more; ++i) file.insert(file.end(), scan.begin(), scan.end());
+  file.insert(file.end(), end.begin(), end.end());
+  return file;
+}
+
+TEST(DecodeImage, RefusesThousandsOfScans) {
+  EXPECT_EQ(why_not(jpeg_of_scans(100)), "");
+  EXPECT_EQ(why_not(jpeg_of_scans(3000)), "it has too many progressive scans");
+  EXPECT_EQ(why_not(jpeg_of_scans(485, 1500, 1500)), "it has too many progressive scans");
+}
+
+// In decibels, of 8 bits.
+double psnr(std::span<const uint8_t> a, std::span<const uint8_t> b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += std::pow(a[i] - b[i], 2);
+  return 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.size()) / sum);
+}
+
+// What `box` of the photo looks like at side x side pixels, decoded at 1/shrink of its size.
+std::vector<uint8_t> at_side(const std::vector<uint8_t>& file, int shrink, int64_t side) {
+  std::vector<uint8_t> pixels(static_cast<size_t>(side * side * 3));
+  Resample what;
+  ImageSize photo;
+  Image image;
+  decode_image(
+      std::as_bytes(std::span(file)),
+      [&](const ImageSize& size) {
+        photo = size;
+        return shrink;
+      },
+      [&](const ImageSize& shrunk) {
+        what = {.box = {3, 5, photo.height - 4, photo.width - 7},
+                .size = {side, side},
+                .window = {.height = side, .width = side}};
+        what = shrunk_by(shrink, what, shrunk);
+        return needed(what);
+      },
+      image);
+  resample(image, what, false, pixels);
+  return pixels;
+}
+
+TEST(DecodeImage, ShrinksAndKeepsItsPart) {
+  const std::vector<uint8_t> file = image_file("jpeg_420");
+  for (const int shrink : {2, 4, 8}) {
+    const auto by = [&](const ImageSize&) { return shrink; };
+    Image all;
+    const auto bytes = std::as_bytes(std::span(file));
+    decode_image(bytes, by, [](const ImageSize& size) { return whole(size); }, all);
+    EXPECT_EQ(all.region, (Region{0, 0, (37 + shrink - 1) / shrink, (53 + shrink - 1) / shrink}));
+    Image part;
+    decode_image(bytes, by, [](const ImageSize&) { return Region{2, 3, 3, 4}; }, part);
+    for (int64_t y = 2; y < 5; ++y) {
+      EXPECT_TRUE(std::equal(part.row(y), part.row(y) + 12, all.row(y) + 9)) << shrink;
+    }
+  }
+}
+
+TEST(DecodeImage, ShrunkPhotosLookLikeExactOnes) {
+  const char* folder = std::getenv("LOCKSTEP_PHOTOS");  // NOLINT(concurrency-mt-unsafe)
+  if (folder == nullptr) GTEST_SKIP() << "LOCKSTEP_PHOTOS names no folder of photos";
+  int photos = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".jpg" || ++photos > 40) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::vector<uint8_t> file(std::istreambuf_iterator<char>(in), {});
+    for (const int shrink : {2, 4}) {
+      const int64_t side = 128 / shrink;
+      EXPECT_GE(psnr(at_side(file, shrink, side), at_side(file, 1, side)), 30) << entry.path();
+    }
+  }
+  EXPECT_GT(photos, 0);
 }
 
 }  // namespace

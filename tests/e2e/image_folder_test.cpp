@@ -1,5 +1,8 @@
 // Training on class folders of photos.
+#include <algorithm>
 #include <filesystem>
+#include <set>
+#include <sstream>
 
 #include <gmock/gmock.h>
 
@@ -9,16 +12,30 @@
 namespace lockstep::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
 // One step of eight photos.
-Arguments resnet(const fs::path& photos, const fs::path& run, const Arguments& more = {}) {
-  Arguments line = {"train_resnet", photos.string(), "-a", "resnet18", "-o", run.string()};
+Arguments resnet(const fs::path& photos,
+                 const fs::path& run,
+                 const Arguments& more = {},
+                 const std::string& arch = "resnet18") {
+  Arguments line = {"train_resnet", photos.string(), "-a", arch, "-o", run.string()};
   line.insert(line.end(), {"--global-batch-size", "8", "--shards", "4", "--bn-groups", "2"});
-  line.insert(line.end(), {"--max-steps", "1", "--lr", "0.01", "-p", "1"});
+  line.insert(line.end(), {"--lr", "0.01"});
+  if (std::ranges::find(more, "--max-steps") == more.end()) {
+    line.insert(line.end(), {"--max-steps", "1", "-p", "1"});
+  }
   line.insert(line.end(), more.begin(), more.end());
   return line;
+}
+
+// Several steps of small images.
+Arguments resnet20(const fs::path& photos, const fs::path& run, const Arguments& more) {
+  Arguments line = {"--train-crop-size", "32", "--val-resize-size", "32", "--val-crop-size", "32"};
+  line.insert(line.end(), more.begin(), more.end());
+  return resnet(photos, run, line, "resnet20");
 }
 
 TEST(ImageFolderRuns, HaveTheSameBitsOnOtherRanks) {
@@ -63,6 +80,109 @@ TEST(ImageFolderRuns, AreRefusedInThreeLines) {
   EXPECT_FALSE(fs::exists(dir / "run"));
 }
 
+// What a run says of photos that it skips, in order.
+std::vector<std::string> skips(const std::string& err) {
+  std::vector<std::string> lines;
+  std::istringstream text(err);
+  for (std::string line; std::getline(text, line);) {
+    if (line.find("skipped ") != std::string::npos) lines.push_back(line);
+  }
+  return lines;
+}
+
+// An epoch has four steps of eight photos each.
+TEST(ImageFolderRuns, SkipOrEndTogetherWhateverTheRanks) {
+  const TempDir dir;
+  for (const int broken : {5, 12}) {
+    const fs::path photos = dir / ("photos" + std::to_string(broken));
+    write_image_folders(photos, 16);
+    for (int i = 0; i < broken; ++i) {
+      const char* name = i % 2 == 0 ? "train/ants" : "train/bees";
+      write_file(photos / name / (std::to_string(i) + ".jpg"), {1, 2, 3});
+    }
+    std::vector<std::string> named;
+    std::string error;
+    for (const int ranks : {1, 2, 4}) {
+      SCOPED_TRACE(std::to_string(broken) + " broken, ranks " + std::to_string(ranks));
+      const Arguments more = {"--max-steps", "4", "-p", "2"};
+      const fs::path run = dir / (std::to_string(broken) + "on" + std::to_string(ranks));
+      const ProgramResult result = run_ranks(ranks, resnet20(photos, run, more));
+      EXPECT_EQ(result.exit_code, broken == 5 ? 0 : 3) << said(result);
+      const std::vector<std::string> lines = skips(result.err);
+      const size_t at = result.err.find("lockstep: error: ");
+      const std::string own = at == std::string::npos ? "" : result.err.substr(at, 250);
+      if (ranks == 1) {
+        named = lines;
+        error = own;
+        EXPECT_EQ(std::set(lines.begin(), lines.end()).size(), lines.size()) << result.err;
+        EXPECT_GE(std::ssize(lines), broken == 5 ? 5 : 11);
+        EXPECT_EQ(count_of(own, "more than 10 images of the data set"), broken == 12 ? 1 : 0);
+      }
+      EXPECT_EQ(lines, named) << result.err;
+      EXPECT_EQ(own, error);
+      EXPECT_EQ(count_of(result.err, "\n  try: "), broken == 5 ? 0 : 1);
+      EXPECT_EQ(learning_curve(run), learning_curve(dir / (std::to_string(broken) + "on1")));
+    }
+  }
+}
+
+TEST(ImageFolderRuns, SayWhatTheLoaderIsBusyWith) {
+  const TempDir dir;
+  write_image_folders(dir / "photos", 8);
+  for (const char* slow : {"disk", "decode"}) {
+    const Arguments more = {"--max-steps", "3", "-p", "1", "--workers", "1", "--eval-freq", "10"};
+    const ProgramResult result =
+        run_program(resnet20(dir / "photos", dir / slow, more),
+                    {.environment = {{"LOCKSTEP_FAULT", std::string("slow") + slow + ":ms=250"}}});
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+    EXPECT_THAT(result.out, ContainsRegex("loader waited [0-9]+% \\(" + std::string(slow) + "\\)"));
+    EXPECT_EQ(read_metrics(dir / slow).at(1).at("loader_busy_with"), slow);
+  }
+}
+
+TEST(ImageFolderRuns, CacheWithoutChangingABit) {
+  const TempDir dir;
+  write_image_folders(dir / "photos", 8);
+  const Arguments more = {"--max-steps", "5", "--epochs", "3"};
+  Arguments cached = more;
+  cached.insert(cached.end(), {"--cache-mb", "1"});
+  const ProgramResult plain = run_program(resnet20(dir / "photos", dir / "plain", more));
+  ASSERT_EQ(plain.exit_code, 0) << said(plain);
+  for (const int ranks : {1, 2}) {
+    const fs::path run = dir / std::to_string(ranks);
+    const ProgramResult result = run_ranks(ranks, resnet20(dir / "photos", run, cached));
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+    expect_same_bits(dir / "plain", run);
+  }
+}
+
+TEST(ImageFolderRuns, TakeOtherSizesAndGoOnWithThem) {
+  const TempDir dir;
+  write_image_folders(dir / "photos", 4);
+  const Arguments sizes = {
+      "--train-crop-size", "64", "--val-resize-size", "70", "--val-crop-size", "65"};
+  const ProgramResult first = run_program(resnet(dir / "photos", dir / "run", sizes));
+  ASSERT_EQ(first.exit_code, 0) << said(first);
+  Arguments more = {"--max-steps", "2", "--resume", "auto"};
+  const ProgramResult other = run_program(resnet(dir / "photos", dir / "run", more));
+  EXPECT_EQ(other.exit_code, 4) << said(other);
+  EXPECT_THAT(other.err, HasSubstr("sizes and --decode"));
+  more.insert(more.end(), sizes.begin(), sizes.end());
+  const ProgramResult same = run_program(resnet(dir / "photos", dir / "run", more));
+  EXPECT_EQ(same.exit_code, 0) << said(same);
+  EXPECT_EQ(
+      run_program(resnet(dir / "photos", dir / "large", {"--train-crop-size", "299"})).exit_code,
+      0);
+
+  const ProgramResult too_large =
+      run_program(resnet(dir / "photos", dir / "no", {"--val-crop-size", "300"}));
+  EXPECT_EQ(too_large.exit_code, 2);
+  EXPECT_THAT(too_large.err, HasSubstr("--val-crop-size 300 does not fit into"));
+  const ProgramResult shapes = run_program({"train_resnet", "--train-crop-size", "64"});
+  EXPECT_EQ(shapes.exit_code, 2);
+  EXPECT_THAT(shapes.err, HasSubstr("--train-crop-size is for photos in class folders"));
+}
+
 TEST(BenchLoader, MeasuresAFolder) {
   const TempDir dir;
   write_image_folders(dir / "photos", 3);
@@ -72,6 +192,11 @@ TEST(BenchLoader, MeasuresAFolder) {
   const nlohmann::json report = nlohmann::json::parse(result.out);
   EXPECT_GT(report.at("images_per_s").get<double>(), 0);
   EXPECT_EQ(report.at("workers").get<int>(), 2);
+  EXPECT_EQ(report.at("decode"), "exact");
+  const ProgramResult shrunk =
+      run_program({"bench_loader", "--data", train, "--decode", "shrunk", "--passes", "1"});
+  EXPECT_EQ(nlohmann::json::parse(shrunk.out).at("decode"), "shrunk");
+  EXPECT_EQ(run_program({"bench_loader", "--data", train, "--decode", "fast"}).exit_code, 2);
   const ProgramResult nothing = run_program({"bench_loader"});
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_THAT(nothing.err, HasSubstr("--data is missing"));

@@ -86,6 +86,9 @@ INSTANTIATE_TEST_SUITE_P(
         Arguments{"--opt", "adam", "--lookahead", "--lookahead-k", "3"},
         Arguments{"--nesterov", "--lookahead", "--lookahead-variant", "paper"},
         Arguments{"--clip-grad-norm", "0.5"},
+        Arguments{"--larc", "--wd", "0.01", "--lr-scheduler", "onecycle", "--ema", "0.9"},
+        Arguments{"--larc", "--no-larc-clip", "--clip-grad-norm", "1", "--mixup", "0.4"},
+        Arguments{"--mixup", "1", "--ema", "0.5", "--lookahead", "--lr-scheduler", "poly"},
         Arguments{"--clip-grad-norm", "0.5", "--loss-scale", "dynamic", "--opt", "adamw"},
         Arguments{
             "--lr-scheduler", "plateau", "--plateau-patience", "0", "--plateau-threshold", "1"}));
@@ -112,6 +115,25 @@ TEST_F(OptimizerRuns, APlateauCutsAfterEachEpoch) {
   for (size_t i = 0; i < rates.size(); ++i) {
     EXPECT_NEAR(rates[i], i < 3 ? 0.01 : (i < 6 ? 0.001 : 0.0001), 1e-12) << i;
   }
+}
+
+// On two ranks, whose batch-norm statistics differ; ema.safetensors holds what was evaluated last.
+TEST_F(OptimizerRuns, TheAverageIsEvaluatedAndSaved) {
+  const ProgramResult result = run_ranks(2, short_run(dir_, "run", {"--ema", "0.9"}));
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  std::vector<nlohmann::json> averages;
+  for (const nlohmann::json& line : read_metrics(dir_ / "run")) {
+    if (line.at("split") == "val-ema") averages.push_back(line);
+  }
+  ASSERT_EQ(averages.size(), 3U);
+  EXPECT_EQ(count_of(result.out, " * of --ema: Acc@1 "), 3) << result.out;
+  const std::string saved = (dir_ / "run" / "checkpoints" / "ema.safetensors").string();
+  EXPECT_EQ(run_program({"lockstep", "diff", saved, weights(dir_ / "run")}).exit_code, 1);
+  const ProgramResult evaluated =
+      run_program(short_run(dir_, "evaluated", {"--evaluate", "--pretrained", saved}));
+  ASSERT_EQ(evaluated.exit_code, 0) << said(evaluated);
+  EXPECT_EQ(read_json(dir_ / "evaluated" / "run.json").at("final").at("loss"),
+            averages.back().at("loss"));
 }
 
 TEST_F(OptimizerRuns, AFirstStepAtRateZeroMovesNoWeight) {

@@ -62,6 +62,12 @@ RunConfig config_of(const Level& level, Device device, int64_t steps) {
   return config;
 }
 
+void add_all_that_acts_on_the_device(RunConfig& config) {
+  config.optimizer.larc = nn::LarcParams{};
+  config.optimizer.ema = 0.9;
+  config.mixup = 0.4;
+}
+
 class EmulatedSteps : public ::testing::TestWithParam<Level> {
  protected:
   EmulatedSteps() { reset_runtime(); }
@@ -104,6 +110,7 @@ TEST_P(EmulatedCalls, NoneWaitsAndNoneAllocates) {
   set_stream_order(StreamOrder::kEager);  // a device that is never behind
   RunConfig config = config_of(GetParam(), Device::kCuda, 0);
   config.optimizer.clip_grad_norm = 1;
+  add_all_that_acts_on_the_device(config);
   config.graph = false;
   const RuntimeCounters eager = calls_of_a_step(config);
   expect_no_waiting(eager);
@@ -126,6 +133,7 @@ TEST_P(EmulatedSteps, GiveTheSameBitsAsAGraph) {
   RunConfig config = config_of(GetParam(), Device::kCuda, 14);
   config.eval_freq = 1;
   if (GetParam().scales) config.precision.loss_scaling = trainers::LossScaling{.initial = 0x1p28F};
+  add_all_that_acts_on_the_device(config);
   const TinyResult graph = train_tiny(config);
   EXPECT_GT(runtime_counters.graph_launches, 5);
   config.graph = false;

@@ -29,6 +29,9 @@ std::vector<SgdSlot> make_slots(const std::vector<int64_t>& lengths, bool with_m
                      .grad = random_tensor({length}, seed + 1),
                      .momentum = with_momentum ? random_tensor({length}, seed + 2) : Tensor()});
     seed += 3;
+    if (length % 2 == 0) continue;
+    slots.back().factor = Tensor::empty({1}, Dtype::kF32);  // of LARC
+    *slots.back().factor.data<float>() = 0.3F;
   }
   return slots;
 }
@@ -42,6 +45,7 @@ Expected expected(const SgdSlot& slot, const SgdParams& params) {
   const std::vector<double> grad = doubles(slot.grad);
   const bool has_momentum = slot.momentum.defined();
   const std::vector<double> buf = has_momentum ? doubles(slot.momentum) : param;
+  const double factor = slot.factor.defined() ? *slot.factor.data<float>() : 1;
   Expected result;
   for (size_t i = 0; i < param.size(); ++i) {
     const auto after = reference::sgd_step({.param = param[i], .buf = buf[i]},
@@ -49,7 +53,8 @@ Expected expected(const SgdSlot& slot, const SgdParams& params) {
                                            params.lr,
                                            params.momentum,
                                            params.weight_decay,
-                                           params.nesterov);
+                                           params.nesterov,
+                                           factor);
     result.param.push_back(after.param);
     result.buf.push_back(after.buf);
   }
@@ -164,6 +169,9 @@ TEST(Sgd, RejectsSlotsThatDoNotMatch) {
   EXPECT_THROW(sgd_step(stream, slots, {.lr = 0.1F}), ShapeError);
   slots[1].grad = Tensor::zeros({4}, Dtype::kI32);
   EXPECT_THROW(sgd_step(stream, slots, {.lr = 0.1F}), DtypeError);
+  slots[1].grad = Tensor::zeros({4}, Dtype::kF32);
+  slots[1].factor = Tensor::zeros({2}, Dtype::kF32);
+  EXPECT_THROW(sgd_step(stream, slots, {.lr = 0.1F}), ShapeError) << "two factors";
   slots[1] = {};
   EXPECT_THROW(sgd_step(stream, slots, {.lr = 0.1F}), ShapeError) << "undefined";
 }

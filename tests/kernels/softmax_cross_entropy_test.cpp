@@ -67,10 +67,9 @@ Result run(Stream& stream,
            const Shards& shards,
            const Tensor& logits,
            const Tensor& labels,
-           float smoothing = 0,
+           const SoftmaxCrossEntropyParams& params = {},
            SoftmaxCrossEntropyForward* forward = softmax_cross_entropy_forward,
            SoftmaxCrossEntropyBackward* backward = softmax_cross_entropy_backward) {
-  const SoftmaxCrossEntropyParams params = {.label_smoothing = smoothing};
   Result result{poisoned_tensor(labels.shape(), Dtype::kF32),
                 poisoned_tensor(labels.shape(), Dtype::kI32),
                 poisoned_tensor({shards.local()}, Dtype::kF32),
@@ -128,7 +127,7 @@ TEST_P(SoftmaxCrossEntropyCases, MatchesReferenceOnAnyNumberOfThreads) {
     if (dtype == Dtype::kBF16) of_gradient.rel += 0x1p-8;
     for (const int threads : {1, 2, 3}) {
       Stream stream(Device::kCpu, threads);
-      const Result got = run(stream, shards, logits, labels, smoothing);
+      const Result got = run(stream, shards, logits, labels, {.label_smoothing = smoothing});
       EXPECT_TRUE(close(floats_of(got.losses), want.losses, {.rel = 0x1p-23, .abs = 1e-12}));
       EXPECT_TRUE(close(floats_of(got.grad), want.gradient, of_gradient));
       const auto ranks = got.rank.span<const int32_t>();
@@ -152,8 +151,9 @@ TEST_P(SoftmaxCrossEntropyCases, SixteenBitGradientsAreF32Rounded) {
   Stream stream;
   for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16}) {
     const Tensor logits = rounded_to(dtype, random_tensor({images, classes}, 2, -9, 9));
-    const Result got = run(stream, shards, logits, labels, smoothing);
-    const Result want = run(stream, shards, rounded_to(Dtype::kF32, logits), labels, smoothing);
+    const SoftmaxCrossEntropyParams params = {.label_smoothing = smoothing};
+    const Result got = run(stream, shards, logits, labels, params);
+    const Result want = run(stream, shards, rounded_to(Dtype::kF32, logits), labels, params);
     EXPECT_TRUE(same_bits(got.losses, want.losses));
     EXPECT_TRUE(same_bits(got.rank, want.rank));
     EXPECT_TRUE(same_bits(got.leaves, want.leaves));
@@ -167,6 +167,51 @@ INSTANTIATE_TEST_SUITE_P(Cases,
                                            Case{33, 10, 4, 0.1F},
                                            Case{3, 257, 1, 0.1F},
                                            Case{5, 3, 1, 1}));
+
+TEST(SoftmaxCrossEntropy, MixedImagesHaveTheLabelsOfTheirPair) {
+  Shards shards = Shards::single(9);
+  shards.offsets = {0, 5, 9};
+  const Tensor logits = random_tensor({9, 7}, 1, -4, 4);
+  const Tensor labels = spread_labels(9, 5);
+  const int64_t partners[] = {4, 3, 2, 1, 0, 8, 7, 6, 5};
+  for (const float mix : {0.0F, 0.3F, 0.5F, 1.0F}) {
+    SoftmaxCrossEntropyParams params = {.label_smoothing = 0.1F,
+                                        .mix = Tensor::empty({1}, Dtype::kF32)};
+    *params.mix.data<float>() = mix;
+    Expected want;
+    for (int64_t n = 0; n < 9; ++n) {
+      const auto label_of = [&](int64_t i) { return size_t(labels.data<int32_t>()[i]); };
+      const reference::MixedLabel target(label_of(n), label_of(partners[n]), mix);
+      const std::vector<double> row = image(logits, n);
+      want.losses.push_back(reference::cross_entropy(row, target, 0.1F));
+      want.ranks.push_back(reference::target_rank(row, target.heavier()));
+      for (const double g : reference::cross_entropy_gradient(row, target, 0.1F)) {
+        want.gradient.push_back(g * (n < 5 ? 1 : 2) / 9);
+      }
+    }
+    for (const int threads : {1, 3}) {
+      Stream stream(Device::kCpu, threads);
+      const Result got = run(stream, shards, logits, labels, params);
+      EXPECT_TRUE(close(floats_of(got.losses), want.losses, {.rel = 0x1p-23, .abs = 1e-12}));
+      EXPECT_TRUE(close(floats_of(got.grad), want.gradient, {.rel = 0x1p-22, .abs = 1e-9}));
+      const auto ranks = got.rank.span<const int32_t>();
+      EXPECT_EQ(std::vector<int32_t>(ranks.begin(), ranks.end()), want.ranks) << mix;
+    }
+  }
+}
+
+// A class that is impossible and has no weight costs nothing.
+TEST(SoftmaxCrossEntropy, AMixOfOneIsTheImageAlone) {
+  Stream stream;
+  const Tensor logits = logits_of({2, 1, -kInf, 2, 1, -kInf}, 3);
+  Tensor mix = Tensor::empty({1}, Dtype::kF32);
+  *mix.data<float>() = 1;
+  const Result got = run(stream, Shards::single(2), logits, labels_of({0, 2}), {.mix = mix});
+  const Result want = run(stream, Shards::single(2), logits, labels_of({0, 2}));
+  EXPECT_TRUE(std::isfinite(got.losses.data<float>()[0]));
+  EXPECT_TRUE(same_bits(got.losses, want.losses));
+  EXPECT_TRUE(same_bits(got.grad, want.grad));
+}
 
 TEST(SoftmaxCrossEntropy, ReferenceGradientIsTheDerivative) {
   const std::vector<double> logits = doubles(random_tensor({1, 6}, 3, -3, 3));
@@ -185,7 +230,9 @@ TEST(SoftmaxCrossEntropy, MatchesValuesPrintedByPyTorch) {
   const Tensor labels = labels_of({0});
   const Shards shards = Shards::single(1);
   EXPECT_NEAR(*run(stream, shards, logits, labels).losses.data<float>(), 0.4076059, 1e-7);
-  EXPECT_NEAR(*run(stream, shards, logits, labels, 0.1F).losses.data<float>(), 0.5076059, 1e-7);
+  EXPECT_NEAR(*run(stream, shards, logits, labels, {.label_smoothing = 0.1F}).losses.data<float>(),
+              0.5076059,
+              1e-7);
 }
 
 TEST(SoftmaxCrossEntropy, HugeLogitsDoNotOverflow) {
@@ -255,7 +302,10 @@ TEST_P(SoftmaxCrossEntropyTypes, InstructionSetsAgree) {
   const Tensor logits = rounded_to(GetParam(), random_tensor({9, 37}, 5, -9, 9));
   const Tensor labels = spread_labels(9, 37);
   const Shards shards = Shards::cut(9, 2, 1);
-  const Result want = run(stream, shards, logits, labels, 0.1F);
+  Tensor mix = Tensor::empty({1}, Dtype::kF32);
+  *mix.data<float>() = 0.3F;
+  const SoftmaxCrossEntropyParams params = {.label_smoothing = 0.1F, .mix = mix};
+  const Result want = run(stream, shards, logits, labels, params);
   const auto forwards = testing::isa_bodies(cpu_v2::softmax_cross_entropy_forward,
                                             cpu_v3::softmax_cross_entropy_forward,
                                             cpu_v4::softmax_cross_entropy_forward);
@@ -263,7 +313,7 @@ TEST_P(SoftmaxCrossEntropyTypes, InstructionSetsAgree) {
                                              cpu_v3::softmax_cross_entropy_backward,
                                              cpu_v4::softmax_cross_entropy_backward);
   for (size_t i = 0; i < forwards.size(); ++i) {
-    const Result got = run(stream, shards, logits, labels, 0.1F, forwards[i], backwards[i]);
+    const Result got = run(stream, shards, logits, labels, params, forwards[i], backwards[i]);
     EXPECT_TRUE(same_bits(got.losses, want.losses));
     EXPECT_TRUE(same_bits(got.rank, want.rank));
     EXPECT_TRUE(same_bits(got.leaves, want.leaves));
@@ -291,8 +341,12 @@ TEST(SoftmaxCrossEntropy, RejectsOtherShapes) {
   const Tensor no_classes = Tensor::zeros({2, 0}, Dtype::kF32);
   EXPECT_THROW(run(stream, shards, logits, labels_of({0})), ShapeError);
   EXPECT_THROW(run(stream, Shards::single(3), logits, labels_of({0, 0})), ShapeError);
-  EXPECT_THROW(run(stream, shards, logits, labels_of({0, 0}), 1.5F), ShapeError);
-  EXPECT_THROW(run(stream, shards, logits, labels_of({0, 0}), kNan), ShapeError);
+  EXPECT_THROW(run(stream, shards, logits, labels_of({0, 0}), {.label_smoothing = 1.5F}),
+               ShapeError);
+  EXPECT_THROW(run(stream, shards, logits, labels_of({0, 0}), {.label_smoothing = kNan}),
+               ShapeError);
+  const SoftmaxCrossEntropyParams two_mixes = {.mix = Tensor::zeros({2}, Dtype::kF32)};
+  EXPECT_THROW(run(stream, shards, logits, labels_of({0, 0}), two_mixes), ShapeError);
   EXPECT_THROW(run(stream, shards, no_classes, labels_of({0, 0})), ShapeError);
   EXPECT_THROW(run(stream, shards, logits, Tensor::zeros({2}, Dtype::kI64)), DtypeError);
 }

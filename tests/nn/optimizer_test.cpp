@@ -101,6 +101,36 @@ void run_step(Optimizer& optimizer, std::vector<NamedParameter>& parameters, uin
   optimizer.step(stream);
 }
 
+// mu is 2/11 and 3/12 in the first two steps, then 0.25.
+TEST(Ema, FollowsParametersAndBuffers) {
+  NamedParameter fast = scalar("p", 0);
+  Tensor buffer = Tensor::zeros({1}, Dtype::kF32);
+  Ema optimizer(std::make_unique<Sgd>(std::vector{fast}, kernels::SgdParams{.lr = 1}),
+                {{.name = "b", .tensor = buffer, .file_shape = {1}}},
+                0.25);
+  EXPECT_THAT(state_names(optimizer), ElementsAre("p.ema", "b.ema", "ema.step"));
+  const std::vector<StateEntry> averages = optimizer.state();
+  Stream stream;
+  float want = 0;
+  for (int step = 1; step <= 4; ++step) {
+    set_gradient(fast, -1);
+    *buffer.data<float>() = static_cast<float>(2 * step);
+    optimizer.step(stream);
+    const float mu = step == 1 ? 2.0F / 11 : 0.25F;
+    want = mu * want + (1 - mu) * static_cast<float>(step);
+    EXPECT_FLOAT_EQ(*averages[0].tensor.data<float>(), want);
+    if (step == 1) *averages[1].tensor.data<float>() = 2 * want;  // it began at 2
+    EXPECT_FLOAT_EQ(*averages[1].tensor.data<float>(), 2 * want);
+  }
+  const std::vector<Tensor> before = optimizer.put_into_model(stream);
+  EXPECT_FLOAT_EQ(value_of(fast), want);
+  EXPECT_FLOAT_EQ(*buffer.data<float>(), 2 * want);
+  optimizer.put_back(stream, before);
+  EXPECT_EQ(value_of(fast), 4);
+  EXPECT_EQ(*buffer.data<float>(), 8);
+  EXPECT_FLOAT_EQ(*averages[0].tensor.data<float>(), want);
+}
+
 class ResumedOptimizer : public ::testing::TestWithParam<testing::NamedOptimizer> {};
 
 TEST_P(ResumedOptimizer, ContinuesBitForBit) {
@@ -201,10 +231,27 @@ TEST(ParameterGroups, EachHasItsOwnWeightDecay) {
               ElementsAre(0.75F, 1));
 }
 
+// Weights of length 5, a gradient of length 10: 0.02 * 5 / (10 + 0.1 * 5) / lr of each.
+TEST(Larc, StepIsApexs) {
+  NamedParameter weights = parameter("w", random_tensor({2}, 1));
+  Tensor gradient = Tensor::empty({2}, Dtype::kF32);
+  weights.var.value().data<float>()[0] = 3;
+  weights.var.value().data<float>()[1] = 4;
+  gradient.data<float>()[0] = 6;
+  gradient.data<float>()[1] = 8;
+  weights.var.set_grad(gradient);
+  Sgd optimizer({{{weights}, 0.1}}, {.lr = 0.1F}, LarcParams{});
+  Stream stream;
+  optimizer.step(stream);
+  EXPECT_FLOAT_EQ(weights.var.value().data<float>()[0], 2.94F);
+  EXPECT_FLOAT_EQ(weights.var.value().data<float>()[1], 3.92F);
+}
+
 // Whose buffer is whose does not shift when a parameter before has no gradient.
 TEST(Optimizer, ParametersWithoutGradientAreLeftAlone) {
-  for (const testing::MakeOptimizer& make :
-       {testing::MakeOptimizer(make_sgd), testing::MakeOptimizer(testing::make_adam)}) {
+  for (const testing::MakeOptimizer& make : {testing::MakeOptimizer(make_sgd),
+                                             testing::MakeOptimizer(testing::make_larc),
+                                             testing::MakeOptimizer(testing::make_adam)}) {
     std::vector<NamedParameter> both = {scalar("a", 1), scalar("b", 1)};
     const auto optimizer = make(both);
     std::vector<NamedParameter> alone = {scalar("b", 1)};

@@ -16,11 +16,28 @@ inline std::vector<double> log_softmax(const std::vector<double>& logits) {
   return result;
 }
 
-inline double cross_entropy_target(size_t c, size_t label, size_t classes, double smoothing) {
-  return (1 - smoothing) * (c == label ? 1 : 0) + smoothing / static_cast<double>(classes);
+// An image of two labels: `mix` of it is the first one's.
+struct MixedLabel {
+  size_t label, other;
+  double mix;
+
+  MixedLabel(size_t only) : label(only), other(only), mix(1) {}  // NOLINT: the usual case
+  MixedLabel(size_t first, size_t second, double weight)
+      : label(first), other(second), mix(weight) {}
+  size_t heavier() const { return mix < 0.5 ? other : label; }
+};
+
+inline double cross_entropy_target(size_t c,
+                                   const MixedLabel& of,
+                                   size_t classes,
+                                   double smoothing) {
+  const double mixed = (c == of.label ? of.mix : 0) + (c == of.other ? 1 - of.mix : 0);
+  return (1 - smoothing) * mixed + smoothing / static_cast<double>(classes);
 }
 
-inline double cross_entropy(const std::vector<double>& logits, size_t label, double smoothing) {
+inline double cross_entropy(const std::vector<double>& logits,
+                            const MixedLabel& label,
+                            double smoothing) {
   const std::vector<double> log_p = log_softmax(logits);
   double loss = 0;
   for (size_t c = 0; c < logits.size(); ++c) {
@@ -31,7 +48,7 @@ inline double cross_entropy(const std::vector<double>& logits, size_t label, dou
 }
 
 inline std::vector<double> cross_entropy_gradient(const std::vector<double>& logits,
-                                                  size_t label,
+                                                  const MixedLabel& label,
                                                   double smoothing) {
   const std::vector<double> log_p = log_softmax(logits);
   std::vector<double> gradient;

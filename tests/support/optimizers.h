@@ -44,6 +44,12 @@ inline std::unique_ptr<nn::Optimizer> make_sgd(std::vector<nn::NamedParameter> p
       kernels::SgdParams{.lr = 0.1F, .momentum = 0.9F, .nesterov = true});
 }
 
+inline std::unique_ptr<nn::Optimizer> make_larc(std::vector<nn::NamedParameter> parameters) {
+  return std::make_unique<nn::Sgd>(nn::without_bias_decay(std::move(parameters), 0.01),
+                                   kernels::SgdParams{.lr = 0.1F, .momentum = 0.9F},
+                                   nn::LarcParams{});
+}
+
 inline std::unique_ptr<nn::Optimizer> make_adam(std::vector<nn::NamedParameter> parameters) {
   return std::make_unique<nn::Adam>(std::move(parameters),
                                     kernels::AdamParams{.weight_decay = 0.1, .decoupled = true});
@@ -57,6 +63,17 @@ MakeOptimizer with_lookahead(Fast fast, nn::LookaheadVariant variant) {
   };
 }
 
+// With a buffer beside the parameters, which nothing changes.
+inline MakeOptimizer with_ema(const MakeOptimizer& fast) {
+  return [=](std::vector<nn::NamedParameter> parameters) {
+    const Tensor buffer = random_tensor({3}, 9);
+    return std::make_unique<nn::Ema>(
+        fast(std::move(parameters)),
+        std::vector<nn::StateEntry>{{.name = "mean", .tensor = buffer, .file_shape = {3}}},
+        0.9);
+  };
+}
+
 inline void copy_bytes(const Tensor& from, Tensor to) {
   ASSERT_EQ(from.nbytes(), to.nbytes());
   std::copy_n(from.bytes(), from.nbytes(), to.bytes());
@@ -64,8 +81,10 @@ inline void copy_bytes(const Tensor& from, Tensor to) {
 
 inline const NamedOptimizer kOptimizers[] = {
     {"Sgd", make_sgd},
+    {"LarcSgd", make_larc},
     {"AdamW", make_adam},
     {"LookaheadSgd", with_lookahead(make_sgd, nn::LookaheadVariant::kAlphadl)},
-    {"LookaheadAdamW", with_lookahead(make_adam, nn::LookaheadVariant::kPaper)}};
+    {"LookaheadAdamW", with_lookahead(make_adam, nn::LookaheadVariant::kPaper)},
+    {"EmaLookaheadSgd", with_ema(with_lookahead(make_sgd, nn::LookaheadVariant::kPaper))}};
 
 }  // namespace lockstep::testing

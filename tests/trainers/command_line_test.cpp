@@ -294,6 +294,23 @@ TEST(CommandLine, PresetsAreTheTutorials) {
   EXPECT_THAT(refusal("--preset ddp-tricks"), HasSubstr("--preset ddp-tricks is not built yet"));
 }
 
+TEST(CommandLine, ImagenetPresetsAreTheExamples) {
+  const auto resnet = [](const std::string& line) {
+    return options_of("DIR --preset " + line, {}, Program::kTrainResnet);
+  };
+  const Options main_py = resnet("imagenet-main");
+  EXPECT_EQ(main_py.text("arch"), "resnet18");
+  EXPECT_EQ(main_py.integer("global-batch-size"), 256);
+  EXPECT_EQ(main_py.text("lr-scheduler"), "step");
+  EXPECT_FALSE(main_py.boolean("scale-lr"));
+  const Options apex = resnet("apex-imagenet");
+  EXPECT_EQ(apex.integer("batch-size"), 256);
+  EXPECT_TRUE(apex.boolean("scale-lr"));
+  EXPECT_EQ(apex.integer("warmup-epochs"), 5);
+  EXPECT_EQ(apex.text("lr-milestones"), "30,60,80");
+  EXPECT_THAT(refusal("--preset apex-imagenet"), HasSubstr("bad value: --preset apex-imagenet"));
+}
+
 TEST(CommandLine, PrintingFlagsComeBeforeErrors) {
   EXPECT_EQ(options_of("-h").request, Request::kHelp);
   EXPECT_EQ(options_of("--epochs -1 --help").request, Request::kHelp);

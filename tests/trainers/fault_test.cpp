@@ -21,6 +21,11 @@ TEST(Fault, IsReadFromText) {
   EXPECT_EQ(flip->kind, "flipbit");
   EXPECT_EQ(flip->rank, 1);
   EXPECT_EQ(flip->number, 30);
+  const auto disk = parse_fault("slowdisk:ms=30");
+  ASSERT_TRUE(disk);
+  EXPECT_TRUE(disk->is_of_photos());
+  EXPECT_EQ(disk->delay(), std::chrono::milliseconds(30));
+  EXPECT_EQ(parse_fault("slowdecode:ms=1")->kind, "slowdecode");
   const auto slow = parse_fault("slow:rank=2,ms=7");
   ASSERT_TRUE(slow);
   EXPECT_EQ(slow->kind, "slow");
@@ -43,6 +48,7 @@ TEST(Fault, IsReadFromText) {
 
 TEST(Fault, OtherTextIsRefused) {
   for (const char* text : {"slow:rank=1,step=3",
+                           "slowdisk:rank=0,ms=3",
                            "nan:rank=1,ms=3",
                            "slow:rank=1",
                            "melt:rank=0,step=1",

@@ -110,6 +110,48 @@ TEST(OptimizerConfig, MilestonesAscend) {
             "of --lr-milestones | --lr-scheduler multistep --lr-milestones 100,150");
 }
 
+TEST(OptimizerConfig, PolyAndOneCycleHaveTheirFlags) {
+  const ScheduleConfig poly = config_of("--lr-schedule poly --poly-power 0.9").schedule;
+  EXPECT_EQ(poly.kind, ScheduleKind::kPoly);
+  EXPECT_EQ(poly.power, 0.9);
+  const ScheduleConfig cycle = config_of(
+                                   "--lr-scheduler onecycle --onecycle-pct-start 0.2 "
+                                   "--onecycle-div-factor 10 --onecycle-final-div-factor 7")
+                                   .schedule;
+  EXPECT_EQ(cycle.kind, ScheduleKind::kOneCycle);
+  EXPECT_EQ(cycle.one_cycle.pct_start, 0.2);
+  EXPECT_EQ(cycle.one_cycle.div, 10);
+  EXPECT_EQ(cycle.one_cycle.final_div, 7);
+  EXPECT_EQ(refusal("--lr-scheduler onecycle --warmup-epochs 2"),
+            "--lr-scheduler onecycle and --warmup-epochs contradict each other | the cycle begins "
+            "with a rise of its own, a part of the run long | --onecycle-pct-start X instead of "
+            "--warmup-epochs");
+}
+
+TEST(OptimizerConfig, LarcIsApexsAroundSgd) {
+  EXPECT_FALSE(config_of("").larc);
+  const OptimizerConfig plain = config_of("--larc");
+  ASSERT_TRUE(plain.larc);
+  EXPECT_EQ(plain.larc->trust_coefficient, 0.02);
+  EXPECT_TRUE(plain.larc->clip);
+  const OptimizerConfig scaling = config_of("--larc --trust-coefficient 1e-3 --no-larc-clip");
+  EXPECT_EQ(scaling.larc->trust_coefficient, 1e-3);
+  EXPECT_FALSE(scaling.larc->clip);
+  EXPECT_EQ(refusal("--larc --opt adamw"),
+            "--larc needs --opt sgd | it weighs each gradient by its length, and Adam's steps do "
+            "not hang on that | --opt sgd, or no --larc");
+  EXPECT_THAT(refusal("--larc --trust-coefficient 0"), HasSubstr("leaves all weights"));
+}
+
+TEST(OptimizerConfig, AnAverageHasTimmsAndTorchvisionsNames) {
+  EXPECT_EQ(config_of("").ema, 0);
+  EXPECT_EQ(config_of("--ema 0.99").ema, 0.99);
+  EXPECT_EQ(config_of("--model-ema-decay 0.99").ema, 0.99);
+  EXPECT_EQ(config_of("--model-ema").ema, 0.9999);
+  EXPECT_THAT(refusal("--ema 1"), HasSubstr("--ema 1 averages nothing"));
+  EXPECT_EQ(make_run_config(options_of("--mixup-alpha 0.2")).mixup, 0.2);
+}
+
 TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
   EXPECT_EQ(refusal("--lr-step-size 10"),
             "--lr-step-size would change nothing | only --lr-scheduler step makes use of it | "
@@ -118,12 +160,18 @@ TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
                            "--opt adamw --nesterov",
                            "--lr-scheduler cosine --lr-gamma 0.5",
                            "--lr-scheduler step --lr-milestones 3",
+                           "--poly-power 2",
+                           "--onecycle-pct-start 0.2",
+                           "--onecycle-div-factor 10",
+                           "--onecycle-final-div-factor 10",
                            "--plateau-on acc",
                            "--plateau-patience 3",
                            "--plateau-threshold 0.1",
                            "--warmup-method apex",
                            "--warmup-decay 0.1",
                            "--warmup-epochs 3 --warmup-method apex --warmup-decay 0.1",
+                           "--trust-coefficient 0.1",
+                           "--no-larc-clip",
                            "--lookahead-k 5",
                            "--lookahead-alpha 0.1",
                            "--lookahead-variant paper"}) {
@@ -143,9 +191,15 @@ TEST(OptimizerConfig, BadValuesAreRefusedInThreeLines) {
                            "--warmup-epochs -1",
                            "--warmup-method constant",
                            "--warmup-decay 2",
+                           "--poly-power -1",
+                           "--onecycle-pct-start 1.1",
+                           "--onecycle-div-factor 0.5",
+                           "--onecycle-final-div-factor 0",
                            "--plateau-on f1",
                            "--plateau-patience -1",
                            "--plateau-threshold 2",
+                           "--trust-coefficient -1",
+                           "--larc=maybe",
                            "--lookahead-k 0",
                            "--lookahead-alpha 1.1",
                            "--lookahead-variant other",
@@ -153,7 +207,10 @@ TEST(OptimizerConfig, BadValuesAreRefusedInThreeLines) {
                            "--lr-dry-run=maybe",
                            "--sched-on-updates=maybe",
                            "--bias-decay=maybe",
-                           "--lookahead=maybe"}) {
+                           "--lookahead=maybe",
+                           "--ema 1.1",
+                           "--ema -0.1",
+                           "--mixup -1"}) {
     EXPECT_THAT(testing::refusal(line), HasSubstr("bad value: ")) << line;
     EXPECT_THAT(testing::refusal(line), HasSubstr(" takes ")) << line;
   }
@@ -178,6 +235,8 @@ TEST(MakeOptimizer, IsWhatTheFlagsAskFor) {
               ElementsAre("b.exp_avg", "w.exp_avg", "b.exp_avg_sq", "w.exp_avg_sq", "adam.step"));
   EXPECT_THAT(state_names("--momentum 0 --lookahead"),
               ElementsAre("b.slow", "w.slow", "lookahead.counter"));
+  EXPECT_THAT(state_names("--momentum 0 --lookahead --ema 0.9"),
+              ElementsAre("b.slow", "w.slow", "lookahead.counter", "b.ema", "w.ema", "ema.step"));
 }
 
 // What one step at rate 0.5 makes of a weight and a bias of 1 whose gradients are 0.
@@ -199,6 +258,10 @@ TEST(MakeOptimizer, DecaysWhatIsAskedFor) {
   EXPECT_THAT(decayed("--no-bias-decay"), ElementsAre(0.75F, 1));
   EXPECT_THAT(decayed("--opt adamw --no-bias-decay"), ElementsAre(0.75F, 1));
   EXPECT_NEAR(decayed("--opt adam")[0], 0.5, 1e-6) << "the decay is part of the gradient";
+}
+
+TEST(MakeOptimizer, LarcHasItsFlags) {
+  EXPECT_THAT(decayed("--larc"), ElementsAre(1, 1)) << "no gradient, no decay";
 }
 
 RunConfig run_of(const std::string& line, int64_t images_a_step) {

@@ -167,11 +167,14 @@ TEST(ForeignFlags, OnesThatWouldMatterAreRefused) {
   EXPECT_EQ(refusal("--world-size 2"),
             "--world-size 2 (main.py) is not available here | the number of ranks comes from the "
             "launcher | mpirun -np N, and --host a:4,b:4 for two hosts");
-  for (const char* line :
-       {"--rank 1", "--local_rank 3", "--dist-url env://", "--model-ema", "--mixup-alpha 0.2"}) {
+  for (const char* line : {"--rank 1",
+                           "--local_rank 3",
+                           "--dist-url env://",
+                           "--model-ema-steps 32",
+                           "--cutmix-alpha 0.2"}) {
     EXPECT_THAT(refusal(line), HasSubstr("is not available here")) << line;
   }
-  EXPECT_EQ(refusal("--mixup-alpha 0"), "accepted");
+  EXPECT_EQ(refusal("--cutmix-alpha 0"), "accepted");
   EXPECT_THAT(refusal("--gpu"), HasSubstr("--gpu needs a value"));
 }
 

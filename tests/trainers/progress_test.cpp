@@ -42,6 +42,16 @@ TEST(Progress, SeveralRanksShowTheirCommunication) {
             progress_line(0, 10, 118, metrics()) + "\tComm 0.3+1.2 ms\tslowest rank 1 (+12%)");
 }
 
+TEST(Progress, NamesWhatTheLoaderIsBusyWith) {
+  StepMetrics stalled = metrics();
+  stalled.loader_waited = 0.123;
+  stalled.loader_busy_with = "disk";
+  EXPECT_EQ(progress_line(0, 10, 118, stalled),
+            progress_line(0, 10, 118, metrics()) + "\tloader waited 12% (disk)");
+  stalled.loader_waited = 0.04;
+  EXPECT_EQ(progress_line(0, 10, 118, stalled), progress_line(0, 10, 118, metrics()));
+}
+
 TEST(Progress, ValidationLineIsMainPys) {
   EXPECT_EQ(test_line(10,
                       391,

@@ -85,6 +85,49 @@ TEST(Schedule, LinearFallsToZero) {
   EXPECT_NEAR(each_epoch.lr(61 * 7 - 1), 0.3, kNear);
 }
 
+// PyTorch's PolynomialLR(total_iters=5), printed by it.
+TEST(Schedule, PolyFallsToZeroByAPower) {
+  const auto poly = [](double power) {
+    return Schedule({.kind = ScheduleKind::kPoly, .power = power}, 0.1, 1, 5);
+  };
+  EXPECT_THAT(by_step(poly(1), 7), rates({.1, .08, .06, .04, .02, 0, 0}));
+  EXPECT_THAT(by_step(poly(0.9), 7),
+              rates({.1, .08180521461, .06314458675, .04383832906, .02349237886, 0, 0}));
+  EXPECT_THAT(by_step(poly(2), 7), rates({.1, .064, .036, .016, .004, 0, 0}));
+}
+
+TEST(Schedule, PolyBeginsWhereWarmUpEnds) {
+  const Schedule schedule(
+      {.kind = ScheduleKind::kPoly, .on_updates = false, .power = 2, .warmup = {.epochs = 2}},
+      1,
+      4,
+      3);
+  EXPECT_THAT(by_epoch(schedule, 5, 3), rates({.01, .505, 1, .25, 0}));
+}
+
+// PyTorch's OneCycleLR(max_lr=0.1), printed by it.
+TEST(Schedule, OneCycleRisesAndFalls) {
+  const auto cycle = [](int64_t steps, const OneCycleConfig& config) {
+    return by_step(Schedule({.kind = ScheduleKind::kOneCycle, .one_cycle = config}, 0.1, 1, steps),
+                   steps);
+  };
+  EXPECT_THAT(cycle(6, {}), rates({.004, .09944154, .08117457, .04626371, .01334775, 4e-7}));
+  EXPECT_THAT(cycle(8, {.pct_start = .5, .div = 10, .final_div = 100}),
+              rates({.01, .0325, .0775, .1, .08536998372, .05005, .01473001628, 1e-4}));
+  EXPECT_THAT(cycle(4, {.pct_start = 0}), rates({.08535539764, .0500002, .01464500236, 4e-7}));
+  EXPECT_THAT(cycle(4, {.pct_start = 1}), rates({.004, .028, .076, .1}));
+  EXPECT_THAT(cycle(1, {}), rates({4e-7}));
+  EXPECT_THAT(cycle(4, {.pct_start = .25}), rates({.1, .0750001, .0250003, 4e-7}))
+      << "where PyTorch divides by zero";
+}
+
+TEST(Schedule, OneCycleMovesEachEpochIfAsked) {
+  const Schedule schedule({.kind = ScheduleKind::kOneCycle, .on_updates = false}, 0.1, 6, 4);
+  EXPECT_THAT(by_epoch(schedule, 7, 4),
+              rates({.004, .09944154, .08117457, .04626371, .01334775, 4e-7, 4e-7}));
+  EXPECT_EQ(schedule.lr(7), schedule.lr(4));
+}
+
 // Item 0.11: e / W, from 0.
 TEST(Warmup, FromZeroByEpoch) {
   const Schedule schedule({.on_updates = false, .warmup = {.epochs = 10, .decay = 0}}, 0.1, 20, 3);

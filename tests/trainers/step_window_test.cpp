@@ -1,5 +1,6 @@
 #include "trainers/loop/step_window.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -128,6 +129,19 @@ TEST(SlowestRank, IsComparedWithTheOthersMean) {
   EXPECT_EQ(slowest_rank(alone).skew, 0);
   const RankSeconds nothing[] = {{}, {}};
   EXPECT_EQ(slowest_rank(nothing).skew, 0);
+}
+
+TEST(StepWindow, BlamesTheLoaderThatWasWaitedForMost) {
+  const RankSeconds quick = {.own = 2, .exposed = 2, .loader = {.waited = 0.1, .work = {9, 9, 9}}};
+  RankSeconds slow = {.own = 3, .exposed = 1, .loader = {.waited = 1, .work = {1, 2, 3}}};
+  const auto stall = [&] { return loader_stall(std::array{quick, slow, quick}); };
+  EXPECT_DOUBLE_EQ(stall().waited, 0.25);
+  EXPECT_STREQ(stall().on, "augment");
+  slow.loader.work = {.disk = 2, .decode = 3, .augment = 1};
+  EXPECT_STREQ(stall().on, "decode");
+  slow.loader.work = {.disk = 4, .decode = 3, .augment = 1};
+  EXPECT_STREQ(stall().on, "disk");
+  EXPECT_EQ(loader_stall(std::array{RankSeconds{}}).waited, 0);
 }
 
 }  // namespace

@@ -54,7 +54,17 @@ void CheckpointWriter::save(const nn::Module& model,
 }
 
 void CheckpointWriter::save_best(const nn::Module& model, const TrainingPosition& at) {
-  const fs::path file = options_.folder / "best.safetensors";
+  save_weights("best.safetensors", model, at);
+}
+
+void CheckpointWriter::save_average(const nn::Module& model, const TrainingPosition& at) {
+  save_weights("ema.safetensors", model, at);
+}
+
+void CheckpointWriter::save_weights(const char* name,
+                                    const nn::Module& model,
+                                    const TrainingPosition& at) {
+  const fs::path file = options_.folder / name;
   try_to_save(file, [&] {
     CheckpointRecord record{.run = run_, .at = at, .model_digest = {}};
     write_model(file, record, file_tensors(model.state()));

@@ -31,11 +31,14 @@ class CheckpointWriter {
   // Writes best.safetensors: weights and buffers, a file of its own whatever --keep removes. To be
   // called before the save() whose record counts on it.
   void save_best(const nn::Module& model, const TrainingPosition& at);
+  // Likewise ema.safetensors, while the model is the weights' moving average.
+  void save_average(const nn::Module& model, const TrainingPosition& at);
 
   // Whether the last save() succeeded; false before the first.
   bool last_is_saved() const { return last_is_saved_; }
 
  private:
+  void save_weights(const char* name, const nn::Module& model, const TrainingPosition& at);
   template <class Write>
   bool try_to_save(const std::filesystem::path& file, Write&& write);
 

@@ -195,7 +195,7 @@ void keep_run(RunConfig& config,
     refuse_change(fmt::format("the data have digest {}, those of the checkpoint's run {}",
                               data_digest,
                               before.data_digest),
-                  "the same --data and --dataset");
+                  "the same --data, --dataset, sizes and --decode");
   }
   if (ranks > before.shards) {
     throw UsageError(

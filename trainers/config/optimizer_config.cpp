@@ -20,6 +20,8 @@ constexpr std::array kSchedules = {std::pair{ScheduleKind::kConst, "const"},
                                    std::pair{ScheduleKind::kMultiStep, "multistep"},
                                    std::pair{ScheduleKind::kCosine, "cosine"},
                                    std::pair{ScheduleKind::kLinear, "linear"},
+                                   std::pair{ScheduleKind::kPoly, "poly"},
+                                   std::pair{ScheduleKind::kOneCycle, "onecycle"},
                                    std::pair{ScheduleKind::kPlateau, "plateau"}};
 constexpr std::array kWarmups = {std::pair{WarmupMethod::kLinear, "linear"},
                                  std::pair{WarmupMethod::kFromOne, "from-one"},
@@ -49,6 +51,10 @@ ScheduleConfig make_schedule_config(const Options& options) {
           .step_size = options.integer("lr-step-size"),
           .milestones = parse_milestones(options),
           .gamma = options.number("lr-gamma"),
+          .power = options.number("poly-power"),
+          .one_cycle = {.pct_start = options.number("onecycle-pct-start"),
+                        .div = options.number("onecycle-div-factor"),
+                        .final_div = options.number("onecycle-final-div-factor")},
           .warmup = {.epochs = options.integer("warmup-epochs"),
                      .method = meant(kWarmups, options.text("warmup-method")),
                      .decay = options.number("warmup-decay")},
@@ -64,7 +70,28 @@ std::optional<nn::LookaheadParams> make_lookahead(const Options& options) {
                              .variant = meant(kVariants, options.text("lookahead-variant"))};
 }
 
+std::optional<nn::LarcParams> make_larc(const Options& options) {
+  if (!options.boolean("larc")) return std::nullopt;
+  return nn::LarcParams{.trust_coefficient = options.number("trust-coefficient"),
+                        .clip = options.boolean("larc-clip")};
+}
+
 void check(const OptimizerConfig& config) {
+  if (config.ema == 1) {
+    throw UsageError("--ema 1 averages nothing",
+                     "what is kept of the average at each step would be all of it",
+                     "--ema 0.9999");
+  }
+  if (config.larc && config.kind != OptimizerKind::kSgd) {
+    throw UsageError("--larc needs --opt sgd",
+                     "it weighs each gradient by its length, and Adam's steps do not hang on that",
+                     "--opt sgd, or no --larc");
+  }
+  if (config.larc && config.larc->trust_coefficient == 0) {
+    throw UsageError("--trust-coefficient 0 leaves all weights as they are",
+                     "each learning rate is a multiple of it",
+                     "--trust-coefficient 0.02");
+  }
   if (config.nesterov && config.momentum == 0) {
     throw UsageError("--nesterov needs a momentum above 0",
                      "Nesterov's step looks ahead along the momentum, which is 0",
@@ -75,6 +102,11 @@ void check(const OptimizerConfig& config) {
                      "it cuts the learning rate at the epochs of --lr-milestones",
                      "--lr-scheduler multistep --lr-milestones 100,150");
   }
+  if (config.schedule.kind == ScheduleKind::kOneCycle && config.schedule.warmup.epochs > 0) {
+    throw UsageError("--lr-scheduler onecycle and --warmup-epochs contradict each other",
+                     "the cycle begins with a rise of its own, a part of the run long",
+                     "--onecycle-pct-start X instead of --warmup-epochs");
+  }
 }
 
 // A flag that was given and would be ignored is taken for a mistake.
@@ -83,6 +115,7 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const WarmupConfig& warmup = config.schedule.warmup;
   const bool is_sgd = config.kind == OptimizerKind::kSgd;
   const bool is_plateau = kind == ScheduleKind::kPlateau;
+  const bool is_one_cycle = kind == ScheduleKind::kOneCycle;
   const bool cuts = is_plateau || kind == ScheduleKind::kStep || kind == ScheduleKind::kMultiStep;
   const bool has_lookahead = config.lookahead.has_value();
   struct Use {
@@ -96,6 +129,10 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"lr-step-size", kind == ScheduleKind::kStep, "--lr-scheduler step"},
            Use{"lr-milestones", kind == ScheduleKind::kMultiStep, "--lr-scheduler multistep"},
            Use{"lr-gamma", cuts, "--lr-scheduler step"},
+           Use{"poly-power", kind == ScheduleKind::kPoly, "--lr-scheduler poly"},
+           Use{"onecycle-pct-start", is_one_cycle, "--lr-scheduler onecycle"},
+           Use{"onecycle-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
+           Use{"onecycle-final-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
            Use{"plateau-on", is_plateau, "--lr-scheduler plateau"},
            Use{"plateau-patience", is_plateau, "--lr-scheduler plateau"},
            Use{"plateau-threshold", is_plateau, "--lr-scheduler plateau"},
@@ -103,6 +140,8 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"warmup-decay",
                warmup.epochs > 0 && warmup.method == WarmupMethod::kLinear,
                "--warmup-epochs 5 --warmup-method linear"},
+           Use{"trust-coefficient", config.larc.has_value(), "--larc"},
+           Use{"larc-clip", config.larc.has_value(), "--larc"},
            Use{"lookahead-k", has_lookahead, "--lookahead"},
            Use{"lookahead-alpha", has_lookahead, "--lookahead"},
            Use{"lookahead-variant", has_lookahead, "--lookahead"},
@@ -131,7 +170,9 @@ OptimizerConfig make_optimizer_config(const Options& options) {
   config.weight_decay = options.number("weight-decay");
   config.bias_decay = options.boolean("bias-decay");
   config.clip_grad_norm = options.number("clip-grad-norm");
+  config.larc = make_larc(options);
   config.lookahead = make_lookahead(options);
+  config.ema = options.number("ema");
   config.schedule = make_schedule_config(options);
   refuse_idle_flags(options, config);
   check(config);

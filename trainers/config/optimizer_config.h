@@ -11,7 +11,16 @@
 namespace lockstep::trainers {
 
 enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW };
-enum class ScheduleKind : uint8_t { kConst, kStep, kMultiStep, kCosine, kLinear, kPlateau };
+enum class ScheduleKind : uint8_t {
+  kConst,
+  kStep,
+  kMultiStep,
+  kCosine,
+  kLinear,
+  kPoly,
+  kOneCycle,
+  kPlateau
+};
 
 // With W warm-up epochs of L steps, the learning rate's factor in epoch e at step i (both from 0):
 //   kLinear   d + (1 - d) e / W; on updates, d + (1 - d) i / WL
@@ -32,12 +41,24 @@ struct PlateauConfig {
   bool on_accuracy = false;  // else on the validation loss
 };
 
+// From lr / div over the first part pct_start of the run to lr, then to lr / (div * final_div),
+// each along half a cosine. Source: torch.optim.lr_scheduler.OneCycleLR, without its cycle of
+// momentum.
+struct OneCycleConfig {
+  double pct_start = 0.3;
+  double div = 25;
+  double final_div = 1e4;
+};
+
 struct ScheduleConfig {
   ScheduleKind kind = ScheduleKind::kConst;
-  bool on_updates = true;  // kCosine, kLinear and warm-up move each step, else each epoch
-  int64_t step_size = 30;  // epochs; kStep
+  // kCosine to kOneCycle and warm-up move each step, else each epoch.
+  bool on_updates = true;
+  int64_t step_size = 30;                // epochs; kStep
   std::vector<int64_t> milestones = {};  // epochs, ascending; kMultiStep
   double gamma = 0.1;                    // of a cut
+  double power = 1;                      // kPoly
+  OneCycleConfig one_cycle = {};
   WarmupConfig warmup = {};
   PlateauConfig plateau = {};
 };
@@ -51,7 +72,9 @@ struct OptimizerConfig {
   double weight_decay = 0;
   bool bias_decay = true;
   double clip_grad_norm = 0;  // of all gradients together; 0: any
+  std::optional<nn::LarcParams> larc = {};
   std::optional<nn::LookaheadParams> lookahead = {};
+  double ema = 0;  // decay of the weights' moving average; 0: none
   ScheduleConfig schedule = {};
 
   // What the schedule starts from, with `global_batch` images a step.

@@ -35,12 +35,34 @@ void read_data(const Options& options, RunConfig& config) {
   config.val_batch_size = options.integer("val-batch-size");
 }
 
+void read_photos(const Options& options, RunConfig& config) {
+  for (const char* flag :
+       {"train-crop-size", "val-resize-size", "val-crop-size", "decode", "cache-mb"}) {
+    if (!options.given(flag) || config.dataset == "imagefolder") continue;
+    throw UsageError(fmt::format("--{} is for photos in class folders", flag),
+                     fmt::format("the images of {} have one size", config.dataset),
+                     fmt::format("leave it out, or a DIR with photos in train and val"));
+  }
+  config.photos = {.train_crop = options.integer("train-crop-size"),
+                   .val_resize = options.integer("val-resize-size"),
+                   .val_crop = options.integer("val-crop-size"),
+                   .shrink = options.text("decode") == "shrunk",
+                   .cache_bytes = options.integer("cache-mb") << 20};
+  if (config.photos.val_crop <= config.photos.val_resize) return;
+  throw UsageError(fmt::format("--val-crop-size {} does not fit into --val-resize-size {}",
+                               config.photos.val_crop,
+                               config.photos.val_resize),
+                   "the centre is cut out of photos whose short side has been resized",
+                   fmt::format("--val-resize-size {} or more", config.photos.val_crop));
+}
+
 void read_optimiser(const Options& options, RunConfig& config) {
   config.epochs = options.integer("epochs");
   config.max_steps = options.maybe_integer("max-steps");
   config.optimizer = make_optimizer_config(options);
   config.lr_dry_run = options.boolean("lr-dry-run");
   config.label_smoothing = options.number("label-smoothing");
+  config.mixup = options.number("mixup");
   config.seed = static_cast<uint64_t>(options.integer("seed"));
 }
 
@@ -76,7 +98,9 @@ void read_checkpoints(const Options& options, RunConfig& config) {
 void read_batch_and_groups(const Options& options, RunConfig& config) {
   config.default_batch_size = options.integer("batch-size");
   if (options.given("batch-size")) config.asked.batch_size = config.default_batch_size;
-  config.asked.global_batch_size = options.maybe_integer("global-batch-size");
+  if (!options.given("batch-size") || options.given("global-batch-size")) {
+    config.asked.global_batch_size = options.maybe_integer("global-batch-size");
+  }
   config.micro_steps = options.integer("batches-per-allreduce");
   config.asked.shards = options.maybe_integer("shards");
   config.asked.bn_groups = options.maybe_integer("bn-groups");
@@ -98,9 +122,11 @@ RunConfig make_run_config(const Options& options) {
   read_data(options, config);
   config.arch = options.text("arch");
   config.preset = text_or_empty(options, "preset");
-  config.standardize = config.preset.empty();
+  config.standardize = !config.preset.starts_with("demo-");
+  config.apex_lines = config.preset == "apex-imagenet";
   if (options.program == Program::kTrainResnet) {
     config.main_py_lines = true;
+    read_photos(options, config);
     config.classes = options.maybe_integer("num-classes");
     config.cifar_stem = options.boolean("cifar-stem");
     config.zero_init_residual = options.boolean("zero-init-residual");

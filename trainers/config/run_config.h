@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "data/photo_options.h"
 #include "trainers/config/exchange_config.h"
 #include "trainers/config/optimizer_config.h"
 #include "trainers/config/precision_config.h"
@@ -18,7 +19,8 @@ struct RunConfig {
   std::string dataset;  // "auto" only with a directory
   int64_t workers = 0;
   int64_t val_batch_size = 0;
-  bool standardize = true;  // the tutorials' presets only divide pixels by 255
+  data::PhotoOptions photos;
+  bool standardize = true;  // the demo presets only divide pixels by 255
 
   std::string arch;
   std::string preset;              // empty: none
@@ -33,6 +35,7 @@ struct RunConfig {
   OptimizerConfig optimizer;
   bool lr_dry_run = false;
   double label_smoothing = 0;
+  double mixup = 0;  // alpha; 0: none
   uint64_t seed = 0;
 
   int64_t micro_steps = 1;  // A
@@ -55,6 +58,7 @@ struct RunConfig {
   int64_t print_freq = 0;
   std::string progress;
   bool quiet = false;
+  bool apex_lines = false;     // those of Apex's example instead of main.py's
   bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
 
   // As asked for; resolve_run() (trainers/config/resolve_run.h) settles the rest. Absent: not

@@ -36,6 +36,7 @@ StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left
   for (const RankSeconds& rank : totals.ranks) sum += rank;
   const auto rank_steps = static_cast<double>(totals.losses.size() * totals.ranks.size());
   const SlowestRank slowest = slowest_rank(totals.ranks);
+  const LoaderStall stall = loader_stall(totals.ranks);
   return {.step_s = step_s_,
           .step_s_avg = step_s,
           .data_s = data_s_,
@@ -47,13 +48,16 @@ StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left
           .acc5 = percent(totals.correct5, totals.images),
           .acc5_avg = percent(sums_.correct5, sums_.images),
           .images_per_s = static_cast<double>(totals.images) / window_s,
+          .images_per_s_avg = static_cast<double>(images()) / now_s,
           .eta_s = step_s * static_cast<double>(steps_left),
           .lr = lr,
           .ranks = static_cast<int>(totals.ranks.size()),
           .comm_exposed_s = sum.exposed / rank_steps,
           .comm_hidden_s = sum.hidden / rank_steps,
           .slowest_rank = slowest.rank,
-          .skew = slowest.skew};
+          .skew = slowest.skew,
+          .loader_waited = stall.waited,
+          .loader_busy_with = stall.on};
 }
 
 }  // namespace lockstep::trainers

@@ -13,6 +13,7 @@
 #include "trainers/loop/normalization.h"
 #include "trainers/loop/stop_signal.h"
 #include "trainers/loop/training_data.h"
+#include "trainers/output/apex_lines.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -74,6 +75,8 @@ class Meter {
     };
     return {.batch_s = batch_s,
             .batch_s_avg = total_s / static_cast<double>(batches_),
+            .images = static_cast<double>(batch.images),
+            .images_avg = static_cast<double>(all.images) / static_cast<double>(batches_),
             .loss = mean(batch.loss, batch),
             .loss_avg = mean(all.loss, all),
             .acc1 = percent(batch.correct1, batch),
@@ -92,8 +95,14 @@ class Meter {
 
 }  // namespace
 
-std::string accuracy_line(const Evaluation& evaluation) {
+std::string accuracy_line(const RunConfig& config, const Evaluation& evaluation) {
+  if (config.apex_lines) return apex_accuracy_line(evaluation.acc1(), evaluation.acc5());
   return fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
+}
+
+std::string average_line(const Evaluation& evaluation) {
+  return fmt::format(
+      " * of --ema: Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
 }
 
 EvaluationTask test_of(const RunConfig& config,
@@ -108,9 +117,11 @@ EvaluationTask test_of(const RunConfig& config,
                       .workers = config.workers,
                       .stop = stop_requested};
   if (config.main_py_lines) {
-    task.on_batch = [&console, frequency = config.print_freq](
+    task.on_batch = [&console,
+                     frequency = config.print_freq,
+                     line = config.apex_lines ? apex_test_line : test_line](
                         int64_t batch, int64_t batches, const TestMetrics& metrics) {
-      if (batch % frequency == 0) console.progress_line(test_line(batch, batches, metrics));
+      if (batch % frequency == 0) console.progress_line(line(batch, batches, metrics));
     };
   }
   return task;
@@ -125,9 +136,10 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
                                   .chunks_at_once = stream.threads(),
                                   .rank = ranks.rank(),
                                   .ranks = ranks.size()};
-  data::Loader loader(task.dataset,
-                      data::evaluation_sequence(plan),
-                      {.workers = static_cast<int>(task.workers), .warn = warn_of_images});
+  data::Loader loader(
+      task.dataset, data::evaluation_sequence(plan), {.workers = static_cast<int>(task.workers)});
+  SkippedPhotos of_this(task.dataset->size(), warn_of_images);
+  SkippedPhotos& skipped = task.skipped == nullptr ? of_this : *task.skipped;
   DeviceBatches on_device(
       stream, task.dataset->image_shape(), task.chunk_images * stream.threads());
   const int64_t batches = loader.left();
@@ -138,6 +150,7 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
 
   while (loader.left() > 0 && !(task.stop && task.stop())) {
     const data::LoadedBatch batch = on_device.upload(loader.next());
+    skipped.note(batch.skipped);
     const Shards& shards = batch.shards;
     const Var x = nn::normalize_image(
         batch.images, nn::make_batch(stream, shards, false, task.precision), task.normalization);
@@ -155,9 +168,11 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
     if (task.on_batch) task.on_batch(batch.number, batches, meter.update(of_batch, sums));
   }
 
-  std::array<int64_t, 4> counts = {sums.correct1, sums.correct5, sums.images, loader.left()};
+  std::array<int64_t, 5> counts = {
+      sums.correct1, sums.correct5, sums.images, loader.left(), skipped.noted()};
   ranks.all_reduce_sum(std::span<int64_t>(counts));
   ranks.all_reduce_sum(std::span<int64_t>(chunk_losses));
+  if (counts[4] > 0) skipped.agree(ranks);
   if (counts[3] > 0) return std::nullopt;
   Evaluation total{.correct1 = counts[0], .correct5 = counts[1], .total = counts[2]};
   for (const int64_t bits : chunk_losses) total.loss += std::bit_cast<double>(bits);

@@ -11,6 +11,7 @@
 #include "kernels/normalize_image.h"
 #include "nn/module.h"
 #include "trainers/config/run_config.h"
+#include "trainers/loop/skipped_photos.h"
 #include "trainers/output/console.h"
 #include "trainers/output/progress.h"
 
@@ -26,8 +27,9 @@ struct Evaluation {
   double acc5() const { return 100.0 * static_cast<double>(correct5) / static_cast<double>(total); }
 };
 
-// main.py's line of it.
-std::string accuracy_line(const Evaluation& evaluation);
+// main.py's line of it, or Apex's, and one like it of the weights' moving average.
+std::string accuracy_line(const RunConfig& config, const Evaluation& evaluation);
+std::string average_line(const Evaluation& evaluation);
 
 struct EvaluationTask {
   nn::Module& model;
@@ -40,6 +42,7 @@ struct EvaluationTask {
   std::function<void(int64_t batch, int64_t batches, const TestMetrics&)> on_batch{};
   // Asked before each batch; true gives up. May be empty.
   std::function<bool()> stop{};
+  SkippedPhotos* skipped = nullptr;  // of earlier evaluations too; null: of this one alone
 };
 
 // The whole test set; main.py's lines to `console`, which must outlive the task, where the run has
@@ -52,7 +55,7 @@ EvaluationTask test_of(const RunConfig& config,
 // Cuts the data set into chunks; chunk c runs on rank c mod ranks, on one thread. Counts are
 // integers; a chunk's loss is summed in f64 in image order, the chunks' in chunk order. The model
 // is in evaluation mode meanwhile. All ranks must call and hold the same weights and buffers.
-// Nothing when a rank gave up.
+// Nothing when a rank gave up. Errors: DataError when too many images cannot be read.
 std::optional<Evaluation> evaluate(const EvaluationTask& task, Stream& stream, Communicator& ranks);
 
 }  // namespace lockstep::trainers

@@ -18,6 +18,10 @@ constexpr const char* kSlow = "slow";
 
 std::optional<Fault> parse_fault(const std::string& text) {
   if (text.empty()) return std::nullopt;
+  static const std::regex of_photos(R"((slowdisk|slowdecode):ms=(\d{1,5}))");
+  if (std::smatch match; std::regex_match(text, match, of_photos)) {
+    return Fault{.kind = match[1], .number = std::stoll(match[2])};
+  }
   static const std::regex pattern(
       R"((?:(flipbit|kill|stop|nan|inf):rank=(\d{1,4}),step|(slow):rank=(\d{1,4}),ms)=(\d{1,9}))"
       R"((?:,count=(\d{1,9}))?(?:,layer=([\w.]+))?(?:,value=([-+.\deE]+))?)");
@@ -29,7 +33,7 @@ std::optional<Fault> parse_fault(const std::string& text) {
   if (!understood || !value || (of_gradient && match[1] != "inf")) {
     throw UsageError(fmt::format("LOCKSTEP_FAULT is '{}'", text),
                      "it takes flipbit, kill, stop, nan or inf, a rank and a step, or slow, a rank "
-                     "and milliseconds",
+                     "and milliseconds, or slowdisk or slowdecode and milliseconds",
                      "LOCKSTEP_FAULT=flipbit:rank=1,step=30, or unset it");
   }
   const size_t kind = match[1].matched ? 1 : 3;
@@ -47,8 +51,8 @@ void delay(const std::optional<Fault>& fault, int rank) {
 }
 
 void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model) {
-  if (!fault || fault->kind == kSlow || fault->is_of_gradient() || fault->rank != rank ||
-      fault->number != step)
+  if (!fault || fault->kind == kSlow || fault->is_of_gradient() || fault->is_of_photos() ||
+      fault->rank != rank || fault->number != step)
     return;
   fmt::print(stderr, "LOCKSTEP_FAULT: {} on rank {} after step {}\n", fault->kind, rank, step);
   if (fault->kind == "kill") raise(SIGKILL);

@@ -1,6 +1,7 @@
 // Faults on request, to see what a run does about them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -14,7 +15,8 @@ namespace lockstep::trainers {
 // (SIGKILL), stop (SIGSTOP), nan (the first parameter becomes NaN), each after the step; inf
 // (trainers/loop/gradient_fault.h), in the step, and with ",count=N" in the N - 1 next ones, with
 // ",layer=conv1" in that layer's gradients instead of the loss's, with ",value=1e5" another number.
-// Or slow:rank=R,ms=N: each step takes the rank N milliseconds more. Inert when unset.
+// Or slow:rank=R,ms=N: each step takes the rank N milliseconds more; slowdisk:ms=N and
+// slowdecode:ms=N: so does reading, or decoding, a photo, on all ranks. Inert when unset.
 struct Fault {
   std::string kind;
   int rank = 0;
@@ -23,6 +25,8 @@ struct Fault {
   std::string layer{};  // empty: the loss
   double value = std::numeric_limits<double>::infinity();
 
+  bool is_of_photos() const { return kind == "slowdisk" || kind == "slowdecode"; }
+  std::chrono::milliseconds delay() const { return std::chrono::milliseconds(number); }
   bool is_of_gradient() const { return kind == "inf"; }
 };
 

@@ -16,20 +16,24 @@ std::vector<nn::ParameterGroup> groups_of(const OptimizerConfig& config,
 }  // namespace
 
 std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
-                                              std::vector<nn::NamedParameter> parameters) {
+                                              std::vector<nn::NamedParameter> parameters,
+                                              std::vector<nn::StateEntry> buffers) {
   std::vector<nn::ParameterGroup> groups = groups_of(config, std::move(parameters));
   std::unique_ptr<nn::Optimizer> optimizer;
   if (config.kind == OptimizerKind::kSgd) {
     const kernels::SgdParams params = {.momentum = static_cast<float>(config.momentum),
                                        .nesterov = config.nesterov};
-    optimizer = std::make_unique<nn::Sgd>(std::move(groups), params);
+    optimizer = std::make_unique<nn::Sgd>(std::move(groups), params, config.larc);
   } else {
     const kernels::AdamParams params = {.decoupled = config.kind == OptimizerKind::kAdamW};
     optimizer = std::make_unique<nn::Adam>(std::move(groups), params);
   }
   optimizer->set_lr(config.lr);
-  if (!config.lookahead) return optimizer;
-  return std::make_unique<nn::Lookahead>(std::move(optimizer), *config.lookahead);
+  if (config.lookahead) {
+    optimizer = std::make_unique<nn::Lookahead>(std::move(optimizer), *config.lookahead);
+  }
+  if (config.ema == 0) return optimizer;
+  return std::make_unique<nn::Ema>(std::move(optimizer), std::move(buffers), config.ema);
 }
 
 }  // namespace lockstep::trainers

@@ -9,7 +9,9 @@
 
 namespace lockstep::trainers {
 
+// With config.ema an nn::Ema, of `buffers` too.
 std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
-                                              std::vector<nn::NamedParameter> parameters);
+                                              std::vector<nn::NamedParameter> parameters,
+                                              std::vector<nn::StateEntry> buffers = {});
 
 }  // namespace lockstep::trainers

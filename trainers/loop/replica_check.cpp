@@ -1,5 +1,8 @@
 #include "trainers/loop/replica_check.h"
 
+#include <set>
+#include <string>
+
 #include "core/error.h"
 
 namespace lockstep::trainers {
@@ -8,8 +11,12 @@ ReplicaCheck::ReplicaCheck(const nn::Module& model, const nn::Optimizer& optimiz
   for (const nn::NamedParameter& parameter : model.named_parameters()) {
     tensors_.push_back({parameter.name, parameter.var.value()});
   }
+  std::set<std::string> own;  // of each rank: averages of what batch norm counts there
+  for (const nn::StateEntry& entry : model.state()) {
+    if (!entry.is_parameter) own.insert(entry.name + ".ema");
+  }
   for (const nn::StateEntry& entry : optimizer.state()) {
-    tensors_.push_back({entry.name, entry.tensor});
+    if (!own.contains(entry.name)) tensors_.push_back({entry.name, entry.tensor});
   }
 }
 

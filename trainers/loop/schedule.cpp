@@ -12,6 +12,23 @@ namespace lockstep::trainers {
 
 using Json = nlohmann::ordered_json;
 
+namespace {
+
+// As PyTorch has it: the top lies at pct_start * length - 1, the bottom at the last step.
+double one_cycle(const OneCycleConfig& config, int64_t at, int64_t length) {
+  const double first = 1 / config.div;
+  const double top = config.pct_start * static_cast<double>(length) - 1;
+  const auto last = static_cast<double>(length - 1);
+  const double now = std::min(static_cast<double>(at), last);
+  const auto between = [](double from, double to, double part) {
+    return to + (from - to) / 2 * (1 + std::cos(std::numbers::pi * part));
+  };
+  if (now <= top) return top == 0 ? 1 : between(first, 1, now / top);
+  return between(1, first / config.final_div, (now - top) / (last - top));
+}
+
+}  // namespace
+
 bool Plateau::calls_for_cut(double loss, double accuracy) {
   const double metric = config_.on_accuracy ? -accuracy : loss;
   const double threshold = config_.on_accuracy ? 1 + config_.threshold : 1 - config_.threshold;
@@ -77,18 +94,29 @@ double Schedule::factor(int64_t step) const {
       return (1 + std::cos(std::numbers::pi * progress(step))) / 2;
     case ScheduleKind::kLinear:
       return 1 - progress(step);
+    case ScheduleKind::kPoly:
+      return std::pow(1 - progress(step), config_.power);
+    case ScheduleKind::kOneCycle: {
+      const Place here = place(step);
+      return one_cycle(config_.one_cycle, here.at, here.length);
+    }
     case ScheduleKind::kPlateau:
       break;
   }
   return plateau_factor_;
 }
 
-double Schedule::progress(int64_t step) const {
+Schedule::Place Schedule::place(int64_t step) const {
   const int64_t unit = config_.on_updates ? 1 : steps_per_epoch_;
   const int64_t begin = config_.warmup.epochs * steps_per_epoch_ / unit;
   const int64_t end = epochs_ * steps_per_epoch_ / unit;
   const int64_t at = std::min(step / unit, end);
-  return at <= begin ? 0 : static_cast<double>(at - begin) / static_cast<double>(end - begin);
+  return {std::max(at - begin, int64_t{0}), end - begin};
+}
+
+double Schedule::progress(int64_t step) const {
+  const Place here = place(step);
+  return here.at == 0 ? 0 : static_cast<double>(here.at) / static_cast<double>(here.length);
 }
 
 void Schedule::end_epoch(int64_t epoch, double validation_loss, double accuracy) {

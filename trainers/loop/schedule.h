@@ -35,6 +35,8 @@ class Plateau {
 // A pure function of the step, but for kPlateau. The factor of warm-up times that of the schedule:
 //   kStep, kMultiStep  gamma for each cut up to this epoch, counted from the run's first
 //   kCosine, kLinear   from 1, when warm-up has ended, to 0 at the end of the run
+//   kPoly              the same, to a power
+//   kOneCycle          see OneCycleConfig
 //   kPlateau           gamma for each cut; warm-up sets the rate anew at the ends of epochs 0 to W,
 //                      which undoes a cut one epoch later
 class Schedule {
@@ -56,7 +58,11 @@ class Schedule {
  private:
   double warmup_factor(int64_t step) const;
   double factor(int64_t step) const;
-  double progress(int64_t step) const;  // of what warm-up leaves, 0 to 1
+  struct Place {  // in what warm-up leaves, in steps or epochs
+    int64_t at, length;
+  };
+  Place place(int64_t step) const;
+  double progress(int64_t step) const;  // 0 to 1
 
   ScheduleConfig config_;
   double base_lr_;

@@ -16,16 +16,17 @@ struct StepGraph::Recorded {
   cuda::MemoryPool pool;
   Shards shards;
   int64_t steps = 0;  // with these shards
-  Tensor images, labels, numbers;
+  Tensor images, labels, mix, numbers;
   nn::CrossEntropy figures;
   std::shared_ptr<std::byte> workspace;
   cuda::Graph graph;
 
-  void begin(const Var& first_images, const Tensor& first_labels) {
+  void begin(const Var& first_images, const Tensor& first_labels, const Tensor& first_mix) {
     shards = first_images.shards();
     steps = 0;
     images = Tensor::empty(first_images.shape(), first_images.dtype(), Device::kCuda);
     labels = Tensor::empty(first_labels.shape(), first_labels.dtype(), Device::kCuda);
+    if (first_mix.defined()) mix = Tensor::empty({1}, Dtype::kF32, Device::kCuda);
     numbers = Tensor::empty(first_labels.shape(), Dtype::kI64, Device::kCuda);
   }
 
@@ -45,20 +46,25 @@ StepGraph::~StepGraph() {
   if (recorded_) stream_.synchronize();  // its memory is about to be somebody else's
 }
 
-nn::CrossEntropy StepGraph::run(const Var& images, const Tensor& labels, FunctionRef<Step> step) {
+nn::CrossEntropy StepGraph::run(const Var& images,
+                                const Tensor& labels,
+                                const Tensor& mix,
+                                FunctionRef<Step> step) {
   repeated_ = false;
-  if (!recorded_) return step(images, labels);
+  if (!recorded_) return step(images, labels, mix);
   Recorded& recorded = *recorded_;
-  if (!recorded.graph && !alike(recorded.shards, images.shards())) recorded.begin(images, labels);
+  if (!recorded.graph && !alike(recorded.shards, images.shards()))
+    recorded.begin(images, labels, mix);
   if (!alike(recorded.shards, images.shards()) || ++recorded.steps == 1) {
-    return step(images, labels);
+    return step(images, labels, mix);
   }
   kernels::copy(stream_, images.value(), recorded.images);
   kernels::copy(stream_, labels, recorded.labels);
   kernels::copy(stream_, images.batch().draws.images, recorded.numbers);
+  if (mix.defined()) kernels::copy(stream_, mix, recorded.mix);
   const auto on_copies = [&] {
     const cuda::MemoryPool::Use memory_apart(recorded.pool);
-    return step(recorded.fixed(images.batch()), recorded.labels);
+    return step(recorded.fixed(images.batch()), recorded.labels, recorded.mix);
   };
   if (recorded.steps == 2) return on_copies();
   repeated_ = static_cast<bool>(recorded.graph);

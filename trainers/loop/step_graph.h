@@ -15,8 +15,9 @@ namespace lockstep::trainers {
 // an epoch's last, run as they are. Borrows the stream.
 class StepGraph {
  public:
-  // Gives the stream all the work of a step on these images and labels; returns its figures.
-  using Step = nn::CrossEntropy(const Var& images, const Tensor& labels);
+  // Gives the stream all the work of a step on these images and labels; returns its figures. mix:
+  // of kernels::SoftmaxCrossEntropyParams, may be undefined.
+  using Step = nn::CrossEntropy(const Var& images, const Tensor& labels, const Tensor& mix);
 
   // Unless `wanted`, or off CUDA, every step runs as it is.
   StepGraph(Stream& stream, bool wanted);
@@ -26,7 +27,10 @@ class StepGraph {
 
   // The figures are valid for what the stream is given before the next call. Errors: also CudaError
   // where `step` waits for the device.
-  nn::CrossEntropy run(const Var& images, const Tensor& labels, FunctionRef<Step> step);
+  nn::CrossEntropy run(const Var& images,
+                       const Tensor& labels,
+                       const Tensor& mix,
+                       FunctionRef<Step> step);
 
   // The last step was one call; `step` did not run.
   bool repeated() const { return repeated_; }

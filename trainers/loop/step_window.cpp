@@ -21,6 +21,19 @@ SlowestRank slowest_rank(std::span<const RankSeconds> ranks) {
   return {.rank = static_cast<int>(slowest - ranks.begin()), .skew = slowest->own / mean - 1};
 }
 
+LoaderStall loader_stall(std::span<const RankSeconds> ranks) {
+  const auto waited = [](const RankSeconds& rank) {
+    const double all = rank.own + rank.exposed;
+    return all > 0 ? rank.loader.waited / all : 0;
+  };
+  const RankSeconds& most = *std::ranges::max_element(ranks, std::less(), waited);
+  const data::LoadSeconds& work = most.loader.work;
+  LoaderStall stall{.waited = waited(most), .on = "augment"};
+  if (work.decode >= work.augment) stall.on = "decode";
+  if (work.disk >= std::max(work.decode, work.augment)) stall.on = "disk";
+  return stall;
+}
+
 void StepWindow::add(const nn::CrossEntropy& result) {
   const MicroStep figures{result.loss.value(), result.target_rank};
   if (figures.losses.device() != Device::kCuda) {
@@ -81,7 +94,7 @@ float StepWindow::loss_of(std::span<const MicroStep> step) const {
   return shards.empty() ? 0 : shards.front();
 }
 
-WindowTotals StepWindow::exchange(Communicator& ranks, bool stop) {
+WindowTotals StepWindow::exchange(Communicator& ranks, bool stop, int64_t skipped_photos) {
   if (stream_ != nullptr) stream_->synchronize();
   std::vector<float> losses;
   size_t begin = 0;
@@ -90,7 +103,8 @@ WindowTotals StepWindow::exchange(Communicator& ranks, bool stop) {
     begin = end;
   }
   const Counts mine = count();
-  std::array<int64_t, 4> counts = {mine.correct1, mine.correct5, mine.images, stop ? 1 : 0};
+  std::array<int64_t, 5> counts = {
+      mine.correct1, mine.correct5, mine.images, stop ? 1 : 0, skipped_photos};
   ranks.all_reduce_sum(std::span<int64_t>(counts));
   ranks.all_reduce_sum(std::span<float>(losses));
   WindowTotals totals{.losses = std::move(losses),
@@ -98,6 +112,7 @@ WindowTotals StepWindow::exchange(Communicator& ranks, bool stop) {
                       .correct5 = counts[1],
                       .images = counts[2],
                       .stop = counts[3] != 0,
+                      .skipped_photos = counts[4],
                       .ranks = std::vector<RankSeconds>(static_cast<size_t>(ranks.size()))};
   ranks.all_gather(std::as_bytes(std::span(&seconds_, 1)),
                    std::as_writable_bytes(std::span(totals.ranks)));

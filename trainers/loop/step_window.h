@@ -7,6 +7,7 @@
 
 #include "core/communicator.h"
 #include "core/shards.h"
+#include "data/loader.h"
 #include "nn/functional.h"
 
 namespace lockstep::trainers {
@@ -16,11 +17,13 @@ struct RankSeconds {
   double own = 0;      // its own work and data
   double exposed = 0;  // held up by communication: peers that are not there yet, and the transfer
   double hidden = 0;   // communication beside own work
+  data::LoaderSeconds loader{};
 
   RankSeconds& operator+=(const RankSeconds& other) {
     own += other.own;
     exposed += other.exposed;
     hidden += other.hidden;
+    loader += other.loader;
     return *this;
   }
   RankSeconds operator/(double count) const {
@@ -35,6 +38,7 @@ struct WindowTotals {
   int64_t correct5 = 0;
   int64_t images = 0;
   bool stop = false;               // some rank was asked to stop
+  int64_t skipped_photos = 0;      // sum of what ranks gave
   std::vector<RankSeconds> ranks;  // by rank, sums over the steps
 };
 
@@ -46,6 +50,13 @@ struct SlowestRank {
 // The rank with the largest own time: the one that the others wait for.
 SlowestRank slowest_rank(std::span<const RankSeconds> ranks);
 
+// What the loader of the rank that waited most for its own was busy with.
+struct LoaderStall {
+  double waited = 0;    // of the time of that rank's steps, as a fraction
+  const char* on = "";  // "disk", "decode", "augment"
+};
+LoaderStall loader_stall(std::span<const RankSeconds> ranks);
+
 // Gathers a rank's steps and sums them over ranks on request, so that a step itself needs no
 // message for them, and on CUDA does not wait for its figures: they go to page-locked memory.
 class StepWindow {
@@ -55,7 +66,7 @@ class StepWindow {
   // micro-steps; shards and ranks continue it (core/tree.h).
   void end_step(const RankSeconds& seconds);
   // Sums over ranks and starts a new window. All ranks must call, after as many steps.
-  WindowTotals exchange(Communicator& ranks, bool stop);
+  WindowTotals exchange(Communicator& ranks, bool stop, int64_t skipped_photos = 0);
 
  private:
   struct MicroStep {

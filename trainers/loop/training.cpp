@@ -6,9 +6,10 @@
 #include <utility>
 
 #include "comm/replicas.h"
-#include "core/digest.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"
+#include "trainers/loop/training_data.h"
+#include "trainers/output/apex_lines.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -56,7 +57,7 @@ Training::Training(const Parts& parts)
       groups_span_ranks_(
           any_group_spans_ranks(p_.config.shards, p_.config.bn_groups, p_.config.ranks)),
       steps_per_epoch_(data::steps_per_epoch(batch_plan(p_.config, *p_.data.train, p_.ranks))),
-      update_(p_.config, p_.stream, p_.model.named_parameters(), steps_per_epoch_),
+      update_(p_.config, p_.stream, p_.model, steps_per_epoch_),
       numerics_(
           {.when = p_.replay ? NumericsWatch::When::kEveryStep : NumericsWatch::When::kTenthSkip,
            .run_ranks = run_ranks(p_),
@@ -67,6 +68,8 @@ Training::Training(const Parts& parts)
       first_step_(first_step(p_, steps_per_epoch_)),
       end_step_(end_step(p_, steps_per_epoch_)),
       batches_(p_.config, p_.data.train, p_.ranks, p_.stream, first_step_, end_step_),
+      skipped_(p_.data.train->size(), warn_of_images),
+      skipped_in_test_(p_.data.test->size(), warn_of_images),
       graph_(p_.stream, runs_as_graph(p_)) {
   result_.steps = first_step_;
   if (p_.fault && p_.fault->is_of_gradient()) {
@@ -86,7 +89,7 @@ void Training::restore(const FileTensors& optimizer, const std::string& file) {
   if (!problems.empty()) {
     throw CheckpointError(fmt::format("the optimizer's state in {} does not fit", file),
                           first_of(problems),
-                          "--opt and --momentum as in the run that made it");
+                          "--opt, --momentum and --ema as in the run that made it");
   }
   copy_into(entries, optimizer);
 }
@@ -132,7 +135,8 @@ TrainingResult Training::run(const Traces& traces) {
 void Training::train_step(EpochProgress& epoch) {
   const StepStart start = {.traffic = p_.ranks.traffic(),
                            .batch_norm_s = batch_norm_peers_.seconds(),
-                           .data_s = batches_.waited_seconds()};
+                           .data_s = batches_.waited_seconds(),
+                           .loader = batches_.seconds()};
   numerics_.begin_step(result_.steps + 1, scaled_);
   if (runs_as_graph(p_) && numerics_.listener() == nullptr) {
     step_as_graph(start);
@@ -168,7 +172,7 @@ void Training::step_by_step(const StepStart& start) {
   for (int64_t micro = 0; micro < p_.config.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
     const TrainingBatches::MicroStep batch = next_batch();
-    window_.add(learn(batch.images, batch.labels));
+    window_.add(learn(batch.images, batch.labels, batch.mix));
     images += batch.shards().images();
   }
   delay(p_.fault, p_.ranks.rank());
@@ -179,14 +183,14 @@ void Training::step_by_step(const StepStart& start) {
 
 void Training::step_as_graph(const StepStart& start) {
   const TrainingBatches::MicroStep batch = next_batch();
-  const auto step = [&](const Var& images, const Tensor& labels) {
+  const auto step = [&](const Var& images, const Tensor& labels, const Tensor& mix) {
     update_.optimizer().zero_grad();
-    nn::CrossEntropy figures = learn(images, labels);
+    nn::CrossEntropy figures = learn(images, labels, mix);
     reducer_.finish();
     update_.step(result_.steps);
     return figures;
   };
-  window_.add(graph_.run(batch.images, batch.labels, step));
+  window_.add(graph_.run(batch.images, batch.labels, batch.mix, step));
   if (graph_.repeated()) p_.model.count_step();
   log_exchange(start, batch.shards().images(), {});
 }
@@ -198,15 +202,16 @@ TrainingBatches::MicroStep Training::next_batch() {
   };
   TrainingBatches::MicroStep batch =
       batches_.next(groups_span_ranks_ ? &batch_norm_peers_ : nullptr, listener);
+  skipped_.note(batch.skipped);
   numerics_.begin_micro_step(batch.images);
   return batch;
 }
 
-nn::CrossEntropy Training::learn(const Var& images, const Tensor& labels) {
-  nn::CrossEntropy result =
-      nn::softmax_cross_entropy(p_.model.forward(images),
-                                labels,
-                                {.label_smoothing = static_cast<float>(p_.config.label_smoothing)});
+nn::CrossEntropy Training::learn(const Var& images, const Tensor& labels, const Tensor& mix) {
+  nn::CrossEntropy result = nn::softmax_cross_entropy(
+      p_.model.forward(images),
+      labels,
+      {.label_smoothing = static_cast<float>(p_.config.label_smoothing), .mix = mix});
   result.loss.backward(update_.seed(images.shards().local()));
   return result;
 }
@@ -230,8 +235,10 @@ void Training::log_exchange(const StepStart& start,
   const double all_s = seconds_since(start.time);
   const double batch_norm_s = batch_norm_peers_.seconds() - start.batch_norm_s;
   const double exposed_s = exchange.exposed_s + batch_norm_s;
-  const RankSeconds seconds = {
-      .own = all_s - exposed_s, .exposed = exposed_s, .hidden = exchange.hidden_s};
+  const RankSeconds seconds = {.own = all_s - exposed_s,
+                               .exposed = exposed_s,
+                               .hidden = exchange.hidden_s,
+                               .loader = batches_.seconds() - start.loader};
   const Traffic& traffic = p_.ranks.traffic();
   window_.end_step(seconds);
   exchange_log_.add(
@@ -245,7 +252,8 @@ void Training::log_exchange(const StepStart& start,
 
 void Training::compare_notes(EpochProgress& epoch) {
   if (p_.stream.device() != Device::kCpu) look_at_scale();
-  const WindowTotals totals = window_.exchange(p_.ranks, stop_requested());
+  const WindowTotals totals = window_.exchange(p_.ranks, stop_requested(), skipped_.noted());
+  if (totals.skipped_photos > 0) skipped_.agree(p_.ranks);
   result_.stopped |= totals.stop;
   check_losses(totals, epoch.number());
   StepMetrics metrics = epoch.update(totals, end_step_ - result_.steps, update_.lr());
@@ -255,7 +263,8 @@ void Training::compare_notes(EpochProgress& epoch) {
   p_.console.progress_bar(progress_bar(
       epoch.number(), static_cast<int>(p_.config.epochs), done, epoch.steps(), metrics));
   if (done != 1 && done % p_.config.print_freq != 0 && done != epoch.steps()) return;
-  p_.console.progress_line(progress_line(epoch.number(), done, epoch.steps(), metrics));
+  const auto line = p_.config.apex_lines ? apex_progress_line : progress_line;
+  p_.console.progress_line(line(epoch.number(), done, epoch.steps(), metrics));
   log_.append_step(epoch.number(), result_.steps, seconds_since_process_start(), metrics);
 }
 
@@ -295,6 +304,10 @@ void Training::synchronize_replicas() {
   for (const nn::StateEntry& entry : p_.model.state()) {
     if (!entry.is_parameter || !keeps_replicas) rank0s.push_back(entry.tensor);
   }
+  if (const nn::Ema* average = update_.average()) {
+    const std::span<const Tensor> counted = average->buffer_averages();
+    rank0s.insert(rank0s.end(), counted.begin(), counted.end());
+  }
   comm::broadcast_tensors(p_.ranks, rank0s);
   if (keeps_replicas) return replicas_.compare(p_.ranks, result_.steps);
   update_.weights_were_written();
@@ -305,9 +318,12 @@ void Training::end_epoch(const EpochProgress& epoch) {
   const int number = epoch.number();
   const bool last = result_.steps == end_step_;
   if (((last && !p_.replay) || evaluates_after(number)) && !result_.stopped) {
-    if (const std::optional<Evaluation> evaluation = measure()) {
+    const std::optional<Evaluation> evaluation = measure();
+    const std::optional<Evaluation> of_average = measure_average(epoch);
+    if (!result_.stopped) {
       result_.final = evaluation;
-      log_evaluation(number, *evaluation);
+      log_evaluation("val", number, *evaluation, digest());
+      if (of_average) log_evaluation("val-ema", number, *of_average, "");
       if (epoch.done() == steps_per_epoch_) {
         update_.end_epoch(number, evaluation->loss, evaluation->acc1());
       }
@@ -322,37 +338,6 @@ void Training::end_epoch(const EpochProgress& epoch) {
   }
   if (last || (number + 1) % p_.config.save_freq == 0 || saves_after(result_.steps)) {
     save(position(epoch, Evaluated::kYes));
-  }
-}
-
-std::optional<Evaluation> Training::measure() {
-  p_.console.tutorial("begin testing");
-  std::optional<Evaluation> evaluation =
-      evaluate(test_of(p_.config, p_.data, p_.model, p_.console), p_.stream, p_.ranks);
-  if (evaluation) p_.console.info(accuracy_line(*evaluation));
-  result_.stopped = !evaluation;
-  return evaluation;
-}
-
-void Training::log_evaluation(int epoch, const Evaluation& evaluation) {
-  log_.append({{"split", "val"},
-               {"epoch", int64_t{epoch}},
-               {"step", result_.steps},
-               {"t", seconds_since_process_start()},
-               {"loss", evaluation.loss},
-               {"acc1", evaluation.acc1()},
-               {"acc5", evaluation.acc5()},
-               {"correct", evaluation.correct1},
-               {"total", evaluation.total},
-               {"digest", traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model))}});
-}
-
-void Training::judge(const EpochProgress& epoch, const Evaluation& evaluation) {
-  if (evaluation.correct1 < result_.best.correct1) return;
-  result_.best = evaluation;
-  result_.best_epoch = epoch.number();
-  if (traces_.checkpoints != nullptr) {
-    traces_.checkpoints->save_best(p_.model, position(epoch, Evaluated::kYes));
   }
 }
 

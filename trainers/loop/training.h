@@ -21,6 +21,7 @@
 #include "trainers/loop/gradient_fault.h"
 #include "trainers/loop/numerics_watch.h"
 #include "trainers/loop/replica_check.h"
+#include "trainers/loop/skipped_photos.h"
 #include "trainers/loop/step_graph.h"
 #include "trainers/loop/step_window.h"
 #include "trainers/loop/timed_peers.h"
@@ -91,6 +92,7 @@ class Training {
     Traffic traffic;
     double batch_norm_s = 0;  // waited for peers, since the beginning of the run
     double data_s = 0;        // waited for images
+    data::LoaderSeconds loader{};
   };
 
   void share_start();
@@ -99,7 +101,7 @@ class Training {
   void step_as_graph(const StepStart& start);
   TrainingBatches::MicroStep next_batch();
   // Forward and backward of a micro-step.
-  nn::CrossEntropy learn(const Var& images, const Tensor& labels);
+  nn::CrossEntropy learn(const Var& images, const Tensor& labels, const Tensor& mix);
   void look_at_scale();
   void log_exchange(const StepStart& start, int64_t images, const comm::ExchangeTimes& exchange);
   void compare_notes(EpochProgress& epoch);
@@ -108,7 +110,12 @@ class Training {
   void end_epoch(const EpochProgress& epoch);
   void synchronize_replicas();
   std::optional<Evaluation> measure();  // nothing when a signal asked for a stop meanwhile
-  void log_evaluation(int epoch, const Evaluation& evaluation);
+  std::optional<Evaluation> measure_average(const EpochProgress& epoch);  // also without --ema
+  void log_evaluation(std::string_view split,
+                      int epoch,
+                      const Evaluation& evaluation,
+                      const std::string& digest);
+  std::string digest() const;  // rank 0's of the model, "" elsewhere
   void judge(const EpochProgress& epoch, const Evaluation& evaluation);
   bool evaluates_after(int epoch) const;
   bool saves_after(int64_t step) const;
@@ -131,6 +138,7 @@ class Training {
   const int64_t first_step_;  // of this process
   const int64_t end_step_;
   TrainingBatches batches_;
+  SkippedPhotos skipped_, skipped_in_test_;
   StepGraph graph_;
   StepWindow window_;
   ExchangeLog exchange_log_;

@@ -1,5 +1,11 @@
 #include "trainers/loop/training_batches.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "kernels/fill.h"
+#include "kernels/mix_images.h"
+#include "trainers/loop/draw_mix.h"
 #include "trainers/loop/normalization.h"
 #include "trainers/loop/training_data.h"
 
@@ -36,12 +42,14 @@ TrainingBatches::TrainingBatches(const RunConfig& config,
       augmentation_(augmentation(config, *dataset)),
       normalization_(normalization(config, *dataset)),
       precision_(config.precision.network()),
+      mixup_(config.mixup),
       seed_(config.seed),
+      first_batch_(first_step * config.micro_steps),
       loader_(dataset,
               data::training_sequence(batch_plan(config, *dataset, ranks), first_step, end_step),
               {.workers = static_cast<int>(config.workers),
-               .augmentation = device_augments() ? Augmentation{} : augmentation_,
-               .warn = warn_of_images}),
+               .ahead = std::max<int64_t>(4, config.workers + 2),  // none waits for another's batch
+               .augmentation = device_augments() ? Augmentation{} : augmentation_}),
       on_device_(
           stream, dataset->image_shape(), largest_batch(batch_plan(config, *dataset, ranks))) {}
 
@@ -60,15 +68,25 @@ TrainingBatches::MicroStep TrainingBatches::next(
                                       precision_,
                                       listener(batch.shards),
                                       {.seed = seed_, .images = batch.numbers});
-  if (!device_augments()) {
-    return {nn::normalize_image(batch.images, of_tape, normalization_), batch.labels};
+  MicroStep step{.labels = batch.labels, .skipped = std::move(batch.skipped)};
+  if (device_augments()) {
+    step.images = nn::crop_flip_normalize(
+        batch.images,
+        batch.indices,
+        of_tape,
+        {.augmentation = augmentation_, .epoch = batch.epoch, .normalize = normalization_});
+  } else {
+    step.images = nn::normalize_image(batch.images, of_tape, normalization_);
   }
-  return {nn::crop_flip_normalize(
-              batch.images,
-              batch.indices,
-              of_tape,
-              {.augmentation = augmentation_, .epoch = batch.epoch, .normalize = normalization_}),
-          batch.labels};
+  if (mixup_ > 0) step.mix = mix(batch, step.images.value());
+  return step;
+}
+
+Tensor TrainingBatches::mix(const data::LoadedBatch& batch, Tensor images) {
+  Tensor weight = Tensor::empty({1}, Dtype::kF32, stream_.device());
+  kernels::fill(stream_, draw_mix(mixup_, seed_, batch.epoch, first_batch_ + batch.number), weight);
+  kernels::mix_images(stream_, batch.shards, weight, images);
+  return weight;
 }
 
 }  // namespace lockstep::trainers

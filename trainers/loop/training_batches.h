@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "core/augmentation.h"
 #include "core/communicator.h"
@@ -24,8 +25,10 @@ data::BatchPlan batch_plan(const RunConfig& config,
 class TrainingBatches {
  public:
   struct MicroStep {
-    Var images;  // the root of a tape
-    Tensor labels;
+    Var images = {};  // the root of a tape
+    Tensor labels = {};
+    Tensor mix = {};  // of kernels::SoftmaxCrossEntropyParams; undefined without --mixup
+    std::vector<data::SkippedImage> skipped = {};
 
     const Shards& shards() const { return images.shards(); }
   };
@@ -42,17 +45,22 @@ class TrainingBatches {
   // else null. `listener`: for the tape of these shards. Errors: as data::Loader::next.
   MicroStep next(Communicator* peers, FunctionRef<TapeListener*(const Shards& shards)> listener);
   double waited_seconds() const { return loader_.waited_seconds(); }
+  const data::LoaderSeconds& seconds() const { return loader_.seconds(); }
 
  private:
   // The device crops and flips, to the loader's bits. Photos of any size are cropped where they are
   // decoded.
   bool device_augments() const;
+  // Draws how much of each image stays, and mixes the images.
+  Tensor mix(const data::LoadedBatch& batch, Tensor images);
 
   Stream& stream_;
   const Augmentation augmentation_;
   const kernels::NormalizeImageParams normalization_;
   const Precision precision_;
+  const double mixup_;
   const uint64_t seed_;
+  const int64_t first_batch_;  // of this process, counted from step 0 of epoch 0
   data::Loader loader_;
   DeviceBatches on_device_;
 };

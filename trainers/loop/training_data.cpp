@@ -45,9 +45,12 @@ data::DatasetPair make_synthetic(const RunConfig& config) {
 
 }  // namespace
 
-data::DatasetPair open_training_data(const RunConfig& config) {
+data::DatasetPair open_training_data(const RunConfig& config, const std::optional<Fault>& fault) {
   if (config.dataset == "synthetic") return make_synthetic(config);
-  return data::open_dataset(config.dataset, config.data);
+  data::PhotoOptions photos = config.photos;
+  if (fault && fault->kind == "slowdisk") photos.slow_disk = fault->delay();
+  if (fault && fault->kind == "slowdecode") photos.slow_decode = fault->delay();
+  return data::open_dataset(config.dataset, config.data, photos);
 }
 
 Augmentation augmentation(const RunConfig& config, const data::Dataset& train) {

@@ -62,16 +62,25 @@ kernels::LossScaleState state_of(const std::string& text) {
                         "another checkpoint of that run");
 }
 
+// Those that steps change and that can be averaged: not the count of batches.
+std::vector<nn::StateEntry> buffers_of(const nn::Module& model) {
+  std::vector<nn::StateEntry> buffers = model.state();
+  std::erase_if(buffers, [](const nn::StateEntry& entry) {
+    return entry.is_parameter || entry.tensor.dtype() != Dtype::kF32;
+  });
+  return buffers;
+}
+
 }  // namespace
 
 WeightUpdate::WeightUpdate(const RunConfig& config,
                            Stream& stream,
-                           std::vector<nn::NamedParameter> parameters,
+                           const nn::Module& model,
                            int64_t steps_per_epoch)
     : stream_(stream),
-      stored_(config.precision, parameters),
+      stored_(config.precision, model.named_parameters()),
       may_skip_(config.precision.loss_scaling.has_value()),
-      optimizer_(make_optimizer(config.optimizer, std::move(parameters))),
+      optimizer_(make_optimizer(config.optimizer, model.named_parameters(), buffers_of(model))),
       schedule_(config.optimizer.schedule,
                 config.optimizer.base_lr(config.global_batch),
                 config.epochs,
@@ -114,6 +123,14 @@ void WeightUpdate::step(int64_t number) {
   optimizer_->step(stream_);
   stored_.round(stream_);
   if (scaler_) scaler_->update();
+}
+
+void WeightUpdate::with_average(FunctionRef<void()> use) {
+  const std::vector<Tensor> weights = average()->put_into_model(stream_);
+  stored_.refresh(stream_);
+  use();
+  average()->put_back(stream_, weights);
+  stored_.refresh(stream_);
 }
 
 ScaledStep WeightUpdate::look(int64_t steps) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/function_ref.h"
 #include "nn/grad_clipper.h"
 #include "nn/grad_scaler.h"
 #include "nn/optimizer.h"
@@ -29,7 +30,7 @@ class WeightUpdate {
  public:
   WeightUpdate(const RunConfig& config,
                Stream& stream,
-               std::vector<nn::NamedParameter> parameters,
+               const nn::Module& model,
                int64_t steps_per_epoch);
 
   // Call when others have written the parameters, before the first step too.
@@ -37,6 +38,11 @@ class WeightUpdate {
 
   nn::Optimizer& optimizer() { return *optimizer_; }
   const nn::Optimizer& optimizer() const { return *optimizer_; }
+
+  // Of --ema; null without.
+  const nn::Ema* average() const { return dynamic_cast<const nn::Ema*>(optimizer_.get()); }
+  // Calls `use` while the model is the average. Requires: average().
+  void with_average(FunctionRef<void()> use);
 
   // Where backward() begins for a loss of so many leaves; undefined: with ones.
   Tensor seed(int64_t leaves) const;

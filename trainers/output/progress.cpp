@@ -36,6 +36,10 @@ std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetr
   if (m.loss_scale != 1 || m.skipped_steps > 0) {
     line += fmt::format("\tScale {:g} ({} skipped)", m.loss_scale, m.skipped_steps);
   }
+  constexpr double kWorthALine = 0.05;
+  if (m.loader_waited >= kWorthALine) {
+    line += fmt::format("\tloader waited {:.0f}% ({})", 100 * m.loader_waited, m.loader_busy_with);
+  }
   if (m.ranks == 1) return line;
   return line + fmt::format("\tComm {:.1f}+{:.1f} ms\tslowest rank {} (+{:.0f}%)",
                             1e3 * m.comm_exposed_s,

@@ -21,13 +21,16 @@ struct StepMetrics {
   double acc1 = 0, acc1_avg = 0;  // percent
   double acc5 = 0, acc5_avg = 0;
   double images_per_s = 0;  // over all ranks, over the last print interval
-  double eta_s = 0;         // to the end of the run
+  double images_per_s_avg = 0;
+  double eta_s = 0;  // to the end of the run
   double lr = 0;
   int ranks = 1;
   double comm_exposed_s = 0;  // of a step, means over ranks and the last print interval
   double comm_hidden_s = 0;
   int slowest_rank = 0;
-  double skew = 0;  // SlowestRank's, 0.12 for 12 % more than the others
+  double skew = 0;           // SlowestRank's, 0.12 for 12 % more than the others
+  double loader_waited = 0;  // part of the time of steps, over the last print interval
+  const char* loader_busy_with = "";
   double loss_scale = 1;
   int64_t skipped_steps = 0;  // of the run so far
 };
@@ -35,6 +38,7 @@ struct StepMetrics {
 // Of a validation batch, and of those so far; one rank's.
 struct TestMetrics {
   double batch_s = 0, batch_s_avg = 0;
+  double images = 0, images_avg = 0;
   double loss = 0, loss_avg = 0;  // a batch's mean
   double acc1 = 0, acc1_avg = 0;  // percent
   double acc5 = 0, acc5_avg = 0;
@@ -42,7 +46,8 @@ struct TestMetrics {
 
 // `step` counts finished steps of `steps` in this epoch. Existing parsers of main.py's lines read
 // it; own columns follow: with several ranks also "Comm EXPOSED+HIDDEN ms" and the slowest rank,
-// with a loss scale also "Scale X (N skipped)".
+// with a loss scale also "Scale X (N skipped)"; where steps waited for images "loader waited 12%
+// (disk)", and what those who made them were busy with.
 std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
 // Apex's line, with the scale after a skipped step; Apex itself does not skip by a static scale.
 std::string overflow_line(bool dynamic, float scale);

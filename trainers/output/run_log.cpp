@@ -28,6 +28,8 @@ void RunLog::append_step(int epoch, int64_t step, double t, const StepMetrics& m
           {"comm_hidden_s", metrics.comm_hidden_s},
           {"slowest_rank", int64_t{metrics.slowest_rank}},
           {"skew", metrics.skew},
+          {"loader_waited", metrics.loader_waited},
+          {"loader_busy_with", metrics.loader_busy_with},
           {"loss_scale", metrics.loss_scale},
           {"skipped_steps", metrics.skipped_steps}});
 }

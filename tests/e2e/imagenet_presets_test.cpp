@@ -1,0 +1,84 @@
+// The ImageNet recipes of pytorch/examples and of Apex, on a folder of few photos.
+#include <regex>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include "tests/e2e/training_runs.h"
+#include "tests/support/golden.h"
+#include "tests/support/image_files.h"
+
+namespace lockstep::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ImagenetPresets : public ::testing::Test {
+ protected:
+  // One epoch of one step of eight photos.
+  ProgramResult run(const std::string& preset, const Arguments& more) {
+    write_image_folders(dir_ / "photos", 4);
+    Arguments line = {"train_resnet", (dir_ / "photos").string(), "--preset", preset};
+    line.insert(line.end(), {"-o", (dir_ / "run").string(), "--epochs", "6", "--max-steps", "1"});
+    line.insert(line.end(), more.begin(), more.end());
+    return run_program(line);
+  }
+  double first_rate() const { return read_metrics(dir_ / "run").front().at("lr").get<double>(); }
+
+  const TempDir dir_;
+};
+
+bool has_line(const std::string& text, const std::string& pattern) {
+  return std::regex_search(text, std::regex("(^|\n)" + pattern + "(\n|$)"));
+}
+
+const std::string kMeter = R"([0-9.]+ \([0-9.]+\))";  // NOLINT: of this test alone
+
+TEST_F(ImagenetPresets, OfMainPy) {
+  const ProgramResult result = run("imagenet-main", {"-b", "8"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_THAT(result.out, HasSubstr("=> creating model 'resnet18'\n"));
+  EXPECT_TRUE(has_line(result.out, R"(Epoch: \[0\]\[1/1\]\tTime .*\tData .*\tLoss .*\tAcc@1 .*)"))
+      << result.out;
+  EXPECT_TRUE(has_line(result.out, R"( \* Acc@1 [0-9.]+ Acc@5 [0-9.]+)"));
+  EXPECT_EQ(first_rate(), 0.1);
+}
+
+// Item 1.9: 0.1 * 8 / 256 * (1 + 1) / (5 epochs of one step).
+TEST_F(ImagenetPresets, OfApex) {
+  const ProgramResult result = run("apex-imagenet", {"-b", "8", "--opt-level", "O2"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_THAT(result.out, HasSubstr("=> creating model 'resnet18'\n"));
+  EXPECT_TRUE(has_line(result.out,
+                       R"(Epoch: \[0\]\[1/1\]\tTime )" + kMeter + "\tSpeed " + kMeter + "\tLoss " +
+                           R"([0-9]+\.[0-9]{10} \([0-9]+\.[0-9]{4}\)\tPrec@1 )" + kMeter +
+                           "\tPrec@5 " + kMeter))
+      << result.out;
+  EXPECT_TRUE(has_line(result.out, R"(Test: \[0/[0-9]+\]\tTime .*\tSpeed .*\tLoss .*\tPrec@1 .*)"))
+      << result.out;
+  EXPECT_TRUE(has_line(result.out, R"( \* Prec@1 [0-9.]+ Prec@5 [0-9.]+)")) << result.out;
+  EXPECT_NEAR(first_rate(), 0.00125, 1e-12);
+}
+
+// Each command of docs/imagenet.md, for one step of eight photos.
+TEST_F(ImagenetPresets, CommandsOfTheDocumentationRun) {
+  write_image_folders(dir_ / "photos", 4);
+  std::istringstream text(read_text(golden_folder() / "../../docs/imagenet.md"));
+  int commands = 0;
+  for (std::string line; std::getline(text, line);) {
+    if (!line.starts_with("build/release/bin/train_resnet DIR ")) continue;
+    std::istringstream words(line);
+    std::string word;
+    words >> word >> word;
+    Arguments arguments = {"train_resnet", (dir_ / "photos").string()};
+    while (words >> word) arguments.push_back(word);
+    const std::string run = (dir_ / std::to_string(commands++)).string();
+    arguments.insert(arguments.end(), {"-b", "8", "--max-steps", "1", "-a", "resnet18", "-o", run});
+    const ProgramResult result = run_program(arguments);
+    EXPECT_EQ(result.exit_code, 0) << line << "\n" << said(result);
+  }
+  EXPECT_EQ(commands, 4);
+}
+
+}  // namespace
+}  // namespace lockstep::testing

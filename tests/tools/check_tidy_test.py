@@ -1,0 +1,82 @@
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import check_tidy  # noqa: E402
+
+# Finds fault with a source that says "fault", itself or through a file that it includes.
+FAKE = """#!/bin/sh
+echo run >> "$LOG"
+for word; do case $word in *.cpp) break ;; esac; done
+for file in "$word" $(sed -n 's/^#include "\\(.*\\)".*/\\1/p' "$word"); do
+  if grep -q '^fault' "$file"; then echo "$file: fault"; exit 1; fi
+done
+"""
+
+
+class CheckTidy(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        (self.root / "bin").mkdir()
+        (self.root / "bin/clang-tidy-19").write_text(FAKE)
+        (self.root / "bin/clang-tidy-19").chmod(0o755)
+        self.log = self.root / "log"
+        path = f"{self.root / 'bin'}:{os.environ['PATH']}"
+        for patch in (
+            mock.patch.object(check_tidy, "ROOT", self.root),
+            mock.patch.dict(os.environ, {"PATH": path, "LOG": str(self.log)}),
+        ):
+            patch.start()
+            self.addCleanup(patch.stop)
+        subprocess.run(["git", "init", "-q", str(self.root)], check=True)
+        for name in "abcdef":
+            (self.root / f"{name}.cpp").write_text("sound\n")
+        self.files = [f"{name}.cpp" for name in "abcdef"]
+        (self.root / "build").mkdir()
+
+    def finds(self):
+        return check_tidy.Tidy(self.root / "build").finds(self.files, ())
+
+    def runs(self):
+        return len(self.log.read_text().splitlines())
+
+    def test_sound_files_take_one_look_and_none_when_nothing_changed(self):
+        self.assertEqual(self.finds(), "")
+        self.assertEqual(self.finds(), "")
+        self.assertEqual(self.runs(), 1)
+
+    def test_names_each_file_at_fault_and_no_other(self):
+        for name in "be":
+            (self.root / f"{name}.cpp").write_text("fault\n")
+        said = self.finds()
+        self.assertEqual(said.splitlines(), [f"{self.root / name}.cpp: fault" for name in "be"])
+
+    def test_files_that_only_fail_together_pass(self):
+        # As two files with one name in their anonymous namespaces.
+        (self.root / "bin/clang-tidy-19").write_text(FAKE + '[ "$(grep -c include "$word")" -lt 4 ]\n')
+        self.assertEqual(self.finds(), "")
+        self.assertEqual(self.runs(), 3)
+
+    def test_takes_from_a_command_what_decides_on_the_meaning_of_a_source(self):
+        (self.root / "compile_commands.json").write_text(json.dumps([{
+            "directory": str(self.root / "build"),
+            "file": str(self.root / "a.cpp"),
+            "command": "c++ -DX=1 -I.. -isystem /usr/include/fmt -O3 -Wall -march=x86-64-v3 -o a.o -c a.cpp",
+        }]))  # fmt: skip
+        self.assertEqual(
+            check_tidy.flags_of(self.root)["a.cpp"],
+            ("-std=c++20", "-DX=1", f"-I{self.root.resolve()}", "-isystem", "/usr/include/fmt", "-march=x86-64-v3"),
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
