@@ -46,6 +46,12 @@ elseif(LOCKSTEP_CUDNN AND NOT LOCKSTEP_CUDNN STREQUAL "AUTO")
   message(FATAL_ERROR "LOCKSTEP_CUDNN=ON, but no cuDNN 9 was found: set CUDNN_INCLUDE_DIR and CUDNN_LIBRARY")
 endif()
 message(STATUS "cuDNN: ${LOCKSTEP_HAS_CUDNN}")
+# NCCL: programs open it when they first need it; they look here too, where Python's packages may hold it.
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_INCLUDE_DIRS}
+  PATH_SUFFIXES ../../nccl/lib)
+if(NCCL_LIBRARY)
+  get_filename_component(LOCKSTEP_NCCL_FOLDER ${NCCL_LIBRARY} DIRECTORY)
+endif()
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)

@@ -5,6 +5,7 @@
 
 #include <fmt/ranges.h>
 
+#include "comm/staged_exchange.h"
 #include "core/error.h"
 #include "kernels/cast.h"
 #include "kernels/fill.h"
@@ -37,7 +38,13 @@ GradientReducer::GradientReducer(Communicator& peers,
            options_.predivide);
   choose_travellers();
   place_gradients();
-  if (stream_.device() == Device::kCuda && peers_.size() > 1) staged_.emplace(peers_, stream_);
+  if (stream_.device() == Device::kCuda && options_.algorithm != Algorithm::kNone) {
+    if (options_.on_device) {
+      device_ = options_.on_device(peers_, stream_, buckets_);
+    } else if (peers_.size() > 1) {
+      device_ = std::make_unique<StagedExchange>(peers_, stream_);
+    }
+  }
   for (size_t i = 0; i < parameters_.size(); ++i) {
     if (gradients_[i].travels) parameters_[i].on_grad_ready([this, i](Var&) { on_grad_ready(i); });
   }
@@ -138,7 +145,7 @@ void GradientReducer::start(size_t bucket) {
   } else if (options_.algorithm != Algorithm::kNone) {
     const AllReduce sum{
         .values = full.values, .algorithm = options_.algorithm, .label = full.label};
-    work = staged_ ? staged_->start(sum) : peers_.start_all_reduce(sum);
+    work = device_ ? device_->start(sum) : peers_.start_all_reduce(sum);
   }
   if (work == nullptr) clock_.end(bucket);
 }

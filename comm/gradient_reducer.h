@@ -3,13 +3,12 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/bucket.h"
+#include "comm/device_exchange.h"
 #include "comm/exchange_clock.h"
-#include "comm/staged_exchange.h"
 #include "comm/tree_counter.h"
 #include "core/autograd.h"
 #include "core/communicator.h"
@@ -29,13 +28,14 @@ struct ReducerOptions {
   float predivide = 1;       // gradients are scaled by its inverse before the exchange, by it after
   int64_t micro_steps = 1;   // backward() calls a step
   bool zero_unused = false;  // a parameter that got no gradient counts as zero; otherwise an error
-  BucketExchange exchange{};  // empty: Communicator::start_all_reduce
+  BucketExchange exchange{};       // empty: Communicator::start_all_reduce, on CUDA on_device
+  MakeDeviceExchange on_device{};  // empty: by the host, comm/staged_exchange.h
 };
 
 // Each gradient is summed over micro-steps and over this rank's shards as soon as backward() has
 // finished it; when a bucket is full and those before it are on their way, its sum over ranks
 // starts. All sums follow core/tree.h: when the ranks' shards are subtrees, the result does not
-// depend on their number. On CUDA the host sums over ranks (comm/staged_exchange.h), in finish().
+// depend on their number.
 // Owns: the buckets, whose memory the parameters' gradients share after finish(), and the
 // parameters' on_grad_ready hooks. Parameters that require no gradient are left out.
 // Thread safety: none.
@@ -98,8 +98,8 @@ class GradientReducer {
   const ReducerOptions options_;
   std::vector<Gradient> gradients_;  // one a parameter
   std::vector<Bucket> buckets_;
-  std::vector<Exchange> exchanges_;       // one a bucket
-  std::optional<StagedExchange> staged_;  // on CUDA, with peers
+  std::unique_ptr<DeviceExchange> device_;  // on CUDA, with peers or a way of its own
+  std::vector<Exchange> exchanges_;         // one a bucket
   ExchangeClock clock_;
   ExchangeTimes times_;
   size_t started_ = 0;      // buckets

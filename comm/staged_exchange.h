@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "comm/device_exchange.h"
 #include "core/communicator.h"
 #include "core/cuda/stream.h"
 #include "core/stream.h"
@@ -14,15 +15,12 @@ namespace lockstep::comm {
 // wait() sums them over ranks there and sends them back. advance() does nothing: ranks whose GPUs
 // are not equally far would else make their calls in different orders.
 // Memory: the values' size in page-locked memory, for each tensor that was ever summed.
-// Thread safety: none.
-class StagedExchange {
+class StagedExchange : public DeviceExchange {
  public:
   // Both must outlive this.
   StagedExchange(Communicator& peers, Stream& compute);
 
-  // Takes what `compute` has been given up to now; after wait(), what it is given then sees the
-  // sum. `what.values` stay the same tensor from call to call, and one such work is under way.
-  std::unique_ptr<Work> start(const AllReduce& what);
+  std::unique_ptr<Work> start(const AllReduce& what) override;
 
  private:
   // A tensor's way there and back.

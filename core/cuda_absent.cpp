@@ -2,9 +2,11 @@
 #include "core/allocator.h"
 #include "core/cuda/device.h"
 #include "core/cuda/graph.h"
+#include "core/cuda/library.h"
 #include "core/cuda/memory.h"
 #include "core/cuda/memory_pool.h"
 #include "core/cuda/stream.h"
+#include "core/cuda/watch.h"
 #include "core/error.h"
 
 namespace lockstep {
@@ -48,10 +50,28 @@ const std::shared_ptr<CachingAllocator>& pool_in_use() {
   refuse();
 }
 
+Library::Library(std::string, const std::string&, std::string_view) {
+  refuse();
+}
+void* Library::symbol(const char*) const {
+  refuse();
+}
+
+Watch::Watch(std::vector<CUstream_st*>) {
+  refuse();
+}
+Watch::~Watch() = default;
+void wait_watched(CUstream_st*) {
+  refuse();
+}
+
 Graph Graph::record(CUstream_st*, FunctionRef<void()>) {
   refuse();
 }
 void Graph::launch(CUstream_st*) const {
+  refuse();
+}
+bool is_recording(CUstream_st*) {
   refuse();
 }
 

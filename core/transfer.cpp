@@ -4,6 +4,7 @@
 
 #include "core/cuda/memory.h"
 #include "core/cuda/stream.h"
+#include "core/cuda/watch.h"
 
 namespace lockstep {
 namespace {
@@ -19,6 +20,7 @@ void check_place(const Stream& stream, const char* name, const Tensor& tensor) {
 Tensor moved(Stream& stream, const Tensor& tensor, Device device) {
   if (tensor.device() == device) return tensor;
   Tensor out = Tensor::empty(tensor.shape(), tensor.dtype(), device);
+  if (stream.cuda() != nullptr) cuda::wait_watched(stream.cuda());
   transfer(stream, tensor, out);
   stream.synchronize();
   return out;

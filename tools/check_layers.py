@@ -32,6 +32,7 @@ HOMES = {
         r"core/cuda/.*|kernels/.*\.cuh?|kernels/cudnn/.*|bench/kernels/cuda_.*|tests/(cuda|emulation)/.*"
     ),
     r"cudnn.*": r"kernels/cudnn/.*",
+    r"nccl\.h": r"tests/comm/nccl_.*",
     r"boost/.*": r"tests/emulation/fiber\.h",
     r"zlib\.h": r"data/.*\.cpp|tests/.*",
     r"jpeglib\.h|png\.h": r"data/codecs/.*\.cpp",

@@ -21,6 +21,7 @@
 #include "trainers/loop/batch_norm_check.h"
 #include "trainers/loop/lr_dry_run.h"
 #include "trainers/loop/models.h"
+#include "trainers/loop/nccl_ranks.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stored_weights.h"
 #include "trainers/loop/training.h"
@@ -95,7 +96,8 @@ class Run {
                        console,
                        fault_,
                        start_->position(),
-                       replay_target()});
+                       replay_target(),
+                       nccl_.ranks.get()});
     on_all_ranks(request_.ranks, [&] {
       const std::optional<ResumePoint>& from = start_->resumed();
       if (!speaks() || !from) return;
@@ -132,6 +134,7 @@ class Run {
       check_classes(model_options(), *data_.train);
       check_batch_norm(config_, model_options(), data_.train->size());
     });
+    nccl_ = meet_over_nccl(config_, request_.ranks);
     if (config_.output_dir.empty()) {
       config_.output_dir = default_output_dir(config_, std::time(nullptr));
     }
@@ -191,6 +194,7 @@ class Run {
 
   std::vector<std::string> notes() const {
     std::vector<std::string> notes = request_.options.notes;
+    if (!nccl_.note.empty()) notes.push_back(nccl_.note);
     for (const std::string& note : start_->notes(identity())) notes.push_back(note);
     if (config_.device != Device::kCpu) return notes;
     const int64_t images = config_.global_batch / (config_.ranks * config_.micro_steps);
@@ -295,6 +299,7 @@ class Run {
 
   const TrainRequest& request_;
   RunConfig config_;
+  NcclRanks nccl_;  // outlives what is recorded of it
   data::DatasetPair data_;
   std::optional<Fault> fault_;
   std::unique_ptr<StartingPoint> start_;

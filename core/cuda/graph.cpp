@@ -53,4 +53,10 @@ void Graph::launch(CUstream_st* stream) const {
   check(cudaGraphLaunch(executable_.get(), stream), "graph");
 }
 
+bool is_recording(CUstream_st* stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream, &status), "graph");
+  return status != cudaStreamCaptureStatusNone;
+}
+
 }  // namespace lockstep::cuda

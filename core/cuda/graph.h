@@ -29,4 +29,7 @@ class Graph {
   std::shared_ptr<CUgraphExec_st> executable_;
 };
 
+// What the stream is given now is recorded: it, or one that it waits for, is inside record().
+bool is_recording(CUstream_st* stream);
+
 }  // namespace lockstep::cuda

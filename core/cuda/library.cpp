@@ -6,8 +6,10 @@
 
 #include "core/error.h"
 
-// Defined by the emulated machine (tests/emulation) alone.
-extern "C" [[gnu::weak]] const char lockstep_emulated_machine;
+// Defined by the emulated machine (tests/emulation) alone, which has libraries of its own: null for
+// one that it lacks, and for a function that a library lacks.
+extern "C" [[gnu::weak]] const void* lockstep_emulated_library(const char* soname);
+extern "C" [[gnu::weak]] void* lockstep_emulated_symbol(const void* library, const char* name);
 
 namespace lockstep::cuda {
 namespace {
@@ -17,21 +19,31 @@ std::string last_loader_error() {
   return text == nullptr ? "the loader does not say why" : text;
 }
 
+bool is_emulated() {
+  return &lockstep_emulated_library != nullptr;
+}
+
+std::shared_ptr<void> open(const char* soname) {
+  if (is_emulated()) {
+    return {const_cast<void*>(lockstep_emulated_library(soname)), [](void*) {}};
+  }
+  return {dlopen(soname, RTLD_NOW | RTLD_LOCAL), [](void* handle) {
+            if (handle != nullptr) dlclose(handle);
+          }};
+}
+
 }  // namespace
 
 bool has_libraries() {
-  return &lockstep_emulated_machine == nullptr;
+  return !is_emulated();
 }
 
 Library::Library(std::string product, const std::string& soname, std::string_view without)
-    : product_(std::move(product)),
-      handle_(dlopen(soname.c_str(), RTLD_NOW | RTLD_LOCAL), [](void* handle) {
-        if (handle != nullptr) dlclose(handle);
-      }) {
+    : product_(std::move(product)), handle_(open(soname.c_str())) {
   if (handle_) return;
   throw EnvironmentError(
       fmt::format("{} cannot be loaded", product_),
-      last_loader_error(),
+      is_emulated() ? fmt::format("the emulated machine has no {}", soname) : last_loader_error(),
       fmt::format("install {} and let LD_LIBRARY_PATH name the folder of {}; or {}",
                   product_,
                   soname,
@@ -39,7 +51,9 @@ Library::Library(std::string product, const std::string& soname, std::string_vie
 }
 
 void* Library::symbol(const char* name) const {
-  if (void* const found = dlsym(handle_.get(), name)) return found;
+  void* const found =
+      is_emulated() ? lockstep_emulated_symbol(handle_.get(), name) : dlsym(handle_.get(), name);
+  if (found != nullptr) return found;
   throw EnvironmentError(fmt::format("{} is not what this build knows", product_),
                          fmt::format("it has no function {}", name),
                          fmt::format("a newer {}", product_));

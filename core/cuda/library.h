@@ -1,5 +1,5 @@
 // Shared libraries that are opened when they are first needed: a program starts without cuDNN and
-// cuBLAS, and says in plain words what is wrong with those that it finds.
+// NCCL, and says in plain words what is wrong with those that it finds.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,8 @@
 
 namespace lockstep::cuda {
 
-// False where kernels are emulated: no library knows that memory.
+// False where kernels are emulated: no real library knows that memory, and those that the emulated
+// machine has do no arithmetic.
 bool has_libraries();
 
 // Thread safety: all functions may be called from any thread.

@@ -9,6 +9,7 @@
 #include "core/cuda/device.h"
 #include "core/cuda/error.h"
 #include "core/cuda/memory_pool.h"
+#include "core/cuda/watched.h"
 
 namespace lockstep {
 namespace {
@@ -90,12 +91,14 @@ Tensor empty_pinned(const Shape& shape, Dtype dtype) {
 
 void copy_when_idle(void* to, const void* from, size_t bytes) {
   ensure_device();
+  wait_watched_streams();
   check(cudaDeviceSynchronize(), "copy");
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copy");
 }
 
 void zero_when_idle(void* memory, size_t bytes) {
   ensure_device();
+  wait_watched_streams();
   check(cudaDeviceSynchronize(), "zeros");
   check(cudaMemset(memory, 0, bytes), "zeros");
   check(cudaDeviceSynchronize(), "zeros");

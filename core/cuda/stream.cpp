@@ -4,6 +4,8 @@
 
 #include "core/cuda/device.h"
 #include "core/cuda/error.h"
+#include "core/cuda/watch.h"
+#include "core/cuda/watched.h"
 
 namespace lockstep::cuda {
 
@@ -22,6 +24,7 @@ std::shared_ptr<CUstream_st> make_stream(Priority priority) {
 }
 
 void synchronize(CUstream_st* stream) {
+  wait_watched(stream);
   check(cudaStreamSynchronize(stream), "synchronize");
 }
 
@@ -56,6 +59,7 @@ bool Event::done() const {
 }
 
 void Event::synchronize() const {
+  wait_watched([&] { return cudaEventQuery(event_.get()); });
   check(cudaEventSynchronize(event_.get()), "event");
 }
 

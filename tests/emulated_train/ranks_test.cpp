@@ -17,7 +17,9 @@ class SeveralRanks : public EmulatedProgram {
                               "--check-ranks",
                               "2",
                               "--bucket-cap-mb",
-                              "0.02"});
+                              "0.02",
+                              "--transport",
+                              "shm"});
     line.insert(line.end(), more.begin(), more.end());
     return run_ranks(ranks,
                      line,

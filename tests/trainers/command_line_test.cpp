@@ -210,8 +210,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "leave it out"},
         Refused{"--transport threads",
                 "--transport threads is not built yet",
-                "this version has no NCCL, no CUDA IPC and, outside its tests, no ranks as threads",
-                "--transport auto or shm or mpi"},
+                "this version has no CUDA IPC and, outside its tests, no ranks as threads",
+                "--transport auto or shm or mpi or nccl"},
         Refused{"--trace",
                 "--trace is not built yet",
                 "this version has no timeline",
@@ -382,9 +382,7 @@ TEST(CommandLine, StableSurfaceParses) {
   };
   for (const std::string& line : works) EXPECT_EQ(refusal(line), "accepted") << line;
   const std::vector<std::string> later = {
-      "--algorithm nccl",
       "--transport ipc",
-      "--transport nccl",
       "--transport threads",
   };
   for (const std::string& line : later) {

@@ -82,6 +82,39 @@ TEST(ExchangeConfig, MpisOwnSumNeedsMpi) {
   EXPECT_EQ(config_of("--algorithm mpi --transport mpi").transport, comm::Transport::kMpi);
 }
 
+TEST(ExchangeConfig, NcclSumsOnGpusAndNowhereElse) {
+  EXPECT_EQ(config_of("").nccl, UseNccl::kNo);
+  EXPECT_EQ(config_of("--device cuda").nccl, UseNccl::kAuto);
+  EXPECT_EQ(config_of("--device cuda --algorithm star").nccl, UseNccl::kNo);
+  EXPECT_EQ(config_of("--device cuda --transport shm").nccl, UseNccl::kNo);
+  EXPECT_EQ(config_of("--device cuda --algorithm mpi").nccl, UseNccl::kNo);
+  const ExchangeConfig tree = config_of("--device cuda --transport nccl");
+  EXPECT_EQ(tree.nccl, UseNccl::kYes);
+  EXPECT_EQ(tree.transport, comm::Transport::kAuto);  // which ranks meet over
+  EXPECT_TRUE(tree.keeps_bits());
+  const ExchangeConfig own = config_of("--device cuda --algorithm nccl --fp16-allreduce");
+  EXPECT_EQ(own.nccl, UseNccl::kYes);
+  EXPECT_EQ(own.transport, comm::Transport::kAuto);
+  EXPECT_EQ(own.algorithm, Algorithm::kLibrary);
+  EXPECT_EQ(algorithm_name(own), "nccl");
+  EXPECT_EQ(algorithm_name(config_of("--algorithm mpi")), "mpi");
+  EXPECT_FALSE(own.keeps_bits());
+  EXPECT_TRUE(own.keeps_replicas());
+}
+
+TEST(ExchangeConfig, NcclRefusesWhatItHasNot) {
+  const auto refused = [](const std::string& line) {
+    const auto error = usage_error([&] { config_of(line); });
+    return error ? std::string(error->what()) : "accepted";
+  };
+  EXPECT_EQ(refused("--transport nccl"), "--transport nccl needs --device cuda");
+  EXPECT_EQ(refused("--algorithm nccl --device cpu"), "--algorithm nccl needs --device cuda");
+  EXPECT_EQ(refused("--device cuda --transport nccl --algorithm ring"),
+            "--transport nccl has no --algorithm ring");
+  EXPECT_EQ(refused("--device cuda --algorithm nccl --transport shm"),
+            "--algorithm nccl and --transport shm contradict each other");
+}
+
 TEST(ExchangeConfig, ContradictionsAreRefused) {
   const auto refused = [](const std::string& line) {
     const auto error = usage_error([&] { config_of(line); });

@@ -19,13 +19,53 @@ comm::BucketCaps bucket_caps(const Options& options) {
   return {.first_bytes = one_cap ? cap : bytes_of(options.number("first-bucket-mb")), .bytes = cap};
 }
 
+constexpr std::string_view kNccl = "nccl";
+
+void check_nccl(const Options& options) {
+  const bool over_nccl = options.text("transport") == kNccl;
+  const std::string algorithm = options.text("algorithm");
+  if (options.text("device") != "cuda" && (over_nccl || algorithm == kNccl)) {
+    throw UsageError(
+        fmt::format("--{} nccl needs --device cuda", over_nccl ? "transport" : "algorithm"),
+        "NCCL sums what lies on GPUs",
+        "--device cuda, or leave --transport and --algorithm at auto and tree");
+  }
+  if (over_nccl && algorithm != "tree" && algorithm != kNccl && algorithm != "none") {
+    throw UsageError(fmt::format("--transport nccl has no --algorithm {}", algorithm),
+                     "over NCCL gradients are summed as a tree, or by NCCL itself",
+                     "--algorithm tree or nccl, or --transport shm or mpi");
+  }
+  if (algorithm == kNccl && !over_nccl && options.text("transport") != "auto") {
+    throw UsageError(fmt::format("--algorithm nccl and --transport {} contradict each other",
+                                 options.text("transport")),
+                     "NCCL's own sum needs NCCL to carry the gradients",
+                     "--algorithm nccl alone, or --algorithm tree");
+  }
+}
+
+void read_algorithm_and_transport(const Options& options, ExchangeConfig& config) {
+  check_nccl(options);
+  const std::string algorithm = options.text("algorithm");
+  const std::string transport = options.text("transport");
+  config.algorithm = algorithm == kNccl ? Algorithm::kLibrary : meant(kAlgorithmNames, algorithm);
+  config.transport =
+      transport == kNccl ? comm::Transport::kAuto : meant(kTransportNames, transport);
+  if (transport == kNccl || algorithm == kNccl) {
+    config.nccl = UseNccl::kYes;
+  } else if (transport != "auto" || config.algorithm != Algorithm::kTree ||
+             options.text("device") != "cuda") {
+    config.nccl = UseNccl::kNo;
+  }
+}
+
 void check(const ExchangeConfig& config, bool asked_to_check_ranks) {
-  if (config.algorithm == Algorithm::kLibrary && config.transport == comm::Transport::kShm) {
+  const bool is_mpis = config.algorithm == Algorithm::kLibrary && config.nccl == UseNccl::kNo;
+  if (is_mpis && config.transport == comm::Transport::kShm) {
     throw UsageError("--algorithm mpi and --transport shm contradict each other",
                      "MPI's own sum needs MPI to carry the gradients",
                      "--algorithm mpi alone, or --transport shm with tree, ring or star");
   }
-  if (config.algorithm == Algorithm::kLibrary && config.wire != Dtype::kF32) {
+  if (is_mpis && config.wire != Dtype::kF32) {
     throw UsageError("--algorithm mpi and --fp16-allreduce contradict each other",
                      "MPI's own sum knows no f16",
                      "--fp16-allreduce with --algorithm tree, ring or star, or neither");
@@ -43,8 +83,7 @@ void check(const ExchangeConfig& config, bool asked_to_check_ranks) {
 
 ExchangeConfig make_exchange_config(const Options& options) {
   ExchangeConfig config;
-  config.algorithm = meant(kAlgorithmNames, options.text("algorithm"));
-  config.transport = meant(kTransportNames, options.text("transport"));
+  read_algorithm_and_transport(options, config);
   config.caps = bucket_caps(options);
   config.overlap = options.boolean("overlap");
   config.wire = options.boolean("fp16-allreduce") ? Dtype::kF16 : Dtype::kF32;
@@ -52,7 +91,9 @@ ExchangeConfig make_exchange_config(const Options& options) {
   config.zero_unused = options.text("unused") == "zero";
   config.check_ranks = options.integer("check-ranks");
   check(config, options.given("check-ranks"));
-  if (config.algorithm == Algorithm::kLibrary) config.transport = comm::Transport::kMpi;
+  if (config.algorithm == Algorithm::kLibrary && config.nccl == UseNccl::kNo) {
+    config.transport = comm::Transport::kMpi;
+  }
   return config;
 }
 
@@ -72,6 +113,11 @@ std::string_view name_of(Algorithm algorithm) {
   }
   throw InternalError(
       fmt::format("[exchange_config] no name for algorithm {}", static_cast<int>(algorithm)));
+}
+
+std::string_view algorithm_name(const ExchangeConfig& config) {
+  const bool is_nccls = config.algorithm == Algorithm::kLibrary && config.nccl == UseNccl::kYes;
+  return is_nccls ? kNccl : name_of(config.algorithm);
 }
 
 }  // namespace lockstep::trainers

@@ -13,7 +13,7 @@
 
 namespace lockstep::trainers {
 
-// As --algorithm and --transport spell them.
+// As --algorithm and --transport spell them; nccl, which is both, only where gradients are on GPUs.
 inline constexpr std::array kAlgorithmNames = {Named<Algorithm>(Algorithm::kTree, "tree"),
                                                Named<Algorithm>(Algorithm::kRing, "ring"),
                                                Named<Algorithm>(Algorithm::kStar, "star"),
@@ -24,9 +24,17 @@ inline constexpr std::array kTransportNames = {
     Named<comm::Transport>(comm::Transport::kShm, "shm"),
     Named<comm::Transport>(comm::Transport::kMpi, "mpi")};
 
+// Whether gradients on GPUs travel by NCCL; ranks meet and agree over `transport` all the same.
+enum class UseNccl : uint8_t {
+  kNo,
+  kAuto,  // where there are several ranks and all of them can load it
+  kYes,
+};
+
 struct ExchangeConfig {
   Algorithm algorithm = Algorithm::kTree;
   comm::Transport transport = comm::Transport::kAuto;
+  UseNccl nccl = UseNccl::kAuto;
   comm::BucketCaps caps;
   bool overlap = true;
   Dtype wire = Dtype::kF32;
@@ -46,5 +54,7 @@ ExchangeConfig make_exchange_config(const Options& options);
 comm::ReducerOptions reducer_options(const ExchangeConfig& config, int64_t micro_steps);
 
 std::string_view name_of(Algorithm algorithm);  // as --algorithm spells it
+// The same for a run, whose library may be NCCL.
+std::string_view algorithm_name(const ExchangeConfig& config);
 
 }  // namespace lockstep::trainers

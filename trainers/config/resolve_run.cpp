@@ -194,8 +194,8 @@ std::string run_text(const RunConfig& config) {
       "{}, {}, {}", text, plural(config.shards, "shard"), plural(config.bn_groups, "BN group"));
 }
 
-std::string without_tree(Algorithm algorithm, const std::string& run) {
-  if (algorithm == Algorithm::kNone) {
+std::string without_tree(const ExchangeConfig& exchange, const std::string& run) {
+  if (exchange.algorithm == Algorithm::kNone) {
     return fmt::format(
         "same bits: off, --algorithm none exchanges nothing: the ranks' weights drift apart, rank "
         "0's are evaluated and saved ({})",
@@ -205,7 +205,7 @@ std::string without_tree(Algorithm algorithm, const std::string& run) {
       "same bits: off, --algorithm {} sums in an order that depends on the number of ranks ({}); "
       "on "
       "with --algorithm tree",
-      name_of(algorithm),
+      algorithm_name(exchange),
       run);
 }
 
@@ -233,7 +233,7 @@ std::vector<int64_t> reach(const RunConfig& config) {
 
 std::string reach_text(const RunConfig& config) {
   const std::string run = run_text(config);
-  if (!config.exchange.keeps_bits()) return without_tree(config.exchange.algorithm, run);
+  if (!config.exchange.keeps_bits()) return without_tree(config.exchange, run);
   if (!is_subtree_each(config.shards, config.ranks)) {
     std::string text = fmt::format(
         "same bits: off, {} ranks cannot share the shards as subtrees ({})", config.ranks, run);

@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "core/error.h"
+#include "core/shards.h"
 #include "trainers/options/data_defaults.h"
 #include "trainers/options/flag_value.h"
 
@@ -149,8 +150,10 @@ RunConfig make_run_config(const Options& options) {
 }
 
 bool runs_as_graph(const RunConfig& config) {
-  return config.device == Device::kCuda && config.graph && config.ranks == 1 &&
-         config.micro_steps == 1;
+  const bool without_host =
+      config.ranks == 1 ||
+      (config.over_nccl() && !any_group_spans_ranks(config.shards, config.bn_groups, config.ranks));
+  return config.device == Device::kCuda && config.graph && without_host && config.micro_steps == 1;
 }
 
 HostShare host_share(int64_t ranks_on_host) {

@@ -72,7 +72,8 @@ struct RunConfig {
   } asked;
   int64_t default_batch_size = 0;  // of the preset or the program
 
-  std::string transport = "none";  // what connect() found
+  std::string transport = "none";  // what connect() found, or "nccl"
+  bool over_nccl() const { return transport == "nccl"; }
 
   // Set by resolve_run().
   int64_t ranks = 1;
@@ -85,8 +86,9 @@ struct RunConfig {
 // Errors: UsageError for flags that contradict each other.
 RunConfig make_run_config(const Options& options);
 
-// A step is given to the device as one recorded graph: a lone rank's, whose exchange needs no host,
-// in one micro-step. Requires: a resolved config.
+// A step is given to the device as one recorded graph: where it needs no host, neither to exchange
+// gradients nor to gather the statistics of batch norm, and has one micro-step. Requires: a
+// resolved config.
 bool runs_as_graph(const RunConfig& config);
 
 struct HostShare {

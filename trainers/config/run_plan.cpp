@@ -12,7 +12,7 @@ RunPlan make_run_plan(const RunConfig& config, std::span<const comm::Bucket> buc
                .shards = config.shards,
                .bn_groups = config.bn_groups,
                .seed = config.seed,
-               .algorithm = std::string(name_of(config.exchange.algorithm)),
+               .algorithm = std::string(algorithm_name(config.exchange)),
                .transport = config.transport,
                .wire = std::string(name_of(config.exchange.wire)),
                .predivide = config.exchange.predivide,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "comm/replicas.h"
+#include "trainers/loop/nccl_ranks.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"
 #include "trainers/loop/training_data.h"
@@ -38,7 +39,13 @@ int64_t end_step(const Training::Parts& p, int64_t steps_per_epoch) {
   return std::max(end, first_step(p, steps_per_epoch));
 }
 
-// A fault, or another rank, has a part in the middle of a step.
+comm::ReducerOptions reducer_options(const Training::Parts& p) {
+  comm::ReducerOptions options = reducer_options(p.config.exchange, p.config.micro_steps);
+  options.on_device = exchange_over(p.nccl);
+  return options;
+}
+
+// A fault has a part in the middle of a step.
 bool runs_as_graph(const Training::Parts& p) {
   return runs_as_graph(p.config) && !p.fault;
 }
@@ -52,7 +59,7 @@ Training::Training(const Parts& parts)
                p_.stream,
                p_.model.parameters(),
                p_.model.parameter_names(),
-               reducer_options(p_.config.exchange, p_.config.micro_steps)),
+               reducer_options(p_)),
       batch_norm_peers_(p_.ranks),
       groups_span_ranks_(
           any_group_spans_ranks(p_.config.shards, p_.config.bn_groups, p_.config.ranks)),

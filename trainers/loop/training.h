@@ -6,6 +6,7 @@
 #include <span>
 
 #include "comm/gradient_reducer.h"
+#include "comm/nccl/ranks.h"
 #include "core/communicator.h"
 #include "core/stream.h"
 #include "data/dataset.h"
@@ -66,6 +67,7 @@ class Training {
     std::optional<Fault> fault;
     std::optional<TrainingPosition> start{};  // of an earlier process; its weights are in `model`
     std::optional<ReplayTarget> replay{};
+    comm::nccl::Ranks* nccl = nullptr;  // what gradients travel over; null: `ranks`
   };
 
   // A collective call. Errors: CheckpointError for a start under another schedule.

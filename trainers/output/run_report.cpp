@@ -1,5 +1,6 @@
 #include "trainers/output/run_report.h"
 
+#include "comm/nccl/api.h"
 #include "core/cuda/device.h"
 #include "core/version.h"
 #include "kernels/isa.h"
@@ -22,9 +23,9 @@ std::string with_commas(int64_t value) {
 }
 
 std::string exchange_text(const RunConfig& config) {
-  const Algorithm algorithm = config.exchange.algorithm;
-  if (algorithm == Algorithm::kNone) return "no all-reduce";
-  std::string text = fmt::format("{} all-reduce", name_of(algorithm));
+  if (config.exchange.algorithm == Algorithm::kNone) return "no all-reduce";
+  std::string text = fmt::format("{} all-reduce", algorithm_name(config.exchange));
+  if (config.over_nccl()) return fmt::format("{} over NCCL {}", text, comm::nccl::api().version());
   if (config.ranks == 1) return text;
   const bool staged = config.device == Device::kCuda;
   return fmt::format(
@@ -77,6 +78,7 @@ std::vector<std::string> start_lines(const RunConfig& config,
 
 void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& record) {
   record.versions = versions();
+  if (config.over_nccl()) record.versions["nccl"] = comm::nccl::api().version();
   const auto threads = static_cast<int>(config.threads);
   for (const RankPlace& place : gather_places(ranks, this_place())) {
     record.ranks.push_back(

@@ -19,16 +19,16 @@ cudaError_t refuse(Concerns&& concerns, cudaError_t error) {
 
 }  // namespace
 
-cudaError_t give(CUstream_st& stream, std::function<void()> run) {
+cudaError_t give(CUstream_st& stream, std::function<void()> run, std::function<bool()> ready) {
   if (!stream.capture) {
     auto nodes = std::make_shared<GraphNodes>();
-    nodes->push_back({std::move(run), {}});
+    nodes->push_back({std::move(run), {}, std::move(ready)});
     state().queues.push(stream, {.nodes = std::move(nodes)});
     return cudaSuccess;
   }
   if (!stream.capture->valid) return cudaErrorStreamCaptureInvalidated;
   GraphNodes& nodes = stream.capture->nodes;
-  nodes.push_back({std::move(run), stream.after});
+  nodes.push_back({std::move(run), stream.after, std::move(ready)});
   stream.after = {nodes.size() - 1};
   return cudaSuccess;
 }

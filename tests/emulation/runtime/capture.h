@@ -21,8 +21,9 @@ struct Capture {
   GraphNodes nodes = {};
 };
 
-// Gives `run` to the stream. Errors: cudaErrorStreamCaptureInvalidated.
-cudaError_t give(CUstream_st& stream, std::function<void()> run);
+// Gives `run` to the stream, to be run when it is its turn and `ready`, if there is one, says so.
+// Errors: cudaErrorStreamCaptureInvalidated.
+cudaError_t give(CUstream_st& stream, std::function<void()> run, std::function<bool()> ready = {});
 
 // Makes the capture of `stream`, if there is one, end in an error.
 void invalidate(CUstream_st& stream);
@@ -43,4 +44,5 @@ struct CUevent_st {
   bool captured = false;                                  // recorded last in `capture`
   std::weak_ptr<lockstep::emulation::Capture> capture = {};
   std::vector<size_t> after = {};
+  bool urgent = false;  // recorded last in a stream of high priority
 };

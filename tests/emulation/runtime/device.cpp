@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "tests/emulation/runtime/capture.h"
+#include "tests/emulation/runtime/libraries.h"
 #include "tests/emulation/runtime/limits.h"
 #include "tests/emulation/runtime/state.h"
 
@@ -19,9 +20,13 @@ const FakeDevice* device_at(int index) {
 
 extern "C" {
 
-// By this the engine knows that no library can run here: core/cuda/library.cpp.
-extern const char lockstep_emulated_machine;
-const char lockstep_emulated_machine = 1;
+// By these the engine knows that no real library can run here: core/cuda/library.cpp.
+const void* lockstep_emulated_library(const char* soname) {
+  return find_library(soname);
+}
+void* lockstep_emulated_symbol(const void* library, const char* name) {
+  return static_cast<const FakeLibrary*>(library)->symbol(name);
+}
 
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = state().machine.driver_version;

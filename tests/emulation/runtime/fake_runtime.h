@@ -39,6 +39,7 @@ enum class StreamOrder : uint8_t {
 void set_stream_order(StreamOrder order, uint64_t seed = 1);
 
 // Calls since the last reset. What is captured into a graph counts where the graph is launched.
+// LOCKSTEP_EMULATION_COUNTS=FILE: at its end a process appends the first five, in one line.
 struct RuntimeCounters {
   int64_t launches = 0;  // of kernels, outside graphs
   int64_t graph_launches = 0;

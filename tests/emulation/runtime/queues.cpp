@@ -1,17 +1,41 @@
 #include "tests/emulation/runtime/queues.h"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 #include "tests/emulation/runtime/state.h"
 
 namespace lockstep::emulation {
 namespace {
 
-bool ready(const CUstream_st& stream) {
-  if (stream.queue.empty()) return false;
+bool is_blocked(const CUstream_st& stream) {
   const auto& waits = stream.queue.front().waits;
-  return !waits || waits->passed;
+  return waits && !waits->passed;
+}
+
+std::vector<size_t> ready_nodes(const Operation& operation) {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < operation.nodes->size(); ++i) {
+    const GraphNode& node = (*operation.nodes)[i];
+    const auto has_run = [&](size_t earlier) { return operation.ran[earlier]; };
+    if (!operation.ran[i] && std::ranges::all_of(node.after, has_run) &&
+        (!node.ready || node.ready()))
+      found.push_back(i);
+  }
+  return found;
+}
+
+bool can_run(const CUstream_st& stream) {
+  if (stream.queue.empty() || is_blocked(stream)) return false;
+  const Operation& next = stream.queue.front();
+  return !next.nodes || next.nodes->empty() || !ready_nodes(next).empty();
+}
+
+// The rest is up to other processes.
+void let_others_run() {
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
 bool blocking(const CUstream_st& stream) {
@@ -89,12 +113,12 @@ void Queues::finish_all() {
 void Queues::advance(CUstream_st& stream) {
   if (stream.queue.empty()) return;
   if (order_ == StreamOrder::kRandom) {
-    run_any();
+    if (!run_any()) let_others_run();
     return;
   }
   CUstream_st* next = &stream;
-  while (!ready(*next)) next = &passer_of(*next->queue.front().waits);
-  run_one(*next);
+  while (is_blocked(*next)) next = &passer_of(*next->queue.front().waits);
+  if (!run_one(*next)) let_others_run();
 }
 
 void Queues::advance(const Point& point) {
@@ -115,35 +139,33 @@ CUstream_st& Queues::passer_of(const Point& point) {
 
 bool Queues::run_any() {
   std::vector<CUstream_st*> candidates;
-  if (ready(default_stream_)) candidates.push_back(&default_stream_);
+  if (can_run(default_stream_)) candidates.push_back(&default_stream_);
   for (const auto& stream : streams_) {
-    if (ready(*stream)) candidates.push_back(stream.get());
+    if (can_run(*stream)) candidates.push_back(stream.get());
   }
   if (candidates.empty()) return false;
-  run_one(*candidates[random_() % candidates.size()]);
-  return true;
+  return run_one(*candidates[random_() % candidates.size()]);
 }
 
-void Queues::run_one(CUstream_st& stream) {
+bool Queues::run_one(CUstream_st& stream) {
   Operation& operation = stream.queue.front();
-  ++clock_;
   if (operation.nodes && !operation.nodes->empty()) {
-    const size_t node = pick_node(operation);
+    const std::vector<size_t> candidates = ready_nodes(operation);
+    if (candidates.empty()) return false;
+    const size_t node = pick_node(candidates);
+    ++clock_;
     run_on_device((*operation.nodes)[node].run);
     operation.ran[node] = true;
-    if (!std::ranges::all_of(operation.ran, std::identity())) return;
+    if (!std::ranges::all_of(operation.ran, std::identity())) return true;
+  } else {
+    ++clock_;
   }
   if (operation.passes) *operation.passes = {.passed = true, .time = clock_};
   stream.queue.pop_front();
+  return true;
 }
 
-size_t Queues::pick_node(const Operation& operation) {
-  std::vector<size_t> candidates;
-  for (size_t i = 0; i < operation.nodes->size(); ++i) {
-    const auto has_run = [&](size_t node) { return operation.ran[node]; };
-    if (!operation.ran[i] && std::ranges::all_of((*operation.nodes)[i].after, has_run))
-      candidates.push_back(i);
-  }
+size_t Queues::pick_node(const std::vector<size_t>& candidates) {
   switch (order_) {
     case StreamOrder::kEager:
       return candidates.front();

@@ -22,7 +22,8 @@ struct Point {
 
 struct GraphNode {
   std::function<void()> run;
-  std::vector<size_t> after;  // these nodes
+  std::vector<size_t> after;         // these nodes
+  std::function<bool()> ready = {};  // asked when its turn has come; empty: it is
 };
 using GraphNodes = std::vector<GraphNode>;
 
@@ -75,8 +76,8 @@ class Queues {
   CUstream_st& passer_of(const Point& point);
   void follow(CUstream_st& later, CUstream_st& earlier);
   bool run_any();
-  void run_one(CUstream_st& stream);
-  size_t pick_node(const Operation& operation);
+  bool run_one(CUstream_st& stream);  // false: what comes next is not ready
+  size_t pick_node(const std::vector<size_t>& candidates);
 
   CUstream_st default_stream_;
   std::vector<std::unique_ptr<CUstream_st>> streams_;  // in order of creation

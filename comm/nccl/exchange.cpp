@@ -1,0 +1,128 @@
+#include "comm/nccl/exchange.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "comm/schedule.h"
+#include "core/cuda/graph.h"
+#include "kernels/peer_sum.h"
+
+namespace lockstep::comm::nccl {
+namespace {
+
+int64_t unit_of(const Tensor& values) {
+  return 256 / static_cast<int64_t>(size_of(values.dtype()));
+}
+
+// Slices begin at whole 256 bytes, so that kernels and links move them in packs; their cut changes
+// no bit, since each element has its own tree.
+Slice slice_of_rank(const Tensor& values, int ranks, int rank) {
+  const int64_t unit = unit_of(values);
+  const int64_t count = values.numel();
+  const Slice units = slice_of((count + unit - 1) / unit, ranks, rank);
+  const int64_t begin = std::min(count, units.begin * unit);
+  return {begin, std::min(count, units.end() * unit) - begin};
+}
+
+Tensor part(const Tensor& values, const Slice& slice) {
+  return values.slice(slice.begin, slice.count);
+}
+
+// Elements of the largest slice of any bucket, in whole 256 bytes.
+int64_t row_of(int ranks, std::span<const Bucket> buckets) {
+  int64_t most = 0;
+  for (const Bucket& bucket : buckets) {
+    const int64_t unit = unit_of(bucket.values);
+    const int64_t units = (bucket.values.numel() + unit - 1) / unit;
+    most = std::max(most, (units + ranks - 1) / ranks * unit);
+  }
+  return most;
+}
+
+}  // namespace
+
+// The compute stream waits, not the host.
+class NcclExchange::Join : public Work {
+ public:
+  Join(const cuda::Event& summed, Stream& compute) : summed_(summed), compute_(compute) {}
+
+  bool advance() override { return joined_; }  // to join early would hold up the backward pass
+
+  void wait() override {
+    if (!joined_) summed_.make_wait(compute_.cuda());
+    joined_ = true;
+  }
+
+ private:
+  const cuda::Event& summed_;
+  Stream& compute_;
+  bool joined_ = false;
+};
+
+NcclExchange::NcclExchange(Ranks& ranks, Stream& compute, std::span<const Bucket> buckets)
+    : ranks_(ranks),
+      compute_(compute),
+      exchange_(Device::kCuda, 1, false, cuda::Priority::kHigh),
+      row_(row_of(ranks.size(), buckets)),
+      received_(Tensor::empty({row_ * (ranks.size() - 1)},
+                              buckets.empty() ? Dtype::kF32 : buckets.front().values.dtype(),
+                              Device::kCuda)),
+      watchdog_(ranks, {compute.cuda(), exchange_.cuda()}) {}
+
+std::unique_ptr<Work> NcclExchange::start(const AllReduce& what) {
+  cuda::Event& summed = summed_[what.values.bytes()];
+  Tensor values = what.values;
+  ready_.record(compute_.cuda());
+  ready_.make_wait(exchange_.cuda());
+  switch (what.algorithm) {
+    case Algorithm::kTree:
+      sum_tree(values, what.label);
+      break;
+    case Algorithm::kLibrary:
+      ranks_.group(what.label, [&] { ranks_.all_reduce(values, exchange_); });
+      break;
+    default:
+      throw UsageError("NCCL sums by --algorithm tree or nccl",
+                       "the ring and the star are the host's",
+                       "--algorithm tree, or --transport shm or mpi");
+  }
+  summed.record(exchange_.cuda());
+  watchdog_.began(summed, what.label, cuda::is_recording(exchange_.cuda()));
+  return std::make_unique<Join>(summed, compute_);
+}
+
+void NcclExchange::sum_tree(Tensor& values, std::string_view label) {
+  const int size = ranks_.size(), me = ranks_.rank();
+  const auto slice = [&](int rank) { return part(values, slice_of_rank(values, size, rank)); };
+  Tensor mine = slice(me);
+  std::vector<Tensor> versions;
+  for (int rank = 0, row = 0; rank < size; ++rank) {
+    versions.push_back(rank == me ? mine : received_.slice(row_ * row++, mine.numel()));
+  }
+  const auto with_others = [&](auto&& call) {
+    ranks_.group(label, [&] {
+      for (int step = 1; step < size; ++step) call((me + step) % size);
+    });
+  };
+  const auto send = [&](const Tensor& from, int to) {
+    if (from.numel() > 0) ranks_.send(from, to, exchange_);
+  };
+  const auto receive = [&](Tensor to, int from) {
+    if (to.numel() > 0) ranks_.receive(to, from, exchange_);
+  };
+  if (size > 1) {
+    with_others([&](int other) {
+      send(slice(other), other);
+      receive(versions[static_cast<size_t>(other)], other);
+    });
+  }
+  if (mine.numel() > 0) kernels::peer_sum(exchange_, versions, std::span(&mine, 1));
+  if (size > 1) {
+    with_others([&](int other) {
+      send(mine, other);
+      receive(slice(other), other);
+    });
+  }
+}
+
+}  // namespace lockstep::comm::nccl

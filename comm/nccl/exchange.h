@@ -1,0 +1,46 @@
+// Sums over ranks of values on GPUs, on the GPUs: nothing passes through the host, and nothing
+// waits for it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "comm/device_exchange.h"
+#include "comm/nccl/ranks.h"
+#include "comm/nccl/watchdog.h"
+#include "core/cuda/stream.h"
+
+namespace lockstep::comm::nccl {
+
+// Runs on a stream of its own, of high priority, beside what `compute` does next; events join the
+// two. kTree: every rank sends slice j to rank j, which sums them by kernels/peer_sum, in the order
+// that holds on every transport, and sends the sum to all. kLibrary: NCCL's own all-reduce. May be
+// recorded in a graph with the rest of a step. While it lives, waits for the device are watched.
+// Memory: (W-1)/W of the largest bucket, for W ranks.
+class NcclExchange : public DeviceExchange {
+ public:
+  // Both must outlive this. `buckets`: all that will be summed, of one dtype. peer_sum takes 128
+  // ranks at most.
+  NcclExchange(Ranks& ranks, Stream& compute, std::span<const Bucket> buckets);
+
+  // Errors: also UsageError for kRing and kStar.
+  std::unique_ptr<Work> start(const AllReduce& what) override;
+
+ private:
+  class Join;
+
+  void sum_tree(Tensor& values, std::string_view label);
+
+  Ranks& ranks_;
+  Stream& compute_;
+  Stream exchange_;
+  const int64_t row_;  // elements of the largest slice
+  Tensor received_;    // (W-1, row), flat: the others' versions of this rank's slice
+  cuda::Event ready_;
+  std::map<const std::byte*, cuda::Event> summed_;  // by the values' address
+  Watchdog watchdog_;
+};
+
+}  // namespace lockstep::comm::nccl

@@ -1,0 +1,178 @@
+#include "comm/nccl/ranks.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "comm/backoff.h"
+
+namespace lockstep::comm::nccl {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+DataType type_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kF32:
+      return kFloat32;
+    case Dtype::kF16:
+      return kFloat16;
+    case Dtype::kBF16:
+      return kBfloat16;
+    default:
+      throw DtypeError(
+          fmt::format("[nccl] values: dtype {}, expected f32, f16 or bf16", name_of(dtype)));
+  }
+}
+
+UniqueId shared_id(Communicator& peers, const Api& api) {
+  // Rank 0's own failure travels too: the others wait for nothing else.
+  struct {
+    Result result = kSuccess;
+    UniqueId id{};
+  } first;
+  if (peers.rank() == 0) first.result = api.get_unique_id(&first.id);
+  peers.broadcast(std::as_writable_bytes(std::span(&first, 1)), 0);
+  if (first.result == kSuccess) return first.id;
+  throw EnvironmentError(
+      "NCCL does not start",
+      fmt::format("ncclGetUniqueId: {}", api.get_error_string(first.result)),
+      "NCCL_DEBUG=INFO says more; NCCL_SOCKET_IFNAME names the network; or --transport shm or mpi");
+}
+
+}  // namespace
+
+void check_devices_differ(Communicator& peers, std::string_view device) {
+  using Name = std::array<char, 64>;
+  Name mine{};
+  device.copy(mine.data(), mine.size() - 1);
+  std::vector<Name> all(static_cast<size_t>(peers.size()));
+  peers.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  for (auto later = all.begin(); later != all.end(); ++later) {
+    const auto earlier = std::find(all.begin(), later, *later);
+    if (earlier == later) continue;
+    throw EnvironmentError(
+        fmt::format("ranks {} and {} share a GPU", earlier - all.begin(), later - all.begin()),
+        fmt::format("both have {}; NCCL takes one rank a GPU", later->data()),
+        "a GPU for each rank (CUDA_VISIBLE_DEVICES), or --transport shm or mpi");
+  }
+}
+
+Ranks::Ranks(Communicator& peers, std::chrono::milliseconds deadline, const Api& functions)
+    : api_(functions), deadline_(deadline), rank_(peers.rank()), size_(peers.size()) {
+  const UniqueId id = shared_id(peers, api_);
+  Config config;
+  config.blocking = 0;
+  Result result = api_.comm_init_rank_config(&comm_, size_, id, rank_, &config);
+  if (result == kInProgress) result = settle("all ranks to meet");
+  if (result == kSuccess) return;
+  const std::string why = text_of(result);
+  abort();
+  throw EnvironmentError("NCCL does not start",
+                         why,
+                         "NCCL_DEBUG=INFO says more; a driver for its CUDA (nvidia-smi); or "
+                         "--transport shm or mpi");
+}
+
+Ranks::~Ranks() {
+  if (comm_ != nullptr) api_.comm_destroy(comm_);
+}
+
+void Ranks::group(std::string_view what, FunctionRef<void()> body) {
+  require(api_.group_start(), what);
+  body();
+  accept(api_.group_end(), what);
+  require(settle(what), what);
+}
+
+void Ranks::send(const Tensor& from, int to, Stream& stream) {
+  accept(api_.send(from.bytes(),
+                   static_cast<size_t>(from.numel()),
+                   type_of(from.dtype()),
+                   to,
+                   comm_,
+                   stream.cuda()),
+         "a send");
+}
+
+void Ranks::receive(Tensor& to, int from, Stream& stream) {
+  accept(api_.recv(to.bytes(),
+                   static_cast<size_t>(to.numel()),
+                   type_of(to.dtype()),
+                   from,
+                   comm_,
+                   stream.cuda()),
+         "a receive");
+}
+
+void Ranks::all_reduce(Tensor& values, Stream& stream) {
+  accept(api_.all_reduce(values.bytes(),
+                         values.bytes(),
+                         static_cast<size_t>(values.numel()),
+                         type_of(values.dtype()),
+                         kSum,
+                         comm_,
+                         stream.cuda()),
+         "an all-reduce");
+}
+
+void Ranks::check(std::string_view what) {
+  accept(state(), what);
+}
+
+void Ranks::abort() {
+  if (comm_ != nullptr) api_.comm_abort(std::exchange(comm_, nullptr));
+}
+
+void Ranks::give_up(std::string_view what, std::chrono::milliseconds waited) {
+  abort();
+  throw CommError(
+      fmt::format("rank {} gave up waiting in NCCL for {}", rank_, what),
+      fmt::format("nothing moved for {} s; NCCL does not say whose part is missing",
+                  static_cast<double>(waited.count()) / 1000),
+      "see which rank is stopped, out of memory or only slow; --stall-abort SECONDS waits longer; "
+      "NCCL_DEBUG=INFO says what NCCL does");
+}
+
+void Ranks::require(Result result, std::string_view what) {
+  if (result == kSuccess) return;
+  const std::string why = text_of(result);
+  abort();
+  throw CommError(fmt::format("rank {}: NCCL failed in {}", rank_, what),
+                  why,
+                  result == kRemoteError
+                      ? "another rank says what happened to it"
+                      : "NCCL_DEBUG=INFO says more; --transport shm or mpi does without NCCL");
+}
+
+void Ranks::accept(Result result, std::string_view what) {
+  if (result != kInProgress) require(result, what);
+}
+
+// A call that is in progress may not have reached its stream yet.
+Result Ranks::settle(std::string_view what) {
+  const Clock::time_point start = Clock::now();
+  Backoff backoff(true);
+  for (;;) {
+    if (const Result now = state(); now != kInProgress) return now;
+    const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
+    if (waited >= deadline_) give_up(what, waited);
+    backoff.pause();
+  }
+}
+
+Result Ranks::state() const {
+  Result now = kSuccess;
+  const Result asked = api_.comm_get_async_error(comm_, &now);
+  return asked == kSuccess ? now : asked;
+}
+
+std::string Ranks::text_of(Result result) const {
+  const char* const more = api_.get_last_error(comm_);
+  const char* const text = api_.get_error_string(result);
+  return more == nullptr || *more == '\0' ? text : fmt::format("{}: {}", text, more);
+}
+
+}  // namespace lockstep::comm::nccl

@@ -1,0 +1,68 @@
+// Ranks that talk through NCCL, each with a GPU of its own.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "comm/nccl/api.h"
+#include "core/communicator.h"
+#include "core/error.h"
+#include "core/function_ref.h"
+#include "core/stream.h"
+
+namespace lockstep::comm::nccl {
+
+// NCCL refuses two ranks on one GPU; this says so before it is asked. `device`: the GPU's UUID, at
+// most 63 characters. A collective call. Errors: EnvironmentError naming two ranks.
+void check_devices_differ(Communicator& peers, std::string_view device);
+
+// An NCCL communicator that never blocks the host: whatever NCCL is about is asked for until the
+// deadline. What is given to streams runs there as other work does, and may be recorded in a graph;
+// such graphs must have ended before this does.
+// Thread safety: none.
+class Ranks {
+ public:
+  // A collective call: rank 0's id travels over `peers`, which are not kept. The calling thread's
+  // device becomes this rank's. Errors: EnvironmentError when NCCL refuses; CommError when the
+  // ranks do not all come within `deadline`.
+  Ranks(Communicator& peers, std::chrono::milliseconds deadline, const Api& functions = api());
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+  ~Ranks();
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  std::chrono::milliseconds deadline() const { return deadline_; }
+
+  // Gives streams the calls that `body` makes as one piece; they are there on return. `what` is for
+  // errors. Errors, of check() too: CommError, and what was under way ends as it is.
+  void group(std::string_view what, FunctionRef<void()> body);
+  // Inside group(). Tensors: f32, f16 or bf16, flat, on the device.
+  void send(const Tensor& from, int to, Stream& stream);
+  void receive(Tensor& to, int from, Stream& stream);
+  void all_reduce(Tensor& values, Stream& stream);  // in place, in NCCL's own order
+
+  // Whether NCCL knows of a failure by now.
+  void check(std::string_view what);
+  // As a failure, after waiting that long for `what`.
+  [[noreturn]] void give_up(std::string_view what, std::chrono::milliseconds waited);
+  // After a failure.
+  bool lost() const { return comm_ == nullptr; }
+
+ private:
+  void abort();
+  void require(Result result, std::string_view what);
+  void accept(Result result, std::string_view what);  // what is in progress, too
+  Result settle(std::string_view what);
+  Result state() const;
+  std::string text_of(Result result) const;
+
+  const Api& api_;
+  const std::chrono::milliseconds deadline_;
+  int rank_ = 0;
+  int size_ = 1;
+  Handle comm_ = nullptr;
+};
+
+}  // namespace lockstep::comm::nccl

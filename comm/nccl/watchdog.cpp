@@ -1,0 +1,52 @@
+#include "comm/nccl/watchdog.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "comm/die.h"
+
+namespace lockstep::comm::nccl {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+constexpr auto kDrain = std::chrono::seconds(10);  // for NCCL's kernels to see that they shall end
+
+}  // namespace
+
+Watchdog::Watchdog(Ranks& ranks, std::vector<CUstream_st*> streams)
+    : Watch(std::move(streams)), ranks_(ranks) {}
+
+void Watchdog::began(const cuda::Event& done, std::string_view label, bool recorded) {
+  auto known = std::ranges::find(collectives_, label, &Collective::label);
+  if (known == collectives_.end()) {
+    known = collectives_.insert(known, {.done = done, .label = std::string(label)});
+  }
+  known->recorded = recorded;
+}
+
+void Watchdog::look(std::chrono::steady_clock::duration waited) {
+  if (ranks_.lost()) {  // the error is on its way out, and something still waits
+    if (waited < kDrain) return;
+    const CommError stuck("NCCL's work does not end",
+                          "it was told to when the rank lost its peers",
+                          "nvidia-smi, and the first rank's error");
+    std::fputs(format_error(stuck).c_str(), stderr);
+    die(stuck.code());
+  }
+  ranks_.check("the exchange of gradients");
+  if (waited >= ranks_.deadline()) ranks_.give_up(awaited(), duration_cast<milliseconds>(waited));
+}
+
+std::string Watchdog::awaited() const {
+  for (const Collective& collective : collectives_) {
+    if (!collective.recorded && !collective.done.done()) return "the sum of " + collective.label;
+  }
+  const auto recorded = std::ranges::count_if(collectives_, &Collective::recorded);
+  return recorded > 0 ? fmt::format("a recorded step, which sums {} buckets", recorded)
+                      : "the device";
+}
+
+}  // namespace lockstep::comm::nccl

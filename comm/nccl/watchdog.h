@@ -1,0 +1,42 @@
+// Ends a wait for the device when a collective on it never will.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/nccl/ranks.h"
+#include "core/cuda/stream.h"
+#include "core/cuda/watch.h"
+
+namespace lockstep::comm::nccl {
+
+// While the host waits, NCCL is asked for failures and the clock for the ranks' deadline. Either
+// ends NCCL's work and throws a CommError that names what was waited for; where the streams still
+// do not end, the process does, with exit code 75.
+class Watchdog : public cuda::Watch {
+ public:
+  // `streams`: that NCCL's work runs on, alone or in graphs.
+  Watchdog(Ranks& ranks, std::vector<CUstream_st*> streams);
+
+  // A collective is on its way, and `done` passes behind it. What is `recorded` runs later, again
+  // and again, and its event cannot be asked.
+  void began(const cuda::Event& done, std::string_view label, bool recorded);
+
+  void look(std::chrono::steady_clock::duration waited) override;
+
+ private:
+  struct Collective {
+    cuda::Event done;
+    std::string label;
+    bool recorded = false;  // when it was given last
+  };
+
+  // "the sum of bucket 2 (...)": the first that is not done.
+  std::string awaited() const;
+
+  Ranks& ranks_;
+  std::vector<Collective> collectives_;  // in their order
+};
+
+}  // namespace lockstep::comm::nccl

@@ -1,0 +1,51 @@
+#include "core/cuda/watch.h"
+
+#include <thread>
+#include <utility>
+
+#include <cuda_runtime_api.h>
+
+#include "core/cuda/error.h"
+#include "core/cuda/watched.h"
+
+namespace lockstep::cuda {
+namespace {
+
+Watch* watching = nullptr;
+
+}  // namespace
+
+Watch::Watch(std::vector<CUstream_st*> streams) : streams_(std::move(streams)) {
+  LS_CHECK(watching == nullptr, "[watch] another one lives");
+  watching = this;
+}
+
+Watch::~Watch() {
+  watching = nullptr;
+}
+
+void wait_watched(FunctionRef<cudaError_t()> ask) {
+  if (watching == nullptr) return;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  // Short waits cost no sleep; long ones no core.
+  constexpr auto kSpin = std::chrono::microseconds(50);
+  constexpr auto kSleep = std::chrono::microseconds(20);
+  while (ask() == cudaErrorNotReady) {
+    const Clock::duration waited = Clock::now() - start;
+    watching->look(waited);
+    if (waited > kSpin) std::this_thread::sleep_for(kSleep);
+  }
+  cudaGetLastError();  // "not ready" is no failure; the caller meets a real one again
+}
+
+void wait_watched(CUstream_st* stream) {
+  wait_watched([&] { return cudaStreamQuery(stream); });
+}
+
+void wait_watched_streams() {
+  if (watching == nullptr) return;
+  for (CUstream_st* const stream : watching->streams()) wait_watched(stream);
+}
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,35 @@
+// Waits for the device that may never end: a kernel of a collective waits for ranks that are gone.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+struct CUstream_st;
+
+namespace lockstep::cuda {
+
+// While one lives, the host asks again and again in place of waiting in the driver, in all of
+// core/cuda's functions that wait, and the watch may end the wait by throwing. One at a time.
+// Thread safety: made, used and ended by one thread, which makes all waits.
+class Watch {
+ public:
+  // `streams`: those whose work may never end. Errors: EnvironmentError in a build without CUDA.
+  explicit Watch(std::vector<CUstream_st*> streams);
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  virtual ~Watch();
+
+  // The host waits, since `waited` ago.
+  virtual void look(std::chrono::steady_clock::duration waited) = 0;
+
+  const std::vector<CUstream_st*>& streams() const { return streams_; }
+
+ private:
+  std::vector<CUstream_st*> streams_;
+};
+
+// Where a watch lives, returns when the stream has done what it was given; else at once. Before
+// calls that wait in the driver. Errors: what the watch throws.
+void wait_watched(CUstream_st* stream);
+
+}  // namespace lockstep::cuda

@@ -1,0 +1,17 @@
+// How core/cuda's waits let a Watch look.
+#pragma once
+
+#include <driver_types.h>
+
+#include "core/function_ref.h"
+
+namespace lockstep::cuda {
+
+// Asks until the answer is no longer cudaErrorNotReady, with the watch looking; returns at once
+// where none lives. Errors: what the watch throws.
+void wait_watched(FunctionRef<cudaError_t()> ask);
+
+// The same for all of the watch's streams, before a wait for the whole device.
+void wait_watched_streams();
+
+}  // namespace lockstep::cuda

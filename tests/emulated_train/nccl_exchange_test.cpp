@@ -1,0 +1,194 @@
+// The exchange over the emulated machine's NCCL: ranks are processes of this test.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "comm/nccl/exchange.h"
+#include "comm/single.h"
+#include "core/cuda/device.h"
+#include "core/cuda/graph.h"
+#include "core/transfer.h"
+#include "core/tree.h"
+#include "tests/emulation/runtime/fake_runtime.h"
+
+namespace lockstep::comm::nccl {
+namespace {
+
+constexpr int64_t kSizes[] = {1000, 131};
+constexpr int kWrongBits = 3;
+
+// Enough of a communicator to hand round NCCL's id.
+class Meeting : public SingleCommunicator {
+ public:
+  struct Board {
+    std::atomic<bool> written;
+    std::byte bytes[1024];
+  };
+  Meeting(int rank, int size, Board& board) : rank_(rank), size_(size), board_(board) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void broadcast(std::span<std::byte> bytes, int) override {
+    if (rank_ == 0) {
+      std::memcpy(board_.bytes, bytes.data(), bytes.size());
+      board_.written = true;
+    }
+    while (!board_.written) usleep(100);
+    std::memcpy(bytes.data(), board_.bytes, bytes.size());
+  }
+
+ private:
+  int rank_, size_;
+  Board& board_;
+};
+
+// Much cancels, so that another order of the sum has other bits.
+float value(int rank, int64_t i, int step) {
+  return (i % 2 == 0 ? 1 : -1e4F) / static_cast<float>(1 + rank * 7 + i % 13 + step);
+}
+
+bool is_tree_sum(const Tensor& got, int ranks, int step) {
+  for (int64_t i = 0; i < got.numel(); ++i) {
+    std::vector<float> leaves;
+    for (int rank = 0; rank < ranks; ++rank) leaves.push_back(value(rank, i, step));
+    for_each_tree_merge(ranks, [&](int64_t into, int64_t from) {
+      leaves[static_cast<size_t>(into)] += leaves[static_cast<size_t>(from)];
+    });
+    if (std::memcmp(leaves.data(), got.data<float>() + i, sizeof(float)) != 0) return false;
+  }
+  return true;
+}
+
+// Two steps as they are, then four of one graph if it `records`. An exit code.
+int sum_on(Communicator& peers, bool records) {
+  cuda::select_device(peers.rank(), peers.size());
+  Stream compute(Device::kCuda);
+  Ranks ranks(peers, std::chrono::milliseconds(1000));
+  std::vector<Bucket> buckets(2);
+  std::vector<Tensor> in, out;
+  for (size_t b = 0; b < 2; ++b) {
+    buckets[b].values = Tensor::zeros({kSizes[b]}, Dtype::kF32, Device::kCuda);
+    buckets[b].label = "bucket " + std::to_string(b);
+    in.push_back(Tensor::zeros({kSizes[b]}, Dtype::kF32, Device::kCuda));
+    out.push_back(Tensor::zeros({kSizes[b]}, Dtype::kF32, Device::kCuda));
+  }
+  NcclExchange exchange(ranks, compute, buckets);
+  const auto sum = [&] {
+    std::vector<std::unique_ptr<Work>> works;
+    for (size_t b = 0; b < 2; ++b) {
+      transfer(compute, in[b], buckets[b].values);
+      works.push_back(exchange.start({.values = buckets[b].values, .label = buckets[b].label}));
+    }
+    for (size_t b = 0; b < 2; ++b) {
+      works[b]->wait();
+      transfer(compute, buckets[b].values, out[b]);
+    }
+  };
+  cuda::Graph graph;
+  for (int step = 0; step < 6; ++step) {
+    for (Tensor& values : in) {
+      Tensor mine = Tensor::empty(values.shape(), Dtype::kF32);
+      for (int64_t i = 0; i < mine.numel(); ++i) {
+        mine.data<float>()[i] = value(peers.rank(), i, step);
+      }
+      transfer(compute, mine, values);
+    }
+    if (step < 2 || !records) {
+      sum();
+    } else {
+      if (!graph) graph = cuda::Graph::record(compute.cuda(), sum);
+      graph.launch(compute.cuda());
+    }
+    for (const Tensor& sums : out) {
+      if (!is_tree_sum(to_cpu(compute, sums), peers.size(), step)) return kWrongBits;
+    }
+  }
+  compute.synchronize();
+  return 0;
+}
+
+struct Setting {
+  emulation::StreamOrder order = emulation::StreamOrder::kLazy;
+  uint64_t seed = 1;
+  bool records = true;
+  const char* fault = "";    // LOCKSTEP_EMULATION_NCCL
+  const char* forgets = "";  // LOCKSTEP_EMULATION_FORGETS
+};
+
+// The largest exit code of the ranks, each in its own process.
+int exit_code(int ranks, const Setting& setting) {
+  void* const memory = mmap(
+      nullptr, sizeof(Meeting::Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  auto& board = *static_cast<Meeting::Board*>(memory);
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (fork() != 0) continue;
+    setenv("LOCKSTEP_EMULATION_NCCL", setting.fault, 1);
+    setenv("LOCKSTEP_EMULATION_FORGETS", setting.forgets, 1);
+    emulation::FakeMachine machine;
+    machine.devices.resize(4);
+    emulation::reset_runtime(machine);
+    emulation::set_stream_order(setting.order, setting.seed);
+    alarm(30);
+    try {
+      Meeting peers(rank, ranks, board);
+      _exit(sum_on(peers, setting.records));
+    } catch (const Error& error) {
+      _exit(static_cast<int>(error.code()));
+    }
+  }
+  int largest = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    int status = 0;
+    wait(&status);
+    largest = std::max(largest, WIFEXITED(status) ? WEXITSTATUS(status) : 128);
+  }
+  munmap(memory, sizeof(Meeting::Board));
+  return largest;
+}
+
+TEST(NcclExchange, SumsInTreeOrderInAnyOrderOfStreams) {
+  using enum emulation::StreamOrder;
+  for (const int ranks : {1, 2, 3, 4}) {
+    for (const bool records : {true, false}) {
+      EXPECT_EQ(exit_code(ranks, {.order = kEager, .records = records}), 0) << ranks;
+      EXPECT_EQ(exit_code(ranks, {.order = kLazy, .records = records}), 0) << ranks;
+      for (const uint64_t seed : {1, 2, 3}) {
+        EXPECT_EQ(exit_code(ranks, {.order = kRandom, .seed = seed, .records = records}), 0)
+            << ranks << " ranks, seed " << seed;
+      }
+    }
+  }
+}
+
+TEST(NcclExchange, AForgottenWaitShowsInSomeOrder) {
+  const auto shows = [](const char* forgets) {
+    for (const uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+      if (exit_code(2,
+                    {.order = emulation::StreamOrder::kRandom,
+                     .seed = seed,
+                     .records = false,
+                     .forgets = forgets}) == kWrongBits)
+        return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(shows("to-wait"));        // buckets leave before their values are there
+  EXPECT_TRUE(shows("to-be-awaited"));  // sums are read before they are there
+}
+
+TEST(NcclExchange, FailuresEndInTheirExitCodes) {
+  for (const char* fault : {"missing", "old-version", "lacks-a-function", "init-fails"}) {
+    EXPECT_EQ(exit_code(2, {.fault = fault}), 5) << fault;
+  }
+  for (const char* fault : {"init-hangs", "hangs:5", "hangs:11", "async-error:5"}) {
+    EXPECT_EQ(exit_code(2, {.fault = fault}), 75) << fault;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::comm::nccl

@@ -1,0 +1,229 @@
+// --device cuda on several ranks whose gradients travel over the emulated machine's NCCL.
+#include <array>
+#include <fstream>
+
+#include "tests/emulated_train/programs.h"
+
+namespace lockstep::testing {
+namespace {
+
+class OverNccl : public EmulatedProgram {
+ protected:
+  // Eight steps: two that run as they are, one that is recorded, the rest repeated.
+  ProgramResult run(int ranks, const std::string& name, const Arguments& more = {}) const {
+    Arguments line = on_cuda(name,
+                             {"--global-batch-size",
+                              "8",
+                              "--shards",
+                              "4",
+                              "--bn-groups",
+                              "4",
+                              "--max-steps",
+                              "8",
+                              "--bucket-cap-mb",
+                              "0.02",
+                              "--stall-abort",
+                              std::to_string(stall_abort_s_)});
+    if (transport_ != "") line.insert(line.end(), {"--transport", transport_});
+    line.insert(line.end(), more.begin(), more.end());
+    ProgramOptions options = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "4"},
+                                              {"LOCKSTEP_EMULATION_STREAMS", order_}}};
+    options.environment.insert(environment_.begin(), environment_.end());
+    return ranks == 1 ? run_program(line, options) : run_ranks(ranks, line, options);
+  }
+  void expect_bits_of(const std::string& want, const std::string& name) const {
+    SCOPED_TRACE(name);
+    expect_same_bits(dir_ / want, dir_ / name);
+  }
+
+  std::string order_ = "lazy";
+  std::string transport_ = "nccl";
+  int stall_abort_s_ = 60;
+  std::map<std::string, std::string> environment_;
+};
+
+TEST_F(OverNccl, RanksGiveTheBitsOfOne) {
+  transport_ = "auto";
+  const ProgramResult alone = run(1, "one");
+  expect_success(alone);
+  EXPECT_EQ(count_of(alone.out, "NCCL"), 0) << alone.out;
+  for (const int ranks : {2, 4}) {
+    const std::string name = std::to_string(ranks);
+    const ProgramResult result = run(ranks, name);
+    expect_success(result);
+    EXPECT_EQ(count_of(result.out, "a graph a step) · tree all-reduce over NCCL 2.28.9"), 1)
+        << result.out;
+    EXPECT_EQ(read_json(dir_ / name / "run.json").at("transport"), "nccl");
+    expect_bits_of("one", name);
+  }
+  transport_ = "nccl";  // the one that was asked for it
+  expect_success(run(1, "self"));
+  expect_bits_of("one", "self");
+}
+
+TEST_F(OverNccl, NoOptionOfTheExchangeChangesABit) {
+  transport_ = "shm";
+  expect_success(run(2, "host"));
+  transport_ = "nccl";
+  const std::pair<std::string, Arguments> options[] = {{"eager", {"--no-graph"}},
+                                                       {"late", {"--no-overlap"}},
+                                                       {"one_bucket", {"--bucket-cap-mb", "25"}}};
+  for (const auto& [name, flags] : options) {
+    expect_success(run(2, name, flags));
+    expect_bits_of("host", name);
+  }
+}
+
+TEST_F(OverNccl, NoOrderOfStreamsChangesABit) {
+  const Arguments few = {"--max-steps", "5"};
+  expect_success(run(1, "one", few));
+  for (const std::string order : {"eager", "random:1", "random:2", "random:3"}) {
+    order_ = order;
+    expect_success(run(2, order, few));
+    expect_bits_of("one", order);
+  }
+  expect_success(run(2, "no_graph", {"--max-steps", "5", "--no-graph"}));
+  expect_bits_of("one", "no_graph");
+}
+
+TEST_F(OverNccl, MixedPrecisionSkipsTheSameSteps) {
+  const Arguments mixed = {"--opt-level", "O2", "--fp16-allreduce", "--loss-scale", "dynamic"};
+  expect_success(run(1, "one", mixed));
+  expect_success(run(4, "four", mixed));
+  expect_bits_of("one", "four");
+}
+
+TEST_F(OverNccl, ThreeTrainToo) {
+  const Arguments three = {
+      "--global-batch-size", "12", "--shards", "3", "--bn-groups", "3", "--max-steps", "4"};
+  expect_success(run(3, "nccl", three));
+  transport_ = "shm";
+  expect_success(run(3, "host", three));
+  expect_bits_of("host", "nccl");
+}
+
+// What the tests above are worth: without one of its waits the exchange gives other bits.
+TEST_F(OverNccl, AForgottenWaitShowsInSomeOrder) {
+  const Arguments few = {"--max-steps", "3", "--no-graph"};
+  expect_success(run(1, "one", few));
+  const auto differs = [&](const std::string& forgets) {
+    environment_["LOCKSTEP_EMULATION_FORGETS"] = forgets;
+    for (const std::string order : {"lazy", "random:1", "random:2", "random:3"}) {
+      order_ = order;
+      const std::string name = forgets + order;
+      const ProgramResult result = run(2, name, few);
+      if (result.exit_code != 0) return true;  // a NaN of memory that nobody wrote
+      if (read_json(dir_ / name / "run.json").at("digest") !=
+          read_json(dir_ / "one" / "run.json").at("digest"))
+        return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(differs("nothing"));
+  EXPECT_TRUE(differs("to-wait"));        // buckets leave before their gradients are there
+  EXPECT_TRUE(differs("to-be-awaited"));  // the optimizer goes on before the sums are there
+}
+
+// Gathers statistics through the host, so no graph.
+TEST_F(OverNccl, ShareTheStatisticsOfABatchNormGroup) {
+  const Arguments shared = {"--bn-groups", "1", "--max-steps", "4"};
+  expect_success(run(1, "one", shared));
+  const ProgramResult result = run(2, "two", shared);
+  expect_success(result);
+  EXPECT_EQ(count_of(result.out, "no graph) · tree all-reduce over NCCL"), 1) << result.out;
+  expect_bits_of("one", "two");
+}
+
+TEST_F(OverNccl, GoOnWhereAnotherNumberStopped) {
+  expect_success(run(1, "one"));
+  expect_success(run(4, "parts", {"--max-steps", "4"}));
+  expect_success(run(2, "parts", {"--resume", "auto"}));
+  EXPECT_EQ(read_json(dir_ / "parts" / "run.json").at("digest"),
+            read_json(dir_ / "one" / "run.json").at("digest"));
+}
+
+TEST_F(OverNccl, ItsOwnSumIsOutsideThePromise) {
+  transport_ = "";
+  const ProgramResult result = run(2, "own", {"--algorithm", "nccl", "--check-ranks", "2"});
+  expect_success(result);
+  EXPECT_EQ(count_of(result.out, "nccl all-reduce over NCCL 2.28.9"), 1) << result.out;
+  EXPECT_EQ(count_of(result.out, "same bits: off, --algorithm nccl"), 1) << result.out;
+}
+
+// Of all ranks together.
+using Counts = std::array<long, 5>;
+
+TEST_F(OverNccl, AStepIsOneGraphOnEachRankAndWaitsForNothing) {
+  order_ = "eager";
+  const auto counts = [&](const std::string& steps) {
+    const std::string file = (dir_ / ("counts" + steps)).string();
+    environment_["LOCKSTEP_EMULATION_COUNTS"] = file;
+    expect_success(run(2, "run" + steps, {"--max-steps", steps}));
+    std::ifstream lines(file);
+    Counts sums{};
+    for (Counts line{}; lines >> line[0] >> line[1] >> line[2] >> line[3] >> line[4];) {
+      for (size_t i = 0; i < sums.size(); ++i) sums[i] += line[i];
+    }
+    return sums;
+  };
+  const Counts few = counts("6"), more = counts("8");
+  EXPECT_EQ(more[0] - few[0], 2 * 2);  // the input's kernel
+  EXPECT_EQ(more[1] - few[1], 2 * 2);  // the graph
+  for (const size_t nothing : {2, 3, 4}) EXPECT_EQ(more[nothing], few[nothing]) << nothing;
+}
+
+class FailingNccl : public OverNccl {
+ protected:
+  ProgramResult run_with(const std::string& fault, const Arguments& more = {}) {
+    environment_["LOCKSTEP_EMULATION_NCCL"] = fault;
+    return run(2, "run", more);
+  }
+  static void expect_error(const ProgramResult& result, int code, const std::string& what) {
+    EXPECT_EQ(result.exit_code, code) << said(result);
+    EXPECT_NE(result.err.find(what), std::string::npos) << result.err;
+    EXPECT_GE(count_of(result.err, "\n  try: "), 1) << result.err;
+  }
+};
+
+TEST_F(FailingNccl, IsRefusedBeforeTheRunBegins) {
+  expect_error(run_with("missing"), 5, "error: NCCL 2 cannot be loaded\n");
+  expect_error(run_with("old-version"), 5, "why: it is 2.17.1, the exchange of gradients needs");
+  expect_error(run_with("lacks-a-function"), 5, "why: it has no function ncclSend\n");
+  expect_error(run_with("init-fails"), 5, "error: NCCL does not start\n");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "run"));
+}
+
+TEST_F(FailingNccl, GivesWayToTheHostWhereItWasNotAskedFor) {
+  transport_ = "auto";
+  const ProgramResult result = run_with("missing", {"--max-steps", "2"});
+  expect_success(result);
+  EXPECT_EQ(count_of(result.err, "gradients travel through the host: NCCL 2 cannot be loaded"), 1)
+      << said(result);
+  EXPECT_EQ(count_of(result.out, "over shm, gradients travel through the host"), 1) << result.out;
+}
+
+TEST_F(FailingNccl, EndsWhenTheRanksDoNotMeet) {
+  stall_abort_s_ = 1;
+  expect_error(run_with("init-hangs"), 75, "gave up waiting in NCCL for all ranks to meet\n");
+}
+
+TEST_F(FailingNccl, EndsWhenAStepNeverDoes) {
+  stall_abort_s_ = 1;
+  const ProgramResult eager = run_with("hangs:4", {"--no-graph"});
+  expect_error(eager, 75, "gave up waiting in NCCL for the sum of bucket ");
+  // Recorded in the third step, launched for ever.
+  expect_error(run_with("hangs:16"), 75, "gave up waiting in NCCL for ");
+}
+
+TEST_F(FailingNccl, EndsWhenNcclSaysSo) {
+  expect_error(run_with("async-error:4"), 75, "NCCL failed in ");
+}
+
+TEST_F(FailingNccl, EndsWhenARankStops) {
+  stall_abort_s_ = 1;
+  environment_["LOCKSTEP_FAULT"] = "stop:rank=1,step=3";
+  expect_error(run(2, "run"), 75, "rank 0 gave up waiting in ");
+}
+
+}  // namespace
+}  // namespace lockstep::testing

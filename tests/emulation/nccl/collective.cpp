@@ -1,0 +1,119 @@
+#include "tests/emulation/nccl/collective.h"
+
+#include <bit>
+#include <cstring>
+#include <string>
+
+#include "tests/emulation/access_check.h"
+#include "tests/emulation/engine.h"
+
+namespace lockstep::emulation {
+namespace {
+
+using comm::nccl::DataType;
+
+float read(const std::byte* at, DataType type) {
+  if (type == comm::nccl::kFloat32) {
+    float value = 0;
+    std::memcpy(&value, at, sizeof(value));
+    return value;
+  }
+  if (type == comm::nccl::kFloat16) {
+    _Float16 value = 0;
+    std::memcpy(&value, at, sizeof(value));
+    return static_cast<float>(value);
+  }
+  uint16_t high = 0;
+  std::memcpy(&high, at, sizeof(high));
+  return std::bit_cast<float>(uint32_t{high} << 16);
+}
+
+void write(std::byte* at, DataType type, float value) {
+  if (type == comm::nccl::kFloat32) {
+    std::memcpy(at, &value, sizeof(value));
+  } else if (type == comm::nccl::kFloat16) {
+    const auto rounded = static_cast<_Float16>(value);
+    std::memcpy(at, &rounded, sizeof(rounded));
+  } else {  // NCCL's rounding of bfloat16 is nobody's promise
+    const auto high = static_cast<uint16_t>(std::bit_cast<uint32_t>(value) >> 16);
+    std::memcpy(at, &high, sizeof(high));
+  }
+}
+
+const Letter::Message& message(const Letter& letter, int to, size_t bytes) {
+  for (int i = 0; i < letter.messages; ++i) {
+    if (letter.message[i].to != to) continue;
+    if (letter.message[i].bytes == bytes) return letter.message[i];
+    throw Fault("NCCL: a message of " + std::to_string(letter.message[i].bytes) +
+                " bytes for a receiver of " + std::to_string(bytes));
+  }
+  throw Fault("NCCL: the ranks' calls differ: nobody sends what is received");
+}
+
+}  // namespace
+
+bool Collective::ready() {
+  if (communicator_->aborted) return true;
+  if (communicator_->hangs) return false;
+  if (number_ == 0) {
+    number_ = ++communicator_->announced;
+    write_letter();
+    communicator_->world.announce(communicator_->rank, number_);
+  }
+  for (int rank = 0; rank < communicator_->size; ++rank) {
+    if (!communicator_->world.has_announced(rank, number_)) return false;
+  }
+  return true;
+}
+
+void Collective::run() {
+  if (communicator_->aborted) return;
+  for (const NcclCall& call : calls_) {
+    if (call.kind == NcclCall::Kind::kReceive) receive(call);
+    if (call.kind == NcclCall::Kind::kAllReduce) all_reduce(call);
+  }
+  number_ = 0;  // a graph runs it again
+}
+
+void Collective::write_letter() {
+  Letter& letter = communicator_->world.letter(communicator_->rank, number_);
+  std::byte* const outbox = communicator_->world.outbox(communicator_->rank, number_);
+  letter.messages = 0;
+  size_t end = 0;
+  for (const NcclCall& call : calls_) {
+    if (call.kind == NcclCall::Kind::kReceive) continue;
+    if (letter.messages == kMostRanks || end + call.bytes() > World::kOutboxBytes) {
+      throw Fault("NCCL: more than the emulation holds");
+    }
+    std::memcpy(outbox + end, call.from, call.bytes());
+    const int to = call.kind == NcclCall::Kind::kSend ? call.peer : kToAll;
+    letter.message[letter.messages++] = {.to = to, .begin = end, .bytes = call.bytes()};
+    end += call.bytes();
+  }
+}
+
+void Collective::receive(const NcclCall& call) {
+  World& world = communicator_->world;
+  const Letter::Message& sent =
+      message(world.letter(call.peer, number_), communicator_->rank, call.bytes());
+  std::memcpy(call.to, world.outbox(call.peer, number_) + sent.begin, sent.bytes);
+  note_written(call.to, sent.bytes);
+}
+
+// From the last rank to the first: an order that is not Lockstep's.
+void Collective::all_reduce(const NcclCall& call) {
+  World& world = communicator_->world;
+  auto* const to = static_cast<std::byte*>(call.to);
+  const size_t element = call.bytes() / call.count;
+  for (size_t i = 0; i < call.count; ++i) {
+    float sum = 0;
+    for (int rank = communicator_->size; rank-- > 0;) {
+      const Letter::Message& sent = message(world.letter(rank, number_), kToAll, call.bytes());
+      sum += read(world.outbox(rank, number_) + sent.begin + i * element, call.type);
+    }
+    write(to + i * element, call.type, sum);
+  }
+  note_written(call.to, call.bytes());
+}
+
+}  // namespace lockstep::emulation

@@ -1,0 +1,13 @@
+// Shared libraries that the emulated machine has.
+#pragma once
+
+namespace lockstep::emulation {
+
+struct FakeLibrary {
+  void* (*symbol)(const char* name);  // null: it has no such function
+};
+
+// Null: it is not installed.
+const FakeLibrary* find_library(const char* soname);
+
+}  // namespace lockstep::emulation
