@@ -1,4 +1,4 @@
-// NCCL's functions as Lockstep calls them. They promise no more than NCCL: what is given to a stream
+// NCCL's functions as Lockstep calls them. They promise no more than NCCL: what a stream is given
 // happens when every rank's stream has got there, and a call that is in progress may not have
 // reached its stream before it has been asked for. LOCKSTEP_EMULATION_NCCL plants a fault:
 //   missing, old-version, lacks-a-function   the library
