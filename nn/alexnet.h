@@ -12,8 +12,8 @@ struct AlexNetOptions {
   double dropout = 0.5;
 };
 
-// Five convolutions, pooled to 6x6, and three linear layers: (N,3,H,W) -> (N,classes), where H and W
-// are at least 63. Initial weights are PyTorch's defaults, bit for bit.
+// Five convolutions, pooled to 6x6, and three linear layers: (N,3,H,W) -> (N,classes), where H and
+// W are at least 63. Initial weights are PyTorch's defaults, bit for bit.
 // Source: Krizhevsky 2014, "One weird trick"; torchvision.models.alexnet.
 class AlexNet : public Module {
  public:

@@ -31,9 +31,9 @@ struct GhostBlockOptions {
   bool squeeze_excite = false;
 };
 
-// Ghost module, a depthwise convolution where there is a stride, squeeze-and-excitation where asked,
-// a ghost module without ReLU; plus the shortcut: a depthwise and a 1x1 convolution where the shape
-// changes, else the input.
+// Ghost module, a depthwise convolution where there is a stride, squeeze-and-excitation where
+// asked, a ghost module without ReLU; plus the shortcut: a depthwise and a 1x1 convolution where
+// the shape changes, else the input.
 class GhostBottleneck : public Module {
  public:
   GhostBottleneck(const Init& init, const GhostBlockOptions& options);

@@ -1,5 +1,5 @@
-// AlexNet, VGG and GhostNet against torchvision and timm: names, shapes, initial weights of the same
-// seed, logits and gradients; and where they drop.
+// AlexNet, VGG and GhostNet against torchvision and timm: names, shapes, initial weights of the
+// same seed, logits and gradients; and where they drop.
 #include "tests/support/photo_networks.h"
 
 #include <gtest/gtest.h>
