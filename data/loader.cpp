@@ -157,12 +157,12 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
   const auto bytes = static_cast<size_t>(image.numel());
   auto* label = batch.labels.data<int32_t>();
   auto* index = batch.indices.data<int64_t>();
-  auto* number = batch.numbers.data<int64_t>();
+  auto* image_number = batch.numbers.data<int64_t>();
   auto* pixels = batch.images.data<uint8_t>();
   for (const int64_t i : plan.images) {
     if (stopping_.load(std::memory_order_relaxed)) break;
     *index = read_image(i, {pixels, bytes}, batch);
-    *number++ = batch.epoch * dataset_->size() + *index;
+    *image_number++ = batch.epoch * dataset_->size() + *index;
     *label++ = dataset_->label(*index++);
     pixels += bytes;
   }
