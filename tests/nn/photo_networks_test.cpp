@@ -63,7 +63,9 @@ TEST_P(PhotoNetworks, InitialWeightsAreTheirs) {
 }
 
 TEST_P(PhotoNetworks, LogitsAndGradientsAreTheirs) {
-  testing::NetworkGradients network("photo_network_gradients", GetParam(), make_narrow);
+  const std::string file = "photo_network_gradients";
+  const bool open_gates = testing::golden_case(file, GetParam()).number("open_gates") != 0;
+  testing::NetworkGradients network(file, GetParam(), make_narrow, open_gates);
   network.expect_pytorchs();
 }
 

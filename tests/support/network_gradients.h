@@ -31,7 +31,9 @@ inline Tensor uniform(Mt19937& rng, const Shape& shape, double bound) {
 }
 
 // The weights of tools/golden/resnets.py, bit for bit.
-inline Tensor drawn_parameter(Mt19937& rng, const nn::NamedParameter& parameter) {
+inline Tensor drawn_parameter(Mt19937& rng,
+                              const nn::NamedParameter& parameter,
+                              bool open_gates) {
   const Shape& shape = parameter.var.shape();
   if (shape.rank() > 1) {
     return uniform(rng, shape, std::sqrt(6 / static_cast<double>(shape.stride0())));
@@ -44,7 +46,10 @@ inline Tensor drawn_parameter(Mt19937& rng, const nn::NamedParameter& parameter)
   }
   // Away from zero, so that rounding decides few ReLUs.
   Tensor bias = uniform(rng, shape, 0.3F);
-  for (float& value : bias.span<float>()) value += std::copysign(0.3F, value);
+  for (float& value : bias.span<float>()) {
+    if (open_gates) value = std::abs(value);
+    value += std::copysign(0.3F, value);
+  }
   return bias;
 }
 
@@ -53,14 +58,18 @@ class NetworkGradients {
  public:
   using Make = std::function<std::unique_ptr<nn::Module>(const GoldenCase&, const nn::Init&)>;
 
-  NetworkGradients(const std::string& file, const std::string& name, const Make& make)
+  NetworkGradients(const std::string& file,
+                   const std::string& name,
+                   const Make& make,
+                   bool open_gates = false)
       : golden_(golden_case(file, name)) {
     Mt19937 unused(0);
     model_ = make(golden_, nn::Init{unused});
     Mt19937 rng(static_cast<uint64_t>(golden_.number("seed")));
     for (const nn::NamedParameter& parameter : model_->named_parameters()) {
       Tensor value = parameter.var.value();
-      std::ranges::copy(drawn_parameter(rng, parameter).span<float>(), value.data<float>());
+      const Tensor drawn = drawn_parameter(rng, parameter, open_gates);
+      std::ranges::copy(drawn.span<float>(), value.data<float>());
     }
     const auto pixels = static_cast<int64_t>(golden_.number("pixels"));
     images_ = uniform(rng, {static_cast<int64_t>(golden_.number("n")), 3, pixels, pixels}, 1);

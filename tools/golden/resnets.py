@@ -91,9 +91,10 @@ def resnet_init() -> GoldenFile:
     return file
 
 
-def fill_parameters(model: nn.Module, seed: int) -> None:
+def fill_parameters(model: nn.Module, seed: int, open_gates: bool = False) -> None:
     """Uniform draws in the order of parameters(). Every batch norm's bias keeps away from zero: gates that rounding
-    decides would be frequent otherwise."""
+    decides would be frequent otherwise. With open_gates it is positive too: behind a ReLU that shuts all but a few
+    pixels of a channel, the batch norm of a filter of that channel alone makes rounding errors large."""
     torch.manual_seed(seed)
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     norm_weights = {id(module.weight) for module in norms}
@@ -104,6 +105,8 @@ def fill_parameters(model: nn.Module, seed: int) -> None:
                 value.uniform_(0.1, 0.3)
             elif id(value) in norm_biases:
                 value.uniform_(-0.3, 0.3)
+                if open_gates:
+                    value.abs_()
                 value.add_(0.3 * value.sign())
             else:
                 bound = math.sqrt(6 / value[0].numel()) if value.dim() > 1 else 0.1
