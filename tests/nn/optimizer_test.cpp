@@ -109,7 +109,7 @@ TEST(Ema, FollowsParametersAndBuffers) {
                 {{.name = "b", .tensor = buffer, .file_shape = {1}}},
                 0.25);
   EXPECT_THAT(state_names(optimizer), ElementsAre("p.ema", "b.ema", "ema.step"));
-  const std::vector<StateEntry> averages = optimizer.state();
+  std::vector<StateEntry> averages = optimizer.state();
   Stream stream;
   float want = 0;
   for (int step = 1; step <= 4; ++step) {
@@ -233,10 +233,11 @@ TEST(ParameterGroups, EachHasItsOwnWeightDecay) {
 
 // Weights of length 5, a gradient of length 10: 0.02 * 5 / (10 + 0.1 * 5) / lr of each.
 TEST(Larc, StepIsApexs) {
-  NamedParameter weights = parameter("w", random_tensor({2}, 1));
+  Tensor start = Tensor::empty({2}, Dtype::kF32);
   Tensor gradient = Tensor::empty({2}, Dtype::kF32);
-  weights.var.value().data<float>()[0] = 3;
-  weights.var.value().data<float>()[1] = 4;
+  start.data<float>()[0] = 3;
+  start.data<float>()[1] = 4;
+  NamedParameter weights = parameter("w", start);
   gradient.data<float>()[0] = 6;
   gradient.data<float>()[1] = 8;
   weights.var.set_grad(gradient);
