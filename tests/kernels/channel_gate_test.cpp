@@ -121,7 +121,7 @@ TEST(ChannelGateSpecial, NanInfinityAndTheEndsOfTheSlope) {
           channel_gate_backward(
               stream, Shards::single(1), image(1), image(in), gate, grad_in, grad_gate);
           EXPECT_TRUE(close(floats_of(out), want, {}));
-          EXPECT_TRUE(close(floats_of(grad_in), std::vector{0, 0, 1, 1, kNan, 0.5}, {}));
+          EXPECT_TRUE(close(floats_of(grad_in), std::vector<double>{0, 0, 1, 1, kNan, 0.5}, {}));
           EXPECT_TRUE(close(floats_of(grad_gate), want_gate, {}));
         };
     expect(6, {0, 0, 6, 6, kNan, 3}, {0, 0, 0, 0, 0, 1});

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/adaptive_avg_pool2d.h"
 #include "kernels/batch_norm.h"
 #include "kernels/cast.h"
+#include "kernels/channel_gate.h"
 #include "kernels/conv2d.h"
 #include "kernels/depthwise_conv2d.h"
 #include "kernels/global_avg_pool.h"
@@ -270,6 +272,41 @@ TEST_F(Golden, GlobalAvgPool) {
     Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
     global_avg_pool_backward(stream_, shards, golden.tensor("grad_out"), grad_in);
     EXPECT_TRUE(near(grad_in, golden.tensor("grad_in"), 1));
+  }
+}
+
+TEST_F(Golden, AdaptiveAvgPool2d) {
+  for (const GoldenCase& golden : golden_cases("adaptive_avg_pool2d")) {
+    SCOPED_TRACE(golden.name());
+    const Tensor in = golden.tensor("input");
+    const Tensor grad_out = golden.tensor("grad_out");
+    const Shards shards = Shards::single(in.shape()[0]);
+    const int64_t pixels = in.shape()[2] * in.shape()[3];
+    Tensor out = Tensor::empty(grad_out.shape(), Dtype::kF32);
+    adaptive_avg_pool2d_forward(stream_, shards, in, out);
+    EXPECT_TRUE(near(out, golden.tensor("out"), pixels));
+    Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
+    adaptive_avg_pool2d_backward(stream_, shards, grad_out, grad_in);
+    const int64_t windows = grad_out.shape()[2] * grad_out.shape()[3];
+    EXPECT_TRUE(near(grad_in, golden.tensor("grad_in"), windows));
+  }
+}
+
+TEST_F(Golden, ChannelGate) {
+  for (const GoldenCase& golden : golden_cases("channel_gate")) {
+    SCOPED_TRACE(golden.name());
+    const Tensor in = golden.tensor("input");
+    const Tensor gate = golden.tensor("gate");
+    const Tensor grad_out = golden.tensor("grad_out");
+    const Shards shards = Shards::single(in.shape()[0]);
+    Tensor out = Tensor::empty(in.shape(), Dtype::kF32);
+    channel_gate_forward(stream_, shards, in, gate, out);
+    EXPECT_TRUE(near(out, golden.tensor("out"), 1));
+    Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
+    Tensor grad_gate = Tensor::empty(gate.shape(), Dtype::kF32);
+    channel_gate_backward(stream_, shards, grad_out, in, gate, grad_in, grad_gate);
+    EXPECT_TRUE(near(grad_in, golden.tensor("grad_in"), 1));
+    EXPECT_TRUE(near(grad_gate, golden.tensor("grad_gate"), in.shape()[2] * in.shape()[3]));
   }
 }
 

@@ -31,9 +31,7 @@ inline Tensor uniform(Mt19937& rng, const Shape& shape, double bound) {
 }
 
 // The weights of tools/golden/resnets.py, bit for bit.
-inline Tensor drawn_parameter(Mt19937& rng,
-                              const nn::NamedParameter& parameter,
-                              bool open_gates) {
+inline Tensor drawn_parameter(Mt19937& rng, const nn::NamedParameter& parameter, bool open_gates) {
   const Shape& shape = parameter.var.shape();
   if (shape.rank() > 1) {
     return uniform(rng, shape, std::sqrt(6 / static_cast<double>(shape.stride0())));
