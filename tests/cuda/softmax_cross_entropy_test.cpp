@@ -155,8 +155,12 @@ TEST_F(CudaCrossEntropy, MixedImagesHaveTheLabelsOfTheirPair) {
   const std::vector<int32_t> labels = {0, 3, 1, 4, 2, 0, 3, 1, 4};
   const size_t partners[] = {4, 3, 2, 1, 0, 8, 7, 6, 5};
   for (const double mix : {0.0, 0.25, 0.5, 1.0}) {
-    const Result got =
-        run(shards, logits, labels_of(labels), 0.1F, false, tensor_of({mix}, {1}, Dtype::kF32));
+    const Result got = run(shards,
+                           logits,
+                           labels_of(labels),
+                           0.1F,
+                           false,
+                           tensor_of(std::vector{mix}, {1}, Dtype::kF32));
     for (size_t n = 0; n < 9; ++n) {
       const auto at = static_cast<int64_t>(n);
       const reference::MixedLabel target(size_t(labels[n]), size_t(labels[partners[n]]), mix);

@@ -21,7 +21,7 @@ constexpr Flag kFlags[] = {
      .metavar = "N", .initial = both("2"), .range = {0, 256}, .help = "loader threads a rank",
      .origin = "main.py"},
     {.name = "val-batch-size", .aliases = "--test-batch-size", .kind = kInt, .group = kData,
-     .page = kShort, .metavar = "N", .initial = {"250", "100"}, .range = {1, kMillion},
+     .metavar = "N", .initial = {"250", "100"}, .range = {1, kMillion},
      .help = "images a chunk of the evaluation", .origin = "Horovod"},
     {.name = "train-crop-size", .kind = kInt, .group = kData, .resnet_only = true, .metavar = "N",
      .initial = both("224"), .range = {1, 4096}, .help = "photos: side of the training crop",

@@ -17,7 +17,7 @@ constexpr Flag kFlags[] = {
     {.name = "name", .kind = kString, .group = kOutput, .metavar = "TEXT",
      .not_built = "names of runs", .help = "name of the run", .origin = "timm"},
     {.name = "print-freq", .aliases = "-p --log-interval", .kind = kInt, .group = kOutput,
-     .page = kShort, .metavar = "N", .initial = both("10"), .range = kFrom1,
+     .metavar = "N", .initial = both("10"), .range = kFrom1,
      .help = "steps between two log lines", .origin = "main.py"},
     {.name = "progress", .kind = kChoice, .group = kOutput, .initial = both("auto"),
      .choices = both("auto|bar|line|none"), .later_choices = both("json"),

@@ -12,6 +12,7 @@ namespace lockstep::trainers {
 namespace {
 
 constexpr size_t kShortIndent = 40;
+constexpr size_t kColumns = 100;
 
 std::string value_shown(const Flag& flag, Program program, bool all) {
   if (flag.kind == FlagKind::kBool) return "";
@@ -55,6 +56,14 @@ bool on_short_page(const Flag& flag, Program program) {
   return flag.page == HelpPage::kShort && flag.built() && has_values;
 }
 
+// Long lists of choices go on in the next line.
+std::string wrapped(std::string_view line) {
+  if (line.size() <= kColumns) return std::string(line);
+  const size_t end = line.rfind('|', kColumns - 1) + 1;
+  return end == 0 ? std::string(line)
+                  : fmt::format("{}\n{:8}{}", line.substr(0, end), "", line.substr(end));
+}
+
 // The long page gives each flag two lines; the short one a second line only where one is too short.
 std::string page(Program program, bool all) {
   std::string text = fmt::format("usage: [mpirun -np N] {} [DIR] [flags]\n", name_of(program));
@@ -67,11 +76,11 @@ std::string page(Program program, bool all) {
       const std::string names = "  " + names_shown(flag, program, all);
       const std::string meaning = meaning_shown(flag, program, all);
       if (all) {
-        text += fmt::format("{}\n      {}\n", names, meaning);
+        text += fmt::format("{}\n      {}\n", wrapped(names), meaning);
       } else if (names.size() + 2 <= kShortIndent) {
         text += fmt::format("{:<{}}{}\n", names, kShortIndent, meaning);
       } else {
-        text += fmt::format("{}\n{:{}}{}\n", names, "", kShortIndent, meaning);
+        text += fmt::format("{}\n{:{}}{}\n", wrapped(names), "", kShortIndent, meaning);
       }
     }
   }
