@@ -38,19 +38,19 @@ struct Sgd {
     const Pack<float, n> grad =
         load_scaled<n>(entry.grad, entry.grad_dtype, first, now.grad_factor);
     Pack<float, n> param = load_pack<n>(entry.param + first);
-    SgdRule rule = now.rule;
-    if (entry.factor != nullptr) rule.factor = *entry.factor;
+    SgdRule of_tensor = now.rule;
+    if (entry.factor != nullptr) of_tensor.factor = *entry.factor;
     if (entry.momentum == nullptr) {
 #pragma unroll
       for (int i = 0; i < n; ++i)
-        param[i] = next_param(rule, param[i], decayed(rule, grad[i], param[i]));
+        param[i] = next_param(of_tensor, param[i], decayed(of_tensor, grad[i], param[i]));
     } else {
       Pack<float, n> buffer = load_pack<n>(entry.momentum + first);
 #pragma unroll
       for (int i = 0; i < n; ++i) {
-        const float g = decayed(rule, grad[i], param[i]);
-        buffer[i] = next_momentum(rule, g, buffer[i]);
-        param[i] = next_param(rule, param[i], g, buffer[i]);
+        const float g = decayed(of_tensor, grad[i], param[i]);
+        buffer[i] = next_momentum(of_tensor, g, buffer[i]);
+        param[i] = next_param(of_tensor, param[i], g, buffer[i]);
       }
       store_pack(entry.momentum + first, buffer);
     }
