@@ -10,11 +10,10 @@ Var channel_gate(const Var& x, const Var& gate_of_any_type) {
   kernels::channel_gate_forward(x.stream(), x.shards(), x.value(), gate.value(), out);
 
   return record("channel_gate", out, {x, gate}, [=](Stream& s, Tensor& grad_out, Grads& grads) {
-    const Tensor of_out = grad_out;
-    Tensor grad_in = Tensor::empty(of_out.shape(), of_out.dtype(), s.device());
-    Tensor grad_gate = Tensor::empty(gate.shape(), of_out.dtype(), s.device());
+    Tensor grad_in = Tensor::empty(grad_out.shape(), grad_out.dtype(), s.device());
+    Tensor grad_gate = Tensor::empty(gate.shape(), grad_out.dtype(), s.device());
     kernels::channel_gate_backward(
-        s, x.shards(), of_out, x.value(), gate.value(), grad_in, grad_gate);
+        s, x.shards(), grad_out, x.value(), gate.value(), grad_in, grad_gate);
     if (grads.wants(0)) grads.give(0, grad_in);
     if (grads.wants(1)) grads.give(1, grad_gate);
   });

@@ -23,7 +23,7 @@ constexpr std::string_view kNccl = "nccl";
 
 void check_nccl(const Options& options) {
   const bool over_nccl = options.text("transport") == kNccl;
-  const std::string algorithm = options.text("algorithm");
+  const std::string& algorithm = options.text("algorithm");
   if (options.text("device") != "cuda" && (over_nccl || algorithm == kNccl)) {
     throw UsageError(
         fmt::format("--{} nccl needs --device cuda", over_nccl ? "transport" : "algorithm"),
@@ -45,8 +45,8 @@ void check_nccl(const Options& options) {
 
 void read_algorithm_and_transport(const Options& options, ExchangeConfig& config) {
   check_nccl(options);
-  const std::string algorithm = options.text("algorithm");
-  const std::string transport = options.text("transport");
+  const std::string& algorithm = options.text("algorithm");
+  const std::string& transport = options.text("transport");
   config.algorithm = algorithm == kNccl ? Algorithm::kLibrary : meant(kAlgorithmNames, algorithm);
   config.transport =
       transport == kNccl ? comm::Transport::kAuto : meant(kTransportNames, transport);
