@@ -327,7 +327,7 @@ void Training::end_epoch(const EpochProgress& epoch) {
   if (((last && !p_.replay) || evaluates_after(number)) && !result_.stopped) {
     const std::optional<Evaluation> evaluation = measure();
     const std::optional<Evaluation> of_average = measure_average(epoch);
-    if (!result_.stopped) {
+    if (evaluation && !result_.stopped) {
       result_.final = evaluation;
       log_evaluation("val", number, *evaluation, digest());
       if (of_average) log_evaluation("val-ema", number, *of_average, "");
