@@ -6,6 +6,7 @@
 
 #include <fmt/ranges.h>
 
+#include "comm/gather.h"
 #include "core/error.h"
 #include "core/printable.h"
 
@@ -33,28 +34,6 @@ std::vector<std::string_view> split(std::string_view text) {
     text.remove_prefix(end + 1);
   }
   return fields;
-}
-
-// Every rank's text.
-std::vector<std::string> gather_texts(Communicator& peers, const std::string& mine) {
-  const auto ranks = static_cast<size_t>(peers.size());
-  const auto length = static_cast<uint64_t>(mine.size());
-  std::vector<uint64_t> lengths(ranks);
-  peers.all_gather(std::as_bytes(std::span(&length, 1)),
-                   std::as_writable_bytes(std::span(lengths)));
-
-  const size_t longest = std::ranges::max(lengths);
-  std::string padded = mine;
-  padded.resize(longest);
-  std::string all(ranks * longest, '\0');
-  peers.all_gather(std::as_bytes(std::span(padded)), std::as_writable_bytes(std::span(all)));
-
-  std::vector<std::string> texts;
-  texts.reserve(ranks);
-  for (size_t rank = 0; rank < ranks; ++rank) {
-    texts.push_back(all.substr(rank * longest, lengths[rank]));
-  }
-  return texts;
 }
 
 // `field` without its kind, cut so that the place where it departs from `other` stays visible.

@@ -6,6 +6,7 @@
 
 #include <fmt/ranges.h>
 
+#include "comm/gather.h"
 #include "core/digest.h"
 #include "core/transfer.h"
 
@@ -20,14 +21,6 @@ struct Finding {
   ElementBytes value{};
   ElementBytes right_value{};
 };
-
-// all[r] = rank r's `mine`.
-template <class T>
-std::vector<T> gather(Communicator& peers, std::span<const T> mine) {
-  std::vector<T> all(mine.size() * static_cast<size_t>(peers.size()));
-  peers.all_gather(std::as_bytes(mine), std::as_writable_bytes(std::span(all)));
-  return all;
-}
 
 bool all_equal(std::span<const uint64_t> digests) {
   return std::ranges::all_of(digests, [&](uint64_t digest) { return digest == digests[0]; });
@@ -98,7 +91,7 @@ ReplicaDifference locate(Communicator& peers,
   std::memcpy(copy.bytes(), mine.bytes(), mine.nbytes());
   peers.broadcast({copy.bytes(), copy.nbytes()}, found.right_rank);
   const Finding own = compare(mine, copy);
-  const std::vector<Finding> findings = gather<Finding>(peers, {&own, 1});
+  const std::vector<Finding> findings = gather_value(peers, own);
   const Finding& first = findings[static_cast<size_t>(found.ranks[0])];
   found.element = first.element;
   found.value = text_of(mine.dtype(), first.value);
@@ -141,9 +134,9 @@ std::optional<ReplicaDifference> audit_replicas(Communicator& peers,
     mine.push_back(digest({on_cpu.bytes(), on_cpu.nbytes()}));
   }
   const uint64_t joint = digest(std::as_bytes(std::span(mine)));
-  if (all_equal(gather<uint64_t>(peers, {&joint, 1}))) return std::nullopt;
+  if (all_equal(gather_value(peers, joint))) return std::nullopt;
 
-  const std::vector<uint64_t> all = gather<uint64_t>(peers, mine);
+  const std::vector<uint64_t> all = gather_values(peers, std::span<const uint64_t>(mine));
   std::vector<uint64_t> copies(static_cast<size_t>(peers.size()));
   for (size_t i = 0; i < mine.size(); ++i) {
     for (size_t rank = 0; rank < copies.size(); ++rank) copies[rank] = all[rank * mine.size() + i];

@@ -11,6 +11,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
+#include "core/unique_fd.h"
 
 namespace lockstep::data {
 namespace {
@@ -67,17 +68,9 @@ class Cifar10::File {
  public:
   explicit File(const fs::path& path)
       : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (descriptor_ < 0) {
+    if (!descriptor_.valid()) {
       throw DataError(fmt::format("cannot open {}", path_.string()), std::strerror(errno));
     }
-  }
-  File(File&& other) noexcept
-      : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  File& operator=(File&&) = delete;
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
   }
 
   const fs::path& path() const { return path_; }
@@ -86,7 +79,7 @@ class Cifar10::File {
   size_t read(int64_t offset, std::span<uint8_t> out) const {
     size_t found = 0;
     while (found < out.size()) {
-      const ssize_t count = ::pread(descriptor_,
+      const ssize_t count = ::pread(descriptor_.get(),
                                     out.data() + found,
                                     out.size() - found,
                                     offset + static_cast<int64_t>(found));
@@ -119,11 +112,11 @@ class Cifar10::File {
                     fmt::format("it holds {} bytes, expected {}", found, kFileBytes),
                     kHint);
   }
-  int64_t size() const { return ::lseek(descriptor_, 0, SEEK_END); }
+  int64_t size() const { return ::lseek(descriptor_.get(), 0, SEEK_END); }
 
  private:
   fs::path path_;
-  int descriptor_;
+  UniqueFd descriptor_;
 };
 
 Cifar10::Cifar10(std::string name, const std::vector<fs::path>& files) : name_(std::move(name)) {

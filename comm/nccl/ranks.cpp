@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "comm/backoff.h"
+#include "comm/gather.h"
 
 namespace lockstep::comm::nccl {
 namespace {
@@ -48,8 +49,7 @@ void check_devices_differ(Communicator& peers, std::string_view device) {
   using Name = std::array<char, 64>;
   Name mine{};
   device.copy(mine.data(), mine.size() - 1);
-  std::vector<Name> all(static_cast<size_t>(peers.size()));
-  peers.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  const std::vector<Name> all = gather_value(peers, mine);
   for (auto later = all.begin(); later != all.end(); ++later) {
     const auto earlier = std::find(all.begin(), later, *later);
     if (earlier == later) continue;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/shared/unique_fd.h"
+#include "core/unique_fd.h"
 
 namespace lockstep::comm {
 

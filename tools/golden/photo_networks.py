@@ -1,14 +1,12 @@
 """Golden values of AlexNet, VGG and GhostNet: names, shapes, initial weights, logits and gradients."""
 
-import copy
-
 import timm
 import torch
 import torchvision
 from torch import nn
 
 from golden.golden_file import GoldenFile
-from golden.resnets import CLASSES, Gates, fill_parameters, fingerprint, gradients
+from golden.resnets import CLASSES, fill_parameters, fingerprint, put_gradients
 from torch_models import shape_sha256
 
 HIDDEN = 32  # of the classifiers in what is computed: the real ones' 4096 are 119 million weights
@@ -71,25 +69,7 @@ def photo_network_gradients() -> GoldenFile:
         model = narrow(name)
         open_gates = name == "ghostnet_100"
         fill_parameters(model, seed, open_gates)
-        deviation, nearest, exact, gates, grads, x = measure(model, n, pixels)
-        print(f"{name}: nearest gate {nearest:.1f} rounding errors away, f32 deviates by {deviation:.1e}")
-        assert nearest > 4 and deviation < 2e-5, f"{name}: rounding would decide"
-        file.case(name, seed=seed, n=n, pixels=pixels, classes=CLASSES, hidden=HIDDEN, open_gates=open_gates)
-        with torch.no_grad():
-            eval_logits = exact.eval()(x.double())
-        file.put(logits=gates.logits, eval_logits=eval_logits, **fingerprint(grads))
+        settings = {"hidden": HIDDEN, "open_gates": open_gates}
+        # Biases before a batch norm have no gradient but rounding noise.
+        put_gradients(file, name, model, (seed, n, pixels), noise=1e-9, **settings)
     return file
-
-
-def measure(model: nn.Module, n: int, pixels: int) -> tuple:
-    x = torch.empty(n, 3, pixels, pixels).uniform_(-1, 1)
-    y = torch.arange(n)
-    exact = copy.deepcopy(model).double()
-    model.to(memory_format=torch.channels_last)
-    gates = Gates(exact, x.double())
-    rounded = Gates(model, x.contiguous(memory_format=torch.channels_last))
-    grads = gradients(exact, gates.logits, y)
-    pairs = zip(grads, gradients(model, rounded.logits, y), strict=True)
-    # Biases before a batch norm have no gradient but rounding noise.
-    deviation = max(((want - got).norm() / want.norm()).item() for want, got in pairs if want.norm() > 1e-9)
-    return deviation, gates.nearest(rounded), exact, gates, grads, x

@@ -139,6 +139,29 @@ def gradients(model: nn.Module, logits: Tensor, labels: Tensor) -> list[Tensor]:
     return [grad.double() for grad in torch.autograd.grad(F.cross_entropy(logits, labels), list(model.parameters()))]
 
 
+def put_gradients(
+    file: GoldenFile, name: str, model: nn.Module, case: tuple[int, int, int], noise: float = 0, **settings: object
+) -> None:
+    """Of a case (seed, images, pixels) of a model with CLASSES classes; gradients below `noise` are not judged."""
+    seed, n, pixels = case
+    x = torch.empty(n, 3, pixels, pixels).uniform_(-1, 1)
+    y = torch.arange(n)
+    exact = copy.deepcopy(model).double()
+    model.to(memory_format=torch.channels_last)
+    gates = Gates(exact, x.double())
+    rounded = Gates(model, x.contiguous(memory_format=torch.channels_last))
+    grads = gradients(exact, gates.logits, y)
+    pairs = zip(grads, gradients(model, rounded.logits, y), strict=True)
+    deviation = max(((want - got).norm() / want.norm()).item() for want, got in pairs if not want.norm() < noise)
+    nearest = gates.nearest(rounded)
+    print(f"{name}: nearest gate {nearest:.1f} rounding errors away, f32 deviates by {deviation:.1e}")
+    assert nearest > MIN_GATE_DISTANCE and deviation < 2e-5, f"{name}: rounding would decide"
+    file.case(name, seed=seed, n=n, pixels=pixels, classes=CLASSES, **settings)
+    with torch.no_grad():
+        eval_logits = exact.eval()(x.double())  # with the running statistics of this one step
+    file.put(logits=gates.logits, eval_logits=eval_logits, **fingerprint(grads))
+
+
 def resnet_gradients() -> GoldenFile:
     """Logits and gradients in double; weights and images are uniform draws. One ReLU that rounding opens or shuts
     changes gradients by 1e-3 to 1e-2 of their norm, in PyTorch's own f32 too; the seeds are such that no ReLU's input
@@ -153,22 +176,7 @@ def resnet_gradients() -> GoldenFile:
     for name, (seed, n, pixels) in cases.items():
         model = make_network(name, num_classes=CLASSES)
         fill_parameters(model, seed)
-        x = torch.empty(n, 3, pixels, pixels).uniform_(-1, 1)
-        y = torch.arange(n)
-        exact = copy.deepcopy(model).double()
-        model.to(memory_format=torch.channels_last)
-        gates = Gates(exact, x.double())
-        rounded = Gates(model, x.contiguous(memory_format=torch.channels_last))
-        grads = gradients(exact, gates.logits, y)
-        pairs = zip(grads, gradients(model, rounded.logits, y), strict=True)
-        deviation = max(((want - got).norm() / want.norm()).item() for want, got in pairs)
-        nearest = gates.nearest(rounded)
-        print(f"{name}: nearest gate {nearest:.1f} rounding errors away, f32 deviates by {deviation:.1e}")
-        assert nearest > MIN_GATE_DISTANCE and deviation < 2e-5, f"{name}: rounding would decide"
-        file.case(name, seed=seed, n=n, pixels=pixels, classes=CLASSES)
-        with torch.no_grad():
-            eval_logits = exact.eval()(x.double())  # with the running statistics of this one step
-        file.put(logits=gates.logits, eval_logits=eval_logits, **fingerprint(grads))
+        put_gradients(file, name, model, (seed, n, pixels))
     return file
 
 

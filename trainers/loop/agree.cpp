@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "comm/die.h"
+#include "comm/gather.h"
 #include "trainers/output/report_error.h"
 
 namespace lockstep::trainers {
@@ -38,8 +39,7 @@ void on_all_ranks(Communicator& ranks, FunctionRef<void()> body) {
     error = std::current_exception();
   }
   const int64_t mine = error ? static_cast<int64_t>(code_of(error)) : 0;
-  std::vector<int64_t> codes(static_cast<size_t>(ranks.size()));
-  ranks.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(codes)));
+  const std::vector<int64_t> codes = comm::gather_value(ranks, mine);
   const auto failed = std::ranges::find_if(codes, [](int64_t code) { return code != 0; });
   if (failed == codes.end()) return;
   const bool alike = std::ranges::find(codes, 0) == codes.end();

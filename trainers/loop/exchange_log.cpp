@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "comm/gather.h"
+
 namespace lockstep::trainers {
 
 RankSeconds ExchangeSummary::mean_seconds() const {
@@ -38,11 +40,7 @@ ExchangeSummary ExchangeLog::summarize(Communicator& ranks) const {
                                    .moved_bytes = sums_.moved_bytes / steps,
                                    .reduced_bytes = sums_.reduced_bytes / steps,
                                    .images = images_};
-  ExchangeSummary summary{
-      .ranks = std::vector<ExchangeSummary::Rank>(static_cast<size_t>(ranks.size())),
-      .buckets = buckets_};
-  ranks.all_gather(std::as_bytes(std::span(&mine, 1)),
-                   std::as_writable_bytes(std::span(summary.ranks)));
+  ExchangeSummary summary{.ranks = comm::gather_value(ranks, mine), .buckets = buckets_};
   for (ExchangeSummary::BucketSeconds& bucket : summary.buckets) {
     bucket.ready /= count;
     bucket.start /= count;

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "comm/gather.h"
+
 namespace lockstep::trainers {
 namespace {
 
@@ -24,25 +26,6 @@ NumericsFind find_of(const Json& json) {
           .count = json.at("count"),
           .shards = json.at("shards"),
           .images = json.at("images")};
-}
-
-// Every rank's text, by rank.
-std::vector<std::string> gather(Communicator& ranks, std::string text) {
-  const auto count = static_cast<size_t>(ranks.size());
-  const int64_t mine = std::ssize(text);
-  std::vector<int64_t> sizes(count);
-  ranks.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(sizes)));
-  const auto longest = static_cast<size_t>(*std::ranges::max_element(sizes));
-  if (longest == 0) return std::vector<std::string>(count);
-  text.resize(longest);
-  std::string all(count * longest, '\0');
-  ranks.all_gather(std::as_bytes(std::span(text)), std::as_writable_bytes(std::span(all)));
-  std::vector<std::string> texts;
-  texts.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    texts.push_back(all.substr(i * longest, static_cast<size_t>(sizes[i])));
-  }
-  return texts;
 }
 
 void add(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
@@ -78,7 +61,7 @@ std::string to_json(const NumericsFind& find) {
 std::optional<NumericsFind> earliest(Communicator& ranks, const std::optional<NumericsFind>& mine) {
   std::optional<NumericsFind> first;
   const auto place = [](const NumericsFind& find) { return std::tuple(find.step, find.event); };
-  for (const std::string& text : gather(ranks, mine ? to_json(*mine) : "")) {
+  for (const std::string& text : comm::gather_texts(ranks, mine ? to_json(*mine) : "")) {
     if (text.empty()) continue;
     NumericsFind find = find_of(Json::parse(text));
     if (!first || place(find) < place(*first)) {

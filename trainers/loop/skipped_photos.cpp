@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "comm/gather.h"
 #include "core/error.h"
 
 namespace lockstep::trainers {
@@ -25,10 +26,7 @@ void SkippedPhotos::note(std::span<const data::SkippedImage> skipped) {
 }
 
 void SkippedPhotos::agree(Communicator& ranks) {
-  const int64_t mine = noted();
-  std::vector<int64_t> counts(static_cast<size_t>(ranks.size()));
-  ranks.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(counts)));
-  const int64_t most = std::ranges::max(counts);
+  const int64_t most = std::ranges::max(comm::gather_value(ranks, noted()));
   if (most == 0) return;
   std::vector<Note> notes(static_cast<size_t>(most));
   auto next = notes.begin();
@@ -37,8 +35,7 @@ void SkippedPhotos::agree(Communicator& ranks) {
     std::copy_n(why.begin(), std::min(why.size(), next->why.size() - 1), next->why.begin());
     ++next;
   }
-  std::vector<Note> all(notes.size() * counts.size());
-  ranks.all_gather(std::as_bytes(std::span(notes)), std::as_writable_bytes(std::span(all)));
+  const std::vector<Note> all = comm::gather_values(ranks, std::span<const Note>(notes));
   notes_.clear();
 
   std::map<int64_t, std::string> news;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "comm/gather.h"
 #include "core/cuda/memory.h"
 #include "core/transfer.h"
 #include "core/tree.h"
@@ -113,9 +114,7 @@ WindowTotals StepWindow::exchange(Communicator& ranks, bool stop, int64_t skippe
                       .images = counts[2],
                       .stop = counts[3] != 0,
                       .skipped_photos = counts[4],
-                      .ranks = std::vector<RankSeconds>(static_cast<size_t>(ranks.size()))};
-  ranks.all_gather(std::as_bytes(std::span(&seconds_, 1)),
-                   std::as_writable_bytes(std::span(totals.ranks)));
+                      .ranks = comm::gather_value(ranks, seconds_)};
   micro_steps_.clear();
   step_ends_.clear();
   seconds_ = {};

@@ -111,6 +111,7 @@ class Training {
   void report_numerics(Trouble trouble, std::string what, int64_t step);
   void end_epoch(const EpochProgress& epoch);
   void synchronize_replicas();
+  EvaluationTask test_task();
   std::optional<Evaluation> measure();  // nothing when a signal asked for a stop meanwhile
   std::optional<Evaluation> measure_average(const EpochProgress& epoch);  // also without --ema
   void log_evaluation(std::string_view split,

@@ -5,11 +5,15 @@
 
 namespace lockstep::trainers {
 
-std::optional<Evaluation> Training::measure() {
-  p_.console.tutorial("begin testing");
+EvaluationTask Training::test_task() {
   EvaluationTask task = test_of(p_.config, p_.data, p_.model, p_.console);
   task.skipped = &skipped_in_test_;
-  std::optional<Evaluation> evaluation = evaluate(task, p_.stream, p_.ranks);
+  return task;
+}
+
+std::optional<Evaluation> Training::measure() {
+  p_.console.tutorial("begin testing");
+  std::optional<Evaluation> evaluation = evaluate(test_task(), p_.stream, p_.ranks);
   if (evaluation) p_.console.info(accuracy_line(p_.config, *evaluation));
   result_.stopped = !evaluation;
   return evaluation;
@@ -20,9 +24,8 @@ std::optional<Evaluation> Training::measure_average(const EpochProgress& epoch) 
   if (update_.average() == nullptr || result_.stopped) return std::nullopt;
   std::optional<Evaluation> evaluation;
   update_.with_average([&] {
-    EvaluationTask task = test_of(p_.config, p_.data, p_.model, p_.console);
+    EvaluationTask task = test_task();
     task.on_batch = {};
-    task.skipped = &skipped_in_test_;
     evaluation = evaluate(task, p_.stream, p_.ranks);
     if (evaluation && traces_.checkpoints != nullptr) {
       traces_.checkpoints->save_average(p_.model, position(epoch, Evaluated::kYes));

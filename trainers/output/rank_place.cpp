@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include "comm/gather.h"
+
 namespace lockstep::trainers {
 namespace {
 
@@ -24,8 +26,7 @@ std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine)
   };
   Message message{.pid = mine.pid};
   mine.host.copy(message.host.data(), message.host.size() - 1);
-  std::vector<Message> all(static_cast<size_t>(ranks.size()));
-  ranks.all_gather(std::as_bytes(std::span(&message, 1)), std::as_writable_bytes(std::span(all)));
+  const std::vector<Message> all = comm::gather_value(ranks, message);
   std::vector<RankPlace> places;
   places.reserve(all.size());
   for (const Message& each : all) places.push_back({.host = each.host.data(), .pid = each.pid});

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-namespace lockstep::comm {
+namespace lockstep {
 
 class UniqueFd {
  public:
@@ -29,4 +29,4 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace lockstep::comm
+}  // namespace lockstep
