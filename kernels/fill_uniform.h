@@ -14,7 +14,7 @@ namespace lockstep::kernels {
 
 struct FillUniformParams {
   uint64_t seed = 0;
-  RandomPurpose purpose{};
+  RandomPurpose purpose = RandomPurpose::kSynthetic;
   uint32_t epoch = 0;  // or step: whatever tells one use of the purpose from the next
   float low = 0;
   float high = 1;

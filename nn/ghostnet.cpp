@@ -16,27 +16,30 @@ struct Block {
   int stride;
 };
 
-const std::vector<std::vector<Block>> stage_table = {{{3, 16, 16, false, 1}},
-                                                     {{3, 48, 24, false, 2}},
-                                                     {{3, 72, 24, false, 1}},
-                                                     {{5, 72, 40, true, 2}},
-                                                     {{5, 120, 40, true, 1}},
-                                                     {{3, 240, 80, false, 2}},
-                                                     {{3, 200, 80, false, 1},
-                                                      {3, 184, 80, false, 1},
-                                                      {3, 184, 80, false, 1},
-                                                      {3, 480, 112, true, 1},
-                                                      {3, 672, 112, true, 1}},
-                                                     {{5, 672, 160, true, 2}},
-                                                     {{5, 960, 160, false, 1},
-                                                      {5, 960, 160, true, 1},
-                                                      {5, 960, 160, false, 1},
-                                                      {5, 960, 160, true, 1}}};
+// By stage.
+std::vector<std::vector<Block>> stage_table() {
+  return {{{3, 16, 16, false, 1}},
+          {{3, 48, 24, false, 2}},
+          {{3, 72, 24, false, 1}},
+          {{5, 72, 40, true, 2}},
+          {{5, 120, 40, true, 1}},
+          {{3, 240, 80, false, 2}},
+          {{3, 200, 80, false, 1},
+           {3, 184, 80, false, 1},
+           {3, 184, 80, false, 1},
+           {3, 480, 112, true, 1},
+           {3, 672, 112, true, 1}},
+          {{5, 672, 160, true, 2}},
+          {{5, 960, 160, false, 1},
+           {5, 960, 160, true, 1},
+           {5, 960, 160, false, 1},
+           {5, 960, 160, true, 1}}};
+}
 
 std::vector<std::unique_ptr<Sequential>> make_stages(const Init& init) {
   std::vector<std::unique_ptr<Sequential>> stages;
   int64_t channels = kStemChannels;
-  for (const std::vector<Block>& stage : stage_table) {
+  for (const std::vector<Block>& stage : stage_table()) {
     std::vector<std::unique_ptr<Module>> blocks;
     for (const Block& block : stage) {
       blocks.push_back(std::make_unique<GhostBottleneck>(
@@ -67,7 +70,7 @@ GhostNet::GhostNet(const Init& init, const GhostNetOptions& options)
       bn1_(init, kStemChannels, true),
       stages_(make_stages(init)),
       last_conv_(init,
-                 {.in_channels = stage_table.back().back().out_channels,
+                 {.in_channels = stage_table().back().back().out_channels,
                   .out_channels = kLastChannels,
                   .bias = false}),
       last_norm_(init, kLastChannels, true),

@@ -2,14 +2,14 @@
 # usage: scripts/setup.sh [train|test]
 # Installs what building and training (train, the default) or building and testing (test) needs, on
 # Debian 12, Ubuntu 24.04 and their kin. Asks apt only for what is missing; uses sudo only when not root.
-# NVIDIA's disassembler, for tests, comes from PyPI into build/cuda-tools.
+# What tests need newer than these systems have it comes from PyPI into build/tools.
 set -euo pipefail
 
 build_packages=(g++ make cmake ninja-build ccache pkg-config git python3
   libopenmpi-dev openmpi-bin libdnnl-dev ocl-icd-opencl-dev libcli11-dev nlohmann-json3-dev libfmt-dev
   zlib1g-dev libxxhash-dev libjpeg-dev libpng-dev)
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev libboost-context-dev
-  clang-format-19 clang-tidy-19 shellcheck iproute2 procps xz-utils)
+  clang-format-19 shellcheck iproute2 procps xz-utils)
 
 python3 -m pip --version >/dev/null 2>&1 || test_packages+=(python3-pip)
 
@@ -25,9 +25,10 @@ if ! command -v apt-get >/dev/null; then
   exit 5
 fi
 
-# What reads compiled kernels (tools/cubins.py); without it the tests labelled cuda-compile fail.
-cuda_tools=build/cuda-tools
-cuda_tools_wheels=(nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51)
+# What reads compiled kernels (tools/cubins.py), and a clang-tidy that looks past the headers of libraries
+# (19 takes five times as long); without them the tests labelled cuda-compile and lint.tidy fail.
+tools=build/tools
+wheels=(nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51 clang-tidy==22.1.8)
 
 missing=()
 for package in "${packages[@]}"; do
@@ -45,12 +46,17 @@ fi
 
 [ "${1:-train}" = test ] || exit 0
 cd "$(dirname "$0")/.."
-if ! compgen -G "$cuda_tools/nvidia/*/bin/nvdisasm" >/dev/null; then
-  echo "setup: installing ${cuda_tools_wheels[*]} into $cuda_tools"
+absent=()
+for wheel in "${wheels[@]}"; do
+  name=${wheel//-/_}
+  [ -d "$tools/${name/==/-}.dist-info" ] || absent+=("$wheel")
+done
+if [ ${#absent[@]} -gt 0 ]; then
+  echo "setup: installing ${absent[*]} into $tools"
   if python3 -m pip install -q --no-deps --disable-pip-version-check --root-user-action=ignore \
-    --upgrade --target $cuda_tools "${cuda_tools_wheels[@]}"; then
-    chmod +x $cuda_tools/nvidia/*/bin/*  # pip drops the execute bits
+    --upgrade --target $tools "${absent[@]}"; then
+    chmod +x $tools/nvidia/*/bin/* $tools/clang_tidy/data/bin/*  # pip drops the execute bits
   else
-    echo "setup: pip could not, so the tests labelled cuda-compile will fail" >&2
+    echo "setup: pip could not, so the tests labelled cuda-compile and lint.tidy will fail" >&2
   fi
 fi

@@ -36,7 +36,7 @@ suite() {
 status=0
 suite release all -j 2 || status=1
 if [ $quick = 0 ]; then
-  sanitized="test_core test_kernels test_nn test_comm test_data"
+  sanitized="test_core test_kernels test_comm test_data"
   suite asan-ubsan "$sanitized" -j 2 -L unit || status=1
   suite tsan "$sanitized" -j 2 -L unit || status=1
 fi

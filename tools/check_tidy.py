@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ["core", "kernels", "nn", "comm", "data", "trainers", "bench"]
 # The shim needs omp.h, which clang has none of; cuda_absent.cpp is no part of a build with CUDA.
+CLANG_TIDY = "build/tools/clang_tidy/data/bin/clang-tidy"  # scripts/setup.sh test puts it there
 EXCLUDED = ("onednn_shim.cpp", "cuda_absent.cpp", "bench/kernels/")
 TOGETHER = 12
 
@@ -68,7 +69,7 @@ class Tidy:
             source = self.work / f"{stamp.name}.cpp"
             source.write_text("".join(f'#include "{ROOT / name}"  // NOLINT\n' for name in files))
         said = subprocess.run(
-            ["clang-tidy-19", "--quiet", f"--config-file={ROOT / '.clang-tidy'}",
+            [str(ROOT / CLANG_TIDY), "--quiet", f"--config-file={ROOT / '.clang-tidy'}",
              str(source), "--", *flags, "-Wno-error", "-Wno-pragma-once-outside-header"],
             cwd=ROOT, capture_output=True, text=True,
         )  # fmt: skip
@@ -85,6 +86,9 @@ def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
+    if not (ROOT / CLANG_TIDY).exists():
+        print(f"no {CLANG_TIDY}: `scripts/setup.sh test` takes it from PyPI", file=sys.stderr)
+        return 1
     build = Path(sys.argv[1])
     known, groups = flags_of(build), defaultdict(list)
     for name in tracked(*FOLDERS):

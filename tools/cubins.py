@@ -1,6 +1,6 @@
 """What nvcc made of the kernels, read from the cubins inside a library by NVIDIA's cuobjdump.
 
-scripts/setup.sh test puts cuobjdump and nvdisasm, which it needs beside it, into build/cuda-tools.
+scripts/setup.sh test puts cuobjdump and nvdisasm, which it needs beside it, into build/tools.
 """
 
 import os
@@ -45,11 +45,11 @@ class Kernel:
 
 def cuobjdump(*arguments: str) -> str:
     """The output of cuobjdump. Raises CudaToolsMissing."""
-    found = sorted((ROOT / "build" / "cuda-tools").glob("nvidia/*/bin/cuobjdump"))
+    found = sorted((ROOT / "build" / "tools").glob("nvidia/*/bin/cuobjdump"))
     tool = str(found[-1]) if found else shutil.which("cuobjdump")
     if tool is None:
         raise CudaToolsMissing(
-            "no cuobjdump: it is in build/cuda-tools after `scripts/setup.sh test`, which takes it from PyPI "
+            "no cuobjdump: it is in build/tools after `scripts/setup.sh test`, which takes it from PyPI "
             "by python3's pip, or on PATH where the whole CUDA toolkit is installed"
         )
     path = f"{Path(tool).parent}{os.pathsep}{os.environ.get('PATH', '')}"

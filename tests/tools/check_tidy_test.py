@@ -26,14 +26,14 @@ class CheckTidy(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = Path(folder.name)
-        (self.root / "bin").mkdir()
-        (self.root / "bin/clang-tidy-19").write_text(FAKE)
-        (self.root / "bin/clang-tidy-19").chmod(0o755)
+        self.clang_tidy = self.root / check_tidy.CLANG_TIDY
+        self.clang_tidy.parent.mkdir(parents=True)
+        self.clang_tidy.write_text(FAKE)
+        self.clang_tidy.chmod(0o755)
         self.log = self.root / "log"
-        path = f"{self.root / 'bin'}:{os.environ['PATH']}"
         for patch in (
             mock.patch.object(check_tidy, "ROOT", self.root),
-            mock.patch.dict(os.environ, {"PATH": path, "LOG": str(self.log)}),
+            mock.patch.dict(os.environ, {"LOG": str(self.log)}),
         ):
             patch.start()
             self.addCleanup(patch.stop)
@@ -41,7 +41,6 @@ class CheckTidy(unittest.TestCase):
         for name in "abcdef":
             (self.root / f"{name}.cpp").write_text("sound\n")
         self.files = [f"{name}.cpp" for name in "abcdef"]
-        (self.root / "build").mkdir()
 
     def finds(self):
         return check_tidy.Tidy(self.root / "build").finds(self.files, ())
@@ -62,7 +61,7 @@ class CheckTidy(unittest.TestCase):
 
     def test_files_that_only_fail_together_pass(self):
         # As two files with one name in their anonymous namespaces.
-        (self.root / "bin/clang-tidy-19").write_text(FAKE + '[ "$(grep -c include "$word")" -lt 4 ]\n')
+        self.clang_tidy.write_text(FAKE + '[ "$(grep -c include "$word")" -lt 4 ]\n')
         self.assertEqual(self.finds(), "")
         self.assertEqual(self.runs(), 3)
 
