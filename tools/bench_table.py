@@ -114,6 +114,25 @@ def resnet_rows(result: dict) -> list[str]:
     ]
 
 
+def loader_rows(result: dict) -> list[str]:
+    peers = {"pil": "ImageFolder and Pillow's transforms", "v2": "decode_image and transforms.v2"}
+    rows = [
+        f"| photos to 224x224 crops, {result['workers']} workers each | images/s | Lockstep's over it (min-max) |",
+        "|---|---|---|",
+        f"| Lockstep | {result['lockstep_images_per_s']:,} | |",
+    ]
+    for peer, title in peers.items():
+        rows.append(
+            f"| torchvision: {title} | {result[f'{peer}_images_per_s']:,} | {ratio_text(result[f'over_{peer}'])} |"
+        )
+    return [
+        *rows,
+        "",
+        f"{places_text([result])}; files read and decoded exactly each time, medians of "
+        f"{result['over_v2']['rounds']} rounds in turn by `{result['script']}`.",
+    ]
+
+
 def learning_rows(result: dict) -> list[str]:
     curves = {name: result[name] for name in ("one_rank", "two_ranks") if name in result}
     titles = {"one_rank": "1 rank", "two_ranks": "2 ranks, `--sync-bn`"}
@@ -142,6 +161,7 @@ ROWS = {
     "allreduce_cpu": allreduce_rows,
     "resnet_cpu": resnet_rows,
     "cifar_resnet20": learning_rows,
+    "loader_cpu": loader_rows,
 }
 
 

@@ -108,6 +108,15 @@ class CifarResnet20(unittest.TestCase):
         self.assertIn("800 images/s, PyTorch 2 with channels_last and tcmalloc 600: 1.33 (1.30-1.40)", rows[-1])
 
 
+class LoaderTable(unittest.TestCase):
+    def test_a_row_for_each_pipeline(self):
+        ratio = {"ratio": 1.75, "min": 1.6, "max": 1.8, "rounds": 5}
+        result = ORIGIN | {"workers": 2, "lockstep_images_per_s": 1900, "over_pil": ratio, "over_v2": ratio}
+        rows = bench_table.loader_rows(result | {"pil_images_per_s": 800, "v2_images_per_s": 1100})
+        self.assertEqual(rows[2], "| Lockstep | 1,900 | |")
+        self.assertEqual(rows[4], "| torchvision: decode_image and transforms.v2 | 1,100 | 1.75 (1.60-1.80) |")
+
+
 class BenchTable(unittest.TestCase):
     RESULT = {
         "script": "s.py", "date": "2026-01-01", "commit": "abc", "cpu": "CPU", "cores": 2, "rounds": 5,
