@@ -12,6 +12,7 @@
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/unique_fd.h"
+#include "data/find_path.h"
 
 namespace lockstep::data {
 namespace {
@@ -34,16 +35,7 @@ constexpr std::array<const char*, 6> kFiles = {"data_batch_1.bin",
                                                "test_batch.bin"};
 constexpr const char* kHint =
     "unpack cifar-10-binary.tar.gz again, or train on the built-in --dataset shapes";
-
-bool is_file(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_regular_file(path, ignored);
-}
-
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
+constexpr const char* kCheckHint = "check that you may read it, and the disk";
 
 [[noreturn]] void throw_nothing_found(const fs::path& dir) {
   if (has_cifar10_pickles(dir)) {
@@ -69,7 +61,8 @@ class Cifar10::File {
   explicit File(const fs::path& path)
       : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     if (!descriptor_.valid()) {
-      throw DataError(fmt::format("cannot open {}", path_.string()), std::strerror(errno));
+      throw DataError(
+          fmt::format("cannot open {}", path_.string()), std::strerror(errno), kCheckHint);
     }
   }
 
@@ -85,7 +78,8 @@ class Cifar10::File {
                                     offset + static_cast<int64_t>(found));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) {
-        throw DataError(fmt::format("cannot read {}", path_.string()), std::strerror(errno));
+        throw DataError(
+            fmt::format("cannot read {}", path_.string()), std::strerror(errno), kCheckHint);
       }
       if (count == 0) break;
       found += static_cast<size_t>(count);

@@ -73,13 +73,17 @@ struct Found {
 std::vector<Found> images_below(const fs::path& folder, std::map<std::string, int64_t>& left) {
   std::error_code error;
   std::vector<Found> found;
+  fs::path last = folder;  // the folder that is entered, when one cannot be
   using Options = fs::directory_options;
   for (fs::recursive_directory_iterator entry(folder, Options::follow_directory_symlink, error),
        end;
        !error && entry != end;
        entry.increment(error)) {
     std::error_code ignored;
-    if (entry->is_directory(ignored)) continue;
+    if (entry->is_directory(ignored)) {
+      last = entry->path();
+      continue;
+    }
     const std::string extension = lower_extension(entry->path());
     if (!is_image(extension)) {
       ++left[extension.empty() ? "no extension" : extension];
@@ -88,7 +92,7 @@ std::vector<Found> images_below(const fs::path& folder, std::map<std::string, in
     const auto bytes = static_cast<int64_t>(entry->file_size(ignored));
     found.push_back({entry->path().parent_path(), entry->path().filename().string(), bytes});
   }
-  if (error) throw_unreadable(folder, error);
+  if (error) throw_unreadable(last, error);
   std::ranges::sort(found, {}, &Found::key);
   return found;
 }

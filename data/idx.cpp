@@ -6,6 +6,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
+#include "data/find_path.h"
 #include "data/idx_file.h"
 
 namespace lockstep::data {
@@ -22,8 +23,7 @@ constexpr std::array<const char*, 4> kFiles = {"train-images-idx3-ubyte",
 fs::path find_file(const fs::path& folder, const char* file) {
   for (const char* ending : {"", ".gz"}) {
     fs::path path = folder / (std::string(file) + ending);
-    std::error_code ignored;
-    if (fs::is_regular_file(path, ignored)) return path;
+    if (is_file(path)) return path;
   }
   return {};
 }

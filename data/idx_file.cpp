@@ -18,13 +18,17 @@ namespace {
 constexpr int64_t kMaxCount = int64_t{1} << 31;
 constexpr int64_t kMaxSide = 16384;  // so the product of all extents stays below 2^60
 constexpr const char* kHint = "fetch the file again, or train on the built-in --dataset digits";
+constexpr const char* kCheckHint = "check that you may read it, and the disk";
 
 // Bytes of a file, inflated when it is gzipped.
 class ByteSource {
  public:
   explicit ByteSource(const std::filesystem::path& path)
       : path_(path), file_(gzopen(path.c_str(), "rbe")) {
-    if (!file_) throw DataError(fmt::format("cannot open {}", path.string()), std::strerror(errno));
+    if (!file_) {
+      throw DataError(
+          fmt::format("cannot open {}", path.string()), std::strerror(errno), kCheckHint);
+    }
     gzbuffer(file_.get(), 1U << 17);
   }
 
@@ -39,7 +43,8 @@ class ByteSource {
                       kHint);
     }
     if (status == Z_ERRNO) {
-      throw DataError(fmt::format("cannot read {}", path_.string()), std::strerror(errno));
+      throw DataError(
+          fmt::format("cannot read {}", path_.string()), std::strerror(errno), kCheckHint);
     }
     if (count < 0 || status != Z_OK) {
       throw DataError(

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "data/cifar10.h"
 #include "data/digits.h"
+#include "data/find_path.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
 #include "data/shapes.h"
@@ -20,11 +21,6 @@ namespace fs = std::filesystem;
 constexpr const char* kLookedFor =
     "looked for MNIST/raw, FashionMNIST/raw, raw or the folder itself with *-ubyte[.gz] files, "
     "cifar-10-batches-bin or the folder itself with data_batch_1.bin, train and val";
-
-bool has_folder(const fs::path& dir, const char* folder) {
-  std::error_code ignored;
-  return fs::is_directory(dir / folder, ignored);
-}
 
 // IDX files do not say which set they are; a folder's name may.
 bool named_fashion(const fs::path& dir) {
@@ -48,17 +44,17 @@ struct Found {
 // Sets whose folders in `dir` name them.
 std::vector<Found> named_sets(const fs::path& dir) {
   std::vector<Found> found;
-  if (has_folder(dir, "MNIST/raw") && find_idx_folder(dir, "mnist") == dir / "MNIST/raw") {
+  if (is_folder(dir / "MNIST/raw") && find_idx_folder(dir, "mnist") == dir / "MNIST/raw") {
     found.push_back({"mnist", "MNIST/raw", 1});
   }
-  if (has_folder(dir, "FashionMNIST/raw") &&
+  if (is_folder(dir / "FashionMNIST/raw") &&
       find_idx_folder(dir, "fashion-mnist") == dir / "FashionMNIST/raw") {
     found.push_back({"fashion-mnist", "FashionMNIST/raw", 1});
   }
-  if (has_folder(dir, "cifar-10-batches-bin")) {
+  if (is_folder(dir / "cifar-10-batches-bin")) {
     found.push_back({"cifar10", "cifar-10-batches-bin", 3});
   }
-  if (has_folder(dir, "train") && has_folder(dir, "val")) {
+  if (is_folder(dir / "train") && is_folder(dir / "val")) {
     found.push_back({"imagefolder", "train and val", 3});
   }
   return found;
@@ -67,8 +63,7 @@ std::vector<Found> named_sets(const fs::path& dir) {
 }  // namespace
 
 std::string detect_dataset(const fs::path& dir, int64_t channels) {
-  std::error_code ignored;
-  if (!fs::is_directory(dir, ignored)) {
+  if (!is_folder(dir)) {
     throw DataError(fmt::format("no data set in {}", dir.string()),
                     "there is no such folder",
                     "point --data to a folder, or leave it out to train on built-in images");

@@ -142,7 +142,7 @@ TEST(ImageFolder, NamesTheFileThatItCannotRead) {
     (void)pixels_of(*pair.train, 3);
     FAIL() << "nothing was thrown";
   } catch (const UnreadableImage& error) {
-    EXPECT_EQ(error.why(), "bees/1.jpg: the file cannot be opened");
+    EXPECT_EQ(error.why(), "bees/1.jpg: the file cannot be opened: No such file or directory");
   }
 }
 
@@ -302,7 +302,7 @@ TEST(ImageFolder, OpensNothingButPlainFiles) {
     return "";
   };
   EXPECT_EQ(why(2), "ants/pipe.jpg: it is no plain file");
-  EXPECT_EQ(why(3), "ants/zero.jpg: the file cannot be opened");
+  EXPECT_EQ(why(3), "ants/zero.jpg: the file cannot be opened: No such file or directory");
 }
 
 TEST(ImageFolder, TakesOtherSizes) {

@@ -1,13 +1,10 @@
 // Training on class folders of photos.
-#include <algorithm>
 #include <filesystem>
 #include <set>
-#include <sstream>
 
 #include <gmock/gmock.h>
 
-#include "tests/e2e/training_runs.h"
-#include "tests/support/image_files.h"
+#include "tests/e2e/photo_runs.h"
 
 namespace lockstep::testing {
 namespace {
@@ -15,28 +12,6 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
-
-// One step of eight photos.
-Arguments resnet(const fs::path& photos,
-                 const fs::path& run,
-                 const Arguments& more = {},
-                 const std::string& arch = "resnet18") {
-  Arguments line = {"train_resnet", photos.string(), "-a", arch, "-o", run.string()};
-  line.insert(line.end(), {"--global-batch-size", "8", "--shards", "4", "--bn-groups", "2"});
-  line.insert(line.end(), {"--lr", "0.01"});
-  if (std::ranges::find(more, "--max-steps") == more.end()) {
-    line.insert(line.end(), {"--max-steps", "1", "-p", "1"});
-  }
-  line.insert(line.end(), more.begin(), more.end());
-  return line;
-}
-
-// Several steps of small images.
-Arguments resnet20(const fs::path& photos, const fs::path& run, const Arguments& more) {
-  Arguments line = {"--train-crop-size", "32", "--val-resize-size", "32", "--val-crop-size", "32"};
-  line.insert(line.end(), more.begin(), more.end());
-  return resnet(photos, run, line, "resnet20");
-}
 
 TEST(ImageFolderRuns, HaveTheSameBitsOnOtherRanks) {
   const TempDir dir;
@@ -78,16 +53,6 @@ TEST(ImageFolderRuns, AreRefusedInThreeLines) {
   EXPECT_THAT(one_class.err, HasSubstr("\n  why: "));
   EXPECT_THAT(one_class.err, HasSubstr("\n  try: "));
   EXPECT_FALSE(fs::exists(dir / "run"));
-}
-
-// What a run says of photos that it skips, in order.
-std::vector<std::string> skips(const std::string& err) {
-  std::vector<std::string> lines;
-  std::istringstream text(err);
-  for (std::string line; std::getline(text, line);) {
-    if (line.find("skipped ") != std::string::npos) lines.push_back(line);
-  }
-  return lines;
 }
 
 // An epoch has four steps of eight photos each.

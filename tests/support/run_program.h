@@ -19,6 +19,7 @@ struct ProgramOptions {
   double limit_s = 100;
   int signal = 0;  // sent once `signal_after` shows in the output; 0: none
   std::string signal_after = {};
+  bool modes_bind = false;  // for root too: it has no right to pass over modes of files
 };
 
 // arguments[0] is the program: a path, or a name in build's bin/ or on PATH.

@@ -27,6 +27,10 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
     files.push_back(file.path());
   }
+  if (error == std::errc::permission_denied) {
+    throw EnvironmentError(
+        fmt::format("cannot read {}", folder.string()), error.message(), "check who may read it");
+  }
   return files;
 }
 

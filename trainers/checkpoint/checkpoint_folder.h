@@ -16,7 +16,8 @@ struct StoredCheckpoint {
   std::filesystem::path model_file;
 };
 
-// Those with both files, newest first. None where there is no such folder.
+// Those with both files, newest first. None where there is no such folder. Errors: EnvironmentError
+// for one that may not be read.
 std::vector<StoredCheckpoint> list_checkpoints(const std::filesystem::path& folder);
 
 struct SoundCheckpoint {

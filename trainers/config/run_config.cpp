@@ -37,9 +37,11 @@ void read_data(const Options& options, RunConfig& config) {
 }
 
 void read_photos(const Options& options, RunConfig& config) {
+  // Where no data set is found, opening it says why.
+  const bool may_be = config.dataset == "imagefolder" || config.dataset == "auto";
   for (const char* flag :
        {"train-crop-size", "val-resize-size", "val-crop-size", "decode", "cache-mb"}) {
-    if (!options.given(flag) || config.dataset == "imagefolder") continue;
+    if (!options.given(flag) || may_be) continue;
     throw UsageError(fmt::format("--{} is for photos in class folders", flag),
                      fmt::format("the images of {} have one size", config.dataset),
                      fmt::format("leave it out, or a DIR with photos in train and val"));

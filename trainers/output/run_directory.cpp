@@ -128,6 +128,7 @@ RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing)
   if (existing == ExistingRun::kOverwrite) remove_earlier_run(path_);
   prove_writable(path_);
   create(checkpoints());
+  prove_writable(checkpoints());
   open_metrics();
   point_latest_at(path_);
 }
