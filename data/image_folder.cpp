@@ -136,14 +136,18 @@ void ImageFolder::read_file(int64_t i,
   photo.stamp = load(i, bytes);
   Resample what;
   bool keep = false;
-  const auto shrink = [&](const ImageSize& size) {
+  const auto begin = [&](const ImageSize& size) {
     photo.size = size;
+    what = choose(size);
+  };
+  const auto shrink = [&](const ImageSize& size) {
+    begin(size);
     photo.can_shrink = true;
-    return photo.shrink = shrink_for(choose(size));
+    return photo.shrink = shrink_for(what);
   };
   const auto region = [&](const ImageSize& size) {
-    if (!photo.can_shrink) photo.size = size;
-    what = shrunk_by(photo.shrink, choose(photo.size), size);
+    if (!photo.can_shrink) begin(size);
+    what = shrunk_by(photo.shrink, what, size);
     keep = cache_ && cache_->has_room(size);
     return keep ? whole(size) : needed(what);
   };

@@ -40,6 +40,18 @@ TEST(SkippedPhotos, AreNamedOnceOverAllRanks) {
   }
 }
 
+// However long: names of photos are in it.
+TEST(SkippedPhotos, KeepAllOfTheReason) {
+  const std::string why = std::string(2000, 'a') + ".jpg: two\nlines";
+  std::vector<std::string> said;
+  comm::spawn_ranks(2, [&](Communicator& ranks) {
+    SkippedPhotos photos(20, [&](const std::string& text) { said.push_back(text); });
+    if (ranks.rank() == 1) photos.note(std::vector<data::SkippedImage>{{.index = 4, .why = why}});
+    photos.agree(ranks);
+  });
+  EXPECT_THAT(said, ElementsAre("skipped " + why + "; the next image takes its place"));
+}
+
 TEST(SkippedPhotos, AreTooManyOnAllRanksAtOnce) {
   std::mutex mutex;
   std::vector<std::string> why;

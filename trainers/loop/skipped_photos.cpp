@@ -1,23 +1,12 @@
 #include "trainers/loop/skipped_photos.h"
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <vector>
+#include <sstream>
+#include <utility>
 
 #include "comm/gather.h"
 #include "core/error.h"
 
 namespace lockstep::trainers {
-namespace {
-
-// On its way to other ranks; a longer name loses its end.
-struct Note {
-  int64_t index = -1;
-  std::array<char, 504> why{};
-};
-
-}  // namespace
 
 void SkippedPhotos::note(std::span<const data::SkippedImage> skipped) {
   for (const data::SkippedImage& image : skipped) {
@@ -26,21 +15,18 @@ void SkippedPhotos::note(std::span<const data::SkippedImage> skipped) {
 }
 
 void SkippedPhotos::agree(Communicator& ranks) {
-  const int64_t most = std::ranges::max(comm::gather_value(ranks, noted()));
-  if (most == 0) return;
-  std::vector<Note> notes(static_cast<size_t>(most));
-  auto next = notes.begin();
-  for (const auto& [index, why] : notes_) {
-    next->index = index;
-    std::copy_n(why.begin(), std::min(why.size(), next->why.size() - 1), next->why.begin());
-    ++next;
-  }
-  const std::vector<Note> all = comm::gather_values(ranks, std::span<const Note>(notes));
+  std::string mine;
+  for (const auto& [index, why] : notes_) mine += fmt::format("{} {}{}", index, why, '\0');
   notes_.clear();
 
   std::map<int64_t, std::string> news;
-  for (const Note& note : all) {
-    if (note.index >= 0) news.try_emplace(note.index, note.why.data());
+  for (const std::string& text : comm::gather_texts(ranks, std::move(mine))) {
+    std::istringstream notes(text);
+    int64_t index = 0;
+    std::string why;
+    while (notes >> index && std::getline(notes >> std::ws, why, '\0')) {
+      news.try_emplace(index, why);
+    }
   }
   std::erase_if(news, [&](const auto& image) { return !known_.insert(image.first).second; });
   for (const auto& [index, why] : news) {
