@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const PrecisionConfig kO2{.level = OptLevel::kO2};
 
@@ -103,6 +104,23 @@ TEST(DryStep, CountsWhatTensorsTake) {
   EXPECT_EQ(resnet50(32).memory.peak, step.memory.peak);  // nothing is left behind
 }
 
+TEST(DryStep, AveragesMixesAndScalesGradientsWhereAsked) {
+  const ModelOptions network = usual_network("resnet20");
+  const DryStep plain = run_dry_step(network, 8, kO2);
+  const DryStep step = run_dry_step(network, 8, kO2, {.larc = true, .mixup = true, .ema = true});
+  const auto calls = [](const DryStep& of, std::string_view op) {
+    return std::ranges::count(of.ledger, op, &LedgerEntry::op);
+  };
+  for (const char* op : {"tensor_norms", "larc_factors", "mix_images", "ema_update"}) {
+    EXPECT_EQ(calls(plain, op), 0) << op;
+    EXPECT_EQ(calls(step, op), 1) << op;
+  }
+  EXPECT_EQ(step.ledger.size(), plain.ledger.size() + 4);
+  EXPECT_EQ(plain.memory.average, 0);
+  EXPECT_NEAR(as_double(step.memory.average), as_double(step.memory.parameters), 4096);
+  EXPECT_GE(step.memory.peak, plain.memory.peak + step.memory.average);
+}
+
 TEST(DryStep, LayersShareOutTheLedger) {
   const DryStep step = resnet50(2);
   int64_t of_layers = 0;
@@ -156,6 +174,24 @@ TEST(PlanCommand, SaysWhatItKnowsAndThatItPredicts) {
             HasSubstr("  4 ranks"),
             HasSubstr("conv2d_backward_weight"),
             HasSubstr("backward weight f16 128x")));
+}
+
+TEST(PlanCommand, TakesFlagsOfTraining) {
+  const auto plan = [](std::vector<const char*> flags) {
+    std::vector<const char*> line = {"lockstep", "plan", "-a", "resnet20", "-b", "8"};
+    line.insert(line.end(), flags.begin(), flags.end());
+    std::ostringstream out, err;
+    run_lockstep_tool(static_cast<int>(line.size()), line.data(), out, err);
+    return out.str() + err.str();
+  };
+  EXPECT_THAT(plan({}), Not(HasSubstr("--ema")));
+  EXPECT_THAT(plan({"--model-ema", "--mixup-alpha=0.2", "--larc", "--no-larc-clip"}),
+              AllOf(HasSubstr("average of parameters and buffers (--ema)"),
+                    HasSubstr("  mix_images"),
+                    HasSubstr("  larc_factors")));
+  EXPECT_THAT(plan({"--ema", "1"}), HasSubstr("--ema 1 averages nothing"));
+  EXPECT_THAT(plan({"--mixup", "much"}), HasSubstr("--mixup"));
+  EXPECT_THAT(plan({"--weight-decay", "0.1"}), HasSubstr("does not look at --weight-decay"));
 }
 
 TEST(FindGpu, ReadsACardsOwnDescription) {

@@ -15,6 +15,14 @@ std::vector<nn::ParameterGroup> groups_of(const OptimizerConfig& config,
 
 }  // namespace
 
+std::vector<nn::StateEntry> buffers_of(const nn::Module& model) {
+  std::vector<nn::StateEntry> buffers = model.state();
+  std::erase_if(buffers, [](const nn::StateEntry& entry) {
+    return entry.is_parameter || entry.tensor.dtype() != Dtype::kF32;
+  });
+  return buffers;
+}
+
 std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
                                               std::vector<nn::NamedParameter> parameters,
                                               std::vector<nn::StateEntry> buffers) {

@@ -9,6 +9,9 @@
 
 namespace lockstep::trainers {
 
+// Those of its buffers that steps change and that can be averaged: not the count of batches.
+std::vector<nn::StateEntry> buffers_of(const nn::Module& model);
+
 // With config.ema an nn::Ema, of `buffers` too.
 std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
                                               std::vector<nn::NamedParameter> parameters,

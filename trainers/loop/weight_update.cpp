@@ -62,15 +62,6 @@ kernels::LossScaleState state_of(const std::string& text) {
                         "another checkpoint of that run");
 }
 
-// Those that steps change and that can be averaged: not the count of batches.
-std::vector<nn::StateEntry> buffers_of(const nn::Module& model) {
-  std::vector<nn::StateEntry> buffers = model.state();
-  std::erase_if(buffers, [](const nn::StateEntry& entry) {
-    return entry.is_parameter || entry.tensor.dtype() != Dtype::kF32;
-  });
-  return buffers;
-}
-
 }  // namespace
 
 WeightUpdate::WeightUpdate(const RunConfig& config,

@@ -1,12 +1,15 @@
 #include "trainers/tool/dry_step.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "core/dry_memory.h"
 #include "core/mt19937.h"
+#include "kernels/mix_images.h"
 #include "nn/functional.h"
-#include "nn/optimizer.h"
 #include "trainers/loop/layer_names.h"
+#include "trainers/loop/make_optimizer.h"
 #include "trainers/loop/stored_weights.h"
 
 namespace lockstep::trainers {
@@ -62,7 +65,8 @@ class LayerMeter final : public TapeListener {
 
 DryStep run_dry_step(const ModelOptions& network,
                      int64_t images,
-                     const PrecisionConfig& precision) {
+                     const PrecisionConfig& precision,
+                     const StepExtras& extras) {
   DryStep step{.images = images};
   const int64_t before = dry_memory().bytes_in_use;
   Meter meter;
@@ -72,8 +76,15 @@ DryStep run_dry_step(const ModelOptions& network,
   step.memory.parameters = meter.taken();
   const StoredWeights stored(precision, model->named_parameters());
   step.memory.copies = meter.taken();
-  nn::Sgd optimizer(model->named_parameters(), {.lr = 0.1F, .momentum = 0.9F});
+  OptimizerConfig config{.lr = 0.1, .momentum = 0.9};
+  if (extras.larc) config.larc.emplace();
+  std::unique_ptr<nn::Optimizer> optimizer = make_optimizer(config, model->named_parameters());
   step.memory.optimizer = meter.taken();
+  if (extras.ema) {
+    optimizer = std::make_unique<nn::Ema>(std::move(optimizer), buffers_of(*model), 0.9999);
+    optimizer->set_applied_steps(1);  // the first step copies the weights
+  }
+  step.memory.average = meter.taken();
   for (Var parameter : model->parameters()) {  // as comm::GradientReducer's buckets
     const Tensor sum = Tensor::empty(parameter.shape(), Dtype::kF32, Device::kDry);
     parameter.on_grad_ready([sum](Var& complete) { complete.set_grad(sum); });
@@ -89,14 +100,20 @@ DryStep run_dry_step(const ModelOptions& network,
     const Var x = nn::normalize_image(
         Tensor::empty({images, channels, height, width}, Dtype::kU8, Device::kDry),
         nn::make_batch(stream, Shards::single(images), true, precision.network(), &layers));
+    kernels::SoftmaxCrossEntropyParams mixed;
+    if (extras.mixup) {
+      mixed.mix = Tensor::empty({1}, Dtype::kF32, Device::kDry);
+      Tensor pixels = x.value();
+      kernels::mix_images(stream, Shards::single(images), mixed.mix, pixels);
+    }
     layers.add("images");
     const Tensor labels = Tensor::empty({images}, Dtype::kI32, Device::kDry);
-    nn::CrossEntropy result = nn::softmax_cross_entropy(model->forward(x), labels);
+    nn::CrossEntropy result = nn::softmax_cross_entropy(model->forward(x), labels, mixed);
     step.forward_ops = stream.ledger().size();
     step.memory.activations = meter.taken();
     result.loss.backward();
   }
-  optimizer.step(stream);
+  optimizer->step(stream);
   step.memory.peak = dry_memory().peak_bytes_in_use - before;
   step.ledger = stream.ledger();
   return step;

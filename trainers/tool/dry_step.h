@@ -15,12 +15,13 @@ struct StepMemory {        // bytes
   int64_t parameters = 0;  // and buffers, f32
   int64_t copies = 0;      // of parameters in 16 bits
   int64_t optimizer = 0;
+  int64_t average = 0;      // of parameters and buffers: --ema
   int64_t gradients = 0;    // of parameters, f32
   int64_t activations = 0;  // that wait for backward()
   int64_t peak = 0;         // all of these and what lives shortly, at the worst moment
 
   // What does not grow with the batch.
-  int64_t fixed() const { return parameters + copies + optimizer + gradients; }
+  int64_t fixed() const { return parameters + copies + optimizer + average + gradients; }
 };
 
 struct LayerCost {
@@ -37,7 +38,17 @@ struct DryStep {
   size_t forward_ops = 0;              // of the ledger; backward() and the optimizer follow
 };
 
+// What a step may do beside the usual.
+struct StepExtras {
+  bool larc = false;
+  bool mixup = false;
+  bool ema = false;
+};
+
 // One step of SGD with momentum on one shard of `images`. Errors: UsageError as make_model.
-DryStep run_dry_step(const ModelOptions& network, int64_t images, const PrecisionConfig& precision);
+DryStep run_dry_step(const ModelOptions& network,
+                     int64_t images,
+                     const PrecisionConfig& precision,
+                     const StepExtras& extras = {});
 
 }  // namespace lockstep::trainers

@@ -54,6 +54,8 @@ void add_plan_options(CLI::App& command, PlanOptions& plan) {
       ->capture_default_str();
   command.add_flag("--layers", plan.layers, "list the cost of each layer too");
   command.add_flag("--cifar-stem", plan.cifar_stem, "resnet18, resnet34: for images of 32x32");
+  command.footer("Also --ema, --mixup and --larc, as the trainers take them.");
+  command.allow_extras();
 }
 
 int run(int argc, const char* const* argv, std::ostream& out) {
@@ -88,6 +90,7 @@ int run(int argc, const char* const* argv, std::ostream& out) {
   } catch (const CLI::ParseError& error) {
     throw UsageError("the command line is not understood", error.what(), "lockstep --help");
   }
+  plan.training = plan_command->remaining();
   if (plan_command->parsed() || describe_command->parsed()) {
     out << (plan_command->parsed() ? plan_training(plan) : describe_present_gpu() + "\n");
     return 0;

@@ -1,7 +1,12 @@
 #include "trainers/tool/plan_command.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include <fmt/format.h>
 
+#include "trainers/config/optimizer_config.h"
 #include "trainers/tool/plan_report.h"
 
 namespace lockstep::trainers {
@@ -12,6 +17,25 @@ PrecisionConfig precision_of(const PlanOptions& options) {
                          .dtype = meant(kHalfTypeNames, options.dtype)};
   if (config.level == OptLevel::kO3) config.master_weights = config.keep_batchnorm_fp32 = false;
   return config;
+}
+
+StepExtras extras_of(const std::vector<std::string>& flags) {
+  constexpr std::array<std::string_view, 5> kUsed = {
+      "ema", "larc", "larc-clip", "mixup", "trust-coefficient"};
+  const auto no_variable = [](const char*) -> const char* { return nullptr; };
+  const Options options = read_options(Program::kTrainResnet, flags, no_variable);
+  if (options.request != Request::kRun) {
+    throw UsageError("the command line is not understood", {}, "lockstep plan --help");
+  }
+  for (const ResolvedFlag& flag : options.resolved()) {
+    if (!options.given(flag.name) || std::ranges::find(kUsed, flag.name) != kUsed.end()) continue;
+    throw UsageError(fmt::format("lockstep plan does not look at --{}", flag.name),
+                     "it is about a step of SGD with momentum",
+                     "lockstep plan --help");
+  }
+  const OptimizerConfig config = make_optimizer_config(options);
+  return {
+      .larc = config.larc.has_value(), .mixup = options.number("mixup") > 0, .ema = config.ema > 0};
 }
 
 std::string heading(const TrainingPlan& plan, const PlanOptions& options) {
@@ -32,8 +56,9 @@ std::string plan_training(const PlanOptions& options) {
   TrainingPlan plan{
       .card = find_gpu(options.gpu), .precision = precision_of(options), .ranks = options.ranks};
   const ModelOptions network = usual_network(options.arch, options.cifar_stem);
-  plan.step = run_dry_step(network, options.batch_size, plan.precision);
-  plan.half_step = run_dry_step(network, options.batch_size / 2, plan.precision);
+  const StepExtras extras = extras_of(options.training);
+  plan.step = run_dry_step(network, options.batch_size, plan.precision, extras);
+  plan.half_step = run_dry_step(network, options.batch_size / 2, plan.precision, extras);
   plan.convolutions = convolutions_of(plan.step);
   try {
     choose_engines(plan.card.cudnn_properties, plan.convolutions);

@@ -1,8 +1,8 @@
 // `lockstep plan`: what a run on a GPU would need and do, without the GPU.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 namespace lockstep::trainers {
 
@@ -14,10 +14,12 @@ struct PlanOptions {
   std::string opt_level = "O2";
   std::string dtype = "f16";
   bool cifar_stem = false;
-  bool layers = false;  // each layer's cost too
+  bool layers = false;                     // each layer's cost too
+  std::vector<std::string> training = {};  // the trainers' --ema, --mixup and --larc, as typed
 };
 
-// The report. Errors: UsageError for a network, level, type or card that there is not.
+// The report. Errors: UsageError for a network, level, type or card that there is not, and for
+// flags that the trainers refuse or a plan does not look at.
 std::string plan_training(const PlanOptions& options);
 
 }  // namespace lockstep::trainers

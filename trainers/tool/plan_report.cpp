@@ -66,6 +66,9 @@ std::string memory_text(const TrainingPlan& plan) {
   text += memory_line("parameters and buffers, f32", memory.parameters);
   text += memory_line("16-bit copies of parameters", memory.copies);
   text += memory_line("optimizer state (SGD with momentum)", memory.optimizer);
+  if (memory.average > 0) {
+    text += memory_line("average of parameters and buffers (--ema)", memory.average);
+  }
   text += memory_line("gradients of parameters, f32", memory.gradients);
   text += memory_line("activations that wait for backward()", memory.activations);
   text +=
