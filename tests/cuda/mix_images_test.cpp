@@ -34,6 +34,13 @@ TEST_F(CudaMixImages, GivesTheCpusBitsAlignedOrNot) {
   }
 }
 
+// The second shard's pairs lie around the 4096 rows of a grid.
+TEST_F(CudaMixImages, GivesTheCpusBitsForMoreImagesThanTheGridHasRows) {
+  Shards shards = Shards::single(4101);
+  shards.offsets = {0, 4095, 4101};
+  expect_the_cpus_bits({4101, 1, 1, 1}, shards);
+}
+
 TEST_F(CudaMixImages, GivesTheCpusBitsForSeveralBlocksAndForNone) {
   expect_the_cpus_bits({3, 8, 20, 20}, Shards::single(3));
   expect_the_cpus_bits({0, 2, 2, 2}, Shards::single(0));
