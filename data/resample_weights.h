@@ -1,4 +1,4 @@
-// What each result of a resized axis takes of its pixels: triangles as wide as the scale, as Pillow's.
+// What each result of a resized axis takes of its pixels: triangles as wide as the scale.
 #pragma once
 
 #include <cstddef>
