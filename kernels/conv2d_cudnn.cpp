@@ -178,7 +178,7 @@ size_t staged_bytes(const ConvolutionProblem& problem) {
 }
 
 bool takes(const ConvolutionProblem& problem) {
-  return lockstep::cuda::has_libraries() && fits(problem);
+  return lockstep::cuda::has_library(kSoname) && fits(problem);
 }
 
 void conv2d_forward(Stream& stream,

@@ -70,6 +70,17 @@
 #define LS_DISPATCH_CUDNN(name, problem, args)
 #endif
 
+// The same for cuBLASLt's, where cublaslt::is_there.
+#if defined(LOCKSTEP_CUBLASLT)
+#define LS_DISPATCH_CUBLASLT(name, args)                          \
+  if (stream.device() == Device::kCuda && cublaslt::is_there()) { \
+    const lockstep::cuda::Range range(#name);                     \
+    return cublaslt::name args;                                   \
+  }
+#else
+#define LS_DISPATCH_CUBLASLT(name, args)
+#endif
+
 // The namespace of the body being compiled; the build sets LS_ISA to 2, 3 or 4 for each
 // <op>_cpu.cpp.
 #if defined(LS_ISA)

@@ -2,6 +2,10 @@
 
 #include "kernels/op_check.h"
 
+#if defined(LOCKSTEP_CUBLASLT)
+#include "kernels/linear_cublaslt.h"
+#endif
+
 namespace lockstep::kernels {
 void linear_forward(Stream& stream,
                     const Shards& shards,
@@ -23,6 +27,7 @@ void linear_forward(Stream& stream,
   if (check.dry(2 * images * weight.numel(),
                 static_cast<int64_t>(in.nbytes() + weight.nbytes() + bias.nbytes() + out.nbytes())))
     return;
+  LS_DISPATCH_CUBLASLT(linear_forward, (stream, shards, in, weight, bias, out))
   LS_DISPATCH_ONEDNN(linear_forward, (stream, shards, in, weight, bias, out))
 }
 
@@ -43,6 +48,7 @@ void linear_backward_data(Stream& stream,
   if (check.dry(2 * images * weight.numel(),
                 static_cast<int64_t>(grad_out.nbytes() + weight.nbytes() + grad_in.nbytes())))
     return;
+  LS_DISPATCH_CUBLASLT(linear_backward_data, (stream, shards, grad_out, weight, grad_in))
   LS_DISPATCH_ONEDNN(linear_backward_data, (stream, shards, grad_out, weight, grad_in))
 }
 
@@ -70,6 +76,7 @@ void linear_backward_weight(Stream& stream,
                 static_cast<int64_t>(in.nbytes() + grad_out.nbytes() + grad_weight.nbytes() +
                                      grad_bias.nbytes())))
     return;
+  LS_DISPATCH_CUBLASLT(linear_backward_weight, (stream, shards, in, grad_out, grad_weight, grad_bias))
   LS_DISPATCH_ONEDNN(linear_backward_weight, (stream, shards, in, grad_out, grad_weight, grad_bias))
 }
 

@@ -4,8 +4,11 @@
 // CPU: each shard is one library call on the shard's shape, single-threaded; an empty shard makes
 // none. f16, and bf16 where the processor has no arithmetic for it (onednn_has_bf16), is f32's
 // result rounded. That arithmetic takes denormals for zero.
-// CUDA: the same sums for an image or a shard however the batch is cut.
-// Source: torch.nn.functional.linear; oneDNN inner product. Spec: tests/reference/linear.h
+// CUDA: cuBLASLt, a plan a shard: sums in f32 of inputs as they are; in 16 bits a bias is rounded
+// before it is added. Without it our own sums, the same for an image or a shard however the batch
+// is cut.
+// Source: torch.nn.functional.linear; oneDNN inner product; cuBLASLt. Spec:
+// tests/reference/linear.h
 #pragma once
 
 #include "core/shards.h"

@@ -1,5 +1,5 @@
 // Plain matrix product in shared-memory tiles of 16 x 16: what the others are measured against, and
-// what runs where no library takes a shape. One thread a value of the product, one tile a block; a
+// what runs without cuBLASLt. One thread a value of the product, one tile a block; a
 // tile's part of the sum is added as one. Traffic from DRAM or caches: each operand once for every
 // 16 rows or columns of the other. Bound: shared memory, two loads a multiplication.
 #include "kernels/cuda/column_sum.cuh"

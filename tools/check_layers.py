@@ -29,9 +29,10 @@ HOMES = {
     r"nlohmann/.*": r".*\.cpp|tests/.*",
     r"xxhash\.h": r"core/digest\.cpp",
     r"(cuda_|driver_types|vector_types|nvtx3/).*": (
-        r"core/cuda/.*|kernels/.*\.cuh?|kernels/cudnn/.*|bench/kernels/cuda_.*|tests/(cuda|emulation)/.*"
+        r"core/cuda/.*|kernels/.*\.cuh?|kernels/cu(dnn|blaslt)/.*|bench/kernels/cuda_.*|tests/(cuda|emulation)/.*"
     ),
     r"cudnn.*": r"kernels/cudnn/.*",
+    r"cublasLt\.h": r"tests/kernels/cublaslt_.*",
     r"nccl\.h": r"tests/comm/nccl_.*",
     r"boost/.*": r"tests/emulation/fiber\.h",
     r"zlib\.h": r"data/.*\.cpp|tests/.*",

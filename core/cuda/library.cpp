@@ -34,8 +34,8 @@ std::shared_ptr<void> open(const char* soname) {
 
 }  // namespace
 
-bool has_libraries() {
-  return !is_emulated();
+bool has_library(const std::string& soname) {
+  return !is_emulated() || lockstep_emulated_library(soname.c_str()) != nullptr;
 }
 
 Library::Library(std::string product, const std::string& soname, std::string_view without)

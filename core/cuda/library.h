@@ -8,9 +8,9 @@
 
 namespace lockstep::cuda {
 
-// False where kernels are emulated: no real library knows that memory, and those that the emulated
-// machine has do no arithmetic.
-bool has_libraries();
+// Whether to open it: a real machine's is, and an error where it is missing; the emulated machine's
+// where it is installed, as no real library knows that memory.
+bool has_library(const std::string& soname);
 
 // Thread safety: all functions may be called from any thread.
 class Library {

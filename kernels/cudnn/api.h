@@ -9,12 +9,14 @@
 
 namespace lockstep::kernels::cudnn {
 
+inline constexpr const char* kSoname = "libcudnn.so.9";
+
 // Of the graph API, which is cuDNN 9's C interface. Thread safety: all may be called.
 class Api {
  public:
   // Errors: EnvironmentError, in three lines, for a cuDNN that is missing, too old to make plans
   // without a card, or built for another major version of CUDA than this program.
-  explicit Api(const std::string& soname = "libcudnn.so.9");
+  explicit Api(const std::string& soname = kSoname);
 
  private:
   lockstep::cuda::Library library_;

@@ -33,8 +33,16 @@ struct Problem {
       : z(sizes),
         in(rounded_to(dtype, random_tensor({z.images, z.inputs}, 1))),
         weight(rounded_to(dtype, random_tensor({z.outputs, z.inputs}, 2))),
-        bias(random_tensor({z.outputs}, 3)),
+        bias(rounded_to(Dtype::kF32, rounded_to(dtype, random_tensor({z.outputs}, 3)))),
         grad_out(rounded_to(dtype, random_tensor({z.images, z.outputs}, 4))) {}
+
+  Problem part(int64_t first, int64_t count) const {
+    Problem cut = *this;
+    cut.z.images = count;
+    cut.in = in.slice(first, count);
+    cut.grad_out = grad_out.slice(first, count);
+    return cut;
+  }
 
   Sizes z;
   Tensor in, weight, bias, grad_out;
@@ -102,12 +110,21 @@ TEST_P(CudaLinearCases, MatchReferenceHoweverCut) {
   }
 }
 
-TEST_P(CudaLinearCases, CutsIntoShardsLeaveImagesAlone) {
-  const Problem problem(GetParam(), Dtype::kBF16);
-  const Results whole = run(Shards::single(problem.z.images), problem);
-  const Results cut = run(Shards::cut(problem.z.images, 3, 1), problem);
-  EXPECT_TRUE(same_bits(cut.out, whole.out));
-  EXPECT_TRUE(same_bits(cut.grad_in, whole.grad_in));
+TEST_P(CudaLinearCases, ShardHasTheBitsOfItsOwnRun) {
+  for (const Dtype dtype : kFloatTypes) {
+    const Problem whole(GetParam(), dtype);
+    const Shards shards = Shards::cut(whole.z.images, 3, 1);
+    const Results together = run(shards, whole);
+    for (int64_t k = 0; k < shards.local(); ++k) {
+      const int64_t first = shards.begin(k);
+      const int64_t count = shards.count(k);
+      const Results single = run(Shards::single(count), whole.part(first, count));
+      EXPECT_TRUE(same_bits(together.out.slice(first, count), single.out));
+      EXPECT_TRUE(same_bits(together.grad_in.slice(first, count), single.grad_in));
+      EXPECT_TRUE(same_bits(together.grad_weight.slice(k, 1), single.grad_weight));
+      EXPECT_TRUE(same_bits(together.grad_bias.slice(k, 1), single.grad_bias));
+    }
+  }
 }
 
 // Fewer than a tile, tiles, and a bit more.

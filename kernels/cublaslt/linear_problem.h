@@ -1,0 +1,28 @@
+// One product of linear on one shard: what a plan for it depends on.
+#pragma once
+
+#include <string>
+
+#include "core/stream.h"
+
+namespace lockstep::kernels::cublaslt {
+
+enum class LinearPass : uint8_t { kForward, kBackwardData, kBackwardWeight };
+
+// The images' tensors and the weights are of `dtype`; a gradient of the weights is f32.
+struct LinearProblem {
+  LinearPass pass = LinearPass::kForward;
+  Dtype dtype = Dtype::kF32;
+  int64_t images = 0, inputs = 0, outputs = 0;
+  bool has_bias = false;  // kForward's: added before the result is rounded
+  // Bytes, powers of two, of any shard's operands as cuBLASLt takes them: weight and in, weight and
+  // grad_out, in and grad_out; and of the result.
+  int64_t alignment_a = 0, alignment_b = 0, alignment_d = 0;
+
+  // values[0] are the images.
+  PlanKey key() const;
+  // "forward f16 256x512 -> 1000, bias"
+  std::string text() const;
+};
+
+}  // namespace lockstep::kernels::cublaslt

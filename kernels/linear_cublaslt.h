@@ -1,0 +1,15 @@
+// linear by cuBLASLt: the bodies that CUDA streams get. Contracts: kernels/linear.h.
+#pragma once
+
+#include "kernels/linear.h"
+
+namespace lockstep::kernels::cublaslt {
+
+// False under emulation, unless the emulated machine has a cuBLASLt.
+bool is_there();
+
+LinearForward linear_forward;
+LinearBackwardData linear_backward_data;
+LinearBackwardWeight linear_backward_weight;
+
+}  // namespace lockstep::kernels::cublaslt

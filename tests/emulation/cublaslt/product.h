@@ -1,0 +1,38 @@
+// A matrix product of the emulated machine's cuBLASLt: its matrices, and its sums.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cublaslt/abi.h"
+
+namespace lockstep::emulation {
+
+// Column-major.
+struct Matrix {
+  kernels::cublaslt::DataType type;
+  uint64_t rows, columns;
+  int64_t leading_dimension;
+
+  size_t element_bytes() const { return type == kernels::cublaslt::kFloat32 ? 4 : 2; }
+  size_t bytes() const;  // from its first to its last element
+  float at(const void* values, uint64_t row, uint64_t column) const;
+  void put(void* values, uint64_t row, uint64_t column, float value) const;
+};
+
+struct Product {
+  Matrix a, b, d;
+  bool transposes_a, transposes_b;
+  const void* values_a = nullptr;
+  const void* values_b = nullptr;
+  const void* bias = nullptr;
+  void* values_d = nullptr;
+
+  uint64_t depth() const { return transposes_a ? a.rows : a.columns; }
+  bool fits_together() const;
+  // Sums in f32 over blocks of the depth, whose length depends on the shape of d: as with the real
+  // one, a column has other bits in another matrix.
+  void compute() const;
+};
+
+}  // namespace lockstep::emulation

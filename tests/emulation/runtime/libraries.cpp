@@ -1,0 +1,14 @@
+#include "tests/emulation/runtime/libraries.h"
+
+#include <string_view>
+
+namespace lockstep::emulation {
+
+const FakeLibrary* find_library(const char* soname) {
+  const std::string_view name = soname;
+  if (name == "libnccl.so.2") return fake_nccl();
+  if (name.starts_with("libcublasLt.so.")) return fake_cublaslt();
+  return nullptr;
+}
+
+}  // namespace lockstep::emulation
