@@ -48,8 +48,8 @@ endif()
 message(STATUS "cuDNN: ${LOCKSTEP_HAS_CUDNN}")
 # cuBLASLt and NCCL: programs open them when first needed; they look here too, where Python's packages may hold them.
 option(LOCKSTEP_CUBLASLT "cuBLASLt for matrix products on CUDA" ON)
-find_library(CUBLASLT_LIBRARY NAMES cublasLt libcublasLt.so.${CUDAToolkit_VERSION_MAJOR} HINTS ${CUDAToolkit_LIBRARY_DIR}
-  ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES ../../cublas/lib)
+find_library(CUBLASLT_LIBRARY NAMES cublasLt libcublasLt.so.${CUDAToolkit_VERSION_MAJOR}
+  HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES ../../cublas/lib)
 find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_INCLUDE_DIRS}
   PATH_SUFFIXES ../../nccl/lib)
 if(NCCL_LIBRARY)

@@ -76,7 +76,8 @@ void linear_backward_weight(Stream& stream,
                 static_cast<int64_t>(in.nbytes() + grad_out.nbytes() + grad_weight.nbytes() +
                                      grad_bias.nbytes())))
     return;
-  LS_DISPATCH_CUBLASLT(linear_backward_weight, (stream, shards, in, grad_out, grad_weight, grad_bias))
+  LS_DISPATCH_CUBLASLT(linear_backward_weight,
+                       (stream, shards, in, grad_out, grad_weight, grad_bias))
   LS_DISPATCH_ONEDNN(linear_backward_weight, (stream, shards, in, grad_out, grad_weight, grad_bias))
 }
 

@@ -22,11 +22,11 @@ enum Status : int {  // NOLINT(performance-enum-size): the library's, as all her
   kExecutionFailed = 13,
   kNotSupported = 15,
 };
-enum DataType : int {
+enum DataType : int {  // NOLINT(performance-enum-size)
   kFloat32 = 0,
   kFloat16 = 2,
-  kBfloat16 = 14
-};                                                      // NOLINT(performance-enum-size)
+  kBfloat16 = 14,
+};
 enum ComputeType : int { kComputeFloat32 = 68 };        // NOLINT(performance-enum-size)
 enum Transform : int { kAsItIs = 0, kTransposed = 1 };  // NOLINT(performance-enum-size)
 enum Epilogue : int { kNoEpilogue = 1, kAddBias = 4 };  // NOLINT(performance-enum-size)

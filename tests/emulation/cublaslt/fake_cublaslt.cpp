@@ -1,5 +1,5 @@
-// cuBLASLt's functions as Lockstep calls them. The machine has them where LOCKSTEP_EMULATION_CUBLASLT
-// is set: to "on", or to a fault:
+// cuBLASLt's functions as Lockstep calls them. The machine has them where
+// LOCKSTEP_EMULATION_CUBLASLT is set: to "on", or to a fault:
 //   old-version, lacks-a-function    the library
 //   no-algorithm, no-algorithm:f16   the heuristic: for any type, for f16
 // They promise no more than cuBLASLt: without a limit on workspace, on reductions or on alignment
