@@ -31,7 +31,7 @@ TEST_F(OverCublaslt, RanksGiveTheBitsOfOneInAGraphAndWithoutOne) {
     const std::string one = level[1] + "-1";
     expect_success(run(1, one, level));
     for (const int ranks : {2, 4}) {
-      const std::string several = fmt::format("{}-{}", level[1], ranks);
+      const std::string several = level[1] + "-" + std::to_string(ranks);
       expect_success(run(ranks, several, level));
       SCOPED_TRACE(several);
       expect_same_bits(dir_ / one, dir_ / several);
