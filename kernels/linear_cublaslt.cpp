@@ -3,6 +3,7 @@
 #include "kernels/linear_cublaslt.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "core/cuda/device.h"
 #include "kernels/add_bias.h"
@@ -20,22 +21,23 @@ constexpr size_t kWorkspaceAlignment = 256;
 using LinearPlans = ShardPlans<LinearPlan>;
 
 struct StreamHandle final : Plan {
-  StreamHandle() {
+  StreamHandle() : owned(make(), api().destroy) {}
+
+  static Handle make() {
     lockstep::cuda::ensure_device();
-    check(api().create(&handle), "a handle");
-  }
-  ~StreamHandle() override {
-    if (handle != nullptr) api().destroy(handle);
+    Handle made = nullptr;
+    check(api().create(&made), "a handle");
+    return made;
   }
 
-  Handle handle = nullptr;
+  std::unique_ptr<cublasLtContext, DestroyFunction*> owned;
 };
 
 LinearPlans plans_of(Stream& stream, const Shards& shards, const LinearProblem& problem) {
   const Handle handle = stream
                             .plan<StreamHandle>({.op = "cublaslt_handle"},
                                                 [] { return std::make_unique<StreamHandle>(); })
-                            .handle;
+                            .owned.get();
   const auto make = [&](int64_t images) {
     LinearProblem shard = problem;
     shard.images = images;

@@ -65,7 +65,8 @@ Owned<LayoutOpaque> layout(const Matrix& matrix, DataType type) {
 
 template <class T>
 void set(MatmulDesc operation, MatmulDescAttribute attribute, T value) {
-  check(api().matmul_desc_set_attribute(operation, attribute, &value, sizeof(value)),
+  check(api().matmul_desc_set_attribute(
+            operation, attribute, static_cast<const void*>(&value), sizeof(value)),
         fmt::format("attribute {}", static_cast<int>(attribute)));
 }
 template <class T>
@@ -83,8 +84,9 @@ Owned<MatmulDescOpaque> operation_of(const LinearProblem& problem) {
   set<int32_t>(made, kTransformB, product.transform_b);
   if (problem.has_bias) {
     set<uint32_t>(made, kEpilogue, kAddBias);
-    // The heuristic looks at the address for its alignment alone.
-    set(made, kBiasPointer, reinterpret_cast<const void*>(kBiasAlignment));
+    // The heuristic looks at the address for its alignment alone, here no more than is promised.
+    alignas(2 * kBiasAlignment) static constexpr std::byte kPlaces[2 * kBiasAlignment]{};
+    set(made, kBiasPointer, static_cast<const void*>(kPlaces + kBiasAlignment));
   }
   return owned;
 }
