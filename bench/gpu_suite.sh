@@ -5,8 +5,9 @@
 # them, and the kernels' speed. Parts, each under ten minutes, in this order:
 #   build      the programs; left out with --programs
 #   tests      test_cuda
-#   train      whole trainings with --device cuda, ConvNet's with and without a graph to the same bits; gpu.json
-#              describes the card for lockstep plan --gpu
+#   train      whole trainings with --device cuda, ConvNet's with and without a graph to the same bits, and with the
+#              engines that --autotune found to the same bits again; gpu.json describes the card for lockstep plan --gpu
+#   ranks      2 and 4 ranks on one GPU over CUDA IPC, with the bits of one, where mpirun is
 #   memcheck racecheck initcheck synccheck      test_cuda under compute-sanitizer, where that is installed
 #   bench      bench_kernels, its CUDA cases
 #   peers      PyTorch's ops, on the same shapes, where python3 has PyTorch for this device
@@ -22,7 +23,7 @@ usage() {
   exit 2
 }
 
-parts=(build tests train memcheck racecheck initcheck synccheck bench peers)
+parts=(build tests train ranks memcheck racecheck initcheck synccheck bench peers)
 built=(test_cuda bench_kernels train_convnet train_resnet lockstep)
 work=build/gpu-suite
 programs=build/release/bin bundle="" results=bench/results only=""
@@ -82,6 +83,7 @@ possible() {
     *check)
       command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 1; }
       ;;
+    ranks) command -v mpirun >/dev/null || { echo "mpirun is not installed"; return 1; } ;;
     peers)
       python3 -c 'import torch; torch.zeros(1, device="cuda")' 2>/dev/null ||
         { echo "python3 has no PyTorch for this device"; return 1; }
@@ -104,9 +106,13 @@ train() {
   train_one convnet train_convnet || failed=1
   train_one convnet_eager train_convnet --no-graph || failed=1
   within "$programs/lockstep" diff "$work"/runs/convnet{,_eager}/checkpoints/last.safetensors || failed=1
+  train_one convnet_tuned train_convnet --autotune || failed=1
+  train_one convnet_planned train_convnet --plan-file "$work/runs/convnet_tuned/plans.json" || failed=1
+  within "$programs/lockstep" diff "$work"/runs/convnet_{tuned,planned}/checkpoints/last.safetensors || failed=1
   train_one convnet_o2 train_convnet --opt-level O2 || failed=1
   train_one resnet50_f32 "${resnet50[@]}" || failed=1
   train_one resnet50_o2 "${resnet50[@]}" --opt-level O2 || failed=1
+  train_one resnet50_o2_tuned "${resnet50[@]}" --opt-level O2 --autotune || failed=1
   train_one resnet50_o2_eager "${resnet50[@]}" --opt-level O2 --no-graph || failed=1
   python3 bench/gpu_results.py training "$results" "$commit" "$work"/runs/*/run.json || failed=1
   return $failed
@@ -117,6 +123,7 @@ run_part() {
     train) train ;;
     build) build ;;
     tests) within "$programs/test_cuda" --gtest_brief=1 ;;
+    ranks) within tests/long/ranks_on_one_gpu.sh "$programs/train_convnet" ;;
     bench)
       within "$programs/bench_kernels" --benchmark_filter=^cuda/ "--benchmark_out=$work/bench.json" &&
         python3 bench/gpu_results.py kernels "$results" "$commit" "$work/bench.json"

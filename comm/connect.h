@@ -34,7 +34,7 @@ struct Connection {
 // Ranks of several processes meet through MPI, whatever they use later. Call it once, from the
 // thread that will use the result. An error after this ends the process with die(), not with
 // exit(). Errors: EnvironmentError for a launcher that does not start MPI jobs or belongs to
-// another MPI, and for kShm where it cannot be.
+// another MPI, in a build without MPI, and for kShm where it cannot be.
 Connection connect(const Launch& launch, const ConnectOptions& options = {});
 
 }  // namespace lockstep::comm

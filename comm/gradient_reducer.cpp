@@ -45,14 +45,19 @@ GradientReducer::GradientReducer(Communicator& peers,
       device_ = std::make_unique<StagedExchange>(peers_, stream_);
     }
   }
+  const bool leaves_travel = options_.micro_steps == 1 && options_.wire == Dtype::kF32;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (gradients_[i].travels) parameters_[i].on_grad_ready([this, i](Var&) { on_grad_ready(i); });
+    if (!gradients_[i].travels) continue;
+    parameters_[i].on_grad_ready([this, i](Var&) { on_grad_ready(i); });
+    if (leaves_travel) parameters_[i].set_grad_memory(gradients_[i].wire);
   }
 }
 
 GradientReducer::~GradientReducer() {
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (gradients_[i].travels) parameters_[i].on_grad_ready({});
+    if (!gradients_[i].travels) continue;
+    parameters_[i].on_grad_ready({});
+    parameters_[i].set_grad_memory({});
   }
 }
 
@@ -97,17 +102,18 @@ void GradientReducer::place_gradients() {
 
 void GradientReducer::on_grad_ready(size_t parameter) {
   Tensor leaf = parameters_[parameter].grad();
+  const bool is_in_place = parameters_[parameter].grad_is_in_memory();
   parameters_[parameter].set_grad({});  // so that the tape does not add the next micro-step's to it
   rows_ = leaf.shape()[0];
-  add_leaf(parameter, std::move(leaf));
+  add_leaf(parameter, std::move(leaf), is_in_place);
   if (!options_.overlap) return;
   start_full_buckets();
   advance();
 }
 
-void GradientReducer::add_leaf(size_t parameter, Tensor leaf) {
+void GradientReducer::add_leaf(size_t parameter, Tensor leaf, bool is_in_place) {
   Gradient& gradient = gradients_[parameter];
-  if (gradient.ready || leaf.bytes() == gradient.sum.bytes()) {
+  if (gradient.ready || (!is_in_place && leaf.bytes() == gradient.sum.bytes())) {
     throw InternalError(
         fmt::format(
             "{} ({}) got a second gradient in one micro-step", names_[parameter], parameter),
@@ -126,7 +132,7 @@ void GradientReducer::add_leaf(size_t parameter, Tensor leaf) {
     if (micro_step_ + 1 < options_.micro_steps) return;
     leaf = gradient.leaves.take(stream_);
   }
-  kernels::tree_sum(stream_, leaf, gradient.wire);
+  if (!is_in_place) kernels::tree_sum(stream_, leaf, gradient.wire);
   if (--exchanges_[gradient.bucket].missing == 0) clock_.ready(gradient.bucket);
 }
 

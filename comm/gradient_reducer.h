@@ -36,8 +36,9 @@ struct ReducerOptions {
 // finished it; when a bucket is full and those before it are on their way, its sum over ranks
 // starts. All sums follow core/tree.h: when the ranks' shards are subtrees, the result does not
 // depend on their number.
-// Owns: the buckets, whose memory the parameters' gradients share after finish(), and the
-// parameters' on_grad_ready hooks. Parameters that require no gradient are left out.
+// Owns: the buckets, whose memory the parameters' gradients share after finish(), and during
+// backward() too where one shard in one micro-step is all there is to add; and the parameters'
+// on_grad_ready hooks. Parameters that require no gradient are left out.
 // Thread safety: none.
 class GradientReducer {
  public:
@@ -82,7 +83,7 @@ class GradientReducer {
   void choose_travellers();
   void place_gradients();
   void on_grad_ready(size_t parameter);
-  void add_leaf(size_t parameter, Tensor leaf);
+  void add_leaf(size_t parameter, Tensor leaf, bool is_in_place = false);
   void start_full_buckets();
   void start(size_t bucket);
   void advance();

@@ -41,7 +41,11 @@ CommError stall_error(const Operation& operation,
 }
 
 CommError lost_peer_error(const Operation& operation, int rank, std::span<const int> gone) {
-  return CommError(fmt::format("rank {} lost a peer in {}", rank, to_string(operation)),
+  return lost_peer_error(to_string(operation), rank, gone);
+}
+
+CommError lost_peer_error(std::string_view what, int rank, std::span<const int> gone) {
+  return CommError(fmt::format("rank {} lost a peer in {}", rank, what),
                    fmt::format("{} {} gone", list_of_ranks(gone), gone.size() == 1 ? "is" : "are"));
 }
 

@@ -41,6 +41,7 @@ CommError stall_error(const Operation& operation,
 
 // `gone` ended before their part of `operation` was done.
 CommError lost_peer_error(const Operation& operation, int rank, std::span<const int> gone);
+CommError lost_peer_error(std::string_view what, int rank, std::span<const int> gone);
 
 // The ranks have Algorithm::kLibrary asked of them and no library.
 UsageError no_library_sum_error();

@@ -11,6 +11,7 @@
 // way. Each rank moves 2(n-1)/n of the values in 2(n-1) steps.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace lockstep::comm {
@@ -27,6 +28,13 @@ struct Slice {
 constexpr Slice slice_of(int64_t count, int ranks, int index) {
   const int64_t begin = count * index / ranks;
   return {begin, count * (index + 1) / ranks - begin};
+}
+
+// The same of whole units: the last slices may be short, or empty.
+constexpr Slice slice_of_units(int64_t count, int64_t unit, int ranks, int index) {
+  const Slice units = slice_of((count + unit - 1) / unit, ranks, index);
+  const int64_t begin = std::min(count, units.begin * unit);
+  return {begin, std::min(count, units.end() * unit) - begin};
 }
 
 constexpr int right_of(int rank, int ranks) {

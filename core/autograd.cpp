@@ -13,6 +13,8 @@ struct Var::State {
   Shape shape{0};
   Dtype dtype = Dtype::kF32;
   Tensor grad;
+  Tensor grad_memory;
+  bool grad_is_in_memory = false;
   bool requires_grad = false;
   std::function<void(Var&)> grad_ready;
   std::shared_ptr<const Batch> batch;
@@ -34,7 +36,8 @@ struct Node {
   std::vector<Var> inputs;
   BackwardFn backward;
   std::shared_ptr<const Batch> batch;
-  Tensor grad_out;
+  bool adds = false;
+  Tensor grad_out, addend;
 
   TapeOp op() const { return {.name = name, .number = sequence, .inputs = inputs}; }
   Var::State& state(size_t i) const { return *inputs[i].state_; }
@@ -115,6 +118,7 @@ Dtype Var::dtype() const {
 void Var::forget() {
   LS_CHECK(!batch().recording || value_->remake != nullptr,
            "[var] forget: the value cannot be made again");
+  if (batch().recording && stream().device() != Device::kCpu) return;
   value_->tensor = Tensor();
 }
 
@@ -132,6 +136,18 @@ const Tensor& Var::grad() const {
 }
 void Var::set_grad(Tensor grad) {
   state_->grad = std::move(grad);
+  state_->grad_is_in_memory = false;
+}
+void Var::set_grad_memory(Tensor memory) {
+  LS_CHECK(!memory.defined() ||
+               (memory.shape() == Shape{shape().numel()} && memory.dtype() == Dtype::kF32),
+           "[var] memory of the gradient: shape {}, expected ({},) of f32",
+           to_string(memory.shape()),
+           shape().numel());
+  state_->grad_memory = std::move(memory);
+}
+bool Var::grad_is_in_memory() const {
+  return state_->grad_is_in_memory;
 }
 void Var::on_grad_ready(std::function<void(Var&)> hook) {
   state_->grad_ready = std::move(hook);
@@ -154,7 +170,14 @@ bool Grads::wants(size_t i) const {
 
 Tensor& Grads::overwrite(size_t i) {
   const Shape shape = missing_shape(i);
-  tensors_[i] = Tensor::empty(shape, node_.state(i).dtype, node_.batch->stream->device());
+  Var::State& input = node_.state(i);
+  if (input.grad_memory.defined() && shape[0] == 1 && !input.grad.defined() &&
+      !input.grad_is_in_memory) {
+    input.grad_is_in_memory = true;
+    tensors_[i] = input.grad_memory.view(shape);
+  } else {
+    tensors_[i] = Tensor::empty(shape, input.dtype, node_.batch->stream->device());
+  }
   return tensors_[i];
 }
 
@@ -180,7 +203,7 @@ void Grads::deliver() {
     LS_CHECK(tensors_[i].defined(), "[{}] gradient {} was not written", node_.name, i);
     Tensor& sum = input->node != nullptr ? input->node->grad_out : input->grad;
     if (sum.defined()) {
-      accumulate(i, sum);
+      add(i);
     } else {
       sum = std::move(tensors_[i]);
     }
@@ -188,18 +211,37 @@ void Grads::deliver() {
   }
 }
 
-void Grads::accumulate(size_t i, Tensor& sum) const {
-  if (sum.shape() != tensors_[i].shape()) {
+// A listener hears sums, where there is something to hear; their bits are the same either way.
+void Grads::add(size_t i) {
+  Var::State& input = node_.state(i);
+  if (input.node == nullptr) {
+    accumulate(i, tensors_[i], input.grad);
+  } else if (!input.node->adds ||
+             (node_.batch->listener != nullptr && node_.batch->stream->device() != Device::kDry)) {
+    accumulate(i, tensors_[i], input.node->grad_out);
+  } else {
+    Tensor& addend = input.node->addend;
+    if (addend.defined()) accumulate(i, addend, input.node->grad_out);
+    addend = std::move(tensors_[i]);
+  }
+}
+
+const Tensor& Grads::addend() const {
+  return node_.addend;
+}
+
+void Grads::accumulate(size_t i, const Tensor& grad, Tensor& sum) const {
+  if (sum.shape() != grad.shape()) {
     throw ShapeError(fmt::format("[{}] gradient {}: shape {}, but {} is there already",
                                  node_.name,
                                  i,
-                                 to_string(tensors_[i].shape()),
+                                 to_string(grad.shape()),
                                  to_string(sum.shape())),
                      "a reduced gradient of the last step was not cleared",
                      "call Optimizer::zero_grad() before backward()");
   }
   LS_CHECK(node_.batch->accumulate != nullptr, "[{}] the batch lends no accumulate", node_.name);
-  node_.batch->accumulate(*node_.batch->stream, tensors_[i], sum);
+  node_.batch->accumulate(*node_.batch->stream, grad, sum);
 }
 
 void Var::backward(Tensor seed) {
@@ -232,6 +274,7 @@ void Var::backward(Tensor seed) {
     grads.deliver();
     // Free what was saved for this node now: peak memory falls as the gradients rise.
     node->grad_out = Tensor();
+    node->addend = Tensor();
     node->backward = nullptr;
     for (Var& input : std::exchange(node->inputs, {})) {
       const auto leaf = deliveries.find(input.state_.get());
@@ -246,7 +289,7 @@ Var record(std::string_view name,
            Tensor out,
            std::vector<Var> inputs,
            BackwardFn backward,
-           RemakeFn remake) {
+           RecordOptions options) {
   const auto carrier =
       std::ranges::find_if(inputs, [](const Var& v) { return v.shared_batch() != nullptr; });
   LS_CHECK(carrier != inputs.end(), "[{}] no input belongs to a batch", name);
@@ -257,7 +300,7 @@ Var record(std::string_view name,
   if (batch.listener != nullptr) {
     batch.listener->on_result({.name = name, .number = number, .inputs = inputs}, result.value());
   }
-  result.value_->remake = std::move(remake);
+  result.value_->remake = std::move(options.remake);
   if (std::ranges::none_of(inputs, [](const Var& v) { return v.requires_grad(); })) return result;
   for (Var& input : inputs) {
     if (input.defined() && input.state_->node != nullptr) input.value_ = nullptr;
@@ -267,6 +310,7 @@ Var record(std::string_view name,
   node->sequence = number;
   node->inputs = std::move(inputs);
   node->backward = std::move(backward);
+  node->adds = options.adds;
   node->batch = result.shared_batch();
   result.state_->node = std::move(node);
   result.state_->requires_grad = true;

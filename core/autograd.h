@@ -54,6 +54,11 @@ using BackwardFn = std::function<void(Stream& stream, Tensor& grad_out, Grads& g
 // Computes the value of an op once more, to the same bits.
 using RemakeFn = std::function<Tensor(Stream& stream)>;
 
+struct RecordOptions {
+  RemakeFn remake = nullptr;  // makes the result forgettable
+  bool adds = false;          // the op asks for Grads::addend() itself
+};
+
 // A tensor on the tape; copies share one identity.
 //
 // Gradients of activations have the activation's shape. Gradients of parameters are sums over the
@@ -72,8 +77,9 @@ class Var {
   const Tensor& value() const;
   const Shape& shape() const;
   Dtype dtype() const;
-  // Frees the value, which value() then makes again: memory for time, where only backward() will
-  // ask. While recording, only for results of ops that can remake them; else the value is gone.
+  // Where only backward() will ask for the value: on a CPU frees it, and value() makes it again,
+  // memory for time. A GPU has the memory, and keeps it. Only for results of ops that can remake
+  // them, unless nothing is recorded: then the value is gone.
   void forget();
   bool requires_grad() const;
   void set_requires_grad(bool requires_grad);  // leaves only
@@ -89,6 +95,12 @@ class Var {
   // starts over.
   const Tensor& grad() const;
   void set_grad(Tensor grad);
+  // Where backward() writes the gradient of a parameter that is used once, while it has one leaf:
+  // (numel) f32, overwritten by each backward() that finds no gradient. Undefined: memory of its
+  // own.
+  void set_grad_memory(Tensor memory);
+  // Whether grad() is a leaf there. False for what set_grad() put there.
+  bool grad_is_in_memory() const;
   // Called during backward() as soon as this leaf's gradient is complete, in the order that
   // backward() finishes leaves. One hook a leaf; an empty function removes it.
   void on_grad_ready(std::function<void(Var&)> hook);
@@ -111,7 +123,7 @@ class Var {
   struct State;
   struct Value;
   friend class Grads;
-  friend Var record(std::string_view, Tensor, std::vector<Var>, BackwardFn, RemakeFn);
+  friend Var record(std::string_view, Tensor, std::vector<Var>, BackwardFn, RecordOptions);
   friend struct Node;
 
   std::shared_ptr<State> state_;
@@ -130,13 +142,17 @@ class Grads {
   // The same, with memory that is there already: `grad` becomes the gradient of input i. It is not
   // to be used again, nor given to another input: later gradients may be added to it.
   void give(size_t i, Tensor grad);
+  // For an op that adds: what belongs to grad_out and has not been added to it, rounded to its
+  // type; undefined: nothing.
+  const Tensor& addend() const;
 
  private:
   friend class Var;
   explicit Grads(Node& node);
   Shape missing_shape(size_t i) const;
   void deliver();
-  void accumulate(size_t i, Tensor& sum) const;
+  void add(size_t i);
+  void accumulate(size_t i, const Tensor& grad, Tensor& sum) const;
 
   Node& node_;
   std::vector<Tensor> tensors_;
@@ -145,11 +161,11 @@ class Grads {
 // Puts `out`, computed from `inputs`, on the tape. At least one input must carry a batch; the
 // result carries the same. When the batch is not recording or no input requires a gradient,
 // `backward` is dropped. The tape itself keeps no activation: what `backward` needs, it captures,
-// as a Tensor or as a Var that may be forgotten. `remake` makes the result forgettable.
+// as a Tensor or as a Var that may be forgotten.
 Var record(std::string_view name,
            Tensor out,
            std::vector<Var> inputs,
            BackwardFn backward,
-           RemakeFn remake = nullptr);
+           RecordOptions options = {});
 
 }  // namespace lockstep

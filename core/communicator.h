@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "core/tensor.h"
 
@@ -68,6 +69,9 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+
+  // Ranks that are known to have ended; none where the transport cannot tell.
+  virtual std::vector<int> gone() { return {}; }
 
   // Zeros in memory that peers reach without a copy where the transport can share memory; other
   // tensors are carried through a staging area. A collective call, shapes alike on all ranks.

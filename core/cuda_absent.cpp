@@ -2,9 +2,11 @@
 #include "core/allocator.h"
 #include "core/cuda/device.h"
 #include "core/cuda/graph.h"
+#include "core/cuda/ipc.h"
 #include "core/cuda/library.h"
 #include "core/cuda/memory.h"
 #include "core/cuda/memory_pool.h"
+#include "core/cuda/stopwatch.h"
 #include "core/cuda/stream.h"
 #include "core/cuda/watch.h"
 #include "core/error.h"
@@ -28,6 +30,9 @@ namespace cuda {
 
 int visible_devices() {
   return 0;
+}
+int visible_device(const std::string&) {
+  return -1;
 }
 void select_device(int, int) {
   refuse();
@@ -75,6 +80,10 @@ bool is_recording(CUstream_st*) {
   refuse();
 }
 
+double median_microseconds(CUstream_st*, FunctionRef<void()>) {
+  refuse();
+}
+
 Tensor empty_pinned(const Shape&, Dtype) {
   refuse();
 }
@@ -109,6 +118,34 @@ bool Event::done() const {
   refuse();
 }
 void Event::synchronize() const {
+  refuse();
+}
+
+bool can_reach(const std::string&) {
+  refuse();
+}
+MemoryHandle export_memory(const std::byte*) {
+  refuse();
+}
+std::shared_ptr<std::byte> import_memory(const MemoryHandle&) {
+  refuse();
+}
+InterprocessEvent::InterprocessEvent() {
+  refuse();
+}
+InterprocessEvent::InterprocessEvent(const Handle&) {
+  refuse();
+}
+Handle InterprocessEvent::handle() const {
+  refuse();
+}
+void InterprocessEvent::record(CUstream_st*) {
+  refuse();
+}
+void InterprocessEvent::make_wait(CUstream_st*) const {
+  refuse();
+}
+bool InterprocessEvent::done() const {
   refuse();
 }
 

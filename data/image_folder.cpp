@@ -64,6 +64,7 @@ ImageFolder::ImageFolder(std::string name, fs::path root, const SplitOptions& op
       root_(std::move(root)),
       options_(options),
       folders_(find_class_folders(root_)) {
+  require_codecs();
   LS_CHECK(1 <= options.crop && options.crop <= options.resize,
            "[image_folder] got a crop of {} of images resized to {}",
            options.crop,

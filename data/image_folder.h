@@ -31,7 +31,7 @@ struct SplitOptions {
 // CenterCrop, RandomResizedCrop, RandomHorizontalFlip.
 class ImageFolder : public Dataset {
  public:
-  // Requires: 1 <= crop <= resize. Errors: those of find_class_folders().
+  // Requires: 1 <= crop <= resize. Errors: those of find_class_folders(), require_codecs().
   ImageFolder(std::string name, std::filesystem::path root, const SplitOptions& options = {});
 
   std::string name() const override { return name_; }

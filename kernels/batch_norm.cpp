@@ -1,5 +1,6 @@
 #include "kernels/batch_norm.h"
 
+#include "kernels/add.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {
@@ -42,7 +43,41 @@ struct BatchCheck : OpCheck {
                      kNorm + (has_residual ? kAddition : 0) + (params.relu ? kRelu : 0));
   }
 
+  void groups_of_one() const { require(shards.per_group() == 1, "groups of one shard each"); }
+  void forward_arguments(const Tensor& weight,
+                         const Tensor& bias,
+                         const Tensor& residual,
+                         const Tensor& out) const {
+    per_channel("weight", weight);
+    per_channel("bias", bias);
+    if (residual.defined()) like_in("residual", residual);
+    like_in("out", out);
+  }
+  void sums_arguments(const Tensor& out,
+                      const Tensor& grad_out,
+                      const Tensor& group_stats,
+                      const Tensor& weight,
+                      const Tensor& bias,
+                      const BatchNormParams& params,
+                      const Tensor& grad_residual,
+                      const Tensor& grad_weight,
+                      const Tensor& grad_bias) const {
+    like_in("grad_out", grad_out);
+    require(out.defined() == grad_residual.defined(), "out and grad_residual, or neither");
+    if (out.defined()) {
+      require(params.relu, "out only where it is a gate of ReLU");
+      like_in("out", out);
+      like_in("grad_residual", grad_residual);
+    }
+    per_group("group_stats", group_stats, stats_columns());
+    per_channel("weight", weight);
+    per_channel("bias", bias);
+    per_shard("grad_weight", grad_weight, shape[1]);
+    per_shard("grad_bias", grad_bias, shape[1]);
+  }
+
   int64_t stats_columns() const { return 2 * shape[1] + 1; }
+  int64_t pixels() const { return shape.rank() == 4 ? shape[2] * shape[3] : 1; }
 
   const Shards& shards;
   const Shape& shape;
@@ -83,10 +118,7 @@ void batch_norm_forward(Stream& stream,
                         Tensor& out) {
   const BatchCheck check("batch_norm_forward", stream, shards, in);
   check.per_group("group_stats", group_stats, check.stats_columns());
-  check.per_channel("weight", weight);
-  check.per_channel("bias", bias);
-  if (residual.defined()) check.like_in("residual", residual);
-  check.like_in("out", out);
+  check.forward_arguments(weight, bias, residual, out);
   if (check.dry_forward(params, residual.defined())) return;
   LS_DISPATCH(batch_norm_forward,
               (stream, shards, in, group_stats, weight, bias, residual, params, out))
@@ -129,18 +161,8 @@ void batch_norm_shard_sums(Stream& stream,
                            Tensor& grad_weight,
                            Tensor& grad_bias) {
   const BatchCheck check("batch_norm_shard_sums", stream, shards, in);
-  check.like_in("grad_out", grad_out);
-  check.require(out.defined() == grad_residual.defined(), "out and grad_residual, or neither");
-  if (out.defined()) {
-    check.require(params.relu, "out only where it is a gate of ReLU");
-    check.like_in("out", out);
-    check.like_in("grad_residual", grad_residual);
-  }
-  check.per_group("group_stats", group_stats, check.stats_columns());
-  check.per_channel("weight", weight);
-  check.per_channel("bias", bias);
-  check.per_shard("grad_weight", grad_weight, in.shape()[1]);
-  check.per_shard("grad_bias", grad_bias, in.shape()[1]);
+  check.sums_arguments(
+      out, grad_out, group_stats, weight, bias, params, grad_residual, grad_weight, grad_bias);
   if (check.dry_batch(params.relu ? 6 : 4, out.defined() ? 4 : 2, params.relu ? 5 : 2)) return;
   LS_DISPATCH(batch_norm_shard_sums,
               (stream,
@@ -204,13 +226,121 @@ void batch_norm_inference(Stream& stream,
   const BatchCheck check("batch_norm_inference", stream, shards, in);
   check.per_channel("running_mean", running_mean);
   check.per_channel("running_var", running_var);
-  check.per_channel("weight", weight);
-  check.per_channel("bias", bias);
-  if (residual.defined()) check.like_in("residual", residual);
-  check.like_in("out", out);
+  check.forward_arguments(weight, bias, residual, out);
   if (check.dry_forward(params, residual.defined())) return;
   LS_DISPATCH(batch_norm_inference,
               (stream, shards, in, running_mean, running_var, weight, bias, residual, params, out))
+}
+
+void batch_norm_shard_forward(Stream& stream,
+                              const Shards& shards,
+                              const Tensor& in,
+                              const Tensor& weight,
+                              const Tensor& bias,
+                              const Tensor& residual,
+                              const BatchNormParams& params,
+                              float momentum,
+                              Tensor& running_mean,
+                              Tensor& running_var,
+                              Tensor& stats,
+                              Tensor& out) {
+  const BatchCheck check("batch_norm_shard_forward", stream, shards, in);
+  check.groups_of_one();
+  check.forward_arguments(weight, bias, residual, out);
+  check.per_shard("stats", stats, check.stats_columns());
+  const bool follows = running_mean.defined();
+  check.require(follows == running_var.defined(), "running_mean and running_var, or neither");
+  if (follows) {
+    check.per_channel("running_mean", running_mean);
+    check.per_channel("running_var", running_var);
+    check.require(shards.local() > 0 && shards.count(0) * check.pixels() >= 2,
+                  "two values a channel at least, for a variance");
+  }
+  LS_DISPATCH_CUDA(batch_norm_shard_forward,
+                   (stream,
+                    shards,
+                    in,
+                    weight,
+                    bias,
+                    residual,
+                    params,
+                    momentum,
+                    running_mean,
+                    running_var,
+                    stats,
+                    out))
+  batch_norm_shard_stats(stream, shards, in, stats);
+  if (follows) {
+    const Tensor first = stats.slice(0, 1).view({check.stats_columns()});
+    batch_norm_update_running(stream, first, check.pixels(), momentum, running_mean, running_var);
+  }
+  batch_norm_forward(stream, shards, in, stats, weight, bias, residual, params, out);
+}
+
+void batch_norm_shard_backward(Stream& stream,
+                               const Shards& shards,
+                               const Tensor& in,
+                               const Tensor& out,
+                               const Tensor& grad_out,
+                               const Tensor& addend,
+                               const Tensor& stats,
+                               const Tensor& weight,
+                               const Tensor& bias,
+                               const BatchNormParams& params,
+                               Tensor& grad_residual,
+                               Tensor& grad_weight,
+                               Tensor& grad_bias,
+                               Tensor& grad_in) {
+  const BatchCheck check("batch_norm_shard_backward", stream, shards, in);
+  check.groups_of_one();
+  check.sums_arguments(
+      out, grad_out, stats, weight, bias, params, grad_residual, grad_weight, grad_bias);
+  check.like_in("grad_in", grad_in);
+  if (addend.defined()) {
+    check.like_in("addend", addend);
+    check.require(grad_residual.defined() && grad_residual.bytes() == grad_out.bytes(),
+                  "an addend only where grad_residual is grad_out");
+  }
+  LS_DISPATCH_CUDA(batch_norm_shard_backward,
+                   (stream,
+                    shards,
+                    in,
+                    out,
+                    grad_out,
+                    addend,
+                    stats,
+                    weight,
+                    bias,
+                    params,
+                    grad_residual,
+                    grad_weight,
+                    grad_bias,
+                    grad_in))
+  if (addend.defined() && !check.dry_batch(1, 1, 3)) add(stream, addend, grad_residual);
+  batch_norm_shard_sums(stream,
+                        shards,
+                        in,
+                        out,
+                        grad_out,
+                        stats,
+                        weight,
+                        bias,
+                        params,
+                        grad_residual,
+                        grad_weight,
+                        grad_bias);
+  const bool gate = out.defined();
+  batch_norm_backward(stream,
+                      shards,
+                      in,
+                      gate ? grad_residual : grad_out,
+                      stats,
+                      grad_weight,
+                      grad_bias,
+                      weight,
+                      bias,
+                      {.eps = params.eps, .relu = params.relu && !gate},
+                      grad_in);
 }
 
 }  // namespace lockstep::kernels

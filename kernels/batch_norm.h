@@ -15,6 +15,9 @@
 //                                                            - xhat * sum_gx / count)
 // Evaluation: batch_norm_inference.
 //
+// Where each group is one shard, batch_norm_shard_forward does 1 to 4 and batch_norm_shard_backward
+// 5 to 7, on CUDA in two launches each.
+//
 // ReLU's gate: steps 5 and 7 find it again from in, so that out need not be kept. With a residual
 // the sign of out, as stored, is the gate; step 5 writes the gated gradient, which is the
 // residual's gradient and step 7's grad_out.
@@ -98,6 +101,38 @@ using BatchNormBackward = void(Stream& stream,
                                const Tensor& bias,
                                const BatchNormParams& params,
                                Tensor& grad_in);
+// 1 to 4 where each group is one shard. running_mean and running_var follow the first shard here;
+// undefined: nothing follows. Shapes: as 1, 3 and 4; stats (local shards, 2C+1), overwritten.
+// Errors: ShapeError unless each group is one shard, and count >= 2 where running ones follow.
+using BatchNormShardForward = void(Stream& stream,
+                                   const Shards& shards,
+                                   const Tensor& in,
+                                   const Tensor& weight,
+                                   const Tensor& bias,
+                                   const Tensor& residual,
+                                   const BatchNormParams& params,
+                                   float momentum,
+                                   Tensor& running_mean,
+                                   Tensor& running_var,
+                                   Tensor& stats,
+                                   Tensor& out);
+// 5 to 7 where each group is one shard. Shapes: as 5; grad_in like in, overwritten; may be
+// grad_out's memory. Where grad_residual is that too, grad_in alone is left. addend: undefined, or,
+// where grad_residual is grad_out's memory, like in: kernels/add.h first adds it to grad_out.
+using BatchNormShardBackward = void(Stream& stream,
+                                    const Shards& shards,
+                                    const Tensor& in,
+                                    const Tensor& out,
+                                    const Tensor& grad_out,
+                                    const Tensor& addend,
+                                    const Tensor& stats,
+                                    const Tensor& weight,
+                                    const Tensor& bias,
+                                    const BatchNormParams& params,
+                                    Tensor& grad_residual,
+                                    Tensor& grad_weight,
+                                    Tensor& grad_bias,
+                                    Tensor& grad_in);
 // Shapes: in (N,C,H,W) or (N,C); running_mean, running_var, weight, bias (C); residual undefined or
 // like in; out like in.
 using BatchNormInference = void(Stream& stream,
@@ -118,5 +153,11 @@ LS_DECLARE_OP(BatchNormUpdateRunning, batch_norm_update_running)
 LS_DECLARE_OP(BatchNormShardSums, batch_norm_shard_sums)
 LS_DECLARE_OP(BatchNormBackward, batch_norm_backward)
 LS_DECLARE_OP(BatchNormInference, batch_norm_inference)
+BatchNormShardForward batch_norm_shard_forward;
+BatchNormShardBackward batch_norm_shard_backward;
+namespace cuda {
+BatchNormShardForward batch_norm_shard_forward;
+BatchNormShardBackward batch_norm_shard_backward;
+}  // namespace cuda
 
 }  // namespace lockstep::kernels

@@ -1,5 +1,6 @@
-// Backward; threads and slices as in batch_norm_stats_cuda.cu, sums in the same fixed order.
-// Traffic an element: sums 2 values, where out is the gate 4; gradient 3. Bound: DRAM.
+// Backward; threads and slices as in batch_norm_cuda.cu, sums in the same fixed order.
+// Traffic an element: sums 2 values, where out is the gate 4 or, with an addend, 5; gradient 3.
+// Bound: DRAM.
 #include "kernels/cuda/batch_norm.cuh"
 
 namespace lockstep::kernels::cuda {
@@ -7,53 +8,68 @@ namespace {
 
 using lockstep::cuda::launch;
 
-// Of g, and of g * (x - mean).
-template <int n>
-struct GradientSums {
-  float g[n];
-  float gx[n];
-};
-template <int n>
-__device__ __forceinline__ void join(GradientSums<n>& into, const GradientSums<n>& from) {
-#pragma unroll
-  for (int i = 0; i < n; ++i) {
-    into.g[i] += from.g[i];
-    into.gx[i] += from.gx[i];
+// What the slices of each shard have summed: rows (g[C], gx[C]).
+struct SliceSums {
+  float* rows = nullptr;
+  int most_slices = 0;
+
+  __device__ float* row(int shard, int slice, int64_t channels) const {
+    return rows + (int64_t{shard} * most_slices + slice) * 2 * channels;
   }
+  __device__ GradientSums<1> node(int shard, int slice, int64_t channels, int channel) const {
+    const float* from = row(shard, slice, channels);
+    return {{from[channel]}, {from[channels + channel]}};
+  }
+};
+
+SliceSums slice_sums(Stream& stream, const ChannelPlan& plan) {
+  const int slices = plan.most_slices();
+  const auto floats = static_cast<size_t>(int64_t{plan.shards.count} * slices * 2 * plan.channels);
+  return {reinterpret_cast<float*>(stream.workspace(floats * sizeof(float), 0).shared), slices};
 }
 
-// partials: rows (g[C], gx[C]), one for each slice of each shard. kGated: the sign of `out` is the
-// gate, g goes to gated_grad.
-template <class T, int n, bool kGated>
-__global__ void __launch_bounds__(kChannelThreads, 4)
+// What g is: grad_out behind the gate that `in` gives, or behind the sign of `out`; then g goes to
+// gated_grad.
+enum class Source : int { kGradOut, kBehindOut, kSumBehindOut };
+
+template <class T, int n, Source kSource>
+__global__ void __launch_bounds__(kChannelThreads, 2)
     gradient_sums_kernel(const __grid_constant__ ChannelPlan plan,
                          const Normalisation norm,
                          const T* in,
                          const T* grad_out,
+                         const T* addend,
                          const T* out,
                          bool relu,
                          T* gated_grad,
-                         float* partials) {
+                         const SliceSums found) {
   __shared__ __align__(16) TileConstants<n, kAffine> constants;
   const ChannelShare share = channel_share<n>(plan);
   constants.fill(plan, [&](int channel, float(&values)[kAffine]) {
-    set_affine(norm, plan.group(share.shard), channel, values);
+    set_affine(norm, norm.of(plan.group(share.shard), channel), channel, values);
   });
   GradientSums<n> sums{};
   const auto take = [&](int i, float centred, float g) {
     sums.g[i] += g;
     sums.gx[i] = __fmaf_rn(g, centred, sums.gx[i]);
   };
-  if constexpr (kGated) {
-    for_packs<n, 2>(share, {in, grad_out, out}, [&](int64_t at, const Pack<T, n>(&packs)[3]) {
-      Pack<T, n> result;
-      constants.for_each(plan, share, [&](int i, const float(&values)[kAffine]) {
-        const float g = gated(to_float(packs[2][i]), to_float(packs[1][i]));
-        take(i, to_float(packs[0][i]) - values[kMean], g);
-        result[i] = from_float<T>(g);
-      });
-      store_pack(gated_grad + at, result);
+  const auto take_gated = [&](int64_t at, const auto& packs) {
+    Pack<T, n> result;
+    constants.for_each(plan, share, [&](int i, const float(&values)[kAffine]) {
+      float grad = to_float(packs[1][i]);
+      if constexpr (kSource == Source::kSumBehindOut) {
+        grad = to_float(from_float<T>(grad + to_float(packs[3][i])));  // as kernels/add.h rounds
+      }
+      const float g = gated(to_float(packs[2][i]), grad);
+      take(i, to_float(packs[0][i]) - values[kMean], g);
+      result[i] = from_float<T>(g);
     });
+    store_pack(gated_grad + at, result);
+  };
+  if constexpr (kSource == Source::kSumBehindOut) {
+    for_packs<n, 1>(share, {in, grad_out, out, addend}, take_gated);
+  } else if constexpr (kSource == Source::kBehindOut) {
+    for_packs<n, 2>(share, {in, grad_out, out}, take_gated);
   } else {
     for_packs<n, 2>(share, {in, grad_out}, [&](int64_t, const Pack<T, n>(&packs)[2]) {
       constants.for_each(plan, share, [&](int i, const float(&values)[kAffine]) {
@@ -67,7 +83,7 @@ __global__ void __launch_bounds__(kChannelThreads, 4)
   fold_rows(plan.width, plan.rows_used(share.shard, blockIdx.y), sums);
   const int channel = leading_channel<n>(plan);
   if (channel < 0) return;
-  float* row = partials + (int64_t{blockIdx.z} * gridDim.y + blockIdx.y) * 2 * plan.channels;
+  float* row = found.row(share.shard, static_cast<int>(blockIdx.y), plan.channels);
 #pragma unroll
   for (int i = 0; i < n; ++i) {
     row[channel + i] = sums.g[i];
@@ -75,55 +91,107 @@ __global__ void __launch_bounds__(kChannelThreads, 4)
   }
 }
 
+// A channel's leaves of the parameters' gradients.
+struct ParameterGradients {
+  float weight, bias;
+};
+__device__ __forceinline__ ParameterGradients parameter_gradients(const GradientSums<1>& joined,
+                                                                  float invstd,
+                                                                  int slices) {
+  return {slices == 0 ? 0.0F : joined.gx[0] * invstd, joined.g[0]};
+}
+
 __global__ void __launch_bounds__(kChannelThreads)
     finish_gradient_sums_kernel(const __grid_constant__ ChannelPlan plan,
                                 const Normalisation norm,
-                                int most_slices,
-                                const float* partials,
+                                const SliceSums found,
                                 float* grad_weight,
                                 float* grad_bias) {
   const FinishShare share = finish_share(plan);
-  const int64_t columns = 2 * int64_t{plan.channels};
-  const float* slice = partials + (int64_t{share.shard} * most_slices + share.row) * columns;
-  GradientSums<1> sums{};
+  GradientSums<1> joined{};
 #pragma unroll 4
-  for (int k = share.row; k < share.slices; k += kFinishRows, slice += kFinishRows * columns) {
-    join(sums, {{slice[share.channel]}, {slice[plan.channels + share.channel]}});
+  for (int k = share.row; k < share.slices; k += kFinishRows) {
+    join(joined, found.node(share.shard, k, plan.channels, share.channel));
   }
-  fold_rows(kFinishWidth, min(kFinishRows, plan.slices(share.shard)), sums);
+  fold_rows(kFinishWidth, min(kFinishRows, plan.slices(share.shard)), joined);
   if (share.row > 0 || share.channel >= plan.channels) return;
   const int64_t at = int64_t{share.shard} * plan.channels + share.channel;
-  const float invstd = norm.invstd(plan.group(share.shard), share.channel);
-  grad_bias[at] = sums.g[0];
-  grad_weight[at] = share.slices == 0 ? 0.0F : sums.gx[0] * invstd;
+  const float invstd = norm.invstd(norm.of(plan.group(share.shard), share.channel));
+  const ParameterGradients sums = parameter_gradients(joined, invstd, share.slices);
+  grad_weight[at] = sums.weight;
+  grad_bias[at] = sums.bias;
 }
 
-// (groups, C).
-struct GroupSums {
+__device__ __forceinline__ void set_backward(const Normalisation& norm,
+                                             const Normalisation::Channel& of,
+                                             int channel,
+                                             const ParameterGradients& sums,
+                                             float (&constants)[kBackward]) {
+  set_affine(norm, of, channel, constants);
+  constants[kMeanG] = sums.bias / of.count;
+  constants[kSlope] = norm.invstd(of) * (sums.weight / of.count);
+}
+
+// Sums of groups that lie in memory, (groups, C).
+struct StoredSums {
   const float* grad_weight;
   const float* grad_bias;
+
+  template <int n>
+  __device__ void fill(const ChannelPlan& plan,
+                       const Normalisation& norm,
+                       int shard,
+                       TileConstants<n, kBackward>& to) const {
+    to.fill(plan, [&](int channel, float(&values)[kBackward]) {
+      const int64_t group = plan.group(shard);
+      const int64_t at = group * plan.channels + channel;
+      const ParameterGradients sums{grad_weight[at], grad_bias[at]};
+      set_backward(norm, norm.of(group, channel), channel, sums, values);
+    });
+  }
+};
+
+// Sums of shards that are groups, from their slices. The first block of a tile stores them.
+struct FreshSums {
+  SliceSums found;
+  float* grad_weight;
+  float* grad_bias;
+
+  template <int n>
+  __device__ void fill(const ChannelPlan& plan,
+                       const Normalisation& norm,
+                       int shard,
+                       TileConstants<n, kBackward>& to) const {
+    const GradientSums<1> joined = join_slices<n>(plan, shard, [&](int slice, int channel) {
+      return found.node(shard, slice, plan.channels, channel);
+    });
+    to.fill(plan, [&](int channel, float(&values)[kBackward]) {
+      const Normalisation::Channel of = norm.of(plan.group(shard), channel);
+      const ParameterGradients sums =
+          parameter_gradients(joined, norm.invstd(of), plan.slices(shard));
+      set_backward(norm, of, channel, sums, values);
+      if (blockIdx.y > 0) return;
+      const int64_t at = int64_t{shard} * plan.channels + channel;
+      grad_weight[at] = sums.weight;
+      grad_bias[at] = sums.bias;
+    });
+  }
 };
 
 // grad_in = scale * (g - mean_g - (x - mean) * slope). Backwards over the shards: the sums ended
 // there.
-template <class T, int n>
-__global__ void __launch_bounds__(kChannelThreads, 4)
+template <class T, int n, class Sums>
+__global__ void __launch_bounds__(kChannelThreads, 2)
     input_gradient_kernel(const __grid_constant__ ChannelPlan plan,
                           const Normalisation norm,
-                          const GroupSums sums,
+                          const Sums sums,
                           const T* in,
                           const T* grad_out,
                           bool relu,
                           T* grad_in) {
   __shared__ __align__(16) TileConstants<n, kBackward> constants;
   const ChannelShare share = channel_share<n>(plan, true);
-  constants.fill(plan, [&](int channel, float(&values)[kBackward]) {
-    const int64_t group = plan.group(share.shard);
-    const int64_t at = group * plan.channels + channel;
-    set_affine(norm, group, channel, values);
-    values[kMeanG] = sums.grad_bias[at] / norm.count(group);
-    values[kSlope] = norm.invstd(group, channel) * (sums.grad_weight[at] / norm.count(group));
-  });
+  sums.fill(plan, norm, share.shard, constants);
   // One pixel at a time: two do not fit the registers of sm_100.
   for_packs<n, 1>(share, {in, grad_out}, [&](int64_t at, const Pack<T, n>(&packs)[2]) {
     Pack<T, n> result;
@@ -136,6 +204,70 @@ __global__ void __launch_bounds__(kChannelThreads, 4)
     });
     store_pack(grad_in + at, result);
   });
+}
+
+void launch_sums(Stream& stream,
+                 const char* op,
+                 const ChannelPlan& plan,
+                 const Normalisation& norm,
+                 const Tensor& in,
+                 const Tensor& out,
+                 const Tensor& grad_out,
+                 const Tensor& addend,
+                 bool relu,
+                 Tensor& grad_residual,
+                 const SliceSums& found) {
+  const auto address = [](const Tensor& tensor) -> const void* {
+    return tensor.defined() ? tensor.bytes() : nullptr;
+  };
+  with_channel_packs(
+      plan,
+      in.dtype(),
+      {in.bytes(), grad_out.bytes(), address(addend), address(out), address(grad_residual)},
+      [&]<class T, int n>() {
+        const auto kernel = addend.defined() ? gradient_sums_kernel<T, n, Source::kSumBehindOut>
+                            : out.defined()  ? gradient_sums_kernel<T, n, Source::kBehindOut>
+                                             : gradient_sums_kernel<T, n, Source::kGradOut>;
+        launch(stream,
+               op,
+               {plan.grid(n), kChannelThreads},
+               kernel,
+               plan,
+               norm,
+               elements<T>(in),
+               elements<T>(grad_out),
+               elements<T>(addend),
+               elements<T>(out),
+               relu,
+               elements<T>(grad_residual),
+               found);
+      });
+}
+
+template <class Sums>
+void launch_input_gradient(Stream& stream,
+                           const char* op,
+                           const ChannelPlan& plan,
+                           const Normalisation& norm,
+                           const Sums& sums,
+                           const Tensor& in,
+                           const Tensor& grad_out,
+                           bool relu,
+                           Tensor& grad_in) {
+  with_channel_packs(
+      plan, in.dtype(), {in.bytes(), grad_out.bytes(), grad_in.bytes()}, [&]<class T, int n>() {
+        launch(stream,
+               op,
+               {plan.grid(n), kChannelThreads},
+               input_gradient_kernel<T, n, Sums>,
+               plan,
+               norm,
+               sums,
+               elements<T>(in),
+               elements<T>(grad_out),
+               relu,
+               elements<T>(grad_in));
+      });
 }
 
 }  // namespace
@@ -152,41 +284,18 @@ void batch_norm_shard_sums(Stream& stream,
                            Tensor& grad_residual,
                            Tensor& grad_weight,
                            Tensor& grad_bias) {
+  constexpr const char* kOp = "batch_norm_shard_sums";
   const ChannelPlan plan = channel_plan(shards, in);
   const Normalisation norm = group_normalisation(plan, group_stats, weight, bias, params.eps);
-  const int slices = plan.most_slices();
-  const auto floats = static_cast<size_t>(shards.local() * slices * 2 * plan.channels);
-  auto* partials = reinterpret_cast<float*>(stream.workspace(floats * sizeof(float), 0).shared);
-  const bool gate = out.defined();
-  with_channel_packs(
-      plan,
-      in.dtype(),
-      {in.bytes(),
-       grad_out.bytes(),
-       gate ? out.bytes() : nullptr,
-       gate ? grad_residual.bytes() : nullptr},
-      [&]<class T, int n>() {
-        launch(stream,
-               "batch_norm_shard_sums",
-               {plan.grid(n), kChannelThreads},
-               gate ? gradient_sums_kernel<T, n, true> : gradient_sums_kernel<T, n, false>,
-               plan,
-               norm,
-               elements<T>(in),
-               elements<T>(grad_out),
-               elements<T>(out),
-               params.relu,
-               elements<T>(grad_residual),
-               partials);
-      });
+  const SliceSums found = slice_sums(stream, plan);
+  launch_sums(stream, kOp, plan, norm, in, out, grad_out, {}, params.relu, grad_residual, found);
   launch(stream,
-         "batch_norm_shard_sums",
+         kOp,
          finish_shape(plan),
          finish_gradient_sums_kernel,
          plan,
          norm,
-         slices,
-         partials,
+         found,
          grad_weight.data<float>(),
          grad_bias.data<float>());
 }
@@ -204,21 +313,35 @@ void batch_norm_backward(Stream& stream,
                          Tensor& grad_in) {
   const ChannelPlan plan = channel_plan(shards, in);
   const Normalisation norm = group_normalisation(plan, group_stats, weight, bias, params.eps);
-  const GroupSums sums{group_grad_weight.data<float>(), group_grad_bias.data<float>()};
-  with_channel_packs(
-      plan, in.dtype(), {in.bytes(), grad_out.bytes(), grad_in.bytes()}, [&]<class T, int n>() {
-        launch(stream,
-               "batch_norm_backward",
-               {plan.grid(n), kChannelThreads},
-               input_gradient_kernel<T, n>,
-               plan,
-               norm,
-               sums,
-               elements<T>(in),
-               elements<T>(grad_out),
-               params.relu,
-               elements<T>(grad_in));
-      });
+  const StoredSums sums{group_grad_weight.data<float>(), group_grad_bias.data<float>()};
+  launch_input_gradient(
+      stream, "batch_norm_backward", plan, norm, sums, in, grad_out, params.relu, grad_in);
+}
+
+void batch_norm_shard_backward(Stream& stream,
+                               const Shards& shards,
+                               const Tensor& in,
+                               const Tensor& out,
+                               const Tensor& grad_out,
+                               const Tensor& addend,
+                               const Tensor& stats,
+                               const Tensor& weight,
+                               const Tensor& bias,
+                               const BatchNormParams& params,
+                               Tensor& grad_residual,
+                               Tensor& grad_weight,
+                               Tensor& grad_bias,
+                               Tensor& grad_in) {
+  constexpr const char* kOp = "batch_norm_shard_backward";
+  const ChannelPlan plan = channel_plan(shards, in);
+  const Normalisation norm = group_normalisation(plan, stats, weight, bias, params.eps);
+  const FreshSums sums{
+      slice_sums(stream, plan), grad_weight.data<float>(), grad_bias.data<float>()};
+  launch_sums(
+      stream, kOp, plan, norm, in, out, grad_out, addend, params.relu, grad_residual, sums.found);
+  const bool gate = out.defined();
+  const Tensor& gated = gate ? grad_residual : grad_out;
+  launch_input_gradient(stream, kOp, plan, norm, sums, in, gated, params.relu && !gate, grad_in);
 }
 
 }  // namespace lockstep::kernels::cuda

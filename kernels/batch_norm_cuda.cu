@@ -1,6 +1,12 @@
-// Normalising, with the statistics of batch_norm_stats_cuda.cu or the running ones. A thread owns
-// the channels of a pack, their constants in registers.
-// Traffic an element: 2 values, with a residual 3. Bound: DRAM.
+// Statistics, and normalising with them or with the running ones. A thread owns the 8 (f32: 4)
+// channels of a 16-byte pack, their constants in registers, a block some of the pixels of a shard
+// (kernels/cuda/channels.cuh). A thread sums about its own first value; then threads, and after
+// them slices, are joined by Chan's formula in a fixed order, their means relative to the shard's
+// first pixel. Both origins are among the values that they serve, so no digits are lost where mean
+// >> deviation, or where an origin is an outlier.
+// Slices are joined by a second kernel or, where a shard is a group, by each block that normalises,
+// for the channels of its tile: 36 MB in all out of L2 at most, in place of a launch.
+// Traffic an element: statistics 1 value; normalising 2, with a residual 3. Bound: DRAM.
 #include "kernels/cuda/batch_norm.cuh"
 
 namespace lockstep::kernels::cuda {
@@ -8,20 +14,170 @@ namespace {
 
 using lockstep::cuda::launch;
 
+// What the slices of each shard have found: rows (mean[C], M2[C], count), means relative to
+// origins (shards, C).
+struct SliceMoments {
+  float* rows = nullptr;
+  float* origins = nullptr;
+  int most_slices = 0;
+
+  __device__ float* row(int shard, int slice, int64_t channels) const {
+    return rows + (int64_t{shard} * most_slices + slice) * (2 * channels + 1);
+  }
+  __device__ Moments<1> node(int shard, int slice, int64_t channels, int channel) const {
+    const float* from = row(shard, slice, channels);
+    return {from[2 * channels], {from[channel]}, {from[channels + channel]}};
+  }
+};
+
+SliceMoments slice_moments(Stream& stream, const ChannelPlan& plan) {
+  const int64_t rows = plan.shards.count * plan.most_slices();
+  const int64_t row_floats = rows * (2 * int64_t{plan.channels} + 1);
+  const int64_t floats = row_floats + int64_t{plan.shards.count} * plan.channels;
+  auto* memory = reinterpret_cast<float*>(
+      stream.workspace(static_cast<size_t>(floats) * sizeof(float), 0).shared);
+  return {memory, memory + row_floats, plan.most_slices()};
+}
+
+template <class T, int n>
+__global__ void __launch_bounds__(kChannelThreads, 2)
+    moments_kernel(const __grid_constant__ ChannelPlan plan,
+                   const T* in,
+                   const SliceMoments found) {
+  const ChannelShare share = channel_share<n>(plan);
+  float shift[n] = {};
+  if (share.count > 0) {
+    const Pack<T, n> first = load_pack<n>(in + share.first);
+#pragma unroll
+    for (int i = 0; i < n; ++i) shift[i] = to_float(first[i]);
+  }
+  float sum[n] = {};
+  float squares[n] = {};
+  for_packs<n, 4>(share, {in}, [&](int64_t, const Pack<T, n>(&packs)[1]) {
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      const float deviation = to_float(packs[0][i]) - shift[i];
+      sum[i] += deviation;
+      squares[i] = __fmaf_rn(deviation, deviation, squares[i]);
+    }
+  });
+  const int shard = static_cast<int>(blockIdx.z);
+  const T* first_pixel = in + plan.shards.begin[shard] * plan.image_pixels * plan.channels;
+  Moments<n> moments{};
+  if (share.count > 0) {
+    const Pack<T, n> origin = load_pack<n>(first_pixel + first_channel<n>(plan, share.column));
+    moments.count = static_cast<float>(share.count);
+    const float each = 1.0F / moments.count;
+#pragma unroll
+    for (int i = 0; i < n; ++i) {
+      const float offset = sum[i] * each;
+      const float m2 = squares[i] - sum[i] * offset;
+      moments.mean[i] = (shift[i] - to_float(origin[i])) + offset;
+      moments.m2[i] = m2 < 0 ? 0.0F : m2;  // rounding; NaN stays
+    }
+  }
+  fold_rows(plan.width, plan.rows_used(shard, blockIdx.y), moments);
+  const int channel = leading_channel<n>(plan);
+  if (channel < 0) return;
+  float* row = found.row(shard, static_cast<int>(blockIdx.y), plan.channels);
+#pragma unroll
+  for (int i = 0; i < n; ++i) {
+    row[channel + i] = moments.mean[i];
+    row[plan.channels + channel + i] = moments.m2[i];
+  }
+  if (channel == 0) row[2 * plan.channels] = moments.count;
+  if (blockIdx.y > 0 || share.count == 0) return;
+  float* origin = found.origins + int64_t{shard} * plan.channels + channel;
+#pragma unroll
+  for (int i = 0; i < n; ++i) origin[i] = shift[i];
+}
+
+// A shard's statistics vector, one channel of it: of the channel's slices, joined.
+struct ShardMoments {
+  float mean, m2, images;
+
+  __device__ void store(const ChannelPlan& plan, int shard, int channel, float* stats) const {
+    float* leaf = stats + shard * (2 * int64_t{plan.channels} + 1);
+    leaf[channel] = mean;
+    leaf[plan.channels + channel] = m2;
+    if (channel == 0) leaf[2 * plan.channels] = images;
+  }
+};
+
+__device__ __forceinline__ ShardMoments shard_moments(const ChannelPlan& plan,
+                                                      const SliceMoments& found,
+                                                      int shard,
+                                                      int channel,
+                                                      const Moments<1>& joined) {
+  const int64_t images = plan.shards.begin[shard + 1] - plan.shards.begin[shard];
+  const float origin = images > 0 ? found.origins[int64_t{shard} * plan.channels + channel] : 0.0F;
+  return {origin + joined.mean[0], joined.m2[0], static_cast<float>(images)};
+}
+
+__global__ void __launch_bounds__(kChannelThreads)
+    finish_moments_kernel(const __grid_constant__ ChannelPlan plan,
+                          const SliceMoments found,
+                          float* stats) {
+  const FinishShare share = finish_share(plan);
+  Moments<1> joined{};
+#pragma unroll 4
+  for (int k = share.row; k < share.slices; k += kFinishRows) {
+    join(joined, found.node(share.shard, k, plan.channels, share.channel));
+  }
+  fold_rows(kFinishWidth, min(kFinishRows, plan.slices(share.shard)), joined);
+  if (share.row > 0 || share.channel >= plan.channels) return;
+  shard_moments(plan, found, share.shard, share.channel, joined)
+      .store(plan, share.shard, share.channel, stats);
+}
+
+// Statistics that lie in memory.
+struct StoredStatistics {
+  Normalisation norm;
+
+  template <int n>
+  __device__ void fill(const ChannelPlan& plan, int shard, TileConstants<n, kAffine>& to) const {
+    to.fill(plan, [&](int channel, float(&values)[kAffine]) {
+      const int64_t group = plan.group(shard);
+      set_affine(norm, norm.of(group, channel), channel, values);
+    });
+  }
+};
+
+// Statistics of shards that are groups, from their slices. The first block of a tile stores them.
+struct SliceStatistics {
+  SliceMoments found;
+  Normalisation norm;  // mean and m2 of none
+  float* stats;
+  Running running;  // follows the first shard
+
+  template <int n>
+  __device__ void fill(const ChannelPlan& plan, int shard, TileConstants<n, kAffine>& to) const {
+    const Moments<1> joined = join_slices<n>(plan, shard, [&](int slice, int channel) {
+      return found.node(shard, slice, plan.channels, channel);
+    });
+    to.fill(plan, [&](int channel, float(&values)[kAffine]) {
+      const ShardMoments of = shard_moments(plan, found, shard, channel, joined);
+      const float count = of.images * norm.pixels;
+      set_affine(norm, {of.mean, of.m2, count}, channel, values);
+      if (blockIdx.y > 0) return;
+      of.store(plan, shard, channel, stats);
+      if (shard == 0 && running.mean != nullptr) running.update(channel, of.mean, of.m2, count);
+    });
+  }
+};
+
 // Backwards over the shards: the statistics ended there.
-template <class T, int n, bool kResidual>
-__global__ void __launch_bounds__(kChannelThreads, 4)
+template <class T, int n, bool kResidual, class Statistics>
+__global__ void __launch_bounds__(kChannelThreads, 2)
     normalise_kernel(const __grid_constant__ ChannelPlan plan,
-                     const Normalisation norm,
+                     const Statistics statistics,
                      const T* in,
                      const T* residual,
                      bool relu,
                      T* out) {
   __shared__ __align__(16) TileConstants<n, kAffine> constants;
   const ChannelShare share = channel_share<n>(plan, true);
-  constants.fill(plan, [&](int channel, float(&values)[kAffine]) {
-    set_affine(norm, plan.group(share.shard), channel, values);
-  });
+  statistics.fill(plan, share.shard, constants);
   if (share.count == 0) return;
   float mean[n], scale[n], bias[n];
   constants.for_each(plan, share, [&](int i, const float(&values)[kAffine]) {
@@ -46,9 +202,11 @@ __global__ void __launch_bounds__(kChannelThreads, 4)
   }
 }
 
+template <class Statistics>
 void normalise(Stream& stream,
+               const char* op,
                const ChannelPlan& plan,
-               const Normalisation& norm,
+               const Statistics& statistics,
                const Tensor& in,
                const Tensor& residual,
                bool relu,
@@ -59,11 +217,12 @@ void normalise(Stream& stream,
   with_channel_packs(
       plan, in.dtype(), {in.bytes(), address(residual), out.bytes()}, [&]<class T, int n>() {
         launch(stream,
-               "batch_norm_forward",
+               op,
                {plan.grid(n), kChannelThreads},
-               residual.defined() ? normalise_kernel<T, n, true> : normalise_kernel<T, n, false>,
+               residual.defined() ? normalise_kernel<T, n, true, Statistics>
+                                  : normalise_kernel<T, n, false, Statistics>,
                plan,
-               norm,
+               statistics,
                elements<T>(in),
                elements<T>(residual),
                relu,
@@ -71,7 +230,61 @@ void normalise(Stream& stream,
       });
 }
 
+void launch_moments(Stream& stream,
+                    const char* op,
+                    const ChannelPlan& plan,
+                    const Tensor& in,
+                    const SliceMoments& found) {
+  with_channel_packs(plan, in.dtype(), {in.bytes()}, [&]<class T, int n>() {
+    launch(stream,
+           op,
+           {plan.grid(n), kChannelThreads},
+           moments_kernel<T, n>,
+           plan,
+           elements<T>(in),
+           found);
+  });
+}
+
 }  // namespace
+
+void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& in, Tensor& stats) {
+  const ChannelPlan plan = channel_plan(shards, in);
+  const SliceMoments found = slice_moments(stream, plan);
+  launch_moments(stream, "batch_norm_shard_stats", plan, in, found);
+  launch(stream,
+         "batch_norm_shard_stats",
+         finish_shape(plan),
+         finish_moments_kernel,
+         plan,
+         found,
+         stats.data<float>());
+}
+
+void batch_norm_shard_forward(Stream& stream,
+                              const Shards& shards,
+                              const Tensor& in,
+                              const Tensor& weight,
+                              const Tensor& bias,
+                              const Tensor& residual,
+                              const BatchNormParams& params,
+                              float momentum,
+                              Tensor& running_mean,
+                              Tensor& running_var,
+                              Tensor& stats,
+                              Tensor& out) {
+  const ChannelPlan plan = channel_plan(shards, in);
+  const SliceMoments found = slice_moments(stream, plan);
+  SliceStatistics statistics{.found = found,
+                             .norm = group_normalisation(plan, stats, weight, bias, params.eps),
+                             .stats = stats.data<float>(),
+                             .running = {}};
+  if (running_mean.defined()) {
+    statistics.running = {momentum, running_mean.data<float>(), running_var.data<float>()};
+  }
+  launch_moments(stream, "batch_norm_shard_forward", plan, in, found);
+  normalise(stream, "batch_norm_shard_forward", plan, statistics, in, residual, params.relu, out);
+}
 
 void batch_norm_forward(Stream& stream,
                         const Shards& shards,
@@ -83,8 +296,9 @@ void batch_norm_forward(Stream& stream,
                         const BatchNormParams& params,
                         Tensor& out) {
   const ChannelPlan plan = channel_plan(shards, in);
-  const Normalisation norm = group_normalisation(plan, group_stats, weight, bias, params.eps);
-  normalise(stream, plan, norm, in, residual, params.relu, out);
+  const StoredStatistics statistics{
+      group_normalisation(plan, group_stats, weight, bias, params.eps)};
+  normalise(stream, "batch_norm_forward", plan, statistics, in, residual, params.relu, out);
 }
 
 void batch_norm_inference(Stream& stream,
@@ -97,12 +311,19 @@ void batch_norm_inference(Stream& stream,
                           const Tensor& residual,
                           const BatchNormParams& params,
                           Tensor& out) {
-  const Normalisation norm{.mean = running_mean.data<float>(),
-                           .m2 = running_var.data<float>(),
-                           .weight = weight.data<float>(),
-                           .bias = bias.data<float>(),
-                           .eps = params.eps};
-  normalise(stream, channel_plan(shards, in), norm, in, residual, params.relu, out);
+  const StoredStatistics statistics{{.mean = running_mean.data<float>(),
+                                     .m2 = running_var.data<float>(),
+                                     .weight = weight.data<float>(),
+                                     .bias = bias.data<float>(),
+                                     .eps = params.eps}};
+  normalise(stream,
+            "batch_norm_inference",
+            channel_plan(shards, in),
+            statistics,
+            in,
+            residual,
+            params.relu,
+            out);
 }
 
 }  // namespace lockstep::kernels::cuda

@@ -19,19 +19,6 @@ constexpr size_t kAlignment = 16;
 
 using ConvolutionPlans = ShardPlans<ConvolutionPlan>;
 
-struct StreamTarget final : Plan {
-  Target target = Target::present();
-};
-
-const Target& target_of(Stream& stream) {
-  const Target& target = stream
-                             .plan<StreamTarget>({.op = "cudnn_target"},
-                                                 [] { return std::make_unique<StreamTarget>(); })
-                             .target;
-  check(api().set_stream(target.handle(), stream.cuda()), "a stream");
-  return target;
-}
-
 ConvolutionPlans plans_of(Stream& stream, const Shards& shards, const ConvolutionProblem& problem) {
   const Target& target = target_of(stream);
   const auto make = [&](int64_t images) {
@@ -179,6 +166,15 @@ size_t staged_bytes(const ConvolutionProblem& problem) {
 
 bool takes(const ConvolutionProblem& problem) {
   return lockstep::cuda::has_library(kSoname) && fits(problem);
+}
+
+void keep_plan(Stream& stream, const ConvolutionProblem& problem, std::string_view choice) {
+  const Target& target = target_of(stream);
+  const ConvolutionProblem padded = problem.padded();
+  stream.plan<ConvolutionPlan>(padded.key(), [&] {
+    const std::lock_guard lock(plan_mutex);
+    return make_plan(target, padded, kMostWorkspace, choice);
+  });
 }
 
 void conv2d_forward(Stream& stream,

@@ -2,6 +2,8 @@
 // kernels/conv2d.h.
 #pragma once
 
+#include <string_view>
+
 #include "kernels/conv2d.h"
 #include "kernels/convolution_problem.h"
 
@@ -19,6 +21,11 @@ bool takes(const ConvolutionProblem& problem);
 
 // Workspace of a call on one shard beside its plan's: what is copied for cuDNN's sake.
 size_t staged_bytes(const ConvolutionProblem& problem);
+
+// Settles which engine computes `problem` on this stream: the one whose ConvolutionPlan::choice()
+// this is. Without it, or behind a call of that problem, it is the rule's. Errors: EnvironmentError
+// where cuDNN has no such engine.
+void keep_plan(Stream& stream, const ConvolutionProblem& problem, std::string_view choice);
 
 Conv2dForward conv2d_forward;
 Conv2dBackwardData conv2d_backward_data;

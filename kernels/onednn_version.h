@@ -5,7 +5,9 @@
 
 namespace lockstep::kernels {
 
-std::string onednn_version();  // "2.6.3"
+std::string onednn_version();  // "2.6.3", "none" in a build without it
+// Errors: EnvironmentError in a build without it, which convolves on CUDA alone.
+void require_onednn();
 // True where oneDNN computes in bf16 on this processor, at the level chosen; elsewhere in f32.
 bool onednn_has_bf16();
 

@@ -11,7 +11,7 @@ cmake --preset release >build/configure.log 2>&1 || {
   cat build/configure.log >&2
   exit 5
 }
-cmake --build --preset release --target train_convnet lockstep
+cmake --build --preset release --target train_convnet train_resnet lockstep
 data=()
 [ -z "${DATA:-}" ] || data=(--data "$DATA")
 scripts/run -np "${NP:-2}" train_convnet "${data[@]}" "$@"

@@ -20,9 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ["core", "kernels", "nn", "comm", "data", "trainers", "bench"]
-# The shim needs omp.h, which clang has none of; cuda_absent.cpp is no part of a build with CUDA.
+# The shim needs omp.h, which clang has none of; *_absent.cpp are no part of a build that has all.
 CLANG_TIDY = "build/tools/clang_tidy/data/bin/clang-tidy"  # scripts/setup.sh test puts it there
-EXCLUDED = ("onednn_shim.cpp", "cuda_absent.cpp", "bench/kernels/")
+EXCLUDED = ("onednn_shim.cpp", "_absent.cpp", "bench/kernels/")
 TOGETHER = 12
 
 

@@ -41,6 +41,8 @@ bool is_replayed(const std::string& flag) {
                                                     "quiet",
                                                     "batches-per-allreduce",
                                                     "threads",
+                                                    "autotune",
+                                                    "plan-file",
                                                     "transport",
                                                     "progress"};
   return !others.contains(flag);
@@ -56,7 +58,7 @@ Program program_of(const Json& run) {
                         "the directory of a training run");
 }
 
-std::vector<std::string> arguments_of(const Json& run) {
+std::vector<std::string> arguments_of(const Json& run, const fs::path& directory) {
   std::vector<std::string> arguments = {"--quiet"};
   for (const auto& [name, flag] : run.at("flags").items()) {
     const auto origin = flag.at("origin").get<std::string>();
@@ -72,6 +74,9 @@ std::vector<std::string> arguments_of(const Json& run) {
   settle("batches-per-allreduce", "micro_steps");
   settle("shards", "shards");
   settle("bn-groups", "bn_groups");
+  if (!cut.value("plan_choices", Json()).is_null()) {
+    arguments.push_back("--plan-file=" + (directory / kPlansFile).string());
+  }
   return arguments;
 }
 
@@ -106,7 +111,7 @@ std::string start_before(int64_t step, const fs::path& directory, const Json& ru
 ReplayPlan plan_of(const fs::path& directory, const Json& run, const Json& numerics) {
   ReplayPlan plan{.directory = directory,
                   .program = program_of(run),
-                  .arguments = arguments_of(run),
+                  .arguments = arguments_of(run, directory),
                   .target = {.step = numerics.at("step"), .ranks = std::ssize(run.at("ranks"))},
                   .trouble = numerics.at("what"),
                   .start = start_before(numerics.at("step"), directory, run),

@@ -19,14 +19,15 @@
 #include "trainers/config/resolve_run.h"
 #include "trainers/loop/agree.h"
 #include "trainers/loop/batch_norm_check.h"
+#include "trainers/loop/gradient_route.h"
 #include "trainers/loop/lr_dry_run.h"
 #include "trainers/loop/models.h"
-#include "trainers/loop/nccl_ranks.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stored_weights.h"
 #include "trainers/loop/training.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/output/run_report.h"
+#include "trainers/plans/run_engines.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -75,12 +76,15 @@ class Run {
     set_up();
     if (config_.lr_dry_run) return print(lr_lines(config_, data_.train->size()));
     if (config_.explain_precision) return print(explain(config_.precision));
+    if (config_.device == Device::kCpu) kernels::require_onednn();
     Stream stream(
         config_.device, stream_threads(config_), may_spin(request_.launch, config_.threads));
+    Console console = make_console();
+    engines_ =
+        settle_run_engines(config_, model_options(), *data_.test, stream, request_.ranks, console);
     Mt19937 rng(config_.seed);
     const std::unique_ptr<nn::Module> model =
         make_model(model_options(), nn::Init{rng, config_.device});
-    Console console = make_console();
     for (const std::string& note : notes()) console.warn(note);
     std::vector<std::string> loaded;
     on_all_ranks(request_.ranks, [&] {
@@ -97,7 +101,7 @@ class Run {
                        fault_,
                        start_->position(),
                        replay_target(),
-                       nccl_.ranks.get()});
+                       route_.exchange});
     on_all_ranks(request_.ranks, [&] {
       const std::optional<ResumePoint>& from = start_->resumed();
       if (!speaks() || !from) return;
@@ -134,7 +138,8 @@ class Run {
       check_classes(model_options(), *data_.train);
       check_batch_norm(config_, model_options(), data_.train->size());
     });
-    nccl_ = meet_over_nccl(config_, request_.ranks);
+    meet_cudnn(config_, request_.ranks);
+    route_ = choose_gradient_route(config_, request_.ranks);
     if (config_.output_dir.empty()) {
       config_.output_dir = default_output_dir(config_, std::time(nullptr));
     }
@@ -194,7 +199,8 @@ class Run {
 
   std::vector<std::string> notes() const {
     std::vector<std::string> notes = request_.options.notes;
-    if (!nccl_.note.empty()) notes.push_back(nccl_.note);
+    if (!route_.note.empty()) notes.push_back(route_.note);
+    if (!engines_.note.empty()) notes.push_back(engines_.note);
     for (const std::string& note : start_->notes(identity())) notes.push_back(note);
     if (config_.device != Device::kCpu) return notes;
     const int64_t images = config_.global_batch / (config_.ranks * config_.micro_steps);
@@ -213,6 +219,7 @@ class Run {
       if (!speaks()) return;
       prepare_directory();
       directory_->write(record_);
+      keep_plans(config_, engines_);
     });
   }
 
@@ -236,6 +243,7 @@ class Run {
                 const nn::Module& model,
                 const std::vector<std::string>& loaded) const {
     for (const std::string& line : start_lines(config_, data_, model)) console.info(line);
+    if (engines_.convolutions > 0) console.info(engines_.line(plan_file_of(config_)));
     if (config_.main_py_lines) console.info(fmt::format("=> creating model '{}'", config_.arch));
     for (const std::string& line : loaded) console.info(line);
     console.info("run dir " + config_.output_dir);
@@ -299,11 +307,12 @@ class Run {
 
   const TrainRequest& request_;
   RunConfig config_;
-  NcclRanks nccl_;  // outlives what is recorded of it
+  GradientRoute route_;  // outlives what is recorded of it
   data::DatasetPair data_;
   std::optional<Fault> fault_;
   std::unique_ptr<StartingPoint> start_;
   std::unique_ptr<RunDirectory> directory_;  // rank 0's
+  SettledEngines engines_;
   RunRecord record_;
 };
 

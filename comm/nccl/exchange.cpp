@@ -17,11 +17,7 @@ int64_t unit_of(const Tensor& values) {
 // Slices begin at whole 256 bytes, so that kernels and links move them in packs; their cut changes
 // no bit, since each element has its own tree.
 Slice slice_of_rank(const Tensor& values, int ranks, int rank) {
-  const int64_t unit = unit_of(values);
-  const int64_t count = values.numel();
-  const Slice units = slice_of((count + unit - 1) / unit, ranks, rank);
-  const int64_t begin = std::min(count, units.begin * unit);
-  return {begin, std::min(count, units.end() * unit) - begin};
+  return slice_of_units(values.numel(), unit_of(values), ranks, rank);
 }
 
 Tensor part(const Tensor& values, const Slice& slice) {

@@ -56,7 +56,7 @@ void check_devices_differ(Communicator& peers, std::string_view device) {
     throw EnvironmentError(
         fmt::format("ranks {} and {} share a GPU", earlier - all.begin(), later - all.begin()),
         fmt::format("both have {}; NCCL takes one rank a GPU", later->data()),
-        "a GPU for each rank (CUDA_VISIBLE_DEVICES), or --transport shm or mpi");
+        "a GPU for each rank (CUDA_VISIBLE_DEVICES), or --transport ipc, shm or mpi");
   }
 }
 

@@ -1,15 +1,14 @@
 #include "comm/shared/process_ranks.h"
 
-#include <array>
 #include <cerrno>
 #include <functional>
 #include <optional>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <sys/random.h>
 
+#include "comm/attempt.h"
 #include "comm/shared/process_host.h"
 #include "comm/shared/shared_communicator.h"
 #include "core/error.h"
@@ -34,29 +33,6 @@ class SharedProcesses : public SharedCommunicator {
 
   std::unique_ptr<Communicator> messages_;  // ends first: peers must not take this rank for lost
 };
-
-// Takes a step on every rank. Empty when it worked on all of them, else the reason of the first
-// rank where it did not.
-std::string attempt(Communicator& ranks, const std::function<void()>& step) {
-  constexpr size_t kRow = 256;
-  std::array<char, kRow> mine{};
-  try {
-    step();
-  } catch (const Error& error) {
-    const std::string text = fmt::format("rank {}: {}{}{}",
-                                         ranks.rank(),
-                                         error.what(),
-                                         error.why().empty() ? "" : ": ",
-                                         error.why());
-    text.copy(mine.data(), kRow - 1);
-  }
-  std::vector<char> all(kRow * static_cast<size_t>(ranks.size()));
-  ranks.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
-  for (size_t row = 0; row < all.size(); row += kRow) {
-    if (all[row] != '\0') return &all[row];
-  }
-  return {};
-}
 
 void check_one_host(const Launch& launch, int ranks) {
   if (launch.local_size == ranks) return;

@@ -75,6 +75,14 @@ SharedCommunicator::SharedCommunicator(std::unique_ptr<SharedHost> host,
   for (std::byte* part : staging.parts) halves_[1].push_back(part + kPieceBytes);
 }
 
+std::vector<int> SharedCommunicator::gone() {
+  std::vector<int> gone;
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer != rank_ && host_->is_gone(peer)) gone.push_back(peer);
+  }
+  return gone;
+}
+
 Tensor SharedCommunicator::allocate(const Shape& shape, Dtype dtype) {
   const Operation operation = next(Kind::kAllocate);
   const size_t bytes = static_cast<size_t>(shape.numel()) * size_of(dtype);

@@ -25,6 +25,7 @@ class SharedCommunicator : public Communicator {
 
   int rank() const final { return rank_; }
   int size() const final { return size_; }
+  std::vector<int> gone() final;
 
   Tensor allocate(const Shape& shape, Dtype dtype) final;
   void barrier() final;

@@ -81,16 +81,6 @@ DeviceProperties properties_of(int index) {
           .shared_bytes_per_block = found.sharedMemPerBlockOptin};
 }
 
-void check_count(int local_ranks) {
-  const int devices = count_devices();
-  if (local_ranks <= devices) return;
-  throw EnvironmentError(
-      fmt::format(
-          "{} ranks on this host, {} CUDA device{}", local_ranks, devices, devices == 1 ? "" : "s"),
-      fmt::format("each rank needs a device of its own ({})", mask_text()),
-      fmt::format("mpirun -np {}, more hosts, or --device cpu", devices));
-}
-
 void check_architecture(const DeviceProperties& properties) {
   if (properties.major >= kOldestMajor) return;
   throw EnvironmentError(fmt::format("{} is too old for this build", properties.name),
@@ -107,16 +97,16 @@ void make_current() {
 }
 
 // Requires: `mutex` is held.
-void choose(int local_rank, int local_ranks) {
-  check_count(local_ranks);
-  if (chosen.index >= 0 && chosen.index != local_rank) {
-    throw InternalError(fmt::format(
-        "[select_device] local rank: got {}, expected {}, whose device was chosen earlier",
-        local_rank,
-        chosen.index));
+void choose(int local_rank) {
+  const int index = local_rank % count_devices();
+  if (chosen.index >= 0 && chosen.index != index) {
+    throw InternalError(
+        fmt::format("[select_device] device: got {}, expected {}, which was chosen earlier",
+                    index,
+                    chosen.index));
   }
   if (chosen.index < 0) {
-    DeviceProperties properties = properties_of(local_rank);
+    DeviceProperties properties = properties_of(index);
     check_architecture(properties);
     chosen = std::move(properties);
   }
@@ -130,19 +120,26 @@ int visible_devices() {
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
+int visible_device(const std::string& uuid) {
+  for (int index = visible_devices() - 1; index >= 0; --index) {
+    if (properties_of(index).uuid == uuid) return index;
+  }
+  return -1;
+}
+
 void select_device(int local_rank, int local_ranks) {
   LS_CHECK(local_rank >= 0 && local_rank < local_ranks,
            "[select_device] local rank: got {} of {}",
            local_rank,
            local_ranks);
   const std::lock_guard lock(mutex);
-  choose(local_rank, local_ranks);
+  choose(local_rank);
 }
 
 void ensure_device() {
   if (current) return;
   const std::lock_guard lock(mutex);
-  if (chosen.index < 0) return choose(0, 1);
+  if (chosen.index < 0) return choose(0);
   make_current();
 }
 

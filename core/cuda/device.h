@@ -19,11 +19,13 @@ struct DeviceProperties {
 
 // Devices that CUDA_VISIBLE_DEVICES leaves. 0 without a driver or a device.
 int visible_devices();
+// The one of that UUID among them; -1: none.
+int visible_device(const std::string& uuid);
 
-// Makes device `local_rank` this process's for good. local_ranks: processes on this host.
-// Errors: EnvironmentError, in three lines: no driver, no device, fewer devices than local ranks,
-// an architecture that no kernel of this build fits; InternalError after another choice.
-// Requires: 0 <= local_rank < local_ranks.
+// Makes a device this process's for good: the visible ones in turn, so that ranks share them where
+// there are more. local_ranks: processes on this host. Errors: EnvironmentError, in three lines: no
+// driver, no device, an architecture that no kernel of this build fits; InternalError after another
+// choice. Requires: 0 <= local_rank < local_ranks.
 void select_device(int local_rank, int local_ranks);
 // Chooses device 0 if none was chosen yet, and makes the chosen one the calling thread's: threads
 // begin with device 0. What makes streams or memory calls it; another thread than theirs that

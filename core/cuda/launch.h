@@ -31,19 +31,19 @@ void launch(Stream& stream,
   if (shape.grid.x == 0 || shape.grid.y == 0 || shape.grid.z == 0) return;
   using Values = std::tuple<std::remove_cv_t<Parameters>...>;
 #if defined(LOCKSTEP_EMULATION)
-  struct Held {
-    void (*kernel)(Parameters...);
-    Values values;
-  };
-  const auto held = std::make_shared<Held>(Held{kernel, Values(arguments...)});
+  // Arguments live until the stream gets there, which may be after the caller's are gone; CUDA
+  // copies them as well.
+  using Held = std::pair<void (*)(Parameters...), Values>;
+  const auto held = std::make_shared<Held>(kernel, Values(arguments...));
   check_launch(emulation::enqueue_launch({.arguments = held,
                                           .argument_bytes = sizeof(Held),
                                           .invoke =
                                               [](void* memory) {
                                                 auto& self = *static_cast<Held*>(memory);
-                                                std::apply(self.kernel, self.values);
+                                                std::apply(self.first, self.second);
                                               },
                                           .kernel = reinterpret_cast<const void*>(kernel),
+                                          .op = op,
                                           .name = __PRETTY_FUNCTION__},
                                          shape.grid,
                                          shape.block,

@@ -27,7 +27,10 @@ class DeviceMemory : public MemorySource {
     cuda::check(status, "allocate");
     return block;
   }
-  void free(void* block) override { cudaFree(block); }
+  void free(void* block) override {
+    cuda::tell_watch_of_end();
+    cudaFree(block);
+  }
   std::string exhausted() const override {
     size_t free = 0, total = 0;
     cuda::check(cudaMemGetInfo(&free, &total), "allocate");
@@ -84,8 +87,10 @@ Tensor empty_pinned(const Shape& shape, Dtype dtype) {
         "ulimit -l, a smaller batch (-b) or fewer ranks on this host");
   }
   check(status, "allocate pinned memory");
-  const std::shared_ptr<std::byte> memory(static_cast<std::byte*>(block),
-                                          [](std::byte* ended) { cudaFreeHost(ended); });
+  const std::shared_ptr<std::byte> memory(static_cast<std::byte*>(block), [](std::byte* ended) {
+    tell_watch_of_end();
+    cudaFreeHost(ended);
+  });
   return Tensor::wrap(memory, shape, dtype, Device::kCpu);
 }
 

@@ -18,6 +18,7 @@ std::shared_ptr<CUstream_st> make_stream(Priority priority) {
             &stream, cudaStreamNonBlocking, priority == Priority::kHigh ? highest : lowest),
         "stream");
   return {stream, [](cudaStream_t ended) {
+            tell_watch_of_end();
             cudaStreamSynchronize(ended);  // its scratch memory is about to be somebody else's
             cudaStreamDestroy(ended);
           }};

@@ -48,4 +48,8 @@ void wait_watched_streams() {
   for (CUstream_st* const stream : watching->streams()) wait_watched(stream);
 }
 
+void tell_watch_of_end() noexcept {
+  if (watching != nullptr) watching->before_end();
+}
+
 }  // namespace lockstep::cuda

@@ -21,6 +21,8 @@ class Watch {
 
   // The host waits, since `waited` ago.
   virtual void look(std::chrono::steady_clock::duration waited) = 0;
+  // The end of a stream or of memory is about to wait for the device, and cannot throw.
+  virtual void before_end() noexcept {}
 
   const std::vector<CUstream_st*>& streams() const { return streams_; }
 

@@ -14,4 +14,7 @@ void wait_watched(FunctionRef<cudaError_t()> ask);
 // The same for all of the watch's streams, before a wait for the whole device.
 void wait_watched_streams();
 
+// Before what ends something and waits for the device thereby.
+void tell_watch_of_end() noexcept;
+
 }  // namespace lockstep::cuda

@@ -43,6 +43,9 @@ void decode_image(std::span<const std::byte> file,
                   ChooseRegion choose,
                   Image& image);
 
+// Errors: EnvironmentError in a build without libjpeg and libpng, as both above then throw.
+void require_codecs();
+
 // Errors: UnreadableImage for sizes beyond the limits, or empty ones.
 void check_size(int64_t height, int64_t width);
 

@@ -45,6 +45,21 @@ struct Moments {
   float m2[n];
 };
 
+// Of g, and of g * (x - mean).
+template <int n>
+struct GradientSums {
+  float g[n];
+  float gx[n];
+};
+template <int n>
+__device__ __forceinline__ void join(GradientSums<n>& into, const GradientSums<n>& from) {
+#pragma unroll
+  for (int i = 0; i < n; ++i) {
+    into.g[i] += from.g[i];
+    into.gx[i] += from.gx[i];
+  }
+}
+
 // Chan's formula: `into` becomes the moments of both. A count stands for `each` values.
 template <int n>
 __device__ __forceinline__ void join(Moments<n>& into, const Moments<n>& from, float each = 1) {
@@ -76,11 +91,18 @@ struct Normalisation {
   const float* bias = nullptr;
   float eps = 0;
 
+  struct Channel {
+    float mean, m2, count;
+  };
+
   __device__ float count(int64_t group) const {
     return images == nullptr ? 1.0F : images[group * group_floats] * pixels;
   }
-  __device__ float invstd(int64_t group, int c) const {
-    return 1.0F / sqrtf(m2[group * group_floats + c] / count(group) + eps);
+  __device__ Channel of(int64_t group, int c) const {
+    return {mean[group * group_floats + c], m2[group * group_floats + c], count(group)};
+  }
+  __device__ float invstd(const Channel& channel) const {
+    return 1.0F / sqrtf(channel.m2 / channel.count + eps);
   }
 };
 
@@ -105,13 +127,27 @@ enum Constant : int { kMean, kScale, kBias, kAffine, kMeanG = kAffine, kSlope, k
 
 template <int kArrays>
 __device__ __forceinline__ void set_affine(const Normalisation& norm,
-                                           int64_t group,
+                                           const Normalisation::Channel& of,
                                            int channel,
                                            float (&constants)[kArrays]) {
-  constants[kMean] = norm.mean[group * norm.group_floats + channel];
-  constants[kScale] = norm.weight[channel] * norm.invstd(group, channel);
+  constants[kMean] = of.mean;
+  constants[kScale] = norm.weight[channel] * norm.invstd(of);
   constants[kBias] = norm.bias[channel];
 }
+
+// running = (1 - momentum) * running + momentum * batch, of one channel.
+struct Running {
+  float momentum = 0;
+  float* mean = nullptr;  // null: kept by nobody
+  float* var = nullptr;
+
+  __device__ void update(int channel, float batch_mean, float m2, float count) const {
+    const float keep = 1.0F - momentum;
+    const float variance = m2 / (count - 1.0F);
+    mean[channel] = keep * mean[channel] + momentum * batch_mean;
+    var[channel] = count >= 2 ? keep * var[channel] + momentum * variance : NAN;
+  }
+};
 
 // The same bits forward and backward, where it decides what ReLU lets through.
 __device__ __forceinline__ float affine(float centred, float scale, float bias) {

@@ -13,7 +13,8 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kChannelThreads = 256;
+constexpr int kChannelThreads = 512;
+constexpr int kTileChannels = 64;  // at most; a row of 16-bit ones is a cache line
 
 // How blocks of kChannelThreads share out each shard: `tiles` side by side, slices below each
 // other. A slice takes every slices()-th run of `rows` pixels, so that the blocks go through memory
@@ -25,7 +26,7 @@ struct ChannelPlan {
   int64_t image_pixels = 1;
   int channels = 1;
   int vector = 1;      // channels of a pack
-  int width = 1;       // packs of a tile; 256 channels at most
+  int width = 1;       // packs of a tile
   int rows = 1;        // pixels of a tile
   int max_slices = 1;  // of a shard
 
@@ -49,8 +50,9 @@ struct ChannelPlan {
     return (first_shard + shard) / shards_per_group - first_shard / shards_per_group;
   }
 
+  // One at least: a shard without pixels has results too.
   int most_slices() const {
-    int most = 0;
+    int most = 1;
     for (int shard = 0; shard < shards.count; ++shard) most = std::max(most, slices(shard));
     return most;
   }
@@ -63,8 +65,9 @@ struct ChannelPlan {
 };
 
 inline ChannelPlan channel_plan(const Shards& shards, const Tensor& in) {
-  constexpr int64_t kMaxWidth = 32;
-  constexpr int64_t kBlocks = 528;  // of a shard: 4 on each of an H100's 132 SMs, all at a time
+  // Of a shard: 2 on each of an H100's 132 SMs, all at a time. Few and large, so that what they
+  // leave is soon added up.
+  constexpr int64_t kBlocks = 264;
   const Shape& shape = in.shape();
   ChannelPlan plan{.shards = shard_table(shards),
                    .first_shard = shards.first,
@@ -74,7 +77,8 @@ inline ChannelPlan channel_plan(const Shards& shards, const Tensor& in) {
   const auto vector = static_cast<int64_t>(16 / size_of(in.dtype()));
   plan.vector = static_cast<int>(shape[1] % vector == 0 ? vector : 1);
   const int64_t packs = shape[1] / plan.vector;
-  const int64_t tiles = (packs + kMaxWidth - 1) / kMaxWidth;
+  const int64_t most_packs = kTileChannels / plan.vector;
+  const int64_t tiles = (packs + most_packs - 1) / most_packs;
   plan.width = static_cast<int>((packs + tiles - 1) / tiles);
   plan.rows = kChannelThreads / plan.width;
   plan.max_slices = static_cast<int>(std::max<int64_t>(1, kBlocks / tiles));
@@ -176,7 +180,7 @@ __device__ __forceinline__ void for_packs(const ChannelShare& share,
 template <int n, int kArrays>
 struct TileConstants {
   static constexpr int kTogether = n < 4 ? n : 4;
-  float values[kArrays][kChannelThreads];
+  float values[kArrays][kTileChannels];
 
   // Calls body(channel, constants) once for each channel of the tile, constants for the body to
   // assign. Called by all threads of the block; ends with a barrier.
@@ -246,6 +250,26 @@ __device__ __forceinline__ void fold_rows(int width, int rows, Node& node) {
       join(node, from);
     }
   }
+}
+
+// Joins what the slices of a shard left for a tile's channels, in a fixed order: node(slice,
+// channel). Thread i < width * n gets the result of the tile's channel i. Called by all threads of
+// the block.
+template <int n, class MakeNode>
+__device__ __forceinline__ auto join_slices(const ChannelPlan& plan, int shard, MakeNode&& node) {
+  const int lanes = plan.width * n;
+  const int rows = kChannelThreads / (plan.width * plan.vector);  // for packs of any size
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row = thread / lanes;
+  const int channel = first_channel<n>(plan, 0) + thread % lanes;
+  const int slices = plan.slices(shard);
+  decltype(node(0, 0)) sum{};
+  if (row < rows && channel < plan.channels) {
+#pragma unroll 4
+    for (int k = row; k < slices; k += rows) join(sum, node(k, channel));
+  }
+  fold_rows(lanes, min(rows, slices), sum);
+  return sum;
 }
 
 }  // namespace

@@ -20,11 +20,10 @@ std::string version_text(size_t version) {
 
 Api::Api(const std::string& soname) : library_("cuDNN 9", soname, kWithout) {
   if (get_version() < kOldest) {
-    throw EnvironmentError("cuDNN is too old",
-                           fmt::format("it is {}, convolutions need {} or newer",
-                                       version_text(get_version()),
-                                       version_text(kOldest)),
-                           fmt::format("a newer cuDNN 9, or {}", kWithout));
+    throw EnvironmentError(
+        "cuDNN is too old",
+        fmt::format("it is {}, convolutions need {} or newer", version(), version_text(kOldest)),
+        fmt::format("a newer cuDNN 9, or {}", kWithout));
   }
   const size_t cuda = get_cudart_version() / 1000;
   if (cuda != CUDART_VERSION / 1000) {
@@ -33,6 +32,10 @@ Api::Api(const std::string& soname) : library_("cuDNN 9", soname, kWithout) {
         fmt::format("it was built for CUDA {}, this program for {}", cuda, CUDART_VERSION / 1000),
         fmt::format("the cuDNN 9 package for CUDA {}", CUDART_VERSION / 1000));
   }
+}
+
+std::string Api::version() const {
+  return version_text(get_version());
 }
 
 const Api& api() {

@@ -18,6 +18,8 @@ class Api {
   // without a card, or built for another major version of CUDA than this program.
   explicit Api(const std::string& soname = kSoname);
 
+  std::string version() const;  // "9.19.0"
+
  private:
   lockstep::cuda::Library library_;
   template <class Function>

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
+#include "core/function_ref.h"
+#include "core/printable.h"
 #include "kernels/cudnn/graph.h"
 
 namespace lockstep::kernels::cudnn {
@@ -55,15 +58,29 @@ std::vector<Descriptor> preferences(const Target& target,
       heuristics.count(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR));
 }
 
-// Null where the engine does not take this problem after all.
+// Calls visit(config) for each engine that is exact, in cuDNN's order, until it returns true.
+void visit_engines(const Target& target,
+                   const ConvolutionProblem& problem,
+                   FunctionRef<bool(const Descriptor& config)> visit) {
+  const Descriptor graph = operation_graph(target, problem);
+  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
+    for (const Descriptor& config : preferences(target, graph, mode)) {
+      if (is_exact(config) && visit(config)) return;
+    }
+  }
+}
+
+// Null where the engine does not take this problem after all, or wants more workspace.
 std::unique_ptr<ConvolutionPlan> plan_of(const Target& target,
                                          const Descriptor& config,
-                                         bool has_bias) {
+                                         bool has_bias,
+                                         size_t most_workspace) {
   Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
   if (target.handle() != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, target.handle());
   if (!plan.try_finalize()) return nullptr;
-  return std::make_unique<ConvolutionPlan>(std::move(plan), config, has_bias);
+  auto made = std::make_unique<ConvolutionPlan>(std::move(plan), config, has_bias);
+  return made->workspace_bytes() <= most_workspace ? std::move(made) : nullptr;
 }
 
 // "f16 has one", or that none does.
@@ -112,15 +129,26 @@ void ConvolutionPlan::execute(cudnnHandle_t handle,
 std::unique_ptr<ConvolutionPlan> find_plan(const Target& target,
                                            const ConvolutionProblem& problem,
                                            size_t most_workspace) {
-  const Descriptor graph = operation_graph(target, problem);
-  for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
-    for (const Descriptor& config : preferences(target, graph, mode)) {
-      if (!is_exact(config)) continue;
-      std::unique_ptr<ConvolutionPlan> plan = plan_of(target, config, problem.has_bias);
-      if (plan && plan->workspace_bytes() <= most_workspace) return plan;
-    }
-  }
-  return nullptr;
+  std::unique_ptr<ConvolutionPlan> plan;
+  visit_engines(target, problem, [&](const Descriptor& config) {
+    plan = plan_of(target, config, problem.has_bias, most_workspace);
+    return plan != nullptr;
+  });
+  return plan;
+}
+
+std::vector<std::unique_ptr<ConvolutionPlan>> fitting_plans(const Target& target,
+                                                            const ConvolutionProblem& problem,
+                                                            size_t most_workspace) {
+  std::vector<std::unique_ptr<ConvolutionPlan>> plans;
+  std::set<std::string> seen;
+  visit_engines(target, problem, [&](const Descriptor& config) {
+    if (!seen.insert(choice_of(config)).second) return false;
+    auto plan = plan_of(target, config, problem.has_bias, most_workspace);
+    if (plan) plans.push_back(std::move(plan));
+    return false;
+  });
+  return plans;
 }
 
 std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
@@ -133,9 +161,31 @@ std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
       fmt::format("{}: no engine of cuDNN {} computes it with the same bits each time and no more "
                   "than {} MiB of workspace",
                   problem.text(),
-                  api().get_version(),
+                  api().version(),
                   most_workspace >> 20),
       other_types(target, problem, most_workspace));
+}
+
+std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
+                                           const ConvolutionProblem& problem,
+                                           size_t most_workspace,
+                                           std::string_view choice) {
+  std::unique_ptr<ConvolutionPlan> plan;
+  visit_engines(target, problem, [&](const Descriptor& config) {
+    if (choice_of(config) == choice)
+      plan = plan_of(target, config, problem.has_bias, most_workspace);
+    return plan != nullptr;
+  });
+  if (plan) return plan;
+  throw EnvironmentError(
+      "cuDNN does not have the engine that a convolution was to have",
+      fmt::format("{}: \"{}\" is none of those of cuDNN {} that compute it with the same bits each "
+                  "time and no more than {} MiB of workspace",
+                  problem.text(),
+                  printable(choice),
+                  api().version(),
+                  most_workspace >> 20),
+      "another --plan-file; --autotune makes one");
 }
 
 }  // namespace lockstep::kernels::cudnn

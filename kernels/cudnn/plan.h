@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/stream.h"
@@ -24,7 +25,7 @@ class ConvolutionPlan final : public Plan {
   ConvolutionPlan(Descriptor plan, const Descriptor& config, bool has_bias);
 
   size_t workspace_bytes() const { return workspace_bytes_; }
-  // The engine's number and choices, "engine 58, 2:1 12:0": the same text, the same kernel.
+  // The engine's number and choices, "engine 58 2:1 12:0": the same text, the same kernel.
   const std::string& choice() const { return choice_; }
   // What cuDNN says of the engine's arithmetic.
   const std::vector<cudnnBackendNumericalNote_t>& notes() const { return notes_; }
@@ -41,14 +42,23 @@ class ConvolutionPlan final : public Plan {
   std::vector<cudnnBackendNumericalNote_t> notes_;
 };
 
-// The first engine in cuDNN's order of preference that gives the same bits each time, sums in f32
-// from inputs as they are (so f32 is no TF32), and needs no more workspace than `most_workspace`.
-// Errors: EnvironmentError naming the problem, and which other type has a plan, where there is no
-// such engine.
+// An engine fits that gives the same bits each time, sums in f32 from inputs as they are (so f32 is
+// no TF32), and needs no more workspace than `most_workspace`. Those that fit, in cuDNN's order of
+// preference, each choice() once.
+std::vector<std::unique_ptr<ConvolutionPlan>> fitting_plans(const Target& target,
+                                                            const ConvolutionProblem& problem,
+                                                            size_t most_workspace);
+// The first of them. Errors: EnvironmentError naming the problem, and which other type has a plan,
+// where there is none.
 std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
                                            const ConvolutionProblem& problem,
                                            size_t most_workspace);
-// Null instead.
+// The one of them whose choice() this is. Errors: EnvironmentError where there is none.
+std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
+                                           const ConvolutionProblem& problem,
+                                           size_t most_workspace,
+                                           std::string_view choice);
+// The first of them, or null.
 std::unique_ptr<ConvolutionPlan> find_plan(const Target& target,
                                            const ConvolutionProblem& problem,
                                            size_t most_workspace);

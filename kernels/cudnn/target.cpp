@@ -3,6 +3,13 @@
 #include "core/cuda/device.h"
 
 namespace lockstep::kernels::cudnn {
+namespace {
+
+struct StreamTarget final : Plan {
+  Target target = Target::present();
+};
+
+}  // namespace
 
 Target Target::present() {
   lockstep::cuda::ensure_device();
@@ -19,6 +26,13 @@ Target Target::described_by(const std::string& properties) {
   target.properties_
       ->set_all(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, std::span<const char>(properties))
       .finalize();
+  return target;
+}
+
+const Target& target_of(Stream& stream) {
+  const auto make = [] { return std::make_unique<StreamTarget>(); };
+  const Target& target = stream.plan<StreamTarget>({.op = "cudnn_target"}, make).target;
+  check(api().set_stream(target.handle(), stream.cuda()), "a stream");
   return target;
 }
 

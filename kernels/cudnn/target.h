@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/stream.h"
 #include "kernels/cudnn/descriptor.h"
 
 namespace lockstep::kernels::cudnn {
@@ -25,6 +26,9 @@ class Target {
   std::shared_ptr<std::remove_pointer_t<cudnnHandle_t>> handle_;
   std::optional<Descriptor> properties_;  // of a described one
 };
+
+// The process's device, for calls that `stream` is to run next. Errors: as Target::present().
+const Target& target_of(Stream& stream);
 
 // JSON, for Target::described_by. Errors: CudnnError; as api().
 std::string properties_of_present();

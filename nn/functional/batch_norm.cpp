@@ -60,14 +60,17 @@ void check_groups_are_here(const Shards& shards) {
       "set Shards::peers to the ranks' communicator");
 }
 
-// The statistics of the groups that have a shard here; running ones follow group 0.
+// Whether this batch moves the running statistics, which follow group 0.
+bool moves_running(const Shards& shards) {
+  return shards.first_group() == 0 && shards.micro_step == 0;
+}
+
+// The statistics of the groups that have a shard here.
 Tensor group_stats(Stream& stream,
                    const Shards& shards,
                    const Tensor& in,
                    BatchNormRunning& running) {
-  check_groups_are_here(shards);
   const int64_t pixels = pixels_of(in.shape());
-  check_values_per_channel(shards, pixels);
   Tensor leaves =
       Tensor::empty({shards.local(), 2 * in.shape()[1] + 1}, Dtype::kF32, stream.device());
   kernels::batch_norm_shard_stats(stream, shards, in, leaves);
@@ -75,7 +78,7 @@ Tensor group_stats(Stream& stream,
   Tensor stats = merge_groups(shards, gathered, [&](const Tensor& group, Tensor& out) {
     kernels::batch_norm_merge_stats(stream, group, pixels, out);
   });
-  if (shards.first_group() == 0 && shards.micro_step == 0) {
+  if (moves_running(shards)) {
     const Tensor group0 = stats.slice(0, 1).view({gathered.shape()[1]});
     kernels::batch_norm_update_running(
         stream, group0, pixels, running.momentum, running.mean, running.var);
@@ -89,6 +92,36 @@ struct Normalisation {
   Tensor in, stats, weight, bias;
   kernels::BatchNormParams params;
 
+  bool groups_are_shards() const { return shards.per_group() == 1; }
+
+  // Makes `stats`.
+  Tensor train(Stream& stream, const Tensor& residual, BatchNormRunning& running) {
+    check_groups_are_here(shards);
+    check_values_per_channel(shards, pixels_of(in.shape()));
+    if (!groups_are_shards()) {
+      stats = group_stats(stream, shards, in, running);
+      return forward(stream, residual);
+    }
+    stats = Tensor::empty({shards.local(), 2 * in.shape()[1] + 1}, Dtype::kF32, stream.device());
+    Tensor out = Tensor::empty(in.shape(), in.dtype(), stream.device());
+    Tensor nobodys;
+    const bool moves = moves_running(shards) && shards.local() > 0;
+    kernels::batch_norm_shard_forward(stream,
+                                      shards,
+                                      in,
+                                      weight,
+                                      bias,
+                                      residual,
+                                      params,
+                                      running.momentum,
+                                      moves ? running.mean : nobodys,
+                                      moves ? running.var : nobodys,
+                                      stats,
+                                      out);
+    return out;
+  }
+
+  // Once more, to the same bits.
   Tensor forward(Stream& stream, const Tensor& residual) const {
     Tensor out = Tensor::empty(in.shape(), in.dtype(), stream.device());
     kernels::batch_norm_forward(stream, shards, in, stats, weight, bias, residual, params, out);
@@ -106,6 +139,25 @@ struct Normalisation {
     Tensor grad_weight = leaves(1);
     Tensor grad_bias = leaves(2);
     Tensor gated = gate.defined() ? grad_out : Tensor();
+    if (groups_are_shards() && grads.wants(0)) {
+      Tensor grad_in = grads.wants(3) ? grads.overwrite(0) : grad_out;
+      kernels::batch_norm_shard_backward(stream,
+                                         shards,
+                                         in,
+                                         gate,
+                                         grad_out,
+                                         grads.addend(),
+                                         stats,
+                                         weight,
+                                         bias,
+                                         params,
+                                         gated,
+                                         grad_weight,
+                                         grad_bias,
+                                         grad_in);
+      grads.give(grads.wants(3) ? 3 : 0, grad_out);
+      return;
+    }
     kernels::batch_norm_shard_sums(stream,
                                    shards,
                                    in,
@@ -150,31 +202,31 @@ Var batch_norm(const Var& input,
   const Var x = for_norms(input);
   Shards shards = x.shards();
   if (groups == BatchNormGroups::kOne) shards.groups = 1;
-  const Normalisation norm{.shards = shards,
-                           .in = x.value(),
-                           .stats = group_stats(x.stream(), shards, x.value(), running),
-                           .weight = weight.value(),
-                           .bias = bias.value(),
-                           .params = params};
+  Normalisation norm{.shards = shards,
+                     .in = x.value(),
+                     .stats = {},
+                     .weight = weight.value(),
+                     .bias = bias.value(),
+                     .params = params};
+  const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
+  const Tensor out = norm.train(x.stream(), shortcut, running);
   if (!residual.defined()) {
-    const auto make = [norm](Stream& stream) { return norm.forward(stream, {}); };
-    return record(
-        "batch_norm",
-        make(x.stream()),
-        {x, weight, bias, residual},
-        [norm](Stream& stream, Tensor& grad_out, Grads& grads) {
-          norm.backward(stream, {}, grad_out, grads);
-        },
-        make);
+    return record("batch_norm",
+                  out,
+                  {x, weight, bias, residual},
+                  [norm](Stream& stream, Tensor& grad_out, Grads& grads) {
+                    norm.backward(stream, {}, grad_out, grads);
+                  },
+                  {.remake = [norm](Stream& stream) { return norm.forward(stream, {}); }});
   }
-  const Tensor out = norm.forward(x.stream(), residual.value());
   const Tensor gate = params.relu ? out : Tensor();
   return record("batch_norm",
                 out,
                 {x, weight, bias, residual},
                 [norm, gate](Stream& stream, Tensor& grad_out, Grads& grads) {
                   norm.backward(stream, gate, grad_out, grads);
-                });
+                },
+                {.adds = gate.defined() && norm.groups_are_shards() && x.requires_grad()});
 }
 
 Var batch_norm_inference(const Var& input,
@@ -197,16 +249,16 @@ Var batch_norm_inference(const Var& input,
         stream, batch->shards, in, mean, var, gamma, beta, shortcut, params, out);
     return out;
   };
-  return record(
-      "batch_norm_inference",
-      make(x.stream()),
-      {x},
-      [](Stream&, const Tensor&, Grads&) {
-        throw InternalError("[batch_norm_inference] backward: not differentiable",
-                            "the module is in evaluation mode while its batch is recording",
-                            "call train() before the training step");
-      },
-      make);
+  return record("batch_norm_inference",
+                make(x.stream()),
+                {x},
+                [](Stream&, const Tensor&, Grads&) {
+                  throw InternalError(
+                      "[batch_norm_inference] backward: not differentiable",
+                      "the module is in evaluation mode while its batch is recording",
+                      "call train() before the training step");
+                },
+                {.remake = make});
 }
 
 }  // namespace lockstep::nn

@@ -31,6 +31,23 @@ constexpr bool all_slices_tile() {
 }
 static_assert(all_slices_tile());
 
+constexpr bool slices_of_units_tile() {
+  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+    for (const int64_t count : {0, 1, 63, 64, 65, 64 * ranks, 7919}) {
+      int64_t end = 0;
+      for (int i = 0; i < ranks; ++i) {
+        const Slice slice = slice_of_units(count, 64, ranks, i);
+        if (slice.count > 0 && slice.begin % 64 != 0) return false;
+        if (slice.begin != end || slice.count < 0) return false;
+        end = slice.end();
+      }
+      if (end != count) return false;
+    }
+  }
+  return true;
+}
+static_assert(slices_of_units_tile());
+
 constexpr bool neighbours_agree() {
   for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
     for (int rank = 0; rank < ranks; ++rank) {

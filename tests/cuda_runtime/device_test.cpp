@@ -69,15 +69,21 @@ TEST_F(DeviceTest, NoDevice) {
               HasSubstr(message));
 }
 
-TEST_F(DeviceTest, MoreRanksThanDevices) {
-  reset_runtime({.devices = {{}, {}}});
+TEST_F(DeviceTest, MoreRanksThanDevicesShareThem) {
+  reset_runtime({.devices = {{}, {.name = "second"}}});
   EXPECT_EQ(cuda::visible_devices(), 2);
-  EXPECT_EXIT(run_as_program([] { cuda::select_device(1, 4); }),
+  EXPECT_EXIT(run_as_program([] {
+                cuda::select_device(3, 4);
+                throw EnvironmentError(cuda::device_properties().name);
+              }),
               ExitedWithCode(kEnvironment),
-              HasSubstr("lockstep: error: 4 ranks on this host, 2 CUDA devices\n"
-                        "  why: each rank needs a device of its own (CUDA_VISIBLE_DEVICES is not "
-                        "set)\n"
-                        "  try: mpirun -np 2, more hosts, or --device cpu\n"));
+              HasSubstr("lockstep: error: second\n"));
+}
+
+TEST_F(DeviceTest, KnowsADeviceByItsUuid) {
+  reset_runtime({.devices = {{}, {}, {}}});
+  EXPECT_EQ(cuda::visible_device("GPU-00000000-0000-0000-0000-000000000003"), 2);
+  EXPECT_EQ(cuda::visible_device("GPU-00000000-0000-0000-0000-000000000004"), -1);
 }
 
 TEST_F(DeviceTest, OldArchitecture) {
@@ -123,14 +129,13 @@ TEST_F(DeviceTest, AProcessHasOneDevice) {
                 cuda::select_device(0, 2);
               }),
               ExitedWithCode(kInternal),
-              HasSubstr("[select_device] local rank: got 0, expected 1, whose device was chosen "
-                        "earlier"));
+              HasSubstr("[select_device] device: got 0, expected 1, which was chosen earlier"));
   EXPECT_EXIT(run_as_program([] {
                 const Tensor early = device_floats(1);  // chooses device 0
                 cuda::select_device(1, 2);
               }),
               ExitedWithCode(kInternal),
-              HasSubstr("[select_device] local rank: got 1, expected 0"));
+              HasSubstr("[select_device] device: got 1, expected 0"));
 }
 
 TEST_F(DeviceTest, RanksAreCounted) {

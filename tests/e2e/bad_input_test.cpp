@@ -36,6 +36,8 @@ TEST(BadInput, ArgumentsAreRefusedBeforeAnythingIsWritten) {
       {{"--opt-level", "O4"}, "--opt-level O4"},
       {{"--evaluate"}, "--pretrained FILE or --resume PATH"},
       {{"--resume", "auto", "--overwrite"}, "--overwrite contradict"},
+      {{"--autotune"}, "--autotune is for --device cuda"},
+      {{"--plan-file", "p.json"}, "--plan-file is for --device cuda"},
       {{"--start-epoch", "3"}, "--start-epoch 3 leaves nothing"},
       {{"--dataset", "mnist", "--data", "/nonexistent"}, "/nonexistent"},
   };

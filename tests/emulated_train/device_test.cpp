@@ -90,6 +90,17 @@ TEST_F(OneRank, OfAnotherDeviceTheCheckpointSaysSo) {
   EXPECT_EQ(count_of(result.err, ", cuda sm_90"), 1) << result.err;
 }
 
+// No real cuDNN knows this device's memory.
+TEST_F(OneRank, WithoutCudnnThereAreNoEnginesToChoose) {
+  for (const Arguments& flags : {Arguments{"--autotune"}, Arguments{"--plan-file", "p.json"}}) {
+    const ProgramResult result = run_program(on_cuda("run", flags));
+    EXPECT_EQ(result.exit_code, 2) << said(result);
+    EXPECT_EQ(count_of(result.err, flags[0] + " has no engines to choose from"), 1) << result.err;
+    EXPECT_EQ(count_of(result.err, "\n  try: leave it out, or a build"), 1) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(dir_ / "run"));
+  }
+}
+
 void expect_no_device(const ProgramResult& result, const std::string& what) {
   EXPECT_EQ(result.exit_code, 5) << said(result);
   EXPECT_EQ(count_of(result.err, "lockstep: error: "), 1) << result.err;
@@ -101,11 +112,6 @@ TEST_F(OneRank, WithoutADeviceNothingStarts) {
   const ProgramOptions none = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "0"}}};
   expect_no_device(run_program(on_cuda("run"), none), "no CUDA device is visible");
   EXPECT_FALSE(std::filesystem::exists(dir_ / "run"));
-}
-
-TEST_F(OneRank, EachRankNeedsADeviceOfItsOwn) {
-  const ProgramOptions one = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "1"}}};
-  expect_no_device(run_ranks(2, on_cuda("run"), one), "2 ranks on this host, 1 CUDA device");
 }
 
 // The real runtime: on a machine with a GPU it trains.

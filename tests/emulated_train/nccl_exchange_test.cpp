@@ -13,11 +13,14 @@
 #include "core/cuda/device.h"
 #include "core/cuda/graph.h"
 #include "core/transfer.h"
-#include "core/tree.h"
+#include "tests/emulated_train/rank_values.h"
 #include "tests/emulation/runtime/fake_runtime.h"
 
 namespace lockstep::comm::nccl {
 namespace {
+
+using lockstep::testing::is_tree_sum;
+using lockstep::testing::rank_values;
 
 constexpr int64_t kSizes[] = {1000, 131};
 constexpr int kWrongBits = 3;
@@ -47,23 +50,6 @@ class Meeting : public SingleCommunicator {
   Board& board_;
 };
 
-// Much cancels, so that another order of the sum has other bits.
-float value(int rank, int64_t i, int step) {
-  return (i % 2 == 0 ? 1 : -1e4F) / static_cast<float>(1 + rank * 7 + i % 13 + step);
-}
-
-bool is_tree_sum(const Tensor& got, int ranks, int step) {
-  for (int64_t i = 0; i < got.numel(); ++i) {
-    std::vector<float> leaves;
-    for (int rank = 0; rank < ranks; ++rank) leaves.push_back(value(rank, i, step));
-    for_each_tree_merge(ranks, [&](int64_t into, int64_t from) {
-      leaves[static_cast<size_t>(into)] += leaves[static_cast<size_t>(from)];
-    });
-    if (std::memcmp(leaves.data(), got.data<float>() + i, sizeof(float)) != 0) return false;
-  }
-  return true;
-}
-
 // Two steps as they are, then four of one graph if it `records`. An exit code.
 int sum_on(Communicator& peers, bool records) {
   cuda::select_device(peers.rank(), peers.size());
@@ -92,10 +78,7 @@ int sum_on(Communicator& peers, bool records) {
   cuda::Graph graph;
   for (int step = 0; step < 6; ++step) {
     for (Tensor& values : in) {
-      Tensor mine = Tensor::empty(values.shape(), Dtype::kF32);
-      for (int64_t i = 0; i < mine.numel(); ++i) {
-        mine.data<float>()[i] = value(peers.rank(), i, step);
-      }
+      const Tensor mine = rank_values(values.shape(), peers.rank(), step);
       transfer(compute, mine, values);
     }
     if (step < 2 || !records) {

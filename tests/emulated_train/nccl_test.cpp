@@ -7,39 +7,17 @@
 namespace lockstep::testing {
 namespace {
 
-class OverNccl : public EmulatedProgram {
+class OverNccl : public EmulatedRanks {
  protected:
   // Eight steps: two that run as they are, one that is recorded, the rest repeated.
   ProgramResult run(int ranks, const std::string& name, const Arguments& more = {}) const {
-    Arguments line = on_cuda(name,
-                             {"--global-batch-size",
-                              "8",
-                              "--shards",
-                              "4",
-                              "--bn-groups",
-                              "4",
-                              "--max-steps",
-                              "8",
-                              "--bucket-cap-mb",
-                              "0.02",
-                              "--stall-abort",
-                              std::to_string(stall_abort_s_)});
+    Arguments line = {"--max-steps", "8"};
     if (transport_ != "") line.insert(line.end(), {"--transport", transport_});
     line.insert(line.end(), more.begin(), more.end());
-    ProgramOptions options = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "4"},
-                                              {"LOCKSTEP_EMULATION_STREAMS", order_}}};
-    options.environment.insert(environment_.begin(), environment_.end());
-    return ranks == 1 ? run_program(line, options) : run_ranks(ranks, line, options);
-  }
-  void expect_bits_of(const std::string& want, const std::string& name) const {
-    SCOPED_TRACE(name);
-    expect_same_bits(dir_ / want, dir_ / name);
+    return EmulatedRanks::run(ranks, name, line);
   }
 
-  std::string order_ = "lazy";
   std::string transport_ = "nccl";
-  int stall_abort_s_ = 60;
-  std::map<std::string, std::string> environment_;
 };
 
 TEST_F(OverNccl, RanksGiveTheBitsOfOne) {
@@ -194,9 +172,14 @@ TEST_F(FailingNccl, IsRefusedBeforeTheRunBegins) {
   EXPECT_FALSE(std::filesystem::exists(dir_ / "run"));
 }
 
-TEST_F(FailingNccl, GivesWayToTheHostWhereItWasNotAskedFor) {
+TEST_F(FailingNccl, GivesWayWhereItWasNotAskedFor) {
   transport_ = "auto";
-  const ProgramResult result = run_with("missing", {"--max-steps", "2"});
+  const ProgramResult peers = run_with("missing", {"--max-steps", "2"});
+  expect_success(peers);
+  EXPECT_EQ(count_of(peers.err, "gradients travel over CUDA IPC: NCCL 2 cannot be loaded"), 1)
+      << said(peers);
+  environment_["LOCKSTEP_EMULATION_IPC"] = "no-peers";
+  const ProgramResult result = run_with("missing", {"--max-steps", "2", "--overwrite"});
   expect_success(result);
   EXPECT_EQ(count_of(result.err, "gradients travel through the host: NCCL 2 cannot be loaded"), 1)
       << said(result);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <map>
 
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
@@ -49,6 +50,38 @@ class EmulatedProgram : public ::testing::Test {
 
   const TempDir dir_;
   std::string data_ = "mnist";
+};
+
+// Runs of four shards in small buckets, on any number of ranks.
+class EmulatedRanks : public EmulatedProgram {
+ protected:
+  ProgramResult run(int ranks, const std::string& name, const Arguments& more) const {
+    Arguments line = on_cuda(name,
+                             {"--global-batch-size",
+                              "8",
+                              "--shards",
+                              "4",
+                              "--bn-groups",
+                              "4",
+                              "--bucket-cap-mb",
+                              "0.02",
+                              "--stall-abort",
+                              std::to_string(stall_abort_s_)});
+    line.insert(line.end(), more.begin(), more.end());
+    ProgramOptions options = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", devices_},
+                                              {"LOCKSTEP_EMULATION_STREAMS", order_}}};
+    options.environment.insert(environment_.begin(), environment_.end());
+    return ranks == 1 ? run_program(line, options) : run_ranks(ranks, line, options);
+  }
+  void expect_bits_of(const std::string& want, const std::string& name) const {
+    SCOPED_TRACE(name);
+    expect_same_bits(dir_ / want, dir_ / name);
+  }
+
+  std::string order_ = "lazy";
+  std::string devices_ = "4";
+  int stall_abort_s_ = 60;
+  std::map<std::string, std::string> environment_;
 };
 
 }  // namespace lockstep::testing

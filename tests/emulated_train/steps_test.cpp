@@ -97,7 +97,8 @@ RuntimeCounters calls_of_a_step(RunConfig config) {
           .graph_launches = more.graph_launches - few.graph_launches,
           .synchronizations = more.synchronizations - few.synchronizations,
           .allocations = more.allocations - few.allocations,
-          .pinned_allocations = more.pinned_allocations - few.pinned_allocations};
+          .pinned_allocations = more.pinned_allocations - few.pinned_allocations,
+          .launches_of = {}};
 }
 
 void expect_no_waiting(const RuntimeCounters& calls) {

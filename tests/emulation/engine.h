@@ -41,6 +41,7 @@ struct Call {
   size_t argument_bytes = 0;
   void (*invoke)(void* arguments) = nullptr;
   const void* kernel = nullptr;  // its address: what ran, for note_kernel
+  const char* op = "";           // for which it was launched
   const char* name = "";         // with types, for messages
 };
 

@@ -146,5 +146,30 @@ TEST(BatchNormErrors, DryDeclaresItsCost) {
   }
 }
 
+TEST(BatchNormErrors, OneCallForGroupsOfOneShard) {
+  Stream stream;
+  const Tensor in = f32({4, 3}), channel = f32({3});
+  Tensor none, stats = f32({2, 7}), out = f32({4, 3}), mean = f32({3}), leaf = f32({2, 3});
+  const auto forward = [&](const Shards& shards, Tensor& running_mean, Tensor& running_var) {
+    batch_norm_shard_forward(
+        stream, shards, in, channel, channel, {}, {}, 0.1F, running_mean, running_var, stats, out);
+  };
+  EXPECT_NO_THROW(forward(Shards::cut(4, 2, 2), mean, mean));
+  EXPECT_THROW(forward(Shards::cut(4, 2, 1), mean, mean), ShapeError);  // a group of two shards
+  EXPECT_THROW(forward(Shards::cut(4, 2, 2), mean, none), ShapeError);
+  EXPECT_THROW(forward(Shards::cut(4, 2, 2), stats, stats), ShapeError);
+  const Shards uneven{.offsets = {0, 1, 4}, .total = 2, .groups = 2};
+  EXPECT_NO_THROW(forward(uneven, none, none));
+  EXPECT_THROW(forward(uneven, mean, mean), ShapeError);  // one value has no variance
+  const auto backward = [&](const Shards& shards, Tensor& grad_in, const Tensor& addend = {}) {
+    batch_norm_shard_backward(
+        stream, shards, in, {}, in, addend, stats, channel, channel, {}, none, leaf, leaf, grad_in);
+  };
+  EXPECT_NO_THROW(backward(Shards::cut(4, 2, 2), out));
+  EXPECT_THROW(backward(Shards::cut(4, 2, 1), out), ShapeError);
+  EXPECT_THROW(backward(Shards::cut(4, 2, 2), mean), ShapeError);
+  EXPECT_THROW(backward(Shards::cut(4, 2, 2), out, in), ShapeError);  // and no grad_residual
+}
+
 }  // namespace
 }  // namespace lockstep::kernels

@@ -19,7 +19,7 @@ echo "moments of seed ${SEED:-$$}"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-train() {  # RANKS DIR: replaces this shell by mpirun
+train() {  # RANKS DIR: replaces this shell by mpirun's parent
   exec "$root/scripts/run" -np "$1" "$program" "${arguments[@]}" -o "$2" >> "$2.log" 2>&1
 }
 milliseconds() { date +%s%3N; }
@@ -51,7 +51,7 @@ until [ $killed -ge "$kills" ] && [ $unfinished = no ]; do
   if [ $killed -lt "$kills" ]; then
     pause=$((300 + (RANDOM * 32768 + RANDOM) % (1000 + duration / 3)))
     sleep "$((pause / 1000)).$(printf %03d $((pause % 1000)))"
-    mapfile -t victims < <(ps -o pid= --ppid $job)
+    mapfile -t victims < <(ps -o pid= --ppid "$(pgrep -P $job mpirun)")
     if [ ${#victims[@]} -gt 0 ] && kill -9 "${victims[RANDOM % ${#victims[@]}]}" 2>/dev/null; then
       killed=$((killed + 1))
       echo "kill $killed: a rank of $ranks after $pause ms"

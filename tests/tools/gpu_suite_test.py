@@ -22,10 +22,12 @@ TRAIN = f"""
 while [ "$1" != --output-dir ]; do shift; done
 mkdir -p "$2"
 echo '{json.dumps(RUN_JSON)}' >"$2/run.json"
-[ "${{2##*/}}" != "${{BROKEN_RUN:-}}" ]
+echo "over CUDA IPC, 5 images/s"
+[ "${{2##*/}}" != "${{BROKEN_RUN:-}}" ] && [ -z "${{LOCKSTEP_FAULT:-}}" ]
 """
 SCRIPTS = {
     "nvidia-smi": 'case "$1" in -L) echo "GPU 0: Test";; *) echo "Test, 580.1, 1980 MHz, 3201 MHz, 1 MiB";; esac',
+    "mpirun": 'shift 2; exec "$@"',
     "compute-sanitizer": '[ "$2 ${BROKEN_TOOL:-}" != "$2 $2" ] && shift 4 && exec "$@"',
     "python3": 'case "$1" in -c) exit ${NO_TORCH:-0};; *torch_kernels.py) echo "$PEERS";;'
     ' *) exec "$PYTHON" "$@";; esac',
@@ -86,7 +88,7 @@ class GpuSuite(unittest.TestCase):
 
     def test_all_parts_then_none(self):
         sanitized = dict.fromkeys(("memcheck", "racecheck", "initcheck", "synccheck"), "passed")
-        expected = {"tests": "passed", "train": "passed", "bench": "passed", "peers": "passed", **sanitized}
+        expected = dict.fromkeys(("tests", "train", "ranks", "bench", "peers"), "passed") | sanitized
         self.assertEqual(self.run_parts(), (0, expected))
         self.assertEqual(self.runs(), 5)
         self.assertEqual(self.run_parts(), (0, expected))
@@ -108,8 +110,9 @@ class GpuSuite(unittest.TestCase):
     def test_trainings_file(self):
         self.run_parts("--only", "train")
         result = json.loads((self.work / "results" / "training_cuda.json").read_text())
-        names = {"convnet", "convnet_eager", "convnet_o2", "resnet50_f32", "resnet50_o2", "resnet50_o2_eager"}
-        self.assertEqual(set(result["runs"]), names)
+        names = "convnet convnet_eager convnet_tuned convnet_planned convnet_o2"
+        names += " resnet50_f32 resnet50_o2 resnet50_o2_tuned resnet50_o2_eager"
+        self.assertEqual(set(result["runs"]), set(names.split()))
         final = {name: value for name, value in FINAL.items() if name != "loss"}
         self.assertEqual(result["runs"]["convnet"], {"arguments": ["--device", "cuda"], "final": final})
         tools = (self.work / "runs.lockstep").read_text()
@@ -121,7 +124,7 @@ class GpuSuite(unittest.TestCase):
             code, parts = self.run_parts("--only", "train", **trouble)
             self.assertEqual((code, parts["train"]), (1, "failed"), trouble)
             result = json.loads((self.work / "results" / "training_cuda.json").read_text())
-            self.assertEqual(len(result["runs"]), 6)
+            self.assertEqual(len(result["runs"]), 9)
 
     def test_kernels_file(self):
         self.run_parts("--only", "bench")
@@ -134,6 +137,9 @@ class GpuSuite(unittest.TestCase):
         result = json.loads(file.read_text())
         self.assertEqual(result["kernels"], [{**row, "peer_us": 5.0, "over_peer": 2.0}])
         self.assertEqual(result["peer"], "PyTorch 2")
+
+    def test_ranks_whose_bits_differ_fail(self):
+        self.assertEqual(self.run_parts("--only", "ranks", DIFFERENT="1"), (1, {"ranks": "failed"}))
 
     def test_without_pytorch_there_is_no_peer(self):
         code, parts = self.run_parts("--only", "peers", NO_TORCH="1")

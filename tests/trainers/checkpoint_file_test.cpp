@@ -79,6 +79,15 @@ TEST(CheckpointFile, RecordComesBackWhole) {
   EXPECT_EQ(read.at.schedule, want.schedule);
 }
 
+TEST(CheckpointRecord, SaysWhichEnginesOfCudnnARunHad) {
+  CheckpointRecord record{
+      .run = tiny_identity(), .at = testing::tiny_position(20), .model_digest = {}};
+  EXPECT_FALSE(to_metadata(record).contains("plan_choices"));
+  record.run.environment["cudnn"] = "9.19.0";
+  record.run.environment["plan_choices"] = "5b7e";
+  EXPECT_EQ(record_of(to_metadata(record), "file").run, record.run);
+}
+
 TEST(CheckpointFile, ModelFileHoldsTheModelsNamesAndNoOthers) {
   const TempDir dir;
   const TinyRun run(1);

@@ -210,8 +210,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "leave it out"},
         Refused{"--transport threads",
                 "--transport threads is not built yet",
-                "this version has no CUDA IPC and, outside its tests, no ranks as threads",
-                "--transport auto or shm or mpi or nccl"},
+                "this version has no ranks as threads outside its tests",
+                "--transport auto or shm or mpi or nccl or ipc"},
         Refused{"--trace",
                 "--trace is not built yet",
                 "this version has no timeline",
@@ -357,6 +357,7 @@ TEST(CommandLine, StableSurfaceParses) {
       "--transport auto",
       "--transport shm",
       "--transport mpi",
+      "--transport ipc --device cuda",
       "--bucket-cap-mb 8",
       "--first-bucket-mb 0.5",
       "--no-overlap",
@@ -382,7 +383,6 @@ TEST(CommandLine, StableSurfaceParses) {
   };
   for (const std::string& line : works) EXPECT_EQ(refusal(line), "accepted") << line;
   const std::vector<std::string> later = {
-      "--transport ipc",
       "--transport threads",
   };
   for (const std::string& line : later) {

@@ -83,17 +83,17 @@ TEST(ExchangeConfig, MpisOwnSumNeedsMpi) {
 }
 
 TEST(ExchangeConfig, NcclSumsOnGpusAndNowhereElse) {
-  EXPECT_EQ(config_of("").nccl, UseNccl::kNo);
-  EXPECT_EQ(config_of("--device cuda").nccl, UseNccl::kAuto);
-  EXPECT_EQ(config_of("--device cuda --algorithm star").nccl, UseNccl::kNo);
-  EXPECT_EQ(config_of("--device cuda --transport shm").nccl, UseNccl::kNo);
-  EXPECT_EQ(config_of("--device cuda --algorithm mpi").nccl, UseNccl::kNo);
+  EXPECT_EQ(config_of("").on_device, DeviceTransport::kHost);
+  EXPECT_EQ(config_of("--device cuda").on_device, DeviceTransport::kAuto);
+  EXPECT_EQ(config_of("--device cuda --algorithm star").on_device, DeviceTransport::kHost);
+  EXPECT_EQ(config_of("--device cuda --transport shm").on_device, DeviceTransport::kHost);
+  EXPECT_EQ(config_of("--device cuda --algorithm mpi").on_device, DeviceTransport::kHost);
   const ExchangeConfig tree = config_of("--device cuda --transport nccl");
-  EXPECT_EQ(tree.nccl, UseNccl::kYes);
+  EXPECT_EQ(tree.on_device, DeviceTransport::kNccl);
   EXPECT_EQ(tree.transport, comm::Transport::kAuto);  // which ranks meet over
   EXPECT_TRUE(tree.keeps_bits());
   const ExchangeConfig own = config_of("--device cuda --algorithm nccl --fp16-allreduce");
-  EXPECT_EQ(own.nccl, UseNccl::kYes);
+  EXPECT_EQ(own.on_device, DeviceTransport::kNccl);
   EXPECT_EQ(own.transport, comm::Transport::kAuto);
   EXPECT_EQ(own.algorithm, Algorithm::kLibrary);
   EXPECT_EQ(algorithm_name(own), "nccl");
@@ -113,6 +113,20 @@ TEST(ExchangeConfig, NcclRefusesWhatItHasNot) {
             "--transport nccl has no --algorithm ring");
   EXPECT_EQ(refused("--device cuda --algorithm nccl --transport shm"),
             "--algorithm nccl and --transport shm contradict each other");
+}
+
+TEST(ExchangeConfig, IpcSumsOnGpusAsATree) {
+  const ExchangeConfig ipc = config_of("--device cuda --transport ipc");
+  EXPECT_EQ(ipc.on_device, DeviceTransport::kIpc);
+  EXPECT_EQ(ipc.transport, comm::Transport::kAuto);
+  EXPECT_TRUE(ipc.keeps_bits());
+  const auto refused = [](const std::string& line) {
+    const auto error = usage_error([&] { config_of(line); });
+    return error ? std::string(error->what()) : "accepted";
+  };
+  EXPECT_EQ(refused("--transport ipc"), "--transport ipc needs --device cuda");
+  EXPECT_EQ(refused("--device cuda --transport ipc --algorithm star"),
+            "--transport ipc has no --algorithm star");
 }
 
 TEST(ExchangeConfig, ContradictionsAreRefused) {

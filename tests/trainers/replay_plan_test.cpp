@@ -69,6 +69,16 @@ TEST_F(ReplayPlanTest, TakesTheRunsFlagsAndItsCutOfTheBatch) {
                           "--bn-groups=1"));
 }
 
+// What the run timed is not timed again.
+TEST_F(ReplayPlanTest, GoesByTheEnginesThatTheRunHad) {
+  record_.flags.push_back({"autotune", "true", "command line"});
+  record_.flags.push_back({"plan-file", "h200.json", "command line"});
+  record_.plan.plan_choices = "5b7e";
+  EXPECT_EQ(plan().arguments.back(), "--plan-file=" + (dir_ / kPlansFile).string());
+  record_.plan.plan_choices.clear();
+  EXPECT_EQ(plan().arguments.back(), "--bn-groups=1");
+}
+
 TEST_F(ReplayPlanTest, StartsFromTheNewestSoundCheckpointBeforeTheTrouble) {
   EXPECT_EQ(plan().start, "");
   const std::string third = checkpoint(3);

@@ -158,6 +158,18 @@ TEST(Differences, NameEachSettingWithBothValues) {
           "isa is x86-64-v4, was x86-64-v3", "lr is 0.2, was 0.1", "momentum is nothing, was 0.9"));
 }
 
+TEST(Differences, NameTheEnginesOfCudnn) {
+  RunIdentity now = testing::tiny_identity();
+  RunIdentity before = testing::tiny_identity();
+  now.environment["cudnn"] = before.environment["cudnn"] = "9.19.0";
+  now.environment["plan_choices"] = "5b7e";
+  EXPECT_THAT(differences(now, before), ElementsAre("plan_choices is 5b7e, was nothing"));
+  before.environment["plan_choices"] = "1234";
+  EXPECT_THAT(differences(now, before), ElementsAre("plan_choices is 5b7e, was 1234"));
+  now.environment.erase("plan_choices");
+  EXPECT_THAT(differences(now, before), ElementsAre("plan_choices is nothing, was 1234"));
+}
+
 TEST(IdentityOf, HoldsWhatShapesTheTrainingAndNoMore) {
   const Options options = options_of("--lr 0.5 --epochs 9 -p 3 --fp16-allreduce --seed 4");
   RunConfig config = make_run_config(options);
@@ -165,6 +177,9 @@ TEST(IdentityOf, HoldsWhatShapesTheTrainingAndNoMore) {
   const RunIdentity identity = identity_of(config, options, kData);
   EXPECT_EQ(identity.settings.at("lr"), "0.5");
   EXPECT_EQ(identity.environment.at("wire"), "f16");
+  EXPECT_FALSE(identity.environment.contains("plan_choices"));  // nor in files without
+  config.plan_choices = "5b7e";
+  EXPECT_EQ(identity_of(config, options, kData).environment.at("plan_choices"), "5b7e");
   EXPECT_EQ(identity.seed, 4U);
   for (const char* name : {"epochs", "print-freq", "seed", "batch-size"}) {
     EXPECT_FALSE(identity.settings.contains(name)) << name;

@@ -69,6 +69,19 @@ TEST(RunConfig, SyncBnIsOneGroup) {
   EXPECT_EQ(config_of("--preset demo-ddp --bn-groups 4").asked.bn_groups, 4);
 }
 
+TEST(RunConfig, EnginesAreChosenOnCudaAlone) {
+  for (const char* flag : {"--autotune", "--plan-file p.json"}) {
+    const auto error = usage_error([&] { config_of(flag); });
+    ASSERT_TRUE(error) << flag;
+    EXPECT_THAT(error->what(), HasSubstr(" is for --device cuda"));
+    EXPECT_THAT(error->hint(), HasSubstr("--device cuda"));
+  }
+  const RunConfig config = config_of("--device cuda --autotune --plan-file p.json");
+  EXPECT_TRUE(config.autotune);
+  EXPECT_EQ(config.plan_file, "p.json");
+  EXPECT_FALSE(config_of("--device cuda").autotune);
+}
+
 TEST(RunConfig, PresetsKeepRawPixels) {
   EXPECT_FALSE(config_of("--preset demo-baseline").standardize);
 }

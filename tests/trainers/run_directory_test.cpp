@@ -79,10 +79,12 @@ TEST(RunDirectory, OverwriteRemovesTheRunAndNothingElse) {
     first.append({{"step", int64_t{1}}});
     write_text(first.checkpoints() / "last.safetensors", "old");
     write_text(first.checkpoints() / "notes.txt", "mine");
+    write_text(dir / "run" / kPlansFile, "{}");
     write_text(dir / "run/letter.txt", "dear");
   }
   const RunDirectory second(dir / "run", ExistingRun::kOverwrite);
   EXPECT_FALSE(fs::exists(dir / "run/run.json"));
+  EXPECT_FALSE(fs::exists(dir / "run" / kPlansFile));
   EXPECT_EQ(read_text(dir / "run/metrics.jsonl"), "");
   EXPECT_FALSE(fs::exists(second.checkpoints() / "last.safetensors"));
   EXPECT_TRUE(fs::exists(second.checkpoints() / "notes.txt"));

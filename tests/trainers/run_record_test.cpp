@@ -57,6 +57,7 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
                   {"predivide", 2.0},
                   {"overlap", false},
                   {"buckets", {{{"tensors", 3}, {"bytes", 1000}}, {{"tensors", 1}, {"bytes", 24}}}},
+                  {"plan_choices", nullptr},
                   {"same_bits_on", {1, 2, 4, 8}}}));
   EXPECT_EQ(got["start"], "2026-01-01T12:00:00Z");
   for (const char* name : {"end", "exit_code", "final", "communication", "digest"}) {
@@ -69,6 +70,7 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
   RunRecord record = started();
   record.end = record.start + std::chrono::seconds(61);
   record.exit_code = ExitCode::kStopped;
+  record.plan.plan_choices = "5b7e";
   record.digest = 0xabc;
   record.final_metrics = FinalMetrics{.acc1 = 98.5,
                                       .acc5 = 100,
@@ -87,6 +89,7 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
                       .buckets = {{.ready = 0.25, .start = 0.5, .end = 0.75}}};
   const json got = json::parse(to_json(record));
   EXPECT_EQ(got["end"], "2026-01-01T12:01:01Z");
+  EXPECT_EQ(got["run"]["plan_choices"], "5b7e");
   const json& communication = got["communication"];
   EXPECT_EQ(communication["exposed_s"], 0.5);
   EXPECT_EQ(communication["hidden_s"], 0.25);

@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kVersionKey = "format_version";
 constexpr const char* kGradScalerKey = "grad_scaler";
 constexpr const char* kEnvironmentKeys[] = {"isa", "lockstep", "onednn", "predivide", "wire"};
+constexpr const char* kCudaKeys[] = {"cudnn", "plan_choices"};  // of the environment too
 
 // JSON has no number for these.
 double number(const Json& json) {
@@ -140,6 +141,9 @@ Texts to_metadata(const CheckpointRecord& record) {
       {"model_digest", record.model_digest}};
   if (!at.grad_scaler.empty()) metadata[kGradScalerKey] = at.grad_scaler;
   for (const char* key : kEnvironmentKeys) metadata[key] = run.environment.at(key);
+  for (const char* key : kCudaKeys) {
+    if (run.environment.contains(key)) metadata[key] = run.environment.at(key);
+  }
   return metadata;
 }
 
@@ -157,6 +161,9 @@ CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
   const Reader read(metadata, file);
   Texts environment;
   for (const char* key : kEnvironmentKeys) environment[key] = read.text(key);
+  for (const char* key : kCudaKeys) {
+    if (metadata.contains(key)) environment[key] = read.text(key);
+  }
   return {.run = {.program = read.text("program"),
                   .arch = read.text("arch"),
                   .global_batch = read.integer("global_batch"),

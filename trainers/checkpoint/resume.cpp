@@ -173,6 +173,8 @@ RunIdentity identity_of(const RunConfig& config,
     const cuda::DeviceProperties& gpu = cuda::device_properties();
     identity.environment["isa"] += fmt::format(", cuda sm_{}{}", gpu.major, gpu.minor);
   }
+  if (!config.cudnn.empty()) identity.environment["cudnn"] = config.cudnn;
+  if (!config.plan_choices.empty()) identity.environment["plan_choices"] = config.plan_choices;
   identity.environment["wire"] = name_of(config.exchange.wire);
   identity.environment["predivide"] = fmt::format("{}", config.exchange.predivide);
   for (const ResolvedFlag& flag : options.resolved()) {

@@ -20,6 +20,22 @@ comm::BucketCaps bucket_caps(const Options& options) {
 }
 
 constexpr std::string_view kNccl = "nccl";
+constexpr std::string_view kIpc = "ipc";
+
+void check_ipc(const Options& options) {
+  if (options.text("transport") != kIpc) return;
+  if (options.text("device") != "cuda") {
+    throw UsageError("--transport ipc needs --device cuda",
+                     "CUDA IPC shares the memory of GPUs",
+                     "--device cuda, or leave --transport at auto");
+  }
+  const std::string& algorithm = options.text("algorithm");
+  if (algorithm != "tree" && algorithm != "none") {
+    throw UsageError(fmt::format("--transport ipc has no --algorithm {}", algorithm),
+                     "over CUDA IPC gradients are summed as a tree",
+                     "--algorithm tree, or --transport shm or mpi");
+  }
+}
 
 void check_nccl(const Options& options) {
   const bool over_nccl = options.text("transport") == kNccl;
@@ -45,21 +61,25 @@ void check_nccl(const Options& options) {
 
 void read_algorithm_and_transport(const Options& options, ExchangeConfig& config) {
   check_nccl(options);
+  check_ipc(options);
   const std::string& algorithm = options.text("algorithm");
   const std::string& transport = options.text("transport");
   config.algorithm = algorithm == kNccl ? Algorithm::kLibrary : meant(kAlgorithmNames, algorithm);
-  config.transport =
-      transport == kNccl ? comm::Transport::kAuto : meant(kTransportNames, transport);
+  const bool is_devices = transport == kNccl || transport == kIpc;
+  config.transport = is_devices ? comm::Transport::kAuto : meant(kTransportNames, transport);
   if (transport == kNccl || algorithm == kNccl) {
-    config.nccl = UseNccl::kYes;
+    config.on_device = DeviceTransport::kNccl;
+  } else if (transport == kIpc) {
+    config.on_device = DeviceTransport::kIpc;
   } else if (transport != "auto" || config.algorithm != Algorithm::kTree ||
              options.text("device") != "cuda") {
-    config.nccl = UseNccl::kNo;
+    config.on_device = DeviceTransport::kHost;
   }
 }
 
 void check(const ExchangeConfig& config, bool asked_to_check_ranks) {
-  const bool is_mpis = config.algorithm == Algorithm::kLibrary && config.nccl == UseNccl::kNo;
+  const bool is_mpis =
+      config.algorithm == Algorithm::kLibrary && config.on_device == DeviceTransport::kHost;
   if (is_mpis && config.transport == comm::Transport::kShm) {
     throw UsageError("--algorithm mpi and --transport shm contradict each other",
                      "MPI's own sum needs MPI to carry the gradients",
@@ -91,7 +111,7 @@ ExchangeConfig make_exchange_config(const Options& options) {
   config.zero_unused = options.text("unused") == "zero";
   config.check_ranks = options.integer("check-ranks");
   check(config, options.given("check-ranks"));
-  if (config.algorithm == Algorithm::kLibrary && config.nccl == UseNccl::kNo) {
+  if (config.algorithm == Algorithm::kLibrary && config.on_device == DeviceTransport::kHost) {
     config.transport = comm::Transport::kMpi;
   }
   return config;
@@ -116,7 +136,8 @@ std::string_view name_of(Algorithm algorithm) {
 }
 
 std::string_view algorithm_name(const ExchangeConfig& config) {
-  const bool is_nccls = config.algorithm == Algorithm::kLibrary && config.nccl == UseNccl::kYes;
+  const bool is_nccls =
+      config.algorithm == Algorithm::kLibrary && config.on_device == DeviceTransport::kNccl;
   return is_nccls ? kNccl : name_of(config.algorithm);
 }
 

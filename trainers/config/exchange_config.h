@@ -13,7 +13,8 @@
 
 namespace lockstep::trainers {
 
-// As --algorithm and --transport spell them; nccl, which is both, only where gradients are on GPUs.
+// As --algorithm and --transport spell them; nccl, which is both, and ipc only where gradients are
+// on GPUs.
 inline constexpr std::array kAlgorithmNames = {Named<Algorithm>(Algorithm::kTree, "tree"),
                                                Named<Algorithm>(Algorithm::kRing, "ring"),
                                                Named<Algorithm>(Algorithm::kStar, "star"),
@@ -24,17 +25,18 @@ inline constexpr std::array kTransportNames = {
     Named<comm::Transport>(comm::Transport::kShm, "shm"),
     Named<comm::Transport>(comm::Transport::kMpi, "mpi")};
 
-// Whether gradients on GPUs travel by NCCL; ranks meet and agree over `transport` all the same.
-enum class UseNccl : uint8_t {
-  kNo,
-  kAuto,  // where there are several ranks and all of them can load it
-  kYes,
+// What gradients on GPUs travel over; ranks meet and agree over `transport` all the same.
+enum class DeviceTransport : uint8_t {
+  kHost,
+  kAuto,  // the best that all ranks have, trainers/loop/gradient_route.h
+  kNccl,
+  kIpc,
 };
 
 struct ExchangeConfig {
   Algorithm algorithm = Algorithm::kTree;
   comm::Transport transport = comm::Transport::kAuto;
-  UseNccl nccl = UseNccl::kAuto;
+  DeviceTransport on_device = DeviceTransport::kAuto;
   comm::BucketCaps caps;
   bool overlap = true;
   Dtype wire = Dtype::kF32;

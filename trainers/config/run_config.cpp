@@ -118,6 +118,17 @@ void read_batch_and_groups(const Options& options, RunConfig& config) {
   config.asked.bn_groups = groups;
 }
 
+void read_engines(const Options& options, RunConfig& config) {
+  config.autotune = options.boolean("autotune");
+  config.plan_file = text_or_empty(options, "plan-file");
+  const bool asks = config.autotune || !config.plan_file.empty();
+  if (!asks || config.device == Device::kCuda) return;
+  throw UsageError(
+      fmt::format("--{} is for --device cuda", config.autotune ? "autotune" : "plan-file"),
+      "it chooses between cuDNN's engines, and convolutions on the CPU are oneDNN's",
+      "leave it out, or --device cuda");
+}
+
 }  // namespace
 
 RunConfig make_run_config(const Options& options) {
@@ -140,6 +151,7 @@ RunConfig make_run_config(const Options& options) {
   config.explain_precision = options.boolean("explain-precision");
   config.device = options.text("device") == "cuda" ? Device::kCuda : Device::kCpu;
   config.graph = options.boolean("graph");
+  read_engines(options, config);
   config.exchange = make_exchange_config(options);
   config.stall_abort_s = options.integer("stall-abort");
   config.output_dir = text_or_empty(options, "output-dir");

@@ -43,7 +43,9 @@ struct RunConfig {
   PrecisionConfig precision;
   bool explain_precision = false;
   Device device = Device::kCpu;
-  bool graph = true;  // on CUDA, where the run allows it: runs_as_graph()
+  bool graph = true;      // on CUDA, where the run allows it: runs_as_graph()
+  bool autotune = false;  // cuDNN's engines are chosen by time
+  std::string plan_file;  // of engines; empty: the run directory's, or none
   ExchangeConfig exchange;
   int64_t stall_abort_s = 0;
 
@@ -72,8 +74,13 @@ struct RunConfig {
   } asked;
   int64_t default_batch_size = 0;  // of the preset or the program
 
-  std::string transport = "none";  // what connect() found, or "nccl"
+  std::string transport = "none";  // what connect() found, or "nccl" or "ipc"
   bool over_nccl() const { return transport == "nccl"; }
+  bool over_ipc() const { return transport == "ipc"; }
+
+  // Set by trainers/plans/run_engines.h.
+  std::string cudnn;         // version; empty: the run has none
+  std::string plan_choices;  // digest of the engines in use; empty: all are the rule's
 
   // Set by resolve_run().
   int64_t ranks = 1;

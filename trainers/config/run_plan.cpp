@@ -18,6 +18,7 @@ RunPlan make_run_plan(const RunConfig& config, std::span<const comm::Bucket> buc
                .predivide = config.exchange.predivide,
                .overlap = config.exchange.overlap,
                .buckets = {},
+               .plan_choices = config.plan_choices,
                .reach = reach(config)};
   plan.buckets.reserve(buckets.size());
   for (const comm::Bucket& bucket : buckets) {
@@ -44,6 +45,7 @@ std::vector<comm::HandshakeField> handshake_fields(const RunPlan& plan) {
           {Kind::kArgument, "predivide factor", fmt::format("{}", plan.predivide)},
           {Kind::kArgument, "overlap", plan.overlap ? "on" : "off"},
           {Kind::kEnvironment, "gradient buckets", fmt::format("{}", fmt::join(buckets, " "))},
+          {Kind::kEnvironment, "cuDNN's engines", plan.plan_choices},
           {Kind::kArgument, "reach", fmt::format("{}", fmt::join(plan.reach, ","))}};
 }
 

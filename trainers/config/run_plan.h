@@ -29,7 +29,8 @@ struct RunPlan {
   double predivide = 1;
   bool overlap = true;
   std::vector<BucketSize> buckets;
-  std::vector<int64_t> reach;  // rank counts with the same bits (trainers/config/resolve_run.h)
+  std::string plan_choices = {};  // as RunConfig's
+  std::vector<int64_t> reach;     // rank counts with the same bits (trainers/config/resolve_run.h)
 };
 
 // Requires: a resolved config.

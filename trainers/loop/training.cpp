@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "comm/replicas.h"
-#include "trainers/loop/nccl_ranks.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"
 #include "trainers/loop/training_data.h"
@@ -41,7 +40,7 @@ int64_t end_step(const Training::Parts& p, int64_t steps_per_epoch) {
 
 comm::ReducerOptions reducer_options(const Training::Parts& p) {
   comm::ReducerOptions options = reducer_options(p.config.exchange, p.config.micro_steps);
-  options.on_device = exchange_over(p.nccl);
+  options.on_device = p.exchange;
   return options;
 }
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <span>
 
+#include "comm/device_exchange.h"
 #include "comm/gradient_reducer.h"
-#include "comm/nccl/ranks.h"
 #include "core/communicator.h"
 #include "core/stream.h"
 #include "data/dataset.h"
@@ -67,7 +67,7 @@ class Training {
     std::optional<Fault> fault;
     std::optional<TrainingPosition> start{};  // of an earlier process; its weights are in `model`
     std::optional<ReplayTarget> replay{};
-    comm::nccl::Ranks* nccl = nullptr;  // what gradients travel over; null: `ranks`
+    comm::MakeDeviceExchange exchange{};  // how gradients on GPUs travel; empty: over `ranks`
   };
 
   // A collective call. Errors: CheckpointError for a start under another schedule.

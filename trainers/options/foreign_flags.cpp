@@ -44,7 +44,7 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"channels-last", !kValue, !kRefused, "", "Apex",
      "activations are channels-last always", "leave it out"},
     {"cudnn-benchmark", !kValue, !kRefused, "", "timm",
-     "kernels are chosen by rule, so that bits repeat", "leave it out"},
+     "kernels are chosen by rule, so that bits repeat", "--autotune, which keeps what it finds"},
     {"pin-memory", !kValue, !kRefused, "", "timm",
      "the loader decides that itself", "leave it out"},
     {"pin-mem", !kValue, !kRefused, "", "timm",

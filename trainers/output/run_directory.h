@@ -16,7 +16,8 @@ class RunDirectory {
  public:
   // Creates `path` and its missing parents and proves that files can be written there. A folder
   // `runs/x` also becomes the target of the link `runs/latest`. kOverwrite removes an earlier run's
-  // run.json, metrics.jsonl, numerics.json and checkpoints, no other file; kContinue keeps them.
+  // run.json, metrics.jsonl, numerics.json, plans.json and checkpoints, no other file; kContinue
+  // keeps them.
   // Errors: UsageError when the folder is not empty and `existing` is kRefuse, when it is kContinue
   // and the folder holds files but no run, or when another run holds it; EnvironmentError when it
   // cannot be created or written.
@@ -50,5 +51,7 @@ class RunDirectory {
 // In a run directory: what is known of a loss that was not finite, or of steps that were skipped
 // (trainers/loop/numerics_report.h).
 inline constexpr const char* kNumericsFile = "numerics.json";
+// The engines of cuDNN that were not chosen by rule (trainers/plans/plan_file.h).
+inline constexpr const char* kPlansFile = "plans.json";
 
 }  // namespace lockstep::trainers

@@ -71,6 +71,7 @@ Json json_of(const RunPlan& plan) {
   for (const BucketSize& bucket : plan.buckets) {
     json["buckets"].push_back({{"tensors", bucket.tensors}, {"bytes", bucket.bytes}});
   }
+  json["plan_choices"] = plan.plan_choices.empty() ? Json() : Json(plan.plan_choices);
   json["same_bits_on"] = plan.reach;
   return json;
 }

@@ -26,6 +26,7 @@ std::string exchange_text(const RunConfig& config) {
   if (config.exchange.algorithm == Algorithm::kNone) return "no all-reduce";
   std::string text = fmt::format("{} all-reduce", algorithm_name(config.exchange));
   if (config.over_nccl()) return fmt::format("{} over NCCL {}", text, comm::nccl::api().version());
+  if (config.over_ipc()) return fmt::format("{} over CUDA IPC", text);
   if (config.ranks == 1) return text;
   const bool staged = config.device == Device::kCuda;
   return fmt::format(
@@ -79,6 +80,7 @@ std::vector<std::string> start_lines(const RunConfig& config,
 void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& record) {
   record.versions = versions();
   if (config.over_nccl()) record.versions["nccl"] = comm::nccl::api().version();
+  if (!config.cudnn.empty()) record.versions["cudnn"] = config.cudnn;
   const auto threads = static_cast<int>(config.threads);
   for (const RankPlace& place : gather_places(ranks, this_place())) {
     record.ranks.push_back(

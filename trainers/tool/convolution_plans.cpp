@@ -28,15 +28,30 @@ std::vector<PlannedConvolution> convolutions_of(const DryStep& step) {
 }
 
 #if defined(LOCKSTEP_CUDNN)
-void choose_engines(const std::string& cudnn_properties, std::vector<PlannedConvolution>& calls) {
-  namespace cudnn = kernels::cudnn;
+namespace cudnn = kernels::cudnn;
+
+PlannedEngines read_engines(const std::string& plan_file, const GpuCard& card) {
+  const PlanFile plans = read_plans(plan_file);
+  check_origin(plans, {.cudnn = cudnn::api().version(), .card = device_text(card)}, plan_file);
+  return plans.engines;
+}
+
+void choose_engines(const std::string& cudnn_properties,
+                    std::vector<PlannedConvolution>& calls,
+                    const PlannedEngines& planned) {
   const cudnn::Target target = cudnn::Target::described_by(cudnn_properties);
   for (PlannedConvolution& call : calls) {
     if (!cudnn::fits(call.problem)) {
       call.choice = "own kernel";
       continue;
     }
-    const auto plan = cudnn::make_plan(target, call.problem.padded(), cudnn::kMostWorkspace);
+    const kernels::ConvolutionProblem problem = call.problem.padded();
+    const auto found = planned.find(problem.text());
+    const auto plan =
+        found == planned.end()
+            ? cudnn::make_plan(target, problem, cudnn::kMostWorkspace)
+            : cudnn::make_plan(target, problem, cudnn::kMostWorkspace, found->second.engine);
+    if (found != planned.end()) call.microseconds = found->second.microseconds;
     call.choice = plan->choice();
     call.workspace_bytes =
         static_cast<int64_t>(plan->workspace_bytes() + cudnn::staged_bytes(call.problem));
@@ -57,8 +72,13 @@ namespace {
 
 }  // namespace
 
+PlannedEngines read_engines(const std::string& /*plan_file*/, const GpuCard& /*card*/) {
+  refuse();
+}
+
 void choose_engines(const std::string& /*cudnn_properties*/,
-                    std::vector<PlannedConvolution>& /*calls*/) {
+                    std::vector<PlannedConvolution>& /*calls*/,
+                    const PlannedEngines& /*planned*/) {
   refuse();
 }
 

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "kernels/convolution_problem.h"
+#include "trainers/plans/plan_file.h"
 #include "trainers/tool/dry_step.h"
+#include "trainers/tool/gpu_card.h"
 
 namespace lockstep::trainers {
 
@@ -16,14 +18,22 @@ struct PlannedConvolution {
   int64_t flops = 0, bytes = 0;  // of one call
   std::string choice = {};       // the engine; "own kernel" where cuDNN is not asked
   int64_t workspace_bytes = 0;   // copies of operands included
+  double microseconds = 0;       // of a call, as its plan file has it; 0: the rule's engine
 };
 
 // The distinct calls of a step, in the order in which they come first; no engine is chosen yet.
 std::vector<PlannedConvolution> convolutions_of(const DryStep& step);
 
-// Chooses engines. Errors: EnvironmentError in a build without cuDNN, where cuDNN cannot be loaded,
-// and for a convolution without a plan.
-void choose_engines(const std::string& cudnn_properties, std::vector<PlannedConvolution>& calls);
+// What a plan file holds for this card. Errors: EnvironmentError for a file of no use, and without
+// cuDNN.
+PlannedEngines read_engines(const std::string& plan_file, const GpuCard& card);
+
+// Chooses engines: those of a plan file, where it has them. Errors: EnvironmentError in a build
+// without cuDNN, where cuDNN cannot be loaded, and for a convolution without a plan, or without the
+// engine that is planned.
+void choose_engines(const std::string& cudnn_properties,
+                    std::vector<PlannedConvolution>& calls,
+                    const PlannedEngines& planned = {});
 
 // Of the GPU that is here: a file of this is what find_gpu() reads. Errors: EnvironmentError
 // without a GPU or cuDNN.

@@ -109,7 +109,6 @@ DryStep run_dry_step(const ModelOptions& network,
     layers.add("images");
     const Tensor labels = Tensor::empty({images}, Dtype::kI32, Device::kDry);
     nn::CrossEntropy result = nn::softmax_cross_entropy(model->forward(x), labels, mixed);
-    step.forward_ops = stream.ledger().size();
     step.memory.activations = meter.taken();
     result.loss.backward();
   }

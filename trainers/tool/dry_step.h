@@ -35,7 +35,6 @@ struct DryStep {
   StepMemory memory = {};
   std::vector<LedgerEntry> ledger = {};
   std::vector<LayerCost> layers = {};  // in the order of the forward pass
-  size_t forward_ops = 0;              // of the ledger; backward() and the optimizer follow
 };
 
 // What a step may do beside the usual.

@@ -96,4 +96,10 @@ GpuCard find_gpu(const std::string& gpu) {
                    "--gpu h200, or the nearest of these");
 }
 
+std::string device_text(const GpuCard& card) {
+  const auto properties = nlohmann::json::parse(card.cudnn_properties);
+  return fmt::format(
+      "{} (sm_{})", properties["deviceName"].get<std::string>(), card.compute_capability);
+}
+
 }  // namespace lockstep::trainers

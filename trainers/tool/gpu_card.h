@@ -26,4 +26,7 @@ struct GpuCard {
 // of a card that is not known here.
 GpuCard find_gpu(const std::string& gpu);
 
+// As a run on it calls it: "NVIDIA H200 (sm_90)".
+std::string device_text(const GpuCard& card);
+
 }  // namespace lockstep::trainers

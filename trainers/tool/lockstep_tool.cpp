@@ -53,6 +53,7 @@ void add_plan_options(CLI::App& command, PlanOptions& plan) {
       ->check(CLI::IsMember({"f16", "bf16"}))
       ->capture_default_str();
   command.add_flag("--layers", plan.layers, "list the cost of each layer too");
+  command.add_option("--plan-file", plan.plan_file, "cuDNN's engines as --autotune left them");
   command.add_flag("--cifar-stem", plan.cifar_stem, "resnet18, resnet34: for images of 32x32");
   command.footer("Also --ema, --mixup and --larc, as the trainers take them.");
   command.allow_extras();

@@ -60,9 +60,12 @@ std::string plan_training(const PlanOptions& options) {
   plan.step = run_dry_step(network, options.batch_size, plan.precision, extras);
   plan.half_step = run_dry_step(network, options.batch_size / 2, plan.precision, extras);
   plan.convolutions = convolutions_of(plan.step);
+  PlannedEngines planned;
+  if (!options.plan_file.empty()) planned = read_engines(options.plan_file, plan.card);
   try {
-    choose_engines(plan.card.cudnn_properties, plan.convolutions);
+    choose_engines(plan.card.cudnn_properties, plan.convolutions, planned);
   } catch (const EnvironmentError& error) {  // the rest needs no library
+    if (!planned.empty()) throw;
     plan.no_engines = fmt::format("{} ({})", error.what(), error.why());
   }
   return heading(plan, options) + memory_text(plan) + operations_text(plan) +

@@ -128,7 +128,9 @@ std::string convolutions_text(const TrainingPlan& plan) {
                         static_cast<double>(call.flops) / 1e9,
                         static_cast<double>(call.bytes) / 1e6);
     if (call.choice.empty()) continue;
-    text += fmt::format("     {}, workspace {:.1f} MiB\n", call.choice, mib(call.workspace_bytes));
+    text += fmt::format("     {}, workspace {:.1f} MiB", call.choice, mib(call.workspace_bytes));
+    if (call.microseconds > 0) text += fmt::format(", {:.1f} us when timed", call.microseconds);
+    text += "\n";
   }
   return text;
 }

@@ -9,13 +9,12 @@ bool is_product(std::string_view op) {
   return op.starts_with("conv2d") || op.starts_with("linear");
 }
 
-// Unfused, nothing is made again: its result was kept. In convolutions, the forward statistics come
-// with the output, and the backward sums with the gradient that a convolution writes.
-double bytes_of(const LedgerEntry& entry, bool is_backward, Scheme scheme) {
+// In convolutions, the forward statistics come with the output, and the backward sums with the
+// gradient that a convolution writes.
+double bytes_of(const LedgerEntry& entry, Scheme scheme) {
   const auto bytes = static_cast<double>(entry.bytes);
   switch (scheme) {
     case Scheme::kUnfused:
-      if (is_backward && entry.op == "batch_norm_forward") return 0;
       return static_cast<double>(entry.unfused_bytes);
     case Scheme::kFusedBatchNorm:
       return bytes;
@@ -49,9 +48,8 @@ SchemePrediction predict(const DryStep& step,
   const double flops =
       (precision.is_mixed() ? card.half_flops : card.f32_flops) * constants.products;
   SchemePrediction result;
-  for (size_t i = 0; i < step.ledger.size(); ++i) {
-    const LedgerEntry& entry = step.ledger[i];
-    const double bytes = bytes_of(entry, i >= step.forward_ops, scheme);
+  for (const LedgerEntry& entry : step.ledger) {
+    const double bytes = bytes_of(entry, scheme);
     const double compute_s = is_product(entry.op) ? static_cast<double>(entry.flops) / flops : 0;
     result.bytes += bytes;
     result.compute_s += compute_s;

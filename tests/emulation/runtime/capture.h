@@ -9,6 +9,7 @@
 #include <driver_types.h>
 
 #include "tests/emulation/runtime/queues.h"
+#include "tests/emulation/runtime/shared_event.h"
 
 namespace lockstep::emulation {
 
@@ -45,4 +46,6 @@ struct CUevent_st {
   std::weak_ptr<lockstep::emulation::Capture> capture = {};
   std::vector<size_t> after = {};
   bool urgent = false;  // recorded last in a stream of high priority
+  std::shared_ptr<lockstep::emulation::SharedEvent> shared = {};  // between processes
+  bool imported = false;                                          // another process records it
 };

@@ -33,11 +33,12 @@ cudaError_t join(CUstream_st& stream, const CUevent_st& event) {
 // A planted bug. LOCKSTEP_EMULATION_FORGETS=to-wait: streams of high priority wait for none of the
 // others; =to-be-awaited: the others wait for none of theirs.
 bool is_forgotten(const CUstream_st& stream, const CUevent_st& event) {
+  const bool of_urgent = event.imported ? event.shared->urgent() : event.urgent;
   static const char* const text = std::getenv("LOCKSTEP_EMULATION_FORGETS");
   static const std::string_view forgets = text == nullptr ? "" : text;
   const bool urgent = stream.priority < 0;
-  return (forgets == "to-wait" && urgent && !event.urgent) ||
-         (forgets == "to-be-awaited" && !urgent && event.urgent);
+  return (forgets == "to-wait" && urgent && !of_urgent) ||
+         (forgets == "to-be-awaited" && !urgent && of_urgent);
 }
 
 // Nobody may wait for, or ask, what is being captured.
@@ -47,14 +48,54 @@ cudaError_t refuse_captured(const CUevent_st& event) {
   return cudaErrorCapturedEvent;
 }
 
+// Waits for what another process has recorded by now, if anything.
+cudaError_t wait_for_other(CUstream_st& stream, const std::shared_ptr<SharedEvent>& event) {
+  const uint64_t number = event->recorded();
+  if (event->has_passed(number)) return cudaSuccess;
+  return give(
+      stream,
+      [] {},
+      [=] {
+        event->want(number);
+        return event->has_passed(number);
+      });
+}
+
+// Passes `last` in the stream's order, and what other processes see of it.
+void push_record(CUstream_st& stream, const CUevent_st& event) {
+  Operation record = {.passes = event.last};
+  if (event.shared) {
+    const uint64_t number = event.shared->record(event.urgent);
+    auto pass = std::make_shared<GraphNodes>();
+    pass->push_back({[shared = event.shared, number] { shared->pass(number); }, {}});
+    record.nodes = std::move(pass);
+  }
+  state().queues.push(stream, std::move(record));
+}
+
+// Its own process asks its queues, which goes on with them.
+bool has_passed(const CUevent_st& event) {
+  if (!event.imported) return !event.last || event.last->passed;
+  const uint64_t number = event.shared->recorded();
+  if (event.shared->has_passed(number)) return true;
+  event.shared->want(number);
+  return false;
+}
+
 }  // namespace
 
 extern "C" {
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
   return api([&] {
-    *event = state().events.add(
-        {.device = this_thread().device, .timed = (flags & cudaEventDisableTiming) == 0});
+    const bool timed = (flags & cudaEventDisableTiming) == 0;
+    CUevent_st made{.device = this_thread().device, .timed = timed};
+    if ((flags & cudaEventInterprocess) != 0) {
+      if (timed) return cudaErrorInvalidValue;
+      made.shared = SharedEvent::create(made.device);
+      if (!made.shared) return cudaErrorMapBufferObjectFailed;
+    }
+    *event = state().events.add(std::move(made));
     return cudaSuccess;
   });
 }
@@ -69,13 +110,14 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
   return with_event(handle, [&](CUevent_st& event) {
     CUstream_st* const stream = state().queues.find(stream_handle);
     if (stream == nullptr || stream->device != event.device) return cudaErrorInvalidResourceHandle;
+    if (event.imported) return cudaErrorNotSupported;  // CUDA would; nobody here does
     if (stream->capture && !stream->capture->valid) return cudaErrorStreamCaptureInvalidated;
     event.captured = stream->capture != nullptr;
     event.capture = stream->capture;
     event.after = stream->after;
     event.urgent = stream->priority < 0;
     event.last = event.captured ? nullptr : std::make_shared<Point>();
-    if (!event.captured) state().queues.push(*stream, {.passes = event.last});
+    if (!event.captured) push_record(*stream, event);
     return cudaSuccess;
   });
 }
@@ -89,6 +131,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
       invalidate(*stream);
       return cudaErrorStreamCaptureIsolation;
     }
+    if (event.imported) return wait_for_other(*stream, event.shared);
     if (event.last) state().queues.push(*stream, {.waits = event.last});
     return cudaSuccess;
   });
@@ -96,8 +139,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
   return with_event(handle, [&](const CUevent_st& event) {
     if (const cudaError_t status = refuse_captured(event); status != cudaSuccess) return status;
-    if (!event.last || event.last->passed) return cudaSuccess;
-    state().queues.advance(*event.last);
+    if (has_passed(event)) return cudaSuccess;
+    if (!event.imported) state().queues.advance(*event.last);
     return cudaErrorNotReady;
   });
 }

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -48,6 +50,7 @@ struct RuntimeCounters {
   int64_t pinned_allocations = 0;
   int64_t copies = 0, copied_bytes = 0;
   int64_t memsets = 0;
+  std::map<std::string, int64_t, std::less<>> launches_of;  // by the op that asked for them
 };
 extern RuntimeCounters runtime_counters;
 

@@ -17,6 +17,10 @@ class Handles {
   bool holds(const T* handle) const {
     return std::ranges::any_of(owned_, [&](const auto& one) { return one.get() == handle; });
   }
+  template <class Body>
+  void for_each(Body&& body) const {
+    for (const auto& one : owned_) body(*one);
+  }
   bool remove(const T* handle) {
     return std::erase_if(owned_, [&](const auto& one) { return one.get() == handle; }) > 0;
   }

@@ -4,7 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
+
+#include "tests/emulation/runtime/shared_pages.h"
 
 namespace lockstep::emulation {
 
@@ -15,7 +19,9 @@ class Heap {
   struct Block {
     size_t bytes;
     Place place;
-    int device;  // that was current
+    int device;                               // that was current
+    std::shared_ptr<SharedPages> pages = {};  // where other processes see it
+    int imports = 0;                          // how often another's was opened; 0: it is ours
   };
 
   // Every bit set: NaN in floats. Null when the system has no more. Requires: bytes > 0.
@@ -23,8 +29,15 @@ class Heap {
   // False unless `begin` is the beginning of a block in that place.
   bool free(void* begin, Place place);
 
+  // Lets other processes see the block of the device that holds `at`. Nothing if there is none.
+  std::optional<PagesHandle> share(const void* at);
+  // Another process's block. Null if there is no such. The same memory however often it is opened.
+  void* import(const PagesHandle& handle);
+  bool close(void* begin);  // false unless it was opened
+
   // The block that holds `at`; null for memory that is nobody's.
   const Block* find(const void* at) const;
+  std::span<const std::byte> range_of(const void* at) const;  // its bytes
   // Where these bytes lie; nothing if they leave the block that they begin in.
   std::optional<Place> place_of(const void* at, size_t bytes) const;
   size_t device_bytes(int device) const;

@@ -30,7 +30,10 @@ cudaError_t enqueue_launch(
     if (const cudaError_t status = check_limits(call, grid, block, dynamic_shared_bytes);
         status != cudaSuccess)
       return status;
-    if (!stream->capture) ++runtime_counters.launches;
+    if (!stream->capture) {
+      ++runtime_counters.launches;
+      ++runtime_counters.launches_of[call.op];
+    }
     return give(*stream,
                 [=, call = std::move(call)] { run_grid(call, grid, block, dynamic_shared_bytes); });
   });

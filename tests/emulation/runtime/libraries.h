@@ -9,6 +9,7 @@ struct FakeLibrary {
 
 // Null: it is not installed.
 const FakeLibrary* find_library(const char* soname);
+const FakeLibrary* fake_driver();
 const FakeLibrary* fake_nccl();
 const FakeLibrary* fake_cublaslt();
 

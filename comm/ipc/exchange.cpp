@@ -1,0 +1,141 @@
+#include "comm/ipc/exchange.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "comm/schedule.h"
+#include "core/error.h"
+#include "kernels/peer_sum.h"
+
+namespace lockstep::comm::ipc {
+namespace {
+
+// The part of a bucket that rank `owner` sums, on every rank: whole 256 bytes, for packs.
+std::vector<Tensor> slices_of(const PeerBucket& bucket, int owner) {
+  const Tensor& first = bucket.values.front();
+  const auto ranks = static_cast<int>(bucket.values.size());
+  const int64_t unit = 256 / static_cast<int64_t>(size_of(first.dtype()));
+  const Slice slice = slice_of_units(first.numel(), unit, ranks, owner);
+  std::vector<Tensor> slices;
+  slices.reserve(bucket.values.size());
+  for (const Tensor& values : bucket.values) {
+    slices.push_back(values.slice(slice.begin, slice.count));
+  }
+  return slices;
+}
+
+}  // namespace
+
+// The compute stream waits, not the host.
+class IpcExchange::Sum : public Work {
+ public:
+  Sum(IpcExchange& owner, Route& route, std::string_view label)
+      : owner_(owner), route_(route), label_(label) {}
+
+  bool advance() override {
+    if (!joined_) owner_.launch_what_is_ready();
+    return joined_;  // to join early would hold up the backward pass
+  }
+
+  void wait() override {
+    if (joined_) return;
+    owner_.launch_all(label_);
+    for (const cuda::InterprocessEvent& done : route_.bucket.done)
+      done.make_wait(owner_.compute_.cuda());
+    joined_ = true;
+  }
+
+ private:
+  IpcExchange& owner_;
+  Route& route_;
+  const std::string_view label_;
+  bool joined_ = false;
+};
+
+IpcExchange::IpcExchange(Communicator& peers,
+                         Stream& compute,
+                         std::span<const Bucket> buckets,
+                         std::chrono::milliseconds deadline)
+    : peers_(peers),
+      compute_(compute),
+      exchange_(Device::kCuda, 1, false, cuda::Priority::kHigh),
+      watchdog_(peers, deadline, {compute.cuda(), exchange_.cuda()}),
+      exceptions_(std::uncaught_exceptions()) {
+  for (PeerBucket& bucket : share_buckets(peers, buckets)) {
+    routes_.push_back({.bucket = std::move(bucket),
+                       .signal = peers.allocate({1}, Dtype::kF32),
+                       .announced = nullptr});
+  }
+}
+
+IpcExchange::~IpcExchange() {
+  watchdog_.before_end();
+  if (std::uncaught_exceptions() > exceptions_) return;  // the others may never come here
+  try {
+    peers_.barrier();  // nobody's work needs what the others share
+    routes_.clear();
+    peers_.barrier();           // nobody maps what is freed now
+  } catch (const CommError&) {  // a rank was lost after the last sum: the next call says so
+    routes_.clear();
+  }
+}
+
+std::unique_ptr<Work> IpcExchange::start(const AllReduce& what) {
+  if (what.algorithm != Algorithm::kTree) {
+    throw UsageError("CUDA IPC sums by --algorithm tree alone",
+                     "the ring and the star are the host's, and IPC has no sum of its own",
+                     "--algorithm tree, or --transport shm or mpi");
+  }
+  const auto me = static_cast<size_t>(peers_.rank());
+  const auto found = std::ranges::find_if(routes_, [&](const Route& route) {
+    return route.bucket.values[me].bytes() == what.values.bytes();
+  });
+  LS_CHECK(found != routes_.end(), "[ipc_exchange] values: not one of the buckets");
+  Route& route = *found;
+  route.bucket.ready[me].record(compute_.cuda());
+  route.launched = false;
+  watchdog_.guard([&] {
+    route.announced = peers_.start_all_reduce({.values = route.signal, .label = what.label});
+  });
+  under_way_.push_back(&route);
+  return std::make_unique<Sum>(*this, route, what.label);
+}
+
+void IpcExchange::launch_what_is_ready() {
+  for (Route* const route : under_way_) {
+    if (route->launched) continue;
+    bool ready = false;
+    watchdog_.guard([&] { ready = route->announced->advance(); });
+    if (!ready) return;
+    launch(*route);
+  }
+}
+
+void IpcExchange::launch(Route& route) {
+  const PeerBucket& bucket = route.bucket;
+  for (const cuda::InterprocessEvent& ready : bucket.ready) ready.make_wait(exchange_.cuda());
+  std::vector<Tensor> slices = slices_of(bucket, peers_.rank());
+  if (slices.front().numel() > 0) kernels::peer_sum(exchange_, slices, slices);
+  cuda::InterprocessEvent done = bucket.done[static_cast<size_t>(peers_.rank())];
+  done.record(exchange_.cuda());
+  watchdog_.began(done, bucket.label);
+  route.launched = true;
+}
+
+// One meeting for all sums that are under way.
+void IpcExchange::launch_all(std::string_view label) {
+  if (under_way_.empty()) return;
+  for (Route* const route : under_way_) {
+    watchdog_.guard([&] { route->announced->wait(); });
+    if (!route->launched) launch(*route);
+    route->announced.reset();
+  }
+  watchdog_.guard([&] {
+    const Tensor& signal = under_way_.front()->signal;
+    peers_.start_all_reduce({.values = signal, .label = label})->wait();
+  });
+  under_way_.clear();
+}
+
+}  // namespace lockstep::comm::ipc

@@ -1,0 +1,20 @@
+// What data/codecs gives, in a build without libjpeg and libpng.
+#include "data/codecs/decode_image.h"
+
+namespace lockstep::data {
+
+void require_codecs() {
+  throw EnvironmentError(
+      "this build reads no photos",
+      "libjpeg or libpng was not found when it was configured, or LOCKSTEP_CODECS=OFF",
+      "scripts/setup.sh and cmake --preset release -DLOCKSTEP_CODECS=ON, or another data set");
+}
+
+void decode_image(std::span<const std::byte>, ChooseRegion, Image&) {
+  require_codecs();
+}
+void decode_image(std::span<const std::byte>, ChooseShrink, ChooseRegion, Image&) {
+  require_codecs();
+}
+
+}  // namespace lockstep::data

@@ -1,0 +1,257 @@
+// Groups of one shard: forward and backward in one call each.
+#include "kernels/add.h"
+#include "kernels/batch_norm.h"
+#include "tests/support/cuda_batch_norm.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using testing::BatchNormInputs;
+using testing::BatchNormStep;
+using testing::kFloatTypes;
+using testing::random_tensor;
+using testing::rounded_to;
+using testing::same_bits;
+using testing::values_of;
+
+constexpr float kMomentum = 0.25F;
+
+// On the device.
+struct ShardStep {
+  Tensor running_mean, running_var;  // (C)
+  Tensor stats;                      // (shards, 2C+1)
+  Tensor out;
+  Tensor grad_residual;           // undefined unless ReLU follows a residual
+  Tensor grad_weight, grad_bias;  // (shards, C)
+  Tensor grad_in;
+};
+
+class CudaBatchNormShard : public testing::CudaBatchNormTest {
+ protected:
+  // The first has two values a channel at least, some may be empty.
+  Shards shards() const {
+    const int64_t images = shape()[0];
+    return {.offsets = {0, (images + 1) / 2, (images + 1) / 2, images}, .total = 3, .groups = 3};
+  }
+
+  ShardStep step(const BatchNormInputs& x, const BatchNormParams& params) {
+    const Shape channel{x.channels()}, leaves{3, x.channels()};
+    ShardStep step{.running_mean = upload(random_tensor(channel, 6)),
+                   .running_var = upload(random_tensor(channel, 7, 0.5F, 2)),
+                   .stats = poisoned({3, 2 * x.channels() + 1}, Dtype::kF32),
+                   .out = poisoned(shape(), dtype()),
+                   .grad_residual = {},
+                   .grad_weight = poisoned(leaves, Dtype::kF32),
+                   .grad_bias = poisoned(leaves, Dtype::kF32),
+                   .grad_in = poisoned(shape(), dtype())};
+    batch_norm_shard_forward(stream_,
+                             shards(),
+                             x.in,
+                             x.weight,
+                             x.bias,
+                             x.residual,
+                             params,
+                             kMomentum,
+                             step.running_mean,
+                             step.running_var,
+                             step.stats,
+                             step.out);
+    const bool gated = x.residual.defined() && params.relu;
+    if (gated) step.grad_residual = poisoned(shape(), dtype());
+    batch_norm_shard_backward(stream_,
+                              shards(),
+                              x.in,
+                              gated ? step.out : Tensor(),
+                              x.grad_out,
+                              {},
+                              step.stats,
+                              x.weight,
+                              x.bias,
+                              params,
+                              step.grad_residual,
+                              step.grad_weight,
+                              step.grad_bias,
+                              step.grad_in);
+    return step;
+  }
+  void expect_reference(bool with_residual, bool relu);
+};
+
+void CudaBatchNormShard::expect_reference(bool with_residual, bool relu) {
+  SCOPED_TRACE(fmt::format("residual {}, relu {}", with_residual, relu));
+  const BatchNormInputs x = inputs(with_residual);
+  const BatchNormParams params{.eps = 1e-3F, .relu = relu};
+  const ShardStep made = step(on_device(x), params);
+  const BatchNormStep got = on_cpu({.leaves = {},
+                                    .stats = made.stats,
+                                    .out = made.out,
+                                    .grad_weight_leaves = {},
+                                    .grad_bias_leaves = {},
+                                    .grad_weight = made.grad_weight,
+                                    .grad_bias = made.grad_bias,
+                                    .grad_in = made.grad_in,
+                                    .grad_residual = made.grad_residual});
+  for (int64_t k = 0; k < 3; ++k) {
+    const int64_t images = shards().count(k);
+    if (images > 0) {
+      expect_group_matches_reference(x, got, params, shards().begin(k), images, k);
+      continue;
+    }
+    for (const Tensor& rows : {got.stats, got.grad_weight, got.grad_bias}) {
+      EXPECT_EQ(values_of(rows.slice(k, 1)),
+                std::vector<double>(static_cast<size_t>(rows.shape()[1])));
+    }
+  }
+}
+
+TEST_P(CudaBatchNormShard, MatchesReference) {
+  expect_reference(false, false);
+  expect_reference(false, true);
+  expect_reference(true, true);
+}
+
+// What goes on from the statistics: the running ones, a value made again.
+TEST_P(CudaBatchNormShard, StatisticsGiveTheSameBitsAgain) {
+  const BatchNormInputs x = on_device(inputs(true));
+  const BatchNormParams params{.relu = true};
+  const ShardStep got = step(x, params);
+  Tensor out = poisoned(shape(), dtype());
+  batch_norm_forward(stream_, shards(), x.in, got.stats, x.weight, x.bias, x.residual, params, out);
+  EXPECT_TRUE(same_bits(download(out), download(got.out)));
+
+  Tensor mean = upload(random_tensor({x.channels()}, 6));
+  Tensor var = upload(random_tensor({x.channels()}, 7, 0.5F, 2));
+  const Tensor first = got.stats.slice(0, 1).view({2 * x.channels() + 1});
+  batch_norm_update_running(stream_, first, x.pixels(), kMomentum, mean, var);
+  EXPECT_TRUE(same_bits(download(got.running_mean), download(mean)));
+  EXPECT_TRUE(same_bits(download(got.running_var), download(var)));
+}
+
+TEST_P(CudaBatchNormShard, AlignmentDoesNotChangeABit) {
+  const BatchNormInputs x = inputs(true);
+  const ShardStep aligned = step(on_device(x), {.relu = true});
+  const ShardStep got = step(on_device(x, false), {.relu = true});
+  EXPECT_TRUE(same_bits(download(got.stats), download(aligned.stats)));
+  EXPECT_TRUE(same_bits(download(got.out), download(aligned.out)));
+  EXPECT_TRUE(same_bits(download(got.grad_weight), download(aligned.grad_weight)));
+  EXPECT_TRUE(same_bits(download(got.grad_in), download(aligned.grad_in)));
+}
+
+// The gradient of the input over grad_out, gated there or not.
+TEST_P(CudaBatchNormShard, WritesOverTheGradientItReads) {
+  for (const bool with_residual : {false, true}) {
+    const BatchNormInputs x = on_device(inputs(with_residual));
+    const BatchNormParams params{.relu = true};
+    const ShardStep want = step(x, params);
+    Tensor grad = upload(download(x.grad_out));
+    Tensor gated = with_residual ? grad : Tensor();
+    Tensor grad_weight = poisoned({3, x.channels()}, Dtype::kF32);
+    Tensor grad_bias = poisoned({3, x.channels()}, Dtype::kF32);
+    batch_norm_shard_backward(stream_,
+                              shards(),
+                              x.in,
+                              with_residual ? want.out : Tensor(),
+                              grad,
+                              {},
+                              want.stats,
+                              x.weight,
+                              x.bias,
+                              params,
+                              gated,
+                              grad_weight,
+                              grad_bias,
+                              grad);
+    EXPECT_TRUE(same_bits(download(grad), download(want.grad_in)));
+  }
+}
+
+// Two gradients are one, as the op that adds them would round it.
+TEST_P(CudaBatchNormShard, AddsWhatAnotherConsumerSent) {
+  const BatchNormInputs x = on_device(inputs(true));
+  const BatchNormParams params{.relu = true};
+  const ShardStep forward = step(x, params);
+  const Tensor other = upload(rounded_to(dtype(), random_tensor(shape(), 9)));
+  const auto backward = [&](Tensor grad, const Tensor& addend) {
+    ShardStep got = forward;
+    got.grad_weight = poisoned({3, x.channels()}, Dtype::kF32);
+    got.grad_bias = poisoned({3, x.channels()}, Dtype::kF32);
+    got.grad_in = poisoned(shape(), dtype());
+    got.grad_residual = grad;
+    batch_norm_shard_backward(stream_,
+                              shards(),
+                              x.in,
+                              forward.out,
+                              grad,
+                              addend,
+                              forward.stats,
+                              x.weight,
+                              x.bias,
+                              params,
+                              got.grad_residual,
+                              got.grad_weight,
+                              got.grad_bias,
+                              got.grad_in);
+    return got;
+  };
+  Tensor sum = upload(download(x.grad_out));
+  add(stream_, other, sum);
+  const ShardStep want = backward(sum, {});
+  const ShardStep got = backward(upload(download(x.grad_out)), other);
+  EXPECT_TRUE(same_bits(download(got.grad_residual), download(want.grad_residual)));
+  EXPECT_TRUE(same_bits(download(got.grad_weight), download(want.grad_weight)));
+  EXPECT_TRUE(same_bits(download(got.grad_bias), download(want.grad_bias)));
+  EXPECT_TRUE(same_bits(download(got.grad_in), download(want.grad_in)));
+}
+
+// Tiles with and without a rest; packs of one.
+INSTANTIATE_TEST_SUITE_P(Shapes,
+                         CudaBatchNormShard,
+                         ::testing::Combine(::testing::ValuesIn(kFloatTypes),
+                                            ::testing::Values(Shape{4, 3},
+                                                              Shape{4, 1, 9, 9},
+                                                              Shape{3, 24, 5, 7},
+                                                              Shape{2, 72, 5, 7})));
+
+// More slices than rows that join them.
+class CudaBatchNormLongShard : public CudaBatchNormShard {};
+
+TEST_P(CudaBatchNormLongShard, MatchesReference) {
+  expect_reference(true, true);
+}
+INSTANTIATE_TEST_SUITE_P(Shapes,
+                         CudaBatchNormLongShard,
+                         ::testing::Combine(::testing::Values(Dtype::kF32),
+                                            ::testing::Values(Shape{1, 33, 31, 32},
+                                                              Shape{1, 64, 33, 35})));
+
+class CudaBatchNormNoImages : public testing::CudaTest {};
+
+TEST_F(CudaBatchNormNoImages, HaveStatisticsAndGradientsOfZero) {
+  const Shards shards{.offsets = {0, 0, 0}, .total = 2, .groups = 2};
+  Tensor empty = poisoned({0, 3, 4, 4}, Dtype::kF16);
+  const Tensor weight = upload(random_tensor({3}, 2));
+  Tensor none, stats = poisoned({2, 7}, Dtype::kF32);
+  batch_norm_shard_forward(
+      stream_, shards, empty, weight, weight, {}, {}, kMomentum, none, none, stats, empty);
+  EXPECT_EQ(values_of(download(stats)), std::vector<double>(14));
+  Tensor grad_weight = poisoned({2, 3}, Dtype::kF32), grad_bias = poisoned({2, 3}, Dtype::kF32);
+  batch_norm_shard_backward(stream_,
+                            shards,
+                            empty,
+                            {},
+                            empty,
+                            {},
+                            stats,
+                            weight,
+                            weight,
+                            {},
+                            none,
+                            grad_weight,
+                            grad_bias,
+                            empty);
+  EXPECT_EQ(values_of(download(grad_weight)), std::vector<double>(6));
+  EXPECT_EQ(values_of(download(grad_bias)), std::vector<double>(6));
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

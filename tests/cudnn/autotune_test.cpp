@@ -1,0 +1,137 @@
+// Real cuDNN's engines, with times that a test makes up: execution needs a card, choosing does not.
+#include "kernels/cudnn/autotune.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include <gmock/gmock.h>
+
+#include "kernels/conv2d_cudnn.h"
+#include "trainers/tool/gpu_card.h"
+
+namespace lockstep::kernels::cudnn {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class FakeTimer final : public PlanTimer {
+ public:
+  explicit FakeTimer(std::function<double(const ConvolutionPlan&)> rule) : rule_(std::move(rule)) {}
+
+  double microseconds(const ConvolutionProblem& /*problem*/, const ConvolutionPlan& plan) override {
+    EXPECT_THAT(plan.notes(), Not(Contains(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)));
+    EXPECT_THAT(plan.notes(), Not(Contains(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)));
+    EXPECT_THAT(plan.notes(), Not(Contains(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)));
+    EXPECT_LE(plan.workspace_bytes(), kMostWorkspace);
+    timed.push_back(plan.choice());
+    return rule_(plan);
+  }
+
+  std::vector<std::string> timed;
+
+ private:
+  std::function<double(const ConvolutionPlan&)> rule_;
+};
+
+// The gradient of weights is where cuDNN's fast engines add with atomics.
+class Autotune : public ::testing::Test {
+ protected:
+  TimedEngine fastest(PlanTimer& timer) const {
+    return fastest_engine(target_, problem_, kMostWorkspace, timer);
+  }
+  std::unique_ptr<ConvolutionPlan> planned(std::string_view choice,
+                                           size_t most_workspace = kMostWorkspace) const {
+    return make_plan(target_, problem_, most_workspace, choice);
+  }
+  std::string refusal(std::string_view choice, size_t most_workspace = kMostWorkspace) const {
+    try {
+      planned(choice, most_workspace);
+    } catch (const EnvironmentError& error) {
+      return format_error(error);
+    }
+    return "accepted";
+  }
+
+  Target target_ = Target::described_by(trainers::find_gpu("h200").cudnn_properties);
+  ConvolutionProblem problem_{.pass = ConvolutionPass::kBackwardWeight,
+                              .dtype = Dtype::kF16,
+                              .in = {32, 64, 56, 56},
+                              .weight = {64, 64, 3, 3},
+                              .params = {1, 1, 1, 1}};
+};
+
+TEST_F(Autotune, TakesTheEngineThatIsFastest) {
+  FakeTimer all([](const ConvolutionPlan&) { return 1.0; });
+  fastest(all);
+  ASSERT_GE(all.timed.size(), 3U);
+  for (const size_t wanted : {size_t{0}, all.timed.size() / 2, all.timed.size() - 1}) {
+    FakeTimer timer([&](const ConvolutionPlan& plan) {
+      return plan.choice() == all.timed[wanted] ? 2.5 : 3.0;
+    });
+    const TimedEngine found = fastest(timer);
+    EXPECT_EQ(found.choice, all.timed[wanted]);
+    EXPECT_EQ(found.microseconds, 2.5);
+    EXPECT_EQ(found.workspace_bytes, planned(found.choice)->workspace_bytes());
+  }
+}
+
+TEST_F(Autotune, OfEquallyFastOnesTheRulesEngine) {
+  FakeTimer timer([](const ConvolutionPlan&) { return 7.0; });
+  EXPECT_EQ(fastest(timer).choice, make_plan(target_, problem_, kMostWorkspace)->choice());
+}
+
+TEST_F(Autotune, PassesOverEnginesThatDoNotRun) {
+  FakeTimer none([](const ConvolutionPlan&) -> double {
+    throw CudnnError("to execute", CUDNN_STATUS_EXECUTION_FAILED);
+  });
+  try {
+    fastest(none);
+    FAIL() << "an engine was taken";
+  } catch (const EnvironmentError& error) {
+    EXPECT_STREQ(error.what(), "none of cuDNN's engines for a convolution runs");
+    EXPECT_THAT(error.why(), HasSubstr(none.timed.back() + ": "));
+  }
+  FakeTimer last([&](const ConvolutionPlan& plan) -> double {
+    if (plan.choice() != none.timed.back()) {
+      throw CudnnError("to execute", CUDNN_STATUS_EXECUTION_FAILED);
+    }
+    return 1e9;
+  });
+  EXPECT_EQ(fastest(last).choice, none.timed.back());
+  FakeTimer broken([](const ConvolutionPlan&) { return std::nan(""); });
+  EXPECT_THROW(fastest(broken), EnvironmentError);
+}
+
+TEST_F(Autotune, AChoiceGivesThatEngineAndNoOther) {
+  const auto plans = fitting_plans(target_, problem_, kMostWorkspace);
+  for (const auto& plan : plans) {
+    const auto again = planned(plan->choice());
+    EXPECT_EQ(again->choice(), plan->choice());
+    EXPECT_EQ(again->serialized(), plan->serialized());
+  }
+}
+
+TEST_F(Autotune, AnEngineThatIsNotThereIsRefused) {
+  for (const char* choice : {"engine 4711", "engine", "", "engine 58 2:1\n"}) {
+    const std::string text = refusal(choice);
+    EXPECT_THAT(text, HasSubstr("cuDNN does not have the engine that a convolution was to have"));
+    EXPECT_THAT(text, HasSubstr("why: backward weight f16 32x64x56x56 -> 64, 3x3"));
+    EXPECT_THAT(text, HasSubstr("try: another --plan-file"));
+  }
+}
+
+TEST_F(Autotune, AnEngineThatWantsMoreWorkspaceIsRefused) {
+  const auto plans = fitting_plans(target_, problem_, kMostWorkspace);
+  const auto most =
+      std::ranges::max_element(plans, {}, [](const auto& plan) { return plan->workspace_bytes(); });
+  const size_t bytes = (*most)->workspace_bytes();
+  ASSERT_GT(bytes, 0U);
+  EXPECT_EQ(refusal((*most)->choice(), bytes), "accepted");
+  EXPECT_THAT(refusal((*most)->choice(), bytes - 1), HasSubstr("workspace"));
+}
+
+}  // namespace
+}  // namespace lockstep::kernels::cudnn

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# usage: minimal_build.sh BUILD BIN
+# Builds in BUILD as a machine without MPI, oneDNN, libjpeg and libpng does: what needs them is refused, and training
+# on CUDA, emulated, leaves the bits of the whole build in BIN. Exits with 77 where there is no ccache, which has most
+# objects from that build.
+set -euo pipefail
+build=$1 whole=$2
+command -v ccache >/dev/null || { echo "skipped: without ccache all is compiled once more"; exit 77; }
+cd "$(dirname "$0")/../.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+expect() {  # CODE TEXT COMMAND...
+  local code=$1 text=$2 got=0
+  shift 2
+  "$@" >"$work/said" 2>&1 || got=$?
+  [ "$got" = "$code" ] && grep -qF -- "$text" "$work/said" && return
+  tail -n 40 "$work/said"
+  echo "exit code $got, expected $code and '$text': $*"
+  exit 1
+}
+
+packages=(MPI OpenMP dnnl JPEG PNG)
+packages=("${packages[@]/#/-DCMAKE_DISABLE_FIND_PACKAGE_}")
+configure=(cmake --preset release -B "$build" -DLOCKSTEP_BENCH=OFF "${packages[@]/%/=ON}")
+expect 1 "LOCKSTEP_ONEDNN=ON, but its libraries were not" "${configure[@]}" -DLOCKSTEP_ONEDNN=ON
+expect 0 "Left out: ONEDNN" "${configure[@]}" -DLOCKSTEP_MPI=OFF -DLOCKSTEP_ONEDNN=AUTO
+expect 0 "" cmake --build "$build" --target train_convnet lockstep train_convnet_emulated
+bin=$build/bin
+for program in train_convnet lockstep train_convnet_emulated; do
+  ! ldd "$bin/$program" | grep -E 'lib(mpi|open-rte|open-pal|dnnl|gomp|jpeg|png)' || exit 1
+done
+
+mkdir -p "$work"/photos/{train,val}/{ants,bees}
+touch "$work"/photos/{train,val}/{ants,bees}/1.jpg
+expect 5 "this build reads no photos" "$bin/train_convnet" "$work/photos"
+expect 5 "this build does not train on the CPU" "$bin/train_convnet" -o "$work/cpu"
+[ ! -e "$work/cpu" ]
+expect 5 "this build runs one rank" \
+  env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$bin/train_convnet" --device cuda
+expect 0 "images/s" "$bin/lockstep" plan -a resnet50 -b 64 --gpu h200
+
+python3 - "$work" <<'END'
+import random, struct, sys
+from pathlib import Path
+
+for split, images in ("train", 32), ("t10k", 8):
+    pixels, labels = random.randbytes(images * 28 * 28), bytes(i % 10 for i in range(images))
+    Path(sys.argv[1], f"{split}-images-idx3-ubyte").write_bytes(struct.pack(">4i", 0x803, images, 28, 28) + pixels)
+    Path(sys.argv[1], f"{split}-labels-idx1-ubyte").write_bytes(struct.pack(">2i", 0x801, images) + labels)
+END
+train() {  # BIN RUN
+  expect 0 "Accuracy is" "$1/train_convnet_emulated" "$work" --dataset mnist --device cuda -b 8 --epochs 1 -o "$work/$2"
+}
+train "$bin" minimal
+train "$whole" whole
+grep -q '"onednn": "none"' "$work/minimal/run.json"
+expect 0 "same bits in all" "$bin/lockstep" diff "$work"/{minimal,whole}/checkpoints/last.safetensors

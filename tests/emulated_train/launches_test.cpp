@@ -1,0 +1,83 @@
+// How many kernels a step of ResNet-50 asks of the device. They are queued and never run.
+#include <gtest/gtest.h>
+
+#include "comm/gradient_reducer.h"
+#include "comm/single.h"
+#include "nn/functional.h"
+#include "nn/resnet.h"
+#include "tests/emulation/runtime/fake_runtime.h"
+#include "trainers/loop/weight_update.h"
+
+namespace lockstep::testing {
+namespace {
+
+using emulation::runtime_counters;
+
+// What is queued would run where its owners wait for it.
+struct ForgetsWork {
+  ForgetsWork() = default;
+  ForgetsWork(const ForgetsWork&) = delete;
+  ForgetsWork& operator=(const ForgetsWork&) = delete;
+  ~ForgetsWork() { emulation::reset_runtime(); }
+};
+
+// One rank, one shard, -O2 with f16 and dynamic loss scaling.
+std::map<std::string, int64_t, std::less<>> launches_of_a_step() {
+  trainers::RunConfig config;
+  config.device = Device::kCuda;
+  config.epochs = 1;
+  config.precision.level = trainers::OptLevel::kO2;
+  config.precision.master_weights = config.precision.keep_batchnorm_fp32 = true;
+  config.precision.loss_scaling.emplace();
+  config.optimizer.lr = 0.1;
+  config.optimizer.momentum = 0.9;
+  config.optimizer.weight_decay = 1e-4;
+  Stream stream(Device::kCuda);
+  Mt19937 rng(1);
+  nn::ResNet model(nn::Init{rng, Device::kCuda}, 50, {});
+  trainers::WeightUpdate update(config, stream, model, 100);
+  comm::SingleCommunicator alone;
+  std::vector<Var> parameters;
+  std::vector<std::string> names;
+  for (const nn::NamedParameter& parameter : model.named_parameters()) {
+    parameters.push_back(parameter.var);
+    names.push_back(parameter.name);
+  }
+  comm::GradientReducer reducer(alone, stream, parameters, names);
+  update.weights_were_written();
+  const Tensor pixels = Tensor::empty({2, 3, 64, 64}, Dtype::kU8, Device::kCuda);
+  const Tensor labels = Tensor::empty({2}, Dtype::kI32, Device::kCuda);
+
+  const ForgetsWork forgets;
+  runtime_counters.launches_of.clear();
+  update.optimizer().zero_grad();
+  const Var images = nn::normalize_image(
+      pixels, nn::make_batch(stream, Shards::single(2), true, config.precision.network()));
+  nn::CrossEntropy result = nn::softmax_cross_entropy(model.forward(images), labels, {});
+  result.loss.backward(update.seed(1));
+  reducer.finish();
+  update.step(0);
+  return runtime_counters.launches_of;
+}
+
+TEST(Launches, AStepOfResNet50) {
+  emulation::reset_runtime();
+  emulation::set_stream_order(emulation::StreamOrder::kLazy);
+  auto launches = launches_of_a_step();
+
+  // On a GPU convolutions are cuDNN's: a call a pass; weight gradients are widened; the images,
+  // twice, and the first layer's weights get a fourth channel.
+  constexpr int64_t kConvolutions = 53, kPasses = 3 * kConvolutions - 1;
+  std::erase_if(launches, [](const auto& op) { return op.first.starts_with("conv2d"); });
+  launches["cudnn"] = kPasses + kConvolutions + 3;
+  int64_t all = 0;
+  for (const auto& [op, count] : launches) {
+    RecordProperty(op, static_cast<int>(count));
+    all += count;
+  }
+  RecordProperty("all", static_cast<int>(all));
+  EXPECT_LE(all, 450);
+}
+
+}  // namespace
+}  // namespace lockstep::testing

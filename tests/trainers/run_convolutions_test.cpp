@@ -1,0 +1,60 @@
+#include "trainers/plans/run_convolutions.h"
+
+#include <gmock/gmock.h>
+
+#include "data/synthetic.h"
+#include "tests/trainers/options_of.h"
+#include "trainers/config/resolve_run.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using kernels::ConvolutionPass;
+using kernels::ConvolutionProblem;
+using ::testing::ElementsAre;
+using testing::options_of;
+
+// ConvNet has two convolutions, whose images want no gradient: 5 calls a step.
+std::vector<ConvolutionProblem> convolutions(const std::string& flags, int64_t ranks = 1) {
+  RunConfig config = make_run_config(options_of("--device cuda " + flags));
+  resolve_run(config, ranks, 1, 1000);
+  const data::Synthetic test({.images = 90, .classes = 10, .shape = {1, 28, 28}, .seed = 0});
+  return run_convolutions(config, usual_network("convnet"), test);
+}
+
+std::vector<int64_t> images_of(const std::vector<ConvolutionProblem>& problems) {
+  std::vector<int64_t> images;
+  for (const ConvolutionProblem& problem : problems) images.push_back(problem.in[0]);
+  return images;
+}
+
+TEST(RunConvolutions, AreThoseOfAShardAndOfAChunk) {
+  const auto problems = convolutions("-b 16 --shards 2 --val-batch-size 40");
+  EXPECT_THAT(images_of(problems), ElementsAre(8, 8, 8, 8, 8, 40, 40));
+  EXPECT_EQ(problems[0].text(), "forward f32 8x1x28x28 -> 16, 5x5, stride 1, pad 2, bias");
+  EXPECT_EQ(problems[5].pass, ConvolutionPass::kForward);
+}
+
+TEST(RunConvolutions, ShardsOfTwoSizesAreListedOnEveryRank) {
+  const auto problems = convolutions("--global-batch-size 20 --shards 8 --bn-groups 1", 2);
+  const auto images = images_of(problems);
+  EXPECT_THAT(std::vector(images.begin(), images.begin() + 10),
+              ElementsAre(2, 2, 2, 2, 2, 3, 3, 3, 3, 3));
+}
+
+TEST(RunConvolutions, MicroStepsAndGroupsCutTheBatchFirst) {
+  const auto problems = convolutions(
+      "--global-batch-size 48 --batches-per-allreduce 2 --bn-groups 2 --shards 4 --val-batch-size "
+      "6");
+  EXPECT_THAT(images_of(problems), ElementsAre(6, 6, 6, 6, 6));  // the chunk's are among them
+}
+
+TEST(RunConvolutions, AnEvaluationHasTheChunksAlone) {
+  const auto problems =
+      convolutions("--evaluate --pretrained w.safetensors --val-batch-size 1000 --opt-level O2");
+  EXPECT_THAT(images_of(problems), ElementsAre(90, 90));  // all the images there are
+  EXPECT_EQ(problems[0].dtype, Dtype::kF16);
+}
+
+}  // namespace
+}  // namespace lockstep::trainers

@@ -1,0 +1,48 @@
+// Plan files: which of cuDNN's engines compute convolutions, found by --autotune, read by
+// --plan-file.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace lockstep::trainers {
+
+// Where engines were chosen: another cuDNN numbers them otherwise, another card has other times.
+struct PlanOrigin {
+  std::string cudnn;  // "9.19.0"
+  std::string card;   // "NVIDIA H200 (sm_90)"
+
+  bool operator==(const PlanOrigin& other) const = default;
+};
+
+struct PlannedEngine {
+  std::string engine;  // kernels::cudnn::ConvolutionPlan::choice()
+  double microseconds = 0;
+  int64_t workspace_bytes = 0;
+};
+
+// By kernels::ConvolutionProblem::text(), of one shard and padded().
+using PlannedEngines = std::map<std::string, PlannedEngine>;
+
+struct PlanFile {
+  static constexpr int kFormatVersion = 1;  // files of others are not understood
+
+  PlanOrigin origin;
+  PlannedEngines engines;
+};
+
+// Indented, ends in a newline.
+std::string to_json(const PlanFile& plans);
+// Errors: EnvironmentError, naming `file`, for text that to_json() does not write.
+PlanFile parse_plans(const std::string& text, const std::string& file);
+// Errors: EnvironmentError for a file that cannot be read, and as parse_plans().
+PlanFile read_plans(const std::filesystem::path& file);
+// Errors: EnvironmentError where the plans are of another cuDNN or card.
+void check_origin(const PlanFile& plans, const PlanOrigin& here, const std::string& file);
+
+// Of problems and engines, times left out: equal digests, equal kernels. "" for none.
+std::string digest_of(const PlannedEngines& engines);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,54 @@
+#include "trainers/plans/run_convolutions.h"
+
+#include <algorithm>
+
+#include "trainers/tool/convolution_plans.h"
+#include "trainers/tool/dry_step.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using kernels::ConvolutionPass;
+using kernels::ConvolutionProblem;
+
+std::vector<int64_t> shard_sizes(const RunConfig& config) {
+  const int64_t images = config.global_batch / (config.micro_steps * config.bn_groups);
+  const int64_t shards = config.shards / config.bn_groups;
+  std::vector<int64_t> sizes;
+  if (images >= shards) sizes.push_back(images / shards);
+  if (images % shards != 0) sizes.push_back(images / shards + 1);
+  return sizes;
+}
+
+void add(std::vector<ConvolutionProblem>& problems, ConvolutionProblem problem, int64_t images) {
+  problem.in = {images, problem.in[1], problem.in[2], problem.in[3]};
+  const auto same = [&](const ConvolutionProblem& known) { return known.key() == problem.key(); };
+  if (std::ranges::none_of(problems, same)) problems.push_back(problem);
+}
+
+}  // namespace
+
+std::vector<ConvolutionProblem> run_convolutions(const RunConfig& config,
+                                                 const ModelOptions& network,
+                                                 const data::Dataset& test) {
+  std::vector<ConvolutionProblem> problems;
+  if (!config.evaluate) {
+    const std::vector<int64_t> sizes = shard_sizes(config);
+    const DryStep step = run_dry_step(network, sizes.back(), config.precision);
+    for (const int64_t images : sizes) {
+      for (const PlannedConvolution& call : convolutions_of(step)) {
+        add(problems, call.problem, images);
+      }
+    }
+  }
+  ModelOptions tested = network;
+  tested.image = test.image_shape();
+  const int64_t chunk = std::min(config.val_batch_size, test.size());
+  for (const PlannedConvolution& call :
+       convolutions_of(run_dry_step(tested, chunk, config.precision))) {
+    if (call.problem.pass == ConvolutionPass::kForward) add(problems, call.problem, chunk);
+  }
+  return problems;
+}
+
+}  // namespace lockstep::trainers

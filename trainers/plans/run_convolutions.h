@@ -1,0 +1,20 @@
+// The convolutions that a run asks for, before it asks.
+#pragma once
+
+#include <vector>
+
+#include "data/dataset.h"
+#include "kernels/convolution_problem.h"
+#include "trainers/config/run_config.h"
+#include "trainers/loop/models.h"
+
+namespace lockstep::trainers {
+
+// Of a step, in its order, for each size that its shards have, on whichever rank; then of a chunk
+// of the evaluation. Not of the last step of an epoch, nor of the last chunk, where these are
+// smaller: they come once in an epoch. Requires: a resolved config.
+std::vector<kernels::ConvolutionProblem> run_convolutions(const RunConfig& config,
+                                                          const ModelOptions& network,
+                                                          const data::Dataset& test);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,148 @@
+#include "trainers/plans/run_engines.h"
+
+#include "core/atomic_file.h"
+#include "trainers/loop/agree.h"
+#include "trainers/output/run_directory.h"
+
+#if defined(LOCKSTEP_CUDNN)
+#include <cerrno>
+#include <system_error>
+
+#include <unistd.h>
+
+#include "comm/handshake.h"
+#include "core/cuda/device.h"
+#include "kernels/conv2d_cudnn.h"
+#include "kernels/cudnn/autotune.h"
+#include "trainers/plans/run_convolutions.h"
+#endif
+
+namespace lockstep::trainers {
+namespace {
+
+bool asks_for_engines(const RunConfig& config) {
+  return config.autotune || !config.plan_file.empty();
+}
+
+#if defined(LOCKSTEP_CUDNN)
+namespace cudnn = kernels::cudnn;
+
+bool has_cudnn() {
+  return cuda::has_library(cudnn::kSoname);
+}
+
+PlanOrigin origin_here(const RunConfig& config) {
+  const cuda::DeviceProperties& gpu = cuda::device_properties();
+  return {.cudnn = config.cudnn,
+          .card = fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor)};
+}
+
+// As they reach cuDNN.
+std::vector<kernels::ConvolutionProblem> problems_of(const RunConfig& config,
+                                                     const ModelOptions& network,
+                                                     const data::Dataset& test) {
+  std::vector<kernels::ConvolutionProblem> problems;
+  for (const kernels::ConvolutionProblem& problem : run_convolutions(config, network, test)) {
+    if (cudnn::fits(problem)) problems.push_back(problem.padded());
+  }
+  return problems;
+}
+
+// Before minutes are spent on what could not be kept.
+void check_writable(const std::string& plan_file) {
+  const std::filesystem::path folder = std::filesystem::path(plan_file).parent_path();
+  if (plan_file.empty() || access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return;
+  throw EnvironmentError(fmt::format("--plan-file {} cannot be written", plan_file),
+                         std::generic_category().message(errno),
+                         "a file in a folder that this user may write to");
+}
+
+TuneEngine tune_on(Stream& stream) {
+  return [&stream](const kernels::ConvolutionProblem& problem) {
+    cudnn::StreamTimer timer(stream);
+    const cudnn::TimedEngine found =
+        cudnn::fastest_engine(cudnn::target_of(stream), problem, cudnn::kMostWorkspace, timer);
+    return PlannedEngine{.engine = found.choice,
+                         .microseconds = found.microseconds,
+                         .workspace_bytes = static_cast<int64_t>(found.workspace_bytes)};
+  };
+}
+#else
+bool has_cudnn() {
+  return false;
+}
+#endif
+
+}  // namespace
+
+void meet_cudnn(RunConfig& config, Communicator& ranks) {
+  if (config.device != Device::kCuda || !has_cudnn()) {
+    if (!asks_for_engines(config)) return;
+    throw UsageError(fmt::format("--{} has no engines to choose from",
+                                 config.autotune ? "autotune" : "plan-file"),
+                     "they are cuDNN's, and this program has none: convolutions are kernels of "
+                     "Lockstep's own",
+                     "leave it out, or a build beside cuDNN 9");
+  }
+#if defined(LOCKSTEP_CUDNN)
+  on_all_ranks(ranks, [&] { config.cudnn = cudnn::api().version(); });
+  const comm::HandshakeField version = {
+      comm::HandshakeField::Kind::kEnvironment, "cuDNN", config.cudnn};
+  comm::handshake(ranks, std::span(&version, 1));
+#endif
+}
+
+std::filesystem::path plan_file_of(const RunConfig& config) {
+  if (!config.plan_file.empty()) return config.plan_file;
+  return std::filesystem::path(config.output_dir) / kPlansFile;
+}
+
+#if defined(LOCKSTEP_CUDNN)
+SettledEngines settle_run_engines(RunConfig& config,
+                                  const ModelOptions& network,
+                                  const data::Dataset& test,
+                                  Stream& stream,
+                                  Communicator& ranks,
+                                  Console& console) {
+  if (!asks_for_engines(config)) return {};
+  const auto problems = problems_of(config, network, test);
+  if (config.autotune) {
+    on_all_ranks(ranks, [&] {
+      if (ranks.rank() == 0) check_writable(config.plan_file);
+    });
+    console.info(fmt::format("choosing cuDNN's engines for {} convolutions", problems.size()));
+  }
+  SettledEngines settled = settle_engines(ranks,
+                                          plan_file_of(config),
+                                          origin_here(config),
+                                          problems,
+                                          config.autotune ? tune_on(stream) : TuneEngine());
+  on_all_ranks(ranks, [&] {
+    for (const kernels::ConvolutionProblem& problem : problems) {
+      const auto found = settled.engines.find(problem.text());
+      if (found == settled.engines.end()) continue;
+      cudnn::keep_plan(stream, problem, found->second.engine);
+    }
+  });
+  config.plan_choices = digest_of(settled.engines);
+  return settled;
+}
+#else
+SettledEngines settle_run_engines(RunConfig& /*config*/,
+                                  const ModelOptions& /*network*/,
+                                  const data::Dataset& /*test*/,
+                                  Stream& /*stream*/,
+                                  Communicator& /*ranks*/,
+                                  Console& /*console*/) {
+  return {};
+}
+#endif
+
+void keep_plans(const RunConfig& config, const SettledEngines& settled) {
+  if (!asks_for_engines(config)) return;
+  const std::string text = to_json(settled.plans);
+  write_file_atomically(std::filesystem::path(config.output_dir) / kPlansFile, text);
+  if (!config.plan_file.empty() && settled.timed > 0) write_file_atomically(config.plan_file, text);
+}
+
+}  // namespace lockstep::trainers
