@@ -128,6 +128,20 @@ TEST_P(EmulatedCalls, OneForAGraphBehindTheInputsKernel) {
   EXPECT_EQ(graph.launches, 1);
 }
 
+// However many batches an evaluation has.
+TEST(EmulatedEvaluation, WaitsForNoBatch) {
+  const auto calls = [](int64_t images_a_batch) {
+    reset_runtime();
+    set_stream_order(StreamOrder::kEager);
+    RunConfig config = config_of(kLevels[0], Device::kCuda, 1);
+    config.val_batch_size = images_a_batch;
+    train_tiny(config);
+    return runtime_counters.synchronizations;
+  };
+  calls(4);
+  EXPECT_EQ(calls(1), calls(4));
+}
+
 // Two epochs of ten steps and a shorter one, each with its evaluation, in which f16 overflows.
 TEST_P(EmulatedSteps, GiveTheSameBitsAsAGraph) {
   set_stream_order(StreamOrder::kLazy);

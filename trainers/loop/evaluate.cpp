@@ -5,10 +5,10 @@
 #include <chrono>
 #include <vector>
 
-#include "core/transfer.h"
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
+#include "trainers/loop/batch_results.h"
 #include "trainers/loop/device_batches.h"
 #include "trainers/loop/normalization.h"
 #include "trainers/loop/stop_signal.h"
@@ -48,16 +48,23 @@ struct Counts {
   }
 };
 
-Counts count(const Tensor& losses, const Tensor& target_rank, int64_t first, int64_t end) {
+Counts count(const BatchResults& results, int64_t first, int64_t end) {
   Counts counts{.images = end - first};
   for (int64_t row = first; row < end; ++row) {
-    counts.loss += losses.data<float>()[row];
-    const int32_t rank = target_rank.data<int32_t>()[row];
+    counts.loss += results.losses().data<float>()[row];
+    const int32_t rank = results.target_rank().data<int32_t>()[row];
     counts.correct1 += rank < 1 ? 1 : 0;
     counts.correct5 += rank < 5 ? 1 : 0;
   }
   return counts;
 }
+
+// A batch that the device has been given.
+struct QueuedBatch {
+  BatchResults results;
+  int64_t number = 0;
+  Shards shards = {};
+};
 
 // Batch by batch, as main.py's meters.
 class Meter {
@@ -140,33 +147,45 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
       task.dataset, data::evaluation_sequence(plan), {.workers = static_cast<int>(task.workers)});
   SkippedPhotos of_this(task.dataset->size(), warn_of_images);
   SkippedPhotos& skipped = task.skipped == nullptr ? of_this : *task.skipped;
-  DeviceBatches on_device(
-      stream, task.dataset->image_shape(), task.chunk_images * stream.threads());
+  const int64_t max_images = task.chunk_images * stream.threads();
+  DeviceBatches on_device(stream, task.dataset->image_shape(), max_images);
   const int64_t batches = loader.left();
   Counts sums;
   Meter meter;
   // A cell is written by one rank and zero on the others: an integer sum carries f64 bits exactly.
   std::vector<int64_t> chunk_losses(static_cast<size_t>(data::chunk_count(plan)), 0);
 
-  while (loader.left() > 0 && !(task.stop && task.stop())) {
-    const data::LoadedBatch batch = on_device.upload(loader.next());
-    skipped.note(batch.skipped);
-    const Shards& shards = batch.shards;
-    const Var x = nn::normalize_image(
-        batch.images, nn::make_batch(stream, shards, false, task.precision), task.normalization);
-    const nn::CrossEntropy result = nn::softmax_cross_entropy(task.model.forward(x), batch.labels);
-    const Tensor losses = to_cpu(stream, result.losses);
-    const Tensor target_rank = to_cpu(stream, result.target_rank);
+  const auto settle = [&](const QueuedBatch& batch) {
+    batch.results.wait();
     Counts of_batch;
-    for (int64_t k = 0; k < shards.local(); ++k) {
-      const Counts of_chunk = count(losses, target_rank, shards.begin(k), shards.begin(k + 1));
+    for (int64_t k = 0; k < batch.shards.local(); ++k) {
+      const Counts of_chunk =
+          count(batch.results, batch.shards.begin(k), batch.shards.begin(k + 1));
       const int64_t chunk = data::chunk_of(plan, batch.number, k);
       chunk_losses[static_cast<size_t>(chunk)] = std::bit_cast<int64_t>(of_chunk.loss);
       of_batch += of_chunk;
     }
     sums += of_batch;
     if (task.on_batch) task.on_batch(batch.number, batches, meter.update(of_batch, sums));
+  };
+
+  // A batch is settled behind the next one's launches, so a GPU never waits for the host.
+  std::array<QueuedBatch, 2> queue = {QueuedBatch{BatchResults(stream, max_images)},
+                                      QueuedBatch{BatchResults(stream, max_images)}};
+  size_t queued = 0;
+  while (loader.left() > 0 && !(task.stop && task.stop())) {
+    const data::LoadedBatch batch = on_device.upload(loader.next());
+    skipped.note(batch.skipped);
+    const Var x = nn::normalize_image(batch.images,
+                                      nn::make_batch(stream, batch.shards, false, task.precision),
+                                      task.normalization);
+    QueuedBatch& next = queue[queued++ % 2];
+    next.results.fetch(stream, nn::softmax_cross_entropy(task.model.forward(x), batch.labels));
+    next.number = batch.number;
+    next.shards = batch.shards;
+    if (queued > 1) settle(queue[queued % 2]);
   }
+  if (queued > 0) settle(queue[(queued - 1) % 2]);
 
   std::array<int64_t, 5> counts = {
       sums.correct1, sums.correct5, sums.images, loader.left(), skipped.noted()};

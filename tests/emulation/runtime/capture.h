@@ -46,6 +46,7 @@ struct CUevent_st {
   std::weak_ptr<lockstep::emulation::Capture> capture = {};
   std::vector<size_t> after = {};
   bool urgent = false;  // recorded last in a stream of high priority
+  int recorder = 0;     // that stream's number
   std::shared_ptr<lockstep::emulation::SharedEvent> shared = {};  // between processes
   bool imported = false;                                          // another process records it
 };

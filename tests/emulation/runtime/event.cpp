@@ -30,9 +30,18 @@ cudaError_t join(CUstream_st& stream, const CUevent_st& event) {
   return cudaSuccess;
 }
 
+// Notes a wait of the stream or host of that number.
+bool is_forgotten(int waiter, const CUevent_st& event) {
+  if (event.imported || event.recorder == 0) return false;
+  const EventWait wait{waiter, event.recorder};
+  state().event_waits.insert(wait);
+  return state().forgotten.contains(wait);
+}
+
 // A planted bug. LOCKSTEP_EMULATION_FORGETS=to-wait: streams of high priority wait for none of the
 // others; =to-be-awaited: the others wait for none of theirs.
 bool is_forgotten(const CUstream_st& stream, const CUevent_st& event) {
+  if (is_forgotten(stream.number, event)) return true;
   const bool of_urgent = event.imported ? event.shared->urgent() : event.urgent;
   static const char* const text = std::getenv("LOCKSTEP_EMULATION_FORGETS");
   static const std::string_view forgets = text == nullptr ? "" : text;
@@ -116,6 +125,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle) {
     event.capture = stream->capture;
     event.after = stream->after;
     event.urgent = stream->priority < 0;
+    event.recorder = stream->number;
     event.last = event.captured ? nullptr : std::make_shared<Point>();
     if (!event.captured) push_record(*stream, event);
     return cudaSuccess;
@@ -139,7 +149,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
 cudaError_t cudaEventQuery(cudaEvent_t handle) {
   return with_event(handle, [&](const CUevent_st& event) {
     if (const cudaError_t status = refuse_captured(event); status != cudaSuccess) return status;
-    if (has_passed(event)) return cudaSuccess;
+    if (is_forgotten(0, event) || has_passed(event)) return cudaSuccess;
     if (!event.imported) state().queues.advance(*event.last);
     return cudaErrorNotReady;
   });
@@ -148,6 +158,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   return with_event(handle, [&](const CUevent_st& event) {
     if (const cudaError_t status = refuse_captured(event); status != cudaSuccess) return status;
     ++runtime_counters.synchronizations;
+    if (is_forgotten(0, event)) return cudaSuccess;
     if (event.last) state().queues.finish(*event.last);
     return cudaSuccess;
   });

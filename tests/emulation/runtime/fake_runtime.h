@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,17 @@ struct RuntimeCounters {
   std::map<std::string, int64_t, std::less<>> launches_of;  // by the op that asked for them
 };
 extern RuntimeCounters runtime_counters;
+
+// Who waits for events of whom: 0 is the host, others are streams, numbered as they were made since
+// the last reset.
+struct EventWait {
+  int waiter = 0, awaited = 0;
+  auto operator<=>(const EventWait&) const = default;
+};
+// Those of this process, made since the last reset.
+std::set<EventWait> event_waits();
+// A planted bug, until the next reset: nobody waits so, and the host takes what it asks for as done.
+void forget(const EventWait& wait);
 
 size_t device_bytes_in_use(int device = 0);
 size_t pinned_bytes_in_use();

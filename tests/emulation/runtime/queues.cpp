@@ -48,7 +48,7 @@ bool blocking(const CUstream_st& stream) {
 CUstream_st& Queues::create(int device, unsigned flags, int priority) {
   std::erase_if(streams_, [](const auto& old) { return old->destroyed && old->queue.empty(); });
   streams_.push_back(std::make_unique<CUstream_st>(
-      CUstream_st{.device = device, .flags = flags, .priority = priority}));
+      CUstream_st{.device = device, .flags = flags, .priority = priority, .number = ++created_}));
   return *streams_.back();
 }
 
@@ -67,6 +67,7 @@ CUstream_st* Queues::find(cudaStream_t handle) {
 void Queues::clear() {
   streams_.clear();
   default_stream_ = {};
+  created_ = 0;
 }
 
 void Queues::set_order(StreamOrder order, uint64_t seed) {

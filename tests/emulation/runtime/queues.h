@@ -43,6 +43,7 @@ struct CUstream_st {
   int device = 0;
   unsigned flags = 0;
   int priority = 0;
+  int number = 0;
   bool destroyed = false;  // by the program; its work still runs
   std::deque<lockstep::emulation::Operation> queue = {};
   std::shared_ptr<lockstep::emulation::Capture> capture = {};
@@ -85,6 +86,7 @@ class Queues {
   std::mt19937_64 random_;
   uint64_t eagerness_ = 0;  // of a seed: operations that run at most when one is queued
   uint64_t clock_ = 0;
+  int created_ = 0;
 };
 
 }  // namespace lockstep::emulation

@@ -69,8 +69,20 @@ void reset_runtime(const FakeMachine& machine) {
   state().events.clear();
   state().graphs.clear();
   state().executables.clear();
+  state().event_waits.clear();
+  state().forgotten.clear();
   this_thread() = {};
   runtime_counters = {};
+}
+
+std::set<EventWait> event_waits() {
+  const std::lock_guard lock(state().mutex);
+  return state().event_waits;
+}
+
+void forget(const EventWait& wait) {
+  const std::lock_guard lock(state().mutex);
+  state().forgotten.insert(wait);
 }
 
 void set_stream_order(StreamOrder order, uint64_t seed) {

@@ -30,6 +30,7 @@ struct State {
   Handles<CUevent_st> events;
   Handles<CUgraph_st> graphs;
   Handles<CUgraphExec_st> executables;
+  std::set<EventWait> event_waits, forgotten;
 };
 State& state();
 
