@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-constexpr size_t kPage = 4096;
+constexpr size_t kPageBytes = 4096;
 
 }  // namespace
 
@@ -17,7 +17,7 @@ Arena::Arena(std::byte* begin, size_t bytes)
 
 void* Arena::allocate(size_t bytes) {
   if (bytes > bytes_) return nullptr;
-  const size_t wanted = std::max(kPage, (bytes + kPage - 1) / kPage * kPage);
+  const size_t wanted = std::max(kPageBytes, (bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
   const auto fits = [&](const auto& part) {
     return part.second.free && part.second.bytes >= wanted;
   };

@@ -60,16 +60,16 @@ void inverted_cmyk_to_rgb(const uint8_t* from, int64_t pixels, uint8_t* to) {
 }
 
 // Owns a decompressor.
-class Codec {
+class JpegCodec {
  public:
-  Codec() {
+  JpegCodec() {
     info_.err = jpeg_std_error(&errors_);
     errors_.error_exit = jump_out;
     errors_.emit_message = say_nothing;
   }
-  Codec(const Codec&) = delete;
-  Codec& operator=(const Codec&) = delete;
-  ~Codec() {
+  JpegCodec(const JpegCodec&) = delete;
+  JpegCodec& operator=(const JpegCodec&) = delete;
+  ~JpegCodec() {
     if (created_) jpeg_destroy_decompress(&info_);
   }
 
@@ -145,7 +145,7 @@ void decode_jpeg(std::span<const std::byte> file,
                  ChooseRegion choose,
                  Image& image) {
   thread_local std::vector<uint8_t> line;
-  Codec codec;
+  JpegCodec codec;
   codec.read_header(file);
   check_size(codec.size().height, codec.size().width);
   const ImageSize size = codec.shrink_by(shrink(codec.size()));

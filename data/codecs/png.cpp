@@ -37,17 +37,17 @@ void read_bytes(png_structp png, png_bytep to, size_t count) {
 }
 
 // Owns a reader.
-class Codec {
+class PngCodec {
  public:
-  explicit Codec(std::span<const std::byte> file)
+  explicit PngCodec(std::span<const std::byte> file)
       : source_{.file = file},
         png_(png_create_read_struct(PNG_LIBPNG_VER_STRING, &message_, jump_out, say_nothing)),
         info_(png_create_info_struct(png_)) {
     if (info_ == nullptr) throw UnreadableImage("libpng has no memory");
   }
-  Codec(const Codec&) = delete;
-  Codec& operator=(const Codec&) = delete;
-  ~Codec() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngCodec(const PngCodec&) = delete;
+  PngCodec& operator=(const PngCodec&) = delete;
+  ~PngCodec() { png_destroy_read_struct(&png_, &info_, nullptr); }
 
   void read_header() {
     if (setjmp(png_jmpbuf(png_)) != 0) throw_message();
@@ -102,7 +102,7 @@ void clipped_to_rgb(const uint8_t* from, int64_t pixels, uint8_t* to) {
 }  // namespace
 
 void decode_png(std::span<const std::byte> file, ChooseRegion choose, Image& image) {
-  Codec codec(file);
+  PngCodec codec(file);
   codec.read_header();
   const ImageSize size = codec.size();
   check_size(size.height, size.width);

@@ -98,7 +98,7 @@ TEST(ImageFolderRuns, SayWhatTheLoaderIsBusyWith) {
     const Arguments more = {"--max-steps", "3", "-p", "1", "--workers", "1", "--eval-freq", "10"};
     const ProgramResult result =
         run_program(resnet20(dir / "photos", dir / slow, more),
-                    {.environment = {{"LOCKSTEP_FAULT", std::string("slow") + slow + ":ms=250"}}});
+                    {.environment = {{"LOCKSTEP_FAULT", std::string("slow") + slow + ":ms=100"}}});
     ASSERT_EQ(result.exit_code, 0) << said(result);
     EXPECT_THAT(result.out, ContainsRegex("loader waited [0-9]+% \\(" + std::string(slow) + "\\)"));
     EXPECT_EQ(read_metrics(dir / slow).at(1).at("loader_busy_with"), slow);

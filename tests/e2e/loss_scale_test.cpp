@@ -104,7 +104,7 @@ TEST_F(LossScale, StopsAfterFiftySkippedSteps) {
 
 TEST_F(LossScale, RefusesOtherScales) {
   for (const char* scale : {"0", "-1", "big", "inf", "1e39"}) {
-    const ProgramResult result = run(1, "bad", {"--loss-scale", scale});
+    const ProgramResult result = run_program(line("bad", {"--loss-scale", scale}));
     EXPECT_EQ(result.exit_code, 2) << said(result);
     EXPECT_THAT(result.err, HasSubstr(fmt::format("bad value: --loss-scale {}", scale)));
   }

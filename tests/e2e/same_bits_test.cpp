@@ -30,10 +30,10 @@ void PrintTo(const Cut& cut, std::ostream* out) {
 
 class SameBits : public ::testing::TestWithParam<Cut> {};
 
-// An epoch of 4,900 images: its last step is not full, and some of its shards are empty.
+// An epoch of 996 images: its last step is not full, and some of its shards are empty.
 TEST_P(SameBits, ConvNetOnOneTwoFourAndEightRanks) {
   const TempDir data;
-  write_small_mnist(data / "mnist", 4900, 500);
+  write_small_mnist(data / "mnist", 996, 500);
   run_on_1_2_4_and_8_ranks({"train_convnet",
                             (data / "mnist").string(),
                             "--dataset",
