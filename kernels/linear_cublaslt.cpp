@@ -74,7 +74,11 @@ const void* bias_of(Stream& stream, const Tensor& bias, Dtype dtype, std::byte* 
 }  // namespace
 
 bool is_there() {
+#if defined(LOCKSTEP_CUBLASLT)
   return lockstep::cuda::has_library(soname());
+#else
+  return false;
+#endif
 }
 
 void linear_forward(Stream& stream,

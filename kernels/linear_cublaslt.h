@@ -5,7 +5,7 @@
 
 namespace lockstep::kernels::cublaslt {
 
-// False under emulation, unless the emulated machine has a cuBLASLt.
+// False in builds without it, and under emulation, unless the emulated machine has one.
 bool is_there();
 
 LinearForward linear_forward;

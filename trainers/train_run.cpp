@@ -138,7 +138,7 @@ class Run {
       check_classes(model_options(), *data_.train);
       check_batch_norm(config_, model_options(), data_.train->size());
     });
-    meet_cudnn(config_, request_.ranks);
+    meet_cuda_libraries(config_, request_.ranks);
     route_ = choose_gradient_route(config_, request_.ranks);
     if (config_.output_dir.empty()) {
       config_.output_dir = default_output_dir(config_, std::time(nullptr));

@@ -67,5 +67,23 @@ TEST_F(OverCublaslt, SaysWhatIsWrongWithTheOneThatItFinds) {
                "error: cuBLASLt has no algorithm for a product of linear\n  why: forward f16 2x");
 }
 
+// It is among what a run is made of, as cuDNN is on hardware.
+TEST_F(OverCublaslt, VersionsAreRecordedAndCompared) {
+  expect_success(run(2, "run"));
+  EXPECT_EQ(read_json(dir_ / "run" / "run.json").at("versions").at("cublaslt"), "13.1.0");
+  Arguments line = {"sh",
+                    "-c",
+                    "[ $OMPI_COMM_WORLD_RANK = 0 ] || LOCKSTEP_EMULATION_CUBLASLT=newer-version; "
+                    "export LOCKSTEP_EMULATION_CUBLASLT; exec \"$@\"",
+                    "sh",
+                    path_of_program("train_convnet_emulated")};
+  const Arguments rest = on_cuda("other");
+  line.insert(line.end(), rest.begin() + 1, rest.end());
+  const ProgramResult result =
+      run_ranks(2, line, {.environment = {{"LOCKSTEP_EMULATION_CUBLASLT", "on"}}});
+  expect_error(result, "cublaslt 13.1.0");
+  EXPECT_NE(result.err.find("cublaslt 13.2.0"), std::string::npos) << result.err;
+}
+
 }  // namespace
 }  // namespace lockstep::testing

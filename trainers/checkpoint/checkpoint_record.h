@@ -26,7 +26,8 @@ struct RunIdentity {
   std::string data_digest;
   // A run may go on with others, with other bits than it would have had.
   Texts environment;  // isa, lockstep, onednn (versions); wire, predivide (of gradients); where the
-                      // run has them: cudnn (version), plan_choices (digest of its engines)
+                      // run has them: cublaslt, cudnn (versions), plan_choices (digest of its
+                      // engines)
   Texts settings;     // flags that shape the training: "lr" and so on
 
   bool operator==(const RunIdentity& other) const = default;

@@ -173,7 +173,7 @@ RunIdentity identity_of(const RunConfig& config,
     const cuda::DeviceProperties& gpu = cuda::device_properties();
     identity.environment["isa"] += fmt::format(", cuda sm_{}{}", gpu.major, gpu.minor);
   }
-  if (!config.cudnn.empty()) identity.environment["cudnn"] = config.cudnn;
+  identity.environment.insert(config.cuda_libraries.begin(), config.cuda_libraries.end());
   if (!config.plan_choices.empty()) identity.environment["plan_choices"] = config.plan_choices;
   identity.environment["wire"] = name_of(config.exchange.wire);
   identity.environment["predivide"] = fmt::format("{}", config.exchange.predivide);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -79,7 +80,7 @@ struct RunConfig {
   bool over_ipc() const { return transport == "ipc"; }
 
   // Set by trainers/plans/run_engines.h.
-  std::string cudnn;         // version; empty: the run has none
+  std::map<std::string, std::string> cuda_libraries;  // version by name: those that compute
   std::string plan_choices;  // digest of the engines in use; empty: all are the rule's
 
   // Set by resolve_run().

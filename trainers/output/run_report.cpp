@@ -80,7 +80,7 @@ std::vector<std::string> start_lines(const RunConfig& config,
 void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& record) {
   record.versions = versions();
   if (config.over_nccl()) record.versions["nccl"] = comm::nccl::api().version();
-  if (!config.cudnn.empty()) record.versions["cudnn"] = config.cudnn;
+  record.versions.insert(config.cuda_libraries.begin(), config.cuda_libraries.end());
   const auto threads = static_cast<int>(config.threads);
   for (const RankPlace& place : gather_places(ranks, this_place())) {
     record.ranks.push_back(

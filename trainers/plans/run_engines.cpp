@@ -1,5 +1,6 @@
 #include "trainers/plans/run_engines.h"
 
+#include "comm/handshake.h"
 #include "core/atomic_file.h"
 #include "trainers/loop/agree.h"
 #include "trainers/output/run_directory.h"
@@ -10,11 +11,14 @@
 
 #include <unistd.h>
 
-#include "comm/handshake.h"
 #include "core/cuda/device.h"
 #include "kernels/conv2d_cudnn.h"
 #include "kernels/cudnn/autotune.h"
 #include "trainers/plans/run_convolutions.h"
+#endif
+#if defined(LOCKSTEP_CUDA)
+#include "kernels/cublaslt/api.h"
+#include "kernels/linear_cublaslt.h"
 #endif
 
 namespace lockstep::trainers {
@@ -33,7 +37,7 @@ bool has_cudnn() {
 
 PlanOrigin origin_here(const RunConfig& config) {
   const cuda::DeviceProperties& gpu = cuda::device_properties();
-  return {.cudnn = config.cudnn,
+  return {.cudnn = config.cuda_libraries.at("cudnn"),
           .card = fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor)};
 }
 
@@ -73,23 +77,35 @@ bool has_cudnn() {
 }
 #endif
 
+std::map<std::string, std::string> cuda_libraries() {
+  std::map<std::string, std::string> versions;
+#if defined(LOCKSTEP_CUDNN)
+  if (has_cudnn()) versions["cudnn"] = cudnn::api().version();
+#endif
+#if defined(LOCKSTEP_CUDA)
+  namespace cublaslt = kernels::cublaslt;
+  if (cublaslt::is_there()) versions["cublaslt"] = cublaslt::api().version();
+#endif
+  return versions;
+}
+
 }  // namespace
 
-void meet_cudnn(RunConfig& config, Communicator& ranks) {
-  if (config.device != Device::kCuda || !has_cudnn()) {
-    if (!asks_for_engines(config)) return;
+void meet_cuda_libraries(RunConfig& config, Communicator& ranks) {
+  if (asks_for_engines(config) && (config.device != Device::kCuda || !has_cudnn())) {
     throw UsageError(fmt::format("--{} has no engines to choose from",
                                  config.autotune ? "autotune" : "plan-file"),
                      "they are cuDNN's, and this program has none: convolutions are kernels of "
                      "Lockstep's own",
                      "leave it out, or a build beside cuDNN 9");
   }
-#if defined(LOCKSTEP_CUDNN)
-  on_all_ranks(ranks, [&] { config.cudnn = cudnn::api().version(); });
-  const comm::HandshakeField version = {
-      comm::HandshakeField::Kind::kEnvironment, "cuDNN", config.cudnn};
-  comm::handshake(ranks, std::span(&version, 1));
-#endif
+  if (config.device != Device::kCuda) return;
+  on_all_ranks(ranks, [&] { config.cuda_libraries = cuda_libraries(); });
+  comm::HandshakeField here = {comm::HandshakeField::Kind::kEnvironment, "CUDA libraries", ""};
+  for (const auto& [name, version] : config.cuda_libraries) {
+    here.value += (here.value.empty() ? "" : ", ") + name + " " + version;
+  }
+  comm::handshake(ranks, std::span(&here, 1));
 }
 
 std::filesystem::path plan_file_of(const RunConfig& config) {

@@ -1,4 +1,5 @@
-// cuDNN's part in a run: its version, and the engines that --autotune or --plan-file settle.
+// The parts of CUDA's libraries in a run: their versions, and the engines of cuDNN's that --autotune
+// or --plan-file settle.
 #pragma once
 
 #include "core/stream.h"
@@ -10,16 +11,16 @@
 
 namespace lockstep::trainers {
 
-// A collective call. Settles config.cudnn. An error ends all ranks: a cuDNN that cannot be loaded,
-// versions that differ; UsageError where engines are to be chosen and there is none.
-void meet_cudnn(RunConfig& config, Communicator& ranks);
+// A collective call. Settles config.cuda_libraries. An error ends all ranks: a library that cannot
+// be loaded, versions that differ; UsageError where engines are to be chosen and there are none.
+void meet_cuda_libraries(RunConfig& config, Communicator& ranks);
 
 // Where the run's plans are read and, with --autotune, written.
 std::filesystem::path plan_file_of(const RunConfig& config);
 
 // A collective call. Makes the plans of `stream` that --autotune and --plan-file ask for, and
 // settles config.plan_choices. An error ends all ranks, as settle_engines() does. Requires: a
-// resolved config, meet_cudnn(); the rank's device is chosen.
+// resolved config, meet_cuda_libraries(); the rank's device is chosen.
 SettledEngines settle_run_engines(RunConfig& config,
                                   const ModelOptions& network,
                                   const data::Dataset& test,
