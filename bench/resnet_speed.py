@@ -2,11 +2,10 @@
 
 usage: python3 bench/resnet_speed.py --python PYTHON [--only r18,r50,scaling] [--pairs 9] [--stock-pairs 3]
 
-PYTHON has torch and torchvision; bench/peers/torch_step.py is its side, bench_train ours. r18_bf16 and r50_bf16 are
-O2 in bf16 beside PyTorch's autocast. Two variants of PyTorch are
-met: the best in f32 (channels_last, tcmalloc) and what a tutorial writes. Programs run in turn, A B A B ..., in
-processes of their own; each reports the median of its steps, and rounds with busy neighbours are run again. A part that
-is measured replaces that part of the results alone.
+PYTHON has torch; bench/peers/torch_step.py is its side, bench_train ours. r18_bf16 and r50_bf16 are O2 in bf16 beside
+PyTorch's autocast. Two variants of PyTorch are met: the best in f32 (channels_last, tcmalloc) and what a tutorial
+writes. Programs run in turn, A B A B ..., in processes of their own; each reports the median of its steps, and rounds
+with busy neighbours are run again. A part that is measured replaces that part of the results alone.
 """
 
 import argparse
@@ -22,6 +21,7 @@ NETWORKS = {
     "r18": {"title": "ResNet-18, CIFAR stem", "flags": R18, "batch": 128, "steps": 6},
     "r50": {"title": "ResNet-50, 224x224", "flags": ["-a", "resnet50"], "batch": 32, "steps": 3},
 }
+BF16 = ["--opt-level", "O2", "--dtype", "bf16"], ["--autocast", "bf16"]  # ours and PyTorch's
 NETWORKS |= {
     f"{name}_bf16": network | {"title": f"{network['title']}, bf16", "bf16": True} for name, network in NETWORKS.items()
 }
@@ -64,7 +64,7 @@ def over_torch(args: argparse.Namespace, part: str) -> dict:
         if rounds == 0:
             continue
         flags, rest = network["flags"], (batch, threads, steps)
-        ours, theirs = (["--opt-level", "O2", "--dtype", "bf16"], ["--bf16"]) if "bf16" in network else ([], [])
+        ours, theirs = BF16 if "bf16" in network else ([], [])
         programs = {
             "lockstep": lambda: lockstep(flags + ours, *rest),  # noqa: B023
             "torch": lambda: torch(args.python, flags + theirs, *rest, variant == "best"),  # noqa: B023
