@@ -2,12 +2,16 @@
 
 usage: python3 bench/gpu_results.py suite RESULTS COMMIT STATE...      gpu_suite.json: what became of each part
        python3 bench/gpu_results.py training RESULTS COMMIT RUN_JSON...  training_cuda.json: final figures of each run
+       python3 bench/gpu_results.py train-peers RESULTS COMMIT STEP_JSON...  adds bench/peers/torch_step.py's speeds
+                                                                       to it, of files named NETWORK/VARIANT.json
+       python3 bench/gpu_results.py convolutions RESULTS COMMIT PLANS_JSON  convolutions_cuda.json: engines and times
        python3 bench/gpu_results.py kernels RESULTS COMMIT BENCH_JSON  kernels_cuda.json, from Google Benchmark's file
        python3 bench/gpu_results.py peers RESULTS COMMIT PEER_JSON     adds bench/peers/torch_kernels.py's times to it
 """
 
 import datetime
 import json
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -66,32 +70,73 @@ def with_peer(rows: list[dict], microseconds: dict[str, float]) -> list[dict]:
     return found
 
 
+def steady_speed(run: Path) -> float:
+    """Images a second: the median of the log's lines, which the first step and the graph's making hardly move."""
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return round(statistics.median(line["img_s"] for line in lines if line["split"] == "train"), 1)
+
+
 def trainings_of(records: list[Path]) -> dict:
     """Name of the run's directory -> how it was started and its final figures, null where it did not end."""
     found = {}
     for path in records:
         record = json.loads(path.read_text())
-        figures = ("acc1", "images_per_s", "wall_s", "first_step_s")
-        final = record["final"] and {name: record["final"][name] for name in figures}
+        final = None
+        if record["final"]:
+            final = {name: record["final"][name] for name in ("acc1", "images_per_s", "wall_s", "first_step_s")}
+            final["steady_images_per_s"] = steady_speed(path.parent)
         found[path.parent.name] = {"arguments": record["argv"][1:], "final": final}
     return found
 
 
+def over_peers(name: str, run: dict, speeds: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Variant of PyTorch -> how many times as fast the run is. Mixed precision meets mixed precision."""
+    if run["final"] is None:
+        return {}
+    ours, mixed = run["final"]["steady_images_per_s"], "O2" in run["arguments"]
+    theirs = speeds.get(name.split("_")[0], {})
+    return {variant: round(ours / speed, 2) for variant, speed in theirs.items() if (variant != "f32") == mixed}
+
+
+def with_training_peers(runs: dict, steps: list[Path]) -> dict:
+    """The runs beside PyTorch's steps, each the file NETWORK/VARIANT.json."""
+    reports = {path: json.loads(path.read_text()) for path in steps}
+    speeds: dict[str, dict[str, float]] = {}
+    for path, report in reports.items():
+        speeds.setdefault(path.parent.name, {})[path.stem] = round(report["images_per_s"], 1)
+    return {
+        "peer": f"PyTorch {reports[steps[0]]['torch']}",
+        "peer_images_per_s": speeds,
+        "runs": {name: run | {"over_peer": over_peers(name, run, speeds)} for name, run in runs.items()},
+    }
+
+
+def convolutions_of(plans: dict) -> dict:
+    """A row a convolution, the slowest first."""
+    rows = [
+        {"problem": problem, "engine": found["engine"], "us": round(found["microseconds"], 2)}
+        for problem, found in plans["convolutions"].items()
+    ]
+    return {"cudnn": plans["cudnn"], "convolutions": sorted(rows, key=lambda row: -row["us"])}
+
+
 def main() -> None:
-    kind, results, commit, *files = sys.argv[1:]
-    origin, kernels = gpu_origin(commit), Path(results) / "kernels_cuda.json"
+    kind, folder, commit, *names = sys.argv[1:]
+    origin, results, files = gpu_origin(commit), Path(folder), [Path(name) for name in names]
+    training, kernels = results / "training_cuda.json", results / "kernels_cuda.json"
     if kind == "suite":
-        merge_result(Path(results) / "gpu_suite.json", origin | {"parts": parts_of([Path(file) for file in files])})
-        return
-    if kind == "training":
-        runs = trainings_of([Path(file) for file in files])
-        merge_result(Path(results) / "training_cuda.json", origin | {"runs": runs})
-        return
-    report = json.loads(Path(files[0]).read_text())
-    if kind == "kernels":
-        merge_result(kernels, origin | {"kernels": kernels_of(report)})
+        merge_result(results / "gpu_suite.json", origin | {"parts": parts_of(files)})
+    elif kind == "training":
+        merge_result(training, origin | {"runs": trainings_of(files)})
+    elif kind == "train-peers":
+        merge_result(training, with_training_peers(json.loads(training.read_text())["runs"], files))
+    elif kind == "convolutions":
+        plans = json.loads(files[0].read_text())
+        merge_result(results / "convolutions_cuda.json", origin | convolutions_of(plans))
+    elif kind == "kernels":
+        merge_result(kernels, origin | {"kernels": kernels_of(json.loads(files[0].read_text()))})
     else:
-        rows = json.loads(kernels.read_text())["kernels"]
+        report, rows = json.loads(files[0].read_text()), json.loads(kernels.read_text())["kernels"]
         merge_result(kernels, {"peer": f"PyTorch {report['torch']}", "kernels": with_peer(rows, report["us"])})
 
 

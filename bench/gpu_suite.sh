@@ -2,19 +2,22 @@
 # usage: bench/gpu_suite.sh [--programs DIR] [--results DIR] [--only PART]
 #        bench/gpu_suite.sh --bundle DIR
 # What a machine with an NVIDIA GPU is for: the kernels' tests on hardware, NVIDIA's compute-sanitizer over
-# them, and the kernels' speed. Parts, each under ten minutes, in this order:
+# them, and the speed of kernels and of trainings beside PyTorch's. Parts, each under ten minutes, in this order:
 #   build      the programs; left out with --programs
 #   tests      test_cuda
 #   train      whole trainings with --device cuda, ConvNet's with and without a graph to the same bits, and with the
-#              engines that --autotune found to the same bits again; gpu.json describes the card for lockstep plan --gpu
+#              engines that --autotune found to the same bits again, ResNet-50's with the times of those engines;
+#              gpu.json describes the card for lockstep plan --gpu
+#   nccl       ConvNet on one rank over NCCL, with our sum and with NCCL's, to the bits without it, where NCCL is
 #   ranks      2 and 4 ranks on one GPU over CUDA IPC, with the bits of one, where mpirun is
 #   memcheck racecheck initcheck synccheck      test_cuda under compute-sanitizer, where that is installed
 #   bench      bench_kernels, its CUDA cases
 #   peers      PyTorch's ops, on the same shapes, where python3 has PyTorch for this device
+#   train-peers  PyTorch's training steps of both networks there: eager f32, channels_last with AMP, and that compiled
 # A part that has passed on these programs is not repeated unless --only names it. gpu_suite.json, gpu.json,
-# training_cuda.json and kernels_cuda.json go to bench/results, logs to build/gpu-suite; with --results DIR there, and
-# to DIR/logs. Exit status 1 when a part failed, 5 without a GPU. --bundle packs built programs and the libraries they
-# need, for a machine that cannot build.
+# training_cuda.json, convolutions_cuda.json and kernels_cuda.json go to bench/results, logs to build/gpu-suite; with
+# --results DIR there, and to DIR/logs. Exit status 1 when a part failed, 5 without a GPU. --bundle packs built programs
+# and the libraries they need, for a machine that cannot build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +26,7 @@ usage() {
   exit 2
 }
 
-parts=(build tests train ranks memcheck racecheck initcheck synccheck bench peers)
+parts=(build tests train nccl ranks memcheck racecheck initcheck synccheck bench peers train-peers)
 built=(test_cuda bench_kernels train_convnet train_resnet lockstep)
 work=build/gpu-suite
 programs=build/release/bin bundle="" results=bench/results only=""
@@ -84,7 +87,11 @@ possible() {
       command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 1; }
       ;;
     ranks) command -v mpirun >/dev/null || { echo "mpirun is not installed"; return 1; } ;;
-    peers)
+    nccl)
+      within python3 -c 'import ctypes; ctypes.CDLL("libnccl.so.2")' 2>/dev/null ||
+        { echo "NCCL 2 is not installed, or not where LD_LIBRARY_PATH points"; return 1; }
+      ;;
+    peers | train-peers)
       python3 -c 'import torch; torch.zeros(1, device="cuda")' 2>/dev/null ||
         { echo "python3 has no PyTorch for this device"; return 1; }
       ;;
@@ -99,28 +106,67 @@ train_one() {
     { echo "training $name failed"; return 1; }
 }
 
+# same_bits NAME NAME: of the weights that two trainings ended with.
+same_bits() {
+  within "$programs/lockstep" diff "$work/runs/$1/checkpoints/last.safetensors" \
+    "$work/runs/$2/checkpoints/last.safetensors"
+}
+
 train() {
   local failed=0 resnet50=(train_resnet -a resnet50 --dataset synthetic -b 256 -j 8 --max-steps 60)
   mkdir -p "$work/runs"
   within "$programs/lockstep" describe-gpu >"$results/gpu.json" || failed=1
   train_one convnet train_convnet || failed=1
   train_one convnet_eager train_convnet --no-graph || failed=1
-  within "$programs/lockstep" diff "$work"/runs/convnet{,_eager}/checkpoints/last.safetensors || failed=1
+  same_bits convnet convnet_eager || failed=1
   train_one convnet_tuned train_convnet --autotune || failed=1
   train_one convnet_planned train_convnet --plan-file "$work/runs/convnet_tuned/plans.json" || failed=1
-  within "$programs/lockstep" diff "$work"/runs/convnet_{tuned,planned}/checkpoints/last.safetensors || failed=1
+  same_bits convnet_tuned convnet_planned || failed=1
   train_one convnet_o2 train_convnet --opt-level O2 || failed=1
   train_one resnet50_f32 "${resnet50[@]}" || failed=1
   train_one resnet50_o2 "${resnet50[@]}" --opt-level O2 || failed=1
-  train_one resnet50_o2_tuned "${resnet50[@]}" --opt-level O2 --autotune || failed=1
+  train_one resnet50_o2_tuned "${resnet50[@]}" --opt-level O2 --autotune &&
+    python3 bench/gpu_results.py convolutions "$results" "$commit" "$work/runs/resnet50_o2_tuned/plans.json" ||
+    failed=1
   train_one resnet50_o2_eager "${resnet50[@]}" --opt-level O2 --no-graph || failed=1
   python3 bench/gpu_results.py training "$results" "$commit" "$work"/runs/*/run.json || failed=1
+  return $failed
+}
+
+# One rank has nobody to send to, so our sum needs NCCL's communicator alone; NCCL's own is a call in each step. In a
+# folder of their own these runs stay out of training_cuda.json.
+nccl() {
+  local convnet=(train_convnet --max-steps 200)
+  train_one nccl/none "${convnet[@]}" &&
+    train_one nccl/tree "${convnet[@]}" --transport nccl && same_bits nccl/none nccl/tree &&
+    train_one nccl/own "${convnet[@]}" --algorithm nccl && same_bits nccl/none nccl/own
+}
+
+# torch_step NETWORK/VARIANT ARGS...: a process of its own, since a compilation may crash or hang.
+torch_step() {
+  local file=$work/steps/$1.json
+  mkdir -p "${file%/*}"
+  timeout 180 python3 bench/peers/torch_step.py --device cuda --warmup 10 --steps 30 "${@:2}" >"$file" ||
+    { echo "PyTorch's $1 failed"; rm "$file"; return 1; }
+}
+
+train_peers() {
+  local failed=0 amp=(--channels-last --autocast f16)
+  local convnet=(-a convnet -b 64) resnet50=(-a resnet50 -b 256)
+  torch_step convnet/f32 "${convnet[@]}" || failed=1
+  torch_step convnet/amp "${convnet[@]}" "${amp[@]}" || failed=1
+  torch_step convnet/amp_compiled "${convnet[@]}" "${amp[@]}" --compile || failed=1
+  torch_step resnet50/f32 "${resnet50[@]}" || failed=1
+  torch_step resnet50/amp "${resnet50[@]}" "${amp[@]}" || failed=1
+  torch_step resnet50/amp_compiled "${resnet50[@]}" "${amp[@]}" --compile || failed=1
+  python3 bench/gpu_results.py train-peers "$results" "$commit" "$work"/steps/*/*.json || failed=1
   return $failed
 }
 
 run_part() {
   case "$1" in
     train) train ;;
+    nccl) nccl ;;
     build) build ;;
     tests) within "$programs/test_cuda" --gtest_brief=1 ;;
     ranks) within tests/long/ranks_on_one_gpu.sh "$programs/train_convnet" ;;
@@ -132,6 +178,7 @@ run_part() {
       timeout 570 python3 bench/peers/torch_kernels.py >"$work/peers.json" &&
         python3 bench/gpu_results.py peers "$results" "$commit" "$work/peers.json"
       ;;
+    train-peers) train_peers ;;
     *)  # without the allocator's cache, which would hide accesses beyond a tensor
       LOCKSTEP_NO_CUDA_CACHE=1 within compute-sanitizer --tool "$1" --error-exitcode 9 \
         "$programs/test_cuda" --gtest_brief=1
