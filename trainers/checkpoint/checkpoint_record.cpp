@@ -20,7 +20,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kVersionKey = "format_version";
 constexpr const char* kGradScalerKey = "grad_scaler";
 constexpr const char* kEnvironmentKeys[] = {"isa", "lockstep", "onednn", "predivide", "wire"};
-constexpr const char* kCudaKeys[] = {"cublaslt", "cudnn", "plan_choices"};  // of the environment too
+// Of the environment too.
+constexpr const char* kCudaKeys[] = {"cublaslt", "cudnn", "plan_choices"};
 
 // JSON has no number for these.
 double number(const Json& json) {

@@ -103,7 +103,7 @@ void meet_cuda_libraries(RunConfig& config, Communicator& ranks) {
   on_all_ranks(ranks, [&] { config.cuda_libraries = cuda_libraries(); });
   comm::HandshakeField here = {comm::HandshakeField::Kind::kEnvironment, "CUDA libraries", ""};
   for (const auto& [name, version] : config.cuda_libraries) {
-    here.value += (here.value.empty() ? "" : ", ") + name + " " + version;
+    here.value += fmt::format("{}{} {}", here.value.empty() ? "" : ", ", name, version);
   }
   comm::handshake(ranks, std::span(&here, 1));
 }

@@ -1,5 +1,5 @@
-// The parts of CUDA's libraries in a run: their versions, and the engines of cuDNN's that --autotune
-// or --plan-file settle.
+// CUDA's libraries in a run: their versions, and cuDNN's engines, where --autotune or --plan-file
+// settles them.
 #pragma once
 
 #include "core/stream.h"

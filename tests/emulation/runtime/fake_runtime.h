@@ -63,7 +63,8 @@ struct EventWait {
 };
 // Those of this process, made since the last reset.
 std::set<EventWait> event_waits();
-// A planted bug, until the next reset: nobody waits so, and the host takes what it asks for as done.
+// A planted bug, until the next reset: nobody waits so, and the host takes what it asks for for
+// done.
 void forget(const EventWait& wait);
 
 size_t device_bytes_in_use(int device = 0);
