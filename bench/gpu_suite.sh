@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: bench/gpu_suite.sh [--programs DIR] [--results DIR] [--only PART]
-#        bench/gpu_suite.sh --bundle DIR
+#        bench/gpu_suite.sh [--programs DIR] --bundle FILE.tar.gz
 # What a machine with an NVIDIA GPU is for: the kernels' tests on hardware, NVIDIA's compute-sanitizer over
 # them, and the speed of kernels and of trainings beside PyTorch's. Parts, each under ten minutes, in this order:
 #   build      the programs; left out with --programs
@@ -17,7 +17,7 @@
 # A part that has passed on these programs is not repeated unless --only names it. gpu_suite.json, gpu.json,
 # training_cuda.json, convolutions_cuda.json and kernels_cuda.json go to bench/results, logs to build/gpu-suite; with
 # --results DIR there, and to DIR/logs. Exit status 1 when a part failed, 5 without a GPU. --bundle packs built programs
-# and the libraries they need, for a machine that cannot build.
+# and the libraries they need, for a machine that cannot build, into at most 60 MB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -49,13 +49,20 @@ build() {
 
 # The C and C++ libraries stay out: the other machine's may be newer, and other programs there want them.
 make_bundle() {
-  build
-  mkdir -p "$bundle/lib"
-  cp "${built[@]/#/build/release/bin/}" "$bundle"
-  git rev-parse --short HEAD >"$bundle/commit"
-  ldd "${built[@]/#/$bundle/}" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
-    grep -Ev '/lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so' | sort -u | xargs cp -Lt "$bundle/lib"
-  echo "gpu_suite: $(du -sh "$bundle" | cut -f1) in $bundle; there: bench/gpu_suite.sh --programs $bundle"
+  local bytes
+  [ "${parts[0]}" != build ] || build
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+  mkdir "$folder/lib"
+  cp "${built[@]/#/$programs/}" "$folder"
+  git rev-parse --short HEAD >"$folder/commit"
+  ldd "${built[@]/#/$folder/}" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
+    grep -Ev '/lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so' | sort -u | xargs cp -Lt "$folder/lib"
+  strip "${built[@]/#/$folder/}" "$folder"/lib/*
+  tar -C "$folder" -czf "$bundle" .
+  bytes=$(stat -c %s "$bundle")
+  echo "gpu_suite: $((bytes / 1000000)) MB in $bundle; there, where it is unpacked: bench/gpu_suite.sh --programs DIR"
+  [ "$bytes" -le 60000000 ] || { echo "gpu_suite: error: more than 60 MB" >&2; return 1; }
 }
 
 require_gpu() {
@@ -64,7 +71,7 @@ require_gpu() {
     why="CUDA_VISIBLE_DEVICES is empty, which hides every device"
   elif ! command -v nvidia-smi >/dev/null; then
     why="nvidia-smi is not there, so there is no NVIDIA driver"
-  elif ! nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then
+  elif ! nvidia-smi -L 2>/dev/null | grep '^GPU' >/dev/null; then
     why="nvidia-smi -L names none"
   else
     return 0

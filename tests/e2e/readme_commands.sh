@@ -27,7 +27,7 @@ run_commands "$root/README.md" "--max-steps 20"
 [ -n "${LOCKSTEP_PHOTOS:-}" ] || exit 0
 for folder in train/ants train/bees val/ants val/bees; do
   mkdir -p "photos/$folder"
-  find -L "$LOCKSTEP_PHOTOS/$folder" -name '*.jpg' | sort | head -n 4 | xargs cp -t "photos/$folder"
+  find -L "$LOCKSTEP_PHOTOS/$folder" -name '*.jpg' | sort | sed -n 1,4p | xargs cp -t "photos/$folder"
 done
 count=0
 run_commands "$root/docs/photos.md" "-b 4 --max-steps 1"

@@ -70,8 +70,22 @@ void expect_each_is_needed(const std::set<EventWait>& needed,
   }
 }
 
-// Eight steps, then an evaluation of four batches. The host has by then seen the end of the batch
-// before last, whose memory an evaluation's copies overwrite.
+// Eight steps, then an evaluation of four batches.
+Numbers train() {
+  trainers::RunConfig config = tiny_config(Device::kCuda, 8);
+  config.print_freq = 100;
+  config.val_batch_size = 1;
+  const TinyResult result = train_tiny(config);
+  Numbers numbers;
+  for (const Tensor& tensor : result.weights) {
+    if (tensor.dtype() != Dtype::kF32) continue;
+    numbers.emplace_back(tensor.span<float>().begin(), tensor.span<float>().end());
+  }
+  numbers.push_back({static_cast<float>(result.training.final->loss)});
+  return numbers;
+}
+
+// An evaluation's copies overwrite the batch before last, whose end the host has seen by then.
 TEST(ForgottenWaits, OfTrainingChangeItsBits) {
   constexpr int kTraining = 2, kEvaluation = 3;  // their batches' copies
   expect_each_is_needed({{kHost, kCompute},
@@ -80,20 +94,7 @@ TEST(ForgottenWaits, OfTrainingChangeItsBits) {
                          {kCompute, kEvaluation},
                          {kTraining, kCompute}},
                         {{kHost, kEvaluation}, {kEvaluation, kCompute}},
-                        [] {
-                          trainers::RunConfig config = tiny_config(Device::kCuda, 8);
-                          config.print_freq = 100;
-                          config.val_batch_size = 1;
-                          const TinyResult result = train_tiny(config);
-                          Numbers numbers;
-                          for (const Tensor& tensor : result.weights) {
-                            if (tensor.dtype() != Dtype::kF32) continue;
-                            const auto values = tensor.span<float>();
-                            numbers.emplace_back(values.begin(), values.end());
-                          }
-                          numbers.push_back({static_cast<float>(result.training.final->loss)});
-                          return numbers;
-                        });
+                        train);
 }
 
 // Sums to twice what this rank has, so that what comes back differs from what went.

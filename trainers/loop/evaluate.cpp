@@ -169,10 +169,11 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
     if (task.on_batch) task.on_batch(batch.number, batches, meter.update(of_batch, sums));
   };
 
-  // A batch is settled behind the next one's launches, so a GPU never waits for the host.
+  // A GPU has been given the next batch when one is settled, so it never waits for the host.
+  const size_t ahead = stream.device() == Device::kCuda ? 1 : 0;
   std::array<QueuedBatch, 2> queue = {QueuedBatch{BatchResults(stream, max_images)},
                                       QueuedBatch{BatchResults(stream, max_images)}};
-  size_t queued = 0;
+  size_t queued = 0, settled = 0;
   while (loader.left() > 0 && !(task.stop && task.stop())) {
     const data::LoadedBatch batch = on_device.upload(loader.next());
     skipped.note(batch.skipped);
@@ -183,9 +184,9 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
     next.results.fetch(stream, nn::softmax_cross_entropy(task.model.forward(x), batch.labels));
     next.number = batch.number;
     next.shards = batch.shards;
-    if (queued > 1) settle(queue[queued % 2]);
+    if (queued - settled > ahead) settle(queue[settled++ % 2]);
   }
-  if (queued > 0) settle(queue[(queued - 1) % 2]);
+  while (settled < queued) settle(queue[settled++ % 2]);
 
   std::array<int64_t, 5> counts = {
       sums.correct1, sums.correct5, sums.images, loader.left(), skipped.noted()};
