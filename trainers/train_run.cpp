@@ -43,6 +43,12 @@ std::string executable_digest() {
   return to_hex(digest(std::as_bytes(std::span(bytes))));
 }
 
+std::string device_of_rank(const RunConfig& config) {
+  if (config.device == Device::kCpu) return "cpu";
+  const cuda::DeviceProperties& gpu = cuda::device_properties();
+  return fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor);
+}
+
 void shake_hands(const TrainRequest& request, const std::string& data_digest) {
   using Kind = comm::HandshakeField::Kind;
   std::vector<comm::HandshakeField> fields = {
@@ -54,12 +60,7 @@ void shake_hands(const TrainRequest& request, const std::string& data_digest) {
     fields.push_back({Kind::kArgument, "--" + flag.name, flag.value});
   }
   fields.push_back({Kind::kEnvironment, "data", data_digest});
-  if (request.config.device == Device::kCuda) {
-    const cuda::DeviceProperties& gpu = cuda::device_properties();
-    fields.push_back({Kind::kEnvironment,
-                      "device",
-                      fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor)});
-  }
+  fields.push_back({Kind::kEnvironment, "device", device_of_rank(request.config)});
   comm::handshake(request.ranks, fields);
 }
 

@@ -8,7 +8,7 @@ class OneRank : public EmulatedProgram {};
 
 TEST_F(OneRank, LearnsWhatTheCpuLearns) {
   const Arguments steps = {"-b", "4", "--shards", "1", "--max-steps", "20", "--print-freq", "1"};
-  expect_success(run_program(convnet("cpu", steps)));
+  expect_success(run_program(on("cpu", "cpu", steps)));
   const ProgramResult result = run_program(on_cuda("cuda", steps));
   expect_success(result);
   EXPECT_EQ(count_of(result.out, "cuda emulated device (sm_90, a graph a step)"), 1) << result.out;
@@ -83,7 +83,7 @@ TEST_F(OneRank, GoesOnFromACheckpointAsIfNothingHadHappened) {
 }
 
 TEST_F(OneRank, OfAnotherDeviceTheCheckpointSaysSo) {
-  expect_success(run_program(convnet("run", {"-b", "8", "--max-steps", "1"})));
+  expect_success(run_program(on("cpu", "run", {"-b", "8", "--max-steps", "1"})));
   const ProgramResult result =
       run_program(on_cuda("run", {"-b", "8", "--max-steps", "2", "--resume", "auto"}));
   expect_success(result);
@@ -106,6 +106,17 @@ void expect_no_device(const ProgramResult& result, const std::string& what) {
   EXPECT_EQ(count_of(result.err, "lockstep: error: "), 1) << result.err;
   EXPECT_NE(result.err.find(what), std::string::npos) << result.err;
   EXPECT_EQ(count_of(result.err, "\n  try: "), 1) << result.err;
+}
+
+TEST_F(OneRank, AutoIsTheDeviceThatIsThere) {
+  const Arguments steps = {"-b", "8", "--max-steps", "1"};
+  for (const auto& [devices, device] : {std::pair("1", "cuda"), std::pair("0", "cpu")}) {
+    const ProgramOptions machine = {.environment = {{"LOCKSTEP_EMULATION_DEVICES", devices}}};
+    expect_success(run_program(on("auto", device, steps), machine));
+    const auto ranks = read_json(dir_ / device / "run.json").at("ranks");
+    EXPECT_EQ(ranks.at(0).at("device").get<std::string>().substr(0, 3),
+              std::string(device).substr(0, 3));
+  }
 }
 
 TEST_F(OneRank, WithoutADeviceNothingStarts) {

@@ -15,9 +15,13 @@ class EmulatedProgram : public ::testing::Test {
   EmulatedProgram() { write_small_mnist(dir_ / "mnist", 160, 20); }
 
   // ConvNet, 8 images a step unless `more` says otherwise.
-  Arguments convnet(const std::string& run, const Arguments& more = {}) const {
+  Arguments on(const std::string& device,
+               const std::string& run,
+               const Arguments& more = {}) const {
     Arguments line = {"train_convnet_emulated",
                       (dir_ / data_).string(),
+                      "--device",
+                      device,
                       "--dataset",
                       "mnist",
                       "--lr",
@@ -32,9 +36,7 @@ class EmulatedProgram : public ::testing::Test {
     return line;
   }
   Arguments on_cuda(const std::string& run, const Arguments& more = {}) const {
-    Arguments line = convnet(run, {"--device", "cuda"});
-    line.insert(line.end(), more.begin(), more.end());
-    return line;
+    return on("cuda", run, more);
   }
 
   static void expect_success(const ProgramResult& result) {

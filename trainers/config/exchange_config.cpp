@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "trainers/config/choice_names.h"
+#include "trainers/config/device_choice.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -24,7 +25,7 @@ constexpr std::string_view kIpc = "ipc";
 
 void check_ipc(const Options& options) {
   if (options.text("transport") != kIpc) return;
-  if (options.text("device") != "cuda") {
+  if (device_of(options) != Device::kCuda) {
     throw UsageError("--transport ipc needs --device cuda",
                      "CUDA IPC shares the memory of GPUs",
                      "--device cuda, or leave --transport at auto");
@@ -40,7 +41,7 @@ void check_ipc(const Options& options) {
 void check_nccl(const Options& options) {
   const bool over_nccl = options.text("transport") == kNccl;
   const std::string& algorithm = options.text("algorithm");
-  if (options.text("device") != "cuda" && (over_nccl || algorithm == kNccl)) {
+  if (device_of(options) != Device::kCuda && (over_nccl || algorithm == kNccl)) {
     throw UsageError(
         fmt::format("--{} nccl needs --device cuda", over_nccl ? "transport" : "algorithm"),
         "NCCL sums what lies on GPUs",
@@ -72,7 +73,7 @@ void read_algorithm_and_transport(const Options& options, ExchangeConfig& config
   } else if (transport == kIpc) {
     config.on_device = DeviceTransport::kIpc;
   } else if (transport != "auto" || config.algorithm != Algorithm::kTree ||
-             options.text("device") != "cuda") {
+             device_of(options) != Device::kCuda) {
     config.on_device = DeviceTransport::kHost;
   }
 }

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/shards.h"
+#include "trainers/config/device_choice.h"
 #include "trainers/options/data_defaults.h"
 #include "trainers/options/flag_value.h"
 
@@ -149,7 +150,7 @@ RunConfig make_run_config(const Options& options) {
   read_batch_and_groups(options, config);
   config.precision = make_precision_config(options);
   config.explain_precision = options.boolean("explain-precision");
-  config.device = options.text("device") == "cuda" ? Device::kCuda : Device::kCpu;
+  config.device = device_of(options);
   config.graph = options.boolean("graph");
   read_engines(options, config);
   config.exchange = make_exchange_config(options);

@@ -18,7 +18,7 @@ constexpr Flag kFlags[] = {
      .initial = both("false"), .help = "same as --bn-groups 1", .origin = "Apex"},
     {.name = "device", .kind = kChoice, .group = kDistributed, .page = kShort,
      .initial = both("auto"), .choices = both("auto|cpu|cuda"),
-     .help = "where to compute; auto: cpu", .origin = "torchvision"},
+     .help = "where to compute; auto: a GPU if one is visible", .origin = "torchvision"},
     {.name = "graph", .kind = kBool, .group = kDistributed, .initial = both("true"),
      .help = "CUDA: a step is recorded once and repeated", .origin = "Lockstep"},
     {.name = "autotune", .kind = kBool, .group = kDistributed, .initial = both("false"),
