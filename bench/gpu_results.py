@@ -114,7 +114,12 @@ def with_training_peers(runs: dict, steps: list[Path]) -> dict:
 def convolutions_of(plans: dict) -> dict:
     """A row a convolution, the slowest first."""
     rows = [
-        {"problem": problem, "engine": found["engine"], "us": round(found["microseconds"], 2)}
+        {
+            "problem": problem,
+            "engine": found["engine"],
+            "us": round(found["microseconds"], 2),
+            "rule_us": round(found["rule_microseconds"], 2),
+        }
         for problem, found in plans["convolutions"].items()
     ]
     return {"cudnn": plans["cudnn"], "convolutions": sorted(rows, key=lambda row: -row["us"])}

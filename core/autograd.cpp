@@ -25,6 +25,7 @@ struct Var::State {
 struct Var::Value {
   Tensor tensor;  // undefined while forgotten
   RemakeFn remake;
+  std::shared_ptr<Handover> handover;
   Tensor copy;
 };
 
@@ -120,6 +121,10 @@ void Var::forget() {
            "[var] forget: the value cannot be made again");
   if (batch().recording && stream().device() != Device::kCpu) return;
   value_->tensor = Tensor();
+}
+
+std::shared_ptr<Handover> Var::any_handover() const {
+  return value_->handover;
 }
 
 bool Var::requires_grad() const {
@@ -293,14 +298,19 @@ Var record(std::string_view name,
   const auto carrier =
       std::ranges::find_if(inputs, [](const Var& v) { return v.shared_batch() != nullptr; });
   LS_CHECK(carrier != inputs.end(), "[{}] no input belongs to a batch", name);
-  Var result(std::move(out), carrier->shared_batch());
+  const bool is_there = out.defined();
+  Var result(is_there ? std::move(out) : std::move(options.like), carrier->shared_batch());
   const Batch& batch = result.batch();
+  LS_CHECK(
+      is_there || (batch.recording && options.remake), "[{}] no value, and no way to one", name);
+  if (!is_there) result.value_->tensor = Tensor();
   if (!batch.recording) return result;
+  result.value_->remake = std::move(options.remake);
+  result.value_->handover = std::move(options.handover);
   const uint64_t number = next_sequence();
   if (batch.listener != nullptr) {
     batch.listener->on_result({.name = name, .number = number, .inputs = inputs}, result.value());
   }
-  result.value_->remake = std::move(options.remake);
   if (std::ranges::none_of(inputs, [](const Var& v) { return v.requires_grad(); })) return result;
   for (Var& input : inputs) {
     if (input.defined() && input.state_->node != nullptr) input.value_ = nullptr;

@@ -54,9 +54,20 @@ using BackwardFn = std::function<void(Stream& stream, Tensor& grad_out, Grads& g
 // Computes the value of an op once more, to the same bits.
 using RemakeFn = std::function<Tensor(Stream& stream)>;
 
+// What the op that made a value has for the op that takes it: of the layer above, which knows what.
+struct Handover {
+  Handover() = default;
+  Handover(const Handover&) = delete;
+  Handover& operator=(const Handover&) = delete;
+  virtual ~Handover() = default;
+};
+
 struct RecordOptions {
   RemakeFn remake = nullptr;  // makes the result forgettable
   bool adds = false;          // the op asks for Grads::addend() itself
+  std::shared_ptr<Handover> handover = nullptr;
+  // Where `out` is undefined: has its shape and type. `remake` makes it when somebody asks.
+  Tensor like = {};
 };
 
 // A tensor on the tape; copies share one identity.
@@ -81,6 +92,11 @@ class Var {
   // memory for time. A GPU has the memory, and keeps it. Only for results of ops that can remake
   // them, unless nothing is recorded: then the value is gone.
   void forget();
+  // What came with the value, if it is a T; else null.
+  template <class T>
+  std::shared_ptr<T> handover() const {
+    return std::dynamic_pointer_cast<T>(any_handover());
+  }
   bool requires_grad() const;
   void set_requires_grad(bool requires_grad);  // leaves only
 
@@ -122,6 +138,7 @@ class Var {
  private:
   struct State;
   struct Value;
+  std::shared_ptr<Handover> any_handover() const;
   friend class Grads;
   friend Var record(std::string_view, Tensor, std::vector<Var>, BackwardFn, RecordOptions);
   friend struct Node;

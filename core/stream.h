@@ -86,6 +86,13 @@ class Stream {
     return static_cast<P&>(*found->second);
   }
 
+  // The plan for `key`, or null.
+  template <class P>
+  P* find_plan(const PlanKey& key) const {
+    const auto found = plans_.find(key);
+    return found == plans_.end() ? nullptr : static_cast<P*>(found->second.get());
+  }
+
   // Valid until the next call. 64-byte aligned; grows, never shrinks.
   Workspace workspace(size_t shared_bytes, size_t worker_bytes);
   // What workspace() gives parts of now: recorded work keeps it.

@@ -44,6 +44,20 @@ struct BatchCheck : OpCheck {
   }
 
   void groups_of_one() const { require(shards.per_group() == 1, "groups of one shard each"); }
+  void sums_of_shards(const Tensor& sums) const {
+    like("sums", sums, {2, shards.local(), shape[1]}, Dtype::kF32);
+  }
+  // Returns whether they are to follow the first shard.
+  bool running_arguments(const Tensor& running_mean, const Tensor& running_var) const {
+    const bool follows = running_mean.defined();
+    require(follows == running_var.defined(), "running_mean and running_var, or neither");
+    if (!follows) return false;
+    per_channel("running_mean", running_mean);
+    per_channel("running_var", running_var);
+    require(shards.local() > 0 && shards.count(0) * pixels() >= 2,
+            "two values a channel at least, for a variance");
+    return true;
+  }
   void forward_arguments(const Tensor& weight,
                          const Tensor& bias,
                          const Tensor& residual,
@@ -235,6 +249,7 @@ void batch_norm_inference(Stream& stream,
 void batch_norm_shard_forward(Stream& stream,
                               const Shards& shards,
                               const Tensor& in,
+                              const Tensor& sums,
                               const Tensor& weight,
                               const Tensor& bias,
                               const Tensor& residual,
@@ -248,18 +263,13 @@ void batch_norm_shard_forward(Stream& stream,
   check.groups_of_one();
   check.forward_arguments(weight, bias, residual, out);
   check.per_shard("stats", stats, check.stats_columns());
-  const bool follows = running_mean.defined();
-  check.require(follows == running_var.defined(), "running_mean and running_var, or neither");
-  if (follows) {
-    check.per_channel("running_mean", running_mean);
-    check.per_channel("running_var", running_var);
-    check.require(shards.local() > 0 && shards.count(0) * check.pixels() >= 2,
-                  "two values a channel at least, for a variance");
-  }
+  if (sums.defined()) check.sums_of_shards(sums);
+  const bool follows = check.running_arguments(running_mean, running_var);
   LS_DISPATCH_CUDA(batch_norm_shard_forward,
                    (stream,
                     shards,
                     in,
+                    sums,
                     weight,
                     bias,
                     residual,
@@ -269,12 +279,50 @@ void batch_norm_shard_forward(Stream& stream,
                     running_var,
                     stats,
                     out))
+  check.require(!sums.defined(), "sums on CUDA only");
   batch_norm_shard_stats(stream, shards, in, stats);
   if (follows) {
     const Tensor first = stats.slice(0, 1).view({check.stats_columns()});
     batch_norm_update_running(stream, first, check.pixels(), momentum, running_mean, running_var);
   }
   batch_norm_forward(stream, shards, in, stats, weight, bias, residual, params, out);
+}
+
+void batch_norm_shard_affine(Stream& stream,
+                             const Shards& shards,
+                             const Tensor& in,
+                             const Tensor& sums,
+                             const Tensor& weight,
+                             const Tensor& bias,
+                             const BatchNormParams& params,
+                             float momentum,
+                             Tensor& running_mean,
+                             Tensor& running_var,
+                             Tensor& stats,
+                             Tensor& affine) {
+  const BatchCheck check("batch_norm_shard_affine", stream, shards, in);
+  check.groups_of_one();
+  check.sums_of_shards(sums);
+  check.per_channel("weight", weight);
+  check.per_channel("bias", bias);
+  check.per_shard("stats", stats, check.stats_columns());
+  check.running_arguments(running_mean, running_var);
+  check.floating("affine", affine);
+  check.like("affine", affine, {2, shards.local(), in.shape()[1]}, affine.dtype());
+  LS_DISPATCH_CUDA(batch_norm_shard_affine,
+                   (stream,
+                    shards,
+                    in,
+                    sums,
+                    weight,
+                    bias,
+                    params,
+                    momentum,
+                    running_mean,
+                    running_var,
+                    stats,
+                    affine))
+  check.require(false, "a CUDA stream");
 }
 
 void batch_norm_shard_backward(Stream& stream,

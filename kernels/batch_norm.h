@@ -16,7 +16,7 @@
 // Evaluation: batch_norm_inference.
 //
 // Where each group is one shard, batch_norm_shard_forward does 1 to 4 and batch_norm_shard_backward
-// 5 to 7, on CUDA in two launches each.
+// 5 to 7, on CUDA in two launches each; in one, where a convolution gave sums.
 //
 // ReLU's gate: steps 5 and 7 find it again from in, so that out need not be kept. With a residual
 // the sign of out, as stored, is the gate; step 5 writes the gated gradient, which is the
@@ -102,11 +102,14 @@ using BatchNormBackward = void(Stream& stream,
                                const BatchNormParams& params,
                                Tensor& grad_in);
 // 1 to 4 where each group is one shard. running_mean and running_var follow the first shard here;
-// undefined: nothing follows. Shapes: as 1, 3 and 4; stats (local shards, 2C+1), overwritten.
+// undefined: nothing follows. sums: undefined, or on CUDA kernels/conv2d_fused.h's, from which the
+// statistics are taken in place of 1: digits are lost where mean >> deviation. Shapes: as 1, 3 and
+// 4; stats (local shards, 2C+1), overwritten; sums (2, local shards, C) f32.
 // Errors: ShapeError unless each group is one shard, and count >= 2 where running ones follow.
 using BatchNormShardForward = void(Stream& stream,
                                    const Shards& shards,
                                    const Tensor& in,
+                                   const Tensor& sums,
                                    const Tensor& weight,
                                    const Tensor& bias,
                                    const Tensor& residual,
@@ -116,6 +119,21 @@ using BatchNormShardForward = void(Stream& stream,
                                    Tensor& running_var,
                                    Tensor& stats,
                                    Tensor& out);
+// The same on CUDA without `out`, for whoever does step 3 himself: affine (2, local shards, C) of a
+// float type, scales and then shifts: out = in * scale + shift, up to their rounding. `in` is not
+// read. Shapes: as above.
+using BatchNormShardAffine = void(Stream& stream,
+                                  const Shards& shards,
+                                  const Tensor& in,
+                                  const Tensor& sums,
+                                  const Tensor& weight,
+                                  const Tensor& bias,
+                                  const BatchNormParams& params,
+                                  float momentum,
+                                  Tensor& running_mean,
+                                  Tensor& running_var,
+                                  Tensor& stats,
+                                  Tensor& affine);
 // 5 to 7 where each group is one shard. Shapes: as 5; grad_in like in, overwritten; may be
 // grad_out's memory. Where grad_residual is that too, grad_in alone is left. addend: undefined, or,
 // where grad_residual is grad_out's memory, like in: kernels/add.h first adds it to grad_out.
@@ -154,9 +172,11 @@ LS_DECLARE_OP(BatchNormShardSums, batch_norm_shard_sums)
 LS_DECLARE_OP(BatchNormBackward, batch_norm_backward)
 LS_DECLARE_OP(BatchNormInference, batch_norm_inference)
 BatchNormShardForward batch_norm_shard_forward;
+BatchNormShardAffine batch_norm_shard_affine;
 BatchNormShardBackward batch_norm_shard_backward;
 namespace cuda {
 BatchNormShardForward batch_norm_shard_forward;
+BatchNormShardAffine batch_norm_shard_affine;
 BatchNormShardBackward batch_norm_shard_backward;
 }  // namespace cuda
 

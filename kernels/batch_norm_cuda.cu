@@ -7,28 +7,12 @@
 // Slices are joined by a second kernel or, where a shard is a group, by each block that normalises,
 // for the channels of its tile: 36 MB in all out of L2 at most, in place of a launch.
 // Traffic an element: statistics 1 value; normalising 2, with a residual 3. Bound: DRAM.
-#include "kernels/cuda/batch_norm.cuh"
+#include "kernels/cuda/batch_norm_statistics.cuh"
 
 namespace lockstep::kernels::cuda {
 namespace {
 
 using lockstep::cuda::launch;
-
-// What the slices of each shard have found: rows (mean[C], M2[C], count), means relative to
-// origins (shards, C).
-struct SliceMoments {
-  float* rows = nullptr;
-  float* origins = nullptr;
-  int most_slices = 0;
-
-  __device__ float* row(int shard, int slice, int64_t channels) const {
-    return rows + (int64_t{shard} * most_slices + slice) * (2 * channels + 1);
-  }
-  __device__ Moments<1> node(int shard, int slice, int64_t channels, int channel) const {
-    const float* from = row(shard, slice, channels);
-    return {from[2 * channels], {from[channel]}, {from[channels + channel]}};
-  }
-};
 
 SliceMoments slice_moments(Stream& stream, const ChannelPlan& plan) {
   const int64_t rows = plan.shards.count * plan.most_slices();
@@ -92,28 +76,6 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
   for (int i = 0; i < n; ++i) origin[i] = shift[i];
 }
 
-// A shard's statistics vector, one channel of it: of the channel's slices, joined.
-struct ShardMoments {
-  float mean, m2, images;
-
-  __device__ void store(const ChannelPlan& plan, int shard, int channel, float* stats) const {
-    float* leaf = stats + shard * (2 * int64_t{plan.channels} + 1);
-    leaf[channel] = mean;
-    leaf[plan.channels + channel] = m2;
-    if (channel == 0) leaf[2 * plan.channels] = images;
-  }
-};
-
-__device__ __forceinline__ ShardMoments shard_moments(const ChannelPlan& plan,
-                                                      const SliceMoments& found,
-                                                      int shard,
-                                                      int channel,
-                                                      const Moments<1>& joined) {
-  const int64_t images = plan.shards.begin[shard + 1] - plan.shards.begin[shard];
-  const float origin = images > 0 ? found.origins[int64_t{shard} * plan.channels + channel] : 0.0F;
-  return {origin + joined.mean[0], joined.m2[0], static_cast<float>(images)};
-}
-
 __global__ void __launch_bounds__(kChannelThreads)
     finish_moments_kernel(const __grid_constant__ ChannelPlan plan,
                           const SliceMoments found,
@@ -129,42 +91,6 @@ __global__ void __launch_bounds__(kChannelThreads)
   shard_moments(plan, found, share.shard, share.channel, joined)
       .store(plan, share.shard, share.channel, stats);
 }
-
-// Statistics that lie in memory.
-struct StoredStatistics {
-  Normalisation norm;
-
-  template <int n>
-  __device__ void fill(const ChannelPlan& plan, int shard, TileConstants<n, kAffine>& to) const {
-    to.fill(plan, [&](int channel, float(&values)[kAffine]) {
-      const int64_t group = plan.group(shard);
-      set_affine(norm, norm.of(group, channel), channel, values);
-    });
-  }
-};
-
-// Statistics of shards that are groups, from their slices. The first block of a tile stores them.
-struct SliceStatistics {
-  SliceMoments found;
-  Normalisation norm;  // mean and m2 of none
-  float* stats;
-  Running running;  // follows the first shard
-
-  template <int n>
-  __device__ void fill(const ChannelPlan& plan, int shard, TileConstants<n, kAffine>& to) const {
-    const Moments<1> joined = join_slices<n>(plan, shard, [&](int slice, int channel) {
-      return found.node(shard, slice, plan.channels, channel);
-    });
-    to.fill(plan, [&](int channel, float(&values)[kAffine]) {
-      const ShardMoments of = shard_moments(plan, found, shard, channel, joined);
-      const float count = of.images * norm.pixels;
-      set_affine(norm, {of.mean, of.m2, count}, channel, values);
-      if (blockIdx.y > 0) return;
-      of.store(plan, shard, channel, stats);
-      if (shard == 0 && running.mean != nullptr) running.update(channel, of.mean, of.m2, count);
-    });
-  }
-};
 
 // Backwards over the shards: the statistics ended there.
 template <class T, int n, bool kResidual, class Statistics>
@@ -264,6 +190,7 @@ void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& 
 void batch_norm_shard_forward(Stream& stream,
                               const Shards& shards,
                               const Tensor& in,
+                              const Tensor& sums,
                               const Tensor& weight,
                               const Tensor& bias,
                               const Tensor& residual,
@@ -273,17 +200,26 @@ void batch_norm_shard_forward(Stream& stream,
                               Tensor& running_var,
                               Tensor& stats,
                               Tensor& out) {
+  constexpr const char* kOp = "batch_norm_shard_forward";
   const ChannelPlan plan = channel_plan(shards, in);
-  const SliceMoments found = slice_moments(stream, plan);
-  SliceStatistics statistics{.found = found,
-                             .norm = group_normalisation(plan, stats, weight, bias, params.eps),
-                             .stats = stats.data<float>(),
-                             .running = {}};
-  if (running_mean.defined()) {
-    statistics.running = {momentum, running_mean.data<float>(), running_var.data<float>()};
+  const auto normalise_from = [&](const auto& source) {
+    normalise(stream,
+              kOp,
+              plan,
+              fresh_statistics(
+                  source, plan, weight, bias, params, momentum, running_mean, running_var, stats),
+              in,
+              residual,
+              params.relu,
+              out);
+  };
+  if (sums.defined()) {
+    normalise_from(FromSums{sums.data<float>()});
+    return;
   }
-  launch_moments(stream, "batch_norm_shard_forward", plan, in, found);
-  normalise(stream, "batch_norm_shard_forward", plan, statistics, in, residual, params.relu, out);
+  const SliceMoments found = slice_moments(stream, plan);
+  launch_moments(stream, kOp, plan, in, found);
+  normalise_from(FromSlices{found});
 }
 
 void batch_norm_forward(Stream& stream,

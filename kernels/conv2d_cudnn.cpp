@@ -145,6 +145,88 @@ class Staging {
   std::byte* bias_ = nullptr;
 };
 
+// What a fused pass has beside the others' operands.
+struct Neighbours {
+  Tensor affine = {}, sums = {};
+
+  // Adds the rows of local shard k.
+  void point_to(ConvolutionMemory& memory, int64_t k) const {
+    const auto row = [k](const Tensor& rows, int64_t which) -> void* {
+      if (!rows.defined()) return nullptr;
+      const Shape& shape = rows.shape();
+      const int64_t at = (which * shape[1] + k) * shape[2];
+      return const_cast<std::byte*>(rows.bytes()) + static_cast<size_t>(at) * size_of(rows.dtype());
+    };
+    memory.in_scale = row(affine, 0);
+    memory.in_shift = row(affine, 1);
+    memory.sums = row(sums, 0);
+    memory.square_sums = row(sums, 1);
+  }
+  void zero_sums(Stream& stream, int64_t k) {
+    if (!sums.defined()) return;
+    const Shape& shape = sums.shape();
+    Tensor rows = sums.view({2 * shape[1], shape[2]});
+    for (const int64_t row : {k, shape[1] + k}) {
+      Tensor zeros = rows.slice(row, 1);
+      cuda::fill(stream, 0.0F, zeros);
+    }
+  }
+};
+
+void forward(Stream& stream,
+             const Shards& shards,
+             const ConvolutionProblem& problem,
+             const Tensor& in,
+             const Tensor& weight,
+             const Tensor& bias,
+             Tensor& out,
+             Neighbours neighbours) {
+  const ConvolutionPlans plans = plans_of(stream, shards, problem);
+  const cudnnHandle_t handle = target_of(stream).handle();
+  const Staging staging(stream, shards, plans, weight.shape()[1], problem);
+  void* const weights = staging.weight(weight);
+  void* const offsets = staging.bias(bias);
+  for (int64_t k = 0; k < shards.local(); ++k) {
+    const int64_t images = shards.count(k);
+    if (images == 0) {
+      neighbours.zero_sums(stream, k);
+      continue;
+    }
+    ConvolutionMemory memory{.in = staging.in(shard_rows(in, shards, k), images),
+                             .weight = weights,
+                             .out = shard_rows(out, shards, k),
+                             .bias = offsets};
+    neighbours.point_to(memory, k);
+    plans[plans.find(images)].execute(handle, memory, staging.workspace());
+  }
+}
+
+void backward_weight(Stream& stream,
+                     const Shards& shards,
+                     const ConvolutionProblem& problem,
+                     const Tensor& in,
+                     const Tensor& grad_out,
+                     Tensor& grad_weight,
+                     const Neighbours& neighbours) {
+  const ConvolutionPlans plans = plans_of(stream, shards, problem);
+  const cudnnHandle_t handle = target_of(stream).handle();
+  const Staging staging(stream, shards, plans, in.shape()[1], problem);
+  for (int64_t k = 0; k < shards.local(); ++k) {
+    const int64_t images = shards.count(k);
+    if (images == 0) {
+      Tensor leaf = grad_weight.slice(k, 1);
+      cuda::fill(stream, 0.0F, leaf);
+      continue;
+    }
+    ConvolutionMemory memory{.in = staging.in(shard_rows(in, shards, k), images),
+                             .weight = staging.grad_weight(shard_leaf(grad_weight, k)),
+                             .out = const_cast<std::byte*>(shard_rows(grad_out, shards, k))};
+    neighbours.point_to(memory, k);
+    plans[plans.find(images)].execute(handle, memory, staging.workspace());
+    staging.finish_grad_weight(shard_leaf(grad_weight, k));
+  }
+}
+
 }  // namespace
 
 bool fits(const ConvolutionProblem& problem) {
@@ -184,28 +266,31 @@ void conv2d_forward(Stream& stream,
                     const Tensor& bias,
                     const Conv2dParams& params,
                     Tensor& out) {
-  const ConvolutionProblem problem = ConvolutionProblem{.pass = ConvolutionPass::kForward,
-                                                        .dtype = in.dtype(),
-                                                        .in = in.shape(),
-                                                        .weight = weight.shape(),
-                                                        .params = params,
-                                                        .has_bias = bias.defined()}
-                                         .padded();
-  const ConvolutionPlans plans = plans_of(stream, shards, problem);
-  const cudnnHandle_t handle = target_of(stream).handle();
-  const Staging staging(stream, shards, plans, weight.shape()[1], problem);
-  void* const weights = staging.weight(weight);
-  void* const offsets = staging.bias(bias);
-  for (int64_t k = 0; k < shards.local(); ++k) {
-    const int64_t images = shards.count(k);
-    if (images == 0) continue;
-    plans[plans.find(images)].execute(handle,
-                                      {.in = staging.in(shard_rows(in, shards, k), images),
-                                       .weight = weights,
-                                       .out = shard_rows(out, shards, k),
-                                       .bias = offsets},
-                                      staging.workspace());
-  }
+  const ConvolutionProblem problem{.pass = ConvolutionPass::kForward,
+                                   .dtype = in.dtype(),
+                                   .in = in.shape(),
+                                   .weight = weight.shape(),
+                                   .params = params,
+                                   .has_bias = bias.defined()};
+  forward(stream, shards, problem.padded(), in, weight, bias, out, {});
+}
+
+void conv2d_fused_forward(Stream& stream,
+                          const Shards& shards,
+                          const Tensor& in,
+                          const Tensor& affine,
+                          const Tensor& weight,
+                          const Conv2dParams& params,
+                          Tensor& out,
+                          Tensor& sums) {
+  const ConvolutionProblem problem{.pass = ConvolutionPass::kForward,
+                                   .dtype = in.dtype(),
+                                   .in = in.shape(),
+                                   .weight = weight.shape(),
+                                   .params = params,
+                                   .gives_sums = true,
+                                   .norms_in = affine.defined()};
+  forward(stream, shards, problem.padded(), in, weight, {}, out, {affine, sums});
 }
 
 void conv2d_backward_data(Stream& stream,
@@ -246,31 +331,30 @@ void conv2d_backward_weight(Stream& stream,
                             const Conv2dParams& params,
                             Tensor& grad_weight,
                             Tensor& grad_bias) {
-  const ConvolutionProblem problem = ConvolutionProblem{.pass = ConvolutionPass::kBackwardWeight,
-                                                        .dtype = in.dtype(),
-                                                        .in = in.shape(),
-                                                        .weight = weight_shape,
-                                                        .params = params}
-                                         .padded();
-  const ConvolutionPlans plans = plans_of(stream, shards, problem);
-  const cudnnHandle_t handle = target_of(stream).handle();
-  const Staging staging(stream, shards, plans, weight_shape[1], problem);
-  for (int64_t k = 0; k < shards.local(); ++k) {
-    const int64_t images = shards.count(k);
-    if (images == 0) {
-      Tensor leaf = grad_weight.slice(k, 1);
-      cuda::fill(stream, 0.0F, leaf);
-      continue;
-    }
-    plans[plans.find(images)].execute(
-        handle,
-        {.in = staging.in(shard_rows(in, shards, k), images),
-         .weight = staging.grad_weight(shard_leaf(grad_weight, k)),
-         .out = const_cast<std::byte*>(shard_rows(grad_out, shards, k))},
-        staging.workspace());
-    staging.finish_grad_weight(shard_leaf(grad_weight, k));
-  }
+  const ConvolutionProblem problem{.pass = ConvolutionPass::kBackwardWeight,
+                                   .dtype = in.dtype(),
+                                   .in = in.shape(),
+                                   .weight = weight_shape,
+                                   .params = params};
+  backward_weight(stream, shards, problem.padded(), in, grad_out, grad_weight, {});
   if (grad_bias.defined()) cuda::add_bias_backward(stream, shards, grad_out, grad_bias);
+}
+
+void conv2d_fused_backward_weight(Stream& stream,
+                                  const Shards& shards,
+                                  const Tensor& in,
+                                  const Tensor& affine,
+                                  const Tensor& grad_out,
+                                  const Shape& weight_shape,
+                                  const Conv2dParams& params,
+                                  Tensor& grad_weight) {
+  const ConvolutionProblem problem{.pass = ConvolutionPass::kBackwardWeight,
+                                   .dtype = in.dtype(),
+                                   .in = in.shape(),
+                                   .weight = weight_shape,
+                                   .params = params,
+                                   .norms_in = true};
+  backward_weight(stream, shards, problem.padded(), in, grad_out, grad_weight, {.affine = affine});
 }
 
 }  // namespace lockstep::kernels::cudnn

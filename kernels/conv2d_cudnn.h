@@ -1,10 +1,11 @@
 // conv2d by cuDNN: the bodies that CUDA streams get where cuDNN takes the call. Contracts:
-// kernels/conv2d.h.
+// kernels/conv2d.h, kernels/conv2d_fused.h.
 #pragma once
 
 #include <string_view>
 
 #include "kernels/conv2d.h"
+#include "kernels/conv2d_fused.h"
 #include "kernels/convolution_problem.h"
 
 namespace lockstep::kernels::cudnn {
@@ -28,7 +29,9 @@ size_t staged_bytes(const ConvolutionProblem& problem);
 void keep_plan(Stream& stream, const ConvolutionProblem& problem, std::string_view choice);
 
 Conv2dForward conv2d_forward;
+Conv2dFusedForward conv2d_fused_forward;
 Conv2dBackwardData conv2d_backward_data;
 Conv2dBackwardWeight conv2d_backward_weight;
+Conv2dFusedBackwardWeight conv2d_fused_backward_weight;
 
 }  // namespace lockstep::kernels::cudnn

@@ -4,6 +4,7 @@ namespace lockstep::kernels {
 namespace {
 
 constexpr const char* kOp = "convolution";
+constexpr int64_t kBias = 1, kSums = 2, kNorm = 4;  // in a key
 
 // "3", or "3x5" where they differ.
 std::string pair_text(int64_t height, int64_t width) {
@@ -46,7 +47,7 @@ PlanKey ConvolutionProblem::key() const {
                      params.stride_w,
                      params.pad_h,
                      params.pad_w,
-                     has_bias ? 1 : 0,
+                     (has_bias ? kBias : 0) | (gives_sums ? kSums : 0) | (norms_in ? kNorm : 0),
                      static_cast<int64_t>(dtype),
                      static_cast<int64_t>(pass)}};
 }
@@ -63,11 +64,13 @@ ConvolutionProblem ConvolutionProblem::of(const PlanKey& key) {
                      .stride_w = static_cast<int>(v[8]),
                      .pad_h = static_cast<int>(v[9]),
                      .pad_w = static_cast<int>(v[10])},
-          .has_bias = v[11] != 0};
+          .has_bias = (v[11] & kBias) != 0,
+          .gives_sums = (v[11] & kSums) != 0,
+          .norms_in = (v[11] & kNorm) != 0};
 }
 
 std::string ConvolutionProblem::text() const {
-  return fmt::format("{} {} {}x{}x{}x{} -> {}, {}x{}, stride {}, pad {}{}",
+  return fmt::format("{} {} {}x{}x{}x{} -> {}, {}x{}, stride {}, pad {}{}{}{}",
                      name_of(pass),
                      lockstep::name_of(dtype),
                      in[0],
@@ -79,7 +82,9 @@ std::string ConvolutionProblem::text() const {
                      weight[3],
                      pair_text(params.stride_h, params.stride_w),
                      pair_text(params.pad_h, params.pad_w),
-                     has_bias ? ", bias" : "");
+                     has_bias ? ", bias" : "",
+                     norms_in ? ", norm" : "",
+                     gives_sums ? ", sums" : "");
 }
 
 }  // namespace lockstep::kernels

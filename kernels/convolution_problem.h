@@ -19,8 +19,11 @@ struct ConvolutionProblem {
   Dtype dtype = Dtype::kF32;
   Shape in, weight;  // (N,C,H,W) of one shard, (K,C,R,S)
   Conv2dParams params;
-  bool has_bias = false;  // kForward's: added before the result is rounded
+  bool has_bias = false;    // kForward's: added before the result is rounded
+  bool gives_sums = false;  // kForward's: by channel, of the result and of its square
+  bool norms_in = false;    // not kBackwardData's: `in` stands for max(0, in * scale + shift)
 
+  bool is_fused() const { return gives_sums || norms_in; }
   Shape out() const { return conv2d_output_shape(in, weight, params); }
   // With as many channels as cuDNN's tensor-core engines take: zeros are added up to a multiple
   // of 4, which takes ResNet's stem from 103 MB of cuDNN's own workspace to none.

@@ -45,6 +45,8 @@ struct AttributeTypeOf<cudnnConvolutionMode_t> : AttributeTypeIs<CUDNN_TYPE_CONV
 template <>
 struct AttributeTypeOf<cudnnPointwiseMode_t> : AttributeTypeIs<CUDNN_TYPE_POINTWISE_MODE> {};
 template <>
+struct AttributeTypeOf<cudnnGenStatsMode_t> : AttributeTypeIs<CUDNN_TYPE_GENSTATS_MODE> {};
+template <>
 struct AttributeTypeOf<cudnnBackendHeurMode_t> : AttributeTypeIs<CUDNN_TYPE_HEUR_MODE> {};
 template <>
 struct AttributeTypeOf<cudnnBackendKnobType_t> : AttributeTypeIs<CUDNN_TYPE_KNOB_TYPE> {};

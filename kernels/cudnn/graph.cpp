@@ -1,6 +1,7 @@
 #include "kernels/cudnn/graph.h"
 
 #include <array>
+#include <utility>
 #include <vector>
 
 namespace lockstep::kernels::cudnn {
@@ -91,12 +92,14 @@ Operation operation_of(ConvolutionPass pass) {
   throw InternalError("[cudnn] unknown pass");
 }
 
-// `out` is what the operation writes going forward, and reads going back.
-Descriptor convolution_operation(const ConvolutionProblem& problem, const Descriptor& out) {
+// Of a convolution forward its `in` and `out` may be other operations'.
+Descriptor convolution_operation(const ConvolutionProblem& problem,
+                                 const Descriptor& in,
+                                 const Descriptor& out) {
   const Operation names = operation_of(problem.pass);
   Descriptor made(names.type);
   made.set(names.convolution, convolution(problem.params))
-      .set(names.in, tensor(kIn, problem.in, {.dtype = problem.dtype}))
+      .set(names.in, in)
       .set(names.weight, tensor(kWeight, problem.weight, {.dtype = problem.dtype}))
       .set(names.out, out)
       .set(names.alpha, 1.0F)
@@ -104,34 +107,73 @@ Descriptor convolution_operation(const ConvolutionProblem& problem, const Descri
   return made.finalize();
 }
 
-Descriptor bias_operation(const ConvolutionProblem& problem,
-                          const Descriptor& sum,
-                          const Descriptor& out) {
-  Descriptor add(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-  add.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_POINTWISE_ADD)
+// to = mode(from, with); `with` is null for a function of one value.
+Descriptor pointwise_operation(cudnnPointwiseMode_t mode,
+                               const Descriptor& from,
+                               const Descriptor* with,
+                               const Descriptor& to) {
+  Descriptor function(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+  function.set(CUDNN_ATTR_POINTWISE_MODE, mode)
       .set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT)
       .finalize();
-  const Shape channels{1, problem.weight[0], 1, 1};
   Descriptor made(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-  made.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, add)
-      .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, sum)
-      .set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, tensor(kBias, channels, {.dtype = problem.dtype}))
-      .set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, out);
+  made.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, function)
+      .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, from)
+      .set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, to);
+  if (with != nullptr) made.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *with);
   return made.finalize();
+}
+
+Descriptor sums_operation(const Descriptor& of, int64_t channels) {
+  const TensorOptions options{.dtype = Dtype::kF32};
+  const Shape shape{1, channels, 1, 1};
+  Descriptor made(CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+  made.set(CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_GENSTATS_SUM_SQSUM)
+      .set(CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_DATA_FLOAT)
+      .set(CUDNN_ATTR_OPERATION_GENSTATS_XDESC, of)
+      .set(CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, tensor(kSums, shape, options))
+      .set(CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, tensor(kSquareSums, shape, options));
+  return made.finalize();
+}
+
+std::vector<Descriptor> operations_of(const ConvolutionProblem& problem) {
+  const Shape out_shape = problem.out();
+  const auto by_channel = [&](TensorId id, int64_t channels) {
+    return tensor(id, {1, channels, 1, 1}, {.dtype = problem.dtype});
+  };
+  const auto between = [](TensorId id, const Shape& shape) {
+    return tensor(id, shape, {.dtype = Dtype::kF32, .is_virtual = true});
+  };
+  std::vector<Descriptor> operations;
+  Descriptor in = tensor(kIn, problem.in, {.dtype = problem.dtype});
+  if (problem.norms_in) {
+    const Descriptor scale = by_channel(kInScale, problem.in[1]);
+    const Descriptor shift = by_channel(kInShift, problem.in[1]);
+    const Descriptor scaled = between(kScaled, problem.in);
+    const Descriptor shifted = between(kShifted, problem.in);
+    Descriptor normed = between(kNormed, problem.in);
+    operations.push_back(pointwise_operation(CUDNN_POINTWISE_MUL, in, &scale, scaled));
+    operations.push_back(pointwise_operation(CUDNN_POINTWISE_ADD, scaled, &shift, shifted));
+    operations.push_back(pointwise_operation(CUDNN_POINTWISE_RELU_FWD, shifted, nullptr, normed));
+    in = std::move(normed);
+  }
+  const Descriptor out = tensor(kOut, out_shape, {.dtype = problem.dtype});
+  if (problem.has_bias) {
+    const Descriptor unbiased = between(kUnbiased, out_shape);
+    const Descriptor bias = by_channel(kBias, out_shape[1]);
+    operations.push_back(convolution_operation(problem, in, unbiased));
+    operations.push_back(pointwise_operation(CUDNN_POINTWISE_ADD, unbiased, &bias, out));
+  } else {
+    operations.push_back(convolution_operation(problem, in, out));
+  }
+  if (problem.gives_sums) operations.push_back(sums_operation(out, out_shape[1]));
+  return operations;
 }
 
 }  // namespace
 
 Descriptor operation_graph(const Target& target, const ConvolutionProblem& problem) {
-  const Descriptor out = tensor(kOut, problem.out(), {.dtype = problem.dtype});
-  std::vector<Descriptor> operations;
-  if (problem.has_bias) {
-    const Descriptor sum = tensor(kSum, problem.out(), {.dtype = Dtype::kF32, .is_virtual = true});
-    operations.push_back(convolution_operation(problem, sum));
-    operations.push_back(bias_operation(problem, sum, out));
-  } else {
-    operations.push_back(convolution_operation(problem, out));
-  }
+  const std::vector<Descriptor> operations = operations_of(problem);
   std::vector<cudnnBackendDescriptor_t> raw;
   raw.reserve(operations.size());
   for (const Descriptor& operation : operations) raw.push_back(operation.get());

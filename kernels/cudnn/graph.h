@@ -7,7 +7,21 @@
 namespace lockstep::kernels::cudnn {
 
 // Names of a graph's tensors in a variant pack.
-enum TensorId : int64_t { kIn = 1, kWeight = 2, kOut = 3, kBias = 4, kSum = 5 };
+enum TensorId : int64_t {
+  kIn = 1,
+  kWeight,
+  kOut,
+  kBias,
+  kSums,
+  kSquareSums,
+  kInScale,
+  kInShift,
+  // Between two operations:
+  kScaled,
+  kShifted,
+  kNormed,
+  kUnbiased,
+};
 
 // Finalised. Errors: CudnnError.
 Descriptor operation_graph(const Target& target, const ConvolutionProblem& problem);

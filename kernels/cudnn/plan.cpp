@@ -73,13 +73,13 @@ void visit_engines(const Target& target,
 // Null where the engine does not take this problem after all, or wants more workspace.
 std::unique_ptr<ConvolutionPlan> plan_of(const Target& target,
                                          const Descriptor& config,
-                                         bool has_bias,
+                                         const ConvolutionProblem& problem,
                                          size_t most_workspace) {
   Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
   if (target.handle() != nullptr) plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, target.handle());
   if (!plan.try_finalize()) return nullptr;
-  auto made = std::make_unique<ConvolutionPlan>(std::move(plan), config, has_bias);
+  auto made = std::make_unique<ConvolutionPlan>(std::move(plan), config, problem);
   return made->workspace_bytes() <= most_workspace ? std::move(made) : nullptr;
 }
 
@@ -100,9 +100,13 @@ std::string other_types(const Target& target,
 
 }  // namespace
 
-ConvolutionPlan::ConvolutionPlan(Descriptor plan, const Descriptor& config, bool has_bias)
+ConvolutionPlan::ConvolutionPlan(Descriptor plan,
+                                 const Descriptor& config,
+                                 const ConvolutionProblem& problem)
     : plan_(std::move(plan)),
-      has_bias_(has_bias),
+      has_bias_(problem.has_bias),
+      gives_sums_(problem.gives_sums),
+      norms_in_(problem.norms_in),
       workspace_bytes_(
           static_cast<size_t>(plan_.value<int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE))),
       choice_(choice_of(config)),
@@ -115,9 +119,22 @@ std::string ConvolutionPlan::serialized() const {
 void ConvolutionPlan::execute(cudnnHandle_t handle,
                               const ConvolutionMemory& memory,
                               void* workspace) const {
-  const std::array<int64_t, 4> ids = {kIn, kWeight, kOut, kBias};
-  const std::array<void*, 4> pointers = {memory.in, memory.weight, memory.out, memory.bias};
-  const size_t count = has_bias_ ? 4 : 3;
+  std::array<int64_t, 8> ids{};
+  std::array<void*, 8> pointers{};
+  size_t count = 0;
+  const auto put = [&](bool is_asked, TensorId id, void* pointer) {
+    if (!is_asked) return;
+    ids[count] = id;
+    pointers[count++] = pointer;
+  };
+  put(true, kIn, memory.in);
+  put(true, kWeight, memory.weight);
+  put(true, kOut, memory.out);
+  put(has_bias_, kBias, memory.bias);
+  put(gives_sums_, kSums, memory.sums);
+  put(gives_sums_, kSquareSums, memory.square_sums);
+  put(norms_in_, kInScale, memory.in_scale);
+  put(norms_in_, kInShift, memory.in_shift);
   Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   pack.set_all(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, std::span<const int64_t>(ids).first(count))
       .set_addresses(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, std::span(pointers).first(count))
@@ -131,7 +148,7 @@ std::unique_ptr<ConvolutionPlan> find_plan(const Target& target,
                                            size_t most_workspace) {
   std::unique_ptr<ConvolutionPlan> plan;
   visit_engines(target, problem, [&](const Descriptor& config) {
-    plan = plan_of(target, config, problem.has_bias, most_workspace);
+    plan = plan_of(target, config, problem, most_workspace);
     return plan != nullptr;
   });
   return plan;
@@ -144,7 +161,7 @@ std::vector<std::unique_ptr<ConvolutionPlan>> fitting_plans(const Target& target
   std::set<std::string> seen;
   visit_engines(target, problem, [&](const Descriptor& config) {
     if (!seen.insert(choice_of(config)).second) return false;
-    auto plan = plan_of(target, config, problem.has_bias, most_workspace);
+    auto plan = plan_of(target, config, problem, most_workspace);
     if (plan) plans.push_back(std::move(plan));
     return false;
   });
@@ -172,8 +189,7 @@ std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
                                            std::string_view choice) {
   std::unique_ptr<ConvolutionPlan> plan;
   visit_engines(target, problem, [&](const Descriptor& config) {
-    if (choice_of(config) == choice)
-      plan = plan_of(target, config, problem.has_bias, most_workspace);
+    if (choice_of(config) == choice) plan = plan_of(target, config, problem, most_workspace);
     return plan != nullptr;
   });
   if (plan) return plan;

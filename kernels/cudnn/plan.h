@@ -12,17 +12,22 @@
 
 namespace lockstep::kernels::cudnn {
 
-// Memory of a call, on the device, 16-byte aligned. `weight` is the weights or their gradient.
+// Memory of a call, on the device, 16-byte aligned. `weight` is the weights or their gradient. What
+// the problem does not have is not looked at.
 struct ConvolutionMemory {
   void* in = nullptr;
   void* weight = nullptr;
   void* out = nullptr;
   void* bias = nullptr;
+  void* sums = nullptr;  // f32
+  void* square_sums = nullptr;
+  void* in_scale = nullptr;
+  void* in_shift = nullptr;
 };
 
 class ConvolutionPlan final : public Plan {
  public:
-  ConvolutionPlan(Descriptor plan, const Descriptor& config, bool has_bias);
+  ConvolutionPlan(Descriptor plan, const Descriptor& config, const ConvolutionProblem& problem);
 
   size_t workspace_bytes() const { return workspace_bytes_; }
   // The engine's number and choices, "engine 58 2:1 12:0": the same text, the same kernel.
@@ -36,7 +41,7 @@ class ConvolutionPlan final : public Plan {
 
  private:
   Descriptor plan_;
-  bool has_bias_;
+  bool has_bias_, gives_sums_, norms_in_;
   size_t workspace_bytes_ = 0;
   std::string choice_;
   std::vector<cudnnBackendNumericalNote_t> notes_;

@@ -1,11 +1,13 @@
 #include "kernels/batch_norm.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/tree_sum.h"
 #include "nn/autocast.h"
 #include "nn/functional.h"
 #include "nn/gather_shards.h"
+#include "nn/norm_handover.h"
 
 namespace lockstep::nn {
 namespace {
@@ -94,28 +96,23 @@ struct Normalisation {
 
   bool groups_are_shards() const { return shards.per_group() == 1; }
 
-  // Makes `stats`.
-  Tensor train(Stream& stream, const Tensor& residual, BatchNormRunning& running) {
-    check_groups_are_here(shards);
-    check_values_per_channel(shards, pixels_of(in.shape()));
-    if (!groups_are_shards()) {
-      stats = group_stats(stream, shards, in, running);
-      return forward(stream, residual);
-    }
-    stats = Tensor::empty({shards.local(), 2 * in.shape()[1] + 1}, Dtype::kF32, stream.device());
+  // Fills `stats`, where groups are shards.
+  Tensor train(Stream& stream,
+               const Tensor& sums,
+               const Tensor& residual,
+               BatchNormRunning running) {
     Tensor out = Tensor::empty(in.shape(), in.dtype(), stream.device());
-    Tensor nobodys;
-    const bool moves = moves_running(shards) && shards.local() > 0;
     kernels::batch_norm_shard_forward(stream,
                                       shards,
                                       in,
+                                      sums,
                                       weight,
                                       bias,
                                       residual,
                                       params,
                                       running.momentum,
-                                      moves ? running.mean : nobodys,
-                                      moves ? running.var : nobodys,
+                                      running.mean,
+                                      running.var,
                                       stats,
                                       out);
     return out;
@@ -190,6 +187,70 @@ struct Normalisation {
   }
 };
 
+// The first way of asking for it fills norm.stats.
+class DeferredNormalisation final : public DeferredNorm {
+ public:
+  DeferredNormalisation(const Normalisation& norm, Tensor sums, const BatchNormRunning& running)
+      : norm_(norm), sums_(std::move(sums)), running_(running) {}
+
+  const Tensor& in() const override { return norm_.in; }
+  Tensor affine(Stream& stream) override {
+    Tensor rows =
+        Tensor::empty({2, norm_.shards.local(), norm_.in.shape()[1]}, in().dtype(), in().device());
+    BatchNormRunning running = std::exchange(running_, {});
+    kernels::batch_norm_shard_affine(stream,
+                                     norm_.shards,
+                                     norm_.in,
+                                     sums_,
+                                     norm_.weight,
+                                     norm_.bias,
+                                     norm_.params,
+                                     running.momentum,
+                                     running.mean,
+                                     running.var,
+                                     norm_.stats,
+                                     rows);
+    return rows;
+  }
+  Tensor out(Stream& stream) { return norm_.train(stream, sums_, {}, std::exchange(running_, {})); }
+
+ private:
+  Normalisation norm_;
+  Tensor sums_;
+  BatchNormRunning running_;  // nobody's after the first time
+};
+
+struct Normalised {
+  Tensor out = {};  // undefined: deferred
+  std::shared_ptr<DeferredNormalisation> deferred = {};
+};
+
+// Settles norm.stats, whose memory a deferred one fills later.
+Normalised normalise(const Var& x,
+                     const Var& residual,
+                     BatchNormRunning& running,
+                     Normalisation& norm) {
+  Stream& stream = x.stream();
+  const Shards& shards = norm.shards;
+  check_groups_are_here(shards);
+  check_values_per_channel(shards, pixels_of(norm.in.shape()));
+  const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
+  if (!norm.groups_are_shards()) {
+    norm.stats = group_stats(stream, shards, norm.in, running);
+    return {norm.forward(stream, shortcut)};
+  }
+  const int64_t columns = 2 * norm.in.shape()[1] + 1;
+  norm.stats = Tensor::empty({shards.local(), columns}, Dtype::kF32, stream.device());
+  const auto given = x.handover<ChannelSums>();
+  const Tensor sums = given ? given->rows : Tensor();
+  const BatchNormRunning moved =
+      moves_running(shards) && shards.local() > 0 ? running : BatchNormRunning();
+  if (sums.defined() && norm.params.relu && !residual.defined()) {
+    return {.deferred = std::make_shared<DeferredNormalisation>(norm, sums, moved)};
+  }
+  return {norm.train(stream, sums, shortcut, moved)};
+}
+
 }  // namespace
 
 Var batch_norm(const Var& input,
@@ -208,23 +269,26 @@ Var batch_norm(const Var& input,
                      .weight = weight.value(),
                      .bias = bias.value(),
                      .params = params};
-  const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
-  const Tensor out = norm.train(x.stream(), shortcut, running);
+  const auto [out, deferred] = normalise(x, residual, running, norm);
   if (!residual.defined()) {
-    return record("batch_norm",
-                  out,
-                  {x, weight, bias, residual},
-                  [norm](Stream& stream, Tensor& grad_out, Grads& grads) {
-                    norm.backward(stream, {}, grad_out, grads);
-                  },
-                  {.remake = [norm](Stream& stream) { return norm.forward(stream, {}); }});
+    return record(
+        "batch_norm",
+        out,
+        {x, weight, bias, residual},
+        [norm](Stream& s, Tensor& grad_out, Grads& grads) {
+          norm.backward(s, {}, grad_out, grads);
+        },
+        {.remake = [norm, deferred = deferred](
+                       Stream& s) { return deferred ? deferred->out(s) : norm.forward(s, {}); },
+         .handover = deferred,
+         .like = norm.in});
   }
   const Tensor gate = params.relu ? out : Tensor();
   return record("batch_norm",
                 out,
                 {x, weight, bias, residual},
-                [norm, gate](Stream& stream, Tensor& grad_out, Grads& grads) {
-                  norm.backward(stream, gate, grad_out, grads);
+                [norm, gate](Stream& s, Tensor& grad_out, Grads& grads) {
+                  norm.backward(s, gate, grad_out, grads);
                 },
                 {.adds = gate.defined() && norm.groups_are_shards() && x.requires_grad()});
 }

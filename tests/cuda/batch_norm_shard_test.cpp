@@ -6,6 +6,7 @@
 namespace lockstep::kernels {
 namespace {
 
+using testing::as_f32;
 using testing::BatchNormInputs;
 using testing::BatchNormStep;
 using testing::kFloatTypes;
@@ -34,7 +35,7 @@ class CudaBatchNormShard : public testing::CudaBatchNormTest {
     return {.offsets = {0, (images + 1) / 2, (images + 1) / 2, images}, .total = 3, .groups = 3};
   }
 
-  ShardStep step(const BatchNormInputs& x, const BatchNormParams& params) {
+  ShardStep step(const BatchNormInputs& x, const BatchNormParams& params, const Tensor& sums = {}) {
     const Shape channel{x.channels()}, leaves{3, x.channels()};
     ShardStep step{.running_mean = upload(random_tensor(channel, 6)),
                    .running_var = upload(random_tensor(channel, 7, 0.5F, 2)),
@@ -47,6 +48,7 @@ class CudaBatchNormShard : public testing::CudaBatchNormTest {
     batch_norm_shard_forward(stream_,
                              shards(),
                              x.in,
+                             sums,
                              x.weight,
                              x.bias,
                              x.residual,
@@ -74,14 +76,33 @@ class CudaBatchNormShard : public testing::CudaBatchNormTest {
                               step.grad_in);
     return step;
   }
-  void expect_reference(bool with_residual, bool relu);
+  // As a convolution gives them, on the device. Requires: x on the CPU.
+  Tensor sums_of(const BatchNormInputs& x) {
+    const int64_t channels = x.channels(), image = x.in.shape().stride0();
+    Tensor sums = Tensor::empty({2, 3, channels}, Dtype::kF32);
+    const float* values = x.in.data<float>();
+    for (int64_t k = 0; k < 3; ++k) {
+      for (int64_t c = 0; c < channels; ++c) {
+        double sum = 0, square_sum = 0;
+        for (int64_t at = shards().begin(k) * image + c; at < shards().begin(k + 1) * image;
+             at += channels) {
+          sum += double{values[at]};
+          square_sum += double{values[at]} * double{values[at]};
+        }
+        sums.data<float>()[k * channels + c] = static_cast<float>(sum);
+        sums.data<float>()[(3 + k) * channels + c] = static_cast<float>(square_sum);
+      }
+    }
+    return upload(sums);
+  }
+  void expect_reference(bool with_residual, bool relu, bool has_sums = false);
 };
 
-void CudaBatchNormShard::expect_reference(bool with_residual, bool relu) {
-  SCOPED_TRACE(fmt::format("residual {}, relu {}", with_residual, relu));
+void CudaBatchNormShard::expect_reference(bool with_residual, bool relu, bool has_sums) {
+  SCOPED_TRACE(fmt::format("residual {}, relu {}, sums {}", with_residual, relu, has_sums));
   const BatchNormInputs x = inputs(with_residual);
   const BatchNormParams params{.eps = 1e-3F, .relu = relu};
-  const ShardStep made = step(on_device(x), params);
+  const ShardStep made = step(on_device(x), params, has_sums ? sums_of(x) : Tensor());
   const BatchNormStep got = on_cpu({.leaves = {},
                                     .stats = made.stats,
                                     .out = made.out,
@@ -94,7 +115,10 @@ void CudaBatchNormShard::expect_reference(bool with_residual, bool relu) {
   for (int64_t k = 0; k < 3; ++k) {
     const int64_t images = shards().count(k);
     if (images > 0) {
-      expect_group_matches_reference(x, got, params, shards().begin(k), images, k);
+      // Values are 2 at most; each rounding takes half an ulp of the sum of their squares.
+      const double squares = 4 * static_cast<double>(images * x.pixels());
+      expect_group_matches_reference(
+          x, got, params, shards().begin(k), images, k, has_sums ? 0x1p-22 * squares : 1e-12);
       continue;
     }
     for (const Tensor& rows : {got.stats, got.grad_weight, got.grad_bias}) {
@@ -108,6 +132,56 @@ TEST_P(CudaBatchNormShard, MatchesReference) {
   expect_reference(false, false);
   expect_reference(false, true);
   expect_reference(true, true);
+}
+
+TEST_P(CudaBatchNormShard, MatchesReferenceFromSums) {
+  expect_reference(false, false, true);
+  expect_reference(true, true, true);
+}
+
+// In place of the normalised batch; the statistics are the same.
+TEST_P(CudaBatchNormShard, GivesScalesAndShifts) {
+  const BatchNormInputs x = inputs(false), there = on_device(x);
+  const BatchNormParams params{.eps = 1e-3F};
+  const Tensor sums = sums_of(x);
+  const ShardStep want = step(there, params, sums);
+  const int64_t channels = x.channels();
+  Tensor mean = upload(random_tensor({channels}, 6));
+  Tensor var = upload(random_tensor({channels}, 7, 0.5F, 2));
+  Tensor stats = poisoned({3, 2 * channels + 1}, Dtype::kF32);
+  Tensor affine = poisoned({2, 3, channels}, dtype());
+  batch_norm_shard_affine(stream_,
+                          shards(),
+                          there.in,
+                          sums,
+                          there.weight,
+                          there.bias,
+                          params,
+                          kMomentum,
+                          mean,
+                          var,
+                          stats,
+                          affine);
+  EXPECT_TRUE(same_bits(download(stats), download(want.stats)));
+  EXPECT_TRUE(same_bits(download(mean), download(want.running_mean)));
+  EXPECT_TRUE(same_bits(download(var), download(want.running_var)));
+
+  const std::vector<double> rows = values_of(download(affine));
+  const float* in = x.in.data<float>();
+  std::vector<double> got;
+  for (int64_t k = 0; k < 3; ++k) {
+    const int64_t image = x.in.shape().stride0();
+    for (int64_t at = shards().begin(k) * image; at < shards().begin(k + 1) * image; ++at) {
+      const auto row = static_cast<size_t>(k * channels + at % channels);
+      got.push_back(double{in[at]} * rows[row] + rows[row + static_cast<size_t>(3 * channels)]);
+    }
+  }
+  // Of the scale's rounding, and the shift's, each up to half an ulp of 8.
+  const double ulp = dtype() == Dtype::kF16 ? 0x1p-8 : dtype() == Dtype::kBF16 ? 0x1p-5 : 1e-5;
+  const Tensor out = download(want.out);
+  const float* memory = as_f32(out).data<float>();
+  ASSERT_EQ(std::ssize(got), out.numel());
+  for (size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], double{memory[i]}, 2 * ulp) << i;
 }
 
 // What goes on from the statistics: the running ones, a value made again.
@@ -232,7 +306,7 @@ TEST_F(CudaBatchNormNoImages, HaveStatisticsAndGradientsOfZero) {
   const Tensor weight = upload(random_tensor({3}, 2));
   Tensor none, stats = poisoned({2, 7}, Dtype::kF32);
   batch_norm_shard_forward(
-      stream_, shards, empty, weight, weight, {}, {}, kMomentum, none, none, stats, empty);
+      stream_, shards, empty, {}, weight, weight, {}, {}, kMomentum, none, none, stats, empty);
   EXPECT_EQ(values_of(download(stats)), std::vector<double>(14));
   Tensor grad_weight = poisoned({2, 3}, Dtype::kF32), grad_bias = poisoned({2, 3}, Dtype::kF32);
   batch_norm_shard_backward(stream_,

@@ -64,6 +64,26 @@ TEST(Plans, SameProblemSameChoice) {
   EXPECT_TRUE(first->serialized().starts_with("{"));
 }
 
+// In f16, all but the stem, which has three channels.
+TEST(Plans, ResNet50HasFusedForms) {
+  using namespace kernels;
+  const PrecisionConfig precision{.level = OptLevel::kO2, .dtype = Dtype::kF16};
+  const auto calls = convolutions_of(run_dry_step(usual_network("resnet50"), 32, precision));
+  for (const char* gpu : {"a100", "h200"}) {
+    const cudnn::Target target = cudnn::Target::described_by(find_gpu(gpu).cudnn_properties);
+    int sums = 0, norms = 0, gradients = 0;
+    for (const PlannedConvolution& call : calls) {
+      for (const ConvolutionProblem& form : fused_forms(call.problem)) {
+        if (cudnn::find_plan(target, form, cudnn::kMostWorkspace) == nullptr) continue;
+        ++(!form.norms_in ? sums : form.gives_sums ? norms : gradients);
+      }
+    }
+    EXPECT_EQ(sums, 22) << gpu;
+    EXPECT_EQ(norms, 22) << gpu;
+    EXPECT_EQ(gradients, 22) << gpu;
+  }
+}
+
 // cuDNN's own first choices are TF32 for the one and sums in f16 for the other.
 TEST(Plans, SumInF32WhatIsThere) {
   using namespace kernels;

@@ -61,13 +61,16 @@ inline std::unique_ptr<nn::Module> make_resnet8(const nn::Init& init) {
 }
 
 // A network of eight layers unless said otherwise; what it costs on the CPU's device counts
-// nowhere.
-inline TinyResult train_tiny(const trainers::RunConfig& config,
-                             const MakeTiny& make = make_resnet8) {
+// nowhere. `prepare` is called first.
+inline TinyResult train_tiny(
+    const trainers::RunConfig& config,
+    const MakeTiny& make = make_resnet8,
+    const std::function<void(Stream&)>& prepare = [](Stream&) {}) {
   const data::DatasetPair data = {.train = std::make_shared<TinyShapes>(42),
                                   .test = std::make_shared<TinyShapes>(4)};
   comm::SingleCommunicator alone;
   Stream stream(config.device);
+  prepare(stream);
   Mt19937 rng(3);
   const std::unique_ptr<nn::Module> model = make(nn::Init{rng, config.device});
   trainers::Console console({.speaks = false});

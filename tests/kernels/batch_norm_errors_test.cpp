@@ -151,8 +151,19 @@ TEST(BatchNormErrors, OneCallForGroupsOfOneShard) {
   const Tensor in = f32({4, 3}), channel = f32({3});
   Tensor none, stats = f32({2, 7}), out = f32({4, 3}), mean = f32({3}), leaf = f32({2, 3});
   const auto forward = [&](const Shards& shards, Tensor& running_mean, Tensor& running_var) {
-    batch_norm_shard_forward(
-        stream, shards, in, channel, channel, {}, {}, 0.1F, running_mean, running_var, stats, out);
+    batch_norm_shard_forward(stream,
+                             shards,
+                             in,
+                             {},
+                             channel,
+                             channel,
+                             {},
+                             {},
+                             0.1F,
+                             running_mean,
+                             running_var,
+                             stats,
+                             out);
   };
   EXPECT_NO_THROW(forward(Shards::cut(4, 2, 2), mean, mean));
   EXPECT_THROW(forward(Shards::cut(4, 2, 1), mean, mean), ShapeError);  // a group of two shards

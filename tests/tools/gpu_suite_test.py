@@ -20,8 +20,8 @@ FINAL = {"acc1": 99.0, "loss": 0.1, "images_per_s": 5000.0, "wall_s": 9.0, "firs
 PLANS = {
     "cudnn": "9.1.0",
     "convolutions": {
-        "backward": {"engine": "engine 1", "microseconds": 12.3456, "workspace_bytes": 8},
-        "forward": {"engine": "engine 2", "microseconds": 20.0, "workspace_bytes": 0},
+        "backward": {"engine": "engine 1", "microseconds": 12.3456, "rule_microseconds": 13.0, "workspace_bytes": 8},
+        "forward": {"engine": "engine 2", "microseconds": 20.0, "rule_microseconds": 20.0, "workspace_bytes": 0},
     },
 }
 TRAIN = f"""
@@ -156,9 +156,10 @@ class GpuSuite(unittest.TestCase):
         self.run_parts("--only", "train")
         result = self.result("convolutions_cuda.json")
         self.assertEqual((result["gpu"]["name"], result["cudnn"]), ("Test", "9.1.0"))
-        rows = [("forward", "engine 2", 20.0), ("backward", "engine 1", 12.35)]
+        rows = [("forward", "engine 2", 20.0, 20.0), ("backward", "engine 1", 12.35, 13.0)]
         self.assertEqual(
-            result["convolutions"], [dict(zip(("problem", "engine", "us"), row, strict=True)) for row in rows]
+            result["convolutions"],
+            [dict(zip(("problem", "engine", "us", "rule_us"), row, strict=True)) for row in rows],
         )
 
     def test_a_training_that_fails_hides_no_other(self):

@@ -15,11 +15,14 @@ using ::testing::ElementsAre;
 using testing::options_of;
 
 // ConvNet has two convolutions, whose images want no gradient: 5 calls a step.
-std::vector<ConvolutionProblem> convolutions(const std::string& flags, int64_t ranks = 1) {
+std::vector<ConvolutionProblem> convolutions(const std::string& flags,
+                                             int64_t ranks = 1,
+                                             const std::string& arch = "convnet") {
   RunConfig config = make_run_config(options_of("--device cuda " + flags));
   resolve_run(config, ranks, 1, 1000);
-  const data::Synthetic test({.images = 90, .classes = 10, .shape = {1, 28, 28}, .seed = 0});
-  return run_convolutions(config, usual_network("convnet"), test);
+  const int channels = arch == "convnet" ? 1 : 3;
+  const data::Synthetic test({.images = 90, .classes = 10, .shape = {channels, 28, 28}, .seed = 0});
+  return run_convolutions(config, usual_network(arch), test);
 }
 
 std::vector<int64_t> images_of(const std::vector<ConvolutionProblem>& problems) {
@@ -54,6 +57,19 @@ TEST(RunConvolutions, AnEvaluationHasTheChunksAlone) {
       convolutions("--evaluate --pretrained w.safetensors --val-batch-size 1000 --opt-level O2");
   EXPECT_THAT(images_of(problems), ElementsAre(90, 90));  // all the images there are
   EXPECT_EQ(problems[0].dtype, Dtype::kF16);
+}
+
+// resnet18 has 11 shapes: the stem's three channels are of no fused form.
+TEST(RunConvolutions, WithBatchNormsAStepHasFusedForms) {
+  const auto forms = [](const std::string& flags) {
+    return std::ranges::count_if(
+        convolutions("-b 16 --shards 2 " + flags, 1, "resnet18"),
+        [](const ConvolutionProblem& problem) { return problem.is_fused(); });
+  };
+  EXPECT_EQ(forms("--opt-level O2 --bn-groups 2"), 3 * 10);
+  EXPECT_EQ(forms("--opt-level O2 --bn-groups 1"), 0);
+  EXPECT_EQ(forms("--opt-level O0 --bn-groups 2"), 0);
+  EXPECT_EQ(forms("--opt-level O2 --dtype bf16 --bn-groups 2"), 0);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ using lockstep::testing::write_text;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+constexpr int64_t kUnfused = 64;  // channels of a form that does not pay
 const PlanOrigin kHere{.cudnn = "9.19.0", .card = "NVIDIA H200 (sm_90)"};
 
 std::vector<ConvolutionProblem> problems_of(std::initializer_list<int64_t> channels) {
@@ -41,9 +42,11 @@ class SettleEngines : public ::testing::Test {
     std::mutex mutex;
     std::vector<SettledEngines> settled(static_cast<size_t>(ranks));
     comm::spawn_ranks(ranks, [&](Communicator& peers) {
-      const TuneEngine tune = [&](const ConvolutionProblem& problem) {
+      const TuneEngine tune = [&](const ConvolutionProblem& problem, const PlannedEngines& known) {
         EXPECT_EQ(peers.rank(), 0);
         const std::lock_guard lock(mutex);
+        known_.push_back(known.size());
+        if (problem.in[1] == kUnfused) return PlannedEngine{.engine = PlannedEngine::kNone};
         return PlannedEngine{.engine = fmt::format("engine {} try {}", problem.in[1], ++tuned_)};
       };
       settled[static_cast<size_t>(peers.rank())] =
@@ -61,6 +64,7 @@ class SettleEngines : public ::testing::Test {
 
   const TempDir dir_;
   int tuned_ = 0;
+  std::vector<size_t> known_;  // at each call
 };
 
 TEST_F(SettleEngines, WhatTheFileLacksIsTimedOnceOnRankZero) {
@@ -84,6 +88,21 @@ TEST_F(SettleEngines, WithoutTimingTheRestGoesByTheRule) {
   const SettledEngines settled = settle(2, problems_of({4, 8, 16}), false);
   EXPECT_THAT(engines_of(settled.engines), ElementsAre("engine 4 try 1"));
   EXPECT_EQ(settled.line("p"), "cuDNN's engines: 1 of 3 convolutions by p, 2 by rule");
+}
+
+TEST_F(SettleEngines, FusedFormsAreTimedBehindWhatTheyReplace) {
+  std::vector<ConvolutionProblem> problems = problems_of({4, 8, 4, 8, kUnfused});
+  for (size_t i = 2; i < problems.size(); ++i) problems[i].gives_sums = true;
+  const SettledEngines settled = settle(2, problems, true);
+  EXPECT_THAT(known_, ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_EQ(settled.fused, 2);
+  EXPECT_EQ(settled.line("p"),
+            "cuDNN's engines: 5 of 5 convolutions by p, 5 of them timed now, 2 fused with batch "
+            "norms");
+  keep(settled.plans);
+  const SettledEngines again = settle(1, problems, true);
+  EXPECT_EQ(again.timed, 0);  // nor what does not pay
+  EXPECT_EQ(again.fused, 2);
 }
 
 TEST_F(SettleEngines, AStaleFileIsTimedAnew) {

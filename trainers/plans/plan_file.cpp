@@ -33,6 +33,7 @@ PlanFile plans_of(const Json& json, const std::string& file) {
   for (const auto& [problem, found] : json.at("convolutions").get_ref<const Json::object_t&>()) {
     plans.engines[problem] = {.engine = found.at("engine"),
                               .microseconds = found.at("microseconds"),
+                              .rule_microseconds = found.at("rule_microseconds"),
                               .workspace_bytes = found.at("workspace_bytes")};
   }
   return plans;
@@ -48,6 +49,7 @@ std::string to_json(const PlanFile& plans) {
   for (const auto& [problem, found] : plans.engines) {
     json["convolutions"][problem] = {{"engine", found.engine},
                                      {"microseconds", found.microseconds},
+                                     {"rule_microseconds", found.rule_microseconds},
                                      {"workspace_bytes", found.workspace_bytes}};
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -17,17 +17,23 @@ struct PlanOrigin {
   bool operator==(const PlanOrigin& other) const = default;
 };
 
+// kernels::cudnn::TimedEngine, in builds without cuDNN too.
 struct PlannedEngine {
-  std::string engine;  // kernels::cudnn::ConvolutionPlan::choice()
+  static constexpr const char* kNone = "none";
+
+  std::string engine;  // kNone: a fused form that has none, or does not pay
   double microseconds = 0;
+  double rule_microseconds = 0;
   int64_t workspace_bytes = 0;
+
+  bool is_there() const { return engine != kNone; }
 };
 
 // By kernels::ConvolutionProblem::text(), of one shard and padded().
 using PlannedEngines = std::map<std::string, PlannedEngine>;
 
 struct PlanFile {
-  static constexpr int kFormatVersion = 1;  // files of others are not understood
+  static constexpr int kFormatVersion = 2;  // files of others are not understood
 
   PlanOrigin origin;
   PlannedEngines engines;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/conv2d_fused.h"
 #include "trainers/tool/convolution_plans.h"
 #include "trainers/tool/dry_step.h"
 
@@ -36,8 +37,13 @@ std::vector<ConvolutionProblem> run_convolutions(const RunConfig& config,
     const std::vector<int64_t> sizes = shard_sizes(config);
     const DryStep step = run_dry_step(network, sizes.back(), config.precision);
     for (const int64_t images : sizes) {
-      for (const PlannedConvolution& call : convolutions_of(step)) {
-        add(problems, call.problem, images);
+      const std::vector<PlannedConvolution> calls = convolutions_of(step);
+      for (const PlannedConvolution& call : calls) add(problems, call.problem, images);
+      if (config.shards != config.bn_groups) continue;
+      for (const PlannedConvolution& call : calls) {
+        for (const ConvolutionProblem& form : kernels::fused_forms(call.problem)) {
+          add(problems, form, images);
+        }
       }
     }
   }

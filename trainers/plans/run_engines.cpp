@@ -7,6 +7,7 @@
 
 #if defined(LOCKSTEP_CUDNN)
 #include <cerrno>
+#include <string_view>
 #include <system_error>
 
 #include <unistd.h>
@@ -62,15 +63,25 @@ void check_writable(const std::string& plan_file) {
 }
 
 TuneEngine tune_on(Stream& stream) {
-  return [&stream](const kernels::ConvolutionProblem& problem) {
+  return [&stream](const kernels::ConvolutionProblem& problem, const PlannedEngines& known) {
+    const cudnn::Target& target = cudnn::target_of(stream);
     cudnn::StreamTimer timer(stream);
+    const auto of = [&](const kernels::ConvolutionProblem& other) -> cudnn::TimedEngine {
+      const PlannedEngine& engine = known.at(other.text());
+      return {.choice = engine.engine,
+              .microseconds = engine.microseconds,
+              .rule_microseconds = engine.rule_microseconds};
+    };
     const cudnn::TimedEngine found =
-        cudnn::fastest_engine(cudnn::target_of(stream), problem, cudnn::kMostWorkspace, timer);
+        problem.is_fused() ? cudnn::fused_engine(target, problem, cudnn::kMostWorkspace, of, timer)
+                           : cudnn::fastest_engine(target, problem, cudnn::kMostWorkspace, timer);
     return PlannedEngine{.engine = found.choice,
                          .microseconds = found.microseconds,
+                         .rule_microseconds = found.rule_microseconds,
                          .workspace_bytes = static_cast<int64_t>(found.workspace_bytes)};
   };
 }
+static_assert(std::string_view(PlannedEngine::kNone) == cudnn::kNoEngine);
 #else
 bool has_cudnn() {
   return false;
@@ -136,8 +147,9 @@ SettledEngines settle_run_engines(RunConfig& config,
   on_all_ranks(ranks, [&] {
     for (const kernels::ConvolutionProblem& problem : problems) {
       const auto found = settled.engines.find(problem.text());
-      if (found == settled.engines.end()) continue;
+      if (found == settled.engines.end() || !found->second.is_there()) continue;
       cudnn::keep_plan(stream, problem, found->second.engine);
+      if (problem.is_fused()) kernels::choose_form(stream, problem);
     }
   });
   config.plan_choices = digest_of(settled.engines);

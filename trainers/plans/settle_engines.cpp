@@ -1,5 +1,6 @@
 #include "trainers/plans/settle_engines.h"
 
+#include <algorithm>
 #include <system_error>
 
 #include "core/printable.h"
@@ -39,6 +40,7 @@ std::string SettledEngines::line(const fs::path& file) const {
       "cuDNN's engines: {} of {} convolutions by {}", engines.size(), convolutions, file.string());
   if (timed > 0) text += fmt::format(", {} of them timed now", timed);
   if (by_rule > 0) text += fmt::format(", {} by rule", by_rule);
+  if (fused > 0) text += fmt::format(", {} fused with batch norms", fused);
   return text;
 }
 
@@ -59,13 +61,17 @@ SettledEngines settle_engines(Communicator& ranks,
       if (!chooses) return;
       const std::string name = problem.text();
       if (tune && !known.contains(name)) {
-        known[name] = tune(problem);
+        known[name] = tune(problem, known);
         ++settled.timed;
       }
       if (known.contains(name)) of_run.engines[name] = known[name];
     });
   }
   settled.engines = parse_plans(broadcast_text(ranks, to_json(of_run)), "rank 0's plans").engines;
+  settled.fused = std::ranges::count_if(problems, [&](const auto& problem) {
+    const auto found = settled.engines.find(problem.text());
+    return problem.gives_sums && found != settled.engines.end() && found->second.is_there();
+  });
   return settled;
 }
 

@@ -20,12 +20,16 @@ struct SettledEngines {
   int64_t timed = 0;      // of `engines`, now
   std::string note = {};  // what to tell the user; may be empty
 
-  // "cuDNN's engines: 60 of 68 convolutions by plans.json, 8 of them timed now, 8 by rule"
+  int64_t fused = 0;  // of `engines`: forward passes that are one with batch norms
+
+  // "cuDNN's engines: 60 of 68 convolutions by plans.json, 8 of them timed now, 8 by rule, 20 fused
+  // with batch norms"
   std::string line(const std::filesystem::path& file) const;
 };
 
-// Finds the fastest engine; empty: none is looked for.
-using TuneEngine = std::function<PlannedEngine(const kernels::ConvolutionProblem& problem)>;
+// Finds the fastest engine; empty: none is looked for. `known`: of the problems before this one.
+using TuneEngine = std::function<PlannedEngine(const kernels::ConvolutionProblem& problem,
+                                               const PlannedEngines& known)>;
 
 // A collective call. Rank 0 reads `file` and, with `tune`, times what it lacks; a file that is not
 // there, or is stale, then lacks all. Each convolution is a call of all ranks, so that nobody waits

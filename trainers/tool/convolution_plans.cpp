@@ -53,6 +53,16 @@ void choose_engines(const std::string& cudnn_properties,
             : cudnn::make_plan(target, problem, cudnn::kMostWorkspace, found->second.engine);
     if (found != planned.end()) call.microseconds = found->second.microseconds;
     call.choice = plan->choice();
+    for (const kernels::ConvolutionProblem& form : kernels::fused_forms(problem)) {
+      const auto fused = planned.find(form.text());
+      if (fused == planned.end() || !fused->second.is_there()) continue;
+      cudnn::make_plan(target, form, cudnn::kMostWorkspace, fused->second.engine);
+      call.fused.push_back(fmt::format("{}: {}, {:.1f} us in place of {:.1f}",
+                                       form.text(),
+                                       fused->second.engine,
+                                       fused->second.microseconds,
+                                       fused->second.rule_microseconds));
+    }
     call.workspace_bytes =
         static_cast<int64_t>(plan->workspace_bytes() + cudnn::staged_bytes(call.problem));
   }

@@ -14,11 +14,12 @@ namespace lockstep::trainers {
 
 struct PlannedConvolution {
   kernels::ConvolutionProblem problem;
-  int64_t calls = 0;             // of a step
-  int64_t flops = 0, bytes = 0;  // of one call
-  std::string choice = {};       // the engine; "own kernel" where cuDNN is not asked
-  int64_t workspace_bytes = 0;   // copies of operands included
-  double microseconds = 0;       // of a call, as its plan file has it; 0: the rule's engine
+  int64_t calls = 0;                    // of a step
+  int64_t flops = 0, bytes = 0;         // of one call
+  std::string choice = {};              // the engine; "own kernel" where cuDNN is not asked
+  int64_t workspace_bytes = 0;          // copies of operands included
+  double microseconds = 0;              // of a call, as its plan file has it; 0: the rule's engine
+  std::vector<std::string> fused = {};  // forms that the plan file puts in its place, each a line
 };
 
 // The distinct calls of a step, in the order in which they come first; no engine is chosen yet.

@@ -131,6 +131,7 @@ std::string convolutions_text(const TrainingPlan& plan) {
     text += fmt::format("     {}, workspace {:.1f} MiB", call.choice, mib(call.workspace_bytes));
     if (call.microseconds > 0) text += fmt::format(", {:.1f} us when timed", call.microseconds);
     text += "\n";
+    for (const std::string& form : call.fused) text += fmt::format("     {}\n", form);
   }
   return text;
 }

@@ -1,0 +1,55 @@
+// A convolution without bias in one pass with the batch norms before it and behind it, on CUDA: for
+// layers that choose_form() names. cuDNN has engines for it in f16, for some cards and shapes;
+// time decides where they are used (trainers/plans).
+//
+// sums (2, local shards, K) f32: of each channel's values of out in the shard, then of their
+// squares. Whether cuDNN takes them before or after out is rounded it does not say.
+// affine (2, local shards, C), of the type of in: scales, then shifts. Where it is defined, in
+// stands for max(0, in * scale + shift), and what pads it is zero.
+//
+// Source: cuDNN's graph API, ConvBNfprop and ConvBNwgrad. Spec: tests/reference/conv2d.h
+#pragma once
+
+#include <vector>
+
+#include "kernels/convolution_problem.h"
+
+namespace lockstep::kernels {
+
+// What a forward pass without bias, f16 and of one shard, could be: with sums; the same with a norm
+// ahead, and the gradient of the weights that goes with it. None where no engine would take it.
+std::vector<ConvolutionProblem> fused_forms(const ConvolutionProblem& forward);
+
+// From now on is_chosen() says so of this form of a layer, for any number of images.
+void choose_form(Stream& stream, const ConvolutionProblem& form);
+bool is_chosen(Stream& stream, const ConvolutionProblem& form);
+
+// conv2d_forward and the sums of its result. Shapes: as there, and above; out and sums are
+// overwritten, sums of an empty shard with +0. Errors: ShapeError, DtypeError, DeviceError; as
+// conv2d_forward.
+using Conv2dFusedForward = void(Stream& stream,
+                                const Shards& shards,
+                                const Tensor& in,
+                                const Tensor& affine,
+                                const Tensor& weight,
+                                const Conv2dParams& params,
+                                Tensor& out,
+                                Tensor& sums);
+// conv2d_backward_weight of what `in` stands for. Shapes and errors: as there, and above.
+using Conv2dFusedBackwardWeight = void(Stream& stream,
+                                       const Shards& shards,
+                                       const Tensor& in,
+                                       const Tensor& affine,
+                                       const Tensor& grad_out,
+                                       const Shape& weight_shape,
+                                       const Conv2dParams& params,
+                                       Tensor& grad_weight);
+
+Conv2dFusedForward conv2d_fused_forward;
+Conv2dFusedBackwardWeight conv2d_fused_backward_weight;
+namespace cuda {
+Conv2dFusedForward conv2d_fused_forward;
+Conv2dFusedBackwardWeight conv2d_fused_backward_weight;
+}  // namespace cuda
+
+}  // namespace lockstep::kernels

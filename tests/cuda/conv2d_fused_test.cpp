@@ -1,0 +1,230 @@
+// A convolution with the batch norms around it: on hardware cuDNN's engines where it has them, under
+// emulation the definition.
+#include "kernels/conv2d_fused.h"
+
+#include "core/cuda/device.h"
+#include "tests/reference/conv2d.h"
+#include "tests/support/close.h"
+#include "tests/support/close_sum.h"
+#include "tests/support/cuda_test.h"
+#include "tests/support/float_types.h"
+#include "tests/support/random_tensor.h"
+
+namespace lockstep::kernels {
+namespace {
+
+using reference::Conv2dSizes;
+using testing::close_sum;
+using testing::random_tensor;
+using testing::rounded_to;
+using testing::same_bits;
+using testing::values_of;
+
+Shape rows_of(const Tensor& tensor) {
+  return {tensor.shape()[0] * tensor.shape()[1], tensor.shape()[2]};
+}
+
+// Tensors of one problem on the CPU, random; f16, as cuDNN asks.
+struct Problem {
+  Problem(const Conv2dSizes& sizes, int64_t shards, bool with_norm)
+      : z(sizes),
+        in(rounded_to(Dtype::kF16, random_tensor({z.n, z.c, z.h, z.w}, 1))),
+        weight(rounded_to(Dtype::kF16, random_tensor({z.k, z.c, z.r, z.s}, 2))),
+        grad_out(rounded_to(Dtype::kF16, random_tensor({z.n, z.k, z.oh(), z.ow()}, 3))) {
+    if (with_norm) affine = rounded_to(Dtype::kF16, random_tensor({2, shards, z.c}, 4));
+  }
+
+  Conv2dParams params() const {
+    return {.stride_h = static_cast<int>(z.stride_h),
+            .stride_w = static_cast<int>(z.stride_w),
+            .pad_h = static_cast<int>(z.pad_h),
+            .pad_w = static_cast<int>(z.pad_w)};
+  }
+
+  Conv2dSizes z;
+  Tensor in, weight, grad_out, affine;
+};
+
+struct Results {
+  Tensor out, sums, grad_weight;
+};
+
+class CudaConv2dFused : public testing::CudaTest {
+ protected:
+  // cuDNN 9 has no such engines for newer cards than sm_90.
+  bool refuses(const Shards& shards, const Problem& p) {
+    if (lockstep::cuda::device_properties().major < 10) return false;
+    EXPECT_THROW(run(shards, p), EnvironmentError);
+    return true;
+  }
+
+  Results run(const Shards& shards, const Problem& p) {
+    const Tensor in = upload(p.in);
+    const Tensor affine = p.affine.defined() ? upload(p.affine) : Tensor();
+    Tensor out = poisoned(p.grad_out.shape(), Dtype::kF16);
+    Tensor sums = poisoned({2, shards.local(), p.z.k}, Dtype::kF32);
+    Results got;
+    conv2d_fused_forward(stream_, shards, in, affine, upload(p.weight), p.params(), out, sums);
+    if (affine.defined()) {
+      Tensor grad_weight = poisoned({shards.local(), p.weight.numel()}, Dtype::kF32);
+      conv2d_fused_backward_weight(stream_,
+                                   shards,
+                                   in,
+                                   affine,
+                                   upload(p.grad_out),
+                                   p.weight.shape(),
+                                   p.params(),
+                                   grad_weight);
+      got.grad_weight = download(grad_weight);
+    }
+    got.out = download(out);
+    got.sums = download(sums);
+    return got;
+  }
+};
+
+// What `in` stands for in shard k, rounded as it is before it is multiplied.
+Tensor normed(const Problem& p, const Shards& shards, int64_t k) {
+  const Tensor images = p.in.slice(shards.begin(k), shards.count(k));
+  if (!p.affine.defined()) return images;
+  const Tensor in = rounded_to(Dtype::kF32, images);
+  const Tensor rows = rounded_to(Dtype::kF32, p.affine);
+  const float* scale = rows.data<float>() + k * p.z.c;
+  const float* shift = scale + shards.local() * p.z.c;
+  Tensor out = Tensor::empty(in.shape(), Dtype::kF32);
+  for (int64_t i = 0; i < in.numel(); ++i) {
+    out.data<float>()[i] =
+        std::max(0.0F, in.data<float>()[i] * scale[i % p.z.c] + shift[i % p.z.c]);
+  }
+  return rounded_to(Dtype::kF16, out);
+}
+
+void expect_reference(const Results& got, const Shards& shards, const Problem& p) {
+  const std::vector<double> sums = values_of(got.sums.view(rows_of(got.sums)));
+  for (int64_t k = 0; k < shards.local(); ++k) {
+    Conv2dSizes z = p.z;
+    z.n = shards.count(k);
+    const std::vector<double> in = values_of(normed(p, shards, k));
+    const Tensor out = got.out.slice(shards.begin(k), z.n);
+    EXPECT_TRUE(
+        close_sum(out, reference::conv2d_forward(in, values_of(p.weight), {}, z), z.c * z.r * z.s));
+    const int64_t pixels = z.n * z.oh() * z.ow();
+    const Tensor f32 = rounded_to(Dtype::kF32, out);
+    for (int64_t c = 0; c < z.k; ++c) {
+      double sum = 0, square_sum = 0, size = 0;
+      for (int64_t at = c; at < f32.numel(); at += z.k) {
+        const double value = double{f32.data<float>()[at]};
+        sum += value;
+        square_sum += value * value;
+        size = std::max(size, std::abs(value));
+      }
+      // cuDNN may have summed up values that were not rounded yet.
+      const double each = size * (0x1p-11 + 1e-6) * static_cast<double>(pixels);
+      const auto row = static_cast<size_t>(k * z.k + c);
+      EXPECT_NEAR(sums[row], sum, each) << "shard " << k << " channel " << c;
+      EXPECT_NEAR(
+          sums[row + static_cast<size_t>(shards.local() * z.k)], square_sum, 2 * size * each)
+          << "shard " << k << " channel " << c;
+    }
+    if (!p.affine.defined()) continue;
+    const Tensor grad_out = p.grad_out.slice(shards.begin(k), z.n);
+    EXPECT_TRUE(close_sum(rounded_to(Dtype::kF16, got.grad_weight.slice(k, 1)),
+                          reference::conv2d_backward_weight(in, values_of(grad_out), z),
+                          pixels));
+  }
+}
+
+class CudaConv2dFusedCases : public CudaConv2dFused,
+                             public ::testing::WithParamInterface<Conv2dSizes> {};
+
+TEST_P(CudaConv2dFusedCases, MatchReferenceHoweverCut) {
+  for (const bool with_norm : {false, true}) {
+    for (const int64_t count : {1, 2}) {
+      SCOPED_TRACE(fmt::format("norm {}, {} shards", with_norm, count));
+      const Problem problem(GetParam(), count, with_norm);
+      const Shards shards = Shards::cut(problem.z.n, count, 1);
+      if (refuses(shards, problem)) continue;
+      expect_reference(run(shards, problem), shards, problem);
+    }
+  }
+}
+
+TEST_P(CudaConv2dFusedCases, ShardHasTheBitsOfItsOwnRun) {
+  const Problem whole(GetParam(), 2, true);
+  const Shards shards = Shards::cut(whole.z.n, 2, 1);
+  if (refuses(shards, whole)) return;
+  const Results together = run(shards, whole);
+  for (int64_t k = 0; k < shards.local(); ++k) {
+    Problem part = whole;
+    part.z.n = shards.count(k);
+    part.in = whole.in.slice(shards.begin(k), part.z.n);
+    part.grad_out = whole.grad_out.slice(shards.begin(k), part.z.n);
+    part.affine = Tensor::empty({2, 1, part.z.c}, Dtype::kF16);
+    for (int64_t row = 0; row < 2; ++row) {
+      const Tensor from = whole.affine.view(rows_of(whole.affine)).slice(row * 2 + k, 1);
+      std::copy_n(from.bytes(),
+                  from.nbytes(),
+                  part.affine.bytes() + static_cast<size_t>(row) * from.nbytes());
+    }
+    const Results single = run(Shards::single(part.z.n), part);
+    EXPECT_TRUE(same_bits(together.out.slice(shards.begin(k), part.z.n), single.out));
+    EXPECT_TRUE(same_bits(together.grad_weight.slice(k, 1), single.grad_weight));
+    for (int64_t row = 0; row < 2; ++row) {
+      EXPECT_TRUE(same_bits(together.sums.view(rows_of(together.sums)).slice(row * 2 + k, 1),
+                            single.sums.view(rows_of(single.sums)).slice(row, 1)));
+    }
+  }
+}
+
+Conv2dSizes square(
+    int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int64_t stride, int64_t pad) {
+  return {.n = n,
+          .c = c,
+          .h = hw,
+          .w = hw,
+          .k = k,
+          .r = rs,
+          .s = rs,
+          .stride_h = stride,
+          .stride_w = stride,
+          .pad_h = pad,
+          .pad_w = pad};
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes,
+                         CudaConv2dFusedCases,
+                         ::testing::Values(square(3, 8, 6, 16, 3, 1, 1),
+                                           square(2, 16, 4, 40, 1, 1, 0),
+                                           square(4, 8, 5, 8, 3, 2, 1)));
+
+TEST_F(CudaConv2dFused, EmptyShardsHaveSumsOfZero) {
+  const Problem p(square(1, 8, 4, 8, 1, 1, 0), 3, true);
+  const Shards shards = Shards::cut(1, 3, 1);
+  if (refuses(shards, p)) return;
+  const Results got = run(shards, p);
+  for (const int64_t row : {0, 1, 3, 4}) {
+    EXPECT_TRUE(same_bits(got.sums.view(rows_of(got.sums)).slice(row, 1),
+                          Tensor::zeros({1, 8}, Dtype::kF32)))
+        << row;
+  }
+  EXPECT_TRUE(same_bits(got.grad_weight.slice(0, 2), Tensor::zeros({2, 64}, Dtype::kF32)));
+}
+
+TEST_F(CudaConv2dFused, ALayersFormIsChosenForAnyNumberOfImages) {
+  ConvolutionProblem form{
+      .dtype = Dtype::kF16, .in = {32, 8, 6, 6}, .weight = {16, 8, 3, 3}, .params = {1, 1, 1, 1}};
+  EXPECT_EQ(fused_forms(form).size(), 3U);
+  form.gives_sums = true;
+  EXPECT_FALSE(is_chosen(stream_, form));
+  choose_form(stream_, form);
+  form.in = {3, 8, 6, 6};
+  EXPECT_TRUE(is_chosen(stream_, form));
+  form.norms_in = true;
+  EXPECT_FALSE(is_chosen(stream_, form));
+  form.norms_in = false;
+  form.in = {3, 8, 7, 6};
+  EXPECT_FALSE(is_chosen(stream_, form));
+}
+
+}  // namespace
+}  // namespace lockstep::kernels

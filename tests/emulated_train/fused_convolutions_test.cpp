@@ -1,0 +1,125 @@
+// Training where convolutions are one pass with the batch norms around them. No cuDNN is here: the
+// forms are chosen by hand, and computed step by step.
+#include <gtest/gtest.h>
+
+#include "kernels/conv2d_fused.h"
+#include "tests/emulated_train/tiny_training.h"
+#include "tests/emulation/runtime/fake_runtime.h"
+#include "tests/support/close.h"
+#include "trainers/tool/convolution_plans.h"
+
+namespace lockstep::testing {
+namespace {
+
+using emulation::reset_runtime;
+using emulation::runtime_counters;
+using emulation::set_stream_order;
+using emulation::StreamOrder;
+using kernels::ConvolutionPass;
+using trainers::OptLevel;
+using trainers::RunConfig;
+
+enum class Forms { kNone, kSums, kAll };
+
+RunConfig config_of(OptLevel level, int64_t steps) {
+  RunConfig config = tiny_config(Device::kCuda, steps);
+  config.bn_groups = config.shards;
+  config.precision.level = level;
+  if (level != OptLevel::kO0) {
+    config.precision.master_weights = config.precision.keep_batchnorm_fp32 = true;
+    config.precision.loss_scaling = trainers::LossScaling{.initial = 1024};
+  }
+  return config;
+}
+
+TinyResult train(const RunConfig& config, Forms forms) {
+  reset_runtime();
+  set_stream_order(StreamOrder::kLazy);
+  return train_tiny(config, make_resnet8, [&](Stream& stream) {
+    trainers::ModelOptions network = trainers::usual_network("resnet20");
+    network.image = {3, 8, 8};
+    const auto step = trainers::run_dry_step(network, 2, config.precision);
+    for (const auto& call : trainers::convolutions_of(step)) {
+      if (call.problem.pass != ConvolutionPass::kForward) continue;
+      kernels::ConvolutionProblem form = call.problem;
+      form.gives_sums = true;
+      if (forms != Forms::kNone) kernels::choose_form(stream, form);
+      form.norms_in = true;
+      if (forms == Forms::kAll) kernels::choose_form(stream, form);
+    }
+  });
+}
+
+// Of the norms of all tensors.
+double distance(const TinyResult& a, const TinyResult& b) {
+  double squares = 0, all = 0;
+  for (size_t i = 0; i < a.weights.size(); ++i) {
+    if (a.weights[i].dtype() != Dtype::kF32) continue;
+    for (int64_t k = 0; k < a.weights[i].numel(); ++k) {
+      const double one = double{a.weights[i].data<float>()[k]};
+      const double other = double{b.weights[i].data<float>()[k]};
+      squares += (one - other) * (one - other);
+      all += one * one;
+    }
+  }
+  return std::sqrt(squares / all);
+}
+
+int64_t launches_of(const char* op) {
+  const auto found = runtime_counters.launches_of.find(op);
+  return found == runtime_counters.launches_of.end() ? 0 : found->second;
+}
+
+class FusedTraining : public ::testing::TestWithParam<OptLevel> {
+ protected:
+  double tolerance() const { return GetParam() == OptLevel::kO0 ? 1e-4 : 5e-3; }
+};
+
+TEST_P(FusedTraining, LearnsWhatOpsOfTheirOwnLearn) {
+  RunConfig config = config_of(GetParam(), 3);
+  config.graph = false;
+  const TinyResult want = train(config, Forms::kNone);
+  EXPECT_EQ(launches_of("conv2d_fused_forward"), 0);
+  for (const Forms forms : {Forms::kSums, Forms::kAll}) {
+    const TinyResult got = train(config, forms);
+    EXPECT_GT(launches_of("conv2d_fused_forward"), 0);
+    EXPECT_EQ(launches_of("conv2d_fused_backward_weight") > 0, forms == Forms::kAll);
+    EXPECT_LT(distance(want, got), tolerance()) << static_cast<int>(forms);
+    EXPECT_NEAR(got.training.final->loss, want.training.final->loss, 10 * tolerance());
+  }
+}
+
+TEST_P(FusedTraining, GivesTheSameBitsAsAGraph) {
+  RunConfig config = config_of(GetParam(), 6);
+  const TinyResult graph = train(config, Forms::kAll);
+  EXPECT_GT(runtime_counters.graph_launches, 1);
+  config.graph = false;
+  const TinyResult eager = train(config, Forms::kAll);
+  ASSERT_EQ(graph.weights.size(), eager.weights.size());
+  for (size_t i = 0; i < graph.weights.size(); ++i) {
+    EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels,
+                         FusedTraining,
+                         ::testing::Values(OptLevel::kO0, OptLevel::kO2),
+                         [](const auto& test) {
+                           return test.param == OptLevel::kO0 ? "O0" : "O2";
+                         });
+
+// A batch norm over all shards takes its statistics itself, whatever a convolution gives.
+TEST(FusedTrainingOverShards, LeavesLargerGroupsAlone) {
+  RunConfig config = config_of(OptLevel::kO0, 2);
+  config.bn_groups = 1;
+  config.graph = false;
+  const TinyResult want = train(config, Forms::kNone);
+  const TinyResult got = train(config, Forms::kAll);
+  EXPECT_EQ(launches_of("conv2d_fused_forward"), 0);
+  for (size_t i = 0; i < want.weights.size(); ++i) {
+    EXPECT_TRUE(same_bits(got.weights[i], want.weights[i])) << "tensor " << i;
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::testing
