@@ -60,6 +60,8 @@ class GradientReducer {
   // parameters that require a gradient and got none; CommError.
   void finish();
 
+  // On CUDA, where gradients travel between GPUs; else null.
+  DevicePeers* device_peers() const { return device_ ? device_->peers() : nullptr; }
   const std::vector<Bucket>& buckets() const { return buckets_; }
   const ExchangeTimes& times() const { return times_; }
 

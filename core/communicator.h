@@ -102,4 +102,21 @@ class Communicator {
   Traffic traffic_;
 };
 
+// Ranks whose GPUs reach each other, beside the communicator of the same ranks. Calls are in the
+// compute stream's order, and the host does not wait. Thread safety: none.
+class DevicePeers {
+ public:
+  DevicePeers() = default;
+  DevicePeers(const DevicePeers&) = delete;
+  DevicePeers& operator=(const DevicePeers&) = delete;
+  virtual ~DevicePeers() = default;
+
+  // A collective call: all[i] = the ranks' mine[i], one behind the other; rank r's rows begin at
+  // first_rows[r] and end at first_rows[r + 1]. Shapes: mine[i] (its rows, columns) f32; all[i]
+  // (first_rows.back(), columns). Errors: CommError.
+  virtual void gather_rows(std::span<const Tensor> mine,
+                           std::span<const int64_t> first_rows,
+                           std::span<Tensor> all) = 0;
+};
+
 }  // namespace lockstep

@@ -8,6 +8,7 @@
 namespace lockstep {
 
 class Communicator;
+class DevicePeers;
 
 // A micro-step's images are dealt to `groups` batch-norm groups; each group's images are cut into
 // total / groups shards. Every library call sees one shard; every reduction over the batch is a sum
@@ -20,7 +21,8 @@ struct Shards {
   int64_t groups = 1;       // G; divides total
   int64_t step_images = 0;  // images in this optimizer step: all micro-steps, groups and ranks
   int64_t micro_step = 0;   // of this optimizer step
-  Communicator* peers = nullptr;  // needed where a group spans ranks
+  Communicator* peers = nullptr;        // needed where a group spans ranks
+  DevicePeers* device_peers = nullptr;  // the same ranks, where there is a way between their GPUs
 
   int64_t local() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t images() const { return offsets.back(); }

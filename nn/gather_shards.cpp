@@ -59,12 +59,28 @@ std::vector<Tensor> gather_on_cpu(const Shards& shards, const std::vector<Tensor
   return gathered;
 }
 
+std::vector<Tensor> gather_on_device(const Shards& shards, const std::vector<Tensor>& leaves) {
+  const int64_t ranks = shards.peers->size();
+  std::vector<int64_t> first_rows;
+  for (int64_t rank = 0; rank <= ranks; ++rank) {
+    first_rows.push_back(shards_of(shards, rank, ranks).first);
+  }
+  std::vector<Tensor> gathered;
+  gathered.reserve(leaves.size());
+  for (const Tensor& part : leaves) {
+    gathered.push_back(Tensor::empty({shards.total, part.shape()[1]}, Dtype::kF32, Device::kCuda));
+  }
+  shards.device_peers->gather_rows(leaves, first_rows, gathered);
+  return gathered;
+}
+
 }  // namespace
 
 std::vector<Tensor> gather_shards(Stream& stream,
                                   const Shards& shards,
                                   const std::vector<Tensor>& leaves) {
   if (shards.peers == nullptr) return leaves;
+  if (shards.device_peers != nullptr) return gather_on_device(shards, leaves);
   std::vector<Tensor> on_cpu;
   on_cpu.reserve(leaves.size());
   for (const Tensor& part : leaves) on_cpu.push_back(to_cpu(stream, part));

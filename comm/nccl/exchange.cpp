@@ -1,10 +1,12 @@
 #include "comm/nccl/exchange.h"
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "comm/schedule.h"
 #include "core/cuda/graph.h"
+#include "kernels/copy.h"
 #include "kernels/peer_sum.h"
 
 namespace lockstep::comm::nccl {
@@ -83,8 +85,42 @@ std::unique_ptr<Work> NcclExchange::start(const AllReduce& what) {
                        "--algorithm tree, or --transport shm or mpi");
   }
   summed.record(exchange_.cuda());
-  watchdog_.began(summed, what.label, cuda::is_recording(exchange_.cuda()));
+  watchdog_.began(
+      summed, fmt::format("the sum of {}", what.label), cuda::is_recording(exchange_.cuda()));
   return std::make_unique<Join>(summed, compute_);
+}
+
+void NcclExchange::gather_rows(std::span<const Tensor> mine,
+                               std::span<const int64_t> first_rows,
+                               std::span<Tensor> all) {
+  constexpr std::string_view kLabel = "rows of all ranks";
+  const int size = ranks_.size(), me = ranks_.rank();
+  const auto rows_of = [&](const Tensor& tensor, int rank) {
+    const int64_t first = first_rows[static_cast<size_t>(rank)];
+    const Tensor rows = tensor.slice(first, first_rows[static_cast<size_t>(rank) + 1] - first);
+    return rows.view({rows.numel()});
+  };
+  ready_.record(compute_.cuda());
+  ready_.make_wait(exchange_.cuda());
+  if (size > 1) {
+    ranks_.group(kLabel, [&] {
+      for (int step = 1; step < size; ++step) {
+        const int other = (me + step) % size;
+        for (size_t i = 0; i < mine.size(); ++i) {
+          Tensor theirs = rows_of(all[i], other);
+          if (mine[i].numel() > 0) ranks_.send(mine[i].view({mine[i].numel()}), other, exchange_);
+          if (theirs.numel() > 0) ranks_.receive(theirs, other, exchange_);
+        }
+      }
+    });
+  }
+  for (size_t i = 0; i < mine.size(); ++i) {
+    Tensor own = rows_of(all[i], me);
+    if (own.numel() > 0) kernels::copy(exchange_, mine[i].view({mine[i].numel()}), own);
+  }
+  gathered_.record(exchange_.cuda());
+  watchdog_.began(gathered_, kLabel, cuda::is_recording(exchange_.cuda()));
+  gathered_.make_wait(compute_.cuda());
 }
 
 void NcclExchange::sum_tree(Tensor& values, std::string_view label) {

@@ -1,5 +1,5 @@
-// Sums over ranks of values on GPUs, on the GPUs: nothing passes through the host, and nothing
-// waits for it.
+// Sums over ranks of values on GPUs, on the GPUs, and rows of all ranks: nothing passes through the
+// host, and nothing waits for it.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ namespace lockstep::comm::nccl {
 // that holds on every transport, and sends the sum to all. kLibrary: NCCL's own all-reduce. May be
 // recorded in a graph with the rest of a step. While it lives, waits for the device are watched.
 // Memory: (W-1)/W of the largest bucket, for W ranks.
-class NcclExchange : public DeviceExchange {
+class NcclExchange : public DeviceExchange, public DevicePeers {
  public:
   // Both must outlive this. `buckets`: all that will be summed, of one dtype. peer_sum takes 128
   // ranks at most.
@@ -27,6 +27,11 @@ class NcclExchange : public DeviceExchange {
 
   // Errors: also UsageError for kRing and kStar.
   std::unique_ptr<Work> start(const AllReduce& what) override;
+  DevicePeers* peers() override { return this; }
+  // Each rank sends its rows to each.
+  void gather_rows(std::span<const Tensor> mine,
+                   std::span<const int64_t> first_rows,
+                   std::span<Tensor> all) override;
 
  private:
   class Join;
@@ -38,7 +43,7 @@ class NcclExchange : public DeviceExchange {
   Stream exchange_;
   const int64_t row_;  // elements of the largest slice
   Tensor received_;    // (W-1, row), flat: the others' versions of this rank's slice
-  cuda::Event ready_;
+  cuda::Event ready_, gathered_;
   std::map<const std::byte*, cuda::Event> summed_;  // by the values' address
   Watchdog watchdog_;
 };

@@ -42,11 +42,10 @@ void Watchdog::look(std::chrono::steady_clock::duration waited) {
 
 std::string Watchdog::awaited() const {
   for (const Collective& collective : collectives_) {
-    if (!collective.recorded && !collective.done.done()) return "the sum of " + collective.label;
+    if (!collective.recorded && !collective.done.done()) return collective.label;
   }
   const auto recorded = std::ranges::count_if(collectives_, &Collective::recorded);
-  return recorded > 0 ? fmt::format("a recorded step, which sums {} buckets", recorded)
-                      : "the device";
+  return recorded > 0 ? fmt::format("a recorded step with {} collectives", recorded) : "the device";
 }
 
 }  // namespace lockstep::comm::nccl

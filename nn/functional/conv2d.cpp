@@ -6,13 +6,15 @@
 namespace lockstep::nn {
 namespace {
 
-// What the convolution of a training step does at once with the batch norms around it.
+// What the convolution of a training step does at once with the batch norms around it. Under
+// autocast there is a cast between them.
 struct Fusion {
   bool takes_norm = false, gives_sums = false;
 };
 
 Fusion fusion_of(const Var& x, const Tensor& weight, const kernels::Conv2dParams& params) {
-  if (!x.batch().recording || x.shards().per_group() != 1) return {};
+  const Batch& batch = x.batch();
+  if (!batch.recording || batch.precision.autocast || batch.shards.per_group() != 1) return {};
   kernels::ConvolutionProblem form{.dtype = x.dtype(),
                                    .in = x.shape(),
                                    .weight = weight.shape(),

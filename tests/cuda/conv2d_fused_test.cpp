@@ -1,6 +1,8 @@
-// A convolution with the batch norms around it: on hardware cuDNN's engines where it has them, under
-// emulation the definition.
+// A convolution with the batch norms around it: on hardware cuDNN's engines where it has them;
+// under emulation the definition.
 #include "kernels/conv2d_fused.h"
+
+#include <optional>
 
 #include "core/cuda/device.h"
 #include "tests/reference/conv2d.h"
@@ -24,14 +26,15 @@ Shape rows_of(const Tensor& tensor) {
   return {tensor.shape()[0] * tensor.shape()[1], tensor.shape()[2]};
 }
 
-// Tensors of one problem on the CPU, random; f16, as cuDNN asks.
+// Tensors of one problem on the CPU, random.
 struct Problem {
-  Problem(const Conv2dSizes& sizes, int64_t shards, bool with_norm)
+  Problem(const Conv2dSizes& sizes, int64_t shards, bool with_norm, Dtype type = Dtype::kF16)
       : z(sizes),
-        in(rounded_to(Dtype::kF16, random_tensor({z.n, z.c, z.h, z.w}, 1))),
-        weight(rounded_to(Dtype::kF16, random_tensor({z.k, z.c, z.r, z.s}, 2))),
-        grad_out(rounded_to(Dtype::kF16, random_tensor({z.n, z.k, z.oh(), z.ow()}, 3))) {
-    if (with_norm) affine = rounded_to(Dtype::kF16, random_tensor({2, shards, z.c}, 4));
+        dtype(type),
+        in(rounded_to(dtype, random_tensor({z.n, z.c, z.h, z.w}, 1))),
+        weight(rounded_to(dtype, random_tensor({z.k, z.c, z.r, z.s}, 2))),
+        grad_out(rounded_to(dtype, random_tensor({z.n, z.k, z.oh(), z.ow()}, 3))) {
+    if (with_norm) affine = rounded_to(dtype, random_tensor({2, shards, z.c}, 4));
   }
 
   Conv2dParams params() const {
@@ -42,6 +45,7 @@ struct Problem {
   }
 
   Conv2dSizes z;
+  Dtype dtype;
   Tensor in, weight, grad_out, affine;
 };
 
@@ -51,17 +55,10 @@ struct Results {
 
 class CudaConv2dFused : public testing::CudaTest {
  protected:
-  // cuDNN 9 has no such engines for newer cards than sm_90.
-  bool refuses(const Shards& shards, const Problem& p) {
-    if (lockstep::cuda::device_properties().major < 10) return false;
-    EXPECT_THROW(run(shards, p), EnvironmentError);
-    return true;
-  }
-
   Results run(const Shards& shards, const Problem& p) {
     const Tensor in = upload(p.in);
     const Tensor affine = p.affine.defined() ? upload(p.affine) : Tensor();
-    Tensor out = poisoned(p.grad_out.shape(), Dtype::kF16);
+    Tensor out = poisoned(p.grad_out.shape(), p.dtype);
     Tensor sums = poisoned({2, shards.local(), p.z.k}, Dtype::kF32);
     Results got;
     conv2d_fused_forward(stream_, shards, in, affine, upload(p.weight), p.params(), out, sums);
@@ -81,6 +78,15 @@ class CudaConv2dFused : public testing::CudaTest {
     got.sums = download(sums);
     return got;
   }
+  // Nothing where cuDNN has no such engine: it must have those for f16 up to sm_90.
+  std::optional<Results> try_run(const Shards& shards, const Problem& p) {
+    try {
+      return run(shards, p);
+    } catch (const EnvironmentError&) {
+      if (p.dtype == Dtype::kF16 && lockstep::cuda::device_properties().major < 10) throw;
+      return std::nullopt;
+    }
+  }
 };
 
 // What `in` stands for in shard k, rounded as it is before it is multiplied.
@@ -96,7 +102,7 @@ Tensor normed(const Problem& p, const Shards& shards, int64_t k) {
     out.data<float>()[i] =
         std::max(0.0F, in.data<float>()[i] * scale[i % p.z.c] + shift[i % p.z.c]);
   }
-  return rounded_to(Dtype::kF16, out);
+  return rounded_to(p.dtype, out);
 }
 
 void expect_reference(const Results& got, const Shards& shards, const Problem& p) {
@@ -119,7 +125,8 @@ void expect_reference(const Results& got, const Shards& shards, const Problem& p
         size = std::max(size, std::abs(value));
       }
       // cuDNN may have summed up values that were not rounded yet.
-      const double each = size * (0x1p-11 + 1e-6) * static_cast<double>(pixels);
+      const double ulp = p.dtype == Dtype::kF16 ? 0x1p-11 : p.dtype == Dtype::kBF16 ? 0x1p-8 : 0;
+      const double each = size * (ulp + 1e-6) * static_cast<double>(pixels);
       const auto row = static_cast<size_t>(k * z.k + c);
       EXPECT_NEAR(sums[row], sum, each) << "shard " << k << " channel " << c;
       EXPECT_NEAR(
@@ -128,7 +135,7 @@ void expect_reference(const Results& got, const Shards& shards, const Problem& p
     }
     if (!p.affine.defined()) continue;
     const Tensor grad_out = p.grad_out.slice(shards.begin(k), z.n);
-    EXPECT_TRUE(close_sum(rounded_to(Dtype::kF16, got.grad_weight.slice(k, 1)),
+    EXPECT_TRUE(close_sum(rounded_to(p.dtype, got.grad_weight.slice(k, 1)),
                           reference::conv2d_backward_weight(in, values_of(grad_out), z),
                           pixels));
   }
@@ -138,13 +145,15 @@ class CudaConv2dFusedCases : public CudaConv2dFused,
                              public ::testing::WithParamInterface<Conv2dSizes> {};
 
 TEST_P(CudaConv2dFusedCases, MatchReferenceHoweverCut) {
-  for (const bool with_norm : {false, true}) {
-    for (const int64_t count : {1, 2}) {
-      SCOPED_TRACE(fmt::format("norm {}, {} shards", with_norm, count));
-      const Problem problem(GetParam(), count, with_norm);
-      const Shards shards = Shards::cut(problem.z.n, count, 1);
-      if (refuses(shards, problem)) continue;
-      expect_reference(run(shards, problem), shards, problem);
+  for (const Dtype dtype : testing::kFloatTypes) {
+    for (const bool with_norm : {false, true}) {
+      for (const int64_t count : {1, 2}) {
+        SCOPED_TRACE(fmt::format("{}, norm {}, {} shards", name_of(dtype), with_norm, count));
+        const Problem problem(GetParam(), count, with_norm, dtype);
+        const Shards shards = Shards::cut(problem.z.n, count, 1);
+        const auto got = try_run(shards, problem);
+        if (got) expect_reference(*got, shards, problem);
+      }
     }
   }
 }
@@ -152,8 +161,9 @@ TEST_P(CudaConv2dFusedCases, MatchReferenceHoweverCut) {
 TEST_P(CudaConv2dFusedCases, ShardHasTheBitsOfItsOwnRun) {
   const Problem whole(GetParam(), 2, true);
   const Shards shards = Shards::cut(whole.z.n, 2, 1);
-  if (refuses(shards, whole)) return;
-  const Results together = run(shards, whole);
+  const auto made = try_run(shards, whole);
+  if (!made) return;
+  const Results& together = *made;
   for (int64_t k = 0; k < shards.local(); ++k) {
     Problem part = whole;
     part.z.n = shards.count(k);
@@ -200,8 +210,9 @@ INSTANTIATE_TEST_SUITE_P(Sizes,
 TEST_F(CudaConv2dFused, EmptyShardsHaveSumsOfZero) {
   const Problem p(square(1, 8, 4, 8, 1, 1, 0), 3, true);
   const Shards shards = Shards::cut(1, 3, 1);
-  if (refuses(shards, p)) return;
-  const Results got = run(shards, p);
+  const auto made = try_run(shards, p);
+  if (!made) return;
+  const Results& got = *made;
   for (const int64_t row : {0, 1, 3, 4}) {
     EXPECT_TRUE(same_bits(got.sums.view(rows_of(got.sums)).slice(row, 1),
                           Tensor::zeros({1, 8}, Dtype::kF32)))

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/conv2d_fused.h"
+#include "nn/functional.h"
 #include "tests/emulated_train/tiny_training.h"
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "tests/support/close.h"
@@ -32,22 +33,26 @@ RunConfig config_of(OptLevel level, int64_t steps) {
   return config;
 }
 
+// For the layers of a narrow ResNet on images of 8x8.
+void choose_forms(Stream& stream, const trainers::PrecisionConfig& precision, Forms forms) {
+  trainers::ModelOptions network = trainers::usual_network("resnet20");
+  network.image = {3, 8, 8};
+  for (const auto& call :
+       trainers::convolutions_of(trainers::run_dry_step(network, 2, precision))) {
+    if (call.problem.pass != ConvolutionPass::kForward) continue;
+    kernels::ConvolutionProblem form = call.problem;
+    form.gives_sums = true;
+    if (forms != Forms::kNone) kernels::choose_form(stream, form);
+    form.norms_in = true;
+    if (forms == Forms::kAll) kernels::choose_form(stream, form);
+  }
+}
+
 TinyResult train(const RunConfig& config, Forms forms) {
   reset_runtime();
   set_stream_order(StreamOrder::kLazy);
-  return train_tiny(config, make_resnet8, [&](Stream& stream) {
-    trainers::ModelOptions network = trainers::usual_network("resnet20");
-    network.image = {3, 8, 8};
-    const auto step = trainers::run_dry_step(network, 2, config.precision);
-    for (const auto& call : trainers::convolutions_of(step)) {
-      if (call.problem.pass != ConvolutionPass::kForward) continue;
-      kernels::ConvolutionProblem form = call.problem;
-      form.gives_sums = true;
-      if (forms != Forms::kNone) kernels::choose_form(stream, form);
-      form.norms_in = true;
-      if (forms == Forms::kAll) kernels::choose_form(stream, form);
-    }
-  });
+  return train_tiny(
+      config, make_resnet8, [&](Stream& stream) { choose_forms(stream, config.precision, forms); });
 }
 
 // Of the norms of all tensors.
@@ -107,6 +112,48 @@ INSTANTIATE_TEST_SUITE_P(Levels,
                          [](const auto& test) {
                            return test.param == OptLevel::kO0 ? "O0" : "O2";
                          });
+
+struct Listener : TapeListener {
+  void on_result(const TapeOp& /*op*/, const Tensor& result) override {
+    EXPECT_TRUE(result.defined());
+    ++results;
+  }
+  void on_gradient(const TapeOp& /*op*/, size_t /*input*/, Tensor& /*sum*/) override {}
+
+  int results = 0;
+};
+
+// It asks for values that nobody else wants.
+TEST(FusedTape, AListenerChangesNoBit) {
+  reset_runtime();
+  const auto state_after = [](TapeListener* listener) {
+    Stream stream(Device::kCuda);
+    choose_forms(stream, {}, Forms::kAll);
+    Mt19937 rng(3);
+    nn::CifarResNet model(nn::Init{rng, Device::kCuda}, 8);
+    Tensor pixels = Tensor::empty({4, 3, 8, 8}, Dtype::kU8);
+    for (int64_t i = 0; i < pixels.numel(); ++i) {
+      pixels.data<uint8_t>()[i] = static_cast<uint8_t>(i * i % 251);
+    }
+    const Tensor labels = Tensor::zeros({4}, Dtype::kI32, Device::kCuda);
+    Shards shards = Shards::cut(4, 2, 2);
+    shards.step_images = 4;
+    const Var images = nn::normalize_image(to_device(stream, pixels),
+                                           nn::make_batch(stream, shards, true, {}, listener));
+    nn::softmax_cross_entropy(model.forward(images), labels).loss.backward();
+    std::vector<Tensor> state;
+    for (const nn::StateEntry& entry : model.state()) state.push_back(to_cpu(entry.tensor));
+    for (const Var& parameter : model.parameters()) {
+      state.push_back(to_cpu(stream, parameter.grad()));
+    }
+    return state;
+  };
+  Listener listener;
+  const std::vector<Tensor> want = state_after(nullptr), got = state_after(&listener);
+  EXPECT_GT(listener.results, 15);
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(same_bits(got[i], want[i])) << i;
+}
 
 // A batch norm over all shards takes its statistics itself, whatever a convolution gives.
 TEST(FusedTrainingOverShards, LeavesLargerGroupsAlone) {

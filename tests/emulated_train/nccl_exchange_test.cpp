@@ -15,14 +15,18 @@
 #include "core/transfer.h"
 #include "tests/emulated_train/rank_values.h"
 #include "tests/emulation/runtime/fake_runtime.h"
+#include "tests/support/close.h"
 
 namespace lockstep::comm::nccl {
 namespace {
 
 using lockstep::testing::is_tree_sum;
+using lockstep::testing::rank_value;
 using lockstep::testing::rank_values;
+using lockstep::testing::same_bits;
 
 constexpr int64_t kSizes[] = {1000, 131};
+constexpr int64_t kRows = 7, kColumns = 5;  // of all ranks; each has some
 constexpr int kWrongBits = 3;
 
 // Enough of a communicator to hand round NCCL's id.
@@ -50,6 +54,15 @@ class Meeting : public SingleCommunicator {
   Board& board_;
 };
 
+// Rows [first, end) as they are in a step: row k is what rank k would have to sum.
+Tensor rows_of_step(int64_t first, int64_t end, int step) {
+  Tensor rows = Tensor::empty({end - first, kColumns}, Dtype::kF32);
+  for (int64_t i = 0; i < rows.numel(); ++i) {
+    rows.data<float>()[i] = rank_value(static_cast<int>(first + i / kColumns), i % kColumns, step);
+  }
+  return rows;
+}
+
 // Two steps as they are, then four of one graph if it `records`. An exit code.
 int sum_on(Communicator& peers, bool records) {
   cuda::select_device(peers.rank(), peers.size());
@@ -63,12 +76,25 @@ int sum_on(Communicator& peers, bool records) {
     in.push_back(Tensor::zeros({kSizes[b]}, Dtype::kF32, Device::kCuda));
     out.push_back(Tensor::zeros({kSizes[b]}, Dtype::kF32, Device::kCuda));
   }
+  std::vector<int64_t> first_rows;
+  for (int rank = 0; rank <= peers.size(); ++rank)
+    first_rows.push_back(rank * kRows / peers.size());
+  const int64_t first = first_rows[static_cast<size_t>(peers.rank())];
+  const int64_t end = first_rows[static_cast<size_t>(peers.rank()) + 1];
+  const Tensor rows = Tensor::zeros({end - first, kColumns}, Dtype::kF32, Device::kCuda);
+  Tensor sent = Tensor::zeros(rows.shape(), Dtype::kF32, Device::kCuda);
+  Tensor all = Tensor::zeros({kRows, kColumns}, Dtype::kF32, Device::kCuda);
+  Tensor gathered = Tensor::zeros(all.shape(), Dtype::kF32, Device::kCuda);
   NcclExchange exchange(ranks, compute, buckets);
   const auto sum = [&] {
     std::vector<std::unique_ptr<Work>> works;
     for (size_t b = 0; b < 2; ++b) {
       transfer(compute, in[b], buckets[b].values);
       works.push_back(exchange.start({.values = buckets[b].values, .label = buckets[b].label}));
+      if (b > 0) continue;
+      transfer(compute, rows, sent);
+      exchange.gather_rows(std::span(&sent, 1), first_rows, std::span(&all, 1));
+      transfer(compute, all, gathered);
     }
     for (size_t b = 0; b < 2; ++b) {
       works[b]->wait();
@@ -81,6 +107,8 @@ int sum_on(Communicator& peers, bool records) {
       const Tensor mine = rank_values(values.shape(), peers.rank(), step);
       transfer(compute, mine, values);
     }
+    Tensor to = rows;
+    transfer(compute, rows_of_step(first, end, step), to);
     if (step < 2 || !records) {
       sum();
     } else {
@@ -90,6 +118,7 @@ int sum_on(Communicator& peers, bool records) {
     for (const Tensor& sums : out) {
       if (!is_tree_sum(to_cpu(compute, sums), peers.size(), step)) return kWrongBits;
     }
+    if (!same_bits(to_cpu(compute, gathered), rows_of_step(0, kRows, step))) return kWrongBits;
   }
   compute.synchronize();
   return 0;
@@ -134,7 +163,7 @@ int exit_code(int ranks, const Setting& setting) {
   return largest;
 }
 
-TEST(NcclExchange, SumsInTreeOrderInAnyOrderOfStreams) {
+TEST(NcclExchange, SumsInTreeOrderAndGathersInAnyOrderOfStreams) {
   using enum emulation::StreamOrder;
   for (const int ranks : {1, 2, 3, 4}) {
     for (const bool records : {true, false}) {

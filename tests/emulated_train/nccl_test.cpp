@@ -102,14 +102,28 @@ TEST_F(OverNccl, AForgottenWaitShowsInSomeOrder) {
   EXPECT_TRUE(differs("to-be-awaited"));  // the optimizer goes on before the sums are there
 }
 
-// Gathers statistics through the host, so no graph.
+// Four ranks of two groups, two of one.
 TEST_F(OverNccl, ShareTheStatisticsOfABatchNormGroup) {
-  const Arguments shared = {"--bn-groups", "1", "--max-steps", "4"};
-  expect_success(run(1, "one", shared));
-  const ProgramResult result = run(2, "two", shared);
-  expect_success(result);
-  EXPECT_EQ(count_of(result.out, "no graph) · tree all-reduce over NCCL"), 1) << result.out;
-  expect_bits_of("one", "two");
+  for (const auto& [ranks, groups] : {std::pair(4, "2"), std::pair(2, "1")}) {
+    const Arguments shared = {"--bn-groups", groups, "--max-steps", "5"};
+    const std::string one = groups, many = one + "-shared";
+    expect_success(run(1, one, shared));
+    const ProgramResult result = run(ranks, many, shared);
+    expect_success(result);
+    EXPECT_EQ(count_of(result.out, "a graph a step) · tree all-reduce over NCCL"), 1) << result.out;
+    expect_bits_of(one, many);
+  }
+  for (const std::string order : {"eager", "random:1", "random:2"}) {
+    order_ = order;
+    expect_success(run(2, order, {"--bn-groups", "1", "--max-steps", "5"}));
+    expect_bits_of("1", order);
+  }
+  expect_success(run(2, "no_graph", {"--bn-groups", "1", "--max-steps", "5", "--no-graph"}));
+  expect_bits_of("1", "no_graph");
+  // Without NCCL's own way the statistics go through the host, and no step is a graph.
+  const ProgramResult alone = run(2, "none", {"--bn-groups", "1", "--algorithm", "none"});
+  expect_success(alone);
+  EXPECT_EQ(count_of(alone.out, "no graph)"), 1) << alone.out;
 }
 
 TEST_F(OverNccl, GoOnWhereAnotherNumberStopped) {
@@ -133,22 +147,25 @@ using Counts = std::array<long, 5>;
 
 TEST_F(OverNccl, AStepIsOneGraphOnEachRankAndWaitsForNothing) {
   order_ = "eager";
-  const auto counts = [&](const std::string& steps) {
-    const std::string file = (dir_ / ("counts" + steps)).string();
-    environment_["LOCKSTEP_EMULATION_COUNTS"] = file;
-    expect_success(run(2, "run" + steps, {"--max-steps", steps, "-p", "4"}));
-    std::ifstream lines(file);
-    Counts sums{};
-    for (Counts line{}; lines >> line[0] >> line[1] >> line[2] >> line[3] >> line[4];) {
-      for (size_t i = 0; i < sums.size(); ++i) sums[i] += line[i];
-    }
-    return sums;
-  };
-  // Beyond the first print interval, whose steps take page-locked memory for their losses.
-  const Counts few = counts("9"), more = counts("11");
-  EXPECT_EQ(more[0] - few[0], 2 * 2);  // the input's kernel
-  EXPECT_EQ(more[1] - few[1], 2 * 2);  // the graph
-  for (const size_t nothing : {2, 3, 4}) EXPECT_EQ(more[nothing], few[nothing]) << nothing;
+  for (const std::string groups : {"2", "1"}) {
+    const auto counts = [&](const std::string& steps) {
+      const std::string name = groups + "-" + steps;
+      const std::string file = (dir_ / ("counts" + name)).string();
+      environment_["LOCKSTEP_EMULATION_COUNTS"] = file;
+      expect_success(run(2, name, {"--max-steps", steps, "-p", "4", "--bn-groups", groups}));
+      std::ifstream lines(file);
+      Counts sums{};
+      for (Counts line{}; lines >> line[0] >> line[1] >> line[2] >> line[3] >> line[4];) {
+        for (size_t i = 0; i < sums.size(); ++i) sums[i] += line[i];
+      }
+      return sums;
+    };
+    // Beyond the first print interval, whose steps take page-locked memory for their losses.
+    const Counts few = counts("9"), more = counts("11");
+    EXPECT_EQ(more[0] - few[0], 2 * 2);  // the input's kernel
+    EXPECT_EQ(more[1] - few[1], 2 * 2);  // the graph
+    for (const size_t nothing : {2, 3, 4}) EXPECT_EQ(more[nothing], few[nothing]) << nothing;
+  }
 }
 
 class FailingNccl : public OverNccl {

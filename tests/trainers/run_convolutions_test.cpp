@@ -69,6 +69,7 @@ TEST(RunConvolutions, WithBatchNormsAStepHasFusedForms) {
   EXPECT_EQ(forms("--opt-level O2 --bn-groups 2"), 3 * 10);
   EXPECT_EQ(forms("--opt-level O2 --bn-groups 1"), 0);
   EXPECT_EQ(forms("--opt-level O0 --bn-groups 2"), 0);
+  EXPECT_EQ(forms("--opt-level O1 --bn-groups 2"), 0);
   EXPECT_EQ(forms("--opt-level O2 --dtype bf16 --bn-groups 2"), 0);
 }
 

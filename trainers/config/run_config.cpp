@@ -165,9 +165,9 @@ RunConfig make_run_config(const Options& options) {
 }
 
 bool runs_as_graph(const RunConfig& config) {
-  const bool without_host =
-      config.ranks == 1 ||
-      (config.over_nccl() && !any_group_spans_ranks(config.shards, config.bn_groups, config.ranks));
+  const bool gathers = any_group_spans_ranks(config.shards, config.bn_groups, config.ranks) &&
+                       config.exchange.algorithm == Algorithm::kNone;
+  const bool without_host = config.ranks == 1 || (config.over_nccl() && !gathers);
   return config.device == Device::kCuda && config.graph && without_host && config.micro_steps == 1;
 }
 

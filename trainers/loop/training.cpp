@@ -206,8 +206,9 @@ TrainingBatches::MicroStep Training::next_batch() {
     TapeListener* const watch = numerics_.listener();
     return gradient_fault_ ? gradient_fault_->listener(result_.steps + 1, shards, watch) : watch;
   };
-  TrainingBatches::MicroStep batch =
-      batches_.next(groups_span_ranks_ ? &batch_norm_peers_ : nullptr, listener);
+  TrainingBatches::GroupPeers peers;
+  if (groups_span_ranks_) peers = {&batch_norm_peers_, reducer_.device_peers()};
+  TrainingBatches::MicroStep batch = batches_.next(peers, listener);
   skipped_.note(batch.skipped);
   numerics_.begin_micro_step(batch.images);
   return batch;

@@ -59,9 +59,10 @@ bool TrainingBatches::device_augments() const {
 }
 
 TrainingBatches::MicroStep TrainingBatches::next(
-    Communicator* peers, FunctionRef<TapeListener*(const Shards& shards)> listener) {
+    const GroupPeers& peers, FunctionRef<TapeListener*(const Shards& shards)> listener) {
   data::LoadedBatch batch = on_device_.upload(loader_.next());
-  batch.shards.peers = peers;
+  batch.shards.peers = peers.on_host;
+  batch.shards.device_peers = peers.on_device;
   const auto of_tape = nn::make_batch(stream_,
                                       batch.shards,
                                       true,

@@ -41,9 +41,16 @@ class TrainingBatches {
                   int64_t first_step,
                   int64_t end_step);
 
-  // Valid for what the stream is given before the next call. `peers`: for groups that span ranks,
-  // else null. `listener`: for the tape of these shards. Errors: as data::Loader::next.
-  MicroStep next(Communicator* peers, FunctionRef<TapeListener*(const Shards& shards)> listener);
+  // The ranks of batch-norm groups that span ranks; else nobody.
+  struct GroupPeers {
+    Communicator* on_host = nullptr;
+    DevicePeers* on_device = nullptr;
+  };
+
+  // Valid for what the stream is given before the next call. `listener`: for the tape of these
+  // shards. Errors: as data::Loader::next.
+  MicroStep next(const GroupPeers& peers,
+                 FunctionRef<TapeListener*(const Shards& shards)> listener);
   double waited_seconds() const { return loader_.waited_seconds(); }
   const data::LoaderSeconds& seconds() const { return loader_.seconds(); }
 

@@ -39,7 +39,7 @@ std::vector<ConvolutionProblem> run_convolutions(const RunConfig& config,
     for (const int64_t images : sizes) {
       const std::vector<PlannedConvolution> calls = convolutions_of(step);
       for (const PlannedConvolution& call : calls) add(problems, call.problem, images);
-      if (config.shards != config.bn_groups) continue;
+      if (config.shards != config.bn_groups || config.precision.network().autocast) continue;
       for (const PlannedConvolution& call : calls) {
         for (const ConvolutionProblem& form : kernels::fused_forms(call.problem)) {
           add(problems, form, images);

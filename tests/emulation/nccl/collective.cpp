@@ -1,5 +1,6 @@
 #include "tests/emulation/nccl/collective.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 #include <string>
@@ -40,9 +41,11 @@ void write(std::byte* at, DataType type, float value) {
   }
 }
 
-const Letter::Message& message(const Letter& letter, int to, size_t bytes) {
+// The one of a rank's messages to another that has `before` ahead of it: they are received in the
+// order in which they were sent.
+const Letter::Message& message(const Letter& letter, int to, size_t bytes, int before = 0) {
   for (int i = 0; i < letter.messages; ++i) {
-    if (letter.message[i].to != to) continue;
+    if (letter.message[i].to != to || before-- > 0) continue;
     if (letter.message[i].bytes == bytes) return letter.message[i];
     throw Fault("NCCL: a message of " + std::to_string(letter.message[i].bytes) +
                 " bytes for a receiver of " + std::to_string(bytes));
@@ -68,8 +71,11 @@ bool Collective::ready() {
 
 void Collective::run() {
   if (communicator_->aborted) return;
+  std::array<int, kMostRanks> received{};
   for (const NcclCall& call : calls_) {
-    if (call.kind == NcclCall::Kind::kReceive) receive(call);
+    if (call.kind == NcclCall::Kind::kReceive) {
+      receive(call, received.at(static_cast<size_t>(call.peer))++);
+    }
     if (call.kind == NcclCall::Kind::kAllReduce) all_reduce(call);
   }
   number_ = 0;  // a graph runs it again
@@ -82,7 +88,7 @@ void Collective::write_letter() {
   size_t end = 0;
   for (const NcclCall& call : calls_) {
     if (call.kind == NcclCall::Kind::kReceive) continue;
-    if (letter.messages == kMostRanks || end + call.bytes() > World::kOutboxBytes) {
+    if (letter.messages == Letter::kMost || end + call.bytes() > World::kOutboxBytes) {
       throw Fault("NCCL: more than the emulation holds");
     }
     std::memcpy(outbox + end, call.from, call.bytes());
@@ -92,10 +98,10 @@ void Collective::write_letter() {
   }
 }
 
-void Collective::receive(const NcclCall& call) {
+void Collective::receive(const NcclCall& call, int before) {
   World& world = communicator_->world;
   const Letter::Message& sent =
-      message(world.letter(call.peer, number_), communicator_->rank, call.bytes());
+      message(world.letter(call.peer, number_), communicator_->rank, call.bytes(), before);
   std::memcpy(call.to, world.outbox(call.peer, number_) + sent.begin, sent.bytes);
   note_written(call.to, sent.bytes);
 }

@@ -50,7 +50,7 @@ class Collective {
 
  private:
   void write_letter();
-  void receive(const NcclCall& call);
+  void receive(const NcclCall& call, int before);
   void all_reduce(const NcclCall& call);
 
   std::shared_ptr<NcclCommunicator> communicator_;

@@ -14,12 +14,13 @@ constexpr int kToAll = -1;
 
 // What a rank has to say in one operation: messages, whose bytes lie in its outbox.
 struct Letter {
+  static constexpr int kMost = 2 * kMostRanks;
   struct Message {
     int to;
     size_t begin, bytes;
   };
   int messages = 0;
-  Message message[kMostRanks] = {};
+  Message message[kMost] = {};
 };
 
 class World {
