@@ -71,13 +71,13 @@ void conv2d_fused_forward(Stream& stream,
   const Shape out_shape = conv2d_output_shape(in.shape(), weight.shape(), params);
   check.like("out", out, out_shape, in.dtype());
   check.like("sums", sums, {2, shards.local(), out_shape[1]}, Dtype::kF32);
-  const ConvolutionProblem problem{.pass = ConvolutionPass::kForward,
-                                   .dtype = in.dtype(),
-                                   .in = in.shape(),
-                                   .weight = weight.shape(),
-                                   .params = params,
-                                   .gives_sums = true,
-                                   .norms_in = affine.defined()};
+  [[maybe_unused]] const ConvolutionProblem problem{.pass = ConvolutionPass::kForward,
+                                                    .dtype = in.dtype(),
+                                                    .in = in.shape(),
+                                                    .weight = weight.shape(),
+                                                    .params = params,
+                                                    .gives_sums = true,
+                                                    .norms_in = affine.defined()};
   LS_DISPATCH_CUDNN(
       conv2d_fused_forward, problem, (stream, shards, in, affine, weight, params, out, sums))
   LS_DISPATCH_CUDA(conv2d_fused_forward, (stream, shards, in, affine, weight, params, out, sums))
@@ -96,12 +96,12 @@ void conv2d_fused_backward_weight(Stream& stream,
   check.like(
       "grad_out", grad_out, conv2d_output_shape(in.shape(), weight_shape, params), in.dtype());
   check.like("grad_weight", grad_weight, {shards.local(), weight_shape.numel()}, Dtype::kF32);
-  const ConvolutionProblem problem{.pass = ConvolutionPass::kBackwardWeight,
-                                   .dtype = in.dtype(),
-                                   .in = in.shape(),
-                                   .weight = weight_shape,
-                                   .params = params,
-                                   .norms_in = true};
+  [[maybe_unused]] const ConvolutionProblem problem{.pass = ConvolutionPass::kBackwardWeight,
+                                                    .dtype = in.dtype(),
+                                                    .in = in.shape(),
+                                                    .weight = weight_shape,
+                                                    .params = params,
+                                                    .norms_in = true};
   LS_DISPATCH_CUDNN(conv2d_fused_backward_weight,
                     problem,
                     (stream, shards, in, affine, grad_out, weight_shape, params, grad_weight))

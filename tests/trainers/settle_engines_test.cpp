@@ -105,6 +105,21 @@ TEST_F(SettleEngines, FusedFormsAreTimedBehindWhatTheyReplace) {
   EXPECT_EQ(again.fused, 2);
 }
 
+TEST_F(SettleEngines, AFormThatDoesNotPayAtEachSizeIsNotTaken) {
+  std::vector<ConvolutionProblem> forms = problems_of({8, 8, 16, 8});
+  for (size_t i = 0; i < 3; ++i) forms[i].gives_sums = true;
+  forms[1].in = {3, 8, 8, 8};  // the first one's layer, images of another shard
+  const PlannedEngine one{.engine = "engine 1"}, none{.engine = PlannedEngine::kNone};
+  PlannedEngines engines;
+  for (const ConvolutionProblem& form : forms) engines[form.text()] = one;
+  EXPECT_EQ(fused_layers(forms, engines).size(), 3U);
+  engines[forms[1].text()] = none;
+  ASSERT_EQ(fused_layers(forms, engines).size(), 1U);
+  EXPECT_EQ(fused_layers(forms, engines)[0].in[1], 16);
+  engines.erase(forms[2].text());
+  EXPECT_TRUE(fused_layers(forms, engines).empty());
+}
+
 TEST_F(SettleEngines, AStaleFileIsTimedAnew) {
   PlanFile old = settle(1, problems_of({4}), true).plans;
   old.origin.cudnn = "9.11.0";

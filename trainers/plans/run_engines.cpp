@@ -149,7 +149,9 @@ SettledEngines settle_run_engines(RunConfig& config,
       const auto found = settled.engines.find(problem.text());
       if (found == settled.engines.end() || !found->second.is_there()) continue;
       cudnn::keep_plan(stream, problem, found->second.engine);
-      if (problem.is_fused()) kernels::choose_form(stream, problem);
+    }
+    for (const kernels::ConvolutionProblem& form : fused_layers(problems, settled.engines)) {
+      kernels::choose_form(stream, form);
     }
   });
   config.plan_choices = digest_of(settled.engines);

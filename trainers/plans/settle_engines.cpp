@@ -34,6 +34,25 @@ PlanFile known_plans(const fs::path& file,
 
 }  // namespace
 
+std::vector<kernels::ConvolutionProblem> fused_layers(
+    std::span<const kernels::ConvolutionProblem> problems, const PlannedEngines& engines) {
+  const auto pays = [&](const kernels::ConvolutionProblem& problem) {
+    const auto found = engines.find(problem.text());
+    return found != engines.end() && found->second.is_there();
+  };
+  std::vector<kernels::ConvolutionProblem> forms;
+  for (const kernels::ConvolutionProblem& form : problems) {
+    if (!form.is_fused()) continue;
+    const bool everywhere = std::ranges::all_of(problems, [&](kernels::ConvolutionProblem other) {
+      const bool other_pays = pays(other);
+      other.in = {form.in[0], other.in[1], other.in[2], other.in[3]};
+      return other_pays || !(other.key() == form.key());
+    });
+    if (everywhere) forms.push_back(form);
+  }
+  return forms;
+}
+
 std::string SettledEngines::line(const fs::path& file) const {
   const int64_t by_rule = convolutions - std::ssize(engines);
   std::string text = fmt::format(
@@ -68,10 +87,8 @@ SettledEngines settle_engines(Communicator& ranks,
     });
   }
   settled.engines = parse_plans(broadcast_text(ranks, to_json(of_run)), "rank 0's plans").engines;
-  settled.fused = std::ranges::count_if(problems, [&](const auto& problem) {
-    const auto found = settled.engines.find(problem.text());
-    return problem.gives_sums && found != settled.engines.end() && found->second.is_there();
-  });
+  settled.fused = std::ranges::count_if(fused_layers(problems, settled.engines),
+                                        &kernels::ConvolutionProblem::gives_sums);
   return settled;
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/communicator.h"
 #include "kernels/convolution_problem.h"
@@ -20,12 +21,16 @@ struct SettledEngines {
   int64_t timed = 0;      // of `engines`, now
   std::string note = {};  // what to tell the user; may be empty
 
-  int64_t fused = 0;  // of `engines`: forward passes that are one with batch norms
+  int64_t fused = 0;  // of `convolutions`: forward passes that are one with batch norms
 
   // "cuDNN's engines: 60 of 68 convolutions by plans.json, 8 of them timed now, 8 by rule, 20 fused
   // with batch norms"
   std::string line(const std::filesystem::path& file) const;
 };
+
+// The fused forms among `problems` that a run takes: those that pay for shards of each size.
+std::vector<kernels::ConvolutionProblem> fused_layers(
+    std::span<const kernels::ConvolutionProblem> problems, const PlannedEngines& engines);
 
 // Finds the fastest engine; empty: none is looked for. `known`: of the problems before this one.
 using TuneEngine = std::function<PlannedEngine(const kernels::ConvolutionProblem& problem,
