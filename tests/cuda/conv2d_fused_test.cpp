@@ -5,12 +5,9 @@
 #include <optional>
 
 #include "core/cuda/device.h"
-#include "tests/reference/conv2d.h"
 #include "tests/support/close.h"
-#include "tests/support/close_sum.h"
+#include "tests/support/conv2d_problem.h"
 #include "tests/support/cuda_test.h"
-#include "tests/support/float_types.h"
-#include "tests/support/random_tensor.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -20,33 +17,23 @@ using testing::close_sum;
 using testing::random_tensor;
 using testing::rounded_to;
 using testing::same_bits;
+using testing::square;
 using testing::values_of;
 
 Shape rows_of(const Tensor& tensor) {
   return {tensor.shape()[0] * tensor.shape()[1], tensor.shape()[2]};
 }
 
-// Tensors of one problem on the CPU, random.
-struct Problem {
-  Problem(const Conv2dSizes& sizes, int64_t shards, bool with_norm, Dtype type = Dtype::kF16)
-      : z(sizes),
-        dtype(type),
-        in(rounded_to(dtype, random_tensor({z.n, z.c, z.h, z.w}, 1))),
-        weight(rounded_to(dtype, random_tensor({z.k, z.c, z.r, z.s}, 2))),
-        grad_out(rounded_to(dtype, random_tensor({z.n, z.k, z.oh(), z.ow()}, 3))) {
-    if (with_norm) affine = rounded_to(dtype, random_tensor({2, shards, z.c}, 4));
+// On the CPU, random.
+struct Problem : testing::Conv2dProblem {
+  Problem(const Conv2dSizes& sizes, int64_t shards, bool with_norm, Dtype dtype = Dtype::kF16)
+      : Conv2dProblem(sizes, dtype) {
+    if (with_norm) affine = rounded_to(dtype, random_tensor({2, shards, z.c}, 5));
   }
 
-  Conv2dParams params() const {
-    return {.stride_h = static_cast<int>(z.stride_h),
-            .stride_w = static_cast<int>(z.stride_w),
-            .pad_h = static_cast<int>(z.pad_h),
-            .pad_w = static_cast<int>(z.pad_w)};
-  }
+  Dtype dtype() const { return in.dtype(); }
 
-  Conv2dSizes z;
-  Dtype dtype;
-  Tensor in, weight, grad_out, affine;
+  Tensor affine;
 };
 
 struct Results {
@@ -58,20 +45,14 @@ class CudaConv2dFused : public testing::CudaTest {
   Results run(const Shards& shards, const Problem& p) {
     const Tensor in = upload(p.in);
     const Tensor affine = p.affine.defined() ? upload(p.affine) : Tensor();
-    Tensor out = poisoned(p.grad_out.shape(), p.dtype);
+    Tensor out = poisoned(p.grad_out.shape(), p.dtype());
     Tensor sums = poisoned({2, shards.local(), p.z.k}, Dtype::kF32);
     Results got;
-    conv2d_fused_forward(stream_, shards, in, affine, upload(p.weight), p.params(), out, sums);
+    conv2d_fused_forward(stream_, shards, in, affine, upload(p.weight), p.params, out, sums);
     if (affine.defined()) {
       Tensor grad_weight = poisoned({shards.local(), p.weight.numel()}, Dtype::kF32);
-      conv2d_fused_backward_weight(stream_,
-                                   shards,
-                                   in,
-                                   affine,
-                                   upload(p.grad_out),
-                                   p.weight.shape(),
-                                   p.params(),
-                                   grad_weight);
+      conv2d_fused_backward_weight(
+          stream_, shards, in, affine, upload(p.grad_out), p.weight.shape(), p.params, grad_weight);
       got.grad_weight = download(grad_weight);
     }
     got.out = download(out);
@@ -83,7 +64,7 @@ class CudaConv2dFused : public testing::CudaTest {
     try {
       return run(shards, p);
     } catch (const EnvironmentError&) {
-      if (p.dtype == Dtype::kF16 && lockstep::cuda::device_properties().major < 10) throw;
+      if (p.dtype() == Dtype::kF16 && lockstep::cuda::device_properties().major < 10) throw;
       return std::nullopt;
     }
   }
@@ -102,7 +83,7 @@ Tensor normed(const Problem& p, const Shards& shards, int64_t k) {
     out.data<float>()[i] =
         std::max(0.0F, in.data<float>()[i] * scale[i % p.z.c] + shift[i % p.z.c]);
   }
-  return rounded_to(p.dtype, out);
+  return rounded_to(p.dtype(), out);
 }
 
 void expect_reference(const Results& got, const Shards& shards, const Problem& p) {
@@ -125,7 +106,9 @@ void expect_reference(const Results& got, const Shards& shards, const Problem& p
         size = std::max(size, std::abs(value));
       }
       // cuDNN may have summed up values that were not rounded yet.
-      const double ulp = p.dtype == Dtype::kF16 ? 0x1p-11 : p.dtype == Dtype::kBF16 ? 0x1p-8 : 0;
+      const double ulp = p.dtype() == Dtype::kF16    ? 0x1p-11
+                         : p.dtype() == Dtype::kBF16 ? 0x1p-8
+                                                     : 0;
       const double each = size * (ulp + 1e-6) * static_cast<double>(pixels);
       const auto row = static_cast<size_t>(k * z.k + c);
       EXPECT_NEAR(sums[row], sum, each) << "shard " << k << " channel " << c;
@@ -135,7 +118,7 @@ void expect_reference(const Results& got, const Shards& shards, const Problem& p
     }
     if (!p.affine.defined()) continue;
     const Tensor grad_out = p.grad_out.slice(shards.begin(k), z.n);
-    EXPECT_TRUE(close_sum(rounded_to(p.dtype, got.grad_weight.slice(k, 1)),
+    EXPECT_TRUE(close_sum(rounded_to(p.dtype(), got.grad_weight.slice(k, 1)),
                           reference::conv2d_backward_weight(in, values_of(grad_out), z),
                           pixels));
   }
@@ -184,21 +167,6 @@ TEST_P(CudaConv2dFusedCases, ShardHasTheBitsOfItsOwnRun) {
                             single.sums.view(rows_of(single.sums)).slice(row, 1)));
     }
   }
-}
-
-Conv2dSizes square(
-    int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int64_t stride, int64_t pad) {
-  return {.n = n,
-          .c = c,
-          .h = hw,
-          .w = hw,
-          .k = k,
-          .r = rs,
-          .s = rs,
-          .stride_h = stride,
-          .stride_w = stride,
-          .pad_h = pad,
-          .pad_w = pad};
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes,

@@ -2,12 +2,9 @@
 
 #include <limits>
 
-#include "tests/reference/conv2d.h"
 #include "tests/support/close.h"
-#include "tests/support/close_sum.h"
+#include "tests/support/conv2d_problem.h"
 #include "tests/support/cuda_test.h"
-#include "tests/support/float_types.h"
-#include "tests/support/random_tensor.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -15,39 +12,10 @@ namespace {
 using reference::Conv2dSizes;
 using testing::close_sum;
 using testing::kFloatTypes;
-using testing::poisoned_tensor;
-using testing::random_tensor;
-using testing::rounded_to;
 using testing::same_bits;
+using testing::square;
 using testing::values_of;
-
-Conv2dParams params_of(const Conv2dSizes& z) {
-  return {.stride_h = static_cast<int>(z.stride_h),
-          .stride_w = static_cast<int>(z.stride_w),
-          .pad_h = static_cast<int>(z.pad_h),
-          .pad_w = static_cast<int>(z.pad_w)};
-}
-
-// Tensors of one problem on the CPU, random.
-struct Problem {
-  Problem(const Conv2dSizes& sizes, Dtype dtype)
-      : z(sizes),
-        in(rounded_to(dtype, random_tensor({z.n, z.c, z.h, z.w}, 1))),
-        weight(rounded_to(dtype, random_tensor({z.k, z.c, z.r, z.s}, 2))),
-        bias(random_tensor({z.k}, 3)),
-        grad_out(rounded_to(dtype, random_tensor({z.n, z.k, z.oh(), z.ow()}, 4))) {}
-
-  Problem images(int64_t first, int64_t count) const {
-    Problem part = *this;
-    part.z.n = count;
-    part.in = in.slice(first, count);
-    part.grad_out = grad_out.slice(first, count);
-    return part;
-  }
-
-  Conv2dSizes z;
-  Tensor in, weight, bias, grad_out;
-};
+using Problem = testing::Conv2dProblem;
 
 // What the ops make of a problem, on the CPU.
 struct Results {
@@ -60,7 +28,7 @@ class CudaConv2d : public testing::CudaTest {
     const auto put = [&](const Tensor& tensor) {
       return aligned ? upload(tensor) : upload_misaligned(tensor);
     };
-    const Conv2dParams params = params_of(p.z);
+    const Conv2dParams& params = p.params;
     const Tensor in = put(p.in);
     const Tensor weight = put(p.weight);
     const Tensor grad_out = put(p.grad_out);
@@ -127,21 +95,6 @@ TEST_P(CudaConv2dCases, ShardHasTheBitsOfItsOwnRun) {
   }
 }
 
-Conv2dSizes square(
-    int64_t n, int64_t c, int64_t hw, int64_t k, int64_t rs, int64_t stride, int64_t pad) {
-  return {.n = n,
-          .c = c,
-          .h = hw,
-          .w = hw,
-          .k = k,
-          .r = rs,
-          .s = rs,
-          .stride_h = stride,
-          .stride_w = stride,
-          .pad_h = pad,
-          .pad_w = pad};
-}
-
 INSTANTIATE_TEST_SUITE_P(Sizes,
                          CudaConv2dCases,
                          ::testing::Values(square(3, 8, 5, 8, 3, 1, 1),
@@ -172,13 +125,13 @@ TEST_F(CudaConv2d, WithoutBias) {
   Tensor no_grad_bias;
   const Tensor in = upload(p.in);
   const Shards shards = Shards::single(2);
-  conv2d_forward(stream_, shards, in, upload(p.weight), {}, params_of(p.z), out);
+  conv2d_forward(stream_, shards, in, upload(p.weight), {}, p.params, out);
   conv2d_backward_weight(stream_,
                          shards,
                          in,
                          upload(p.grad_out),
                          p.weight.shape(),
-                         params_of(p.z),
+                         p.params,
                          grad_weight,
                          no_grad_bias);
   EXPECT_TRUE(close_sum(
@@ -218,12 +171,11 @@ TEST_F(CudaConv2d, TensorsAreOfOneType) {
   const Problem p(square(1, 3, 4, 2, 3, 1, 1), Dtype::kF16);
   const Shards shards = Shards::single(1);
   Tensor out = poisoned(p.grad_out.shape(), Dtype::kF32);
-  EXPECT_THROW(
-      conv2d_forward(stream_, shards, upload(p.in), upload(p.weight), {}, params_of(p.z), out),
-      DtypeError);
+  EXPECT_THROW(conv2d_forward(stream_, shards, upload(p.in), upload(p.weight), {}, p.params, out),
+               DtypeError);
   Tensor grad_in = poisoned(p.in.shape(), Dtype::kBF16);
   EXPECT_THROW(conv2d_backward_data(
-                   stream_, shards, upload(p.grad_out), upload(p.weight), params_of(p.z), grad_in),
+                   stream_, shards, upload(p.grad_out), upload(p.weight), p.params, grad_in),
                DtypeError);
 }
 

@@ -25,16 +25,13 @@ struct Said {
 
 class PlanCommand : public ::testing::Test {
  protected:
-  Said plan(const std::string& text) const {
+  Said plan(const std::string& text,
+            const char* arch = "--arch=convnet",
+            const char* level = "--opt-level=O0") const {
     write_text(dir_ / "plans.json", text);
     const std::string file = dir_ / "plans.json";
-    const char* arguments[] = {"lockstep",
-                               "plan",
-                               "--arch=convnet",
-                               "--batch-size=100",
-                               "--opt-level=O0",
-                               "--plan-file",
-                               file.c_str()};
+    const char* arguments[] = {
+        "lockstep", "plan", arch, "--batch-size=100", level, "--plan-file", file.c_str()};
     std::ostringstream out, err;
     const int exit_code =
         run_lockstep_tool(static_cast<int>(std::size(arguments)), arguments, out, err);
@@ -69,6 +66,29 @@ TEST_F(PlanCommand, ShowsTheEnginesOfTheFile) {
   EXPECT_THAT(said.out, HasSubstr(problem_.text()));
   EXPECT_THAT(said.out, HasSubstr("     " + choice + ", workspace "));
   EXPECT_THAT(said.out, HasSubstr(", 812.2 us when timed\n"));
+}
+
+TEST_F(PlanCommand, ShowsFormsThatAreOnePassWithBatchNorms) {
+  const cudnn::Target target = cudnn::Target::described_by(find_gpu("h200").cudnn_properties);
+  const kernels::ConvolutionProblem layer{.dtype = Dtype::kF16,
+                                          .in = {100, 64, 56, 56},
+                                          .weight = {64, 64, 3, 3},
+                                          .params = {1, 1, 1, 1}};
+  const kernels::ConvolutionProblem form = kernels::fused_forms(layer).at(0);
+  const std::string choice = cudnn::make_plan(target, form, cudnn::kMostWorkspace)->choice();
+  PlanFile plans = with("");
+  plans.engines = {
+      {form.text(), {.engine = choice, .microseconds = 80.25, .rule_microseconds = 99.5}},
+      {kernels::fused_forms(layer).at(2).text(), {.engine = PlannedEngine::kNone}}};
+  const Said said = plan(to_json(plans), "--arch=resnet18", "--opt-level=O2");
+  EXPECT_EQ(said.exit_code, 0) << said.err;
+  EXPECT_THAT(
+      said.out,
+      HasSubstr(fmt::format("     {}: {}, 80.2 us in place of 99.5\n", form.text(), choice)));
+  EXPECT_THAT(said.out, ::testing::Not(HasSubstr(", norm")));
+  plans.engines.begin()->second.engine = "engine 4711";
+  expect_refused(plan(to_json(plans), "--arch=resnet18", "--opt-level=O2"),
+                 "does not have the engine");
 }
 
 TEST_F(PlanCommand, RefusesAFileOfNoUse) {
