@@ -59,6 +59,8 @@ enum class BatchNormGroups : uint8_t { kOfTheBatch, kOne };
 // Normalises each group's images by that group's statistics, over ranks where a group spans them.
 // Running statistics follow group 0, as it is in the first micro-step of an optimizer step: only
 // ranks that own a part of it change theirs. A residual, like x, is added before params.relu.
+// With ReLU behind a convolution that gave sums (kernels/conv2d_fused.h) nothing is done until
+// somebody takes the result.
 // Errors: also ShapeError where a group of this rank's has one value a channel, or spans ranks and
 // the batch has no peers.
 Var batch_norm(const Var& x,
