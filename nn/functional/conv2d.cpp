@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "kernels/conv2d_fused.h"
 #include "nn/autocast.h"
 #include "nn/functional.h"
@@ -9,7 +11,8 @@ namespace {
 // What the convolution of a training step does at once with the batch norms around it. Under
 // autocast there is a cast between them.
 struct Fusion {
-  bool takes_norm = false, gives_sums = false;
+  std::shared_ptr<DeferredNorm> norm = {};  // of the input; null: it is taken as it is
+  bool gives_sums = false;                  // it does, where it takes a norm in
 };
 
 Fusion fusion_of(const Var& x, const Tensor& weight, const kernels::Conv2dParams& params) {
@@ -22,8 +25,9 @@ Fusion fusion_of(const Var& x, const Tensor& weight, const kernels::Conv2dParams
                                    .gives_sums = true};
   const bool gives_sums = kernels::is_chosen(x.stream(), form);
   form.norms_in = true;
-  const bool takes_norm = x.handover<DeferredNorm>() && kernels::is_chosen(x.stream(), form);
-  return {.takes_norm = takes_norm, .gives_sums = gives_sums || takes_norm};
+  auto norm = x.handover<DeferredNorm>();
+  if (norm && kernels::is_chosen(x.stream(), form)) return {std::move(norm), true};
+  return {.gives_sums = gives_sums};
 }
 
 }  // namespace
@@ -40,17 +44,16 @@ Var conv2d(const Var& input,
   const Fusion fusion = bias.defined() ? Fusion() : fusion_of(x, kernel, params);
   std::shared_ptr<ChannelSums> sums;
   Tensor unnormed, affine;
-  if (fusion.takes_norm) {
-    const auto norm = x.handover<DeferredNorm>();
-    unnormed = norm->in();
-    affine = norm->affine(stream);
+  if (fusion.norm) {
+    unnormed = fusion.norm->in();
+    affine = fusion.norm->affine(stream);
   }
   if (fusion.gives_sums) {
     sums = std::make_shared<ChannelSums>(
         Tensor::empty({2, x.shards().local(), shape[1]}, Dtype::kF32, stream.device()));
     kernels::conv2d_fused_forward(stream,
                                   x.shards(),
-                                  fusion.takes_norm ? unnormed : x.value(),
+                                  fusion.norm ? unnormed : x.value(),
                                   affine,
                                   kernel,
                                   params,
