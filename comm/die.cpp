@@ -13,4 +13,9 @@ void die(ExitCode code) {
   ::_exit(static_cast<int>(code));
 }
 
+void die(const Error& why) {
+  std::fputs(format_error(why).c_str(), stderr);
+  die(why.code());
+}
+
 }  // namespace lockstep::comm

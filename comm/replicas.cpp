@@ -101,13 +101,22 @@ ReplicaDifference locate(Communicator& peers,
 
 }  // namespace
 
-void broadcast_tensors(Communicator& peers, std::span<Tensor> tensors, int root) {
+void broadcast_tensors(Communicator& peers,
+                       std::span<Tensor> tensors,
+                       DevicePeers* between_gpus,
+                       int root) {
   if (peers.size() == 1) return;
+  std::vector<Tensor> on_gpus;
   for (Tensor& tensor : tensors) {
+    if (between_gpus != nullptr && tensor.device() == Device::kCuda) {
+      on_gpus.push_back(tensor);
+      continue;
+    }
     Tensor on_cpu = to_cpu(tensor);
     peers.broadcast({on_cpu.bytes(), on_cpu.nbytes()}, root);
     if (tensor.device() != Device::kCpu && peers.rank() != root) overwrite(on_cpu, tensor);
   }
+  if (!on_gpus.empty()) between_gpus->broadcast(on_gpus, root);
 }
 
 std::string to_string(const ReplicaDifference& difference) {

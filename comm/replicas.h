@@ -12,8 +12,13 @@
 
 namespace lockstep::comm {
 
-// Overwrites every rank's tensors with root's. Requires: the same shapes and dtypes on all ranks.
-void broadcast_tensors(Communicator& peers, std::span<Tensor> tensors, int root = 0);
+// Overwrites every rank's tensors with root's. Those on CUDA go by `between_gpus`, in the order of
+// its stream, unless it is null; all others by the host. Requires: the same shapes, dtypes and
+// devices on all ranks.
+void broadcast_tensors(Communicator& peers,
+                       std::span<Tensor> tensors,
+                       DevicePeers* between_gpus = nullptr,
+                       int root = 0);
 
 struct NamedTensor {
   std::string name;

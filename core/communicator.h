@@ -117,6 +117,9 @@ class DevicePeers {
   virtual void gather_rows(std::span<const Tensor> mine,
                            std::span<const int64_t> first_rows,
                            std::span<Tensor> all) = 0;
+  // A collective call. Copies root's values over everybody's. Tensors: on the device; the same
+  // sizes on all ranks. Errors: CommError.
+  virtual void broadcast(std::span<Tensor> tensors, int root) = 0;
 };
 
 }  // namespace lockstep

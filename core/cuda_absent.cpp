@@ -66,6 +66,7 @@ Watch::Watch(std::vector<CUstream_st*>) {
   refuse();
 }
 Watch::~Watch() = default;
+void Watch::before_end() noexcept {}
 void wait_watched(CUstream_st*) {
   refuse();
 }

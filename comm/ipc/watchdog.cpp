@@ -1,9 +1,7 @@
 #include "comm/ipc/watchdog.h"
 
 #include <algorithm>
-#include <cstdio>
 
-#include "comm/die.h"
 #include "comm/operation.h"
 
 namespace lockstep::comm::ipc {
@@ -40,15 +38,6 @@ void Watchdog::look(std::chrono::steady_clock::duration waited) {
         "see which rank is stopped, out of memory or only slow; --stall-abort SECONDS waits "
         "longer");
   });
-}
-
-void Watchdog::before_end() noexcept {
-  try {
-    for (CUstream_st* const stream : streams()) cuda::wait_watched(stream);
-  } catch (const Error& error) {
-    std::fputs(format_error(error).c_str(), stderr);
-    die(error.code());
-  }
 }
 
 std::string Watchdog::awaited() const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/die.h"
 #include "core/communicator.h"
 #include "core/cuda/ipc.h"
 #include "core/cuda/watch.h"
@@ -31,15 +32,13 @@ class Watchdog : public cuda::Watch {
   // Errors: CommError for a lost rank or a deadline that has passed.
   void look(std::chrono::steady_clock::duration waited) override;
 
-  // Waits for the streams, for they cannot be given up. Where they do not end the process does,
-  // with what went wrong first and its exit code.
-  void before_end() noexcept override;
-
  private:
   struct Sum {
     cuda::InterprocessEvent done;
     std::string label;
   };
+  // Streams cannot be given up. What went wrong first is said.
+  [[noreturn]] void end_process(const Error& why) noexcept override { die(why); }
   // "the sum of bucket 2 (...)": the first that is not done.
   std::string awaited() const;
 

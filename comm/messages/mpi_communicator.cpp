@@ -19,8 +19,7 @@ MpiCommunicator::~MpiCommunicator() {
   try {
     barrier();
   } catch (const Error& error) {
-    std::fputs(format_error(error).c_str(), stderr);
-    die(error.code());
+    die(error);
   }
 }
 

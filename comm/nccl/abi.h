@@ -23,8 +23,13 @@ enum Result : int {  // NOLINT(performance-enum-size): the library's
   kInProgress = 7,
 };
 
-enum DataType : int { kFloat16 = 6, kFloat32 = 7, kBfloat16 = 9 };  // NOLINT(performance-enum-size)
-enum Reduction : int { kSum = 0 };                                  // NOLINT(performance-enum-size)
+enum DataType : int {  // NOLINT(performance-enum-size)
+  kUint8 = 1,
+  kFloat16 = 6,
+  kFloat32 = 7,
+  kBfloat16 = 9,
+};
+enum Reduction : int { kSum = 0 };  // NOLINT(performance-enum-size)
 
 // 2.18 is 21800.
 constexpr int version_code(int major, int minor, int patch) {
@@ -64,6 +69,8 @@ using SendFunction =
     Result(const void* from, size_t count, DataType type, int peer, Handle comm, CUstream_st*);
 using RecvFunction =
     Result(void* to, size_t count, DataType type, int peer, Handle comm, CUstream_st*);
+using BroadcastFunction = Result(
+    const void* from, void* to, size_t count, DataType type, int root, Handle comm, CUstream_st*);
 using AllReduceFunction = Result(const void* from,
                                  void* to,
                                  size_t count,

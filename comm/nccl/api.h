@@ -40,6 +40,7 @@ class Api {
   GroupEndFunction* const group_end = find<GroupEndFunction>("ncclGroupEnd");
   SendFunction* const send = find<SendFunction>("ncclSend");
   RecvFunction* const recv = find<RecvFunction>("ncclRecv");
+  BroadcastFunction* const broadcast = find<BroadcastFunction>("ncclBroadcast");
   AllReduceFunction* const all_reduce = find<AllReduceFunction>("ncclAllReduce");
 };
 

@@ -6,6 +6,7 @@
 
 #include "comm/schedule.h"
 #include "core/cuda/graph.h"
+#include "kernels/add.h"
 #include "kernels/copy.h"
 #include "kernels/peer_sum.h"
 
@@ -17,13 +18,18 @@ int64_t unit_of(const Tensor& values) {
 }
 
 // Slices begin at whole 256 bytes, so that kernels and links move them in packs; their cut changes
-// no bit, since each element has its own tree.
+// no bit of a tree, of which each element has its own.
 Slice slice_of_rank(const Tensor& values, int ranks, int rank) {
   return slice_of_units(values.numel(), unit_of(values), ranks, rank);
 }
 
-Tensor part(const Tensor& values, const Slice& slice) {
+Tensor part_of_rank(const Tensor& values, int ranks, int rank) {
+  const Slice slice = slice_of_rank(values, ranks, rank);
   return values.slice(slice.begin, slice.count);
+}
+
+Tensor flat(const Tensor& tensor) {
+  return tensor.view({tensor.numel()});
 }
 
 // Elements of the largest slice of any bucket, in whole 256 bytes.
@@ -76,12 +82,15 @@ std::unique_ptr<Work> NcclExchange::start(const AllReduce& what) {
     case Algorithm::kTree:
       sum_tree(values, what.label);
       break;
+    case Algorithm::kRing:
+      sum_ring(values, what.label);
+      break;
     case Algorithm::kLibrary:
       ranks_.group(what.label, [&] { ranks_.all_reduce(values, exchange_); });
       break;
     default:
-      throw UsageError("NCCL sums by --algorithm tree or nccl",
-                       "the ring and the star are the host's",
+      throw UsageError("NCCL sums by --algorithm tree, ring or nccl",
+                       "the star is the host's",
                        "--algorithm tree, or --transport shm or mpi");
   }
   summed.record(exchange_.cuda());
@@ -97,35 +106,59 @@ void NcclExchange::gather_rows(std::span<const Tensor> mine,
   const int size = ranks_.size(), me = ranks_.rank();
   const auto rows_of = [&](const Tensor& tensor, int rank) {
     const int64_t first = first_rows[static_cast<size_t>(rank)];
-    const Tensor rows = tensor.slice(first, first_rows[static_cast<size_t>(rank) + 1] - first);
-    return rows.view({rows.numel()});
+    return flat(tensor.slice(first, first_rows[static_cast<size_t>(rank) + 1] - first));
   };
-  ready_.record(compute_.cuda());
-  ready_.make_wait(exchange_.cuda());
-  if (size > 1) {
-    ranks_.group(kLabel, [&] {
-      for (int step = 1; step < size; ++step) {
-        const int other = (me + step) % size;
-        for (size_t i = 0; i < mine.size(); ++i) {
-          Tensor theirs = rows_of(all[i], other);
-          if (mine[i].numel() > 0) ranks_.send(mine[i].view({mine[i].numel()}), other, exchange_);
-          if (theirs.numel() > 0) ranks_.receive(theirs, other, exchange_);
+  in_turn(gathered_, kLabel, [&] {
+    if (size > 1) {
+      ranks_.group(kLabel, [&] {
+        for (int step = 1; step < size; ++step) {
+          const int other = (me + step) % size;
+          for (size_t i = 0; i < mine.size(); ++i) {
+            send(flat(mine[i]), other);
+            receive(rows_of(all[i], other), other);
+          }
         }
+      });
+    }
+    for (size_t i = 0; i < mine.size(); ++i) {
+      Tensor own = rows_of(all[i], me);
+      if (own.numel() > 0) kernels::copy(exchange_, flat(mine[i]), own);
+    }
+  });
+}
+
+void NcclExchange::broadcast(std::span<Tensor> tensors, int root) {
+  const std::string label = fmt::format("tensors of rank {}", root);
+  in_turn(handed_out_, label, [&] {
+    ranks_.group(label, [&] {
+      for (Tensor& tensor : tensors) {
+        if (tensor.numel() > 0) ranks_.broadcast(tensor, root, exchange_);
       }
     });
-  }
-  for (size_t i = 0; i < mine.size(); ++i) {
-    Tensor own = rows_of(all[i], me);
-    if (own.numel() > 0) kernels::copy(exchange_, mine[i].view({mine[i].numel()}), own);
-  }
-  gathered_.record(exchange_.cuda());
-  watchdog_.began(gathered_, kLabel, cuda::is_recording(exchange_.cuda()));
-  gathered_.make_wait(compute_.cuda());
+  });
+}
+
+void NcclExchange::in_turn(cuda::Event& done, std::string_view label, FunctionRef<void()> body) {
+  ready_.record(compute_.cuda());
+  ready_.make_wait(exchange_.cuda());
+  body();
+  done.record(exchange_.cuda());
+  watchdog_.began(done, label, cuda::is_recording(exchange_.cuda()));
+  done.make_wait(compute_.cuda());
+}
+
+// Both leave out what is empty on both sides.
+void NcclExchange::send(const Tensor& from, int to) {
+  if (from.numel() > 0) ranks_.send(from, to, exchange_);
+}
+
+void NcclExchange::receive(Tensor to, int from) {
+  if (to.numel() > 0) ranks_.receive(to, from, exchange_);
 }
 
 void NcclExchange::sum_tree(Tensor& values, std::string_view label) {
   const int size = ranks_.size(), me = ranks_.rank();
-  const auto slice = [&](int rank) { return part(values, slice_of_rank(values, size, rank)); };
+  const auto slice = [&](int rank) { return part_of_rank(values, size, rank); };
   Tensor mine = slice(me);
   std::vector<Tensor> versions;
   for (int rank = 0, row = 0; rank < size; ++rank) {
@@ -135,12 +168,6 @@ void NcclExchange::sum_tree(Tensor& values, std::string_view label) {
     ranks_.group(label, [&] {
       for (int step = 1; step < size; ++step) call((me + step) % size);
     });
-  };
-  const auto send = [&](const Tensor& from, int to) {
-    if (from.numel() > 0) ranks_.send(from, to, exchange_);
-  };
-  const auto receive = [&](Tensor to, int from) {
-    if (to.numel() > 0) ranks_.receive(to, from, exchange_);
   };
   if (size > 1) {
     with_others([&](int other) {
@@ -154,6 +181,28 @@ void NcclExchange::sum_tree(Tensor& values, std::string_view label) {
       send(mine, other);
       receive(slice(other), other);
     });
+  }
+}
+
+void NcclExchange::sum_ring(Tensor& values, std::string_view label) {
+  const int size = ranks_.size(), me = ranks_.rank();
+  const auto slice = [&](int rank) { return part_of_rank(values, size, rank); };
+  const auto pass_on = [&](const Tensor& from, const Tensor& to) {
+    ranks_.group(label, [&] {
+      send(from, right_of(me, size));
+      receive(to, left_of(me, size));
+    });
+  };
+  for (int step = 0; step < ring_steps(size); ++step) {
+    const RingStep now = ring_reduce_step(me, size, step);
+    Tensor grown = slice(now.receive);
+    const Tensor from_left = received_.slice(0, grown.numel());
+    pass_on(slice(now.send), from_left);
+    if (grown.numel() > 0) kernels::add(exchange_, from_left, grown);
+  }
+  for (int step = 0; step < ring_steps(size); ++step) {
+    const RingStep now = ring_gather_step(me, size, step);
+    pass_on(slice(now.send), slice(now.receive));
   }
 }
 

@@ -107,6 +107,12 @@ void Ranks::receive(Tensor& to, int from, Stream& stream) {
          "a receive");
 }
 
+void Ranks::broadcast(Tensor& tensor, int root, Stream& stream) {
+  accept(api_.broadcast(
+             tensor.bytes(), tensor.bytes(), tensor.nbytes(), kUint8, root, comm_, stream.cuda()),
+         "a broadcast");
+}
+
 void Ranks::all_reduce(Tensor& values, Stream& stream) {
   accept(api_.all_reduce(values.bytes(),
                          values.bytes(),
@@ -127,24 +133,27 @@ void Ranks::abort() {
 }
 
 void Ranks::give_up(std::string_view what, std::chrono::milliseconds waited) {
-  abort();
-  throw CommError(
+  fail(CommError(
       fmt::format("rank {} gave up waiting in NCCL for {}", rank_, what),
       fmt::format("nothing moved for {} s; NCCL does not say whose part is missing",
                   static_cast<double>(waited.count()) / 1000),
       "see which rank is stopped, out of memory or only slow; --stall-abort SECONDS waits longer; "
-      "NCCL_DEBUG=INFO says what NCCL does");
+      "NCCL_DEBUG=INFO says what NCCL does"));
 }
 
 void Ranks::require(Result result, std::string_view what) {
   if (result == kSuccess) return;
-  const std::string why = text_of(result);
+  fail(CommError(fmt::format("rank {}: NCCL failed in {}", rank_, what),
+                 text_of(result),
+                 result == kRemoteError
+                     ? "another rank says what happened to it"
+                     : "NCCL_DEBUG=INFO says more; --transport shm or mpi does without NCCL"));
+}
+
+void Ranks::fail(const CommError& error) {
   abort();
-  throw CommError(fmt::format("rank {}: NCCL failed in {}", rank_, what),
-                  why,
-                  result == kRemoteError
-                      ? "another rank says what happened to it"
-                      : "NCCL_DEBUG=INFO says more; --transport shm or mpi does without NCCL");
+  failure_ = error;
+  throw CommError(error);
 }
 
 void Ranks::accept(Result result, std::string_view what) {

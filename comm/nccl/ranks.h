@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,17 +42,19 @@ class Ranks {
   // Inside group(). Tensors: f32, f16 or bf16, flat, on the device.
   void send(const Tensor& from, int to, Stream& stream);
   void receive(Tensor& to, int from, Stream& stream);
-  void all_reduce(Tensor& values, Stream& stream);  // in place, in NCCL's own order
+  void broadcast(Tensor& tensor, int root, Stream& stream);  // in place, of any shape and dtype
+  void all_reduce(Tensor& values, Stream& stream);           // in place, in NCCL's own order
 
   // Whether NCCL knows of a failure by now.
   void check(std::string_view what);
   // As a failure, after waiting that long for `what`.
   [[noreturn]] void give_up(std::string_view what, std::chrono::milliseconds waited);
-  // After a failure.
-  bool lost() const { return comm_ == nullptr; }
+  // Of the first call that failed; none may follow.
+  const std::optional<CommError>& failure() const { return failure_; }
 
  private:
   void abort();
+  [[noreturn]] void fail(const CommError& error);
   void require(Result result, std::string_view what);
   void accept(Result result, std::string_view what);  // what is in progress, too
   Result settle(std::string_view what);
@@ -63,6 +66,7 @@ class Ranks {
   int rank_ = 0;
   int size_ = 1;
   Handle comm_ = nullptr;
+  std::optional<CommError> failure_;
 };
 
 }  // namespace lockstep::comm::nccl

@@ -1,10 +1,7 @@
 #include "comm/nccl/watchdog.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
-
-#include "comm/die.h"
 
 namespace lockstep::comm::nccl {
 namespace {
@@ -28,13 +25,9 @@ void Watchdog::began(const cuda::Event& done, std::string_view label, bool recor
 }
 
 void Watchdog::look(std::chrono::steady_clock::duration waited) {
-  if (ranks_.lost()) {  // the error is on its way out, and something still waits
-    if (waited < kDrain) return;
-    const CommError stuck("NCCL's work does not end",
-                          "it was told to when the rank lost its peers",
-                          "nvidia-smi, and the first rank's error");
-    std::fputs(format_error(stuck).c_str(), stderr);
-    die(stuck.code());
+  if (ranks_.failure()) {  // it is on its way out, and something still waits
+    if (waited >= kDrain) throw CommError(*ranks_.failure());
+    return;
   }
   ranks_.check("the exchange of gradients");
   if (waited >= ranks_.deadline()) ranks_.give_up(awaited(), duration_cast<milliseconds>(waited));

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/die.h"
 #include "comm/nccl/ranks.h"
 #include "core/cuda/stream.h"
 #include "core/cuda/watch.h"
@@ -12,8 +13,8 @@
 namespace lockstep::comm::nccl {
 
 // While the host waits, NCCL is asked for failures and the clock for the ranks' deadline. Either
-// ends NCCL's work and throws a CommError that names what was waited for; where the streams still
-// do not end, the process does, with exit code 75.
+// ends NCCL's work and throws a CommError that names what was waited for, again where the streams
+// still do not end.
 class Watchdog : public cuda::Watch {
  public:
   // `streams`: that NCCL's work runs on, alone or in graphs.
@@ -26,6 +27,8 @@ class Watchdog : public cuda::Watch {
   void look(std::chrono::steady_clock::duration waited) override;
 
  private:
+  [[noreturn]] void end_process(const Error& why) noexcept override { die(why); }
+
   struct Collective {
     cuda::Event done;
     std::string label;

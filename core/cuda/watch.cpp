@@ -24,6 +24,14 @@ Watch::~Watch() {
   watching = nullptr;
 }
 
+void Watch::before_end() noexcept {
+  try {
+    for (CUstream_st* const stream : streams_) wait_watched(stream);
+  } catch (const Error& error) {
+    end_process(error);
+  }
+}
+
 void wait_watched(FunctionRef<cudaError_t()> ask) {
   if (watching == nullptr) return;
   using Clock = std::chrono::steady_clock;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <vector>
 
+#include "core/error.h"
+
 struct CUstream_st;
 
 namespace lockstep::cuda {
@@ -21,12 +23,15 @@ class Watch {
 
   // The host waits, since `waited` ago.
   virtual void look(std::chrono::steady_clock::duration waited) = 0;
-  // The end of a stream or of memory is about to wait for the device, and cannot throw.
-  virtual void before_end() noexcept {}
+  // The end of a stream or of memory is about to wait for the device, and cannot throw: waits for
+  // the streams first, and where look() gives up so does the process.
+  void before_end() noexcept;
 
   const std::vector<CUstream_st*>& streams() const { return streams_; }
 
  private:
+  [[noreturn]] virtual void end_process(const Error& why) noexcept = 0;
+
   std::vector<CUstream_st*> streams_;
 };
 

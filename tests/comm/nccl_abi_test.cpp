@@ -19,6 +19,7 @@ static_assert(kInvalidArgument == static_cast<int>(ncclInvalidArgument));
 static_assert(kInvalidUsage == static_cast<int>(ncclInvalidUsage));
 static_assert(kRemoteError == static_cast<int>(ncclRemoteError));
 static_assert(kInProgress == static_cast<int>(ncclInProgress));
+static_assert(kUint8 == static_cast<int>(ncclUint8));
 static_assert(kFloat16 == static_cast<int>(ncclFloat16));
 static_assert(kFloat32 == static_cast<int>(ncclFloat32));
 static_assert(kBfloat16 == static_cast<int>(ncclBfloat16));

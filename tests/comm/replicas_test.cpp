@@ -21,7 +21,7 @@ TEST(Replicas, BroadcastOverwritesEveryTensor) {
       std::vector<Tensor> tensors = {random_tensor({4, 3, 2, 2}, seed),
                                      random_tensor({0}, seed),
                                      random_tensor({17}, seed + 10)};
-      broadcast_tensors(peers, tensors, root);
+      broadcast_tensors(peers, tensors, nullptr, root);
       EXPECT_TRUE(same_bits(tensors[0], random_tensor({4, 3, 2, 2}, static_cast<uint64_t>(root))));
       EXPECT_TRUE(same_bits(tensors[2], random_tensor({17}, static_cast<uint64_t>(root) + 10)));
     });

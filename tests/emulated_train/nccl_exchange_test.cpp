@@ -20,6 +20,7 @@
 namespace lockstep::comm::nccl {
 namespace {
 
+using lockstep::testing::is_ring_sum;
 using lockstep::testing::is_tree_sum;
 using lockstep::testing::rank_value;
 using lockstep::testing::rank_values;
@@ -64,18 +65,20 @@ Tensor rows_of_step(int64_t first, int64_t end, int step) {
 }
 
 // Two steps as they are, then four of one graph if it `records`. An exit code.
-int sum_on(Communicator& peers, bool records) {
+int sum_on(Communicator& peers, Algorithm algorithm, bool records) {
   cuda::select_device(peers.rank(), peers.size());
   Stream compute(Device::kCuda);
   Ranks ranks(peers, std::chrono::milliseconds(1000));
   std::vector<Bucket> buckets(2);
-  std::vector<Tensor> in, out;
+  std::vector<Tensor> in, out, told, heard;
   for (size_t b = 0; b < 2; ++b) {
     buckets[b].values = Tensor::zeros({kSizes[b]}, Dtype::kF32, Device::kCuda);
     buckets[b].label = "bucket " + std::to_string(b);
     in.push_back(Tensor::zeros({kSizes[b]}, Dtype::kF32, Device::kCuda));
-    out.push_back(Tensor::zeros({kSizes[b]}, Dtype::kF32, Device::kCuda));
+    for (std::vector<Tensor>* const more : {&out, &told, &heard})
+      more->push_back(Tensor::zeros({kSizes[b]}, Dtype::kF32, Device::kCuda));
   }
+  const int root = 1 % peers.size();
   std::vector<int64_t> first_rows;
   for (int rank = 0; rank <= peers.size(); ++rank)
     first_rows.push_back(rank * kRows / peers.size());
@@ -90,11 +93,15 @@ int sum_on(Communicator& peers, bool records) {
     std::vector<std::unique_ptr<Work>> works;
     for (size_t b = 0; b < 2; ++b) {
       transfer(compute, in[b], buckets[b].values);
-      works.push_back(exchange.start({.values = buckets[b].values, .label = buckets[b].label}));
+      works.push_back(exchange.start(
+          {.values = buckets[b].values, .algorithm = algorithm, .label = buckets[b].label}));
       if (b > 0) continue;
       transfer(compute, rows, sent);
       exchange.gather_rows(std::span(&sent, 1), first_rows, std::span(&all, 1));
       transfer(compute, all, gathered);
+      for (size_t t = 0; t < 2; ++t) transfer(compute, in[t], told[t]);
+      exchange.broadcast(told, root);
+      for (size_t t = 0; t < 2; ++t) transfer(compute, told[t], heard[t]);
     }
     for (size_t b = 0; b < 2; ++b) {
       works[b]->wait();
@@ -115,8 +122,13 @@ int sum_on(Communicator& peers, bool records) {
       if (!graph) graph = cuda::Graph::record(compute.cuda(), sum);
       graph.launch(compute.cuda());
     }
+    const auto is_sum = algorithm == Algorithm::kRing ? is_ring_sum : is_tree_sum;
     for (const Tensor& sums : out) {
-      if (!is_tree_sum(to_cpu(compute, sums), peers.size(), step)) return kWrongBits;
+      if (!is_sum(to_cpu(compute, sums), peers.size(), step)) return kWrongBits;
+    }
+    for (const Tensor& copy : heard) {
+      const Tensor roots = rank_values(copy.shape(), root, step);
+      if (!same_bits(to_cpu(compute, copy), roots)) return kWrongBits;
     }
     if (!same_bits(to_cpu(compute, gathered), rows_of_step(0, kRows, step))) return kWrongBits;
   }
@@ -127,6 +139,7 @@ int sum_on(Communicator& peers, bool records) {
 struct Setting {
   emulation::StreamOrder order = emulation::StreamOrder::kLazy;
   uint64_t seed = 1;
+  Algorithm algorithm = Algorithm::kTree;
   bool records = true;
   const char* fault = "";    // LOCKSTEP_EMULATION_NCCL
   const char* forgets = "";  // LOCKSTEP_EMULATION_FORGETS
@@ -148,7 +161,7 @@ int exit_code(int ranks, const Setting& setting) {
     alarm(30);
     try {
       Meeting peers(rank, ranks, board);
-      _exit(sum_on(peers, setting.records));
+      _exit(sum_on(peers, setting.algorithm, setting.records));
     } catch (const Error& error) {
       _exit(static_cast<int>(error.code()));
     }
@@ -163,18 +176,31 @@ int exit_code(int ranks, const Setting& setting) {
   return largest;
 }
 
-TEST(NcclExchange, SumsInTreeOrderAndGathersInAnyOrderOfStreams) {
+// Beside the sums rows are gathered and tensors broadcast.
+void expect_sums(Algorithm algorithm) {
   using enum emulation::StreamOrder;
   for (const int ranks : {1, 2, 3, 4}) {
     for (const bool records : {true, false}) {
-      EXPECT_EQ(exit_code(ranks, {.order = kEager, .records = records}), 0) << ranks;
-      EXPECT_EQ(exit_code(ranks, {.order = kLazy, .records = records}), 0) << ranks;
+      Setting setting = {.algorithm = algorithm, .records = records};
+      for (const emulation::StreamOrder order : {kEager, kLazy}) {
+        setting.order = order;
+        EXPECT_EQ(exit_code(ranks, setting), 0) << ranks;
+      }
+      setting.order = kRandom;
       for (const uint64_t seed : {1, 2, 3}) {
-        EXPECT_EQ(exit_code(ranks, {.order = kRandom, .seed = seed, .records = records}), 0)
-            << ranks << " ranks, seed " << seed;
+        setting.seed = seed;
+        EXPECT_EQ(exit_code(ranks, setting), 0) << ranks << " ranks, seed " << seed;
       }
     }
   }
+}
+
+TEST(NcclExchange, SumsInTreeOrderInAnyOrderOfStreams) {
+  expect_sums(Algorithm::kTree);
+}
+
+TEST(NcclExchange, SumsInRingOrderInAnyOrderOfStreams) {
+  expect_sums(Algorithm::kRing);
 }
 
 TEST(NcclExchange, AForgottenWaitShowsInSomeOrder) {

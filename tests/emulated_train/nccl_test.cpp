@@ -144,6 +144,23 @@ TEST_F(OverNccl, ItsOwnSumIsOutsideThePromise) {
   EXPECT_EQ(count_of(result.out, "same bits: off, --algorithm nccl"), 1) << result.out;
 }
 
+// Two addends have one order; more do not have the tree's.
+TEST_F(OverNccl, TheRingIsOutsideThePromise) {
+  expect_success(run(2, "tree"));
+  transport_ = "auto";
+  const ProgramResult two = run(2, "ring", {"--algorithm", "ring"});
+  expect_success(two);
+  EXPECT_EQ(count_of(two.out, "a graph a step) · ring all-reduce over NCCL 2.28.9"), 1) << two.out;
+  EXPECT_EQ(count_of(two.out, "same bits: off, --algorithm ring"), 1) << two.out;
+  expect_bits_of("tree", "ring");
+  transport_ = "nccl";
+  const Arguments four = {"--algorithm", "ring", "--check-ranks", "2"};
+  expect_success(run(4, "four", four));
+  order_ = "random:1";
+  expect_success(run(4, "reordered", four));
+  expect_bits_of("four", "reordered");
+}
+
 // Of all ranks together.
 using Counts = std::array<long, 5>;
 
@@ -203,6 +220,12 @@ TEST_F(FailingNccl, GivesWayWhereItWasNotAskedFor) {
   EXPECT_EQ(count_of(result.err, "gradients travel through the host: NCCL 2 cannot be loaded"), 1)
       << said(result);
   EXPECT_EQ(count_of(result.out, "over shm, gradients travel through the host"), 1) << result.out;
+  environment_["LOCKSTEP_EMULATION_IPC"] = "";
+  const ProgramResult ring =
+      run_with("missing", {"--algorithm", "ring", "--max-steps", "2", "--overwrite"});
+  expect_success(ring);
+  EXPECT_EQ(count_of(ring.err, "; no CUDA IPC: its sums are trees"), 1) << said(ring);
+  EXPECT_EQ(count_of(ring.out, "ring all-reduce over shm"), 1) << ring.out;
 }
 
 TEST_F(FailingNccl, EndsWhenTheRanksDoNotMeet) {
@@ -216,6 +239,11 @@ TEST_F(FailingNccl, EndsWhenAStepNeverDoes) {
   expect_error(eager, 75, "gave up waiting in NCCL for the sum of bucket ");
   // Recorded in the third step, launched for ever.
   expect_error(run_with("hangs:16", {"--overwrite"}), 75, "gave up waiting in NCCL for ");
+}
+
+TEST_F(FailingNccl, EndsWhenTheWeightsNeverCome) {
+  stall_abort_s_ = 1;
+  expect_error(run_with("hangs:1"), 75, "gave up waiting in NCCL for tensors of rank 0\n");
 }
 
 TEST_F(FailingNccl, EndsWhenNcclSaysSo) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "comm/schedule.h"
 #include "core/tensor.h"
 #include "core/tree.h"
 
@@ -30,6 +31,19 @@ inline bool is_tree_sum(const Tensor& got, int ranks, int step) {
       leaves[static_cast<size_t>(into)] += leaves[static_cast<size_t>(from)];
     });
     if (std::memcmp(leaves.data(), got.data<float>() + i, sizeof(float)) != 0) return false;
+  }
+  return true;
+}
+
+// The same of comm/schedule.h's ring, which adds slice j from rank j on, to the right.
+inline bool is_ring_sum(const Tensor& got, int ranks, int step) {
+  for (int slice = 0; slice < ranks; ++slice) {
+    const comm::Slice part = comm::slice_of_units(got.numel(), 64, ranks, slice);
+    for (int64_t i = part.begin; i < part.end(); ++i) {
+      float sum = rank_value(slice, i, step);
+      for (int k = 1; k < ranks; ++k) sum += rank_value((slice + k) % ranks, i, step);
+      if (std::memcmp(&sum, got.data<float>() + i, sizeof(float)) != 0) return false;
+    }
   }
   return true;
 }

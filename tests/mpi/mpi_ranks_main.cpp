@@ -219,8 +219,7 @@ int run_scenario(Transport transport, const std::string& name, std::chrono::seco
     scenarios.at(name)(*connection.ranks);
     return 0;
   } catch (const Error& error) {
-    std::fputs(format_error(error).c_str(), stderr);
-    die(error.code());
+    die(error);
   }
 }
 

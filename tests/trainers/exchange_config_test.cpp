@@ -100,6 +100,12 @@ TEST(ExchangeConfig, NcclSumsOnGpusAndNowhereElse) {
   EXPECT_EQ(algorithm_name(config_of("--algorithm mpi")), "mpi");
   EXPECT_FALSE(own.keeps_bits());
   EXPECT_TRUE(own.keeps_replicas());
+  const ExchangeConfig ring = config_of("--device cuda --transport nccl --algorithm ring");
+  EXPECT_EQ(ring.on_device, DeviceTransport::kNccl);
+  EXPECT_EQ(ring.algorithm, Algorithm::kRing);
+  EXPECT_FALSE(ring.keeps_bits());
+  EXPECT_EQ(config_of("--device cuda --algorithm ring").on_device, DeviceTransport::kAuto);
+  EXPECT_EQ(config_of("--device cuda --algorithm star").on_device, DeviceTransport::kHost);
 }
 
 TEST(ExchangeConfig, NcclRefusesWhatItHasNot) {
@@ -109,8 +115,8 @@ TEST(ExchangeConfig, NcclRefusesWhatItHasNot) {
   };
   EXPECT_EQ(refused("--transport nccl"), "--transport nccl needs --device cuda");
   EXPECT_EQ(refused("--algorithm nccl --device cpu"), "--algorithm nccl needs --device cuda");
-  EXPECT_EQ(refused("--device cuda --transport nccl --algorithm ring"),
-            "--transport nccl has no --algorithm ring");
+  EXPECT_EQ(refused("--device cuda --transport nccl --algorithm star"),
+            "--transport nccl has no --algorithm star");
   EXPECT_EQ(refused("--device cuda --algorithm nccl --transport shm"),
             "--algorithm nccl and --transport shm contradict each other");
 }

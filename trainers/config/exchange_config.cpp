@@ -47,10 +47,10 @@ void check_nccl(const Options& options) {
         "NCCL sums what lies on GPUs",
         "--device cuda, or leave --transport and --algorithm at auto and tree");
   }
-  if (over_nccl && algorithm != "tree" && algorithm != kNccl && algorithm != "none") {
+  if (over_nccl && (algorithm == "star" || algorithm == "mpi")) {
     throw UsageError(fmt::format("--transport nccl has no --algorithm {}", algorithm),
-                     "over NCCL gradients are summed as a tree, or by NCCL itself",
-                     "--algorithm tree or nccl, or --transport shm or mpi");
+                     "over NCCL gradients are summed as a tree, in a ring, or by NCCL itself",
+                     "--algorithm tree, ring or nccl, or --transport shm or mpi");
   }
   if (algorithm == kNccl && !over_nccl && options.text("transport") != "auto") {
     throw UsageError(fmt::format("--algorithm nccl and --transport {} contradict each other",
@@ -66,14 +66,15 @@ void read_algorithm_and_transport(const Options& options, ExchangeConfig& config
   const std::string& algorithm = options.text("algorithm");
   const std::string& transport = options.text("transport");
   config.algorithm = algorithm == kNccl ? Algorithm::kLibrary : meant(kAlgorithmNames, algorithm);
+  const bool sums_on_gpus =
+      config.algorithm == Algorithm::kTree || config.algorithm == Algorithm::kRing;
   const bool is_devices = transport == kNccl || transport == kIpc;
   config.transport = is_devices ? comm::Transport::kAuto : meant(kTransportNames, transport);
   if (transport == kNccl || algorithm == kNccl) {
     config.on_device = DeviceTransport::kNccl;
   } else if (transport == kIpc) {
     config.on_device = DeviceTransport::kIpc;
-  } else if (transport != "auto" || config.algorithm != Algorithm::kTree ||
-             device_of(options) != Device::kCuda) {
+  } else if (transport != "auto" || !sums_on_gpus || device_of(options) != Device::kCuda) {
     config.on_device = DeviceTransport::kHost;
   }
 }

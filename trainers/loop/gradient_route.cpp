@@ -39,6 +39,7 @@ std::string nccl_obstacle(Communicator& ranks) {
 
 // Empty: CUDA IPC can serve.
 std::string ipc_obstacle(const RunConfig& config, Communicator& ranks) {
+  if (config.exchange.algorithm != Algorithm::kTree) return "its sums are trees";
   if (config.transport != "shm") return "the ranks do not share memory";
   return comm::ipc::obstacle(ranks, std::chrono::seconds(config.stall_abort_s));
 }

@@ -109,7 +109,7 @@ void Training::share_start() {
       tensors.push_back(entry.tensor);
     }
   }
-  comm::broadcast_tensors(p_.ranks, tensors);
+  comm::broadcast_tensors(p_.ranks, tensors, reducer_.device_peers());
   update_.weights_were_written();
 }
 
@@ -315,7 +315,7 @@ void Training::synchronize_replicas() {
     const std::span<const Tensor> counted = average->buffer_averages();
     rank0s.insert(rank0s.end(), counted.begin(), counted.end());
   }
-  comm::broadcast_tensors(p_.ranks, rank0s);
+  comm::broadcast_tensors(p_.ranks, rank0s, reducer_.device_peers());
   if (keeps_replicas) return replicas_.compare(p_.ranks, result_.steps);
   update_.weights_were_written();
 }

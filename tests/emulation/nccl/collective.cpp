@@ -71,12 +71,21 @@ bool Collective::ready() {
 
 void Collective::run() {
   if (communicator_->aborted) return;
-  std::array<int, kMostRanks> received{};
+  std::array<int, kMostRanks> received{}, heard{};
   for (const NcclCall& call : calls_) {
-    if (call.kind == NcclCall::Kind::kReceive) {
-      receive(call, received.at(static_cast<size_t>(call.peer))++);
+    const auto peer = static_cast<size_t>(call.peer);
+    switch (call.kind) {
+      case NcclCall::Kind::kSend:
+        break;
+      case NcclCall::Kind::kReceive:
+        receive(call, communicator_->rank, received.at(peer)++);
+        break;
+      case NcclCall::Kind::kBroadcast:
+        if (call.peer != communicator_->rank) receive(call, kToAll, heard.at(peer)++);
+        break;
+      case NcclCall::Kind::kAllReduce:
+        all_reduce(call);
     }
-    if (call.kind == NcclCall::Kind::kAllReduce) all_reduce(call);
   }
   number_ = 0;  // a graph runs it again
 }
@@ -87,7 +96,8 @@ void Collective::write_letter() {
   letter.messages = 0;
   size_t end = 0;
   for (const NcclCall& call : calls_) {
-    if (call.kind == NcclCall::Kind::kReceive) continue;
+    const bool hears = call.kind == NcclCall::Kind::kBroadcast && call.peer != communicator_->rank;
+    if (call.kind == NcclCall::Kind::kReceive || hears) continue;
     if (letter.messages == Letter::kMost || end + call.bytes() > World::kOutboxBytes) {
       throw Fault("NCCL: more than the emulation holds");
     }
@@ -98,10 +108,10 @@ void Collective::write_letter() {
   }
 }
 
-void Collective::receive(const NcclCall& call, int before) {
+// The message to `to`, this rank or all, that has `before` ahead of it.
+void Collective::receive(const NcclCall& call, int to, int before) {
   World& world = communicator_->world;
-  const Letter::Message& sent =
-      message(world.letter(call.peer, number_), communicator_->rank, call.bytes(), before);
+  const Letter::Message& sent = message(world.letter(call.peer, number_), to, call.bytes(), before);
   std::memcpy(call.to, world.outbox(call.peer, number_) + sent.begin, sent.bytes);
   note_written(call.to, sent.bytes);
 }

@@ -14,15 +14,17 @@ namespace lockstep::emulation {
 
 // One call of a group.
 struct NcclCall {
-  enum class Kind : uint8_t { kSend, kReceive, kAllReduce };
+  enum class Kind : uint8_t { kSend, kReceive, kBroadcast, kAllReduce };
   Kind kind;
   const void* from = nullptr;
   void* to = nullptr;
   size_t count = 0;
   comm::nccl::DataType type = comm::nccl::kFloat32;
-  int peer = 0;
+  int peer = 0;  // of a broadcast: its root
 
-  size_t bytes() const { return count * (type == comm::nccl::kFloat32 ? 4 : 2); }
+  size_t bytes() const {
+    return count * (type == comm::nccl::kFloat32 ? 4 : type == comm::nccl::kUint8 ? 1 : 2);
+  }
 };
 
 // What streams and graphs keep of a communicator.
@@ -50,7 +52,7 @@ class Collective {
 
  private:
   void write_letter();
-  void receive(const NcclCall& call, int before);
+  void receive(const NcclCall& call, int to, int before);
   void all_reduce(const NcclCall& call);
 
   std::shared_ptr<NcclCommunicator> communicator_;

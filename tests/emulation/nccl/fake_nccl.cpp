@@ -182,6 +182,24 @@ Result recv(void* to, size_t count, DataType type, int peer, Handle comm, CUstre
       {.kind = NcclCall::Kind::kReceive, .to = to, .count = count, .type = type, .peer = peer});
 }
 
+Result broadcast(const void* from,
+                 void* to,
+                 size_t count,
+                 DataType type,
+                 int root,
+                 Handle comm,
+                 CUstream_st* stream) {
+  if (from != to) return kInvalidArgument;  // Lockstep's are in place
+  return add(comm,
+             stream,
+             {.kind = NcclCall::Kind::kBroadcast,
+              .from = from,
+              .to = to,
+              .count = count,
+              .type = type,
+              .peer = root});
+}
+
 Result all_reduce(const void* from,
                   void* to,
                   size_t count,
@@ -217,6 +235,7 @@ void* symbol(const char* wanted) {
   if (name == "ncclGroupEnd") return address<GroupEndFunction>(group_end);
   if (name == "ncclSend") return address<SendFunction>(send);
   if (name == "ncclRecv") return address<RecvFunction>(recv);
+  if (name == "ncclBroadcast") return address<BroadcastFunction>(broadcast);
   if (name == "ncclAllReduce") return address<AllReduceFunction>(all_reduce);
   return nullptr;
 }

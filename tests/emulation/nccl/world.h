@@ -14,7 +14,7 @@ constexpr int kToAll = -1;
 
 // What a rank has to say in one operation: messages, whose bytes lie in its outbox.
 struct Letter {
-  static constexpr int kMost = 2 * kMostRanks;
+  static constexpr int kMost = 1024;
   struct Message {
     int to;
     size_t begin, bytes;
