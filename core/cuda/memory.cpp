@@ -76,6 +76,7 @@ const std::shared_ptr<CachingAllocator>& pool_in_use() {
 
 Tensor empty_pinned(const Shape& shape, Dtype dtype) {
   ensure_device();
+  wait_watched_streams();  // locking pages may wait for the device
   const size_t bytes = static_cast<size_t>(shape.numel()) * size_of(dtype);
   void* block = nullptr;
   const cudaError_t status = cudaMallocHost(&block, bytes);
