@@ -1,6 +1,7 @@
 #include "comm/nccl/exchange.h"
 
 #include <algorithm>
+#include <exception>
 #include <string_view>
 #include <vector>
 
@@ -71,7 +72,13 @@ NcclExchange::NcclExchange(Ranks& ranks, Stream& compute, std::span<const Bucket
       received_(Tensor::empty({row_ * (ranks.size() - 1)},
                               buckets.empty() ? Dtype::kF32 : buckets.front().values.dtype(),
                               Device::kCuda)),
-      watchdog_(ranks, {compute.cuda(), exchange_.cuda()}) {}
+      watchdog_(ranks, {compute.cuda(), exchange_.cuda()}),
+      exceptions_(std::uncaught_exceptions()) {}
+
+NcclExchange::~NcclExchange() {
+  if (std::uncaught_exceptions() > exceptions_) ranks_.abandon();  // the others may never come
+  watchdog_.before_end();                                          // the streams end behind it
+}
 
 std::unique_ptr<Work> NcclExchange::start(const AllReduce& what) {
   cuda::Event& summed = summed_[what.values.bytes()];

@@ -28,7 +28,7 @@ class NcclExchange : public DeviceExchange, public DevicePeers {
   NcclExchange(Ranks& ranks, Stream& compute, std::span<const Bucket> buckets);
   NcclExchange(const NcclExchange&) = delete;
   NcclExchange& operator=(const NcclExchange&) = delete;
-  ~NcclExchange() override { watchdog_.before_end(); }  // its own stream ends after the watch
+  ~NcclExchange() override;
 
   // Errors: also UsageError for kStar.
   std::unique_ptr<Work> start(const AllReduce& what) override;
@@ -57,6 +57,7 @@ class NcclExchange : public DeviceExchange, public DevicePeers {
   cuda::Event ready_, gathered_, handed_out_;
   std::map<const std::byte*, cuda::Event> summed_;  // by the values' address
   Watchdog watchdog_;
+  const int exceptions_;  // under way when this was made
 };
 
 }  // namespace lockstep::comm::nccl

@@ -150,6 +150,14 @@ void Ranks::require(Result result, std::string_view what) {
                      : "NCCL_DEBUG=INFO says more; --transport shm or mpi does without NCCL"));
 }
 
+void Ranks::abandon() {
+  if (failure_) return;
+  abort();
+  failure_ = CommError("NCCL's work does not end",
+                       "it was told to when the rank met an error",
+                       "nvidia-smi, and what other ranks say");
+}
+
 void Ranks::fail(const CommError& error) {
   abort();
   failure_ = error;

@@ -49,7 +49,9 @@ class Ranks {
   void check(std::string_view what);
   // As a failure, after waiting that long for `what`.
   [[noreturn]] void give_up(std::string_view what, std::chrono::milliseconds waited);
-  // Of the first call that failed; none may follow.
+  // Ends what is under way for an error that is not NCCL's.
+  void abandon();
+  // Of the first call that failed, or why the ranks were abandoned; no call may follow.
   const std::optional<CommError>& failure() const { return failure_; }
 
  private:

@@ -136,11 +136,25 @@ int sum_on(Communicator& peers, Algorithm algorithm, bool records) {
   return 0;
 }
 
+// Rank 0 meets an error of its own when the others have not come yet.
+int fail_in_a_sum(Communicator& peers) {
+  cuda::select_device(peers.rank(), peers.size());
+  Stream compute(Device::kCuda);
+  Ranks ranks(peers, std::chrono::milliseconds(1000));
+  std::vector<Bucket> buckets(1);
+  buckets[0].values = Tensor::zeros({kSizes[0]}, Dtype::kF32, Device::kCuda);
+  NcclExchange exchange(ranks, compute, buckets);
+  if (peers.rank() > 0) return 0;
+  exchange.start({.values = buckets[0].values, .label = "bucket 0"})->wait();
+  throw DataError("an error of this rank", "the test says so", "nothing");
+}
+
 struct Setting {
   emulation::StreamOrder order = emulation::StreamOrder::kLazy;
   uint64_t seed = 1;
   Algorithm algorithm = Algorithm::kTree;
   bool records = true;
+  bool fails = false;        // rank 0 does
   const char* fault = "";    // LOCKSTEP_EMULATION_NCCL
   const char* forgets = "";  // LOCKSTEP_EMULATION_FORGETS
 };
@@ -161,7 +175,8 @@ int exit_code(int ranks, const Setting& setting) {
     alarm(30);
     try {
       Meeting peers(rank, ranks, board);
-      _exit(sum_on(peers, setting.algorithm, setting.records));
+      _exit(setting.fails ? fail_in_a_sum(peers)
+                          : sum_on(peers, setting.algorithm, setting.records));
     } catch (const Error& error) {
       _exit(static_cast<int>(error.code()));
     }
@@ -220,6 +235,7 @@ TEST(NcclExchange, AForgottenWaitShowsInSomeOrder) {
 }
 
 TEST(NcclExchange, FailuresEndInTheirExitCodes) {
+  EXPECT_EQ(exit_code(2, {.fails = true}), static_cast<int>(ExitCode::kData));
   for (const char* fault : {"missing", "old-version", "lacks-a-function", "init-fails"}) {
     EXPECT_EQ(exit_code(2, {.fault = fault}), 5) << fault;
   }
