@@ -4,23 +4,20 @@
 #include <exception>
 #include <utility>
 
-#include "comm/schedule.h"
+#include "comm/device_slices.h"
 #include "core/error.h"
 #include "kernels/peer_sum.h"
 
 namespace lockstep::comm::ipc {
 namespace {
 
-// The part of a bucket that rank `owner` sums, on every rank: whole 256 bytes, for packs.
+// The part of a bucket that rank `owner` sums, on every rank.
 std::vector<Tensor> slices_of(const PeerBucket& bucket, int owner) {
-  const Tensor& first = bucket.values.front();
   const auto ranks = static_cast<int>(bucket.values.size());
-  const int64_t unit = 256 / static_cast<int64_t>(size_of(first.dtype()));
-  const Slice slice = slice_of_units(first.numel(), unit, ranks, owner);
   std::vector<Tensor> slices;
   slices.reserve(bucket.values.size());
   for (const Tensor& values : bucket.values) {
-    slices.push_back(values.slice(slice.begin, slice.count));
+    slices.push_back(part_of_rank(values, ranks, owner));
   }
   return slices;
 }

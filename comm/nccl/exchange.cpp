@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/device_slices.h"
 #include "comm/schedule.h"
 #include "core/cuda/graph.h"
 #include "kernels/add.h"
@@ -13,21 +14,6 @@
 
 namespace lockstep::comm::nccl {
 namespace {
-
-int64_t unit_of(const Tensor& values) {
-  return 256 / static_cast<int64_t>(size_of(values.dtype()));
-}
-
-// Slices begin at whole 256 bytes, so that kernels and links move them in packs; their cut changes
-// no bit of a tree, of which each element has its own.
-Slice slice_of_rank(const Tensor& values, int ranks, int rank) {
-  return slice_of_units(values.numel(), unit_of(values), ranks, rank);
-}
-
-Tensor part_of_rank(const Tensor& values, int ranks, int rank) {
-  const Slice slice = slice_of_rank(values, ranks, rank);
-  return values.slice(slice.begin, slice.count);
-}
 
 Tensor flat(const Tensor& tensor) {
   return tensor.view({tensor.numel()});
@@ -83,26 +69,23 @@ NcclExchange::~NcclExchange() {
 std::unique_ptr<Work> NcclExchange::start(const AllReduce& what) {
   cuda::Event& summed = summed_[what.values.bytes()];
   Tensor values = what.values;
-  ready_.record(compute_.cuda());
-  ready_.make_wait(exchange_.cuda());
-  switch (what.algorithm) {
-    case Algorithm::kTree:
-      sum_tree(values, what.label);
-      break;
-    case Algorithm::kRing:
-      sum_ring(values, what.label);
-      break;
-    case Algorithm::kLibrary:
-      ranks_.group(what.label, [&] { ranks_.all_reduce(values, exchange_); });
-      break;
-    default:
-      throw UsageError("NCCL sums by --algorithm tree, ring or nccl",
-                       "the star is the host's",
-                       "--algorithm tree, or --transport shm or mpi");
-  }
-  summed.record(exchange_.cuda());
-  watchdog_.began(
-      summed, fmt::format("the sum of {}", what.label), cuda::is_recording(exchange_.cuda()));
+  beside_compute(summed, fmt::format("the sum of {}", what.label), [&] {
+    switch (what.algorithm) {
+      case Algorithm::kTree:
+        sum_tree(values, what.label);
+        break;
+      case Algorithm::kRing:
+        sum_ring(values, what.label);
+        break;
+      case Algorithm::kLibrary:
+        ranks_.group(what.label, [&] { ranks_.all_reduce(values, exchange_); });
+        break;
+      default:
+        throw UsageError("NCCL sums by --algorithm tree, ring or nccl",
+                         "the star is the host's",
+                         "--algorithm tree, or --transport shm or mpi");
+    }
+  });
   return std::make_unique<Join>(summed, compute_);
 }
 
@@ -115,7 +98,7 @@ void NcclExchange::gather_rows(std::span<const Tensor> mine,
     const int64_t first = first_rows[static_cast<size_t>(rank)];
     return flat(tensor.slice(first, first_rows[static_cast<size_t>(rank) + 1] - first));
   };
-  in_turn(gathered_, kLabel, [&] {
+  beside_compute(gathered_, kLabel, [&] {
     if (size > 1) {
       ranks_.group(kLabel, [&] {
         for (int step = 1; step < size; ++step) {
@@ -132,26 +115,29 @@ void NcclExchange::gather_rows(std::span<const Tensor> mine,
       if (own.numel() > 0) kernels::copy(exchange_, flat(mine[i]), own);
     }
   });
+  gathered_.make_wait(compute_.cuda());
 }
 
 void NcclExchange::broadcast(std::span<Tensor> tensors, int root) {
   const std::string label = fmt::format("tensors of rank {}", root);
-  in_turn(handed_out_, label, [&] {
+  beside_compute(handed_out_, label, [&] {
     ranks_.group(label, [&] {
       for (Tensor& tensor : tensors) {
         if (tensor.numel() > 0) ranks_.broadcast(tensor, root, exchange_);
       }
     });
   });
+  handed_out_.make_wait(compute_.cuda());
 }
 
-void NcclExchange::in_turn(cuda::Event& done, std::string_view label, FunctionRef<void()> body) {
+void NcclExchange::beside_compute(cuda::Event& done,
+                                  std::string_view label,
+                                  FunctionRef<void()> body) {
   ready_.record(compute_.cuda());
   ready_.make_wait(exchange_.cuda());
   body();
   done.record(exchange_.cuda());
   watchdog_.began(done, label, cuda::is_recording(exchange_.cuda()));
-  done.make_wait(compute_.cuda());
 }
 
 // Both leave out what is empty on both sides.

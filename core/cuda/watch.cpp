@@ -26,7 +26,7 @@ Watch::~Watch() {
 
 void Watch::before_end() noexcept {
   try {
-    for (CUstream_st* const stream : streams_) wait_watched(stream);
+    wait_watched_streams();
   } catch (const Error& error) {
     end_process(error);
   }
