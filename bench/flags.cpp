@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 
 #include "trainers/options/flag_value.h"
 #include "trainers/options/spelling.h"

@@ -55,6 +55,9 @@ find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DI
 if(NCCL_LIBRARY)
   get_filename_component(LOCKSTEP_NCCL_FOLDER ${NCCL_LIBRARY} DIRECTORY)
 endif()
+# What a source is told of this; few are, so that builds with and without CUDA share most objects.
+set(LOCKSTEP_CUDA_DEFINITIONS LOCKSTEP_CUDA $<$<BOOL:${LOCKSTEP_HAS_CUDNN}>:LOCKSTEP_CUDNN>
+  $<$<BOOL:${LOCKSTEP_CUBLASLT}>:LOCKSTEP_CUBLASLT>)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
@@ -63,7 +66,7 @@ set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 if(CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${LOCKSTEP_CCACHE})
 endif()
 
 # lockstep_cuda_kernels(<folder> libs...): the folder's *_cuda.cu by nvcc. An executable with the property
@@ -82,10 +85,10 @@ function(lockstep_cuda_kernels folder)
     $<IF:$<BOOL:${emulated}>,lockstep_${folder}_emulated_${emulated},lockstep_${folder}_cuda>)
 endfunction()
 
-# lockstep_cuda_runtime(): core/cuda for lockstep_core.
+# lockstep_cuda_runtime(): core/cuda for lockstep_core. The toolkit's headers are for core and kernels.
 function(lockstep_cuda_runtime)
-  target_compile_definitions(lockstep_core PUBLIC LOCKSTEP_CUDA)
-  target_include_directories(lockstep_core SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS})
+  target_include_directories(lockstep_core SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
+  target_include_directories(lockstep_kernels SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   set(emulated $<TARGET_PROPERTY:LOCKSTEP_EMULATION>)
   target_link_libraries(lockstep_core PUBLIC
     $<IF:$<BOOL:${emulated}>,lockstep_emulator_${emulated},${LOCKSTEP_CUDART}>)

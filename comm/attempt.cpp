@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "comm/gather.h"
 #include "core/error.h"
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "comm/messages/mpi_communicator.h"
 #include "comm/shared/process_ranks.h"
 #include "comm/single.h"

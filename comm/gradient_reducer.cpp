@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "comm/staged_exchange.h"
+#include "core/check.h"
 #include "core/error.h"
 #include "kernels/cast.h"
 #include "kernels/fill.h"

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "core/printable.h"
 #include "core/thread_pool.h"

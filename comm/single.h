@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/check.h"
 #include "core/communicator.h"
 #include "core/error.h"
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/check.h"
 #include "kernels/add.h"
 
 namespace lockstep::comm {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdlib>
 
+#include <fmt/core.h>
 #include <sys/mman.h>
 
 #include "core/error.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/check.h"
 #include "core/error.h"
 
 namespace lockstep {

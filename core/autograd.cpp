@@ -7,6 +7,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "core/check.h"
+
 namespace lockstep {
 
 struct Var::State {

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include <fmt/core.h>
 #include <xxhash.h>
 
 #include "core/error.h"

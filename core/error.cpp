@@ -2,6 +2,10 @@
 
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "core/check.h"
+
 namespace lockstep {
 
 Error::Error(ExitCode code, const std::string& what, std::string why, std::string hint)

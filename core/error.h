@@ -3,9 +3,7 @@
 
 #include <stdexcept>
 #include <string>
-#include <string_view>
-
-#include <fmt/format.h>
+#include <utility>
 
 namespace lockstep {
 
@@ -66,19 +64,5 @@ class DeviceError : public InternalError {
 
 // "lockstep: error: WHAT\n  why: WHY\n  try: HINT\n"; empty parts are left out.
 std::string format_error(const Error& error);
-
-namespace detail {
-[[noreturn]] void check_failed(const char* condition,
-                               const char* file,
-                               int line,
-                               const std::string& message);
-}  // namespace detail
-
-// Throws InternalError with the condition, the place and a formatted message. On in every build.
-#define LS_CHECK(condition, ...)                                                                  \
-  do {                                                                                            \
-    if (!(condition)) [[unlikely]]                                                                \
-      ::lockstep::detail::check_failed(#condition, __FILE__, __LINE__, fmt::format(__VA_ARGS__)); \
-  } while (false)
 
 }  // namespace lockstep

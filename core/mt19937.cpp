@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "core/check.h"
 #include "core/error.h"
 
 namespace lockstep {

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/atomic_file.h"
+#include "core/check.h"
 #include "core/error.h"
 #include "core/safetensors_header.h"
 

@@ -1,5 +1,6 @@
 #include "core/shards.h"
 
+#include "core/check.h"
 #include "core/error.h"
 
 namespace lockstep {

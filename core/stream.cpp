@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "core/allocator.h"
+#include "core/thread_pool.h"
 
 namespace lockstep {
 namespace {
@@ -16,7 +17,14 @@ size_t rounded_up(size_t bytes) {
 Stream::Stream(Device device, int threads, bool spin, cuda::Priority priority)
     : device_(device),
       cuda_(device == Device::kCuda ? cuda::make_stream(priority) : nullptr),
-      pool_(threads, spin) {}
+      threads_(threads),
+      pool_(std::make_unique<ThreadPool>(threads, spin)) {}
+
+Stream::~Stream() = default;
+
+void Stream::fork(int64_t tasks, FunctionRef<void(int64_t task, int worker)> body) {
+  pool_->run(tasks, body);
+}
 
 void Stream::synchronize() {
   if (cuda_) cuda::synchronize(cuda_.get());

@@ -13,9 +13,10 @@
 #include "core/device.h"
 #include "core/function_ref.h"
 #include "core/tensor.h"
-#include "core/thread_pool.h"
 
 namespace lockstep {
+
+class ThreadPool;
 
 // Anything worth keeping between calls with the same arguments: library primitives, descriptors.
 struct Plan {
@@ -63,9 +64,10 @@ class Stream {
                   int threads = 1,
                   bool spin = false,
                   cuda::Priority priority = cuda::Priority::kNormal);
+  ~Stream();
 
   Device device() const { return device_; }
-  int threads() const { return pool_.size(); }
+  int threads() const { return threads_; }
   CUstream_st* cuda() const { return cuda_.get(); }  // null off CUDA
 
   // Waits until all that was queued is done. Errors: CudaError when some of it failed.
@@ -73,9 +75,7 @@ class Stream {
 
   // Calls body(task, worker) for each task on the stream's threads and joins. Tasks are shards, or
   // ranges of elements whose order of summation does not depend on the cut.
-  void fork(int64_t tasks, FunctionRef<void(int64_t task, int worker)> body) {
-    pool_.run(tasks, body);
-  }
+  void fork(int64_t tasks, FunctionRef<void(int64_t task, int worker)> body);
 
   // The plan for `key`, made by `make` (returning std::unique_ptr<P>) at the first call. P is fixed
   // by key.op.
@@ -108,7 +108,8 @@ class Stream {
 
   Device device_;
   std::shared_ptr<CUstream_st> cuda_;
-  ThreadPool pool_;
+  int threads_;
+  std::unique_ptr<ThreadPool> pool_;
   std::unordered_map<PlanKey, std::unique_ptr<Plan>, KeyHash> plans_;
   std::shared_ptr<std::byte> workspace_;
   size_t workspace_bytes_ = 0;

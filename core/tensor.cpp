@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "core/allocator.h"
 #include "core/cuda/memory.h"
 #include "core/cuda/memory_pool.h"

@@ -5,6 +5,7 @@
 
 #include <sched.h>
 
+#include "core/check.h"
 #include "core/error.h"
 
 namespace lockstep {

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include <fmt/core.h>
+
 #include "core/cuda/memory.h"
 #include "core/cuda/stream.h"
 #include "core/cuda/watch.h"

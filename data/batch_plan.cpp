@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/check.h"
 #include "core/error.h"
 
 namespace lockstep::data {

@@ -5,6 +5,8 @@
 #include <cctype>
 #include <system_error>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "core/printable.h"
 

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "core/check.h"
 #include "core/error.h"
 #include "core/mt19937.h"
 

@@ -2,6 +2,8 @@
 
 #include <system_error>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "core/printable.h"
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "core/digest.h"
 #include "core/error.h"
 #include "data/find_path.h"

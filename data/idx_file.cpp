@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include <fmt/core.h>
 #include <zlib.h>
 
 #include "core/error.h"

@@ -6,6 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
+#include "core/check.h"
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/philox.h"

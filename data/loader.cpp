@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "core/check.h"
 #include "core/error.h"
 #include "data/codecs/decode_image.h"
 

@@ -5,6 +5,8 @@
 #include <functional>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "data/cifar10.h"
 #include "data/digits.h"

@@ -1,5 +1,6 @@
 #include "data/synthetic.h"
 
+#include "core/check.h"
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/philox.h"

@@ -1,5 +1,6 @@
 #include "kernels/adam.h"
 
+#include "kernels/dispatch.h"
 #include "kernels/optimizer_check.h"
 
 namespace lockstep::kernels {

@@ -13,7 +13,7 @@
 #include <span>
 
 #include "core/shards.h"
-#include "kernels/dispatch.h"
+#include "kernels/declare_op.h"
 #include "kernels/step_control.h"
 
 namespace lockstep::kernels {

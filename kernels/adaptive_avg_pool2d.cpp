@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {

@@ -1,5 +1,6 @@
 #include "kernels/add.h"
 
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {

@@ -2,7 +2,7 @@
 //   dst[i] = dst[i] + src[i]
 #pragma once
 
-#include "kernels/dispatch.h"
+#include "kernels/declare_op.h"
 
 namespace lockstep::kernels {
 

@@ -1,5 +1,8 @@
 #include "kernels/add_bias.h"
 
+#include <fmt/core.h>
+
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {

@@ -1,6 +1,7 @@
 #include "kernels/batch_norm.h"
 
 #include "kernels/add.h"
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {

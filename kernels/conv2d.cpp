@@ -1,6 +1,9 @@
 #include "kernels/conv2d.h"
 
+#include <fmt/core.h>
+
 #include "kernels/convolution_problem.h"
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 #if defined(LOCKSTEP_CUDNN)

@@ -5,6 +5,8 @@
 // multiplication, from caches; from DRAM each tensor about once. Bound: latency of loads.
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "kernels/conv2d.h"
 #include "kernels/cuda/column_sum.cuh"
 

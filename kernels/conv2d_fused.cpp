@@ -1,5 +1,6 @@
 #include "kernels/conv2d_fused.h"
 
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 #if defined(LOCKSTEP_CUDNN)

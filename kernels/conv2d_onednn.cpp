@@ -131,7 +131,7 @@ std::vector<dnnl::memory> pack(Stream& stream,
   std::byte* to = workspace.shared + widened_bytes(weight);
   for (size_t i = 0; i < plans.size(); to += packed_bytes(plans[i]), ++i) {
     const WeightLayout& layout = plans[i].layout;
-    packed.push_back(bind(plans[i].packed, to));
+    packed.push_back(memory_at(plans[i].packed, to));
     stream.fork(layout.pieces(), [&](int64_t piece, int) { layout.pack(piece, dtype, from, to); });
   }
   return packed;
@@ -166,7 +166,7 @@ void conv2d_forward(Stream& stream,
         {DNNL_ARG_SRC, plan.in.input(shard_rows(in, shards, k), plan.staged_in(scratch))},
         {DNNL_ARG_WEIGHTS, packed[i]},
         {DNNL_ARG_DST, plan.out.output(to, plan.staged_out(scratch))}};
-    if (bias.defined()) arguments.emplace(DNNL_ARG_BIAS, bind(plan.bias, bias.bytes()));
+    if (bias.defined()) arguments.emplace(DNNL_ARG_BIAS, memory_at(plan.bias, bias.bytes()));
     plan.primitive.execute(std::move(arguments), scratch);
     plan.out.finish(plan.staged_out(scratch), to);
   });
@@ -239,9 +239,9 @@ void conv2d_backward_weight(Stream& stream,
         {DNNL_ARG_SRC, plan.in.input(shard_rows(in, shards, k), plan.staged_in(scratch))},
         {DNNL_ARG_DIFF_DST,
          plan.out.input(shard_rows(grad_out, shards, k), plan.staged_out(scratch))},
-        {DNNL_ARG_DIFF_WEIGHTS, bind(plan.packed, packed)}};
+        {DNNL_ARG_DIFF_WEIGHTS, memory_at(plan.packed, packed)}};
     if (grad_bias.defined()) {
-      arguments.emplace(DNNL_ARG_DIFF_BIAS, bind(plan.bias, shard_leaf(grad_bias, k)));
+      arguments.emplace(DNNL_ARG_DIFF_BIAS, memory_at(plan.bias, shard_leaf(grad_bias, k)));
     }
     plan.primitive.execute(std::move(arguments), scratch);
     plan.layout.unpack(reinterpret_cast<const float*>(packed), shard_leaf(grad_weight, k));

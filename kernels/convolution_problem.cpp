@@ -1,5 +1,9 @@
 #include "kernels/convolution_problem.h"
 
+#include <fmt/core.h>
+
+#include "core/check.h"
+
 namespace lockstep::kernels {
 namespace {
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "core/shards.h"
-#include "kernels/dispatch.h"
+#include "kernels/declare_op.h"
 
 namespace lockstep::kernels::LS_CPU {
 

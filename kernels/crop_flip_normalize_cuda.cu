@@ -3,6 +3,8 @@
 // (singly, as crops begin anywhere), a value written. Bound: instructions, then DRAM.
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "kernels/crop_flip_normalize.h"
 #include "kernels/cuda/normalize.cuh"
 #include "kernels/cuda/numeric.cuh"

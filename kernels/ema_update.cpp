@@ -1,5 +1,6 @@
 #include "kernels/ema_update.h"
 
+#include "kernels/dispatch.h"
 #include "kernels/optimizer_check.h"
 
 namespace lockstep::kernels {

@@ -2,6 +2,9 @@
 
 #include <cmath>
 
+#include <fmt/core.h>
+
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {

@@ -8,7 +8,7 @@
 
 #include "core/philox.h"
 #include "core/shards.h"
-#include "kernels/dispatch.h"
+#include "kernels/declare_op.h"
 
 namespace lockstep::kernels {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "kernels/dispatch.h"
+#include "kernels/declare_op.h"
 
 namespace lockstep::kernels::LS_CPU {
 

@@ -1,5 +1,6 @@
 #include "kernels/global_avg_pool.h"
 
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {

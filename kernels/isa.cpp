@@ -1,9 +1,14 @@
 #include "kernels/isa.h"
 
+#include <array>
 #include <cstdlib>
 #include <string>
+#include <vector>
+
+#include <fmt/core.h>
 
 #include "core/error.h"
+#include "kernels/built_levels.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -19,17 +24,44 @@ IsaLevel processor_level() {
   return v3 ? IsaLevel::kV3 : IsaLevel::kV2;
 }
 
+constexpr std::array kLevels = {IsaLevel::kV2, IsaLevel::kV3, IsaLevel::kV4};
+
+std::string_view short_name(IsaLevel level) {
+  return name_of(level).substr(7);
+}
+
+// Ascending.
+std::vector<IsaLevel> levels_to_choose_from(IsaLevel processor) {
+  std::vector<IsaLevel> levels;
+  for (const IsaLevel level : kLevels) {
+    if (level <= processor && is_built(level)) levels.push_back(level);
+  }
+  return levels;
+}
+
 IsaLevel choose() {
-  const IsaLevel best = processor_level();
+  const IsaLevel processor = processor_level();
+  const std::vector<IsaLevel> levels = levels_to_choose_from(processor);
+  if (levels.empty()) {
+    throw EnvironmentError("this program was built for a newer processor",
+                           fmt::format("this one runs x86-64-v2 to {}, the program needs v{}",
+                                       short_name(processor),
+                                       std::string_view(LS_ISA_LEVELS).front()),
+                           "a build on this machine, or one for all processors: cmake --preset "
+                           "release && cmake --build --preset release");
+  }
   const char* wanted =
       std::getenv("LOCKSTEP_ISA");  // NOLINT(concurrency-mt-unsafe): read once, at start
-  if (wanted == nullptr || *wanted == '\0') return best;
-  for (const IsaLevel level : {IsaLevel::kV2, IsaLevel::kV3, IsaLevel::kV4}) {
-    if (std::string_view(wanted) == name_of(level).substr(7) && level <= best) return level;
+  if (wanted == nullptr || *wanted == '\0') return levels.back();
+  std::string known;
+  for (const IsaLevel level : levels) {
+    if (wanted == short_name(level)) return level;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", short_name(level));
   }
-  throw UsageError(fmt::format("LOCKSTEP_ISA is '{}'", wanted),
-                   fmt::format("this processor runs v2 to {}", name_of(best).substr(7)),
-                   "unset it to get the best level");
+  throw UsageError(
+      fmt::format("LOCKSTEP_ISA is '{}'", wanted),
+      fmt::format("this build on this processor runs {}", known),
+      "unset it to get the best level; cmake --preset release builds all of v2, v3 and v4");
 }
 
 }  // namespace

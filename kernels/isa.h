@@ -1,5 +1,6 @@
-// Which build of the CPU kernels runs. Each <op>_cpu.cpp is compiled for three x86-64 levels, in a
-// namespace each; one level is chosen when it is first asked for and holds for the process.
+// Which build of the CPU kernels runs. Each <op>_cpu.cpp is compiled for up to three x86-64 levels
+// (LOCKSTEP_ISA_LEVELS), in a namespace each; one level is chosen when it is first asked for and
+// holds for the process.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,9 @@ namespace lockstep::kernels {
 
 enum class IsaLevel : uint8_t { kV2 = 2, kV3 = 3, kV4 = 4 };
 
-// The best level of this processor, or the lower one that LOCKSTEP_ISA (v2, v3, v4) names.
-// Errors: UsageError for another value or one that this processor lacks.
+// The best level that this processor runs and this build has, or the lower one that LOCKSTEP_ISA
+// (v2, v3, v4) names. Errors: UsageError where LOCKSTEP_ISA names no such level; EnvironmentError
+// where this processor runs none of the build's levels.
 IsaLevel isa_level();
 std::string_view name_of(IsaLevel level);  // "x86-64-v3"
 

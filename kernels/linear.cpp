@@ -1,5 +1,6 @@
 #include "kernels/linear.h"
 
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 #if defined(LOCKSTEP_CUBLASLT)

@@ -73,9 +73,9 @@ void linear_forward(Stream& stream,
     std::byte* const to = shard_rows(out, shards, k);
     Arguments arguments = {
         {DNNL_ARG_SRC, plan.in.input(shard_rows(in, shards, k), plan.staged_in(scratch))},
-        {DNNL_ARG_WEIGHTS, bind(plan.descs.weight, weights)},
+        {DNNL_ARG_WEIGHTS, memory_at(plan.descs.weight, weights)},
         {DNNL_ARG_DST, plan.out.output(to, plan.staged_out(scratch))}};
-    if (bias.defined()) arguments.emplace(DNNL_ARG_BIAS, bind(plan.descs.bias, bias.bytes()));
+    if (bias.defined()) arguments.emplace(DNNL_ARG_BIAS, memory_at(plan.descs.bias, bias.bytes()));
     plan.primitive.execute(std::move(arguments), scratch);
     plan.out.finish(plan.staged_out(scratch), to);
   });
@@ -103,7 +103,7 @@ void linear_backward_data(Stream& stream,
     plan.primitive.execute(
         {{DNNL_ARG_DIFF_DST,
           plan.out.input(shard_rows(grad_out, shards, k), plan.staged_out(scratch))},
-         {DNNL_ARG_WEIGHTS, bind(plan.descs.weight, weights)},
+         {DNNL_ARG_WEIGHTS, memory_at(plan.descs.weight, weights)},
          {DNNL_ARG_DIFF_SRC, plan.in.output(to, plan.staged_in(scratch))}},
         scratch);
     plan.in.finish(plan.staged_in(scratch), to);
@@ -139,9 +139,9 @@ void linear_backward_weight(Stream& stream,
         {DNNL_ARG_SRC, plan.in.input(shard_rows(in, shards, k), plan.staged_in(scratch))},
         {DNNL_ARG_DIFF_DST,
          plan.out.input(shard_rows(grad_out, shards, k), plan.staged_out(scratch))},
-        {DNNL_ARG_DIFF_WEIGHTS, bind(plan.descs.grad_weight, shard_leaf(grad_weight, k))}};
+        {DNNL_ARG_DIFF_WEIGHTS, memory_at(plan.descs.grad_weight, shard_leaf(grad_weight, k))}};
     if (grad_bias.defined()) {
-      arguments.emplace(DNNL_ARG_DIFF_BIAS, bind(plan.descs.bias, shard_leaf(grad_bias, k)));
+      arguments.emplace(DNNL_ARG_DIFF_BIAS, memory_at(plan.descs.bias, shard_leaf(grad_bias, k)));
     }
     plan.primitive.execute(std::move(arguments), scratch);
   });

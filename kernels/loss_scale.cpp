@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/transfer.h"
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/dtype.h"
-#include "kernels/dispatch.h"
+#include "kernels/declare_op.h"
 
 namespace lockstep::kernels::LS_CPU {
 

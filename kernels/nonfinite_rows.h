@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/shards.h"
-#include "kernels/dispatch.h"
+#include "kernels/declare_op.h"
 
 namespace lockstep::kernels {
 

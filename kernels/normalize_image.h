@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/shards.h"
-#include "kernels/dispatch.h"
+#include "kernels/declare_op.h"
 
 namespace lockstep::kernels {
 

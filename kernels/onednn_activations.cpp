@@ -1,5 +1,6 @@
 #include "kernels/onednn_activations.h"
 
+#include "core/check.h"
 #include "core/error.h"
 #include "kernels/widen.h"
 
@@ -32,22 +33,22 @@ ActivationLayout::ActivationLayout(Dtype stored, const MemoryDesc& plain)
 
 dnnl::memory ActivationLayout::input(const std::byte* tensor, std::byte* staged) const {
   if (widened_ > 0) widen(stored_, tensor, widened_, reinterpret_cast<float*>(staged));
-  dnnl::memory plain = bind(plain_, widened_ > 0 ? staged : tensor);
+  dnnl::memory plain = memory_at(plain_, widened_ > 0 ? staged : tensor);
   if (!to_preferred_) return plain;
-  dnnl::memory argument = bind(preferred_, staged + widened_bytes_);
+  dnnl::memory argument = memory_at(preferred_, staged + widened_bytes_);
   to_preferred_->execute({{DNNL_ARG_FROM, plain}, {DNNL_ARG_TO, argument}}, nullptr);
   return argument;
 }
 
 dnnl::memory ActivationLayout::output(std::byte* tensor, std::byte* staged) const {
-  if (to_plain_) return bind(preferred_, staged + widened_bytes_);
-  return bind(plain_, widened_ > 0 ? staged : tensor);
+  if (to_plain_) return memory_at(preferred_, staged + widened_bytes_);
+  return memory_at(plain_, widened_ > 0 ? staged : tensor);
 }
 
 void ActivationLayout::finish(std::byte* staged, std::byte* tensor) const {
   if (to_plain_) {
-    to_plain_->execute({{DNNL_ARG_FROM, bind(preferred_, staged + widened_bytes_)},
-                        {DNNL_ARG_TO, bind(plain_, widened_ > 0 ? staged : tensor)}},
+    to_plain_->execute({{DNNL_ARG_FROM, memory_at(preferred_, staged + widened_bytes_)},
+                        {DNNL_ARG_TO, memory_at(plain_, widened_ > 0 ? staged : tensor)}},
                        nullptr);
   }
   if (widened_ > 0) narrow(reinterpret_cast<const float*>(staged), widened_, stored_, tensor);

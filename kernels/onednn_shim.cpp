@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include <fmt/core.h>
 #include <omp.h>
 
+#include "core/check.h"
 #include "core/error.h"
 #include "kernels/isa.h"
 #include "kernels/onednn_version.h"
@@ -143,7 +145,7 @@ BlockedLayout blocked_layout(const MemoryDesc& desc) {
 #endif
 }
 
-dnnl::memory bind(const MemoryDesc& desc, const void* data) {
+dnnl::memory memory_at(const MemoryDesc& desc, const void* data) {
   return {desc, cpu_engine(), const_cast<void*>(data)};  // inputs and outputs have one type there
 }
 
@@ -154,7 +156,7 @@ Primitive::Primitive(const dnnl::primitive_desc_base& desc)
 
 void Primitive::execute(Arguments arguments, std::byte* scratchpad) const {
   if (scratchpad_bytes() > 0) {
-    arguments.emplace(DNNL_ARG_SCRATCHPAD, bind(scratchpad_, scratchpad));
+    arguments.emplace(DNNL_ARG_SCRATCHPAD, memory_at(scratchpad_, scratchpad));
   }
   omp_set_num_threads(1);
   primitive_.execute(thread_stream(), arguments);

@@ -49,7 +49,7 @@ BlockedLayout blocked_layout(const MemoryDesc& desc);
 
 // The caller's memory as an argument; nothing is owned or copied. oneDNN may write zeros to the
 // padding of a blocked layout: bind memory that workers share before they fork.
-dnnl::memory bind(const MemoryDesc& desc, const void* data);
+dnnl::memory memory_at(const MemoryDesc& desc, const void* data);
 
 // A primitive made for one thread. Thread safety: executes on many threads at once, with a
 // scratchpad each.

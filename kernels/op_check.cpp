@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 namespace lockstep::kernels {
 
 void OpCheck::dtype(std::string_view name,

@@ -1,5 +1,6 @@
 #include "kernels/peer_sum.h"
 
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "core/tensor.h"
-#include "kernels/dispatch.h"
+#include "kernels/declare_op.h"
 
 namespace lockstep::kernels {
 

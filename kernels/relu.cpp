@@ -1,5 +1,6 @@
 #include "kernels/relu.h"
 
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {

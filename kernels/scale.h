@@ -3,7 +3,7 @@
 // Spec: tests/reference/scale.h
 #pragma once
 
-#include "kernels/dispatch.h"
+#include "kernels/declare_op.h"
 
 namespace lockstep::kernels {
 

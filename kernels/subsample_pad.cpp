@@ -1,5 +1,8 @@
 #include "kernels/subsample_pad.h"
 
+#include <fmt/core.h>
+
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {

@@ -1,5 +1,6 @@
 #include "kernels/tensor_digests.h"
 
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "core/shards.h"
-#include "kernels/dispatch.h"
+#include "kernels/declare_op.h"
 
 namespace lockstep::kernels {
 

@@ -1,5 +1,6 @@
 #include "kernels/tree_sum.h"
 
+#include "kernels/dispatch.h"
 #include "kernels/op_check.h"
 
 namespace lockstep::kernels {

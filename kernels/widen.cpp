@@ -1,5 +1,7 @@
 #include "kernels/widen.h"
 
+#include "kernels/dispatch.h"
+
 namespace lockstep::kernels {
 
 void widen(Dtype stored, const std::byte* from, int64_t n, float* to) {

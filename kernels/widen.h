@@ -1,7 +1,7 @@
 // Runs of f16 or bf16 values as floats and back, for one worker: for libraries that compute in f32.
 #pragma once
 
-#include "kernels/dispatch.h"
+#include "kernels/declare_op.h"
 
 namespace lockstep::kernels {
 

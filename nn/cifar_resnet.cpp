@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "core/check.h"
 #include "core/error.h"
 #include "nn/init.h"
 #include "nn/residual_block.h"

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include <fmt/core.h>
+
 namespace lockstep::nn {
 
 DenseHead::DenseHead(const Init& init, const DenseHeadOptions& options)

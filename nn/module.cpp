@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/check.h"
+
 namespace lockstep::nn {
 
 void Module::apply(FunctionRef<void(Module&)> visit) {

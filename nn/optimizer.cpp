@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 namespace lockstep::nn {
 
 std::vector<ParameterGroup> without_bias_decay(std::vector<NamedParameter> parameters,

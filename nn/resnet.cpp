@@ -4,6 +4,9 @@
 #include <array>
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "core/check.h"
 #include "core/error.h"
 #include "nn/init.h"
 #include "nn/residual_block.h"

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"
@@ -19,7 +20,7 @@ namespace lockstep::trainers {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 std::optional<std::string> text_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);

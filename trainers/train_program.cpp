@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "comm/connect.h"
 #include "comm/die.h"
 #include "comm/launch.h"

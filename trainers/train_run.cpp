@@ -7,6 +7,8 @@
 #include <iterator>
 #include <memory>
 
+#include <fmt/core.h>
+
 #include "comm/handshake.h"
 #include "comm/replicas.h"
 #include "core/cuda/device.h"

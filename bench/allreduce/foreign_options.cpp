@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 
 namespace lockstep::bench {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/core.h>
+
 #include "bench/allreduce/foreign_options.h"
 #include "bench/flags.h"
 #include "core/error.h"

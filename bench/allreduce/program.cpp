@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <vector>
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "bench/allreduce/measure.h"

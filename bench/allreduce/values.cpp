@@ -5,6 +5,8 @@
 #include <bit>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "core/tree.h"
 
 namespace lockstep::bench {

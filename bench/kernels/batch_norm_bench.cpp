@@ -2,6 +2,7 @@
 
 #include "bench/kernels/cuda_bench.h"
 #include "core/mt19937.h"
+#include "core/thread_pool.h"
 #include "kernels/batch_norm.h"
 
 namespace lockstep::kernels {

@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include "core/thread_pool.h"
 #include "kernels/conv2d.h"
 
 namespace lockstep::kernels {

@@ -4,6 +4,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/kernels/cuda_bench.h"
+#include "core/thread_pool.h"
 #include "core/transfer.h"
 #include "kernels/crop_flip_normalize.h"
 

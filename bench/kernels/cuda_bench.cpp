@@ -178,7 +178,17 @@ std::string register_cuda_benches(bool rehearsal) {
   }
   return {};
 }
-#else
+#else  // never called: no case is registered
+Tensor CudaTimer::random(const Shape& /*shape*/, Dtype /*dtype*/, float /*low*/) {
+  return {};
+}
+
+Tensor CudaTimer::random_indices(const Shape& /*shape*/, int32_t /*bound*/) {
+  return {};
+}
+
+void CudaTimer::run(size_t /*bytes*/, FunctionRef<void()> /*op*/) {}
+
 std::string register_cuda_benches(bool /*rehearsal*/) {
   return "this build is without CUDA";
 }

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/kernels/cuda_bench.h"
+#include "core/thread_pool.h"
 #include "kernels/ema_update.h"
 
 namespace lockstep::kernels {

@@ -1,6 +1,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/kernels/cuda_bench.h"
+#include "core/thread_pool.h"
 #include "kernels/fill.h"
 
 namespace lockstep::kernels {

@@ -1,5 +1,6 @@
 #include <benchmark/benchmark.h>
 
+#include "core/thread_pool.h"
 #include "kernels/linear.h"
 
 namespace lockstep::kernels {

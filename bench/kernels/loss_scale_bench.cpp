@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/kernels/cuda_bench.h"
+#include "core/thread_pool.h"
 #include "kernels/loss_scale.h"
 
 namespace lockstep::kernels {

@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/kernels/cuda_bench.h"
+#include "core/thread_pool.h"
 #include "kernels/normalize_image.h"
 
 namespace lockstep::kernels {

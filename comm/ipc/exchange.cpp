@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "comm/device_slices.h"
+#include "core/check.h"
 #include "core/error.h"
 #include "kernels/peer_sum.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "comm/attempt.h"
 #include "comm/gather.h"
 #include "comm/ipc/exchange.h"

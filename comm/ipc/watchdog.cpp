@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "comm/operation.h"
 
 namespace lockstep::comm::ipc {

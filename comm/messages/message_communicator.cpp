@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "comm/messages/message_sums.h"
+#include "core/check.h"
 
 namespace lockstep::comm {
 namespace {

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "comm/backoff.h"
+#include "core/check.h"
 
 namespace lockstep::comm {
 namespace {

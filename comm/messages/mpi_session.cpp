@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include <fmt/core.h>
 #include <mpi.h>
 
 #include "core/error.h"

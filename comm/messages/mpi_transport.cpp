@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include <fmt/core.h>
 #include <mpi.h>
 
 namespace lockstep::comm {

@@ -1,5 +1,7 @@
 #include "comm/nccl/api.h"
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 
 namespace lockstep::comm::nccl {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "comm/device_slices.h"
 #include "comm/schedule.h"
 #include "core/cuda/graph.h"

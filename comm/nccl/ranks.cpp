@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "comm/backoff.h"
 #include "comm/gather.h"
 

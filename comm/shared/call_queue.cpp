@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/core.h>
+
 #include "comm/backoff.h"
 
 namespace lockstep::comm {

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "comm/schedule.h"
 #include "core/error.h"
 #include "kernels/add.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <system_error>
 
+#include <fmt/core.h>
 #include <sys/mman.h>
 
 #include "core/error.h"

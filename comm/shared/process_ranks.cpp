@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/core.h>
 #include <sys/random.h>
 
 #include "comm/attempt.h"

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/check.h"
 #include "core/error.h"
 #include "kernels/peer_sum.h"
 

@@ -7,10 +7,12 @@
 #include <cstring>
 #include <system_error>
 
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "core/check.h"
 #include "core/error.h"
 
 namespace lockstep::comm {

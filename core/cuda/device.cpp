@@ -4,7 +4,9 @@
 #include <mutex>
 
 #include <cuda_runtime_api.h>
+#include <fmt/core.h>
 
+#include "core/check.h"
 #include "core/cuda/error.h"
 #include "core/error.h"
 

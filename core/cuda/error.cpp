@@ -1,6 +1,7 @@
 #include "core/cuda/error.h"
 
 #include <cuda_runtime_api.h>
+#include <fmt/core.h>
 
 namespace lockstep::cuda {
 namespace {

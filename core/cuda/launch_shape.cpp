@@ -1,5 +1,7 @@
 #include "core/cuda/launch_shape.h"
 
+#include <fmt/core.h>
+
 #include "core/cuda/error.h"
 
 namespace lockstep::cuda {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <dlfcn.h>
+#include <fmt/core.h>
 
 #include "core/error.h"
 

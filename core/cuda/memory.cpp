@@ -4,8 +4,10 @@
 #include <string_view>
 
 #include <cuda_runtime_api.h>
+#include <fmt/core.h>
 
 #include "core/allocator.h"
+#include "core/check.h"
 #include "core/cuda/device.h"
 #include "core/cuda/error.h"
 #include "core/cuda/memory_pool.h"

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "core/check.h"
 #include "core/cuda/error.h"
 #include "core/cuda/watched.h"
 

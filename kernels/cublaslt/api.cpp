@@ -1,6 +1,7 @@
 #include "kernels/cublaslt/api.h"
 
 #include <cuda_runtime_api.h>
+#include <fmt/core.h>
 
 #include "core/error.h"
 

@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 
 namespace lockstep::kernels::cublaslt {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "core/cuda/launch.h"
 #include "kernels/cuda/pack.cuh"
 

@@ -1,6 +1,8 @@
 // A byte of an image as a normalised float, bit for bit the CPU's.
 #pragma once
 
+#include <fmt/core.h>
+
 #include "core/cuda/launch.h"
 #include "kernels/normalize_image.h"
 

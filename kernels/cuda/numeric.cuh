@@ -4,6 +4,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "core/check.h"
 #include "core/tensor.h"
 
 namespace lockstep::kernels::cuda {

@@ -1,6 +1,8 @@
 // Where each shard begins, as a kernel's argument.
 #pragma once
 
+#include <fmt/core.h>
+
 #include "core/shards.h"
 
 namespace lockstep::kernels::cuda {

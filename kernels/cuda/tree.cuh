@@ -1,6 +1,8 @@
 // core/tree.h's tree over leaves that a thread reads one after the other, in registers.
 #pragma once
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "kernels/cuda/elementwise.cuh"
 #include "kernels/cuda/numeric.cuh"

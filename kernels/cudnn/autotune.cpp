@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "core/cuda/memory_pool.h"
 #include "core/cuda/stopwatch.h"
 #include "kernels/batch_norm.h"

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include <fmt/core.h>
+
 namespace lockstep::kernels::cudnn {
 namespace {
 

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 namespace lockstep::kernels::cudnn {
 namespace {
 

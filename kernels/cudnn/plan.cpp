@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "core/function_ref.h"
 #include "core/printable.h"
 #include "kernels/cudnn/graph.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "kernels/tree_sum.h"
 #include "nn/autocast.h"
 #include "nn/functional.h"

@@ -1,5 +1,6 @@
 #include "kernels/dropout.h"
 
+#include "core/check.h"
 #include "nn/functional.h"
 
 namespace lockstep::nn {

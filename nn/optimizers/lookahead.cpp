@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/check.h"
 #include "kernels/copy.h"
 #include "nn/optimizer.h"
 

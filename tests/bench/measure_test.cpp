@@ -6,7 +6,7 @@
 #include "comm/thread_communicator.h"
 #include "tests/bench/spoilt_communicator.h"
 
-namespace lockstep::bench {
+namespace lockstep::bench::measure_test {
 namespace {
 
 BenchOptions small_options() {
@@ -133,4 +133,4 @@ TEST(Totals, MeanBusBandwidthOfBothSides) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench
+}  // namespace lockstep::bench::measure_test

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 
-namespace lockstep::bench {
+namespace lockstep::bench::options_test {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -148,4 +148,4 @@ TEST(BenchOptions, HelpListsWhatMatters) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench
+}  // namespace lockstep::bench::options_test

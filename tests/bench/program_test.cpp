@@ -8,7 +8,7 @@
 #include "tests/bench/spoilt_communicator.h"
 #include "tests/support/temp_dir.h"
 
-namespace lockstep::bench {
+namespace lockstep::bench::program_test {
 namespace {
 
 using testing::read_text;
@@ -54,4 +54,4 @@ TEST(MeasureAll, WrongSumsFailAfterTheTableAndTheFile) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench
+}  // namespace lockstep::bench::program_test

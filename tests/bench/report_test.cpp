@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace lockstep::bench {
+namespace lockstep::bench::report_test {
 namespace {
 
 Report some_report() {
@@ -56,4 +56,4 @@ TEST(BenchReport, ResultsHaveTimesAndTheirStatistics) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench
+}  // namespace lockstep::bench::report_test

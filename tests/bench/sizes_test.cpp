@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::bench {
+namespace lockstep::bench::sizes_test {
 namespace {
 
 using Sizes = std::vector<int64_t>;
@@ -63,4 +63,4 @@ TEST(Bandwidth, BusFactorIsWhatARankMoves) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench
+}  // namespace lockstep::bench::sizes_test

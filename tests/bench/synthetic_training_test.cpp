@@ -8,7 +8,7 @@
 #include "comm/thread_communicator.h"
 #include "trainers/config/resolve_run.h"
 
-namespace lockstep::bench {
+namespace lockstep::bench::synthetic_training_test {
 namespace {
 
 struct Outcome {
@@ -64,4 +64,4 @@ TEST(SyntheticTraining, LossesDoNotDependOnTheNumberOfRanks) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench
+}  // namespace lockstep::bench::synthetic_training_test

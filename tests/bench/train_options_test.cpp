@@ -4,7 +4,7 @@
 #include "bench/train/options.h"
 #include "core/error.h"
 
-namespace lockstep::bench {
+namespace lockstep::bench::train_options_test {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -121,4 +121,4 @@ TEST(SyntheticOptions, BadValuesAreNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench
+}  // namespace lockstep::bench::train_options_test

@@ -4,7 +4,7 @@
 
 #include "bench/train/report.h"
 
-namespace lockstep::bench {
+namespace lockstep::bench::train_report_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -67,4 +67,4 @@ TEST(SyntheticReport, JsonForMachines) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench
+}  // namespace lockstep::bench::train_report_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::bench {
+namespace lockstep::bench::values_test {
 namespace {
 
 constexpr int64_t kCount = 3000;
@@ -139,4 +139,4 @@ TEST(TestValues, OnesInEachType) {
 }
 
 }  // namespace
-}  // namespace lockstep::bench
+}  // namespace lockstep::bench::values_test

@@ -9,7 +9,7 @@
 
 #include "nn/convnet.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::bucket_plan_test {
 namespace {
 
 struct Size {
@@ -142,4 +142,4 @@ RC_GTEST_PROP(BucketPlanLaw, ABucketIsFullAndWasNotBefore, (std::vector<uint16_t
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::bucket_plan_test

@@ -8,7 +8,7 @@
 #include "comm/thread_communicator.h"
 #include "tests/support/known_gradients.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::gradient_order_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -180,4 +180,4 @@ TEST(ReducerRanks, OnlyBucketsAreExchanged) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::gradient_order_test

@@ -9,7 +9,7 @@
 #include "core/allocator.h"
 #include "tests/support/known_gradients.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::gradient_reducer_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -209,4 +209,4 @@ TEST_F(Reducer, RefusesOptionsWithoutMeaning) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::gradient_reducer_test

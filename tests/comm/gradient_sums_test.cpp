@@ -8,7 +8,7 @@
 #include "kernels/tree_sum.h"
 #include "tests/support/known_gradients.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::gradient_sums_test {
 namespace {
 
 using testing::expect_same;
@@ -213,4 +213,4 @@ TEST(GradientSums, AUsersExchangeTakesTheCommunicatorsPlace) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::gradient_sums_test

@@ -8,7 +8,7 @@
 
 #include "comm/thread_communicator.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::handshake_test {
 namespace {
 
 using Kind = HandshakeField::Kind;
@@ -104,4 +104,4 @@ TEST(Handshake, LongValuesShowWhereTheyDiffer) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::handshake_test

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/thread_pool.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::launch_test {
 namespace {
 
 using Environment = std::map<std::string, std::string>;
@@ -117,4 +117,4 @@ TEST(Launch, SharesCoresWhenRanksOutnumberThem) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::launch_test

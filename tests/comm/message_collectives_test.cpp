@@ -7,7 +7,7 @@
 #include "tests/support/all_reduces.h"
 #include "tests/support/mailbox_ranks.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::message_collectives_test {
 namespace {
 
 using testing::ExpectedSum;
@@ -140,4 +140,4 @@ TEST(MessageAllReduce, AdvanceNeverWaits) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::message_collectives_test

@@ -8,7 +8,7 @@
 #if defined(LOCKSTEP_CUDA) && __has_include(<nccl.h>)
 #include <nccl.h>
 
-namespace lockstep::comm::nccl {
+namespace lockstep::comm::nccl::nccl_abi_test {
 namespace {
 
 static_assert(kSuccess == static_cast<int>(ncclSuccess));
@@ -49,5 +49,5 @@ TEST(NcclAbi, NothingSaidIsWhatTheHeaderSays) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm::nccl
+}  // namespace lockstep::comm::nccl::nccl_abi_test
 #endif

@@ -8,7 +8,7 @@
 #include "comm/single.h"
 #include "comm/thread_communicator.h"
 
-namespace lockstep::comm::nccl {
+namespace lockstep::comm::nccl::nccl_ranks_test {
 namespace {
 
 EnvironmentError refusal(const std::string& soname) {
@@ -70,4 +70,4 @@ TEST(NcclRanks, NeedAGpuEach) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm::nccl
+}  // namespace lockstep::comm::nccl::nccl_ranks_test

@@ -8,7 +8,7 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/training.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::photo_network_same_bits_test {
 namespace {
 
 constexpr int64_t kImages = 4;  // an optimizer step, a shard each
@@ -84,4 +84,4 @@ INSTANTIATE_TEST_SUITE_P(Networks,
                          [](const auto& run) { return run.param.name; });
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::photo_network_same_bits_test

@@ -10,7 +10,7 @@
 #include "tests/support/all_reduces.h"
 #include "tests/support/mailbox_ranks.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::rank_errors_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -196,4 +196,4 @@ TEST(MessageErrors, DeadlineIsForOneRound) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::rank_errors_test

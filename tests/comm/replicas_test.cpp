@@ -8,7 +8,7 @@
 #include "tests/support/close.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::replicas_test {
 namespace {
 
 using testing::random_tensor;
@@ -140,4 +140,4 @@ TEST(ReplicaAudit, SeesTheSignOfZero) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::replicas_test

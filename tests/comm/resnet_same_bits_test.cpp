@@ -1,6 +1,7 @@
 // ResNet-20: the bits of its training do not depend on ranks and threads.
 #include <cstring>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "comm/thread_communicator.h"
@@ -10,7 +11,7 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/training.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::resnet_same_bits_test {
 namespace {
 
 constexpr int64_t kImages = 8;  // an optimizer step, a shard each
@@ -82,4 +83,4 @@ TEST(ResNetSameBitsMutant, OtherGroupsChangeBits) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::resnet_same_bits_test

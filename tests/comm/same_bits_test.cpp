@@ -1,6 +1,7 @@
 // The promise: a run's bits do not depend on how many ranks its shards are spread over.
 #include <cstring>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "comm/thread_communicator.h"
@@ -9,7 +10,7 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/training.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::same_bits_test {
 namespace {
 
 constexpr int64_t kImages = 48;  // an optimizer step
@@ -132,7 +133,7 @@ TEST_P(SameBits, OnOneTwoFourAndEightRanks) {
   const auto& [groups, micro_steps] = GetParam();
   const Result one = train({.ranks = 1, .groups = groups, .micro_steps = micro_steps});
   for (const int ranks : {2, 4, 8}) {
-    const comm::Run run = {.ranks = ranks, .groups = groups, .micro_steps = micro_steps};
+    const same_bits_test::Run run = {.ranks = ranks, .groups = groups, .micro_steps = micro_steps};
     const Result many = train(run);
     EXPECT_EQ(many.digests[0], one.digests[0]) << ranks << " ranks";
     for (int r = 2; r < ranks; ++r) {
@@ -187,4 +188,4 @@ TEST(SameBitsMutant, OtherGroupsChangeBits) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::same_bits_test

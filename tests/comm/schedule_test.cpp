@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::comm {
+namespace lockstep::comm::schedule_test {
 namespace {
 
 constexpr int kMostRanks = 17;
@@ -109,4 +109,4 @@ TEST_P(Ring, EverySliceIsSummedOnceFromEveryRank) {
 INSTANTIATE_TEST_SUITE_P(Ranks, Ring, ::testing::Range(1, kMostRanks + 1));
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::schedule_test

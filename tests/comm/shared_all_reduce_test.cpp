@@ -7,7 +7,7 @@
 #include "comm/thread_communicator.h"
 #include "tests/support/all_reduces.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::shared_all_reduce_test {
 namespace {
 
 using testing::ExpectedSum;
@@ -103,4 +103,4 @@ TEST(SharedCollectives, GoPieceByPiece) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::shared_all_reduce_test

@@ -10,7 +10,7 @@
 #include "tests/comm/rank_errors.h"
 #include "tests/comm/rank_set.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::shared_communicator_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -251,4 +251,4 @@ TEST(SharedErrors, ARankMayEndWhenItsPartIsDone) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::shared_communicator_test

@@ -10,7 +10,7 @@
 #include "comm/thread_communicator.h"
 #include "tests/comm/rank_set.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::shared_protocol_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -202,4 +202,4 @@ TEST(SharedProtocol, SleepersAreWoken) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::shared_protocol_test

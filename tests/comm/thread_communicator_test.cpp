@@ -7,7 +7,7 @@
 #include "comm/single.h"
 #include "tests/support/collectives.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::thread_communicator_test {
 namespace {
 
 class RankCounts : public ::testing::TestWithParam<int> {};
@@ -54,4 +54,4 @@ TEST(SingleCommunicator, CountsWhatIsReducedAsOthersDo) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::thread_communicator_test

@@ -7,7 +7,7 @@
 #include "core/allocator.h"
 #include "tests/support/collectives.h"
 
-namespace lockstep::comm {
+namespace lockstep::comm::tree_counter_test {
 namespace {
 
 using testing::cancelling_values;
@@ -61,4 +61,4 @@ TEST(TreeCounter, AnEmptySumIsABug) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm
+}  // namespace lockstep::comm::tree_counter_test

@@ -15,7 +15,7 @@ extern "C" const char* __tsan_default_options() {
   return "allocator_may_return_null=1";
 }
 
-namespace lockstep {
+namespace lockstep::allocator_test {
 namespace {
 
 TEST(CachingAllocator, RoundsUpByAnEighthAtMost) {
@@ -186,4 +186,4 @@ TEST(CachingAllocator, KeepsNothingWhenToldSo) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::allocator_test

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/mt19937.h"
 
-namespace lockstep {
+namespace lockstep::arena_test {
 namespace {
 
 constexpr size_t kPage = 4096;
@@ -89,4 +89,4 @@ TEST(Arena, PartsNeverOverlap) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::arena_test

@@ -9,7 +9,7 @@
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::atomic_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -109,4 +109,4 @@ TEST(AtomicCopy, CopiesAllBytesOrNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::atomic_file_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
+namespace lockstep::augmentation_test {
 namespace {
 
 // The same for ever: resumed runs depend on it. Computed by a second program.
@@ -55,4 +55,4 @@ TEST(DrawCropFlip, NothingUnlessAskedFor) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::augmentation_test

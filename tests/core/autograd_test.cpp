@@ -1,11 +1,12 @@
 #include "core/autograd.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "core/allocator.h"
 #include "tests/support/tape_ops.h"
 
-namespace lockstep {
+namespace lockstep::autograd_test {
 namespace {
 
 using testing::Autograd;
@@ -257,4 +258,4 @@ TEST_F(Autograd, OpsNeedABatch) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::autograd_test

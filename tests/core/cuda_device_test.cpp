@@ -11,7 +11,7 @@
 #include "core/stream.h"
 #include "core/transfer.h"
 
-namespace lockstep {
+namespace lockstep::cuda_device_test {
 namespace {
 
 class NoDevice : public ::testing::Test {
@@ -56,4 +56,4 @@ TEST_F(NoDevice, TheOtherDevicesDoNotCare) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::cuda_device_test

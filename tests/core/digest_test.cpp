@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep {
+namespace lockstep::digest_test {
 namespace {
 
 using testing::random_tensor;
@@ -95,4 +95,4 @@ TEST(DigestOf, OtherDevicesAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::digest_test

@@ -4,7 +4,7 @@
 
 #include "core/tensor.h"
 
-namespace lockstep {
+namespace lockstep::dry_memory_test {
 namespace {
 
 TEST(DryMemory, CountsTensorsUntilTheirLastCopyEnds) {
@@ -36,4 +36,4 @@ TEST(DryMemory, HasNoMemory) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::dry_memory_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/golden.h"
 
-namespace lockstep {
+namespace lockstep::dtype_test {
 namespace {
 
 using testing::GoldenCase;
@@ -109,4 +109,4 @@ TEST(Dtype, SizesAreThoseOfTheElements) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::dtype_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::testing {
+namespace lockstep::testing::golden_test {
 namespace {
 
 TEST(Golden, EveryFileLoadsAndEveryCaseHasTensors) {
@@ -54,4 +54,4 @@ TEST(Golden, WhatIsMissingThrows) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::golden_test

@@ -1,7 +1,7 @@
 // Where gradients lie, and who adds them up.
 #include "tests/support/tape_ops.h"
 
-namespace lockstep {
+namespace lockstep::gradient_memory_test {
 namespace {
 
 using testing::Autograd;
@@ -109,4 +109,4 @@ TEST_F(GradientMemory, AListenerHearsTheWholeGradientOfAnOpThatAdds) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::gradient_memory_test

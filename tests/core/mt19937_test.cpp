@@ -9,7 +9,7 @@
 #include "tests/support/close.h"
 #include "tests/support/golden.h"
 
-namespace lockstep {
+namespace lockstep::mt19937_test {
 namespace {
 
 using testing::close;
@@ -108,4 +108,4 @@ TEST(Mt19937, RandpermHoldsEachIndexOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::mt19937_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
+namespace lockstep::philox_test {
 namespace {
 
 using Block = PhiloxBlock;
@@ -52,4 +52,4 @@ TEST(PhiloxStream, BelowStaysBelowAndMeetsEveryValue) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::philox_test

@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/mt19937.h"
 
-namespace lockstep {
+namespace lockstep::safetensors_header_test {
 namespace {
 
 constexpr uint64_t kDataBytes = 60;
@@ -87,4 +87,4 @@ TEST(SafetensorsHeader, EditedHeadersAreSoundOrRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::safetensors_header_test

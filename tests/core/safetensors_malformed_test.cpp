@@ -7,7 +7,7 @@
 #include "core/safetensors.h"
 #include "tests/support/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::safetensors_malformed_test {
 namespace {
 
 using testing::TempDir;
@@ -202,4 +202,4 @@ TEST(Accepted, AnyOrderBlanksAndSharedEmptyPlaces) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::safetensors_malformed_test

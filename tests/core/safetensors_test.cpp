@@ -8,7 +8,7 @@
 #include "tests/support/close.h"
 #include "tests/support/temp_dir.h"
 
-namespace lockstep {
+namespace lockstep::safetensors_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -139,4 +139,4 @@ TEST(Safetensors, EveryTruncationIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::safetensors_test

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace lockstep {
+namespace lockstep::shards_test {
 namespace {
 
 using Offsets = std::vector<int64_t>;
@@ -91,4 +91,4 @@ TEST(Shards, GroupsSpanRanksWhereARankBeginsInsideOne) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::shards_test

@@ -7,7 +7,7 @@
 #include "tests/support/close.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep {
+namespace lockstep::tensor_test {
 namespace {
 
 using testing::random_tensor;
@@ -163,4 +163,4 @@ TEST(RowMajor, RoundTripsEveryRankAndDtype) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::tensor_test

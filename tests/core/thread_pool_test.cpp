@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 
-namespace lockstep {
+namespace lockstep::thread_pool_test {
 namespace {
 
 class Pools : public ::testing::TestWithParam<std::tuple<int, bool>> {
@@ -95,4 +95,4 @@ TEST(UsableCores, IsAtLeastOne) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::thread_pool_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep {
+namespace lockstep::tree_test {
 namespace {
 
 // The definition: the left subtree has the largest power of two below n.
@@ -62,4 +62,4 @@ TEST(Tree, CompleteSubtreesMayBeMergedElsewhere) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::tree_test

@@ -1,4 +1,6 @@
 // Groups of one shard: forward and backward in one call each.
+#include <fmt/core.h>
+
 #include "kernels/add.h"
 #include "kernels/batch_norm.h"
 #include "tests/support/cuda_batch_norm.h"

@@ -1,5 +1,7 @@
 #include "kernels/batch_norm.h"
 
+#include <fmt/core.h>
+
 #include "tests/support/cuda_batch_norm.h"
 
 namespace lockstep::kernels {

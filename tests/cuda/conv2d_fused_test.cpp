@@ -4,6 +4,8 @@
 
 #include <optional>
 
+#include <fmt/core.h>
+
 #include "core/cuda/device.h"
 #include "tests/support/close.h"
 #include "tests/support/conv2d_problem.h"

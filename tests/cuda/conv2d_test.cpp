@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "tests/support/close.h"
 #include "tests/support/conv2d_problem.h"
 #include "tests/support/cuda_test.h"

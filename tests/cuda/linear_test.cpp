@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "tests/reference/linear.h"
 #include "tests/support/close.h"
 #include "tests/support/close_sum.h"

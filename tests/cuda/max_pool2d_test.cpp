@@ -4,6 +4,8 @@
 #include <ostream>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "tests/reference/max_pool2d.h"
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"
 #include "tests/support/float_types.h"

@@ -2,8 +2,10 @@
 
 #include <thread>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
+#include "core/check.h"
 #include "tests/cuda_runtime/runtime_test.h"
 
 namespace lockstep {

@@ -1,8 +1,10 @@
 #include "core/cuda/memory.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "core/allocator.h"
+#include "core/check.h"
 #include "core/cuda/error.h"
 #include "tests/cuda_runtime/runtime_test.h"
 

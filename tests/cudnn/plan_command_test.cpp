@@ -1,6 +1,7 @@
 // lockstep plan --plan-file: what a user gets for a good file, and for one of no use.
 #include <sstream>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "kernels/conv2d_cudnn.h"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::data {
+namespace lockstep::data::augment_test {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
@@ -63,4 +63,4 @@ TEST(CropFlip, TheMiddleCropIsTheImage) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::augment_test

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 
-namespace lockstep::data {
+namespace lockstep::data::batch_plan_test {
 namespace {
 
 using Images = std::vector<int64_t>;
@@ -216,4 +216,4 @@ TEST(Evaluation, SeesEveryImageOnceOnAnyRanks) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::batch_plan_test

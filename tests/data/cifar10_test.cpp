@@ -6,13 +6,14 @@
 #include <memory>
 #include <thread>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "core/error.h"
 #include "data/open_dataset.h"
 #include "tests/data/idx_files.h"
 
-namespace lockstep::data {
+namespace lockstep::data::cifar10_test {
 namespace {
 
 using namespace lockstep::testing;
@@ -243,4 +244,4 @@ TEST_F(Cifar10Folder, PicklesAreRefusedWithTheArchiveToFetch) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::cifar10_test

@@ -12,7 +12,7 @@
 #include "data/resample.h"
 #include "tests/support/image_files.h"
 
-namespace lockstep::data {
+namespace lockstep::data::decode_image_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -208,4 +208,4 @@ TEST(DecodeImage, ShrunkPhotosLookLikeExactOnes) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::decode_image_test

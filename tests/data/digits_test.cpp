@@ -8,7 +8,7 @@
 
 #include "core/digest.h"
 
-namespace lockstep::data {
+namespace lockstep::data::digits_test {
 namespace {
 
 using Image = std::array<uint8_t, 784>;
@@ -100,4 +100,4 @@ TEST(ImageCache, MakesAnImageOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::digits_test

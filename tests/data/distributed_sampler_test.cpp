@@ -8,7 +8,7 @@
 #include "core/digest.h"
 #include "core/error.h"
 
-namespace lockstep::data {
+namespace lockstep::data::distributed_sampler_test {
 namespace {
 
 using Images = std::vector<int64_t>;
@@ -84,4 +84,4 @@ TEST(DistributedSampler, RefusesAReplicaThatIsNone) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::distributed_sampler_test

@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include "tests/support/write_file.h"
+
 namespace lockstep::testing {
 
 // A folder of the running test, removed with this object.
@@ -45,13 +47,6 @@ inline Bytes idx(uint32_t magic, const std::vector<uint32_t>& extents, const Byt
   for (const uint32_t extent : extents) put(extent);
   bytes.insert(bytes.end(), data.begin(), data.end());
   return bytes;
-}
-
-inline void write_file(const std::filesystem::path& path, const Bytes& bytes) {
-  std::filesystem::create_directories(path.parent_path());
-  std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()),
-             static_cast<std::streamsize>(bytes.size()));
 }
 
 inline Bytes read_file(const std::filesystem::path& path) {

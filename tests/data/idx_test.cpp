@@ -2,12 +2,13 @@
 
 #include <functional>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "core/error.h"
 #include "tests/data/idx_files.h"
 
-namespace lockstep::data {
+namespace lockstep::data::idx_test {
 namespace {
 
 using namespace lockstep::testing;
@@ -202,4 +203,4 @@ TEST(Idx, DigestSeesEveryLabelAndPixel) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::idx_test

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <set>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -13,7 +14,7 @@
 #include "tests/support/image_files.h"
 #include "tests/support/temp_dir.h"
 
-namespace lockstep::data {
+namespace lockstep::data::image_folder_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -328,4 +329,4 @@ TEST(ImageFolder, DigestSeesNamesAndSizes) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::image_folder_test

@@ -15,7 +15,7 @@
 #include "data/synthetic.h"
 #include "tests/support/close.h"
 
-namespace lockstep::data {
+namespace lockstep::data::loader_test {
 namespace {
 
 using testing::same_bits;
@@ -252,4 +252,4 @@ TEST(Loader, ARankMayHaveNoImages) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::loader_test

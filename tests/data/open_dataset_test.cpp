@@ -8,7 +8,7 @@
 #include "data/synthetic.h"
 #include "tests/data/idx_files.h"
 
-namespace lockstep::data {
+namespace lockstep::data::open_dataset_test {
 namespace {
 
 using namespace lockstep::testing;
@@ -122,4 +122,4 @@ TEST(Synthetic, RefusesNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::open_dataset_test

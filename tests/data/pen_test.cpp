@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::data {
+namespace lockstep::data::pen_test {
 namespace {
 
 int ink_at(const Sheet& sheet, int x, int y) {
@@ -79,4 +79,4 @@ TEST(Pen, ACurveOfTwoPointsIsALine) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::pen_test

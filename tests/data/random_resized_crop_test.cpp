@@ -7,7 +7,7 @@
 
 #include "core/mt19937.h"
 
-namespace lockstep::data {
+namespace lockstep::data::random_resized_crop_test {
 namespace {
 
 // torch's generator, drawn from as torchvision does.
@@ -62,4 +62,4 @@ TEST(RandomResizedCrop, FallsBackToTheCentre) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::random_resized_crop_test

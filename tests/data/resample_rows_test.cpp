@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::data {
+namespace lockstep::data::resample_rows_test {
 namespace {
 
 struct Case {
@@ -78,4 +78,4 @@ INSTANTIATE_TEST_SUITE_P(Sizes,
                          ::testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::resample_rows_test

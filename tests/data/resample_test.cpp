@@ -6,7 +6,7 @@
 
 #include "tests/support/image_files.h"
 
-namespace lockstep::data {
+namespace lockstep::data::resample_test {
 namespace {
 
 using namespace lockstep::testing;
@@ -84,4 +84,4 @@ TEST(Resample, GivesAWindowOfTheResultFromLessOfTheImage) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::resample_test

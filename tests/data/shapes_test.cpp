@@ -12,7 +12,7 @@
 #include "core/digest.h"
 #include "data/shape_outlines.h"
 
-namespace lockstep::data {
+namespace lockstep::data::shapes_test {
 namespace {
 
 using Image = std::array<uint8_t, 3072>;
@@ -131,4 +131,4 @@ TEST(ShapeOutlines, KeepTheirBounds) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::shapes_test

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::data {
+namespace lockstep::data::stencil_test {
 namespace {
 
 constexpr int kSize = Stencil::kSize;
@@ -109,4 +109,4 @@ TEST(Stencil, NothingIsOpenOutsideTheSheet) {
 }
 
 }  // namespace
-}  // namespace lockstep::data
+}  // namespace lockstep::data::stencil_test

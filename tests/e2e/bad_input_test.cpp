@@ -3,7 +3,7 @@
 
 #include "tests/e2e/training_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::bad_input_test {
 namespace {
 
 void expect_refused(const ProgramResult& result, int exit_code, const std::string& what) {
@@ -80,4 +80,4 @@ TEST(BadInput, ATruncatedIdxFileIsNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::bad_input_test

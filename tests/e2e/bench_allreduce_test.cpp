@@ -1,7 +1,7 @@
 // bench_allreduce as its users start it.
 #include "tests/e2e/training_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::bench_allreduce_test {
 namespace {
 
 Arguments bench(const Arguments& more) {
@@ -93,4 +93,4 @@ TEST(BenchAllReduceRefuses, RanksWithDifferentArguments) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::bench_allreduce_test

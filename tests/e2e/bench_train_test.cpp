@@ -3,7 +3,7 @@
 
 #include "tests/e2e/training_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::bench_train_test {
 namespace {
 
 Arguments bench(const Arguments& more) {
@@ -67,4 +67,4 @@ TEST(BenchTrainRefuses, WhatItCannotDoOnceWithExit2) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::bench_train_test

@@ -4,7 +4,7 @@
 
 #include "tests/e2e/training_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::exchange_test {
 namespace {
 
 std::vector<nlohmann::json> training_lines(const std::filesystem::path& run) {
@@ -169,4 +169,4 @@ TEST(Exchange, HalfPrecisionOnTheWireStillTrains) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::exchange_test

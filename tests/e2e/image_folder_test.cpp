@@ -6,7 +6,7 @@
 
 #include "tests/e2e/photo_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::image_folder_test {
 namespace {
 
 using ::testing::ContainsRegex;
@@ -168,4 +168,4 @@ TEST(BenchLoader, MeasuresAFolder) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::image_folder_test

@@ -8,7 +8,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/image_files.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::imagenet_presets_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -81,4 +81,4 @@ TEST_F(ImagenetPresets, CommandsOfTheDocumentationRun) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::imagenet_presets_test

@@ -5,7 +5,7 @@
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::loss_scale_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -111,4 +111,4 @@ TEST_F(LossScale, RefusesOtherScales) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::loss_scale_test

@@ -9,7 +9,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/sha256.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::mnist_test {
 namespace {
 
 nlohmann::json torch_baseline() {
@@ -59,4 +59,4 @@ TEST(Mnist, BaselineOverlaysPyTorchs) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::mnist_test

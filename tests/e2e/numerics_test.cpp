@@ -5,7 +5,7 @@
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::numerics_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -150,4 +150,4 @@ TEST_F(Numerics, AReplayNeedsARunInTrouble) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::numerics_test

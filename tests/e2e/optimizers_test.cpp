@@ -2,7 +2,7 @@
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::optimizers_test {
 namespace {
 
 // Three epochs of three steps.
@@ -166,4 +166,4 @@ TEST(OptimizerFlags, ContradictionsEndInThreeLinesAndExit2) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::optimizers_test

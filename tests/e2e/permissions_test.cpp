@@ -4,7 +4,7 @@
 #include "tests/e2e/photo_runs.h"
 #include "tests/support/file_mode.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::permissions_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -112,4 +112,4 @@ TEST_F(Permissions, OutputIsRefusedBeforeTraining) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::permissions_test

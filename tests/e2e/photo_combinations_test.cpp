@@ -2,7 +2,7 @@
 #include "tests/e2e/pairwise.h"
 #include "tests/e2e/photo_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::photo_combinations_test {
 namespace {
 
 // --decode, --cache-mb, -j, --mixup, --ema, LARC or not, --lr-scheduler, the network (GhostNet has
@@ -52,4 +52,4 @@ TEST_P(PhotoCombinations, TrainWithTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(Pairwise, PhotoCombinations, ::testing::ValuesIn(pairwise()));
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::photo_combinations_test

@@ -6,7 +6,7 @@
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::precision_test {
 namespace {
 
 struct Combination {
@@ -127,4 +127,4 @@ TEST(Precision, IsExplained) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::precision_test

@@ -1,7 +1,7 @@
 // Several real ranks under mpirun: they finish, agree, and end together.
 #include "tests/e2e/training_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::ranks_test {
 namespace {
 
 class Ranks : public ::testing::TestWithParam<int> {};
@@ -71,4 +71,4 @@ TEST(RanksTogether, UnderAnotherMpisLauncherIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::ranks_test

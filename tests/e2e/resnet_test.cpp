@@ -4,7 +4,7 @@
 
 #include "tests/e2e/training_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::resnet_test {
 namespace {
 
 // resnet20 on the built-in shapes.
@@ -112,4 +112,4 @@ TEST_P(TrainedOnCifar10, CountsWhatPyTorchCounts) {
 INSTANTIATE_TEST_SUITE_P(Ranks, TrainedOnCifar10, ::testing::Values(1, 3, 8));
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::resnet_test

@@ -10,7 +10,7 @@
 #include "tests/e2e/training_runs.h"
 #include "tests/support/golden.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::resume_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -281,4 +281,4 @@ TEST(ResumeOfFormat1, GoesOnWithAFileOfAnEarlierVersion) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::resume_test

@@ -3,7 +3,7 @@
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::same_bits_test {
 namespace {
 
 void run_on_1_2_4_and_8_ranks(const Arguments& arguments) {
@@ -138,4 +138,4 @@ TEST(OptionsThatChangeNoBit, OnTwoRanks) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::same_bits_test

@@ -5,7 +5,7 @@
 
 #include "tests/e2e/training_runs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::train_test {
 namespace {
 
 TEST(Train, LeavesItsRecord) {
@@ -93,4 +93,4 @@ TEST(Train, DivergenceEndsWithExit6) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::train_test

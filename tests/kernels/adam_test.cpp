@@ -12,7 +12,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::adam_test {
 namespace {
 
 using testing::close;
@@ -191,4 +191,4 @@ TEST(Adam, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::adam_test

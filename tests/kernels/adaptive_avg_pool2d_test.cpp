@@ -13,7 +13,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::adaptive_avg_pool2d_test {
 namespace {
 
 using testing::AdaptivePoolCase;
@@ -166,4 +166,4 @@ TEST(AdaptiveAvgPool2dSpecial, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::adaptive_avg_pool2d_test

@@ -13,7 +13,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::add_bias_test {
 namespace {
 
 using testing::close;
@@ -194,4 +194,4 @@ TEST(AddBias, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::add_bias_test

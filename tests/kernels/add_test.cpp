@@ -10,7 +10,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::add_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -119,4 +119,4 @@ TEST(Add, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::add_test

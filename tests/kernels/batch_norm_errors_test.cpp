@@ -2,7 +2,7 @@
 
 #include "kernels/batch_norm.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::batch_norm_errors_test {
 namespace {
 
 Tensor f32(const Shape& shape) {
@@ -183,4 +183,4 @@ TEST(BatchNormErrors, OneCallForGroupsOfOneShard) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::batch_norm_errors_test

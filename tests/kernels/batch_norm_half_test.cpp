@@ -1,13 +1,15 @@
 // Batch norm of f16 and bf16: every result is the f32 ops' on the same values, rounded.
 #include <limits>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "kernels/isa.h"
 #include "tests/support/batch_norm_step.h"
 #include "tests/support/close.h"
 #include "tests/support/float_types.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::batch_norm_half_test {
 namespace {
 
 using testing::batch_norm_step;
@@ -313,4 +315,4 @@ TEST(BatchNormHalfGate, AValueThatRoundsToZero) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::batch_norm_half_test

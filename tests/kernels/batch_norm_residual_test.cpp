@@ -11,7 +11,7 @@
 #include "tests/support/doubles.h"
 #include "tests/support/finite_difference.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::batch_norm_residual_test {
 namespace {
 
 using testing::batch_norm_step;
@@ -161,4 +161,4 @@ TEST(BatchNormResidual, BadArguments) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::batch_norm_residual_test

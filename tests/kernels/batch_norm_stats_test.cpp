@@ -11,7 +11,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::batch_norm_stats_test {
 namespace {
 
 using testing::close;
@@ -199,4 +199,4 @@ TEST(BatchNormRunning, OneValueAChannelIsAnError) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::batch_norm_stats_test

@@ -3,9 +3,11 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "kernels/add.h"
+#include "kernels/isa.h"
 #include "kernels/relu.h"
 #include "tests/reference/batch_norm.h"
 #include "tests/support/batch_norm_step.h"
@@ -13,7 +15,7 @@
 #include "tests/support/doubles.h"
 #include "tests/support/finite_difference.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::batch_norm_test {
 namespace {
 
 using testing::batch_norm_step;
@@ -316,4 +318,4 @@ TEST(BatchNorm, InferenceMatchesReference) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::batch_norm_test

@@ -12,7 +12,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cast_test {
 namespace {
 
 using reference::decode;
@@ -181,4 +181,4 @@ TEST(Cast, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cast_test

@@ -13,7 +13,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::channel_gate_test {
 namespace {
 
 using testing::ChannelGateCase;
@@ -170,4 +170,4 @@ TEST(ChannelGateSpecial, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::channel_gate_test

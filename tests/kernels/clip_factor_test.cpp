@@ -4,7 +4,7 @@
 
 #include "tests/support/clip_factor_cases.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::clip_factor_test {
 namespace {
 
 TEST(ClipFactor, IsPyTorchs) {
@@ -24,4 +24,4 @@ TEST(ClipFactor, RejectsArgumentsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::clip_factor_test

@@ -11,7 +11,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::concat_channels_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -125,4 +125,4 @@ TEST(ConcatChannelsSpecial, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::concat_channels_test

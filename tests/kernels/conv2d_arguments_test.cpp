@@ -3,7 +3,7 @@
 
 #include "kernels/conv2d.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::conv2d_arguments_test {
 namespace {
 
 TEST(Conv2d, OutputShape) {
@@ -83,4 +83,4 @@ TEST(Conv2d, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::conv2d_arguments_test

@@ -7,13 +7,14 @@
 #include <numeric>
 #include <thread>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/conv2d_problem.h"
 #include "tests/support/doubles.h"
 #include "tests/support/finite_difference.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::conv2d_test {
 namespace {
 
 using reference::Conv2dSizes;
@@ -373,4 +374,4 @@ TEST(Conv2d, ReferenceAgreesWithFiniteDifferences) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::conv2d_test

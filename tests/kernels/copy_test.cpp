@@ -9,7 +9,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::copy_test {
 namespace {
 
 using testing::poisoned_tensor;
@@ -79,4 +79,4 @@ TEST(Copy, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::copy_test

@@ -12,7 +12,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::crop_flip_normalize_test {
 namespace {
 
 using testing::AugmentedImages;
@@ -177,4 +177,4 @@ TEST(CropFlipNormalize, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::crop_flip_normalize_test

@@ -9,7 +9,7 @@
 #if defined(LOCKSTEP_CUDA) && __has_include(<cublasLt.h>)
 #include <cublasLt.h>
 
-namespace lockstep::kernels::cublaslt {
+namespace lockstep::kernels::cublaslt::cublaslt_abi_test {
 namespace {
 
 static_assert(kSuccess == static_cast<int>(CUBLAS_STATUS_SUCCESS));
@@ -77,5 +77,5 @@ TEST(CublasltAbi, VersionsAreWrittenAlike) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels::cublaslt
+}  // namespace lockstep::kernels::cublaslt::cublaslt_abi_test
 #endif

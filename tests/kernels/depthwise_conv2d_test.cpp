@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/depthwise_problem.h"
@@ -12,7 +13,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::depthwise_conv2d_test {
 namespace {
 
 using testing::close;
@@ -256,4 +257,4 @@ TEST(DepthwiseConv2d, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::depthwise_conv2d_test

@@ -15,7 +15,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::dropout_test {
 namespace {
 
 using testing::close;
@@ -220,4 +220,4 @@ TEST(Dropout, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::dropout_test

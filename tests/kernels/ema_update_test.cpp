@@ -11,7 +11,7 @@
 #include "tests/support/loss_scale_cases.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::ema_update_test {
 namespace {
 
 using testing::close;
@@ -118,4 +118,4 @@ TEST(EmaUpdate, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::ema_update_test

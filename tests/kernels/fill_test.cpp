@@ -12,7 +12,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::fill_test {
 namespace {
 
 using testing::poisoned_tensor;
@@ -118,4 +118,4 @@ TEST(Fill, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::fill_test

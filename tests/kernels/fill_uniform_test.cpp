@@ -13,7 +13,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::fill_uniform_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -145,4 +145,4 @@ TEST(FillUniform, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::fill_uniform_test

@@ -17,7 +17,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::global_avg_pool_test {
 namespace {
 
 using testing::close;
@@ -213,4 +213,4 @@ TEST(GlobalAvgPool, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::global_avg_pool_test

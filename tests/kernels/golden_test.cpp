@@ -18,7 +18,7 @@
 #include "kernels/subsample_pad.h"
 #include "tests/support/close.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::golden_test {
 namespace {
 
 using testing::close;
@@ -381,4 +381,4 @@ TEST_F(Golden, CastBitForBit) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::golden_test

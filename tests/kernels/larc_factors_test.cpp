@@ -4,7 +4,7 @@
 
 #include "tests/support/larc_cases.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::larc_factors_test {
 namespace {
 
 TEST(LarcFactors, MatchReference) {
@@ -44,4 +44,4 @@ TEST(LarcFactors, RejectsArgumentsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::larc_factors_test

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "kernels/onednn_version.h"
@@ -16,7 +17,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::linear_test {
 namespace {
 
 using reference::LinearSizes;
@@ -364,4 +365,4 @@ TEST(Linear, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::linear_test

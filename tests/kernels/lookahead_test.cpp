@@ -10,7 +10,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::lookahead_test {
 namespace {
 
 using testing::close;
@@ -89,4 +89,4 @@ TEST(Lookahead, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::lookahead_test

@@ -10,7 +10,7 @@
 #include "tests/support/loss_scale_cases.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::loss_scale_test {
 namespace {
 
 using testing::expect_trace;
@@ -168,4 +168,4 @@ TEST(LossScale, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::loss_scale_test

@@ -19,7 +19,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::max_pool2d_test {
 namespace {
 
 using testing::close;
@@ -333,4 +333,4 @@ TEST(MaxPool2d, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::max_pool2d_test

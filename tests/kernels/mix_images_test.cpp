@@ -11,7 +11,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::mix_images_test {
 namespace {
 
 using testing::close;
@@ -120,4 +120,4 @@ TEST(MixImages, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::mix_images_test

@@ -12,7 +12,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::mixed_precision_step_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -235,4 +235,4 @@ TEST(MixedPrecisionCost, OfAParameterIs20BytesForSgdAnd28ForAdam) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::mixed_precision_step_test

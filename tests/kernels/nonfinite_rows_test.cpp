@@ -8,7 +8,7 @@
 #include "tests/support/nonfinite_values.h"
 #include "tests/support/poisoned_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::nonfinite_rows_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -92,4 +92,4 @@ TEST(NonfiniteRows, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::nonfinite_rows_test

@@ -8,7 +8,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::normalize_image_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -119,4 +119,4 @@ TEST(NormalizeImage, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::normalize_image_test

@@ -7,7 +7,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels::onednn {
+namespace lockstep::kernels::onednn::onednn_weights_test {
 namespace {
 
 using testing::poisoned_tensor;
@@ -101,4 +101,4 @@ TEST(WidenedWeights, AreExactOnAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels::onednn
+}  // namespace lockstep::kernels::onednn::onednn_weights_test

@@ -14,7 +14,7 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/tree_sums.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::peer_sum_test {
 namespace {
 
 using testing::format_of;
@@ -182,4 +182,4 @@ TEST(PeerSum, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::peer_sum_test

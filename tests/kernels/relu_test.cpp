@@ -14,7 +14,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::relu_test {
 namespace {
 
 using testing::close;
@@ -183,4 +183,4 @@ TEST(Relu, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::relu_test

@@ -11,7 +11,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::scale_test {
 namespace {
 
 using testing::close;
@@ -87,4 +87,4 @@ TEST(Scale, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::scale_test

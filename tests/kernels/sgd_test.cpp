@@ -12,7 +12,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::sgd_test {
 namespace {
 
 using testing::close;
@@ -189,4 +189,4 @@ TEST(Sgd, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::sgd_test

@@ -16,7 +16,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::softmax_cross_entropy_test {
 namespace {
 
 using testing::close;
@@ -371,4 +371,4 @@ TEST(SoftmaxCrossEntropy, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::softmax_cross_entropy_test

@@ -13,7 +13,7 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/subsample_case.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::subsample_pad_test {
 namespace {
 
 using testing::close;
@@ -141,4 +141,4 @@ TEST(SubsamplePad, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::subsample_pad_test

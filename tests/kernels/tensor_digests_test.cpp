@@ -9,7 +9,7 @@
 #include "tests/support/isa_bodies.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::tensor_digests_test {
 namespace {
 
 using testing::random_tensor;
@@ -109,4 +109,4 @@ TEST(TensorDigests, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::tensor_digests_test

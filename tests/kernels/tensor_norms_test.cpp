@@ -13,7 +13,7 @@
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::tensor_norms_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -156,4 +156,4 @@ TEST(TensorNorms, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::tensor_norms_test

@@ -19,7 +19,7 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/tree_sums.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::tree_sum_test {
 namespace {
 
 using testing::doubles;
@@ -251,4 +251,4 @@ TEST(TreeSum, DryDeclaresItsCost) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::tree_sum_test

@@ -8,7 +8,7 @@
 #include "tests/support/close.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::convert_sync_batchnorm_test {
 namespace {
 
 using testing::random_tensor;
@@ -78,4 +78,4 @@ TEST(ConvertSyncBatchnorm, NeedsPeers) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::convert_sync_batchnorm_test

@@ -8,7 +8,7 @@
 #include "tests/support/close.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::empty_shards_test {
 namespace {
 
 using testing::same_bits;
@@ -83,4 +83,4 @@ INSTANTIATE_TEST_SUITE_P(Places,
                                            Counts{0, 1, 0, 0, 1, 0}));
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::empty_shards_test

@@ -1,4 +1,5 @@
 // Values that are forgotten after the forward pass and made again in the backward pass.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "core/allocator.h"
@@ -6,7 +7,7 @@
 #include "tests/support/close.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::forget_test {
 namespace {
 
 using testing::same_bits;
@@ -92,4 +93,4 @@ TEST(Forget, EvaluationNeverMakesThemAgain) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::forget_test

@@ -10,7 +10,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/optimizers.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::grad_scaler_ranks_test {
 namespace {
 
 using testing::GoldenCase;
@@ -107,4 +107,4 @@ TEST_P(GradScalerRanks, FollowPyTorchStepByStep) {
 INSTANTIATE_TEST_SUITE_P(Ranks, GradScalerRanks, ::testing::Values(1, 2, 3));
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::grad_scaler_ranks_test

@@ -10,7 +10,7 @@
 #include "tests/support/close.h"
 #include "tests/support/optimizers.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::grad_scaler_test {
 namespace {
 
 using testing::random_tensor;
@@ -193,4 +193,4 @@ TEST(GradClipper, ShrinksTheGradientToTheNorm) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::grad_scaler_test

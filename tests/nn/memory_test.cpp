@@ -6,7 +6,7 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/training.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::memory_test {
 namespace {
 
 TEST(Memory, AStepAllocatesNothingFromTheSystemAfterTheFirst) {
@@ -27,4 +27,4 @@ TEST(Memory, AStepAllocatesNothingFromTheSystemAfterTheFirst) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::memory_test

@@ -12,7 +12,7 @@
 #include "tests/support/state_lines.h"
 #include "tests/support/training.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::models_test {
 namespace {
 
 using testing::close;
@@ -140,4 +140,4 @@ TEST(ConvNet, DryRunDeclaresEveryOp) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::models_test

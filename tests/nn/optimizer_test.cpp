@@ -10,7 +10,7 @@
 #include "tests/support/optimizers.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::optimizer_test {
 namespace {
 
 using testing::close;
@@ -299,4 +299,4 @@ TEST(Adam, CountsItsStepsAsPyTorchDoes) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::optimizer_test

@@ -13,7 +13,7 @@
 #include "tests/support/sha256.h"
 #include "tests/support/state_lines.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::photo_networks_test {
 namespace {
 
 using testing::GoldenCase;
@@ -163,4 +163,4 @@ TEST(Dropout, NeedsNumberedImages) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::photo_networks_test

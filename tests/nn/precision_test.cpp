@@ -9,7 +9,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/optimizers.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::precision_test {
 namespace {
 
 using testing::random_tensor;
@@ -99,4 +99,4 @@ TEST(MixedPrecision, AutocastChoosesByOperation) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::precision_test

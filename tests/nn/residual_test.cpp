@@ -7,7 +7,7 @@
 #include "tests/support/doubles.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::residual_test {
 namespace {
 
 using testing::close;
@@ -118,4 +118,4 @@ TEST(MaxPool2d, KernelStrideAndPad) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::residual_test

@@ -2,7 +2,7 @@
 #include "tests/support/network_gradients.h"
 #include "tests/support/resnets.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::resnet_gradients_test {
 namespace {
 
 class ResNetGradients : public ::testing::TestWithParam<std::string> {};
@@ -31,4 +31,4 @@ INSTANTIATE_TEST_SUITE_P(PyTorch,
                          [](const auto& run) { return run.param; });
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::resnet_gradients_test

@@ -9,7 +9,7 @@
 #include "tests/support/sha256.h"
 #include "tests/support/state_lines.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::resnet_init_test {
 namespace {
 
 using testing::close;
@@ -95,4 +95,4 @@ TEST(ResNetInitErrors, DepthsThatDoNotExist) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::resnet_init_test

@@ -10,7 +10,7 @@
 #include "tests/support/resnets.h"
 #include "tests/support/training.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::resnet_losses_test {
 namespace {
 
 using testing::documented_images;
@@ -67,4 +67,4 @@ TEST(ResNet50, EvaluatesAsPyTorchAfterInitialisation) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::resnet_losses_test

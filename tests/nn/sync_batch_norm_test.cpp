@@ -15,7 +15,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::sync_batch_norm_test {
 namespace {
 
 using testing::close;
@@ -350,4 +350,4 @@ TEST(BatchNormMicroSteps, OnlyTheFirstOfAStepAdvancesRunningStatistics) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::sync_batch_norm_test

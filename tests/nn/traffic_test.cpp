@@ -12,7 +12,7 @@
 #include "nn/functional.h"
 #include "nn/resnet.h"
 
-namespace lockstep::nn {
+namespace lockstep::nn::traffic_test {
 namespace {
 
 using Bytes = std::map<std::string, int64_t, std::less<>>;
@@ -130,4 +130,4 @@ TEST_F(Traffic, IsTheFusedModelsAndWhatTheTapeMovesBeside) {
 }
 
 }  // namespace
-}  // namespace lockstep::nn
+}  // namespace lockstep::nn::traffic_test

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "data/codecs/decode_image.h"
 #include "tests/support/golden.h"
+#include "tests/support/write_file.h"
 
 namespace lockstep::testing {
 
@@ -29,13 +29,6 @@ inline data::Image decode(const std::vector<uint8_t>& file, data::ChooseRegion c
 
 inline data::Image decode(const std::vector<uint8_t>& file) {
   return decode(file, [](const data::ImageSize& size) { return data::whole(size); });
-}
-
-inline void write_file(const std::filesystem::path& path, const std::vector<uint8_t>& bytes) {
-  std::filesystem::create_directories(path.parent_path());
-  std::ofstream out(path, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()),
-            static_cast<std::streamsize>(bytes.size()));
 }
 
 // train and val of the classes "ants" and "bees": `images` each, of several kinds.

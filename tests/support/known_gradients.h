@@ -15,13 +15,9 @@
 #include "tests/reference/cast.h"
 #include "tests/reference/tree_sum.h"
 #include "tests/support/collectives.h"
+#include "tests/support/float_types.h"
 
 namespace lockstep::testing {
-
-inline reference::FloatFormat format_of(Dtype dtype) {
-  if (dtype == Dtype::kF16) return reference::kF16Format;
-  return dtype == Dtype::kBF16 ? reference::kBF16Format : reference::kF32Format;
-}
 
 // A leaf of the sum: cancelling values with a -0 among them. Leaves are numbered micro-step by
 // micro-step, so that one shard in n micro-steps has those of n shards in one.

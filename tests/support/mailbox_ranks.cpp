@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "comm/messages/message_communicator.h"
 
 namespace lockstep::testing {

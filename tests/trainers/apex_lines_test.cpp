@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::apex_lines_test {
 namespace {
 
 TEST(ApexLines, AreMainAmps) {
@@ -39,4 +39,4 @@ TEST(ApexLines, AreMainAmps) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::apex_lines_test

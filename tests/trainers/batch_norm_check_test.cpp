@@ -7,7 +7,7 @@
 #include "data/synthetic.h"
 #include "tests/trainers/options_of.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::batch_norm_check_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -67,4 +67,4 @@ TEST(ClassCheck, RefusesLabelsThatTheNetworkHasNoOutputFor) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::batch_norm_check_test

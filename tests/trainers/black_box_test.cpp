@@ -6,7 +6,7 @@
 #include "tests/trainers/tiny_run.h"
 #include "trainers/loop/gradient_fault.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::black_box_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -164,4 +164,4 @@ TEST(GradientFaultTest, RefusesALayerThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::black_box_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::checkpoint_diff_test {
 namespace {
 
 template <class T>
@@ -100,4 +100,4 @@ TEST(CheckpointDiff, TheReportIsCutAtTheLimit) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::checkpoint_diff_test

@@ -10,7 +10,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::checkpoint_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -194,4 +194,4 @@ TEST(StateTensors, MisfitsAreNamed) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::checkpoint_file_test

@@ -16,7 +16,7 @@
 #include "tests/trainers/tiny_run.h"
 #include "trainers/checkpoint/checkpoint_folder.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::checkpoint_writer_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -180,4 +180,4 @@ TEST_F(Writer, AKillAtAnyMomentLeavesASoundCheckpoint) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::checkpoint_writer_test

@@ -10,7 +10,7 @@
 #include "tests/trainers/options_of.h"
 #include "trainers/config/run_config.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::data_defaults_test {
 namespace {
 
 using testing::options_of;
@@ -58,4 +58,4 @@ TEST(DataDefaults, AFolderThatTellsNothingIsReportedLater) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::data_defaults_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::draw_mix_test {
 namespace {
 
 class DrawMix : public ::testing::TestWithParam<double> {};
@@ -53,4 +53,4 @@ TEST(DrawMixStreams, OfATinyAlphaAreOneOrZero) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::draw_mix_test

@@ -8,7 +8,7 @@
 #include "data/synthetic.h"
 #include "nn/convnet.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::evaluate_test {
 namespace {
 
 std::shared_ptr<const data::Dataset> forty_images() {
@@ -50,4 +50,4 @@ TEST(Evaluate, OneRankThatStopsEndsItForAll) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::evaluate_test

@@ -1,11 +1,12 @@
 #include "trainers/config/exchange_config.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::exchange_config_test {
 namespace {
 
 using testing::options_of;
@@ -155,4 +156,4 @@ TEST(ExchangeConfig, ContradictionsAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::exchange_config_test

@@ -5,7 +5,7 @@
 #include "comm/single.h"
 #include "comm/thread_communicator.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::exchange_log_test {
 namespace {
 
 using Clock = comm::BucketTimes::Clock;
@@ -68,4 +68,4 @@ TEST(ExchangeLog, NoStepIsNoFigure) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::exchange_log_test

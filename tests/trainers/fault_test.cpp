@@ -2,11 +2,12 @@
 
 #include <chrono>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::fault_test {
 namespace {
 
 double seconds_of_delay(const std::optional<Fault>& fault, int rank) {
@@ -72,4 +73,4 @@ TEST(Fault, SlowDelaysItsRankOnly) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::fault_test

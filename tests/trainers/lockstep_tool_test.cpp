@@ -13,12 +13,12 @@
 #include "tests/support/temp_dir.h"
 #include "trainers/tool/checkpoint_inspect.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::lockstep_tool_test {
 namespace {
 
-using testing::random_tensor;
-using testing::TempDir;
-using testing::write_text;
+using lockstep::testing::random_tensor;
+using lockstep::testing::TempDir;
+using lockstep::testing::write_text;
 
 struct Outcome {
   int code;
@@ -167,4 +167,4 @@ TEST(TensorStatistics, LeavesOutWhatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::lockstep_tool_test

@@ -6,7 +6,7 @@
 
 #include "tests/trainers/options_of.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::models_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -118,4 +118,4 @@ TEST(Models, AnUnknownNetworkListsThoseThatThereAre) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::models_test

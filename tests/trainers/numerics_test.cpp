@@ -6,7 +6,7 @@
 #include "tests/trainers/tiny_run.h"
 #include "trainers/loop/numerics_watch.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::numerics_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -152,4 +152,4 @@ TEST_F(NumericsWatchTest, KeepsTheHistoryOfTheScale) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::numerics_test

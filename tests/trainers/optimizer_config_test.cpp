@@ -1,5 +1,6 @@
 #include "trainers/config/optimizer_config.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +9,7 @@
 #include "trainers/loop/lr_dry_run.h"
 #include "trainers/loop/make_optimizer.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::optimizer_config_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -309,4 +310,4 @@ TEST(LrDryRun, ALastEpochMayBeCut) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::optimizer_config_test

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +11,7 @@
 #include "trainers/options/foreign_flags.h"
 #include "trainers/options/help_text.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::option_table_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -217,4 +218,4 @@ TEST(Help, VersionIsOneLineUnlessVerbose) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::option_table_test

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "trainers/options/command_line.h"
 

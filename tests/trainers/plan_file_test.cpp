@@ -1,11 +1,12 @@
 #include "trainers/plans/plan_file.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "core/error.h"
 #include "tests/support/temp_dir.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::plan_file_test {
 namespace {
 
 using lockstep::testing::TempDir;
@@ -116,4 +117,4 @@ TEST(PlanFile, TheDigestIsOfWhatFixesBits) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::plan_file_test

@@ -14,7 +14,7 @@
 #include "trainers/tool/plan_command.h"
 #include "trainers/tool/plan_report.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::plan_test {
 namespace {
 
 using ::testing::AllOf;
@@ -194,7 +194,7 @@ TEST(PlanCommand, TakesFlagsOfTraining) {
 }
 
 TEST(FindGpu, ReadsACardsOwnDescription) {
-  const testing::TempDir folder;
+  const lockstep::testing::TempDir folder;
   const std::string path = (folder.path() / "card.json").string();
   std::ofstream(path) << R"({"deviceName": "NVIDIA H200 NVL", "multiProcessorCount": 114})";
   const GpuCard card = find_gpu(path);
@@ -213,7 +213,7 @@ TEST(DescribeGpu, SaysWhyItCannot) {
 
 TEST(FindGpu, RefusesWhatItDoesNotKnow) {
   EXPECT_THROW(find_gpu("h2000"), UsageError);
-  const testing::TempDir folder;
+  const lockstep::testing::TempDir folder;
   const std::string path = (folder.path() / "card.json").string();
   std::ofstream(path) << "{}";
   EXPECT_THROW(find_gpu(path), EnvironmentError);
@@ -222,4 +222,4 @@ TEST(FindGpu, RefusesWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::plan_test

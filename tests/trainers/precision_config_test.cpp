@@ -1,11 +1,12 @@
 #include "trainers/config/precision_config.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::precision_config_test {
 namespace {
 
 using ::testing::Contains;
@@ -120,4 +121,4 @@ TEST(PrecisionConfig, ExplainsEachClass) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::precision_config_test

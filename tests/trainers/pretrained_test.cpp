@@ -8,7 +8,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::pretrained_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ TEST_F(Pretrained, AFileThatIsNotThereIsACheckpointError) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::pretrained_test

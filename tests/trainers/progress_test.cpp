@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::progress_test {
 namespace {
 
 StepMetrics metrics() {
@@ -106,4 +106,4 @@ TEST(Progress, SaysWhatBecameOfTheLossScale) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::progress_test

@@ -6,7 +6,7 @@
 
 #include "comm/thread_communicator.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::rank_place_test {
 namespace {
 
 TEST(RankPlace, OfThisProcess) {
@@ -29,4 +29,4 @@ TEST(RankPlace, EachRankHasItsOwn) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::rank_place_test

@@ -8,7 +8,7 @@
 #include "trainers/output/run_directory.h"
 #include "trainers/output/run_record.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::replay_plan_test {
 namespace {
 
 using lockstep::testing::TempDir;
@@ -141,4 +141,4 @@ TEST_F(ReplayPlanTest, RefusesWhatIsNoRunInTrouble) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::replay_plan_test

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "nn/convnet.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::replica_check_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -54,4 +54,4 @@ TEST(ReplicaCheck, LooksAtMomentumToo) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::replica_check_test

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::report_error_test {
 namespace {
 
 struct Launcher {
@@ -78,4 +78,4 @@ TEST_F(ReportError, ForeignExceptionsAreBugs) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::report_error_test

@@ -1,11 +1,12 @@
 #include "trainers/config/resolve_run.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::resolve_run_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -238,4 +239,4 @@ TEST(Reach, AdviceWorks) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::resolve_run_test

@@ -1,5 +1,6 @@
 #include "trainers/checkpoint/resume.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +10,7 @@
 #include "tests/trainers/tiny_run.h"
 #include "trainers/config/resolve_run.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::resume_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -187,4 +188,4 @@ TEST(IdentityOf, HoldsWhatShapesTheTrainingAndNoMore) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::resume_test

@@ -6,7 +6,7 @@
 #include "tests/trainers/options_of.h"
 #include "trainers/config/resolve_run.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::run_convolutions_test {
 namespace {
 
 using kernels::ConvolutionPass;
@@ -74,4 +74,4 @@ TEST(RunConvolutions, WithBatchNormsAStepHasFusedForms) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::run_convolutions_test

@@ -11,7 +11,7 @@
 
 #include "tests/support/temp_dir.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::run_directory_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -204,4 +204,4 @@ TEST(RunDirectory, AFolderCalledLatestStays) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::run_directory_test

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::run_record_test {
 namespace {
 
 using nlohmann::json;
@@ -147,4 +147,4 @@ TEST(MetricsLine, NumbersThatAreNotFiniteAreMarked) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::run_record_test

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "tests/trainers/options_of.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::schedule_test {
 namespace {
 
 using ::testing::DoubleNear;
@@ -284,4 +284,4 @@ TEST(Schedule, StateOfAnotherScheduleIsRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::schedule_test

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "comm/thread_communicator.h"
@@ -9,7 +10,7 @@
 #include "tests/support/temp_dir.h"
 #include "trainers/config/run_plan.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::settle_engines_test {
 namespace {
 
 using kernels::ConvolutionProblem;
@@ -166,4 +167,4 @@ TEST_F(SettleEngines, AForeignFileIsRefusedWithTimingToo) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::settle_engines_test

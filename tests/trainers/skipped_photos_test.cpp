@@ -2,12 +2,13 @@
 
 #include <mutex>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "comm/thread_communicator.h"
 #include "core/error.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::skipped_photos_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -77,4 +78,4 @@ TEST(SkippedPhotos, AreTooManyOnAllRanksAtOnce) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::skipped_photos_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::spelling_test {
 namespace {
 
 TEST(Spelling, EditDistance) {
@@ -26,4 +26,4 @@ TEST(Spelling, NearestWord) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::spelling_test

@@ -10,7 +10,7 @@
 #include "comm/single.h"
 #include "comm/thread_communicator.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::step_window_test {
 namespace {
 
 // Sums of these depend on their order.
@@ -145,4 +145,4 @@ TEST(StepWindow, BlamesTheLoaderThatWasWaitedForMost) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::step_window_test

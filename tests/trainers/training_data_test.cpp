@@ -10,7 +10,7 @@
 #include "tests/trainers/options_of.h"
 #include "trainers/loop/normalization.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::training_data_test {
 namespace {
 
 using data::ImageShape;
@@ -102,4 +102,4 @@ TEST(TrainingData, NormalisedShapesHaveMean0AndDeviation1) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::training_data_test

@@ -3,6 +3,8 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/safetensors.h"

@@ -4,6 +4,8 @@
 #include <regex>
 #include <system_error>
 
+#include <fmt/core.h>
+
 #include "core/atomic_file.h"
 #include "core/error.h"
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/checkpoint/checkpoint_folder.h"

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "core/cuda/device.h"
 #include "core/error.h"
 #include "trainers/checkpoint/checkpoint_folder.h"

@@ -3,6 +3,7 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "trainers/config/choice_names.h"
 #include "trainers/config/device_choice.h"

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "trainers/config/choice_names.h"
 #include "trainers/options/flag_value.h"

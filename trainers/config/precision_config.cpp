@@ -1,5 +1,7 @@
 #include "trainers/config/precision_config.h"
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "trainers/options/flag_value.h"
 

@@ -5,6 +5,9 @@
 #include <bit>
 #include <span>
 
+#include <fmt/format.h>
+
+#include "core/check.h"
 #include "core/error.h"
 
 namespace lockstep::trainers {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <memory>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "data/batch_plan.h"
 #include "data/distributed_sampler.h"

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "core/transfer.h"
 #include "kernels/nonfinite_rows.h"
 

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"

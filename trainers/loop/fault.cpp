@@ -4,6 +4,7 @@
 #include <regex>
 #include <thread>
 
+#include <fmt/core.h>
 #include <signal.h>
 
 #include "core/transfer.h"

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <span>
 
+#include <fmt/core.h>
+
 #include "comm/handshake.h"
 #include "comm/ipc/exchange.h"
 #include "comm/ipc/trial.h"

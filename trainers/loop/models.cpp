@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "nn/alexnet.h"
 #include "nn/cifar_resnet.h"

@@ -3,6 +3,8 @@
 #include <set>
 #include <string>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 
 namespace lockstep::trainers {

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <numbers>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "core/check.h"
 #include "core/error.h"
 
 namespace lockstep::trainers {

@@ -3,6 +3,8 @@
 #include <sstream>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "comm/gather.h"
 #include "core/error.h"
 

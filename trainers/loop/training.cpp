@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "comm/replicas.h"
 #include "trainers/loop/process_time.h"
 #include "trainers/loop/stop_signal.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/core.h>
+
 #include "data/open_dataset.h"
 #include "data/synthetic.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <fmt/core.h>
+
 #include "trainers/options/flag_value.h"
 #include "trainers/options/foreign_flags.h"
 #include "trainers/options/spelling.h"

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include <CLI/CLI.hpp>
+#include <fmt/core.h>
 
+#include "core/check.h"
 #include "trainers/options/argument_rewriting.h"
 #include "trainers/options/data_defaults.h"
 #include "trainers/options/flag_value.h"

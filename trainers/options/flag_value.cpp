@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "trainers/options/spelling.h"
 
 namespace lockstep::trainers {

@@ -8,7 +8,7 @@ using enum FlagGroup;
 using enum HelpPage;
 
 // clang-format off
-constexpr Flag kFlags[] = {
+constexpr Flag kDataFlags[] = {
     {.name = "data", .aliases = "--data-path", .kind = kString, .group = kData, .page = kShort,
      .metavar = "DIR", .help = "data directory, also as plain argument DIR [built-in set]",
      .origin = "torchvision"},
@@ -45,7 +45,7 @@ constexpr Flag kFlags[] = {
 }  // namespace
 
 std::span<const Flag> data_flags() {
-  return kFlags;
+  return kDataFlags;
 }
 
 }  // namespace lockstep::trainers

@@ -8,7 +8,7 @@ using enum FlagGroup;
 using enum HelpPage;
 
 // clang-format off
-constexpr Flag kFlags[] = {
+constexpr Flag kDistributedFlags[] = {
     {.name = "shards", .kind = kInt, .group = kDistributed, .page = kShort, .metavar = "N",
      .range = {1, 65536}, .help = "parts of a step's images; fixes the bits [ranks x threads]",
      .origin = "Lockstep"},
@@ -76,7 +76,7 @@ constexpr Flag kFlags[] = {
 }  // namespace
 
 std::span<const Flag> distributed_flags() {
-  return kFlags;
+  return kDistributedFlags;
 }
 
 }  // namespace lockstep::trainers

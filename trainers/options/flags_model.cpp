@@ -8,7 +8,7 @@ using enum FlagGroup;
 using enum HelpPage;
 
 // clang-format off
-constexpr Flag kFlags[] = {
+constexpr Flag kModelFlags[] = {
     {.name = "arch", .aliases = "-a --model", .kind = kChoice, .group = kModel, .page = kShort,
      .initial = {"convnet", "resnet50"},
      .choices = {"convnet|toy_net", "resnet18|resnet34|resnet50|resnet101|resnet152|resnet20|"
@@ -39,7 +39,7 @@ constexpr Flag kFlags[] = {
 }  // namespace
 
 std::span<const Flag> model_flags() {
-  return kFlags;
+  return kModelFlags;
 }
 
 }  // namespace lockstep::trainers

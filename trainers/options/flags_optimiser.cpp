@@ -8,7 +8,7 @@ using enum FlagGroup;
 using enum HelpPage;
 
 // clang-format off
-constexpr Flag kFlags[] = {
+constexpr Flag kOptimizerFlags[] = {
     {.name = "epochs", .kind = kInt, .group = kOptimiser, .page = kShort, .metavar = "N",
      .initial = {"3", "90"}, .range = {1, kMillion}, .help = "passes over the data",
      .origin = "main.py"},
@@ -142,7 +142,7 @@ constexpr Flag kFlags[] = {
 }  // namespace
 
 std::span<const Flag> optimiser_flags() {
-  return kFlags;
+  return kOptimizerFlags;
 }
 
 }  // namespace lockstep::trainers

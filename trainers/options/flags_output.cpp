@@ -8,7 +8,7 @@ using enum FlagGroup;
 using enum HelpPage;
 
 // clang-format off
-constexpr Flag kFlags[] = {
+constexpr Flag kOutputFlags[] = {
     {.name = "output-dir", .aliases = "-o", .kind = kString, .group = kOutput, .page = kShort,
      .metavar = "DIR", .help = "run directory [runs/<utc>-<arch>-n<ranks>]",
      .origin = "torchvision"},
@@ -86,7 +86,7 @@ constexpr Flag kFlags[] = {
 }  // namespace
 
 std::span<const Flag> output_flags() {
-  return kFlags;
+  return kOutputFlags;
 }
 
 }  // namespace lockstep::trainers

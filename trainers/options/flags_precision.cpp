@@ -8,7 +8,7 @@ using enum FlagGroup;
 using enum HelpPage;
 
 // clang-format off
-constexpr Flag kFlags[] = {
+constexpr Flag kPrecisionFlags[] = {
     {.name = "opt-level", .kind = kChoice, .group = kPrecision, .page = kShort,
      .initial = both("O0"), .choices = both("O0|O1|O2|O3"),
      .help = "16 bits: none; conv, linear; all with f32 masters; all",
@@ -38,7 +38,7 @@ constexpr Flag kFlags[] = {
 }  // namespace
 
 std::span<const Flag> precision_flags() {
-  return kFlags;
+  return kPrecisionFlags;
 }
 
 }  // namespace lockstep::trainers

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 #include "trainers/options/option_table.h"
 

@@ -1,5 +1,7 @@
 #include "trainers/options/presets.h"
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 
 namespace lockstep::trainers {

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 
+#include <fmt/core.h>
+
 #include "comm/launch.h"
 #include "core/error.h"
 

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "core/atomic_file.h"
 #include "core/error.h"
 

@@ -1,5 +1,7 @@
 #include "trainers/output/run_report.h"
 
+#include <fmt/core.h>
+
 #include "comm/nccl/api.h"
 #include "core/cuda/device.h"
 #include "core/version.h"

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <system_error>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "core/digest.h"

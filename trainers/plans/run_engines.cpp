@@ -1,5 +1,7 @@
 #include "trainers/plans/run_engines.h"
 
+#include <fmt/core.h>
+
 #include "comm/handshake.h"
 #include "core/atomic_file.h"
 #include "trainers/loop/agree.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include <fmt/core.h>
+
 #include "core/printable.h"
 #include "trainers/checkpoint/resume.h"
 #include "trainers/loop/agree.h"

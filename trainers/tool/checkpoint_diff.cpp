@@ -5,6 +5,8 @@
 #include <map>
 #include <span>
 
+#include <fmt/core.h>
+
 #include "core/printable.h"
 #include "trainers/tool/checkpoint_text.h"
 

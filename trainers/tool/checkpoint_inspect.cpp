@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <fmt/core.h>
+
 #include "core/digest.h"
 #include "core/printable.h"
 #include "trainers/tool/checkpoint_text.h"

@@ -1,5 +1,7 @@
 #include "trainers/tool/checkpoint_text.h"
 
+#include <fmt/core.h>
+
 namespace lockstep::trainers {
 
 std::string index_text(const Shape& shape, int64_t element) {

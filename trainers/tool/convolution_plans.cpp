@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #if defined(LOCKSTEP_CUDNN)
 #include "kernels/conv2d_cudnn.h"
 #include "kernels/cudnn/plan.h"

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"

@@ -1,0 +1,39 @@
+// How an op's header declares the op and the bodies that it may have.
+#pragma once
+
+#include "core/stream.h"
+
+// Declares op `name` and its bodies with one signature. A body that drifts from it does not
+// compile.
+#define LS_DECLARE_OP(Signature, name) \
+  Signature name;                      \
+  namespace cuda {                     \
+  Signature name;                      \
+  }                                    \
+  namespace cpu_v2 {                   \
+  Signature name;                      \
+  }                                    \
+  namespace cpu_v3 {                   \
+  Signature name;                      \
+  }                                    \
+  namespace cpu_v4 {                   \
+  Signature name;                      \
+  }
+
+// The same for an op whose CPU body is a call into oneDNN, <op>_onednn.cpp.
+#define LS_DECLARE_ONEDNN_OP(Signature, name) \
+  Signature name;                             \
+  namespace cuda {                            \
+  Signature name;                             \
+  }                                           \
+  namespace onednn {                          \
+  Signature name;                             \
+  }
+
+// The namespace of the body being compiled; the build sets LS_ISA to 2, 3 or 4 for each
+// <op>_cpu.cpp.
+#if defined(LS_ISA)
+#define LS_ISA_JOIN_(a, b) a##b
+#define LS_ISA_JOIN(a, b) LS_ISA_JOIN_(a, b)
+#define LS_CPU LS_ISA_JOIN(cpu_v, LS_ISA)
+#endif
