@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/augmentation.h"
 
@@ -32,6 +33,7 @@ class Dataset {
   virtual std::string name() const = 0;  // "mnist/train"
   virtual int64_t size() const = 0;      // at least 1
   virtual int64_t classes() const = 0;
+  virtual std::vector<std::string> class_names() const { return {}; }  // by label; none: unnamed
   virtual ImageShape image_shape() const = 0;
 
   // In [0, classes()). Requires: 0 <= i < size(), here and below.

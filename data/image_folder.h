@@ -37,6 +37,7 @@ class ImageFolder : public Dataset {
   std::string name() const override { return name_; }
   int64_t size() const override { return static_cast<int64_t>(folders_.files.size()); }
   int64_t classes() const override { return static_cast<int64_t>(folders_.classes.size()); }
+  std::vector<std::string> class_names() const override { return folders_.classes; }
   ImageShape image_shape() const override;
   int32_t label(int64_t i) const override { return file(i).label; }
   // Both: Errors: UnreadableImage naming the file, also of one whose size has changed.

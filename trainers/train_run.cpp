@@ -51,7 +51,7 @@ std::string device_of_rank(const RunConfig& config) {
   return fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor);
 }
 
-void shake_hands(const TrainRequest& request, const std::string& data_digest) {
+void shake_hands(const TrainRequest& request) {
   using Kind = comm::HandshakeField::Kind;
   std::vector<comm::HandshakeField> fields = {
       {Kind::kEnvironment, "version", std::string(version())},
@@ -61,7 +61,6 @@ void shake_hands(const TrainRequest& request, const std::string& data_digest) {
   for (const ResolvedFlag& flag : request.options.resolved()) {
     fields.push_back({Kind::kArgument, "--" + flag.name, flag.value});
   }
-  fields.push_back({Kind::kEnvironment, "data", data_digest});
   fields.push_back({Kind::kEnvironment, "device", device_of_rank(request.config)});
   comm::handshake(request.ranks, fields);
 }
@@ -73,7 +72,8 @@ int stream_threads(const RunConfig& config) {
 
 class Run {
  public:
-  explicit Run(const TrainRequest& request) : request_(request), config_(request.config) {}
+  explicit Run(const TrainRequest& request)
+      : request_(request), options_(request.options), config_(request.config) {}
 
   ExitCode execute() {
     set_up();
@@ -128,11 +128,14 @@ class Run {
         cuda::select_device(request_.launch.local_rank, request_.launch.local_size);
       }
       fault_ = parse_fault(variable("LOCKSTEP_FAULT"));
-      data_ = open_training_data(config_, fault_);
     });
+    shake_hands(request_);
+    start_ = std::make_unique<StartingPoint>(config_, options_, request_.ranks);
+    on_all_ranks(request_.ranks, [&] { data_ = open_training_data(config_, fault_); });
     const std::string digests = data_.train->digest() + data_.test->digest();
-    shake_hands(request_, digests);
-    start_ = std::make_unique<StartingPoint>(config_, request_.options, digests, request_.ranks);
+    const comm::HandshakeField same = {comm::HandshakeField::Kind::kEnvironment, "data", digests};
+    comm::handshake(request_.ranks, std::span(&same, 1));
+    record_.evaluation = start_->settle(config_, options_, data_, digests, request_.ranks);
     resolve_run(config_,
                 request_.ranks.size(),
                 agreed_threads(config_, request_.launch, request_.ranks),
@@ -149,7 +152,7 @@ class Run {
     record_.argv = request_.argv;
     record_.data_digest = digests;
     record_.start = std::chrono::system_clock::now();
-    record_.flags = request_.options.resolved();
+    record_.flags = options_.resolved();
     describe_run(config_, request_.ranks, record_);
   }
 
@@ -179,7 +182,7 @@ class Run {
   bool speaks() const { return request_.ranks.rank() == 0; }
 
   RunIdentity identity() const {
-    return identity_of(config_, request_.options, record_.data_digest);
+    return identity_of(config_, options_, record_.data_digest, record_.evaluation);
   }
 
   void prepare_directory() {
@@ -201,7 +204,7 @@ class Run {
   }
 
   std::vector<std::string> notes() const {
-    std::vector<std::string> notes = request_.options.notes;
+    std::vector<std::string> notes = options_.notes;
     if (!route_.note.empty()) notes.push_back(route_.note);
     if (!engines_.note.empty()) notes.push_back(engines_.note);
     for (const std::string& note : start_->notes(identity())) notes.push_back(note);
@@ -309,6 +312,7 @@ class Run {
   }
 
   const TrainRequest& request_;
+  Options options_;  // and what a file of weights records
   RunConfig config_;
   GradientRoute route_;  // outlives what is recorded of it
   data::DatasetPair data_;

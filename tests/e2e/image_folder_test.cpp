@@ -128,11 +128,13 @@ TEST(ImageFolderRuns, TakeOtherSizesAndGoOnWithThem) {
       "--train-crop-size", "64", "--val-resize-size", "70", "--val-crop-size", "65"};
   const ProgramResult first = run_program(resnet(dir / "photos", dir / "run", sizes));
   ASSERT_EQ(first.exit_code, 0) << said(first);
-  Arguments more = {"--max-steps", "2", "--resume", "auto"};
-  const ProgramResult other = run_program(resnet(dir / "photos", dir / "run", more));
+  const Arguments more = {"--max-steps", "2", "--resume", "auto"};
+  Arguments otherwise = more;
+  otherwise.insert(otherwise.end(), {"--val-crop-size", "66"});
+  const ProgramResult other = run_program(resnet(dir / "photos", dir / "run", otherwise));
   EXPECT_EQ(other.exit_code, 4) << said(other);
-  EXPECT_THAT(other.err, HasSubstr("sizes and --decode"));
-  more.insert(more.end(), sizes.begin(), sizes.end());
+  EXPECT_THAT(other.err, HasSubstr("error: --val-crop-size is 66, "));
+  EXPECT_THAT(other.err, HasSubstr("step0000001.safetensors has 65\n"));
   const ProgramResult same = run_program(resnet(dir / "photos", dir / "run", more));
   EXPECT_EQ(same.exit_code, 0) << said(same);
   EXPECT_EQ(

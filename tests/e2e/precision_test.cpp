@@ -103,17 +103,22 @@ INSTANTIATE_TEST_SUITE_P(Pairwise,
 
 TEST(Precision, WeightsAreEvaluatedInIt) {
   const TempDir dir;
-  const auto correct = [&](const std::string& name) {
-    return read_json(dir / name / "run.json").at("final").at("correct").get<int>();
+  const auto figures = [&](const std::string& name) {
+    const nlohmann::json final = read_json(dir / name / "run.json").at("final");
+    return std::pair(final.at("correct").get<int>(), final.at("loss").get<double>());
   };
   ASSERT_EQ(run_program(convnet(dir / "run", {"--fp16"})).exit_code, 0);
-  const Arguments line = {
-      "train_convnet", "--evaluate", "--pretrained", weights(dir / "run"), "--fp16"};
-  Arguments evaluate = line;
-  evaluate.insert(evaluate.end(), {"-o", (dir / "evaluated").string()});
-  const ProgramResult result = run_ranks(2, evaluate);
-  ASSERT_EQ(result.exit_code, 0) << said(result);
-  EXPECT_EQ(correct("evaluated"), correct("run"));
+  for (const Arguments& more : {Arguments{}, Arguments{"--fp16"}, Arguments{"--opt-level", "O0"}}) {
+    Arguments evaluate = {"train_convnet", "--evaluate", "--pretrained", weights(dir / "run")};
+    evaluate.insert(evaluate.end(), {"--overwrite", "-o", (dir / "evaluated").string()});
+    evaluate.insert(evaluate.end(), more.begin(), more.end());
+    const ProgramResult result = run_ranks(2, evaluate);
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+    const bool in_f32 = more.size() == 2;
+    EXPECT_EQ(figures("evaluated") == figures("run"), !in_f32);
+    EXPECT_EQ(count_of(result.err, "note: --opt-level O0 as given; "), in_f32 ? 1 : 0)
+        << result.err;
+  }
 }
 
 TEST(Precision, IsExplained) {

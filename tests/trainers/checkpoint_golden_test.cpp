@@ -39,6 +39,7 @@ TEST(CheckpointOfFormat1, IsReadAndFitsItsNetworkAndOptimizer) {
   EXPECT_EQ(run.data_digest, "fc694f3b3e0f5e6e342945e6e6b7a605");
   EXPECT_EQ(run.environment.at("wire"), "f32");
   EXPECT_EQ(run.settings.at("momentum"), "0.9");
+  EXPECT_FALSE(run.evaluation.is_known());
   const TrainingPosition& at = checkpoint.record.at;
   EXPECT_EQ(at.steps, 1);
   EXPECT_EQ(at.applied, 1);

@@ -83,6 +83,19 @@ TEST_F(Writer, BestSurvivesWhateverGoes) {
   EXPECT_EQ(read_text(dir_ / "best.safetensors"), best);
 }
 
+TEST_F(Writer, FilesSayWhetherTheyHoldTheAverage) {
+  CheckpointWriter to = writer();
+  to.save_average(run_.model, tiny_position(10));
+  to.save_best(run_.model, tiny_position(10));
+  const auto recorded = [&](const char* name) {
+    return recorded_evaluation(read_safetensors(dir_ / name).metadata, name);
+  };
+  EvaluationRecord want = tiny_identity().evaluation;
+  EXPECT_EQ(recorded("best.safetensors"), want);
+  want.average = true;
+  EXPECT_EQ(recorded("ema.safetensors"), want);
+}
+
 TEST_F(Writer, LaterOnesOfAnAbandonedContinuationGo) {
   CheckpointWriter to = writer(3);
   for (const int64_t step : {10, 20, 30, 40}) save(to, step);

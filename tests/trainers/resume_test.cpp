@@ -138,7 +138,6 @@ TEST(KeepRun, AFlagThatDiffersIsRefusedWithBothValues) {
   EXPECT_EQ(kept("--seed 8"), "4: --seed is 8" + has + "7");
   EXPECT_EQ(kept("--start-epoch 2"), "4: --start-epoch is 2" + has + "1");
   EXPECT_EQ(kept("-b 16", 4), "4: -b 16 makes 128 images a step on 4 ranks" + has + "64");
-  EXPECT_EQ(kept("-a toy_net"), "4: --arch is toy_net, the checkpoint holds a convnet");
   EXPECT_EQ(kept("", 2, "other"),
             "4: the data have digest other, those of the checkpoint's run 0123456789abcdef");
 }
@@ -175,12 +174,12 @@ TEST(IdentityOf, HoldsWhatShapesTheTrainingAndNoMore) {
   const Options options = options_of("--lr 0.5 --epochs 9 -p 3 --fp16-allreduce --seed 4");
   RunConfig config = make_run_config(options);
   resolve_run(config, 1, 1, 1000);
-  const RunIdentity identity = identity_of(config, options, kData);
+  const RunIdentity identity = identity_of(config, options, kData, {});
   EXPECT_EQ(identity.settings.at("lr"), "0.5");
   EXPECT_EQ(identity.environment.at("wire"), "f16");
   EXPECT_FALSE(identity.environment.contains("plan_choices"));  // nor in files without
   config.plan_choices = "5b7e";
-  EXPECT_EQ(identity_of(config, options, kData).environment.at("plan_choices"), "5b7e");
+  EXPECT_EQ(identity_of(config, options, kData, {}).environment.at("plan_choices"), "5b7e");
   EXPECT_EQ(identity.seed, 4U);
   for (const char* name : {"epochs", "print-freq", "seed", "batch-size"}) {
     EXPECT_FALSE(identity.settings.contains(name)) << name;

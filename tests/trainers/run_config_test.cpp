@@ -44,7 +44,7 @@ TEST(RunConfig, TakesOverEveryValue) {
   EXPECT_EQ(config.micro_steps, 4);
   EXPECT_EQ(config.precision.level, OptLevel::kO0);
   EXPECT_EQ(config.device, Device::kCpu);
-  EXPECT_TRUE(config.standardize);
+  EXPECT_FALSE(config.normalize);
 }
 
 TEST(RunConfig, DataSetWithoutDirectory) {
@@ -83,7 +83,12 @@ TEST(RunConfig, EnginesAreChosenOnCudaAlone) {
 }
 
 TEST(RunConfig, PresetsKeepRawPixels) {
-  EXPECT_FALSE(config_of("--preset demo-baseline").standardize);
+  for (const char* preset : {"demo-baseline", "demo-ddp"}) {
+    const RunConfig config = config_of(fmt::format("--preset {}", preset));
+    ASSERT_TRUE(config.normalize) << preset;
+    EXPECT_TRUE(config.normalize->mean.empty()) << preset;
+  }
+  EXPECT_FALSE(config_of("--preset demo-ddp --normalize dataset").normalize);
 }
 
 TEST(RunConfig, PresetBatchIsNoDemand) {

@@ -32,6 +32,7 @@ RunRecord started() {
                  .overlap = false,
                  .buckets = {{.tensors = 3, .bytes = 1000}, {.tensors = 1, .bytes = 24}},
                  .reach = {1, 2, 4, 8}};
+  record.evaluation = {.flags = {{"normalize", "0.1307,0.3081"}}, .image = "1x28x28"};
   record.start = std::chrono::system_clock::time_point(std::chrono::seconds(1'767'268'800));
   return record;
 }
@@ -46,6 +47,11 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
   EXPECT_EQ(got["ranks"][0], json({{"host", "a"}, {"device", "cpu"}, {"threads", 2}}));
   EXPECT_EQ(got["data_digest"], "0123456789abcdef");
   EXPECT_EQ(got["seed"], std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(got["evaluation"],
+            json({{"flags", {{"normalize", "0.1307,0.3081"}}},
+                  {"image", "1x28x28"},
+                  {"class_names", json::array()},
+                  {"weights", "trained"}}));
   EXPECT_EQ(got["run"],
             json({{"global_batch", 512},
                   {"micro_steps", 2},

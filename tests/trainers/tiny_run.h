@@ -75,7 +75,10 @@ inline RunIdentity tiny_identity() {
                           {"onednn", "2.6.3"},
                           {"predivide", "1"},
                           {"wire", "f32"}},
-          .settings = {{"lr", "0.1"}, {"momentum", "0.9"}}};
+          .settings = {{"lr", "0.1"}, {"momentum", "0.9"}},
+          .evaluation = {.flags = {{"arch", "convnet"}, {"normalize", "0.1307,0.3081"}},
+                         .image = "1x28x28",
+                         .class_names = {"ants", "bees"}}};
 }
 
 inline TrainingPosition tiny_position(int64_t steps) {

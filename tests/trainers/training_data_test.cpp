@@ -76,6 +76,17 @@ TEST(TrainingData, Cifar10IsAugmentedAndNormalisedLikeImageNet) {
   }
 }
 
+TEST(TrainingData, GivenConstantsAreForEveryChannel) {
+  const Cifar10Like color;
+  const kernels::NormalizeImageParams params = normalization(resnet("--normalize 0.25,0.5"), color);
+  EXPECT_EQ(params.mean, std::vector(3, 0.25F));
+  EXPECT_EQ(params.std, std::vector(3, 0.5F));
+  const RunConfig three = resnet("--normalize 0.1,0.2,0.3,1,2,3");
+  EXPECT_EQ(normalization(three, color).std, (std::vector{1.0F, 2.0F, 3.0F}));
+  const data::Synthetic gray({.images = 1, .shape = {1, 28, 28}});
+  EXPECT_THROW(normalization(three, gray), UsageError);
+}
+
 // Otherwise the constants are not those of the images.
 TEST(TrainingData, NormalisedShapesHaveMean0AndDeviation1) {
   const RunConfig config = resnet("");

@@ -20,6 +20,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kVersionKey = "format_version";
 constexpr const char* kGradScalerKey = "grad_scaler";
+constexpr const char* kEvaluationKey = "evaluation";
 constexpr const char* kEnvironmentKeys[] = {"isa", "lockstep", "onednn", "predivide", "wire"};
 // Of the environment too.
 constexpr const char* kCudaKeys[] = {"cublaslt", "cudnn", "plan_choices"};
@@ -59,10 +60,10 @@ Evaluation evaluation_of(const Json& json) {
           .loss = number(json.at("loss"))};
 }
 
-[[noreturn]] void refuse(const std::string& file, const std::string& why) {
-  throw CheckpointError(fmt::format("cannot use {} as a checkpoint", file),
-                        why,
-                        "another checkpoint of that run, or --pretrained for weights alone");
+[[noreturn]] void refuse(const std::string& file,
+                         const std::string& why,
+                         const char* hint = "another checkpoint of that run, as the run wrote it") {
+  throw CheckpointError(fmt::format("cannot use {} as a checkpoint", file), why, hint);
 }
 
 // Reads one key after the other.
@@ -85,12 +86,16 @@ class Reader {
     return *value;
   }
   template <class Convert>
-  auto json(const char* key, Convert&& convert) const {
+  auto converted(const char* key, Convert&& convert) const {
     try {
-      return convert(Json::parse(text(key)));
+      return convert(text(key));
     } catch (const Json::exception&) {
       refuse_value(key);
     }
+  }
+  template <class Convert>
+  auto json(const char* key, Convert&& convert) const {
+    return converted(key, [&](const std::string& text) { return convert(Json::parse(text)); });
   }
 
  private:
@@ -142,6 +147,7 @@ Texts to_metadata(const CheckpointRecord& record) {
       {"schedule", at.schedule},
       {"model_digest", record.model_digest}};
   if (!at.grad_scaler.empty()) metadata[kGradScalerKey] = at.grad_scaler;
+  if (run.evaluation.is_known()) metadata[kEvaluationKey] = to_json(run.evaluation);
   for (const char* key : kEnvironmentKeys) metadata[key] = run.environment.at(key);
   for (const char* key : kCudaKeys) {
     if (run.environment.contains(key)) metadata[key] = run.environment.at(key);
@@ -156,7 +162,13 @@ void check_version(const Texts& metadata, const std::string& file) {
   refuse(file,
          fmt::format("its format has version {}, this program reads {}.x",
                      printable(version),
-                     CheckpointRecord::kMajorVersion));
+                     CheckpointRecord::kMajorVersion),
+         "another checkpoint of that run, or --pretrained for weights alone");
+}
+
+EvaluationRecord recorded_evaluation(const Texts& metadata, const std::string& file) {
+  if (!metadata.contains(kEvaluationKey)) return {};
+  return Reader(metadata, file).converted(kEvaluationKey, evaluation_record_of);
 }
 
 CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
@@ -166,27 +178,28 @@ CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
   for (const char* key : kCudaKeys) {
     if (metadata.contains(key)) environment[key] = read.text(key);
   }
-  return {.run = {.program = read.text("program"),
-                  .arch = read.text("arch"),
-                  .global_batch = read.integer("global_batch"),
-                  .micro_steps = read.integer("micro_steps"),
-                  .shards = read.integer("shards"),
-                  .bn_groups = read.integer("bn_groups"),
-                  .seed = static_cast<uint64_t>(read.integer("seed")),
-                  .start_epoch = read.integer("start_epoch"),
-                  .data_digest = read.text("data_digest"),
-                  .environment = std::move(environment),
-                  .settings =
-                      read.json("settings", [](const Json& json) { return json.get<Texts>(); })},
-          .at = {.steps = read.integer("steps"),
-                 .applied = read.integer("applied_steps"),
-                 .epoch = read.integer("epoch"),
-                 .sums = read.json("epoch_sums", sums_of),
-                 .best = read.json("best", evaluation_of),
-                 .best_epoch = read.integer("best_epoch"),
-                 .schedule = read.text("schedule"),
-                 .grad_scaler = read.text_or_empty(kGradScalerKey)},
-          .model_digest = read.text("model_digest")};
+  return {
+      .run = {.program = read.text("program"),
+              .arch = read.text("arch"),
+              .global_batch = read.integer("global_batch"),
+              .micro_steps = read.integer("micro_steps"),
+              .shards = read.integer("shards"),
+              .bn_groups = read.integer("bn_groups"),
+              .seed = static_cast<uint64_t>(read.integer("seed")),
+              .start_epoch = read.integer("start_epoch"),
+              .data_digest = read.text("data_digest"),
+              .environment = std::move(environment),
+              .settings = read.json("settings", [](const Json& json) { return json.get<Texts>(); }),
+              .evaluation = recorded_evaluation(metadata, file)},
+      .at = {.steps = read.integer("steps"),
+             .applied = read.integer("applied_steps"),
+             .epoch = read.integer("epoch"),
+             .sums = read.json("epoch_sums", sums_of),
+             .best = read.json("best", evaluation_of),
+             .best_epoch = read.integer("best_epoch"),
+             .schedule = read.text("schedule"),
+             .grad_scaler = read.text_or_empty(kGradScalerKey)},
+      .model_digest = read.text("model_digest")};
 }
 
 std::vector<std::string> differences(const RunIdentity& now, const RunIdentity& before) {

@@ -2,16 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
+#include "trainers/checkpoint/evaluation_record.h"
 #include "trainers/loop/epoch_progress.h"
 #include "trainers/loop/evaluate.h"
 
 namespace lockstep::trainers {
-
-using Texts = std::map<std::string, std::string>;
 
 struct RunIdentity {
   std::string program;  // "train_convnet"
@@ -29,6 +27,7 @@ struct RunIdentity {
                       // run has them: cublaslt, cudnn (versions), plan_choices (digest of its
                       // engines)
   Texts settings;     // flags that shape the training: "lr" and so on
+  EvaluationRecord evaluation = {};  // known of files since it is recorded
 
   bool operator==(const RunIdentity& other) const = default;
 };
@@ -61,6 +60,8 @@ void check_version(const Texts& metadata, const std::string& file);
 // Other keys are ignored. Errors: CheckpointError for text that to_metadata() does not write.
 // Requires: check_version().
 CheckpointRecord record_of(const Texts& metadata, const std::string& file);
+// Its part of it; of a file without, a record that is not known. Errors: likewise.
+EvaluationRecord recorded_evaluation(const Texts& metadata, const std::string& file);
 
 // "isa is x86-64-v3, was x86-64-v4" for each difference between the runs' environments and
 // settings.

@@ -56,19 +56,22 @@ void CheckpointWriter::save(const nn::Module& model,
 }
 
 void CheckpointWriter::save_best(const nn::Module& model, const TrainingPosition& at) {
-  save_weights("best.safetensors", model, at);
+  save_weights("best.safetensors", model, at, run_);
 }
 
 void CheckpointWriter::save_average(const nn::Module& model, const TrainingPosition& at) {
-  save_weights("ema.safetensors", model, at);
+  RunIdentity run = run_;
+  run.evaluation.average = true;
+  save_weights("ema.safetensors", model, at, run);
 }
 
 void CheckpointWriter::save_weights(const char* name,
                                     const nn::Module& model,
-                                    const TrainingPosition& at) {
+                                    const TrainingPosition& at,
+                                    const RunIdentity& run) {
   const fs::path file = options_.folder / name;
   try_to_save(file, [&] {
-    CheckpointRecord record{.run = run_, .at = at, .model_digest = {}};
+    CheckpointRecord record{.run = run, .at = at, .model_digest = {}};
     write_model(file, record, file_tensors(model.state()));
   });
 }

@@ -38,7 +38,10 @@ class CheckpointWriter {
   bool last_is_saved() const { return last_is_saved_; }
 
  private:
-  void save_weights(const char* name, const nn::Module& model, const TrainingPosition& at);
+  void save_weights(const char* name,
+                    const nn::Module& model,
+                    const TrainingPosition& at,
+                    const RunIdentity& run);
   template <class Write>
   bool try_to_save(const std::filesystem::path& file, Write&& write);
 

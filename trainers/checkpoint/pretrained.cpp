@@ -7,7 +7,6 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "core/safetensors.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -15,14 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "module.";
-
-FileTensors read_tensors(const fs::path& file) {
-  try {
-    return read_safetensors(file).tensors;
-  } catch (const EnvironmentError& error) {
-    throw CheckpointError(error.what(), error.why(), error.hint());
-  }
-}
 
 // PyTorch before 0.4.1 had no such counter, and many a file lacks it.
 void drop_absent_counters(std::vector<nn::StateEntry>& entries, const FileTensors& tensors) {
@@ -63,6 +54,14 @@ std::optional<int64_t> other_class_count(std::span<const nn::StateEntry> entries
 
 }  // namespace
 
+Safetensors read_weights(const fs::path& file) {
+  try {
+    return read_safetensors(file);
+  } catch (const EnvironmentError& error) {
+    throw CheckpointError(error.what(), error.why(), error.hint());
+  }
+}
+
 FileTensors without_module_prefix(FileTensors tensors) {
   const bool prefixed = std::ranges::all_of(
       tensors, [](const auto& tensor) { return tensor.first.starts_with(kPrefix); });
@@ -73,9 +72,10 @@ FileTensors without_module_prefix(FileTensors tensors) {
 }
 
 std::optional<std::string> load_pretrained(const fs::path& file,
+                                           FileTensors tensors,
                                            nn::Module& model,
                                            Classifier classifier) {
-  FileTensors tensors = without_module_prefix(read_tensors(file));
+  tensors = without_module_prefix(std::move(tensors));
   std::vector<nn::StateEntry> entries = model.state();
   drop_absent_counters(entries, tensors);
   const std::string head = classifier_of(model);

@@ -159,7 +159,8 @@ std::optional<ResumePoint> find_resume_point(const std::string& resume,
 
 RunIdentity identity_of(const RunConfig& config,
                         const Options& options,
-                        const std::string& data_digest) {
+                        const std::string& data_digest,
+                        const EvaluationRecord& evaluation) {
   RunIdentity identity{.program = std::string(name_of(options.program)),
                        .arch = config.arch,
                        .global_batch = config.global_batch,
@@ -170,7 +171,8 @@ RunIdentity identity_of(const RunConfig& config,
                        .start_epoch = config.start_epoch,
                        .data_digest = data_digest,
                        .environment = versions(),
-                       .settings = {}};
+                       .settings = {},
+                       .evaluation = evaluation};
   if (config.device == Device::kCuda) {
     const cuda::DeviceProperties& gpu = cuda::device_properties();
     identity.environment["isa"] += fmt::format(", cuda sm_{}{}", gpu.major, gpu.minor);
@@ -190,10 +192,6 @@ void keep_run(RunConfig& config,
               const std::string& data_digest,
               const RunIdentity& before,
               int64_t ranks) {
-  if (config.arch != before.arch) {
-    refuse_change(fmt::format("--arch is {}, the checkpoint holds a {}", config.arch, before.arch),
-                  "--arch " + before.arch);
-  }
   check_flags(options, before, ranks);
   if (data_digest != before.data_digest) {
     refuse_change(fmt::format("the data have digest {}, those of the checkpoint's run {}",

@@ -30,11 +30,12 @@ std::optional<ResumePoint> find_resume_point(const std::string& resume,
 // What a checkpoint says of this run. Requires: a resolved config.
 RunIdentity identity_of(const RunConfig& config,
                         const Options& options,
-                        const std::string& data_digest);
+                        const std::string& data_digest,
+                        const EvaluationRecord& evaluation);
 
 // Gives `config`, which is not resolved yet, the batch, micro-steps, shards, groups, seed and first
-// epoch of `before`. Errors: CheckpointError for a flag that was given with another value, another
-// network or other data; UsageError when there are more ranks than shards.
+// epoch of `before`. Errors: CheckpointError for a flag that was given with another value, or other
+// data; UsageError when there are more ranks than shards.
 void keep_run(RunConfig& config,
               const Options& options,
               const std::string& data_digest,

@@ -8,6 +8,7 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/printable.h"
 #include "trainers/checkpoint/pretrained.h"
 #include "trainers/loop/agree.h"
 
@@ -17,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kBest = "best.safetensors";
+constexpr size_t kLongest = 400;  // of what is quoted from a file
 
 bool same_folder(const fs::path& a, const fs::path& b) {
   std::error_code error;
@@ -30,13 +32,27 @@ fs::path latest_run() {
   return error ? fs::path() : fs::path("runs") / target;
 }
 
-std::optional<CheckpointRecord> shared_record(const std::optional<ResumePoint>& found,
-                                              Communicator& ranks) {
-  const std::string mine =
-      found ? nlohmann::json(to_metadata(found->checkpoint.record)).dump() : "";
-  const std::string text = broadcast_text(ranks, mine);
-  if (text.empty()) return std::nullopt;
-  return record_of(nlohmann::json::parse(text).get<Texts>(), "rank 0's checkpoint");
+// Of this program's files of the major version that it reads; others record nothing for it.
+EvaluationRecord recorded_in(const Texts& metadata, const std::string& file) {
+  try {
+    check_version(metadata, file);
+  } catch (const CheckpointError&) {
+    return {};
+  }
+  EvaluationRecord recorded = recorded_evaluation(metadata, file);
+  // Files of the first versions name their network alone.
+  if (const auto arch = metadata.find("arch"); arch != metadata.end()) {
+    recorded.flags.try_emplace("arch", arch->second);
+  }
+  return recorded;
+}
+
+// The run with the options as they have become.
+void read_again(const Options& options, RunConfig& config) {
+  RunConfig changed = make_run_config(options);
+  changed.transport = config.transport;
+  changed.output_dir = config.output_dir;
+  config = std::move(changed);
 }
 
 void load_checkpoint(const ResumePoint& from, nn::Module& model) {
@@ -52,22 +68,43 @@ void load_checkpoint(const ResumePoint& from, nn::Module& model) {
 
 }  // namespace
 
-StartingPoint::StartingPoint(RunConfig& config,
-                             const Options& options,
-                             const std::string& data_digest,
-                             Communicator& ranks)
-    : existing_run_(config.overwrite ? ExistingRun::kOverwrite : ExistingRun::kRefuse) {
-  if (config.resume.empty()) return;
+StartingPoint::StartingPoint(RunConfig& config, Options& options, Communicator& ranks)
+    : asked_(config),
+      existing_run_(config.overwrite ? ExistingRun::kOverwrite : ExistingRun::kRefuse) {
+  if (config.resume.empty() && config.pretrained.empty()) return;
   on_all_ranks(ranks, [&] {
     if (ranks.rank() == 0) find(config);
   });
-  const std::optional<CheckpointRecord> record = shared_record(resumed_, ranks);
-  if (!record || config.evaluate) return;
-  on_all_ranks(ranks, [&] { keep_run(config, options, data_digest, record->run, ranks.size()); });
-  record_ = record;
+  share_source(config, ranks);
+  if (!source_) return;
+  on_all_ranks(ranks, [&] {
+    source_->recorded = recorded_in(source_->metadata, source_->file);
+    try {
+      take_flags(options, source_->recorded, source_->use);
+      read_again(options, config);
+    } catch (const UsageError& error) {
+      throw CheckpointError(
+          fmt::format(
+              "what {} records does not fit: {}", source_->file, printable(error.what(), kLongest)),
+          printable(error.why(), kLongest),
+          "the program that wrote it, or other flags in place of the recorded");
+    }
+  });
 }
 
 void StartingPoint::find(RunConfig& config) {
+  if (!config.resume.empty()) find_checkpoint(config);
+  if (resumed_) return;
+  if (!config.pretrained.empty()) {
+    pretrained_ = read_weights(config.pretrained);
+  } else if (config.evaluate) {
+    throw CheckpointError("there are no weights to evaluate",
+                          "--resume auto found no checkpoint",
+                          "--resume with a run directory, or --pretrained FILE");
+  }
+}
+
+void StartingPoint::find_checkpoint(RunConfig& config) {
   const bool automatic = config.resume == "auto";
   if (automatic && config.output_dir.empty()) config.output_dir = latest_run();
   if (automatic && config.output_dir.empty()) {
@@ -76,6 +113,67 @@ void StartingPoint::find(RunConfig& config) {
   }
   resumed_ = find_resume_point(config.resume, config.output_dir, notes_);
   stay_in_place(config);
+}
+
+// Rank 0's, to every rank.
+void StartingPoint::share_source(const RunConfig& config, Communicator& ranks) {
+  nlohmann::json mine;
+  if (resumed_) {
+    mine = {{"file", resumed_->model_file.string()},
+            {"metadata", to_metadata(resumed_->checkpoint.record)},
+            {"resumed", true}};
+  } else if (pretrained_) {
+    mine = {{"file", config.pretrained}, {"metadata", pretrained_->metadata}, {"resumed", false}};
+  }
+  const auto source = nlohmann::json::parse(
+      broadcast_text(ranks, mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  if (source.is_null()) return;
+  const bool resumed = source.at("resumed");
+  source_ = {.file = source.at("file"),
+             .metadata = source.at("metadata"),
+             .use = config.evaluate ? WeightsUse::kEvaluate
+                    : resumed       ? WeightsUse::kResume
+                                    : WeightsUse::kFineTune};
+  if (source_->use == WeightsUse::kResume) record_ = record_of(source_->metadata, source_->file);
+}
+
+EvaluationRecord StartingPoint::settle(RunConfig& config,
+                                       const Options& options,
+                                       const data::DatasetPair& data,
+                                       const std::string& data_digest,
+                                       Communicator& ranks) {
+  EvaluationRecord now;
+  on_all_ranks(ranks, [&] {
+    now = evaluation_record(config, data);
+    if (!source_) return;
+    const Source& source = *source_;
+    check_record(source, now);
+    if (record_) keep_run(config, options, data_digest, record_->run, ranks.size());
+    const EvaluationRecord asked = evaluation_record(asked_, data);
+    for (std::string& note : notes_on_flags(asked, now, source.recorded, source.use, source.file)) {
+      notes_.push_back(std::move(note));
+    }
+    now.average = source.use == WeightsUse::kEvaluate && source.recorded.average;
+  });
+  return now;
+}
+
+void StartingPoint::check_record(const Source& source, const EvaluationRecord& now) {
+  const auto& [file, metadata, use, recorded] = source;
+  if (const auto found = contradiction(now, recorded, use)) {
+    throw CheckpointError(
+        fmt::format("{} is {}, {} has {}", found->flag, found->now, file, found->recorded),
+        use == WeightsUse::kResume
+            ? "a run goes on with the network and the images that it began with"
+            : "the weights are those of another network",
+        fmt::format("leave {} out", found->flag));
+  }
+  if (use == WeightsUse::kFineTune) return;
+  if (const auto other = other_class(now, recorded, file)) {
+    throw DataError(*other,
+                    "an output of the network stands for a class by its place in this order",
+                    "the class folders that it was trained on, or --pretrained to train for these");
+  }
 }
 
 void StartingPoint::stay_in_place(RunConfig& config) {
@@ -112,7 +210,7 @@ std::vector<std::string> StartingPoint::notes(const RunIdentity& now) const {
   return notes;
 }
 
-std::vector<std::string> StartingPoint::load(nn::Module& model, const RunConfig& config) const {
+std::vector<std::string> StartingPoint::load(nn::Module& model, const RunConfig& config) {
   if (resumed_) {
     load_checkpoint(*resumed_, model);
     const TrainingPosition& at = resumed_->checkpoint.record.at;
@@ -121,13 +219,17 @@ std::vector<std::string> StartingPoint::load(nn::Module& model, const RunConfig&
                         at.epoch,
                         at.steps)};
   }
-  if (config.pretrained.empty()) return {};
+  if (!pretrained_) return {};
   const auto fresh =
       load_pretrained(config.pretrained,
+                      std::exchange(pretrained_->tensors, {}),
                       model,
                       config.evaluate ? Classifier::kMustFit : Classifier::kMayStartFresh);
   std::vector<std::string> lines = {
-      fmt::format("=> using pre-trained model '{}' ({})", config.arch, config.pretrained)};
+      fmt::format("=> using pre-trained model '{}' ({}{})",
+                  config.arch,
+                  config.pretrained,
+                  source_ && source_->recorded.average ? ", a moving average" : "")};
   if (fresh) {
     lines.push_back(fmt::format("=> the classifier {} has other classes in {} and starts fresh",
                                 *fresh,

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/shards.h"
 #include "trainers/config/device_choice.h"
+#include "trainers/config/normalize_flag.h"
 #include "trainers/options/data_defaults.h"
 #include "trainers/options/flag_value.h"
 
@@ -33,6 +34,7 @@ void read_data(const Options& options, RunConfig& config) {
                                  config.dataset,
                                  built_in_dataset(options.program)));
   }
+  config.normalize = parse_normalize(options.text("normalize"));
   config.workers = options.integer("workers");
   config.val_batch_size = options.integer("val-batch-size");
 }
@@ -137,7 +139,6 @@ RunConfig make_run_config(const Options& options) {
   read_data(options, config);
   config.arch = options.text("arch");
   config.preset = text_or_empty(options, "preset");
-  config.standardize = !config.preset.starts_with("demo-");
   config.apex_lines = config.preset == "apex-imagenet";
   if (options.program == Program::kTrainResnet) {
     config.main_py_lines = true;

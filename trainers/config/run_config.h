@@ -8,6 +8,7 @@
 #include <string>
 
 #include "data/photo_options.h"
+#include "kernels/normalize_image.h"
 #include "trainers/config/exchange_config.h"
 #include "trainers/config/optimizer_config.h"
 #include "trainers/config/precision_config.h"
@@ -21,7 +22,7 @@ struct RunConfig {
   int64_t workers = 0;
   int64_t val_batch_size = 0;
   data::PhotoOptions photos;
-  bool standardize = true;  // the demo presets only divide pixels by 255
+  std::optional<kernels::NormalizeImageParams> normalize;  // absent: as the data set wants
 
   std::string arch;
   std::string preset;              // empty: none

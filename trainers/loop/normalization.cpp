@@ -1,9 +1,26 @@
 #include "trainers/loop/normalization.h"
 
-namespace lockstep::trainers {
+#include "core/error.h"
 
-kernels::NormalizeImageParams normalization(const RunConfig& config, const data::Dataset& dataset) {
-  if (!config.standardize) return {};
+namespace lockstep::trainers {
+namespace {
+
+kernels::NormalizeImageParams for_channels(const kernels::NormalizeImageParams& params,
+                                           const data::Dataset& dataset) {
+  const auto channels = static_cast<size_t>(dataset.image_shape().channels);
+  if (params.mean.empty() || params.mean.size() == channels) return params;
+  if (params.mean.size() == 1) {
+    return {.mean = std::vector(channels, params.mean[0]),
+            .std = std::vector(channels, params.std[0])};
+  }
+  throw UsageError(
+      fmt::format("--normalize has {} means", params.mean.size()),
+      fmt::format(
+          "the images of {} have {} channel{}", dataset.name(), channels, channels == 1 ? "" : "s"),
+      "--normalize MEAN,STD, which is for every channel");
+}
+
+kernels::NormalizeImageParams usual(const data::Dataset& dataset) {
   const std::string name = dataset.name();
   if (name.starts_with("mnist/")) return {.mean = {0.1307F}, .std = {0.3081F}};
   if (name.starts_with("fashion-mnist/")) return {.mean = {0.2860F}, .std = {0.3530F}};
@@ -16,6 +33,12 @@ kernels::NormalizeImageParams normalization(const RunConfig& config, const data:
     return {.mean = {0.485F, 0.456F, 0.406F}, .std = {0.229F, 0.224F, 0.225F}};
   }
   return {};
+}
+
+}  // namespace
+
+kernels::NormalizeImageParams normalization(const RunConfig& config, const data::Dataset& dataset) {
+  return config.normalize ? for_channels(*config.normalize, dataset) : usual(dataset);
 }
 
 }  // namespace lockstep::trainers

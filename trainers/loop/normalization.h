@@ -1,4 +1,4 @@
-// Mean and deviation that images are normalised with.
+// Mean and deviation that images are normalized with.
 #pragma once
 
 #include "data/dataset.h"
@@ -7,9 +7,10 @@
 
 namespace lockstep::trainers {
 
-// As published for the data set, measured over its training images for shapes, ImageNet's for
-// CIFAR-10 and synthetic colour images; none (only division by 255) under a tutorial's preset or
-// for a set of unknown statistics.
+// What --normalize says. For "dataset": as published for the data set, measured over its training
+// images for shapes, ImageNet's for CIFAR-10, photos and synthetic color images; none (only
+// division by 255) for a set of unknown statistics.
+// Errors: UsageError for three means and images of another number of channels.
 kernels::NormalizeImageParams normalization(const RunConfig& config, const data::Dataset& dataset);
 
 }  // namespace lockstep::trainers

@@ -116,6 +116,8 @@ std::string_view name_of(Origin origin) {
       return "data set";
     case Origin::kPreset:
       return "preset";
+    case Origin::kWeightsFile:
+      return "weights file";
     case Origin::kEnvironment:
       return "environment";
     case Origin::kCommandLine:
@@ -166,6 +168,11 @@ std::vector<ResolvedFlag> Options::resolved() const {
     flags.push_back({std::string(flag.name), value, std::string(name_of(origin))});
   }
   return flags;
+}
+
+void Options::take(std::string_view name, const std::string& value) {
+  if (given(name)) return;
+  settings_.insert_or_assign(std::string(name), Setting{value, Origin::kWeightsFile});
 }
 
 Options read_options(Program program,

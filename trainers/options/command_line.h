@@ -18,6 +18,7 @@ enum class Origin : uint8_t {  // later ones win
   kDefault,
   kDataSet,  // trainers/options/data_defaults.h
   kPreset,
+  kWeightsFile,  // trainers/checkpoint/recorded_flags.h
   kEnvironment,
   kCommandLine
 };
@@ -55,6 +56,9 @@ class Options {
 
   // Every flag that has a value, in the order of the table, as run.json records it.
   std::vector<ResolvedFlag> resolved() const;
+
+  // What a file of weights says, where the flag was not given. Requires: a checked value.
+  void take(std::string_view name, const std::string& value);
 
   Program program = Program::kTrainConvnet;
   Request request = Request::kRun;

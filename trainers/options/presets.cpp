@@ -7,13 +7,18 @@
 namespace lockstep::trainers {
 namespace {
 
-constexpr std::string_view kDemoBaseline[] = {
-    "--arch=convnet", "--batch-size=32", "--lr=1e-4", "--momentum=0", "--epochs=3"};
+constexpr std::string_view kDemoBaseline[] = {"--arch=convnet",
+                                              "--batch-size=32",
+                                              "--lr=1e-4",
+                                              "--momentum=0",
+                                              "--epochs=3",
+                                              "--normalize=none"};
 constexpr std::string_view kDemoDdp[] = {"--arch=convnet",
                                          "--batch-size=32",
                                          "--lr=1e-4",
                                          "--momentum=0",
                                          "--epochs=3",
+                                         "--normalize=none",
                                          "--sync-bn",
                                          "--amp"};
 

@@ -111,6 +111,7 @@ std::string to_json(const RunRecord& record) {
   json["data_digest"] = record.data_digest;
   json["seed"] = record.plan.seed;
   json["run"] = json_of(record.plan);
+  json["evaluation"] = Json::parse(to_json(record.evaluation));
   json["resumed"] = or_null(record.resumed, [](const ResumedFrom& from) {
     return Json{{"file", from.file}, {"step", from.step}};
   });

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "trainers/checkpoint/evaluation_record.h"
 #include "trainers/config/run_plan.h"
 #include "trainers/loop/exchange_log.h"
 #include "trainers/options/command_line.h"
@@ -51,6 +52,7 @@ struct RunRecord {
   std::vector<RankRecord> ranks;                // by rank
   std::string data_digest;
   RunPlan plan;
+  EvaluationRecord evaluation;
   std::optional<ResumedFrom> resumed;
   std::chrono::system_clock::time_point start;
   std::optional<std::chrono::system_clock::time_point> end;

@@ -1,0 +1,150 @@
+// Weights are evaluated as their training evaluated them, with no flag of it repeated.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+
+#include "core/safetensors.h"
+#include "tests/e2e/photo_runs.h"
+#include "tests/e2e/small_dataset.h"
+
+namespace lockstep::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+void expect_same_figures(const fs::path& want, const fs::path& got) {
+  const nlohmann::json trained = read_json(want / "run.json");
+  const nlohmann::json evaluated = read_json(got / "run.json");
+  for (const char* figure : {"correct", "loss"}) {
+    EXPECT_EQ(evaluated.at("final").at(figure), trained.at("final").at(figure)) << figure;
+  }
+  EXPECT_EQ(evaluated.at("evaluation"), trained.at("evaluation"));
+}
+
+// On data in MNIST's layout, where other runs use 0.1307 and 0.3081.
+class DemoWeights : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    dir_ = new TempDir;
+    write_small_mnist(*dir_ / "mnist", 640, 500);
+    const ProgramResult result = run("demo", {"--preset", "demo-baseline", "--lr", "0.02"});
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+  }
+  static void TearDownTestSuite() {
+    delete dir_;
+    dir_ = nullptr;
+  }
+
+  static ProgramResult run(const std::string& name, const Arguments& more) {
+    Arguments line = {"train_convnet", (*dir_ / "mnist").string(), "--dataset", "mnist"};
+    line.insert(line.end(), {"--epochs", "1", "-o", (*dir_ / name).string()});
+    line.insert(line.end(), more.begin(), more.end());
+    return run_program(line);
+  }
+  static std::string demo() { return (*dir_ / "demo").string(); }
+
+  static TempDir* dir_;
+};
+TempDir* DemoWeights::dir_ = nullptr;
+
+TEST_F(DemoWeights, AreEvaluatedWithoutThePresetAsWithIt) {
+  for (const Arguments& how :
+       {Arguments{"-e", "--resume", demo()},
+        Arguments{"-e", "--pretrained", weights(demo())},
+        Arguments{"-e", "--pretrained", weights(demo()), "--preset", "demo-baseline"}}) {
+    const std::string name = how[1] + std::to_string(how.size());
+    const ProgramResult result = run(name, how);
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+    expect_same_figures(demo(), *dir_ / name);
+    const std::string noted = " records; without it --normalize 0.1307,0.3081\n";
+    EXPECT_EQ(count_of(result.err, noted), how.size() == 3 ? 1 : 0) << result.err;
+  }
+}
+
+TEST_F(DemoWeights, AFlagThatIsGivenWinsWithANote) {
+  const ProgramResult result = run("given", {"-e", "--resume", demo(), "--normalize", "dataset"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("note: --normalize 0.1307,0.3081 as given; "),
+                    HasSubstr("safetensors records none\n")));
+  EXPECT_NE(read_json(*dir_ / "given" / "run.json").at("final").at("loss"),
+            read_json(*dir_ / "demo" / "run.json").at("final").at("loss"));
+}
+
+TEST_F(DemoWeights, GoOnWithTheirPixels) {
+  const ProgramResult refused = run("on", {"--resume", demo(), "--normalize", "0.5,0.5"});
+  EXPECT_EQ(refused.exit_code, 4) << said(refused);
+  EXPECT_THAT(refused.err, HasSubstr("error: --normalize is 0.5,0.5, "));
+  EXPECT_THAT(refused.err, HasSubstr("safetensors has none\n  why: "));
+  EXPECT_FALSE(fs::exists(*dir_ / "on"));
+  for (const Arguments& how : {Arguments{"--resume", demo(), "--epochs", "2", "--momentum", "0"},
+                               Arguments{"--pretrained", weights(demo()), "--max-steps", "1"}}) {
+    const ProgramResult result = run(how[0], how);
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+    const nlohmann::json record = read_json(*dir_ / how[0] / "run.json");
+    EXPECT_EQ(record.at("evaluation").at("flags").at("normalize"), "none");
+    EXPECT_EQ(record.at("flags").at("normalize").at("origin"), "weights file");
+  }
+}
+
+TEST_F(DemoWeights, WithoutARecordAreEvaluatedWithANote) {
+  const fs::path bare = *dir_ / "bare.safetensors";
+  Safetensors content = read_safetensors(weights(demo()));
+  content.metadata = {};
+  write_safetensors(bare, content);
+  const ProgramResult result = run("bare", {"-e", "--pretrained", bare.string()});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_THAT(result.err,
+              HasSubstr("bare.safetensors does not record how its images were normalized: "
+                        "--normalize 0.1307,0.3081 is assumed\n"));
+}
+
+TEST_F(DemoWeights, ThatAreNotThereAreNotEvaluated) {
+  const ProgramResult result = run("nothing", {"-e", "--resume", "auto"});
+  EXPECT_EQ(result.exit_code, 4) << said(result);
+  EXPECT_THAT(result.err, HasSubstr("there are no weights to evaluate\n  why: --resume auto"));
+}
+
+TEST(PhotoWeights, BringTheirNetworkSizesAndClasses) {
+  const TempDir dir;
+  write_image_folders(dir / "photos", 4);
+  const ProgramResult trained = run_program(resnet(dir / "photos",
+                                                   dir / "run",
+                                                   {"--train-crop-size",
+                                                    "32",
+                                                    "--val-resize-size",
+                                                    "36",
+                                                    "--val-crop-size",
+                                                    "32",
+                                                    "--decode",
+                                                    "shrunk",
+                                                    "--cifar-stem"}));
+  ASSERT_EQ(trained.exit_code, 0) << said(trained);
+  const auto evaluate = [&](const std::string& name, const Arguments& more = {}) {
+    Arguments line = {"train_resnet", (dir / "photos").string(), "-e", "-o", (dir / name).string()};
+    line.insert(line.end(), {"-b", "8", "--pretrained", weights(dir / "run")});
+    line.insert(line.end(), more.begin(), more.end());
+    return run_program(line);
+  };
+  const ProgramResult same = evaluate("same");
+  ASSERT_EQ(same.exit_code, 0) << said(same);
+  expect_same_figures(dir / "run", dir / "same");
+  EXPECT_THAT(read_json(dir / "run" / "run.json").at("evaluation").at("class_names"),
+              ::testing::ElementsAre("ants", "bees"));
+
+  const ProgramResult other = evaluate("other", {"-a", "resnet34"});
+  EXPECT_EQ(other.exit_code, 4) << said(other);
+  EXPECT_THAT(other.err, HasSubstr("error: --arch is resnet34, "));
+
+  for (const char* split : {"train", "val"}) {
+    fs::rename(dir / "photos" / split / "ants", dir / "photos" / split / "wasps");
+  }
+  const ProgramResult renamed = evaluate("renamed");
+  EXPECT_EQ(renamed.exit_code, 3) << said(renamed);
+  EXPECT_THAT(renamed.err, HasSubstr("error: class 0 is 'bees' here, 'ants' in "));
+}
+
+}  // namespace
+}  // namespace lockstep::testing

@@ -1,0 +1,168 @@
+#include "trainers/checkpoint/recorded_flags.h"
+
+#include <algorithm>
+#include <ranges>
+
+#include <fmt/ranges.h>
+
+#include "core/printable.h"
+#include "trainers/options/flag_value.h"
+
+namespace lockstep::trainers {
+namespace {
+
+enum class Part : uint8_t { kNetwork, kOutputs, kPixels, kSizes, kPrecision };
+
+struct RecordedFlag {
+  const char* name;
+  Part part;
+};
+
+constexpr RecordedFlag kRecorded[] = {{"arch", Part::kNetwork},
+                                      {"cifar-stem", Part::kNetwork},
+                                      {"num-classes", Part::kOutputs},
+                                      {"normalize", Part::kPixels},
+                                      {"train-crop-size", Part::kSizes},
+                                      {"val-resize-size", Part::kSizes},
+                                      {"val-crop-size", Part::kSizes},
+                                      {"decode", Part::kSizes},
+                                      {"opt-level", Part::kPrecision},
+                                      {"dtype", Part::kPrecision},
+                                      {"keep-batchnorm-fp32", Part::kPrecision},
+                                      {"master-weights", Part::kPrecision}};
+
+bool takes(WeightsUse use, Part part) {
+  switch (use) {
+    case WeightsUse::kEvaluate:
+      return true;
+    case WeightsUse::kResume:
+      return part != Part::kPrecision;
+    case WeightsUse::kFineTune:
+      break;
+  }
+  return part == Part::kNetwork || part == Part::kPixels;
+}
+
+auto flags_taken(WeightsUse use) {
+  return std::views::filter(kRecorded,
+                            [=](const RecordedFlag& flag) { return takes(use, flag.part); });
+}
+
+bool precision_is_given(const Options& options) {
+  return std::ranges::any_of(kRecorded, [&](const RecordedFlag& flag) {
+    return flag.part == Part::kPrecision && options.given(flag.name);
+  });
+}
+
+const std::string* find(const Texts& flags, const char* name) {
+  const auto found = flags.find(name);
+  return found == flags.end() ? nullptr : &found->second;
+}
+
+bool differs(const Texts& a, const Texts& b, const char* name) {
+  const std::string* const left = find(a, name);
+  const std::string* const right = find(b, name);
+  return left != nullptr && right != nullptr && *left != *right;
+}
+
+void note_taken(const Texts& asked,
+                const Texts& now,
+                WeightsUse use,
+                const std::string& file,
+                std::vector<std::string>& notes) {
+  std::vector<std::string> taken;
+  std::vector<std::string> otherwise;
+  for (const RecordedFlag& flag : flags_taken(use)) {
+    const std::string* const here = find(now, flag.name);
+    const std::string* const before = find(asked, flag.name);
+    if (here == nullptr || (before != nullptr && *before == *here)) continue;
+    taken.push_back(fmt::format("--{} {}", flag.name, *here));
+    if (before != nullptr) otherwise.push_back(fmt::format("--{} {}", flag.name, *before));
+  }
+  if (taken.empty()) return;
+  notes.push_back(fmt::format("note: {} as {} records; without it {}",
+                              fmt::join(taken, " "),
+                              file,
+                              fmt::join(otherwise, " ")));
+}
+
+}  // namespace
+
+void take_flags(Options& options, const EvaluationRecord& recorded, WeightsUse use) {
+  const bool precision_given = precision_is_given(options);
+  for (const RecordedFlag& recorded_flag : flags_taken(use)) {
+    const Flag& flag = *find_flag(fmt::format("--{}", recorded_flag.name));
+    const std::string* const value = find(recorded.flags, recorded_flag.name);
+    if (value == nullptr || !flag.of(options.program)) continue;
+    if (recorded_flag.part == Part::kPrecision && precision_given) continue;
+    check_flag_value(flag, options.program, fmt::format("--{}", flag.name), *value);
+    options.take(flag.name, *value);
+  }
+}
+
+std::optional<Contradiction> contradiction(const EvaluationRecord& now,
+                                           const EvaluationRecord& recorded,
+                                           WeightsUse use) {
+  for (const RecordedFlag& flag : flags_taken(use)) {
+    const bool fits_no_other = flag.part == Part::kNetwork || flag.part == Part::kOutputs;
+    if (!fits_no_other && use != WeightsUse::kResume) continue;
+    if (!differs(now.flags, recorded.flags, flag.name)) continue;
+    return Contradiction{.flag = fmt::format("--{}", flag.name),
+                         .now = *find(now.flags, flag.name),
+                         .recorded = printable(*find(recorded.flags, flag.name))};
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> other_class(const EvaluationRecord& now,
+                                       const EvaluationRecord& recorded,
+                                       const std::string& file) {
+  const std::vector<std::string>& here = now.class_names;
+  const std::vector<std::string>& there = recorded.class_names;
+  if (here.empty() || there.empty() || here == there) return std::nullopt;
+  const size_t first = static_cast<size_t>(std::ranges::mismatch(here, there).in1 - here.begin());
+  const auto name = [&](const std::vector<std::string>& names) {
+    return first < names.size() ? fmt::format("'{}'", printable(names[first]))
+                                : std::string("none");
+  };
+  return fmt::format("class {} is {} here, {} in {}", first, name(here), name(there), file);
+}
+
+std::vector<std::string> notes_on_flags(const EvaluationRecord& asked,
+                                        const EvaluationRecord& now,
+                                        const EvaluationRecord& recorded,
+                                        WeightsUse use,
+                                        const std::string& file) {
+  std::vector<std::string> notes;
+  note_taken(asked.flags, now.flags, use, file, notes);
+  for (const RecordedFlag& flag : flags_taken(use)) {
+    if (!differs(now.flags, recorded.flags, flag.name)) continue;
+    notes.push_back(fmt::format("note: --{} {} as given; {} records {}",
+                                flag.name,
+                                now.flags.at(flag.name),
+                                file,
+                                printable(recorded.flags.at(flag.name))));
+  }
+  if (!recorded.flags.contains("normalize")) {
+    notes.push_back(fmt::format(
+        "note: {} does not record how its images were normalized: --normalize {} is assumed",
+        file,
+        now.flags.at("normalize")));
+  }
+  const bool sizes_are_compared =
+      now.flags.contains("val-crop-size") && recorded.flags.contains("val-crop-size");
+  if (use == WeightsUse::kEvaluate && !recorded.image.empty() && recorded.image != now.image &&
+      !sizes_are_compared) {
+    notes.push_back(fmt::format(
+        "note: images are {} here; {} records {}", now.image, file, printable(recorded.image)));
+  }
+  if (use != WeightsUse::kFineTune || now.class_names.size() != recorded.class_names.size()) {
+    return notes;
+  }
+  if (const auto other = other_class(now, recorded, file)) {
+    notes.push_back(fmt::format("note: {}; the classifier starts from its weights", *other));
+  }
+  return notes;
+}
+
+}  // namespace lockstep::trainers
