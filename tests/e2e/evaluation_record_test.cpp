@@ -7,7 +7,7 @@
 #include "tests/e2e/photo_runs.h"
 #include "tests/e2e/small_dataset.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::evaluation_record_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -147,4 +147,4 @@ TEST(PhotoWeights, BringTheirNetworkSizesAndClasses) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::evaluation_record_test

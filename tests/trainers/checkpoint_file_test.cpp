@@ -14,10 +14,10 @@ namespace lockstep::trainers::checkpoint_file_test {
 namespace {
 
 namespace fs = std::filesystem;
-using lockstep::testing::read_text;
-using lockstep::testing::same_bits;
-using lockstep::testing::TempDir;
-using lockstep::testing::write_text;
+using testing::read_text;
+using testing::same_bits;
+using testing::TempDir;
+using testing::write_text;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using testing::tiny_identity;

@@ -14,7 +14,7 @@ namespace {
 
 // train_convnet --max-steps 1 --shards 2 --bn-groups 1 -b 64 --seed 3 on the built-in digits.
 TEST(CheckpointOfFormat1, IsReadAndFitsItsNetworkAndOptimizer) {
-  const std::filesystem::path folder = lockstep::testing::golden_folder() / "checkpoint_v1";
+  const std::filesystem::path folder = testing::golden_folder() / "checkpoint_v1";
   const Checkpoint checkpoint = read_checkpoint(folder / "step0000001.safetensors");
 
   Mt19937 rng(1);

@@ -20,10 +20,10 @@ namespace lockstep::trainers::checkpoint_writer_test {
 namespace {
 
 namespace fs = std::filesystem;
-using lockstep::testing::FileSizeLimit;
-using lockstep::testing::read_text;
-using lockstep::testing::TempDir;
-using lockstep::testing::write_text;
+using testing::FileSizeLimit;
+using testing::read_text;
+using testing::TempDir;
+using testing::write_text;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::tiny_identity;

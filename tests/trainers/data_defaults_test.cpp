@@ -52,7 +52,7 @@ TEST(DataDefaults, LeaveTrainConvnetAlone) {
 }
 
 TEST(DataDefaults, AFolderThatTellsNothingIsReportedLater) {
-  const lockstep::testing::TempDir empty;
+  const testing::TempDir empty;
   EXPECT_EQ(dataset_name(Program::kTrainResnet, "auto", empty.path().string()), "auto");
   EXPECT_EQ(dataset_name(Program::kTrainResnet, "cifar10", ""), "cifar10");
 }

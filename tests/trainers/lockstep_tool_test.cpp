@@ -16,9 +16,9 @@
 namespace lockstep::trainers::lockstep_tool_test {
 namespace {
 
-using lockstep::testing::random_tensor;
-using lockstep::testing::TempDir;
-using lockstep::testing::write_text;
+using testing::random_tensor;
+using testing::TempDir;
+using testing::write_text;
 
 struct Outcome {
   int code;

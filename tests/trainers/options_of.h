@@ -12,7 +12,9 @@
 #include "core/error.h"
 #include "trainers/options/command_line.h"
 
-namespace lockstep::trainers::testing {
+namespace lockstep::testing {
+
+using namespace trainers;  // what these helpers are about
 
 using Variables = std::map<std::string, std::string>;
 
@@ -47,4 +49,4 @@ inline std::string refusal(const std::string& line, const Variables& variables =
   return fmt::format("{} | {} | {}", error->what(), error->why(), error->hint());
 }
 
-}  // namespace lockstep::trainers::testing
+}  // namespace lockstep::testing

@@ -9,8 +9,8 @@
 namespace lockstep::trainers::plan_file_test {
 namespace {
 
-using lockstep::testing::TempDir;
-using lockstep::testing::write_text;
+using testing::TempDir;
+using testing::write_text;
 using ::testing::HasSubstr;
 
 const PlanOrigin kHere{.cudnn = "9.19.0", .card = "NVIDIA H200 (sm_90)"};

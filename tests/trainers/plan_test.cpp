@@ -194,7 +194,7 @@ TEST(PlanCommand, TakesFlagsOfTraining) {
 }
 
 TEST(FindGpu, ReadsACardsOwnDescription) {
-  const lockstep::testing::TempDir folder;
+  const testing::TempDir folder;
   const std::string path = (folder.path() / "card.json").string();
   std::ofstream(path) << R"({"deviceName": "NVIDIA H200 NVL", "multiProcessorCount": 114})";
   const GpuCard card = find_gpu(path);
@@ -213,7 +213,7 @@ TEST(DescribeGpu, SaysWhyItCannot) {
 
 TEST(FindGpu, RefusesWhatItDoesNotKnow) {
   EXPECT_THROW(find_gpu("h2000"), UsageError);
-  const lockstep::testing::TempDir folder;
+  const testing::TempDir folder;
   const std::string path = (folder.path() / "card.json").string();
   std::ofstream(path) << "{}";
   EXPECT_THROW(find_gpu(path), EnvironmentError);

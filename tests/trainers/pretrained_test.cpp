@@ -12,7 +12,7 @@ namespace lockstep::trainers::pretrained_test {
 namespace {
 
 namespace fs = std::filesystem;
-using lockstep::testing::TempDir;
+using testing::TempDir;
 using ::testing::HasSubstr;
 using testing::TinyRun;
 

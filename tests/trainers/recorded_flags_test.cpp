@@ -1,5 +1,6 @@
 #include "trainers/checkpoint/recorded_flags.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +8,7 @@
 #include "tests/trainers/tiny_run.h"
 #include "trainers/loop/training_data.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::recorded_flags_test {
 namespace {
 
 using enum WeightsUse;
@@ -205,4 +206,4 @@ TEST(EvaluationRecord, IsReadBack) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::recorded_flags_test

@@ -11,8 +11,8 @@
 namespace lockstep::trainers::replay_plan_test {
 namespace {
 
-using lockstep::testing::TempDir;
-using lockstep::testing::write_text;
+using testing::TempDir;
+using testing::write_text;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -14,9 +14,9 @@ namespace lockstep::trainers::resume_test {
 namespace {
 
 namespace fs = std::filesystem;
-using lockstep::testing::read_text;
-using lockstep::testing::TempDir;
-using lockstep::testing::write_text;
+using testing::read_text;
+using testing::TempDir;
+using testing::write_text;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

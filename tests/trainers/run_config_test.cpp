@@ -1,5 +1,6 @@
 #include "trainers/config/run_config.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -14,8 +14,8 @@ namespace lockstep::trainers::settle_engines_test {
 namespace {
 
 using kernels::ConvolutionProblem;
-using lockstep::testing::TempDir;
-using lockstep::testing::write_text;
+using testing::TempDir;
+using testing::write_text;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -11,7 +11,9 @@
 #include "tests/support/random_tensor.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 
-namespace lockstep::trainers::testing {
+namespace lockstep::testing {
+
+using namespace trainers;  // what these helpers are about
 
 class TinyNet : public nn::Module {
  public:
@@ -102,4 +104,4 @@ inline std::filesystem::path write_tiny(const std::filesystem::path& folder,
   return file;
 }
 
-}  // namespace lockstep::trainers::testing
+}  // namespace lockstep::testing

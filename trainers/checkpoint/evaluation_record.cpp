@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "core/printable.h"

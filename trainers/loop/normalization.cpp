@@ -1,5 +1,7 @@
 #include "trainers/loop/normalization.h"
 
+#include <fmt/core.h>
+
 #include "core/error.h"
 
 namespace lockstep::trainers {
