@@ -9,12 +9,12 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-__device__ __forceinline__ int size_of(PoolSpan span) {
+__device__ __forceinline__ int span_size(PoolSpan span) {
   return span.end - span.begin;
 }
 
 template <class T>
-struct ForwardBody {
+struct AdaptivePoolForward {
   int height, width, out_height, out_width;
   int64_t channels;
   const T* in;
@@ -33,7 +33,7 @@ struct ForwardBody {
         for (int i = 0; i < n; ++i) sum[i] += to_float(pack[i]);
       }
     }
-    const auto pixels = static_cast<float>(size_of(rows) * size_of(columns));
+    const auto pixels = static_cast<float>(span_size(rows) * span_size(columns));
     Pack<T, n> mean;
 #pragma unroll
     for (int i = 0; i < n; ++i) mean[i] = from_float<T>(sum[i] / pixels);
@@ -42,7 +42,7 @@ struct ForwardBody {
 };
 
 template <class T>
-struct BackwardBody {
+struct AdaptivePoolBackward {
   int height, width, out_height, out_width;
   int64_t channels;
   const T* grad_out;
@@ -54,11 +54,11 @@ struct BackwardBody {
     const PoolSpan columns = pool_span(x, out_width, width);
     float sum[n] = {};
     for (int oy = rows.begin; oy < rows.end; ++oy) {
-      const int window_height = size_of(pool_span(oy, height, out_height));
+      const int window_height = span_size(pool_span(oy, height, out_height));
       const T* row = grad_out + (image * out_height + oy) * out_width * channels + c;
       for (int ox = columns.begin; ox < columns.end; ++ox) {
         const auto pixels =
-            static_cast<float>(window_height * size_of(pool_span(ox, width, out_width)));
+            static_cast<float>(window_height * span_size(pool_span(ox, width, out_width)));
         const Pack<T, n> pack = load_pack<n>(row + ox * channels);
 #pragma unroll
         for (int i = 0; i < n; ++i) sum[i] += to_float(pack[i]) / pixels;
@@ -91,7 +91,7 @@ void adaptive_avg_pool2d_forward(Stream& stream, const Shards&, const Tensor& in
   constexpr const char* kOp = "adaptive_avg_pool2d_forward";
   const int64_t channels = in.shape()[1];
   with_extents(kOp, in, out, [&]<class T>(int h, int w, int oh, int ow) {
-    const ForwardBody<T> body{h, w, oh, ow, channels, elements<T>(in), elements<T>(out)};
+    const AdaptivePoolForward<T> body{h, w, oh, ow, channels, elements<T>(in), elements<T>(out)};
     with_channel_pack<T>(channels, {body.in, body.out}, [&]<int n>() {
       launch_images<n>(stream, kOp, out.shape(), body);
     });
@@ -105,7 +105,8 @@ void adaptive_avg_pool2d_backward(Stream& stream,
   constexpr const char* kOp = "adaptive_avg_pool2d_backward";
   const int64_t channels = grad_in.shape()[1];
   with_extents(kOp, grad_in, grad_out, [&]<class T>(int h, int w, int oh, int ow) {
-    const BackwardBody<T> body{h, w, oh, ow, channels, elements<T>(grad_out), elements<T>(grad_in)};
+    const AdaptivePoolBackward<T> body{
+        h, w, oh, ow, channels, elements<T>(grad_out), elements<T>(grad_in)};
     with_channel_pack<T>(channels, {body.grad_out, body.grad_in}, [&]<int n>() {
       launch_images<n>(stream, kOp, grad_in.shape(), body);
     });

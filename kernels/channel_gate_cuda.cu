@@ -11,11 +11,11 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 64;
-constexpr int kPixelsAtOnce = 4;
+constexpr int kGateThreads = 64;
+constexpr int kGatePixelsAtOnce = 4;
 
 template <class T>
-struct ForwardBody {
+struct GateForward {
   int height, width;
   int64_t channels;
   const T *in, *gate;
@@ -35,7 +35,7 @@ struct ForwardBody {
 };
 
 template <class T>
-struct Images {
+struct GateImages {
   int64_t packs;  // of all images
   int64_t packs_of_image, channels, pixels;
   const T *grad_out, *in, *gate;
@@ -44,7 +44,7 @@ struct Images {
 
 // Of kPixels pixels, the first at element `at`.
 template <int kPixels, class T, int n>
-__device__ __forceinline__ void gate_pixels(const Images<T>& images,
+__device__ __forceinline__ void gate_pixels(const GateImages<T>& images,
                                             int64_t at,
                                             const float (&gates)[n],
                                             float (&sum)[n]) {
@@ -67,8 +67,8 @@ __device__ __forceinline__ void gate_pixels(const Images<T>& images,
 }
 
 template <class T, int n>
-__global__ void __launch_bounds__(kThreads) backward_kernel(Images<T> images) {
-  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kGateThreads) gate_backward_kernel(GateImages<T> images) {
+  const int64_t i = int64_t{blockIdx.x} * kGateThreads + threadIdx.x;
   if (i >= images.packs) return;
   const int64_t image = i / images.packs_of_image;
   const int64_t first =
@@ -78,8 +78,8 @@ __global__ void __launch_bounds__(kThreads) backward_kernel(Images<T> images) {
 #pragma unroll
   for (int k = 0; k < n; ++k) gates[k] = hard_sigmoid(to_float(logits[k]));
   int64_t p = 0;
-  for (; p + kPixelsAtOnce <= images.pixels; p += kPixelsAtOnce) {
-    gate_pixels<kPixelsAtOnce>(images, first + p * images.channels, gates, sum);
+  for (; p + kGatePixelsAtOnce <= images.pixels; p += kGatePixelsAtOnce) {
+    gate_pixels<kGatePixelsAtOnce>(images, first + p * images.channels, gates, sum);
   }
   for (; p < images.pixels; ++p) {
     gate_pixels<1>(images, first + p * images.channels, gates, sum);
@@ -100,7 +100,7 @@ void channel_gate_forward(
   const Shape& shape = in.shape();
   to_int(kOp, shape.stride0());
   with_float_type(in.dtype(), [&]<class T>() {
-    const ForwardBody<T> body{static_cast<int>(shape[2]),
+    const GateForward<T> body{static_cast<int>(shape[2]),
                               static_cast<int>(shape[3]),
                               shape[1],
                               elements<T>(in),
@@ -122,26 +122,27 @@ void channel_gate_backward(Stream& stream,
   const Shape& shape = in.shape();
   if (gate.numel() == 0) return;
   with_float_type(in.dtype(), [&]<class T>() {
-    Images<T> images{.packs = 0,
-                     .packs_of_image = 0,
-                     .channels = shape[1],
-                     .pixels = shape[2] * shape[3],
-                     .grad_out = elements<T>(grad_out),
-                     .in = elements<T>(in),
-                     .gate = elements<T>(gate),
-                     .grad_in = elements<T>(grad_in),
-                     .grad_gate = elements<T>(grad_gate)};
+    GateImages<T> images{.packs = 0,
+                         .packs_of_image = 0,
+                         .channels = shape[1],
+                         .pixels = shape[2] * shape[3],
+                         .grad_out = elements<T>(grad_out),
+                         .in = elements<T>(in),
+                         .gate = elements<T>(gate),
+                         .grad_in = elements<T>(grad_in),
+                         .grad_gate = elements<T>(grad_gate)};
     with_channel_pack<T>(
         shape[1],
         {images.grad_out, images.in, images.gate, images.grad_in, images.grad_gate},
         [&]<int n>() {
           images.packs_of_image = shape[1] / n;
           images.packs = shape[0] * images.packs_of_image;
-          lockstep::cuda::launch(stream,
-                                 "channel_gate_backward",
-                                 {lockstep::cuda::blocks_for(images.packs, kThreads), kThreads},
-                                 backward_kernel<T, n>,
-                                 images);
+          lockstep::cuda::launch(
+              stream,
+              "channel_gate_backward",
+              {lockstep::cuda::blocks_for(images.packs, kGateThreads), kGateThreads},
+              gate_backward_kernel<T, n>,
+              images);
         });
   });
 }

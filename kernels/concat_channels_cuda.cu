@@ -10,7 +10,7 @@ namespace {
 
 // T: an element's bits.
 template <class T>
-struct Parts {
+struct ConcatParts {
   int height, width, of_a, of_b;  // pixels; channels
 
   // Element of a part of `channels`, or of the whole.
@@ -20,8 +20,8 @@ struct Parts {
 };
 
 template <class T>
-struct ForwardBody {
-  Parts<T> parts;
+struct ConcatForward {
+  ConcatParts<T> parts;
   const T *a, *b;
   T* out;
 
@@ -35,8 +35,8 @@ struct ForwardBody {
 };
 
 template <class T>
-struct BackwardBody {
-  Parts<T> parts;
+struct ConcatBackward {
+  ConcatParts<T> parts;
   const T* grad_out;
   T *grad_a, *grad_b;
 
@@ -57,7 +57,7 @@ void with_bits(const char* op, const Tensor& a, const Tensor& b, const Tensor& w
     return static_cast<int>(tensor.shape()[axis]);
   };
   const auto call = [&]<class T>() {
-    body(Parts<T>{extent(whole, 2), extent(whole, 3), extent(a, 1), extent(b, 1)},
+    body(ConcatParts<T>{extent(whole, 2), extent(whole, 3), extent(a, 1), extent(b, 1)},
          std::gcd(a.shape()[1], b.shape()[1]));
   };
   if (a.dtype() == Dtype::kF32) return call.template operator()<uint32_t>();
@@ -78,8 +78,8 @@ T* bits(Tensor& tensor) {
 void concat_channels_forward(
     Stream& stream, const Shards&, const Tensor& a, const Tensor& b, Tensor& out) {
   constexpr const char* kOp = "concat_channels_forward";
-  with_bits(kOp, a, b, out, [&]<class T>(const Parts<T>& parts, int64_t channels) {
-    const ForwardBody<T> body{parts, bits<T>(a), bits<T>(b), bits<T>(out)};
+  with_bits(kOp, a, b, out, [&]<class T>(const ConcatParts<T>& parts, int64_t channels) {
+    const ConcatForward<T> body{parts, bits<T>(a), bits<T>(b), bits<T>(out)};
     with_channel_pack<T>(channels, {body.a, body.b, body.out}, [&]<int n>() {
       launch_images<n>(stream, kOp, out.shape(), body);
     });
@@ -89,12 +89,13 @@ void concat_channels_forward(
 void concat_channels_backward(
     Stream& stream, const Shards&, const Tensor& grad_out, Tensor& grad_a, Tensor& grad_b) {
   constexpr const char* kOp = "concat_channels_backward";
-  with_bits(kOp, grad_a, grad_b, grad_out, [&]<class T>(const Parts<T>& parts, int64_t channels) {
-    const BackwardBody<T> body{parts, bits<T>(grad_out), bits<T>(grad_a), bits<T>(grad_b)};
-    with_channel_pack<T>(channels, {body.grad_out, body.grad_a, body.grad_b}, [&]<int n>() {
-      launch_images<n>(stream, kOp, grad_out.shape(), body);
-    });
-  });
+  with_bits(
+      kOp, grad_a, grad_b, grad_out, [&]<class T>(const ConcatParts<T>& parts, int64_t channels) {
+        const ConcatBackward<T> body{parts, bits<T>(grad_out), bits<T>(grad_a), bits<T>(grad_b)};
+        with_channel_pack<T>(channels, {body.grad_out, body.grad_a, body.grad_b}, [&]<int n>() {
+          launch_images<n>(stream, kOp, grad_out.shape(), body);
+        });
+      });
 }
 
 }  // namespace lockstep::kernels::cuda

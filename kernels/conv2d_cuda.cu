@@ -17,13 +17,13 @@ using lockstep::cuda::blocks_for;
 using lockstep::cuda::launch;
 using lockstep::cuda::LaunchShape;
 
-constexpr int kThreads = 256;
-constexpr int kBlocksOfSm = 4;    // at least: 32 warps
-constexpr int kWeightLanes = 32;  // threadIdx.x: weights
-constexpr int kSlices = 8;        // threadIdx.y: rows of output pixels
+constexpr int kConvThreads = 256;
+constexpr int kConvBlocksOfSm = 4;  // at least: 32 warps
+constexpr int kWeightLanes = 32;    // threadIdx.x: weights
+constexpr int kWeightSlices = 8;    // threadIdx.y: rows of output pixels
 
 // Extents as they index one row of pixels; places in whole tensors are 64 bits wide.
-struct Geometry {
+struct ConvGeometry {
   int channels, height, width;
   int out_channels, taps_h, taps_w;
   int out_height, out_width;
@@ -41,7 +41,7 @@ int narrow(int64_t extent) {
   return static_cast<int>(extent);
 }
 
-Geometry geometry_of(const Shape& in, const Shape& weight, const Conv2dParams& params) {
+ConvGeometry conv_geometry(const Shape& in, const Shape& weight, const Conv2dParams& params) {
   const Shape out = conv2d_output_shape(in, weight, params);
   for (const Shape& shape : {in, out}) {  // rows of pixels, and values in a row
     narrow(shape[0] * shape[2]);
@@ -62,8 +62,8 @@ Geometry geometry_of(const Shape& in, const Shape& weight, const Conv2dParams& p
 LaunchShape shape_for(const Tensor& tensor) {
   const Shape& shape = tensor.shape();
   const int64_t row_values = shape[1] * shape[3];
-  return {dim3(static_cast<unsigned>(shape[0] * shape[2]), blocks_for(row_values, kThreads)),
-          kThreads};
+  return {dim3(static_cast<unsigned>(shape[0] * shape[2]), blocks_for(row_values, kConvThreads)),
+          kConvThreads};
 }
 
 // `n` values at once.
@@ -80,10 +80,14 @@ __device__ __forceinline__ float dot(const T* a, const T* b, int count) {
 }
 
 template <class T, int n>
-__global__ void __launch_bounds__(kThreads, kBlocksOfSm) forward_kernel(
-    const __grid_constant__ Geometry g, const T* in, const T* weight, const float* bias, T* out) {
+__global__ void __launch_bounds__(kConvThreads, kConvBlocksOfSm)
+    conv_forward_kernel(const __grid_constant__ ConvGeometry g,
+                        const T* in,
+                        const T* weight,
+                        const float* bias,
+                        T* out) {
   const int row = static_cast<int>(blockIdx.x);
-  const int place = static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
+  const int place = static_cast<int>(blockIdx.y * kConvThreads + threadIdx.x);
   if (place >= g.out_width * g.out_channels) return;
   const int k = place % g.out_channels;
   const int ox = place / g.out_channels;
@@ -113,12 +117,10 @@ __device__ __forceinline__ int output_at(int in, int tap, int stride, int pad, i
 }
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) backward_data_kernel(const __grid_constant__ Geometry g,
-                                                                 const T* grad_out,
-                                                                 const T* weight,
-                                                                 T* grad_in) {
+__global__ void __launch_bounds__(kConvThreads) conv_backward_data_kernel(
+    const __grid_constant__ ConvGeometry g, const T* grad_out, const T* weight, T* grad_in) {
   const int row = static_cast<int>(blockIdx.x);
-  const int place = static_cast<int>(blockIdx.y * kThreads + threadIdx.x);
+  const int place = static_cast<int>(blockIdx.y * kConvThreads + threadIdx.x);
   if (place >= g.width * g.channels) return;
   const int c = place % g.channels;
   const int x = place / g.channels;
@@ -146,13 +148,13 @@ __global__ void __launch_bounds__(kThreads) backward_data_kernel(const __grid_co
 
 // One shard a row of the grid. A row's sum first, then every 8th row, then the 8 sums.
 template <class T>
-__global__ void __launch_bounds__(kWeightLanes* kSlices)
-    backward_weight_kernel(const __grid_constant__ ShardTable shards,
-                           const __grid_constant__ Geometry g,
-                           const T* in,
-                           const T* grad_out,
-                           float* grad_weight,
-                           int weights) {
+__global__ void __launch_bounds__(kWeightLanes* kWeightSlices)
+    conv_backward_weight_kernel(const __grid_constant__ ShardTable shards,
+                                const __grid_constant__ ConvGeometry g,
+                                const T* in,
+                                const T* grad_out,
+                                float* grad_weight,
+                                int weights) {
   const int index = static_cast<int>(blockIdx.x * kWeightLanes + threadIdx.x);
   const int c = index % g.channels;
   const int s = index / g.channels % g.taps_w;
@@ -173,19 +175,19 @@ __global__ void __launch_bounds__(kWeightLanes* kSlices)
     }
     return sum;
   };
-  __shared__ float slices[kSlices][kWeightLanes];
+  __shared__ float slices[kWeightSlices][kWeightLanes];
   const int begin = static_cast<int>(shards.begin[blockIdx.y] * g.out_height);
   const int end = static_cast<int>(shards.begin[blockIdx.y + 1] * g.out_height);
   float sum = 0;
   if (index < weights) {
-    for (int row = begin + static_cast<int>(threadIdx.y); row < end; row += kSlices)
+    for (int row = begin + static_cast<int>(threadIdx.y); row < end; row += kWeightSlices)
       sum += row_sum(row);
   }
   slices[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y != 0 || index >= weights) return;
 #pragma unroll
-  for (int i = 1; i < kSlices; ++i) sum += slices[i][threadIdx.x];
+  for (int i = 1; i < kWeightSlices; ++i) sum += slices[i][threadIdx.x];
   grad_weight[int64_t{blockIdx.y} * weights + index] = sum;
 }
 
@@ -198,7 +200,7 @@ void conv2d_forward(Stream& stream,
                     const Tensor& bias,
                     const Conv2dParams& params,
                     Tensor& out) {
-  const Geometry geometry = geometry_of(in.shape(), weight.shape(), params);
+  const ConvGeometry geometry = conv_geometry(in.shape(), weight.shape(), params);
   with_float_type(in.dtype(), [&]<class T>() {
     constexpr int kCount = 16 / sizeof(T);
     const auto run = [&](auto* kernel) {
@@ -213,7 +215,7 @@ void conv2d_forward(Stream& stream,
              elements<T>(out));
     };
     const bool packed = aligned({in.bytes(), weight.bytes()}) && geometry.channels % kCount == 0;
-    packed ? run(forward_kernel<T, kCount>) : run(forward_kernel<T, 1>);
+    packed ? run(conv_forward_kernel<T, kCount>) : run(conv_forward_kernel<T, 1>);
   });
 }
 
@@ -227,8 +229,8 @@ void conv2d_backward_data(Stream& stream,
     launch(stream,
            "conv2d_backward_data",
            shape_for(grad_in),
-           backward_data_kernel<T>,
-           geometry_of(grad_in.shape(), weight.shape(), params),
+           conv_backward_data_kernel<T>,
+           conv_geometry(grad_in.shape(), weight.shape(), params),
            elements<T>(grad_out),
            elements<T>(weight),
            elements<T>(grad_in));
@@ -243,14 +245,14 @@ void conv2d_backward_weight(Stream& stream,
                             const Conv2dParams& params,
                             Tensor& grad_weight,
                             Tensor& grad_bias) {
-  const Geometry geometry = geometry_of(in.shape(), weight_shape, params);
+  const ConvGeometry geometry = conv_geometry(in.shape(), weight_shape, params);
   const int weights = narrow(weight_shape.numel());
   with_float_type(in.dtype(), [&]<class T>() {
     launch(stream,
            "conv2d_backward_weight",
            {dim3(blocks_for(weights, kWeightLanes), static_cast<unsigned>(shards.local())),
-            dim3(kWeightLanes, kSlices)},
-           backward_weight_kernel<T>,
+            dim3(kWeightLanes, kWeightSlices)},
+           conv_backward_weight_kernel<T>,
            shard_table(shards),
            geometry,
            elements<T>(in),

@@ -1,8 +1,8 @@
 // The definition in plain steps, each a kernel: what runs where cuDNN is not, under emulation above
 // all. No run on a GPU chooses it.
-// norm_kernel: one thread a value. sums_kernel: a warp covers 32 channels of a shard, the block's 8
-// warps take every 8th pixel; their sums are added in order. Traffic: a value is read once by
-// either, and written by the first. Bound: DRAM.
+// fused_norm_kernel: one thread a value. fused_sums_kernel: a warp covers 32 channels of a shard,
+// the block's 8 warps take every 8th pixel; their sums are added in order. Traffic: a value is read
+// once by either, and written by the first. Bound: DRAM.
 #include "core/cuda/launch.h"
 #include "kernels/conv2d_fused.h"
 #include "kernels/cuda/numeric.cuh"
@@ -14,19 +14,20 @@ namespace {
 using lockstep::cuda::blocks_for;
 using lockstep::cuda::launch;
 
-constexpr int kThreads = 256;
-constexpr int kLanes = 32;  // threadIdx.x: channels
-constexpr int kSlices = 8;  // threadIdx.y: pixels
+constexpr int kFusedThreads = 256;
+constexpr int kFusedLanes = 32;  // threadIdx.x: channels
+constexpr int kFusedSlices = 8;  // threadIdx.y: pixels
 
 template <class T>
-__global__ void __launch_bounds__(kThreads) norm_kernel(const __grid_constant__ ShardTable shards,
-                                                        const T* in,
-                                                        const T* affine,
-                                                        int64_t count,
-                                                        int64_t image_values,
-                                                        int channels,
-                                                        T* out) {
-  const int64_t at = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kFusedThreads)
+    fused_norm_kernel(const __grid_constant__ ShardTable shards,
+                      const T* in,
+                      const T* affine,
+                      int64_t count,
+                      int64_t image_values,
+                      int channels,
+                      T* out) {
+  const int64_t at = int64_t{blockIdx.x} * kFusedThreads + threadIdx.x;
   if (at >= count) return;
   const int shard = shard_of(shards, at / image_values);
   const T* scale = affine + int64_t{shard} * channels + at % channels;
@@ -36,32 +37,32 @@ __global__ void __launch_bounds__(kThreads) norm_kernel(const __grid_constant__ 
 }
 
 template <class T>
-__global__ void __launch_bounds__(kLanes* kSlices)
-    sums_kernel(const __grid_constant__ ShardTable shards,
-                const T* values,
-                int64_t image_pixels,
-                int channels,
-                float* sums) {
-  const int channel = static_cast<int>(blockIdx.x * kLanes + threadIdx.x);
+__global__ void __launch_bounds__(kFusedLanes* kFusedSlices)
+    fused_sums_kernel(const __grid_constant__ ShardTable shards,
+                      const T* values,
+                      int64_t image_pixels,
+                      int channels,
+                      float* sums) {
+  const int channel = static_cast<int>(blockIdx.x * kFusedLanes + threadIdx.x);
   const int64_t begin = shards.begin[blockIdx.y] * image_pixels;
   const int64_t end = shards.begin[blockIdx.y + 1] * image_pixels;
   float sum = 0;
   float square_sum = 0;
   if (channel < channels) {
-    for (int64_t pixel = begin + threadIdx.y; pixel < end; pixel += kSlices) {
+    for (int64_t pixel = begin + threadIdx.y; pixel < end; pixel += kFusedSlices) {
       const float value = to_float(values[pixel * channels + channel]);
       sum += value;
       square_sum = __fmaf_rn(value, value, square_sum);
     }
   }
-  __shared__ float slices[2][kSlices][kLanes];
+  __shared__ float slices[2][kFusedSlices][kFusedLanes];
   slices[0][threadIdx.y][threadIdx.x] = sum;
   slices[1][threadIdx.y][threadIdx.x] = square_sum;
   __syncthreads();
   if (threadIdx.y > 1 || channel >= channels) return;
   float all = 0;
 #pragma unroll
-  for (int i = 0; i < kSlices; ++i) all += slices[threadIdx.y][i][threadIdx.x];
+  for (int i = 0; i < kFusedSlices; ++i) all += slices[threadIdx.y][i][threadIdx.x];
   sums[(int64_t{threadIdx.y} * shards.count + blockIdx.y) * channels + channel] = all;
 }
 
@@ -72,8 +73,8 @@ Tensor normed(
   with_float_type(in.dtype(), [&]<class T>() {
     launch(stream,
            op,
-           {blocks_for(in.numel(), kThreads), kThreads},
-           norm_kernel<T>,
+           {blocks_for(in.numel(), kFusedThreads), kFusedThreads},
+           fused_norm_kernel<T>,
            shard_table(shards),
            elements<T>(in),
            elements<T>(affine),
@@ -102,9 +103,9 @@ void conv2d_fused_forward(Stream& stream,
     const int64_t channels = out.shape()[1];
     launch(stream,
            kOp,
-           {dim3(blocks_for(channels, kLanes), static_cast<unsigned>(shards.local())),
-            dim3(kLanes, kSlices)},
-           sums_kernel<T>,
+           {dim3(blocks_for(channels, kFusedLanes), static_cast<unsigned>(shards.local())),
+            dim3(kFusedLanes, kFusedSlices)},
+           fused_sums_kernel<T>,
            shard_table(shards),
            elements<T>(out),
            out.shape()[2] * out.shape()[3],

@@ -13,10 +13,10 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 128;
-constexpr int64_t kPacks = 4;  // a thread, at most
+constexpr int kCropThreads = 128;
+constexpr int64_t kCropPacks = 4;  // a thread, at most
 
-struct Arguments {
+struct CropArguments {
   const uint8_t* in;
   const int64_t* indices;
   int channels, height, width;
@@ -27,7 +27,7 @@ struct Arguments {
 
 // Values [first, first + n) of one image.
 template <class T, int n>
-__device__ __forceinline__ Pack<T, n> changed(const Arguments& a,
+__device__ __forceinline__ Pack<T, n> changed(const CropArguments& a,
                                               const uint8_t* image,
                                               const CropFlip& change,
                                               int first) {
@@ -56,14 +56,14 @@ __device__ __forceinline__ Pack<T, n> changed(const Arguments& a,
 
 // By packs of n; `count` is a multiple of n.
 template <class T, int n>
-__global__ void __launch_bounds__(kThreads)
-    crop_flip_normalize_kernel(const __grid_constant__ Arguments a, T* out, int count) {
+__global__ void __launch_bounds__(kCropThreads)
+    crop_flip_normalize_kernel(const __grid_constant__ CropArguments a, T* out, int count) {
   const int64_t image = blockIdx.x;
   const CropFlip change = draw_crop_flip(a.augmentation, a.epoch, a.indices[image]);
   const uint8_t* from = a.in + image * count;
   T* to = out + image * count;
-  const int step = static_cast<int>(gridDim.y) * kThreads * n;
-  for (int i = static_cast<int>(blockIdx.y * kThreads + threadIdx.x) * n; i < count; i += step)
+  const int step = static_cast<int>(gridDim.y) * kCropThreads * n;
+  for (int i = static_cast<int>(blockIdx.y * kCropThreads + threadIdx.x) * n; i < count; i += step)
     store_pack(to + i, changed<T, n>(a, from, change, i));
 }
 
@@ -81,14 +81,14 @@ void crop_flip_normalize(Stream& stream,
     throw ShapeError(
         fmt::format("[crop_flip_normalize] image: got {} bytes, expected less than 2^30", count));
   }
-  const Arguments arguments{in.data<uint8_t>(),
-                            indices.data<int64_t>(),
-                            static_cast<int>(shape[1]),
-                            static_cast<int>(shape[2]),
-                            static_cast<int>(shape[3]),
-                            params.augmentation,
-                            params.epoch,
-                            normalization("crop_flip_normalize", params.normalize, shape[1])};
+  const CropArguments arguments{in.data<uint8_t>(),
+                                indices.data<int64_t>(),
+                                static_cast<int>(shape[1]),
+                                static_cast<int>(shape[2]),
+                                static_cast<int>(shape[3]),
+                                params.augmentation,
+                                params.epoch,
+                                normalization("crop_flip_normalize", params.normalize, shape[1])};
   with_float_type(out.dtype(), [&]<class T>() {
     constexpr int kCount = 16 / sizeof(T);
     const bool packed = aligned({out.bytes()}) && count % kCount == 0;
@@ -97,8 +97,8 @@ void crop_flip_normalize(Stream& stream,
         stream,
         "crop_flip_normalize",
         {dim3(static_cast<unsigned>(shape[0]),
-              lockstep::cuda::blocks_for(packs, kThreads * kPacks)),
-         kThreads},
+              lockstep::cuda::blocks_for(packs, kCropThreads * kCropPacks)),
+         kCropThreads},
         packed ? crop_flip_normalize_kernel<T, kCount> : crop_flip_normalize_kernel<T, 1>,
         arguments,
         elements<T>(out),

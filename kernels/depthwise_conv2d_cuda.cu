@@ -11,9 +11,9 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kBlocksOfSm = 4;        // at least: 32 warps
-constexpr int64_t kMaxBlocks = 1024;  // more go round
+constexpr int kGatherThreads = 256;
+constexpr int kGatherBlocksOfSm = 4;        // at least: 32 warps
+constexpr int64_t kGatherMaxBlocks = 1024;  // more go round
 constexpr size_t kSharedBytes = size_t{48} << 10;
 
 // The taps that one result meets along an axis: tap, tap + tap_step, ... of the filter, at `at`, at
@@ -22,7 +22,7 @@ struct Walk {
   int tap, tap_step, at, at_step;
 };
 
-struct Axis {
+struct GatherAxis {
   int source, taps, result, stride, pad;
   Divider by_stride;
 
@@ -40,8 +40,8 @@ struct Axis {
 template <int n>
 constexpr int kResults = n >= 4 ? 2 : 4;
 
-struct Plan {
-  Axis rows, columns;
+struct GatherPlan {
+  GatherAxis rows, columns;
   int channels, log2_lanes;
   unsigned groups;  // of kResults<n> results, of all images
   Divider by_groups_of_row, by_rows;
@@ -52,7 +52,7 @@ template <class T>
 __device__ void load_filters(
     const T* weight, int taps, int channels, int first, int width, float* filters) {
   const int count = min(width, channels - first) * taps;
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kGatherThreads) {
     const int channel = i / taps;
     const int tap = i - channel * taps;
     filters[tap * width + channel] = to_float(weight[int64_t{first} * taps + i]);
@@ -67,7 +67,7 @@ struct Group {
 };
 
 template <int n, bool kForward>
-__device__ __forceinline__ Group group_of(const Plan& plan, unsigned i) {
+__device__ __forceinline__ Group group_of(const GatherPlan& plan, unsigned i) {
   const unsigned row = plan.by_groups_of_row.quotient(i);
   const unsigned place = plan.by_groups_of_row.remainder(i, row);
   const unsigned image = plan.by_rows.quotient(row);
@@ -80,11 +80,11 @@ __device__ __forceinline__ Group group_of(const Plan& plan, unsigned i) {
 }
 
 template <class T, int n, bool kForward>
-__global__ void __launch_bounds__(kThreads, kBlocksOfSm)
-    gather_kernel(const __grid_constant__ Plan plan, const T* source, const T* weight, T* result) {
+__global__ void __launch_bounds__(kGatherThreads, kGatherBlocksOfSm) gather_kernel(
+    const __grid_constant__ GatherPlan plan, const T* source, const T* weight, T* result) {
   LS_DYNAMIC_SHARED(float, filters);
-  const Axis& rows = plan.rows;
-  const Axis& columns = plan.columns;
+  const GatherAxis& rows = plan.rows;
+  const GatherAxis& columns = plan.columns;
   const int width = n << plan.log2_lanes;
   const int tile = static_cast<int>(blockIdx.x) * width;
   load_filters(weight, rows.taps * columns.taps, plan.channels, tile, width, filters);
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm)
   const int channels = plan.channels;
   const int c = tile + lane * n;
   if (c >= channels) return;
-  const unsigned slots = kThreads >> plan.log2_lanes;
+  const unsigned slots = kGatherThreads >> plan.log2_lanes;
   const unsigned slot = threadIdx.x >> plan.log2_lanes;
   // Between neighbours of a group, in the result and in the source.
   const int apart = kForward ? 1 : columns.stride;
@@ -157,12 +157,12 @@ void gather(Stream& stream,
   const int64_t channels = to[1];
   const int64_t taps = weight.shape().stride0();
   const auto axis = [&](int at, int stride, int pad) {
-    return Axis{static_cast<int>(from[at]),
-                static_cast<int>(weight.shape()[at]),
-                static_cast<int>(to[at]),
-                stride,
-                pad,
-                Divider(stride)};
+    return GatherAxis{static_cast<int>(from[at]),
+                      static_cast<int>(weight.shape()[at]),
+                      static_cast<int>(to[at]),
+                      stride,
+                      pad,
+                      Divider(stride)};
   };
   to_int(op, std::max(from.stride0(), to.stride0()));  // places in an image are 32-bit
   with_float_type(result.dtype(), [&]<class T>() {
@@ -175,20 +175,20 @@ void gather(Stream& stream,
           residues * lockstep::cuda::blocks_for(to[3], residues * kResults<n>);
       const int64_t groups = groups_of_row * to[2] * to[0];
       const int log2_lanes = log2_lanes_for(channels / n, n, taps);
-      const Plan plan{axis(2, params.stride_h, params.pad_h),
-                      axis(3, params.stride_w, params.pad_w),
-                      static_cast<int>(channels),
-                      log2_lanes,
-                      static_cast<unsigned>(to_int(op, groups)),
-                      Divider(groups_of_row),
-                      Divider(to[2])};
+      const GatherPlan plan{axis(2, params.stride_h, params.pad_h),
+                            axis(3, params.stride_w, params.pad_w),
+                            static_cast<int>(channels),
+                            log2_lanes,
+                            static_cast<unsigned>(to_int(op, groups)),
+                            Divider(groups_of_row),
+                            Divider(to[2])};
       const int64_t tiles = lockstep::cuda::blocks_for(channels / n, int64_t{1} << log2_lanes);
-      const int64_t chunks = lockstep::cuda::blocks_for(groups, kThreads >> log2_lanes);
-      const int64_t rows = std::min(chunks, std::max<int64_t>(1, kMaxBlocks / tiles));
+      const int64_t chunks = lockstep::cuda::blocks_for(groups, kGatherThreads >> log2_lanes);
+      const int64_t rows = std::min(chunks, std::max<int64_t>(1, kGatherMaxBlocks / tiles));
       lockstep::cuda::launch(stream,
                              op,
                              {dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(rows)),
-                              kThreads,
+                              kGatherThreads,
                               static_cast<size_t>(taps * n * 4) << log2_lanes},
                              gather_kernel<T, n, kForward>,
                              plan,

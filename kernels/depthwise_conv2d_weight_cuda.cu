@@ -13,9 +13,9 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kBlocksOfSm = 4;  // at least: 32 warps
-constexpr int kWarps = kThreads / 32;
+constexpr int kPieceThreads = 256;
+constexpr int kPieceBlocksOfSm = 4;  // at least: 32 warps
+constexpr int kPieceWarps = kPieceThreads / 32;
 constexpr int kRun = 3;  // taps of a warp, in a row of the filter
 constexpr int64_t kLeastPixels = 128;
 constexpr int64_t kMostPieces = 1024;
@@ -33,7 +33,7 @@ struct Pieces {
   }
 };
 
-struct Plan {
+struct PiecePlan {
   int in_h, in_w, out_h, out_w, filter_h, filter_w;
   Conv2dParams params;
   int channels, log2_lanes, tiles, runs, runs_of_row;
@@ -63,8 +63,8 @@ struct Task {
 
 // Warps that differ in their taps alone are neighbours, then tiles of channels, then pieces.
 template <int n>
-__device__ __forceinline__ Task task_of(const Plan& plan) {
-  const unsigned warp = blockIdx.x * kWarps + threadIdx.x / 32;
+__device__ __forceinline__ Task task_of(const PiecePlan& plan) {
+  const unsigned warp = blockIdx.x * kPieceWarps + threadIdx.x / 32;
   const unsigned tiled = plan.by_runs.quotient(warp);
   const unsigned run = plan.by_runs.remainder(warp, tiled);
   const unsigned piece = plan.by_tiles.quotient(tiled);
@@ -83,7 +83,7 @@ __device__ __forceinline__ Task task_of(const Plan& plan) {
 
 // Adds the products of output `p` of a shard, whose first image is `first`, to the taps' sums.
 template <int n, bool kPacked, class T>
-__device__ __forceinline__ void add_products(const Plan& plan,
+__device__ __forceinline__ void add_products(const PiecePlan& plan,
                                              const Task& task,
                                              int64_t first,
                                              int64_t p,
@@ -113,8 +113,8 @@ __device__ __forceinline__ void add_products(const Plan& plan,
 }
 
 template <class T, int n, bool kPacked>
-__global__ void __launch_bounds__(kThreads, kBlocksOfSm) pieces_kernel(
-    const Plan plan, const ShardTable shards, const T* in, const T* grad_out, float* partial) {
+__global__ void __launch_bounds__(kPieceThreads, kPieceBlocksOfSm) pieces_kernel(
+    const PiecePlan plan, const ShardTable shards, const T* in, const T* grad_out, float* partial) {
   const Task task = task_of<n>(plan);
   const int64_t first = shards.begin[blockIdx.y];
   const int64_t outputs = (shards.begin[blockIdx.y + 1] - first) * plan.out_h * plan.out_w;
@@ -149,13 +149,14 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm) pieces_kernel(
 
 // A column of threads an element of a leaf: partial is [shard][piece][tap][channel], a leaf
 // [channel][tap].
-__global__ void __launch_bounds__(kLeafColumns* kLeafRows) leaves_kernel(const ShardTable shards,
-                                                                         int64_t outputs_of_image,
-                                                                         int64_t pieces_of_shard,
-                                                                         int64_t channels,
-                                                                         int64_t taps,
-                                                                         const float* partial,
-                                                                         float* leaves) {
+__global__ void __launch_bounds__(kLeafColumns* kLeafRows)
+    filter_leaves_kernel(const ShardTable shards,
+                         int64_t outputs_of_image,
+                         int64_t pieces_of_shard,
+                         int64_t channels,
+                         int64_t taps,
+                         const float* partial,
+                         float* leaves) {
   __shared__ float sums[kLeafRows][kLeafColumns];
   const int64_t shard = blockIdx.y;
   const int64_t images = shards.begin[shard + 1] - shards.begin[shard];
@@ -187,12 +188,12 @@ int64_t pieces_of_largest(const Shards& shards, int64_t outputs_of_image) {
   return most;
 }
 
-Plan plan_for(const Shards& shards,
-              const Shape& in,
-              const Shape& out,
-              const Shape& weight,
-              const Conv2dParams& params,
-              int n) {
+PiecePlan plan_for(const Shards& shards,
+                   const Shape& in,
+                   const Shape& out,
+                   const Shape& weight,
+                   const Conv2dParams& params,
+                   int n) {
   constexpr const char* kOp = "depthwise_conv2d_backward_weight";
   const int64_t packs = in[1] / n;
   int log2_lanes = 0;
@@ -242,12 +243,12 @@ void depthwise_conv2d_backward_weight(Stream& stream,
     const T* grad = elements<T>(grad_out);
     // No pointers: the order of a sum must not depend on where tensors lie.
     with_channel_pack<T>(in.shape()[1], {}, [&]<int n>() {
-      const Plan plan = plan_for(shards, in.shape(), out, weight_shape, params, n);
+      const PiecePlan plan = plan_for(shards, in.shape(), out, weight_shape, params, n);
       const int64_t warps = to_int(kOp, pieces * plan.tiles * plan.runs);
       lockstep::cuda::launch(
           stream,
           kOp,
-          {dim3(lockstep::cuda::blocks_for(warps, kWarps), local), kThreads},
+          {dim3(lockstep::cuda::blocks_for(warps, kPieceWarps), local), kPieceThreads},
           aligned({from, grad}) ? pieces_kernel<T, n, true> : pieces_kernel<T, n, false>,
           plan,
           table,
@@ -261,7 +262,7 @@ void depthwise_conv2d_backward_weight(Stream& stream,
       kOp,
       {dim3(lockstep::cuda::blocks_for(weight_shape.numel(), kLeafColumns), local),
        kLeafColumns * kLeafRows},
-      leaves_kernel,
+      filter_leaves_kernel,
       table,
       out[2] * out[3],
       pieces,

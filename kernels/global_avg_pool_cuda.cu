@@ -9,9 +9,9 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 64;
-constexpr int kPixelsAtOnce = 8;
-constexpr int64_t kMaxPieces = 64;  // of an image, backward; more go round
+constexpr int kAverageThreads = 64;
+constexpr int kAveragePixelsAtOnce = 8;
+constexpr int64_t kAverageMaxPieces = 64;  // of an image, backward; more go round
 
 struct Extents {
   int64_t packs;  // of all images
@@ -38,14 +38,15 @@ __device__ __forceinline__ void add_pixels(const T* first, int64_t stride, float
 }
 
 template <class T, int n>
-__global__ void __launch_bounds__(kThreads) forward_kernel(Extents extents, const T* in, T* out) {
-  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kAverageThreads)
+    average_forward_kernel(Extents extents, const T* in, T* out) {
+  const int64_t i = int64_t{blockIdx.x} * kAverageThreads + threadIdx.x;
   if (i >= extents.packs) return;
   const T* first = in + first_element<n>(extents, i);
   float sum[n] = {};
   int64_t p = 0;
-  for (; p + kPixelsAtOnce <= extents.pixels; p += kPixelsAtOnce) {
-    add_pixels<kPixelsAtOnce>(first + p * extents.channels, extents.channels, sum);
+  for (; p + kAveragePixelsAtOnce <= extents.pixels; p += kAveragePixelsAtOnce) {
+    add_pixels<kAveragePixelsAtOnce>(first + p * extents.channels, extents.channels, sum);
   }
   for (; p < extents.pixels; ++p) add_pixels<1>(first + p * extents.channels, 0, sum);
   Pack<T, n> mean;
@@ -55,9 +56,9 @@ __global__ void __launch_bounds__(kThreads) forward_kernel(Extents extents, cons
 }
 
 template <class T, int n>
-__global__ void __launch_bounds__(kThreads)
-    backward_kernel(Extents extents, const T* grad_out, T* grad_in) {
-  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kAverageThreads)
+    average_backward_kernel(Extents extents, const T* grad_out, T* grad_in) {
+  const int64_t i = int64_t{blockIdx.x} * kAverageThreads + threadIdx.x;
   if (i >= extents.packs) return;
   Pack<T, n> grad = load_pack<n>(grad_out + i * n);
 #pragma unroll
@@ -65,9 +66,9 @@ __global__ void __launch_bounds__(kThreads)
     grad[k] = from_float<T>(to_float(grad[k]) / static_cast<float>(extents.pixels));
   }
   T* first = grad_in + first_element<n>(extents, i);
-  for (int64_t start = int64_t{blockIdx.y} * kPixelsAtOnce; start < extents.pixels;
-       start += int64_t{gridDim.y} * kPixelsAtOnce) {
-    const int64_t end = min(start + kPixelsAtOnce, extents.pixels);
+  for (int64_t start = int64_t{blockIdx.y} * kAveragePixelsAtOnce; start < extents.pixels;
+       start += int64_t{gridDim.y} * kAveragePixelsAtOnce) {
+    const int64_t end = min(start + kAveragePixelsAtOnce, extents.pixels);
     for (int64_t p = start; p < end; ++p) store_pack_whole(first + p * extents.channels, grad);
   }
 }
@@ -86,13 +87,14 @@ void global_avg_pool_forward(Stream& stream, const Shards&, const Tensor& in, Te
     T* to = elements<T>(out);
     with_channel_pack<T>(in.shape()[1], {from, to}, [&]<int n>() {
       const Extents extents = extents_of<n>(in.shape());
-      lockstep::cuda::launch(stream,
-                             "global_avg_pool_forward",
-                             {lockstep::cuda::blocks_for(extents.packs, kThreads), kThreads},
-                             forward_kernel<T, n>,
-                             extents,
-                             from,
-                             to);
+      lockstep::cuda::launch(
+          stream,
+          "global_avg_pool_forward",
+          {lockstep::cuda::blocks_for(extents.packs, kAverageThreads), kAverageThreads},
+          average_forward_kernel<T, n>,
+          extents,
+          from,
+          to);
     });
   });
 }
@@ -106,13 +108,13 @@ void global_avg_pool_backward(Stream& stream,
     T* to = elements<T>(grad_in);
     with_channel_pack<T>(grad_in.shape()[1], {from, to}, [&]<int n>() {
       const Extents extents = extents_of<n>(grad_in.shape());
-      const int64_t pieces = (extents.pixels + kPixelsAtOnce - 1) / kPixelsAtOnce;
-      const dim3 grid(lockstep::cuda::blocks_for(extents.packs, kThreads),
-                      static_cast<unsigned>(std::min(pieces, kMaxPieces)));
+      const int64_t pieces = (extents.pixels + kAveragePixelsAtOnce - 1) / kAveragePixelsAtOnce;
+      const dim3 grid(lockstep::cuda::blocks_for(extents.packs, kAverageThreads),
+                      static_cast<unsigned>(std::min(pieces, kAverageMaxPieces)));
       lockstep::cuda::launch(stream,
                              "global_avg_pool_backward",
-                             {grid, kThreads},
-                             backward_kernel<T, n>,
+                             {grid, kAverageThreads},
+                             average_backward_kernel<T, n>,
                              extents,
                              from,
                              to);

@@ -6,15 +6,15 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kLarcThreads = 128;
 
-__global__ void __launch_bounds__(kThreads) larc_factors_kernel(const float* norms,
-                                                                const float* weight_decays,
-                                                                int64_t n,
-                                                                LarcRule rule,
-                                                                StepSource source,
-                                                                float* factors) {
-  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+__global__ void __launch_bounds__(kLarcThreads) larc_factors_kernel(const float* norms,
+                                                                    const float* weight_decays,
+                                                                    int64_t n,
+                                                                    LarcRule rule,
+                                                                    StepSource source,
+                                                                    float* factors) {
+  const int64_t i = int64_t{blockIdx.x} * kLarcThreads + threadIdx.x;
   if (i >= n) return;
   factors[i] = larc_factor(larc_rule(rule, source), norms[i], norms[n + i], weight_decays[i]);
 }
@@ -28,16 +28,17 @@ void larc_factors(Stream& stream,
                   Tensor& factors) {
   const int64_t n = factors.numel();
   const LarcRule rule = {params.trust, params.eps, params.clip, params.lr, 1};
-  lockstep::cuda::launch(stream,
-                         "larc_factors",
-                         {static_cast<unsigned>((n + kThreads - 1) / kThreads), kThreads},
-                         larc_factors_kernel,
-                         norms.data<float>(),
-                         weight_decays.data<float>(),
-                         n,
-                         rule,
-                         source_of(params.control),
-                         factors.data<float>());
+  lockstep::cuda::launch(
+      stream,
+      "larc_factors",
+      {static_cast<unsigned>((n + kLarcThreads - 1) / kLarcThreads), kLarcThreads},
+      larc_factors_kernel,
+      norms.data<float>(),
+      weight_decays.data<float>(),
+      n,
+      rule,
+      source_of(params.control),
+      factors.data<float>());
 }
 
 }  // namespace lockstep::kernels::cuda

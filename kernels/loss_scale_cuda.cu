@@ -7,13 +7,13 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kChunk = 16384;
+constexpr int kFiniteChunk = 16384;
 
-struct Entry {
+struct FiniteEntry {
   const void* values;
   Dtype dtype;
 };
-using Table = TensorTable<Entry>;
+using FiniteTable = TensorTable<FiniteEntry>;
 
 // Bits: the unsigned integer of an element's size. An exponent of ones is an infinity or a NaN.
 template <class Bits>
@@ -34,9 +34,9 @@ __device__ bool holds_not_finite(const void* values, const Chunk& chunk, Bits ex
 }
 
 __global__ void __launch_bounds__(kMultiTensorThreads)
-    check_finite_kernel(const __grid_constant__ Table table, LossScaleState* state) {
-  const Chunk chunk = table.chunk_of(static_cast<int>(blockIdx.x), kChunk, 8);
-  const Entry entry = table.entries[chunk.tensor];
+    check_finite_kernel(const __grid_constant__ FiniteTable table, LossScaleState* state) {
+  const Chunk chunk = table.chunk_of(static_cast<int>(blockIdx.x), kFiniteChunk, 8);
+  const FiniteEntry entry = table.entries[chunk.tensor];
   bool found = false;
   if (entry.dtype == Dtype::kF32) {
     found = holds_not_finite<uint32_t>(entry.values, chunk, 0x7f800000U);
@@ -86,11 +86,11 @@ void loss_scale_seed(Stream& stream, const Tensor& state, Tensor& seeds) {
 
 void check_finite(Stream& stream, std::span<const Tensor> buckets, Tensor& state) {
   const auto row_of = [](const Tensor& bucket) {
-    return TableRow<Entry>{.entry = {.values = bucket.bytes(), .dtype = bucket.dtype()},
-                           .size = bucket.numel(),
-                           .packed = aligned({bucket.bytes()})};
+    return TableRow<FiniteEntry>{.entry = {.values = bucket.bytes(), .dtype = bucket.dtype()},
+                                 .size = bucket.numel(),
+                                 .packed = aligned({bucket.bytes()})};
   };
-  for_tables<Entry>(buckets, kChunk, row_of, [&](const Table& table) {
+  for_tables<FiniteEntry>(buckets, kFiniteChunk, row_of, [&](const FiniteTable& table) {
     lockstep::cuda::launch(stream,
                            "check_finite",
                            {table.blocks(), kMultiTensorThreads},

@@ -10,8 +10,9 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 // The windows along one axis.
-struct Axis {
-  Axis(const char* op, int64_t in_extent, int64_t out_extent, int kernel_size, int step, int border)
+struct PoolAxis {
+  PoolAxis(
+      const char* op, int64_t in_extent, int64_t out_extent, int kernel_size, int step, int border)
       : in(to_int(op, in_extent)),
         out(to_int(op, out_extent)),
         kernel(kernel_size),
@@ -37,8 +38,8 @@ struct Axis {
 constexpr int kTapsAtOnce = 3;
 
 template <class T>
-struct ForwardBody {
-  Axis rows, columns;
+struct MaxPoolForward {
+  PoolAxis rows, columns;
   int64_t channels;
   const T* in;
   T* out;
@@ -99,8 +100,8 @@ struct ForwardBody {
 };
 
 template <class T>
-struct BackwardBody {
-  Axis rows, columns;
+struct MaxPoolBackward {
+  PoolAxis rows, columns;
   int64_t channels;
   bool overlap;
   const T* grad_out;
@@ -135,10 +136,10 @@ struct BackwardBody {
   }
 };
 
-Axis rows_of(const char* op, const Shape& in, const Shape& out, const MaxPool2dParams& p) {
+PoolAxis rows_of(const char* op, const Shape& in, const Shape& out, const MaxPool2dParams& p) {
   return {op, in[2], out[2], p.kernel_h, p.stride_h, p.pad_h};
 }
-Axis columns_of(const char* op, const Shape& in, const Shape& out, const MaxPool2dParams& p) {
+PoolAxis columns_of(const char* op, const Shape& in, const Shape& out, const MaxPool2dParams& p) {
   return {op, in[3], out[3], p.kernel_w, p.stride_w, p.pad_w};
 }
 
@@ -152,12 +153,12 @@ void max_pool2d_forward(Stream& stream,
                         Tensor& winner) {
   constexpr const char* kOp = "max_pool2d_forward";
   with_float_type(in.dtype(), [&]<class T>() {
-    const ForwardBody<T> body{rows_of(kOp, in.shape(), out.shape(), params),
-                              columns_of(kOp, in.shape(), out.shape(), params),
-                              in.shape()[1],
-                              elements<T>(in),
-                              elements<T>(out),
-                              winner.data<uint8_t>()};
+    const MaxPoolForward<T> body{rows_of(kOp, in.shape(), out.shape(), params),
+                                 columns_of(kOp, in.shape(), out.shape(), params),
+                                 in.shape()[1],
+                                 elements<T>(in),
+                                 elements<T>(out),
+                                 winner.data<uint8_t>()};
     with_channel_pack<T>(in.shape()[1], {body.in, body.out, body.winner}, [&]<int n>() {
       launch_images<n>(stream, kOp, out.shape(), body);
     });
@@ -172,7 +173,7 @@ void max_pool2d_backward(Stream& stream,
                          Tensor& grad_in) {
   constexpr const char* kOp = "max_pool2d_backward";
   with_float_type(grad_in.dtype(), [&]<class T>() {
-    const BackwardBody<T> body{
+    const MaxPoolBackward<T> body{
         rows_of(kOp, grad_in.shape(), grad_out.shape(), params),
         columns_of(kOp, grad_in.shape(), grad_out.shape(), params),
         grad_in.shape()[1],

@@ -13,13 +13,13 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int64_t kRows = 4096;  // of the grid; more images go round
+constexpr int kMixThreads = 256;
+constexpr int64_t kMixRows = 4096;  // of the grid; more images go round
 
 template <class T, int n>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMixThreads)
     mix_images_kernel(const ShardTable shards, const float* mix, int64_t size, T* images) {
-  const int64_t i = (int64_t{blockIdx.x} * kThreads + threadIdx.x) * n;
+  const int64_t i = (int64_t{blockIdx.x} * kMixThreads + threadIdx.x) * n;
   if (i >= size) return;
   const float weight = *mix;
   const int64_t rows = shards.begin[shards.count];
@@ -44,17 +44,18 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class T, int n>
-void launch(Stream& stream, const Shards& shards, const Tensor& mix, Tensor& images) {
+void launch_mix(Stream& stream, const Shards& shards, const Tensor& mix, Tensor& images) {
   const int64_t size = images.shape().stride0();
-  const auto rows = static_cast<unsigned>(std::min(images.shape()[0], kRows));
-  lockstep::cuda::launch(stream,
-                         "mix_images",
-                         {dim3(lockstep::cuda::blocks_for(size / n, kThreads), rows), kThreads},
-                         mix_images_kernel<T, n>,
-                         shard_table(shards),
-                         mix.data<float>(),
-                         size,
-                         elements<T>(images));
+  const auto rows = static_cast<unsigned>(std::min(images.shape()[0], kMixRows));
+  lockstep::cuda::launch(
+      stream,
+      "mix_images",
+      {dim3(lockstep::cuda::blocks_for(size / n, kMixThreads), rows), kMixThreads},
+      mix_images_kernel<T, n>,
+      shard_table(shards),
+      mix.data<float>(),
+      size,
+      elements<T>(images));
 }
 
 }  // namespace
@@ -64,8 +65,8 @@ void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor&
   with_float_type(images.dtype(), [&]<class T>() {
     constexpr int kPack = 16 / sizeof(T);
     const bool packs = images.shape().stride0() % kPack == 0 && aligned({images.bytes()});
-    packs ? launch<T, kPack>(stream, shards, mix, images)
-          : launch<T, 1>(stream, shards, mix, images);
+    packs ? launch_mix<T, kPack>(stream, shards, mix, images)
+          : launch_mix<T, 1>(stream, shards, mix, images);
   });
 }
 

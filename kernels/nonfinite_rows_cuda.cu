@@ -11,8 +11,8 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int64_t kMostBlocks = 1024;  // 132 SMs hold 1,056 at a time
+constexpr int kRowThreads = 256;
+constexpr int64_t kMostRowBlocks = 1024;  // 132 SMs hold 1,056 at a time
 
 // Bits: the unsigned integer of an element's size. An exponent of ones is an infinity or a NaN.
 template <class Bits>
@@ -20,18 +20,18 @@ __device__ int count_of_thread(const Bits* row, int64_t length, int64_t packed, 
   constexpr int kPack = 16 / sizeof(Bits);
   const auto thread = static_cast<int64_t>(threadIdx.x);
   int count = 0;
-  for (int64_t i = thread * kPack; i < packed; i += kThreads * kPack) {
+  for (int64_t i = thread * kPack; i < packed; i += kRowThreads * kPack) {
     const Pack<Bits, kPack> pack = load_pack<kPack>(row + i);
 #pragma unroll
     for (int k = 0; k < kPack; ++k) count += (pack[k] & exponent) == exponent ? 1 : 0;
   }
-  for (int64_t i = packed + thread; i < length; i += kThreads)
+  for (int64_t i = packed + thread; i < length; i += kRowThreads)
     count += (row[i] & exponent) == exponent ? 1 : 0;
   return count;
 }
 
 template <class Bits>
-__global__ void __launch_bounds__(kThreads) nonfinite_rows_kernel(
+__global__ void __launch_bounds__(kRowThreads) nonfinite_rows_kernel(
     const Bits* in, int64_t rows, int64_t length, int64_t packed, Bits exponent, int32_t* counts) {
   __shared__ int scratch[kMaxWarps];
   for (int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
@@ -50,7 +50,7 @@ void launch_rows(Stream& stream, const Tensor& in, Bits exponent, Tensor& counts
   const bool packs = aligned({in.bytes()}) && (rows == 1 || length % kPack == 0);
   lockstep::cuda::launch(stream,
                          "nonfinite_rows",
-                         {static_cast<unsigned>(std::min(rows, kMostBlocks)), kThreads},
+                         {static_cast<unsigned>(std::min(rows, kMostRowBlocks)), kRowThreads},
                          nonfinite_rows_kernel<Bits>,
                          reinterpret_cast<const Bits*>(in.bytes()),
                          rows,

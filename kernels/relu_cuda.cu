@@ -7,7 +7,7 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 template <class T>
-struct ForwardBody {
+struct ReluForward {
   static constexpr int kCount = 16 / sizeof(T);
   const T* in;
   T* out;
@@ -24,7 +24,7 @@ struct ForwardBody {
 };
 
 template <class T>
-struct BackwardBody {
+struct ReluBackward {
   static constexpr int kCount = 16 / sizeof(T);
   const T* out;
   const T* grad_out;
@@ -46,14 +46,14 @@ struct BackwardBody {
 
 void relu_forward(Stream& stream, const Tensor& in, Tensor& out) {
   with_float_type(in.dtype(), [&]<class T>() {
-    const ForwardBody<T> body{elements<T>(in), elements<T>(out)};
+    const ReluForward<T> body{elements<T>(in), elements<T>(out)};
     launch_elementwise(stream, "relu_forward", in.numel(), body, {body.in, body.out});
   });
 }
 
 void relu_backward(Stream& stream, const Tensor& out, const Tensor& grad_out, Tensor& grad_in) {
   with_float_type(out.dtype(), [&]<class T>() {
-    const BackwardBody<T> body{elements<T>(out), elements<T>(grad_out), elements<T>(grad_in)};
+    const ReluBackward<T> body{elements<T>(out), elements<T>(grad_out), elements<T>(grad_in)};
     launch_elementwise(
         stream, "relu_backward", out.numel(), body, {body.out, body.grad_out, body.grad_in});
   });

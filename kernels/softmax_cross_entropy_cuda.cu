@@ -14,7 +14,7 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-constexpr int kMaxThreads = 256;
+constexpr int kSoftmaxThreads = 256;
 constexpr int kLeafThreads = 128;
 
 // sum = sum of exp(x - max), where max is the greatest x that is no NaN; NaN when an x is.
@@ -92,15 +92,15 @@ __device__ void load_logits(const T* row, int64_t classes, int64_t c, bool packe
 }
 
 template <class T>
-__global__ void __launch_bounds__(kMaxThreads) forward_kernel(const ShardTable shards,
-                                                              const T* logits,
-                                                              const int32_t* labels,
-                                                              const float* mix,
-                                                              int64_t classes,
-                                                              bool packed,
-                                                              float smoothing,
-                                                              float* losses,
-                                                              int32_t* target_rank) {
+__global__ void __launch_bounds__(kSoftmaxThreads) softmax_forward_kernel(const ShardTable shards,
+                                                                          const T* logits,
+                                                                          const int32_t* labels,
+                                                                          const float* mix,
+                                                                          int64_t classes,
+                                                                          bool packed,
+                                                                          float smoothing,
+                                                                          float* losses,
+                                                                          int32_t* target_rank) {
   constexpr int n = 16 / sizeof(T);
   __shared__ RowSums scratch[kMaxWarps];
   const T* row = logits + int64_t{blockIdx.x} * classes;
@@ -139,10 +139,10 @@ __global__ void __launch_bounds__(kMaxThreads) forward_kernel(const ShardTable s
 }
 
 // A block a shard; its first thread adds what all of them fetch.
-__global__ void __launch_bounds__(kLeafThreads) leaves_kernel(const ShardTable shards,
-                                                              int64_t step_images,
-                                                              const float* losses,
-                                                              float* leaves) {
+__global__ void __launch_bounds__(kLeafThreads) loss_leaves_kernel(const ShardTable shards,
+                                                                   int64_t step_images,
+                                                                   const float* losses,
+                                                                   float* leaves) {
   __shared__ float fetched[kLeafThreads];
   const int64_t begin = shards.begin[blockIdx.x];
   const int64_t end = shards.begin[blockIdx.x + 1];
@@ -163,16 +163,16 @@ __global__ void __launch_bounds__(kLeafThreads) leaves_kernel(const ShardTable s
 }
 
 template <class T>
-__global__ void __launch_bounds__(kMaxThreads) backward_kernel(const ShardTable shards,
-                                                               const T* logits,
-                                                               const int32_t* labels,
-                                                               const float* mix,
-                                                               int64_t classes,
-                                                               bool packed,
-                                                               float smoothing,
-                                                               int64_t step_images,
-                                                               const float* grad_loss,
-                                                               T* grad_logits) {
+__global__ void __launch_bounds__(kSoftmaxThreads) softmax_backward_kernel(const ShardTable shards,
+                                                                           const T* logits,
+                                                                           const int32_t* labels,
+                                                                           const float* mix,
+                                                                           int64_t classes,
+                                                                           bool packed,
+                                                                           float smoothing,
+                                                                           int64_t step_images,
+                                                                           const float* grad_loss,
+                                                                           T* grad_logits) {
   constexpr int n = 16 / sizeof(T);
   __shared__ Exponentials scratch[kMaxWarps];
   const int64_t first = int64_t{blockIdx.x} * classes;
@@ -220,7 +220,7 @@ const float* mix_in(const SoftmaxCrossEntropyParams& params) {
 }
 
 unsigned threads_for(int64_t classes) {
-  return classes <= 256 ? 32 : classes <= 4096 ? 128 : kMaxThreads;
+  return classes <= 256 ? 32 : classes <= 4096 ? 128 : kSoftmaxThreads;
 }
 
 template <class T>
@@ -244,7 +244,7 @@ void softmax_cross_entropy_forward(Stream& stream,
     lockstep::cuda::launch(stream,
                            "softmax_cross_entropy_forward",
                            {images, threads_for(classes)},
-                           forward_kernel<T>,
+                           softmax_forward_kernel<T>,
                            shard_table(shards),
                            elements<T>(logits),
                            labels.data<int32_t>(),
@@ -258,7 +258,7 @@ void softmax_cross_entropy_forward(Stream& stream,
   lockstep::cuda::launch(stream,
                          "softmax_cross_entropy_forward",
                          {static_cast<unsigned>(shards.local()), kLeafThreads},
-                         leaves_kernel,
+                         loss_leaves_kernel,
                          shard_table(shards),
                          shards.step_images,
                          losses.data<float>(),
@@ -280,7 +280,7 @@ void softmax_cross_entropy_backward(Stream& stream,
     lockstep::cuda::launch(stream,
                            "softmax_cross_entropy_backward",
                            {images, threads_for(classes)},
-                           backward_kernel<T>,
+                           softmax_backward_kernel<T>,
                            shard_table(shards),
                            from,
                            labels.data<int32_t>(),

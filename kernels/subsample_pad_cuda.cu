@@ -9,7 +9,7 @@ namespace lockstep::kernels::cuda {
 namespace {
 
 // Extents of in and out, or of their gradients.
-struct Geometry {
+struct SubsampleGeometry {
   int64_t channels, height, width;
   int64_t out_channels, out_height, out_width;
   int stride;
@@ -19,14 +19,14 @@ struct Geometry {
   bool packs(int count) const { return channels % count == 0 && pad() % count == 0; }
 };
 
-Geometry geometry_of(const Shape& wide, const Shape& narrow, int stride) {
+SubsampleGeometry subsample_geometry(const Shape& wide, const Shape& narrow, int stride) {
   return {wide[1], wide[2], wide[3], narrow[1], narrow[2], narrow[3], stride};
 }
 
 template <class T>
-struct ForwardBody {
+struct SubsampleForward {
   static constexpr int kCount = 16 / sizeof(T);
-  Geometry g;
+  SubsampleGeometry g;
   const T* in;
   T* out;
 
@@ -45,9 +45,9 @@ struct ForwardBody {
 };
 
 template <class T>
-struct BackwardBody {
+struct SubsampleBackward {
   static constexpr int kCount = 16 / sizeof(T);
-  Geometry g;
+  SubsampleGeometry g;
   const T* grad_out;
   T* grad_in;
 
@@ -71,9 +71,9 @@ struct BackwardBody {
 
 void subsample_pad_forward(
     Stream& stream, const Shards& /*shards*/, const Tensor& in, int stride, Tensor& out) {
-  const Geometry g = geometry_of(in.shape(), out.shape(), stride);
+  const SubsampleGeometry g = subsample_geometry(in.shape(), out.shape(), stride);
   with_float_type(in.dtype(), [&]<class T>() {
-    const ForwardBody<T> body{g, elements<T>(in), elements<T>(out)};
+    const SubsampleForward<T> body{g, elements<T>(in), elements<T>(out)};
     launch_elementwise(stream,
                        "subsample_pad_forward",
                        out.numel(),
@@ -85,9 +85,9 @@ void subsample_pad_forward(
 
 void subsample_pad_backward(
     Stream& stream, const Shards& /*shards*/, const Tensor& grad_out, int stride, Tensor& grad_in) {
-  const Geometry g = geometry_of(grad_in.shape(), grad_out.shape(), stride);
+  const SubsampleGeometry g = subsample_geometry(grad_in.shape(), grad_out.shape(), stride);
   with_float_type(grad_in.dtype(), [&]<class T>() {
-    const BackwardBody<T> body{g, elements<T>(grad_out), elements<T>(grad_in)};
+    const SubsampleBackward<T> body{g, elements<T>(grad_out), elements<T>(grad_in)};
     launch_elementwise(stream,
                        "subsample_pad_backward",
                        grad_in.numel(),

@@ -58,7 +58,7 @@ struct TensorTable {
 };
 
 // One at least: a tensor without elements has an empty chunk.
-inline int64_t chunks_of(int64_t size, int64_t chunk) {
+inline int64_t tensor_chunks(int64_t size, int64_t chunk) {
   return std::max(int64_t{1}, (size + chunk - 1) / chunk);
 }
 
@@ -88,7 +88,7 @@ void for_tables(Items& items, int64_t chunk, const Make& make, const Body& body)
     table.sizes[at] = row.size;
     table.packed[at] = row.packed;
     table.first_block[at + 1] =
-        table.first_block[at] + static_cast<int>(chunks_of(row.size, chunk));
+        table.first_block[at] + static_cast<int>(tensor_chunks(row.size, chunk));
   }
   if (table.count > 0) body(table);
 }
