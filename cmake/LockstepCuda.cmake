@@ -69,12 +69,14 @@ if(CCACHE AND NOT CMAKE_CUDA_COMPILER_LAUNCHER)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${LOCKSTEP_CCACHE})
 endif()
 
-# lockstep_cuda_kernels(<folder> libs...): the folder's *_cuda.cu by nvcc. An executable with the property
-# LOCKSTEP_EMULATION gets those kernels compiled for the host, and no CUDA runtime (tests/emulation).
+include(LockstepCudaUnits)
+
+# lockstep_cuda_kernels(<folder> libs...): the folder's *_cuda.cu, joined to units, by nvcc. An executable with the
+# property LOCKSTEP_EMULATION gets those units compiled for the host, and no CUDA runtime (tests/emulation).
 # No contraction, as on the CPU: the same sums give the same bits.
 function(lockstep_cuda_kernels folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*_cuda.cu)
-  add_library(lockstep_${folder}_cuda STATIC ${sources})
+  lockstep_cuda_units(${folder} units)
+  add_library(lockstep_${folder}_cuda STATIC ${units})
   target_link_libraries(lockstep_${folder}_cuda PRIVATE lockstep_options lockstep_core ${ARGN})
   target_compile_options(lockstep_${folder}_cuda PRIVATE -fmad=false --expt-relaxed-constexpr
     $<$<BOOL:${LOCKSTEP_WERROR}>:-Werror=all-warnings> -Xcompiler=-Wall,-Wextra)

@@ -76,8 +76,8 @@ def short_name(name: str) -> str:
 def read_kernels(library: Path, instructions: bool = True) -> tuple[list[Kernel], str]:
     """All kernels of the library, sorted by name and architecture, and the version of the toolkit that made them.
 
-    A kernel's name is "<file>: <function>". Without `instructions` those are left out, which is fast.
-    Raises CudaToolsMissing, or ValueError where two kernels have one name.
+    A kernel's name is "<unit>: <function>" (cmake/LockstepCudaUnits.cmake). Without `instructions` those are left out,
+    which is fast. Raises CudaToolsMissing, or ValueError where two kernels have one name.
     """
     kernels: dict[tuple[str, str, int], Kernel] = {}
     listing = cuobjdump("-res-usage", str(library))
@@ -112,7 +112,7 @@ def read_kernels(library: Path, instructions: bool = True) -> tuple[list[Kernel]
 
 
 def functions_in(listing: str, function: re.Pattern) -> Iterable[tuple[str, int, str, str]]:
-    """(object file, architecture, symbol, line) for every line of a listing that belongs to a function."""
+    """(unit, architecture, symbol, line) for every line of a listing that belongs to a function."""
     member, sm, symbol = "", 0, ""
     for line in listing.splitlines():
         if match := MEMBER.match(line):

@@ -26,18 +26,18 @@ class Run:
 
 
 def functions_of(program: Path) -> dict[int, str]:
-    """Address -> "<file>: <symbol>" of a program's functions; the file is empty for one that other files can see."""
+    """Address -> "<unit>: <symbol>" of a program's functions; the unit is empty for one that other units can see."""
     listing = subprocess.run(["readelf", "-sW", program], check=True, capture_output=True, text=True).stdout
-    functions, file = {}, ""
+    functions, unit = {}, ""
     for line in listing.splitlines():
         fields = line.split()
         if len(fields) < 8:
             continue
         value, kind, binding, name = fields[1], fields[3], fields[4], fields[7]
         if kind == "FILE":
-            file = name.removesuffix(".cu")
+            unit = name.removesuffix(".cu")
         elif kind == "FUNC":
-            functions[int(value, 16)] = f"{file if binding == 'LOCAL' else ''}: {name}"
+            functions[int(value, 16)] = f"{unit if binding == 'LOCAL' else ''}: {name}"
     return functions
 
 
@@ -47,8 +47,8 @@ def read_run(program: Path, kernels_run: Path) -> list[Run]:
     places = [functions.get(int(row[0], 16), f": {row[0]}").split(": ") for row in rows]
     names = demangled(symbol for _, symbol in places)
     return [
-        Run(f"{file}: {names[symbol]}", int(threads), int(shared))
-        for (file, symbol), (_, threads, shared) in zip(places, rows, strict=True)
+        Run(f"{unit}: {names[symbol]}", int(threads), int(shared))
+        for (unit, symbol), (_, threads, shared) in zip(places, rows, strict=True)
     ]
 
 

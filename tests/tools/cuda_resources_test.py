@@ -42,14 +42,14 @@ class Occupancy(unittest.TestCase):
 
 class Names(unittest.TestCase):
     SYMBOL = (
-        "_ZN8lockstep7kernels4cuda45_GLOBAL__N__87dcf351_12_relu_cuda_cu_3d86606f18elementwise_kernel"
-        "INS2_12BackwardBodyI6__halfEEEEvT_ll"
+        "_ZN8lockstep7kernels4cuda52_GLOBAL__N__f635396a_19_elementwise_cuda_cu_2abd0a4b18elementwise_kernel"
+        "INS2_12ReluBackwardI6__halfEEEEvT_ll"
     )
 
     def test_nvcc_and_gcc_spell_a_kernel_alike(self):
-        gcc = self.SYMBOL.replace("45_GLOBAL__N__87dcf351_12_relu_cuda_cu_3d86606f", "12_GLOBAL__N_1")
+        gcc = self.SYMBOL.replace("52_GLOBAL__N__f635396a_19_elementwise_cuda_cu_2abd0a4b", "12_GLOBAL__N_1")
         names = cubins.demangled([self.SYMBOL, gcc])
-        self.assertEqual(set(names.values()), {"elementwise_kernel<BackwardBody<__half>>"})
+        self.assertEqual(set(names.values()), {"elementwise_kernel<ReluBackward<__half>>"})
 
 
 class Budget(unittest.TestCase):
