@@ -20,7 +20,7 @@ namespace lockstep::trainers {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using SortedJson = nlohmann::json;
 
 std::optional<std::string> text_of(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -49,7 +49,7 @@ bool is_replayed(const std::string& flag) {
   return !others.contains(flag);
 }
 
-Program program_of(const Json& run) {
+Program program_of(const SortedJson& run) {
   const std::string name = fs::path(run.at("argv").at(0).get<std::string>()).filename();
   for (const Program program : {Program::kTrainConvnet, Program::kTrainResnet}) {
     if (name == name_of(program)) return program;
@@ -59,7 +59,7 @@ Program program_of(const Json& run) {
                         "the directory of a training run");
 }
 
-std::vector<std::string> arguments_of(const Json& run, const fs::path& directory) {
+std::vector<std::string> arguments_of(const SortedJson& run, const fs::path& directory) {
   std::vector<std::string> arguments = {"--quiet"};
   for (const auto& [name, flag] : run.at("flags").items()) {
     const auto origin = flag.at("origin").get<std::string>();
@@ -67,7 +67,7 @@ std::vector<std::string> arguments_of(const Json& run, const fs::path& directory
     if (!given || !is_replayed(name)) continue;
     arguments.push_back(fmt::format("--{}={}", name, flag.at("value").get<std::string>()));
   }
-  const Json& cut = run.at("run");
+  const SortedJson& cut = run.at("run");
   const auto settle = [&](const char* flag, const char* name) {
     arguments.push_back(fmt::format("--{}={}", flag, cut.at(name).get<int64_t>()));
   };
@@ -75,7 +75,7 @@ std::vector<std::string> arguments_of(const Json& run, const fs::path& directory
   settle("batches-per-allreduce", "micro_steps");
   settle("shards", "shards");
   settle("bn-groups", "bn_groups");
-  if (!cut.value("plan_choices", Json()).is_null()) {
+  if (!cut.value("plan_choices", SortedJson()).is_null()) {
     arguments.push_back("--plan-file=" + (directory / kPlansFile).string());
   }
   return arguments;
@@ -99,17 +99,17 @@ bool is_sound(const fs::path& model_file) {
 }
 
 // The newest one before `step`; else the one that the run itself went on from.
-std::string start_before(int64_t step, const fs::path& directory, const Json& run) {
+std::string start_before(int64_t step, const fs::path& directory, const SortedJson& run) {
   for (const StoredCheckpoint& stored : list_checkpoints(directory / "checkpoints")) {
     if (stored.step < step && is_sound(stored.model_file)) return stored.model_file.string();
   }
-  const Json& resumed = run.at("resumed");
+  const SortedJson& resumed = run.at("resumed");
   if (resumed.is_null() || resumed.at("step").get<int64_t>() >= step) return "";
   const auto file = resumed.at("file").get<std::string>();
   return is_sound(file) ? file : "";
 }
 
-ReplayPlan plan_of(const fs::path& directory, const Json& run, const Json& numerics) {
+ReplayPlan plan_of(const fs::path& directory, const SortedJson& run, const SortedJson& numerics) {
   ReplayPlan plan{.directory = directory,
                   .program = program_of(run),
                   .arguments = arguments_of(run, directory),
@@ -141,8 +141,8 @@ ReplayPlan read_replay_plan(const fs::path& run_directory) {
         "lockstep replay with the directory of a run that diverged");
   }
   try {
-    return plan_of(run_directory, Json::parse(*run), Json::parse(*numerics));
-  } catch (const Json::exception& error) {
+    return plan_of(run_directory, SortedJson::parse(*run), SortedJson::parse(*numerics));
+  } catch (const SortedJson::exception& error) {
     throw CheckpointError(
         fmt::format("the run in {} cannot be replayed", run_directory.string()),
         fmt::format("run.json or {} is damaged or not Lockstep's: {}", kNumericsFile, error.what()),

@@ -10,7 +10,7 @@
 #include "tests/support/loss_scale_cases.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::adam_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -126,4 +126,4 @@ TEST_F(CudaAdam, ASkippedStepChangesNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::adam_test

@@ -8,7 +8,7 @@
 #include "tests/support/close_sum.h"
 #include "tests/support/cuda_test.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::adaptive_avg_pool2d_test {
 namespace {
 
 using testing::AdaptivePoolCase;
@@ -64,4 +64,4 @@ TEST_F(CudaAdaptiveAvgPool2dSpecial, NanReachesItsWindows) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::adaptive_avg_pool2d_test

@@ -8,7 +8,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::add_bias_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -121,4 +121,4 @@ TEST_F(CudaAddBiasSpecial, TooManyShardsAreRefused) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::add_bias_test

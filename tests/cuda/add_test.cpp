@@ -8,7 +8,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::add_test {
 namespace {
 
 using testing::CudaTest;
@@ -64,4 +64,4 @@ TEST_F(CudaAddSpecial, NanInfinityTiesAndDenormalsAsOnTheCpu) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::add_test

@@ -5,7 +5,7 @@
 #include "kernels/batch_norm.h"
 #include "tests/support/cuda_batch_norm.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::batch_norm_shard_test {
 namespace {
 
 using testing::as_f32;
@@ -330,4 +330,4 @@ TEST_F(CudaBatchNormNoImages, HaveStatisticsAndGradientsOfZero) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::batch_norm_shard_test

@@ -9,7 +9,7 @@
 #include "tests/support/cuda_test.h"
 #include "tests/support/float_types.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::batch_norm_special_test {
 namespace {
 
 using testing::batch_norm_step;
@@ -279,4 +279,4 @@ TEST_F(CudaBatchNormSpecial, ActivationsAreOfOneDtype) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::batch_norm_special_test

@@ -4,7 +4,7 @@
 
 #include "tests/support/cuda_batch_norm.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::batch_norm_test {
 namespace {
 
 using testing::batch_norm_step;
@@ -181,4 +181,4 @@ INSTANTIATE_TEST_SUITE_P(Shapes,
                                                               Shape{1, 264, 3, 5})));
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::batch_norm_test

@@ -9,7 +9,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cast_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -93,4 +93,4 @@ INSTANTIATE_TEST_SUITE_P(SixteenBit,
                          ::testing::Values(Dtype::kF16, Dtype::kBF16));
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cast_test

@@ -7,7 +7,7 @@
 #include "tests/support/close_sum.h"
 #include "tests/support/cuda_test.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::channel_gate_test {
 namespace {
 
 using testing::ChannelGateCase;
@@ -68,4 +68,4 @@ TEST_F(CudaChannelGateSpecial, EndsOfTheSlopeAndNan) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::channel_gate_test

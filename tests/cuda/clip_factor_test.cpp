@@ -1,7 +1,7 @@
 #include "tests/support/clip_factor_cases.h"
 #include "tests/support/cuda_test.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::clip_factor_test {
 namespace {
 
 class CudaClipFactor : public testing::CudaTest {};
@@ -11,4 +11,4 @@ TEST_F(CudaClipFactor, IsPyTorchs) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::clip_factor_test

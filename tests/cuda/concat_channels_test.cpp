@@ -7,7 +7,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::concat_channels_test {
 namespace {
 
 using testing::poisoned_tensor;
@@ -50,4 +50,4 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(8, 4, 2, 3)));
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::concat_channels_test

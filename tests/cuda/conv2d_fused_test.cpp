@@ -11,7 +11,7 @@
 #include "tests/support/conv2d_problem.h"
 #include "tests/support/cuda_test.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::conv2d_fused_test {
 namespace {
 
 using reference::Conv2dSizes;
@@ -208,4 +208,4 @@ TEST_F(CudaConv2dFused, ALayersFormIsChosenForAnyNumberOfImages) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::conv2d_fused_test

@@ -8,7 +8,7 @@
 #include "tests/support/conv2d_problem.h"
 #include "tests/support/cuda_test.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::conv2d_test {
 namespace {
 
 using reference::Conv2dSizes;
@@ -182,4 +182,4 @@ TEST_F(CudaConv2d, TensorsAreOfOneType) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::conv2d_test

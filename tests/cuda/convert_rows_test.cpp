@@ -5,7 +5,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::convert_rows_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -67,4 +67,4 @@ INSTANTIATE_TEST_SUITE_P(Sizes,
                                            Widths{0, 3, 4}));
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::convert_rows_test

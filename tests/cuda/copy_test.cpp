@@ -5,7 +5,7 @@
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::copy_test {
 namespace {
 
 class CudaCopy : public testing::CudaTestWith<std::tuple<Dtype, int64_t>> {};
@@ -31,4 +31,4 @@ INSTANTIATE_TEST_SUITE_P(Dtypes,
                                             ::testing::Values(0, 1, 17, 5003)));
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::copy_test

@@ -7,7 +7,7 @@
 #include "tests/support/cuda_test.h"
 #include "tests/support/float_types.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::crop_flip_normalize_test {
 namespace {
 
 using testing::AugmentedImages;
@@ -80,4 +80,4 @@ TEST_F(CudaCropFlipNormalizeErrors, NamesTooManyChannels) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::crop_flip_normalize_test

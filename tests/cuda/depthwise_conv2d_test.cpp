@@ -5,7 +5,7 @@
 #include "tests/support/cuda_test.h"
 #include "tests/support/depthwise_problem.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::depthwise_conv2d_test {
 namespace {
 
 using testing::CudaTest;
@@ -132,4 +132,4 @@ TEST_F(CudaDepthwise, NanStaysInItsChannel) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::depthwise_conv2d_test

@@ -8,7 +8,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::dropout_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -84,4 +84,4 @@ TEST_F(CudaDropoutSpecial, NanInfinityAndSignsAsOnTheCpu) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::dropout_test

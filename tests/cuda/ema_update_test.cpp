@@ -7,7 +7,7 @@
 #include "tests/support/loss_scale_cases.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::ema_update_test {
 namespace {
 
 using testing::loss_scale_state;
@@ -64,4 +64,4 @@ TEST_F(CudaEmaUpdate, FollowsTheAppliedStepsAndSkips) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::ema_update_test

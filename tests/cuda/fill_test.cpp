@@ -5,7 +5,7 @@
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::fill_test {
 namespace {
 
 using testing::poisoned_tensor;
@@ -61,4 +61,4 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(9)));
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::fill_test

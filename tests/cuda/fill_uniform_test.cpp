@@ -6,7 +6,7 @@
 #include "tests/support/cuda_test.h"
 #include "tests/support/float_types.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::fill_uniform_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -39,4 +39,4 @@ INSTANTIATE_TEST_SUITE_P(Lengths,
                                             ::testing::Values(0, 1, 7, 8, 9, 2048, 5003)));
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::fill_uniform_test

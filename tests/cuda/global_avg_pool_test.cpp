@@ -9,7 +9,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::global_avg_pool_test {
 namespace {
 
 using testing::close;
@@ -113,4 +113,4 @@ TEST_F(CudaGlobalAvgPoolSpecial, BlocksTakeSeveralPieces) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::global_avg_pool_test

@@ -1,7 +1,7 @@
 #include "tests/support/cuda_test.h"
 #include "tests/support/larc_cases.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::larc_factors_test {
 namespace {
 
 class CudaLarcFactors : public testing::CudaTest {};
@@ -15,4 +15,4 @@ TEST_F(CudaLarcFactors, AreApexs) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::larc_factors_test

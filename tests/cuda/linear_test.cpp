@@ -11,7 +11,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::linear_test {
 namespace {
 
 using testing::close_sum;
@@ -186,4 +186,4 @@ TEST_F(CudaLinear, TensorsAreOfOneType) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::linear_test

@@ -8,7 +8,7 @@
 #include "tests/support/loss_scale_cases.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::lookahead_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -81,4 +81,4 @@ TEST_F(CudaLookahead, ASkippedStepChangesNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::lookahead_test

@@ -8,7 +8,7 @@
 #include "tests/support/loss_scale_cases.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::loss_scale_test {
 namespace {
 
 using testing::expect_trace;
@@ -105,4 +105,4 @@ TEST_F(CudaLossScale, NoBucketsLeaveAFlagThatIsSet) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::loss_scale_test

@@ -12,7 +12,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::max_pool2d_test {
 namespace {
 
 using testing::close;
@@ -210,4 +210,4 @@ TEST_F(CudaMaxPool2dWindow, NanWinsTiesGoToTheFirstAndPaddingNeverWins) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::max_pool2d_test

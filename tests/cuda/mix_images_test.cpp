@@ -5,7 +5,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::mix_images_test {
 namespace {
 
 class CudaMixImages : public testing::CudaTest {
@@ -47,4 +47,4 @@ TEST_F(CudaMixImages, GivesTheCpusBitsForSeveralBlocksAndForNone) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::mix_images_test

@@ -7,7 +7,7 @@
 #include "tests/support/cuda_test.h"
 #include "tests/support/nonfinite_values.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::nonfinite_rows_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -53,4 +53,4 @@ TEST_F(CudaNonfiniteRowsSpecial, MoreRowsThanBlocks) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::nonfinite_rows_test

@@ -6,7 +6,7 @@
 #include "tests/support/cuda_test.h"
 #include "tests/support/float_types.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::normalize_image_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -77,4 +77,4 @@ TEST_F(CudaNormalizeImageErrors, NamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::normalize_image_test

@@ -5,7 +5,7 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/tree_sums.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::peer_sum_test {
 namespace {
 
 using testing::get;
@@ -132,4 +132,4 @@ TEST_F(CudaPeerSum, AsManyRanksAsTheContractSays) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::peer_sum_test

@@ -9,7 +9,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::relu_test {
 namespace {
 
 using testing::CudaTest;
@@ -58,4 +58,4 @@ TEST_F(CudaReluSpecial, NanStaysAndDenormalsAreKept) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::relu_test

@@ -7,7 +7,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::scale_test {
 namespace {
 
 using testing::random_tensor;
@@ -43,4 +43,4 @@ TEST_F(CudaScaleSpecial, NanAndInfinityFollowIeee) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::scale_test

@@ -10,7 +10,7 @@
 #include "tests/support/loss_scale_cases.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::sgd_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -132,4 +132,4 @@ TEST_F(CudaSgd, ASkippedStepChangesNothing) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::sgd_test

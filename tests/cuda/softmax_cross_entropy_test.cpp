@@ -11,7 +11,7 @@
 #include "tests/support/float_types.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::softmax_cross_entropy_test {
 namespace {
 
 using testing::close;
@@ -261,4 +261,4 @@ TEST_F(CudaCrossEntropy, LabelOutOfRangeMakesItsImageNan) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::softmax_cross_entropy_test

@@ -10,7 +10,7 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/subsample_case.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::subsample_pad_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -82,4 +82,4 @@ TEST_F(CudaSubsamplePadSpecial, NanInfinityAndSignedZeroAreCopied) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::subsample_pad_test

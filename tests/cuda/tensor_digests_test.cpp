@@ -6,7 +6,7 @@
 #include "tests/support/cuda_test.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::tensor_digests_test {
 namespace {
 
 using testing::poisoned_tensor;
@@ -65,4 +65,4 @@ TEST_F(CudaTensorDigests, OfNoTensorsAreNone) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::tensor_digests_test

@@ -10,7 +10,7 @@
 #include "tests/support/norm_probe.h"
 #include "tests/support/random_tensor.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::tensor_norms_test {
 namespace {
 
 using testing::kFloatTypes;
@@ -96,4 +96,4 @@ TEST_F(CudaTensorNorms, SayWhatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::tensor_norms_test

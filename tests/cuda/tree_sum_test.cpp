@@ -9,7 +9,7 @@
 #include "tests/support/random_tensor.h"
 #include "tests/support/tree_sums.h"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::tree_sum_test {
 namespace {
 
 using testing::get;
@@ -156,4 +156,4 @@ TEST_F(CudaTreeSum, AsManyLeavesAsTheContractSays) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::tree_sum_test

@@ -8,7 +8,7 @@
 #include "core/check.h"
 #include "tests/cuda_runtime/runtime_test.h"
 
-namespace lockstep {
+namespace lockstep::device_test {
 namespace {
 
 using namespace testing;
@@ -147,4 +147,4 @@ TEST_F(DeviceTest, RanksAreCounted) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::device_test

@@ -4,7 +4,7 @@
 #include "tests/cuda_runtime/runtime_test.h"
 #include "tests/emulation/engine.h"
 
-namespace lockstep {
+namespace lockstep::fake_capture_test {
 namespace {
 
 using namespace testing;
@@ -231,4 +231,4 @@ TEST_F(FakeCapture, TheDefaultStreamCannotBeCaptured) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::fake_capture_test

@@ -8,7 +8,7 @@
 #include "core/cuda/ipc.h"
 #include "tests/cuda_runtime/runtime_test.h"
 
-namespace lockstep {
+namespace lockstep::fake_interprocess_test {
 namespace {
 
 using namespace testing;
@@ -187,4 +187,4 @@ TEST_F(Interprocess, DevicesArePeersOfOthers) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::fake_interprocess_test

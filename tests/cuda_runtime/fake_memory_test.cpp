@@ -3,7 +3,7 @@
 
 #include "tests/cuda_runtime/runtime_test.h"
 
-namespace lockstep {
+namespace lockstep::fake_memory_test {
 namespace {
 
 using namespace testing;
@@ -126,4 +126,4 @@ TEST_F(FakeMemory, KnowsWhatAPointerIs) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::fake_memory_test

@@ -1,7 +1,7 @@
 // Streams, events and host functions of the fake runtime: what it promises, and what it does not.
 #include "tests/cuda_runtime/runtime_test.h"
 
-namespace lockstep {
+namespace lockstep::fake_streams_test {
 namespace {
 
 using namespace testing;
@@ -148,4 +148,4 @@ TEST_F(FakeStreams, CallsThatMatterAreCounted) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::fake_streams_test

@@ -6,7 +6,7 @@
 #include "core/cuda/memory_pool.h"
 #include "tests/cuda_runtime/runtime_test.h"
 
-namespace lockstep {
+namespace lockstep::graph_test {
 namespace {
 
 using namespace testing;
@@ -80,4 +80,4 @@ TEST_F(CudaGraph, ATensorOutlivesItsPool) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::graph_test

@@ -5,7 +5,7 @@
 #include "core/cuda/error.h"
 #include "tests/cuda_runtime/runtime_test.h"
 
-namespace lockstep {
+namespace lockstep::launch_test {
 namespace {
 
 using namespace testing;
@@ -157,4 +157,4 @@ TEST(CudaErrors, SayWhatTheDeviceLacks) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::launch_test

@@ -8,7 +8,7 @@
 #include "core/cuda/error.h"
 #include "tests/cuda_runtime/runtime_test.h"
 
-namespace lockstep {
+namespace lockstep::memory_test {
 namespace {
 
 using namespace testing;
@@ -179,4 +179,4 @@ TEST_F(CudaMemory, WorkspaceGrowsOnTheDevice) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::memory_test

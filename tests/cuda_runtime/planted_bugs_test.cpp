@@ -8,7 +8,7 @@
 #include "core/cuda/error.h"
 #include "tests/cuda_runtime/runtime_test.h"
 
-namespace lockstep {
+namespace lockstep::planted_bugs_test {
 namespace {
 
 using namespace testing;
@@ -198,4 +198,4 @@ TEST_F(CorrectProgram, PassesInEveryOrder) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::planted_bugs_test

@@ -2,7 +2,7 @@
 
 #include "tests/cuda_runtime/runtime_test.h"
 
-namespace lockstep {
+namespace lockstep::stopwatch_test {
 namespace {
 
 using namespace testing;
@@ -38,4 +38,4 @@ TEST_F(CudaStopwatch, WhatCannotBeQueuedIsTheCallersError) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stopwatch_test

@@ -3,7 +3,7 @@
 #include "core/cuda/range.h"
 #include "tests/cuda_runtime/runtime_test.h"
 
-namespace lockstep {
+namespace lockstep::stream_test {
 namespace {
 
 using namespace testing;
@@ -127,4 +127,4 @@ TEST_F(CudaStream, RangesNeedNoProfiler) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::stream_test

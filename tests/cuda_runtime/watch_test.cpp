@@ -4,7 +4,7 @@
 
 #include "tests/cuda_runtime/runtime_test.h"
 
-namespace lockstep {
+namespace lockstep::watch_test {
 namespace {
 
 using namespace testing;
@@ -90,4 +90,4 @@ TEST_F(WatchTest, EndsTheProcessWhereNothingMayThrow) {
 }
 
 }  // namespace
-}  // namespace lockstep
+}  // namespace lockstep::watch_test

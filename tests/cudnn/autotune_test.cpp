@@ -11,7 +11,7 @@
 #include "kernels/conv2d_cudnn.h"
 #include "trainers/tool/gpu_card.h"
 
-namespace lockstep::kernels::cudnn {
+namespace lockstep::kernels::cudnn::autotune_test {
 namespace {
 
 using ::testing::Contains;
@@ -226,4 +226,4 @@ TEST_F(FusedForms, AreForHalvesOfWholeSixteenBytes) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels::cudnn
+}  // namespace lockstep::kernels::cudnn::autotune_test

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "kernels/cudnn/api.h"
 
-namespace lockstep::kernels::cudnn {
+namespace lockstep::kernels::cudnn::library_test {
 namespace {
 
 constexpr const char* kFake = "libfake_cudnn.so";
@@ -58,4 +58,4 @@ TEST(CudnnLibrary, RealOneIsTaken) {
 }
 
 }  // namespace
-}  // namespace lockstep::kernels::cudnn
+}  // namespace lockstep::kernels::cudnn::library_test

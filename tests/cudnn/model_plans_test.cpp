@@ -8,7 +8,7 @@
 #include "trainers/tool/convolution_plans.h"
 #include "trainers/tool/gpu_card.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::model_plans_test {
 namespace {
 
 struct Case {
@@ -165,4 +165,4 @@ TEST(Library, AnotherTextIsNoCard) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::model_plans_test

@@ -11,7 +11,7 @@
 #include "trainers/tool/gpu_card.h"
 #include "trainers/tool/lockstep_tool.h"
 
-namespace lockstep::trainers {
+namespace lockstep::trainers::plan_command_test {
 namespace {
 
 namespace cudnn = kernels::cudnn;
@@ -104,4 +104,4 @@ TEST_F(PlanCommand, RefusesAFileOfNoUse) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers
+}  // namespace lockstep::trainers::plan_command_test

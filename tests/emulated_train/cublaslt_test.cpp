@@ -1,7 +1,7 @@
 // --device cuda with linear layers by the fake machine's cuBLASLt.
 #include "tests/emulated_train/programs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::cublaslt_test {
 namespace {
 
 class OverCublaslt : public EmulatedProgram {
@@ -86,4 +86,4 @@ TEST_F(OverCublaslt, VersionsAreRecordedAndCompared) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::cublaslt_test

@@ -1,7 +1,7 @@
 // --device cuda on one rank: what it computes, where it goes on, what it refuses.
 #include "tests/emulated_train/programs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::device_test {
 namespace {
 
 class OneRank : public EmulatedProgram {};
@@ -134,4 +134,4 @@ TEST_F(OneRank, TheRealProgramRefusesWithoutADriver) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::device_test

@@ -6,7 +6,7 @@
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "tests/support/close.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::dropout_test {
 namespace {
 
 using emulation::runtime_counters;
@@ -59,4 +59,4 @@ TEST(EmulatedDropout, GivesTheSameBitsAsAGraph) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::dropout_test

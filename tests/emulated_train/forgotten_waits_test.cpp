@@ -15,7 +15,7 @@ static void PrintTo(const EventWait& wait, std::ostream* out) {
 }
 }  // namespace lockstep::emulation
 
-namespace lockstep::testing {
+namespace lockstep::testing::forgotten_waits_test {
 namespace {
 
 using emulation::event_waits;
@@ -132,4 +132,4 @@ TEST(ForgottenWaits, OfAnExchangeByWayOfTheHostChangeItsSums) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::forgotten_waits_test

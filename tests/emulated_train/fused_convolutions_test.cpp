@@ -9,7 +9,7 @@
 #include "tests/support/close.h"
 #include "trainers/tool/convolution_plans.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::fused_convolutions_test {
 namespace {
 
 using emulation::reset_runtime;
@@ -169,4 +169,4 @@ TEST(FusedTrainingOverShards, LeavesLargerGroupsAlone) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::fused_convolutions_test

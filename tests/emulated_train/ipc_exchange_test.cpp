@@ -18,7 +18,7 @@
 #include "tests/emulated_train/rank_values.h"
 #include "tests/emulation/runtime/fake_runtime.h"
 
-namespace lockstep::comm::ipc {
+namespace lockstep::comm::ipc::ipc_exchange_test {
 namespace {
 
 using lockstep::testing::is_tree_sum;
@@ -216,4 +216,4 @@ TEST(IpcTrial, IsRefusedOnAllRanksWhereOneCannot) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm::ipc
+}  // namespace lockstep::comm::ipc::ipc_exchange_test

@@ -2,7 +2,7 @@
 // CUDA IPC.
 #include "tests/emulated_train/programs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::ipc_test {
 namespace {
 
 class OverIpc : public EmulatedRanks {
@@ -101,4 +101,4 @@ TEST_F(OverIpc, EndsWhenARankIsLost) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::ipc_test

@@ -10,7 +10,7 @@
 #include "trainers/loop/weight_update.h"
 #include "trainers/tool/convolution_plans.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::launches_test {
 namespace {
 
 using emulation::runtime_counters;
@@ -101,4 +101,4 @@ TEST(Launches, AStepOfResNet50) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::launches_test

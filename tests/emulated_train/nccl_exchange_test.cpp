@@ -17,7 +17,7 @@
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "tests/support/close.h"
 
-namespace lockstep::comm::nccl {
+namespace lockstep::comm::nccl::nccl_exchange_test {
 namespace {
 
 using lockstep::testing::is_ring_sum;
@@ -245,4 +245,4 @@ TEST(NcclExchange, FailuresEndInTheirExitCodes) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm::nccl
+}  // namespace lockstep::comm::nccl::nccl_exchange_test

@@ -4,7 +4,7 @@
 
 #include "tests/emulated_train/programs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::nccl_test {
 namespace {
 
 class OverNccl : public EmulatedRanks {
@@ -257,4 +257,4 @@ TEST_F(FailingNccl, EndsWhenARankStops) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::nccl_test

@@ -1,7 +1,7 @@
 // --device cuda on several ranks, whose gradients travel through the host.
 #include "tests/emulated_train/programs.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::ranks_test {
 namespace {
 
 class SeveralRanks : public EmulatedProgram {
@@ -103,4 +103,4 @@ TEST_F(SeveralRanks, ADifferenceOfWeightsIsFound) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::ranks_test

@@ -2,7 +2,7 @@
 #include "tests/emulated_train/programs.h"
 #include "tests/support/image_files.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::resnet_test {
 namespace {
 
 class NarrowResNet : public ::testing::Test {
@@ -55,4 +55,4 @@ TEST_F(NarrowResNet, TrainsOnThreeRanksAndGoesOnFromACheckpointOnTwo) {
 }
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::resnet_test

@@ -7,7 +7,7 @@
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "tests/support/close.h"
 
-namespace lockstep::testing {
+namespace lockstep::testing::steps_test {
 namespace {
 
 using emulation::reset_runtime;
@@ -170,4 +170,4 @@ INSTANTIATE_TEST_SUITE_P(Levels,
                          ::testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace lockstep::testing
+}  // namespace lockstep::testing::steps_test

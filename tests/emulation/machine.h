@@ -26,7 +26,7 @@ class Random {  // xorshift64
   uint64_t state_ = 1;
 };
 
-enum class State : uint8_t { kNew, kReady, kAtBarrier, kInWarpOp, kDone };
+enum class Progress : uint8_t { kNew, kReady, kAtBarrier, kInWarpOp, kDone };
 
 struct WarpCall {
   WarpOp op{};
@@ -38,7 +38,7 @@ struct WarpCall {
 struct Thread {
   uint3 index;
   unsigned number, lane;
-  State state;
+  Progress state;
   Fiber* fiber;
   Location where;
   WarpCall call;

@@ -115,7 +115,7 @@ void Machine::run_block(size_t block, size_t dynamic_shared_bytes) {
   done_ = at_barrier_ = 0;
   for (unsigned i = 0; i < threads_.size(); ++i) {
     Thread& thread = threads_[i];
-    thread.state = State::kNew;
+    thread.state = Progress::kNew;
     thread.clock = {};
     thread.clock.thread = i;
     thread.clock.lanes[thread.lane] = 1;
@@ -142,15 +142,15 @@ void Machine::fiber_main() {
 // The current thread has returned. Comes back when this fiber is to run another one.
 void Machine::finish() {
   if (at_barrier_ > 0) {
-    const auto waiting = std::ranges::find(threads_, State::kAtBarrier, &Thread::state);
+    const auto waiting = std::ranges::find(threads_, Progress::kAtBarrier, &Thread::state);
     fail("a thread returned while another waits at __syncthreads", *waiting);
   }
-  current_->state = State::kDone;
+  current_->state = Progress::kDone;
   ++done_;
   Fiber* const mine = current_->fiber;
   Thread* const next = pick();
   if (next == nullptr && done_ < threads_.size()) fail_in_deadlock();
-  if (next != nullptr && next->state == State::kNew) {
+  if (next != nullptr && next->state == Progress::kNew) {
     next->fiber = mine;
     return resume(*next);
   }
@@ -166,20 +166,20 @@ void Machine::wait() {
   Thread* const next = pick();
   if (next == nullptr) fail_in_deadlock();
   if (next == me) return resume(*me);
-  if (next->state == State::kNew) next->fiber = take_fiber();
+  if (next->state == Progress::kNew) next->fiber = take_fiber();
   resume(*next);
   me->fiber->switch_to(*next->fiber);
 }
 
 void Machine::resume(Thread& thread) {
   current_ = &thread;
-  thread.state = State::kReady;
+  thread.state = Progress::kReady;
   view.thread = thread.index;
   view.lane = thread.lane;
 }
 
 void Machine::wake(Thread& thread) {
-  thread.state = State::kReady;
+  thread.state = Progress::kReady;
   ready_.push_back(thread.number);
 }
 
@@ -208,7 +208,7 @@ Fiber* Machine::take_fiber() {
 void Machine::barrier(const Location& where) {
   outside([&] {
     current_->where = where;
-    current_->state = State::kAtBarrier;
+    current_->state = Progress::kAtBarrier;
     ++at_barrier_;
     if (done_ > 0) fail("__syncthreads after some threads of the block returned", *current_);
     if (at_barrier_ == threads_.size()) {
@@ -246,7 +246,7 @@ std::string Machine::text_of(const Thread& thread) const {
                                  thread.where.file_name(),
                                  thread.where.line(),
                                  thread_text(view.block, thread.index));
-  if (thread.state == State::kInWarpOp) text += fmt::format(", mask {:08x}", thread.call.mask);
+  if (thread.state == Progress::kInWarpOp) text += fmt::format(", mask {:08x}", thread.call.mask);
   return text;
 }
 
@@ -261,11 +261,11 @@ void Machine::fail_in_deadlock() {
   const Thread* last = nullptr;
   int places = 0;
   for (const Thread& thread : threads_) {
-    if (thread.state != State::kAtBarrier && thread.state != State::kInWarpOp) continue;
+    if (thread.state != Progress::kAtBarrier && thread.state != Progress::kInWarpOp) continue;
     if (last != nullptr && same_place(last->where, thread.where)) continue;
     last = &thread;
     if (++places > 6) break;
-    const bool at_barrier = thread.state == State::kAtBarrier;
+    const bool at_barrier = thread.state == Progress::kAtBarrier;
     error_ += fmt::format(
         "\n  {}: {}", at_barrier ? "__syncthreads" : "a warp operation", text_of(thread));
   }

@@ -13,7 +13,7 @@ uint64_t Machine::warp_op(const WarpCall& call, const Location& where) {
     const unsigned count = std::min(kWarp, static_cast<unsigned>(threads_.size()) - first.number);
     me.call = call;
     me.where = where;
-    me.state = State::kInWarpOp;
+    me.state = Progress::kInWarpOp;
     if (!std::has_single_bit(static_cast<unsigned>(call.width)) ||
         call.width > static_cast<int>(kWarp))
       fail("a shuffle's width is no power of two up to 32", me);
@@ -24,12 +24,12 @@ uint64_t Machine::warp_op(const WarpCall& call, const Location& where) {
     for (unsigned lane = 0; lane < count; ++lane) {
       if ((call.mask >> lane & 1U) == 0) continue;
       const Thread& other = (&first)[lane];
-      if (other.state == State::kDone) fail("the mask names a lane that has returned", me);
-      complete &= other.state == State::kInWarpOp && meets(other);
+      if (other.state == Progress::kDone) fail("the mask names a lane that has returned", me);
+      complete &= other.state == Progress::kInWarpOp && meets(other);
     }
     if (complete) exchange(first, count, call);
     if (!complete || schedule.order == Order::kRandom) wait();
-    current_->state = State::kReady;
+    current_->state = Progress::kReady;
   });
   return current_->result;
 }
@@ -94,7 +94,7 @@ unsigned Machine::active_mask() const {
   const Thread& first = threads_[current_->number - current_->lane];
   unsigned mask = 0;
   for (unsigned lane = 0; lane < kWarp && first.number + lane < threads_.size(); ++lane) {
-    if ((&first)[lane].state != State::kDone) mask |= 1U << lane;
+    if ((&first)[lane].state != Progress::kDone) mask |= 1U << lane;
   }
   return mask;
 }
