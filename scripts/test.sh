@@ -1,22 +1,55 @@
 #!/usr/bin/env bash
-# usage: scripts/test.sh [--quick]
+# usage: scripts/test.sh [--quick|--changed]
 # Installs what is missing, builds, and runs every test that this machine can run: the release build's,
 # then unit tests under AddressSanitizer with UBSan and under ThreadSanitizer (--quick: the release
 # build's alone). Exit status 0 only if nothing failed; the last line counts.
+# --changed builds and runs the unit tests of the folders with uncommitted changes, or of the last commit.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
+. scripts/part.sh
 
-quick=0
-case "${1:-}" in
-  "") ;;
-  --quick) quick=1 ;;
+mode=${1:-}
+case "$mode" in
+  "" | --quick | --changed) ;;
   *) sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2 ;;
 esac
 
-scripts/setup.sh test || exit
 results=build/test-results
 rm -rf $results
 mkdir -p $results
+export LOCKSTEP_MINUTES=${LOCKSTEP_MINUTES:-$PWD/$results/minutes.tsv}
+
+# build PRESET TARGETS...: configures and builds; the log is shown where that fails.
+build() {
+  local preset=$1
+  shift
+  { cmake --preset "$preset" && cmake --build --preset "$preset" --target "$@"; } >$results/"$preset".log 2>&1 && return
+  tail -n 40 $results/"$preset".log
+  echo "test: the $preset build failed"
+  return 1
+}
+
+changed_tests() {  # the unit test programs of what changed, a line each
+  local changed
+  changed=$(git diff --name-only HEAD; git ls-files --others --exclude-standard)
+  [ -n "$changed" ] || changed=$(git diff --name-only HEAD~1)
+  sed -n -E 's/^(tests\/)?(core|kernels|nn|comm|data|trainers|bench)\/.*/test_\2/p' <<<"$changed" | sort -u
+  ! grep -qE '^(kernels/.*\.cuh?|core/cuda/.*|tests/cuda/.*)$' <<<"$changed" || echo test_cuda_fast
+}
+
+if [ "$mode" = --changed ]; then
+  mapfile -t programs < <(changed_tests)
+  [ ${#programs[@]} -gt 0 ] || { echo "test: nothing changed that unit tests look at; scripts/test.sh --quick runs all"; exit 0; }
+  [ -f build/release/build.ninja ] || scripts/setup.sh test || exit
+  grep -q 'LOCKSTEP_ISA_LEVELS:STRING=all' build/release/CMakeCache.txt 2>/dev/null || cmake --preset release >$results/release.log || exit
+  cmake --build build/release --target "${programs[@]}" >$results/release.log 2>&1 || { tail -n 40 $results/release.log; exit 1; }
+  status=0
+  for program in "${programs[@]}"; do
+    echo "== $program"
+    "build/release/bin/$program" --gtest_brief=1 || status=1
+  done
+  exit $status
+fi
 
 # suite PRESET TARGETS CTEST_ARGS...: builds TARGETS ("all" or names) and runs the preset's tests.
 suite() {
@@ -24,20 +57,17 @@ suite() {
   shift 2
   echo "== $preset"
   # shellcheck disable=SC2086  # targets are words
-  if ! { cmake --preset "$preset" &&
-    cmake --build --preset "$preset" --target $targets; } >$results/"$preset".log 2>&1; then
-    tail -n 40 $results/"$preset".log
-    echo "test: the $preset build failed"
-    return 1
-  fi
-  ctest --preset "$preset" --output-junit "$PWD/$results/$preset.xml" "$@"
+  part "$preset: build" build "$preset" $targets || return 1
+  part "$preset: tests" ctest --preset "$preset" --output-junit "$PWD/$results/$preset.xml" "$@" | tee $results/"$preset".txt
 }
 
+part packages scripts/setup.sh test || exit
 status=0
 suite release all -j 2 || status=1
-if [ $quick = 0 ]; then
+if [ "$mode" != --quick ]; then
   suite asan-ubsan "test_core test_kernels test_comm test_data" -j 2 -L unit || status=1
   suite tsan "test_core test_comm" -j 2 -L unit || status=1
 fi
+python3 tools/minutes.py "$LOCKSTEP_MINUTES" $results/release.txt
 python3 tools/count_tests.py $results/*.xml || status=1
 exit $status

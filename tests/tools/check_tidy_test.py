@@ -76,6 +76,47 @@ class CheckTidy(unittest.TestCase):
             ("-std=c++20", "-DX=1", f"-I{self.root.resolve()}", "-isystem", "/usr/include/fmt", "-march=x86-64-v3"),
         )
 
+    def test_knows_the_files_of_a_joined_source(self):
+        joined = self.root / "build" / "Unity" / "unity_0_cxx.cxx"
+        joined.parent.mkdir(parents=True)
+        joined.write_text(f'/* generated */\n#include "{self.root / "a.cpp"}"\n#include "{self.root / "b.cpp"}"\n')
+        (self.root / "compile_commands.json").write_text(json.dumps([{
+            "directory": str(self.root / "build"),
+            "file": str(joined),
+            "command": "c++ -DX=1 -include build/cmake_pch.hxx -o a.o -c unity_0_cxx.cxx",
+        }]))  # fmt: skip
+        flags = ("-std=c++20", "-DX=1")
+        self.assertEqual(check_tidy.flags_of(self.root), {"a.cpp": flags, "b.cpp": flags})
+
+    def test_a_change_touches_what_includes_it_over_headers_too(self):
+        (self.root / "near.h").write_text('#include "far.h"\n')
+        (self.root / "far.h").write_text("int far;\n")
+        (self.root / "a.cpp").write_text('#include "near.h"\n')
+        subprocess.run(["git", "add", "."], cwd=self.root, check=True)
+        self.assertEqual(check_tidy.touched_by({"far.h", "b.cpp", "README.md"}, self.files), ["a.cpp", "b.cpp"])
+
+    def commit(self):
+        subprocess.run(["git", "add", "."], cwd=self.root, check=True)
+        identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *identity, "commit", "-qm", "all"], cwd=self.root, check=True)
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=self.root, check=True, capture_output=True, text=True)
+        return head.stdout.strip()
+
+    def test_everything_is_looked_at_where_settings_or_history_differ(self):
+        for name in (".clang-tidy", "tools/check_tidy.py", "scripts/setup.sh"):
+            (self.root / name).parent.mkdir(exist_ok=True)
+            (self.root / name).write_text("wheels=(clang-tidy==22.1.8)\n")
+        checked = self.root / "checked.txt"
+        with mock.patch.object(check_tidy, "CHECKED", checked):
+            self.assertIsNone(check_tidy.changed_since_checked())
+            checked.write_text(f"{self.commit()} {check_tidy.settings_digest()}\n")
+            (self.root / "c.cpp").write_text("changed\n")
+            self.assertEqual(check_tidy.changed_since_checked(), {"c.cpp"})
+            (self.root / ".clang-tidy").write_text("Checks: more\n")
+            self.assertIsNone(check_tidy.changed_since_checked())
+            checked.write_text(f"{'0' * 40} {check_tidy.settings_digest()}\n")
+            self.assertIsNone(check_tidy.changed_since_checked())
+
 
 if __name__ == "__main__":
     unittest.main()

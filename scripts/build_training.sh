@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# usage: [LOCKSTEP_CUDA=ON|OFF] [LOCKSTEP_ISA_LEVELS=all] scripts/build_training.sh
+# Builds the training programs into build/release/bin, for this machine: CUDA where a GPU's driver is, for that GPU's
+# architecture, and the CPU kernels of this processor's x86-64 level. A build folder that is there already keeps its
+# configuration, unless it has no CUDA and CUDA is wanted.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=build/release
+needed_mb=300
+
+say() { printf 'build: %s\n  why: %s\n  try: %s\n' "$1" "$2" "$3" >&2; }  # WHAT WHY TRY
+
+cached() { sed -n "s/^$1:[A-Z]*=//p" $build/CMakeCache.txt 2>/dev/null || true; }
+
+has_driver() { [ -e /dev/nvidiactl ] || { ldconfig -p 2>/dev/null || true; } | grep -q 'libcuda\.so\.1'; }
+
+has_nvcc() { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || [ -n "$(python3 tools/find_nvcc.py)" ]; }
+
+gpu_architectures() {  # such as "80 90"; nothing where nvidia-smi does not tell
+  { nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null || true; } | tr -d . | sort -un | xargs
+}
+
+mkdir -p build
+free_mb=$(df -Pm build | awk 'NR == 2 {print $4}')
+if [ "$free_mb" -lt $needed_mb ]; then
+  say "build/ has $free_mb MB of free space" "building takes up to $needed_mb MB" \
+    "free some space, or make build/ a link to a folder on a larger disk"
+  exit 5
+fi
+
+options=() cuda=${LOCKSTEP_CUDA:-} without="LOCKSTEP_CUDA=OFF was asked for"
+if [ -z "$cuda" ]; then
+  cuda=AUTO
+  if ! has_driver; then
+    cuda=OFF without="no GPU driver here"
+  elif ! has_nvcc; then
+    cuda=OFF without="no nvcc here"
+    say "a GPU driver is here but no nvcc: the programs are built for the CPU alone" "kernels are compiled by nvcc" \
+      "install the CUDA toolkit 12.4 or newer, or pip install nvidia-cuda-nvcc nvidia-cuda-cccl nvidia-nvtx; then this again"
+  fi
+fi
+if [ "$cuda" != OFF ] && [ -z "${CUDAARCHS:-}" ]; then
+  read -ra found <<<"$(gpu_architectures)"
+  usable=()
+  for architecture in "${found[@]}"; do
+    [ "$architecture" -lt 80 ] || usable+=("$architecture")
+  done
+  if [ ${#usable[@]} -gt 0 ]; then
+    options+=("-DCMAKE_CUDA_ARCHITECTURES=$(IFS=';'; echo "${usable[*]}")")
+  elif [ ${#found[@]} -gt 0 ] && [ -z "${LOCKSTEP_CUDA:-}" ]; then
+    cuda=OFF without="the GPU is older than sm_80"
+    say "this GPU is of sm_${found[0]}: the programs are built for the CPU alone" "Lockstep's kernels need sm_80 or newer" \
+      "a GPU of the A100's generation or newer"
+  fi
+fi
+
+if [ ! -f $build/build.ninja ]; then
+  options+=("-DLOCKSTEP_CUDA=$cuda" "-DLOCKSTEP_ISA_LEVELS=${LOCKSTEP_ISA_LEVELS:-native}")
+elif [ "$cuda" != OFF ] && [ "$(cached LOCKSTEP_CUDA)" = OFF ]; then
+  options+=("-DLOCKSTEP_CUDA=$cuda" "-DLOCKSTEP_ISA_LEVELS=${LOCKSTEP_ISA_LEVELS:-$(cached LOCKSTEP_ISA_LEVELS)}")
+elif [ -n "${LOCKSTEP_ISA_LEVELS:-}" ] && [ "$LOCKSTEP_ISA_LEVELS" != "$(cached LOCKSTEP_ISA_LEVELS)" ]; then
+  options+=("-DLOCKSTEP_CUDA=$(cached LOCKSTEP_CUDA)" "-DLOCKSTEP_ISA_LEVELS=$LOCKSTEP_ISA_LEVELS")
+else
+  options=()
+fi
+if [ ${#options[@]} -gt 0 ]; then
+  cmake --preset release "${options[@]}" >build/configure.log 2>&1 || {
+    cat build/configure.log >&2
+    exit 5
+  }
+  grep -A3 'CMake Warning' build/configure.log >&2 || true
+  levels=$(sed -n 's/^-- CPU kernels: //p' build/configure.log)
+  if grep -q '^-- CUDA: ON' build/configure.log; then with="with CUDA"; else with="without CUDA: $without"; fi
+  echo "build: for $levels, $with. LOCKSTEP_CUDA=ON and LOCKSTEP_ISA_LEVELS=all before this command add the rest"
+fi
+cmake --build --preset release --target train_convnet train_resnet lockstep
