@@ -107,6 +107,6 @@ function(lockstep_cuda_runtime)
   target_include_directories(lockstep_core SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_include_directories(lockstep_kernels SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   set(emulated $<TARGET_PROPERTY:LOCKSTEP_EMULATION>)
-  target_link_libraries(lockstep_core PUBLIC
-    $<IF:$<BOOL:${emulated}>,lockstep_emulator_${emulated},${LOCKSTEP_CUDART}>)
+  target_link_libraries(lockstep_core INTERFACE
+    $<LINK_ONLY:$<IF:$<BOOL:${emulated}>,lockstep_emulator_${emulated},${LOCKSTEP_CUDART}>>)
 endfunction()

@@ -36,7 +36,7 @@ if [ -z "$cuda" ]; then
   elif ! has_nvcc; then
     cuda=OFF without="no nvcc here"
     say "a GPU driver is here but no nvcc: the programs are built for the CPU alone" "kernels are compiled by nvcc" \
-      "install the CUDA toolkit 12.4 or newer, or pip install nvidia-cuda-nvcc nvidia-cuda-cccl nvidia-nvtx; then this again"
+      "install the CUDA toolkit 12.4 or newer (or nvidia-cuda-nvcc, -cccl and nvidia-nvtx by pip), then this again"
   fi
 fi
 if [ "$cuda" != OFF ] && [ -z "${CUDAARCHS:-}" ]; then
@@ -49,8 +49,8 @@ if [ "$cuda" != OFF ] && [ -z "${CUDAARCHS:-}" ]; then
     options+=("-DCMAKE_CUDA_ARCHITECTURES=$(IFS=';'; echo "${usable[*]}")")
   elif [ ${#found[@]} -gt 0 ] && [ -z "${LOCKSTEP_CUDA:-}" ]; then
     cuda=OFF without="the GPU is older than sm_80"
-    say "this GPU is of sm_${found[0]}: the programs are built for the CPU alone" "Lockstep's kernels need sm_80 or newer" \
-      "a GPU of the A100's generation or newer"
+    say "this GPU is of sm_${found[0]}: the programs are built for the CPU alone" \
+      "Lockstep's kernels need sm_80 or newer" "a GPU of the A100's generation or newer"
   fi
 fi
 

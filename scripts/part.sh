@@ -1,6 +1,7 @@
+# shellcheck shell=bash
 # Sourced: how long the parts of a script take.
 
-# part NAME COMMAND...: runs the command; where LOCKSTEP_MINUTES names a file, its time goes there as "NAME<tab>SECONDS".
+# part NAME COMMAND...: runs the command; where LOCKSTEP_MINUTES names a file, "NAME<tab>SECONDS" is added to it.
 part() {
   local name=$1 began=$EPOCHREALTIME status=0
   shift

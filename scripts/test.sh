@@ -19,16 +19,6 @@ rm -rf $results
 mkdir -p $results
 export LOCKSTEP_MINUTES=${LOCKSTEP_MINUTES:-$PWD/$results/minutes.tsv}
 
-# build PRESET TARGETS...: configures and builds; the log is shown where that fails.
-build() {
-  local preset=$1
-  shift
-  { cmake --preset "$preset" && cmake --build --preset "$preset" --target "$@"; } >$results/"$preset".log 2>&1 && return
-  tail -n 40 $results/"$preset".log
-  echo "test: the $preset build failed"
-  return 1
-}
-
 changed_tests() {  # the unit test programs of what changed, a line each
   local changed
   changed=$(git diff --name-only HEAD; git ls-files --others --exclude-standard)
@@ -37,12 +27,23 @@ changed_tests() {  # the unit test programs of what changed, a line each
   ! grep -qE '^(kernels/.*\.cuh?|core/cuda/.*|tests/cuda/.*)$' <<<"$changed" || echo test_cuda_fast
 }
 
+# logged LOG COMMAND...: runs the command, and shows the end of its log where it fails.
+logged() {
+  local log=$results/$1.log
+  shift
+  "$@" >>"$log" 2>&1 && return
+  tail -n 40 "$log"
+  echo "test: this failed: $*"
+  return 1
+}
+
 if [ "$mode" = --changed ]; then
   mapfile -t programs < <(changed_tests)
-  [ ${#programs[@]} -gt 0 ] || { echo "test: nothing changed that unit tests look at; scripts/test.sh --quick runs all"; exit 0; }
-  [ -f build/release/build.ninja ] || scripts/setup.sh test || exit
-  grep -q 'LOCKSTEP_ISA_LEVELS:STRING=all' build/release/CMakeCache.txt 2>/dev/null || cmake --preset release >$results/release.log || exit
-  cmake --build build/release --target "${programs[@]}" >$results/release.log 2>&1 || { tail -n 40 $results/release.log; exit 1; }
+  [ ${#programs[@]} -gt 0 ] || { echo "test: no unit test looks at what changed; --quick runs all tests"; exit 0; }
+  if ! grep -q 'LOCKSTEP_ISA_LEVELS:STRING=all' build/release/CMakeCache.txt 2>/dev/null; then
+    scripts/setup.sh test && logged release cmake --preset release || exit
+  fi
+  logged release cmake --build build/release --target "${programs[@]}" || exit
   status=0
   for program in "${programs[@]}"; do
     echo "== $program"
@@ -56,9 +57,11 @@ suite() {
   local preset=$1 targets=$2
   shift 2
   echo "== $preset"
+  logged "$preset" cmake --preset "$preset" || return 1
   # shellcheck disable=SC2086  # targets are words
-  part "$preset: build" build "$preset" $targets || return 1
-  part "$preset: tests" ctest --preset "$preset" --output-junit "$PWD/$results/$preset.xml" "$@" | tee $results/"$preset".txt
+  part "$preset: build" logged "$preset" cmake --build --preset "$preset" --target $targets || return 1
+  part "$preset: tests" ctest --preset "$preset" --output-junit "$PWD/$results/$preset.xml" "$@" |
+    tee $results/"$preset".txt
 }
 
 part packages scripts/setup.sh test || exit

@@ -51,8 +51,8 @@ def main() -> int:
     if len(sys.argv) not in (2, 3):
         print(__doc__, file=sys.stderr)
         return 2
-    output = Path(sys.argv[2]) if len(sys.argv) == 3 else None
-    labels = minutes_of_labels(output.read_text(encoding="utf-8", errors="replace")) if output and output.exists() else {}
+    outputs = [Path(name) for name in sys.argv[2:] if Path(name).exists()]
+    labels = minutes_of_labels("".join(path.read_text(encoding="utf-8", errors="replace") for path in outputs))
     budgets = budgets_of((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     print(table(minutes_of_parts(Path(sys.argv[1]).read_text(encoding="utf-8")), labels, budgets))
     return 0

@@ -14,14 +14,14 @@ namespace lockstep::trainers::checkpoint_file_test {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
 using testing::read_text;
 using testing::same_bits;
 using testing::TempDir;
-using testing::write_text;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
 using testing::tiny_identity;
 using testing::TinyRun;
+using testing::write_text;
 using testing::write_tiny;
 
 // Its text, or "accepted".

@@ -20,15 +20,15 @@ namespace lockstep::trainers::checkpoint_writer_test {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ElementsAre;
 using testing::FileSizeLimit;
+using ::testing::HasSubstr;
 using testing::read_text;
 using testing::TempDir;
-using testing::write_text;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::tiny_identity;
 using testing::tiny_position;
 using testing::TinyRun;
+using testing::write_text;
 using testing::write_tiny;
 
 std::set<std::string> names_in(const fs::path& folder) {

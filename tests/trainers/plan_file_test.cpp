@@ -9,9 +9,9 @@
 namespace lockstep::trainers::plan_file_test {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::TempDir;
 using testing::write_text;
-using ::testing::HasSubstr;
 
 const PlanOrigin kHere{.cudnn = "9.19.0", .card = "NVIDIA H200 (sm_90)"};
 

@@ -12,8 +12,8 @@ namespace lockstep::trainers::pretrained_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::TempDir;
 using ::testing::HasSubstr;
+using testing::TempDir;
 using testing::TinyRun;
 
 FileTensors with_prefix(const FileTensors& tensors) {

@@ -11,10 +11,10 @@
 namespace lockstep::trainers::replay_plan_test {
 namespace {
 
-using testing::TempDir;
-using testing::write_text;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::TempDir;
+using testing::write_text;
 
 // A run of two ranks in trouble at step 7.
 class ReplayPlanTest : public ::testing::Test {

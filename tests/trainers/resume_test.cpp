@@ -14,14 +14,14 @@ namespace lockstep::trainers::resume_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::read_text;
-using testing::TempDir;
-using testing::write_text;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::options_of;
+using testing::read_text;
+using testing::TempDir;
 using testing::TinyRun;
+using testing::write_text;
 using testing::write_tiny;
 
 // A run directory with checkpoints of steps 10, 20 and 30.

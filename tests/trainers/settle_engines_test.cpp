@@ -14,10 +14,10 @@ namespace lockstep::trainers::settle_engines_test {
 namespace {
 
 using kernels::ConvolutionProblem;
-using testing::TempDir;
-using testing::write_text;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::TempDir;
+using testing::write_text;
 
 constexpr int64_t kUnfused = 64;  // channels of a form that does not pay
 const PlanOrigin kHere{.cudnn = "9.19.0", .card = "NVIDIA H200 (sm_90)"};
