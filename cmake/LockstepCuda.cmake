@@ -8,7 +8,7 @@ if(LOCKSTEP_CUDA)
   endif()
   set(CMAKE_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "SASS and PTX for these")
   if(NOT CMAKE_CUDA_COMPILER)
-    find_program(LOCKSTEP_NVCC nvcc PATHS /usr/local/cuda/bin)
+    find_program(LOCKSTEP_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin PATHS /usr/local/cuda/bin)
     if(NOT LOCKSTEP_NVCC)  # Python packages hold a toolkit too
       find_package(Python3 3.9 COMPONENTS Interpreter REQUIRED)
       execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/find_nvcc.py

@@ -2,7 +2,7 @@
 
 usage: python3 tools/bench_table.py [--check]      --check: fail when a table is not what the results say
 
-<!-- measured: NAME --> ... <!-- /measured --> in README.md or docs/*.md holds the table of bench/results/NAME.json.
+<!-- measured: NAME --> ... <!-- /measured --> in README.md, CONTRIBUTING.md or docs/*.md holds the table of bench/results/NAME.json.
 """
 
 import json
@@ -156,7 +156,32 @@ def learning_rows(result: dict) -> list[str]:
     ]
 
 
+BUILD_PARTS = {  # what is timed -> its words and the most that it may take, in seconds
+    "train": ("`scripts/train.sh`, packages there, no ccache, until \"Accuracy is\"", 240),
+    "train_cuda": ("the same with CUDA for one architecture", 360),
+    "ci_empty": ("`.ci/run`, empty ccache", 35 * 60),
+    "ci_warm": ("`.ci/run`, warm ccache, a changed line in `nn/`", 20 * 60),
+    "change_nn": ("a changed line in `nn/layers.cpp` until its unit tests have run", 25),
+    "change_kernels": ("a changed line in `kernels/batch_norm.h` until the kernels' unit tests have run", 120),
+}
+
+
+def seconds_text(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 180 else f"{seconds / 60:.1f} min"
+
+
+def build_rows(result: dict) -> list[str]:
+    rows = ["| what | takes | at most | peak memory |", "|---|---|---|---|"]
+    measured = [name for name in BUILD_PARTS if name in result]
+    for name in measured:
+        (title, budget), part = BUILD_PARTS[name], result[name]
+        memory = f"{part['peak_mib']:,} MiB" if "peak_mib" in part else ""
+        rows.append(f"| {title} | {seconds_text(part['seconds'])} | {seconds_text(budget)} | {memory} |")
+    return [*rows, "", f"{places_text([result[name] for name in measured])}; by `bench/build_time.sh`."]
+
+
 ROWS = {
+    "build_time": build_rows,
     "convnet_cpu": convnet_rows,
     "allreduce_cpu": allreduce_rows,
     "resnet_cpu": resnet_rows,
@@ -176,7 +201,7 @@ def with_tables(text: str) -> str:
 
 def main() -> int:
     check, tables, stale = "--check" in sys.argv[1:], 0, False
-    for document in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
         text = document.read_text(encoding="utf-8")
         tables += len(PLACE.findall(text))
         updated = with_tables(text)
