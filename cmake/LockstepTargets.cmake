@@ -35,10 +35,11 @@ target_precompile_headers(lockstep_common_headers PRIVATE <algorithm> <array> <a
   <filesystem> <functional> <limits> <map> <memory> <mutex> <optional> <span> <string> <string_view> <tuple>
   <unordered_map> <utility> <vector> <fmt/format.h>)
 
-# lockstep_library(<folder> [PUBLIC libs...] [PRIVATE libs...]): one static library a folder. Programs
-# (<name>_main.cpp) stay out. <op>_cpu.cpp files are compiled once for each x86-64 level of the build (kernels/isa.h).
+# lockstep_library(<folder> [PUBLIC libs...] [PRIVATE libs...] [APART files...]): one static library a folder. Programs
+# (<name>_main.cpp) and the files of APART stay out. <op>_cpu.cpp files are compiled once for each x86-64 level of the
+# build (kernels/isa.h).
 function(lockstep_library folder)
-  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
   foreach(part CUDA CUDNN MPI ONEDNN CODECS)
     if(LOCKSTEP_HAS_${part})
@@ -48,6 +49,7 @@ function(lockstep_library folder)
       list(FILTER sources EXCLUDE REGEX "/(${LOCKSTEP_${part}_SOURCES})")
     endif()
   endforeach()
+  list(REMOVE_ITEM sources ${ARG_APART} "")
   set(isa_sources ${sources})
   list(FILTER sources EXCLUDE REGEX "_(cpu|main)\\.cpp$")
   list(FILTER isa_sources INCLUDE REGEX "_cpu\\.cpp$")

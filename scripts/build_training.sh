@@ -15,7 +15,8 @@ cached() { sed -n "s/^$1:[A-Z]*=//p" $build/CMakeCache.txt 2>/dev/null || true; 
 has_driver() { [ -e /dev/nvidiactl ] || { ldconfig -p 2>/dev/null || true; } | grep -q 'libcuda\.so\.1'; }
 
 has_nvcc() {  # as cmake/LockstepCuda.cmake looks for it
-  command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] || [ -n "$(python3 tools/find_nvcc.py)" ]
+  command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] ||
+    [ -n "$(python3 tools/find_nvcc.py)" ]
 }
 
 gpu_architectures() {  # such as "80 90"; nothing where nvidia-smi does not tell

@@ -2,7 +2,8 @@
 
 usage: python3 tools/bench_table.py [--check]      --check: fail when a table is not what the results say
 
-<!-- measured: NAME --> ... <!-- /measured --> in README.md, CONTRIBUTING.md or docs/*.md holds the table of bench/results/NAME.json.
+<!-- measured: NAME --> ... <!-- /measured --> in README.md, CONTRIBUTING.md or docs/*.md holds the table of
+bench/results/NAME.json.
 """
 
 import json

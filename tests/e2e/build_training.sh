@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/build_training.sh: what scripts/build_training.sh asks of CMake on machines of several kinds, and what
-# it says there. CMake, the driver's tools and nvcc are fakes, so nothing is built.
+# usage: tests/e2e/build_training.sh: what scripts/build_training.sh asks of CMake on machines of several kinds, and
+# what it says there. CMake, the driver's tools and nvcc are fakes, so nothing is built.
 # shellcheck disable=SC2016  # the fakes expand what stands in single quotes
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
