@@ -2,11 +2,7 @@
 set(LOCKSTEP_CUDA AUTO CACHE STRING "AUTO, ON or OFF")
 set(LOCKSTEP_HAS_CUDA OFF)
 if(LOCKSTEP_CUDA)
-  set(architectures "80;90;100")
-  if(DEFINED ENV{CUDAARCHS})
-    set(architectures "$ENV{CUDAARCHS}")
-  endif()
-  set(CMAKE_CUDA_ARCHITECTURES "${architectures}" CACHE STRING "SASS and PTX for these")
+  set(CMAKE_CUDA_ARCHITECTURES "80;90;100" CACHE STRING "SASS and PTX for these")
   if(NOT CMAKE_CUDA_COMPILER)
     find_program(LOCKSTEP_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin PATHS /usr/local/cuda/bin)
     if(NOT LOCKSTEP_NVCC)  # Python packages hold a toolkit too

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# usage: [LOCKSTEP_CUDA=ON|OFF] [LOCKSTEP_ISA_LEVELS=all] scripts/build_training.sh
+# usage: [LOCKSTEP_CUDA=ON|OFF] [CUDAARCHS=90] [LOCKSTEP_ISA_LEVELS=all] scripts/build_training.sh
 # Builds the training programs into build/release/bin, for this machine: CUDA where a GPU's driver is, for that GPU's
-# architecture, and the CPU kernels of this processor's x86-64 level. A build folder that is there already keeps its
-# configuration, unless it has no CUDA and CUDA is wanted.
+# architecture (or CUDAARCHS), and the CPU kernels of this processor's x86-64 level. A build folder that is there
+# already keeps its configuration, unless it has no CUDA and CUDA is wanted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/release
@@ -33,7 +33,7 @@ fi
 
 options=() cuda=${LOCKSTEP_CUDA:-} without="LOCKSTEP_CUDA=OFF was asked for"
 if [ -z "$cuda" ]; then
-  cuda=AUTO
+  cuda=AUTO without="no nvcc here that can be used"
   if ! has_driver; then
     cuda=OFF without="no GPU driver here"
   elif ! has_nvcc; then
@@ -42,7 +42,9 @@ if [ -z "$cuda" ]; then
       "install the CUDA toolkit 12.4 or newer (or nvidia-cuda-nvcc, -cccl and nvidia-nvtx by pip), then this again"
   fi
 fi
-if [ "$cuda" != OFF ] && [ -z "${CUDAARCHS:-}" ]; then
+if [ -n "${CUDAARCHS:-}" ]; then
+  options+=("-DCMAKE_CUDA_ARCHITECTURES=$CUDAARCHS")
+elif [ "$cuda" != OFF ]; then
   read -ra found <<<"$(gpu_architectures)"
   usable=()
   for architecture in "${found[@]}"; do
@@ -71,9 +73,9 @@ if [ ${#options[@]} -gt 0 ]; then
     cat build/configure.log >&2
     exit 5
   }
-  grep -A3 'CMake Warning' build/configure.log >&2 || true
+  grep -E '^ +(CUDA is left out|why: |try: )' build/configure.log >&2 || true
   levels=$(sed -n 's/^-- CPU kernels: //p' build/configure.log)
   if grep -q '^-- CUDA: ON' build/configure.log; then with="with CUDA"; else with="without CUDA: $without"; fi
-  echo "build: for $levels, $with. LOCKSTEP_CUDA=ON and LOCKSTEP_ISA_LEVELS=all before this command add the rest"
+  echo "build: for $levels, $with. To add more, put LOCKSTEP_CUDA=ON or LOCKSTEP_ISA_LEVELS=all before this command."
 fi
 cmake --build --preset release --target train_convnet train_resnet lockstep
