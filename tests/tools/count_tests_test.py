@@ -14,7 +14,8 @@ CTEST = """<testsuite>
 <testcase name="test_core.0">{}</testcase>
 </testsuite>"""
 GTEST = """<testsuites><testsuite name="Tree">
-<testcase classname="Tree" name="A"/><testcase classname="Tree" name="B"/><testcase classname="Tree" name="C">{}</testcase>
+<testcase classname="Tree" name="A"/><testcase classname="Tree" name="B"/>
+<testcase classname="Tree" name="C">{}</testcase>
 </testsuite></testsuites>"""
 
 
