@@ -3,7 +3,7 @@
 usage: python3 bench/loader_speed.py --data DIR/train --python PYTHON [--rounds 5]
 
 PYTHON has torch and torchvision; bench/peers/torch_images.py is their side, bench_loader ours: RandomResizedCrop(224)
-and flip of fully decoded files, two workers each. Programs run in turn; rounds with busy neighbours are run again.
+and flip of fully decoded files, two workers each. Programs run in turn; rounds with busy neighbors are run again.
 """
 
 import argparse

@@ -5,7 +5,7 @@ usage: python3 bench/resnet_speed.py --python PYTHON [--only r18,r50,scaling] [-
 PYTHON has torch; bench/peers/torch_step.py is its side, bench_train ours. r18_bf16 and r50_bf16 are O2 in bf16 beside
 PyTorch's autocast. Two variants of PyTorch are met: the best in f32 (channels_last, tcmalloc) and what a tutorial
 writes. Programs run in turn, A B A B ..., in processes of their own; each reports the median of its steps, and rounds
-with busy neighbours are run again. A part that is measured replaces that part of the results alone.
+with busy neighbors are run again. A part that is measured replaces that part of the results alone.
 """
 
 import argparse

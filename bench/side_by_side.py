@@ -59,7 +59,7 @@ def ratio(ours: list[float], theirs: list[float]) -> dict:
     }
 
 
-class Neighbours:
+class Neighbors:
     """CPU time that processes other than our children used meanwhile, in percent of one core."""
 
     def __init__(self) -> None:
@@ -82,16 +82,16 @@ class Neighbours:
 
 
 def run_rounds(programs: dict, rounds: int, max_others: float, title: str) -> tuple[list[dict], list[float]]:
-    """Rounds of {program: what it returned}, and the neighbours' share in each of them.
+    """Rounds of {program: what it returned}, and the neighbors' share in each of them.
 
     The programs run one after another, A B A B ..., so that all see the same machine. A round in which other
     processes used more than max_others percent of a core is run again, at most `rounds` times in all.
     """
     kept, shares, spare = [], [], rounds
     while len(kept) < rounds:
-        neighbours = Neighbours()
+        neighbors = Neighbors()
         results = {name: run() for name, run in programs.items()}
-        share = neighbours.percent()
+        share = neighbors.percent()
         quiet = share <= max_others or spare == 0
         again = "" if quiet else ", again"
         print(f"{title} round {len(kept) + 1}/{rounds}: others {share:.0f} % of a core{again}", flush=True)

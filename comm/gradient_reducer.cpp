@@ -37,7 +37,7 @@ GradientReducer::GradientReducer(Communicator& peers,
   LS_CHECK(options_.predivide > 0,
            "[gradient_reducer] predivide: got {}, expected a positive number",
            options_.predivide);
-  choose_travellers();
+  choose_travelers();
   place_gradients();
   if (stream_.device() == Device::kCuda && options_.algorithm != Algorithm::kNone) {
     if (options_.on_device) {
@@ -62,7 +62,7 @@ GradientReducer::~GradientReducer() {
   }
 }
 
-void GradientReducer::choose_travellers() {
+void GradientReducer::choose_travelers() {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Dtype dtype = parameters_[i].value().dtype();
     if (dtype != Dtype::kF32) {

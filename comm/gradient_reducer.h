@@ -82,7 +82,7 @@ class GradientReducer {
     std::unique_ptr<Work> work;
   };
 
-  void choose_travellers();
+  void choose_travelers();
   void place_gradients();
   void on_grad_ready(size_t parameter);
   void add_leaf(size_t parameter, Tensor leaf, bool is_in_place = false);

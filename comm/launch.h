@@ -23,7 +23,7 @@ struct Launch {
   int local_rank = 0;
   int local_size = 1;  // on this host; `size`, else 1, where the environment does not say
 
-  // False for a lone rank, under mpirun too: then MPI is never initialised.
+  // False for a lone rank, under mpirun too: then MPI is never initialized.
   bool needs_mpi() const { return launcher != Launcher::kNone && size != 1; }
 };
 

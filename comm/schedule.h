@@ -5,7 +5,7 @@
 // star is the case of one owner for everything. Each rank moves 2(n-1)/n of the values; the star's
 // owner (n-1) times all of them.
 //
-// Ring. Ranks stand in a circle and only talk to their neighbours. In step s of the first half rank
+// Ring. Ranks stand in a circle and only talk to their neighbors. In step s of the first half rank
 // r passes slice r-s to the right and adds the slice that comes from the left to its own; after n-1
 // steps slice r+1 is complete at rank r. The second half passes the complete slices on in the same
 // way. Each rank moves 2(n-1)/n of the values in 2(n-1) steps.

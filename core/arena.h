@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// First fit from the range's begin, so that what is never needed is never touched; free neighbours
+// First fit from the range's begin, so that what is never needed is never touched; free neighbors
 // become one part. Thread safety: none.
 class Arena {
  public:

@@ -100,7 +100,7 @@ struct BFloat16 {
   }
 };
 
-// A float that rounds to 16 bits as `value` itself does: inexact values become the neighbour with
+// A float that rounds to 16 bits as `value` itself does: inexact values become the neighbor with
 // an odd last bit, never a tie. Source: Boldo and Melquiond, "When double rounding is odd", 2005.
 [[gnu::always_inline]] inline float round_to_odd(double value) {
   const auto nearest = static_cast<float>(value);

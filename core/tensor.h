@@ -20,7 +20,7 @@ class Tensor {
  public:
   Tensor() = default;  // no memory, no elements
 
-  // Uninitialised. Errors: EnvironmentError when memory runs out, or in a build without CUDA.
+  // Uninitialized. Errors: EnvironmentError when memory runs out, or in a build without CUDA.
   static Tensor empty(const Shape& shape, Dtype dtype, Device device = Device::kCpu);
   // On CUDA it waits for all streams: not for a step, which has kernels/fill.h.
   static Tensor zeros(const Shape& shape, Dtype dtype, Device device = Device::kCpu);

@@ -1,4 +1,4 @@
-// What training needs from a set of labelled images, wherever they come from.
+// What training needs from a set of labeled images, wherever they come from.
 #pragma once
 
 #include <cstddef>

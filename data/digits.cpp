@@ -23,7 +23,7 @@ class Placement {
     xy_ = cosine * sheared - sine * scale_y;
     yx_ = sine * scale_x;
     yy_ = sine * sheared + cosine * scale_y;
-    shift_ = {kCentre + jitter(random, kMaxShift), kCentre + jitter(random, kMaxShift)};
+    shift_ = {kCenter + jitter(random, kMaxShift), kCenter + jitter(random, kMaxShift)};
   }
 
   // Requires: coordinates within +-64.
@@ -34,7 +34,7 @@ class Placement {
  private:
   static constexpr int32_t kOne = Rotation::kOne;
   static constexpr int32_t kUnitScale = 60;  // of a glyph unit, in 1/256 pixel: 80 units are 19 px
-  static constexpr int32_t kCentre = Sheet::kSize * kPenUnit / 2;
+  static constexpr int32_t kCenter = Sheet::kSize * kPenUnit / 2;
   static constexpr int32_t kMaxShift = 5 * kPenUnit / 2;
 
   int32_t xx_ = 0;

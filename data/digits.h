@@ -5,7 +5,7 @@
 
 namespace lockstep::data {
 
-// Grey images of 28 x 28, a bright digit on black, 0 to 9; 60,000 for training, 10,000 to test.
+// Gray images of 28 x 28, a bright digit on black, 0 to 9; 60,000 for training, 10,000 to test.
 class Digits : public DrawnDataset {
  public:
   explicit Digits(Split split);

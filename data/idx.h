@@ -9,7 +9,7 @@
 
 namespace lockstep::data {
 
-// Grey images with labels 0..9, held in memory.
+// Gray images with labels 0..9, held in memory.
 class IdxDataset : public Dataset {
  public:
   // Reads one images file (magic 0x00000803) and one labels file (0x00000801). Memory stays in

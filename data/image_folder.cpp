@@ -79,7 +79,7 @@ ImageShape ImageFolder::image_shape() const {
   return {.channels = 3, .height = options_.crop, .width = options_.crop};
 }
 
-Resample ImageFolder::centre_of(const ImageSize& image) const {
+Resample ImageFolder::center_of(const ImageSize& image) const {
   const int64_t shorter = std::min(image.height, image.width);
   const auto resized = [&](int64_t side) { return options_.resize * side / shorter; };
   const ImageSize size{resized(image.height), resized(image.width)};
@@ -179,7 +179,7 @@ void ImageFolder::read(int64_t i,
 }
 
 void ImageFolder::read(int64_t i, std::span<uint8_t> pixels) const {
-  read(i, [&](const ImageSize& size) { return centre_of(size); }, false, pixels);
+  read(i, [&](const ImageSize& size) { return center_of(size); }, false, pixels);
 }
 
 void ImageFolder::read_for_training(int64_t i,

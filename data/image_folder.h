@@ -26,7 +26,7 @@ struct SplitOptions {
   std::chrono::milliseconds slow_decode{0};
 };
 
-// One split. Images are squares: read() gives the centre of the image resized on its short side;
+// One split. Images are squares: read() gives the center of the image resized on its short side;
 // for training a random part is resized, and flipped. Source: torchvision's ImageFolder, Resize,
 // CenterCrop, RandomResizedCrop, RandomHorizontalFlip.
 class ImageFolder : public Dataset {
@@ -53,7 +53,7 @@ class ImageFolder : public Dataset {
 
  private:
   const ImageFile& file(int64_t i) const { return folders_.files[static_cast<size_t>(i)]; }
-  Resample centre_of(const ImageSize& image) const;
+  Resample center_of(const ImageSize& image) const;
   // choose(size of the image) returns the Resample that is wanted.
   template <class Choose>
   void read(int64_t i, const Choose& choose, bool flip, std::span<uint8_t> pixels) const;

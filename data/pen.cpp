@@ -17,7 +17,7 @@ int64_t square_root(int64_t value) {  // Requires: value < 2^44
   return root;
 }
 
-// First and one past the last pixel whose centre may lie in [low, high].
+// First and one past the last pixel whose center may lie in [low, high].
 struct PixelRange {
   PixelRange(int32_t low, int32_t high)
       : begin(std::clamp(low >> 8, 0, Sheet::kSize)),
@@ -27,7 +27,7 @@ struct PixelRange {
   int32_t end;
 };
 
-constexpr int32_t centre(int32_t pixel) {
+constexpr int32_t center(int32_t pixel) {
   return pixel * kPenUnit + kPenUnit / 2;
 }
 
@@ -51,7 +51,7 @@ void Sheet::line(PenPoint a, PenPoint b, int32_t radius, int32_t strength) {
   const PixelRange rows(std::min(a.y, b.y) - outer, std::max(a.y, b.y) + outer);
   for (int32_t row = rows.begin; row < rows.end; ++row) {
     for (int32_t column = columns.begin; column < columns.end; ++column) {
-      const PenPoint v{centre(column) - a.x, centre(row) - a.y};
+      const PenPoint v{center(column) - a.x, center(row) - a.y};
       const int32_t along = (v.x * unit.x + v.y * unit.y) >> kUnitBits;
       const int32_t on_line = std::clamp(along, 0, length);
       const int32_t across = (v.x * unit.y - v.y * unit.x) >> kUnitBits;

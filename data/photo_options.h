@@ -8,7 +8,7 @@ namespace lockstep::data {
 
 struct PhotoOptions {
   int64_t train_crop = 224;  // side of training images
-  int64_t val_resize = 256;  // short side of the others, before their centre is cut out
+  int64_t val_resize = 256;  // short side of the others, before their center is cut out
   int64_t val_crop = 224;    // side of that
   // JPEGs are decoded at 1/2, 1/4 or 1/8 of their size where what is wanted is smaller still:
   // faster, and not the same pixels.

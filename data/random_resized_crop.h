@@ -11,7 +11,7 @@
 namespace lockstep::data {
 
 // A part of 8 to 100 % of the image's area, 3:4 to 4:3 in shape, anywhere in it; where ten draws
-// do not fit, the centre. Random: float uniform(float low, float high); int64_t below(int64_t n).
+// do not fit, the center. Random: float uniform(float low, float high); int64_t below(int64_t n).
 // Source: torchvision.transforms.RandomResizedCrop.get_params, draw by draw.
 template <class Random>
 Region draw_resized_crop(const ImageSize& size, Random& random) {
@@ -31,16 +31,16 @@ Region draw_resized_crop(const ImageSize& size, Random& random) {
     const int64_t left = random.below(size.width - width + 1);
     return {.top = top, .left = left, .height = height, .width = width};
   }
-  Region centre = whole(size);
+  Region center = whole(size);
   const double shape = static_cast<double>(size.width) / static_cast<double>(size.height);
   if (shape < kNarrowest) {
-    centre.height = whole_number(static_cast<double>(size.width) / kNarrowest);
+    center.height = whole_number(static_cast<double>(size.width) / kNarrowest);
   } else if (shape > kWidest) {
-    centre.width = whole_number(static_cast<double>(size.height) * kWidest);
+    center.width = whole_number(static_cast<double>(size.height) * kWidest);
   }
-  centre.top = (size.height - centre.height) / 2;
-  centre.left = (size.width - centre.width) / 2;
-  return centre;
+  center.top = (size.height - center.height) / 2;
+  center.left = (size.width - center.width) / 2;
+  return center;
 }
 
 }  // namespace lockstep::data

@@ -14,7 +14,7 @@ constexpr int kFractionBits = ResampleWeights::kFractionBits;
 constexpr int32_t kHalf = 1 << (kFractionBits - 1);
 
 // AVX2 multiplies 16-bit numbers and adds them by twos: a weight is a low and a high half, and of
-// the four pixels of a group each colour has two neighbours beside each other.
+// the four pixels of a group each color has two neighbors beside each other.
 constexpr int64_t kGroup = 4;
 constexpr int kLowBits = 15;
 constexpr int64_t kHalves = 16;  // of a group's low halves; as many high ones follow
@@ -177,9 +177,9 @@ RowResizer::RowResizer(const ResampleWeights& columns, RowCode code) : columns_(
       const int32_t weight = columns.of(i)[k];
       int16_t* const low =
           column + k / kGroup * 2 * kHalves + k % kGroup / 2 * (kHalves / 2) + k % 2;
-      for (int64_t colour = 0; colour < 3; ++colour) {
-        low[2 * colour] = static_cast<int16_t>(weight & ((1 << kLowBits) - 1));
-        low[2 * colour + kHalves] = static_cast<int16_t>(weight >> kLowBits);
+      for (int64_t color = 0; color < 3; ++color) {
+        low[2 * color] = static_cast<int16_t>(weight & ((1 << kLowBits) - 1));
+        low[2 * color + kHalves] = static_cast<int16_t>(weight >> kLowBits);
       }
     }
   }

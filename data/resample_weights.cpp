@@ -21,12 +21,12 @@ ResampleWeights::ResampleWeights(const Axis& axis, int64_t out, int64_t first, i
   weights_.resize(static_cast<size_t>(count) * pitch_);
   std::vector<double> exact(pitch_);
   for (int64_t i = 0; i < count; ++i) {
-    const double centre = axis.skip + (static_cast<double>(first + i) + 0.5) * scale;
-    const auto begin = std::max<int64_t>(nearest(centre - support), 0);
-    const auto end = std::min<int64_t>(nearest(centre + support), axis.in);
+    const double center = axis.skip + (static_cast<double>(first + i) + 0.5) * scale;
+    const auto begin = std::max<int64_t>(nearest(center - support), 0);
+    const auto end = std::min<int64_t>(nearest(center + support), axis.in);
     double sum = 0;
     for (int64_t x = begin; x < end; ++x) {
-      const double distance = std::abs((static_cast<double>(x) - centre + 0.5) * (1 / support));
+      const double distance = std::abs((static_cast<double>(x) - center + 0.5) * (1 / support));
       sum += exact[static_cast<size_t>(x - begin)] = std::max(1 - distance, 0.0);
     }
     for (int64_t k = 0; k < end - begin; ++k) {

@@ -14,7 +14,7 @@ namespace {
 constexpr int32_t kSide = Stencil::kSize;
 constexpr int32_t kChannels = 3;
 
-using Colour = std::array<int32_t, kChannels>;
+using Color = std::array<int32_t, kChannels>;
 using Pixels = std::span<uint8_t>;
 
 // Least value of a channel. The shape is lighter than its background: where either may be the
@@ -24,27 +24,27 @@ constexpr int32_t kClutter = 96;
 constexpr int32_t kShape = 112;
 
 // Each channel in [low, low + 127].
-Colour draw_colour(PhiloxStream& random, int32_t low) {
+Color draw_color(PhiloxStream& random, int32_t low) {
   const uint32_t draw = random.next();
   return {low + static_cast<int32_t>(draw & 127U),
           low + static_cast<int32_t>((draw >> 8) & 127U),
           low + static_cast<int32_t>((draw >> 16) & 127U)};
 }
 
-int32_t difference(const Colour& a, const Colour& b) {
+int32_t difference(const Color& a, const Color& b) {
   return std::abs(a[0] - b[0]) + std::abs(a[1] - b[1]) + std::abs(a[2] - b[2]);
 }
 
 // Of a few candidates the one that stands out best against both others.
-Colour draw_contrast(PhiloxStream& random, const Colour& first, const Colour& second) {
+Color draw_contrast(PhiloxStream& random, const Color& first, const Color& second) {
   constexpr int kCandidates = 4;
-  Colour best{};
+  Color best{};
   int32_t best_difference = -1;
   for (int i = 0; i < kCandidates; ++i) {
-    const Colour colour = draw_colour(random, kShape);
-    const int32_t least = std::min(difference(colour, first), difference(colour, second));
+    const Color color = draw_color(random, kShape);
+    const int32_t least = std::min(difference(color, first), difference(color, second));
     if (least <= best_difference) continue;
-    best = colour;
+    best = color;
     best_difference = least;
   }
   return best;
@@ -67,18 +67,18 @@ uint8_t* pixel_at(Pixels pixels, int32_t row, int32_t column) {
   return &pixels[static_cast<size_t>(int64_t{row} * kSide + column) * kChannels];
 }
 
-void paint(const Stencil& stencil, const Colour& colour, Pixels pixels) {
+void paint(const Stencil& stencil, const Color& color, Pixels pixels) {
   stencil.for_each([&](int32_t row, int32_t column, int32_t open) {
     uint8_t* const pixel = pixel_at(pixels, row, column);
     for (size_t c = 0; c < kChannels; ++c) {
       const int32_t old = pixel[c];
-      pixel[c] = static_cast<uint8_t>(old + (colour[c] - old) * open / Stencil::kOpen);
+      pixel[c] = static_cast<uint8_t>(old + (color[c] - old) * open / Stencil::kOpen);
     }
   });
 }
 
-// From one colour to another in any direction.
-void paint_background(PhiloxStream& random, const Colour& from, const Colour& to, Pixels pixels) {
+// From one color to another in any direction.
+void paint_background(PhiloxStream& random, const Color& from, const Color& to, Pixels pixels) {
   const Rotation way = draw_rotation(random);
   for (int32_t row = 0; row < kSide; ++row) {
     for (int32_t column = 0; column < kSide; ++column) {
@@ -95,7 +95,7 @@ void paint_background(PhiloxStream& random, const Colour& from, const Colour& to
 }
 
 // A bar of any length, thickness, place and angle.
-void paint_bar(PhiloxStream& random, const Colour& colour, Pixels pixels) {
+void paint_bar(PhiloxStream& random, const Color& color, Pixels pixels) {
   constexpr int32_t kExtent = kSide * kPenUnit;
   const PenPoint middle{between(random, 0, kExtent), between(random, 0, kExtent)};
   const Rotation rotation = draw_rotation(random);
@@ -107,19 +107,19 @@ void paint_bar(PhiloxStream& random, const Colour& colour, Pixels pixels) {
                          corner(length, -thickness),
                          corner(length, thickness),
                          corner(-length, thickness)});
-  paint(stencil, colour, pixels);
+  paint(stencil, color, pixels);
 }
 
-void paint_shape(PhiloxStream& random, int32_t shape, const Colour& colour, Pixels pixels) {
+void paint_shape(PhiloxStream& random, int32_t shape, const Color& color, Pixels pixels) {
   constexpr int32_t kSmallest = 26;  // 1/256 pixels an outline's unit: a radius of 6.5 pixels,
   constexpr int32_t kLargest = 46;   // of 11.5
   constexpr int32_t kMostOff = 5 * kPenUnit;
-  constexpr int32_t kCentre = kSide * kPenUnit / 2;
+  constexpr int32_t kCenter = kSide * kPenUnit / 2;
   const int32_t scale = between(random, kSmallest, kLargest);
   const int32_t scale_x = scale - between(random, 0, scale / 5);
   const int32_t scale_y = scale - between(random, 0, scale / 5);
   const Rotation rotation = draw_rotation(random);
-  const PenPoint middle{kCentre + jitter(random, kMostOff), kCentre + jitter(random, kMostOff)};
+  const PenPoint middle{kCenter + jitter(random, kMostOff), kCenter + jitter(random, kMostOff)};
 
   Stencil stencil;
   for (const Contour& contour : shape_outline(shape)) {
@@ -129,7 +129,7 @@ void paint_shape(PhiloxStream& random, int32_t shape, const Colour& colour, Pixe
     });
     stencil.cut(std::span(points).first(contour.size()));
   }
-  paint(stencil, colour, pixels);
+  paint(stencil, color, pixels);
 }
 
 void add_grain(PhiloxStream& random, Pixels pixels) {
@@ -145,13 +145,13 @@ void add_grain(PhiloxStream& random, Pixels pixels) {
 }
 
 void draw(PhiloxStream& random, int32_t shape, Pixels pixels) {
-  const Colour first = draw_colour(random, kBackground);
-  const Colour second = draw_colour(random, kBackground);
+  const Color first = draw_color(random, kBackground);
+  const Color second = draw_color(random, kBackground);
   paint_background(random, first, second, pixels);
   const uint32_t behind = 1 + random.below(4);
-  for (uint32_t i = 0; i < behind; ++i) paint_bar(random, draw_colour(random, kClutter), pixels);
+  for (uint32_t i = 0; i < behind; ++i) paint_bar(random, draw_color(random, kClutter), pixels);
   paint_shape(random, shape, draw_contrast(random, first, second), pixels);
-  if (random.below(2) == 0) paint_bar(random, draw_colour(random, kClutter), pixels);
+  if (random.below(2) == 0) paint_bar(random, draw_color(random, kClutter), pixels);
   add_grain(random, pixels);
 }
 

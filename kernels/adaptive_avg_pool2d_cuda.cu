@@ -1,4 +1,4 @@
-// One thread a pack of 16 bytes of a result's pixel. Traffic: the image once, as its neighbours
+// One thread a pack of 16 bytes of a result's pixel. Traffic: the image once, as its neighbors
 // find it in the cache where windows overlap, and the means once. Bound: DRAM; latency where
 // results are few.
 #include "kernels/adaptive_avg_pool2d.h"

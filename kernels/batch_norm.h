@@ -1,4 +1,4 @@
-// Batch normalisation over (N,H,W), cut into the steps between which groups may talk to other
+// Batch normalization over (N,H,W), cut into the steps between which groups may talk to other
 // ranks.
 //
 // Forward, training:

@@ -29,12 +29,12 @@ struct BackwardLanes {
   float* slope;
 };
 
-// The gradient of the normalised value before ReLU.
+// The gradient of the normalized value before ReLU.
 template <bool kRelu>
 [[gnu::always_inline]] inline Tile through_relu(const AffineTile& affine,
-                                                const Tile& centred,
+                                                const Tile& centered,
                                                 const Tile& grad) {
-  return kRelu ? gated(affine.normalised(centred), grad) : grad;
+  return kRelu ? gated(affine.normalized(centered), grad) : grad;
 }
 
 // Sums of g and of g * (x - mean).
@@ -53,10 +53,10 @@ void sum_gradients(const Lanes& lanes,
       [=](int64_t first) {
         return [tile = AffineTile(affine, first)] [[gnu::always_inline]] (
                    Tile & sum_g, Tile & sum_gx, const Tile& x, const Tile& grad) {
-          const Tile centred = x - tile.mean;
-          const Tile g = through_relu<kRelu>(tile, centred, grad);
+          const Tile centered = x - tile.mean;
+          const Tile g = through_relu<kRelu>(tile, centered, grad);
           sum_g = sum_g + g;
-          sum_gx = sum_gx + g * centred;
+          sum_gx = sum_gx + g * centered;
         };
       },
       in,
@@ -108,9 +108,9 @@ void input_gradient(const Lanes& lanes,
                 mean_g = Tile::load(backward.mean_g + first),
                 slope = Tile::load(backward.slope + first)] [[gnu::always_inline]] (
                    const Tile& x, const Tile& grad) {
-          const Tile centred = x - tile.mean;
-          const Tile g = through_relu<kRelu>(tile, centred, grad);
-          return tile.scale * (g - mean_g - centred * slope);
+          const Tile centered = x - tile.mean;
+          const Tile g = through_relu<kRelu>(tile, centered, grad);
+          return tile.scale * (g - mean_g - centered * slope);
         };
       },
       in,

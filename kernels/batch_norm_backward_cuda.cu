@@ -35,7 +35,7 @@ enum class Source : int { kGradOut, kBehindOut, kSumBehindOut };
 template <class T, int n, Source kSource>
 __global__ void __launch_bounds__(kChannelThreads, 2)
     gradient_sums_kernel(const __grid_constant__ ChannelPlan plan,
-                         const Normalisation norm,
+                         const Normalization norm,
                          const T* in,
                          const T* grad_out,
                          const T* addend,
@@ -49,9 +49,9 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
     set_affine(norm, norm.of(plan.group(share.shard), channel), channel, values);
   });
   GradientSums<n> sums{};
-  const auto take = [&](int i, float centred, float g) {
+  const auto take = [&](int i, float centered, float g) {
     sums.g[i] += g;
-    sums.gx[i] = __fmaf_rn(g, centred, sums.gx[i]);
+    sums.gx[i] = __fmaf_rn(g, centered, sums.gx[i]);
   };
   const auto take_gated = [&](int64_t at, const auto& packs) {
     Pack<T, n> result;
@@ -73,10 +73,10 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
   } else {
     for_packs<n, 2>(share, {in, grad_out}, [&](int64_t, const Pack<T, n>(&packs)[2]) {
       constants.for_each(plan, share, [&](int i, const float(&values)[kAffine]) {
-        const float centred = to_float(packs[0][i]) - values[kMean];
+        const float centered = to_float(packs[0][i]) - values[kMean];
         const float grad = to_float(packs[1][i]);
-        const float gate = affine(centred, values[kScale], values[kBias]);
-        take(i, centred, relu ? gated(gate, grad) : grad);
+        const float gate = affine(centered, values[kScale], values[kBias]);
+        take(i, centered, relu ? gated(gate, grad) : grad);
       });
     });
   }
@@ -103,7 +103,7 @@ __device__ __forceinline__ ParameterGradients parameter_gradients(const Gradient
 
 __global__ void __launch_bounds__(kChannelThreads)
     finish_gradient_sums_kernel(const __grid_constant__ ChannelPlan plan,
-                                const Normalisation norm,
+                                const Normalization norm,
                                 const SliceSums found,
                                 float* grad_weight,
                                 float* grad_bias) {
@@ -122,8 +122,8 @@ __global__ void __launch_bounds__(kChannelThreads)
   grad_bias[at] = sums.bias;
 }
 
-__device__ __forceinline__ void set_backward(const Normalisation& norm,
-                                             const Normalisation::Channel& of,
+__device__ __forceinline__ void set_backward(const Normalization& norm,
+                                             const Normalization::Channel& of,
                                              int channel,
                                              const ParameterGradients& sums,
                                              float (&constants)[kBackward]) {
@@ -139,7 +139,7 @@ struct StoredSums {
 
   template <int n>
   __device__ void fill(const ChannelPlan& plan,
-                       const Normalisation& norm,
+                       const Normalization& norm,
                        int shard,
                        TileConstants<n, kBackward>& to) const {
     to.fill(plan, [&](int channel, float(&values)[kBackward]) {
@@ -159,14 +159,14 @@ struct FreshSums {
 
   template <int n>
   __device__ void fill(const ChannelPlan& plan,
-                       const Normalisation& norm,
+                       const Normalization& norm,
                        int shard,
                        TileConstants<n, kBackward>& to) const {
     const GradientSums<1> joined = join_slices<n>(plan, shard, [&](int slice, int channel) {
       return found.node(shard, slice, plan.channels, channel);
     });
     to.fill(plan, [&](int channel, float(&values)[kBackward]) {
-      const Normalisation::Channel of = norm.of(plan.group(shard), channel);
+      const Normalization::Channel of = norm.of(plan.group(shard), channel);
       const ParameterGradients sums =
           parameter_gradients(joined, norm.invstd(of), plan.slices(shard));
       set_backward(norm, of, channel, sums, values);
@@ -183,7 +183,7 @@ struct FreshSums {
 template <class T, int n, class Sums>
 __global__ void __launch_bounds__(kChannelThreads, 2)
     input_gradient_kernel(const __grid_constant__ ChannelPlan plan,
-                          const Normalisation norm,
+                          const Normalization norm,
                           const Sums sums,
                           const T* in,
                           const T* grad_out,
@@ -196,11 +196,11 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
   for_packs<n, 1>(share, {in, grad_out}, [&](int64_t at, const Pack<T, n>(&packs)[2]) {
     Pack<T, n> result;
     constants.for_each(plan, share, [&](int i, const float(&values)[kBackward]) {
-      const float centred = to_float(packs[0][i]) - values[kMean];
+      const float centered = to_float(packs[0][i]) - values[kMean];
       const float grad = to_float(packs[1][i]);
-      const float gate = affine(centred, values[kScale], values[kBias]);
+      const float gate = affine(centered, values[kScale], values[kBias]);
       const float g = relu ? gated(gate, grad) : grad;
-      result[i] = from_float<T>(values[kScale] * (g - values[kMeanG] - centred * values[kSlope]));
+      result[i] = from_float<T>(values[kScale] * (g - values[kMeanG] - centered * values[kSlope]));
     });
     store_pack(grad_in + at, result);
   });
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
 void launch_sums(Stream& stream,
                  const char* op,
                  const ChannelPlan& plan,
-                 const Normalisation& norm,
+                 const Normalization& norm,
                  const Tensor& in,
                  const Tensor& out,
                  const Tensor& grad_out,
@@ -248,7 +248,7 @@ template <class Sums>
 void launch_input_gradient(Stream& stream,
                            const char* op,
                            const ChannelPlan& plan,
-                           const Normalisation& norm,
+                           const Normalization& norm,
                            const Sums& sums,
                            const Tensor& in,
                            const Tensor& grad_out,
@@ -286,7 +286,7 @@ void batch_norm_shard_sums(Stream& stream,
                            Tensor& grad_bias) {
   constexpr const char* kOp = "batch_norm_shard_sums";
   const ChannelPlan plan = channel_plan(shards, in);
-  const Normalisation norm = group_normalisation(plan, group_stats, weight, bias, params.eps);
+  const Normalization norm = group_normalization(plan, group_stats, weight, bias, params.eps);
   const SliceSums found = slice_sums(stream, plan);
   launch_sums(stream, kOp, plan, norm, in, out, grad_out, {}, params.relu, grad_residual, found);
   launch(stream,
@@ -312,7 +312,7 @@ void batch_norm_backward(Stream& stream,
                          const BatchNormParams& params,
                          Tensor& grad_in) {
   const ChannelPlan plan = channel_plan(shards, in);
-  const Normalisation norm = group_normalisation(plan, group_stats, weight, bias, params.eps);
+  const Normalization norm = group_normalization(plan, group_stats, weight, bias, params.eps);
   const StoredSums sums{group_grad_weight.data<float>(), group_grad_bias.data<float>()};
   launch_input_gradient(
       stream, "batch_norm_backward", plan, norm, sums, in, grad_out, params.relu, grad_in);
@@ -334,7 +334,7 @@ void batch_norm_shard_backward(Stream& stream,
                                Tensor& grad_in) {
   constexpr const char* kOp = "batch_norm_shard_backward";
   const ChannelPlan plan = channel_plan(shards, in);
-  const Normalisation norm = group_normalisation(plan, stats, weight, bias, params.eps);
+  const Normalization norm = group_normalization(plan, stats, weight, bias, params.eps);
   const FreshSums sums{
       slice_sums(stream, plan), grad_weight.data<float>(), grad_bias.data<float>()};
   launch_sums(

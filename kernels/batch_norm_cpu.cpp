@@ -94,7 +94,7 @@ void merge(float* into, const float* from, int64_t channels, float pixels) {
 
 // `residual`: a pointer, or none.
 template <bool kRelu, class T, class... Residual>
-void normalise(const Lanes& lanes,
+void normalize(const Lanes& lanes,
                const AffineLanes& affine,
                int64_t pixels,
                T* out,
@@ -107,7 +107,7 @@ void normalise(const Lanes& lanes,
       [=](int64_t first) {
         return [tile = AffineTile(affine, first)] [[gnu::always_inline]] (const Tile& x,
                                                                           const auto&... shortcut) {
-          const Tile y = (tile.normalised(x - tile.mean) + ... + shortcut);
+          const Tile y = (tile.normalized(x - tile.mean) + ... + shortcut);
           return kRelu ? gated(y, y) : y;
         };
       },
@@ -117,7 +117,7 @@ void normalise(const Lanes& lanes,
 
 // affine_of(group row) gives the constants of a piece's group.
 template <class AffineOf>
-void normalise_all(Stream& stream,
+void normalize_all(Stream& stream,
                    const Shards& shards,
                    const Tensor& in,
                    const Tensor& residual,
@@ -133,7 +133,7 @@ void normalise_all(Stream& stream,
       const auto run = [&](const auto*... from) {
         const auto piece = [&](int64_t group, int64_t begin, int64_t end) {
           const int64_t start = begin * pixels * lanes.channels;
-          normalise<with_relu>(
+          normalize<with_relu>(
               lanes, affine_of(group), (end - begin) * pixels, to + start, (from + start)...);
         };
         for_shard_pieces(stream, shards, in.numel(), piece);
@@ -199,7 +199,7 @@ void batch_norm_forward(Stream& stream,
     const auto stats = ChannelStats::of_group(group_stats, group, pixels_per_image(in));
     affine_of(group).fill(lanes, stats, weight, bias, params.eps);
   }
-  normalise_all(stream, shards, in, residual, lanes, params.relu, out, affine_of);
+  normalize_all(stream, shards, in, residual, lanes, params.relu, out, affine_of);
 }
 
 void batch_norm_update_running(Stream&,
@@ -233,7 +233,7 @@ void batch_norm_inference(Stream& stream,
   const Scratch scratch(stream, AffineLanes::kArrays * lanes.width, 0);
   const AffineLanes affine(scratch.shared(), lanes.width);
   affine.fill(lanes, ChannelStats(running_mean, running_var), weight, bias, params.eps);
-  normalise_all(
+  normalize_all(
       stream, shards, in, residual, lanes, params.relu, out, [&](int64_t) { return affine; });
 }
 

@@ -122,8 +122,8 @@ struct AffineTile {
         bias(Tile::load(lanes.bias + first)) {}
 
   // The same bits forward and backward, where it decides what ReLU lets through.
-  [[gnu::always_inline]] Tile normalised(const Tile& centred) const {
-    return centred * scale + bias;
+  [[gnu::always_inline]] Tile normalized(const Tile& centered) const {
+    return centered * scale + bias;
   }
 
   Tile mean;

@@ -1,12 +1,12 @@
-// Statistics, and normalising with them or with the running ones. A thread owns the 8 (f32: 4)
+// Statistics, and normalizing with them or with the running ones. A thread owns the 8 (f32: 4)
 // channels of a 16-byte pack, their constants in registers, a block some of the pixels of a shard
 // (kernels/cuda/channels.cuh). A thread sums about its own first value; then threads, and after
 // them slices, are joined by Chan's formula in a fixed order, their means relative to the shard's
 // first pixel. Both origins are among the values that they serve, so no digits are lost where mean
 // >> deviation, or where an origin is an outlier.
-// Slices are joined by a second kernel or, where a shard is a group, by each block that normalises,
+// Slices are joined by a second kernel or, where a shard is a group, by each block that normalizes,
 // for the channels of its tile: 36 MB in all out of L2 at most, in place of a launch.
-// Traffic an element: statistics 1 value; normalising 2, with a residual 3. Bound: DRAM.
+// Traffic an element: statistics 1 value; normalizing 2, with a residual 3. Bound: DRAM.
 #include "kernels/cuda/batch_norm_statistics.cuh"
 
 namespace lockstep::kernels::cuda {
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kChannelThreads)
 // Backwards over the shards: the statistics ended there.
 template <class T, int n, bool kResidual, class Statistics>
 __global__ void __launch_bounds__(kChannelThreads, 2)
-    normalise_kernel(const __grid_constant__ ChannelPlan plan,
+    normalize_kernel(const __grid_constant__ ChannelPlan plan,
                      const Statistics statistics,
                      const T* in,
                      const T* residual,
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
 }
 
 template <class Statistics>
-void normalise(Stream& stream,
+void normalize(Stream& stream,
                const char* op,
                const ChannelPlan& plan,
                const Statistics& statistics,
@@ -145,8 +145,8 @@ void normalise(Stream& stream,
         launch(stream,
                op,
                {plan.grid(n), kChannelThreads},
-               residual.defined() ? normalise_kernel<T, n, true, Statistics>
-                                  : normalise_kernel<T, n, false, Statistics>,
+               residual.defined() ? normalize_kernel<T, n, true, Statistics>
+                                  : normalize_kernel<T, n, false, Statistics>,
                plan,
                statistics,
                elements<T>(in),
@@ -202,8 +202,8 @@ void batch_norm_shard_forward(Stream& stream,
                               Tensor& out) {
   constexpr const char* kOp = "batch_norm_shard_forward";
   const ChannelPlan plan = channel_plan(shards, in);
-  const auto normalise_from = [&](const auto& source) {
-    normalise(stream,
+  const auto normalize_from = [&](const auto& source) {
+    normalize(stream,
               kOp,
               plan,
               fresh_statistics(
@@ -214,12 +214,12 @@ void batch_norm_shard_forward(Stream& stream,
               out);
   };
   if (sums.defined()) {
-    normalise_from(FromSums{sums.data<float>()});
+    normalize_from(FromSums{sums.data<float>()});
     return;
   }
   const SliceMoments found = slice_moments(stream, plan);
   launch_moments(stream, kOp, plan, in, found);
-  normalise_from(FromSlices{found});
+  normalize_from(FromSlices{found});
 }
 
 void batch_norm_forward(Stream& stream,
@@ -233,8 +233,8 @@ void batch_norm_forward(Stream& stream,
                         Tensor& out) {
   const ChannelPlan plan = channel_plan(shards, in);
   const StoredStatistics statistics{
-      group_normalisation(plan, group_stats, weight, bias, params.eps)};
-  normalise(stream, "batch_norm_forward", plan, statistics, in, residual, params.relu, out);
+      group_normalization(plan, group_stats, weight, bias, params.eps)};
+  normalize(stream, "batch_norm_forward", plan, statistics, in, residual, params.relu, out);
 }
 
 void batch_norm_inference(Stream& stream,
@@ -252,7 +252,7 @@ void batch_norm_inference(Stream& stream,
                                      .weight = weight.data<float>(),
                                      .bias = bias.data<float>(),
                                      .eps = params.eps}};
-  normalise(stream,
+  normalize(stream,
             "batch_norm_inference",
             channel_plan(shards, in),
             statistics,

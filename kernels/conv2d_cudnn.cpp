@@ -146,7 +146,7 @@ class Staging {
 };
 
 // What a fused pass has beside the others' operands.
-struct Neighbours {
+struct Neighbors {
   Tensor affine = {}, sums = {};
 
   // Adds the rows of local shard k.
@@ -180,7 +180,7 @@ void forward(Stream& stream,
              const Tensor& weight,
              const Tensor& bias,
              Tensor& out,
-             Neighbours neighbours) {
+             Neighbors neighbors) {
   const ConvolutionPlans plans = plans_of(stream, shards, problem);
   const cudnnHandle_t handle = target_of(stream).handle();
   const Staging staging(stream, shards, plans, weight.shape()[1], problem);
@@ -189,14 +189,14 @@ void forward(Stream& stream,
   for (int64_t k = 0; k < shards.local(); ++k) {
     const int64_t images = shards.count(k);
     if (images == 0) {
-      neighbours.zero_sums(stream, k);
+      neighbors.zero_sums(stream, k);
       continue;
     }
     ConvolutionMemory memory{.in = staging.in(shard_rows(in, shards, k), images),
                              .weight = weights,
                              .out = shard_rows(out, shards, k),
                              .bias = offsets};
-    neighbours.point_to(memory, k);
+    neighbors.point_to(memory, k);
     plans[plans.find(images)].execute(handle, memory, staging.workspace());
   }
 }
@@ -207,7 +207,7 @@ void backward_weight(Stream& stream,
                      const Tensor& in,
                      const Tensor& grad_out,
                      Tensor& grad_weight,
-                     const Neighbours& neighbours) {
+                     const Neighbors& neighbors) {
   const ConvolutionPlans plans = plans_of(stream, shards, problem);
   const cudnnHandle_t handle = target_of(stream).handle();
   const Staging staging(stream, shards, plans, in.shape()[1], problem);
@@ -221,7 +221,7 @@ void backward_weight(Stream& stream,
     ConvolutionMemory memory{.in = staging.in(shard_rows(in, shards, k), images),
                              .weight = staging.grad_weight(shard_leaf(grad_weight, k)),
                              .out = const_cast<std::byte*>(shard_rows(grad_out, shards, k))};
-    neighbours.point_to(memory, k);
+    neighbors.point_to(memory, k);
     plans[plans.find(images)].execute(handle, memory, staging.workspace());
     staging.finish_grad_weight(shard_leaf(grad_weight, k));
   }

@@ -1,5 +1,5 @@
 // Images as a training step wants them, in one pass: a random crop of the image padded with black,
-// a random flip, normalised.
+// a random flip, normalized.
 //   out[n,c,y,x] = (byte / 255 - mean[c]) / std[c], each step rounded to f32, then to out's type
 //   byte = in[n, c, y + top - pad, x' + left - pad], 0 outside of the image; x' = flip ? W-1-x : x
 // top, left and flip of image n are draw_crop_flip(augmentation, epoch, indices[n]), see

@@ -2,7 +2,7 @@
 // order of the taps, by fused multiply-add. A warp takes 8 packs of 16 bytes of channels (fewer
 // where there are fewer) by 4 slots; a thread takes two or four results in a row, a stride apart
 // backward, which meet the same taps and share their reads of the filter, f32 in shared memory.
-// Traffic: source and result once each; neighbouring taps come from L1. Bound: DRAM, and
+// Traffic: source and result once each; neighboring taps come from L1. Bound: DRAM, and
 // instructions close to it: 225 a pack of eight channels for 3x3.
 #include "kernels/cuda/images.cuh"
 #include "kernels/cuda/numeric.cuh"
@@ -60,7 +60,7 @@ __device__ void load_filters(
   __syncthreads();
 }
 
-// Neighbours in a row of the result, the first at (y, x); backward they are a stride apart.
+// Neighbors in a row of the result, the first at (y, x); backward they are a stride apart.
 struct Group {
   int64_t row, image;  // row: counted over images
   int y, x;
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(kGatherThreads, kGatherBlocksOfSm) gather_kern
   if (c >= channels) return;
   const unsigned slots = kGatherThreads >> plan.log2_lanes;
   const unsigned slot = threadIdx.x >> plan.log2_lanes;
-  // Between neighbours of a group, in the result and in the source.
+  // Between neighbors of a group, in the result and in the source.
   const int apart = kForward ? 1 : columns.stride;
   const int source_apart = kForward ? columns.stride : 1;
   for (unsigned i = blockIdx.y * slots + slot; i < plan.groups; i += gridDim.y * slots) {

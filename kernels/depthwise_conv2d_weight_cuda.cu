@@ -1,7 +1,7 @@
 // The gradient of the filters, in two kernels. First a warp adds up, for three taps of a row and 8
 // packs of 16 bytes of channels (fewer where there are fewer) by 4 slots, the products of one piece
 // of a shard's outputs: slot after slot, then the slots by shuffles; warps of the other taps are
-// its neighbours in the block and find the same lines in L1. Then the pieces of a shard are added,
+// its neighbors in the block and find the same lines in L1. Then the pieces of a shard are added,
 // 16 threads an element, and these in order. Traffic: in and grad_out once, R*S floats a channel
 // and piece in between. Bound: DRAM. Pieces, slots and so the order depend on the shard's shape and
 // the dtype alone, not on addresses.
@@ -61,7 +61,7 @@ struct Task {
   int64_t c;
 };
 
-// Warps that differ in their taps alone are neighbours, then tiles of channels, then pieces.
+// Warps that differ in their taps alone are neighbors, then tiles of channels, then pieces.
 template <int n>
 __device__ __forceinline__ Task task_of(const PiecePlan& plan) {
   const unsigned warp = blockIdx.x * kPieceWarps + threadIdx.x / 32;

@@ -11,7 +11,7 @@ constexpr int64_t kChannelsAtOnce = 1024;  // their sums stay in the first cache
   return Line::make([&](int64_t i) { return line.parts[i] / divisor; });
 }
 
-// Of `count` neighbouring channels, at most kChannelsAtOnce. `end`: of the image.
+// Of `count` neighboring channels, at most kChannelsAtOnce. `end`: of the image.
 template <class T>
 void mean_of_pixels(
     const T* first, const T* end, int64_t pixels, int64_t channels, int64_t count, T* mean) {

@@ -235,7 +235,7 @@ void gather_image(const AnyAxis rows,
 
 // Calls body(lanes, rows, columns), with the windows of common networks known to the compiler.
 template <class Body>
-[[gnu::always_inline]] inline void specialise(const Shape& in,
+[[gnu::always_inline]] inline void specialize(const Shape& in,
                                               const Shape& out,
                                               const MaxPool2dParams& p,
                                               Body&& body) {
@@ -282,7 +282,7 @@ void max_pool2d_forward(Stream& stream,
     });
   };
   dispatch_float(in.dtype(), [&](auto tag) {
-    specialise(in.shape(), out.shape(), params, [&](auto... axes) { pool(tag, axes...); });
+    specialize(in.shape(), out.shape(), params, [&](auto... axes) { pool(tag, axes...); });
   });
 }
 
@@ -314,7 +314,7 @@ void max_pool2d_backward(Stream& stream,
     });
   };
   dispatch_float(grad_in.dtype(), [&](auto tag) {
-    specialise(
+    specialize(
         grad_in.shape(), grad_out.shape(), params, [&](auto... axes) { pool(tag, axes...); });
   });
 }

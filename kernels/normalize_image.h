@@ -1,4 +1,4 @@
-// From bytes to normalised floats.
+// From bytes to normalized floats.
 //   out[n,c,h,w] = (in[n,c,h,w] / 255 - mean[c]) / std[c], each step rounded to f32, then to out's
 //   type
 // Source: torchvision's ToTensor and Normalize, bit for bit. Spec:

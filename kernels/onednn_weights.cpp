@@ -8,7 +8,7 @@ namespace lockstep::kernels::onednn {
 namespace {
 
 constexpr int64_t kPiece = 64;  // filters
-// Values that are neighbours in one layout are far apart in the other: the order of the copy goes
+// Values that are neighbors in one layout are far apart in the other: the order of the copy goes
 // by tiles of both.
 constexpr int64_t kTileFilters = 16;
 constexpr int64_t kTileChannels = 64;

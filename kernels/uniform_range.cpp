@@ -6,7 +6,7 @@
 namespace lockstep::kernels {
 namespace {
 
-// The neighbour of a finite value towards -infinity.
+// The neighbor of a finite value toward -infinity.
 float below(float value) {
   return std::nextafter(value, -std::numeric_limits<float>::infinity());
 }

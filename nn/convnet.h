@@ -1,4 +1,4 @@
-// The tutorials' two networks for 28x28 grey images, with PyTorch's parameter names.
+// The tutorials' two networks for 28x28 gray images, with PyTorch's parameter names.
 #pragma once
 
 #include "nn/layers.h"

@@ -54,9 +54,9 @@ struct BatchNormRunning {
   Tensor var;   // (C), unbiased
   float momentum = 0.1F;
 };
-// Whose images are normalised together: each group's of the batch, or all ranks' as one group.
+// Whose images are normalized together: each group's of the batch, or all ranks' as one group.
 enum class BatchNormGroups : uint8_t { kOfTheBatch, kOne };
-// Normalises each group's images by that group's statistics, over ranks where a group spans them.
+// Normalizes each group's images by that group's statistics, over ranks where a group spans them.
 // Running statistics follow group 0, as it is in the first micro-step of an optimizer step: only
 // ranks that own a part of it change theirs. A residual, like x, is added before params.relu.
 // With ReLU behind a convolution that gave sums (kernels/conv2d_fused.h) nothing is done until

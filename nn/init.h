@@ -1,4 +1,4 @@
-// PyTorch's initialisations, from its generator in its order of draws.
+// PyTorch's initializations, from its generator in its order of draws.
 #pragma once
 
 #include "nn/module.h"

@@ -1,4 +1,4 @@
-// Layers: a functional operation with its parameters, initialised as PyTorch's layer of the same
+// Layers: a functional operation with its parameters, initialized as PyTorch's layer of the same
 // name.
 #pragma once
 
@@ -52,7 +52,7 @@ class OnePixelConv2d : public Module {
   Var bias_;    // (K)
 };
 
-// Batch normalisation of (N,C,H,W) or (N,C), with ReLU behind it in the same pass when asked, and
+// Batch normalization of (N,C,H,W) or (N,C), with ReLU behind it in the same pass when asked, and
 // the addition of a residual between them when one is given.
 class BatchNorm : public Module {
  public:

@@ -31,7 +31,7 @@ struct NamedParameter {
   std::string name;  // PyTorch's, "layer1.0.weight"
   Var var;
   Shape file_shape;      // PyTorch's; as many elements
-  bool of_norm = false;  // scale or offset of a normalisation
+  bool of_norm = false;  // scale or offset of a normalization
 };
 
 // A function with state. Owns: its tensors. Children are members of the derived class.

@@ -26,7 +26,7 @@ if ! command -v apt-get >/dev/null; then
 fi
 
 # What reads compiled kernels (tools/cubins.py), and a clang-tidy that looks past the headers of libraries
-# (19 takes five times as long); without them the tests labelled cuda-compile and lint.tidy fail.
+# (19 takes five times as long); without them the tests labeled cuda-compile and lint.tidy fail.
 tools=build/tools
 wheels=(nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51 clang-tidy==22.1.8)
 
@@ -57,6 +57,6 @@ if [ ${#absent[@]} -gt 0 ]; then
     --upgrade --target $tools "${absent[@]}"; then
     chmod +x $tools/nvidia/*/bin/* $tools/clang_tidy/data/bin/*  # pip drops the execute bits
   else
-    echo "setup: pip could not, so the tests labelled cuda-compile and lint.tidy will fail" >&2
+    echo "setup: pip could not, so the tests labeled cuda-compile and lint.tidy will fail" >&2
   fi
 fi

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import torch
 
-from golden.images import image_centres, image_files, image_resizes
+from golden.images import image_centers, image_files, image_resizes
 from golden.networks import models
 from golden.numbers import cast, rng
 from golden.ops import (
@@ -32,7 +32,7 @@ from golden.resnets import resnet_gradients, resnet_init, resnet_losses
 FILES = [
     conv2d, depthwise_conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, adaptive_avg_pool2d, channel_gate,
     subsample_pad, cross_entropy, sgd, adam, loss_scale, rng, cast,
-    image_files, image_centres, image_resizes, models, resnet_init, resnet_gradients, resnet_losses,
+    image_files, image_centers, image_resizes, models, resnet_init, resnet_gradients, resnet_losses,
     photo_network_init, photo_network_gradients,
 ]  # fmt: skip
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#888888"]
+COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#888888"]
 WIDTH, PANEL_HEIGHT, LEFT, RIGHT, TOP, GAP = 760, 280, 70, 20, 40, 60
 
 
@@ -94,11 +94,11 @@ def grid(x: Axis, y: Axis, title: str) -> list[str]:
     return parts
 
 
-def curve(x: Axis, y: Axis, sizes: list[int], values: list[float], colour: str) -> list[str]:
+def curve(x: Axis, y: Axis, sizes: list[int], values: list[float], color: str) -> list[str]:
     points = [(x.at(size), y.at(value)) for size, value in sorted(zip(sizes, values))]
     path = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
-    dots = [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{colour}"/>' for a, b in points]
-    return [f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>', *dots]
+    dots = [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{color}"/>' for a, b in points]
+    return [f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>', *dots]
 
 
 def panel(lines: list[Line], values: list[list[float]], top: float, title: str) -> list[str]:
@@ -106,15 +106,15 @@ def panel(lines: list[Line], values: list[list[float]], top: float, title: str) 
     y = Axis.around([value for row in values for value in row], top + PANEL_HEIGHT, top, 10)
     parts = grid(x, y, title)
     for index, (line, row) in enumerate(zip(lines, values)):
-        parts += curve(x, y, line.sizes, row, COLOURS[index % len(COLOURS)])
+        parts += curve(x, y, line.sizes, row, COLORS[index % len(COLORS)])
     return parts
 
 
 def legend(lines: list[Line], top: float) -> list[str]:
     parts = []
     for index, line in enumerate(lines):
-        y, colour = top + 20 * index, COLOURS[index % len(COLOURS)]
-        parts.append(f'<path d="M{LEFT} {y - 4}h24" stroke="{colour}" stroke-width="2"/>')
+        y, color = top + 20 * index, COLORS[index % len(COLORS)]
+        parts.append(f'<path d="M{LEFT} {y - 4}h24" stroke="{color}" stroke-width="2"/>')
         parts.append(text(LEFT + 32, y, line.label, "start"))
     return parts
 

@@ -136,8 +136,8 @@ int64_t Meter::check(const Case& test) {
   int64_t wrong = 0;
   Tensor input = test.in_place ? test.receive : test.send;
   for (int64_t i = 0; i < options_.checks; ++i) {
-    for (const Pattern pattern : {Pattern::kExact, Pattern::kCancelling}) {
-      if (pattern == Pattern::kCancelling && !keeps_tree_order(test.algorithm)) continue;
+    for (const Pattern pattern : {Pattern::kExact, Pattern::kCanceling}) {
+      if (pattern == Pattern::kCanceling && !keeps_tree_order(test.algorithm)) continue;
       const Sample sample{pattern, ++seed_, peers_.size()};
       fill_values(input, sample, peers_.rank());
       run(test);

@@ -22,7 +22,7 @@ constexpr int64_t kExactLimit<Half> = 1 << 11;
 template <>
 constexpr int64_t kExactLimit<BFloat16> = 1 << 8;
 
-// The finaliser of SplitMix64: every bit of the result depends on every bit of the argument.
+// The finalizer of SplitMix64: every bit of the result depends on every bit of the argument.
 constexpr uint64_t mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
@@ -45,7 +45,7 @@ int64_t exact_value(const Sample& sample, int64_t index, int rank) {
 
 // A large number swallows the small ones that are added to it before its opposite.
 template <class T>
-T cancelling_value(const Sample& sample, int64_t index, int rank) {
+T canceling_value(const Sample& sample, int64_t index, int rank) {
   const uint64_t bits = random_bits(sample.seed, index, rank);
   const float small = static_cast<float>(bits >> 61) / 8;
   const float magnitude = (bits & 1U) != 0 ? static_cast<float>(kExactLimit<T>) : small;
@@ -54,7 +54,7 @@ T cancelling_value(const Sample& sample, int64_t index, int rank) {
 
 template <class T>
 T value_of(const Sample& sample, int64_t index, int rank) {
-  if (sample.pattern == Pattern::kCancelling) return cancelling_value<T>(sample, index, rank);
+  if (sample.pattern == Pattern::kCanceling) return canceling_value<T>(sample, index, rank);
   return T(static_cast<float>(exact_value<T>(sample, index, rank)));
 }
 
@@ -68,7 +68,7 @@ T exact_sum(const Sample& sample, int64_t index) {
 template <class T>
 T tree_sum(const Sample& sample, int64_t index, std::span<T> leaves) {
   for (size_t rank = 0; rank < leaves.size(); ++rank) {
-    leaves[rank] = cancelling_value<T>(sample, index, static_cast<int>(rank));
+    leaves[rank] = canceling_value<T>(sample, index, static_cast<int>(rank));
   }
   for_each_tree_merge(std::ssize(leaves), [&](int64_t into, int64_t from) {
     T& sum = leaves[static_cast<size_t>(into)];

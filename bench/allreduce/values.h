@@ -9,8 +9,8 @@ namespace lockstep::bench {
 
 // Each value follows from its place, the rank and a seed.
 enum class Pattern : uint8_t {
-  kExact,       // whole numbers, all of whose sums are exact: the order does not matter
-  kCancelling,  // large and small numbers of both signs: the order shows in the bits
+  kExact,      // whole numbers, all of whose sums are exact: the order does not matter
+  kCanceling,  // large and small numbers of both signs: the order shows in the bits
 };
 
 struct Sample {

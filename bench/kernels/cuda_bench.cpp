@@ -65,7 +65,7 @@ struct Effort {
 };
 Effort effort;
 
-constexpr int64_t kPatternLength = 1'048'573;  // a prime: no row is like its neighbour
+constexpr int64_t kPatternLength = 1'048'573;  // a prime: no row is like its neighbor
 
 class CudaEvent {
  public:

@@ -33,7 +33,7 @@ def load(folder: Path) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def crop_and_flip(padded: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
-    """Normalised f32 (N,C,H,W), stored channels last."""
+    """Normalized f32 (N,C,H,W), stored channels last."""
     count, side = len(chosen), torch.arange(SIDE)
     rows = torch.randint(2 * PAD + 1, (count, 1)) + side
     left = torch.randint(2 * PAD + 1, (count, 1))

@@ -67,7 +67,7 @@ void OwnerSum::collect() {
   leaves_.assign(static_cast<size_t>(size()), slice(rank()));
   std::vector<Send> sends;
   std::vector<Receive> receives;
-  for (int i = 1; i < size(); ++i) {  // from the right neighbour on, so that no rank is hit by all
+  for (int i = 1; i < size(); ++i) {  // from the right neighbor on, so that no rank is hit by all
     const int peer = (rank() + i) % size();
     Tensor& leaf = leaves_[static_cast<size_t>(peer)];
     leaf = room.slice((i - 1) * own, own);

@@ -1,4 +1,4 @@
-// MPI between its initialisation and its end.
+// MPI between its initialization and its end.
 #pragma once
 
 #include <string>

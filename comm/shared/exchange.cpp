@@ -55,9 +55,9 @@ class TreeExchange : public Exchange {
   Context context_;
 };
 
-// A phase reads what the left neighbour's phase before it wrote, and writes this rank's memory
-// only. The left neighbour writes the same slice again n-1 phases later; by then its wait for its
-// own left neighbour, and so on round the ring, includes this rank's read.
+// A phase reads what the left neighbor's phase before it wrote, and writes this rank's memory
+// only. The left neighbor writes the same slice again n-1 phases later; by then its wait for its
+// own left neighbor, and so on round the ring, includes this rank's read.
 class RingExchange : public Exchange {
  public:
   explicit RingExchange(Context context)
@@ -65,10 +65,10 @@ class RingExchange : public Exchange {
 
   uint32_t phases() const override { return 2 * steps_; }
   Need need(uint32_t phase) const override {
-    // The right neighbour's last phase reads this rank's memory.
-    const int neighbour = phase == phases() ? right_of(context_.rank, context_.ranks())
-                                            : left_of(context_.rank, context_.ranks());
-    return {.rank = neighbour, .phases = phase};
+    // The right neighbor's last phase reads this rank's memory.
+    const int neighbor = phase == phases() ? right_of(context_.rank, context_.ranks())
+                                           : left_of(context_.rank, context_.ranks());
+    return {.rank = neighbor, .phases = phase};
   }
   void run(uint32_t phase) override {
     const int ranks = context_.ranks();

@@ -34,7 +34,7 @@ using ChooseRegion = FunctionRef<Region(const ImageSize& size)>;
 using ChooseShrink = FunctionRef<int(const ImageSize& size)>;
 
 // Decodes the region that `choose` wants into `image`, whose memory is used again. The kind is told
-// by the file's first bytes. Grey, palette, CMYK, 16 bits and alpha become RGB as Pillow's
+// by the file's first bytes. Gray, palette, CMYK, 16 bits and alpha become RGB as Pillow's
 // convert("RGB") does; EXIF's orientation is not applied, as torchvision's loader does not.
 // Thread safety: reentrant. Errors: UnreadableImage.
 void decode_image(std::span<const std::byte> file, ChooseRegion choose, Image& image);

@@ -12,7 +12,7 @@
 namespace lockstep::data {
 namespace {
 
-constexpr int64_t kMargin = 2;  // pixels around a region, which upsampling of colours looks at
+constexpr int64_t kMargin = 2;  // pixels around a region, which upsampling of colors looks at
 
 struct ErrorManager : jpeg_error_mgr {
   std::jmp_buf target;
@@ -33,7 +33,7 @@ void say_nothing(j_common_ptr, int) {}
   std::longjmp(manager->target, 1);
 }
 
-// The library would go on with grey where the file ends.
+// The library would go on with gray where the file ends.
 boolean no_more_input(j_decompress_ptr codec) {
   refuse(reinterpret_cast<j_common_ptr>(codec), "the file ends before the image does");
 }

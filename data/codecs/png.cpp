@@ -65,7 +65,7 @@ class PngCodec {
             static_cast<int64_t>(png_get_image_width(png_, info_))};
   }
   size_t row_bytes() const { return png_get_rowbytes(png_, info_); }
-  bool deep_grey() const { return deep_grey_; }  // one 16-bit value a pixel, big-endian, not RGB
+  bool deep_gray() const { return deep_gray_; }  // one 16-bit value a pixel, big-endian, not RGB
 
   void read(png_bytepp rows) {
     if (setjmp(png_jmpbuf(png_)) != 0) throw_message();
@@ -75,13 +75,13 @@ class PngCodec {
  private:
   void to_rgb() {
     const int type = png_get_color_type(png_, info_);
-    deep_grey_ = type == PNG_COLOR_TYPE_GRAY && png_get_bit_depth(png_, info_) == 16;
-    if (deep_grey_) return;
-    const bool grey = (type & PNG_COLOR_MASK_COLOR) == 0;
-    png_set_expand(png_);  // palettes, and bits of grey to bytes
+    deep_gray_ = type == PNG_COLOR_TYPE_GRAY && png_get_bit_depth(png_, info_) == 16;
+    if (deep_gray_) return;
+    const bool gray = (type & PNG_COLOR_MASK_COLOR) == 0;
+    png_set_expand(png_);  // palettes, and bits of gray to bytes
     png_set_strip_16(png_);
     png_set_strip_alpha(png_);
-    if (grey) png_set_gray_to_rgb(png_);
+    if (gray) png_set_gray_to_rgb(png_);
   }
   [[noreturn]] void throw_message() const { throw UnreadableImage(message_.data()); }
 
@@ -89,7 +89,7 @@ class PngCodec {
   Message message_{};
   png_structp png_;
   png_infop info_;
-  bool deep_grey_ = false;
+  bool deep_gray_ = false;
 };
 
 // Pillow clips such values where others would take the high byte.
@@ -117,7 +117,7 @@ void decode_png(std::span<const std::byte> file, ChooseRegion choose, Image& ima
   image.pixels.resize(static_cast<size_t>(region.height * region.width * 3));
   for (int64_t y = region.top; y < region.top + region.height; ++y) {
     const uint8_t* const row = rows[static_cast<size_t>(y)];
-    if (codec.deep_grey()) {
+    if (codec.deep_gray()) {
       clipped_to_rgb(row + region.left * 2, region.width, image.row(y));
     } else {
       std::copy_n(row + region.left * 3, region.width * 3, image.row(y));

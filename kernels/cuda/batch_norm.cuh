@@ -80,8 +80,8 @@ __device__ __forceinline__ void join(Moments<n>& into, const Moments<n>& from, f
   into.count = count;
 }
 
-// What each channel of each group is normalised with.
-struct Normalisation {
+// What each channel of each group is normalized with.
+struct Normalization {
   const float* mean = nullptr;  // (groups, group_floats)
   const float* m2 = nullptr;
   const float* images = nullptr;  // null: m2 is the variance
@@ -106,7 +106,7 @@ struct Normalisation {
   }
 };
 
-inline Normalisation group_normalisation(const ChannelPlan& plan,
+inline Normalization group_normalization(const ChannelPlan& plan,
                                          const Tensor& group_stats,
                                          const Tensor& weight,
                                          const Tensor& bias,
@@ -126,8 +126,8 @@ inline Normalisation group_normalisation(const ChannelPlan& plan,
 enum Constant : int { kMean, kScale, kBias, kAffine, kMeanG = kAffine, kSlope, kBackward };
 
 template <int kArrays>
-__device__ __forceinline__ void set_affine(const Normalisation& norm,
-                                           const Normalisation::Channel& of,
+__device__ __forceinline__ void set_affine(const Normalization& norm,
+                                           const Normalization::Channel& of,
                                            int channel,
                                            float (&constants)[kArrays]) {
   constants[kMean] = of.mean;
@@ -150,8 +150,8 @@ struct Running {
 };
 
 // The same bits forward and backward, where it decides what ReLU lets through.
-__device__ __forceinline__ float affine(float centred, float scale, float bias) {
-  return centred * scale + bias;
+__device__ __forceinline__ float affine(float centered, float scale, float bias) {
+  return centered * scale + bias;
 }
 
 // NaN opens the gate.

@@ -1,4 +1,4 @@
-// From where a kernel that normalises has its statistics.
+// From where a kernel that normalizes has its statistics.
 #pragma once
 
 #include "kernels/cuda/batch_norm.cuh"
@@ -46,7 +46,7 @@ __device__ __forceinline__ ShardMoments shard_moments(const ChannelPlan& plan,
 
 // Statistics that lie in memory.
 struct StoredStatistics {
-  Normalisation norm;
+  Normalization norm;
 
   template <int n>
   __device__ void fill(const ChannelPlan& plan, int shard, TileConstants<n, kAffine>& to) const {
@@ -103,7 +103,7 @@ struct FromSums {
 template <class Source>
 struct FreshStatistics {
   Source source;
-  Normalisation norm;  // mean and m2 of none
+  Normalization norm;  // mean and m2 of none
   float* stats;
   Running running;  // follows the first shard
 
@@ -141,7 +141,7 @@ FreshStatistics<Source> fresh_statistics(const Source& source,
                                          Tensor& stats) {
   FreshStatistics<Source> statistics{
       .source = source,
-      .norm = group_normalisation(plan, stats, weight, bias, params.eps),
+      .norm = group_normalization(plan, stats, weight, bias, params.eps),
       .stats = stats.data<float>(),
       .running = {}};
   if (running_mean.defined()) {

@@ -176,7 +176,7 @@ __device__ __forceinline__ void for_packs(const ChannelShare& share,
   }
 }
 
-// Constants of a tile's channels, read by 4 channels (or 1): neighbours in a warp lie side by side.
+// Constants of a tile's channels, read by 4 channels (or 1): neighbors in a warp lie side by side.
 template <int n, int kArrays>
 struct TileConstants {
   static constexpr int kTogether = n < 4 ? n : 4;

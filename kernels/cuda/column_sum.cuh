@@ -65,7 +65,7 @@ inline ChunkTable next_level(const ChunkTable& table) {
 constexpr int kColumnSumThreads = 256;
 constexpr int kTile = 64;  // columns, at most
 
-// Row c of sums = the sums of chunk c. A thread takes `width` neighbouring columns.
+// Row c of sums = the sums of chunk c. A thread takes `width` neighboring columns.
 template <class T, int width>
 __global__ void __launch_bounds__(kColumnSumThreads) column_sum_kernel(
     const T* rows, int64_t columns, const __grid_constant__ ChunkTable table, float* sums) {

@@ -1,4 +1,4 @@
-// A byte of an image as a normalised float, bit for bit the CPU's.
+// A byte of an image as a normalized float, bit for bit the CPU's.
 #pragma once
 
 #include <fmt/core.h>

@@ -40,7 +40,7 @@ Descriptor& Descriptor::set_raw(cudnnBackendAttributeName_t name,
 }
 
 Descriptor& Descriptor::finalize() {
-  check(api().finalize(get()), "to finalise a descriptor");
+  check(api().finalize(get()), "to finalize a descriptor");
   return *this;
 }
 

@@ -1,4 +1,4 @@
-// Descriptors of cuDNN's graph API: objects of named attributes, finalised before use.
+// Descriptors of cuDNN's graph API: objects of named attributes, finalized before use.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ enum TensorId : int64_t {
   kUnbiased,
 };
 
-// Finalised. Errors: CudnnError.
+// Finalized. Errors: CudnnError.
 Descriptor operation_graph(const Target& target, const ConvolutionProblem& problem);
 
 }  // namespace lockstep::kernels::cudnn

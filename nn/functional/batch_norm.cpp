@@ -91,7 +91,7 @@ Tensor group_stats(Stream& stream,
 }
 
 // One batch norm in training, with all that its gradient needs.
-struct Normalisation {
+struct Normalization {
   Shards shards;
   Tensor in, stats, weight, bias;
   kernels::BatchNormParams params;
@@ -190,9 +190,9 @@ struct Normalisation {
 };
 
 // The first way of asking for it fills norm.stats.
-class DeferredNormalisation final : public DeferredNorm {
+class DeferredNormalization final : public DeferredNorm {
  public:
-  DeferredNormalisation(const Normalisation& norm, Tensor sums, const BatchNormRunning& running)
+  DeferredNormalization(const Normalization& norm, Tensor sums, const BatchNormRunning& running)
       : norm_(norm), sums_(std::move(sums)), running_(running) {}
 
   const Tensor& in() const override { return norm_.in; }
@@ -217,21 +217,21 @@ class DeferredNormalisation final : public DeferredNorm {
   Tensor out(Stream& stream) { return norm_.train(stream, sums_, {}, std::exchange(running_, {})); }
 
  private:
-  Normalisation norm_;
+  Normalization norm_;
   Tensor sums_;
   BatchNormRunning running_;  // nobody's after the first time
 };
 
-struct Normalised {
+struct Normalized {
   Tensor out = {};  // undefined: deferred
-  std::shared_ptr<DeferredNormalisation> deferred = {};
+  std::shared_ptr<DeferredNormalization> deferred = {};
 };
 
 // Settles norm.stats, whose memory a deferred one fills later.
-Normalised normalise(const Var& x,
+Normalized normalize(const Var& x,
                      const Var& residual,
                      BatchNormRunning& running,
-                     Normalisation& norm) {
+                     Normalization& norm) {
   Stream& stream = x.stream();
   const Shards& shards = norm.shards;
   check_groups_are_here(shards);
@@ -248,7 +248,7 @@ Normalised normalise(const Var& x,
   const BatchNormRunning moved =
       moves_running(shards) && shards.local() > 0 ? running : BatchNormRunning();
   if (sums.defined() && norm.params.relu && !residual.defined()) {
-    return {.deferred = std::make_shared<DeferredNormalisation>(norm, sums, moved)};
+    return {.deferred = std::make_shared<DeferredNormalization>(norm, sums, moved)};
   }
   return {norm.train(stream, sums, shortcut, moved)};
 }
@@ -265,13 +265,13 @@ Var batch_norm(const Var& input,
   const Var x = for_norms(input);
   Shards shards = x.shards();
   if (groups == BatchNormGroups::kOne) shards.groups = 1;
-  Normalisation norm{.shards = shards,
+  Normalization norm{.shards = shards,
                      .in = x.value(),
                      .stats = {},
                      .weight = weight.value(),
                      .bias = bias.value(),
                      .params = params};
-  const auto [out, deferred] = normalise(x, residual, running, norm);
+  const auto [out, deferred] = normalize(x, residual, running, norm);
   if (!residual.defined()) {
     return record(
         "batch_norm",

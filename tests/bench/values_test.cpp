@@ -83,10 +83,10 @@ TEST(TestValues, MoreRanksThanATypeCanCount) {
   EXPECT_GT(count_wrong(Tensor::zeros({kCount}, Dtype::kBF16), sample), kCount / 2);
 }
 
-TEST(TestValues, CancellingSumsAreTheTreesAndNoOthers) {
+TEST(TestValues, CancelingSumsAreTheTreesAndNoOthers) {
   for (const Dtype dtype : kDtypes) {
     for (const int ranks : {1, 2, 3, 4, 8, 17}) {
-      const Sample sample{Pattern::kCancelling, 7, ranks};
+      const Sample sample{Pattern::kCanceling, 7, ranks};
       const auto values = values_of_ranks(dtype, sample);
       const auto by_tree = [&](int64_t i) { return tree(values, i, 0, values.size()); };
       const auto in_turn = [&](int64_t i) { return left_fold(values, i); };
@@ -102,7 +102,7 @@ TEST(TestValues, CancellingSumsAreTheTreesAndNoOthers) {
 }
 
 TEST(TestValues, AMissingDoubledOrSwappedPartShows) {
-  for (const Pattern pattern : {Pattern::kExact, Pattern::kCancelling}) {
+  for (const Pattern pattern : {Pattern::kExact, Pattern::kCanceling}) {
     const Sample sample{pattern, 7, 2};
     const auto values = values_of_ranks(Dtype::kF32, sample);
     const auto twice = [&](int64_t i) { return read(values[0], i) * 2; };

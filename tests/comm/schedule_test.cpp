@@ -48,7 +48,7 @@ constexpr bool slices_of_units_tile() {
 }
 static_assert(slices_of_units_tile());
 
-constexpr bool neighbours_agree() {
+constexpr bool neighbors_agree() {
   for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
     for (int rank = 0; rank < ranks; ++rank) {
       const int right = right_of(rank, ranks);
@@ -65,7 +65,7 @@ constexpr bool neighbours_agree() {
   }
   return true;
 }
-static_assert(neighbours_agree());
+static_assert(neighbors_agree());
 
 // [rank][slice][source]: how often a source's values are in that rank's version of a slice.
 using Terms = std::vector<std::vector<std::vector<int>>>;

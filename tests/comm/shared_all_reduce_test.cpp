@@ -50,7 +50,7 @@ TEST_P(SharedAllReduce, F32FollowsTheDefinition) {
 TEST_P(SharedAllReduce, F16FollowsTheDefinition) {
   check_everywhere(GetParam(), Dtype::kF16);
 }
-TEST_P(SharedAllReduce, NeighboursAreLeftAlone) {
+TEST_P(SharedAllReduce, NeighborsAreLeftAlone) {
   spawn_ranks(GetParam(), [](Communicator& peers) {
     for (const Algorithm algorithm : testing::kExchanges) {
       Tensor memory = peers.allocate({1000}, Dtype::kF32);

@@ -10,13 +10,13 @@
 namespace lockstep::comm::tree_counter_test {
 namespace {
 
-using testing::cancelling_values;
+using testing::canceling_values;
 
 constexpr int64_t kCount = 37;
 
 Tensor leaf_of(int64_t leaf, int64_t count = kCount) {
   Tensor tensor = Tensor::empty({count}, Dtype::kF32);
-  std::ranges::copy(cancelling_values(static_cast<int>(leaf), count), tensor.data<float>());
+  std::ranges::copy(canceling_values(static_cast<int>(leaf), count), tensor.data<float>());
   return tensor;
 }
 
@@ -28,7 +28,7 @@ TEST(TreeCounter, SumsInTreeOrderHoweverManyLeaves) {
     const Tensor sum = counter.take(stream);
     const auto got = sum.span<float>();
     EXPECT_EQ(std::vector<float>(got.begin(), got.end()),
-              testing::sum_of_cancelling_values(leaves, kCount))
+              testing::sum_of_canceling_values(leaves, kCount))
         << leaves << " leaves";
   }
 }

@@ -161,7 +161,7 @@ TEST(CachingAllocator, LargeBlocksOfManySizesShareAnArena) {
   EXPECT_EQ(source.calls, 3);
   allocator.free(one, kMiB);
   allocator.free(three, 3 * kMiB);
-  EXPECT_EQ(allocator.allocate(4 * kMiB), four);  // neighbours became one
+  EXPECT_EQ(allocator.allocate(4 * kMiB), four);  // neighbors became one
   allocator.free(four, 4 * kMiB);
   allocator.free(beyond, 5 * kMiB);
   allocator.free(huge, 20 * kMiB);

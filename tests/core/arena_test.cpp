@@ -35,7 +35,7 @@ TEST_F(ArenaTest, FirstFitFromTheBegin) {
   EXPECT_EQ(arena_.touched_bytes(), 8 * kPage);
 }
 
-TEST_F(ArenaTest, NeighboursBecomeOneInEveryOrder) {
+TEST_F(ArenaTest, NeighborsBecomeOneInEveryOrder) {
   const std::vector<std::vector<size_t>> orders = {
       {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   for (const std::vector<size_t>& order : orders) {

@@ -40,7 +40,7 @@ TEST(Half, EveryPatternHasItsValueAndComesBack) {
   }
 }
 
-// Between neighbours: the middle goes to the even one, any other value to the nearer.
+// Between neighbors: the middle goes to the even one, any other value to the nearer.
 TEST(Half, RoundsToNearestTiesToEven) {
   for (uint32_t low = 0; low < 0x7c00; ++low) {
     const double below = half_value(low);

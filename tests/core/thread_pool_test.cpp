@@ -21,7 +21,7 @@ class Pools : public ::testing::TestWithParam<std::tuple<int, bool>> {
 TEST_P(Pools, RunEachTaskOnceOnAWorkerOfTheirOwn) {
   for (const int64_t tasks : {0, 1, 2, 3, 7, 100, 1001}) {
     std::vector<int> runs(static_cast<size_t>(tasks));
-    std::vector<int64_t> sums(static_cast<size_t>(size()));  // unsynchronised on purpose
+    std::vector<int64_t> sums(static_cast<size_t>(size()));  // unsynchronized on purpose
     pool_.run(tasks, [&](int64_t task, int worker) {
       ++runs[static_cast<size_t>(task)];
       sums.at(static_cast<size_t>(worker)) += task;

@@ -141,7 +141,7 @@ TEST_P(CudaBatchNormShard, MatchesReferenceFromSums) {
   expect_reference(true, true, true);
 }
 
-// In place of the normalised batch; the statistics are the same.
+// In place of the normalized batch; the statistics are the same.
 TEST_P(CudaBatchNormShard, GivesScalesAndShifts) {
   const BatchNormInputs x = inputs(false), there = on_device(x);
   const BatchNormParams params{.eps = 1e-3F};

@@ -68,7 +68,7 @@ TEST_P(CudaCastPatterns, EveryPatternWidens) {
   for (const Dtype to : kFloatTypes) expect_as_on_cpu(to, all);
 }
 
-TEST_P(CudaCastPatterns, TiesRoundToEvenAndTheirNeighboursToTheNearest) {
+TEST_P(CudaCastPatterns, TiesRoundToEvenAndTheirNeighborsToTheNearest) {
   const reference::FloatFormat format = testing::format_of(GetParam());
   const uint32_t infinity = ((1U << format.exponent_bits) - 1) << format.mantissa_bits;
   std::vector<double> values;

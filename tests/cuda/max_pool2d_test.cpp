@@ -166,7 +166,7 @@ TEST_F(CudaMaxPool2dWindow, MoreImagesThanRowsOfTheGrid) {
 TEST_F(CudaMaxPool2dWindow, OverlappingGradientsAddInRowMajorOrderOfOutputs) {
   constexpr MaxPool2dParams kDense = {3, 3, 1, 1, 1, 1};
   const std::vector<double> grads = {1e8, 1, -1e8, 3, 1e8, 5, -1e8, 7, 1e-8};
-  std::vector<uint8_t> taps;  // the centre is tap 8 - o of output o, and wins all nine windows
+  std::vector<uint8_t> taps;  // the center is tap 8 - o of output o, and wins all nine windows
   float want = 0;
   for (size_t o = 0; o < grads.size(); ++o) {
     taps.push_back(static_cast<uint8_t>(8 - o));

@@ -93,7 +93,7 @@ TEST_F(CudaTreeSum, WritesItsColumnsAndNothingElse) {
 }
 
 // 1e8 + 1 = 1e8: the order decides what is left.
-TEST_F(CudaTreeSum, CancellingValuesInAllPlacements) {
+TEST_F(CudaTreeSum, CancelingValuesInAllPlacements) {
   for (const Dtype dtype : kFloatTypes) {
     const double large = dtype == Dtype::kF32 ? 1e8 : 4096;
     for (const size_t count : {4U, 5U, 6U, 7U, 8U, 9U}) {

@@ -76,8 +76,8 @@ TEST(ImageFolder, FindsFilesInTorchvisionsOrder) {
   EXPECT_THAT(folders.left, ElementsAre(Pair(".gif", 1), Pair(".txt", 1)));
 }
 
-TEST(ImageFolder, ShowsTheCentreAsTorchvisionDoes) {
-  for (const GoldenCase& golden : golden_cases("image_centres")) {
+TEST(ImageFolder, ShowsTheCenterAsTorchvisionDoes) {
+  for (const GoldenCase& golden : golden_cases("image_centers")) {
     SCOPED_TRACE(golden.name());
     const TempDir dir;
     write_file(dir / "a/1.png", bytes_of(golden.tensor("file")));
@@ -264,7 +264,7 @@ TEST(ImageFolder, NoticesAPhotoThatIsReplaced) {
   const DatasetPair cached = open_image_folders(dir.path(), options);
   const Bytes before = training_pixels(*cached.train, 0, 0);
   Bytes file = image_file("jpeg_420");
-  const auto table = std::ranges::search(file, Bytes{0xFF, 0xDB}).begin();  // of quantisation
+  const auto table = std::ranges::search(file, Bytes{0xFF, 0xDB}).begin();  // of quantization
   ASSERT_NE(table, file.end());
   table[5] ^= 0x10;
   write_file(dir / "train/ants/0.jpg", file);

@@ -51,8 +51,8 @@ TEST(RandomResizedCrop, StaysInTheImage) {
   }
 }
 
-// As torchvision's fallback: the centre, as wide or high as the ratio allows.
-TEST(RandomResizedCrop, FallsBackToTheCentre) {
+// As torchvision's fallback: the center, as wide or high as the ratio allows.
+TEST(RandomResizedCrop, FallsBackToTheCenter) {
   struct Never {
     float uniform(float, float high) { return high; }
     int64_t below(int64_t) { return 0; }

@@ -20,10 +20,10 @@ class ResampleRows : public ::testing::TestWithParam<Case> {};
 std::vector<uint8_t> exact(const ResampleWeights& columns, const std::vector<uint8_t>& row) {
   std::vector<uint8_t> results;
   for (int64_t i = 0; i < columns.size(); ++i) {
-    for (int64_t colour = 0; colour < 3; ++colour) {
+    for (int64_t color = 0; color < 3; ++color) {
       int64_t sum = int64_t{1} << (ResampleWeights::kFractionBits - 1);
       for (int64_t k = 0; k < columns.part(i).count; ++k) {
-        const int64_t at = (columns.part(i).begin + k) * 3 + colour;
+        const int64_t at = (columns.part(i).begin + k) * 3 + color;
         sum += int64_t{columns.of(i)[k]} * row[static_cast<size_t>(at)];
       }
       results.push_back(

@@ -32,7 +32,7 @@ std::string digest_of(const Dataset& dataset, int64_t begin, int64_t end) {
   return to_hex(digest.value());
 }
 
-TEST(Shapes, HasTwentyThousandColourImages) {
+TEST(Shapes, HasTwentyThousandColorImages) {
   const DatasetPair pair = open_shapes();
   EXPECT_EQ(pair.train->size(), 20000);
   EXPECT_EQ(pair.test->size(), 4000);
@@ -73,7 +73,7 @@ TEST(Shapes, ThreadsMayReadTheSameImages) {
   for (const std::string& digest : digests) EXPECT_EQ(digest, want);
 }
 
-// Colour and place say nothing of the class: the mean image of a class, the simplest linear
+// Color and place say nothing of the class: the mean image of a class, the simplest linear
 // classifier, hardly beats chance.
 TEST(Shapes, PixelsAloneDoNotTellTheClass) {
   constexpr int64_t kSeen = 4000;

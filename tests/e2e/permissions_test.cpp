@@ -47,7 +47,7 @@ TEST_F(Permissions, APhotoThatMayNotBeReadIsSkipped) {
 
 TEST_F(Permissions, FoldersOfPhotosAreRefused) {
   write_image_folders(dir_ / "photos", 1);
-  write_file(dir_ / "photos/val/bees/deeper/1.jpg", image_file("jpeg_grey"));
+  write_file(dir_ / "photos/val/bees/deeper/1.jpg", image_file("jpeg_gray"));
   for (const char* folder :
        {"photos", "photos/train", "photos/train/ants", "photos/val/bees/deeper"}) {
     SCOPED_TRACE(folder);
@@ -80,9 +80,9 @@ TEST_F(Permissions, FilesOfDataSetsAreRefused) {
        {idx, bin, std::string("mnist/MNIST/raw"), std::string("cifar/cifar-10-batches-bin")}) {
     SCOPED_TRACE(path);
     const FileMode none(dir_ / path, 0);
-    const bool grey = path.starts_with("mnist");
-    const auto data = (dir_ / (grey ? "mnist" : "cifar")).string();
-    expect_refused(run_program({grey ? "train_convnet" : "train_resnet", data}, kBound),
+    const bool gray = path.starts_with("mnist");
+    const auto data = (dir_ / (gray ? "mnist" : "cifar")).string();
+    expect_refused(run_program({gray ? "train_convnet" : "train_resnet", data}, kBound),
                    3,
                    path.ends_with("1.bin") || path.ends_with("ubyte")
                        ? "cannot open " + (dir_ / path).string()

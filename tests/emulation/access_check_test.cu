@@ -88,9 +88,9 @@ __global__ void ordered(int* memory, int* counter) {
   const unsigned thread = threadIdx.x;
   values[thread] = 1;
   __syncwarp();
-  const int neighbour = values[thread ^ 1U];
+  const int neighbor = values[thread ^ 1U];
   __syncwarp();
-  values[thread ^ 1U] = neighbour;
+  values[thread ^ 1U] = neighbor;
   __syncthreads();
   memory[thread] = values[63 - thread] + memory[thread];
   __syncthreads();

@@ -73,7 +73,7 @@ TEST_P(CastTypes, EveryPatternWidensExactlyAndComesBack) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST_P(CastTypes, TiesRoundToEvenAndTheirNeighboursToTheNearest) {
+TEST_P(CastTypes, TiesRoundToEvenAndTheirNeighborsToTheNearest) {
   const auto& [dtype, format, infinity] = GetParam();
   Tensor src = Tensor::empty({infinity, 6}, Dtype::kF32);
   float* x = src.data<float>();
@@ -100,7 +100,7 @@ TEST_P(CastTypes, SpecialValues) {
   for (const float value : {0.0F,
                             INFINITY,
                             NAN,
-                            std::bit_cast<float>(0x7f800001U),  // a signalling NaN, low payload
+                            std::bit_cast<float>(0x7f800001U),  // a signaling NaN, low payload
                             3.4028235e38F,
                             1e-45F,
                             1.17549421e-38F,

@@ -268,7 +268,7 @@ TEST(Conv2d, NanReachesWhatDependsOnIt) {
   for (const Dtype dtype : kFloatTypes) {
     Problem p(square(2, 2, 5, 3, 3, 1, 1), dtype);
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    testing::set(p.in, 24, nan);       // image 0, centre pixel
+    testing::set(p.in, 24, nan);       // image 0, center pixel
     testing::set(p.grad_out, 0, nan);  // image 0, corner
     Stream stream(Device::kCpu, 2);
     const Results got = run(stream, Shards::cut(2, 2, 1), p);

@@ -230,7 +230,7 @@ TEST(MaxPool2d, OverlappingGradientsAddInRowMajorOrderOfOutputs) {
     Tensor grad_out = Tensor::empty({1, channels, 3, 3}, Dtype::kF32);
     Tensor winner = Tensor::empty({1, channels, 3, 3}, Dtype::kU8);
     constexpr std::array<float, 9> kGrads = {1e8F, 1, -1e8F, 3, 1e8F, 5, -1e8F, 7, 1e-8F};
-    float want = 0;  // the centre is tap 8 - o of output o, and wins all nine windows
+    float want = 0;  // the center is tap 8 - o of output o, and wins all nine windows
     for (int64_t o = 0; o < 9; ++o) {
       want += kGrads[static_cast<size_t>(o)];
       for (int64_t c = 0; c < channels; ++c) {

@@ -118,8 +118,8 @@ TEST(PeerSum, SlicesThatStartAnywhere) {
   EXPECT_TRUE(same_bits(whole[1].slice(62, 41), before[1].slice(62, 41)));
 }
 
-TEST(PeerSum, CancellingValuesInAllPlacements) {
-  testing::check_cancelling_leaves(sum_of);
+TEST(PeerSum, CancelingValuesInAllPlacements) {
+  testing::check_canceling_leaves(sum_of);
 }
 TEST(PeerSum, NodesOverflowAsTheirTypeDoes) {
   testing::check_overflowing_nodes(sum_of);

@@ -147,8 +147,8 @@ TEST(TreeSum, ReferenceIsTheTreeOfCore) {
   }
 }
 
-TEST(TreeSum, CancellingValuesInAllPlacements) {
-  testing::check_cancelling_leaves(sum_of_wide_leaves);
+TEST(TreeSum, CancelingValuesInAllPlacements) {
+  testing::check_canceling_leaves(sum_of_wide_leaves);
 }
 TEST(TreeSum, NodesOverflowAsTheirTypeDoes) {
   testing::check_overflowing_nodes(sum_of_wide_leaves);
@@ -184,7 +184,7 @@ TEST(TreeSum, ConvertsEveryPatternAndEveryTieAsDtypesDo) {
     for (uint32_t bits = 0; bits < 65536; ++bits) {
       std::memcpy(patterns.bytes() + size_t{2} * bits, &bits, 2);
     }
-    // Each value, halfway to the next one and the neighbours of that.
+    // Each value, halfway to the next one and the neighbors of that.
     Tensor wide = Tensor::empty({1, 4 * 65536}, Dtype::kF32);
     for (int64_t i = 0; i < 65536; ++i) {
       const auto value = static_cast<float>(get(patterns, i));

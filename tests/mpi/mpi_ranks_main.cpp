@@ -33,10 +33,10 @@ TEST(MpiRanks, CollectivesMatchClosedForms) {
 
 TEST(MpiRanks, SameBitsAsThreads) {
   constexpr int64_t kCount = 100003;
-  std::vector<float> got = testing::cancelling_values(world->rank(), kCount);
+  std::vector<float> got = testing::canceling_values(world->rank(), kCount);
   world->all_reduce_sum(std::span(got));
   spawn_ranks(world->size(), [&](Communicator& threads) {
-    std::vector<float> want = testing::cancelling_values(threads.rank(), kCount);
+    std::vector<float> want = testing::canceling_values(threads.rank(), kCount);
     threads.all_reduce_sum(std::span(want));
     EXPECT_EQ(got, want) << "rank " << world->rank();
   });

@@ -1,4 +1,4 @@
-// A converted model normalises over all ranks, in whatever groups its images were dealt.
+// A converted model normalizes over all ranks, in whatever groups its images were dealt.
 #include <gtest/gtest.h>
 
 #include "comm/thread_communicator.h"

@@ -51,7 +51,7 @@ TEST_P(ResNetLosses, ThreeStepsFollowPyTorch) {
 }
 INSTANTIATE_TEST_SUITE_P(PyTorch, ResNetLosses, ::testing::Values("resnet18", "resnet50"));
 
-TEST(ResNet50, EvaluatesAsPyTorchAfterInitialisation) {
+TEST(ResNet50, EvaluatesAsPyTorchAfterInitialization) {
   const GoldenCase golden = testing::golden_case("resnet_losses", "resnet50_eval");
   const auto pixels = static_cast<int64_t>(golden.number("pixels"));
   Mt19937 rng(42);

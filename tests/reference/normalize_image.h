@@ -7,8 +7,8 @@ namespace lockstep::reference {
 
 inline float normalize_image(uint8_t in, float mean, float std) {
   const float scaled = static_cast<float>(in) / 255.0F;
-  const float centred = scaled - mean;
-  return centred / std;
+  const float centered = scaled - mean;
+  return centered / std;
 }
 
 }  // namespace lockstep::reference

@@ -30,7 +30,7 @@ inline std::vector<double> placed_values(int rank, int ranks, int64_t count, Dty
     orders.push_back(cards);
   } while (std::next_permutation(cards.begin(), cards.end()));
 
-  const std::vector<float> others = cancelling_values(rank, count);
+  const std::vector<float> others = canceling_values(rank, count);
   std::vector<double> values(others.size());
   for (size_t i = 0; i < values.size(); ++i) {
     const size_t placement = i / 2;

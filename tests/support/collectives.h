@@ -21,7 +21,7 @@ inline std::vector<int64_t> collective_counts(int ranks) {
 
 // Rank's values, such that the order of summation shows: magnitudes from 1e-8 to 1e8, both signs,
 // and in each fourth element 1e8, 1, -1e8 and 1, dealt to the ranks in turn.
-inline std::vector<float> cancelling_values(int rank, int64_t count) {
+inline std::vector<float> canceling_values(int rank, int64_t count) {
   constexpr float kCancel[] = {1e8F, 1, -1e8F, 1};
   std::vector<float> values(static_cast<size_t>(count));
   Mt19937(static_cast<uint64_t>(rank) + 1).uniform(values, -1, 1);
@@ -40,9 +40,9 @@ inline float tree_fold(const std::vector<float>& leaves, size_t begin, size_t en
   return tree_fold(leaves, begin, middle) + tree_fold(leaves, middle, end);
 }
 
-inline std::vector<float> sum_of_cancelling_values(int ranks, int64_t count) {
+inline std::vector<float> sum_of_canceling_values(int ranks, int64_t count) {
   std::vector<std::vector<float>> leaves;
-  for (int rank = 0; rank < ranks; ++rank) leaves.push_back(cancelling_values(rank, count));
+  for (int rank = 0; rank < ranks; ++rank) leaves.push_back(canceling_values(rank, count));
   std::vector<float> sums(static_cast<size_t>(count));
   std::vector<float> element(static_cast<size_t>(ranks));
   for (size_t i = 0; i < sums.size(); ++i) {
@@ -68,9 +68,9 @@ inline void check_float_sums(Communicator& peers) {
 
 inline void check_sums_in_tree_order(Communicator& peers) {
   for (const int64_t count : collective_counts(peers.size())) {
-    std::vector<float> values = cancelling_values(peers.rank(), count);
+    std::vector<float> values = canceling_values(peers.rank(), count);
     peers.all_reduce_sum(std::span(values));
-    EXPECT_EQ(values, sum_of_cancelling_values(peers.size(), count))
+    EXPECT_EQ(values, sum_of_canceling_values(peers.size(), count))
         << count << " values on rank " << peers.rank();
   }
 }

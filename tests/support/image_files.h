@@ -33,7 +33,7 @@ inline data::Image decode(const std::vector<uint8_t>& file) {
 
 // train and val of the classes "ants" and "bees": `images` each, of several kinds.
 inline void write_image_folders(const std::filesystem::path& root, int images) {
-  const std::vector<std::string> kinds = {"jpeg_420", "png_rgb", "jpeg_progressive", "jpeg_grey"};
+  const std::vector<std::string> kinds = {"jpeg_420", "png_rgb", "jpeg_progressive", "jpeg_gray"};
   for (const char* split : {"train", "val"}) {
     for (const char* name : {"ants", "bees"}) {
       for (int i = 0; i < images; ++i) {

@@ -19,10 +19,10 @@
 
 namespace lockstep::testing {
 
-// A leaf of the sum: cancelling values with a -0 among them. Leaves are numbered micro-step by
+// A leaf of the sum: canceling values with a -0 among them. Leaves are numbered micro-step by
 // micro-step, so that one shard in n micro-steps has those of n shards in one.
 inline std::vector<float> known_leaf(int64_t number, int64_t count, float scale) {
-  std::vector<float> values = cancelling_values(static_cast<int>(number), count);
+  std::vector<float> values = canceling_values(static_cast<int>(number), count);
   for (float& value : values) value *= scale;
   if (count > 2) values[2] = -0.0F;
   return values;

@@ -25,7 +25,7 @@ inline std::vector<Tensor> norm_probe(Dtype dtype,
   }
   const auto large = static_cast<int64_t>(random() % 1024);
   for (int i = 0; i < 10; ++i) {
-    // Half of them beside the large ones, where neighbours in the tree meet late.
+    // Half of them beside the large ones, where neighbors in the tree meet late.
     auto at = static_cast<int64_t>(random() % static_cast<uint64_t>(numel));
     if (i % 2 == 0) at = large ^ static_cast<int64_t>(random() % 16);
     size_t tensor = 0;

@@ -58,17 +58,17 @@ bool drain(int fd, std::string& text) {
 // Reads both streams to their end, sending the signal on the way; false when time ran out.
 bool follow(pid_t child, Pipe out, Pipe err, const ProgramOptions& options, ProgramResult& result) {
   const auto start = Clock::now();
-  bool signalled = options.signal == 0;
+  bool signaled = options.signal == 0;
   std::array<pollfd, 2> streams = {pollfd{out.read, POLLIN, 0}, pollfd{err.read, POLLIN, 0}};
   while (streams[0].fd >= 0 || streams[1].fd >= 0) {
     if (std::chrono::duration<double>(Clock::now() - start).count() > options.limit_s) return false;
     poll(streams.data(), streams.size(), 100);
     if (streams[0].revents != 0 && !drain(out.read, result.out)) streams[0].fd = -1;
     if (streams[1].revents != 0 && !drain(err.read, result.err)) streams[1].fd = -1;
-    if (!signalled && (count_of(result.out, options.signal_after) > 0 ||
-                       count_of(result.err, options.signal_after) > 0)) {
+    if (!signaled && (count_of(result.out, options.signal_after) > 0 ||
+                      count_of(result.err, options.signal_after) > 0)) {
       kill(child, options.signal);
-      signalled = true;
+      signaled = true;
     }
   }
   return true;

@@ -33,7 +33,7 @@ inline double left_fold(const std::vector<double>& leaves, Dtype dtype) {
 }
 
 // large + 1 = large: the order decides what is left.
-inline void check_cancelling_leaves(const SumOfLeaves& sum_of) {
+inline void check_canceling_leaves(const SumOfLeaves& sum_of) {
   for (const Dtype dtype : kFloatTypes) {
     const double large = dtype == Dtype::kF32 ? 1e8 : 4096;
     for (const size_t count : {4U, 5U, 7U, 8U, 20U}) {

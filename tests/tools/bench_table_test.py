@@ -40,7 +40,7 @@ class SideBySide(unittest.TestCase):
     def test_a_noisy_round_is_repeated_but_not_for_ever(self):
         for noise, calls in (([50, 5, 5], 3), ([50, 50, 50, 50], 4)):
             shares = iter(noise)
-            side_by_side.Neighbours = lambda: type("Fake", (), {"percent": lambda self: next(shares)})()
+            side_by_side.Neighbors = lambda: type("Fake", (), {"percent": lambda self: next(shares)})()
             ran = []
             with contextlib.redirect_stdout(io.StringIO()):
                 kept, _ = side_by_side.run_rounds({"lockstep": lambda: ran.append(1)}, 2, 15, "test")

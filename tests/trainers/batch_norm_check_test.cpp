@@ -1,4 +1,4 @@
-// Steps that leave batch normalisation one value a channel are refused before the first.
+// Steps that leave batch normalization one value a channel are refused before the first.
 #include "trainers/loop/batch_norm_check.h"
 
 #include <gmock/gmock.h>

@@ -12,8 +12,8 @@ namespace {
 using ::testing::HasSubstr;
 using testing::usage_error;
 
-constexpr data::ImageShape kGrey{1, 28, 28};
-constexpr data::ImageShape kColour{3, 32, 32};
+constexpr data::ImageShape kGray{1, 28, 28};
+constexpr data::ImageShape kColor{3, 32, 32};
 constexpr data::ImageShape kPhoto{3, 224, 224};
 
 std::unique_ptr<nn::Module> make(const ModelOptions& options) {
@@ -26,18 +26,17 @@ int64_t parameters_of(const ModelOptions& options) {
 }
 
 TEST(Models, AllNetworks) {
-  EXPECT_EQ(parameters_of({.arch = "convnet", .image = kGrey}), 29034);
-  EXPECT_EQ(parameters_of({.arch = "toy_net", .image = kGrey}), 5752714);
-  EXPECT_EQ(parameters_of({.arch = "resnet18", .classes = 1000, .image = kColour}), 11689512);
-  EXPECT_EQ(parameters_of({.arch = "resnet34", .classes = 1000, .image = kColour}), 21797672);
-  EXPECT_EQ(parameters_of({.arch = "resnet50", .classes = 1000, .image = kColour}), 25557032);
-  EXPECT_EQ(parameters_of({.arch = "resnet101", .classes = 1000, .image = kColour}), 44549160);
-  EXPECT_EQ(parameters_of({.arch = "resnet152", .classes = 1000, .image = kColour}), 60192808);
-  EXPECT_EQ(parameters_of({.arch = "resnet20", .image = kColour}), 269722);
-  EXPECT_EQ(parameters_of({.arch = "resnet32", .image = kColour}), 464154);
-  EXPECT_EQ(parameters_of({.arch = "resnet44", .image = kColour}), 658586);
-  EXPECT_EQ(parameters_of({.arch = "resnet56", .classes = 100, .image = kColour}),
-            853018 + 90 * 65);
+  EXPECT_EQ(parameters_of({.arch = "convnet", .image = kGray}), 29034);
+  EXPECT_EQ(parameters_of({.arch = "toy_net", .image = kGray}), 5752714);
+  EXPECT_EQ(parameters_of({.arch = "resnet18", .classes = 1000, .image = kColor}), 11689512);
+  EXPECT_EQ(parameters_of({.arch = "resnet34", .classes = 1000, .image = kColor}), 21797672);
+  EXPECT_EQ(parameters_of({.arch = "resnet50", .classes = 1000, .image = kColor}), 25557032);
+  EXPECT_EQ(parameters_of({.arch = "resnet101", .classes = 1000, .image = kColor}), 44549160);
+  EXPECT_EQ(parameters_of({.arch = "resnet152", .classes = 1000, .image = kColor}), 60192808);
+  EXPECT_EQ(parameters_of({.arch = "resnet20", .image = kColor}), 269722);
+  EXPECT_EQ(parameters_of({.arch = "resnet32", .image = kColor}), 464154);
+  EXPECT_EQ(parameters_of({.arch = "resnet44", .image = kColor}), 658586);
+  EXPECT_EQ(parameters_of({.arch = "resnet56", .classes = 100, .image = kColor}), 853018 + 90 * 65);
   EXPECT_EQ(parameters_of({.arch = "alexnet", .classes = 1000, .image = kPhoto}), 61100840);
   EXPECT_EQ(parameters_of({.arch = "vgg16", .classes = 1000, .image = kPhoto}), 138357544);
   EXPECT_EQ(parameters_of({.arch = "vgg16_bn", .classes = 1000, .image = kPhoto}), 138365992);
@@ -45,8 +44,8 @@ TEST(Models, AllNetworks) {
 }
 
 TEST(Models, CifarStemIsSmaller) {
-  const int64_t plain = parameters_of({.arch = "resnet34", .image = kColour});
-  EXPECT_EQ(parameters_of({.arch = "resnet34", .image = kColour, .cifar_stem = true}),
+  const int64_t plain = parameters_of({.arch = "resnet34", .image = kColor});
+  EXPECT_EQ(parameters_of({.arch = "resnet34", .image = kColor, .cifar_stem = true}),
             plain - int64_t{64} * 3 * (49 - 9));
 }
 
@@ -71,18 +70,18 @@ INSTANTIATE_TEST_SUITE_P(
     Options,
     ModelsRefused,
     ::testing::Values(
-        Refused{"Unknown", {.arch = "resnet19", .image = kColour}, "no network 'resnet19'", ""},
-        Refused{"GreyImages",
-                {.arch = "resnet20", .image = kGrey},
+        Refused{"Unknown", {.arch = "resnet19", .image = kColor}, "no network 'resnet19'", ""},
+        Refused{"GrayImages",
+                {.arch = "resnet20", .image = kGray},
                 "resnet20 is for images of 3 channels",
                 "have 1 channel of 28x28 pixels"},
-        Refused{"ColourImages",
-                {.arch = "convnet", .image = kColour},
-                "convnet is for grey images of 28x28 pixels",
+        Refused{"ColorImages",
+                {.arch = "convnet", .image = kColor},
+                "convnet is for gray images of 28x28 pixels",
                 "have 3 channels of 32x32 pixels"},
         Refused{"OtherSize",
                 {.arch = "toy_net", .image = {1, 32, 28}},
-                "toy_net is for grey images",
+                "toy_net is for gray images",
                 "have 1 channel of 32x28 pixels"},
         Refused{"TooSmallForAlexNet",
                 {.arch = "alexnet", .image = {3, 64, 62}},
@@ -93,25 +92,25 @@ INSTANTIATE_TEST_SUITE_P(
                 "vgg16_bn is for images of 32x32 pixels or more",
                 "have 28x28 pixels"},
         Refused{"Classes",
-                {.arch = "toy_net", .classes = 100, .image = kGrey},
+                {.arch = "toy_net", .classes = 100, .image = kGray},
                 "toy_net has 10 outputs",
                 "100 classes"},
         Refused{"StemOfResNet50",
-                {.arch = "resnet50", .image = kColour, .cifar_stem = true},
+                {.arch = "resnet50", .image = kColor, .cifar_stem = true},
                 "--cifar-stem: resnet50",
                 "resnet18 and resnet34"},
         Refused{"StemOfResNet20",
-                {.arch = "resnet20", .image = kColour, .cifar_stem = true},
+                {.arch = "resnet20", .image = kColor, .cifar_stem = true},
                 "--cifar-stem: resnet20",
                 "resnet18 and resnet34"},
         Refused{"ZeroInit",
-                {.arch = "resnet56", .image = kColour, .zero_init_residual = true},
+                {.arch = "resnet56", .image = kColor, .zero_init_residual = true},
                 "--zero-init-residual: resnet56",
                 "resnet18 to resnet152"}),
     [](const auto& run) { return run.param.name; });
 
 TEST(Models, AnUnknownNetworkListsThoseThatThereAre) {
-  const auto error = usage_error([] { make({.arch = "vgg19", .image = kColour}); });
+  const auto error = usage_error([] { make({.arch = "vgg19", .image = kColor}); });
   ASSERT_TRUE(error);
   EXPECT_THAT(error->hint(), HasSubstr("convnet toy_net resnet18"));
   EXPECT_THAT(error->hint(), HasSubstr("resnet56"));

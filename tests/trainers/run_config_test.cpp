@@ -55,10 +55,10 @@ TEST(RunConfig, DataSetWithoutDirectory) {
   const auto error = usage_error([] { config_of("--dataset mnist"); });
   ASSERT_TRUE(error);
   EXPECT_STREQ(error->what(), "--dataset mnist needs a data directory");
-  const auto colour = usage_error(
+  const auto color = usage_error(
       [] { make_run_config(options_of("--dataset cifar10", {}, Program::kTrainResnet)); });
-  ASSERT_TRUE(colour);
-  EXPECT_THAT(colour->hint(), HasSubstr("--dataset shapes, which is built in"));
+  ASSERT_TRUE(color);
+  EXPECT_THAT(color->hint(), HasSubstr("--dataset shapes, which is built in"));
 }
 
 TEST(RunConfig, SyncBnIsOneGroup) {

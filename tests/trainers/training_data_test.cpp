@@ -21,9 +21,9 @@ RunConfig resnet(const std::string& line) {
 }
 
 TEST(TrainingData, SyntheticImagesFitTheNetwork) {
-  const data::DatasetPair grey = open_training_data(make_run_config(options_of("--dummy")));
-  EXPECT_EQ(grey.train->image_shape(), (ImageShape{1, 28, 28}));
-  EXPECT_EQ(grey.train->size(), 60000);
+  const data::DatasetPair gray = open_training_data(make_run_config(options_of("--dummy")));
+  EXPECT_EQ(gray.train->image_shape(), (ImageShape{1, 28, 28}));
+  EXPECT_EQ(gray.train->size(), 60000);
 
   const data::DatasetPair large = open_training_data(resnet("--dummy -a resnet50"));
   EXPECT_EQ(large.train->image_shape(), (ImageShape{3, 224, 224}));
@@ -43,7 +43,7 @@ TEST(TrainingData, SyntheticImagesFitTheNetwork) {
   EXPECT_EQ(open_training_data(seven).train->classes(), 7);
 }
 
-TEST(TrainingData, OnlySmallColourPicturesAreAugmented) {
+TEST(TrainingData, OnlySmallColorPicturesAreAugmented) {
   const RunConfig config = resnet("--seed 5");
   const Augmentation shapes = augmentation(config, *open_training_data(config).train);
   EXPECT_EQ(shapes.pad, 4);
@@ -61,7 +61,7 @@ class Cifar10Like : public data::Synthetic {
   std::string name() const override { return "cifar10/train"; }
 };
 
-TEST(TrainingData, Cifar10IsAugmentedAndNormalisedLikeImageNet) {
+TEST(TrainingData, Cifar10IsAugmentedAndNormalizedLikeImageNet) {
   const RunConfig config = resnet("--dummy -a resnet20 --seed 3");
   const Cifar10Like cifar10;
   EXPECT_EQ(augmentation(config, cifar10).pad, 4);
@@ -88,7 +88,7 @@ TEST(TrainingData, GivenConstantsAreForEveryChannel) {
 }
 
 // Otherwise the constants are not those of the images.
-TEST(TrainingData, NormalisedShapesHaveMean0AndDeviation1) {
+TEST(TrainingData, NormalizedShapesHaveMean0AndDeviation1) {
   const RunConfig config = resnet("");
   const data::DatasetPair pair = open_training_data(config);
   const kernels::NormalizeImageParams params = normalization(config, *pair.train);

@@ -16,7 +16,7 @@ def flat(image: Image.Image) -> Tensor:
 
 
 def picture(width: int, height: int) -> Image.Image:
-    """Smooth colours, edges and noise."""
+    """Smooth colors, edges and noise."""
     y, x = np.mgrid[0:height, 0:width]
     waves = [127 + 100 * np.sin(x / 5 + c) * np.cos(y / 7 - c) for c in range(3)]
     noise = torch.randint(-20, 21, (height, width, 3)).numpy()
@@ -40,7 +40,7 @@ def image_files() -> GoldenFile:
     for sampling, name in enumerate(("444", "422", "420")):
         add(f"jpeg_{name}", photo, "JPEG", subsampling=sampling, quality=90)
     add("jpeg_progressive", photo, "JPEG", progressive=True)
-    add("jpeg_grey", photo.convert("L"), "JPEG")
+    add("jpeg_gray", photo.convert("L"), "JPEG")
     add("jpeg_cmyk", photo.convert("CMYK"), "JPEG")
     orientation = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"
     add("jpeg_rotated_by_exif", photo, "JPEG", exif=orientation)
@@ -50,25 +50,25 @@ def image_files() -> GoldenFile:
     add("png_alpha", alpha, "PNG")
     add("png_palette", photo.quantize(17), "PNG")
     add("png_palette_with_alpha", photo.quantize(17), "PNG", transparency=3)
-    add("png_grey", photo.convert("L"), "PNG")
-    add("png_grey_alpha", alpha.convert("LA"), "PNG")
+    add("png_gray", photo.convert("L"), "PNG")
+    add("png_gray_alpha", alpha.convert("LA"), "PNG")
     add("png_one_bit", photo.convert("1"), "PNG")
     deep = Image.fromarray((np.arange(37 * 53, dtype=np.uint16) * 9).reshape(37, 53))
-    add("png_deep_grey", deep, "PNG")
+    add("png_deep_gray", deep, "PNG")
     return file
 
 
-def image_centres() -> GoldenFile:
+def image_centers() -> GoldenFile:
     """file: a PNG; rows: 0, 111 and 223 of torchvision's Resize(256) and CenterCrop(224)."""
-    file = GoldenFile("image_centres", "integers")
+    file = GoldenFile("image_centers", "integers")
     for name, size in {"wide": (71, 40), "high": (40, 71), "odd": (150, 129), "square": (9, 9)}.items():
         image, stream = picture(*size), io.BytesIO()
         image.save(stream, "PNG")
-        centre = np.asarray(F.center_crop(F.resize(image, 256), [224, 224]))
+        center = np.asarray(F.center_crop(F.resize(image, 256), [224, 224]))
         file.case(name)
         file.put(
             file=torch.frombuffer(bytearray(stream.getvalue()), dtype=torch.uint8),
-            rows=torch.from_numpy(centre[[0, 111, 223]].copy()).flatten(),
+            rows=torch.from_numpy(center[[0, 111, 223]].copy()).flatten(),
         )
     return file
 

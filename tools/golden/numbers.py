@@ -49,7 +49,7 @@ def rng() -> GoldenFile:
 def cast() -> GoldenFile:
     """Bit patterns as i32. Any NaN is stored as the quiet one, 0x7E00 or 0x7FC0: which one is left open."""
     file = GoldenFile("cast", "f32")
-    # Around every pattern h: the value, the midpoint to the next one (a tie), and the midpoint's two f32 neighbours.
+    # Around every pattern h: the value, the midpoint to the next one (a tie), and the midpoint's two f32 neighbors.
     patterns = {
         torch.float16: [0, 1, 2, 3, 0x3FE, 0x3FF, 0x400, 0x401, 0x3BFF, 0x3C00, 0x3C01, 0x3C02, 0x7BFD, 0x7BFE, 0x7BFF],
         torch.bfloat16: [0, 1, 2, 0x7E, 0x7F, 0x80, 0x3F7F, 0x3F80, 0x3F81, 0x3F82, 0x7F7D, 0x7F7E, 0x7F7F],

@@ -136,7 +136,7 @@ bool shapes_training(const Flag& flag) {
                                           "deterministic",
                                           "lr-dry-run"};
   if (flag.name == "preset") return true;
-  if (flag.group != FlagGroup::kOptimiser && flag.group != FlagGroup::kPrecision) return false;
+  if (flag.group != FlagGroup::kOptimizer && flag.group != FlagGroup::kPrecision) return false;
   return std::ranges::find(kOthers, flag.name) == std::end(kOthers);
 }
 

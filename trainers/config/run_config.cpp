@@ -58,11 +58,11 @@ void read_photos(const Options& options, RunConfig& config) {
   throw UsageError(fmt::format("--val-crop-size {} does not fit into --val-resize-size {}",
                                config.photos.val_crop,
                                config.photos.val_resize),
-                   "the centre is cut out of photos whose short side has been resized",
+                   "the center is cut out of photos whose short side has been resized",
                    fmt::format("--val-resize-size {} or more", config.photos.val_crop));
 }
 
-void read_optimiser(const Options& options, RunConfig& config) {
+void read_optimizer(const Options& options, RunConfig& config) {
   config.epochs = options.integer("epochs");
   config.max_steps = options.maybe_integer("max-steps");
   config.optimizer = make_optimizer_config(options);
@@ -147,7 +147,7 @@ RunConfig make_run_config(const Options& options) {
     config.cifar_stem = options.boolean("cifar-stem");
     config.zero_init_residual = options.boolean("zero-init-residual");
   }
-  read_optimiser(options, config);
+  read_optimizer(options, config);
   read_batch_and_groups(options, config);
   config.precision = make_precision_config(options);
   config.explain_precision = options.boolean("explain-precision");

@@ -69,7 +69,7 @@ struct RunConfig {
   // given.
   struct Asked {
     std::optional<int64_t> batch_size;         // images a rank and micro-step
-    std::optional<int64_t> global_batch_size;  // images an optimiser step
+    std::optional<int64_t> global_batch_size;  // images an optimizer step
     std::optional<int64_t> shards;
     std::optional<int64_t> bn_groups;  // 1 with --sync-bn
     std::optional<int64_t> threads;    // a rank
@@ -87,7 +87,7 @@ struct RunConfig {
   // Set by resolve_run().
   int64_t ranks = 1;
   int64_t threads = 1;       // T, a rank
-  int64_t global_batch = 0;  // B, images an optimiser step
+  int64_t global_batch = 0;  // B, images an optimizer step
   int64_t shards = 1;        // S, a micro-step
   int64_t bn_groups = 1;     // G, a micro-step
 };

@@ -1,4 +1,4 @@
-// Whether every step leaves batch normalisation something to normalise.
+// Whether every step leaves batch normalization something to normalize.
 #pragma once
 
 #include <cstdint>

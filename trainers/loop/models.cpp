@@ -58,12 +58,12 @@ const Network& find_network(const std::string& name) {
 }
 
 void check_images(const Network& network, const data::ImageShape& image) {
-  const data::ImageShape grey{1, 28, 28};
-  if (network.is_tutorials() ? image == grey : image.channels == 3) return;
+  const data::ImageShape gray{1, 28, 28};
+  if (network.is_tutorials() ? image == gray : image.channels == 3) return;
   throw UsageError(
       fmt::format("{} is for {}",
                   network.name,
-                  network.is_tutorials() ? "grey images of 28x28 pixels" : "images of 3 channels"),
+                  network.is_tutorials() ? "gray images of 28x28 pixels" : "images of 3 channels"),
       fmt::format("the data set's images have {} channel{} of {}x{} pixels",
                   image.channels,
                   image.channels == 1 ? "" : "s",
@@ -99,7 +99,7 @@ void check_options(const Network& network, const ModelOptions& options) {
   }
   if (options.zero_init_residual && network.family != Family::kResNet) {
     throw UsageError(
-        fmt::format("--zero-init-residual: {} has one initialisation only", network.name),
+        fmt::format("--zero-init-residual: {} has one initialization only", network.name),
         "resnet18 to resnet152 can start their residual branches at 0",
         "leave it out, or -a resnet18");
   }

@@ -20,7 +20,7 @@ data::BatchPlan batch_plan(const RunConfig& config,
                            const data::Dataset& dataset,
                            const Communicator& ranks);
 
-// Micro-steps of one rank in their order: images augmented and normalised, on the stream's device.
+// Micro-steps of one rank in their order: images augmented and normalized, on the stream's device.
 // Borrows the stream.
 class TrainingBatches {
  public:

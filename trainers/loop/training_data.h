@@ -12,7 +12,7 @@
 namespace lockstep::trainers {
 
 // The sets that --dataset and DIR name; for `synthetic` random images as the network wants them:
-// 28 x 28 grey (60,000 and 10,000) for train_convnet's networks, 32 x 32 in colour (50,000 and
+// 28 x 28 gray (60,000 and 10,000) for train_convnet's networks, 32 x 32 in color (50,000 and
 // 10,000, 10 classes) for CIFAR's and under --cifar-stem, else ImageNet's 224 x 224 (1,281,167 and
 // 50,000, 1,000 classes), as main.py's --dummy.
 // A fault may slow photos down. Errors: those of data::open_dataset.

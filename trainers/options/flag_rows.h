@@ -21,7 +21,7 @@ inline constexpr FlagRange kUnit{.min = 0, .max = 1};
 // In help order.
 std::span<const Flag> data_flags();
 std::span<const Flag> model_flags();
-std::span<const Flag> optimiser_flags();
+std::span<const Flag> optimizer_flags();
 std::span<const Flag> precision_flags();
 std::span<const Flag> distributed_flags();
 std::span<const Flag> output_flags();

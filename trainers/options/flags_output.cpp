@@ -27,7 +27,7 @@ constexpr Flag kOutputFlags[] = {
     {.name = "verbose", .aliases = "-v", .kind = kBool, .group = kOutput, .initial = both("false"),
      .help = "with --version: build and processor too", .origin = "Horovod"},
     {.name = "color", .kind = kChoice, .group = kOutput, .initial = both("auto"),
-     .choices = both("auto|always|never"), .not_built = "coloured output", .help = "colour",
+     .choices = both("auto|always|never"), .not_built = "colored output", .help = "color",
      .origin = "Lockstep"},
     {.name = "resume", .kind = kString, .group = kOutput, .page = kShort, .metavar = "PATH|auto",
      .help = "continue a run; auto: the one in --output-dir, if any", .origin = "main.py"},

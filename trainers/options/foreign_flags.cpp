@@ -76,7 +76,7 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"cutmix-alpha", kValue, kRefused, "0|0.0", "torchvision",
      "there is no cutmix", "--mixup X mixes whole images"},
     {"auto-augment", kValue, kRefused, "", "torchvision",
-     "there are no learnt augmentations", "leave it out"},
+     "there are no learned augmentations", "leave it out"},
     {"random-erase", kValue, kRefused, "0|0.0", "torchvision",
      "there is no random erasing", "leave it out"},
     {"smoothing", kValue, kRefused, "", "timm",

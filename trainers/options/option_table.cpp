@@ -14,7 +14,7 @@ std::vector<Flag> all_flags() {
   std::vector<Flag> flags;
   for (const std::span<const Flag> group : {data_flags(),
                                             model_flags(),
-                                            optimiser_flags(),
+                                            optimizer_flags(),
                                             precision_flags(),
                                             distributed_flags(),
                                             output_flags()}) {
@@ -35,8 +35,8 @@ std::string_view name_of(FlagGroup group) {
       return "Data";
     case kModel:
       return "Model";
-    case kOptimiser:
-      return "Optimiser";
+    case kOptimizer:
+      return "Optimizer";
     case kPrecision:
       return "Precision";
     case kDistributed:

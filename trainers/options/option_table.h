@@ -14,7 +14,7 @@ std::string_view name_of(Program program);  // "train_convnet"
 
 enum class FlagKind : uint8_t { kInt, kFloat, kString, kChoice, kBool };
 
-enum class FlagGroup : uint8_t { kData, kModel, kOptimiser, kPrecision, kDistributed, kOutput };
+enum class FlagGroup : uint8_t { kData, kModel, kOptimizer, kPrecision, kDistributed, kOutput };
 inline constexpr int kFlagGroups = 6;
 std::string_view name_of(FlagGroup group);
 
@@ -59,7 +59,7 @@ struct Flag {
 // In help order.
 std::span<const Flag> flag_table();
 
-// The flag with this name or alias, as typed after normalisation: "--batch-size", "-b", "--b".
+// The flag with this name or alias, as typed after normalization: "--batch-size", "-b", "--b".
 // Null when there is none.
 const Flag* find_flag(std::string_view dashed);
 

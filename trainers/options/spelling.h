@@ -6,7 +6,7 @@
 
 namespace lockstep::trainers {
 
-// Insertions, deletions, replacements and swaps of neighbours that turn a into b.
+// Insertions, deletions, replacements and swaps of neighbors that turn a into b.
 int edit_distance(std::string_view a, std::string_view b);
 
 // The candidate nearest to `word`, or empty when none is near: more than a third of the letters

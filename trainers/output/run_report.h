@@ -26,7 +26,7 @@ void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& recor
 // Nothing where the run ended without an evaluation.
 std::optional<FinalMetrics> final_metrics(const TrainingResult& result, double wall_s);
 
-// Accuracy, speed, and where the artefacts are.
+// Accuracy, speed, and where the artifacts are.
 void report_end(Console& console,
                 const RunConfig& config,
                 const TrainingResult& result,

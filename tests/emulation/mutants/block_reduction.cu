@@ -69,11 +69,11 @@ __device__ float block_sum(float value, float* partials) {
   return sum;
 }
 
-// centred[r][c] = (in[r][c] - mean of column c) * scale[c]; spread[c] = sum of its squares.
+// centered[r][c] = (in[r][c] - mean of column c) * scale[c]; spread[c] = sum of its squares.
 // One block a column.
 template <Bug kBug>
-__global__ void __launch_bounds__(kThreads) centre_columns(
-    const float* in, const float* scale, float* centred, float* spread, int rows, int columns) {
+__global__ void __launch_bounds__(kThreads) center_columns(
+    const float* in, const float* scale, float* centered, float* spread, int rows, int columns) {
   __shared__ float partials[2 * kWarps];
   __shared__ float column_scale;
   const int column = static_cast<int>(blockIdx.x);
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads) centre_columns(
   float squares = 0;
   for (int row = first_row; row < rows; row += kThreads) {
     const float value = (in[row * columns + column] - mean) * column_scale;
-    centred[row * columns + column] = value;
+    centered[row * columns + column] = value;
     squares += value * value;
   }
   if constexpr (kBug != Bug::kMissingBarrierBetweenUses) __syncthreads();
@@ -108,14 +108,14 @@ bool gives_right_result() {
     values[static_cast<size_t>(c)] = static_cast<float>(kRows * (c + 1)) - sum;
   }
   const std::vector<float> scales = {1, 2, 0.5};
-  DeviceArray<float> in(values), scale(scales), centred(values.size()), spread(kColumns);
+  DeviceArray<float> in(values), scale(scales), centered(values.size()), spread(kColumns);
   cuda::launch(stream(),
-               "centre_columns",
+               "center_columns",
                {kColumns, kThreads},
-               centre_columns<kBug>,
+               center_columns<kBug>,
                in.data(),
                scale.data(),
-               centred.data(),
+               centered.data(),
                spread.data(),
                kRows,
                kColumns);
@@ -125,7 +125,7 @@ bool gives_right_result() {
     want[i] = (values[i] - static_cast<float>(column + 1)) * scales[column];
     want_spread[column] += want[i] * want[i];
   }
-  return centred.download() == want && spread.download() == want_spread;
+  return centered.download() == want && spread.download() == want_spread;
 }
 
 const Family family("block_reduction",

@@ -16,7 +16,7 @@ enum class Bug {
   kNarrowStride,
   kWideStride,
   kWrongBlockSize,
-  kReadsNeighbour,
+  kReadsNeighbor,
   kOnePackTooMany,
 };
 
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kThreads) add_one(const float* in, float* out,
                                                 : threads * kPack;
   for (int i = thread * kPack; i < packed; i += stride) {
     packs::Pack<float, kPack> pack = packs::load_pack<kPack>(in + i);
-    for (int k = 0; k < kPack; ++k) pack[k] += kBug == Bug::kReadsNeighbour ? out[i + kPack] : 1;
+    for (int k = 0; k < kPack; ++k) pack[k] += kBug == Bug::kReadsNeighbor ? out[i + kPack] : 1;
     packs::store_pack(out + i, pack);
   }
   if constexpr (kBug == Bug::kTailDropped) return;
@@ -74,7 +74,7 @@ const Family family("elementwise_packs",
                      {"stride too narrow", gives_right_result<Bug::kNarrowStride>},
                      {"stride too wide", gives_right_result<Bug::kWideStride>},
                      {"wrong block size", gives_right_result<Bug::kWrongBlockSize>},
-                     {"reads its neighbour's", gives_right_result<Bug::kReadsNeighbour>},
+                     {"reads its neighbor's", gives_right_result<Bug::kReadsNeighbor>},
                      {"one pack too many", gives_right_result<Bug::kOnePackTooMany>}});
 
 }  // namespace

@@ -32,7 +32,7 @@ struct FakeMachine {
 // still. Of threads, the calling one is reset alone.
 void reset_runtime(const FakeMachine& machine = {});
 
-// When queued work runs. CUDA promises each stream's order, and what events and synchronising add.
+// When queued work runs. CUDA promises each stream's order, and what events and synchronizing add.
 enum class StreamOrder : uint8_t {
   kEager,   // at once: a launch returns its own fault, as under CUDA_LAUNCH_BLOCKING=1
   kLazy,    // only when somebody waits for it; of a graph the last nodes that may run go first
