@@ -6,8 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
-#include "trainers/options/flag_value.h"
-#include "trainers/options/spelling.h"
+#include "core/words.h"
 
 namespace lockstep::bench {
 
@@ -61,7 +60,7 @@ UsageError Flags::unknown(const std::string& argument) const {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   const std::vector<std::string_view> known(names.begin(), names.end());
-  const std::string_view nearest = trainers::nearest_word(argument, known);
+  const std::string_view nearest = nearest_word(argument, known);
   return UsageError(fmt::format("unknown argument: {}", argument),
                     fmt::format("{} takes {}", program_, kin_),
                     nearest.empty() ? program_ + " --help" : std::string(nearest));
@@ -89,7 +88,7 @@ UsageError bad_value(std::string_view flag, std::string_view text, std::string_v
 }
 
 int64_t whole_number(std::string_view flag, const std::string& text, int64_t min, int64_t max) {
-  const auto value = trainers::parse_int(text);
+  const auto value = parse_int(text);
   if (value && min <= *value && *value <= max) return *value;
   throw bad_value(flag, text, fmt::format("a whole number from {} to {}", min, max));
 }

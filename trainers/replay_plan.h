@@ -8,7 +8,7 @@
 
 #include "trainers/loop/numerics_report.h"
 #include "trainers/loop/training.h"
-#include "trainers/options/option_table.h"
+#include "trainers/options/flag_table.h"
 
 namespace lockstep::trainers {
 

@@ -12,10 +12,13 @@
 #include "comm/connect.h"
 #include "comm/die.h"
 #include "comm/launch.h"
+#include "core/cuda/device.h"
+#include "core/version.h"
+#include "kernels/isa.h"
 #include "trainers/config/run_config.h"
 #include "trainers/loop/stop_signal.h"
 #include "trainers/options/command_line.h"
-#include "trainers/options/help_text.h"
+#include "trainers/options/parser.h"
 #include "trainers/output/report_error.h"
 #include "trainers/replay_plan.h"
 #include "trainers/train_run.h"
@@ -25,6 +28,22 @@ namespace {
 
 const char* environment(const char* name) {
   return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
+}
+
+std::string version_text(Program program, bool verbose) {
+  std::string text = fmt::format("Lockstep {} {}\n", version(), name_of(program));
+  if (!verbose) return text;
+#ifdef NDEBUG
+  constexpr std::string_view kBuild = "release";
+#else
+  constexpr std::string_view kBuild = "with assertions";
+#endif
+  const int gpus = cuda::visible_devices();
+  return text + fmt::format("compiler  {}\nbuild     {}\nkernels   {}\ndevices   cpu{}\n",
+                            __VERSION__,
+                            kBuild,
+                            kernels::name_of(kernels::isa_level()),
+                            gpus == 0 ? "" : fmt::format(", {} cuda", gpus));
 }
 
 bool printed_instead(const Options& options, bool speaks) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trainers/options/option_table.h"
+#include "trainers/options/flag_table.h"
 
 namespace lockstep::trainers {
 

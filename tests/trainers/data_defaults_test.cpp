@@ -1,5 +1,5 @@
 // Defaults that follow the data set.
-#include "trainers/options/data_defaults.h"
+#include "trainers/options/presets.h"
 
 #include <filesystem>
 

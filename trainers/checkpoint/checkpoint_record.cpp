@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "core/printable.h"
-#include "trainers/options/flag_value.h"
+#include "core/words.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "core/printable.h"
-#include "trainers/options/flag_value.h"
+#include "trainers/options/parser.h"
 
 namespace lockstep::trainers {
 namespace {

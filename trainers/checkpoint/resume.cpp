@@ -128,12 +128,10 @@ bool shapes_training(const Flag& flag) {
   constexpr std::string_view kOthers[] = {"epochs",
                                           "start-epoch",
                                           "max-steps",
-                                          "time-limit",
                                           "batch-size",
                                           "global-batch-size",
                                           "batches-per-allreduce",
                                           "seed",
-                                          "deterministic",
                                           "lr-dry-run"};
   if (flag.name == "preset") return true;
   if (flag.group != FlagGroup::kOptimizer && flag.group != FlagGroup::kPrecision) return false;

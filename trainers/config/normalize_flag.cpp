@@ -7,7 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
-#include "trainers/options/option_table.h"
+#include "core/words.h"
 
 namespace lockstep::trainers {
 namespace {

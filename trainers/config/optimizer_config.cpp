@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "trainers/config/choice_names.h"
-#include "trainers/options/flag_value.h"
+#include "core/words.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "trainers/options/flag_value.h"
+#include "core/words.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -10,8 +10,8 @@
 #include "core/shards.h"
 #include "trainers/config/device_choice.h"
 #include "trainers/config/normalize_flag.h"
-#include "trainers/options/data_defaults.h"
-#include "trainers/options/flag_value.h"
+#include "trainers/options/presets.h"
+#include "core/words.h"
 
 namespace lockstep::trainers {
 namespace {

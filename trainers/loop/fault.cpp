@@ -8,7 +8,7 @@
 #include <signal.h>
 
 #include "core/transfer.h"
-#include "trainers/options/flag_value.h"
+#include "core/words.h"
 
 namespace lockstep::trainers {
 namespace {

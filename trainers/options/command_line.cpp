@@ -1,66 +1,16 @@
 #include "trainers/options/command_line.h"
 
-#include <algorithm>
-
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include "core/check.h"
-#include "trainers/options/argument_rewriting.h"
-#include "trainers/options/data_defaults.h"
-#include "trainers/options/flag_value.h"
+#include "core/words.h"
+#include "trainers/options/parser.h"
 #include "trainers/options/presets.h"
 
 namespace lockstep::trainers {
 namespace {
 
 using Values = std::map<std::string_view, std::string>;
-
-std::string names_for_parser(const Flag& flag) {
-  std::string names = fmt::format("--{}", flag.name);
-  for (std::string_view alias : split_words(flag.aliases, ' ')) names += fmt::format(",{}", alias);
-  if (flag.name == "data") names += ",DIR";
-  return names;
-}
-
-void refuse_leftovers(Program program, std::vector<std::string> leftovers) {
-  std::erase(leftovers, "--");
-  if (leftovers.empty()) return;
-  const std::string& first = leftovers.front();
-  if (first.starts_with("-")) throw unknown_flag(program, first);
-  throw UsageError(fmt::format("one argument too many: {}", first),
-                   "only one data directory can be given",
-                   fmt::format("{} DIR, or quotes around a name with spaces", name_of(program)));
-}
-
-Values parse(Program program, std::vector<std::string> arguments) {
-  CLI::App app;
-  app.set_help_flag();
-  app.allow_extras();
-  std::vector<std::pair<const Flag*, CLI::Option*>> parsed;
-  for (const Flag& flag : flag_table()) {
-    if (!flag.of(program)) continue;
-    const std::string names = names_for_parser(flag);
-    CLI::Option* option =
-        flag.kind == FlagKind::kBool ? app.add_flag(names) : app.add_option(names)->take_last();
-    parsed.emplace_back(&flag, option);
-  }
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 reads from the back
-  try {
-    app.parse(std::move(arguments));
-  } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what(), "", fmt::format("{} --help", name_of(program)));
-  }
-  refuse_leftovers(program, app.remaining());
-  Values values;
-  for (const auto& [flag, option] : parsed) {
-    if (option->count() == 0) continue;
-    const std::string& value = option->results().back();
-    check_flag_value(*flag, program, fmt::format("--{}", flag->name), value);
-    values[flag->name] = value;
-  }
-  return values;
-}
 
 // A help page is shown whatever else is wrong with the line.
 std::optional<Request> help_request(std::span<const std::string> arguments) {
@@ -78,9 +28,10 @@ bool only_prints(const Flag& flag) {
          name == "verbose";
 }
 
-// Shorthands first, so that LOCKSTEP_DATASET wins over LOCKSTEP_DUMMY.
+// Not by CLI11, which ignores a variable's bad value without a word from version 2.4 on.
+// Shorthands first, so that LOCKSTEP_DATASET overrides LOCKSTEP_DUMMY.
 Values environment_values(Program program, const Environment& environment) {
-  std::vector<std::string> arguments;
+  Values values;
   for (const bool shorthands : {true, false}) {
     for (const Flag& flag : flag_table()) {
       if (!flag.of(program) || only_prints(flag) || flag.means.empty() == shorthands) continue;
@@ -88,11 +39,12 @@ Values environment_values(Program program, const Environment& environment) {
       const char* value = environment(variable.c_str());
       if (value == nullptr || *value == '\0') continue;
       const std::string argument = fmt::format("--{}={}", flag.name, value);
-      const RewrittenArguments one = rewrite_arguments(program, {&argument, 1}, variable);
-      arguments.insert(arguments.end(), one.arguments.begin(), one.arguments.end());
+      for (const auto& [name, text] : parse_arguments(program, {argument}, variable).values) {
+        values[name] = text;
+      }
     }
   }
-  return parse(program, arguments);
+  return values;
 }
 
 template <class T>
@@ -101,29 +53,16 @@ T checked(const std::optional<T>& value, std::string_view name) {
   return *value;
 }
 
-Values values_of(Program program, std::span<const std::string_view> typed) {
-  const std::vector<std::string> arguments(typed.begin(), typed.end());
-  return parse(program, rewrite_arguments(program, arguments).arguments);
+Values values_of(Program program, Arguments typed) {
+  return parse_arguments(program, {typed.begin(), typed.end()}).values;
 }
 
 }  // namespace
 
 std::string_view name_of(Origin origin) {
-  switch (origin) {
-    case Origin::kDefault:
-      return "default";
-    case Origin::kDataSet:
-      return "data set";
-    case Origin::kPreset:
-      return "preset";
-    case Origin::kWeightsFile:
-      return "weights file";
-    case Origin::kEnvironment:
-      return "environment";
-    case Origin::kCommandLine:
-      break;
-  }
-  return "command line";
+  constexpr std::string_view kNames[] = {
+      "default", "data set", "preset", "weights file", "environment", "command line"};
+  return kNames[static_cast<size_t>(origin)];
 }
 
 const Setting* Options::find(std::string_view name) const {
@@ -191,32 +130,25 @@ Options read_options(Program program,
       options.settings_.insert_or_assign(std::string(name), Setting{value, origin});
     }
   };
+  ParsedArguments typed = parse_arguments(program, {arguments.begin(), arguments.end()});
+  options.notes = std::move(typed.notes);
   Values defaults;
   for (const Flag& flag : flag_table()) {
     const std::string_view value = flag.initial.of(program);
-    if (flag.of(program) && flag.built() && !value.empty()) defaults[flag.name] = value;
+    if (flag.of(program) && !value.empty()) defaults[flag.name] = value;
   }
-  RewrittenArguments rewritten = rewrite_arguments(program, arguments);
-  options.notes = std::move(rewritten.notes);
-  const Values command_line = parse(program, std::move(rewritten.arguments));
-  const Values from_environment = environment_values(program, environment);
-
   apply(defaults, Origin::kDefault);
-  apply(from_environment, Origin::kEnvironment);
-  apply(command_line, Origin::kCommandLine);
+  apply(environment_values(program, environment), Origin::kEnvironment);
+  apply(typed.values, Origin::kCommandLine);
   if (const Setting* preset = options.find("preset")) {
-    apply(values_of(program, preset_named(preset->value).arguments), Origin::kPreset);
+    apply(values_of(program, preset_named(preset->value)), Origin::kPreset);
   }
   const Setting* dir = options.find("data");
   const std::string dataset =
       dataset_name(program, options.text("dataset"), dir == nullptr ? std::string() : dir->value);
-  for (const DataDefaults& defaults_here : data_defaults(program)) {
-    if (defaults_here.dataset != dataset) continue;
-    apply(values_of(program, defaults_here.arguments), Origin::kDataSet);
-  }
-  if (options.find("version") != nullptr && options.boolean("version")) {
-    options.request = Request::kVersion;
-  }
+  apply(values_of(program, data_defaults(program, dataset)), Origin::kDataSet);
+  const Setting* version = options.find("version");
+  if (version != nullptr && options.boolean("version")) options.request = Request::kVersion;
   return options;
 }
 

@@ -10,13 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "trainers/options/option_table.h"
+#include "trainers/options/flag_table.h"
 
 namespace lockstep::trainers {
 
 enum class Origin : uint8_t {  // later ones win
   kDefault,
-  kDataSet,  // trainers/options/data_defaults.h
+  kDataSet,  // data_defaults()
   kPreset,
   kWeightsFile,  // trainers/checkpoint/recorded_flags.h
   kEnvironment,

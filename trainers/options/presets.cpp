@@ -3,67 +3,72 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
+#include "data/open_dataset.h"
 
 namespace lockstep::trainers {
 namespace {
 
-constexpr std::string_view kDemoBaseline[] = {"--arch=convnet",
-                                              "--batch-size=32",
-                                              "--lr=1e-4",
-                                              "--momentum=0",
-                                              "--epochs=3",
-                                              "--normalize=none"};
-constexpr std::string_view kDemoDdp[] = {"--arch=convnet",
-                                         "--batch-size=32",
-                                         "--lr=1e-4",
-                                         "--momentum=0",
-                                         "--epochs=3",
-                                         "--normalize=none",
-                                         "--sync-bn",
-                                         "--amp"};
-
-// apex/examples/imagenet/main_amp.py: the batch is a rank's, the rate that of 256 images a step.
-constexpr std::string_view kApexImagenet[] = {"--arch=resnet18",
-                                              "--batch-size=256",
-                                              "--epochs=90",
-                                              "--lr=0.1",
-                                              "--scale-lr",
-                                              "--momentum=0.9",
-                                              "--weight-decay=1e-4",
-                                              "--warmup-epochs=5",
-                                              "--warmup-method=apex",
-                                              "--lr-scheduler=multistep",
-                                              "--lr-milestones=30,60,80",
-                                              "--lr-gamma=0.1",
-                                              "--workers=4",
-                                              "--print-freq=10"};
-// pytorch/examples' imagenet/main.py: the batch is that of all ranks, as on one host there.
-constexpr std::string_view kImagenetMain[] = {"--arch=resnet18",
-                                              "--global-batch-size=256",
-                                              "--epochs=90",
-                                              "--lr=0.1",
-                                              "--momentum=0.9",
-                                              "--weight-decay=1e-4",
-                                              "--lr-scheduler=step",
-                                              "--lr-step-size=30",
-                                              "--lr-gamma=0.1",
-                                              "--workers=4",
-                                              "--print-freq=10"};
-
-constexpr Preset kPresets[] = {
-    {.name = "demo-baseline", .arguments = kDemoBaseline},
-    {.name = "demo-ddp", .arguments = kDemoDdp},
-    {.name = "apex-imagenet", .arguments = kApexImagenet},
-    {.name = "imagenet-main", .arguments = kImagenetMain},
+struct Preset {
+  std::string_view name;
+  Arguments arguments;
 };
+
+// clang-format off
+constexpr std::string_view kDemoBaseline[] = {
+    "--arch=convnet", "--batch-size=32", "--lr=1e-4", "--momentum=0", "--epochs=3",
+    "--normalize=none"};
+constexpr std::string_view kDemoDdp[] = {
+    "--arch=convnet", "--batch-size=32", "--lr=1e-4", "--momentum=0", "--epochs=3",
+    "--normalize=none", "--sync-bn", "--amp"};
+// apex/examples/imagenet/main_amp.py: a rank's batch; the rate is that of 256 images a step.
+constexpr std::string_view kApexImagenet[] = {
+    "--arch=resnet18", "--batch-size=256", "--epochs=90", "--lr=0.1", "--scale-lr",
+    "--momentum=0.9", "--weight-decay=1e-4", "--warmup-epochs=5", "--warmup-method=apex",
+    "--lr-scheduler=multistep", "--lr-milestones=30,60,80", "--lr-gamma=0.1", "--workers=4",
+    "--print-freq=10"};
+// pytorch/examples' imagenet/main.py: the batch of all ranks, as on one host there.
+constexpr std::string_view kImagenetMain[] = {
+    "--arch=resnet18", "--global-batch-size=256", "--epochs=90", "--lr=0.1", "--momentum=0.9",
+    "--weight-decay=1e-4", "--lr-scheduler=step", "--lr-step-size=30", "--lr-gamma=0.1",
+    "--workers=4", "--print-freq=10"};
+constexpr Preset kPresets[] = {{"demo-baseline", kDemoBaseline}, {"demo-ddp", kDemoDdp},
+                               {"apex-imagenet", kApexImagenet}, {"imagenet-main", kImagenetMain}};
+
+constexpr std::string_view kShapes[] = {
+    "--arch=resnet20", "--batch-size=16", "--epochs=4", "--lr-scheduler=cosine"};
+constexpr std::string_view kCifar10[] = {"--arch=resnet20", "--batch-size=128"};
+constexpr Preset kResnetData[] = {{"shapes", kShapes}, {"cifar10", kCifar10}};
+// clang-format on
 
 }  // namespace
 
-const Preset& preset_named(std::string_view name) {
+Arguments preset_named(std::string_view name) {
   for (const Preset& preset : kPresets) {
-    if (preset.name == name) return preset;
+    if (preset.name == name) return preset.arguments;
   }
   throw InternalError(fmt::format("[preset] name: got {}, expected one of the table", name));
+}
+
+Arguments data_defaults(Program program, std::string_view dataset) {
+  if (program == Program::kTrainConvnet) return {};
+  for (const Preset& defaults : kResnetData) {
+    if (defaults.name == dataset) return defaults.arguments;
+  }
+  return {};
+}
+
+std::string_view built_in_dataset(Program program) {
+  return program == Program::kTrainConvnet ? "digits" : "shapes";
+}
+
+std::string dataset_name(Program program, const std::string& name, const std::string& dir) {
+  if (name != "auto") return name;
+  if (dir.empty()) return std::string(built_in_dataset(program));
+  try {
+    return data::detect_dataset(dir, program == Program::kTrainConvnet ? 1 : 3);
+  } catch (const DataError&) {
+    return name;
+  }
 }
 
 }  // namespace lockstep::trainers

@@ -1,18 +1,28 @@
-// The settings of the tutorials, as the flags one would type.
+// Settings that come in sets: presets of the tutorials, and defaults that follow the data set.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "trainers/options/flag_table.h"
+
 namespace lockstep::trainers {
 
-struct Preset {
-  std::string_view name;
-  std::span<const std::string_view> arguments;
-};
+// Flags as one would type them: "--arch=resnet20".
+using Arguments = std::span<const std::string_view>;
 
-// Requires: a built choice of --preset.
-const Preset& preset_named(std::string_view name);
+// Requires: a choice of --preset.
+Arguments preset_named(std::string_view name);
+
+// Empty for a data set without defaults of its own.
+Arguments data_defaults(Program program, std::string_view dataset);
+
+// The data set that a program trains on when none is named: "digits", "shapes".
+std::string_view built_in_dataset(Program program);
+
+// The data set behind --dataset `name` and --data `dir`, either of which may be empty or "auto";
+// "auto" where the folder does not tell, which is an error later.
+std::string dataset_name(Program program, const std::string& name, const std::string& dir);
 
 }  // namespace lockstep::trainers

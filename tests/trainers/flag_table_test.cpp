@@ -1,4 +1,4 @@
-#include "trainers/options/option_table.h"
+#include "trainers/options/flag_table.h"
 
 #include <set>
 
@@ -6,12 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/words.h"
 #include "tests/trainers/options_of.h"
-#include "trainers/options/flag_value.h"
-#include "trainers/options/foreign_flags.h"
-#include "trainers/options/help_text.h"
+#include "trainers/options/parser.h"
 
-namespace lockstep::trainers::option_table_test {
+namespace lockstep::trainers::flag_table_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -35,7 +34,7 @@ std::string example_value(const Flag& flag) {
   return fmt::format("{}", flag.range.max);
 }
 
-TEST(OptionTable, NamesAreUnique) {
+TEST(FlagTable, NamesAreUnique) {
   std::set<std::string> seen;
   for (const Flag& flag : flag_table()) {
     EXPECT_TRUE(seen.insert(fmt::format("--{}", flag.name)).second) << flag.name;
@@ -48,21 +47,19 @@ TEST(OptionTable, NamesAreUnique) {
   }
 }
 
-TEST(OptionTable, RowsAreComplete) {
+TEST(FlagTable, RowsAreComplete) {
   for (const Flag& flag : flag_table()) {
-    EXPECT_FALSE(flag.help.empty()) << flag.name;
-    EXPECT_FALSE(flag.origin.empty()) << flag.name;
-    EXPECT_TRUE(flag.later_choices.convnet.empty() || !flag.not_built.empty()) << flag.name;
+    EXPECT_NE(flag.help.empty(), flag.means.empty()) << flag.name;
     const bool number = flag.kind == FlagKind::kInt || flag.kind == FlagKind::kFloat;
     EXPECT_EQ(number, flag.range.max > flag.range.min) << flag.name;
-    EXPECT_EQ(flag.metavar.empty(), flag.kind == FlagKind::kChoice || flag.kind == FlagKind::kBool)
-        << flag.name;
+    EXPECT_TRUE(flag.kind != FlagKind::kString || !flag.takes.empty()) << flag.name;
+    EXPECT_TRUE(flag.kind != FlagKind::kChoice || !flag.choices.resnet.empty()) << flag.name;
     EXPECT_TRUE(flag.means.empty() || flag.kind == FlagKind::kBool) << flag.name;
     EXPECT_NE(find_flag(fmt::format("--{}", flag.name)), nullptr) << flag.name;
   }
 }
 
-TEST(OptionTable, DefaultsAreAllowed) {
+TEST(FlagTable, DefaultsAreAllowed) {
   for (const Flag& flag : flag_table()) {
     if (flag.initial.convnet.empty()) continue;
     EXPECT_NO_THROW(check_flag_value(flag, Program::kTrainConvnet, flag.name, flag.initial.convnet))
@@ -70,24 +67,17 @@ TEST(OptionTable, DefaultsAreAllowed) {
   }
 }
 
-TEST(OptionTable, EveryFlagWorksOrIsNotBuiltYet) {
+TEST(FlagTable, EveryFlagIsAccepted) {
   for (const Flag& flag : flag_table()) {
     if (flag.resnet_only) continue;
-    const std::string answer = refusal(fmt::format("--{} {}", flag.name, example_value(flag)));
-    if (!flag.means.empty()) continue;  // its target is a row of its own
-    if (flag.built()) {
-      EXPECT_EQ(answer, "accepted") << flag.name;
-    } else {
-      EXPECT_THAT(
-          answer,
-          HasSubstr(fmt::format("--{} is not built yet | this version has no ", flag.name)));
-    }
+    EXPECT_EQ(refusal(fmt::format("--{} {}", flag.name, example_value(flag))), "accepted")
+        << flag.name;
   }
 }
 
-TEST(OptionTable, EveryFlagHasAnEnvironmentVariable) {
+TEST(FlagTable, EveryFlagHasAnEnvironmentVariable) {
   for (const Flag& flag : flag_table()) {
-    if (!flag.built() || flag.resnet_only || !flag.means.empty() || flag.name.starts_with("help") ||
+    if (flag.resnet_only || !flag.means.empty() || flag.name.starts_with("help") ||
         flag.name == "version" || flag.name == "verbose") {
       continue;
     }
@@ -97,17 +87,8 @@ TEST(OptionTable, EveryFlagHasAnEnvironmentVariable) {
   }
 }
 
-TEST(OptionTable, EveryChoiceNotBuiltYetSaysSo) {
-  for (const Flag& flag : flag_table()) {
-    for (const std::string_view choice : split_words(flag.later_choices.convnet, '|')) {
-      EXPECT_THAT(refusal(fmt::format("--{} {}", flag.name, choice)),
-                  HasSubstr(fmt::format("--{} {} is not built yet", flag.name, choice)));
-    }
-  }
-}
-
 // pytorch/examples' main.py and Apex's main_amp.py: each flag is ours, or is answered.
-TEST(OptionTable, NoFlagOfMainPyOrApexIsUnknown) {
+TEST(FlagTable, NoFlagOfMainPyOrApexIsUnknown) {
   for (const char* line : {"-a convnet",
                            "--arch convnet",
                            "-j 4",
@@ -212,10 +193,5 @@ TEST(Help, ExamplesAreAccepted) {
   EXPECT_EQ(refusal("--global-batch-size 512 --shards 8 --bn-groups 8 -o runs/a"), "accepted");
 }
 
-TEST(Help, VersionIsOneLineUnlessVerbose) {
-  EXPECT_EQ(lines_of(version_text(Program::kTrainConvnet, false)).size(), 1U);
-  EXPECT_THAT(version_text(Program::kTrainConvnet, true), HasSubstr("x86-64-v"));
-}
-
 }  // namespace
-}  // namespace lockstep::trainers::option_table_test
+}  // namespace lockstep::trainers::flag_table_test

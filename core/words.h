@@ -1,0 +1,25 @@
+// Words of command lines and small files: cutting, numbers, near misses.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+// "a|b" -> {"a", "b"}; "" -> {}.
+std::vector<std::string_view> split_words(std::string_view words, char separator);
+
+// Whole-string conversions; nothing for other text. "true", "false", "1", "0", in any case.
+std::optional<bool> parse_bool(std::string_view text);
+std::optional<int64_t> parse_int(std::string_view text);
+std::optional<double> parse_float(std::string_view text);  // finite only
+
+// The candidate nearest to `word`: one that begins with it, or the one with the fewest insertions,
+// deletions, replacements and swaps of neighbors. Empty where more than a third of the letters
+// differ.
+std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates);
+
+}  // namespace lockstep

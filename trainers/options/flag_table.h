@@ -1,0 +1,84 @@
+// Every flag of the trainers, once: the parser, the help pages and tests read this table.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lockstep::trainers {
+
+enum class Program : uint8_t { kTrainConvnet, kTrainResnet };
+std::string_view name_of(Program program);  // "train_convnet"
+
+enum class FlagKind : uint8_t { kInt, kFloat, kString, kChoice, kBool };
+
+// In the order of the help pages.
+enum class FlagGroup : uint8_t { kData, kModel, kOptimizer, kPrecision, kDistributed, kOutput };
+inline constexpr int kFlagGroups = 6;
+std::string_view name_of(FlagGroup group);  // "Data"
+
+struct PerProgram {
+  std::string_view convnet;
+  std::string_view resnet;
+
+  constexpr PerProgram() = default;
+  constexpr PerProgram(const char* both)  // NOLINT(google-explicit-constructor): keeps rows short
+      : convnet(both), resnet(both) {}
+  constexpr PerProgram(std::string_view of_convnet, std::string_view of_resnet)
+      : convnet(of_convnet), resnet(of_resnet) {}
+  constexpr std::string_view of(Program program) const {
+    return program == Program::kTrainConvnet ? convnet : resnet;
+  }
+};
+
+struct FlagRange {
+  double min = 0;
+  double max = 0;
+};
+
+struct Flag {
+  std::string_view name = {};     // without dashes: "batch-size"
+  std::string_view aliases = {};  // with dashes: "-b --b"
+  FlagKind kind = FlagKind::kString;
+  bool brief = false;  // in --help too, not only in --help-all
+  bool resnet_only = false;
+  std::string_view takes = {};  // the value in help and errors; empty: N, X or the choices
+  PerProgram initial = {};      // the default; empty: none
+  FlagRange range = {};         // of numbers, both ends allowed
+  PerProgram choices = {};      // "auto|cpu"
+  std::string_view means = {};  // a shorthand: the argument that it stands for, "--opt-level=O1"
+  std::string_view help = {};   // of a switch that is on by default: what --no-NAME does
+  FlagGroup group = FlagGroup::kOutput;
+
+  bool of(Program program) const { return program == Program::kTrainResnet || !resnet_only; }
+};
+
+std::span<const Flag> flag_table();
+
+// The flag with this name or alias: "--batch-size", "-b", "--b". Null when there is none.
+const Flag* find_flag(std::string_view dashed);
+
+// "LOCKSTEP_BATCH_SIZE".
+std::string environment_name(const Flag& flag);
+
+// A flag of another trainer that has no counterpart here: it is answered, never "unknown".
+struct ForeignFlag {
+  std::string_view name;  // without dashes
+  bool takes_value = false;
+  bool refused = false;       // it would change the result, or its user expects it to
+  std::string_view harmless;  // values that are accepted although it is refused: "-1|0"
+  std::string_view origin;    // the trainer that has it
+  std::string_view reason;
+  std::string_view instead;  // what to do here
+};
+
+std::span<const ForeignFlag> foreign_flags();
+
+// Null when there is none. `name`: without dashes.
+const ForeignFlag* find_foreign_flag(std::string_view name);
+
+// The note for a flag that is accepted and changes nothing. Errors: UsageError for a refused one.
+std::string answer_foreign_flag(const ForeignFlag& flag, std::string_view value);
+
+}  // namespace lockstep::trainers

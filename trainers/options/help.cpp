@@ -1,0 +1,95 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/words.h"
+#include "trainers/options/parser.h"
+#include "trainers/options/presets.h"
+
+namespace lockstep::trainers {
+namespace {
+
+constexpr size_t kIndent = 40;
+constexpr size_t kColumns = 100;
+
+std::string value_shown(const Flag& flag, Program program) {
+  if (flag.kind == FlagKind::kBool) return "";
+  if (!flag.takes.empty()) return fmt::format(" {}", flag.takes);
+  if (flag.kind == FlagKind::kChoice) return fmt::format(" {}", flag.choices.of(program));
+  return flag.kind == FlagKind::kInt ? " N" : " X";
+}
+
+// "-b, --b, --batch-size N": one-letter names first; the brief page leaves out other long names.
+std::string names_shown(const Flag& flag, Program program, bool all) {
+  const bool is_on = flag.kind == FlagKind::kBool && flag.initial.of(program) == "true";
+  std::string letters;
+  std::string words = fmt::format("--{}{}", is_on ? "no-" : "", flag.name);
+  for (const std::string_view alias : split_words(flag.aliases, ' ')) {
+    if (alias.size() <= 3) letters += fmt::format("{}, ", alias);
+    if (alias.size() > 3 && all) words += fmt::format(", {}", alias);
+  }
+  return letters + words + value_shown(flag, program);
+}
+
+std::string meaning_shown(const Flag& flag, Program program) {
+  if (!flag.means.empty()) return fmt::format("same as {}", flag.means);
+  const std::string_view initial = flag.initial.of(program);
+  if (flag.kind == FlagKind::kBool || initial.empty()) return std::string(flag.help);
+  return fmt::format("{} [{}]", flag.help, initial);
+}
+
+// Long lists of choices continue on the next line.
+std::string wrapped(std::string_view line) {
+  if (line.size() <= kColumns) return std::string(line);
+  const size_t end = line.rfind('|', kColumns - 1) + 1;
+  return fmt::format("{}\n{:8}{}", line.substr(0, end), "", line.substr(end));
+}
+
+std::string page(Program program, bool all) {
+  std::string text = fmt::format("usage: [mpirun -np N] {} [DIR] [flags]\n", name_of(program));
+  for (int g = 0; g < kFlagGroups; ++g) {
+    const auto group = static_cast<FlagGroup>(g);
+    text += fmt::format("{}:\n", name_of(group));
+    for (const Flag& flag : flag_table()) {
+      if (flag.group != group || !flag.of(program) || !(all || flag.brief)) continue;
+      const std::string names = "  " + names_shown(flag, program, all);
+      const bool fits = names.size() + 2 <= kIndent;
+      text += fits ? fmt::format("{:<{}}", names, kIndent)
+                   : fmt::format("{}\n{:{}}", wrapped(names), "", kIndent);
+      text += meaning_shown(flag, program) + '\n';
+    }
+  }
+  return text;
+}
+
+std::string examples(Program program) {
+  std::string text;
+  for (const std::string_view dataset : {"shapes", "cifar10"}) {
+    const Arguments defaults = data_defaults(program, dataset);
+    if (!defaults.empty()) text += fmt::format("On {}: {}\n", dataset, fmt::join(defaults, " "));
+  }
+  return text +
+         fmt::format(
+             "Examples:\n"
+             "  {0}\n"
+             "  mpirun -np 2 {0} ~/data --dataset {1} --epochs 5 --b 128\n"
+             "  mpirun -np 8 {0} --global-batch-size 512 --shards 8 --bn-groups 8 -o runs/a\n",
+             name_of(program),
+             program == Program::kTrainConvnet ? "mnist" : "cifar10");
+}
+
+}  // namespace
+
+std::string help_text(Program program) {
+  return page(program, false) + examples(program);
+}
+
+std::string help_all_text(Program program) {
+  return page(program, true) +
+         "Long flags take _ for -. Switches take True or False, or --no- before their name.\n"
+         "LOCKSTEP_<FLAG> sets a flag too. The command line overrides it; it overrides --preset.\n"
+         "Exit codes: 0 done, 2 usage, 3 data, 4 checkpoint, 5 environment, 6 diverged,\n"
+         "  43 stopped by a signal and saved, 75 a rank died or hangs, 1 a bug.\n" +
+         examples(program);
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,255 @@
+#include "trainers/options/parser.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/error.h"
+#include "core/words.h"
+
+namespace lockstep::trainers {
+namespace {
+
+bool is_number(const Flag& flag) {
+  return flag.kind == FlagKind::kInt || flag.kind == FlagKind::kFloat;
+}
+
+// "a whole number from 1 to 1000000".
+std::string allowed_values(const Flag& flag, Program program) {
+  if (is_number(flag)) {
+    return fmt::format("a {}number from {} to {}",
+                       flag.kind == FlagKind::kInt ? "whole " : "",
+                       flag.range.min,
+                       flag.range.max);
+  }
+  if (flag.kind == FlagKind::kBool) return "True, False, 1, 0 or nothing";
+  if (flag.kind == FlagKind::kString) return std::string(flag.takes);
+  return fmt::format("one of {}", fmt::join(split_words(flag.choices.of(program), '|'), ", "));
+}
+
+std::optional<double> number_of(const Flag& flag, std::string_view text) {
+  if (flag.kind == FlagKind::kFloat) return parse_float(text);
+  const std::optional<int64_t> value = parse_int(text);
+  return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+}
+
+UsageError missing_value(const Flag& flag, Program program, std::string_view source) {
+  return UsageError(fmt::format("{} needs a value", source),
+                    fmt::format("--{} takes {}", flag.name, allowed_values(flag, program)),
+                    fmt::format("{} --help shows the defaults", name_of(program)));
+}
+
+// Nothing where `text` is allowed, else the nearest value that is, or "" where none is near.
+std::optional<std::string> correction(const Flag& flag, Program program, std::string_view text) {
+  if (flag.kind == FlagKind::kBool) {
+    return parse_bool(text) ? std::nullopt : std::optional<std::string>("");
+  }
+  if (flag.kind == FlagKind::kChoice) {
+    const std::vector<std::string_view> choices = split_words(flag.choices.of(program), '|');
+    if (std::ranges::find(choices, text) != choices.end()) return std::nullopt;
+    return std::string(nearest_word(text, choices));
+  }
+  if (!is_number(flag)) return std::nullopt;
+  const auto [min, max] = flag.range;
+  const std::optional<double> number = number_of(flag, text);
+  if (number && min <= *number && *number <= max) return std::nullopt;
+  const double initial = parse_float(flag.initial.of(program)).value_or(min);
+  return fmt::format("{}", std::clamp(number.value_or(initial), min, max));
+}
+
+// "-b" of "-b=64"; long names with - for _.
+std::string flag_part(std::string_view argument) {
+  std::string name(argument.substr(0, argument.find('=')));
+  if (name.starts_with("--")) std::replace(name.begin() + 2, name.end(), '_', '-');
+  return name;
+}
+
+UsageError unknown_flag(Program program, std::string_view argument) {
+  const std::string name = flag_part(argument);
+  if (find_flag(name) != nullptr) {
+    return UsageError(fmt::format("{} is a flag of train_resnet", name),
+                      fmt::format("{} has no use for it", name_of(program)),
+                      "leave it out");
+  }
+  std::vector<std::string> known;
+  for (const Flag& flag : flag_table()) {
+    if (!flag.of(program)) continue;
+    known.push_back(fmt::format("--{}", flag.name));
+    for (const std::string_view alias : split_words(flag.aliases, ' ')) {
+      if (alias.size() > 3) known.emplace_back(alias);
+    }
+  }
+  const std::vector<std::string_view> words(known.begin(), known.end());
+  const std::string dashed = name.starts_with("--") ? name : "-" + name;
+  std::string nearest(nearest_word(dashed, words));
+  if (nearest.empty() && dashed.starts_with("--no-")) {
+    nearest = nearest_word("--" + dashed.substr(5), words);
+    const Flag* const flag = find_flag(nearest);
+    if (flag != nullptr && flag->kind == FlagKind::kBool) nearest.insert(2, "no-");
+  }
+  return UsageError(fmt::format("unknown flag {}", name),
+                    fmt::format("{} has no such flag", name_of(program)),
+                    nearest.empty() ? fmt::format("{} --help", name_of(program))
+                                    : fmt::format("did you mean {}?", nearest));
+}
+
+// What CLI11 has no notion of: _ for -, a switch's value as a word of its own, shorthands, and the
+// flags of other trainers.
+class Normalizer {
+ public:
+  Normalizer(Program program, std::string_view variable, const std::vector<std::string>& arguments)
+      : program_(program), variable_(variable), arguments_(arguments) {}
+
+  std::vector<std::string> run(std::vector<std::string>& notes) {
+    for (; next_ < arguments_.size() && arguments_[next_] != "--"; ++next_) {
+      const std::string& argument = arguments_[next_];
+      const std::string name = flag_part(argument);
+      const Flag* const negated =
+          name.starts_with("--no-") ? find_flag("--" + name.substr(5)) : nullptr;
+      if (const Flag* const flag = find_flag(name)) {
+        append(*flag, name, false);
+      } else if (negated != nullptr && negated->kind == FlagKind::kBool) {
+        append(*negated, name, true);
+      } else if (const ForeignFlag* const foreign = find_foreign_flag(name)) {
+        notes.push_back(answer(*foreign, name));
+      } else {
+        result_.push_back(argument.starts_with("--") ? name + argument.substr(name.size())
+                                                     : argument);
+      }
+    }
+    result_.insert(
+        result_.end(), arguments_.begin() + static_cast<ptrdiff_t>(next_), arguments_.end());
+    return std::move(result_);
+  }
+
+ private:
+  void append(const Flag& flag, const std::string& name, bool negated) {
+    const std::optional<std::string> value = explicit_value();
+    const std::string_view source = variable_.empty() ? name : variable_;
+    if (value && value->empty()) throw missing_value(flag, program_, source);
+    if (flag.kind != FlagKind::kBool) {
+      result_.push_back(value ? fmt::format("--{}={}", flag.name, *value) : name);
+      return;
+    }
+    const std::string word = value ? *value : bool_word().value_or("true");
+    check_flag_value(flag, program_, source, word);
+    const bool on = parse_bool(word).value_or(false) != negated;
+    if (flag.means.empty()) {
+      result_.push_back(fmt::format("--{}={}", flag.name, on));
+    } else if (on) {
+      result_.emplace_back(flag.means);
+    }
+  }
+
+  std::string answer(const ForeignFlag& foreign, const std::string& name) {
+    std::string value = explicit_value().value_or("");
+    if (!foreign.takes_value) {
+      bool_word();
+    } else if (value.empty() && next_ + 1 < arguments_.size()) {
+      value = arguments_[++next_];
+    }
+    if (foreign.takes_value && value.empty()) {
+      throw UsageError(fmt::format("{} needs a value", name),
+                       std::string(foreign.reason),
+                       std::string(foreign.instead));
+    }
+    return answer_foreign_flag(foreign, value);
+  }
+
+  std::optional<std::string> explicit_value() const {
+    const std::string& argument = arguments_[next_];
+    const size_t equals = argument.find('=');
+    return equals == std::string::npos ? std::nullopt : std::optional(argument.substr(equals + 1));
+  }
+
+  // The next argument, where it says true or false.
+  std::optional<std::string> bool_word() {
+    if (next_ + 1 >= arguments_.size() || !parse_bool(arguments_[next_ + 1])) return std::nullopt;
+    return arguments_[++next_];
+  }
+
+  Program program_;
+  std::string_view variable_;
+  const std::vector<std::string>& arguments_;
+  size_t next_ = 0;
+  std::vector<std::string> result_;
+};
+
+std::unique_ptr<CLI::App> make_app(Program program) {
+  auto app = std::make_unique<CLI::App>();
+  app->set_help_flag();
+  app->allow_extras();
+  for (const Flag& flag : flag_table()) {
+    if (!flag.of(program) || !flag.means.empty()) continue;
+    std::string names = fmt::format("--{}", flag.name);
+    for (const auto alias : split_words(flag.aliases, ' ')) names += fmt::format(",{}", alias);
+    if (flag.kind == FlagKind::kBool) {
+      app->add_flag(names);
+    } else {
+      app->add_option(flag.name == "data" ? names + ",DIR" : names)->take_last();
+    }
+  }
+  return app;
+}
+
+void refuse_leftovers(Program program, std::vector<std::string> leftovers) {
+  std::erase(leftovers, "--");
+  if (leftovers.empty()) return;
+  const auto flag = std::ranges::find_if(
+      leftovers, [](const std::string& argument) { return argument.starts_with("-"); });
+  if (flag != leftovers.end()) throw unknown_flag(program, *flag);
+  throw UsageError(fmt::format("one argument too many: {}", leftovers.front()),
+                   "only one data directory can be given",
+                   fmt::format("{} DIR, or quotes around a name with spaces", name_of(program)));
+}
+
+}  // namespace
+
+void check_flag_value(const Flag& flag,
+                      Program program,
+                      std::string_view source,
+                      std::string_view text) {
+  const bool is_flag = text.starts_with("--") || find_flag(flag_part(text)) != nullptr;
+  if (text.empty() || is_flag) throw missing_value(flag, program, source);
+  const std::optional<std::string> instead = correction(flag, program, text);
+  if (!instead) return;
+  const std::string_view separator = source.starts_with("-") ? " " : "=";
+  throw UsageError(fmt::format("bad value: {}{}{}", source, separator, text),
+                   fmt::format("--{} takes {}", flag.name, allowed_values(flag, program)),
+                   instead->empty() ? fmt::format("{} --help", name_of(program))
+                                    : fmt::format("{}{}{}", source, separator, *instead));
+}
+
+ParsedArguments parse_arguments(Program program,
+                                std::vector<std::string> arguments,
+                                std::string_view variable) {
+  ParsedArguments parsed;
+  arguments = Normalizer(program, variable, arguments).run(parsed.notes);
+  const std::unique_ptr<CLI::App> app = make_app(program);
+  std::ranges::reverse(arguments);  // CLI11 reads from the back
+  try {
+    app->parse(std::move(arguments));
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string name =
+        std::string(error.what()).substr(0, std::string(error.what()).find(':'));
+    throw missing_value(*find_flag(name), program, name);
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what(), "", fmt::format("{} --help", name_of(program)));
+  }
+  for (const Flag& flag : flag_table()) {
+    const std::string name = fmt::format("--{}", flag.name);
+    const CLI::Option* const option = app->get_option_no_throw(name);
+    if (option == nullptr || option->count() == 0) continue;
+    const std::string& value = option->results().back();
+    check_flag_value(flag, program, variable.empty() ? name : variable, value);
+    parsed.values[flag.name] = value;
+  }
+  refuse_leftovers(program, app->remaining());
+  return parsed;
+}
+
+}  // namespace lockstep::trainers
