@@ -61,7 +61,8 @@ void* CachingAllocator::allocate(size_t bytes) {
   if (block == nullptr) {
     throw EnvironmentError(fmt::format("{}: {} bytes more are needed", source_.exhausted(), size),
                            fmt::format("{} bytes are in use already", stats_.bytes_in_use),
-                           "a smaller batch (-b) or fewer ranks on this host");
+                           "a smaller batch or fewer ranks on this host",
+                           Remedy::kSmallerBatch);
   }
   stats_.bytes_in_use += size;
   stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);

@@ -46,7 +46,8 @@ std::array<fs::path, 3> folders_of(const fs::path& dir, const std::string& name)
                               kFiles[2],
                               kFiles[3],
                               looked),
-                  "point --data to the files, or train on the built-in --dataset digits");
+                  "name the folder that holds the files",
+                  Remedy::kDigits);
 }
 
 std::array<fs::path, 4> find_files(const fs::path& dir, const std::string& name) {
@@ -62,7 +63,8 @@ std::array<fs::path, 4> find_files(const fs::path& dir, const std::string& name)
   if (!missing.empty()) {
     throw DataError(fmt::format("{} in {} is not complete", name, folder.string()),
                     fmt::format("missing: {}", missing),
-                    "fetch the missing files, or train on the built-in --dataset digits");
+                    "fetch the missing files",
+                    Remedy::kDigits);
   }
   return paths;
 }

@@ -18,8 +18,11 @@ namespace {
 
 constexpr int64_t kMaxCount = int64_t{1} << 31;
 constexpr int64_t kMaxSide = 16384;  // so the product of all extents stays below 2^60
-constexpr const char* kHint = "fetch the file again, or train on the built-in --dataset digits";
 constexpr const char* kCheckHint = "check that you may read it, and the disk";
+
+[[noreturn]] void refuse_idx(const std::string& what, const std::string& why) {
+  throw DataError(what, why, "fetch the file again", Remedy::kDigits);
+}
 
 // Bytes of a file, inflated when it is gzipped.
 class ByteSource {
@@ -39,17 +42,15 @@ class ByteSource {
     int status = Z_OK;
     const char* const message = gzerror(file_.get(), &status);
     if (status == Z_BUF_ERROR) {
-      throw DataError(fmt::format("{} is truncated", path_.string()),
-                      "the file ends in the middle of its gzip data",
-                      kHint);
+      refuse_idx(fmt::format("{} is truncated", path_.string()),
+                 "the file ends in the middle of its gzip data");
     }
     if (status == Z_ERRNO) {
       throw DataError(
           fmt::format("cannot read {}", path_.string()), std::strerror(errno), kCheckHint);
     }
     if (count < 0 || status != Z_OK) {
-      throw DataError(
-          fmt::format("{} is damaged", path_.string()), fmt::format("gzip: {}", message), kHint);
+      refuse_idx(fmt::format("{} is damaged", path_.string()), fmt::format("gzip: {}", message));
     }
     return static_cast<size_t>(count);
   }
@@ -67,9 +68,8 @@ int64_t big_endian32(std::span<const uint8_t> bytes) {
 }
 
 [[noreturn]] void throw_truncated(const std::filesystem::path& path, int64_t found, int64_t want) {
-  throw DataError(fmt::format("{} is truncated", path.string()),
-                  fmt::format("it holds {} bytes, expected {}", found, want),
-                  kHint);
+  refuse_idx(fmt::format("{} is truncated", path.string()),
+             fmt::format("it holds {} bytes, expected {}", found, want));
 }
 
 std::vector<int64_t> read_header(ByteSource& source, const std::filesystem::path& path, int rank) {
@@ -79,10 +79,9 @@ std::vector<int64_t> read_header(ByteSource& source, const std::filesystem::path
   const int64_t magic = big_endian32(bytes);
   const int64_t expected = 0x800 + rank;
   if (found >= 4 && magic != expected) {
-    throw DataError(
+    refuse_idx(
         fmt::format("{} is no IDX file of {}", path.string(), rank == 3 ? "images" : "labels"),
-        fmt::format("its magic number is 0x{:08x}, expected 0x{:08x}", magic, expected),
-        kHint);
+        fmt::format("its magic number is 0x{:08x}, expected 0x{:08x}", magic, expected));
   }
   if (found < bytes.size()) {
     throw_truncated(path, static_cast<int64_t>(found), static_cast<int64_t>(bytes.size()));
@@ -92,9 +91,8 @@ std::vector<int64_t> read_header(ByteSource& source, const std::filesystem::path
     const int64_t extent = big_endian32(bytes.subspan(4 * static_cast<size_t>(axis + 1)));
     const int64_t most = axis == 0 ? kMaxCount : kMaxSide;
     if (extent < 1 || extent > most) {
-      throw DataError(fmt::format("{} has a header that makes no sense", path.string()),
-                      fmt::format("dimension {} is {}, expected 1 to {}", axis, extent, most),
-                      kHint);
+      refuse_idx(fmt::format("{} has a header that makes no sense", path.string()),
+                 fmt::format("dimension {} is {}, expected 1 to {}", axis, extent, most));
     }
     extents.push_back(extent);
   }
@@ -122,10 +120,9 @@ IdxFile read_idx(const std::filesystem::path& path, int rank) {
   }
   uint8_t beyond = 0;
   if (source.read(std::span(&beyond, 1)) != 0) {
-    throw DataError(
+    refuse_idx(
         fmt::format("{} is too long", path.string()),
-        fmt::format("it goes on after the {} bytes of its header and data", header + payload),
-        kHint);
+        fmt::format("it goes on after the {} bytes of its header and data", header + payload));
   }
   return file;
 }

@@ -40,8 +40,8 @@ void on_all(Communicator& peers, FunctionRef<void()> step) {
   if (problem.empty()) return;
   throw EnvironmentError("the ranks do not reach each other's GPU memory",
                          problem,
-                         "ranks of one user in one container (docker --ipc=host --pid=host), or "
-                         "--transport shm or mpi");
+                         "ranks of one user in one container (docker --ipc=host --pid=host)",
+                         Remedy::kHostExchange);
 }
 
 }  // namespace

@@ -203,7 +203,8 @@ std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
                   printable(choice),
                   api().version(),
                   most_workspace >> 20),
-      "another --plan-file; --autotune makes one");
+      "another plan file, or engines by rule",
+      Remedy::kPlanFile);
 }
 
 }  // namespace lockstep::kernels::cudnn
