@@ -14,13 +14,8 @@ std::string list_of_ranks(std::span<const int> ranks) {
 }  // namespace
 
 std::string to_string(const Operation& operation) {
-  constexpr std::array<std::string_view, 7> kNames = {"barrier",
-                                                      "broadcast",
-                                                      "all_gather",
-                                                      "all_reduce",
-                                                      "all_reduce(int64)",
-                                                      "reduce_scatter",
-                                                      "allocate"};
+  constexpr std::array<std::string_view, 6> kNames = {
+      "barrier", "broadcast", "all_gather", "all_reduce", "all_reduce(int64)", "allocate"};
   const std::string_view name = kNames[static_cast<size_t>(operation.kind)];
   if (operation.label.empty()) return fmt::format("{} #{}", name, operation.sequence);
   return fmt::format("{} #{} ({})", name, operation.sequence, operation.label);

@@ -114,10 +114,6 @@ ConvolutionPlan::ConvolutionPlan(Descriptor plan,
       choice_(choice_of(config)),
       notes_(notes_of(config)) {}
 
-std::string ConvolutionPlan::serialized() const {
-  return plan_.text(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
-}
-
 void ConvolutionPlan::execute(cudnnHandle_t handle,
                               const ConvolutionMemory& memory,
                               void* workspace) const {

@@ -49,9 +49,6 @@ TEST_P(MessageRanks, EveryRootBroadcasts) {
 TEST_P(MessageRanks, AllGathersInRankOrder) {
   spawn_mailbox_ranks(GetParam(), testing::check_all_gathers);
 }
-TEST_P(MessageRanks, EveryRankGetsItsPartOfTheTree) {
-  spawn_mailbox_ranks(GetParam(), testing::check_reduce_scatter);
-}
 TEST_P(MessageRanks, EveryAlgorithmSumsIntegersExactly) {
   spawn_mailbox_ranks(GetParam(), [](Communicator& peers) {
     for (const Algorithm algorithm : kExchanges) {

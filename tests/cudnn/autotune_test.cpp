@@ -116,7 +116,6 @@ TEST_F(Autotune, AChoiceGivesThatEngineAndNoOther) {
   for (const auto& plan : plans) {
     const auto again = planned(plan->choice());
     EXPECT_EQ(again->choice(), plan->choice());
-    EXPECT_EQ(again->serialized(), plan->serialized());
   }
 }
 

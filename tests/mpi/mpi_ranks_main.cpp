@@ -67,10 +67,6 @@ TEST(MpiRanks, MoveWhatTheScheduleSays) {
   testing::check_traffic(*world);
 }
 
-TEST(MpiRanks, EveryRankGetsItsPartOfTheTree) {
-  testing::check_reduce_scatter(*world);
-}
-
 TEST(MpiRanks, TagsSurviveManyOperations) {
   for (int64_t i = 0; i < 5000; ++i) {
     int64_t sum = i;
