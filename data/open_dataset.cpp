@@ -9,11 +9,10 @@
 
 #include "core/error.h"
 #include "data/cifar10.h"
-#include "data/digits.h"
+#include "data/drawn_dataset.h"
 #include "data/find_path.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
-#include "data/shapes.h"
 
 namespace lockstep::data {
 namespace {

@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "comm/device_slices.h"
+#include "comm/device_exchange.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "kernels/peer_sum.h"

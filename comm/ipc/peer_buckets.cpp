@@ -1,6 +1,5 @@
 #include "comm/ipc/peer_buckets.h"
 
-#include "comm/attempt.h"
 #include "comm/gather.h"
 #include "core/error.h"
 

@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "comm/device_slices.h"
+#include "comm/device_exchange.h"
 #include "comm/schedule.h"
 #include "core/cuda/graph.h"
 #include "kernels/add.h"
