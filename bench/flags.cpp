@@ -81,6 +81,12 @@ void add_connection(Flags& flags, comm::ConnectOptions& options) {
             });
 }
 
+std::string_view connection_advice(Remedy remedy) {
+  if (remedy == Remedy::kMpi) return "--transport mpi does, and auto chooses it by itself";
+  if (remedy == Remedy::kLongerWait) return "--stall-abort SECONDS waits longer";
+  return {};
+}
+
 UsageError bad_value(std::string_view flag, std::string_view text, std::string_view takes) {
   return UsageError(fmt::format("bad value: {} {}", flag, text),
                     fmt::format("{} takes {}", flag, takes),

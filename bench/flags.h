@@ -54,6 +54,8 @@ class Flags {
 
 // --transport and --stall-abort.
 void add_connection(Flags& flags, comm::ConnectOptions& options);
+// For set_remedy_text(): what of it those two flags choose.
+std::string_view connection_advice(Remedy remedy);
 
 UsageError bad_value(std::string_view flag, std::string_view text, std::string_view takes);
 

@@ -1,4 +1,4 @@
-// Gradients that travel together, and where they lie in memory.
+// Which gradients travel together, and where they lie in memory.
 #pragma once
 
 #include <cstdint>
@@ -6,12 +6,22 @@
 #include <string>
 #include <vector>
 
-#include "comm/bucket_plan.h"
 #include "core/autograd.h"
 #include "core/communicator.h"
 #include "core/tensor.h"
 
 namespace lockstep::comm {
+
+struct BucketCaps {
+  int64_t first_bytes = int64_t{1} << 20;
+  int64_t bytes = int64_t{25} << 20;
+};
+
+// Buckets of tensor indices. The last tensors come first, because backward() finishes them first; a
+// bucket closes after the tensor that reaches its cap, so that it may exceed it, and no tensor is
+// split. bytes[i]: size of tensor i on the wire. Source: PyTorch's DistributedDataParallel.
+std::vector<std::vector<size_t>> plan_buckets(std::span<const int64_t> bytes,
+                                              const BucketCaps& caps);
 
 struct Bucket {
   int64_t index = 0;

@@ -27,7 +27,8 @@ Connection connect(const Launch& launch, const ConnectOptions& options) {
   if (options.transport == Transport::kShm) {
     throw EnvironmentError("the ranks cannot share memory",
                            shared.problem,
-                           "--transport mpi works between hosts too; auto chooses it by itself");
+                           "let them talk through MPI, which works between hosts too",
+                           Remedy::kMpi);
   }
   return {std::move(mpi), "mpi", shared.problem};
 }

@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <utility>
 
+#include <fmt/core.h>
+
+#include "core/error.h"
+
 namespace lockstep::comm {
 
 std::vector<std::string> gather_texts(Communicator& peers, std::string mine) {
@@ -19,6 +23,22 @@ std::vector<std::string> gather_texts(Communicator& peers, std::string mine) {
     texts.emplace_back(all.data() + rank * longest, lengths[rank]);
   }
   return texts;
+}
+
+std::string attempt(Communicator& ranks, FunctionRef<void()> step) {
+  std::string mine;
+  try {
+    step();
+  } catch (const Error& error) {
+    mine = fmt::format("rank {}: {}{}{}",
+                       ranks.rank(),
+                       error.what(),
+                       error.why().empty() ? "" : ": ",
+                       error.why());
+  }
+  const std::vector<std::string> all = gather_texts(ranks, std::move(mine));
+  const auto failed = std::ranges::find_if(all, [](const auto& text) { return !text.empty(); });
+  return failed == all.end() ? std::string() : *failed;
 }
 
 }  // namespace lockstep::comm

@@ -1,4 +1,5 @@
-// What every rank has to say, by rank. Collective calls; both throw what all_gather() throws.
+// What every rank has to say, by rank, and whether all of them succeeded. Collective calls, which
+// throw what all_gather() throws.
 #pragma once
 
 #include <span>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "core/communicator.h"
+#include "core/function_ref.h"
 
 namespace lockstep::comm {
 
@@ -26,5 +28,10 @@ std::vector<T> gather_value(Communicator& peers, const T& mine) {
 
 // Texts of any lengths.
 std::vector<std::string> gather_texts(Communicator& peers, std::string mine);
+
+// Takes a step on every rank. Empty when it worked on all of them, else what failed on the first
+// rank where it did not, the same text on all. A collective call. Errors: those of `ranks`; what
+// `step` throws beside lockstep::Error.
+std::string attempt(Communicator& ranks, FunctionRef<void()> step);
 
 }  // namespace lockstep::comm

@@ -246,7 +246,8 @@ void GradientReducer::throw_missing(const std::vector<size_t>& missing) const {
       fmt::format("{} of {} parameters got no gradient{}", missing.size(), all, when),
       fmt::format("the loss does not depend on {}", fmt::join(described, ", ")),
       "use them in forward(), freeze them with set_requires_grad(false), or let them "
-      "count as zero (--unused=zero)");
+      "count as zero",
+      Remedy::kUnusedZero);
 }
 
 }  // namespace lockstep::comm

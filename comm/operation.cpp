@@ -14,13 +14,8 @@ std::string list_of_ranks(std::span<const int> ranks) {
 }  // namespace
 
 std::string to_string(const Operation& operation) {
-  constexpr std::array<std::string_view, 7> kNames = {"barrier",
-                                                      "broadcast",
-                                                      "all_gather",
-                                                      "all_reduce",
-                                                      "all_reduce(int64)",
-                                                      "reduce_scatter",
-                                                      "allocate"};
+  constexpr std::array<std::string_view, 6> kNames = {
+      "barrier", "broadcast", "all_gather", "all_reduce", "all_reduce(int64)", "allocate"};
   const std::string_view name = kNames[static_cast<size_t>(operation.kind)];
   if (operation.label.empty()) return fmt::format("{} #{}", name, operation.sequence);
   return fmt::format("{} #{} ({})", name, operation.sequence, operation.label);
@@ -34,10 +29,10 @@ CommError stall_error(const Operation& operation,
   return CommError(
       fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
       fmt::format("{} did not take part for {} s", who, static_cast<double>(waited.count()) / 1000),
-      fmt::format("see whether {} {} stopped, out of memory or only slow; "
-                  "--stall-abort SECONDS waits longer",
+      fmt::format("see whether {} {} stopped, out of memory or only slow",
                   who,
-                  missing.size() == 1 ? "is" : "are"));
+                  missing.size() == 1 ? "is" : "are"),
+      Remedy::kLongerWait);
 }
 
 CommError lost_peer_error(const Operation& operation, int rank, std::span<const int> gone) {
@@ -50,9 +45,10 @@ CommError lost_peer_error(std::string_view what, int rank, std::span<const int> 
 }
 
 UsageError no_library_sum_error() {
-  return UsageError("--algorithm mpi is MPI's own all-reduce",
+  return UsageError("there is no all-reduce of MPI's own",
                     "these ranks do not talk through MPI",
-                    "use --algorithm tree, ring or star");
+                    "use the tree, the ring or the star",
+                    Remedy::kAlgorithm);
 }
 
 void check_all_reduce_dtype(Dtype dtype) {

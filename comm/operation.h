@@ -22,7 +22,6 @@ struct Operation {
     kAllGather,
     kAllReduce,
     kAllReduceInt64,
-    kReduceScatter,
     kAllocate,
   };
 

@@ -32,13 +32,6 @@ class SingleCommunicator : public Communicator {
     }
     return std::make_unique<DoneWork>();
   }
-  void reduce_scatter_sum(std::span<const float> values, std::span<float> mine) override {
-    LS_CHECK(mine.size() == values.size(),
-             "[reduce_scatter_sum] mine: got {} values, expected {}",
-             mine.size(),
-             values.size());
-    std::ranges::copy(values, mine.begin());
-  }
   void all_reduce_sum(std::span<float>) override {}
   void all_reduce_sum(std::span<int64_t>) override {}
 };

@@ -91,9 +91,6 @@ class Communicator {
   virtual void all_reduce_sum(std::span<float> values) = 0;
   // In place, exact.
   virtual void all_reduce_sum(std::span<int64_t> values) = 0;
-  // mine = this rank's part of the sum in tree order. Requires: values.size() == size() *
-  // mine.size().
-  virtual void reduce_scatter_sum(std::span<const float> values, std::span<float> mine) = 0;
 
   // Since the beginning.
   const Traffic& traffic() const { return traffic_; }

@@ -17,7 +17,8 @@ namespace {
 [[noreturn]] void refuse() {
   throw EnvironmentError("this build has no CUDA",
                          "no CUDA toolkit was found when it was configured, or LOCKSTEP_CUDA=OFF",
-                         "cmake --preset release -DLOCKSTEP_CUDA=ON, or --device cpu");
+                         "cmake --preset release -DLOCKSTEP_CUDA=ON",
+                         Remedy::kCpu);
 }
 
 }  // namespace

@@ -8,13 +8,37 @@
 
 namespace lockstep {
 
-Error::Error(ExitCode code, const std::string& what, std::string why, std::string hint)
-    : std::runtime_error(what), code_(code), why_(std::move(why)), hint_(std::move(hint)) {}
+namespace {
+
+RemedyText remedy_text =
+    nullptr;  // the process's own: some errors are printed where none is caught
+
+}  // namespace
+
+Error::Error(
+    ExitCode code, const std::string& what, std::string why, std::string hint, Remedy remedy)
+    : std::runtime_error(what),
+      code_(code),
+      why_(std::move(why)),
+      hint_(std::move(hint)),
+      remedy_(remedy) {}
+
+void set_remedy_text(RemedyText text) {
+  remedy_text = text;
+}
+
+std::string advice_of(const Error& error) {
+  const std::string_view text =
+      remedy_text == nullptr ? std::string_view() : remedy_text(error.remedy());
+  const bool both = !error.hint().empty() && !text.empty();
+  return fmt::format("{}{}{}", error.hint(), both ? "; " : "", text);
+}
 
 std::string format_error(const Error& error) {
   std::string text = fmt::format("lockstep: error: {}\n", error.what());
   if (!error.why().empty()) text += fmt::format("  why: {}\n", error.why());
-  if (!error.hint().empty()) text += fmt::format("  try: {}\n", error.hint());
+  const std::string advice = advice_of(error);
+  if (!advice.empty()) text += fmt::format("  try: {}\n", advice);
   return text;
 }
 

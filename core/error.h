@@ -1,8 +1,10 @@
 // Errors that say what happened, why, and what to try.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace lockstep {
@@ -20,27 +22,57 @@ enum class ExitCode : int {
   kPeerLost = 75,    // a rank died or hangs
 };
 
+// A choice that would avoid an error and that a program leaves to its users. The library has no
+// flags: the program says how its users make the choice.
+enum class Remedy : uint8_t {
+  kNone,
+  kCpu,            // compute on the CPU
+  kCuda,           // compute on a GPU
+  kSmallerBatch,   // fewer images or values at a time
+  kEnginesByRule,  // cuDNN's engines by rule, not by time
+  kPlanFile,       // another file of cuDNN's engines
+  kMpi,            // ranks that talk through MPI
+  kHostExchange,   // gradients that travel through the host
+  kIpcExchange,    // gradients that travel over CUDA IPC, or through the host
+  kAlgorithm,      // another algorithm that sums gradients
+  kLongerWait,     // a longer deadline for ranks that do not answer
+  kUnusedZero,     // parameters without a gradient count as zero
+  kDigits,         // another folder, or the digits that are built in
+  kShapes,         // another folder, or the shapes that are built in
+  kDataset,        // another folder, or the name of the data set in it
+};
+inline constexpr Remedy kLastRemedy = Remedy::kDataset;
+
 // Base of everything the engine throws on purpose. `why` and `hint` may be empty.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& what, std::string why = {}, std::string hint = {});
+  Error(ExitCode code,
+        const std::string& what,
+        std::string why = {},
+        std::string hint = {},
+        Remedy remedy = Remedy::kNone);
 
   ExitCode code() const { return code_; }
   const std::string& why() const { return why_; }
-  const std::string& hint() const { return hint_; }
+  const std::string& hint() const { return hint_; }  // in terms of the library
+  Remedy remedy() const { return remedy_; }
 
  private:
   ExitCode code_;
   std::string why_;
   std::string hint_;
+  Remedy remedy_;
 };
 
 // One class per cause, so that callers and tests can tell them apart.
 template <ExitCode kCode>
 class ErrorOf : public Error {
  public:
-  explicit ErrorOf(const std::string& what, std::string why = {}, std::string hint = {})
-      : Error(kCode, what, std::move(why), std::move(hint)) {}
+  explicit ErrorOf(const std::string& what,
+                   std::string why = {},
+                   std::string hint = {},
+                   Remedy remedy = Remedy::kNone)
+      : Error(kCode, what, std::move(why), std::move(hint), remedy) {}
 };
 using UsageError = ErrorOf<ExitCode::kUsage>;
 using DataError = ErrorOf<ExitCode::kData>;
@@ -62,7 +94,17 @@ class DeviceError : public InternalError {
   using InternalError::InternalError;
 };
 
-// "lockstep: error: WHAT\n  why: WHY\n  try: HINT\n"; empty parts are left out.
+// What a program's users write to choose a remedy: "or --device cpu". Empty where the program does
+// not leave that choice to them.
+using RemedyText = std::string_view (*)(Remedy remedy);
+
+// How this process words remedies from now on; before, it does not. Call it before threads start.
+void set_remedy_text(RemedyText text);
+
+// What to try: the hint and the program's text for the remedy, either of which may be empty.
+std::string advice_of(const Error& error);
+
+// "lockstep: error: WHAT\n  why: WHY\n  try: ADVICE\n"; empty parts are left out.
 std::string format_error(const Error& error);
 
 }  // namespace lockstep

@@ -9,7 +9,6 @@
 #include "core/allocator.h"
 #include "core/cuda/memory.h"
 #include "core/cuda/memory_pool.h"
-#include "core/dry_memory.h"
 
 namespace lockstep {
 namespace {

@@ -85,4 +85,15 @@ class Tensor {
 Tensor to_row_major(const Tensor& tensor);
 Tensor from_row_major(const Tensor& tensor);
 
+// What tensors on the dry device would take, were they somewhere.
+struct DryMemory {
+  int64_t bytes_in_use = 0;
+  int64_t peak_bytes_in_use = 0;  // since begin_dry_peak()
+};
+
+// Of the calling thread's tensors.
+DryMemory dry_memory();
+// The peak begins anew, at what is in use.
+void begin_dry_peak();
+
 }  // namespace lockstep

@@ -34,9 +34,11 @@ constexpr std::array<const char*, 6> kFiles = {"data_batch_1.bin",
                                                "data_batch_4.bin",
                                                "data_batch_5.bin",
                                                "test_batch.bin"};
-constexpr const char* kHint =
-    "unpack cifar-10-binary.tar.gz again, or train on the built-in --dataset shapes";
 constexpr const char* kCheckHint = "check that you may read it, and the disk";
+
+[[noreturn]] void refuse_cifar10(const std::string& what, const std::string& why) {
+  throw DataError(what, why, "unpack cifar-10-binary.tar.gz again", Remedy::kShapes);
+}
 
 [[noreturn]] void throw_nothing_found(const fs::path& dir) {
   if (has_cifar10_pickles(dir)) {
@@ -51,8 +53,8 @@ constexpr const char* kCheckHint = "check that you may read it, and the disk";
                               fmt::join(kFiles, ", "),
                               (dir / kFolder).string(),
                               dir.string()),
-                  "point --data to the unpacked cifar-10-binary.tar.gz, or train on the built-in "
-                  "--dataset shapes");
+                  "name the folder of the unpacked cifar-10-binary.tar.gz",
+                  Remedy::kShapes);
 }
 
 }  // namespace
@@ -94,18 +96,16 @@ class Cifar10::File {
     const size_t found = read(0, bytes);
     if (found < kFileBytes) throw_truncated(static_cast<int64_t>(found));
     if (found > kFileBytes) {
-      throw DataError(fmt::format("{} is too long", path_.string()),
-                      fmt::format("it holds {} bytes, expected {}", size(), kFileBytes),
-                      kHint);
+      refuse_cifar10(fmt::format("{} is too long", path_.string()),
+                     fmt::format("it holds {} bytes, expected {}", size(), kFileBytes));
     }
     bytes.pop_back();
     return bytes;
   }
 
   [[noreturn]] void throw_truncated(int64_t found) const {
-    throw DataError(fmt::format("{} is truncated", path_.string()),
-                    fmt::format("it holds {} bytes, expected {}", found, kFileBytes),
-                    kHint);
+    refuse_cifar10(fmt::format("{} is truncated", path_.string()),
+                   fmt::format("it holds {} bytes, expected {}", found, kFileBytes));
   }
   int64_t size() const { return ::lseek(descriptor_.get(), 0, SEEK_END); }
 
@@ -122,9 +122,8 @@ Cifar10::Cifar10(std::string name, const std::vector<fs::path>& files) : name_(s
     for (size_t record = 0; record < kRecords; ++record) {
       const uint8_t label = bytes[record * kRecord];
       if (label > 9) {
-        throw DataError(fmt::format("{} holds a label out of range", path.string()),
-                        fmt::format("record {} has label {}, expected 0 to 9", record, label),
-                        kHint);
+        refuse_cifar10(fmt::format("{} holds a label out of range", path.string()),
+                       fmt::format("record {} has label {}, expected 0 to 9", record, label));
       }
       labels_.push_back(label);
     }
@@ -169,9 +168,8 @@ DatasetPair open_cifar10(const fs::path& dir) {
     if (!is_file(paths.back())) missing.push_back(file);
   }
   if (!missing.empty()) {
-    throw DataError(fmt::format("cifar10 in {} is not complete", folder.string()),
-                    fmt::format("missing: {}", fmt::join(missing, ", ")),
-                    kHint);
+    refuse_cifar10(fmt::format("cifar10 in {} is not complete", folder.string()),
+                   fmt::format("missing: {}", fmt::join(missing, ", ")));
   }
   const std::vector<fs::path> test = {paths.back()};
   paths.pop_back();

@@ -105,7 +105,6 @@ FileStamp ImageFolder::load(int64_t i, std::vector<std::byte>& bytes) const {
   const LoadClock clock(load_seconds().disk);
   if (options_.slow_disk.count() > 0) std::this_thread::sleep_for(options_.slow_disk);
   const FileStamp stamp = data::read_file(path_of(i), bytes);
-  ++files_read_;
   if (stamp.bytes != file(i).bytes) {
     throw UnreadableImage(
         fmt::format("the file has {} bytes now, it had {}", stamp.bytes, file(i).bytes));

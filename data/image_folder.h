@@ -47,7 +47,6 @@ class ImageFolder : public Dataset {
                          const Augmentation& augmentation,
                          std::span<uint8_t> pixels) const override;
   std::string digest() const override;  // of names and sizes, and what is made of them
-  int64_t files_read() const { return files_read_.load(); }  // so far
 
   const ClassFolders& folders() const { return folders_; }
 
@@ -70,7 +69,6 @@ class ImageFolder : public Dataset {
   const SplitOptions options_;
   ClassFolders folders_;
   std::unique_ptr<PhotoCache> cache_;
-  mutable std::atomic<int64_t> files_read_ = 0;
 };
 
 // `dir`/train and `dir`/val. Errors: also DataError for classes that differ.

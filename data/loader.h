@@ -1,6 +1,7 @@
 // Makes batches ahead of the step that needs them.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,9 +20,18 @@
 #include "data/batch_plan.h"
 #include "data/dataset.h"
 #include "data/load_seconds.h"
-#include "data/skipped_images.h"
 
 namespace lockstep::data {
+
+struct SkippedImage {
+  int64_t index = 0;  // in the data set
+  std::string why;    // "ants/1.jpg: the file is empty"
+};
+
+// So many may be skipped: a thousandth of the data set, or ten, and never all.
+inline int64_t skip_limit(int64_t dataset_size) {
+  return std::min(std::max<int64_t>(10, dataset_size / 1000), dataset_size - 1);
+}
 
 struct LoadedBatch {
   int64_t number = 0;  // place in the sequence

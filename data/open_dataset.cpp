@@ -9,11 +9,10 @@
 
 #include "core/error.h"
 #include "data/cifar10.h"
-#include "data/digits.h"
+#include "data/drawn_dataset.h"
 #include "data/find_path.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
-#include "data/shapes.h"
 
 namespace lockstep::data {
 namespace {
@@ -34,7 +33,8 @@ bool named_fashion(const fs::path& dir) {
 [[noreturn]] void throw_unknown(const fs::path& dir) {
   throw DataError(fmt::format("no known data set in {}", dir.string()),
                   kLookedFor,
-                  "name it with --dataset, or leave the folder out to train on built-in images");
+                  "say which data set it is, or leave the folder out to train on built-in images",
+                  Remedy::kDataset);
 }
 
 struct Found {
@@ -68,16 +68,17 @@ std::string detect_dataset(const fs::path& dir, int64_t channels) {
   if (!is_folder(dir)) {
     throw DataError(fmt::format("no data set in {}", dir.string()),
                     "there is no such folder",
-                    "point --data to a folder, or leave it out to train on built-in images");
+                    "name another folder, or none to train on built-in images",
+                    Remedy::kDataset);
   }
   std::vector<Found> sets = named_sets(dir);
   const auto wanted = [&](const Found& set) { return set.channels == channels; };
   if (std::ranges::any_of(sets, wanted)) std::erase_if(sets, std::not_fn(wanted));
   if (sets.size() > 1) {
-    throw DataError(
-        fmt::format("more than one data set in {}", dir.string()),
-        fmt::format("both {} and {} are there", sets[0].folder, sets[1].folder),
-        fmt::format("choose one: --dataset {} or --dataset {}", sets[0].dataset, sets[1].dataset));
+    throw DataError(fmt::format("more than one data set in {}", dir.string()),
+                    fmt::format("both {} and {} are there", sets[0].folder, sets[1].folder),
+                    fmt::format("choose one: {} or {}", sets[0].dataset, sets[1].dataset),
+                    Remedy::kDataset);
   }
   if (!sets.empty()) return sets.front().dataset;
   if (!find_idx_folder(dir, "mnist").empty()) return named_fashion(dir) ? "fashion-mnist" : "mnist";
@@ -93,7 +94,7 @@ DatasetPair open_dataset(const std::string& name, const fs::path& dir, const Pho
   if (name == "mnist" || name == "fashion-mnist") return open_idx_pair(dir, name);
   if (name == "cifar10") return open_cifar10(dir);
   if (name == "imagefolder") return open_image_folders(dir, photos);
-  throw UsageError(fmt::format("--dataset {} is not known", name),
+  throw UsageError(fmt::format("the data set {} is not known", name),
                    {},
                    "use digits, shapes, mnist, fashion-mnist, cifar10, imagefolder or auto");
 }

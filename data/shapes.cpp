@@ -1,10 +1,9 @@
-#include "data/shapes.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 
 #include "data/drawing.h"
+#include "data/drawn_dataset.h"
 #include "data/shape_outlines.h"
 #include "data/stencil.h"
 

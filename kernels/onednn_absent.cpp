@@ -14,7 +14,8 @@ void require_onednn() {
   throw EnvironmentError(
       "this build does not train on the CPU",
       "it has no oneDNN: none was found when it was configured, or LOCKSTEP_ONEDNN=OFF",
-      "--device cuda, or scripts/setup.sh and cmake --preset release -DLOCKSTEP_ONEDNN=ON");
+      "scripts/setup.sh and cmake --preset release -DLOCKSTEP_ONEDNN=ON",
+      Remedy::kCuda);
 }
 
 bool onednn_has_bf16() {

@@ -1,4 +1,5 @@
-"""Fails when an #include points against the arrows of ARCHITECTURE.md, or a library's header is used outside its home.
+"""Fails when an #include points against the arrows of ARCHITECTURE.md, a library's header is used outside its home,
+or a layer below the programs names a flag.
 
 usage: python3 tools/check_layers.py
 """
@@ -39,14 +40,30 @@ HOMES = {
     r"jpeglib\.h|png\.h": r"data/codecs/.*\.cpp",
 }
 
+# An error's text there is for whoever calls the library; a program's flags are its own (Remedy, core/error.h).
+WITHOUT_FLAGS = {"core", "kernels", "nn", "comm", "data"}
+COMMANDS = "cmake|docker|nvidia-smi|srun|ulimit"  # whose flags are nobody's but theirs
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+BETWEEN_LITERALS = re.compile(r'(?<!\\)"\s*"')
+FLAG = re.compile(r"(?<![\w-])-(?:-[a-z][\w-]*|[A-Za-z](?!\w))")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
-def problems_of(path: Path) -> list[str]:
-    name = path.relative_to(ROOT).as_posix()
+def flags_in(text: str) -> list[str]:
+    """The flags that string literals name, but for those behind another program's name."""
+    code = re.sub(r"^\s*(?://|#\s*include).*", "", text, flags=re.MULTILINE)
+    literals = LITERAL.findall(BETWEEN_LITERALS.sub("", code))
+    known = re.compile(rf"\b(?:{COMMANDS})\b[^;,]*")
+    return [flag for literal in literals for flag in FLAG.findall(known.sub("", literal))]
+
+
+def problems_of(name: str, text: str) -> list[str]:
     folder = name.split("/")[0]
     found = []
-    for quote, target in INCLUDE.findall(path.read_text(encoding="utf-8")):
+    if folder in WITHOUT_FLAGS:
+        found += [f"{name}: a literal names the flag {flag}, which is a program's to say" for flag in flags_in(text)]
+    for quote, target in INCLUDE.findall(text):
         if quote == '"' and target.split("/")[0] not in MAY_INCLUDE[folder]:
             found.append(f'{name}: {folder} may not include "{target}"')
         for header, home in HOMES.items():
@@ -58,8 +75,12 @@ def problems_of(path: Path) -> list[str]:
 def main() -> int:
     suffixes = {".h", ".cpp", ".cu", ".cuh"}
     files = [p for folder in MAY_INCLUDE for p in (ROOT / folder).rglob("*") if p.suffix in suffixes]
-    problems = [problem for path in sorted(files) for problem in problems_of(path)]
-    print("\n".join(problems) or f"{len(files)} files keep the include direction")
+    problems = [
+        problem
+        for path in sorted(files)
+        for problem in problems_of(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
+    ]
+    print("\n".join(problems) or f"{len(files)} files keep the layers")
     return 1 if problems or not files else 0
 
 

@@ -19,6 +19,7 @@
 #include "trainers/loop/stop_signal.h"
 #include "trainers/options/command_line.h"
 #include "trainers/options/parser.h"
+#include "trainers/output/flag_advice.h"
 #include "trainers/output/report_error.h"
 #include "trainers/replay_plan.h"
 #include "trainers/train_run.h"
@@ -99,6 +100,7 @@ int connect_and_run(const std::vector<std::string>& argv,
 
 int run_train_program(Program program, int argc, char** argv) {
   install_stop_handlers();
+  set_remedy_text(trainer_advice);
   const std::vector<std::string> argv_copy(argv, argv + argc);
   Options options;
   comm::Launch launch;

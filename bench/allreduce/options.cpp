@@ -143,6 +143,12 @@ BenchOptions read_options(const std::vector<std::string>& arguments) {
   return options;
 }
 
+std::string_view allreduce_advice(Remedy remedy) {
+  if (remedy == Remedy::kSmallerBatch) return "-e sets the largest size";
+  if (remedy == Remedy::kAlgorithm) return "--algorithms names it";
+  return connection_advice(remedy);
+}
+
 std::string_view datatype_name(Dtype dtype) {
   const auto found = std::ranges::find(kDatatypes, dtype, &Named<Dtype>::first);
   return found == kDatatypes.end() ? "?" : found->second;

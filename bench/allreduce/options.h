@@ -11,6 +11,7 @@
 #include "comm/connect.h"
 #include "core/communicator.h"
 #include "core/dtype.h"
+#include "core/error.h"
 
 namespace lockstep::bench {
 
@@ -41,6 +42,9 @@ struct BenchOptions {
 
 // `arguments`: without the program's name. Errors: UsageError.
 BenchOptions read_options(const std::vector<std::string>& arguments);
+
+// For set_remedy_text().
+std::string_view allreduce_advice(Remedy remedy);
 
 std::string_view datatype_name(Dtype dtype);  // as -d takes it: "float"
 

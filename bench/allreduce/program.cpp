@@ -84,6 +84,7 @@ void measure_all(Communicator& peers, Report& report) {
 int run_bench_allreduce(int argc, char** argv) {
   Report report{.arguments = {argv, argv + argc}, .start = std::chrono::system_clock::now()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
+  set_remedy_text(allreduce_advice);
   return run_on_ranks(
       arguments,
       [&] {

@@ -114,6 +114,12 @@ SyntheticOptions read_synthetic_options(const std::vector<std::string>& argument
   return options;
 }
 
+std::string_view synthetic_advice(Remedy remedy) {
+  if (remedy == Remedy::kSmallerBatch) return "-b sets the batch";
+  if (remedy == Remedy::kAlgorithm) return "--algorithm names it";
+  return connection_advice(remedy);
+}
+
 trainers::ModelOptions model_options(const SyntheticOptions& options) {
   trainers::ModelOptions network = trainers::usual_network(options.arch, options.cifar_stem);
   if (options.image_size) network.image.height = network.image.width = *options.image_size;

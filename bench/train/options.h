@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/connect.h"
 #include "core/communicator.h"
+#include "core/error.h"
 #include "trainers/config/run_config.h"
 #include "trainers/loop/models.h"
 
@@ -36,6 +38,9 @@ struct SyntheticOptions {
 
 // `arguments`: without the program's name. Errors: UsageError.
 SyntheticOptions read_synthetic_options(const std::vector<std::string>& arguments);
+
+// For set_remedy_text().
+std::string_view synthetic_advice(Remedy remedy);
 
 // Where no size and number of classes are given: those of the data set that the network is for.
 trainers::ModelOptions model_options(const SyntheticOptions& options);

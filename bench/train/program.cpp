@@ -97,6 +97,7 @@ SyntheticReport measure_training(const SyntheticOptions& options,
 int run_bench_train(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   SyntheticOptions options;
+  set_remedy_text(synthetic_advice);
   return run_on_ranks(
       arguments,
       [&] {

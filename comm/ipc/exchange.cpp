@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "comm/device_slices.h"
+#include "comm/device_exchange.h"
 #include "core/check.h"
 #include "core/error.h"
 #include "kernels/peer_sum.h"
@@ -81,9 +81,10 @@ IpcExchange::~IpcExchange() {
 
 std::unique_ptr<Work> IpcExchange::start(const AllReduce& what) {
   if (what.algorithm != Algorithm::kTree) {
-    throw UsageError("CUDA IPC sums by --algorithm tree alone",
+    throw UsageError("CUDA IPC sums by the tree alone",
                      "the ring and the star are the host's, and IPC has no sum of its own",
-                     "--algorithm tree, or --transport shm or mpi");
+                     "use the tree, or let gradients travel through the host",
+                     Remedy::kAlgorithm);
   }
   const auto me = static_cast<size_t>(peers_.rank());
   const auto found = std::ranges::find_if(routes_, [&](const Route& route) {

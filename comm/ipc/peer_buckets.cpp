@@ -1,6 +1,5 @@
 #include "comm/ipc/peer_buckets.h"
 
-#include "comm/attempt.h"
 #include "comm/gather.h"
 #include "core/error.h"
 
@@ -40,8 +39,8 @@ void on_all(Communicator& peers, FunctionRef<void()> step) {
   if (problem.empty()) return;
   throw EnvironmentError("the ranks do not reach each other's GPU memory",
                          problem,
-                         "ranks of one user in one container (docker --ipc=host --pid=host), or "
-                         "--transport shm or mpi");
+                         "ranks of one user in one container (docker --ipc=host --pid=host)",
+                         Remedy::kHostExchange);
 }
 
 }  // namespace

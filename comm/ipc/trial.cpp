@@ -5,7 +5,6 @@
 
 #include <fmt/core.h>
 
-#include "comm/attempt.h"
 #include "comm/gather.h"
 #include "comm/ipc/exchange.h"
 #include "core/cuda/device.h"

@@ -37,8 +37,8 @@ void Watchdog::look(std::chrono::steady_clock::duration waited) {
         fmt::format("rank {} gave up waiting for {}", peers_.rank(), awaited()),
         fmt::format("nothing moved on the GPU for {} s; it does not say whose part is missing",
                     static_cast<double>(deadline_.count()) / 1000),
-        "see which rank is stopped, out of memory or only slow; --stall-abort SECONDS waits "
-        "longer");
+        "see which rank is stopped, out of memory or only slow",
+        Remedy::kLongerWait);
   });
 }
 

@@ -102,25 +102,6 @@ void MessageCommunicator::all_reduce_sum(std::span<int64_t> values) {
   reduce(next(Operation::Kind::kAllReduceInt64), values);
 }
 
-void MessageCommunicator::reduce_scatter_sum(std::span<const float> values, std::span<float> mine) {
-  LS_CHECK(values.size() == mine.size() * static_cast<size_t>(size()),
-           "[reduce_scatter_sum] values: got {}, expected {} for each of {} ranks",
-           values.size(),
-           mine.size(),
-           size());
-  Tensor sums = copy_of(values);
-  std::vector<Slice> slices = tree_slices(sums.numel(), size());
-  const Slice own = slices[static_cast<size_t>(rank())];
-  OwnerSum work(engine_,
-                next(Operation::Kind::kReduceScatter),
-                stream_,
-                sums,
-                std::move(slices),
-                OwnerSum::Result::kAtOwner);
-  finish(work);
-  std::ranges::copy(sums.slice(own.begin, own.count).span<float>(), mine.begin());
-}
-
 void MessageCommunicator::gather(const Operation& operation,
                                  std::span<const std::byte> mine,
                                  std::span<std::byte> all) {

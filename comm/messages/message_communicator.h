@@ -31,7 +31,6 @@ class MessageCommunicator : public Communicator {
   std::unique_ptr<Work> start_all_reduce(const AllReduce& what) final;
   void all_reduce_sum(std::span<float> values) final;
   void all_reduce_sum(std::span<int64_t> values) final;
-  void reduce_scatter_sum(std::span<const float> values, std::span<float> mine) final;
 
  private:
   Operation next(Operation::Kind kind, std::string_view label = {}) {

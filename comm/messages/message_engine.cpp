@@ -20,7 +20,8 @@ CommError stall_of(const MessageWork& work, int rank, std::chrono::milliseconds 
       fmt::format("rank {} gave up waiting in {}", rank, to_string(work.operation())),
       fmt::format("it was not through after {} s; MPI does not say whose part is missing",
                   static_cast<double>(waited.count()) / 1000),
-      "see which rank is stopped, out of memory or only slow; --stall-abort SECONDS waits longer");
+      "see which rank is stopped, out of memory or only slow",
+      Remedy::kLongerWait);
 }
 
 }  // namespace

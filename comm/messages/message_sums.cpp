@@ -39,12 +39,10 @@ OwnerSum::OwnerSum(MessageEngine& engine,
                    const Operation& operation,
                    Stream& stream,
                    Tensor values,
-                   std::vector<Slice> slices,
-                   Result result)
+                   std::vector<Slice> slices)
     : MessageWork(engine, operation, std::move(values)),
       stream_(stream),
-      slices_(std::move(slices)),
-      result_(result) {}
+      slices_(std::move(slices)) {}
 
 bool OwnerSum::next_round() {
   switch (next_++) {
@@ -53,7 +51,6 @@ bool OwnerSum::next_round() {
       return true;
     case 1:
       sum();
-      if (result_ == Result::kAtOwner) return false;
       hand_out();
       return true;
     default:

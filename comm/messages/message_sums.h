@@ -15,15 +15,12 @@ namespace lockstep::comm {
 // and hands it out.
 class OwnerSum : public MessageWork {
  public:
-  enum class Result : uint8_t { kEverywhere, kAtOwner };
-
   // slices[r] is rank r's own. Shapes: values (N), f32, f16, bf16 or i64.
   OwnerSum(MessageEngine& engine,
            const Operation& operation,
            Stream& stream,
            Tensor values,
-           std::vector<Slice> slices,
-           Result result = Result::kEverywhere);
+           std::vector<Slice> slices);
 
  private:
   bool next_round() override;
@@ -34,7 +31,6 @@ class OwnerSum : public MessageWork {
 
   Stream& stream_;
   const std::vector<Slice> slices_;
-  const Result result_;
   std::vector<Tensor> leaves_;  // every rank's part of the own slice
   int next_ = 0;
 };

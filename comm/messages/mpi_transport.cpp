@@ -171,9 +171,10 @@ std::unique_ptr<Round> MpiTransport::start(const Operation& operation,
 std::unique_ptr<Round> MpiTransport::start_library_sum(const Operation& operation, Tensor& values) {
   if (values.dtype() != Dtype::kF32) {
     throw UsageError(
-        "--algorithm mpi sums f32 alone",
+        "MPI's own all-reduce sums f32 alone",
         fmt::format("the values are {}, for which MPI has no type", name_of(values.dtype())),
-        "leave --fp16-allreduce out, or use --algorithm tree, ring or star");
+        "exchange f32, or use the tree, the ring or the star",
+        Remedy::kAlgorithm);
   }
   auto round = std::make_unique<MpiSums>(operation, rank());
   for_each_piece(values.span<float>(),

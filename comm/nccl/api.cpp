@@ -7,7 +7,7 @@
 namespace lockstep::comm::nccl {
 namespace {
 
-constexpr const char* kWithout = "--transport shm or mpi, which go through the host";
+constexpr const char* kWithout = "let gradients travel through the host";
 
 std::string version_text(int version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);

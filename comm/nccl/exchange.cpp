@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "comm/device_slices.h"
+#include "comm/device_exchange.h"
 #include "comm/schedule.h"
 #include "core/cuda/graph.h"
 #include "kernels/add.h"
@@ -83,9 +83,10 @@ std::unique_ptr<Work> NcclExchange::start(const AllReduce& what) {
         ranks_.group(what.label, [&] { ranks_.all_reduce(values, exchange_); });
         break;
       default:
-        throw UsageError("NCCL sums by --algorithm tree, ring or nccl",
+        throw UsageError("NCCL sums by the tree, the ring or its own all-reduce",
                          "the star is the host's",
-                         "--algorithm tree, or --transport shm or mpi");
+                         "use the tree, or let gradients travel through the host",
+                         Remedy::kAlgorithm);
     }
   });
   return std::make_unique<Join>(summed, compute_);

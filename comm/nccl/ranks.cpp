@@ -39,10 +39,10 @@ UniqueId shared_id(Communicator& peers, const Api& api) {
   if (peers.rank() == 0) first.result = api.get_unique_id(&first.id);
   peers.broadcast(std::as_writable_bytes(std::span(&first, 1)), 0);
   if (first.result == kSuccess) return first.id;
-  throw EnvironmentError(
-      "NCCL does not start",
-      fmt::format("ncclGetUniqueId: {}", api.get_error_string(first.result)),
-      "NCCL_DEBUG=INFO says more; NCCL_SOCKET_IFNAME names the network; or --transport shm or mpi");
+  throw EnvironmentError("NCCL does not start",
+                         fmt::format("ncclGetUniqueId: {}", api.get_error_string(first.result)),
+                         "NCCL_DEBUG=INFO says more; NCCL_SOCKET_IFNAME names the network",
+                         Remedy::kHostExchange);
 }
 
 }  // namespace
@@ -58,7 +58,8 @@ void check_devices_differ(Communicator& peers, std::string_view device) {
     throw EnvironmentError(
         fmt::format("ranks {} and {} share a GPU", earlier - all.begin(), later - all.begin()),
         fmt::format("both have {}; NCCL takes one rank a GPU", later->data()),
-        "a GPU for each rank (CUDA_VISIBLE_DEVICES), or --transport ipc, shm or mpi");
+        "a GPU for each rank (CUDA_VISIBLE_DEVICES)",
+        Remedy::kIpcExchange);
   }
 }
 
@@ -74,8 +75,8 @@ Ranks::Ranks(Communicator& peers, std::chrono::milliseconds deadline, const Api&
   abort();
   throw EnvironmentError("NCCL does not start",
                          why,
-                         "NCCL_DEBUG=INFO says more; a driver for its CUDA (nvidia-smi); or "
-                         "--transport shm or mpi");
+                         "NCCL_DEBUG=INFO says more; a driver for its CUDA (nvidia-smi)",
+                         Remedy::kHostExchange);
 }
 
 Ranks::~Ranks() {
@@ -139,17 +140,17 @@ void Ranks::give_up(std::string_view what, std::chrono::milliseconds waited) {
       fmt::format("rank {} gave up waiting in NCCL for {}", rank_, what),
       fmt::format("nothing moved for {} s; NCCL does not say whose part is missing",
                   static_cast<double>(waited.count()) / 1000),
-      "see which rank is stopped, out of memory or only slow; --stall-abort SECONDS waits longer; "
-      "NCCL_DEBUG=INFO says what NCCL does"));
+      "see which rank is stopped, out of memory or only slow; NCCL_DEBUG=INFO says what NCCL does",
+      Remedy::kLongerWait));
 }
 
 void Ranks::require(Result result, std::string_view what) {
   if (result == kSuccess) return;
+  const bool remote = result == kRemoteError;
   fail(CommError(fmt::format("rank {}: NCCL failed in {}", rank_, what),
                  text_of(result),
-                 result == kRemoteError
-                     ? "another rank says what happened to it"
-                     : "NCCL_DEBUG=INFO says more; --transport shm or mpi does without NCCL"));
+                 remote ? "another rank says what happened to it" : "NCCL_DEBUG=INFO says more",
+                 remote ? Remedy::kNone : Remedy::kHostExchange));
 }
 
 void Ranks::abandon() {

@@ -3,13 +3,18 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "comm/operation.h"
-#include "comm/shared/futex.h"
 #include "core/communicator.h"
 
 namespace lockstep::comm {
+
+// Sleeps while `word` holds `seen`, until a wake, for `at_most` at the longest. May return early.
+void futex_wait(std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanoseconds at_most);
+
+void futex_wake_all(std::atomic<uint32_t>& word);
 
 // Counters wrap around: of two, the one up to 2^31 ahead is the later.
 constexpr bool reached(uint32_t value, uint32_t target) {

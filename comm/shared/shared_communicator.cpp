@@ -180,38 +180,6 @@ void SharedCommunicator::all_reduce_sum(std::span<int64_t> values) {
   traffic_.reduced_bytes += std::ssize(std::as_bytes(values));
 }
 
-void SharedCommunicator::reduce_scatter_sum(std::span<const float> values, std::span<float> mine) {
-  const auto ranks = static_cast<size_t>(size_);
-  LS_CHECK(values.size() == ranks * mine.size(),
-           "[reduce_scatter_sum] values: got {}, expected {} for each of {} ranks",
-           values.size(),
-           mine.size(),
-           size_);
-  const Operation operation = next(Kind::kReduceScatter);
-  const CallRecord record = record_of(operation, values.size_bytes(), Dtype::kF32);
-  const size_t most = kPieceBytes / sizeof(float) / ranks;  // for a rank, in one piece
-  for_each_piece(mine.size_bytes(), most * sizeof(float), [&](size_t begin, size_t count) {
-    const auto halves = next_half();
-    const auto* from = reinterpret_cast<const std::byte*>(values.data()) + begin;
-    for (size_t owner = 0; owner < ranks; ++owner) {
-      copy_bytes(halves[static_cast<size_t>(rank_)] + owner * count,
-                 from + owner * mine.size_bytes(),
-                 count);
-    }
-    meet(operation, record);
-    if (count == 0) return;
-    const auto length = static_cast<int64_t>(count / sizeof(float));
-    std::vector<Tensor> leaves;
-    for (std::byte* half : halves) {
-      leaves.push_back(borrow(half + static_cast<size_t>(rank_) * count, length, Dtype::kF32));
-    }
-    auto* to = reinterpret_cast<std::byte*>(mine.data()) + begin;
-    Tensor sum = borrow(to, length, Dtype::kF32);
-    kernels::peer_sum(stream_, leaves, {&sum, 1});
-  });
-  traffic_.moved_bytes += std::ssize(std::as_bytes(mine)) * (size_ - 1);
-}
-
 // A rank enters its staged call m when m-1 is over and read. That was over when all ranks had
 // entered it, each after reading m-2: nobody needs that half any more.
 std::span<std::byte* const> SharedCommunicator::next_half() {

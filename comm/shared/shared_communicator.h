@@ -34,7 +34,6 @@ class SharedCommunicator : public Communicator {
   std::unique_ptr<Work> start_all_reduce(const AllReduce& what) final;
   void all_reduce_sum(std::span<float> values) final;
   void all_reduce_sum(std::span<int64_t> values) final;
-  void reduce_scatter_sum(std::span<const float> values, std::span<float> mine) final;
 
  protected:
   // For ranks that have a library beside the memory. Errors: UsageError where there is none.

@@ -38,13 +38,15 @@ std::string version_text(int version) {
     throw EnvironmentError("CUDA has no driver",
                            fmt::format("libcuda.so, which this build's CUDA {} needs, is missing",
                                        version_text(runtime)),
-                           "nvidia-smi; in a container --gpus all; or --device cpu");
+                           "nvidia-smi; for a container docker run --gpus all",
+                           Remedy::kCpu);
   }
   throw EnvironmentError(
       "the CUDA driver is too old",
       fmt::format(
           "it knows CUDA {}, this build uses {}", version_text(driver), version_text(runtime)),
-      "a newer driver, a build with an older toolkit, or --device cpu");
+      "a newer driver, or a build with an older toolkit",
+      Remedy::kCpu);
 }
 
 int count_devices() {
@@ -55,7 +57,8 @@ int count_devices() {
     throw EnvironmentError(
         "no CUDA device is visible",
         fmt::format("{} ({})", cudaGetErrorString(cudaErrorNoDevice), mask_text()),
-        "nvidia-smi -L, another mask, or --device cpu");
+        "nvidia-smi -L, or another mask",
+        Remedy::kCpu);
   }
   check(status, "device");
   return count;
@@ -90,7 +93,8 @@ void check_architecture(const DeviceProperties& properties) {
                                      properties.major,
                                      properties.minor,
                                      kOldestMajor),
-                         "a newer device, or --device cpu");
+                         "a newer device",
+                         Remedy::kCpu);
 }
 
 void make_current() {

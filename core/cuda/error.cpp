@@ -26,6 +26,7 @@ bool is_sticky(cudaError_t status) {
 
 struct Advice {
   std::string why, hint;
+  Remedy remedy = Remedy::kNone;
 };
 
 Advice advice_on(cudaError_t status) {
@@ -40,7 +41,8 @@ Advice advice_on(cudaError_t status) {
               "cmake --preset release -DCMAKE_CUDA_ARCHITECTURES=native, or a newer driver"};
     case cudaErrorMemoryAllocation:
       return {"no more memory of the kind asked for",
-              "a smaller batch (-b); nvidia-smi shows who else uses the device"};
+              "a smaller batch; nvidia-smi shows who else uses the device",
+              Remedy::kSmallerBatch};
     default:
       return {fmt::format("the CUDA runtime returned {}", cudaGetErrorName(status)),
               "nvidia-smi, if it is the device's state; else please report it: a bug in Lockstep"};
@@ -54,7 +56,8 @@ CudaError::CudaError(std::string_view op, cudaError_t status, const std::string&
           fmt::format(
               "[{}] CUDA: {} ({})", op, cudaGetErrorString(status), static_cast<int>(status)),
           is_sticky(status) || why.empty() ? advice_on(status).why : why,
-          advice_on(status).hint),
+          advice_on(status).hint,
+          advice_on(status).remedy),
       status_(status) {}
 
 bool CudaError::sticky() const {

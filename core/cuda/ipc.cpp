@@ -18,7 +18,8 @@ static_assert(sizeof(Handle) == sizeof(cudaIpcEventHandle_t));
 using AddressRange = int(unsigned long long* base, size_t* bytes, unsigned long long at);
 
 uint64_t offset_in_allocation(const std::byte* at) {
-  static const Library driver("the CUDA driver", "libcuda.so.1", "--transport shm or mpi");
+  static const Library driver(
+      "the CUDA driver", "libcuda.so.1", "let gradients travel through the host");
   static AddressRange* const address_range =
       driver.function<AddressRange>("cuMemGetAddressRange_v2");
   unsigned long long base = 0;

@@ -87,7 +87,8 @@ Tensor empty_pinned(const Shape& shape, Dtype dtype) {
     throw EnvironmentError(
         fmt::format("out of page-locked memory: {} bytes more are needed", bytes),
         "CUDA could not lock that much of the host's memory",
-        "ulimit -l, a smaller batch (-b) or fewer ranks on this host");
+        "ulimit -l, a smaller batch or fewer ranks on this host",
+        Remedy::kSmallerBatch);
   }
   check(status, "allocate pinned memory");
   const std::shared_ptr<std::byte> memory(static_cast<std::byte*>(block), [](std::byte* ended) {

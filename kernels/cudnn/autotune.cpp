@@ -137,7 +137,8 @@ TimedEngine fastest_engine(const Target& target,
       "none of cuDNN's engines for a convolution runs",
       fmt::format(
           "{}: cuDNN {} made {} plans; {}", problem.text(), api().version(), plans.size(), failure),
-      "training without --autotune, or another cuDNN 9");
+      "another cuDNN 9, or engines by rule",
+      Remedy::kEnginesByRule);
 }
 
 TimedEngine fused_engine(const Target& target,

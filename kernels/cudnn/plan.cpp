@@ -114,10 +114,6 @@ ConvolutionPlan::ConvolutionPlan(Descriptor plan,
       choice_(choice_of(config)),
       notes_(notes_of(config)) {}
 
-std::string ConvolutionPlan::serialized() const {
-  return plan_.text(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
-}
-
 void ConvolutionPlan::execute(cudnnHandle_t handle,
                               const ConvolutionMemory& memory,
                               void* workspace) const {
@@ -203,7 +199,8 @@ std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
                   printable(choice),
                   api().version(),
                   most_workspace >> 20),
-      "another --plan-file; --autotune makes one");
+      "another plan file, or engines by rule",
+      Remedy::kPlanFile);
 }
 
 }  // namespace lockstep::kernels::cudnn

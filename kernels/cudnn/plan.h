@@ -34,8 +34,6 @@ class ConvolutionPlan final : public Plan {
   const std::string& choice() const { return choice_; }
   // What cuDNN says of the engine's arithmetic.
   const std::vector<cudnnBackendNumericalNote_t>& notes() const { return notes_; }
-  // JSON of cuDNN's own, good for the same version of it and the same kind of card.
-  std::string serialized() const;
   // Queues it on the stream that `handle` was given. Errors: CudnnError.
   void execute(cudnnHandle_t handle, const ConvolutionMemory& memory, void* workspace) const;
 

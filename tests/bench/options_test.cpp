@@ -1,5 +1,7 @@
 #include "bench/allreduce/options.h"
 
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -145,6 +147,22 @@ TEST(BenchOptions, HelpListsWhatMatters) {
   for (const char* flag : {"--minbytes SIZE=32M", "--algorithms", "--transport", "-J"}) {
     EXPECT_THAT(help, HasSubstr(flag));
   }
+}
+
+// -b is the batch of one benchmark and the smallest size of another.
+TEST(BenchOptions, TheAdviceOnErrorsNamesFlagsOfThisProgram) {
+  EXPECT_EQ(allreduce_advice(Remedy::kSmallerBatch), "-e sets the largest size");
+  const std::string help = read_options({"--help"}).help;
+  for (int i = 0; i <= static_cast<int>(kLastRemedy); ++i) {
+    std::istringstream words{std::string(allreduce_advice(static_cast<Remedy>(i)))};
+    for (std::string word; words >> word;) {
+      if (word.starts_with('-')) EXPECT_THAT(help, HasSubstr("  " + word)) << i;
+    }
+  }
+  for (const Remedy remedy : {Remedy::kMpi, Remedy::kAlgorithm, Remedy::kLongerWait}) {
+    EXPECT_NE(allreduce_advice(remedy), "") << static_cast<int>(remedy);
+  }
+  EXPECT_EQ(allreduce_advice(Remedy::kCpu), "");
 }
 
 }  // namespace

@@ -40,9 +40,6 @@ class SpoiltCommunicator : public Communicator {
   }
   void all_reduce_sum(std::span<float> values) override { inner_.all_reduce_sum(values); }
   void all_reduce_sum(std::span<int64_t> values) override { inner_.all_reduce_sum(values); }
-  void reduce_scatter_sum(std::span<const float> values, std::span<float> mine) override {
-    inner_.reduce_scatter_sum(values, mine);
-  }
 
   bool last_wrong = false;  // the last element of each sum
   bool stale = false;       // each sum is that of the call before

@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,6 +120,22 @@ TEST(SyntheticOptions, BadValuesAreNamed) {
     EXPECT_THAT(refusal(arguments), HasSubstr("\n  try: "));
   }
   EXPECT_EQ(refusal({"-b", "1"}), "accepted");
+}
+
+// -b is the batch of one benchmark and the smallest size of another.
+TEST(SyntheticOptions, TheAdviceOnErrorsNamesFlagsOfThisProgram) {
+  EXPECT_EQ(synthetic_advice(Remedy::kSmallerBatch), "-b sets the batch");
+  const std::string help = read_synthetic_options({"--help"}).help;
+  for (int i = 0; i <= static_cast<int>(kLastRemedy); ++i) {
+    std::istringstream words{std::string(synthetic_advice(static_cast<Remedy>(i)))};
+    for (std::string word; words >> word;) {
+      if (word.starts_with('-')) EXPECT_THAT(help, HasSubstr("  " + word)) << i;
+    }
+  }
+  for (const Remedy remedy : {Remedy::kMpi, Remedy::kAlgorithm, Remedy::kLongerWait}) {
+    EXPECT_NE(synthetic_advice(remedy), "") << static_cast<int>(remedy);
+  }
+  EXPECT_EQ(synthetic_advice(Remedy::kCpu), "");
 }
 
 }  // namespace

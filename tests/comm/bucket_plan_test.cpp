@@ -1,5 +1,3 @@
-#include "comm/bucket_plan.h"
-
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -7,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "comm/bucket.h"
 #include "nn/convnet.h"
 
 namespace lockstep::comm::bucket_plan_test {

@@ -87,6 +87,7 @@ TEST_F(Reducer, NamesParametersWithoutGradient) {
   const InternalError error = error_of([&] { reducer.finish(); });
   EXPECT_STREQ(error.what(), "2 of 5 parameters got no gradient");
   EXPECT_EQ(error.why(), "the loss does not depend on b (1), d (3)");
+  EXPECT_EQ(error.remedy(), Remedy::kUnusedZero);
 }
 
 TEST_F(Reducer, NamesTheMicroStepWithoutGradient) {

@@ -25,7 +25,7 @@ TEST(NcclLibrary, IsMissing) {
   const EnvironmentError error = refusal("libno_such_nccl.so.2");
   EXPECT_STREQ(error.what(), "NCCL 2 cannot be loaded");
   EXPECT_NE(error.why().find("libno_such_nccl.so.2"), std::string::npos) << error.why();
-  EXPECT_NE(error.hint().find("--transport shm or mpi"), std::string::npos) << error.hint();
+  EXPECT_NE(error.hint().find("through the host"), std::string::npos) << error.hint();
   EXPECT_EQ(error.code(), ExitCode::kEnvironment);
 }
 
@@ -63,6 +63,7 @@ TEST(NcclRanks, NeedAGpuEach) {
     } catch (const EnvironmentError& error) {  // on every rank alike
       EXPECT_STREQ(error.what(), "ranks 1 and 2 share a GPU");
       EXPECT_EQ(error.why(), "both have GPU-7; NCCL takes one rank a GPU");
+      EXPECT_EQ(error.remedy(), Remedy::kIpcExchange);
     }
   });
   SingleCommunicator alone;

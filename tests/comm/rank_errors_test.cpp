@@ -58,7 +58,7 @@ TEST_P(RankErrors, DeadlineNamesOperationLabelAndRank) {
   EXPECT_THAT(error.what(),
               HasSubstr("gave up waiting in all_reduce #2 (bucket 2: fc.weight to fc.bias)"));
   EXPECT_EQ(error.why(), "rank 2 did not take part for 0.05 s");
-  EXPECT_THAT(error.hint(), HasSubstr("--stall-abort"));
+  EXPECT_EQ(error.remedy(), Remedy::kLongerWait);
 }
 
 TEST_P(RankErrors, DeadlineHoldsInEveryAlgorithm) {
@@ -143,10 +143,8 @@ TEST_P(RankErrors, DifferentSizesAreRefused) {
 
 TEST_P(RankErrors, BuffersMustFitTheRanks) {
   const auto body = [](Communicator& peers) {
-    std::vector<float> values(5);
     std::vector<float> mine(3);
     std::vector<std::byte> all(7);
-    EXPECT_THROW(peers.reduce_scatter_sum(values, mine), InternalError);
     EXPECT_THROW(peers.all_gather(std::as_bytes(std::span(mine)), all), InternalError);
     EXPECT_THROW(peers.broadcast(all, 2), InternalError);
   };

@@ -103,6 +103,7 @@ TEST(CachingAllocator, SaysHowMuchIsMissing) {
     } catch (const EnvironmentError& error) {
       EXPECT_TRUE(std::string(error.what()).starts_with("out of memory: ")) << error.what();
       EXPECT_EQ(error.why(), "1024 bytes are in use already");
+      EXPECT_EQ(error.remedy(), Remedy::kSmallerBatch);
     }
   }
   EXPECT_EQ(allocator.stats().bytes_in_use, 1024U);

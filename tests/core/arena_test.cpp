@@ -1,11 +1,10 @@
-#include "core/arena.h"
-
 #include <cstdint>
 #include <map>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "core/allocator.h"
 #include "core/error.h"
 #include "core/mt19937.h"
 

@@ -1,4 +1,3 @@
-#include "core/dry_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -26,15 +26,14 @@ class DeviceTest : public ProcessTest {
 TEST_F(DeviceTest, NoDriver) {
   reset_runtime({.driver_version = 0});
   EXPECT_EQ(cuda::visible_devices(), 0);
-  EXPECT_EXIT(
-      run_as_program([] { cuda::select_device(0, 1); }),
-      ExitedWithCode(kEnvironment),
-      HasSubstr(fmt::format("lockstep: error: CUDA has no driver\n"
-                            "  why: libcuda.so, which this build's CUDA {}.{} needs, is "
-                            "missing\n"
-                            "  try: nvidia-smi; in a container --gpus all; or --device cpu\n",
-                            CUDART_VERSION / 1000,
-                            CUDART_VERSION % 1000 / 10)));
+  EXPECT_EXIT(run_as_program([] { cuda::select_device(0, 1); }),
+              ExitedWithCode(kEnvironment),
+              HasSubstr(fmt::format("lockstep: error: CUDA has no driver\n"
+                                    "  why: libcuda.so, which this build's CUDA {}.{} needs, is "
+                                    "missing\n"
+                                    "  try: nvidia-smi; for a container docker run --gpus all\n",
+                                    CUDART_VERSION / 1000,
+                                    CUDART_VERSION % 1000 / 10)));
 }
 
 TEST_F(DeviceTest, OldDriver) {
@@ -43,8 +42,7 @@ TEST_F(DeviceTest, OldDriver) {
               ExitedWithCode(kEnvironment),
               HasSubstr(fmt::format("lockstep: error: the CUDA driver is too old\n"
                                     "  why: it knows CUDA 11.8, this build uses {}.{}\n"
-                                    "  try: a newer driver, a build with an older toolkit, or "
-                                    "--device cpu\n",
+                                    "  try: a newer driver, or a build with an older toolkit\n",
                                     CUDART_VERSION / 1000,
                                     CUDART_VERSION % 1000 / 10)));
 }
@@ -56,7 +54,7 @@ TEST_F(DeviceTest, NoDevice) {
   const std::string message =
       "lockstep: error: no CUDA device is visible\n"
       "  why: no CUDA-capable device is detected (CUDA_VISIBLE_DEVICES=7)\n"
-      "  try: nvidia-smi -L, another mask, or --device cpu\n";
+      "  try: nvidia-smi -L, or another mask\n";
   EXPECT_EXIT(run_as_program([] { cuda::select_device(0, 1); }),
               ExitedWithCode(kEnvironment),
               HasSubstr(message));
@@ -94,7 +92,7 @@ TEST_F(DeviceTest, OldArchitecture) {
               ExitedWithCode(kEnvironment),
               HasSubstr("lockstep: error: Tesla V100 is too old for this build\n"
                         "  why: its compute capability is 7.0, the kernels need 8.0\n"
-                        "  try: a newer device, or --device cpu\n"));
+                        "  try: a newer device\n"));
 }
 
 TEST_F(DeviceTest, ChoosesByLocalRankForEveryThread) {

@@ -94,7 +94,7 @@ TEST_F(CudaMemory, OutOfMemorySaysWantedHeldAndFree) {
               fmt::format("lockstep: error: out of device memory ({} of {} bytes are free): {} "
                           "bytes more are needed\n"
                           "  why: {} bytes are in use already\n"
-                          "  try: a smaller batch (-b) or fewer ranks on this host\n",
+                          "  try: a smaller batch or fewer ranks on this host\n",
                           kMiB,
                           total,
                           2 * kMiB,
@@ -162,7 +162,7 @@ TEST_F(CudaMemory, OutOfPinnedMemory) {
     EXPECT_EQ(format_error(error),
               "lockstep: error: out of page-locked memory: 11 bytes more are needed\n"
               "  why: CUDA could not lock that much of the host's memory\n"
-              "  try: ulimit -l, a smaller batch (-b) or fewer ranks on this host\n");
+              "  try: ulimit -l, a smaller batch or fewer ranks on this host\n");
   }
   EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
 }

@@ -116,7 +116,6 @@ TEST_F(Autotune, AChoiceGivesThatEngineAndNoOther) {
   for (const auto& plan : plans) {
     const auto again = planned(plan->choice());
     EXPECT_EQ(again->choice(), plan->choice());
-    EXPECT_EQ(again->serialized(), plan->serialized());
   }
 }
 
@@ -125,7 +124,7 @@ TEST_F(Autotune, AnEngineThatIsNotThereIsRefused) {
     const std::string text = refusal(choice);
     EXPECT_THAT(text, HasSubstr("cuDNN does not have the engine that a convolution was to have"));
     EXPECT_THAT(text, HasSubstr("why: backward weight f16 32x64x56x56 -> 64, 3x3"));
-    EXPECT_THAT(text, HasSubstr("try: another --plan-file"));
+    EXPECT_THAT(text, HasSubstr("try: another plan file"));
   }
 }
 

@@ -60,8 +60,6 @@ TEST(Plans, SameProblemSameChoice) {
   const auto first = cudnn::make_plan(target, problem, cudnn::kMostWorkspace);
   const auto second = cudnn::make_plan(target, problem, cudnn::kMostWorkspace);
   EXPECT_EQ(first->choice(), second->choice());
-  EXPECT_EQ(first->serialized(), second->serialized());
-  EXPECT_TRUE(first->serialized().starts_with("{"));
 }
 
 // In f16, all but the stem, which has three channels.

@@ -1,8 +1,8 @@
-#include "data/augment.h"
-
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "data/dataset.h"
 
 namespace lockstep::data::augment_test {
 namespace {

@@ -114,8 +114,7 @@ TEST_F(Cifar10File, ShortAndLongFilesAreRefused) {
     EXPECT_EQ(error(),
               fmt::format("lockstep: error: {} is truncated\n"
                           "  why: it holds {} bytes, expected 30730000\n"
-                          "  try: unpack cifar-10-binary.tar.gz again, or train on the built-in "
-                          "--dataset shapes\n",
+                          "  try: unpack cifar-10-binary.tar.gz again\n",
                           path().string(),
                           bytes));
   }

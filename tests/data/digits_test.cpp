@@ -1,5 +1,3 @@
-#include "data/digits.h"
-
 #include <array>
 #include <thread>
 #include <vector>
@@ -7,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/digest.h"
+#include "data/drawn_dataset.h"
 
 namespace lockstep::data::digits_test {
 namespace {

@@ -33,6 +33,15 @@ class IdxErrors : public ::testing::Test {
     return "no error";
   }
 
+  Remedy remedy() const {
+    try {
+      open_idx_pair(temporary_.path(), "mnist");
+    } catch (const DataError& error) {
+      return error.remedy();
+    }
+    return Remedy::kNone;
+  }
+
   TemporaryFolder temporary_;
 };
 
@@ -54,7 +63,7 @@ TEST_F(IdxErrors, NothingFoundTellsWhereItLooked) {
     EXPECT_THAT(error(), HasSubstr(place.string()));
   }
   EXPECT_THAT(error(), HasSubstr("t10k-labels-idx1-ubyte (or .gz)"));
-  EXPECT_THAT(error(), HasSubstr("--dataset digits"));
+  EXPECT_EQ(remedy(), Remedy::kDigits);
 }
 
 TEST_F(IdxErrors, Truncated) {
@@ -63,6 +72,7 @@ TEST_F(IdxErrors, Truncated) {
   write_file(images(), bytes);
   EXPECT_THAT(error(), HasSubstr(images().string() + " is truncated"));
   EXPECT_THAT(error(), HasSubstr("it holds 39 bytes, expected 40"));
+  EXPECT_EQ(remedy(), Remedy::kDigits);
 }
 
 TEST_F(IdxErrors, TruncatedHeader) {

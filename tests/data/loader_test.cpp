@@ -11,7 +11,7 @@
 
 #include "core/allocator.h"
 #include "core/error.h"
-#include "data/augment.h"
+#include "data/dataset.h"
 #include "data/synthetic.h"
 #include "tests/support/close.h"
 

@@ -55,8 +55,7 @@ TEST(DetectDataset, AsksWhenThereAreTwo) {
   EXPECT_EQ(open_dataset("mnist", temporary.path()).train->name(), "mnist/train");
   std::filesystem::remove_all(temporary.path() / "MNIST");
   std::filesystem::create_directories(temporary.path() / "cifar-10-batches-bin");
-  EXPECT_THAT(detect_error(temporary.path()),
-              HasSubstr("choose one: --dataset fashion-mnist or --dataset cifar10"));
+  EXPECT_THAT(detect_error(temporary.path()), HasSubstr("choose one: fashion-mnist or cifar10"));
   EXPECT_EQ(detect_dataset(temporary.path(), 1), "fashion-mnist");
   EXPECT_EQ(detect_dataset(temporary.path(), 3), "cifar10");
 }
@@ -81,7 +80,7 @@ TEST(OpenDataset, KnowsItsNames) {
   EXPECT_EQ(open_dataset("digits", {}).test->name(), "digits/test");
   EXPECT_EQ(open_dataset("shapes", {}).train->name(), "shapes/train");
   EXPECT_THAT(error_of<UsageError>([] { open_dataset("imagenet", {}); }),
-              HasSubstr("--dataset imagenet is not known"));
+              HasSubstr("the data set imagenet is not known"));
 }
 
 TEST(Synthetic, IsAFunctionOfItsOptions) {

@@ -1,5 +1,3 @@
-#include "data/shapes.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/digest.h"
+#include "data/drawn_dataset.h"
 #include "data/shape_outlines.h"
 
 namespace lockstep::data::shapes_test {

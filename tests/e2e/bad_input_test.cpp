@@ -54,7 +54,8 @@ TEST(BadInput, ArgumentsAreRefusedBeforeAnythingIsWritten) {
 TEST(BadInput, RankZeroSpeaksForAll) {
   const TempDir dir;
   expect_refused(run_ranks(3, convnet(dir / "run", {"--lr", "fast"})), 2, "--lr");
-  expect_refused(run_ranks(3, convnet(dir / "run", {"--data", (dir / "no").string()})), 3, "no");
+  expect_refused(
+      run_ranks(3, convnet(dir / "run", {"--data", (dir / "no").string()})), 3, "--data names");
   expect_refused(run_ranks(3, convnet(dir / "run", {"-b", "60000"})), 2, "180000 images");
 }
 
@@ -76,6 +77,7 @@ TEST(BadInput, ATruncatedIdxFileIsNamed) {
   }
   const ProgramResult result = run_program(convnet(dir / "run", {"--data", dir.path().string()}));
   expect_refused(result, 3, "train-images-idx3-ubyte");
+  expect_refused(result, 3, "again; --data names another folder, --dataset digits is built in\n");
   EXPECT_FALSE(std::filesystem::exists(dir / "run"));
 }
 

@@ -74,7 +74,9 @@ TEST(BenchAllReduceRefuses, BadFlagsOnceWithExit2) {
 }
 
 TEST(BenchAllReduceRefuses, ATypeThatTheAlgorithmHasNot) {
-  expect_refused(run_ranks(2, bench({"--algorithms", "mpi", "-d", "half"})), 2);
+  const ProgramResult result = run_ranks(2, bench({"--algorithms", "mpi", "-d", "half"}));
+  expect_refused(result, 2);
+  EXPECT_EQ(count_of(result.err, "; --algorithms names it\n"), 1) << result.err;
 }
 
 TEST(BenchAllReduceRefuses, AFolderThatIsMissingBeforeMeasuring) {

@@ -43,6 +43,8 @@ TEST(RanksTogether, AStoppedRankEndsTheJobAtTheDeadlineWithExit75) {
       convnet(dir / "run", {"--max-steps", "100000", "--epochs", "1000", "--stall-abort", "2"}),
       {.environment = {{"LOCKSTEP_FAULT", "stop:rank=1,step=7"}}, .limit_s = 40});
   EXPECT_EQ(result.exit_code, 75) << said(result);
+  EXPECT_GE(count_of(result.err, "only slow; --stall-abort SECONDS waits longer\n"), 1)
+      << result.err;
   EXPECT_GE(count_of(result.err, "lockstep: error: rank 0 gave up waiting in all_reduce #"), 1)
       << result.err;
   EXPECT_GE(count_of(result.err, "(bucket 0 (10 tensors, fc.bias to layer1.0.weight"), 1)

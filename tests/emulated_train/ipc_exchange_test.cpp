@@ -11,7 +11,7 @@
 
 #include "comm/ipc/exchange.h"
 #include "comm/ipc/trial.h"
-#include "comm/shared/process_host.h"
+#include "comm/shared/process_ranks.h"
 #include "comm/shared/shared_communicator.h"
 #include "core/cuda/device.h"
 #include "core/transfer.h"

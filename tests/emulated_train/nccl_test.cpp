@@ -202,6 +202,7 @@ class FailingNccl : public OverNccl {
 
 TEST_F(FailingNccl, IsRefusedBeforeTheRunBegins) {
   expect_error(run_with("missing"), 5, "error: NCCL 2 cannot be loaded\n");
+  expect_error(run_with("missing"), 5, "; or --transport shm or mpi\n");
   expect_error(run_with("old-version"), 5, "why: it is 2.17.1, the exchange of gradients needs");
   expect_error(run_with("lacks-a-function"), 5, "why: it has no function ncclSend\n");
   expect_error(run_with("init-fails"), 5, "error: NCCL does not start\n");

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/augment.h"
+#include "data/dataset.h"
 #include "tests/reference/crop_flip_normalize.h"
 #include "tests/support/augmented_images.h"
 #include "tests/support/close.h"

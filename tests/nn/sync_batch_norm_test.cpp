@@ -300,7 +300,6 @@ class EchoingPeer : public Communicator {
   std::unique_ptr<Work> start_all_reduce(const AllReduce&) override { refuse(); }
   void all_reduce_sum(std::span<float>) override { refuse(); }
   void all_reduce_sum(std::span<int64_t>) override { refuse(); }
-  void reduce_scatter_sum(std::span<const float>, std::span<float>) override { refuse(); }
 
   int exchanges = 0;
 

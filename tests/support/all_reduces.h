@@ -188,23 +188,4 @@ inline void check_traffic(Communicator& peers) {
   }
 }
 
-// Requires: as many f32 for each rank.
-inline void check_scattered_sum(Communicator& peers, const ExpectedSum& want) {
-  const int64_t count = want.tree.numel();
-  const int64_t part = count / peers.size();
-  const Tensor values = placed_tensor(peers.rank(), peers.size(), count, Dtype::kF32);
-  Tensor mine = Tensor::empty({part}, Dtype::kF32);
-  const int64_t before = peers.traffic().moved_bytes;
-  peers.reduce_scatter_sum(values.span<float>(), mine.span<float>());
-  EXPECT_TRUE(same_bits(mine, want.tree.slice(part * peers.rank(), part)))
-      << part << " values on rank " << peers.rank();
-  EXPECT_EQ(peers.traffic().moved_bytes - before, 4 * part * (peers.size() - 1));
-}
-
-inline void check_reduce_scatter(Communicator& peers) {
-  for (const int64_t part : {0, 1, 211}) {
-    check_scattered_sum(peers, ExpectedSum(peers.size(), part * peers.size(), Dtype::kF32));
-  }
-}
-
 }  // namespace lockstep::testing

@@ -34,7 +34,7 @@ bool CheckpointWriter::try_to_save(const fs::path& file, Write&& write) {
         file.string(),
         error.what(),
         error.why(),
-        error.hint(),
+        advice_of(error),
         newest));
     return false;
   }

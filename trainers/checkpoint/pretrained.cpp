@@ -58,7 +58,7 @@ Safetensors read_weights(const fs::path& file) {
   try {
     return read_safetensors(file);
   } catch (const EnvironmentError& error) {
-    throw CheckpointError(error.what(), error.why(), error.hint());
+    throw CheckpointError(error.what(), error.why(), error.hint(), error.remedy());
   }
 }
 

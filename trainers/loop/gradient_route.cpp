@@ -15,6 +15,15 @@
 namespace lockstep::trainers {
 namespace {
 
+// As api(), with what could carry gradients in NCCL's place.
+void require_nccl() {
+  try {
+    comm::nccl::api();
+  } catch (const EnvironmentError& error) {
+    throw EnvironmentError(error.what(), error.why(), error.hint(), Remedy::kHostExchange);
+  }
+}
+
 // Empty: every rank has NCCL.
 std::string what_is_missing(Communicator& ranks) {
   std::string mine;
@@ -48,7 +57,7 @@ std::string ipc_obstacle(const RunConfig& config, Communicator& ranks) {
 
 GradientRoute over_nccl(RunConfig& config, Communicator& ranks) {
   GradientRoute route;
-  on_all_ranks(ranks, [] { comm::nccl::api(); });
+  on_all_ranks(ranks, [] { require_nccl(); });
   const comm::HandshakeField version = {
       comm::HandshakeField::Kind::kEnvironment, "NCCL", comm::nccl::api().version()};
   comm::handshake(ranks, std::span(&version, 1));

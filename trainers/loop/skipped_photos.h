@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/communicator.h"
-#include "data/skipped_images.h"
+#include "data/loader.h"
 
 namespace lockstep::trainers {
 

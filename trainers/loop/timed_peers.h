@@ -38,9 +38,6 @@ class TimedPeers final : public Communicator {
   void all_reduce_sum(std::span<int64_t> values) override {
     timed([&] { peers_.all_reduce_sum(values); });
   }
-  void reduce_scatter_sum(std::span<const float> values, std::span<float> mine) override {
-    timed([&] { peers_.reduce_scatter_sum(values, mine); });
-  }
 
  private:
   template <class Call>

@@ -36,7 +36,8 @@ int report_error(const std::exception& error, ErrorScope scope) {
     const Error named(reported.code(),
                       fmt::format("rank {}: {}", rank, reported.what()),
                       reported.why(),
-                      reported.hint());
+                      reported.hint(),
+                      reported.remedy());
     std::fputs(format_error(named).c_str(), stderr);
   } else if (scope == ErrorScope::kThisRank || rank == 0) {
     std::fputs(format_error(reported).c_str(), stderr);

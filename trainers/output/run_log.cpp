@@ -50,7 +50,7 @@ void RunLog::attempt(FunctionRef<void()> write) {
         fmt::format("lockstep: warning: {}\n  why: {}\n  try: {}; training goes on, lines are lost",
                     error.what(),
                     error.why(),
-                    error.hint()));
+                    advice_of(error)));
   }
 }
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "core/dry_memory.h"
 #include "core/mt19937.h"
+#include "core/tensor.h"
 #include "kernels/mix_images.h"
 #include "nn/functional.h"
 #include "trainers/loop/layer_names.h"

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/safetensors.h"
 #include "core/version.h"
+#include "trainers/output/flag_advice.h"
 #include "trainers/tool/checkpoint_diff.h"
 #include "trainers/tool/checkpoint_inspect.h"
 #include "trainers/tool/convolution_plans.h"
@@ -25,7 +26,7 @@ Safetensors load(const std::string& path) {
   try {
     return read_safetensors(path);
   } catch (const EnvironmentError& error) {
-    throw CheckpointError(error.what(), error.why(), error.hint());
+    throw CheckpointError(error.what(), error.why(), error.hint(), error.remedy());
   }
 }
 
@@ -106,6 +107,7 @@ int run(int argc, const char* const* argv, std::ostream& out) {
 }  // namespace
 
 int run_lockstep_tool(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
+  set_remedy_text(tool_advice);
   try {
     return run(argc, argv, out);
   } catch (const Error& error) {

@@ -1,4 +1,4 @@
-#include "comm/shared/futex.h"
+#include "comm/shared/control.h"
 
 #include <climits>
 #include <ctime>

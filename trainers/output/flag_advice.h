@@ -1,0 +1,14 @@
+// What the programs' users write to choose a remedy that an error of the library names.
+#pragma once
+
+#include <string_view>
+
+#include "core/error.h"
+
+namespace lockstep::trainers {
+
+// For set_remedy_text(). Empty where the program has no flag for it.
+std::string_view trainer_advice(Remedy remedy);  // train_convnet, train_resnet
+std::string_view tool_advice(Remedy remedy);     // lockstep; a replay takes its run's flags
+
+}  // namespace lockstep::trainers
