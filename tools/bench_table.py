@@ -1,14 +1,14 @@
 """Writes the measured tables between markers in the documents, from bench/results/*.json.
 
-usage: python3 tools/bench_table.py [--check]      --check: fail when a table is not what the results say
+usage: python3 tools/bench_table.py
 
 <!-- measured: NAME --> ... <!-- /measured --> in README.md, CONTRIBUTING.md or docs/*.md holds the table of
-bench/results/NAME.json.
+bench/results/NAME.json; README's short table, `summary`, is a selection from several of them.
 """
 
 import json
 import re
-import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -181,7 +181,63 @@ def build_rows(result: dict) -> list[str]:
     return [*rows, "", f"{places_text([result[name] for name in measured])}; by `bench/build_time.sh`."]
 
 
+def speeds_row(title: str, ours: str, other: str, ratio: tuple[float, float, float]) -> str:
+    median, low, high = ratio
+    return f"| {title} | {ours} | {other} | {median:.2f} ({low:.2f}-{high:.2f}) |"
+
+
+def summary_rows(convnet: dict, resnet: dict, allreduce: dict) -> list[str]:
+    torch = convnet["over_pytorch"]
+    rows = [
+        f"| {convnet['cores']} CPU cores | Lockstep | the other | ratio (min-max) |",
+        "|---|---|---|---|",
+        speeds_row(
+            "ConvNet on MNIST, batch 32",
+            f"{torch['a_images_per_s']:,} images/s",
+            f"PyTorch: {torch['b_images_per_s']:,}",
+            (torch["ratio_median"], torch["ratio_min"], torch["ratio_max"]),
+        ),
+    ]
+    for part in (resnet["r18"], resnet["r50"], resnet["r50_bf16"]):
+        best = part["best"]
+        speed = best["speed"]
+        rows.append(
+            speeds_row(
+                f"{part['title']}, batch {part['batch']}",
+                f"{best['lockstep']['images_per_s']:.1f} images/s",
+                f"PyTorch: {best['torch']['images_per_s']:.1f}",
+                (speed["ratio"], speed["min"], speed["max"]),
+            )
+        )
+    scaling = resnet["scaling"]
+    rows.append(
+        speeds_row(
+            "ResNet-18, CIFAR stem: 2 ranks of 1 thread",
+            f"{scaling['two_ranks']['images_per_s']:.1f} images/s",
+            f"1 rank of 1 thread: {scaling['one_rank']['images_per_s']:.1f}",
+            (scaling["speed"]["ratio"], scaling["speed"]["min"], scaling["speed"]["max"]),
+        )
+    )
+    row = next(row for row in allreduce["results"] if (row["ranks"], row["bytes"]) == (2, 25 << 20))
+    ratio = row["open_mpi_ratio"]
+    rows.append(
+        speeds_row(
+            "all-reduce of 25 MiB, 2 ranks",
+            time_text(row["lockstep_us"]),
+            f"Open MPI: {time_text(row['open_mpi_us'])}",
+            (ratio["median"], ratio["min"], ratio["max"]),
+        )
+    )
+    return [
+        *rows,
+        "",
+        f"{convnet['cpu']}, medians of rounds in turn; PyTorch with channels_last and tcmalloc, its faster setting. "
+        "Dates, commits and scripts stand in [docs/performance.md](docs/performance.md).",
+    ]
+
+
 ROWS = {
+    "summary": summary_rows,
     "build_time": build_rows,
     "convnet_cpu": convnet_rows,
     "allreduce_cpu": allreduce_rows,
@@ -191,32 +247,33 @@ ROWS = {
 }
 
 
+RESULTS_OF = {"summary": ("convnet_cpu", "resnet_cpu", "allreduce_cpu")}  # a table of another name has one
+
+
+def wrapped(line: str) -> str:
+    if line.startswith("|"):
+        return line
+    return textwrap.fill(line, 120, break_long_words=False, break_on_hyphens=False)
+
+
 def with_tables(text: str) -> str:
     def table(match: re.Match) -> str:
-        name = match[2]
-        result = json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))
-        return match[1] + "\n".join(ROWS[name](result)) + "\n" + match[3]
+        results = [
+            json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))
+            for name in RESULTS_OF.get(match[2], (match[2],))
+        ]
+        return match[1] + "\n".join(map(wrapped, ROWS[match[2]](*results))) + "\n" + match[3]
 
     return PLACE.sub(table, text)
 
 
-def main() -> int:
-    check, tables, stale = "--check" in sys.argv[1:], 0, False
-    for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        text = document.read_text(encoding="utf-8")
-        tables += len(PLACE.findall(text))
-        updated = with_tables(text)
-        if updated == text:
-            continue
-        if check:
-            print(f"{document.name}'s tables differ from bench/results: run python3 tools/bench_table.py")
-            stale = True
-        else:
-            document.write_text(updated, encoding="utf-8")
-    if tables == 0:
-        print("no document has a table's markers")
-    return 1 if stale or tables == 0 else 0
+def outdated() -> dict[Path, str]:
+    """The documents whose tables are not what the results say, with what they should hold."""
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    texts = {document: document.read_text(encoding="utf-8") for document in documents}
+    return {document: with_tables(text) for document, text in texts.items() if with_tables(text) != text}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    for path, text in outdated().items():
+        path.write_text(text, encoding="utf-8")

@@ -139,6 +139,29 @@ class BenchTable(unittest.TestCase):
         rows = bench_table.allreduce_rows(self.RESULT | {"peers": {}})
         self.assertEqual(rows[0].count("|"), 4)
 
+    def test_the_short_table_takes_its_rows_from_several_results(self):
+        speed = {"ratio": 1.5, "min": 1.4, "max": 1.6}
+        networks = {
+            name: {
+                "title": name, "batch": 8,
+                "best": {"speed": speed, "lockstep": {"images_per_s": 30.0}, "torch": {"images_per_s": 20.0}},
+            }
+            for name in ("r18", "r50", "r50_bf16")
+        }  # fmt: skip
+        scaling = {"speed": speed, "two_ranks": {"images_per_s": 60.0}, "one_rank": {"images_per_s": 40.0}}
+        pair = {"a_images_per_s": 9000, "b_images_per_s": 3000, "ratio_median": 3, "ratio_min": 2, "ratio_max": 4}
+        rows = bench_table.summary_rows(
+            ORIGIN | {"over_pytorch": pair}, networks | {"scaling": scaling}, self.RESULT
+        )
+        self.assertEqual(rows[2], "| ConvNet on MNIST, batch 32 | 9,000 images/s | PyTorch: 3,000 | 3.00 (2.00-4.00) |")
+        self.assertEqual(rows[4], "| r50, batch 8 | 30.0 images/s | PyTorch: 20.0 | 1.50 (1.40-1.60) |")
+        self.assertIn("| 60.0 images/s | 1 rank of 1 thread: 40.0 | 1.50", rows[6])
+        self.assertEqual(rows[7], "| all-reduce of 25 MiB, 2 ranks | 1.05 ms | Open MPI: 5.2 ms | 5.00 (4.50-5.50) |")
+
+    def test_text_is_wrapped_and_rows_are_not(self):
+        self.assertEqual(bench_table.wrapped("| " + "word " * 40), "| " + "word " * 40)
+        self.assertEqual([len(line) for line in bench_table.wrapped("word " * 40).split("\n")], [119, 79])
+
     def test_only_the_text_between_markers_changes(self):
         text = "a\n<!-- measured: convnet_cpu -->\nold\n<!-- /measured -->\nb\n"
         updated = bench_table.with_tables(text)

@@ -1,0 +1,43 @@
+"""tools/check_docs.py: what it finds in a document."""
+
+import sys
+import unittest
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools"))
+import check_docs  # noqa: E402
+import draw_figures  # noqa: E402
+
+README = ROOT / "README.md"
+
+
+class CheckDocs(unittest.TestCase):
+    def test_a_true_document_has_no_problem(self):
+        text = "[a](docs/running.md#data) `core/tree.h` `core/tree.{h}` `kernels/relu*` `kernels/cudnn`, <img src=\"LICENSE\">\n"
+        self.assertEqual(check_docs.problems_of(README, text + "| " + "a row " * 40), [])
+
+    def test_each_problem_is_named_with_file_and_line(self):
+        for line, said in (
+            ("[a](docs/nowhere.md)", "links to docs/nowhere.md"),
+            ('<img src="docs/nothing.svg">', "links to docs/nothing.svg"),
+            ("see `core/trees.h`", "names core/trees.h"),
+            ("`core/{tree,bush}.h`", "names core/bush.h"),
+            ("`tests/long/nothing.sh --flag`", "names tests/long/nothing.sh"),
+            ("word " * 25, "125 columns"),
+        ):
+            found = check_docs.problems_of(README, f"title\n{line}\n")
+            self.assertEqual(len(found), 1, line)
+            self.assertIn(f"README.md:2: {said}", found[0])
+
+    def test_a_figure_that_nobody_drew_is_outdated(self):
+        with mock.patch.dict(draw_figures.FIGURES, {"docs/tree.svg": lambda: "another"}):
+            self.assertEqual(draw_figures.outdated(), {ROOT / "docs/tree.svg": "another"})
+
+    def test_the_drawn_tree_is_that_of_the_sums(self):
+        self.assertEqual(draw_figures.tree_merges(6), [(0, 1), (2, 3), (4, 5), (0, 2), (0, 4)])
+
+
+if __name__ == "__main__":
+    unittest.main()
