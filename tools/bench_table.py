@@ -232,7 +232,7 @@ def summary_rows(convnet: dict, resnet: dict, allreduce: dict) -> list[str]:
         *rows,
         "",
         f"{convnet['cpu']}, medians of rounds in turn; PyTorch with channels_last and tcmalloc, its faster setting. "
-        "Dates, commits and scripts stand in [docs/performance.md](docs/performance.md).",
+        "Dates, commits and scripts are in [docs/performance.md](docs/performance.md).",
     ]
 
 
