@@ -1,4 +1,5 @@
-// What every rank has to say, by rank. Collective calls; both throw what all_gather() throws.
+// Gathers a text or a number of each rank, by rank. Collective calls; both throw what all_gather()
+// throws.
 #pragma once
 
 #include <span>

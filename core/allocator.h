@@ -80,9 +80,9 @@ class CachingAllocator {
 
 MemorySource& system_memory();
 CachingAllocator& cpu_allocator();
-// Of the chosen GPU. Blocks belong to the order of one stream: memory that another stream uses is
-// kept until an event says that it is done. LOCKSTEP_NO_CUDA_CACHE=1 keeps no block, so that memory
-// checkers see each one end. Errors: EnvironmentError in a build without CUDA.
+// The allocator of the chosen GPU. Blocks belong to the order of one stream: memory that another
+// stream uses is kept until an event says that it is done. LOCKSTEP_NO_CUDA_CACHE=1 keeps no block,
+// so that memory checkers see the end of each. Errors: EnvironmentError in a build without CUDA.
 CachingAllocator& cuda_allocator();
 
 }  // namespace lockstep

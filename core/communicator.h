@@ -1,4 +1,4 @@
-// What the engine needs from its peers. Implementations live in comm/.
+// The interface through which the engine talks to its peers. Implementations live in comm/.
 #pragma once
 
 #include <cstddef>
@@ -50,8 +50,9 @@ class DoneWork : public Work {
   void wait() override {}
 };
 
-// What crossed the border between this rank and others. A byte counts where the work of moving it
-// is done: at its sender for messages, at the rank that copies or adds it for shared memory.
+// Counts the bytes that crossed the border between this rank and others. A byte counts where the
+// work of moving it is done: at its sender for messages, at the rank that copies or adds it for
+// shared memory.
 struct Traffic {
   int64_t moved_bytes = 0;
   int64_t reduced_bytes = 0;  // size of what was all-reduced

@@ -1,4 +1,4 @@
-// What tensors on the dry device would take, were they somewhere.
+// Counts the bytes that tensors on the dry device would take.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ struct DryMemory {
   int64_t peak_bytes_in_use = 0;  // since begin_dry_peak()
 };
 
-// Of the calling thread's tensors.
+// Counts of the calling thread's tensors.
 DryMemory dry_memory();
 // The peak begins anew, at what is in use.
 void begin_dry_peak();

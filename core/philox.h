@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-// What a random stream is for; part of the key, so that two purposes never share numbers.
+// Purpose of a random stream. It is part of the key, so two purposes never share numbers.
 enum class RandomPurpose : uint32_t {
   kDigits = 1,
   kSynthetic = 2,

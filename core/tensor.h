@@ -59,8 +59,8 @@ class Tensor {
     return {data<T>(), static_cast<size_t>(numel())};
   }
 
-  // The same memory in another shape of as many elements. Between rank 4 and others the order of
-  // elements is the order in memory (channels last).
+  // Returns this memory in another shape of as many elements. Between rank 4 and others the order
+  // of elements is the order in memory (channels last).
   Tensor view(const Shape& shape) const;
   // Rows [first, first + count) of axis 0, the same memory.
   Tensor slice(int64_t first, int64_t count) const;

@@ -33,7 +33,7 @@ struct Lookahead {
     if (!now.begin) {
       const Pack<float, n> slow = load_pack<n>(entry.slow + first);
 #pragma unroll
-      for (int i = 0; i < n; ++i) param[i] = met(param[i], slow[i], alpha);
+      for (int i = 0; i < n; ++i) param[i] = interpolated(param[i], slow[i], alpha);
       store_pack(entry.param + first, param);
       entry.copy.store(param, first);
     }

@@ -17,7 +17,7 @@
 
 namespace lockstep::nn {
 
-// What the activations of one micro-step share. `stream` and `listener` must outlive them.
+// Returns what the activations of one micro-step share. `stream` and `listener` must outlive them.
 std::shared_ptr<const Batch> make_batch(Stream& stream,
                                         Shards shards,
                                         bool recording = true,
@@ -30,7 +30,7 @@ Var normalize_image(const Tensor& images,
                     std::shared_ptr<const Batch> batch,
                     const kernels::NormalizeImageParams& params = {});
 
-// The same after a random crop and flip; indices (N) i64: each image's place in the data set.
+// Crops and flips at random, then normalizes; indices (N) i64: each image's place in the data set.
 Var crop_flip_normalize(const Tensor& images,
                         const Tensor& indices,
                         std::shared_ptr<const Batch> batch,

@@ -47,9 +47,9 @@ class Optimizer {
   const kernels::StepControl& control() const { return control_; }
   // The parameters' gradients, where defined, in groups' order.
   std::vector<Tensor> gradients() const;
-  // What a resumed run needs beside the parameters, sharing memory: "<parameter>.momentum_buffer",
-  // of the parameter's file shape, and the like. Copied into another such optimizer's state, the
-  // next steps give the same bits.
+  // State that a resumed run needs beside the parameters, sharing memory:
+  // "<parameter>.momentum_buffer", of the parameter's file shape, and the like. Copied into another
+  // such optimizer's state, the next steps give the same bits.
   virtual std::vector<StateEntry> state() const = 0;
 
   const std::vector<ParameterGroup>& groups() const { return groups_; }
@@ -132,10 +132,10 @@ class Lookahead : public Optimizer {
   std::vector<StateEntry> state() const override;
 
  private:
-  bool meets_after(int64_t step) const;
+  bool synchronizes_after(int64_t step) const;
   void begin_slow(Stream& stream);
   void step_on_host(Stream& stream);
-  void meet(Stream& stream);
+  void synchronize(Stream& stream);
 
   std::unique_ptr<Optimizer> fast_;
   LookaheadParams params_;

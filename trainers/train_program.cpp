@@ -27,7 +27,7 @@ const char* environment(const char* name) {
   return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
 }
 
-bool printed_instead(const Options& options, bool speaks) {
+bool printed_instead(const Options& options, bool prints) {
   std::string text;
   switch (options.request) {
     case Request::kRun:
@@ -42,7 +42,7 @@ bool printed_instead(const Options& options, bool speaks) {
       text = version_text(options.program, options.boolean("verbose"));
       break;
   }
-  if (speaks) fmt::print("{}", text);
+  if (prints) fmt::print("{}", text);
   return true;
 }
 

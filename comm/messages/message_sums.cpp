@@ -54,7 +54,7 @@ bool OwnerSum::next_round() {
     case 1:
       sum();
       if (result_ == Result::kAtOwner) return false;
-      hand_out();
+      send_sums();
       return true;
     default:
       return false;
@@ -87,7 +87,7 @@ void OwnerSum::sum() {
   leaves_.clear();
 }
 
-void OwnerSum::hand_out() {
+void OwnerSum::send_sums() {
   std::vector<Send> sends;
   std::vector<Receive> receives;
   for (int i = 1; i < size(); ++i) {

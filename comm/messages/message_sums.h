@@ -29,7 +29,7 @@ class OwnerSum : public MessageWork {
   bool next_round() override;
   void collect();
   void sum();
-  void hand_out();
+  void send_sums();
   Tensor slice(int owner) const;
 
   Stream& stream_;

@@ -1,4 +1,4 @@
-// What collectives over messages need of whatever carries the messages.
+// The interface of the transports that carry messages for collectives.
 #pragma once
 
 #include <cstddef>

@@ -51,7 +51,8 @@ class Ranks {
   [[noreturn]] void give_up(std::string_view what, std::chrono::milliseconds waited);
   // Ends what is under way for an error that is not NCCL's.
   void abandon();
-  // Of the first call that failed, or why the ranks were abandoned; no call may follow.
+  // The error of the first call that failed, or the reason why the ranks were abandoned. No call
+  // may follow.
   const std::optional<CommError>& failure() const { return failure_; }
 
  private:

@@ -32,7 +32,7 @@ void select_device(int local_rank, int local_ranks);
 // launches calls it first. Errors: as select_device.
 void ensure_device();
 
-// Of the chosen device. Errors: as ensure_device.
+// Properties of the chosen device. Errors: as ensure_device.
 const DeviceProperties& device_properties();
 
 }  // namespace lockstep::cuda

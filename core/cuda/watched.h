@@ -11,7 +11,7 @@ namespace lockstep::cuda {
 // where none lives. Errors: what the watch throws.
 void wait_watched(FunctionRef<cudaError_t()> ask);
 
-// The same for all of the watch's streams, before a wait for the whole device.
+// Waits likewise for all of the watch's streams, before a wait for the whole device.
 void wait_watched_streams();
 
 // Before what ends something and waits for the device thereby.

@@ -33,7 +33,7 @@ class TrainingBatches {
     const Shards& shards() const { return images.shards(); }
   };
 
-  // Of steps [first_step, end_step). Errors: EnvironmentError when memory runs out.
+  // Batches of the steps [first_step, end_step). Errors: EnvironmentError when memory runs out.
   TrainingBatches(const RunConfig& config,
                   const std::shared_ptr<const data::Dataset>& dataset,
                   const Communicator& ranks,
