@@ -1,4 +1,4 @@
-// How a rank waits for another: at first eagerly, later so that others can use the core.
+// Waits for another rank: first by polling, later so that others can use the core.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ class Backoff {
   // `shared_core`: the awaited rank may need this core; polling at full speed would delay it.
   explicit Backoff(bool shared_core) : polls_left_(shared_core ? 0 : kEagerPolls) {}
 
-  // The time between two polls. False, with nothing done, when the wait has become long: a
-  // caller that can be woken should sleep.
+  // Spends the time between two polls. Returns false, with nothing done, when the wait has become
+  // long: a caller that can be woken should sleep.
   bool poll_or_yield() {
     if (polls_left_ > 0) {
       --polls_left_;

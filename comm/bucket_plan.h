@@ -1,4 +1,4 @@
-// Which gradients travel together.
+// Plans which gradients are exchanged together.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@
 
 namespace lockstep::comm {
 
-// As many values of each rank, rank 0's first. Requires: `mine` has one size on all ranks.
+// Gathers as many values of each rank, rank 0's first. Requires: `mine` has one size on all ranks.
 template <class T>
 std::vector<T> gather_values(Communicator& peers, std::span<const T> mine) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -25,7 +25,7 @@ std::vector<T> gather_value(Communicator& peers, const T& mine) {
   return gather_values(peers, std::span<const T>(&mine, 1));
 }
 
-// Texts of any lengths.
+// Gathers texts of any lengths.
 std::vector<std::string> gather_texts(Communicator& peers, std::string mine);
 
 }  // namespace lockstep::comm

@@ -1,4 +1,4 @@
-// From the gradients of each shard to their sum over all micro-steps, shards and ranks.
+// Sums gradients over micro-steps, shards and ranks, in buckets, during backward().
 #pragma once
 
 #include <functional>

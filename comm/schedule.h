@@ -1,7 +1,7 @@
-// Who handles which part of an all-reduce, and when: pure functions of rank and number of ranks.
+// The ranks' parts of an all-reduce and their order: pure functions of rank and number of ranks.
 //
 // Tree and star. The values are cut into one slice a rank. The owner of a slice collects the
-// others' versions of it, adds them in core/tree.h's order, and hands the sum to everybody. The
+// others' versions of it, adds them in core/tree.h's order, and sends the sum to all ranks. The
 // star is the case of one owner for everything. Each rank moves 2(n-1)/n of the values; the star's
 // owner (n-1) times all of them.
 //

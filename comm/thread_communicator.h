@@ -1,4 +1,4 @@
-// Ranks as threads of one process: for tests, also under ThreadSanitizer.
+// Ranks as threads of one process, for tests and ThreadSanitizer.
 #pragma once
 
 #include <chrono>

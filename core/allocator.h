@@ -20,7 +20,7 @@ struct AllocatorStats {
   size_t bytes_cached = 0;
 };
 
-// Where blocks come from.
+// The source of a caching allocator's blocks.
 class MemorySource {
  public:
   MemorySource() = default;
@@ -33,7 +33,7 @@ class MemorySource {
   virtual void free(void* block) = 0;
   // Bytes to ask for at once, of which large blocks are cut; 0: each block by itself.
   virtual size_t arena_bytes() const { return 0; }
-  // For the message: "out of memory", and what else is known of the memory's state.
+  // The message's first line: "out of memory", and what else is known of the memory's state.
   virtual std::string exhausted() const = 0;
 };
 

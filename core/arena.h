@@ -1,4 +1,4 @@
-// Parts of one range of memory, handed out and taken back.
+// Allocates parts of one range of memory.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class Arena {
   bool holds(const void* part) const;
 
   std::byte* begin() const { return begin_; }
-  // From the begin to the end of the last byte that was ever handed out.
+  // From the begin to the end of the last byte that was ever allocated.
   size_t touched_bytes() const { return touched_; }
 
  private:

@@ -43,7 +43,7 @@ struct Batch {
   AccumulateFn* accumulate = nullptr;
   FillFn* fill = nullptr;  // needed on CUDA
   Draws draws;
-  TapeListener* listener = nullptr;  // outlives the batch; null: nobody listens
+  TapeListener* listener = nullptr;  // outlives the batch; null: none
 };
 
 class Grads;
@@ -111,11 +111,11 @@ class Var {
   // starts over.
   const Tensor& grad() const;
   void set_grad(Tensor grad);
-  // Where backward() writes the gradient of a parameter that is used once, while it has one leaf:
-  // (numel) f32, overwritten by each backward() that finds no gradient. Undefined: memory of its
-  // own.
+  // Sets where backward() writes the gradient of a parameter that is used once, while it has one
+  // leaf: (numel) f32, overwritten by each backward() that finds no gradient. Undefined: memory of
+  // its own.
   void set_grad_memory(Tensor memory);
-  // Whether grad() is a leaf there. False for what set_grad() put there.
+  // True when grad() is a leaf there. False for what set_grad() put there.
   bool grad_is_in_memory() const;
   // Called during backward() as soon as this leaf's gradient is complete, in the order that
   // backward() finishes leaves. One hook a leaf; an empty function removes it.
@@ -132,7 +132,7 @@ class Var {
   void backward(Tensor seed = {});
 
   bool same_as(const Var& other) const { return state_ == other.state_; }
-  // An address that copies share. Nobody else has it as long as one of them lives.
+  // An address that copies share. Others do not have it as long as one of them lives.
   const void* identity() const { return state_.get(); }
 
  private:
@@ -147,7 +147,7 @@ class Var {
   std::shared_ptr<Value> value_;  // null in the tape's own links
 };
 
-// Where a node's backward function puts its results.
+// Receives the results of a node's backward function.
 class Grads {
  public:
   // False when input i needs no gradient: skip the work.

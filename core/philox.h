@@ -1,5 +1,5 @@
-// Philox4x32-10: counter-based random numbers, so that a value depends on what it is for and not on
-// who computes it.
+// Philox4x32-10: counter-based random numbers, so that a value depends on its purpose and not on
+// the rank or thread that computes it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Photos in class folders, decoded when they are wanted.
+// Photos in class folders, decoded when they are read.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Where the time of making training images goes.
+// Measures where the time of making training images goes.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Files that may be missing, of another kind, or changed by the time they are wanted.
+// Files that may be missing, of another kind, or changed by the time they are read.
 #pragma once
 
 #include <cstddef>

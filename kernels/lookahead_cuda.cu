@@ -1,5 +1,5 @@
 // One thread eight elements, one block a chunk of one tensor; a launch takes as many tensors as a
-// table holds. Traffic a parameter where weights meet: 16 bytes, 2 for its copy; 8 where slow
+// table holds. Traffic a parameter at a synchronization: 16 bytes, 2 for its copy; 8 where slow
 // weights begin; none else. Bound: DRAM.
 #include "kernels/cuda/optimizer.cuh"
 #include "kernels/lookahead_rule.h"

@@ -12,7 +12,7 @@
 namespace lockstep::comm {
 
 // Tree and star: the owner of a slice collects it from all ranks, sums it in core/tree.h's order
-// and hands it out.
+// and sends the sum to all.
 class OwnerSum : public MessageWork {
  public:
   enum class Result : uint8_t { kEverywhere, kAtOwner };

@@ -18,9 +18,9 @@ namespace lockstep::comm::nccl {
 // most 63 characters. A collective call. Errors: EnvironmentError naming two ranks.
 void check_devices_differ(Communicator& peers, std::string_view device);
 
-// An NCCL communicator that never blocks the host: whatever NCCL is about is asked for until the
-// deadline. What is given to streams runs there as other work does, and may be recorded in a graph;
-// such graphs must have ended before this does.
+// An NCCL communicator that never blocks the host: its state is queried until the deadline. What is
+// given to streams runs there as other work does, and may be recorded in a graph; such graphs must
+// have ended before this does.
 // Thread safety: none.
 class Ranks {
  public:

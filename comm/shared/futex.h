@@ -1,4 +1,4 @@
-// Sleeping on a word of memory that processes share.
+// Sleeps on a word of memory that processes share.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// From processes that exchange messages to processes that share memory.
+// Makes processes that exchange messages share memory.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,6 @@
-// Which GPU this process runs on. No toolkit header here, as in all of core/cuda but launch.h and
-// error.h: a build without CUDA has the same functions (core/cuda_absent.cpp), which refuse.
+// Chooses the GPU of this process. No toolkit header is included here, as in all of core/cuda but
+// launch.h and error.h: a build without CUDA has the same functions (core/cuda_absent.cpp), which
+// refuse.
 #pragma once
 
 #include <cstddef>

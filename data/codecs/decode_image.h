@@ -1,4 +1,4 @@
-// From the bytes of a JPEG or PNG file to pixels.
+// Decodes the bytes of a JPEG or PNG file to pixels.
 #pragma once
 
 #include <cstddef>

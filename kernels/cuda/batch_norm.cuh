@@ -138,7 +138,7 @@ __device__ __forceinline__ void set_affine(const Normalization& norm,
 // running = (1 - momentum) * running + momentum * batch, of one channel.
 struct Running {
   float momentum = 0;
-  float* mean = nullptr;  // null: kept by nobody
+  float* mean = nullptr;  // null: not kept
   float* var = nullptr;
 
   __device__ void update(int channel, float batch_mean, float m2, float count) const {

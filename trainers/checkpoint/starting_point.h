@@ -1,4 +1,4 @@
-// Where a run begins: with random weights, with somebody's, or where another process left off.
+// Where a run begins: with random weights, with those of a file, or where another process left off.
 #pragma once
 
 #include <filesystem>

@@ -41,7 +41,7 @@ class TrainingBatches {
                   int64_t first_step,
                   int64_t end_step);
 
-  // The ranks of batch-norm groups that span ranks; else nobody.
+  // The ranks of batch-norm groups that span ranks; else none.
   struct GroupPeers {
     Communicator* on_host = nullptr;
     DevicePeers* on_device = nullptr;
