@@ -51,7 +51,7 @@ def curve_of(metrics: str) -> dict:
     return {"loss": [loss[epoch] for epoch in sorted(loss)], "correct": [correct[epoch] for epoch in sorted(correct)]}
 
 
-def judge(curve: dict) -> dict:
+def beside_bands(curve: dict) -> dict:
     result = {}
     for name, values in curve.items():
         limits = band(REFERENCE[name])
@@ -79,7 +79,7 @@ def learning(args: argparse.Namespace, part: str) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         record = train(args.data, ranks, max(1, result["cores"] // ranks), more, folder)
     result |= {"ranks": ranks, "seed": args.seed, "images_per_s": round(record["final"]["images_per_s"], 1)}
-    result |= {"digest": record["digest"]} | judge(record["curve"])
+    result |= {"digest": record["digest"]} | beside_bands(record["curve"])
     inside = all(result["loss_inside"]) and all(result["correct_inside"])
     print(f"{part}: loss {result['loss']}, correct {result['correct']}: {'inside' if inside else 'OUTSIDE'}")
     return result | {"inside": inside}

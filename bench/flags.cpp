@@ -10,9 +10,9 @@
 
 namespace lockstep::bench {
 
-Flags::Flags(std::string program, const std::string& purpose, std::string kin)
+Flags::Flags(std::string program, const std::string& purpose, std::string flags_taken)
     : program_(std::move(program)),
-      kin_(std::move(kin)),
+      flags_taken_(std::move(flags_taken)),
       app_(std::make_unique<CLI::App>(purpose)) {
   app_->name(program_);
   app_->set_help_flag("-h,--help", "this text");
@@ -62,7 +62,7 @@ UsageError Flags::unknown(const std::string& argument) const {
   const std::vector<std::string_view> known(names.begin(), names.end());
   const std::string_view nearest = nearest_word(argument, known);
   return UsageError(fmt::format("unknown argument: {}", argument),
-                    fmt::format("{} takes {}", program_, kin_),
+                    fmt::format("{} takes {}", program_, flags_taken_),
                     nearest.empty() ? program_ + " --help" : std::string(nearest));
 }
 

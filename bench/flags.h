@@ -25,8 +25,8 @@ class Flags {
  public:
   using Read = std::function<void(const std::string& text)>;
 
-  // `kin`: whose flags these are, for who mistypes one.
-  Flags(std::string program, const std::string& purpose, std::string kin);
+  // `flags_taken`: whose flags these are, as the error about an unknown one says.
+  Flags(std::string program, const std::string& purpose, std::string flags_taken);
   Flags(const Flags&) = delete;
   Flags& operator=(const Flags&) = delete;
   ~Flags();
@@ -48,7 +48,7 @@ class Flags {
   UsageError unknown(const std::string& argument) const;
 
   const std::string program_;
-  const std::string kin_;
+  const std::string flags_taken_;
   const std::unique_ptr<CLI::App> app_;
 };
 

@@ -1,4 +1,4 @@
-// What a benchmark says while it runs.
+// Prints a benchmark's lines while it runs.
 #pragma once
 
 #include <cstdio>

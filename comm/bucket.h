@@ -1,4 +1,4 @@
-// Which gradients travel together, and where they lie in memory.
+// Buckets: gradients that are exchanged together, and their place in memory.
 #pragma once
 
 #include <cstdint>

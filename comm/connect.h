@@ -1,4 +1,4 @@
-// From what the launcher said to a communicator.
+// Makes the communicator of a launcher's ranks.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace lockstep::comm {
 
-// How ranks reach each other.
+// Transports between ranks.
 enum class Transport : uint8_t {
   kAuto,  // shared memory where all ranks run on one host and can map the same memory, else MPI
   kShm,

@@ -37,7 +37,8 @@ class DeviceExchange {
   // sees the sum. `what.values` stay the same tensor from call to call, and one such work is under
   // way. Errors: CommError, UsageError for an algorithm that it does not have.
   virtual std::unique_ptr<Work> start(const AllReduce& what) = 0;
-  // For what else the ranks' GPUs tell each other; null: they cannot. Lives as long as this.
+  // Peers for other exchanges between the ranks' GPUs; null where there is no way. Lives as long as
+  // this.
   virtual DevicePeers* peers() { return nullptr; }
 };
 

@@ -8,7 +8,7 @@ namespace lockstep::comm {
 // Flushes the standard streams and leaves at once: no destructors, no MPI_Finalize, which would
 // wait for the peers. mpirun then ends the other ranks and returns `code`.
 [[noreturn]] void die(ExitCode code);
-// The same with its code, once it is printed.
+// Ends the rank with the exit code of `why`, once that is printed.
 [[noreturn]] void die(const Error& why);
 
 }  // namespace lockstep::comm

@@ -1,4 +1,4 @@
-// Where the time of a gradient exchange goes.
+// Measures where the time of a gradient exchange goes.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace lockstep::comm {
 
-// When things happened to a bucket in the last step.
+// Times of a bucket's events in the last step.
 struct BucketTimes {
   using Clock = std::chrono::steady_clock;
   Clock::time_point ready;  // its last gradient was there
@@ -22,7 +22,8 @@ struct ExchangeTimes {
   std::vector<BucketTimes> buckets;
 };
 
-// For how long at least one bucket was under way. Requires: buckets in the order of their starts.
+// Seconds for which at least one bucket was under way. Requires: buckets in the order of their
+// starts.
 double seconds_under_way(std::span<const BucketTimes> buckets);
 
 // Takes the times of a step. Thread safety: none.

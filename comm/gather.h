@@ -1,5 +1,5 @@
-// What every rank has to say, by rank, and whether all of them succeeded. Collective calls, which
-// throw what all_gather() throws.
+// Gathers a text or a number of each rank, by rank, and tells whether all ranks succeeded.
+// Collective calls, which throw what all_gather() throws.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace lockstep::comm {
 
-// As many values of each rank, rank 0's first. Requires: `mine` has one size on all ranks.
+// Gathers as many values of each rank, rank 0's first. Requires: `mine` has one size on all ranks.
 template <class T>
 std::vector<T> gather_values(Communicator& peers, std::span<const T> mine) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -26,7 +26,7 @@ std::vector<T> gather_value(Communicator& peers, const T& mine) {
   return gather_values(peers, std::span<const T>(&mine, 1));
 }
 
-// Texts of any lengths.
+// Gathers texts of any lengths.
 std::vector<std::string> gather_texts(Communicator& peers, std::string mine);
 
 // Takes a step on every rank. Empty when it worked on all of them, else what failed on the first

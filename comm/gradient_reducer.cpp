@@ -37,7 +37,7 @@ GradientReducer::GradientReducer(Communicator& peers,
   LS_CHECK(options_.predivide > 0,
            "[gradient_reducer] predivide: got {}, expected a positive number",
            options_.predivide);
-  choose_travelers();
+  choose_exchanged();
   place_gradients();
   if (stream_.device() == Device::kCuda && options_.algorithm != Algorithm::kNone) {
     if (options_.on_device) {
@@ -48,7 +48,7 @@ GradientReducer::GradientReducer(Communicator& peers,
   }
   const bool leaves_travel = options_.micro_steps == 1 && options_.wire == Dtype::kF32;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (!gradients_[i].travels) continue;
+    if (!gradients_[i].exchanged) continue;
     parameters_[i].on_grad_ready([this, i](Var&) { on_grad_ready(i); });
     if (leaves_travel) parameters_[i].set_grad_memory(gradients_[i].wire);
   }
@@ -56,13 +56,13 @@ GradientReducer::GradientReducer(Communicator& peers,
 
 GradientReducer::~GradientReducer() {
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (!gradients_[i].travels) continue;
+    if (!gradients_[i].exchanged) continue;
     parameters_[i].on_grad_ready({});
     parameters_[i].set_grad_memory({});
   }
 }
 
-void GradientReducer::choose_travelers() {
+void GradientReducer::choose_exchanged() {
   for (size_t i = 0; i < parameters_.size(); ++i) {
     const Dtype dtype = parameters_[i].value().dtype();
     if (dtype != Dtype::kF32) {
@@ -74,14 +74,14 @@ void GradientReducer::choose_travelers() {
       return parameter.same_as(parameters_[i]);
     });
     gradients_[i].required = parameters_[i].requires_grad();
-    gradients_[i].travels = gradients_[i].required && !repeated;
+    gradients_[i].exchanged = gradients_[i].required && !repeated;
   }
 }
 
 void GradientReducer::place_gradients() {
   std::vector<size_t> places;
   for (size_t i = 0; i < gradients_.size(); ++i) {
-    if (gradients_[i].travels) places.push_back(i);
+    if (gradients_[i].exchanged) places.push_back(i);
   }
   buckets_ = make_buckets(peers_, parameters_, names_, places, options_.wire, options_.caps);
   for (size_t b = 0; b < buckets_.size(); ++b) {
@@ -209,7 +209,7 @@ void GradientReducer::end_micro_step() {
   check_frozen();
   std::vector<size_t> missing;
   for (size_t i = 0; i < gradients_.size(); ++i) {
-    if (gradients_[i].travels && !gradients_[i].ready) missing.push_back(i);
+    if (gradients_[i].exchanged && !gradients_[i].ready) missing.push_back(i);
   }
   if (!missing.empty() && !options_.zero_unused) throw_missing(missing);
   for (const size_t i : missing) {
@@ -241,7 +241,7 @@ void GradientReducer::throw_missing(const std::vector<size_t>& missing) const {
       options_.micro_steps == 1
           ? ""
           : fmt::format(" in micro-step {} of {}", micro_step_ + 1, options_.micro_steps);
-  const auto all = std::ranges::count_if(gradients_, &Gradient::travels);
+  const auto all = std::ranges::count_if(gradients_, &Gradient::exchanged);
   throw InternalError(
       fmt::format("{} of {} parameters got no gradient{}", missing.size(), all, when),
       fmt::format("the loss does not depend on {}", fmt::join(described, ", ")),

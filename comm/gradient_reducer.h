@@ -1,4 +1,4 @@
-// From the gradients of each shard to their sum over all micro-steps, shards and ranks.
+// Sums gradients over micro-steps, shards and ranks, in buckets, during backward().
 #pragma once
 
 #include <functional>
@@ -67,9 +67,9 @@ class GradientReducer {
 
  private:
   struct Gradient {
-    bool required = false;  // when this was made
-    bool travels = false;   // required, and no earlier parameter is the same
-    bool ready = false;     // in this micro-step
+    bool required = false;   // when this was made
+    bool exchanged = false;  // required, and no earlier parameter is the same
+    bool ready = false;      // in this micro-step
     size_t bucket = 0;
     TreeCounter leaves;  // of the micro-steps so far, where there are several
     Tensor wire;         // its place in the bucket, flat
@@ -82,7 +82,7 @@ class GradientReducer {
     std::unique_ptr<Work> work;
   };
 
-  void choose_travelers();
+  void choose_exchanged();
   void place_gradients();
   void on_grad_ready(size_t parameter);
   void add_leaf(size_t parameter, Tensor leaf, bool is_in_place = false);

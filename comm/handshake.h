@@ -1,4 +1,4 @@
-// Making sure that all ranks run the same thing before any of them computes.
+// Checks that all ranks run the same thing before any of them computes.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the launcher's environment says about this process, before any MPI call.
+// Reads what the launcher's environment says about this process, before any MPI call.
 #pragma once
 
 #include <cstdint>

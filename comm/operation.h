@@ -42,7 +42,7 @@ CommError stall_error(const Operation& operation,
 CommError lost_peer_error(const Operation& operation, int rank, std::span<const int> gone);
 CommError lost_peer_error(std::string_view what, int rank, std::span<const int> gone);
 
-// The ranks have Algorithm::kLibrary asked of them and no library.
+// The error for Algorithm::kLibrary on a transport without a library.
 UsageError no_library_sum_error();
 
 // Errors: DtypeError unless f32, f16 or bf16.

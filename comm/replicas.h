@@ -1,4 +1,4 @@
-// Keeping the ranks' copies of a model equal.
+// Keeps the ranks' copies of a model equal.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace lockstep::comm {
 
-// Overwrites every rank's tensors with root's. Those on CUDA go by `between_gpus`, in the order of
-// its stream, unless it is null; all others by the host. Requires: the same shapes, dtypes and
+// Overwrites the tensors of all ranks with root's. Those on CUDA go by `between_gpus`, in the order
+// of its stream, unless it is null; all others by the host. Requires: the same shapes, dtypes and
 // devices on all ranks.
 void broadcast_tensors(Communicator& peers,
                        std::span<Tensor> tensors,
@@ -25,8 +25,8 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Where ranks' copies part. The ranks named differ from the copy that most ranks hold; where two
-// copies are as frequent, that of the lowest rank counts as right.
+// The first place where the ranks' copies differ. The ranks named differ from the copy that most
+// ranks hold; where two copies are as frequent, that of the lowest rank counts as right.
 struct ReplicaDifference {
   std::vector<int> ranks;  // at least one, ascending
   int right_rank = 0;      // the lowest rank that holds the right copy

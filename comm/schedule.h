@@ -1,7 +1,7 @@
-// Who handles which part of an all-reduce, and when: pure functions of rank and number of ranks.
+// The ranks' parts of an all-reduce and their order: pure functions of rank and number of ranks.
 //
 // Tree and star. The values are cut into one slice a rank. The owner of a slice collects the
-// others' versions of it, adds them in core/tree.h's order, and hands the sum to everybody. The
+// others' versions of it, adds them in core/tree.h's order, and sends the sum to all ranks. The
 // star is the case of one owner for everything. Each rank moves 2(n-1)/n of the values; the star's
 // owner (n-1) times all of them.
 //
@@ -30,7 +30,7 @@ constexpr Slice slice_of(int64_t count, int ranks, int index) {
   return {begin, count * (index + 1) / ranks - begin};
 }
 
-// The same of whole units: the last slices may be short, or empty.
+// Cuts whole units likewise: the last slices may be short, or empty.
 constexpr Slice slice_of_units(int64_t count, int64_t unit, int ranks, int index) {
   const Slice units = slice_of((count + unit - 1) / unit, ranks, index);
   const int64_t begin = std::min(count, units.begin * unit);

@@ -1,4 +1,4 @@
-// The communicator of a lone rank: nobody to talk to.
+// The communicator of a lone rank, which has no peers.
 #pragma once
 
 #include <algorithm>

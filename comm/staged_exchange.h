@@ -1,4 +1,4 @@
-// Sums over ranks of values on a GPU, for ranks that meet in the host's memory.
+// Sums over ranks of values on a GPU, through the hosts' memory.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Ranks as threads of one process: for tests, also under ThreadSanitizer.
+// Ranks as threads of one process, for tests and ThreadSanitizer.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace lockstep::comm {
 
-// What the threads have in common. Thread safety: all functions may be called from any thread.
+// The state that the threads share. Thread safety: all functions may be called from any thread.
 class ThreadGroup {
  public:
   explicit ThreadGroup(int size) : left_(static_cast<size_t>(size)) {}

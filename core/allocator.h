@@ -23,7 +23,7 @@ class Arena {
   bool holds(const void* part) const;
 
   std::byte* begin() const { return begin_; }
-  // From the begin to the end of the last byte that was ever handed out.
+  // From the begin to the end of the last byte that was ever allocated.
   size_t touched_bytes() const { return touched_; }
 
  private:
@@ -45,7 +45,7 @@ struct AllocatorStats {
   size_t bytes_cached = 0;
 };
 
-// Where blocks come from.
+// The source of a caching allocator's blocks.
 class MemorySource {
  public:
   MemorySource() = default;
@@ -58,7 +58,7 @@ class MemorySource {
   virtual void free(void* block) = 0;
   // Bytes to ask for at once, of which large blocks are cut; 0: each block by itself.
   virtual size_t arena_bytes() const { return 0; }
-  // For the message: "out of memory", and what else is known of the memory's state.
+  // The message's first line: "out of memory", and what else is known of the memory's state.
   virtual std::string exhausted() const = 0;
 };
 
@@ -105,9 +105,9 @@ class CachingAllocator {
 
 MemorySource& system_memory();
 CachingAllocator& cpu_allocator();
-// Of the chosen GPU. Blocks belong to the order of one stream: memory that another stream uses is
-// kept until an event says that it is done. LOCKSTEP_NO_CUDA_CACHE=1 keeps no block, so that memory
-// checkers see each one end. Errors: EnvironmentError in a build without CUDA.
+// The allocator of the chosen GPU. Blocks belong to the order of one stream: memory that another
+// stream uses is kept until an event says that it is done. LOCKSTEP_NO_CUDA_CACHE=1 keeps no block,
+// so that memory checkers see the end of each. Errors: EnvironmentError in a build without CUDA.
 CachingAllocator& cuda_allocator();
 
 }  // namespace lockstep

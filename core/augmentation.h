@@ -1,4 +1,4 @@
-// Random changes to a training image that keep its class: how they are drawn.
+// Draws the random changes to a training image that keep its class.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace lockstep {
 
-// None by default. What an image gets is a pure function of (seed, epoch, index in the data set):
-// no rank, worker, batch or device has a part in it.
+// None by default. An image's changes are a pure function of (seed, epoch, index in the data set);
+// rank, worker, batch and device do not matter.
 struct Augmentation {
   int64_t pad = 0;    // black pixels around the image before a crop of its size is cut at random
   bool flip = false;  // left to right, for every other image

@@ -26,7 +26,7 @@ struct Precision {
   std::optional<Dtype> autocast = {};
 };
 
-// What the random draws of a training step are keyed by.
+// Keys of the random draws of a training step.
 struct Draws {
   uint64_t seed = 0;  // of the run
   // (N) i64 on the stream's device: each image's number in the run, such as epoch * images of the
@@ -34,7 +34,7 @@ struct Draws {
   Tensor images;
 };
 
-// What the activations of one micro-step have in common. Lives as long as any of them.
+// The properties that all activations of one micro-step share. Lives as long as any of them.
 struct Batch {
   Stream* stream = nullptr;
   Shards shards;
@@ -43,7 +43,7 @@ struct Batch {
   AccumulateFn* accumulate = nullptr;
   FillFn* fill = nullptr;  // needed on CUDA
   Draws draws;
-  TapeListener* listener = nullptr;  // outlives the batch; null: nobody listens
+  TapeListener* listener = nullptr;  // outlives the batch; null: none
 };
 
 class Grads;
@@ -54,7 +54,7 @@ using BackwardFn = std::function<void(Stream& stream, Tensor& grad_out, Grads& g
 // Computes the value of an op once more, to the same bits.
 using RemakeFn = std::function<Tensor(Stream& stream)>;
 
-// What the op that made a value has for the op that takes it: of the layer above, which knows what.
+// Base of what one op hands to the op that takes its value. The layer above defines it.
 struct Handover {
   Handover() = default;
   Handover(const Handover&) = delete;
@@ -92,7 +92,7 @@ class Var {
   // memory for time. A GPU has the memory, and keeps it. Only for results of ops that can remake
   // them, unless nothing is recorded: then the value is gone.
   void forget();
-  // What came with the value, if it is a T; else null.
+  // Returns the handover that came with the value if it is a T, else null.
   template <class T>
   std::shared_ptr<T> handover() const {
     return std::dynamic_pointer_cast<T>(any_handover());
@@ -100,8 +100,8 @@ class Var {
   bool requires_grad() const;
   void set_requires_grad(bool requires_grad);  // leaves only
 
-  // A parameter's value in a 16-bit type, for ops whose input has it. Undefined: none. Whoever
-  // changes the value changes it too.
+  // A parameter's value in a 16-bit type, for ops whose input has it. Undefined: none. Code
+  // that changes the value changes it too.
   const Tensor& copy() const;
   void set_copy(Tensor copy);
   // The value or the copy, whichever is of this type. Errors: DtypeError for neither.
@@ -111,11 +111,11 @@ class Var {
   // starts over.
   const Tensor& grad() const;
   void set_grad(Tensor grad);
-  // Where backward() writes the gradient of a parameter that is used once, while it has one leaf:
-  // (numel) f32, overwritten by each backward() that finds no gradient. Undefined: memory of its
-  // own.
+  // Sets where backward() writes the gradient of a parameter that is used once, while it has one
+  // leaf: (numel) f32, overwritten by each backward() that finds no gradient. Undefined: memory of
+  // its own.
   void set_grad_memory(Tensor memory);
-  // Whether grad() is a leaf there. False for what set_grad() put there.
+  // True when grad() is a leaf there. False for what set_grad() put there.
   bool grad_is_in_memory() const;
   // Called during backward() as soon as this leaf's gradient is complete, in the order that
   // backward() finishes leaves. One hook a leaf; an empty function removes it.
@@ -132,7 +132,7 @@ class Var {
   void backward(Tensor seed = {});
 
   bool same_as(const Var& other) const { return state_ == other.state_; }
-  // What copies share and, as long as one lives, nobody else has.
+  // An address that copies share. Others do not have it as long as one of them lives.
   const void* identity() const { return state_.get(); }
 
  private:
@@ -147,7 +147,7 @@ class Var {
   std::shared_ptr<Value> value_;  // null in the tape's own links
 };
 
-// Where a node's backward function puts its results.
+// Receives the results of a node's backward function.
 class Grads {
  public:
   // False when input i needs no gradient: skip the work.
@@ -156,8 +156,8 @@ class Grads {
   // several consumers. Shape: the input's, or (local shards, numel) for a parameter. Requires:
   // wants(i), once per i.
   Tensor& overwrite(size_t i);
-  // The same, with memory that is there already: `grad` becomes the gradient of input i. It is not
-  // to be used again, nor given to another input: later gradients may be added to it.
+  // Hands over memory that is there already: `grad` becomes the gradient of input i. Do not use it
+  // again, nor give it to another input: later gradients may be added to it.
   void give(size_t i, Tensor grad);
   // For an op that adds: what belongs to grad_out and has not been added to it, rounded to its
   // type; undefined: nothing.

@@ -1,4 +1,4 @@
-// What the engine needs from its peers. Implementations live in comm/.
+// The interface through which the engine talks to its peers. Implementations live in comm/.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-// How a sum over ranks is formed. Only kTree and kStar give bits that do not depend on the number
-// of ranks (core/tree.h); every algorithm gives the same bits on all ranks, kNone excepted.
+// The algorithms of a sum over ranks. Only kTree and kStar give bits that do not depend on the
+// number of ranks (core/tree.h); every algorithm gives the same bits on all ranks, kNone excepted.
 enum class Algorithm : uint8_t {
   kTree,     // slice j goes to rank j, which sums in tree order and hands the sum to all
   kRing,     // each slice travels round the ranks and grows, then round again
@@ -50,8 +50,9 @@ class DoneWork : public Work {
   void wait() override {}
 };
 
-// What crossed the border between this rank and others. A byte counts where the work of moving it
-// is done: at its sender for messages, at the rank that copies or adds it for shared memory.
+// Counts the bytes that crossed the border between this rank and others. A byte counts where the
+// work of moving it is done: at its sender for messages, at the rank that copies or adds it for
+// shared memory.
 struct Traffic {
   int64_t moved_bytes = 0;
   int64_t reduced_bytes = 0;  // size of what was all-reduced
@@ -74,17 +75,17 @@ class Communicator {
   virtual std::vector<int> gone() { return {}; }
 
   // Zeros in memory that peers reach without a copy where the transport can share memory; other
-  // tensors are carried through a staging area. A collective call, shapes alike on all ranks.
+  // tensors are copied through a staging area. A collective call, shapes alike on all ranks.
   virtual Tensor allocate(const Shape& shape, Dtype dtype) { return Tensor::zeros(shape, dtype); }
 
   virtual void barrier() = 0;
-  // Copies root's bytes over everybody's.
+  // Copies root's bytes to all ranks.
   virtual void broadcast(std::span<std::byte> bytes, int root) = 0;
   // all[r * mine.size() ...] = rank r's bytes. Requires: equal sizes on all ranks.
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
 
   // Starts a sum over ranks in place. Several may be under way; they may finish in any order, but
-  // all ranks must start them in one order, and nobody may touch the values until then.
+  // all ranks must start them in one order, and the values must not be touched until then.
   // Errors: UsageError for an algorithm that the transport does not have; DtypeError.
   virtual std::unique_ptr<Work> start_all_reduce(const AllReduce& what) = 0;
   // In place: every rank gets the sum over ranks in core/tree.h's order, the same bits on each.
@@ -114,8 +115,8 @@ class DevicePeers {
   virtual void gather_rows(std::span<const Tensor> mine,
                            std::span<const int64_t> first_rows,
                            std::span<Tensor> all) = 0;
-  // A collective call. Copies root's values over everybody's. Tensors: on the device; the same
-  // sizes on all ranks. Errors: CommError.
+  // A collective call. Copies root's values to all ranks. Tensors: on the device; the same sizes on
+  // all ranks. Errors: CommError.
   virtual void broadcast(std::span<Tensor> tensors, int root) = 0;
 };
 

@@ -36,12 +36,12 @@ class Digest {
   std::unique_ptr<State> state_;
 };
 
-// Of name, dtype, shape and row-major bytes of each tensor, in name order. Equal for equal content
-// whatever order or layout it came in. Errors: DeviceError off the CPU.
+// Digest over name, dtype, shape and row-major bytes of each tensor, in name order. Equal for equal
+// content in any order and layout. Errors: DeviceError off the CPU.
 uint64_t digest_of(const std::map<std::string, Tensor>& tensors);
-// The same of tensors whose memory is row-major whatever their rank, as in core/safetensors.h.
+// Digest of tensors whose memory is row-major whatever their rank, as in core/safetensors.h.
 uint64_t digest_of_row_major(const std::map<std::string, Tensor>& tensors);
-// Of one tensor: dtype, shape and row-major bytes.
+// Digest over dtype, shape and row-major bytes of one tensor.
 uint64_t digest_of(const Tensor& tensor);
 
 // 16 lower-case hex digits.

@@ -94,14 +94,14 @@ class DeviceError : public InternalError {
   using InternalError::InternalError;
 };
 
-// What a program's users write to choose a remedy: "or --device cpu". Empty where the program does
+// Gives what a program's users write to choose a remedy: "or --device cpu". Empty where the program does
 // not leave that choice to them.
 using RemedyText = std::string_view (*)(Remedy remedy);
 
 // How this process words remedies from now on; before, it does not. Call it before threads start.
 void set_remedy_text(RemedyText text);
 
-// What to try: the hint and the program's text for the remedy, either of which may be empty.
+// Says what to try: the hint and the program's text for the remedy, either of which may be empty.
 std::string advice_of(const Error& error);
 
 // "lockstep: error: WHAT\n  why: WHY\n  try: ADVICE\n"; empty parts are left out.

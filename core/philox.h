@@ -1,12 +1,12 @@
-// Philox4x32-10: counter-based random numbers, so that a value depends on what it is for and not on
-// who computes it.
+// Philox4x32-10: counter-based random numbers, so that a value depends on its purpose and not on
+// the rank or thread that computes it.
 #pragma once
 
 #include <cstdint>
 
 namespace lockstep {
 
-// What a random stream is for; part of the key, so that two purposes never share numbers.
+// Purpose of a random stream. It is part of the key, so two purposes never share numbers.
 enum class RandomPurpose : uint32_t {
   kDigits = 1,
   kSynthetic = 2,

@@ -1,4 +1,4 @@
-// How the images of one micro-step are cut: the contract behind "same bits on any number of ranks".
+// Shards of the images of one micro-step: the contract behind "same bits on any number of ranks".
 #pragma once
 
 #include <cstddef>

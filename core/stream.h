@@ -1,4 +1,4 @@
-// What a sequence of ops needs beside tensors: a device, threads, library plans and scratch memory.
+// A stream: the device, threads, library plans and scratch memory of a sequence of ops.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ struct PlanKey {
   }
 };
 
-// What one op call costs, as the op itself declares it.
+// The cost of one op call, as the op declares it.
 struct LedgerEntry {
   std::string_view op;
   int64_t flops = 0;
@@ -95,7 +95,7 @@ class Stream {
 
   // Valid until the next call. 64-byte aligned; grows, never shrinks.
   Workspace workspace(size_t shared_bytes, size_t worker_bytes);
-  // What workspace() gives parts of now: recorded work keeps it.
+  // The memory that workspace() gives parts of now; recorded work keeps it.
   const std::shared_ptr<std::byte>& workspace_memory() const { return workspace_; }
 
   // The dry device's record of every op since the last clear.

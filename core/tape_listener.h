@@ -1,4 +1,4 @@
-// Somebody who watches tensors come into being on the tape: a black box, or a fault on request.
+// The interface of objects that see each tensor on the tape, such as a black box.
 #pragma once
 
 #include <cstddef>

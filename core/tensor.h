@@ -59,8 +59,8 @@ class Tensor {
     return {data<T>(), static_cast<size_t>(numel())};
   }
 
-  // The same memory in another shape of as many elements. Between rank 4 and others the order of
-  // elements is the order in memory (channels last).
+  // Returns this memory in another shape of as many elements. Between rank 4 and others the order
+  // of elements is the order in memory (channels last).
   Tensor view(const Shape& shape) const;
   // Rows [first, first + count) of axis 0, the same memory.
   Tensor slice(int64_t first, int64_t count) const;
@@ -85,13 +85,13 @@ class Tensor {
 Tensor to_row_major(const Tensor& tensor);
 Tensor from_row_major(const Tensor& tensor);
 
-// What tensors on the dry device would take, were they somewhere.
+// Counts the bytes that tensors on the dry device would take.
 struct DryMemory {
   int64_t bytes_in_use = 0;
   int64_t peak_bytes_in_use = 0;  // since begin_dry_peak()
 };
 
-// Of the calling thread's tensors.
+// Counts of the calling thread's tensors.
 DryMemory dry_memory();
 // The peak begins anew, at what is in use.
 void begin_dry_peak();

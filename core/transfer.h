@@ -15,7 +15,7 @@ void transfer(Stream& stream, const Tensor& from, Tensor& to);
 Tensor to_device(Stream& stream, const Tensor& tensor);
 Tensor to_cpu(Stream& stream, const Tensor& tensor);
 
-// The same without a stream, for what happens rarely: they wait for all streams.
+// Copies without a stream, for rare use: they wait for all streams.
 Tensor to_device(Device device, const Tensor& tensor);
 Tensor to_cpu(const Tensor& tensor);
 // Copies `from` over `to`. Nothing on the dry device.

@@ -1,4 +1,4 @@
-// The one fixed binary tree in which everything is summed over the batch.
+// The fixed binary tree of all sums over the batch.
 #pragma once
 
 #include <cstdint>

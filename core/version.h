@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-// Of the project, as CMakeLists.txt has it: "0.1.0".
+// Version of the project, as CMakeLists.txt has it: "0.1.0".
 std::string_view version();
 
 }  // namespace lockstep

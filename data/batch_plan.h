@@ -1,4 +1,4 @@
-// Who gets what: the images of every optimizer step, micro-step, batch-norm group and shard. Pure
+// Deals the images of every optimizer step, micro-step, batch-norm group and shard to ranks. Pure
 // functions; only rank and ranks differ between the ranks of a run, and they choose whole shards.
 #pragma once
 

@@ -11,8 +11,8 @@ namespace lockstep::data {
 
 // Color images of 32 x 32 with labels 0..9, from files of 10,000 records each: a label, then 1,024
 // bytes each of red, green and blue. Labels are held in memory, images are read from the open files
-// when they are asked for: all ranks of a host share the system's cache of them, and a file that
-// is cut short meanwhile is an error, where a memory map would end the process.
+// when they are needed: all ranks of a host share the system's cache of them, and a file that is
+// cut short meanwhile is an error, where a memory map would end the process.
 class Cifar10 : public Dataset {
  public:
   static constexpr int64_t kFileBytes = 30730000;

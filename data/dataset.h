@@ -1,4 +1,4 @@
-// What training needs from a set of labeled images, wherever they come from.
+// The interface of a set of labeled images.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +41,8 @@ class Dataset {
   // Writes the pixels of image i in HWC order. Requires: pixels.size() == image_shape().numel().
   // Errors: UnreadableImage, here and below, where images are files of their own.
   virtual void read(int64_t i, std::span<uint8_t> pixels) const = 0;
-  // The same image as training sees it in this epoch: cropped after padding and flipped, unless a
-  // data set has better.
+  // Writes the image as training sees it in this epoch: cropped after padding and flipped, unless a
+  // data set overrides this.
   virtual void read_for_training(int64_t i,
                                  int64_t epoch,
                                  const Augmentation& augmentation,

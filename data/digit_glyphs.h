@@ -1,4 +1,4 @@
-// How the ten digits are written: pen strokes through a few points.
+// The ten digits as pen strokes through a few points.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Which images a replica sees in an epoch, in which order: PyTorch's DistributedSampler, index for
-// index.
+// Returns the images that a replica sees in an epoch, in order: PyTorch's DistributedSampler, index
+// for index.
 #pragma once
 
 #include <cstdint>

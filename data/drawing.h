@@ -1,4 +1,4 @@
-// What drawn images are made of: random integers and rotations that are equal on every machine.
+// Random integers and rotations for drawn images, equal on every machine.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Whether files and folders are there. What may not be looked at is refused, not taken for missing.
+// Tells whether files and folders are there. A path without permission is an error, not a missing
+// file.
 #pragma once
 
 #include <filesystem>

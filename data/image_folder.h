@@ -1,4 +1,4 @@
-// Photos in class folders, decoded when they are wanted.
+// Photos in class folders, decoded when they are read.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace lockstep::data {
 
-// What one split makes of them.
+// Options of one split.
 struct SplitOptions {
   int64_t crop = 224;
   int64_t resize = 256;

@@ -1,4 +1,4 @@
-// Where the time of making training images goes.
+// Measures where the time of making training images goes.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct LoadSeconds {
   }
 };
 
-// What the images that this thread has read took so far; data sets that read files add to it.
+// Time that this thread's images took so far. Data sets that read files add to it.
 inline LoadSeconds& load_seconds() {
   thread_local LoadSeconds seconds;
   return seconds;

@@ -1,4 +1,4 @@
-// From --dataset and --data to a data set.
+// Opens the data set that --dataset and --data name.
 #pragma once
 
 #include <filesystem>

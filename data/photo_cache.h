@@ -20,8 +20,8 @@ struct KeptPhoto {
   Image image;     // all of it
 };
 
-// First come, until the room is full: an epoch wants each photo once, so that whatever were thrown
-// out for another would be wanted before that one again. Thread safety: any thread.
+// First come, until the room is full: an epoch wants each photo once, so an evicted photo would be
+// missed before the one that replaced it. Thread safety: any thread.
 class PhotoCache {
  public:
   // `room`: bytes, which several caches may share.

@@ -1,4 +1,4 @@
-// Files that may be missing, of another kind, or changed by the time they are wanted.
+// Files that may be missing, of another kind, or changed by the time they are read.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace lockstep::data {
 
-// What changes when another file takes a photo's place.
+// Identity of a file's content; it changes when another file takes a photo's place.
 struct FileStamp {
   int64_t bytes = 0;
   int64_t modified_ns = 0;

@@ -1,4 +1,4 @@
-// What is made of photos.
+// Options of photos: how they are decoded, resized and cropped.
 #pragma once
 
 #include <chrono>

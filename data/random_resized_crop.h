@@ -1,4 +1,4 @@
-// Which part of an image training sees.
+// Draws the part of an image that training sees.
 #pragma once
 
 #include <algorithm>

@@ -27,7 +27,7 @@ struct Resample {
   std::optional<Extent> within{};  // none: all of the box
 };
 
-// The same part of an image that has been shrunk by a whole number, to `shrunk` pixels.
+// Maps a resampling to an image that was shrunk by a whole number, to `shrunk` pixels.
 Resample shrunk_by(int shrink, const Resample& what, const ImageSize& shrunk);
 
 // The pixels of the image that the result depends on: part of the box.

@@ -1,4 +1,4 @@
-// What each result of a resized axis takes of its pixels: triangles as wide as the scale.
+// Weights of a resized axis: triangles as wide as the scale.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class ResampleWeights {
  public:
   static constexpr int kFractionBits = 22;  // weights are whole numbers of 2^-22, none negative
 
-  // Of results [first, first + count) of the axis resized to `out`.
+  // Weights of the results [first, first + count) of the axis resized to `out`.
   ResampleWeights(const Axis& axis, int64_t out, int64_t first, int64_t count);
 
   struct Part {

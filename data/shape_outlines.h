@@ -17,8 +17,8 @@ struct ShapePoint {
 using Contour = std::span<const ShapePoint>;
 inline constexpr size_t kMaxContourSize = 32;
 
-// Of disc, triangle, square, star, cross, ring, crescent, heart, arrow and hourglass, in this
-// order; none is another's mirror image. Requires: 0 <= shape <= 9.
+// Outlines of disc, triangle, square, star, cross, ring, crescent, heart, arrow and hourglass, in
+// this order; none is another's mirror image. Requires: 0 <= shape <= 9.
 std::span<const Contour> shape_outline(int32_t shape);
 
 }  // namespace lockstep::data

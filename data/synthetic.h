@@ -1,4 +1,4 @@
-// Random pixels and labels, for measuring speed.
+// Random pixels and labels, to measure speed.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the bodies of kernels/adam.h do to one element. Spec: tests/reference/adam.h
+// Arithmetic of one element for the bodies of kernels/adam.h. Spec: tests/reference/adam.h
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ struct AdamRule {
   return {params.beta1, params.beta2, params.eps, params.weight_decay, params.decoupled};
 }
 
-// What holds for all elements of a step.
+// Factors that hold for all elements of a step.
 struct AdamFactors {
   float keep;   // of param, by decoupled decay
   float decay;  // of param, added to the gradient

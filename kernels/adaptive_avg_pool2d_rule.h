@@ -9,8 +9,8 @@ struct PoolSpan {
   int begin, end;
 };
 
-// Of `parts` windows over `size` pixels the one with number i. The other way round, with the two
-// exchanged, it is the windows that hold pixel i.
+// Returns window i of `parts` windows over `size` pixels. With the two exchanged it returns the
+// windows that hold pixel i.
 LS_HOST_DEVICE PoolSpan pool_span(int i, int size, int parts) {
   return {i * size / parts, ((i + 1) * size + parts - 1) / parts};
 }

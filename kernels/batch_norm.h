@@ -119,9 +119,9 @@ using BatchNormShardForward = void(Stream& stream,
                                    Tensor& running_var,
                                    Tensor& stats,
                                    Tensor& out);
-// The same on CUDA without `out`, for whoever does step 3 himself: affine (2, local shards, C) of a
-// float type, scales and then shifts: out = in * scale + shift, up to their rounding. `in` is not
-// read. Shapes: as above.
+// Computes the factors of step 3 on CUDA without `out`, for callers that apply them: affine (2,
+// local shards, C) of a float type, scales and then shifts, so that out = in * scale + shift up to
+// their rounding. `in` is not read. Shapes: as above.
 using BatchNormShardAffine = void(Stream& stream,
                                   const Shards& shards,
                                   const Tensor& in,

@@ -1,5 +1,5 @@
-// What the forward and backward bodies of batch_norm share. Included by *_cpu.cpp files alone: see
-// cpu_loops.h.
+// Code that the forward and backward bodies of batch_norm share. Included by *_cpu.cpp files alone:
+// see cpu_loops.h.
 #pragma once
 
 #include <cmath>
@@ -121,7 +121,7 @@ struct AffineTile {
         scale(Tile::load(lanes.scale + first)),
         bias(Tile::load(lanes.bias + first)) {}
 
-  // The same bits forward and backward, where it decides what ReLU lets through.
+  // Gives the same bits forward and backward, where it decides what ReLU lets through.
   [[gnu::always_inline]] Tile normalized(const Tile& centered) const {
     return centered * scale + bias;
   }

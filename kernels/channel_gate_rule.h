@@ -12,8 +12,8 @@ LS_HOST_DEVICE float hard_sigmoid(float x) {
   return (positive > 6 ? 6 : positive) / 6;
 }
 
-// What is left of a gradient behind it: nothing where it is flat, ends of the slope and NaN
-// included, as in PyTorch.
+// Gradient through the hard sigmoid: zero where it is flat, at the ends of the slope and for NaN,
+// as in PyTorch.
 LS_HOST_DEVICE float hard_sigmoid_gradient(float x, float gradient) {
   return x > -3 && x < 3 ? gradient / 6 : 0;
 }

@@ -1,4 +1,4 @@
-// What the bodies of kernels/clip_factor.h share.
+// Code that the bodies of kernels/clip_factor.h share.
 #pragma once
 
 #include "kernels/host_device.h"

@@ -10,14 +10,14 @@
 
 namespace lockstep::kernels::cudnn {
 
-// Of a call. What resnet50 asks for with 256 images in f32 is just below it.
+// Largest workspace of a call. resnet50 with 256 images in f32 asks for slightly less.
 inline constexpr size_t kMostWorkspace = size_t{1} << 30;
 
 // Whether such calls are cuDNN's. The answer is the same for a shard of any size, so that a run
 // does not change with the number of ranks. False for an empty batch, and where rows are not of
 // whole 16 bytes.
 bool fits(const ConvolutionProblem& problem);
-// The same, and false under emulation.
+// True where cuDNN computes such calls: where it fits, and not under emulation.
 bool takes(const ConvolutionProblem& problem);
 
 // Workspace of a call on one shard beside its plan's: what is copied for cuDNN's sake.

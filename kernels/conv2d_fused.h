@@ -17,8 +17,9 @@
 
 namespace lockstep::kernels {
 
-// What a forward pass without bias, f16 and of one shard, could be: with sums; the same with a norm
-// ahead, and the gradient of the weights that goes with it. None where no engine would take it.
+// Lists the fused forms of a forward pass in f16, without bias, of one shard: with sums, with sums
+// and a norm ahead, and the gradient of the weights that goes with the latter. Empty where no
+// engine would take it.
 std::vector<ConvolutionProblem> fused_forms(const ConvolutionProblem& forward);
 
 // From now on is_chosen() says so of this form of a layer, for any number of images.

@@ -1,6 +1,6 @@
-// What the CPU bodies share: dtype dispatch and the cut of a flat range over workers.
-// Included by <op>_cpu.cpp files alone: everything here is compiled once for each x86-64 level, so
-// it lives in that level's namespace.
+// Code that the CPU bodies share: dtype dispatch and the cut of a flat range over workers. Included
+// by <op>_cpu.cpp files alone: everything here is compiled once for each x86-64 level, so it lives
+// in that level's namespace.
 #pragma once
 
 #include <algorithm>

@@ -20,7 +20,7 @@
   Signature name;                      \
   }
 
-// The same for an op whose CPU body is a call into oneDNN, <op>_onednn.cpp.
+// Declares an op whose CPU body is a call into oneDNN, <op>_onednn.cpp.
 #define LS_DECLARE_ONEDNN_OP(Signature, name) \
   Signature name;                             \
   namespace cuda {                            \

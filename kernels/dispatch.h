@@ -47,7 +47,7 @@
 #define LS_DISPATCH_CUDNN(name, problem, args)
 #endif
 
-// The same for cuBLASLt's, where cublaslt::is_there.
+// Dispatches to cuBLASLt's body where cublaslt::is_there.
 #if defined(LOCKSTEP_CUBLASLT)
 #define LS_DISPATCH_CUBLASLT(name, args)                          \
   if (stream.device() == Device::kCuda && cublaslt::is_there()) { \

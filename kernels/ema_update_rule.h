@@ -1,4 +1,4 @@
-// What the bodies of kernels/ema_update.h share.
+// Code that the bodies of kernels/ema_update.h share.
 #pragma once
 
 #include "kernels/ema_update.h"

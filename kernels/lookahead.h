@@ -11,9 +11,10 @@
 
 namespace lockstep::kernels {
 
-// Without a state the weights meet at every call. With one (kernels/loss_scale.h) call it after the
-// optimizer of each step: they meet after steps begin + k, begin + 2k, ... of those applied, and
-// after step `begin` slow = param. Nothing changes after other steps, nor while found_inf is set.
+// Without a state every call synchronizes the weights. With one (kernels/loss_scale.h) call it
+// after the optimizer of each step: it synchronizes after steps begin + k, begin + 2k, ... of those
+// applied, and after step `begin` slow = param. Nothing changes after other steps, nor while
+// found_inf is set.
 struct LookaheadParams {
   float alpha = 0.5F;
   int64_t k = 1, begin = 0;

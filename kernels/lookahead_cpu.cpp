@@ -4,9 +4,9 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-void meet(float* __restrict param, float* __restrict slow, int64_t n, float alpha) {
+void synchronize(float* __restrict param, float* __restrict slow, int64_t n, float alpha) {
   for (int64_t i = 0; i < n; ++i) {
-    const float both = met(param[i], slow[i], alpha);
+    const float both = interpolated(param[i], slow[i], alpha);
     slow[i] = both;
     param[i] = both;
   }
@@ -23,7 +23,7 @@ void lookahead_sync(Stream& stream, std::span<LookaheadSlot> slots, const Lookah
     if (action == LookaheadAction::kBegin) {
       std::copy(param, param + count, slow);
     } else {
-      meet(param, slow, count, params.alpha);
+      synchronize(param, slow, count, params.alpha);
       write_copy(slot.param, first, count, slot.copy);
     }
   });

@@ -1,5 +1,5 @@
 // One thread eight elements, one block a chunk of one tensor; a launch takes as many tensors as a
-// table holds. Traffic a parameter where weights meet: 16 bytes, 2 for its copy; 8 where slow
+// table holds. Traffic a parameter at a synchronization: 16 bytes, 2 for its copy; 8 where slow
 // weights begin; none else. Bound: DRAM.
 #include "kernels/cuda/optimizer.cuh"
 #include "kernels/lookahead_rule.h"
@@ -33,7 +33,7 @@ struct Lookahead {
     if (!now.begin) {
       const Pack<float, n> slow = load_pack<n>(entry.slow + first);
 #pragma unroll
-      for (int i = 0; i < n; ++i) param[i] = met(param[i], slow[i], alpha);
+      for (int i = 0; i < n; ++i) param[i] = interpolated(param[i], slow[i], alpha);
       store_pack(entry.param + first, param);
       entry.copy.store(param, first);
     }

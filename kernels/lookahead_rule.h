@@ -1,4 +1,4 @@
-// What the bodies of kernels/lookahead.h do. Spec: tests/reference/lookahead.h
+// Arithmetic of the bodies of kernels/lookahead.h. Spec: tests/reference/lookahead.h
 #pragma once
 
 #include "kernels/host_device.h"
@@ -19,7 +19,7 @@ LS_HOST_DEVICE LookaheadAction lookahead_action(const LossScaleState* state,
   return since > 0 && since % k == 0 ? LookaheadAction::kMeet : LookaheadAction::kNothing;
 }
 
-LS_HOST_DEVICE float met(float param, float slow, float alpha) {
+LS_HOST_DEVICE float interpolated(float param, float slow, float alpha) {
   return slow + (param - slow) * alpha;
 }
 

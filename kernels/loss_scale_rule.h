@@ -1,4 +1,4 @@
-// What the bodies of kernels/loss_scale.h share. Spec: tests/reference/loss_scale.h
+// Code that the bodies of kernels/loss_scale.h share. Spec: tests/reference/loss_scale.h
 #pragma once
 
 #include "kernels/host_device.h"

@@ -136,18 +136,18 @@ void forward_image(const AnyAxis rows,
       const int64_t corner = rows.first(oy) * columns.in() + columns.first(ox);
       for_channels<kCount>(channels, [&](int64_t c) {
         Floats best = Floats{} - std::numeric_limits<float>::infinity();
-        Ints who = Ints{} + static_cast<int32_t>(ys.begin * columns.kernel() + xs.begin);
+        Ints argmax = Ints{} + static_cast<int32_t>(ys.begin * columns.kernel() + xs.begin);
         for (int64_t ky = ys.begin; ky < ys.end; ++ky) {
           for (int64_t kx = xs.begin; kx < xs.end; ++kx) {
             const Floats value =
                 load_values<kCount>(in + (corner + ky * columns.in() + kx) * channels + c);
             const Ints wins = (value > best) | (value != value);
             best = wins ? value : best;
-            who = wins ? Ints{} + static_cast<int32_t>(ky * columns.kernel() + kx) : who;
+            argmax = wins ? Ints{} + static_cast<int32_t>(ky * columns.kernel() + kx) : argmax;
           }
         }
         store_values<kCount>(out + c, best);
-        store_winner<kCount>(winner + c, who);
+        store_winner<kCount>(winner + c, argmax);
       });
       out += channels;
       winner += channels;
@@ -175,10 +175,10 @@ void scatter_image(const AnyAxis rows,
       const int64_t corner = rows.first(oy) * columns.in() + columns.first(ox);
       for_channels<kCount>(channels, [&](int64_t c) {
         const auto grad = load<Values>(grad_out + c);
-        const auto who = load_winner<Values, kCount>(winner + c);
+        const auto argmax = load_winner<Values, kCount>(winner + c);
         for (int64_t ky = ys.begin; ky < ys.end; ++ky) {
           for (int64_t kx = xs.begin; kx < xs.end; ++kx) {
-            const auto won = who == static_cast<Bits>(ky * columns.kernel() + kx);
+            const auto won = argmax == static_cast<Bits>(ky * columns.kernel() + kx);
             store(grad_in + (corner + ky * columns.in() + kx) * channels + c,
                   won ? grad : Values{});
           }
@@ -265,7 +265,7 @@ void max_pool2d_forward(Stream& stream,
                         Tensor& winner) {
   const int64_t in_image = in.shape().stride0();
   const int64_t out_image = out.shape().stride0();
-  uint8_t* who = winner.data<uint8_t>();
+  uint8_t* argmax = winner.data<uint8_t>();
   const auto pool = [&](auto tag, auto count, auto rows, auto columns) {
     using T = typename decltype(tag)::Type;
     const T* from = in.data<T>();
@@ -277,7 +277,7 @@ void max_pool2d_forward(Stream& stream,
                              in.shape()[1],
                              from + n * in_image,
                              to + n * out_image,
-                             who + n * out_image);
+                             argmax + n * out_image);
       }
     });
   };
@@ -294,7 +294,7 @@ void max_pool2d_backward(Stream& stream,
                          Tensor& grad_in) {
   const int64_t in_image = grad_in.shape().stride0();
   const int64_t out_image = grad_out.shape().stride0();
-  const uint8_t* who = winner.data<uint8_t>();
+  const uint8_t* argmax = winner.data<uint8_t>();
   const auto pool = [&](auto tag, auto count, auto rows, auto columns) {
     using T = typename decltype(tag)::Type;
     const T* from = grad_out.data<T>();
@@ -308,7 +308,7 @@ void max_pool2d_backward(Stream& stream,
                        columns,
                        grad_in.shape()[1],
                        from + n * out_image,
-                       who + n * out_image,
+                       argmax + n * out_image,
                        to + n * in_image);
       }
     });

@@ -54,11 +54,11 @@ struct MaxPoolForward {
     const int kx_begin = max(-left, 0);
     const int kx_end = min(columns.kernel, columns.in - left);
     float best[n];
-    int who[n];
+    int argmax[n];
 #pragma unroll
     for (int i = 0; i < n; ++i) {
       best[i] = -INFINITY;
-      who[i] = ky_begin * columns.kernel + kx_begin;
+      argmax[i] = ky_begin * columns.kernel + kx_begin;
     }
     for (int ky = ky_begin; ky < ky_end; ++ky) {
       const int64_t row = (image * rows.in + top + ky) * columns.in + left;
@@ -67,32 +67,35 @@ struct MaxPoolForward {
         for (int tap = 0; tap < kTapsAtOnce; ++tap) {
           if (kx + tap >= kx_end) continue;
           const Pack<T, n> pack = load_pack<n>(in + (row + kx + tap) * channels + c);
-          compete(pack, ky * columns.kernel + kx + tap, best, who);
+          update_max(pack, ky * columns.kernel + kx + tap, best, argmax);
         }
       }
     }
-    store<n>(((image * rows.out + oy) * columns.out + ox) * channels + c, best, who);
+    store<n>(((image * rows.out + oy) * columns.out + ox) * channels + c, best, argmax);
   }
 
   template <int n>
-  __device__ static void compete(const Pack<T, n>& pack, int tap, float (&best)[n], int (&who)[n]) {
+  __device__ static void update_max(const Pack<T, n>& pack,
+                                    int tap,
+                                    float (&best)[n],
+                                    int (&argmax)[n]) {
 #pragma unroll
     for (int i = 0; i < n; ++i) {
       const float value = to_float(pack[i]);
       const bool wins = value > best[i] || isnan(value);
       best[i] = wins ? value : best[i];
-      who[i] = wins ? tap : who[i];
+      argmax[i] = wins ? tap : argmax[i];
     }
   }
 
   template <int n>
-  __device__ void store(int64_t at, const float* best, const int* who) const {
+  __device__ void store(int64_t at, const float* best, const int* argmax) const {
     Pack<T, n> values;
     Pack<uint8_t, n> taps;
 #pragma unroll
     for (int i = 0; i < n; ++i) {
       values[i] = from_float<T>(best[i]);
-      taps[i] = static_cast<uint8_t>(who[i]);
+      taps[i] = static_cast<uint8_t>(argmax[i]);
     }
     store_pack(out + at, values);
     store_pack(winner + at, taps);
@@ -119,13 +122,13 @@ struct MaxPoolBackward {
       const int64_t row = (image * rows.out + oy) * columns.out;
       for (int ox = ox_begin; ox < ox_end; ++ox) {
         const int64_t at = (row + ox) * channels + c;
-        const Pack<uint8_t, n> who = load_pack<n>(winner + at);
+        const Pack<uint8_t, n> argmax = load_pack<n>(winner + at);
         const Pack<T, n> grad = load_pack<n>(grad_out + at);
 #pragma unroll
         for (int i = 0; i < n; ++i) {
           const float value = to_float(grad[i]);
           const float next = overlap ? sum[i] + value : value;  // a lone -0 stays -0
-          if (who[i] == tap - ox * columns.stride) sum[i] = next;
+          if (argmax[i] == tap - ox * columns.stride) sum[i] = next;
         }
       }
     }

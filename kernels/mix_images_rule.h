@@ -1,4 +1,4 @@
-// What mixes images and their labels: kernels/mix_images.h, kernels/softmax_cross_entropy.h.
+// Mixes images and their labels: kernels/mix_images.h, kernels/softmax_cross_entropy.h.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the CPU bodies of ops over many tensors share: the tensors laid end to end make one range.
+// Loops of the CPU bodies of ops over many tensors: the tensors laid end to end make one range.
 // Included by <op>_cpu.cpp files alone, as kernels/cpu_loops.h is.
 #pragma once
 
@@ -27,7 +27,8 @@ template <class Slot, class Body>
   });
 }
 
-// The same in blocks of at most kSlotBlock elements, which stay in the first cache level.
+// Calls body likewise, in blocks of at most kSlotBlock elements, which stay in the first cache
+// level.
 inline constexpr int64_t kSlotBlock = 2048;
 template <class Slot, class Body>
 [[gnu::always_inline]] inline void for_slot_blocks(Stream& stream,

@@ -26,8 +26,8 @@ inline size_t aligned(size_t bytes) {
 // oneDNN's processor level within LOCKSTEP_ISA's.
 dnnl::cpu_isa effective_isa();
 
-// What primitives are given for tensors of `stored`: the same, or f32 where oneDNN has no
-// arithmetic on 16 bits of its own.
+// Returns the type that primitives get for tensors of `stored`: the same, or f32 where oneDNN has
+// no 16-bit arithmetic of its own.
 Dtype computing_type(Dtype stored);
 
 // Requires: kF32 or kBF16. oneDNN names extents as Shape does; Format::any leaves the layout to the
@@ -40,7 +40,7 @@ struct BlockedLayout {
   dnnl::memory::dims padded, strides;          // by axis
   dnnl::memory::dims block_sizes, block_axes;  // by block
 
-  // What each index of an axis, padding included, adds to a value's place.
+  // Returns what each index of an axis, padding included, adds to a value's place.
   std::vector<int64_t> offsets(int axis) const;
 };
 
@@ -65,7 +65,7 @@ class Primitive {
   MemoryDesc scratchpad_;
 };
 
-// What a convolution and both its gradients have in common. bias may be empty.
+// Memory descriptors that a convolution and both its gradients share. bias may be empty.
 struct ConvolutionDescs {
   MemoryDesc in, weight, grad_weight, bias, out;
   dnnl::memory::dims stride, pad;

@@ -37,7 +37,7 @@ class WeightLayout {
   void pack_values(int64_t piece, const T* weight, T* packed) const;
 
   int64_t filters_, channels_, taps_;
-  // Of the padded extents: a value lies at the sum of its three offsets.
+  // Offsets of the padded extents: a value lies at the sum of its three offsets.
   std::vector<int64_t> filter_offsets_, channel_offsets_, tap_offsets_;
   bool even_steps_;  // between the channels of every run
 };

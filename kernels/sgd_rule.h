@@ -1,4 +1,4 @@
-// What the bodies of kernels/sgd.h do to one element. Spec: tests/reference/sgd.h
+// Arithmetic of one element for the bodies of kernels/sgd.h. Spec: tests/reference/sgd.h
 #pragma once
 
 #include "kernels/host_device.h"

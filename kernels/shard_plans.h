@@ -1,4 +1,4 @@
-// What ops share that make one library call a shard.
+// Plans of ops that make one library call a shard.
 #pragma once
 
 #include <algorithm>

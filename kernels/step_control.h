@@ -1,5 +1,5 @@
-// What an optimizer's step takes from the device, so that the host need not know which steps of a
-// loss-scaled training were applied.
+// Values that an optimizer's step reads on the device, so that the host need not know which steps
+// of a loss-scaled training were applied.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// What the bodies of kernels/tensor_digests.h share. Spec: tests/reference/tensor_digests.h
+// Code that the bodies of kernels/tensor_digests.h share. Spec: tests/reference/tensor_digests.h
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace lockstep::kernels {
 
-// What word `place` adds to the digest.
+// Returns what word `place` adds to the digest.
 LS_HOST_DEVICE uint64_t digest_term(uint64_t word, uint64_t place) {
   uint64_t z = word + (place + 1) * 0x9e3779b97f4a7c15U;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;

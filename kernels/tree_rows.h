@@ -16,7 +16,7 @@
 namespace lockstep::kernels::LS_CPU {
 
 // The tree over rows [first, first + kRows), known to the compiler; load(row) gives a leaf. Inner
-// nodes are rounded to T, the root by whoever stores it.
+// nodes are rounded to T, the root where it is stored.
 template <class T, int kRows, class Load>
 [[gnu::always_inline]] inline Line sum_column(int first, const Load& load) {
   if constexpr (kRows == 1) {

@@ -1,4 +1,4 @@
-// What autocast makes of an op's input. Source: Apex's O1 lists.
+// The casts that autocast makes of an op's input. Source: Apex's O1 lists.
 #pragma once
 
 #include "core/autograd.h"

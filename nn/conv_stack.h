@@ -1,4 +1,4 @@
-// Convolutions one behind the other: the features of AlexNet and VGG.
+// Chains of convolutions: the features of AlexNet and VGG.
 #pragma once
 
 #include <memory>

@@ -17,7 +17,7 @@
 
 namespace lockstep::nn {
 
-// What the activations of one micro-step share. `stream` and `listener` must outlive them.
+// Returns what the activations of one micro-step share. `stream` and `listener` must outlive them.
 std::shared_ptr<const Batch> make_batch(Stream& stream,
                                         Shards shards,
                                         bool recording = true,
@@ -30,7 +30,7 @@ Var normalize_image(const Tensor& images,
                     std::shared_ptr<const Batch> batch,
                     const kernels::NormalizeImageParams& params = {});
 
-// The same after a random crop and flip; indices (N) i64: each image's place in the data set.
+// Crops and flips at random, then normalizes; indices (N) i64: each image's place in the data set.
 Var crop_flip_normalize(const Tensor& images,
                         const Tensor& indices,
                         std::shared_ptr<const Batch> batch,
@@ -54,7 +54,7 @@ struct BatchNormRunning {
   Tensor var;   // (C), unbiased
   float momentum = 0.1F;
 };
-// Whose images are normalized together: each group's of the batch, or all ranks' as one group.
+// The images that are normalized together: each group's of the batch, or all ranks' as one group.
 enum class BatchNormGroups : uint8_t { kOfTheBatch, kOne };
 // Normalizes each group's images by that group's statistics, over ranks where a group spans them.
 // Running statistics follow group 0, as it is in the first micro-step of an optimizer step: only
@@ -70,7 +70,7 @@ Var batch_norm(const Var& x,
                const kernels::BatchNormParams& params,
                const Var& residual = {},
                BatchNormGroups groups = BatchNormGroups::kOfTheBatch);
-// With the running statistics; not differentiable.
+// Normalizes with the running statistics; not differentiable.
 Var batch_norm_inference(const Var& x,
                          const Var& weight,
                          const Var& bias,
@@ -91,7 +91,7 @@ Var adaptive_avg_pool2d(const Var& x, int64_t height, int64_t width);
 Var concat_channels(const Var& a, const Var& b);
 // x (N,C,H,W) times the hard sigmoid of gate (N,C), which is cast to x's type.
 Var channel_gate(const Var& x, const Var& gate);
-// Every second pixel, (channels - C) / 2 channels of zeros on each side.
+// Takes every second pixel, with (channels - C) / 2 channels of zeros on each side.
 Var subsample_pad(const Var& x, int64_t channels);
 
 struct CrossEntropy {

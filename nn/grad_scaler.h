@@ -23,7 +23,7 @@ class GradScaler {
   // By applied steps from the run's first; the last one holds. set_lr() has no effect any more.
   void set_learning_rates(std::span<const double> lrs);
 
-  // Where backward() starts for a loss of so many leaves.
+  // The seed of backward() for a loss of so many leaves.
   Tensor seed(int64_t leaves) const;
   void check();
   // Errors: ShapeError for a rule out of range.

@@ -1,4 +1,4 @@
-// LARC: a learning rate of its own for each parameter, by its length and its gradient's.
+// LARC: a learning rate of its own for each parameter, by its norm and its gradient's.
 #pragma once
 
 #include <vector>
@@ -15,9 +15,9 @@ struct LarcParams {
   bool clip = true;  // no rate is above the optimizer's own
 };
 
-// Makes what Sgd multiplies gradients by. Norms are those of gradients that are summed over ranks,
-// in an order that no number of ranks changes; nothing waits for the host. Source: Apex's
-// parallel/LARC.py. Exact rule: kernels/larc_factors.h
+// Computes the factors that Sgd multiplies gradients by. Norms are those of gradients that are
+// summed over ranks, in an order that no number of ranks changes; nothing waits for the host.
+// Source: Apex's parallel/LARC.py. Exact rule: kernels/larc_factors.h
 class Larc {
  public:
   // Requires: params.trust_coefficient > 0.

@@ -12,8 +12,8 @@
 
 namespace lockstep::nn {
 
-// What constructing a model needs: PyTorch's generator, drawn from in construction order, and where
-// tensors live.
+// Arguments of a model's construction: PyTorch's generator, drawn from in construction order, and
+// where tensors live.
 struct Init {
   Mt19937& rng;
   Device device = Device::kCpu;
@@ -48,7 +48,8 @@ class Module {
   // Calls visit for this module and all below it.
   void apply(FunctionRef<void(Module&)> visit);
   void train(bool training = true);
-  // What a training step's forward() counts on the host; for steps that a recorded graph repeats.
+  // Counts on the host what a training step's forward() counts; for steps that a recorded graph
+  // repeats.
   virtual void count_step();
   bool training() const { return training_; }
 

@@ -1,5 +1,5 @@
-// What convolutions and batch norms hand to each other, where a convolution is one pass with them
-// (kernels/conv2d_fused.h).
+// Values that convolutions and batch norms hand to each other, where a convolution is one pass with
+// them (kernels/conv2d_fused.h).
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace lockstep::nn {
 
-// Of a convolution's result.
+// Sums of a convolution's result.
 struct ChannelSums final : Handover {
   explicit ChannelSums(Tensor sums) : rows(std::move(sums)) {}
 

@@ -1,4 +1,4 @@
-// Optimizers: what turns gradients into new parameters.
+// Optimizers: they turn gradients into new parameters.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
 
-  // Forgets the gradients of the last step.
+  // Drops the gradients of the last step.
   void zero_grad();
   // Updates the parameters in place. Requires: every gradient is reduced, of its parameter's shape.
   // Parameters without a gradient are left alone.
@@ -47,9 +47,9 @@ class Optimizer {
   const kernels::StepControl& control() const { return control_; }
   // The parameters' gradients, where defined, in groups' order.
   std::vector<Tensor> gradients() const;
-  // What a resumed run needs beside the parameters, sharing memory: "<parameter>.momentum_buffer",
-  // of the parameter's file shape, and the like. Copied into another such optimizer's state, the
-  // next steps give the same bits.
+  // State that a resumed run needs beside the parameters, sharing memory:
+  // "<parameter>.momentum_buffer", of the parameter's file shape, and the like. Copied into another
+  // such optimizer's state, the next steps give the same bits.
   virtual std::vector<StateEntry> state() const = 0;
 
   const std::vector<ParameterGroup>& groups() const { return groups_; }
@@ -67,8 +67,8 @@ class Optimizer {
   kernels::StepControl control_;
 };
 
-// Source: torch.optim.SGD. Exact rule: kernels/sgd.h. Of groups each has its own weight decay,
-// instead of params.weight_decay; so in all optimizers.
+// Source: torch.optim.SGD. Exact rule: kernels/sgd.h. Each group has its own weight decay, instead
+// of params.weight_decay, as in all optimizers.
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<NamedParameter> parameters, const kernels::SgdParams& params);
@@ -105,7 +105,7 @@ class Adam : public Optimizer {
   Tensor steps_;  // (1), i64, on the CPU
 };
 
-// When the fast weights meet the slow ones, counting steps from 1:
+// Steps after which the fast and the slow weights are synchronized, counted from 1:
 //   kAlphadl  after steps 1, k + 1, 2k + 1, ...; slow weights begin as the weights after step 1
 //   kPaper    after steps k, 2k, ...; slow weights begin as the initial weights
 enum class LookaheadVariant : uint8_t { kAlphadl, kPaper };
@@ -116,9 +116,9 @@ struct LookaheadParams {
   LookaheadVariant variant = LookaheadVariant::kAlphadl;
 };
 
-// Lets `fast` take k steps, then goes the part alpha of their way; the slow weights are the
-// parameters wherever both have met. Exact rule: kernels/lookahead.h. Source: Zhang et al. 2019;
-// kAlphadl: github.com/alphadl/lookahead.pytorch.
+// Lets `fast` take k steps, then moves the slow weights by alpha toward the result and makes them
+// the parameters. Exact rule: kernels/lookahead.h. Source: Zhang et al. 2019; kAlphadl:
+// github.com/alphadl/lookahead.pytorch.
 // State: that of `fast`, "<parameter>.slow", "lookahead.counter".
 class Lookahead : public Optimizer {
  public:
@@ -132,10 +132,10 @@ class Lookahead : public Optimizer {
   std::vector<StateEntry> state() const override;
 
  private:
-  bool meets_after(int64_t step) const;
+  bool synchronizes_after(int64_t step) const;
   void begin_slow(Stream& stream);
   void step_on_host(Stream& stream);
-  void meet(Stream& stream);
+  void synchronize(Stream& stream);
 
   std::unique_ptr<Optimizer> fast_;
   LookaheadParams params_;
@@ -144,7 +144,7 @@ class Lookahead : public Optimizer {
   Tensor counter_;          // (1), i64, on the CPU: steps taken
 };
 
-// Keeps a moving average of what `fast` makes of the parameters, and of `buffers`, f32 tensors that
+// Keeps a moving average of the parameters that `fast` updates, and of `buffers`, f32 tensors that
 // training steps change. It begins as they are before the first step. Exact rule:
 // kernels/ema_update.h, each applied step one of its steps.
 // State: that of `fast`, "<parameter or buffer>.ema", "ema.step".

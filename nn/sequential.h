@@ -1,4 +1,4 @@
-// Modules one behind the other.
+// A chain of modules.
 #pragma once
 
 #include <memory>

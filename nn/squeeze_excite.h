@@ -1,4 +1,4 @@
-// Squeeze-and-excitation: channels that are weighed by what an image holds.
+// Squeeze-and-excitation: channels are scaled by factors computed from the image.
 #pragma once
 
 #include "nn/layers.h"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: scripts/setup.sh [train|test]
 # Installs what building and training (train, the default) or building and testing (test) needs, on
-# Debian 12, Ubuntu 24.04 and their kin. Asks apt only for what is missing; uses sudo only when not root.
+# Debian 12, Ubuntu 24.04 and their derivatives. Asks apt only for what is missing; uses sudo only when not root.
 # What tests need newer than these systems have it comes from PyPI into build/tools.
 set -euo pipefail
 

@@ -189,7 +189,7 @@ def speeds_row(title: str, ours: str, other: str, ratio: tuple[float, float, flo
 def summary_rows(convnet: dict, resnet: dict, allreduce: dict) -> list[str]:
     torch = convnet["over_pytorch"]
     rows = [
-        f"| {convnet['cores']} CPU cores | Lockstep | the other | ratio (min-max) |",
+        f"| {convnet['cores']} CPU cores | Lockstep | compared with | ratio (min-max) |",
         "|---|---|---|---|",
         speeds_row(
             "ConvNet on MNIST, batch 32",

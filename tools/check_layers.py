@@ -40,7 +40,7 @@ HOMES = {
     r"jpeglib\.h|png\.h": r"data/codecs/.*\.cpp",
 }
 
-# An error's text there is for whoever calls the library; a program's flags are its own (Remedy, core/error.h).
+# An error's text there is for callers of the library; a program's flags are its own (Remedy, core/error.h).
 WITHOUT_FLAGS = {"core", "kernels", "nn", "comm", "data"}
 COMMANDS = "cmake|docker|nvidia-smi|srun|ulimit"  # whose flags are nobody's but theirs
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')

@@ -3,7 +3,7 @@
 usage: python3 tools/mutate_kernels.py --report FILE [--tries N] [--seed N] [--only PART_OF_NAME]
 
 Works in the tree that it lies in, whose kernels it changes and restores: tests/long/mutate.sh makes a copy first.
-Requires: build/release configured. Each change is built and run in the flavours fast, check and asan, in three orders,
+Requires: build/release configured. Each change is built and run in the flavors fast, check and asan, in three orders,
 until something fails. Changes that do not compile or have no effect are not counted. FILE gets a table of all tries
 and the survivors.
 Exit status 0 when all tries were made, whatever they found.
@@ -22,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build/release"
-FLAVOURS = ("fast", "check", "asan")
+FLAVORS = ("fast", "check", "asan")
 ORDERS = {"forward": "eager", "reverse": "lazy", "random:1": "random:1"}  # threads -> queued work
 
 KINDS = ("comparison", "index", "barrier", "stride")
@@ -123,12 +123,12 @@ def tests_of(file: Path) -> str:
     return ":".join(f"*{suite}*" for suite in sorted(suites)) or "*"
 
 
-def build(flavour: str) -> bool:
-    command = ["cmake", "--build", BUILD, "--target", f"test_cuda_{flavour}"]
+def build(flavor: str) -> bool:
+    command = ["cmake", "--build", BUILD, "--target", f"test_cuda_{flavor}"]
     return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
-def run(flavour: str, order: str, tests: str, seconds: float) -> str:
+def run(flavor: str, order: str, tests: str, seconds: float) -> str:
     """What went wrong, in a few words; empty when the tests pass."""
     environment = os.environ | {
         "LOCKSTEP_EMULATION_ORDER": order,
@@ -137,7 +137,7 @@ def run(flavour: str, order: str, tests: str, seconds: float) -> str:
         "GTEST_BRIEF": "1",
         "GTEST_FAIL_FAST": "1",
     }
-    command = [BUILD / f"bin/test_cuda_{flavour}", f"--gtest_filter={tests}"]
+    command = [BUILD / f"bin/test_cuda_{flavor}", f"--gtest_filter={tests}"]
     try:
         done = subprocess.run(
             command, env=environment, timeout=seconds, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -162,28 +162,28 @@ def caught_by(mutation: Mutation, text: str, seconds: dict[str, float]) -> str |
         if not build("fast"):
             return None
         for chosen in [tests] if tests == "*" else [tests, "*"]:
-            for flavour in FLAVOURS:
-                if not build(flavour):
-                    return f"{flavour}: does not compile"
+            for flavor in FLAVORS:
+                if not build(flavor):
+                    return f"{flavor}: does not compile"
                 for order in ORDERS:
-                    if problem := run(flavour, order, chosen, seconds[flavour]):
-                        return f"{flavour}, {order}: {problem}"
+                    if problem := run(flavor, order, chosen, seconds[flavor]):
+                        return f"{flavor}, {order}: {problem}"
         return ""
     finally:
         mutation.file.write_text(text, "utf-8")
 
 
 def unbroken() -> dict[str, float]:
-    """How long a flavour's tests may take, from what they take now. Errors: SystemExit where they fail."""
+    """How long a flavor's tests may take, from what they take now. Errors: SystemExit where they fail."""
     seconds = {}
-    for flavour in FLAVOURS:
-        if not build(flavour):
-            sys.exit(f"mutate_kernels: test_cuda_{flavour} does not build")
+    for flavor in FLAVORS:
+        if not build(flavor):
+            sys.exit(f"mutate_kernels: test_cuda_{flavor} does not build")
         start = time.monotonic()
         for order in ORDERS:
-            if problem := run(flavour, order, "*", 600):
-                sys.exit(f"mutate_kernels: unchanged kernels: {flavour}, {order}: {problem}")
-        seconds[flavour] = 30 + 3 * (time.monotonic() - start)
+            if problem := run(flavor, order, "*", 600):
+                sys.exit(f"mutate_kernels: unchanged kernels: {flavor}, {order}: {problem}")
+        seconds[flavor] = 30 + 3 * (time.monotonic() - start)
     return seconds
 
 

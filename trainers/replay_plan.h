@@ -25,7 +25,7 @@ struct ReplayPlan {
   // Errors: UsageError when `ranks` ranks give other bits than the run had, DataError for data of
   // another digest.
   void check(int64_t ranks, const std::string& data_digest) const;
-  // What is going to happen.
+  // Describes the replay that is about to run.
   std::string line(int64_t ranks) const;
   // Rewrites numerics.json, which now has names. Errors: EnvironmentError.
   void keep(const NumericsReport& report) const;

@@ -47,7 +47,7 @@ std::string version_text(Program program, bool verbose) {
                             gpus == 0 ? "" : fmt::format(", {} cuda", gpus));
 }
 
-bool printed_instead(const Options& options, bool speaks) {
+bool printed_instead(const Options& options, bool prints) {
   std::string text;
   switch (options.request) {
     case Request::kRun:
@@ -62,7 +62,7 @@ bool printed_instead(const Options& options, bool speaks) {
       text = version_text(options.program, options.boolean("verbose"));
       break;
   }
-  if (speaks) fmt::print("{}", text);
+  if (prints) fmt::print("{}", text);
   return true;
 }
 

@@ -8,7 +8,7 @@
 
 namespace lockstep::trainers {
 
-// What main() of a trainer does.
+// Runs a trainer: its main() calls this alone.
 int run_train_program(Program program, int argc, char** argv);
 
 // `lockstep replay`: takes the steps before a run's trouble again and names the tensor that it

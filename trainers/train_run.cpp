@@ -91,7 +91,7 @@ class Run {
     for (const std::string& note : notes()) console.warn(note);
     std::vector<std::string> loaded;
     on_all_ranks(request_.ranks, [&] {
-      if (speaks()) loaded = start_->load(*model, config_);
+      if (is_rank0()) loaded = start_->load(*model, config_);
     });
     if (config_.evaluate) return evaluate_weights(stream, *model, console, loaded);
 
@@ -107,7 +107,7 @@ class Run {
                        route_.exchange});
     on_all_ranks(request_.ranks, [&] {
       const std::optional<ResumePoint>& from = start_->resumed();
-      if (!speaks() || !from) return;
+      if (!is_rank0() || !from) return;
       training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
     });
     if (request_.replay) return replay(*request_.replay, training, console);
@@ -144,7 +144,7 @@ class Run {
       check_classes(model_options(), *data_.train);
       check_batch_norm(config_, model_options(), data_.train->size());
     });
-    meet_cuda_libraries(config_, request_.ranks);
+    compare_cuda_libraries(config_, request_.ranks);
     route_ = choose_gradient_route(config_, request_.ranks);
     if (config_.output_dir.empty()) {
       config_.output_dir = default_output_dir(config_, std::time(nullptr));
@@ -173,13 +173,13 @@ class Run {
     const TrainingResult result = training.run({});
     if (!result.numerics) plan.refuse_passed();
     on_all_ranks(request_.ranks, [&] {
-      if (speaks()) plan.keep(*result.numerics);
+      if (is_rank0()) plan.keep(*result.numerics);
     });
     request_.ranks.barrier();
     return ExitCode::kDone;
   }
 
-  bool speaks() const { return request_.ranks.rank() == 0; }
+  bool is_rank0() const { return request_.ranks.rank() == 0; }
 
   RunIdentity identity() const {
     return identity_of(config_, options_, record_.data_digest, record_.evaluation);
@@ -222,7 +222,7 @@ class Run {
     record_.plan = make_run_plan(config_, buckets);
     comm::handshake(request_.ranks, handshake_fields(record_.plan));
     on_all_ranks(request_.ranks, [&] {
-      if (!speaks()) return;
+      if (!is_rank0()) return;
       prepare_directory();
       directory_->write(record_);
       keep_plans(config_, engines_);
@@ -238,7 +238,7 @@ class Run {
   }
 
   Console make_console() const {
-    return Console({.speaks = request_.ranks.rank() == 0,
+    return Console({.prints = request_.ranks.rank() == 0,
                     .quiet = config_.quiet,
                     .tutorial = config_.preset.starts_with("demo-"),
                     .progress = choose_progress(

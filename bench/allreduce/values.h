@@ -19,7 +19,7 @@ struct Sample {
   int ranks = 1;
 };
 
-// What `rank` adds to the sum. Dtypes: f32, f16, bf16; Errors: DtypeError.
+// Fills `values` with what `rank` adds to the sum. Dtypes: f32, f16, bf16. Errors: DtypeError.
 void fill_values(Tensor& values, const Sample& sample, int rank);
 void fill_ones(Tensor& values);
 

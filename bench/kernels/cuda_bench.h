@@ -13,7 +13,7 @@
 
 namespace lockstep::bench {
 
-// What a case works with. Values are random: zeros hide mistakes and run faster.
+// A case's stream, tensors and timer. Values are random: zeros hide mistakes and run faster.
 class CudaTimer {
  public:
   explicit CudaTimer(benchmark::State& state) : state_(state) {}

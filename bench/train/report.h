@@ -1,4 +1,4 @@
-// What bench_train measured, in the words of Horovod's synthetic benchmark and as JSON.
+// The report of bench_train, in the words of Horovod's synthetic benchmark and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ struct SyntheticReport {
   int64_t parameters = 0;
   double first_step_s = 0;  // from the start of rank 0's process to the end of its first step
 
-  // Of the measured iterations; times by rank 0's clock.
+  // Seconds of each measured iteration, by rank 0's clock.
   std::vector<double> iteration_s = {};
   std::vector<double> step_s = {};
   std::vector<trainers::RankSeconds> seconds = {};  // by rank, sums over steps
   double loss = 0;                                  // of the last step
   std::vector<double> peak_rss_mib = {};            // by rank
 
-  // Of one rank, in each iteration.
+  // Images a second of one rank, in each iteration.
   std::vector<double> images_per_s() const;
 };
 

@@ -31,7 +31,7 @@ class SyntheticTraining {
 
   // Returns the seconds that it took.
   double step();
-  // Of the steps since the last call. A collective call.
+  // Exchanges the totals of the steps since the last call. A collective call.
   trainers::WindowTotals exchange_totals() { return window_.exchange(ranks_, false); }
 
  private:

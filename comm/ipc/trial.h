@@ -1,4 +1,4 @@
-// Whether ranks can exchange gradients over CUDA IPC, before a run counts on it.
+// Tries whether ranks can exchange gradients over CUDA IPC, before a run depends on it.
 #pragma once
 
 #include <chrono>

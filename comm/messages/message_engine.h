@@ -17,7 +17,7 @@ namespace lockstep::comm {
 
 class MessageWork;
 
-// All works under way on one rank. Whoever waits for one of them moves the others on too, so that
+// All works under way on one rank. A wait for one of them moves the others on too, so that
 // ranks that wait in different orders do not wait for each other.
 class MessageEngine {
  public:
@@ -70,7 +70,7 @@ class MessageWork : public Work {
   int64_t rounds() const { return rounds_; }
   // Goes as far as it can without waiting. Errors: CommError.
   void step();
-  // Of the round under way.
+  // Peers whose part of the round under way is missing.
   std::vector<int> unfinished_peers() const;
 
  protected:

@@ -51,7 +51,7 @@ bool OwnerSum::next_round() {
       return true;
     case 1:
       sum();
-      hand_out();
+      send_sums();
       return true;
     default:
       return false;
@@ -84,7 +84,7 @@ void OwnerSum::sum() {
   leaves_.clear();
 }
 
-void OwnerSum::hand_out() {
+void OwnerSum::send_sums() {
   std::vector<Send> sends;
   std::vector<Receive> receives;
   for (int i = 1; i < size(); ++i) {

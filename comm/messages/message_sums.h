@@ -12,7 +12,7 @@
 namespace lockstep::comm {
 
 // Tree and star: the owner of a slice collects it from all ranks, sums it in core/tree.h's order
-// and hands it out.
+// and sends the sum to all.
 class OwnerSum : public MessageWork {
  public:
   // slices[r] is rank r's own. Shapes: values (N), f32, f16, bf16 or i64.
@@ -26,7 +26,7 @@ class OwnerSum : public MessageWork {
   bool next_round() override;
   void collect();
   void sum();
-  void hand_out();
+  void send_sums();
   Tensor slice(int owner) const;
 
   Stream& stream_;

@@ -1,4 +1,4 @@
-// What collectives over messages need of whatever carries the messages.
+// The interface of the transports that carry messages for collectives.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class Round {
 
   // True when all sends are delivered and all receives filled; never waits. Errors: CommError.
   virtual bool test() = 0;
-  // Whose part is missing, ascending; empty when the transport cannot tell.
+  // Ranks whose part is missing, ascending; empty when the transport cannot tell.
   virtual std::vector<int> unfinished_peers() = 0;
 };
 

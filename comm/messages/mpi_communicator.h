@@ -20,7 +20,7 @@ class MpiCommunicator : public MessageCommunicator {
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
   // Waits for the peers as every call does; when one never comes, ends the process with exit code
-  // 75 after saying so, because nobody could catch an error here.
+  // 75 after saying so, because no caller could catch an error here.
   ~MpiCommunicator() override;
 
  private:

@@ -41,7 +41,7 @@ struct UniqueId {
   char internal[128];
 };
 
-// Of 2.18; a newer library takes the rest as not said.
+// The layout of version 2.18. A newer library takes further fields as not set.
 struct Config {
   size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;

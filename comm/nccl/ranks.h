@@ -18,9 +18,9 @@ namespace lockstep::comm::nccl {
 // most 63 characters. A collective call. Errors: EnvironmentError naming two ranks.
 void check_devices_differ(Communicator& peers, std::string_view device);
 
-// An NCCL communicator that never blocks the host: whatever NCCL is about is asked for until the
-// deadline. What is given to streams runs there as other work does, and may be recorded in a graph;
-// such graphs must have ended before this does.
+// An NCCL communicator that never blocks the host: its state is queried until the deadline. What is
+// given to streams runs there as other work does, and may be recorded in a graph; such graphs must
+// have ended before this does.
 // Thread safety: none.
 class Ranks {
  public:
@@ -51,7 +51,8 @@ class Ranks {
   [[noreturn]] void give_up(std::string_view what, std::chrono::milliseconds waited);
   // Ends what is under way for an error that is not NCCL's.
   void abandon();
-  // Of the first call that failed, or why the ranks were abandoned; no call may follow.
+  // The error of the first call that failed, or the reason why the ranks were abandoned. No call
+  // may follow.
   const std::optional<CommError>& failure() const { return failure_; }
 
  private:

@@ -150,7 +150,7 @@ void CallQueue::compare_records(const Call& call) const {
 void CallQueue::wait_for(const Obstacle& obstacle, const Call& call) {
   Counter& counter = state(obstacle.rank).*obstacle.counter;
   Backoff backoff(shares_cores_);
-  while (backoff.give_way()) {
+  while (backoff.poll_or_yield()) {
     if (counter.has_reached(obstacle.target)) return;
   }
   const Clock::time_point deadline = Clock::now() + stall_abort_;

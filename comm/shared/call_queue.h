@@ -29,7 +29,7 @@ struct Call {
 };
 
 // All ranks make the same calls in the same order; so each knows every call's number and first
-// phase on all of them, and two counters a rank (comm/shared/control.h) tell how far everybody is.
+// phase on all of them, and two counters a rank (comm/shared/control.h) tell how far each rank is.
 // A call's phases run after those of the calls before it, and calls end in order. Thread safety:
 // none. After an error the queue is of no more use.
 class CallQueue {

@@ -1,4 +1,4 @@
-// What a rank tells the others through shared memory: how far it is, and which calls it has made.
+// A rank's state in shared memory: how far it is, and which calls it has made.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct alignas(64) Counter {
     return reached(value.load(std::memory_order_acquire), target);
   }
 
-  // For its rank alone. What that rank wrote before is visible to whoever sees `target`.
+  // For its rank alone. What that rank wrote before is visible to a rank that sees `target`.
   void raise_to(uint32_t target) {
     // Either this load sees the sleeper, or the sleeper's load below sees the new value: both pairs
     // are sequentially consistent.

@@ -12,7 +12,7 @@
 
 namespace lockstep::comm {
 
-// What others must have done before a rank may go on.
+// The phases that others must have done before a rank may go on.
 struct Need {
   static constexpr int kNobody = -1;
   static constexpr int kEverybody = -2;

@@ -83,7 +83,7 @@ Segment ProcessHost::allocate(size_t bytes_per_rank, const Operation& operation)
   for (int r = 0; r < size(); ++r) {
     segment.parts.push_back(memory + static_cast<size_t>(r) * stride);
   }
-  // Whoever touches a page first has it near. Kernels before 5.14 do that at the first use.
+  // A page lies near the core that touches it first. Kernels before 5.14 do that at the first use.
   ::madvise(segment.parts[static_cast<size_t>(rank())], stride, MADV_POPULATE_WRITE);
   return segment;
 }

@@ -1,4 +1,4 @@
-// Ranks as processes of one host: from exchanging messages to sharing memory.
+// Makes processes that exchange messages share memory.
 #pragma once
 
 #include <chrono>

@@ -87,7 +87,7 @@ std::vector<int> SharedCommunicator::gone() {
 Tensor SharedCommunicator::allocate(const Shape& shape, Dtype dtype) {
   const Operation operation = next(Kind::kAllocate);
   const size_t bytes = static_cast<size_t>(shape.numel()) * size_of(dtype);
-  meet(operation, record_of(operation, bytes, dtype));
+  wait_for_all(operation, record_of(operation, bytes, dtype));
   const Segment segment = host_->allocate(bytes, operation);
   segments_.push_back({segment.memory, segment.parts, segment.bytes});
   std::byte* mine = segment.parts[static_cast<size_t>(rank_)];
@@ -96,7 +96,7 @@ Tensor SharedCommunicator::allocate(const Shape& shape, Dtype dtype) {
 
 void SharedCommunicator::barrier() {
   const Operation operation = next(Kind::kBarrier);
-  meet(operation, record_of(operation, 0));
+  wait_for_all(operation, record_of(operation, 0));
 }
 
 void SharedCommunicator::broadcast(std::span<std::byte> bytes, int root) {
@@ -107,7 +107,7 @@ void SharedCommunicator::broadcast(std::span<std::byte> bytes, int root) {
   for_each_piece(bytes.size(), kPieceBytes, [&](size_t begin, size_t count) {
     std::byte* half = next_half()[static_cast<size_t>(root)];
     if (rank_ == root) copy_bytes(half, bytes.data() + begin, count);
-    meet(operation, record);
+    wait_for_all(operation, record);
     if (rank_ != root) copy_bytes(bytes.data() + begin, half, count);
   });
   if (rank_ != root) traffic_.moved_bytes += std::ssize(bytes);
@@ -125,7 +125,7 @@ void SharedCommunicator::all_gather(std::span<const std::byte> mine, std::span<s
   for_each_piece(row, kPieceBytes, [&](size_t begin, size_t count) {
     const auto halves = next_half();
     copy_bytes(halves[static_cast<size_t>(rank_)], mine.data() + begin, count);
-    meet(operation, record);
+    wait_for_all(operation, record);
     for (size_t r = 0; r < halves.size(); ++r) {
       copy_bytes(all.data() + r * row + begin, halves[r], count);
     }
@@ -169,7 +169,7 @@ void SharedCommunicator::all_reduce_sum(std::span<int64_t> values) {
     const auto piece = values.subspan(begin / sizeof(int64_t), count / sizeof(int64_t));
     const auto halves = next_half();
     copy_bytes(halves[static_cast<size_t>(rank_)], sums, count);
-    meet(operation, record);
+    wait_for_all(operation, record);
     for (int r = 0; r < size_; ++r) {
       if (r == rank_) continue;
       const auto* theirs = reinterpret_cast<const int64_t*>(halves[static_cast<size_t>(r)]);
@@ -186,7 +186,7 @@ std::span<std::byte* const> SharedCommunicator::next_half() {
   return halves_[staged_calls_++ % 2];
 }
 
-void SharedCommunicator::meet(const Operation& operation, const CallRecord& record) {
+void SharedCommunicator::wait_for_all(const Operation& operation, const CallRecord& record) {
   queue_.wait(*queue_.post(operation, record, nullptr));
 }
 

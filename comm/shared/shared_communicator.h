@@ -49,7 +49,7 @@ class SharedCommunicator : public Communicator {
   Operation next(Operation::Kind kind, std::string_view label = {}) {
     return {kind, ++sequence_, label};
   }
-  void meet(const Operation& operation, const CallRecord& record);
+  void wait_for_all(const Operation& operation, const CallRecord& record);
 
   // Every rank's version of `values` where they lie in a segment, whose place goes into `record`;
   // empty for other memory.

@@ -12,8 +12,8 @@ namespace lockstep::comm {
 
 // Sockets have names in the abstract namespace: nothing lies in a file system, and nothing is left
 // behind. Others on the host see the names, so only processes of the same user are let in.
-// The three steps of the set-up are taken by all ranks together, each when everybody has taken the
-// one before. Errors: EnvironmentError, in all of them.
+// All ranks take the three steps of the set-up together, each when all have taken the one before.
+// Errors: EnvironmentError, in all of them.
 class SocketMesh {
  public:
   // Step 1: listens. `token`: the same on all ranks of a job, and on no others.

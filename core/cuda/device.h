@@ -1,5 +1,6 @@
-// Which GPU this process runs on. No toolkit header here, as in all of core/cuda but launch.h and
-// error.h: a build without CUDA has the same functions (core/cuda_absent.cpp), which refuse.
+// Chooses the GPU of this process. No toolkit header is included here, as in all of core/cuda but
+// launch.h and error.h: a build without CUDA has the same functions (core/cuda_absent.cpp), which
+// refuse.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,7 @@ void select_device(int local_rank, int local_ranks);
 // launches calls it first. Errors: as select_device.
 void ensure_device();
 
-// Of the chosen device. Errors: as ensure_device.
+// Properties of the chosen device. Errors: as ensure_device.
 const DeviceProperties& device_properties();
 
 }  // namespace lockstep::cuda

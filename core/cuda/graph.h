@@ -29,7 +29,8 @@ class Graph {
   std::shared_ptr<CUgraphExec_st> executable_;
 };
 
-// What the stream is given now is recorded: it, or one that it waits for, is inside record().
+// True while work that the stream is given is recorded: it, or a stream that it waits for, is
+// inside record().
 bool is_recording(CUstream_st* stream);
 
 }  // namespace lockstep::cuda

@@ -27,8 +27,8 @@ struct MemoryHandle {
   uint64_t offset = 0;
 };
 
-// Of memory on this process's device, which others may map until it is freed. Errors: CudaError;
-// EnvironmentError without a driver.
+// Exports memory on this process's device, which others may map until it is freed. Errors:
+// CudaError; EnvironmentError without a driver.
 MemoryHandle export_memory(const std::byte* at);
 // Another process's memory where this one sees it, as long as a copy lives; all must have ended
 // before that process frees it. Errors: CudaError where CUDA refuses.

@@ -1,4 +1,4 @@
-// The one way to launch a kernel. Included by .cu files alone.
+// Launches kernels; there is no other way. Included by .cu files alone.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How many threads a launch has, and what is said when they are too many.
+// Sizes of a launch, and the error for too many threads.
 #pragma once
 
 #include <cstdint>

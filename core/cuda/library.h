@@ -8,8 +8,9 @@
 
 namespace lockstep::cuda {
 
-// Whether to open it: a real machine's is, and an error where it is missing; the emulated machine's
-// where it is installed, as no real library knows that memory.
+// True when the library is to be opened. On a real machine it always is, and a missing one is an
+// error. On the emulated machine it is where a stand-in is installed, as no real library knows that
+// memory.
 bool has_library(const std::string& soname);
 
 // Thread safety: all functions may be called from any thread.

@@ -1,4 +1,4 @@
-// Device memory apart from everybody else's, for work that is recorded with its addresses.
+// Device memory of its own for work that is recorded with its addresses.
 #pragma once
 
 #include <memory>

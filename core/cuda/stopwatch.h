@@ -1,5 +1,5 @@
-// How long work takes on the device. No toolkit header here: a build without CUDA has the same
-// function (core/cuda_absent.cpp), which refuses.
+// Times work on the device. No toolkit header here: a build without CUDA has the same function
+// (core/cuda_absent.cpp), which refuses.
 #pragma once
 
 #include "core/function_ref.h"

@@ -33,7 +33,7 @@ class Event {
   Event();  // Errors: also as make_stream's
 
   void record(CUstream_st* stream);
-  // What `stream` is given from now on waits for the last record().
+  // Makes later work of `stream` wait for the last record().
   void make_wait(CUstream_st* stream) const;
   bool done() const;
   void synchronize() const;

@@ -1,4 +1,5 @@
-// Waits for the device that may never end: a kernel of a collective waits for ranks that are gone.
+// Ends waits for the device that would never end, as a kernel of a collective waits for a lost
+// rank.
 #pragma once
 
 #include <chrono>

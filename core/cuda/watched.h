@@ -1,4 +1,4 @@
-// How core/cuda's waits let a Watch look.
+// Waits of core/cuda during which a Watch looks for failures.
 #pragma once
 
 #include <driver_types.h>
@@ -11,10 +11,10 @@ namespace lockstep::cuda {
 // where none lives. Errors: what the watch throws.
 void wait_watched(FunctionRef<cudaError_t()> ask);
 
-// The same for all of the watch's streams, before a wait for the whole device.
+// Waits likewise for all of the watch's streams, before a wait for the whole device.
 void wait_watched_streams();
 
-// Before what ends something and waits for the device thereby.
+// Call it before ending a stream or memory, which waits for the device.
 void tell_watch_of_end() noexcept;
 
 }  // namespace lockstep::cuda

@@ -1,4 +1,4 @@
-// From the bytes of a JPEG or PNG file to pixels.
+// Decodes the bytes of a JPEG or PNG file to pixels.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ inline constexpr int64_t kMaxJpegScannedPixels = 16 * kMaxImagePixels;  // over 
 // Says, when an image's size is known, which part of it is wanted. Requires: within the image, not
 // empty.
 using ChooseRegion = FunctionRef<Region(const ImageSize& size)>;
-// Of a file that can be shrunk while it is decoded, a JPEG: by 1, 2, 4 or 8. Asked first; the
+// Chooses by how much a JPEG is shrunk while it is decoded: 1, 2, 4 or 8. It is called first; the
 // region is then one of the shrunk image.
 using ChooseShrink = FunctionRef<int(const ImageSize& size)>;
 
@@ -49,7 +49,7 @@ void require_codecs();
 // Errors: UnreadableImage for sizes beyond the limits, or empty ones.
 void check_size(int64_t height, int64_t width);
 
-// What decode_image() calls. Requires: the first bytes of such a file.
+// The decoders that decode_image() calls. Requires: the first bytes of such a file.
 void decode_jpeg(std::span<const std::byte> file,
                  ChooseShrink shrink,
                  ChooseRegion choose,

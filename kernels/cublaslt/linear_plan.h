@@ -8,7 +8,7 @@
 
 namespace lockstep::kernels::cublaslt {
 
-// Of a call: what NVIDIA advises on Hopper.
+// Largest workspace of a call, as NVIDIA advises on Hopper.
 inline constexpr size_t kMostWorkspace = size_t{32} << 20;
 inline constexpr size_t kBiasAlignment = 16;
 

@@ -1,4 +1,4 @@
-// What the forward and backward kernels of batch norm share.
+// Code that the forward and backward kernels of batch norm share.
 #pragma once
 
 #include <cmath>
@@ -45,7 +45,7 @@ struct Moments {
   float m2[n];
 };
 
-// Of g, and of g * (x - mean).
+// Sums of g and of g * (x - mean).
 template <int n>
 struct GradientSums {
   float g[n];
@@ -80,7 +80,7 @@ __device__ __forceinline__ void join(Moments<n>& into, const Moments<n>& from, f
   into.count = count;
 }
 
-// What each channel of each group is normalized with.
+// Statistics that each channel of each group is normalized with.
 struct Normalization {
   const float* mean = nullptr;  // (groups, group_floats)
   const float* m2 = nullptr;
@@ -138,7 +138,7 @@ __device__ __forceinline__ void set_affine(const Normalization& norm,
 // running = (1 - momentum) * running + momentum * batch, of one channel.
 struct Running {
   float momentum = 0;
-  float* mean = nullptr;  // null: kept by nobody
+  float* mean = nullptr;  // null: not kept
   float* var = nullptr;
 
   __device__ void update(int channel, float batch_mean, float m2, float count) const {
@@ -149,7 +149,7 @@ struct Running {
   }
 };
 
-// The same bits forward and backward, where it decides what ReLU lets through.
+// Gives the same bits forward and backward, where it decides what ReLU lets through.
 __device__ __forceinline__ float affine(float centered, float scale, float bias) {
   return centered * scale + bias;
 }

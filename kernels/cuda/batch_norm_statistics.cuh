@@ -6,8 +6,8 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-// What the slices of each shard have found: rows (mean[C], M2[C], count), means relative to
-// origins (shards, C).
+// Moments of the slices of each shard: rows (mean[C], M2[C], count), means relative to origins
+// (shards, C).
 struct SliceMoments {
   float* rows = nullptr;
   float* origins = nullptr;
@@ -76,7 +76,7 @@ struct FromSlices {
   }
 };
 
-// What a convolution summed up: (2, shards, C), of values and of their squares.
+// Sums that a convolution left: (2, shards, C), of values and of their squares.
 struct FromSums {
   const float* sums;
 

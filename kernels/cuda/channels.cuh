@@ -65,8 +65,8 @@ struct ChannelPlan {
 };
 
 inline ChannelPlan channel_plan(const Shards& shards, const Tensor& in) {
-  // Of a shard: 2 on each of an H100's 132 SMs, all at a time. Few and large, so that what they
-  // leave is soon added up.
+  // Blocks of a shard: 2 on each of an H100's 132 SMs, all at a time. They are few and large, so
+  // that their partial sums are added up soon.
   constexpr int64_t kBlocks = 264;
   const Shape& shape = in.shape();
   ChannelPlan plan{.shards = shard_table(shards),

@@ -62,7 +62,7 @@ inline int64_t tensor_chunks(int64_t size, int64_t chunk) {
   return std::max(int64_t{1}, (size + chunk - 1) / chunk);
 }
 
-// What a table holds of one tensor. `packed`: its memory may be accessed by 16 bytes.
+// A table's entry for one tensor. `packed`: its memory may be accessed by 16 bytes.
 template <class Entry>
 struct TableRow {
   Entry entry;

@@ -1,5 +1,5 @@
-// What kernels of optimizers share: gradients and copies of any float type beside f32 masters, and
-// the kernel itself.
+// Code that kernels of optimizers share: gradients and copies of any float type beside f32 masters,
+// and the kernel itself.
 #pragma once
 
 #include "kernels/cuda/multi_tensor.cuh"

@@ -32,8 +32,8 @@ __device__ __forceinline__ T warp_reduce(T value, Merge merge) {
   return value;
 }
 
-// The same over a block of whole warps. `scratch`: shared memory for kMaxWarps values, free again
-// at the block's next barrier.
+// Reduces over a block of whole warps. `scratch`: shared memory for kMaxWarps values, free again at
+// the block's next barrier.
 template <class T, class Merge>
 __device__ __forceinline__ T block_reduce(T value, T* scratch, Merge merge) {
   value = warp_reduce(value, merge);

@@ -11,7 +11,7 @@ namespace lockstep::kernels::cudnn {
 
 inline constexpr const char* kSoname = "libcudnn.so.9";
 
-// Of the graph API, which is cuDNN 9's C interface. Thread safety: all may be called.
+// Functions of the graph API, cuDNN 9's C interface. Thread safety: all may be called.
 class Api {
  public:
   // Errors: EnvironmentError, in three lines, for a cuDNN that is missing, too old to make plans

@@ -19,7 +19,8 @@ class PlanTimer {
   PlanTimer& operator=(const PlanTimer&) = delete;
   virtual ~PlanTimer() = default;
 
-  // Of one call on the device. Errors: EnvironmentError where the engine cannot run after all.
+  // Microseconds of one call on the device. Errors: EnvironmentError where the engine cannot run
+  // after all.
   virtual double microseconds(const ConvolutionProblem& problem, const ConvolutionPlan& plan) = 0;
   virtual double microseconds(NormStep step, const Shape& shape, Dtype dtype) = 0;
 };
@@ -53,7 +54,7 @@ TimedEngine fastest_engine(const Target& target,
                            size_t most_workspace,
                            PlanTimer& timer);
 
-// Of a problem that was timed before.
+// Returns the engine of a problem that was timed before.
 using KnownEngine = FunctionRef<TimedEngine(const ConvolutionProblem& problem)>;
 
 // For a form of kernels/conv2d_fused.h: its fastest engine; kNoEngine where none runs, and where a

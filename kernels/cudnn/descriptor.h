@@ -100,7 +100,7 @@ class Descriptor {
     found.resize(static_cast<size_t>(got));
     return found;
   }
-  // The same for an attribute of descriptors of `type`, `most` at most.
+  // Reads an attribute of descriptors of `type`, `most` at most.
   std::vector<Descriptor> descriptors(cudnnBackendAttributeName_t name,
                                       cudnnBackendDescriptorType_t type,
                                       int64_t most) const;

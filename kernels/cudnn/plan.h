@@ -32,7 +32,7 @@ class ConvolutionPlan final : public Plan {
   size_t workspace_bytes() const { return workspace_bytes_; }
   // The engine's number and choices, "engine 58 2:1 12:0": the same text, the same kernel.
   const std::string& choice() const { return choice_; }
-  // What cuDNN says of the engine's arithmetic.
+  // Notes of cuDNN on the engine's arithmetic.
   const std::vector<cudnnBackendNumericalNote_t>& notes() const { return notes_; }
   // Queues it on the stream that `handle` was given. Errors: CudnnError.
   void execute(cudnnHandle_t handle, const ConvolutionMemory& memory, void* workspace) const;

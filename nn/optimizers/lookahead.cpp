@@ -32,7 +32,7 @@ void Lookahead::step(Stream& stream) {
   const bool fresh = !std::exchange(has_begun_, true) && *counter_.data<int64_t>() == 0;
   if (fresh && params_.variant == LookaheadVariant::kPaper) begin_slow(stream);
   fast_->step(stream);
-  meet(stream);  // or not: the device knows
+  synchronize(stream);  // the kernel decides whether, by the steps that the device counts
 }
 
 void Lookahead::step_on_host(Stream& stream) {
@@ -41,10 +41,10 @@ void Lookahead::step_on_host(Stream& stream) {
   if (step == 1 && from_initial_weights) begin_slow(stream);
   fast_->step(stream);
   if (step == 1 && !from_initial_weights) begin_slow(stream);
-  if (meets_after(step)) meet(stream);
+  if (synchronizes_after(step)) synchronize(stream);
 }
 
-bool Lookahead::meets_after(int64_t step) const {
+bool Lookahead::synchronizes_after(int64_t step) const {
   if (params_.variant == LookaheadVariant::kPaper) return step % params_.k == 0;
   return step > 1 && (step - 1) % params_.k == 0;
 }
@@ -58,7 +58,7 @@ void Lookahead::begin_slow(Stream& stream) {
   }
 }
 
-void Lookahead::meet(Stream& stream) {
+void Lookahead::synchronize(Stream& stream) {
   std::vector<kernels::LookaheadSlot> slots;
   slots.reserve(slow_.size());
   for (const ParameterGroup& group : groups()) {

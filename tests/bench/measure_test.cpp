@@ -4,7 +4,7 @@
 
 #include "comm/single.h"
 #include "comm/thread_communicator.h"
-#include "tests/bench/spoilt_communicator.h"
+#include "tests/bench/spoiled_communicator.h"
 
 namespace lockstep::bench::measure_test {
 namespace {
@@ -34,7 +34,7 @@ TEST(Meter, ThreadRanksSumRightInEverySize) {
 
 TEST(Meter, WrongElementsAreCounted) {
   comm::SingleCommunicator alone;
-  SpoiltCommunicator peers(alone);
+  SpoiledCommunicator peers(alone);
   BenchOptions options = small_options();
   options.checks = 3;
   Meter meter(peers, options);
@@ -48,7 +48,7 @@ TEST(Meter, WrongElementsAreCounted) {
 
 TEST(Meter, WhatOneRankSeesWrongAllRanksReport) {
   comm::spawn_ranks(3, [&](Communicator& ranks) {
-    SpoiltCommunicator peers(ranks);
+    SpoiledCommunicator peers(ranks);
     peers.last_wrong = ranks.rank() == 1;
     EXPECT_EQ(Meter(peers, small_options()).measure(Algorithm::kTree, 64).in_place.wrong, 2);
   });
@@ -56,7 +56,7 @@ TEST(Meter, WhatOneRankSeesWrongAllRanksReport) {
 
 TEST(Meter, TheSumsOfAnEarlierCheckAreWrong) {
   comm::SingleCommunicator alone;
-  SpoiltCommunicator peers(alone);
+  SpoiledCommunicator peers(alone);
   peers.stale = true;
   BenchOptions options = small_options();
   options.checks = 3;
@@ -65,7 +65,7 @@ TEST(Meter, TheSumsOfAnEarlierCheckAreWrong) {
 
 TEST(Meter, WithoutChecksNothingIsSaidAboutTheSums) {
   comm::SingleCommunicator alone;
-  SpoiltCommunicator peers(alone);
+  SpoiledCommunicator peers(alone);
   peers.last_wrong = true;
   BenchOptions options = small_options();
   options.checks = 0;
@@ -76,7 +76,7 @@ TEST(Meter, WithoutChecksNothingIsSaidAboutTheSums) {
 
 TEST(Meter, RunsWarmUpsIterationsAndChecks) {
   comm::SingleCommunicator alone;
-  SpoiltCommunicator peers(alone);
+  SpoiledCommunicator peers(alone);
   BenchOptions options = small_options();
   options.warmup_iterations = 5;
   options.iterations = 7;
@@ -91,7 +91,7 @@ TEST(Meter, BarriersStandWhereBlockingSays) {
                                            {Blocking::kTimedBarrier, 2 + 2 * 3},
                                            {Blocking::kUntimedBarrier, 2 + 2 * 2 * 3}}) {
     comm::SingleCommunicator alone;
-    SpoiltCommunicator peers(alone);
+    SpoiledCommunicator peers(alone);
     BenchOptions options = small_options();
     options.blocking = blocking;
     Meter(peers, options).measure(Algorithm::kTree, 64);
@@ -104,7 +104,7 @@ TEST(Meter, OnlyInPlaceSumsPileUpAndOnlyWithoutABarrier) {
   for (const auto& [blocking, sums] : {std::pair{Blocking::kNone, Sums{2, 2, 2, 2, 2, 4, 8, 16}},
                                        {Blocking::kUntimedBarrier, Sums{2, 2, 2, 2, 2, 2, 2, 2}}}) {
     comm::spawn_ranks(2, [&](Communicator& ranks) {
-      SpoiltCommunicator peers(ranks);
+      SpoiledCommunicator peers(ranks);
       BenchOptions options = small_options();
       options.checks = 0;
       options.blocking = blocking;

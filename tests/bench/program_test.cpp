@@ -5,7 +5,7 @@
 
 #include "comm/single.h"
 #include "core/error.h"
-#include "tests/bench/spoilt_communicator.h"
+#include "tests/bench/spoiled_communicator.h"
 #include "tests/support/temp_dir.h"
 
 namespace lockstep::bench::program_test {
@@ -27,7 +27,7 @@ TEST(MeasureAll, PrintsATableAnAlgorithmAndKeepsAll) {
   const TempDir dir;
   Report report = small_report(dir);
   comm::SingleCommunicator alone;
-  SpoiltCommunicator peers(alone);
+  SpoiledCommunicator peers(alone);
   ::testing::internal::CaptureStdout();
   measure_all(peers, report);
   const std::string out = ::testing::internal::GetCapturedStdout();
@@ -43,7 +43,7 @@ TEST(MeasureAll, WrongSumsFailAfterTheTableAndTheFile) {
   const TempDir dir;
   Report report = small_report(dir);
   comm::SingleCommunicator alone;
-  SpoiltCommunicator peers(alone);
+  SpoiledCommunicator peers(alone);
   peers.last_wrong = true;
   ::testing::internal::CaptureStdout();
   EXPECT_THROW(measure_all(peers, report), DivergedError);

@@ -1,4 +1,4 @@
-// What ranks on threads say when others do not do their part.
+// Errors of ranks on threads whose peers do not do their part.
 #pragma once
 
 #include <chrono>

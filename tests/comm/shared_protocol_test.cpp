@@ -1,4 +1,4 @@
-// What the ranks' counters promise, whoever is fast or slow.
+// The promises of the ranks' counters, whichever rank is slow.
 #include <chrono>
 #include <cmath>
 #include <random>

@@ -1,4 +1,4 @@
-// Where no GPU is to be had, whoever asks for one hears why: in a build without CUDA, and in one
+// Where there is no GPU, an error says why: in a build without CUDA, and in one
 // with CUDA on a machine without a device or a driver. tests/cuda_runtime has the rest.
 #include <functional>
 

@@ -12,7 +12,7 @@ using testing::vector_of;
 
 class GradientMemory : public Autograd {};
 
-// One leaf goes where the caller wants it, whoever adds to it.
+// One leaf goes where the caller wants it, whichever op adds to it.
 TEST_F(GradientMemory, ALeafOfOneShardIsWrittenWhereItBelongs) {
   Var w(vector_of({3}), true);
   Tensor memory = vector_of({-1});

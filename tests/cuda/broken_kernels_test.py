@@ -39,7 +39,7 @@ def main() -> int:
             wrong.append(f"{name} sm_{kernel.sm}: got {found}, expected {expected}")
     if len(kernels) != 3 * len(EXPECTED):
         wrong.append(f"got {len(kernels)} kernels, expected {len(EXPECTED)} for each of 3 architectures")
-    print("\n".join(wrong) or f"{len(EXPECTED)} kernels are judged as they should be")
+    print("\n".join(wrong) or f"{len(EXPECTED)} kernels have the expected findings")
     return 1 if wrong else 0
 
 

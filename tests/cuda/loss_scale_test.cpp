@@ -92,9 +92,9 @@ TEST_F(CudaLossScale, FindsTheOneAmongMoreBucketsThanATableHolds) {
   Tensor bad = Tensor::zeros({2}, Dtype::kBF16);
   testing::set(bad, 1, std::numeric_limits<float>::infinity());
   for (const size_t at : {0U, 150U, 299U}) {
-    std::vector<Tensor> spoilt = buckets;
-    spoilt[at] = upload(bad);
-    EXPECT_TRUE(found(spoilt)) << at;
+    std::vector<Tensor> spoiled = buckets;
+    spoiled[at] = upload(bad);
+    EXPECT_TRUE(found(spoiled)) << at;
   }
 }
 

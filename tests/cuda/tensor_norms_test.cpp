@@ -81,9 +81,9 @@ TEST_F(CudaTensorNorms, SayWhatIsNotFinite) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   for (const float bad : {kInf, kNan}) {
-    Tensor spoilt = random_tensor({3000}, 1);
-    spoilt.span<float>()[2999] = bad;
-    const std::vector<Tensor> tensors = {upload(Tensor::zeros({3}, Dtype::kF32)), upload(spoilt)};
+    Tensor spoiled = random_tensor({3000}, 1);
+    spoiled.span<float>()[2999] = bad;
+    const std::vector<Tensor> tensors = {upload(Tensor::zeros({3}, Dtype::kF32)), upload(spoiled)};
     Tensor norms = poisoned({3}, Dtype::kF32);
     tensor_norms(stream_, tensors, norms);
     const Tensor got = download(norms);

@@ -36,7 +36,7 @@ inline Arguments resnet20(const std::filesystem::path& photos,
   return resnet(photos, run, line, "resnet20");
 }
 
-// What a run says of photos that it skips, in order.
+// Lines that a run prints about photos that it skips, in order.
 inline std::vector<std::string> skips(const std::string& err) {
   std::vector<std::string> lines;
   std::istringstream text(err);

@@ -134,14 +134,14 @@ TEST_F(Resume, MoreEpochsElsewhereCarryTheBestAlong) {
 
 // The epoch that follows spoils the weights: the best ones are of an earlier process.
 TEST_F(Resume, BestIsRememberedAndAChangedSettingNoted) {
-  ASSERT_EQ(run(1, "spoilt", {"--max-steps", "20"}).exit_code, 0);
-  const std::string best = read_text(checkpoint("spoilt", "best.safetensors"));
-  const auto acc1 = read_json(path("spoilt") / "run.json").at("final").at("acc1").get<double>();
-  const ProgramResult result = run(1, "spoilt", {"--resume", "auto", "--lr", "3"});
+  ASSERT_EQ(run(1, "spoiled", {"--max-steps", "20"}).exit_code, 0);
+  const std::string best = read_text(checkpoint("spoiled", "best.safetensors"));
+  const auto acc1 = read_json(path("spoiled") / "run.json").at("final").at("acc1").get<double>();
+  const ProgramResult result = run(1, "spoiled", {"--resume", "auto", "--lr", "3"});
   ASSERT_EQ(result.exit_code, 0) << said(result);
-  ASSERT_LT(read_json(path("spoilt") / "run.json").at("final").at("acc1").get<double>(), acc1);
+  ASSERT_LT(read_json(path("spoiled") / "run.json").at("final").at("acc1").get<double>(), acc1);
   EXPECT_THAT(result.out, HasSubstr(fmt::format("\nbest {:.2f}% after epoch 2 ", acc1)));
-  EXPECT_EQ(read_text(checkpoint("spoilt", "best.safetensors")), best);
+  EXPECT_EQ(read_text(checkpoint("spoiled", "best.safetensors")), best);
   EXPECT_THAT(result.err, HasSubstr("note: lr is 3, was 0.02 in the checkpoint's run: bits may"));
 }
 
@@ -246,7 +246,7 @@ TEST_F(Resume, PretrainedWeightsStartAnotherRun) {
   EXPECT_THAT(result.out, HasSubstr("=> using pre-trained model 'convnet' ("));
   EXPECT_GT(read_json(path("tuned") / "run.json").at("final").at("acc1").get<double>(), 30);
   const ProgramResult other =
-      run(1, "misfit", {"-a", "toy_net", "--pretrained", weights(path("base"))});
+      run(1, "mismatch", {"-a", "toy_net", "--pretrained", weights(path("base"))});
   EXPECT_EQ(other.exit_code, 4) << said(other);
   EXPECT_THAT(other.err, HasSubstr("--arch is toy_net, "));
 }

@@ -42,7 +42,7 @@ inline std::string said(const ProgramResult& result) {
   return "exit " + std::to_string(result.exit_code) + "\n" + result.out + result.err;
 }
 
-// What metrics.jsonl says of losses and counts; times are left out.
+// Losses and counts of metrics.jsonl, without times.
 inline std::vector<nlohmann::json> learning_curve(const std::filesystem::path& run) {
   std::vector<nlohmann::json> lines;
   for (const nlohmann::json& all : read_metrics(run)) {

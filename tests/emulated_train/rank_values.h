@@ -35,7 +35,7 @@ inline bool is_tree_sum(const Tensor& got, int ranks, int step) {
   return true;
 }
 
-// The same of comm/schedule.h's ring, which adds slice j from rank j on, to the right.
+// True for the sums of comm/schedule.h's ring, which adds slice j from rank j on, to the right.
 inline bool is_ring_sum(const Tensor& got, int ranks, int step) {
   for (int slice = 0; slice < ranks; ++slice) {
     const comm::Slice part = comm::slice_of_units(got.numel(), 64, ranks, slice);

@@ -10,8 +10,8 @@
 
 namespace lockstep::emulation {
 
-// What orders one thread's accesses against those of its block: barriers passed, and for the lanes
-// of its warp a vector clock that __syncwarp joins. Shuffles order no memory.
+// Orders one thread's accesses against those of its block: barriers passed, and for the lanes of
+// its warp a vector clock that __syncwarp joins. Shuffles order no memory.
 struct ThreadClock {
   unsigned thread = 0;
   unsigned barriers = 0;

@@ -64,7 +64,7 @@ extern Counters counters;
 // LOCKSTEP_EMULATION_KERNELS names: tools/cuda_symbols.py compares it with what nvcc compiled.
 void note_kernel(const void* kernel, unsigned threads, size_t dynamic_shared_bytes);
 
-// What device_language.h is built on. All of them are called by kernels alone.
+// Functions that device_language.h is built on. Only kernels call them.
 enum class WarpOp : uint8_t { kSync, kShuffle, kShuffleUp, kShuffleDown, kShuffleXor, kBallot };
 enum class Vote : uint8_t { kCount, kAnd, kOr };
 void block_barrier(const Location& where);

@@ -68,7 +68,7 @@ void run_kernel(const Shape& shape, void (*kernel)(Parameters...), Arguments... 
   run_grid(call, shape.grid, shape.block, shape.dynamic_shared_bytes);
 }
 
-// What the kernel is stopped with; empty when it is not.
+// Returns the error that stops the kernel; empty when there is none.
 template <class... Parameters, class... Arguments>
 std::string fault_of(const Shape& shape, void (*kernel)(Parameters...), Arguments... arguments) {
   try {

@@ -83,10 +83,10 @@ TEST(CheckFinite, FindsOneElementWhereverItIs) {
         const int64_t last = buckets[bucket].numel() - 1;
         for (const int64_t at : {int64_t{0}, last / 2, last - 1, last}) {
           for (const float bad : {kInf, -kInf, kNan, -kNan}) {
-            std::vector<Tensor> spoilt = buckets;
-            spoilt[bucket] = rounded_to(dtype, buckets[bucket]);
-            testing::set(spoilt[bucket], at, bad);
-            EXPECT_TRUE(found(stream, spoilt)) << name_of(dtype) << " at " << at;
+            std::vector<Tensor> spoiled = buckets;
+            spoiled[bucket] = rounded_to(dtype, buckets[bucket]);
+            testing::set(spoiled[bucket], at, bad);
+            EXPECT_TRUE(found(stream, spoiled)) << name_of(dtype) << " at " << at;
           }
         }
       }

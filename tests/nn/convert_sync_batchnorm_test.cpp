@@ -41,7 +41,7 @@ std::shared_ptr<const Batch> batch_of(Stream& stream,
   return make_batch(stream, shards);
 }
 
-// What a rank computes, and its state afterwards.
+// What a rank computes, and its state afterward.
 std::vector<Tensor> run(Communicator& ranks, int64_t groups, bool converted) {
   const std::unique_ptr<Sequential> model = make_model();
   if (converted) convert_sync_batchnorm(*model);

@@ -108,7 +108,7 @@ TEST_F(Traffic, EachOpDeclaresItsPasses) {
 
 // The model: convolutions read and write each tensor once in each direction; batch norm passes
 // three times forward and five times backward, its residual and ReLU ride along, with one bit an
-// element as ReLU's gate; gradients of a fork are added by whoever writes the second one.
+// element as ReLU's gate; gradients of a fork are added by the op that writes the second one.
 TEST_F(Traffic, IsTheFusedModelsAndWhatTheTapeMovesBeside) {
   constexpr double kModelMegabytes = 346;
   constexpr double kValueBytes = 2;  // f16

@@ -28,7 +28,7 @@ struct AdaptivePoolCase {
         in(rounded_to(dtype, random(s.height, s.width, 1))),
         grad_out(rounded_to(dtype, random(s.out_height, s.out_width, 2))) {}
 
-  // Of a sum, at most.
+  // Terms of a sum, at most.
   int64_t terms() const { return count(sizes.height * sizes.width + 36); }
 
   reference::AdaptivePoolSizes sizes;

@@ -48,7 +48,7 @@ inline Tensor placed_tensor(int rank, int ranks, int64_t count, Dtype dtype) {
   return tensor_of(placed_values(rank, ranks, count, dtype), {count}, dtype);
 }
 
-// What all ranks must hold.
+// The sum that all ranks must hold.
 struct ExpectedSum {
   ExpectedSum(int ranks, int64_t count, Dtype dtype) : absolute(static_cast<size_t>(count)) {
     std::vector<std::vector<double>> leaves;

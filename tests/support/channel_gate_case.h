@@ -48,7 +48,7 @@ struct ChannelGateCase {
     return reference::channel_gate_backward(
         values_of(grad_out), values_of(in), values_of(gate), sizes());
   }
-  // The same values in f32.
+  // Returns these values in f32.
   ChannelGateCase widened() const {
     ChannelGateCase wide = *this;
     for (Tensor* tensor : {&wide.in, &wide.grad_out, &wide.gate}) {

@@ -1,4 +1,4 @@
-// What the clip factor's tests on the CPU and on CUDA share.
+// Cases of the clip factor's tests, on the CPU and on CUDA.
 #pragma once
 
 #include <limits>

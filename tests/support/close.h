@@ -26,10 +26,10 @@ Tolerance f32_sum(int64_t terms);
 ::testing::AssertionResult close(std::span<const float> got,
                                  std::span<const double> want,
                                  Tolerance tolerance);
-// The same shape, dtype and bytes.
+// Requires the same shape, dtype and bytes.
 ::testing::AssertionResult same_bits(const Tensor& got, const Tensor& want);
-// The same, but that any NaN is like any other: arithmetic gives a processor's own.
-// Requires: f32, f16 or bf16.
+// Compares likewise, but takes any NaN for any other: arithmetic gives a processor's own. Requires:
+// f32, f16 or bf16.
 ::testing::AssertionResult same_bits_or_nan(const Tensor& got, const Tensor& want);
 
 }  // namespace lockstep::testing

@@ -1,4 +1,4 @@
-// What tests of conv2d on the CPU share: problems in every float type, and what they should give.
+// Problems for tests of conv2d on the CPU, in every float type, and their results.
 #pragma once
 
 #include <vector>
@@ -61,7 +61,7 @@ struct Conv2dProblem {
   Tensor in, weight, bias, grad_out;
 };
 
-// What the ops make of a problem.
+// Results of the ops on a problem.
 struct Conv2dResults {
   Tensor out, grad_in, grad_weight, grad_bias;
 };

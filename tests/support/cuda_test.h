@@ -15,7 +15,7 @@ class CudaTest : public ::testing::Test {
   Tensor download(const Tensor& tensor) { return to_cpu(stream_, tensor); }
   // An output with every bit set.
   Tensor poisoned(const Shape& shape, Dtype dtype) { return upload(poisoned_tensor(shape, dtype)); }
-  // The same values one element behind an aligned address.
+  // Uploads the values to an address one element behind an aligned one.
   Tensor upload_misaligned(const Tensor& tensor) {
     const Tensor rows = Tensor::empty({tensor.numel() + 1}, tensor.dtype(), Device::kCuda);
     Tensor shifted = rows.slice(1, tensor.numel()).view(tensor.shape());
@@ -27,7 +27,7 @@ class CudaTest : public ::testing::Test {
   Stream stream_{Device::kCuda};
 };
 
-// The same, once for each parameter.
+// The fixture of tests that run once for each parameter.
 template <class T>
 class CudaTestWith : public CudaTest, public ::testing::WithParamInterface<T> {};
 

@@ -1,4 +1,4 @@
-// What tests of depthwise_conv2d on the CPU and on CUDA share: sizes, and what they should give.
+// Problems for tests of depthwise_conv2d on the CPU and on CUDA, and their results.
 #pragma once
 
 #include <ostream>

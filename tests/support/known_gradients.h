@@ -120,7 +120,7 @@ class KnownGradients {
   Shards shards_;
 };
 
-// The same bits; NaNs are alike.
+// Expects the same bits; NaNs are alike.
 inline void expect_same(const Tensor& got, const std::vector<float>& want) {
   ASSERT_EQ(got.numel(), std::ssize(want));
   for (size_t i = 0; i < want.size(); ++i) {

@@ -1,4 +1,4 @@
-// What the tests of LARC's factors on the CPU and on CUDA share.
+// Cases for the tests of LARC's factors on the CPU and on CUDA.
 #pragma once
 
 #include <limits>
@@ -70,7 +70,7 @@ inline void expect_larc_factors(Stream& stream) {
   }
 }
 
-// Of Apex's formula in PyTorch's f32, written out: norms 5 and 10, decay 1e-4.
+// Expects the factors of Apex's formula in PyTorch's f32, written out: norms 5 and 10, decay 1e-4.
 inline void expect_apexs_factors(Stream& stream) {
   const std::vector<reference::LarcTensor> tensors = {{5, 10, 1e-4}, {5, 0.25, 0}, {0, 1, 0.1}};
   const std::vector<float> clipped = larc_factors(stream, tensors, {.lr = 0.1F});

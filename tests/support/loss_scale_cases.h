@@ -1,4 +1,4 @@
-// What the loss scale's tests on the CPU and on CUDA share.
+// Cases for the loss scale's tests on the CPU and on CUDA.
 #pragma once
 
 #include <vector>

@@ -21,7 +21,7 @@
 namespace lockstep::testing {
 
 constexpr double kGradientError = 1e-4;  // relative, of logits and gradients
-// What a tensor's gradient may be off where it is zero but for rounding.
+// Tolerance of a gradient that is zero but for rounding.
 constexpr double kGradientNoise = 1e-6;
 
 inline Tensor uniform(Mt19937& rng, const Shape& shape, double bound) {

@@ -25,10 +25,10 @@ struct ProgramOptions {
 // arguments[0] is the program: a path, or a name in build's bin/ or on PATH.
 ProgramResult run_program(std::vector<std::string> arguments, const ProgramOptions& options = {});
 
-// The same with `ranks` ranks under mpirun, oversubscribed, as root or not.
+// Runs `ranks` ranks under mpirun, oversubscribed, as root or not.
 ProgramResult run_ranks(int ranks, std::vector<std::string> arguments, ProgramOptions options = {});
 
-// Of a program in build's bin/.
+// Returns the path of a program in build's bin/.
 std::string path_of_program(const std::string& name);
 
 // How often `part` stands in `text`.

@@ -1,4 +1,4 @@
-// What the option-A shortcut's tests on the CPU and on CUDA share.
+// Cases for the tests of the option-A shortcut on the CPU and on CUDA.
 #pragma once
 
 #include "kernels/subsample_pad.h"

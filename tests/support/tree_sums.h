@@ -1,4 +1,4 @@
-// What every sum in tree order must do, wherever its leaves lie.
+// Properties of every sum in tree order, wherever its leaves lie.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline bool same_value(double a, double b) {
 // The sum of some leaves, each rounded to `dtype` as every node is.
 using SumOfLeaves = std::function<double(const std::vector<double>& leaves, Dtype dtype)>;
 
-// What is left when leaves are added from the first to the last.
+// Adds leaves from the first to the last.
 inline double left_fold(const std::vector<double>& leaves, Dtype dtype) {
   const reference::FloatFormat format = format_of(dtype);
   double sum = leaves[0];

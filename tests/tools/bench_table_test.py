@@ -96,7 +96,7 @@ class CifarResnet20(unittest.TestCase):
         self.assertEqual(cifar_resnet20.curve_of(METRICS), {"loss": [1.7, 0.9], "correct": [5000, 5000]})
 
     def test_each_epoch_is_judged_and_shown(self):
-        curve = cifar_resnet20.judge(cifar_resnet20.curve_of(METRICS))
+        curve = cifar_resnet20.beside_bands(cifar_resnet20.curve_of(METRICS))
         self.assertEqual(curve["loss_inside"], [True, False])  # the second from 0.981 on
         self.assertEqual(curve["correct_inside"], [True, False])
         speed = ORIGIN | {

@@ -52,7 +52,7 @@ TEST_F(BlackBoxTest, NamesTheInputAndItsImages) {
   step(2, bad);
   const auto find = box_.first();
   ASSERT_TRUE(find);
-  EXPECT_EQ(sentence(*find), "the input images");
+  EXPECT_EQ(describe(*find), "the input images");
   EXPECT_EQ(find->type, "f32 (6,1,4,4)");
   EXPECT_EQ(find->count, 1);
   EXPECT_THAT(find->images, ElementsAre(3));
@@ -67,7 +67,7 @@ TEST_F(BlackBoxTest, NamesTheOpThatOverflowed) {
   step(2, bad);
   const auto find = box_.first();
   ASSERT_TRUE(find);
-  EXPECT_EQ(sentence(*find), "conv (conv2d), forward: the output");
+  EXPECT_EQ(describe(*find), "conv (conv2d), forward: the output");
   EXPECT_EQ(find->step, 2);
   EXPECT_THAT(find->images, ElementsAre(5));
   EXPECT_THAT(find->shards, ElementsAre(4 + 3));
@@ -77,7 +77,7 @@ TEST_F(BlackBoxTest, NamesALayersGradient) {
   step_with("inf:rank=1,step=3,layer=bn");
   const auto find = box_.first();
   ASSERT_TRUE(find);
-  EXPECT_EQ(sentence(*find), "bn (batch_norm), backward: the gradient of its input");
+  EXPECT_EQ(describe(*find), "bn (batch_norm), backward: the gradient of its input");
   EXPECT_EQ(find->count, 2 * 16);
   EXPECT_THAT(find->images, ElementsAre(0)) << "rank 1 of 2 owns shards 4 to 7";
   EXPECT_THAT(find->shards, ElementsAre(4));
@@ -87,7 +87,7 @@ TEST_F(BlackBoxTest, NamesAParametersGradientAndItsShard) {
   step_with("inf:rank=1,step=3,layer=conv");
   const auto find = box_.first();
   ASSERT_TRUE(find);
-  EXPECT_EQ(sentence(*find), "conv (conv2d), backward: the gradient of conv.weight");
+  EXPECT_EQ(describe(*find), "conv (conv2d), backward: the gradient of conv.weight");
   EXPECT_EQ(find->type, "f32 (4,18)");
   EXPECT_EQ(find->count, 18);
   EXPECT_THAT(find->shards, ElementsAre(4));
@@ -98,7 +98,7 @@ TEST_F(BlackBoxTest, NamesAnOpWithoutParametersByTheLayerBefore) {
   step_with("inf:rank=1,step=3");
   const auto find = box_.first();
   ASSERT_TRUE(find);
-  EXPECT_EQ(sentence(*find), "softmax_cross_entropy after fc, backward: the gradient of its input");
+  EXPECT_EQ(describe(*find), "softmax_cross_entropy after fc, backward: the gradient of its input");
 }
 
 TEST_F(BlackBoxTest, AFiniteValueIsNoFind) {
@@ -118,7 +118,7 @@ TEST_F(BlackBoxTest, NamesAWeight) {
   step(7, images());
   const auto find = box_.first();
   ASSERT_TRUE(find);
-  EXPECT_EQ(sentence(*find), "conv.bias before the step");
+  EXPECT_EQ(describe(*find), "conv.bias before the step");
   EXPECT_EQ(find->layer, "conv");
   EXPECT_EQ(find->event, 1);
   EXPECT_THAT(find->shards, ElementsAre(4, 5, 6, 7));
@@ -133,7 +133,7 @@ TEST_F(BlackBoxTest, NamesAWeightsSixteenBitCopy) {
   box_.begin_step(7);
   const auto find = box_.first();
   ASSERT_TRUE(find);
-  EXPECT_EQ(sentence(*find), "conv.weight before the step");
+  EXPECT_EQ(describe(*find), "conv.weight before the step");
   EXPECT_EQ(find->type, "f16 (2,1,3,3)");
 }
 

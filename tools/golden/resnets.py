@@ -142,7 +142,7 @@ def gradients(model: nn.Module, logits: Tensor, labels: Tensor) -> list[Tensor]:
 def put_gradients(
     file: GoldenFile, name: str, model: nn.Module, case: tuple[int, int, int], noise: float = 0, **settings: object
 ) -> None:
-    """Of a case (seed, images, pixels) of a model with CLASSES classes; gradients below `noise` are not judged."""
+    """Of a case (seed, images, pixels) of a model with CLASSES classes; gradients below `noise` are not compared."""
     seed, n, pixels = case
     x = torch.empty(n, 3, pixels, pixels).uniform_(-1, 1)
     y = torch.arange(n)

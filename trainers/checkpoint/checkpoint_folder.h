@@ -34,7 +34,7 @@ std::optional<SoundCheckpoint> newest_sound(const std::filesystem::path& folder,
 void mark_last(const std::filesystem::path& model_file);
 
 // Removes what a killed process left: unfinished writes, and models whose state was not yet
-// written. Requires: nobody else writes there.
+// written. Requires: no other process writes there.
 void remove_leftovers(const std::filesystem::path& folder);
 
 // Removes all but the `keep` newest up to `step`, and those after it: they were made by a

@@ -1,4 +1,4 @@
-// What a checkpoint says beside its tensors: what fixes its run, and how far that run was.
+// A checkpoint's record beside its tensors: what fixes its run, and how far that run was.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What the figures of an evaluation depend on beside the weights: how pixels become the network's
-// input, which network and which arithmetic, and what its outputs mean.
+// An evaluation's settings beside the weights: how pixels become the network's input, which network
+// and which arithmetic, and what its outputs mean.
 #pragma once
 
 #include <map>

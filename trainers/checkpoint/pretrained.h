@@ -1,4 +1,4 @@
-// Weights that somebody else trained.
+// Weights of another training, from --pretrained.
 #pragma once
 
 #include <filesystem>

@@ -37,8 +37,8 @@ std::optional<std::string> other_class(const EvaluationRecord& now,
                                        const EvaluationRecord& recorded,
                                        const std::string& file);
 
-// What was taken, where it differs from `asked`, which is this run without the file; what was given
-// against the record; what the file leaves open.
+// Notes on flags: what was taken, where it differs from `asked`, which is this run without the
+// file; what was given against the record; what the file leaves open.
 std::vector<std::string> notes_on_flags(const EvaluationRecord& asked,
                                         const EvaluationRecord& now,
                                         const EvaluationRecord& recorded,

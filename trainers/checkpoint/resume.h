@@ -1,4 +1,4 @@
-// What a run goes on from, and what of it must stay as it was.
+// The state that a run goes on from, and the part of it that must stay as it was.
 #pragma once
 
 #include <filesystem>
@@ -27,7 +27,7 @@ std::optional<ResumePoint> find_resume_point(const std::string& resume,
                                              const std::filesystem::path& output_dir,
                                              std::vector<std::string>& notes);
 
-// What a checkpoint says of this run. Requires: a resolved config.
+// Returns the identity that a checkpoint records of this run. Requires: a resolved config.
 RunIdentity identity_of(const RunConfig& config,
                         const Options& options,
                         const std::string& data_digest,

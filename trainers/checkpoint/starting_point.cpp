@@ -57,7 +57,7 @@ void read_again(const Options& options, RunConfig& config) {
 
 void load_checkpoint(const ResumePoint& from, nn::Module& model) {
   const std::vector<nn::StateEntry> entries = model.state();
-  const std::vector<std::string> problems = misfits(entries, from.checkpoint.model);
+  const std::vector<std::string> problems = mismatches(entries, from.checkpoint.model);
   if (!problems.empty()) {
     throw CheckpointError(fmt::format("{} does not fit the network", from.model_file.string()),
                           first_of(problems),

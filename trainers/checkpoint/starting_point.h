@@ -1,4 +1,4 @@
-// Where a run begins: with random weights, with somebody's, or where another process left off.
+// Where a run begins: with random weights, with those of a file, or where another process left off.
 #pragma once
 
 #include <filesystem>
@@ -42,7 +42,7 @@ class StartingPoint {
   const std::optional<ResumePoint>& resumed() const { return resumed_; }
   // Where the newest sound checkpoint of the run directory is; empty: none yet.
   std::filesystem::path newest_in_place() const;
-  // What to tell the user. Requires: a resolved config.
+  // Notes for the user. Requires: a resolved config.
   std::vector<std::string> notes(const RunIdentity& now) const;
   // Overwrites the model's weights where --resume or --pretrained asks for it, once; returns
   // main.py's lines about it. Errors: CheckpointError.

@@ -35,7 +35,7 @@ class BlackBox : public TapeListener {
   std::optional<NumericsFind> first() const;
 
  private:
-  // Of what a tensor has a row each.
+  // Says what a tensor has a row for each of.
   enum class Rows : uint8_t { kNothing, kImages, kShards };
   struct Event {
     NumericsFind what;  // all but counts and places

@@ -9,7 +9,7 @@
 
 namespace lockstep::trainers {
 
-// What the steps of an epoch added up to so far, over all ranks.
+// Sums over the steps of an epoch so far, over all ranks.
 struct EpochSums {
   int64_t steps = 0;
   int64_t images = 0;
@@ -32,9 +32,10 @@ class EpochProgress {
   int64_t images() const { return sums_.images - before_.images; }
   double seconds() const;
 
-  // Of a step: all its time, and the part of it that went into waiting for data.
+  // Adds a step's time, and the part of it that went into waiting for data.
   void end_step(double step_s, double data_s);
-  // What the steps since the last call add, as the log line shows it. `steps_left`: of the run.
+  // Adds the steps since the last call and returns the log line's figures. `steps_left`: of the
+  // run.
   StepMetrics update(const WindowTotals& totals, int64_t steps_left, double lr);
 
  private:

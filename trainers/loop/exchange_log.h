@@ -1,4 +1,4 @@
-// What a run's communication cost, for run.json.
+// The cost of a run's communication, for run.json.
 #pragma once
 
 #include <chrono>
@@ -14,14 +14,14 @@ namespace lockstep::trainers {
 // Each figure is a mean over steps. The first step is left out where there are others, because it
 // also sets things up.
 struct ExchangeSummary {
-  // Of one rank.
+  // Figures of one rank.
   struct Rank {
     RankSeconds seconds;
     int64_t moved_bytes = 0;  // Traffic::moved_bytes
     int64_t reduced_bytes = 0;
     int64_t images = 0;  // trained on, in all steps together
   };
-  // Of one bucket on rank 0, in seconds since the step began.
+  // Seconds of one bucket on rank 0 since the step began.
   struct BucketSeconds {
     double ready = 0;  // all its gradients are there
     double start = 0;  // its exchange begins

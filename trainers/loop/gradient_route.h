@@ -1,4 +1,4 @@
-// What gradients on GPUs travel over.
+// Chooses the transport of gradients on GPUs.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What --lr-dry-run prints.
+// The output of --lr-dry-run.
 #pragma once
 
 #include <cstdint>

@@ -7,10 +7,10 @@
 
 namespace lockstep::trainers {
 
-// What --normalize says. For "dataset": as published for the data set, measured over its training
-// images for shapes, ImageNet's for CIFAR-10, photos and synthetic color images; none (only
-// division by 255) for a set of unknown statistics.
-// Errors: UsageError for three means and images of another number of channels.
+// Returns the constants of --normalize. "dataset" takes the published ones: those of the data set,
+// for shapes those of its training images, for CIFAR-10, photos and synthetic color images
+// ImageNet's, and none (only division by 255) for a set of unknown statistics. Errors: UsageError
+// for three means and images of another number of channels.
 kernels::NormalizeImageParams normalization(const RunConfig& config, const data::Dataset& dataset);
 
 }  // namespace lockstep::trainers

@@ -34,7 +34,7 @@ void add(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
 
 }  // namespace
 
-std::string sentence(const NumericsFind& find) {
+std::string describe(const NumericsFind& find) {
   if (find.phase == "weights") return fmt::format("{} before the step", find.tensor);
   if (find.phase == "input") return "the input images";
   const std::string place = find.layer.empty() ? fmt::format("{} after {}", find.op, find.after)

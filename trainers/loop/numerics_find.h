@@ -26,7 +26,7 @@ struct NumericsFind {
 };
 
 // "layer1.0.conv1 (conv2d), backward: the gradient of its input".
-std::string sentence(const NumericsFind& find);
+std::string describe(const NumericsFind& find);
 std::string to_json(const NumericsFind& find);  // one object
 
 // The earliest over ranks, with the shards and images of all ranks that found it; nothing where

@@ -68,7 +68,7 @@ std::vector<std::string> lines(const NumericsReport& report) {
   if (report.first) {
     lines.push_back(fmt::format(
         "  first: {}: {} of {} infinite or NaN",
-        sentence(*report.first),
+        describe(*report.first),
         report.first->count == 1 ? "1 element" : fmt::format("{} elements", report.first->count),
         report.first->type));
     lines.push_back("  where: " + where(report, *report.first));

@@ -1,4 +1,4 @@
-// What a run says when its numbers are no numbers any more.
+// The report of infinities and NaNs in a run.
 #pragma once
 
 #include <cstdint>

@@ -37,7 +37,7 @@ class NumericsWatch {
   // were skipped and this one was watched.
   bool end_step(const ScaledStep& scaled);
 
-  // Of this step, or of an earlier one that spoiled the weights. A collective call.
+  // Reports on this step, or on an earlier one that spoiled the weights. A collective call.
   NumericsReport report(Communicator& ranks, Trouble trouble, std::string what, int64_t step) const;
 
  private:

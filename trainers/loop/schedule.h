@@ -50,7 +50,7 @@ class Schedule {
   // end_epoch() must be told of every epoch.
   bool watches_validation() const { return config_.kind == ScheduleKind::kPlateau; }
 
-  // What a resumed run needs beside the flags, as JSON.
+  // The state that a resumed run needs beside the flags, as JSON.
   std::string state() const;
   // Errors: CheckpointError for text that state() of this kind of schedule does not write.
   void restore(std::string_view state);

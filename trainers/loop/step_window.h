@@ -1,4 +1,4 @@
-// What happened in the steps since ranks last compared notes.
+// Figures of the steps since the ranks last exchanged them.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct SlowestRank {
 // The rank with the largest own time: the one that the others wait for.
 SlowestRank slowest_rank(std::span<const RankSeconds> ranks);
 
-// What the loader of the rank that waited most for its own was busy with.
+// Says what the loader was busy with on the rank that waited most for it.
 struct LoaderStall {
   double waited = 0;    // of the time of that rank's steps, as a fraction
   const char* on = "";  // "disk", "decode", "augment"

@@ -93,7 +93,7 @@ Training::Training(const Parts& parts)
 
 void Training::restore(const FileTensors& optimizer, const std::string& file) {
   const std::vector<nn::StateEntry> entries = update_.optimizer().state();
-  const std::vector<std::string> problems = misfits(entries, optimizer);
+  const std::vector<std::string> problems = mismatches(entries, optimizer);
   if (!problems.empty()) {
     throw CheckpointError(fmt::format("the optimizer's state in {} does not fit", file),
                           first_of(problems),
@@ -154,7 +154,7 @@ void Training::train_step(EpochProgress& epoch) {
   epoch.end_step(seconds_since(start.time), batches_.waited_seconds() - start.data_s);
   ++result_.steps;
   // On a device the step would be waited for.
-  if (p_.stream.device() == Device::kCpu || numerics_.listener() != nullptr) look_at_scale();
+  if (p_.stream.device() == Device::kCpu || numerics_.listener() != nullptr) report_loss_scale();
   if (result_.first_step_s == 0) result_.first_step_s = seconds_since_process_start();
   inject(p_.fault, p_.ranks.rank(), result_.steps, p_.model);
 
@@ -167,7 +167,7 @@ void Training::train_step(EpochProgress& epoch) {
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
   const bool saves = saves_after(result_.steps) && !last;
-  if (p_.replay || first || epoch.done() % interval == 0 || last || saves) compare_notes(epoch);
+  if (p_.replay || first || epoch.done() % interval == 0 || last || saves) exchange_figures(epoch);
   if (saves && !result_.stopped) {
     synchronize_replicas();
     save(position(epoch, Evaluated::kYes));
@@ -180,7 +180,7 @@ void Training::step_by_step(const StepStart& start) {
   for (int64_t micro = 0; micro < p_.config.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
     const TrainingBatches::MicroStep batch = next_batch();
-    window_.add(learn(batch.images, batch.labels, batch.mix));
+    window_.add(forward_backward(batch.images, batch.labels, batch.mix));
     images += batch.shards().images();
   }
   delay(p_.fault, p_.ranks.rank());
@@ -193,7 +193,7 @@ void Training::step_as_graph(const StepStart& start) {
   const TrainingBatches::MicroStep batch = next_batch();
   const auto step = [&](const Var& images, const Tensor& labels, const Tensor& mix) {
     update_.optimizer().zero_grad();
-    nn::CrossEntropy figures = learn(images, labels, mix);
+    nn::CrossEntropy figures = forward_backward(images, labels, mix);
     reducer_.finish();
     update_.step(result_.steps);
     return figures;
@@ -216,7 +216,9 @@ TrainingBatches::MicroStep Training::next_batch() {
   return batch;
 }
 
-nn::CrossEntropy Training::learn(const Var& images, const Tensor& labels, const Tensor& mix) {
+nn::CrossEntropy Training::forward_backward(const Var& images,
+                                            const Tensor& labels,
+                                            const Tensor& mix) {
   nn::CrossEntropy result = nn::softmax_cross_entropy(
       p_.model.forward(images),
       labels,
@@ -225,8 +227,8 @@ nn::CrossEntropy Training::learn(const Var& images, const Tensor& labels, const 
   return result;
 }
 
-void Training::look_at_scale() {
-  scaled_ = update_.look(result_.steps);
+void Training::report_loss_scale() {
+  scaled_ = update_.read_scale(result_.steps);
   if (const auto& scaling = p_.config.precision.loss_scaling;
       scaling && scaled_.newly_skipped > 0) {
     p_.console.info(overflow_line(scaling->dynamic, scaled_.scale));
@@ -259,8 +261,8 @@ void Training::log_exchange(const StepStart& start,
        .images = images});
 }
 
-void Training::compare_notes(EpochProgress& epoch) {
-  if (p_.stream.device() != Device::kCpu) look_at_scale();
+void Training::exchange_figures(EpochProgress& epoch) {
+  if (p_.stream.device() != Device::kCpu) report_loss_scale();
   const WindowTotals totals = window_.exchange(p_.ranks, stop_requested(), skipped_.noted());
   if (totals.skipped_photos > 0) skipped_.agree(p_.ranks);
   result_.stopped |= totals.stop;
@@ -336,7 +338,7 @@ void Training::end_epoch(const EpochProgress& epoch) {
       if (epoch.done() == steps_per_epoch_) {
         update_.end_epoch(number, evaluation->loss, evaluation->acc1());
       }
-      judge(epoch, *evaluation);
+      keep_best(epoch, *evaluation);
     }
   }
   // Who stops a job by a signal does not wait for an evaluation: a resumed run begins with it.

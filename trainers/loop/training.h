@@ -103,10 +103,10 @@ class Training {
   void step_as_graph(const StepStart& start);
   TrainingBatches::MicroStep next_batch();
   // Forward and backward of a micro-step.
-  nn::CrossEntropy learn(const Var& images, const Tensor& labels, const Tensor& mix);
-  void look_at_scale();
+  nn::CrossEntropy forward_backward(const Var& images, const Tensor& labels, const Tensor& mix);
+  void report_loss_scale();
   void log_exchange(const StepStart& start, int64_t images, const comm::ExchangeTimes& exchange);
-  void compare_notes(EpochProgress& epoch);
+  void exchange_figures(EpochProgress& epoch);
   void check_losses(const WindowTotals& totals, int epoch);
   void report_numerics(Trouble trouble, std::string what, int64_t step);
   void end_epoch(const EpochProgress& epoch);
@@ -119,7 +119,7 @@ class Training {
                       const Evaluation& evaluation,
                       const std::string& digest);
   std::string digest() const;  // rank 0's of the model, "" elsewhere
-  void judge(const EpochProgress& epoch, const Evaluation& evaluation);
+  void keep_best(const EpochProgress& epoch, const Evaluation& evaluation);
   bool evaluates_after(int epoch) const;
   bool saves_after(int64_t step) const;
   // An epoch whose steps are done is over once it is evaluated.

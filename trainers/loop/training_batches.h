@@ -33,7 +33,7 @@ class TrainingBatches {
     const Shards& shards() const { return images.shards(); }
   };
 
-  // Of steps [first_step, end_step). Errors: EnvironmentError when memory runs out.
+  // Batches of the steps [first_step, end_step). Errors: EnvironmentError when memory runs out.
   TrainingBatches(const RunConfig& config,
                   const std::shared_ptr<const data::Dataset>& dataset,
                   const Communicator& ranks,
@@ -41,7 +41,7 @@ class TrainingBatches {
                   int64_t first_step,
                   int64_t end_step);
 
-  // The ranks of batch-norm groups that span ranks; else nobody.
+  // The ranks of batch-norm groups that span ranks; else none.
   struct GroupPeers {
     Communicator* on_host = nullptr;
     DevicePeers* on_device = nullptr;

@@ -22,7 +22,7 @@ data::DatasetPair open_training_data(const RunConfig& config,
 // CIFAR-10 and shapes: a crop out of the image padded by 4, and a flip; all others: none.
 Augmentation augmentation(const RunConfig& config, const data::Dataset& train);
 
-// Of an image that is skipped, on stderr.
+// Warns of an image that is skipped, on stderr.
 void warn_of_images(const std::string& text);
 
 }  // namespace lockstep::trainers

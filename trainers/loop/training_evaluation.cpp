@@ -56,7 +56,7 @@ void Training::log_evaluation(std::string_view split,
                {"digest", digest}});
 }
 
-void Training::judge(const EpochProgress& epoch, const Evaluation& evaluation) {
+void Training::keep_best(const EpochProgress& epoch, const Evaluation& evaluation) {
   if (evaluation.correct1 < result_.best.correct1) return;
   result_.best = evaluation;
   result_.best_epoch = epoch.number();

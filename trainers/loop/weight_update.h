@@ -1,5 +1,5 @@
-// What happens to the weights when a step's gradients are there: learning rate, loss scale,
-// clipping, optimizer.
+// Updates the weights when a step's gradients are there: learning rate, loss scale, clipping,
+// optimizer.
 #pragma once
 
 #include <memory>
@@ -39,7 +39,7 @@ class WeightUpdate {
   nn::Optimizer& optimizer() { return *optimizer_; }
   const nn::Optimizer& optimizer() const { return *optimizer_; }
 
-  // Of --ema; null without.
+  // The average of --ema; null without.
   const nn::Ema* average() const { return dynamic_cast<const nn::Ema*>(optimizer_.get()); }
   // Calls `use` while the model is the average. Requires: average().
   void with_average(FunctionRef<void()> use);
@@ -48,10 +48,10 @@ class WeightUpdate {
   Tensor seed(int64_t leaves) const;
   // Step `number`, from 0 over all epochs, with gradients that are summed over ranks.
   void step(int64_t number);
-  // What became of the `steps` taken so far; waits for the device. Call it before lr(), describe()
-  // or optimizer().state() are asked for. Errors: DivergedError after too many skipped steps in a
-  // row.
-  ScaledStep look(int64_t steps);
+  // Reads which of the `steps` taken so far were applied; waits for the device. Call it before
+  // lr(), describe() or optimizer().state(). Errors: DivergedError after too many skipped steps in
+  // a row.
+  ScaledStep read_scale(int64_t steps);
   double lr() const { return lr_; }  // of the last step
   ScaledStep scaled() const;         // after the last step, or as restored
 

@@ -1,4 +1,4 @@
-// What rank 0 says, and to whom.
+// Rank 0's output to the user.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace lockstep::trainers {
 class Console {
  public:
   struct Options {
-    bool speaks = true;     // rank 0
+    bool prints = true;     // rank 0
     bool quiet = false;     // results and warnings only
     bool tutorial = false;  // a demo preset
     ProgressMode progress = ProgressMode::kLine;

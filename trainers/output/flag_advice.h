@@ -1,4 +1,4 @@
-// What the programs' users write to choose a remedy that an error of the library names.
+// Words the remedies of the library's errors as flags of each program.
 #pragma once
 
 #include <string_view>

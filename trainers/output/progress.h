@@ -1,4 +1,4 @@
-// What a user sees while training: pytorch/examples' log lines, or a bar on a terminal.
+// Progress while training: pytorch/examples' log lines, or a bar on a terminal.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct StepMetrics {
   int64_t skipped_steps = 0;  // of the run so far
 };
 
-// Of a validation batch, and of those so far; one rank's.
+// Figures of a validation batch, and of those so far; one rank's.
 struct TestMetrics {
   double batch_s = 0, batch_s_avg = 0;
   double images = 0, images_avg = 0;

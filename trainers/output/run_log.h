@@ -1,4 +1,4 @@
-// What a run writes down while it goes on.
+// Files that a run writes while it goes on.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class RunLog {
       : directory_(directory), console_(&console) {}
 
   void append(std::initializer_list<Metric> metrics);  // to metrics.jsonl
-  // Of training, after `step` steps; `t` seconds after the process began.
+  // Appends a line of training, after `step` steps; `t` seconds after the process began.
   void append_step(int epoch, int64_t step, double t, const StepMetrics& metrics);
   void write_numerics(const std::string& text);
 

@@ -1,4 +1,4 @@
-// What run.json and metrics.jsonl say.
+// The content of run.json and metrics.jsonl.
 #pragma once
 
 #include <chrono>

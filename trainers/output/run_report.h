@@ -1,4 +1,4 @@
-// What a run says of itself: start lines, end block, run.json's figures.
+// A run's report on itself: start lines, end block, run.json's figures.
 #pragma once
 
 #include <filesystem>

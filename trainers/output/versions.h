@@ -1,4 +1,4 @@
-// What besides flags and data decides a run's bits on a machine.
+// Versions that decide a run's bits on a machine, besides flags and data.
 #pragma once
 
 #include <map>
@@ -6,7 +6,7 @@
 
 namespace lockstep::trainers {
 
-// Of the program, its processor level and its libraries: "lockstep", "isa", "onednn".
+// Versions of the program, its processor level and its libraries: "lockstep", "isa", "onednn".
 std::map<std::string, std::string> versions();
 
 }  // namespace lockstep::trainers

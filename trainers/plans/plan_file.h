@@ -48,7 +48,7 @@ PlanFile read_plans(const std::filesystem::path& file);
 // Errors: EnvironmentError where the plans are of another cuDNN or card.
 void check_origin(const PlanFile& plans, const PlanOrigin& here, const std::string& file);
 
-// Of problems and engines, times left out: equal digests, equal kernels. "" for none.
+// Digest of problems and engines, without times: equal digests, equal kernels. "" for none.
 std::string digest_of(const PlannedEngines& engines);
 
 }  // namespace lockstep::trainers

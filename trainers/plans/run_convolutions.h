@@ -10,10 +10,10 @@
 
 namespace lockstep::trainers {
 
-// Of a step, in its order, for each size that its shards have, on whichever rank, each size's
-// followed by the fused forms of its layers, where batch-norm groups are shards and no casts lie
-// between; then of a chunk of the evaluation. Not of the last step of an epoch, nor of the last
-// chunk, where these are smaller: they come once in an epoch. Requires: a resolved config.
+// Lists the convolutions of a step in its order, for each size that shards have on any rank; each
+// size is followed by the fused forms of its layers, where batch-norm groups are shards and no
+// casts lie between. Those of a chunk of the evaluation follow. The smaller last step of an epoch
+// and the smaller last chunk are left out: they come once in an epoch. Requires: a resolved config.
 std::vector<kernels::ConvolutionProblem> run_convolutions(const RunConfig& config,
                                                           const ModelOptions& network,
                                                           const data::Dataset& test);

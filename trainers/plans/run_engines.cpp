@@ -38,7 +38,7 @@ bool has_cudnn() {
   return cuda::has_library(cudnn::kSoname);
 }
 
-PlanOrigin origin_here(const RunConfig& config) {
+PlanOrigin plan_origin(const RunConfig& config) {
   const cuda::DeviceProperties& gpu = cuda::device_properties();
   return {.cudnn = config.cuda_libraries.at("cudnn"),
           .card = fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor)};
@@ -64,7 +64,7 @@ void check_writable(const std::string& plan_file) {
                          "a file in a folder that this user may write to");
 }
 
-TuneEngine tune_on(Stream& stream) {
+TuneEngine make_tuner(Stream& stream) {
   return [&stream](const kernels::ConvolutionProblem& problem, const PlannedEngines& known) {
     const cudnn::Target& target = cudnn::target_of(stream);
     cudnn::StreamTimer timer(stream);
@@ -104,7 +104,7 @@ std::map<std::string, std::string> cuda_libraries() {
 
 }  // namespace
 
-void meet_cuda_libraries(RunConfig& config, Communicator& ranks) {
+void compare_cuda_libraries(RunConfig& config, Communicator& ranks) {
   if (asks_for_engines(config) && (config.device != Device::kCuda || !has_cudnn())) {
     throw UsageError(fmt::format("--{} has no engines to choose from",
                                  config.autotune ? "autotune" : "plan-file"),
@@ -143,9 +143,9 @@ SettledEngines settle_run_engines(RunConfig& config,
   }
   SettledEngines settled = settle_engines(ranks,
                                           plan_file_of(config),
-                                          origin_here(config),
+                                          plan_origin(config),
                                           problems,
-                                          config.autotune ? tune_on(stream) : TuneEngine());
+                                          config.autotune ? make_tuner(stream) : TuneEngine());
   on_all_ranks(ranks, [&] {
     for (const kernels::ConvolutionProblem& problem : problems) {
       const auto found = settled.engines.find(problem.text());

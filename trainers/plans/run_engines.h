@@ -13,14 +13,14 @@ namespace lockstep::trainers {
 
 // A collective call. Settles config.cuda_libraries. An error ends all ranks: a library that cannot
 // be loaded, versions that differ; UsageError where engines are to be chosen and there are none.
-void meet_cuda_libraries(RunConfig& config, Communicator& ranks);
+void compare_cuda_libraries(RunConfig& config, Communicator& ranks);
 
 // Where the run's plans are read and, with --autotune, written.
 std::filesystem::path plan_file_of(const RunConfig& config);
 
 // A collective call. Makes the plans of `stream` that --autotune and --plan-file ask for, and
 // settles config.plan_choices. An error ends all ranks, as settle_engines() does. Requires: a
-// resolved config, meet_cuda_libraries(); the rank's device is chosen.
+// resolved config, compare_cuda_libraries(); the rank's device is chosen.
 SettledEngines settle_run_engines(RunConfig& config,
                                   const ModelOptions& network,
                                   const data::Dataset& test,

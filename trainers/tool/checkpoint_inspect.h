@@ -1,4 +1,4 @@
-// What a checkpoint holds, as a table.
+// Prints the content of a checkpoint as a table.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace lockstep::trainers {
 
-// Of the elements that are finite; `mean` summed in double, all 0 when there is none.
+// Statistics of the elements that are finite; `mean` summed in double, all 0 when there is none.
 struct TensorStatistics {
   double min = 0;
   double max = 0;

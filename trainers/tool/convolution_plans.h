@@ -25,8 +25,8 @@ struct PlannedConvolution {
 // The distinct calls of a step, in the order in which they come first; no engine is chosen yet.
 std::vector<PlannedConvolution> convolutions_of(const DryStep& step);
 
-// What a plan file holds for this card. Errors: EnvironmentError for a file of no use, and without
-// cuDNN.
+// Reads the engines of a plan file for this card. Errors: EnvironmentError for a file of no use,
+// and without cuDNN.
 PlannedEngines read_engines(const std::string& plan_file, const GpuCard& card);
 
 // Chooses engines: those of a plan file, where it has them. Errors: EnvironmentError in a build
@@ -36,7 +36,7 @@ void choose_engines(const std::string& cudnn_properties,
                     std::vector<PlannedConvolution>& calls,
                     const PlannedEngines& planned = {});
 
-// Of the GPU that is here: a file of this is what find_gpu() reads. Errors: EnvironmentError
+// Describes the GPU that is here, for a file that find_gpu() reads. Errors: EnvironmentError
 // without a GPU or cuDNN.
 std::string describe_present_gpu();
 

@@ -20,7 +20,7 @@ struct StepMemory {        // bytes
   int64_t activations = 0;  // that wait for backward()
   int64_t peak = 0;         // all of these and what lives shortly, at the worst moment
 
-  // What does not grow with the batch.
+  // Bytes that do not grow with the batch.
   int64_t fixed() const { return parameters + copies + optimizer + average + gradients; }
 };
 
@@ -37,7 +37,7 @@ struct DryStep {
   std::vector<LayerCost> layers = {};  // in the order of the forward pass
 };
 
-// What a step may do beside the usual.
+// Work that a step may do beside the usual.
 struct StepExtras {
   bool larc = false;
   bool mixup = false;

@@ -1,4 +1,4 @@
-// What lockstep plan knows of a GPU.
+// The properties of a GPU that lockstep plan needs.
 #pragma once
 
 #include <cstdint>

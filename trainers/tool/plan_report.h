@@ -1,4 +1,4 @@
-// What lockstep plan prints.
+// The output of lockstep plan.
 #pragma once
 
 #include <string>

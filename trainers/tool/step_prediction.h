@@ -11,10 +11,10 @@
 
 namespace lockstep::trainers {
 
-// The same for all cards. Sources: copy and matrix products measured on an H200 with torch 2.11 and
-// random data (4.3 of 4.8 TB/s, 790 of 989 TFLOP/s); reached: ResNet-50 in published runs, 0.47 to
-// 0.63 of the traffic's limit; launches: 0.9 us (Julia's CUDA documentation); links: NCCL's bus
-// bandwidth of 235 GB/s on 300 and 370 on 450.
+// Constants of the prediction, the same for all cards. Sources: copy and matrix products measured
+// on an H200 with torch 2.11 and random data (4.3 of 4.8 TB/s, 790 of 989 TFLOP/s); reached:
+// ResNet-50 in published runs, 0.47 to 0.63 of the traffic's limit; launches: 0.9 us (Julia's CUDA
+// documentation); links: NCCL's bus bandwidth of 235 GB/s on 300 and 370 on 450.
 struct PredictionConstants {
   double dram = 0.90;        // of the data sheet's bandwidth
   double products = 0.80;    // of the data sheet's matrix products

@@ -1,5 +1,5 @@
-// usage: mutants_<flavour>            lists all mutants, one "kernel bug" a line
-//        mutants_<flavour> KERNEL BUG  runs one: 0 right result, 1 wrong result, 3 device fault
+// usage: mutants_<flavor>            lists all mutants, one "kernel bug" a line
+//        mutants_<flavor> KERNEL BUG  runs one: 0 right result, 1 wrong result, 3 device fault
 #include <cstdio>
 #include <cstring>
 

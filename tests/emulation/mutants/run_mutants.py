@@ -1,7 +1,7 @@
-"""Runs every mutant in every flavour and order of threads, and holds the outcome against the table of mutants.md.
+"""Runs every mutant in every flavor and order of threads, and holds the outcome against the table of mutants.md.
 
 usage: python3 run_mutants.py BIN_DIR [--update]
-A mutant is caught where its process fails with the words that the table has for the flavour: in each order, or in as
+A mutant is caught where its process fails with the words that the table has for the flavor: in each order, or in as
 many as the cell says ("race 2/3", "race or barrier"). "-", "crash": nothing is demanded there. Each must be caught
 somewhere. Unbroken kernels run first, and must give the right result everywhere. --update adds rows for mutants that
 the table does not have.
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 TABLE = Path(__file__).with_name("mutants.md")
-FLAVOURS = ("fast", "asan", "check")
+FLAVORS = ("fast", "asan", "check")
 ORDERS = ("forward", "reverse", "random:1")
 SECONDS = 20
 NOT_CAUGHT = "-"
@@ -93,29 +93,29 @@ def main() -> int:
     if len(arguments) != 1:
         print(__doc__, file=sys.stderr)
         return 2
-    binaries = {flavour: Path(arguments[0]) / f"mutants_{flavour}" for flavour in FLAVOURS}
+    binaries = {flavor: Path(arguments[0]) / f"mutants_{flavor}" for flavor in FLAVORS}
     lists = [subprocess.run([b], check=True, capture_output=True, text=True).stdout for b in binaries.values()]
     if len(set(lists)) != 1:
-        print("the flavours have different mutants")
+        print("the flavors have different mutants")
         return 1
     mutants = [tuple(line.split(" ", 1)) for line in lists[0].splitlines()]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
 
         def outcomes_of(some: list[tuple[str, str]]) -> dict:
             runs = {
-                (mutant, flavour, order): pool.submit(outcome, binaries[flavour], *mutant, order)
-                for mutant in some for flavour in FLAVOURS for order in ORDERS
+                (mutant, flavor, order): pool.submit(outcome, binaries[flavor], *mutant, order)
+                for mutant in some for flavor in FLAVORS for order in ORDERS
             }
             return {
-                mutant: [[runs[mutant, flavour, order].result() for order in ORDERS] for flavour in FLAVOURS]
+                mutant: [[runs[mutant, flavor, order].result() for order in ORDERS] for flavor in FLAVORS]
                 for mutant in some
             }
 
         unbroken = outcomes_of([mutant for mutant in mutants if mutant[1] == "none"])
         problems = [
-            f"{kernel} without a bug, {flavour}: {cell}"
+            f"{kernel} without a bug, {flavor}: {cell}"
             for (kernel, _), cells in unbroken.items()
-            for flavour, cell in zip(FLAVOURS, cells) if set(cell) != {NOT_CAUGHT}
+            for flavor, cell in zip(FLAVORS, cells) if set(cell) != {NOT_CAUGHT}
         ]
         if problems or not unbroken:
             print("\n".join(problems) or "no kernels")
@@ -135,8 +135,8 @@ def main() -> int:
             problems.append(f"{mutant}: {TABLE.name} must say who catches it")
         else:
             problems += [
-                f"{mutant}, {flavour}: expected {want}, got {outcomes}"
-                for flavour, want, outcomes in zip(FLAVOURS, wanted, found[mutant]) if not satisfies(outcomes, want)
+                f"{mutant}, {flavor}: expected {want}, got {outcomes}"
+                for flavor, want, outcomes in zip(FLAVORS, wanted, found[mutant]) if not satisfies(outcomes, want)
             ]
     problems += [f"{mutant}: in {TABLE.name}, but in no program" for mutant in expected if mutant not in cells]
     print("\n".join(problems) or f"{len(cells)} mutants of {len(unbroken)} kernels, all caught; unbroken kernels pass")

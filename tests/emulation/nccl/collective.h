@@ -27,7 +27,7 @@ struct NcclCall {
   }
 };
 
-// What streams and graphs keep of a communicator.
+// State of a communicator that streams and graphs keep.
 struct NcclCommunicator {
   NcclCommunicator(int my_rank, int ranks, const std::string& where)
       : rank(my_rank), size(ranks), world(where) {}

@@ -12,7 +12,7 @@ namespace lockstep::emulation {
 constexpr int kMostRanks = 16;
 constexpr int kToAll = -1;
 
-// What a rank has to say in one operation: messages, whose bytes lie in its outbox.
+// A rank's contribution to one operation: messages, whose bytes lie in its outbox.
 struct Letter {
   static constexpr int kMost = 1024;
   struct Message {

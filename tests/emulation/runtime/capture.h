@@ -31,9 +31,9 @@ void invalidate(CUstream_st& stream);
 // For calls that a captured program must not make: the captures they would break are invalidated.
 // Errors: cudaErrorStreamCaptureUnsupported.
 cudaError_t refuse_while_capturing();
-// The same for those that wait for the whole device, whatever the captures' modes.
+// Refuses likewise for calls that wait for the whole device, whatever the captures' modes.
 cudaError_t refuse_while_any_captures();
-// The same for calls on the legacy default stream. Errors: cudaErrorStreamCaptureImplicit.
+// Refuses likewise for calls on the legacy default stream. Errors: cudaErrorStreamCaptureImplicit.
 cudaError_t refuse_default_stream();
 
 }  // namespace lockstep::emulation

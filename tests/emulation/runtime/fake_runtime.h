@@ -1,5 +1,5 @@
-// What a test asks of the fake CUDA runtime: which devices there are, in what order queued work
-// runs, and what was called.
+// Settings that tests give the fake CUDA runtime, and its counts: which devices there are, in what
+// order queued work runs, and what was called.
 #pragma once
 
 #include <cstddef>

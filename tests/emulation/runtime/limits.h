@@ -1,4 +1,4 @@
-// What the fake devices' hardware takes at most: that of sm_90.
+// Limits of the fake devices' hardware: those of sm_90.
 #pragma once
 
 #include <cstddef>

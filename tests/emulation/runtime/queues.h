@@ -69,7 +69,7 @@ class Queues {
   void finish(CUstream_st& stream);
   void finish(const Point& point);
   void finish_all();
-  // One step toward it: whoever asks again and again gets there.
+  // One step toward it: a caller that asks again and again gets there.
   void advance(CUstream_st& stream);
   void advance(const Point& point);
 

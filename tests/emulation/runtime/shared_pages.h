@@ -10,7 +10,7 @@
 
 namespace lockstep::emulation {
 
-// What CUDA's handles hold.
+// Content of CUDA's handles.
 struct PagesHandle {
   pid_t process;
   int file;

@@ -1,4 +1,4 @@
-// What the fake runtime knows, and the way that every function of its API takes.
+// State of the fake runtime, and the way that every function of its API takes.
 #pragma once
 
 #include <mutex>

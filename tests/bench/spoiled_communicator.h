@@ -11,9 +11,9 @@
 namespace lockstep::bench {
 
 // Another communicator whose results this rank spoils, and whose calls are counted.
-class SpoiltCommunicator : public Communicator {
+class SpoiledCommunicator : public Communicator {
  public:
-  explicit SpoiltCommunicator(Communicator& inner) : inner_(inner) {}
+  explicit SpoiledCommunicator(Communicator& inner) : inner_(inner) {}
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
