@@ -94,8 +94,8 @@ class DeviceError : public InternalError {
   using InternalError::InternalError;
 };
 
-// Gives what a program's users write to choose a remedy: "or --device cpu". Empty where the program does
-// not leave that choice to them.
+// Gives what a program's users write to choose a remedy: "or --device cpu". Empty where the program
+// does not leave that choice to them.
 using RemedyText = std::string_view (*)(Remedy remedy);
 
 // How this process words remedies from now on; before, it does not. Call it before threads start.
