@@ -129,7 +129,8 @@ TEST(SyntheticOptions, TheAdviceOnErrorsNamesFlagsOfThisProgram) {
   for (int i = 0; i <= static_cast<int>(kLastRemedy); ++i) {
     std::istringstream words{std::string(synthetic_advice(static_cast<Remedy>(i)))};
     for (std::string word; words >> word;) {
-      if (word.starts_with('-')) EXPECT_THAT(help, HasSubstr("  " + word)) << i;
+      if (!word.starts_with('-')) continue;
+      EXPECT_THAT(help, HasSubstr("  " + word)) << i;
     }
   }
   for (const Remedy remedy : {Remedy::kMpi, Remedy::kAlgorithm, Remedy::kLongerWait}) {

@@ -109,7 +109,7 @@ TEST(MessageAllReduce, RefusesWhatItCannotSum) {
       peers.start_all_reduce({.values = floats, .algorithm = Algorithm::kLibrary});
       ADD_FAILURE() << "no error";
     } catch (const UsageError& error) {
-      EXPECT_STREQ(error.what(), "--algorithm mpi is MPI's own all-reduce");
+      EXPECT_STREQ(error.what(), "there is no all-reduce of MPI's own");
       EXPECT_EQ(error.why(), "these ranks do not talk through MPI");
       EXPECT_EQ(error.hint(), "use the tree, the ring or the star");
       EXPECT_EQ(error.remedy(), Remedy::kAlgorithm);

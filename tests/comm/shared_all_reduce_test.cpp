@@ -65,15 +65,6 @@ TEST_P(SharedAllReduce, NeighborsAreLeftAlone) {
   });
 }
 
-// The last no longer fits the staging area.
-TEST_P(SharedAllReduce, PartsOfASumAreScattered) {
-  const int ranks = GetParam();
-  for (const int64_t part : {int64_t{0}, int64_t{1}, int64_t{70001} / ranks}) {
-    const ExpectedSum want(ranks, part * ranks, Dtype::kF32);
-    spawn_ranks(ranks, [&](Communicator& peers) { testing::check_scattered_sum(peers, want); });
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Ranks, SharedAllReduce, ::testing::Range(1, 18));
 
 // Larger than the staging area.

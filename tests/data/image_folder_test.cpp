@@ -254,8 +254,8 @@ TEST(ImageFolder, CachesDecodedPhotos) {
       EXPECT_EQ(epoch_of(*cached.train, epoch), epoch_of(*plain.train, epoch)) << epoch;
       EXPECT_EQ(pixels_of(*cached.train, 3), pixels_of(*plain.train, 3));
     }
-    const int64_t kept = count_kept(dir.path(), *cached.train);
-    EXPECT_TRUE(shrink ? kept > 0 : kept == 8) << kept;
+    const int64_t images = count_kept(dir.path(), *cached.train);
+    EXPECT_TRUE(shrink ? images > 0 : images == 8) << images;
     EXPECT_EQ(count_kept(dir.path(), *plain.train), 0);
   }
 }

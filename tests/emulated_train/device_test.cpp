@@ -106,6 +106,7 @@ void expect_no_device(const ProgramResult& result, const std::string& what) {
   EXPECT_EQ(count_of(result.err, "lockstep: error: "), 1) << result.err;
   EXPECT_NE(result.err.find(what), std::string::npos) << result.err;
   EXPECT_EQ(count_of(result.err, "\n  try: "), 1) << result.err;
+  EXPECT_EQ(count_of(result.err, "; or --device cpu\n"), 1) << result.err;
 }
 
 TEST_F(OneRank, AutoIsTheDeviceThatIsThere) {
