@@ -8,7 +8,7 @@
 namespace lockstep::bench {
 
 // Measures what `options` ask for and says so: on standard output, or on standard error where
-// options.json wants the other for itself. Rank 0 speaks. A collective call. Errors: UsageError for
+// options.json wants the other for itself. Rank 0 prints. A collective call. Errors: UsageError for
 // a network that there is not, and for shards that do not fit; DivergedError for a loss that is not
 // finite.
 SyntheticReport measure_training(const SyntheticOptions& options,

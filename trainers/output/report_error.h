@@ -7,8 +7,8 @@
 namespace lockstep::trainers {
 
 enum class ErrorScope : uint8_t {
-  kEveryRank,  // all ranks fail alike (usage, missing data): rank 0 speaks for them
-  kThisRank,   // this rank speaks, with its number, which CommErrors hold already
+  kEveryRank,  // all ranks fail alike (usage, missing data): rank 0 prints for them
+  kThisRank,   // this rank prints, with its number, which CommErrors hold already
 };
 
 // Prints an Error's three lines to stderr; returns the process exit code. Any other exception is
