@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "trainers/options/option_table.h"
+#include "trainers/options/flag_table.h"
 
 namespace lockstep::trainers::flag_advice_test {
 namespace {

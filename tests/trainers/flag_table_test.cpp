@@ -139,15 +139,15 @@ TEST(ForeignFlags, HarmlessOnesLeaveANote) {
       "--local_rank=0 --dist-backend nccl --channels-last True DIR");
   EXPECT_EQ(options.notes.size(), 8U);
   EXPECT_EQ(options.notes[0],
-            "note: --multiprocessing-distributed (main.py) changes nothing: a program is one rank "
-            "and starts no others; mpirun -np N starts N ranks");
+            "note: --multiprocessing-distributed (main.py) changes nothing: ranks are started and "
+            "numbered by the launcher; mpirun -np N starts N ranks");
   for (const std::string& note : options.notes) EXPECT_EQ(note.find('\n'), std::string::npos);
   EXPECT_EQ(options.text("data"), "DIR");
 }
 
 TEST(ForeignFlags, OnesThatWouldMatterAreRefused) {
   EXPECT_EQ(refusal("--world-size 2"),
-            "--world-size 2 (main.py) is not available here | the number of ranks comes from the "
+            "--world-size 2 (main.py) is not available here | ranks are started and numbered by the "
             "launcher | mpirun -np N, and --host a:4,b:4 for two hosts");
   for (const char* line : {"--rank 1",
                            "--local_rank 3",

@@ -1,4 +1,4 @@
-// What --device means on this machine.
+// Resolves --device on this machine.
 #pragma once
 
 #include "core/device.h"

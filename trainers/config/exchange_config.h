@@ -25,7 +25,7 @@ inline constexpr std::array kTransportNames = {
     Named<comm::Transport>(comm::Transport::kShm, "shm"),
     Named<comm::Transport>(comm::Transport::kMpi, "mpi")};
 
-// What gradients on GPUs travel over; ranks meet and agree over `transport` all the same.
+// Names what carries gradients between GPUs; ranks meet and agree over `transport` all the same.
 enum class DeviceTransport : uint8_t {
   kHost,
   kAuto,  // the best that all ranks have, trainers/loop/gradient_route.h
@@ -56,7 +56,7 @@ ExchangeConfig make_exchange_config(const Options& options);
 comm::ReducerOptions reducer_options(const ExchangeConfig& config, int64_t micro_steps);
 
 std::string_view name_of(Algorithm algorithm);  // as --algorithm spells it
-// The same for a run, whose library may be NCCL.
+// Names the algorithm of a run, whose library may be NCCL.
 std::string_view algorithm_name(const ExchangeConfig& config);
 
 }  // namespace lockstep::trainers

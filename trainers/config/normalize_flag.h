@@ -1,4 +1,4 @@
-// What --normalize says, as text and as numbers.
+// Reads and writes values of --normalize.
 #pragma once
 
 #include <optional>

@@ -77,7 +77,7 @@ struct OptimizerConfig {
   double ema = 0;  // decay of the weights' moving average; 0: none
   ScheduleConfig schedule = {};
 
-  // What the schedule starts from, with `global_batch` images a step.
+  // Gives the schedule's first rate with `global_batch` images a step.
   double base_lr(int64_t global_batch) const;
 };
 

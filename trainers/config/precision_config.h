@@ -44,13 +44,13 @@ struct PrecisionConfig {
 
 std::string_view name_of(OptLevel level);  // "O1"
 
-// What Apex stores in which type at this level; no loss scaling.
+// Gives Apex's types of this level, without loss scaling.
 PrecisionConfig at_level(OptLevel level);
 
 // Errors: UsageError for values out of range and for flags that the level has no use for.
 PrecisionConfig make_precision_config(const Options& options);
 
-// What a user may not expect of a run with so many images a rank and micro-step, a line each.
+// Lists, a line each, what may surprise in a run with so many images per rank and micro-step.
 // `native_bf16`: the processor computes in it.
 std::vector<std::string> notes_on(const PrecisionConfig& config, int64_t images, bool native_bf16);
 

@@ -1,4 +1,4 @@
-// What a training run is, typed and checked.
+// Settings of a training run, typed and checked.
 #pragma once
 
 #include <cstdint>

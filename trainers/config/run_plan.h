@@ -1,4 +1,4 @@
-// What fixes a run, settled: the same on every rank, and what run.json says of it.
+// Holds what fixes a run: the same on every rank, recorded in run.json.
 #pragma once
 
 #include <cstdint>

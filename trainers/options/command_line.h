@@ -36,7 +36,7 @@ struct ResolvedFlag {
   std::string origin;
 };
 
-// What the user asked for instead of a run.
+// Names what to print in place of a run.
 enum class Request : uint8_t { kRun, kHelp, kHelpAll, kVersion };
 
 class Options {
@@ -57,7 +57,7 @@ class Options {
   // Every flag that has a value, in the order of the table, as run.json records it.
   std::vector<ResolvedFlag> resolved() const;
 
-  // What a file of weights says, where the flag was not given. Requires: a checked value.
+  // Sets a value from a file of weights, unless the flag was given. Requires: a checked value.
   void take(std::string_view name, const std::string& value);
 
   Program program = Program::kTrainConvnet;
@@ -71,7 +71,7 @@ class Options {
   std::map<std::string, Setting, std::less<>> settings_;
 };
 
-// What getenv does: the value of a variable, or null.
+// Gives the value of a variable, or null, as getenv does.
 using Environment = std::function<const char*(const char*)>;
 
 // `arguments`: without the program's name. Every flag but the ones that print and stop can also be

@@ -204,7 +204,7 @@ constexpr Flag kDistributedFlags[] = {
      .help = "size of the first bucket, in MiB [--bucket-cap-mb where only that is given]"},
     {.name = "overlap", .kind = kBool, .initial = "true",
      .help = "sum gradients after the backward pass, not during it"},
-    {.name = "delay-allreduce", .kind = kBool, .means = "--no-overlap"},
+    {.name = "delay-allreduce", .kind = kBool, .means = "--overlap=false"},
     {.name = "fp16-allreduce", .kind = kBool, .initial = "false",
      .help = "exchange gradients in f16"},
     {.name = "gradient-predivide-factor", .kind = kFloat, .initial = "1", .range = {1e-6, kMillion},

@@ -75,8 +75,8 @@ struct ForeignFlag {
 
 std::span<const ForeignFlag> foreign_flags();
 
-// Null when there is none. `name`: without dashes.
-const ForeignFlag* find_foreign_flag(std::string_view name);
+// Null when there is none. `dashed`: "--gpu".
+const ForeignFlag* find_foreign_flag(std::string_view dashed);
 
 // The note for a flag that is accepted and changes nothing. Errors: UsageError for a refused one.
 std::string answer_foreign_flag(const ForeignFlag& flag, std::string_view value);

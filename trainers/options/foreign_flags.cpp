@@ -92,8 +92,9 @@ std::span<const ForeignFlag> foreign_flags() {
   return kForeignFlags;
 }
 
-const ForeignFlag* find_foreign_flag(std::string_view name) {
-  const auto* const found = std::ranges::find(kForeignFlags, name, &ForeignFlag::name);
+const ForeignFlag* find_foreign_flag(std::string_view dashed) {
+  if (!dashed.starts_with("--")) return nullptr;
+  const auto* const found = std::ranges::find(kForeignFlags, dashed.substr(2), &ForeignFlag::name);
   return found == std::end(kForeignFlags) ? nullptr : found;
 }
 

@@ -52,10 +52,12 @@ std::string page(Program program, bool all) {
     for (const Flag& flag : flag_table()) {
       if (flag.group != group || !flag.of(program) || !(all || flag.brief)) continue;
       const std::string names = "  " + names_shown(flag, program, all);
-      const bool fits = names.size() + 2 <= kIndent;
-      text += fits ? fmt::format("{:<{}}", names, kIndent)
-                   : fmt::format("{}\n{:{}}", wrapped(names), "", kIndent);
-      text += meaning_shown(flag, program) + '\n';
+      const std::string meaning = meaning_shown(flag, program);
+      const size_t indent = meaning.size() + kIndent <= kColumns ? kIndent : 6;
+      const bool fits = names.size() + 2 <= indent;
+      text += fits ? fmt::format("{:<{}}", names, indent)
+                   : fmt::format("{}\n{:{}}", wrapped(names), "", indent);
+      text += meaning + '\n';
     }
   }
   return text;

@@ -76,21 +76,26 @@ UsageError unknown_flag(Program program, std::string_view argument) {
                       "leave it out");
   }
   std::vector<std::string> known;
+  std::vector<std::string> switches;
   for (const Flag& flag : flag_table()) {
     if (!flag.of(program)) continue;
     known.push_back(fmt::format("--{}", flag.name));
+    if (flag.kind == FlagKind::kBool) switches.push_back(known.back());
     for (const std::string_view alias : split_words(flag.aliases, ' ')) {
       if (alias.size() > 3) known.emplace_back(alias);
     }
   }
-  const std::vector<std::string_view> words(known.begin(), known.end());
+  const auto nearest_of = [](const std::string& word, const std::vector<std::string>& candidates) {
+    const std::vector<std::string_view> words(candidates.begin(), candidates.end());
+    return std::string(nearest_word(word, words));
+  };
   const std::string dashed = name.starts_with("--") ? name : "-" + name;
-  std::string nearest(nearest_word(dashed, words));
-  if (nearest.empty() && dashed.starts_with("--no-")) {
-    nearest = nearest_word("--" + dashed.substr(5), words);
-    const Flag* const flag = find_flag(nearest);
-    if (flag != nullptr && flag->kind == FlagKind::kBool) nearest.insert(2, "no-");
-  }
+  const std::string positive = dashed.starts_with("--no-") ? "--" + dashed.substr(5) : "";
+  std::string nearest;
+  if (find_flag(positive) == nullptr) nearest = nearest_of(positive, switches);
+  if (!nearest.empty()) nearest.insert(2, "no-");
+  if (nearest.empty()) nearest = nearest_of(dashed, known);
+  if (nearest.empty()) nearest = nearest_of(positive, known);
   return UsageError(fmt::format("unknown flag {}", name),
                     fmt::format("{} has no such flag", name_of(program)),
                     nearest.empty() ? fmt::format("{} --help", name_of(program))
