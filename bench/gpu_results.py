@@ -42,31 +42,31 @@ def parts_of(states: list[Path]) -> dict:
 
 
 def kernels_of(report: dict) -> list[dict]:
-    """A row a case of bench_kernels, "cuda/<op>/<dtype>/<shape>/..."."""
+    """A row a case of bench_kernels, "cuda/<op>/<dtype>/<extents>/..."; an error where a library lacks it."""
     rows = []
     for case in report["benchmarks"]:
         _, op, dtype, shape = case["name"].split("/")[:4]
+        row = {"op": op, "dtype": dtype, "shape": shape}
         if case.get("error_occurred"):
-            raise SystemExit(f"{case['name']} failed: {case.get('error_message')}")
-        rows.append(
-            {
-                "op": op,
-                "dtype": dtype,
-                "shape": shape,
-                "us": round(case["real_time"] * {"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6}[case["time_unit"]], 2),
-                "gb_per_s": round(case["GB/s"], 1),
-                "of_copy": round(case["of_copy"], 3),
-            }
-        )
+            rows.append(row | {"error": case["error_message"]})
+            continue
+        row |= {
+            "us": round(case["real_time"] * {"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6}[case["time_unit"]], 2),
+            "gb_per_s": round(case["bytes_per_second"] / 1e9, 1),
+            "of_copy": round(case["of_copy"], 3),
+        }
+        flops = {"tflop_per_s": round(case["FLOP/s"] / 1e12, 2)} if "FLOP/s" in case else {}
+        rows.append(row | flops)
     return rows
 
 
 def with_peer(rows: list[dict], microseconds: dict[str, float]) -> list[dict]:
-    """The rows with the peer's time and how many times as fast we are, where the peer has the case."""
+    """The rows with the peer's time and how many times as fast we are, where both have the case."""
     found = []
     for row in rows:
         theirs = microseconds.get("{op}/{dtype}/{shape}".format(**row))
-        found.append(row if theirs is None else row | {"peer_us": theirs, "over_peer": round(theirs / row["us"], 2)})
+        both = theirs is not None and "us" in row
+        found.append(row | {"peer_us": theirs, "over_peer": round(theirs / row["us"], 2)} if both else row)
     return found
 
 

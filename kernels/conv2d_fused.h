@@ -8,7 +8,8 @@
 // stands for max(0, in * scale + shift), and what pads it is zero. Both are rounded: in f16 the
 // result is off by some 1e-3 of mean / deviation.
 //
-// Source: cuDNN's graph API, ConvBNfprop and ConvBNwgrad. Spec: tests/reference/conv2d.h
+// Source: cuDNN's graph API, ConvBNfprop and ConvBNwgrad. Spec: tests/reference/conv2d.h,
+// tests/reference/conv2d_fused.h
 #pragma once
 
 #include <vector>

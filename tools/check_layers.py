@@ -30,7 +30,7 @@ HOMES = {
     r"nlohmann/.*": r".*\.cpp|tests/.*",
     r"xxhash\.h": r"core/digest\.cpp",
     r"(cuda_|driver_types|vector_types|nvtx3/).*": (
-        r"core/cuda/.*|kernels/.*\.cuh?|kernels/cu(dnn|blaslt)/.*|bench/kernels/cuda_.*|tests/(cuda|emulation)/.*"
+        r"core/cuda/.*|kernels/.*\.cuh?|kernels/cu(dnn|blaslt)/.*|bench/kernels/op_bench\.cpp|tests/(cuda|emulation)/.*"
     ),
     r"cudnn.*": r"kernels/cudnn/.*",
     r"cublasLt\.h": r"tests/kernels/cublaslt_.*",

@@ -1,52 +1,29 @@
-#include <vector>
-
-#include <benchmark/benchmark.h>
-
-#include "bench/kernels/cuda_bench.h"
-#include "core/thread_pool.h"
+#include "bench/kernels/op_bench.h"
 #include "kernels/adam.h"
 
-namespace lockstep::kernels {
+namespace lockstep::bench {
 namespace {
 
-// `tensors` parameters of `numel` elements each.
-void bench_adam_step(benchmark::State& state) {
-  Stream stream(Device::kCpu, usable_cores(), true);
-  const int64_t tensors = state.range(0);
-  const int64_t numel = state.range(1);
-  std::vector<AdamSlot> slots;
-  for (int64_t i = 0; i < tensors; ++i) {
-    slots.push_back({.param = Tensor::zeros({numel}, Dtype::kF32),
-                     .grad = Tensor::zeros({numel}, Dtype::kF32),
-                     .exp_avg = Tensor::zeros({numel}, Dtype::kF32),
-                     .exp_avg_sq = Tensor::zeros({numel}, Dtype::kF32)});
-  }
-  int64_t step = 0;
-  for (auto _ : state) adam_step(stream, slots, {.weight_decay = 1e-2, .decoupled = true}, ++step);
-  state.SetBytesProcessed(state.iterations() * 7 * tensors * numel * 4);
-}
-BENCHMARK(bench_adam_step)->Args({10, 2903})->Args({62, 188575})->UseRealTime();
+// Tensors, and elements of each; ResNet-50's parameters have a quarter in each of four.
+const Cases kCases{.cpu = {kF32, {{10, 2903}, {62, 188575}}},
+                   .cuda = {kFloatTypes, {{4, 6389000}}}};
 
-// Four tensors of a quarter of ResNet-50's parameters. Gradients are of `dtype`, and there are
-// copies of it if it has 16 bits.
-const bench::CudaBench kStep(
-    "adam_step",
-    bench::kFloatTypes,
-    {{4, 6389000}},
-    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-      std::vector<AdamSlot> slots;
-      size_t bytes = 0;
-      for (int64_t i = 0; i < shape[0]; ++i) {
-        const Shape numel = {shape[1]};
-        slots.push_back({.param = timer.random(numel, Dtype::kF32),
-                         .grad = timer.random(numel, dtype),
-                         .exp_avg = timer.random(numel, Dtype::kF32),
-                         .exp_avg_sq = timer.random(numel, Dtype::kF32, 0),
-                         .copy = dtype == Dtype::kF32 ? Tensor() : timer.empty(numel, dtype)});
-        bytes += 28 * static_cast<size_t>(shape[1]);
-      }
-      timer.run(bytes, [&] { adam_step(timer.stream(), slots, {.lr = 1e-6}, 100); });
-    });
+// Gradients are of the case's type, and there are copies of it if it has 16 bits.
+const Bench kStep("adam_step", kCases, [](Timer& t) {
+  std::vector<kernels::AdamSlot> slots;
+  const Shape numel = {t[1]};
+  const bool copies = t.dtype() != Dtype::kF32;
+  for (int64_t i = 0; i < t[0]; ++i) {
+    slots.push_back({.param = t.random_f32(numel),
+                     .grad = t.random(numel, t.dtype()),
+                     .exp_avg = t.random_f32(numel),
+                     .exp_avg_sq = t.random(numel, Dtype::kF32, 0),
+                     .copy = copies ? t.empty(numel, t.dtype()) : Tensor()});
+  }
+  const kernels::AdamParams params{.lr = 1e-6, .weight_decay = 1e-2, .decoupled = true};
+  t.run(28 * static_cast<size_t>(t[0] * t[1]),
+        [&] { kernels::adam_step(t.stream(), slots, params, 100); });
+});
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::bench

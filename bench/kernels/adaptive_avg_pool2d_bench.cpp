@@ -1,67 +1,31 @@
-#include <benchmark/benchmark.h>
-
-#include "bench/kernels/cuda_bench.h"
-#include "core/thread_pool.h"
+#include "bench/kernels/op_bench.h"
 #include "kernels/adaptive_avg_pool2d.h"
 
-namespace lockstep::kernels {
+namespace lockstep::bench {
 namespace {
 
-// AlexNet's and VGG's images of 256 pixels, where windows overlap.
-void bench_adaptive_avg_pool2d_forward(benchmark::State& state) {
-  Stream stream(Device::kCpu, usable_cores(), true);
-  const int64_t size = state.range(1);
-  const Shards shards = Shards::cut(32, stream.threads(), 1);
-  const Tensor in = Tensor::zeros({32, state.range(0), size + 1, size + 1}, Dtype::kF32);
-  Tensor out = Tensor::zeros({32, state.range(0), size, size}, Dtype::kF32);
-  for (auto _ : state) adaptive_avg_pool2d_forward(stream, shards, in, out);
-  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(in.nbytes() + out.nbytes()));
+// AlexNet's and VGG's last maps of images of 256 pixels, where windows overlap: from one pixel more
+// than comes out.
+const Cases kCases{.cpu = {kF32, {{32, 256, 7, 7}, {32, 512, 8, 8}}},
+                   .cuda = {kFloatTypes, {{256, 512, 8, 8}}}};
+
+Shape pooled(const Timer& t) {
+  return {t[0], t[1], t[2] - 1, t[3] - 1};
 }
 
-void bench_adaptive_avg_pool2d_backward(benchmark::State& state) {
-  Stream stream(Device::kCpu, usable_cores(), true);
-  const int64_t size = state.range(1);
-  const Shards shards = Shards::cut(32, stream.threads(), 1);
-  const Tensor grad_out = Tensor::zeros({32, state.range(0), size, size}, Dtype::kF32);
-  Tensor grad_in = Tensor::zeros({32, state.range(0), size + 1, size + 1}, Dtype::kF32);
-  for (auto _ : state) adaptive_avg_pool2d_backward(stream, shards, grad_out, grad_in);
-  state.SetBytesProcessed(state.iterations() *
-                          static_cast<int64_t>(grad_in.nbytes() + grad_out.nbytes()));
-}
+const Bench kForward("adaptive_avg_pool2d_forward", kCases, [](Timer& t) {
+  const Tensor in = t.random(t.shape(), t.dtype());
+  Tensor out = t.empty(pooled(t), t.dtype());
+  t.run(in.nbytes() + out.nbytes(),
+        [&] { kernels::adaptive_avg_pool2d_forward(t.stream(), t.shards(), in, out); });
+});
 
-BENCHMARK(bench_adaptive_avg_pool2d_forward)->Args({256, 6})->Args({512, 7})->UseRealTime();
-BENCHMARK(bench_adaptive_avg_pool2d_backward)->Args({256, 6})->Args({512, 7})->UseRealTime();
-
-const std::vector<Shape> kLastMaps = {{256, 512, 8, 8}};
-constexpr int64_t kWindows = 7;
-
-const bench::CudaBench kCudaForward("adaptive_avg_pool2d_forward",
-                                    bench::kFloatTypes,
-                                    kLastMaps,
-                                    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-                                      const Tensor in = timer.random(shape, dtype);
-                                      Tensor out = timer.empty(
-                                          {shape[0], shape[1], kWindows, kWindows}, dtype);
-                                      const Shards shards = Shards::single(shape[0]);
-                                      timer.run(in.nbytes() + out.nbytes(), [&] {
-                                        adaptive_avg_pool2d_forward(
-                                            timer.stream(), shards, in, out);
-                                      });
-                                    });
-
-const bench::CudaBench kCudaBackward("adaptive_avg_pool2d_backward",
-                                     bench::kFloatTypes,
-                                     kLastMaps,
-                                     [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-                                       const Tensor grad_out = timer.random(
-                                           {shape[0], shape[1], kWindows, kWindows}, dtype);
-                                       Tensor grad_in = timer.empty(shape, dtype);
-                                       const Shards shards = Shards::single(shape[0]);
-                                       timer.run(grad_in.nbytes() + grad_out.nbytes(), [&] {
-                                         adaptive_avg_pool2d_backward(
-                                             timer.stream(), shards, grad_out, grad_in);
-                                       });
-                                     });
+const Bench kBackward("adaptive_avg_pool2d_backward", kCases, [](Timer& t) {
+  const Tensor grad_out = t.random(pooled(t), t.dtype());
+  Tensor grad_in = t.empty(t.shape(), t.dtype());
+  t.run(grad_in.nbytes() + grad_out.nbytes(),
+        [&] { kernels::adaptive_avg_pool2d_backward(t.stream(), t.shards(), grad_out, grad_in); });
+});
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::bench

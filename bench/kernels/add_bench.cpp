@@ -1,29 +1,17 @@
-#include <benchmark/benchmark.h>
-
-#include "bench/kernels/cuda_bench.h"
-#include "core/thread_pool.h"
+#include "bench/kernels/op_bench.h"
 #include "kernels/add.h"
 
-namespace lockstep::kernels {
+namespace lockstep::bench {
 namespace {
 
-void bench_add(benchmark::State& state) {
-  Stream stream(Device::kCpu, usable_cores(), true);
-  const Tensor src = Tensor::zeros({state.range(0)}, Dtype::kF32);
-  Tensor dst = Tensor::zeros({state.range(0)}, Dtype::kF32);
-  for (auto _ : state) add(stream, src, dst);
-  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(3 * src.nbytes()));
-}
-BENCHMARK(bench_add)->Arg(4096)->Arg(401408)->Arg(25690112)->UseRealTime();
+const Cases kCases{.cpu = {kF32, {{4096}, {401408}, {25690112}}},
+                   .cuda = {kFloatTypes, kResnetShapes}};
 
-const bench::CudaBench kAdd("add",
-                            bench::kFloatTypes,
-                            bench::kResnetShapes,
-                            [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-                              const Tensor src = timer.random(shape, dtype);
-                              Tensor dst = timer.random(shape, dtype);
-                              timer.run(3 * src.nbytes(), [&] { add(timer.stream(), src, dst); });
-                            });
+const Bench kAdd("add", kCases, [](Timer& t) {
+  const Tensor src = t.random(t.shape(), t.dtype());
+  Tensor dst = t.random(t.shape(), t.dtype());
+  t.run(3 * src.nbytes(), [&] { kernels::add(t.stream(), src, dst); });
+});
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::bench

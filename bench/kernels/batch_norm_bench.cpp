@@ -1,247 +1,212 @@
-#include <benchmark/benchmark.h>
+#include <numeric>
 
-#include "bench/kernels/cuda_bench.h"
-#include "core/mt19937.h"
-#include "core/thread_pool.h"
+#include "bench/kernels/op_bench.h"
 #include "kernels/batch_norm.h"
 
-namespace lockstep::kernels {
+namespace lockstep::bench {
 namespace {
 
-// Tensors of one layer: as many shards as cores, one group.
+const Cases kLayers{.cpu = {kF32,
+                            {{32, 16, 28, 28},
+                             {32, 32, 14, 14},
+                             {32, 64, 56, 56},
+                             {32, 10, 28, 28},
+                             {32, 512, 7, 7},
+                             {128, 64, 32, 32},     // ResNet-18, CIFAR
+                             {32, 64, 112, 112},    // ResNet-50
+                             {32, 1024, 14, 14}}},  // ResNet-50
+                    .cuda = {kFloatTypes, kResnetShapes}};
+const Cases kStatistics{.cpu = kLayers.cpu, .cuda = {kF32, kResnetShapes}};
+const Cases kAffine{.cuda = {{Dtype::kF16}, kResnetShapes}};
+
+// One group of all shards, or each its own.
+enum class Groups { kOne, kShards };
+
 struct Layer {
-  explicit Layer(const benchmark::State& state)
-      : stream(Device::kCpu, usable_cores(), true),
-        shards(Shards::cut(state.range(0), stream.threads(), 1)),
-        in(random({state.range(0), state.range(1), state.range(2), state.range(2)})),
-        grad(random(in.shape())),
-        out(random(in.shape())),
-        weight(random({state.range(1)})),
-        bias(random({state.range(1)})),
-        leaves(random({shards.local(), 2 * state.range(1) + 1})),
-        stats(random({1, 2 * state.range(1) + 1})),
-        grad_weight(random({shards.local(), state.range(1)})),
-        grad_bias(random({shards.local(), state.range(1)})) {
-    batch_norm_shard_stats(stream, shards, in, leaves);
+  Layer(Timer& t, Groups groups)
+      : stream(t.stream()),
+        in(t.random(t.shape(), t.dtype())),
+        grad(t.random(t.shape(), t.dtype())),
+        residual(t.random(t.shape(), t.dtype())),
+        out(t.random(t.shape(), t.dtype())),
+        weight(t.random_f32({t[1]})),
+        bias(t.random_f32({t[1]})),
+        mean(t.random_f32({t[1]})),
+        var(t.random({t[1]}, Dtype::kF32, 0)) {
+    const int64_t count = std::gcd(t[0], int64_t{stream.threads()});
+    shards = Shards::cut(t[0], count, groups == Groups::kOne ? 1 : count);
+    leaves = t.empty({count, 2 * t[1] + 1}, Dtype::kF32);
+    stats = t.empty({1, 2 * t[1] + 1}, Dtype::kF32);
+    grad_weight = t.random_f32({count, t[1]});
+    grad_bias = t.random_f32({count, t[1]});
+    kernels::batch_norm_shard_stats(stream, shards, in, leaves);
+    merge();
+  }
+
+  int64_t pixels() const { return in.shape()[2] * in.shape()[3]; }
+  void merge() {
     Tensor merged = stats.view({stats.numel()});
-    batch_norm_merge_stats(stream, leaves, state.range(2) * state.range(2), merged);
+    kernels::batch_norm_merge_stats(stream, leaves, pixels(), merged);
   }
 
-  static Tensor random(const Shape& shape) {
-    Tensor tensor = Tensor::empty(shape, Dtype::kF32);
-    Mt19937(1).uniform(tensor.span<float>(), -1, 1);
-    return tensor;
-  }
-
-  Stream stream;
-  Shards shards;
-  BatchNormParams params{.relu = true};
-  Tensor in, grad, out, weight, bias, leaves, stats, grad_weight, grad_bias;
-};
-
-// `touched` counts the batch tensors that a call reads and writes.
-void set_bytes(benchmark::State& state, const Layer& layer, int64_t touched) {
-  state.SetBytesProcessed(state.iterations() * touched * static_cast<int64_t>(layer.in.nbytes()));
-}
-
-void bench_batch_norm_shard_stats(benchmark::State& state) {
-  Layer l(state);
-  for (auto _ : state) batch_norm_shard_stats(l.stream, l.shards, l.in, l.leaves);
-  set_bytes(state, l, 1);
-}
-
-void bench_batch_norm_forward(benchmark::State& state) {
-  Layer l(state);
-  for (auto _ : state) {
-    batch_norm_forward(l.stream, l.shards, l.in, l.stats, l.weight, l.bias, {}, l.params, l.out);
-  }
-  set_bytes(state, l, 2);
-}
-
-void bench_batch_norm_forward_residual(benchmark::State& state) {
-  Layer l(state);
-  for (auto _ : state) {
-    batch_norm_forward(
-        l.stream, l.shards, l.in, l.stats, l.weight, l.bias, l.grad, l.params, l.out);
-  }
-  set_bytes(state, l, 3);
-}
-
-void bench_batch_norm_shard_sums(benchmark::State& state) {
-  Layer l(state);
-  Tensor none;
-  for (auto _ : state) {
-    batch_norm_shard_sums(l.stream,
-                          l.shards,
-                          l.in,
-                          none,
-                          l.grad,
-                          l.stats,
-                          l.weight,
-                          l.bias,
-                          l.params,
-                          none,
-                          l.grad_weight,
-                          l.grad_bias);
-  }
-  set_bytes(state, l, 2);
-}
-
-void bench_batch_norm_shard_sums_residual(benchmark::State& state) {
-  Layer l(state);
-  for (auto _ : state) {
-    batch_norm_shard_sums(l.stream,
-                          l.shards,
-                          l.in,
-                          l.out,
-                          l.grad,
-                          l.stats,
-                          l.weight,
-                          l.bias,
-                          l.params,
-                          l.grad,
-                          l.grad_weight,
-                          l.grad_bias);
-  }
-  set_bytes(state, l, 4);
-}
-
-void bench_batch_norm_backward(benchmark::State& state) {
-  Layer l(state);
-  const Tensor group_weight = l.grad_weight.slice(0, 1);
-  const Tensor group_bias = l.grad_bias.slice(0, 1);
-  for (auto _ : state) {
-    batch_norm_backward(l.stream,
-                        l.shards,
-                        l.in,
-                        l.grad,
-                        l.stats,
-                        group_weight,
-                        group_bias,
-                        l.weight,
-                        l.bias,
-                        l.params,
-                        l.out);
-  }
-  set_bytes(state, l, 3);
-}
-
-void layers(benchmark::internal::Benchmark* bench) {
-  bench->ArgNames({"n", "c", "hw"})->UseRealTime();
-  bench->Args({32, 16, 28})->Args({32, 32, 14})->Args({32, 64, 56});
-  bench->Args({32, 10, 28})->Args({32, 512, 7});
-  bench->Args({128, 64, 32});                        // ResNet-18, CIFAR
-  bench->Args({32, 64, 112})->Args({32, 1024, 14});  // ResNet-50
-}
-BENCHMARK(bench_batch_norm_shard_stats)->Apply(layers);
-BENCHMARK(bench_batch_norm_forward)->Apply(layers);
-BENCHMARK(bench_batch_norm_forward_residual)->Apply(layers);
-BENCHMARK(bench_batch_norm_shard_sums)->Apply(layers);
-BENCHMARK(bench_batch_norm_shard_sums_residual)->Apply(layers);
-BENCHMARK(bench_batch_norm_backward)->Apply(layers);
-
-// On a CUDA device the ops of one direction together: goals are set for 3 and 5 passes.
-struct CudaLayer {
-  CudaLayer(bench::CudaTimer& device, const Shape& shape, Dtype dtype)
-      : timer(device),
-        stream(device.stream()),
-        shards(Shards::single(shape[0])),
-        in(timer.random(shape, dtype)),
-        grad(timer.random(shape, dtype)),
-        residual(timer.random(shape, dtype)),
-        out(timer.random(shape, dtype)),
-        weight(timer.random({shape[1]}, Dtype::kF32)),
-        bias(timer.random({shape[1]}, Dtype::kF32)),
-        stats(timer.empty({1, 2 * shape[1] + 1}, Dtype::kF32)),
-        merged(timer.empty({1, 2 * shape[1] + 1}, Dtype::kF32)),
-        grad_weight(timer.empty({1, shape[1]}, Dtype::kF32)),
-        grad_bias(timer.empty({1, shape[1]}, Dtype::kF32)) {
-    collect_stats();
-  }
-
-  void collect_stats() {
-    batch_norm_shard_stats(stream, shards, in, stats);
-    Tensor row = merged.view({merged.numel()});
-    batch_norm_merge_stats(stream, stats, in.shape()[2] * in.shape()[3], row);
-  }
-  void normalize(const Tensor& added) {
-    batch_norm_forward(stream, shards, in, merged, weight, bias, added, params, out);
-  }
-  // One shard is its group: its sums are the group's.
-  void sum_gradients(const Tensor& gate, Tensor& gated) {
-    batch_norm_shard_sums(stream,
-                          shards,
-                          in,
-                          gate,
-                          grad,
-                          merged,
-                          weight,
-                          bias,
-                          params,
-                          gated,
-                          grad_weight,
-                          grad_bias);
-  }
-  void backward(const BatchNormParams& rest, Tensor& grad_in) {
-    batch_norm_backward(
-        stream, shards, in, grad, merged, grad_weight, grad_bias, weight, bias, rest, grad_in);
-  }
-
-  bench::CudaTimer& timer;
   Stream& stream;
   Shards shards;
-  BatchNormParams params{.relu = true};
-  Tensor in, grad, residual, out, weight, bias, stats, merged, grad_weight, grad_bias;
+  kernels::BatchNormParams params{.relu = true};
+  Tensor in, grad, residual, out, weight, bias, mean, var;
+  Tensor leaves, stats, grad_weight, grad_bias;
 };
 
-const bench::CudaBench kCudaForward("batch_norm_forward",
-                                    bench::kFloatTypes,
-                                    bench::kResnetShapes,
-                                    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-                                      CudaLayer l(timer, shape, dtype);
-                                      timer.run(3 * l.in.nbytes(), [&] {
-                                        l.collect_stats();
-                                        l.normalize({});
-                                      });
-                                    });
+const Bench kStats("batch_norm_shard_stats", kLayers, [](Timer& t) {
+  Layer l(t, Groups::kOne);
+  t.run(l.in.nbytes(),
+        [&] { kernels::batch_norm_shard_stats(l.stream, l.shards, l.in, l.leaves); });
+});
 
-const bench::CudaBench kCudaForwardResidual("batch_norm_forward_residual",
-                                            bench::kFloatTypes,
-                                            bench::kResnetShapes,
-                                            [](bench::CudaTimer& timer,
-                                               const Shape& shape,
-                                               Dtype dtype) {
-                                              CudaLayer l(timer, shape, dtype);
-                                              timer.run(4 * l.in.nbytes(), [&] {
-                                                l.collect_stats();
-                                                l.normalize(l.residual);
-                                              });
-                                            });
+const Bench kMerge("batch_norm_merge_stats", kStatistics, [](Timer& t) {
+  Layer l(t, Groups::kOne);
+  t.run(l.leaves.nbytes() + l.stats.nbytes(), [&] { l.merge(); });
+});
 
-const bench::CudaBench kCudaBackward("batch_norm_backward",
-                                     bench::kFloatTypes,
-                                     bench::kResnetShapes,
-                                     [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-                                       CudaLayer l(timer, shape, dtype);
-                                       Tensor none;
-                                       timer.run(5 * l.in.nbytes(), [&] {
-                                         l.sum_gradients({}, none);
-                                         l.backward(l.params, l.out);
-                                       });
-                                     });
+const Bench kRunning("batch_norm_update_running", kStatistics, [](Timer& t) {
+  Layer l(t, Groups::kOne);
+  const Tensor row = l.stats.view({l.stats.numel()});
+  t.run(3 * row.nbytes(), [&] {
+    kernels::batch_norm_update_running(l.stream, row, l.pixels(), 0.1F, l.mean, l.var);
+  });
+});
 
-const bench::CudaBench kCudaBackwardResidual("batch_norm_backward_residual",
-                                             bench::kFloatTypes,
-                                             bench::kResnetShapes,
-                                             [](bench::CudaTimer& timer,
-                                                const Shape& shape,
-                                                Dtype dtype) {
-                                               CudaLayer l(timer, shape, dtype);
-                                               timer.run(7 * l.in.nbytes(), [&] {
-                                                 l.sum_gradients(l.out, l.grad);
-                                                 l.backward({}, l.residual);
-                                               });
-                                             });
+void forward(Timer& t, bool adds) {
+  Layer l(t, Groups::kOne);
+  const Tensor residual = adds ? l.residual : Tensor();
+  t.run((adds ? 3 : 2) * l.in.nbytes(), [&] {
+    kernels::batch_norm_forward(
+        l.stream, l.shards, l.in, l.stats, l.weight, l.bias, residual, l.params, l.out);
+  });
+}
+const Bench kForward("batch_norm_forward", kLayers, [](Timer& t) { forward(t, false); });
+const Bench kForwardAdd("batch_norm_forward_residual", kLayers, [](Timer& t) { forward(t, true); });
+
+const Bench kInference("batch_norm_inference", kLayers, [](Timer& t) {
+  Layer l(t, Groups::kOne);
+  t.run(2 * l.in.nbytes(), [&] {
+    kernels::batch_norm_inference(
+        l.stream, l.shards, l.in, l.mean, l.var, l.weight, l.bias, {}, l.params, l.out);
+  });
+});
+
+void shard_sums(Timer& t, bool adds) {
+  Layer l(t, Groups::kOne);
+  const Tensor gate = adds ? l.out : Tensor();
+  Tensor gated = adds ? l.grad : Tensor();
+  t.run((adds ? 4 : 2) * l.in.nbytes(), [&] {
+    kernels::batch_norm_shard_sums(l.stream,
+                                   l.shards,
+                                   l.in,
+                                   gate,
+                                   l.grad,
+                                   l.stats,
+                                   l.weight,
+                                   l.bias,
+                                   l.params,
+                                   gated,
+                                   l.grad_weight,
+                                   l.grad_bias);
+  });
+}
+const Bench kSums("batch_norm_shard_sums", kLayers, [](Timer& t) { shard_sums(t, false); });
+const Bench kSumsAdd("batch_norm_shard_sums_residual", kLayers, [](Timer& t) {
+  shard_sums(t, true);
+});
+
+const Bench kBackward("batch_norm_backward", kLayers, [](Timer& t) {
+  Layer l(t, Groups::kOne);
+  const Tensor group_weight = l.grad_weight.slice(0, 1);
+  const Tensor group_bias = l.grad_bias.slice(0, 1);
+  t.run(3 * l.in.nbytes(), [&] {
+    kernels::batch_norm_backward(l.stream,
+                                 l.shards,
+                                 l.in,
+                                 l.grad,
+                                 l.stats,
+                                 group_weight,
+                                 group_bias,
+                                 l.weight,
+                                 l.bias,
+                                 l.params,
+                                 l.out);
+  });
+});
+
+// What a training without synchronized batch norm runs: goals on CUDA are set for 3 and 5 passes.
+void shard_forward(Timer& t, bool adds) {
+  Layer l(t, Groups::kShards);
+  const Tensor residual = adds ? l.residual : Tensor();
+  t.run((adds ? 4 : 3) * l.in.nbytes(), [&] {
+    kernels::batch_norm_shard_forward(l.stream,
+                                      l.shards,
+                                      l.in,
+                                      {},
+                                      l.weight,
+                                      l.bias,
+                                      residual,
+                                      l.params,
+                                      0.1F,
+                                      l.mean,
+                                      l.var,
+                                      l.leaves,
+                                      l.out);
+  });
+}
+const Bench kShard("batch_norm_shard_forward", kLayers, [](Timer& t) { shard_forward(t, false); });
+const Bench kShardAdd("batch_norm_shard_forward_residual", kLayers, [](Timer& t) {
+  shard_forward(t, true);
+});
+
+void shard_backward(Timer& t, bool adds) {
+  Layer l(t, Groups::kShards);
+  const Tensor gate = adds ? l.out : Tensor();
+  Tensor gated = adds ? l.grad : Tensor();
+  t.run((adds ? 7 : 5) * l.in.nbytes(), [&] {
+    kernels::batch_norm_shard_backward(l.stream,
+                                       l.shards,
+                                       l.in,
+                                       gate,
+                                       l.grad,
+                                       {},
+                                       l.leaves,
+                                       l.weight,
+                                       l.bias,
+                                       l.params,
+                                       gated,
+                                       l.grad_weight,
+                                       l.grad_bias,
+                                       l.residual);
+  });
+}
+const Bench kGrad("batch_norm_shard_backward", kLayers, [](Timer& t) { shard_backward(t, false); });
+const Bench kGradAdd("batch_norm_shard_backward_residual", kLayers, [](Timer& t) {
+  shard_backward(t, true);
+});
+
+const Bench kShardAffine("batch_norm_shard_affine", kAffine, [](Timer& t) {
+  Layer l(t, Groups::kShards);
+  const Tensor sums = t.random({2, l.shards.local(), t[1]}, Dtype::kF32, 0);
+  Tensor affine = t.empty(sums.shape(), t.dtype());
+  t.run(sums.nbytes() + l.leaves.nbytes() + affine.nbytes(), [&] {
+    kernels::batch_norm_shard_affine(l.stream,
+                                     l.shards,
+                                     l.in,
+                                     sums,
+                                     l.weight,
+                                     l.bias,
+                                     l.params,
+                                     0.1F,
+                                     l.mean,
+                                     l.var,
+                                     l.leaves,
+                                     affine);
+  });
+});
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::bench

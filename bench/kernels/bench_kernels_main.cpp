@@ -1,13 +1,13 @@
 // usage: bench_kernels [--rehearsal] [--benchmark_...]
-// Every kernel on the CPU and, where there is a CUDA device, on that. --rehearsal runs CUDA's once,
-// on one image: whether they work, not how fast they are.
+// Every kernel on the CPU and, where there is a CUDA device, on that. --rehearsal runs each once,
+// on very little: whether they work, not how fast they are.
 #include <cstdio>
 #include <string_view>
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "bench/kernels/cuda_bench.h"
+#include "bench/kernels/op_bench.h"
 
 int main(int argc, char** argv) {
   const bool rehearsal = argc > 1 && std::string_view(argv[1]) == "--rehearsal";
@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  if (const std::string why = lockstep::bench::register_cuda_benches(rehearsal); !why.empty())
+  if (const std::string why = lockstep::bench::register_benches(rehearsal); !why.empty())
     fmt::print(stderr, "no CUDA device: {}. The CPU's cases alone.\n", why);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

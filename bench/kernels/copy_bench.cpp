@@ -1,29 +1,16 @@
-#include <benchmark/benchmark.h>
-
-#include "bench/kernels/cuda_bench.h"
-#include "core/thread_pool.h"
+#include "bench/kernels/op_bench.h"
 #include "kernels/copy.h"
 
-namespace lockstep::kernels {
+namespace lockstep::bench {
 namespace {
 
-void bench_copy(benchmark::State& state) {
-  Stream stream(Device::kCpu, usable_cores(), true);
-  const Tensor src = Tensor::zeros({state.range(0)}, Dtype::kF32);
-  Tensor dst = Tensor::zeros({state.range(0)}, Dtype::kF32);
-  for (auto _ : state) copy(stream, src, dst);
-  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(2 * src.nbytes()));
-}
-BENCHMARK(bench_copy)->Arg(29034)->Arg(25557032)->UseRealTime();
+const Cases kCases{.cpu = {kF32, {{29034}, {25557032}}}, .cuda = {kF32, {{29034}, {25557032}}}};
 
-const bench::CudaBench kCopy("copy",
-                             {Dtype::kF32},
-                             {{29034}, {25557032}},
-                             [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-                               const Tensor src = timer.random(shape, dtype);
-                               Tensor dst = timer.empty(shape, dtype);
-                               timer.run(2 * src.nbytes(), [&] { copy(timer.stream(), src, dst); });
-                             });
+const Bench kCopy("copy", kCases, [](Timer& t) {
+  const Tensor src = t.random_f32(t.shape());
+  Tensor dst = t.empty(t.shape(), Dtype::kF32);
+  t.run(2 * src.nbytes(), [&] { kernels::copy(t.stream(), src, dst); });
+});
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::bench

@@ -1,39 +1,26 @@
-#include <benchmark/benchmark.h>
-
-#include "bench/kernels/cuda_bench.h"
-#include "core/thread_pool.h"
+#include "bench/kernels/op_bench.h"
 #include "kernels/dropout.h"
-#include "kernels/fill.h"
 
-namespace lockstep::kernels {
+namespace lockstep::bench {
 namespace {
 
-void bench_dropout(benchmark::State& state) {
-  Stream stream(Device::kCpu, usable_cores(), true);
-  const Tensor in = Tensor::zeros({state.range(0), state.range(1)}, Dtype::kF32);
-  const Tensor images = Tensor::zeros({state.range(0)}, Dtype::kI64);
-  Tensor out = Tensor::zeros(in.shape(), Dtype::kF32);
-  DropoutParams params;
-  for (auto _ : state) {
-    dropout_forward(stream, in, images, params, out);
-    ++params.layer;
-  }
-  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(2 * in.nbytes()));
-}
-BENCHMARK(bench_dropout)->Args({64, 50})->Args({64, 4096})->Args({64, 50177})->UseRealTime();
+const Cases kCases{.cpu = {kF32, {{64, 50}, {64, 4096}, {64, 50177}}},
+                   .cuda = {kFloatTypes, {{256, 4096}, {256, 50177}, {256, 256, 56, 56}}}};
 
-const bench::CudaBench kDropout("dropout_forward",
-                                bench::kFloatTypes,
-                                {{256, 4096}, {256, 50177}, {256, 256, 56, 56}},
-                                [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-                                  const Tensor in = timer.random(shape, dtype);
-                                  Tensor images = timer.empty({shape[0]}, Dtype::kI64);
-                                  fill(timer.stream(), 7, images);
-                                  Tensor out = timer.empty(shape, dtype);
-                                  timer.run(2 * in.nbytes(), [&] {
-                                    dropout_forward(timer.stream(), in, images, {}, out);
-                                  });
-                                });
+const Bench kForward("dropout_forward", kCases, [](Timer& t) {
+  const Tensor in = t.random(t.shape(), t.dtype());
+  const Tensor images = Tensor::zeros({t[0]}, Dtype::kI64, t.stream().device());
+  Tensor out = t.empty(t.shape(), t.dtype());
+  t.run(2 * in.nbytes(), [&] { kernels::dropout_forward(t.stream(), in, images, {}, out); });
+});
+
+const Bench kBackward("dropout_backward", kCases, [](Timer& t) {
+  const Tensor grad_out = t.random(t.shape(), t.dtype());
+  const Tensor images = Tensor::zeros({t[0]}, Dtype::kI64, t.stream().device());
+  Tensor grad_in = t.empty(t.shape(), t.dtype());
+  t.run(2 * grad_out.nbytes(),
+        [&] { kernels::dropout_backward(t.stream(), grad_out, images, {}, grad_in); });
+});
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::bench

@@ -1,76 +1,50 @@
-#include <benchmark/benchmark.h>
-
-#include "core/thread_pool.h"
+#include "bench/kernels/op_bench.h"
 #include "kernels/linear.h"
 
-namespace lockstep::kernels {
+namespace lockstep::bench {
 namespace {
 
-// Arguments: images, features in, features out. One shard a thread.
-struct Problem {
-  Problem(const benchmark::State& state, Dtype dtype)
-      : stream(Device::kCpu, threads, true),
-        shards(Shards::cut(state.range(0), threads, 1)),
-        in(zeros({state.range(0), state.range(1)}, dtype)),
-        weight(zeros({state.range(2), state.range(1)}, dtype)),
-        bias(zeros({state.range(2)})),
-        out(zeros({state.range(0), state.range(2)}, dtype)),
-        weight_leaves(zeros({shards.local(), weight.numel()})),
-        bias_leaves(zeros({shards.local(), state.range(2)})) {}
+// Images, features in, features out: ConvNet's, ResNet-18's and ResNet-50's.
+const Cases kCases{.cpu = {kFloatTypes, {{32, 1568, 10}, {32, 512, 1000}, {32, 2048, 1000}}},
+                   .cuda = {kFloatTypes, {{64, 1568, 10}, {256, 512, 1000}, {256, 2048, 1000}}}};
 
-  static Tensor zeros(const Shape& shape, Dtype dtype = Dtype::kF32) {
-    return Tensor::zeros(shape, dtype);
-  }
+struct Layer {
+  explicit Layer(Timer& t)
+      : shards(t.shards()),
+        in(t.random({t[0], t[1]}, t.dtype())),
+        weight(t.random({t[2], t[1]}, t.dtype())),
+        out(t.random({t[0], t[2]}, t.dtype())) {}
 
-  void report(benchmark::State& state) const {
-    state.SetItemsProcessed(state.iterations() * shards.images());
-    state.counters["FLOP/s"] =
-        benchmark::Counter(static_cast<double>(2 * in.shape()[0] * weight.numel()),
-                           benchmark::Counter::kIsIterationInvariantRate);
-  }
+  size_t bytes() const { return in.nbytes() + weight.nbytes() + out.nbytes(); }
+  int64_t flops() const { return 2 * in.shape()[0] * weight.numel(); }
 
-  int threads = usable_cores();
-  Stream stream;
   Shards shards;
-  Tensor in, weight, bias, out, weight_leaves, bias_leaves;
+  Tensor in, weight, out;
 };
 
-void bench_linear_forward(benchmark::State& state, Dtype dtype) {
-  Problem p(state, dtype);
-  for (auto _ : state) linear_forward(p.stream, p.shards, p.in, p.weight, p.bias, p.out);
-  p.report(state);
-}
+const Bench kForward("linear_forward", kCases, [](Timer& t) {
+  Layer l(t);
+  const Tensor bias = t.random_f32({t[2]});
+  t.run(l.bytes(), l.flops(), [&] {
+    kernels::linear_forward(t.stream(), l.shards, l.in, l.weight, bias, l.out);
+  });
+});
 
-void bench_linear_backward_data(benchmark::State& state, Dtype dtype) {
-  Problem p(state, dtype);
-  for (auto _ : state) linear_backward_data(p.stream, p.shards, p.out, p.weight, p.in);
-  p.report(state);
-}
+const Bench kBackwardData("linear_backward_data", kCases, [](Timer& t) {
+  Layer l(t);
+  t.run(l.bytes(), l.flops(), [&] {
+    kernels::linear_backward_data(t.stream(), l.shards, l.out, l.weight, l.in);
+  });
+});
 
-void bench_linear_backward_weight(benchmark::State& state, Dtype dtype) {
-  Problem p(state, dtype);
-  for (auto _ : state) {
-    linear_backward_weight(p.stream, p.shards, p.in, p.out, p.weight_leaves, p.bias_leaves);
-  }
-  p.report(state);
-}
-
-void shapes(benchmark::internal::Benchmark* bench) {
-  bench
-      ->Args({32, 1568, 10})    // ConvNet
-      ->Args({32, 512, 1000})   // ResNet-18
-      ->Args({32, 2048, 1000})  // ResNet-50
-      ->UseRealTime();
-}
-BENCHMARK_CAPTURE(bench_linear_forward, f32, Dtype::kF32)->Apply(shapes);
-BENCHMARK_CAPTURE(bench_linear_forward, bf16, Dtype::kBF16)->Apply(shapes);
-BENCHMARK_CAPTURE(bench_linear_forward, f16, Dtype::kF16)->Apply(shapes);
-BENCHMARK_CAPTURE(bench_linear_backward_data, f32, Dtype::kF32)->Apply(shapes);
-BENCHMARK_CAPTURE(bench_linear_backward_data, bf16, Dtype::kBF16)->Apply(shapes);
-BENCHMARK_CAPTURE(bench_linear_backward_data, f16, Dtype::kF16)->Apply(shapes);
-BENCHMARK_CAPTURE(bench_linear_backward_weight, f32, Dtype::kF32)->Apply(shapes);
-BENCHMARK_CAPTURE(bench_linear_backward_weight, bf16, Dtype::kBF16)->Apply(shapes);
-BENCHMARK_CAPTURE(bench_linear_backward_weight, f16, Dtype::kF16)->Apply(shapes);
+const Bench kBackwardWeight("linear_backward_weight", kCases, [](Timer& t) {
+  Layer l(t);
+  Tensor grad_weight = t.empty({l.shards.local(), l.weight.numel()}, Dtype::kF32);
+  Tensor grad_bias = t.empty({l.shards.local(), t[2]}, Dtype::kF32);
+  t.run(l.bytes(), l.flops(), [&] {
+    kernels::linear_backward_weight(t.stream(), l.shards, l.in, l.out, grad_weight, grad_bias);
+  });
+});
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::bench

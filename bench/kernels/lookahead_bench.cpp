@@ -1,39 +1,19 @@
-#include <vector>
-
-#include <benchmark/benchmark.h>
-
-#include "bench/kernels/cuda_bench.h"
-#include "core/thread_pool.h"
+#include "bench/kernels/op_bench.h"
 #include "kernels/lookahead.h"
 
-namespace lockstep::kernels {
+namespace lockstep::bench {
 namespace {
 
-// `tensors` parameters of `numel` elements each.
-void bench_lookahead_sync(benchmark::State& state) {
-  Stream stream(Device::kCpu, usable_cores(), true);
-  const int64_t tensors = state.range(0);
-  const int64_t numel = state.range(1);
-  std::vector<LookaheadSlot> slots;
-  for (int64_t i = 0; i < tensors; ++i) {
-    slots.push_back({.param = Tensor::zeros({numel}, Dtype::kF32),
-                     .slow = Tensor::zeros({numel}, Dtype::kF32)});
-  }
-  for (auto _ : state) lookahead_sync(stream, slots, {.alpha = 0.5F});
-  state.SetBytesProcessed(state.iterations() * 4 * tensors * numel * 4);
-}
-BENCHMARK(bench_lookahead_sync)->Args({10, 2903})->Args({62, 188575})->UseRealTime();
+// Tensors, and elements of each.
+const Cases kCases{.cpu = {kF32, {{10, 2903}, {62, 188575}}}, .cuda = {kF32, {{1, 25557032}}}};
 
-const bench::CudaBench kSync("lookahead_sync",
-                             {Dtype::kF32},
-                             {{25557032}},
-                             [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-                               std::vector<LookaheadSlot> slots = {
-                                   {.param = timer.random(shape, dtype),
-                                    .slow = timer.random(shape, dtype)}};
-                               timer.run(4 * slots[0].param.nbytes(),
-                                         [&] { lookahead_sync(timer.stream(), slots, {}); });
-                             });
+const Bench kSync("lookahead_sync", kCases, [](Timer& t) {
+  std::vector<kernels::LookaheadSlot> slots;
+  for (int64_t i = 0; i < t[0]; ++i)
+    slots.push_back({.param = t.random_f32({t[1]}), .slow = t.random_f32({t[1]})});
+  t.run(16 * static_cast<size_t>(t[0] * t[1]),
+        [&] { kernels::lookahead_sync(t.stream(), slots, {}); });
+});
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::bench

@@ -1,42 +1,36 @@
-#include <vector>
-
-#include <benchmark/benchmark.h>
-
-#include "bench/kernels/cuda_bench.h"
-#include "core/thread_pool.h"
+#include "bench/kernels/op_bench.h"
 #include "kernels/loss_scale.h"
 
-namespace lockstep::kernels {
+namespace lockstep::bench {
 namespace {
 
-// Four buckets of `numel` elements each.
-void bench_check_finite(benchmark::State& state) {
-  const auto dtype = static_cast<Dtype>(state.range(1));
-  Stream stream(Device::kCpu, usable_cores(), true);
-  Tensor scale = Tensor::empty({kLossScaleStateBytes}, Dtype::kU8);
-  loss_scale_init(stream, {}, scale);
-  std::vector<Tensor> buckets;
-  for (int i = 0; i < 4; ++i) buckets.push_back(Tensor::zeros({state.range(0)}, dtype));
-  for (auto _ : state) check_finite(stream, buckets, scale);
-  state.SetBytesProcessed(state.iterations() * 4 * static_cast<int64_t>(buckets[0].nbytes()));
-  state.SetLabel(std::string(name_of(dtype)));
-}
-BENCHMARK(bench_check_finite)
-    ->ArgsProduct({{6553600}, {int(Dtype::kF32), int(Dtype::kF16), int(Dtype::kBF16)}})
-    ->UseRealTime();
+// Buckets, and elements of each.
+const Cases kBuckets{.cpu = {kFloatTypes, {{4, 6553600}}}, .cuda = {kFloatTypes, {{1, 25557032}}}};
+const Cases kScalars{.cpu = {kF32, {{1}}}, .cuda = {kF32, {{1}}}};
 
-const bench::CudaBench kCheckFinite("check_finite",
-                                    bench::kFloatTypes,
-                                    {{25557032}},
-                                    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-                                      const Tensor bucket = timer.random(shape, dtype);
-                                      Tensor state =
-                                          timer.empty({kLossScaleStateBytes}, Dtype::kU8);
-                                      loss_scale_init(timer.stream(), {}, state);
-                                      timer.run(bucket.nbytes(), [&] {
-                                        check_finite(timer.stream(), {&bucket, 1}, state);
-                                      });
-                                    });
+Tensor initial_state(Timer& t) {
+  Tensor state = t.empty({kernels::kLossScaleStateBytes}, Dtype::kU8);
+  kernels::loss_scale_init(t.stream(), {}, state);
+  return state;
+}
+
+const Bench kCheckFinite("check_finite", kBuckets, [](Timer& t) {
+  const std::vector<Tensor> buckets = t.random_tensors();
+  Tensor state = initial_state(t);
+  t.run(buckets.size() * buckets[0].nbytes(),
+        [&] { kernels::check_finite(t.stream(), buckets, state); });
+});
+
+const Bench kSeed("loss_scale_seed", kScalars, [](Timer& t) {
+  const Tensor state = initial_state(t);
+  Tensor seeds = t.empty(t.shape(), Dtype::kF32);
+  t.run(2 * seeds.nbytes(), [&] { kernels::loss_scale_seed(t.stream(), state, seeds); });
+});
+
+const Bench kUpdate("loss_scale_update", kScalars, [](Timer& t) {
+  Tensor state = initial_state(t);
+  t.run(2 * state.nbytes(), [&] { kernels::loss_scale_update(t.stream(), {}, state); });
+});
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::bench

@@ -1,87 +1,47 @@
-#include <benchmark/benchmark.h>
-
-#include "bench/kernels/cuda_bench.h"
-#include "core/thread_pool.h"
+#include "bench/kernels/op_bench.h"
 #include "kernels/max_pool2d.h"
 
-namespace lockstep::kernels {
+namespace lockstep::bench {
 namespace {
 
-constexpr MaxPool2dParams k2x2 = {2, 2, 2, 2, 0, 0};
-constexpr MaxPool2dParams k3x3 = {3, 3, 2, 2, 1, 1};
+constexpr kernels::MaxPool2dParams k2x2 = {2, 2, 2, 2, 0, 0};
+constexpr kernels::MaxPool2dParams k3x3 = {3, 3, 2, 2, 1, 1};
+// ResNet's 3x3 behind its stem, ConvNet's 2x2.
+const Cases kResnet{.cpu = {kF32, {{8, 64, 112, 112}}},
+                    .cuda = {kFloatTypes, {{256, 64, 112, 112}}}};
+const Cases kConvnet{.cpu = {kF32, {{32, 16, 28, 28}, {32, 32, 14, 14}}},
+                     .cuda = {kFloatTypes, {{64, 16, 28, 28}, {64, 32, 14, 14}}}};
 
-struct Case {
-  Case(const benchmark::State& state, const MaxPool2dParams& params)
-      : shards(Shards::cut(state.range(0), stream.threads(), 1)),
-        in(Tensor::zeros({state.range(0), state.range(1), state.range(2), state.range(2)},
-                         Dtype::kF32)),
-        out(Tensor::zeros(max_pool2d_output_shape(in.shape(), params), Dtype::kF32)),
-        winner(Tensor::zeros(out.shape(), Dtype::kU8)) {}
+struct Pooling {
+  Pooling(Timer& t, const kernels::MaxPool2dParams& params)
+      : in(t.random(t.shape(), t.dtype())),
+        out(t.empty(kernels::max_pool2d_output_shape(t.shape(), params), t.dtype())),
+        winner(t.empty(out.shape(), Dtype::kU8)) {}
 
-  int64_t bytes() const {
-    return static_cast<int64_t>(in.nbytes() + out.nbytes() + winner.nbytes());
-  }
+  size_t bytes() const { return in.nbytes() + out.nbytes() + winner.nbytes(); }
 
-  Stream stream{Device::kCpu, usable_cores(), true};
-  Shards shards;
   Tensor in, out, winner;
 };
 
-void bench_max_pool2d_forward(benchmark::State& state, const MaxPool2dParams& params) {
-  Case c(state, params);
-  for (auto _ : state) max_pool2d_forward(c.stream, c.shards, c.in, params, c.out, c.winner);
-  state.SetBytesProcessed(state.iterations() * c.bytes());
+void forward(Timer& t, const kernels::MaxPool2dParams& params) {
+  Pooling p(t, params);
+  t.run(p.bytes(), [&] {
+    kernels::max_pool2d_forward(t.stream(), t.shards(), p.in, params, p.out, p.winner);
+  });
 }
 
-void bench_max_pool2d_backward(benchmark::State& state, const MaxPool2dParams& params) {
-  Case c(state, params);
-  for (auto _ : state) max_pool2d_backward(c.stream, c.shards, c.out, c.winner, params, c.in);
-  state.SetBytesProcessed(state.iterations() * c.bytes());
+void backward(Timer& t, const kernels::MaxPool2dParams& params) {
+  Pooling p(t, params);
+  kernels::max_pool2d_forward(t.stream(), t.shards(), p.in, params, p.out, p.winner);
+  t.run(p.bytes(), [&] {
+    kernels::max_pool2d_backward(t.stream(), t.shards(), p.out, p.winner, params, p.in);
+  });
 }
 
-void convnet(benchmark::internal::Benchmark* bench) {
-  bench->Args({32, 16, 28})->Args({32, 32, 14})->UseRealTime();
-}
-void resnet(benchmark::internal::Benchmark* bench) {
-  bench->Args({8, 64, 112})->UseRealTime();
-}
-BENCHMARK_CAPTURE(bench_max_pool2d_forward, 2x2, k2x2)->Apply(convnet);
-BENCHMARK_CAPTURE(bench_max_pool2d_backward, 2x2, k2x2)->Apply(convnet);
-BENCHMARK_CAPTURE(bench_max_pool2d_forward, 3x3, k3x3)->Apply(resnet);
-BENCHMARK_CAPTURE(bench_max_pool2d_backward, 3x3, k3x3)->Apply(resnet);
-
-// ResNet's, behind its stem.
-const std::vector<Shape> kStem = {{256, 64, 112, 112}};
-
-const bench::CudaBench kCudaForward("max_pool2d_forward",
-                                    bench::kFloatTypes,
-                                    kStem,
-                                    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-                                      const Tensor in = timer.random(shape, dtype);
-                                      Tensor out =
-                                          timer.empty(max_pool2d_output_shape(shape, k3x3), dtype);
-                                      Tensor winner = timer.empty(out.shape(), Dtype::kU8);
-                                      const Shards shards = Shards::single(shape[0]);
-                                      timer.run(in.nbytes() + out.nbytes() + winner.nbytes(), [&] {
-                                        max_pool2d_forward(
-                                            timer.stream(), shards, in, k3x3, out, winner);
-                                      });
-                                    });
-
-const bench::CudaBench kCudaBackward(
-    "max_pool2d_backward",
-    bench::kFloatTypes,
-    kStem,
-    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-      const Tensor in = timer.random(shape, dtype);
-      Tensor out = timer.empty(max_pool2d_output_shape(shape, k3x3), dtype);
-      Tensor winner = timer.empty(out.shape(), Dtype::kU8);
-      const Shards shards = Shards::single(shape[0]);
-      max_pool2d_forward(timer.stream(), shards, in, k3x3, out, winner);
-      Tensor grad_in = timer.empty(shape, dtype);
-      timer.run(grad_in.nbytes() + out.nbytes() + winner.nbytes(),
-                [&] { max_pool2d_backward(timer.stream(), shards, out, winner, k3x3, grad_in); });
-    });
+const Bench kForward("max_pool2d_forward", kResnet, [](Timer& t) { forward(t, k3x3); });
+const Bench kBackward("max_pool2d_backward", kResnet, [](Timer& t) { backward(t, k3x3); });
+const Bench kForward2x2("max_pool2d_forward_2x2", kConvnet, [](Timer& t) { forward(t, k2x2); });
+const Bench kBackward2x2("max_pool2d_backward_2x2", kConvnet, [](Timer& t) { backward(t, k2x2); });
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::bench

@@ -1,88 +1,43 @@
-#include <benchmark/benchmark.h>
-
-#include "bench/kernels/cuda_bench.h"
-#include "core/thread_pool.h"
+#include "bench/kernels/op_bench.h"
 #include "kernels/softmax_cross_entropy.h"
 
-namespace lockstep::kernels {
+namespace lockstep::bench {
 namespace {
 
-struct Case {
-  explicit Case(const benchmark::State& state)
-      : shards(Shards::cut(state.range(0), stream.threads(), 1)),
-        logits(Tensor::zeros({state.range(0), state.range(1)}, Dtype::kF32)),
-        labels(Tensor::zeros({state.range(0)}, Dtype::kI32)),
-        losses(Tensor::zeros({state.range(0)}, Dtype::kF32)),
-        target_rank(Tensor::zeros({state.range(0)}, Dtype::kI32)),
-        leaves(Tensor::zeros({shards.local()}, Dtype::kF32)),
-        grad_logits(Tensor::zeros(logits.shape(), Dtype::kF32)) {}
+// MNIST's classes and ImageNet's, and on CUDA so many images that memory binds.
+const Cases kCases{.cpu = {kF32, {{32, 10}, {32, 1000}}},
+                   .cuda = {kFloatTypes, {{256, 1000}, {65536, 1000}}}};
 
-  Stream stream{Device::kCpu, usable_cores(), true};
-  Shards shards;
-  Tensor logits, labels, losses, target_rank, leaves, grad_logits;
-};
-
-void bench_softmax_cross_entropy_forward(benchmark::State& state) {
-  Case c(state);
-  for (auto _ : state) {
-    softmax_cross_entropy_forward(
-        c.stream, c.shards, c.logits, c.labels, {}, c.losses, c.target_rank, c.leaves);
-  }
-  state.SetItemsProcessed(state.iterations() * state.range(0));
-}
-
-void bench_softmax_cross_entropy_backward(benchmark::State& state) {
-  Case c(state);
-  for (auto _ : state) {
-    softmax_cross_entropy_backward(
-        c.stream, c.shards, c.logits, c.labels, {}, c.leaves, c.grad_logits);
-  }
-  state.SetItemsProcessed(state.iterations() * state.range(0));
-}
-
-BENCHMARK(bench_softmax_cross_entropy_forward)->Args({32, 10})->Args({32, 1000})->UseRealTime();
-BENCHMARK(bench_softmax_cross_entropy_backward)->Args({32, 10})->Args({32, 1000})->UseRealTime();
-
-// ImageNet's classes, and so many that memory binds.
-const std::vector<Shape> kLogits = {{256, 1000}, {65536, 1000}};
-
-struct CudaCase {
-  CudaCase(bench::CudaTimer& timer, const Shape& shape, Dtype dtype)
-      : shards(Shards::single(shape[0])),
-        logits(timer.random(shape, dtype)),
-        labels(timer.random_indices({shape[0]}, static_cast<int32_t>(shape[1]))),
-        losses(timer.empty({shape[0]}, Dtype::kF32)),
-        target_rank(timer.empty({shape[0]}, Dtype::kI32)),
-        leaves(timer.random({1}, Dtype::kF32)),
-        grad_logits(timer.empty(shape, dtype)) {}
+struct Loss {
+  explicit Loss(Timer& t)
+      : shards(t.shards()),
+        logits(t.random(t.shape(), t.dtype())),
+        labels(t.random_indices({t[0]}, static_cast<int32_t>(t[1]))) {}
 
   Shards shards;
-  Tensor logits, labels, losses, target_rank, leaves, grad_logits;
+  Tensor logits, labels;
 };
 
-const bench::CudaBench kCudaForward(
-    "softmax_cross_entropy_forward",
-    bench::kFloatTypes,
-    kLogits,
-    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-      CudaCase c(timer, shape, dtype);
-      timer.run(c.logits.nbytes() + 3 * c.labels.nbytes(), [&] {
-        softmax_cross_entropy_forward(
-            timer.stream(), c.shards, c.logits, c.labels, {}, c.losses, c.target_rank, c.leaves);
-      });
-    });
+const Bench kForward("softmax_cross_entropy_forward", kCases, [](Timer& t) {
+  const Loss l(t);
+  Tensor losses = t.empty({t[0]}, Dtype::kF32);
+  Tensor ranks = t.empty({t[0]}, Dtype::kI32);
+  Tensor leaves = t.empty({l.shards.local()}, Dtype::kF32);
+  t.run(l.logits.nbytes() + 3 * l.labels.nbytes(), [&] {
+    kernels::softmax_cross_entropy_forward(
+        t.stream(), l.shards, l.logits, l.labels, {}, losses, ranks, leaves);
+  });
+});
 
-const bench::CudaBench kCudaBackward(
-    "softmax_cross_entropy_backward",
-    bench::kFloatTypes,
-    kLogits,
-    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-      CudaCase c(timer, shape, dtype);
-      timer.run(2 * c.logits.nbytes() + c.labels.nbytes(), [&] {
-        softmax_cross_entropy_backward(
-            timer.stream(), c.shards, c.logits, c.labels, {}, c.leaves, c.grad_logits);
-      });
-    });
+const Bench kBackward("softmax_cross_entropy_backward", kCases, [](Timer& t) {
+  const Loss l(t);
+  const Tensor grad_loss = t.random_f32({l.shards.local()});
+  Tensor grad_logits = t.empty(t.shape(), t.dtype());
+  t.run(2 * l.logits.nbytes() + l.labels.nbytes(), [&] {
+    kernels::softmax_cross_entropy_backward(
+        t.stream(), l.shards, l.logits, l.labels, {}, grad_loss, grad_logits);
+  });
+});
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::bench

@@ -1,35 +1,23 @@
-#include <benchmark/benchmark.h>
-
-#include "bench/kernels/cuda_bench.h"
-#include "core/thread_pool.h"
+#include "bench/kernels/op_bench.h"
 #include "kernels/tree_sum.h"
 
-namespace lockstep::kernels {
+namespace lockstep::bench {
 namespace {
 
-void bench_tree_sum(benchmark::State& state) {
-  Stream stream(Device::kCpu, usable_cores(), true);
-  const Tensor leaves = Tensor::zeros({state.range(0), state.range(1)}, Dtype::kF32);
-  Tensor out = Tensor::zeros({state.range(1)}, Dtype::kF32);
-  for (auto _ : state) tree_sum(stream, leaves, out);
-  state.SetBytesProcessed(state.iterations() *
-                          static_cast<int64_t>(leaves.nbytes() + out.nbytes()));
+// Leaves, and elements of each. On CUDA eight shards' gradients of ResNet-50, and a bucket of them.
+std::vector<Extents> every_size() {
+  std::vector<Extents> all;
+  for (const int64_t leaves : {1, 2, 8, 16, 40})
+    for (const int64_t numel : {64, 28938, 1048576}) all.push_back({leaves, numel});
+  return all;
 }
-BENCHMARK(bench_tree_sum)
-    ->ArgNames({"leaves", "n"})
-    ->ArgsProduct({{1, 2, 8, 16, 40}, {64, 28938, 1048576}})
-    ->UseRealTime();
+const Cases kCases{.cpu = {kF32, every_size()}, .cuda = {kF32, {{8, 25'557'032}, {8, 2'097'152}}}};
 
-// Eight shards' gradients of ResNet-50, and one bucket of them.
-const bench::CudaBench kCuda("tree_sum",
-                             {Dtype::kF32},
-                             {{8, 25'557'032}, {8, 2'097'152}},
-                             [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-                               const Tensor leaves = timer.random(shape, dtype);
-                               Tensor out = timer.empty({shape[1]}, dtype);
-                               timer.run(leaves.nbytes() + out.nbytes(),
-                                         [&] { tree_sum(timer.stream(), leaves, out); });
-                             });
+const Bench kSum("tree_sum", kCases, [](Timer& t) {
+  const Tensor leaves = t.random_f32(t.shape());
+  Tensor out = t.empty({t[1]}, Dtype::kF32);
+  t.run(leaves.nbytes() + out.nbytes(), [&] { kernels::tree_sum(t.stream(), leaves, out); });
+});
 
 }  // namespace
-}  // namespace lockstep::kernels
+}  // namespace lockstep::bench

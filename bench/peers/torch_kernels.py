@@ -3,7 +3,8 @@
 usage: python3 torch_kernels.py [--device cuda] [--rehearsal]      --rehearsal: once, on one image; runs on a CPU too
 
 Case "<op>/<dtype>/<shape>", the median of 30 calls in microseconds by events, each with a cold L2 cache, tensors in
-channels-last. A backward pass is the time of autograd's for one op.
+channels-last. A backward pass is the time of autograd's for one op; of convolutions and linear layers that of each
+gradient. f32 is f32, not TF32, as ours is.
 """
 
 import argparse
@@ -18,6 +19,23 @@ from torch import Tensor
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 STAGES = [(256, 64, 112, 112), (256, 256, 56, 56), (256, 512, 28, 28), (256, 1024, 14, 14), (256, 2048, 7, 7)]
+# conv2d_bench.cpp's: images, C, height and width, K, R and S, stride.
+CONVOLUTIONS = [
+    (64, 1, 28, 16, 5, 1),
+    (64, 16, 14, 32, 5, 1),
+    (256, 3, 224, 64, 7, 2),
+    (256, 64, 56, 64, 3, 1),
+    (256, 64, 56, 256, 1, 1),
+    (256, 256, 56, 64, 1, 1),
+    (256, 128, 56, 128, 3, 2),
+    (256, 128, 28, 128, 3, 1),
+    (256, 256, 56, 512, 1, 2),
+    (256, 256, 14, 256, 3, 1),
+    (256, 1024, 14, 256, 1, 1),
+    (256, 512, 7, 512, 3, 1),
+    (256, 1024, 14, 2048, 1, 2),
+]
+LAYERS = [(64, 1568, 10), (256, 512, 1000), (256, 2048, 1000)]  # linear_bench.cpp's: images, features in and out
 SCRATCH_BYTES = 256 << 20
 
 
@@ -75,13 +93,41 @@ def activations(timer: Timer) -> Iterator[tuple[str, float]]:
             weight, bias = timer.random((shape[1],), torch.float32), timer.random((shape[1],), torch.float32)
             for op, inputs, name in (
                 (F.relu, (x,), "relu{}"),
-                (batch_norm_relu, (x, weight, bias), "batch_norm{}"),
-                (batch_norm_add_relu, (x, weight, bias, residual), "batch_norm{}_residual"),
+                (batch_norm_relu, (x, weight, bias), "batch_norm_shard{}"),
+                (batch_norm_add_relu, (x, weight, bias, residual), "batch_norm_shard{}_residual"),
                 (lambda t: F.max_pool2d(t, 3, 2, 1), (x,), "max_pool2d{}"),
                 (lambda t: F.adaptive_avg_pool2d(t, 1), (x,), "global_avg_pool{}"),
             ):
                 for direction, us in zip(("_forward", "_backward"), forward_and_backward(timer, op, *inputs)):
                     yield f"{name.format(direction)}/{case}", us
+
+
+def convolutions(timer: Timer) -> Iterator[tuple[str, float]]:
+    for dtype_name, dtype in DTYPES.items():
+        for n, c, size, k, window, stride in CONVOLUTIONS:
+            case = f"{dtype_name}/{n}x{c}x{size}x{k}x{window}x{stride}"
+            x = timer.random((2 if timer.rehearsal else n, c, size, size), dtype)
+            weight = timer.random((k, c, window, window), dtype)
+            bias = timer.random((k,), dtype) if window == 5 else None  # ConvNet's alone have one
+            place = ([stride] * 2, [window // 2] * 2, [1, 1])
+            yield f"conv2d_forward/{case}", timer.median_us(lambda: F.conv2d(x, weight, bias, *place))
+            rest = (x, weight, None if bias is None else [k], *place, False, [0, 0], 1)
+            grad = timer.random(tuple(F.conv2d(x, weight, bias, *place).shape), dtype)
+            for name, wanted in (("data", [True, False, False]), ("weight", [False, True, bias is not None])):
+                us = timer.median_us(lambda: torch.ops.aten.convolution_backward(grad, *rest, wanted))
+                yield f"conv2d_backward_{name}/{case}", us
+
+
+def linear_layers(timer: Timer) -> Iterator[tuple[str, float]]:
+    for dtype_name, dtype in DTYPES.items():
+        for n, features, k in LAYERS:
+            case = f"{dtype_name}/{n}x{features}x{k}"
+            rows = 2 if timer.rehearsal else n
+            x, weight = timer.random((rows, features), dtype), timer.random((k, features), dtype)
+            bias, grad = timer.random((k,), dtype), timer.random((rows, k), dtype)
+            yield f"linear_forward/{case}", timer.median_us(lambda: F.linear(x, weight, bias))
+            yield f"linear_backward_data/{case}", timer.median_us(lambda: grad @ weight)
+            yield f"linear_backward_weight/{case}", timer.median_us(lambda: (grad.t() @ x, grad.sum(0)))
 
 
 def losses(timer: Timer) -> Iterator[tuple[str, float]]:
@@ -113,8 +159,10 @@ def main() -> None:
     parser.add_argument("--rehearsal", action="store_true")
     args = parser.parse_args()
     torch.manual_seed(0)
+    torch.backends.cudnn.allow_tf32 = False
     timer = Timer(args.device, args.rehearsal)
-    cases = dict([*activations(timer), *losses(timer), *optimizers(timer)])
+    parts = (activations, convolutions, linear_layers, losses, optimizers)
+    cases = dict(case for part in parts for case in part(timer))
     print(json.dumps({"torch": torch.__version__, "us": cases}, indent=1))
 
 

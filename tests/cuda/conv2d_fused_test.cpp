@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "core/cuda/device.h"
+#include "tests/reference/conv2d_fused.h"
 #include "tests/support/close.h"
 #include "tests/support/conv2d_problem.h"
 #include "tests/support/cuda_test.h"
@@ -73,19 +74,13 @@ class CudaConv2dFused : public testing::CudaTest {
 };
 
 // What `in` stands for in shard k, rounded as it is before it is multiplied.
-Tensor normed(const Problem& p, const Shards& shards, int64_t k) {
+std::vector<double> normed(const Problem& p, const Shards& shards, int64_t k) {
   const Tensor images = p.in.slice(shards.begin(k), shards.count(k));
-  if (!p.affine.defined()) return images;
-  const Tensor in = rounded_to(Dtype::kF32, images);
-  const Tensor rows = rounded_to(Dtype::kF32, p.affine);
-  const float* scale = rows.data<float>() + k * p.z.c;
-  const float* shift = scale + shards.local() * p.z.c;
-  Tensor out = Tensor::empty(in.shape(), Dtype::kF32);
-  for (int64_t i = 0; i < in.numel(); ++i) {
-    out.data<float>()[i] =
-        std::max(0.0F, in.data<float>()[i] * scale[i % p.z.c] + shift[i % p.z.c]);
-  }
-  return rounded_to(p.dtype(), out);
+  if (!p.affine.defined()) return values_of(images);
+  const Tensor rows = p.affine.view(rows_of(p.affine));
+  const std::vector<double> out = reference::normed(
+      values_of(images), values_of(rows.slice(k, 1)), values_of(rows.slice(shards.local() + k, 1)));
+  return values_of(testing::tensor_of(out, images.shape(), p.dtype()));
 }
 
 void expect_reference(const Results& got, const Shards& shards, const Problem& p) {
@@ -93,29 +88,26 @@ void expect_reference(const Results& got, const Shards& shards, const Problem& p
   for (int64_t k = 0; k < shards.local(); ++k) {
     Conv2dSizes z = p.z;
     z.n = shards.count(k);
-    const std::vector<double> in = values_of(normed(p, shards, k));
+    const std::vector<double> in = normed(p, shards, k);
     const Tensor out = got.out.slice(shards.begin(k), z.n);
     EXPECT_TRUE(
         close_sum(out, reference::conv2d_forward(in, values_of(p.weight), {}, z), z.c * z.r * z.s));
     const int64_t pixels = z.n * z.oh() * z.ow();
-    const Tensor f32 = rounded_to(Dtype::kF32, out);
-    for (int64_t c = 0; c < z.k; ++c) {
-      double sum = 0, square_sum = 0, size = 0;
-      for (int64_t at = c; at < f32.numel(); at += z.k) {
-        const double value = double{f32.data<float>()[at]};
-        sum += value;
-        square_sum += value * value;
-        size = std::max(size, std::abs(value));
-      }
+    const std::vector<double> values = values_of(out);
+    const reference::ChannelSums want = reference::channel_sums(values, static_cast<size_t>(z.k));
+    for (size_t c = 0; c < want.values.size(); ++c) {
+      double size = 0;
+      for (size_t at = c; at < values.size(); at += want.values.size())
+        size = std::max(size, std::abs(values[at]));
       // cuDNN may have summed up values that were not rounded yet.
       const double ulp = p.dtype() == Dtype::kF16    ? 0x1p-11
                          : p.dtype() == Dtype::kBF16 ? 0x1p-8
                                                      : 0;
       const double each = size * (ulp + 1e-6) * static_cast<double>(pixels);
-      const auto row = static_cast<size_t>(k * z.k + c);
-      EXPECT_NEAR(sums[row], sum, each) << "shard " << k << " channel " << c;
+      const size_t row = static_cast<size_t>(k * z.k) + c;
+      EXPECT_NEAR(sums[row], want.values[c], each) << "shard " << k << " channel " << c;
       EXPECT_NEAR(
-          sums[row + static_cast<size_t>(shards.local() * z.k)], square_sum, 2 * size * each)
+          sums[row + static_cast<size_t>(shards.local() * z.k)], want.squares[c], 2 * size * each)
           << "shard " << k << " channel " << c;
     }
     if (!p.affine.defined()) continue;
@@ -191,20 +183,36 @@ TEST_F(CudaConv2dFused, EmptyShardsHaveSumsOfZero) {
   EXPECT_TRUE(same_bits(got.grad_weight.slice(0, 2), Tensor::zeros({2, 64}, Dtype::kF32)));
 }
 
-TEST_F(CudaConv2dFused, ALayersFormIsChosenForAnyNumberOfImages) {
-  ConvolutionProblem form{
-      .dtype = Dtype::kF16, .in = {32, 8, 6, 6}, .weight = {16, 8, 3, 3}, .params = {1, 1, 1, 1}};
-  EXPECT_EQ(fused_forms(form).size(), 3U);
-  form.gives_sums = true;
-  EXPECT_FALSE(is_chosen(stream_, form));
-  choose_form(stream_, form);
-  form.in = {3, 8, 6, 6};
-  EXPECT_TRUE(is_chosen(stream_, form));
-  form.norms_in = true;
-  EXPECT_FALSE(is_chosen(stream_, form));
-  form.norms_in = false;
-  form.in = {3, 8, 7, 6};
-  EXPECT_FALSE(is_chosen(stream_, form));
+TEST_F(CudaConv2dFused, RejectsArgumentsThatDoNotFit) {
+  const auto zeros = [&](const Shape& shape, Dtype dtype = Dtype::kF16) {
+    return upload(Tensor::zeros(shape, dtype));
+  };
+  const Shards shards = Shards::single(2);
+  const Tensor in = zeros({2, 8, 4, 4});
+  const Tensor weight = zeros({16, 8, 1, 1});
+  const Tensor affine = zeros({2, 1, 8});
+  Tensor out = zeros({2, 16, 4, 4});
+  Tensor sums = zeros({2, 1, 16}, Dtype::kF32);
+  const auto forward = [&](const Tensor& norm, Tensor& to, Tensor& sums_to) {
+    conv2d_fused_forward(stream_, shards, in, norm, weight, {}, to, sums_to);
+  };
+  EXPECT_NO_THROW(forward(affine, out, sums));
+  EXPECT_THROW(forward(zeros({2, 2, 8}), out, sums), ShapeError);
+  EXPECT_THROW(forward(zeros({2, 1, 8}, Dtype::kF32), out, sums), DtypeError);
+  Tensor wrong_out = zeros({2, 16, 4, 3});
+  EXPECT_THROW(forward(affine, wrong_out, sums), ShapeError);
+  Tensor wrong_sums = zeros({1, 1, 16}, Dtype::kF32);
+  EXPECT_THROW(forward(affine, out, wrong_sums), ShapeError);
+
+  const auto backward = [&](const Tensor& norm, const Tensor& grad_out, const Shape& leaves) {
+    Tensor grad_weight = zeros(leaves, Dtype::kF32);
+    conv2d_fused_backward_weight(
+        stream_, shards, in, norm, grad_out, weight.shape(), {}, grad_weight);
+  };
+  EXPECT_NO_THROW(backward(affine, out, {1, 128}));
+  EXPECT_THROW(backward({}, out, {1, 128}), ShapeError);
+  EXPECT_THROW(backward(affine, wrong_out, {1, 128}), ShapeError);
+  EXPECT_THROW(backward(affine, out, {2, 128}), ShapeError);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "data/open_dataset.h"
 #include "tests/data/idx_files.h"
+#include "tests/support/temp_dir.h"
 
 namespace lockstep::data::cifar10_test {
 namespace {
@@ -73,7 +74,7 @@ class Cifar10File : public ::testing::Test {
   }
 
  private:
-  TemporaryFolder temporary_;
+  TempDir temporary_;
 };
 
 TEST_F(Cifar10File, PlanesBecomePixels) {
@@ -191,7 +192,7 @@ class Cifar10Folder : public ::testing::Test {
   }
 
  private:
-  TemporaryFolder temporary_;
+  TempDir temporary_;
 };
 
 TEST_F(Cifar10Folder, FilesFollowEachOther) {

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "tests/data/idx_files.h"
+#include "tests/support/temp_dir.h"
 
 namespace lockstep::data::idx_test {
 namespace {
@@ -42,7 +43,7 @@ class IdxErrors : public ::testing::Test {
     return Remedy::kNone;
   }
 
-  TemporaryFolder temporary_;
+  TempDir temporary_;
 };
 
 TEST_F(IdxErrors, NoneInACompleteSet) {
@@ -168,7 +169,7 @@ TEST_F(IdxErrors, TrainAndTestDiffer) {
 }
 
 TEST(Idx, ReadsEveryLayoutPlainAndGzipped) {
-  const TemporaryFolder temporary;
+  const TempDir temporary;
   int number = 0;
   for (const char* folder : {"MNIST/raw", "raw", "."}) {
     const auto dir = temporary.path() / std::to_string(number++);
@@ -188,14 +189,14 @@ TEST(Idx, ReadsEveryLayoutPlainAndGzipped) {
 }
 
 TEST(Idx, FashionMnistHasItsOwnFolder) {
-  const TemporaryFolder temporary;
+  const TempDir temporary;
   write_tiny_set(temporary.path() / "FashionMNIST/raw");
   EXPECT_EQ(open_idx_pair(temporary.path(), "fashion-mnist").train->name(), "fashion-mnist/train");
   EXPECT_THROW(open_idx_pair(temporary.path(), "mnist"), DataError);
 }
 
 TEST(Idx, DigestSeesEveryLabelAndPixel) {
-  const TemporaryFolder temporary;
+  const TempDir temporary;
   const auto digest = [&](const Bytes& images, const Bytes& labels) {
     write_file(temporary.path() / "images", images);
     write_file(temporary.path() / "labels", labels);

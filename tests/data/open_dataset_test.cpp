@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "data/synthetic.h"
 #include "tests/data/idx_files.h"
+#include "tests/support/temp_dir.h"
 
 namespace lockstep::data::open_dataset_test {
 namespace {
@@ -29,7 +30,7 @@ std::string detect_error(const std::filesystem::path& dir) {
 }
 
 TEST(DetectDataset, KnowsTorchvisionsFolders) {
-  const TemporaryFolder temporary;
+  const TempDir temporary;
   write_tiny_set(temporary.path() / "a/MNIST/raw");
   write_tiny_set(temporary.path() / "b/FashionMNIST/raw");
   EXPECT_EQ(detect_dataset(temporary.path() / "a"), "mnist");
@@ -38,7 +39,7 @@ TEST(DetectDataset, KnowsTorchvisionsFolders) {
 }
 
 TEST(DetectDataset, GoesByTheFoldersNameWhereFilesSayNothing) {
-  const TemporaryFolder temporary;
+  const TempDir temporary;
   write_tiny_set(temporary.path() / "a/raw");
   write_tiny_set(temporary.path() / "FashionMNIST/raw");
   EXPECT_EQ(detect_dataset(temporary.path() / "a"), "mnist");
@@ -48,7 +49,7 @@ TEST(DetectDataset, GoesByTheFoldersNameWhereFilesSayNothing) {
 }
 
 TEST(DetectDataset, AsksWhenThereAreTwo) {
-  const TemporaryFolder temporary;
+  const TempDir temporary;
   write_tiny_set(temporary.path() / "MNIST/raw");
   write_tiny_set(temporary.path() / "FashionMNIST/raw");
   EXPECT_THAT(detect_error(temporary.path()), HasSubstr("more than one data set in "));
@@ -61,7 +62,7 @@ TEST(DetectDataset, AsksWhenThereAreTwo) {
 }
 
 TEST(DetectDataset, TellsWhatItLookedFor) {
-  const TemporaryFolder temporary;
+  const TempDir temporary;
   EXPECT_THAT(detect_error(temporary.path()), HasSubstr("no known data set in "));
   EXPECT_THAT(detect_error(temporary.path()), HasSubstr("looked for MNIST/raw, FashionMNIST/raw"));
   EXPECT_THAT(detect_error(temporary.path()), HasSubstr("cifar-10-batches-bin or the folder"));
@@ -69,7 +70,7 @@ TEST(DetectDataset, TellsWhatItLookedFor) {
 }
 
 TEST(DetectDataset, TakesTrainAndValForImageFolders) {
-  const TemporaryFolder temporary;
+  const TempDir temporary;
   std::filesystem::create_directories(temporary.path() / "train");
   EXPECT_THAT(detect_error(temporary.path()), HasSubstr("no known data set"));
   std::filesystem::create_directories(temporary.path() / "val");

@@ -13,8 +13,16 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BENCH_JSON = {
     "benchmarks": [
         {"name": "cuda/relu_forward/f16/8x4/iterations:1/manual_time", "real_time": 2.5, "time_unit": "us",
-         "GB/s": 3000.04, "of_copy": 0.9123}
+         "bytes_per_second": 3000.04e9, "of_copy": 0.9123},
+        {"name": "cuda/conv2d_forward/f32/1x3/iterations:1/manual_time", "real_time": 1.25, "time_unit": "ms",
+         "bytes_per_second": 1e12, "of_copy": 0.5, "FLOP/s": 15.678e12},
+        {"name": "cuda/conv2d_fused_forward/f16/1x3/iterations:1/manual_time", "error_occurred": True,
+         "error_message": "no engine", "real_time": 0.0, "time_unit": "ns"},
     ]
+}  # fmt: skip
+PEER_TIMES = {
+    "relu_forward/f16/8x4": 5.0, "other/f16/8x4": 1.0,
+    "conv2d_forward/f32/1x3": 2500.0, "conv2d_fused_forward/f16/1x3": 1.0,
 }  # fmt: skip
 FINAL = {"acc1": 99.0, "loss": 0.1, "images_per_s": 5000.0, "wall_s": 9.0, "first_step_s": 1.0}
 PLANS = {
@@ -58,7 +66,8 @@ SCRIPTS = {
     "programs/lockstep": 'echo "$@" >>"$RUNS.lockstep"; [ "$1" != diff ] || exit ${DIFFERENT:-0}',
     "programs/train_convnet": f'"$PYTHON" -c {shlex.quote(TRAIN)} "$@"',
     "programs/train_resnet": f'"$PYTHON" -c {shlex.quote(TRAIN)} "$@"',
-    "programs/bench_kernels": f"for a; do case $a in --benchmark_out=*) echo '{json.dumps(BENCH_JSON)}' >${{a#*=}};;"
+    "programs/bench_kernels": '[ "$1" = "--benchmark_filter=^cuda/" ] || exit 1; '
+    f"for a; do case $a in --benchmark_out=*) echo '{json.dumps(BENCH_JSON)}' >${{a#*=}};;"
     " esac; done",
 }
 
@@ -80,7 +89,7 @@ class GpuSuite(unittest.TestCase):
             "PATH": f"{self.work}:{os.environ['PATH']}",
             "RUNS": str(self.work / "runs"),
             "PYTHON": sys.executable,
-            "PEERS": json.dumps({"torch": "2", "us": {"relu_forward/f16/8x4": 5.0, "other/f16/8x4": 1.0}}),
+            "PEERS": json.dumps({"torch": "2", "us": PEER_TIMES}),
             "CUDA_VISIBLE_DEVICES": "0",
             **environment,
         }
@@ -219,12 +228,16 @@ class GpuSuite(unittest.TestCase):
         self.run_parts("--only", "bench")
         file = self.work / "results" / "kernels_cuda.json"
         result = json.loads(file.read_text())
-        row = {"op": "relu_forward", "dtype": "f16", "shape": "8x4", "us": 2.5, "gb_per_s": 3000.0, "of_copy": 0.912}
-        self.assertEqual(result["kernels"], [row])
+        relu = {"op": "relu_forward", "dtype": "f16", "shape": "8x4", "us": 2.5, "gb_per_s": 3000.0, "of_copy": 0.912}
+        conv = {"op": "conv2d_forward", "dtype": "f32", "shape": "1x3", "us": 1250.0, "gb_per_s": 1000.0}
+        conv |= {"of_copy": 0.5, "tflop_per_s": 15.68}
+        lacking = {"op": "conv2d_fused_forward", "dtype": "f16", "shape": "1x3", "error": "no engine"}
+        self.assertEqual(result["kernels"], [relu, conv, lacking])
         self.assertEqual(result["gpu"]["name"], "Test")
         self.run_parts("--only", "peers")
         result = json.loads(file.read_text())
-        self.assertEqual(result["kernels"], [{**row, "peer_us": 5.0, "over_peer": 2.0}])
+        both = [relu | {"peer_us": 5.0, "over_peer": 2.0}, conv | {"peer_us": 2500.0, "over_peer": 2.0}]
+        self.assertEqual(result["kernels"], [*both, lacking])
         self.assertEqual(result["peer"], "PyTorch 2")
 
     def test_ranks_whose_bits_differ_fail(self):

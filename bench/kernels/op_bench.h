@@ -1,0 +1,89 @@
+// Ops timed on the CPU and on a CUDA device: a body for both, and the cases of each. bench_kernels
+// runs them as "<device>/<name>/<dtype>/<extents>".
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "core/function_ref.h"
+#include "core/shards.h"
+#include "core/stream.h"
+#include "core/tensor.h"
+
+namespace lockstep::bench {
+
+using Extents = std::vector<int64_t>;
+
+// Every one of the extents with every dtype.
+struct Grid {
+  std::vector<Dtype> dtypes;
+  std::vector<Extents> extents;
+};
+
+// An op without a CPU body has no cases there.
+struct Cases {
+  Grid cpu = {};
+  Grid cuda;
+};
+
+// What the body of a benchmark works with. Values are random: zeros hide mistakes and run faster.
+class Timer {
+ public:
+  Timer(benchmark::State& state, Device device, Dtype dtype, const Extents& extents);
+
+  Stream& stream() { return stream_; }
+  Dtype dtype() const { return dtype_; }
+  // The case's extents; what they mean is the benchmark's to say.
+  int64_t operator[](size_t i) const { return extents_[i]; }
+  Shape shape() const { return Shape(extents_); }
+  // Of t[0] images: one a thread.
+  Shards shards() const;
+
+  // On the device, uninitialized.
+  Tensor empty(const Shape& shape, Dtype dtype) const;
+  // Uniform in [low, 1), a float type.
+  Tensor random(const Shape& shape, Dtype dtype, float low = -1);
+  Tensor random_f32(const Shape& shape) { return random(shape, Dtype::kF32); }
+  // t[0] tensors of t[1] elements each, of the case's type.
+  std::vector<Tensor> random_tensors();
+  // Integers of [0, bound).
+  Tensor random_indices(const Shape& shape, int32_t bound);
+
+  // Times `op`, which queues one call that moves `bytes`, as its .cu counts them. On the CPU calls
+  // follow each other. On CUDA it is their median, and each finds none of its data in the L2 cache;
+  // "of_copy" is the share of the rate of a copy from device to device, measured just before.
+  void run(size_t bytes, FunctionRef<void()> op) { run(bytes, 0, op); }
+  void run(size_t bytes, int64_t flops, FunctionRef<void()> op);
+
+ private:
+  benchmark::State& state_;
+  Dtype dtype_;
+  const Extents& extents_;
+  Stream stream_;
+};
+
+using Body = void (*)(Timer&);
+
+// At namespace scope of a <op>_bench.cpp.
+class Bench {
+ public:
+  Bench(std::string_view name, const Cases& cases, Body body);
+};
+
+// Makes all of them known to Google Benchmark. Returns why CUDA's are left out, or nothing. A
+// rehearsal runs each once, on very little, and its figures mean nothing.
+std::string register_benches(bool rehearsal);
+
+inline const std::vector<Dtype> kF32 = {Dtype::kF32};
+inline const std::vector<Dtype> kFloatTypes = {Dtype::kF32, Dtype::kF16, Dtype::kBF16};
+// Outputs of ResNet-50's stages at 256 images: from far beyond the L2 cache to nearly within it.
+inline const std::vector<Extents> kResnetShapes = {{256, 64, 112, 112},
+                                                   {256, 256, 56, 56},
+                                                   {256, 512, 28, 28},
+                                                   {256, 1024, 14, 14},
+                                                   {256, 2048, 7, 7}};
+
+}  // namespace lockstep::bench
