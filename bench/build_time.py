@@ -108,7 +108,7 @@ def time_change(work: Path, part: str) -> dict:
 
 def time_ci(work: Path, part: str) -> dict:
     environment = {"CI": "true", "CCACHE_DIR": str(work / "ccache")}
-    place = clone(work / part)
+    place = clone(work / "ci")  # one path for both: what ccache holds of debug builds knows it
     if part == "ci_warm":
         add_line(place / "nn/layers.cpp")
     run = Run(["bash", ".ci/run"], place, environment)

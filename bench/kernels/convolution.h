@@ -1,4 +1,4 @@
-// What benchmarks of convolutions share.
+// Cases and tensors that benchmarks of convolutions share.
 #pragma once
 
 #include "bench/kernels/op_bench.h"

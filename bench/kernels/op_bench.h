@@ -29,7 +29,8 @@ struct Cases {
   Grid cuda;
 };
 
-// What the body of a benchmark works with. Values are random: zeros hide mistakes and run faster.
+// The stream, tensors and clock of a benchmark's body. Values are random: zeros hide mistakes and
+// run faster.
 class Timer {
  public:
   Timer(benchmark::State& state, Device device, Dtype dtype, const Extents& extents);
@@ -39,7 +40,7 @@ class Timer {
   // The case's extents; what they mean is the benchmark's to say.
   int64_t operator[](size_t i) const { return extents_[i]; }
   Shape shape() const { return Shape(extents_); }
-  // Of t[0] images: one a thread.
+  // Cuts t[0] images into shards, one a thread.
   Shards shards() const;
 
   // On the device, uninitialized.

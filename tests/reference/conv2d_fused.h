@@ -7,7 +7,7 @@
 
 namespace lockstep::reference {
 
-// What `in` stands for; a scale and a shift for each channel.
+// The normalized values that `in` stands for; a scale and a shift for each channel.
 inline std::vector<double> normed(const std::vector<double>& in,
                                   const std::vector<double>& scales,
                                   const std::vector<double>& shifts) {

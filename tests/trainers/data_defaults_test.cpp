@@ -1,6 +1,4 @@
 // Defaults that follow the data set.
-#include "trainers/options/presets.h"
-
 #include <filesystem>
 
 #include <gmock/gmock.h>
@@ -9,6 +7,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/options_of.h"
 #include "trainers/config/run_config.h"
+#include "trainers/options/presets.h"
 
 namespace lockstep::trainers::data_defaults_test {
 namespace {

@@ -146,9 +146,10 @@ TEST(ForeignFlags, HarmlessOnesLeaveANote) {
 }
 
 TEST(ForeignFlags, OnesThatWouldMatterAreRefused) {
-  EXPECT_EQ(refusal("--world-size 2"),
-            "--world-size 2 (main.py) is not available here | ranks are started and numbered by the "
-            "launcher | mpirun -np N, and --host a:4,b:4 for two hosts");
+  EXPECT_EQ(
+      refusal("--world-size 2"),
+      "--world-size 2 (main.py) is not available here | ranks are started and numbered by the "
+      "launcher | mpirun -np N, and --host a:4,b:4 for two hosts");
   for (const char* line : {"--rank 1",
                            "--local_rank 3",
                            "--dist-url env://",

@@ -8,8 +8,8 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "trainers/config/choice_names.h"
 #include "core/words.h"
+#include "trainers/config/choice_names.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "core/error.h"
 #include "core/shards.h"
+#include "core/words.h"
 #include "trainers/config/device_choice.h"
 #include "trainers/config/normalize_flag.h"
 #include "trainers/options/presets.h"
-#include "core/words.h"
 
 namespace lockstep::trainers {
 namespace {
