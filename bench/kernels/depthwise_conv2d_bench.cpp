@@ -47,7 +47,7 @@ const Bench kBackwardWeight("depthwise_conv2d_backward_weight", kCases, [](Timer
   Tensor leaves = t.empty({p.shards.local(), p.weight.numel()}, Dtype::kF32);
   t.run(p.bytes(), [&] {
     kernels::depthwise_conv2d_backward_weight(
-        t.stream(), p.shards, p.in, p.out, p.weight.shape(), p.params, leaves);
+        t.stream(), p.shards, {p.in, p.out, p.weight.shape(), p.params, leaves});
   });
 });
 
