@@ -5,7 +5,7 @@
 
 #include "comm/connect.h"
 #include "comm/gradient_reducer.h"
-#include "data/digits.h"
+#include "data/drawn_dataset.h"
 #include "data/loader.h"
 #include "kernels/tree_sum.h"
 #include "nn/convnet.h"
