@@ -3,6 +3,11 @@
 
 #include "core/stream.h"
 
+namespace lockstep::kernels {
+// Stands for an optional argument that is not given.
+inline const Tensor kNoTensor;
+}  // namespace lockstep::kernels
+
 // Declares op `name` and its bodies with one signature. A body that drifts from it does not
 // compile.
 #define LS_DECLARE_OP(Signature, name) \

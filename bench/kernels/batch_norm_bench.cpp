@@ -53,7 +53,7 @@ void bench_batch_norm_shard_stats(benchmark::State& state) {
 void bench_batch_norm_forward(benchmark::State& state) {
   Layer l(state);
   for (auto _ : state) {
-    batch_norm_forward(l.stream, l.shards, l.in, l.stats, l.weight, l.bias, {}, l.params, l.out);
+    batch_norm_forward(l.stream, l.shards, {l.in, l.stats, l.weight, l.bias, {}, l.params, l.out});
   }
   set_bytes(state, l, 2);
 }
@@ -62,7 +62,7 @@ void bench_batch_norm_forward_residual(benchmark::State& state) {
   Layer l(state);
   for (auto _ : state) {
     batch_norm_forward(
-        l.stream, l.shards, l.in, l.stats, l.weight, l.bias, l.grad, l.params, l.out);
+        l.stream, l.shards, {l.in, l.stats, l.weight, l.bias, l.grad, l.params, l.out});
   }
   set_bytes(state, l, 3);
 }
@@ -73,16 +73,16 @@ void bench_batch_norm_shard_sums(benchmark::State& state) {
   for (auto _ : state) {
     batch_norm_shard_sums(l.stream,
                           l.shards,
-                          l.in,
-                          none,
-                          l.grad,
-                          l.stats,
-                          l.weight,
-                          l.bias,
-                          l.params,
-                          none,
-                          l.grad_weight,
-                          l.grad_bias);
+                          {l.in,
+                           none,
+                           l.grad,
+                           l.stats,
+                           l.weight,
+                           l.bias,
+                           l.params,
+                           nullptr,
+                           l.grad_weight,
+                           l.grad_bias});
   }
   set_bytes(state, l, 2);
 }
@@ -92,16 +92,16 @@ void bench_batch_norm_shard_sums_residual(benchmark::State& state) {
   for (auto _ : state) {
     batch_norm_shard_sums(l.stream,
                           l.shards,
-                          l.in,
-                          l.out,
-                          l.grad,
-                          l.stats,
-                          l.weight,
-                          l.bias,
-                          l.params,
-                          l.grad,
-                          l.grad_weight,
-                          l.grad_bias);
+                          {l.in,
+                           l.out,
+                           l.grad,
+                           l.stats,
+                           l.weight,
+                           l.bias,
+                           l.params,
+                           &l.grad,
+                           l.grad_weight,
+                           l.grad_bias});
   }
   set_bytes(state, l, 4);
 }
@@ -111,17 +111,10 @@ void bench_batch_norm_backward(benchmark::State& state) {
   const Tensor group_weight = l.grad_weight.slice(0, 1);
   const Tensor group_bias = l.grad_bias.slice(0, 1);
   for (auto _ : state) {
-    batch_norm_backward(l.stream,
-                        l.shards,
-                        l.in,
-                        l.grad,
-                        l.stats,
-                        group_weight,
-                        group_bias,
-                        l.weight,
-                        l.bias,
-                        l.params,
-                        l.out);
+    batch_norm_backward(
+        l.stream,
+        l.shards,
+        {l.in, l.grad, l.stats, group_weight, group_bias, l.weight, l.bias, l.params, l.out});
   }
   set_bytes(state, l, 3);
 }
@@ -165,26 +158,18 @@ struct CudaLayer {
     batch_norm_merge_stats(stream, stats, in.shape()[2] * in.shape()[3], row);
   }
   void normalize(const Tensor& added) {
-    batch_norm_forward(stream, shards, in, merged, weight, bias, added, params, out);
+    batch_norm_forward(stream, shards, {in, merged, weight, bias, added, params, out});
   }
   // One shard is its group: its sums are the group's.
   void sum_gradients(const Tensor& gate, Tensor& gated) {
-    batch_norm_shard_sums(stream,
-                          shards,
-                          in,
-                          gate,
-                          grad,
-                          merged,
-                          weight,
-                          bias,
-                          params,
-                          gated,
-                          grad_weight,
-                          grad_bias);
+    batch_norm_shard_sums(
+        stream,
+        shards,
+        {in, gate, grad, merged, weight, bias, params, &gated, grad_weight, grad_bias});
   }
   void backward(const BatchNormParams& rest, Tensor& grad_in) {
     batch_norm_backward(
-        stream, shards, in, grad, merged, grad_weight, grad_bias, weight, bias, rest, grad_in);
+        stream, shards, {in, grad, merged, grad_weight, grad_bias, weight, bias, rest, grad_in});
   }
 
   bench::CudaTimer& timer;

@@ -26,7 +26,7 @@ void bench_channel_gate_backward(benchmark::State& state) {
   const Tensor gate = Tensor::zeros({32, state.range(0)}, Dtype::kF32);
   Tensor grad_in = Tensor::zeros(in.shape(), Dtype::kF32);
   Tensor grad_gate = Tensor::zeros(gate.shape(), Dtype::kF32);
-  for (auto _ : state) channel_gate_backward(stream, shards, in, in, gate, grad_in, grad_gate);
+  for (auto _ : state) channel_gate_backward(stream, shards, {in, in, gate, grad_in, grad_gate});
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(3 * in.nbytes()));
 }
 
@@ -61,7 +61,7 @@ const bench::CudaBench kCudaBackward(
       Tensor grad_gate = timer.empty(gate.shape(), dtype);
       const Shards shards = Shards::single(shape[0]);
       timer.run(3 * in.nbytes() + 2 * gate.nbytes(), [&] {
-        channel_gate_backward(timer.stream(), shards, grad_out, in, gate, grad_in, grad_gate);
+        channel_gate_backward(timer.stream(), shards, {grad_out, in, gate, grad_in, grad_gate});
       });
     });
 

@@ -43,7 +43,8 @@ struct Problem {
 
 void bench_conv2d_forward(benchmark::State& state, Dtype dtype) {
   Problem p(state, dtype);
-  for (auto _ : state) conv2d_forward(p.stream, p.shards, p.in, p.weight, p.bias, p.params, p.out);
+  for (auto _ : state)
+    conv2d_forward(p.stream, p.shards, {p.in, p.weight, p.bias, p.params, p.out});
   p.report(state);
 }
 
@@ -56,14 +57,10 @@ void bench_conv2d_backward_data(benchmark::State& state, Dtype dtype) {
 void bench_conv2d_backward_weight(benchmark::State& state, Dtype dtype) {
   Problem p(state, dtype);
   for (auto _ : state) {
-    conv2d_backward_weight(p.stream,
-                           p.shards,
-                           p.in,
-                           p.out,
-                           p.weight.shape(),
-                           p.params,
-                           p.weight_leaves,
-                           p.bias_leaves);
+    conv2d_backward_weight(
+        p.stream,
+        p.shards,
+        {p.in, p.out, p.weight.shape(), p.params, p.weight_leaves, &p.bias_leaves});
   }
   p.report(state);
 }

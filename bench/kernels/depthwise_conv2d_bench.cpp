@@ -53,7 +53,7 @@ void bench_depthwise_conv2d_backward_weight(benchmark::State& state, Dtype dtype
   Problem p(state, dtype);
   for (auto _ : state) {
     depthwise_conv2d_backward_weight(
-        p.stream, p.shards, p.in, p.out, p.weight.shape(), p.params, p.leaves);
+        p.stream, p.shards, {p.in, p.out, p.weight.shape(), p.params, p.leaves});
   }
   p.report(state);
 }
@@ -113,7 +113,7 @@ const bench::CudaBench kBackwardWeight(
       const Shards shards = Shards::single(shape[0]);
       timer.run(in.nbytes() + grad_out.nbytes(), [&] {
         depthwise_conv2d_backward_weight(
-            timer.stream(), shards, in, grad_out, filters, kPadded, leaf);
+            timer.stream(), shards, {in, grad_out, filters, kPadded, leaf});
       });
     });
 

@@ -26,7 +26,7 @@ void bench_softmax_cross_entropy_forward(benchmark::State& state) {
   Case c(state);
   for (auto _ : state) {
     softmax_cross_entropy_forward(
-        c.stream, c.shards, c.logits, c.labels, {}, c.losses, c.target_rank, c.leaves);
+        c.stream, c.shards, {c.logits, c.labels}, c.losses, c.target_rank, c.leaves);
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
@@ -35,7 +35,7 @@ void bench_softmax_cross_entropy_backward(benchmark::State& state) {
   Case c(state);
   for (auto _ : state) {
     softmax_cross_entropy_backward(
-        c.stream, c.shards, c.logits, c.labels, {}, c.leaves, c.grad_logits);
+        c.stream, c.shards, {c.logits, c.labels}, c.leaves, c.grad_logits);
   }
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
@@ -68,21 +68,23 @@ const bench::CudaBench kCudaForward(
       CudaCase c(timer, shape, dtype);
       timer.run(c.logits.nbytes() + 3 * c.labels.nbytes(), [&] {
         softmax_cross_entropy_forward(
-            timer.stream(), c.shards, c.logits, c.labels, {}, c.losses, c.target_rank, c.leaves);
+            timer.stream(), c.shards, {c.logits, c.labels}, c.losses, c.target_rank, c.leaves);
       });
     });
 
-const bench::CudaBench kCudaBackward(
-    "softmax_cross_entropy_backward",
-    bench::kFloatTypes,
-    kLogits,
-    [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
-      CudaCase c(timer, shape, dtype);
-      timer.run(2 * c.logits.nbytes() + c.labels.nbytes(), [&] {
-        softmax_cross_entropy_backward(
-            timer.stream(), c.shards, c.logits, c.labels, {}, c.leaves, c.grad_logits);
-      });
-    });
+const bench::CudaBench kCudaBackward("softmax_cross_entropy_backward",
+                                     bench::kFloatTypes,
+                                     kLogits,
+                                     [](bench::CudaTimer& timer, const Shape& shape, Dtype dtype) {
+                                       CudaCase c(timer, shape, dtype);
+                                       timer.run(2 * c.logits.nbytes() + c.labels.nbytes(), [&] {
+                                         softmax_cross_entropy_backward(timer.stream(),
+                                                                        c.shards,
+                                                                        {c.logits, c.labels},
+                                                                        c.leaves,
+                                                                        c.grad_logits);
+                                       });
+                                     });
 
 }  // namespace
 }  // namespace lockstep::kernels

@@ -50,11 +50,14 @@ class CudaConv2dFused : public testing::CudaTest {
     Tensor out = poisoned(p.grad_out.shape(), p.dtype());
     Tensor sums = poisoned({2, shards.local(), p.z.k}, Dtype::kF32);
     Results got;
-    conv2d_fused_forward(stream_, shards, in, affine, upload(p.weight), p.params, out, sums);
+    conv2d_fused_forward(stream_, shards, {in, upload(p.weight), {}, p.params, out}, affine, sums);
     if (affine.defined()) {
       Tensor grad_weight = poisoned({shards.local(), p.weight.numel()}, Dtype::kF32);
       conv2d_fused_backward_weight(
-          stream_, shards, in, affine, upload(p.grad_out), p.weight.shape(), p.params, grad_weight);
+          stream_,
+          shards,
+          {in, upload(p.grad_out), p.weight.shape(), p.params, grad_weight},
+          affine);
       got.grad_weight = download(grad_weight);
     }
     got.out = download(out);
