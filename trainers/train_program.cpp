@@ -12,7 +12,7 @@
 #include "comm/connect.h"
 #include "comm/die.h"
 #include "comm/launch.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/run_request.h"
 #include "trainers/loop/stop_signal.h"
 #include "trainers/options/command_line.h"
 #include "trainers/options/help_text.h"
@@ -50,14 +50,13 @@ int connect_and_run(const std::vector<std::string>& argv,
                     Options options,
                     const comm::Launch& launch,
                     const std::optional<ReplayPlan>& replay) {
-  RunConfig config;
+  RunRequest request;
   comm::Connection connection;
   try {
-    config = make_run_config(options);
+    request = make_run_request(options);
     connection = comm::connect(launch,
-                               {.stall_abort = std::chrono::seconds(config.stall_abort_s),
-                                .transport = config.exchange.transport});
-    config.transport = connection.transport;
+                               {.stall_abort = std::chrono::seconds(request.stall_abort_s),
+                                .transport = request.exchange.transport});
     if (!connection.note.empty()) options.notes.push_back("note: " + connection.note);
   } catch (const std::exception& error) {
     return report_error(error);
@@ -65,9 +64,9 @@ int connect_and_run(const std::vector<std::string>& argv,
   try {
     return static_cast<int>(train_run({.argv = argv,
                                        .options = options,
-                                       .config = config,
+                                       .request = request,
                                        .launch = launch,
-                                       .ranks = *connection.ranks,
+                                       .connection = connection,
                                        .replay = replay}));
   } catch (const CommError& error) {  // each rank knows something else of a lost peer
     comm::die(static_cast<ExitCode>(report_error(error, ErrorScope::kThisRank)));

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -18,7 +19,7 @@
 #include "kernels/onednn_version.h"
 #include "trainers/checkpoint/starting_point.h"
 #include "trainers/config/rank_threads.h"
-#include "trainers/config/resolve_run.h"
+#include "trainers/config/resolved_run.h"
 #include "trainers/loop/agree.h"
 #include "trainers/loop/batch_norm_check.h"
 #include "trainers/loop/gradient_route.h"
@@ -45,173 +46,182 @@ std::string executable_digest() {
   return to_hex(digest(std::as_bytes(std::span(bytes))));
 }
 
-std::string device_of_rank(const RunConfig& config) {
-  if (config.device == Device::kCpu) return "cpu";
+std::string device_of_rank(Device device) {
+  if (device == Device::kCpu) return "cpu";
   const cuda::DeviceProperties& gpu = cuda::device_properties();
   return fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor);
 }
 
-void shake_hands(const TrainRequest& request) {
+void shake_hands(const Job& job) {
   using Kind = comm::HandshakeField::Kind;
   std::vector<comm::HandshakeField> fields = {
       {Kind::kEnvironment, "version", std::string(version())},
       {Kind::kEnvironment, "program file", executable_digest()},
       {Kind::kEnvironment, "processor level", std::string(name_of(kernels::isa_level()))},
       {Kind::kEnvironment, "bf16 products", kernels::onednn_has_bf16() ? "native" : "in f32"}};
-  for (const ResolvedFlag& flag : request.options.resolved()) {
+  for (const ResolvedFlag& flag : job.options.resolved()) {
     fields.push_back({Kind::kArgument, "--" + flag.name, flag.value});
   }
-  fields.push_back({Kind::kEnvironment, "device", device_of_rank(request.config)});
-  comm::handshake(request.ranks, fields);
+  fields.push_back({Kind::kEnvironment, "device", device_of_rank(job.request.device)});
+  comm::handshake(*job.connection.ranks, fields);
+}
+
+// The images of a run: the same on every rank.
+struct RunData {
+  data::DatasetPair sets;
+  std::string digest;
+};
+
+RunData open_data(const RunRequest& request,
+                  const std::optional<Fault>& fault,
+                  Communicator& ranks) {
+  RunData data;
+  on_all_ranks(ranks, [&] { data.sets = open_training_data(request, fault); });
+  data.digest = data.sets.train->digest() + data.sets.test->digest();
+  const comm::HandshakeField same = {comm::HandshakeField::Kind::kEnvironment, "data", data.digest};
+  comm::handshake(ranks, std::span(&same, 1));
+  return data;
+}
+
+ModelOptions model_options(const RunRequest& request, const data::Dataset& train) {
+  return {.arch = request.arch,
+          .classes = request.classes.value_or(train.classes()),
+          .image = train.image_shape(),
+          .cifar_stem = request.cifar_stem,
+          .zero_init_residual = request.zero_init_residual};
+}
+
+Console make_console(const Job& job) {
+  const RunRequest& request = job.request;
+  return Console({.speaks = job.connection.ranks->rank() == 0,
+                  .quiet = request.quiet,
+                  .tutorial = request.preset.starts_with("demo-"),
+                  .progress = choose_progress(request.progress,
+                                              job.launch.launcher != comm::Launcher::kNone)});
+}
+
+ExitCode print(const std::vector<std::string>& lines, Console& console, Communicator& ranks) {
+  for (const std::string& line : lines) console.result(line);
+  ranks.barrier();
+  return ExitCode::kDone;
 }
 
 // Ops of a CUDA stream run on no thread of the host.
-int stream_threads(const RunConfig& config) {
-  return config.device == Device::kCuda ? 1 : static_cast<int>(config.threads);
+int stream_threads(Device device, int64_t threads) {
+  return device == Device::kCuda ? 1 : static_cast<int>(threads);
 }
 
+// A run that all ranks agree on.
 class Run {
  public:
-  explicit Run(const TrainRequest& request)
-      : request_(request), options_(request.options), config_(request.config) {}
+  struct Parts {
+    const Job& job;
+    const ResolvedRun& run;
+    const RunData& data;
+    const ModelOptions& network;
+    const GradientRoute& route;
+    const SettledEngines& engines;
+    StartingPoint& start;
+    const std::optional<Fault>& fault;
+    Stream& stream;
+    Console& console;
+  };
+
+  Run(const Parts& parts, RunRecord record)
+      : p_(parts), ranks_(*p_.job.connection.ranks), record_(std::move(record)) {
+    record_.argv = p_.job.argv;
+    record_.flags = p_.start.options().resolved();
+    record_.data_digest = p_.data.digest;
+    describe_run(p_.run, ranks_, record_);
+  }
 
   ExitCode execute() {
-    set_up();
-    if (config_.lr_dry_run) return print(lr_lines(config_, data_.train->size()));
-    if (config_.explain_precision) return print(explain(config_.precision));
-    if (config_.device == Device::kCpu) kernels::require_onednn();
-    Stream stream(
-        config_.device, stream_threads(config_), may_spin(request_.launch, config_.threads));
-    Console console = make_console();
-    engines_ =
-        settle_run_engines(config_, model_options(), *data_.test, stream, request_.ranks, console);
-    Mt19937 rng(config_.seed);
-    const std::unique_ptr<nn::Module> model =
-        make_model(model_options(), nn::Init{rng, config_.device});
-    for (const std::string& note : notes()) console.warn(note);
+    const RunRequest& request = p_.run.request;
+    Mt19937 rng(request.seed);
+    const std::unique_ptr<nn::Module> model = make_model(p_.network, nn::Init{rng, request.device});
+    for (const std::string& note : notes()) p_.console.warn(note);
     std::vector<std::string> loaded;
-    on_all_ranks(request_.ranks, [&] {
-      if (speaks()) loaded = start_->load(*model, config_);
+    on_all_ranks(ranks_, [&] {
+      if (speaks()) loaded = p_.start.load(*model);
     });
-    if (config_.evaluate) return evaluate_weights(stream, *model, console, loaded);
-
-    Training training({config_,
-                       data_,
-                       request_.ranks,
-                       stream,
-                       *model,
-                       console,
-                       fault_,
-                       start_->position(),
-                       replay_target(),
-                       route_.exchange});
-    on_all_ranks(request_.ranks, [&] {
-      const std::optional<ResumePoint>& from = start_->resumed();
-      if (!speaks() || !from) return;
-      training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
-    });
-    if (request_.replay) return replay(*request_.replay, training, console);
-    open_directory(training.buckets());
-    announce(console, *model, loaded);
-    std::optional<CheckpointWriter> checkpoints;
-    if (directory_) checkpoints.emplace(writer_options(), identity(), console);
-    return end(training.run({.directory = directory_.get(),
-                             .checkpoints = checkpoints ? &*checkpoints : nullptr}),
-               *model,
-               console);
+    return request.evaluate ? evaluate_weights(*model, loaded) : train(*model, loaded);
   }
 
  private:
-  void set_up() {
-    on_all_ranks(request_.ranks, [&] {
-      if (config_.device == Device::kCuda) {
-        cuda::select_device(request_.launch.local_rank, request_.launch.local_size);
-      }
-      fault_ = parse_fault(variable("LOCKSTEP_FAULT"));
+  ExitCode train(nn::Module& model, const std::vector<std::string>& loaded) {
+    const std::optional<ReplayPlan>& plan = p_.job.replay;
+    Training training({p_.run,
+                       p_.data.sets,
+                       ranks_,
+                       p_.stream,
+                       model,
+                       p_.console,
+                       p_.fault,
+                       p_.start.position(),
+                       plan ? std::optional(plan->target) : std::nullopt,
+                       p_.route.exchange});
+    on_all_ranks(ranks_, [&] {
+      const std::optional<ResumePoint>& from = p_.start.resumed();
+      if (!speaks() || !from) return;
+      training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
     });
-    shake_hands(request_);
-    start_ = std::make_unique<StartingPoint>(config_, options_, request_.ranks);
-    on_all_ranks(request_.ranks, [&] { data_ = open_training_data(config_, fault_); });
-    const std::string digests = data_.train->digest() + data_.test->digest();
-    const comm::HandshakeField same = {comm::HandshakeField::Kind::kEnvironment, "data", digests};
-    comm::handshake(request_.ranks, std::span(&same, 1));
-    record_.evaluation = start_->settle(config_, options_, data_, digests, request_.ranks);
-    resolve_run(config_,
-                request_.ranks.size(),
-                agreed_threads(config_, request_.launch, request_.ranks),
-                data_.train->size());
-    on_all_ranks(request_.ranks, [&] {
-      check_classes(model_options(), *data_.train);
-      check_batch_norm(config_, model_options(), data_.train->size());
-    });
-    meet_cuda_libraries(config_, request_.ranks);
-    route_ = choose_gradient_route(config_, request_.ranks);
-    if (config_.output_dir.empty()) {
-      config_.output_dir = default_output_dir(config_, std::time(nullptr));
-    }
-    record_.argv = request_.argv;
-    record_.data_digest = digests;
-    record_.start = std::chrono::system_clock::now();
-    record_.flags = options_.resolved();
-    describe_run(config_, request_.ranks, record_);
+    if (plan) return replay(*plan, training);
+    open_directory(training.buckets());
+    announce(model, loaded);
+    std::optional<CheckpointWriter> checkpoints;
+    if (directory_) checkpoints.emplace(writer_options(), identity(), p_.console);
+    return end(training.run({.directory = directory_.get(),
+                             .checkpoints = checkpoints ? &*checkpoints : nullptr}),
+               model);
   }
 
-  ExitCode print(const std::vector<std::string>& lines) {
-    Console console = make_console();
-    for (const std::string& line : lines) console.result(line);
-    request_.ranks.barrier();
-    return ExitCode::kDone;
-  }
-
-  std::optional<ReplayTarget> replay_target() const {
-    return request_.replay ? std::optional(request_.replay->target) : std::nullopt;
-  }
-
-  ExitCode replay(const ReplayPlan& plan, Training& training, Console& console) {
-    plan.check(request_.ranks.size(), record_.data_digest);
-    console.result(plan.line(request_.ranks.size()));
+  ExitCode replay(const ReplayPlan& plan, Training& training) {
+    plan.check(ranks_.size(), p_.data.digest);
+    p_.console.result(plan.line(ranks_.size()));
     const TrainingResult result = training.run({});
     if (!result.numerics) plan.refuse_passed();
-    on_all_ranks(request_.ranks, [&] {
+    on_all_ranks(ranks_, [&] {
       if (speaks()) plan.keep(*result.numerics);
     });
-    request_.ranks.barrier();
+    ranks_.barrier();
     return ExitCode::kDone;
   }
 
-  bool speaks() const { return request_.ranks.rank() == 0; }
+  bool speaks() const { return ranks_.rank() == 0; }
 
   RunIdentity identity() const {
-    return identity_of(config_, options_, record_.data_digest, record_.evaluation);
+    return identity_of(p_.run, p_.start.options(), p_.data.digest, record_.evaluation);
   }
 
   void prepare_directory() {
-    directory_ = std::make_unique<RunDirectory>(config_.output_dir, start_->existing_run());
-    if (const std::optional<ResumePoint>& from = start_->resumed()) {
+    directory_ = std::make_unique<RunDirectory>(p_.run.output_dir, p_.start.existing_run());
+    if (const std::optional<ResumePoint>& from = p_.start.resumed()) {
       record_.resumed = {from->model_file.string(), from->checkpoint.record.at.steps};
     }
-    if (config_.evaluate) return;
-    start_->carry_best_to(directory_->checkpoints());
-    if (start_->existing_run() == ExistingRun::kContinue) {
+    if (p_.run.request.evaluate) return;
+    p_.start.carry_best_to(directory_->checkpoints());
+    if (p_.start.existing_run() == ExistingRun::kContinue) {
       directory_->cut_metrics(record_.resumed ? record_.resumed->step : 0);
     }
   }
 
   CheckpointWriter::Options writer_options() const {
     return {.folder = directory_->checkpoints(),
-            .keep = config_.keep,
-            .newest_sound = start_->newest_in_place()};
+            .keep = p_.run.request.keep,
+            .newest_sound = p_.start.newest_in_place()};
   }
 
   std::vector<std::string> notes() const {
-    std::vector<std::string> notes = options_.notes;
-    if (!route_.note.empty()) notes.push_back(route_.note);
-    if (!engines_.note.empty()) notes.push_back(engines_.note);
-    for (const std::string& note : start_->notes(identity())) notes.push_back(note);
-    if (config_.device != Device::kCpu) return notes;
-    const int64_t images = config_.global_batch / (config_.ranks * config_.micro_steps);
+    std::vector<std::string> notes = p_.start.options().notes;
+    if (!p_.route.note.empty()) notes.push_back(p_.route.note);
+    if (!p_.engines.note.empty()) notes.push_back(p_.engines.note);
+    for (const std::string& note : p_.start.notes(identity())) notes.push_back(note);
+    const RunRequest& request = p_.run.request;
+    const BatchDivision& batch = p_.run.batch;
+    if (request.device != Device::kCpu) return notes;
+    const int64_t images = batch.images / (batch.ranks * batch.micro_steps);
     for (const std::string& note :
-         notes_on(config_.precision, images, kernels::onednn_has_bf16())) {
+         notes_on(request.precision, images, kernels::onednn_has_bf16())) {
       notes.push_back(note);
     }
     return notes;
@@ -219,80 +229,65 @@ class Run {
 
   // What may be refused has been by now: a run that does not start leaves nothing.
   void open_directory(std::span<const comm::Bucket> buckets) {
-    record_.plan = make_run_plan(config_, buckets);
-    comm::handshake(request_.ranks, handshake_fields(record_.plan));
-    on_all_ranks(request_.ranks, [&] {
+    record_.plan = make_run_plan(p_.run, buckets);
+    comm::handshake(ranks_, handshake_fields(record_.plan));
+    on_all_ranks(ranks_, [&] {
       if (!speaks()) return;
       prepare_directory();
       directory_->write(record_);
-      keep_plans(config_, engines_);
+      keep_plans(p_.run, p_.engines);
     });
   }
 
-  ModelOptions model_options() const {
-    return {.arch = config_.arch,
-            .classes = config_.classes.value_or(data_.train->classes()),
-            .image = data_.train->image_shape(),
-            .cifar_stem = config_.cifar_stem,
-            .zero_init_residual = config_.zero_init_residual};
+  void announce(const nn::Module& model, const std::vector<std::string>& loaded) const {
+    const RunRequest& request = p_.run.request;
+    for (const std::string& line : start_lines(p_.run, p_.data.sets, model)) p_.console.info(line);
+    if (p_.engines.convolutions > 0) {
+      p_.console.info(p_.engines.line(plan_file_of(request, p_.run.output_dir)));
+    }
+    if (request.main_py_lines) {
+      p_.console.info(fmt::format("=> creating model '{}'", request.arch));
+    }
+    for (const std::string& line : loaded) p_.console.info(line);
+    p_.console.info("run dir " + p_.run.output_dir);
   }
 
-  Console make_console() const {
-    return Console({.speaks = request_.ranks.rank() == 0,
-                    .quiet = config_.quiet,
-                    .tutorial = config_.preset.starts_with("demo-"),
-                    .progress = choose_progress(
-                        config_.progress, request_.launch.launcher != comm::Launcher::kNone)});
-  }
-
-  void announce(Console& console,
-                const nn::Module& model,
-                const std::vector<std::string>& loaded) const {
-    for (const std::string& line : start_lines(config_, data_, model)) console.info(line);
-    if (engines_.convolutions > 0) console.info(engines_.line(plan_file_of(config_)));
-    if (config_.main_py_lines) console.info(fmt::format("=> creating model '{}'", config_.arch));
-    for (const std::string& line : loaded) console.info(line);
-    console.info("run dir " + config_.output_dir);
-  }
-
-  ExitCode evaluate_weights(Stream& stream,
-                            nn::Module& model,
-                            Console& console,
-                            const std::vector<std::string>& loaded) {
+  ExitCode evaluate_weights(nn::Module& model, const std::vector<std::string>& loaded) {
+    const RunRequest& request = p_.run.request;
     open_directory({});
-    announce(console, model, loaded);
+    announce(model, loaded);
     std::vector<Tensor> weights;
     for (const nn::StateEntry& entry : model.state()) weights.push_back(entry.tensor);
-    comm::broadcast_tensors(request_.ranks, weights);
-    StoredWeights(config_.precision, model.named_parameters()).refresh(stream);
+    comm::broadcast_tensors(ranks_, weights);
+    StoredWeights(request.precision, model.named_parameters()).refresh(p_.stream);
     const double start_s = seconds_since_process_start();
     TrainingResult result;
-    result.final = evaluate(test_of(config_, data_, model, console), stream, request_.ranks);
+    result.final = evaluate(test_of(request, p_.data.sets, model, p_.console), p_.stream, ranks_);
     const ExitCode code = result.final ? ExitCode::kDone : ExitCode::kStopped;
     if (result.final) {
       result.images = result.final->total;
       result.training_s = seconds_since_process_start() - start_s;
-      console.result(accuracy_line(config_, *result.final));
+      p_.console.result(accuracy_line(*result.final, request.apex_lines));
     }
     leave_record(result, model, seconds_since_process_start(), code);
-    console.result(fmt::format("record  {}/run.json", config_.output_dir));
-    request_.ranks.barrier();
+    p_.console.result(fmt::format("record  {}/run.json", p_.run.output_dir));
+    ranks_.barrier();
     return code;
   }
 
-  ExitCode end(TrainingResult result, const nn::Module& model, Console& console) {
+  ExitCode end(TrainingResult result, const nn::Module& model) {
     const double wall_s = seconds_since_process_start();
-    request_.ranks.broadcast(std::as_writable_bytes(std::span(&result.saved, 1)), 0);
+    ranks_.broadcast(std::as_writable_bytes(std::span(&result.saved, 1)), 0);
     const ExitCode code = !result.saved    ? ExitCode::kEnvironment
                           : result.stopped ? ExitCode::kStopped
                                            : ExitCode::kDone;
     leave_record(result, model, wall_s, code);
     if (result.final) {
-      console.tutorial(fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
+      p_.console.tutorial(fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
     }
-    console.tutorial(fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
-    if (directory_) report_end(console, config_, result, directory_->path(), wall_s);
-    request_.ranks.barrier();
+    p_.console.tutorial(fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
+    if (directory_) report_end(p_.console, p_.run, result, directory_->path(), wall_s);
+    ranks_.barrier();
     return code;
   }
 
@@ -300,7 +295,7 @@ class Run {
                     const nn::Module& model,
                     double wall_s,
                     ExitCode code) {
-    on_all_ranks(request_.ranks, [&] {
+    on_all_ranks(ranks_, [&] {
       if (!directory_) return;
       record_.digest = state_digest(model);
       record_.end = std::chrono::system_clock::now();
@@ -311,22 +306,69 @@ class Run {
     });
   }
 
-  const TrainRequest& request_;
-  Options options_;  // and what a file of weights records
-  RunConfig config_;
-  GradientRoute route_;  // outlives what is recorded of it
-  data::DatasetPair data_;
-  std::optional<Fault> fault_;
-  std::unique_ptr<StartingPoint> start_;
+  const Parts p_;
+  Communicator& ranks_;
   std::unique_ptr<RunDirectory> directory_;  // rank 0's
-  SettledEngines engines_;
   RunRecord record_;
 };
 
+// This rank's GPU, and what is to go wrong.
+std::optional<Fault> begin_job(const Job& job) {
+  std::optional<Fault> fault;
+  on_all_ranks(*job.connection.ranks, [&] {
+    if (job.request.device == Device::kCuda) {
+      cuda::select_device(job.launch.local_rank, job.launch.local_size);
+    }
+    fault = parse_fault(variable("LOCKSTEP_FAULT"));
+  });
+  shake_hands(job);
+  return fault;
+}
+
 }  // namespace
 
-ExitCode train_run(const TrainRequest& request) {
-  return Run(request).execute();
+ExitCode train_run(const Job& job) {
+  Communicator& ranks = *job.connection.ranks;
+  const std::optional<Fault> fault = begin_job(job);
+  StartingPoint start(job.request, job.options, ranks);
+  const RunData data = open_data(start.request(), fault, ranks);
+  const data::Dataset& train = *data.sets.train;
+  const StartingPoint::Settled settled = start.settle(data.sets, data.digest, ranks);
+  const RunRequest& request = settled.request;
+  const int64_t threads = agreed_threads(request.threads, job.launch, ranks);
+  const BatchDivision batch = divide_batch(request, ranks.size(), threads, train.size());
+  const ModelOptions network = model_options(request, train);
+  on_all_ranks(ranks, [&] {
+    check_classes(network, train);
+    check_batch_norm(batch, request.max_steps, network, train.size());
+  });
+  const LibraryVersions libraries = agreed_cuda_libraries(request, ranks);
+  const GradientRoute route = choose_gradient_route(request, job.connection.transport, ranks);
+  RunRecord record;
+  record.start = std::chrono::system_clock::now();
+  record.evaluation = settled.evaluation;
+  const std::string output_dir =
+      start.output_dir().empty()
+          ? default_output_dir(request.arch, ranks.size(), std::time(nullptr))
+          : start.output_dir();
+  Console console = make_console(job);
+  if (request.lr_dry_run) return print(lr_lines(request, batch, train.size()), console, ranks);
+  if (request.explain_precision) return print(explain(request.precision), console, ranks);
+  if (request.device == Device::kCpu) kernels::require_onednn();
+  Stream stream(
+      request.device, stream_threads(request.device, threads), may_spin(job.launch, threads));
+  const EngineWishes wishes{
+      request, batch, network, *data.sets.test, libraries, plan_file_of(request, output_dir)};
+  const SettledEngines engines = settle_run_engines(wishes, stream, ranks, console);
+  const ResolvedRun run{.request = request,
+                        .batch = batch,
+                        .threads = threads,
+                        .transport = route.transport,
+                        .cuda_libraries = libraries,
+                        .plan_choices = digest_of(engines.engines),
+                        .output_dir = output_dir};
+  return Run({job, run, data, network, route, engines, start, fault, stream, console}, record)
+      .execute();
 }
 
 }  // namespace lockstep::trainers

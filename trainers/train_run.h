@@ -5,26 +5,27 @@
 #include <string>
 #include <vector>
 
+#include "comm/connect.h"
 #include "comm/launch.h"
-#include "core/communicator.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/run_request.h"
 #include "trainers/options/command_line.h"
 #include "trainers/replay_plan.h"
 
 namespace lockstep::trainers {
 
-struct TrainRequest {
+// What a process is to train, and with whom.
+struct Job {
   const std::vector<std::string>& argv;
   const Options& options;
-  RunConfig config;  // not yet resolved
+  const RunRequest& request;  // of `options`
   comm::Launch launch;
-  Communicator& ranks;
+  const comm::Connection& connection;
   std::optional<ReplayPlan> replay{};
 };
 
 // Returns kDone or kStopped. Errors: those of Training; of a replay also UsageError for ranks that
 // do not have the run's bits, and EnvironmentError when the trouble does not come again. An error
 // of the set-up ends all ranks here.
-ExitCode train_run(const TrainRequest& request);
+ExitCode train_run(const Job& job);
 
 }  // namespace lockstep::trainers

@@ -8,7 +8,7 @@
 
 #include "comm/connect.h"
 #include "core/communicator.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/run_request.h"
 #include "trainers/loop/models.h"
 
 namespace lockstep::bench {
@@ -40,7 +40,7 @@ SyntheticOptions read_synthetic_options(const std::vector<std::string>& argument
 // Where no size and number of classes are given: those of the data set that the network is for.
 trainers::ModelOptions model_options(const SyntheticOptions& options);
 
-// As the trainers would run it; to be resolved.
-trainers::RunConfig run_config(const SyntheticOptions& options);
+// As the trainers would be asked for it.
+trainers::RunRequest run_request(const SyntheticOptions& options);
 
 }  // namespace lockstep::bench

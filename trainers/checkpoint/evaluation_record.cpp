@@ -39,17 +39,17 @@ void put_photo_sizes(const data::PhotoOptions& photos, Texts& flags) {
 
 }  // namespace
 
-EvaluationRecord evaluation_record(const RunConfig& config, const data::DatasetPair& data) {
+EvaluationRecord evaluation_record(const RunRequest& request, const data::DatasetPair& data) {
   const data::ImageShape shape = data.test->image_shape();
   EvaluationRecord record;
   record.image = fmt::format("{}x{}x{}", shape.channels, shape.height, shape.width);
   Texts& flags = record.flags;
-  flags["arch"] = config.arch;
-  flags["cifar-stem"] = bool_text(config.cifar_stem);
-  flags["num-classes"] = std::to_string(config.classes.value_or(data.train->classes()));
-  flags["normalize"] = normalize_text(normalization(config, *data.test));
-  put_precision(config.precision, flags);
-  if (data.test->name().starts_with("imagefolder/")) put_photo_sizes(config.photos, flags);
+  flags["arch"] = request.arch;
+  flags["cifar-stem"] = bool_text(request.cifar_stem);
+  flags["num-classes"] = std::to_string(request.classes.value_or(data.train->classes()));
+  flags["normalize"] = normalize_text(normalization(request.normalize, *data.test));
+  put_precision(request.precision, flags);
+  if (data.test->name().starts_with("imagefolder/")) put_photo_sizes(request.photos, flags);
   constexpr size_t kWhole = std::numeric_limits<size_t>::max();
   for (const std::string& name : data.test->class_names()) {
     record.class_names.push_back(printable(name, kWhole));  // JSON is UTF-8, names of folders any

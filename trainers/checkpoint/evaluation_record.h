@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/run_request.h"
 
 namespace lockstep::trainers {
 
@@ -24,7 +24,7 @@ struct EvaluationRecord {
 };
 
 // Errors: those of normalization().
-EvaluationRecord evaluation_record(const RunConfig& config, const data::DatasetPair& data);
+EvaluationRecord evaluation_record(const RunRequest& request, const data::DatasetPair& data);
 
 // One object, as run.json and files of weights have it.
 std::string to_json(const EvaluationRecord& record);

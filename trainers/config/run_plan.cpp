@@ -2,24 +2,23 @@
 
 #include <fmt/ranges.h>
 
-#include "trainers/config/resolve_run.h"
-
 namespace lockstep::trainers {
 
-RunPlan make_run_plan(const RunConfig& config, std::span<const comm::Bucket> buckets) {
-  RunPlan plan{.global_batch = config.global_batch,
-               .micro_steps = config.micro_steps,
-               .shards = config.shards,
-               .bn_groups = config.bn_groups,
-               .seed = config.seed,
-               .algorithm = std::string(algorithm_name(config.exchange)),
-               .transport = config.transport,
-               .wire = std::string(name_of(config.exchange.wire)),
-               .predivide = config.exchange.predivide,
-               .overlap = config.exchange.overlap,
+RunPlan make_run_plan(const ResolvedRun& run, std::span<const comm::Bucket> buckets) {
+  const ExchangeConfig& exchange = run.request.exchange;
+  RunPlan plan{.global_batch = run.batch.images,
+               .micro_steps = run.batch.micro_steps,
+               .shards = run.batch.shards,
+               .bn_groups = run.batch.bn_groups,
+               .seed = run.request.seed,
+               .algorithm = std::string(algorithm_name(exchange)),
+               .transport = run.transport,
+               .wire = std::string(name_of(exchange.wire)),
+               .predivide = exchange.predivide,
+               .overlap = exchange.overlap,
                .buckets = {},
-               .plan_choices = config.plan_choices,
-               .reach = reach(config)};
+               .plan_choices = run.plan_choices,
+               .reach = reach(run.batch, exchange)};
   plan.buckets.reserve(buckets.size());
   for (const comm::Bucket& bucket : buckets) {
     plan.buckets.push_back({.tensors = std::ssize(bucket.parameters), .bytes = bucket.bytes});

@@ -8,7 +8,7 @@
 
 #include "comm/gradient_reducer.h"
 #include "comm/handshake.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/resolved_run.h"
 
 namespace lockstep::trainers {
 
@@ -29,12 +29,11 @@ struct RunPlan {
   double predivide = 1;
   bool overlap = true;
   std::vector<BucketSize> buckets;
-  std::string plan_choices = {};  // as RunConfig's
-  std::vector<int64_t> reach;     // rank counts with the same bits (trainers/config/resolve_run.h)
+  std::string plan_choices = {};  // as ResolvedRun's
+  std::vector<int64_t> reach;  // rank counts with the same bits (trainers/config/batch_division.h)
 };
 
-// Requires: a resolved config.
-RunPlan make_run_plan(const RunConfig& config, std::span<const comm::Bucket> buckets);
+RunPlan make_run_plan(const ResolvedRun& run, std::span<const comm::Bucket> buckets);
 
 // For a handshake.
 std::vector<comm::HandshakeField> handshake_fields(const RunPlan& plan);

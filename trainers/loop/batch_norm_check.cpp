@@ -14,13 +14,15 @@ namespace lockstep::trainers {
 namespace {
 
 // Fewest images that a batch-norm group gets in a micro-step of this run.
-int64_t smallest_group(const RunConfig& config, int64_t dataset_images) {
-  const int64_t replicas = config.bn_groups * config.micro_steps;
-  const int64_t full = config.global_batch / replicas;
+int64_t smallest_group(const BatchDivision& batch,
+                       const std::optional<int64_t>& max_steps,
+                       int64_t dataset_images) {
+  const int64_t replicas = batch.bn_groups * batch.micro_steps;
+  const int64_t full = batch.images / replicas;
   const int64_t per_epoch =
       data::samples_per_replica({.size = dataset_images, .replicas = replicas});
   const int64_t steps = (per_epoch + full - 1) / full;
-  const bool reaches_last_step = config.max_steps.value_or(steps) >= steps;
+  const bool reaches_last_step = max_steps.value_or(steps) >= steps;
   return reaches_last_step ? per_epoch - (steps - 1) * full : full;
 }
 
@@ -41,16 +43,19 @@ bool trains_on_one_image(const ModelOptions& options) {
 
 }  // namespace
 
-void check_batch_norm(const RunConfig& config, const ModelOptions& model, int64_t dataset_images) {
-  if (smallest_group(config, dataset_images) > 1 || trains_on_one_image(model)) return;
-  const int64_t replicas = config.bn_groups * config.micro_steps;
+void check_batch_norm(const BatchDivision& batch,
+                      const std::optional<int64_t>& max_steps,
+                      const ModelOptions& model,
+                      int64_t dataset_images) {
+  if (smallest_group(batch, max_steps, dataset_images) > 1 || trains_on_one_image(model)) return;
+  const int64_t replicas = batch.bn_groups * batch.micro_steps;
   throw UsageError(
       fmt::format("a step leaves one image to a batch-norm group, too few for {}", model.arch),
       fmt::format(
           "{} images in steps of {}, dealt to {} group{}: the smallest part is 1 image, and "
           "the network's last maps are one pixel, so a variance would be of one value",
           dataset_images,
-          config.global_batch,
+          batch.images,
           replicas,
           replicas == 1 ? "" : "s"),
       "another -b or --global-batch-size, or fewer --bn-groups (--sync-bn: one)");

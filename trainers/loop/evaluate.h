@@ -10,7 +10,7 @@
 #include "data/dataset.h"
 #include "kernels/normalize_image.h"
 #include "nn/module.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/run_request.h"
 #include "trainers/loop/skipped_photos.h"
 #include "trainers/output/console.h"
 #include "trainers/output/progress.h"
@@ -28,7 +28,7 @@ struct Evaluation {
 };
 
 // main.py's line of it, or Apex's, and one like it of the weights' moving average.
-std::string accuracy_line(const RunConfig& config, const Evaluation& evaluation);
+std::string accuracy_line(const Evaluation& evaluation, bool apex_lines);
 std::string average_line(const Evaluation& evaluation);
 
 struct EvaluationTask {
@@ -47,7 +47,7 @@ struct EvaluationTask {
 
 // The whole test set; main.py's lines to `console`, which must outlive the task, where the run has
 // them.
-EvaluationTask test_of(const RunConfig& config,
+EvaluationTask test_of(const RunRequest& request,
                        const data::DatasetPair& data,
                        nn::Module& model,
                        Console& console);

@@ -40,14 +40,21 @@ std::string nccl_obstacle(Communicator& ranks) {
 }
 
 // Empty: CUDA IPC can serve.
-std::string ipc_obstacle(const RunConfig& config, Communicator& ranks) {
-  if (config.exchange.algorithm != Algorithm::kTree) return "its sums are trees";
-  if (config.transport != "shm") return "the ranks do not share memory";
-  return comm::ipc::obstacle(ranks, std::chrono::seconds(config.stall_abort_s));
+std::string ipc_obstacle(const RunRequest& request,
+                         std::string_view host_transport,
+                         Communicator& ranks) {
+  if (request.exchange.algorithm != Algorithm::kTree) return "its sums are trees";
+  if (host_transport != "shm") return "the ranks do not share memory";
+  return comm::ipc::obstacle(ranks, std::chrono::seconds(request.stall_abort_s));
 }
 
-GradientRoute over_nccl(RunConfig& config, Communicator& ranks) {
+GradientRoute through_host(std::string_view host_transport, const std::string& note = {}) {
+  return {.nccl = nullptr, .exchange = {}, .transport = std::string(host_transport), .note = note};
+}
+
+GradientRoute over_nccl(const RunRequest& request, Communicator& ranks) {
   GradientRoute route;
+  route.transport = "nccl";
   on_all_ranks(ranks, [] { comm::nccl::api(); });
   const comm::HandshakeField version = {
       comm::HandshakeField::Kind::kEnvironment, "NCCL", comm::nccl::api().version()};
@@ -55,10 +62,8 @@ GradientRoute over_nccl(RunConfig& config, Communicator& ranks) {
   on_all_ranks(ranks, [&] {
     comm::nccl::check_devices_differ(ranks, cuda::device_properties().uuid);
     route.nccl =
-        std::make_unique<comm::nccl::Ranks>(ranks, std::chrono::seconds(config.stall_abort_s));
+        std::make_unique<comm::nccl::Ranks>(ranks, std::chrono::seconds(request.stall_abort_s));
   });
-  config.exchange.on_device = DeviceTransport::kNccl;
-  config.transport = "nccl";
   route.exchange = [&nccl = *route.nccl](
                        Communicator&, Stream& compute, std::span<const comm::Bucket> buckets) {
     return std::make_unique<comm::nccl::NcclExchange>(nccl, compute, buckets);
@@ -66,65 +71,69 @@ GradientRoute over_nccl(RunConfig& config, Communicator& ranks) {
   return route;
 }
 
-GradientRoute over_ipc(RunConfig& config, const std::string& note) {
-  config.exchange.on_device = DeviceTransport::kIpc;
-  config.transport = "ipc";
-  const auto deadline = std::chrono::seconds(config.stall_abort_s);
+GradientRoute over_ipc(const RunRequest& request, const std::string& note = {}) {
+  const auto deadline = std::chrono::seconds(request.stall_abort_s);
   return {
       .nccl = nullptr,
       .exchange =
           [deadline](Communicator& peers, Stream& compute, std::span<const comm::Bucket> buckets) {
             return std::make_unique<comm::ipc::IpcExchange>(peers, compute, buckets, deadline);
           },
+      .transport = "ipc",
       .note = note};
 }
 
-GradientRoute over_ipc_or_none(RunConfig& config, Communicator& ranks) {
-  if (ranks.size() == 1) return {};
-  const std::string obstacle = ipc_obstacle(config, ranks);
+GradientRoute over_ipc_or_none(const RunRequest& request,
+                               std::string_view host_transport,
+                               Communicator& ranks) {
+  if (ranks.size() == 1) return through_host(host_transport);
+  const std::string obstacle = ipc_obstacle(request, host_transport, ranks);
   on_all_ranks(ranks, [&] {
     if (obstacle.empty()) return;
     throw EnvironmentError("the ranks cannot exchange gradients over CUDA IPC",
                            obstacle,
                            "--transport auto, which takes what there is, or shm, nccl or mpi");
   });
-  return over_ipc(config, {});
+  return over_ipc(request);
 }
 
-GradientRoute best(RunConfig& config, Communicator& ranks) {
-  if (ranks.size() == 1) return {};
+GradientRoute best(const RunRequest& request,
+                   std::string_view host_transport,
+                   Communicator& ranks) {
+  if (ranks.size() == 1) return through_host(host_transport);
   const std::string no_nccl = nccl_obstacle(ranks);
-  if (no_nccl.empty()) return over_nccl(config, ranks);
-  const std::string no_ipc = ipc_obstacle(config, ranks);
+  if (no_nccl.empty()) return over_nccl(request, ranks);
+  const std::string no_ipc = ipc_obstacle(request, host_transport, ranks);
   if (no_ipc.empty()) {
-    return over_ipc(config, fmt::format("note: gradients travel over CUDA IPC: {}", no_nccl));
+    return over_ipc(request, fmt::format("note: gradients travel over CUDA IPC: {}", no_nccl));
   }
-  return {.nccl = nullptr,
-          .exchange = {},
-          .note = fmt::format(
-              "note: gradients travel through the host: {}; no CUDA IPC: {}", no_nccl, no_ipc)};
+  return through_host(
+      host_transport,
+      fmt::format("note: gradients travel through the host: {}; no CUDA IPC: {}", no_nccl, no_ipc));
 }
 
-bool exchanges_on_device(const RunConfig& config) {
-  const bool trains = !config.evaluate && !config.lr_dry_run && !config.explain_precision;
-  return trains && config.device == Device::kCuda && config.exchange.keeps_replicas();
+bool exchanges_on_device(const RunRequest& request) {
+  const bool trains = !request.evaluate && !request.lr_dry_run && !request.explain_precision;
+  return trains && request.device == Device::kCuda && request.exchange.keeps_replicas();
 }
 
 }  // namespace
 
-GradientRoute choose_gradient_route(RunConfig& config, Communicator& ranks) {
-  if (!exchanges_on_device(config)) return {};
-  switch (config.exchange.on_device) {
+GradientRoute choose_gradient_route(const RunRequest& request,
+                                    std::string_view host_transport,
+                                    Communicator& ranks) {
+  if (!exchanges_on_device(request)) return through_host(host_transport);
+  switch (request.exchange.on_device) {
     case DeviceTransport::kHost:
-      return {};
+      return through_host(host_transport);
     case DeviceTransport::kAuto:
-      return best(config, ranks);
+      return best(request, host_transport, ranks);
     case DeviceTransport::kNccl:
-      return over_nccl(config, ranks);
+      return over_nccl(request, ranks);
     case DeviceTransport::kIpc:
-      return over_ipc_or_none(config, ranks);
+      return over_ipc_or_none(request, host_transport, ranks);
   }
-  return {};
+  return through_host(host_transport);
 }
 
 }  // namespace lockstep::trainers

@@ -9,19 +9,21 @@
 
 namespace lockstep::trainers {
 
-std::vector<std::string> lr_lines(const RunConfig& config, int64_t dataset_images) {
+std::vector<std::string> lr_lines(const RunRequest& request,
+                                  const BatchDivision& batch,
+                                  int64_t dataset_images) {
   const int64_t steps_per_epoch = data::steps_per_epoch({.dataset_size = dataset_images,
-                                                         .global_batch = config.global_batch,
-                                                         .micro_steps = config.micro_steps,
-                                                         .shards = config.shards,
-                                                         .groups = config.bn_groups});
-  const Schedule schedule(config.optimizer.schedule,
-                          config.optimizer.base_lr(config.global_batch),
-                          config.epochs,
+                                                         .global_batch = batch.images,
+                                                         .micro_steps = batch.micro_steps,
+                                                         .shards = batch.shards,
+                                                         .groups = batch.bn_groups});
+  const Schedule schedule(request.optimizer.schedule,
+                          request.optimizer.base_lr(batch.images),
+                          request.epochs,
                           steps_per_epoch);
-  const int64_t begin = config.start_epoch * steps_per_epoch;
-  const int64_t all_steps = config.epochs * steps_per_epoch - begin;
-  const int64_t steps = std::min(all_steps, config.max_steps.value_or(all_steps));
+  const int64_t begin = request.start_epoch * steps_per_epoch;
+  const int64_t all_steps = request.epochs * steps_per_epoch - begin;
+  const int64_t steps = std::min(all_steps, request.max_steps.value_or(all_steps));
   constexpr int64_t kFewSteps = 20;
   const int64_t stride = steps <= kFewSteps ? 1 : steps_per_epoch;
   std::vector<std::string> lines;

@@ -5,12 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "trainers/config/run_config.h"
+#include "trainers/config/batch_division.h"
 
 namespace lockstep::trainers {
 
 // The learning rate of each step of the run where they are few, else of each epoch's first and last
-// step. Epochs count from 0, steps from 1, as in log lines. Requires: resolve_run().
-std::vector<std::string> lr_lines(const RunConfig& config, int64_t dataset_images);
+// step. Epochs count from 0, steps from 1, as in log lines.
+std::vector<std::string> lr_lines(const RunRequest& request,
+                                  const BatchDivision& batch,
+                                  int64_t dataset_images);
 
 }  // namespace lockstep::trainers

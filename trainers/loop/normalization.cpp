@@ -39,8 +39,9 @@ kernels::NormalizeImageParams usual(const data::Dataset& dataset) {
 
 }  // namespace
 
-kernels::NormalizeImageParams normalization(const RunConfig& config, const data::Dataset& dataset) {
-  return config.normalize ? for_channels(*config.normalize, dataset) : usual(dataset);
+kernels::NormalizeImageParams normalization(
+    const std::optional<kernels::NormalizeImageParams>& asked, const data::Dataset& dataset) {
+  return asked ? for_channels(*asked, dataset) : usual(dataset);
 }
 
 }  // namespace lockstep::trainers

@@ -23,32 +23,32 @@ double seconds_since(Clock::time_point start) {
 }
 
 int64_t run_ranks(const Training::Parts& p) {
-  return p.replay ? p.replay->ranks : p.config.ranks;
+  return p.replay ? p.replay->ranks : p.run.batch.ranks;
 }
 
 int64_t first_step(const Training::Parts& p, int64_t steps_per_epoch) {
-  return p.start ? p.start->steps : p.config.start_epoch * steps_per_epoch;
+  return p.start ? p.start->steps : p.run.request.start_epoch * steps_per_epoch;
 }
 
 // --max-steps counts from the beginning of the run, whichever process took the steps.
 int64_t end_step(const Training::Parts& p, int64_t steps_per_epoch) {
-  int64_t end = steps_per_epoch * p.config.epochs;
-  if (p.config.max_steps) {
-    end = std::min(end, p.config.start_epoch * steps_per_epoch + *p.config.max_steps);
+  int64_t end = steps_per_epoch * p.run.request.epochs;
+  if (p.run.request.max_steps) {
+    end = std::min(end, p.run.request.start_epoch * steps_per_epoch + *p.run.request.max_steps);
   }
   if (p.replay) end = std::min(end, p.replay->step);
   return std::max(end, first_step(p, steps_per_epoch));
 }
 
 comm::ReducerOptions reducer_options(const Training::Parts& p) {
-  comm::ReducerOptions options = reducer_options(p.config.exchange, p.config.micro_steps);
+  comm::ReducerOptions options = reducer_options(p.run.request.exchange, p.run.batch.micro_steps);
   options.on_device = p.exchange;
   return options;
 }
 
 // A fault has a part in the middle of a step.
 bool runs_as_graph(const Training::Parts& p) {
-  return runs_as_graph(p.config) && !p.fault;
+  return p.run.runs_as_graph() && !p.fault;
 }
 
 }  // namespace
@@ -63,19 +63,19 @@ Training::Training(const Parts& parts)
                reducer_options(p_)),
       batch_norm_peers_(p_.ranks),
       groups_span_ranks_(
-          any_group_spans_ranks(p_.config.shards, p_.config.bn_groups, p_.config.ranks)),
-      steps_per_epoch_(data::steps_per_epoch(batch_plan(p_.config, *p_.data.train, p_.ranks))),
-      update_(p_.config, p_.stream, p_.model, steps_per_epoch_),
+          any_group_spans_ranks(p_.run.batch.shards, p_.run.batch.bn_groups, p_.run.batch.ranks)),
+      steps_per_epoch_(data::steps_per_epoch(batch_plan(p_.run, *p_.data.train, p_.ranks))),
+      update_(p_.run, p_.stream, p_.model, steps_per_epoch_),
       numerics_(
           {.when = p_.replay ? NumericsWatch::When::kEveryStep : NumericsWatch::When::kTenthSkip,
            .run_ranks = run_ranks(p_),
-           .plan = batch_plan(p_.config, *p_.data.train, p_.ranks)},
+           .plan = batch_plan(p_.run, *p_.data.train, p_.ranks)},
           p_.stream,
           p_.model),
       replicas_(p_.model, update_.optimizer()),
       first_step_(first_step(p_, steps_per_epoch_)),
       end_step_(end_step(p_, steps_per_epoch_)),
-      batches_(p_.config, p_.data.train, p_.ranks, p_.stream, first_step_, end_step_),
+      batches_(p_.run, p_.data.train, p_.ranks, p_.stream, first_step_, end_step_),
       skipped_(p_.data.train->size(), warn_of_images),
       skipped_in_test_(p_.data.test->size(), warn_of_images),
       graph_(p_.stream, runs_as_graph(p_)) {
@@ -120,12 +120,13 @@ TrainingResult Training::run(const Traces& traces) {
   log_ = RunLog(traces.directory, p_.console);
   share_start();
   EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
-  auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.config.start_epoch);
+  auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.run.request.start_epoch);
   // An epoch in hand may want nothing but its evaluation.
   while ((result_.steps < end_step_ || sums.steps > 0) && !result_.stopped) {
     const int64_t epoch_steps = std::min(steps_per_epoch_, end_step_ - result_.steps + sums.steps);
     EpochProgress progress(epoch, epoch_steps, std::exchange(sums, {}));
-    p_.console.tutorial(fmt::format("begin training of epoch {}/{}", epoch + 1, p_.config.epochs));
+    p_.console.tutorial(
+        fmt::format("begin training of epoch {}/{}", epoch + 1, p_.run.request.epochs));
     while (progress.done() < progress.steps() && !result_.stopped) train_step(progress);
     result_.images += progress.images();
     result_.training_s += progress.seconds();
@@ -158,12 +159,13 @@ void Training::train_step(EpochProgress& epoch) {
   if (result_.first_step_s == 0) result_.first_step_s = seconds_since_process_start();
   inject(p_.fault, p_.ranks.rank(), result_.steps, p_.model);
 
-  const int64_t check_ranks = p_.config.exchange.check_ranks;
-  if (p_.config.exchange.keeps_replicas() && check_ranks > 0 && result_.steps % check_ranks == 0) {
+  const int64_t check_ranks = p_.run.request.exchange.check_ranks;
+  if (p_.run.request.exchange.keeps_replicas() && check_ranks > 0 &&
+      result_.steps % check_ranks == 0) {
     replicas_.compare(p_.ranks, result_.steps);
   }
   constexpr int64_t kStopLatency = 10;  // steps until ranks agree to stop
-  const int64_t interval = std::min(p_.config.print_freq, kStopLatency);
+  const int64_t interval = std::min(p_.run.request.print_freq, kStopLatency);
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
   const bool saves = saves_after(result_.steps) && !last;
@@ -177,7 +179,7 @@ void Training::train_step(EpochProgress& epoch) {
 void Training::step_by_step(const StepStart& start) {
   update_.optimizer().zero_grad();
   int64_t images = 0;
-  for (int64_t micro = 0; micro < p_.config.micro_steps; ++micro) {
+  for (int64_t micro = 0; micro < p_.run.batch.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
     const TrainingBatches::MicroStep batch = next_batch();
     window_.add(learn(batch.images, batch.labels, batch.mix));
@@ -220,14 +222,14 @@ nn::CrossEntropy Training::learn(const Var& images, const Tensor& labels, const 
   nn::CrossEntropy result = nn::softmax_cross_entropy(
       p_.model.forward(images),
       labels,
-      {.label_smoothing = static_cast<float>(p_.config.label_smoothing), .mix = mix});
+      {.label_smoothing = static_cast<float>(p_.run.request.label_smoothing), .mix = mix});
   result.loss.backward(update_.seed(images.shards().local()));
   return result;
 }
 
 void Training::look_at_scale() {
   scaled_ = update_.look(result_.steps);
-  if (const auto& scaling = p_.config.precision.loss_scaling;
+  if (const auto& scaling = p_.run.request.precision.loss_scaling;
       scaling && scaled_.newly_skipped > 0) {
     p_.console.info(overflow_line(scaling->dynamic, scaled_.scale));
   }
@@ -270,9 +272,9 @@ void Training::compare_notes(EpochProgress& epoch) {
   metrics.skipped_steps = scaled_.skipped;
   const int64_t done = epoch.done();
   p_.console.progress_bar(progress_bar(
-      epoch.number(), static_cast<int>(p_.config.epochs), done, epoch.steps(), metrics));
-  if (done != 1 && done % p_.config.print_freq != 0 && done != epoch.steps()) return;
-  const auto line = p_.config.apex_lines ? apex_progress_line : progress_line;
+      epoch.number(), static_cast<int>(p_.run.request.epochs), done, epoch.steps(), metrics));
+  if (done != 1 && done % p_.run.request.print_freq != 0 && done != epoch.steps()) return;
+  const auto line = p_.run.request.apex_lines ? apex_progress_line : progress_line;
   p_.console.progress_line(line(epoch.number(), done, epoch.steps(), metrics));
   log_.append_step(epoch.number(), result_.steps, seconds_since_process_start(), metrics);
 }
@@ -290,7 +292,7 @@ void Training::check_losses(const WindowTotals& totals, int epoch) {
         fmt::format("training diverged at learning rate {:g}, or an input is not finite",
                     update_.lr()),
         fmt::format("a smaller --lr; `lockstep replay {}` names the tensor that it began in",
-                    p_.config.output_dir));
+                    p_.run.output_dir));
   }
 }
 
@@ -308,7 +310,7 @@ void Training::report_numerics(Trouble trouble, std::string what, int64_t step) 
 // Rank 0's batch-norm statistics are the run's; weights must be equal already, unless the ranks do
 // without an exchange: then rank 0's are the run's too.
 void Training::synchronize_replicas() {
-  const bool keeps_replicas = p_.config.exchange.keeps_replicas();
+  const bool keeps_replicas = p_.run.request.exchange.keeps_replicas();
   std::vector<Tensor> rank0s;
   for (const nn::StateEntry& entry : p_.model.state()) {
     if (!entry.is_parameter || !keeps_replicas) rank0s.push_back(entry.tensor);
@@ -345,7 +347,7 @@ void Training::end_epoch(const EpochProgress& epoch) {
     save(position(epoch, Evaluated::kNo));
     return;
   }
-  if (last || (number + 1) % p_.config.save_freq == 0 || saves_after(result_.steps)) {
+  if (last || (number + 1) % p_.run.request.save_freq == 0 || saves_after(result_.steps)) {
     save(position(epoch, Evaluated::kYes));
   }
 }
@@ -367,11 +369,12 @@ void Training::save(const TrainingPosition& at) {
 
 bool Training::evaluates_after(int epoch) const {
   if (update_.watches_validation()) return true;
-  return !p_.console.options().tutorial && !p_.replay && (epoch + 1) % p_.config.eval_freq == 0;
+  return !p_.console.options().tutorial && !p_.replay &&
+         (epoch + 1) % p_.run.request.eval_freq == 0;
 }
 
 bool Training::saves_after(int64_t step) const {
-  return p_.config.save_steps && step % *p_.config.save_steps == 0;
+  return p_.run.request.save_steps && step % *p_.run.request.save_steps == 0;
 }
 
 }  // namespace lockstep::trainers

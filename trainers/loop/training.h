@@ -14,7 +14,7 @@
 #include "nn/optimizer.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/checkpoint/checkpoint_writer.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/resolved_run.h"
 #include "trainers/loop/epoch_progress.h"
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/exchange_log.h"
@@ -54,11 +54,11 @@ struct ReplayTarget {
   int64_t ranks = 1;  // of the run
 };
 
-// Trains `model` as `config` says and evaluates it. Borrows everything.
+// Trains `model` as `run` says and evaluates it. Borrows everything.
 class Training {
  public:
   struct Parts {
-    const RunConfig& config;
+    const ResolvedRun& run;
     const data::DatasetPair& data;
     Communicator& ranks;
     Stream& stream;

@@ -6,7 +6,7 @@
 namespace lockstep::trainers {
 
 EvaluationTask Training::test_task() {
-  EvaluationTask task = test_of(p_.config, p_.data, p_.model, p_.console);
+  EvaluationTask task = test_of(p_.run.request, p_.data, p_.model, p_.console);
   task.skipped = &skipped_in_test_;
   return task;
 }
@@ -14,7 +14,7 @@ EvaluationTask Training::test_task() {
 std::optional<Evaluation> Training::measure() {
   p_.console.tutorial("begin testing");
   std::optional<Evaluation> evaluation = evaluate(test_task(), p_.stream, p_.ranks);
-  if (evaluation) p_.console.info(accuracy_line(p_.config, *evaluation));
+  if (evaluation) p_.console.info(accuracy_line(*evaluation, p_.run.request.apex_lines));
   result_.stopped = !evaluation;
   return evaluation;
 }

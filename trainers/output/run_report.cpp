@@ -7,7 +7,6 @@
 #include "core/version.h"
 #include "kernels/isa.h"
 #include "kernels/onednn_version.h"
-#include "trainers/config/resolve_run.h"
 #include "trainers/output/rank_place.h"
 #include "trainers/output/versions.h"
 
@@ -24,22 +23,22 @@ std::string with_commas(int64_t value) {
   return text;
 }
 
-std::string exchange_text(const RunConfig& config) {
-  if (config.exchange.algorithm == Algorithm::kNone) return "no all-reduce";
-  std::string text = fmt::format("{} all-reduce", algorithm_name(config.exchange));
-  if (config.over_nccl()) return fmt::format("{} over NCCL {}", text, comm::nccl::api().version());
-  if (config.over_ipc()) return fmt::format("{} over CUDA IPC", text);
-  if (config.ranks == 1) return text;
-  const bool staged = config.device == Device::kCuda;
+std::string exchange_text(const ResolvedRun& run) {
+  if (run.request.exchange.algorithm == Algorithm::kNone) return "no all-reduce";
+  std::string text = fmt::format("{} all-reduce", algorithm_name(run.request.exchange));
+  if (run.over_nccl()) return fmt::format("{} over NCCL {}", text, comm::nccl::api().version());
+  if (run.over_ipc()) return fmt::format("{} over CUDA IPC", text);
+  if (run.batch.ranks == 1) return text;
+  const bool staged = run.request.device == Device::kCuda;
   return fmt::format(
-      "{} over {}{}", text, config.transport, staged ? ", gradients travel through the host" : "");
+      "{} over {}{}", text, run.transport, staged ? ", gradients travel through the host" : "");
 }
 
 // "cpu v3 (oneDNN 2.6.3)", "cuda NVIDIA H200 (sm_90, a graph a step)"
-std::string device_text(const RunConfig& config) {
-  if (config.device == Device::kCuda) {
+std::string device_text(const ResolvedRun& run) {
+  if (run.request.device == Device::kCuda) {
     const cuda::DeviceProperties& gpu = cuda::device_properties();
-    const std::string_view steps = runs_as_graph(config) ? "a graph a step" : "no graph";
+    const std::string_view steps = run.runs_as_graph() ? "a graph a step" : "no graph";
     return fmt::format("cuda {} (sm_{}{}, {})", gpu.name, gpu.major, gpu.minor, steps);
   }
   return fmt::format(
@@ -55,7 +54,7 @@ std::string precision_text(const PrecisionConfig& precision) {
 
 }  // namespace
 
-std::vector<std::string> start_lines(const RunConfig& config,
+std::vector<std::string> start_lines(const ResolvedRun& run,
                                      const data::DatasetPair& data,
                                      const nn::Module& model) {
   const auto counted = [](int64_t n, const char* noun) {
@@ -63,30 +62,31 @@ std::vector<std::string> start_lines(const RunConfig& config,
   };
   return {fmt::format("Lockstep {} · {} of {} · {} · {}",
                       version(),
-                      counted(config.ranks, "rank"),
-                      counted(config.threads, "thread"),
-                      device_text(config),
-                      exchange_text(config)),
+                      counted(run.batch.ranks, "rank"),
+                      counted(run.threads, "thread"),
+                      device_text(run),
+                      exchange_text(run)),
           fmt::format("arch {} ({} parameters) · data {} ({}/{}) · {} images a step · {} · seed {}",
-                      config.arch,
+                      run.request.arch,
                       with_commas(model.parameter_count()),
-                      config.dataset,
+                      run.request.dataset,
                       data.train->size(),
                       data.test->size(),
-                      config.global_batch,
-                      precision_text(config.precision),
-                      config.seed),
-          reach_text(config)};
+                      run.batch.images,
+                      precision_text(run.request.precision),
+                      run.request.seed),
+          reach_text(run.batch, run.request.exchange)};
 }
 
-void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& record) {
+void describe_run(const ResolvedRun& run, Communicator& ranks, RunRecord& record) {
   record.versions = versions();
-  if (config.over_nccl()) record.versions["nccl"] = comm::nccl::api().version();
-  record.versions.insert(config.cuda_libraries.begin(), config.cuda_libraries.end());
-  const auto threads = static_cast<int>(config.threads);
+  if (run.over_nccl()) record.versions["nccl"] = comm::nccl::api().version();
+  record.versions.insert(run.cuda_libraries.begin(), run.cuda_libraries.end());
+  const auto threads = static_cast<int>(run.threads);
   for (const RankPlace& place : gather_places(ranks, this_place())) {
-    record.ranks.push_back(
-        {.host = place.host, .device = std::string(name_of(config.device)), .threads = threads});
+    record.ranks.push_back({.host = place.host,
+                            .device = std::string(name_of(run.request.device)),
+                            .threads = threads});
   }
 }
 
@@ -103,7 +103,7 @@ std::optional<FinalMetrics> final_metrics(const TrainingResult& result, double w
 }
 
 void report_end(Console& console,
-                const RunConfig& config,
+                const ResolvedRun& run,
                 const TrainingResult& result,
                 const std::filesystem::path& directory,
                 double wall_s) {
@@ -132,14 +132,14 @@ void report_end(Console& console,
                              with_commas(result.steps),
                              wall_s,
                              with_commas(static_cast<int64_t>(speed)),
-                             with_commas(static_cast<int64_t>(speed) / config.ranks)));
-  const std::string run = directory.string();
+                             with_commas(static_cast<int64_t>(speed) / run.batch.ranks)));
+  const std::string folder = directory.string();
   if (result.saved) {
-    console.result(
-        fmt::format("weights {}/checkpoints/last.safetensors (safetensors.torch.load_file)", run));
+    console.result(fmt::format(
+        "weights {}/checkpoints/last.safetensors (safetensors.torch.load_file)", folder));
   }
-  console.result(fmt::format("record  {}/run.json", run));
-  console.result(fmt::format("metrics {}/metrics.jsonl (one JSON object a line)", run));
+  console.result(fmt::format("record  {}/run.json", folder));
+  console.result(fmt::format("metrics {}/metrics.jsonl (one JSON object a line)", folder));
 }
 
 }  // namespace lockstep::trainers

@@ -8,27 +8,27 @@
 
 #include "data/dataset.h"
 #include "nn/module.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/resolved_run.h"
 #include "trainers/loop/training.h"
 #include "trainers/output/console.h"
 #include "trainers/output/run_record.h"
 
 namespace lockstep::trainers {
 
-// Program, network, data, and the reach of the run's bits. Requires: a resolved config.
-std::vector<std::string> start_lines(const RunConfig& config,
+// Program, network, data, and the reach of the run's bits.
+std::vector<std::string> start_lines(const ResolvedRun& run,
                                      const data::DatasetPair& data,
                                      const nn::Module& model);
 
 // Versions and the machines. A collective call.
-void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& record);
+void describe_run(const ResolvedRun& run, Communicator& ranks, RunRecord& record);
 
 // Nothing where the run ended without an evaluation.
 std::optional<FinalMetrics> final_metrics(const TrainingResult& result, double wall_s);
 
 // Accuracy, speed, and where the artifacts are.
 void report_end(Console& console,
-                const RunConfig& config,
+                const ResolvedRun& run,
                 const TrainingResult& result,
                 const std::filesystem::path& directory,
                 double wall_s);

@@ -12,9 +12,9 @@ namespace {
 using kernels::ConvolutionPass;
 using kernels::ConvolutionProblem;
 
-std::vector<int64_t> shard_sizes(const RunConfig& config) {
-  const int64_t images = config.global_batch / (config.micro_steps * config.bn_groups);
-  const int64_t shards = config.shards / config.bn_groups;
+std::vector<int64_t> shard_sizes(const BatchDivision& batch) {
+  const int64_t images = batch.images / (batch.micro_steps * batch.bn_groups);
+  const int64_t shards = batch.shards / batch.bn_groups;
   std::vector<int64_t> sizes;
   if (images >= shards) sizes.push_back(images / shards);
   if (images % shards != 0) sizes.push_back(images / shards + 1);
@@ -29,17 +29,18 @@ void add(std::vector<ConvolutionProblem>& problems, ConvolutionProblem problem, 
 
 }  // namespace
 
-std::vector<ConvolutionProblem> run_convolutions(const RunConfig& config,
+std::vector<ConvolutionProblem> run_convolutions(const RunRequest& request,
+                                                 const BatchDivision& batch,
                                                  const ModelOptions& network,
                                                  const data::Dataset& test) {
   std::vector<ConvolutionProblem> problems;
-  if (!config.evaluate) {
-    const std::vector<int64_t> sizes = shard_sizes(config);
-    const DryStep step = run_dry_step(network, sizes.back(), config.precision);
+  if (!request.evaluate) {
+    const std::vector<int64_t> sizes = shard_sizes(batch);
+    const DryStep step = run_dry_step(network, sizes.back(), request.precision);
     for (const int64_t images : sizes) {
       const std::vector<PlannedConvolution> calls = convolutions_of(step);
       for (const PlannedConvolution& call : calls) add(problems, call.problem, images);
-      if (config.shards != config.bn_groups || config.precision.network().autocast) continue;
+      if (batch.shards != batch.bn_groups || request.precision.network().autocast) continue;
       for (const PlannedConvolution& call : calls) {
         for (const ConvolutionProblem& form : kernels::fused_forms(call.problem)) {
           add(problems, form, images);
@@ -49,9 +50,9 @@ std::vector<ConvolutionProblem> run_convolutions(const RunConfig& config,
   }
   ModelOptions tested = network;
   tested.image = test.image_shape();
-  const int64_t chunk = std::min(config.val_batch_size, test.size());
+  const int64_t chunk = std::min(request.val_batch_size, test.size());
   for (const PlannedConvolution& call :
-       convolutions_of(run_dry_step(tested, chunk, config.precision))) {
+       convolutions_of(run_dry_step(tested, chunk, request.precision))) {
     if (call.problem.pass == ConvolutionPass::kForward) add(problems, call.problem, chunk);
   }
   return problems;

@@ -5,7 +5,7 @@
 
 #include "data/dataset.h"
 #include "kernels/convolution_problem.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/batch_division.h"
 #include "trainers/loop/models.h"
 
 namespace lockstep::trainers {
@@ -13,8 +13,9 @@ namespace lockstep::trainers {
 // Of a step, in its order, for each size that its shards have, on whichever rank, each size's
 // followed by the fused forms of its layers, where batch-norm groups are shards and no casts lie
 // between; then of a chunk of the evaluation. Not of the last step of an epoch, nor of the last
-// chunk, where these are smaller: they come once in an epoch. Requires: a resolved config.
-std::vector<kernels::ConvolutionProblem> run_convolutions(const RunConfig& config,
+// chunk, where these are smaller: they come once in an epoch.
+std::vector<kernels::ConvolutionProblem> run_convolutions(const RunRequest& request,
+                                                          const BatchDivision& batch,
                                                           const ModelOptions& network,
                                                           const data::Dataset& test);
 

@@ -27,8 +27,8 @@
 namespace lockstep::trainers {
 namespace {
 
-bool asks_for_engines(const RunConfig& config) {
-  return config.autotune || !config.plan_file.empty();
+bool asks_for_engines(const RunRequest& request) {
+  return request.autotune || !request.plan_file.empty();
 }
 
 #if defined(LOCKSTEP_CUDNN)
@@ -38,18 +38,17 @@ bool has_cudnn() {
   return cuda::has_library(cudnn::kSoname);
 }
 
-PlanOrigin origin_here(const RunConfig& config) {
+PlanOrigin origin_here(const LibraryVersions& libraries) {
   const cuda::DeviceProperties& gpu = cuda::device_properties();
-  return {.cudnn = config.cuda_libraries.at("cudnn"),
+  return {.cudnn = libraries.at("cudnn"),
           .card = fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor)};
 }
 
 // As they reach cuDNN.
-std::vector<kernels::ConvolutionProblem> problems_of(const RunConfig& config,
-                                                     const ModelOptions& network,
-                                                     const data::Dataset& test) {
+std::vector<kernels::ConvolutionProblem> problems_of(const EngineWishes& wishes) {
   std::vector<kernels::ConvolutionProblem> problems;
-  for (const kernels::ConvolutionProblem& problem : run_convolutions(config, network, test)) {
+  for (const kernels::ConvolutionProblem& problem :
+       run_convolutions(wishes.request, wishes.batch, wishes.network, wishes.test)) {
     if (cudnn::fits(problem)) problems.push_back(problem.padded());
   }
   return problems;
@@ -90,8 +89,8 @@ bool has_cudnn() {
 }
 #endif
 
-std::map<std::string, std::string> cuda_libraries() {
-  std::map<std::string, std::string> versions;
+LibraryVersions cuda_libraries() {
+  LibraryVersions versions;
 #if defined(LOCKSTEP_CUDNN)
   if (has_cudnn()) versions["cudnn"] = cudnn::api().version();
 #endif
@@ -104,48 +103,49 @@ std::map<std::string, std::string> cuda_libraries() {
 
 }  // namespace
 
-void meet_cuda_libraries(RunConfig& config, Communicator& ranks) {
-  if (asks_for_engines(config) && (config.device != Device::kCuda || !has_cudnn())) {
+LibraryVersions agreed_cuda_libraries(const RunRequest& request, Communicator& ranks) {
+  if (asks_for_engines(request) && (request.device != Device::kCuda || !has_cudnn())) {
     throw UsageError(fmt::format("--{} has no engines to choose from",
-                                 config.autotune ? "autotune" : "plan-file"),
+                                 request.autotune ? "autotune" : "plan-file"),
                      "they are cuDNN's, and this program has none: convolutions are kernels of "
                      "Lockstep's own",
                      "leave it out, or a build beside cuDNN 9");
   }
-  if (config.device != Device::kCuda) return;
-  on_all_ranks(ranks, [&] { config.cuda_libraries = cuda_libraries(); });
+  if (request.device != Device::kCuda) return {};
+  LibraryVersions libraries;
+  on_all_ranks(ranks, [&] { libraries = cuda_libraries(); });
   comm::HandshakeField here = {comm::HandshakeField::Kind::kEnvironment, "CUDA libraries", ""};
-  for (const auto& [name, version] : config.cuda_libraries) {
+  for (const auto& [name, version] : libraries) {
     here.value += fmt::format("{}{} {}", here.value.empty() ? "" : ", ", name, version);
   }
   comm::handshake(ranks, std::span(&here, 1));
+  return libraries;
 }
 
-std::filesystem::path plan_file_of(const RunConfig& config) {
-  if (!config.plan_file.empty()) return config.plan_file;
-  return std::filesystem::path(config.output_dir) / kPlansFile;
+std::filesystem::path plan_file_of(const RunRequest& request, const std::string& output_dir) {
+  if (!request.plan_file.empty()) return request.plan_file;
+  return std::filesystem::path(output_dir) / kPlansFile;
 }
 
 #if defined(LOCKSTEP_CUDNN)
-SettledEngines settle_run_engines(RunConfig& config,
-                                  const ModelOptions& network,
-                                  const data::Dataset& test,
+SettledEngines settle_run_engines(const EngineWishes& wishes,
                                   Stream& stream,
                                   Communicator& ranks,
                                   Console& console) {
-  if (!asks_for_engines(config)) return {};
-  const auto problems = problems_of(config, network, test);
-  if (config.autotune) {
+  const RunRequest& request = wishes.request;
+  if (!asks_for_engines(request)) return {};
+  const auto problems = problems_of(wishes);
+  if (request.autotune) {
     on_all_ranks(ranks, [&] {
-      if (ranks.rank() == 0) check_writable(config.plan_file);
+      if (ranks.rank() == 0) check_writable(request.plan_file);
     });
     console.info(fmt::format("choosing cuDNN's engines for {} convolutions", problems.size()));
   }
   SettledEngines settled = settle_engines(ranks,
-                                          plan_file_of(config),
-                                          origin_here(config),
+                                          wishes.plan_file,
+                                          origin_here(wishes.libraries),
                                           problems,
-                                          config.autotune ? tune_on(stream) : TuneEngine());
+                                          request.autotune ? tune_on(stream) : TuneEngine());
   on_all_ranks(ranks, [&] {
     for (const kernels::ConvolutionProblem& problem : problems) {
       const auto found = settled.engines.find(problem.text());
@@ -156,13 +156,10 @@ SettledEngines settle_run_engines(RunConfig& config,
       kernels::choose_form(stream, form);
     }
   });
-  config.plan_choices = digest_of(settled.engines);
   return settled;
 }
 #else
-SettledEngines settle_run_engines(RunConfig& /*config*/,
-                                  const ModelOptions& /*network*/,
-                                  const data::Dataset& /*test*/,
+SettledEngines settle_run_engines(const EngineWishes& /*wishes*/,
                                   Stream& /*stream*/,
                                   Communicator& /*ranks*/,
                                   Console& /*console*/) {
@@ -170,11 +167,14 @@ SettledEngines settle_run_engines(RunConfig& /*config*/,
 }
 #endif
 
-void keep_plans(const RunConfig& config, const SettledEngines& settled) {
-  if (!asks_for_engines(config)) return;
+void keep_plans(const ResolvedRun& run, const SettledEngines& settled) {
+  const RunRequest& request = run.request;
+  if (!asks_for_engines(request)) return;
   const std::string text = to_json(settled.plans);
-  write_file_atomically(std::filesystem::path(config.output_dir) / kPlansFile, text);
-  if (!config.plan_file.empty() && settled.timed > 0) write_file_atomically(config.plan_file, text);
+  write_file_atomically(std::filesystem::path(run.output_dir) / kPlansFile, text);
+  if (!request.plan_file.empty() && settled.timed > 0) {
+    write_file_atomically(request.plan_file, text);
+  }
 }
 
 }  // namespace lockstep::trainers

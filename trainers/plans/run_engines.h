@@ -4,32 +4,40 @@
 
 #include "core/stream.h"
 #include "data/dataset.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/resolved_run.h"
 #include "trainers/loop/models.h"
 #include "trainers/output/console.h"
 #include "trainers/plans/settle_engines.h"
 
 namespace lockstep::trainers {
 
-// A collective call. Settles config.cuda_libraries. An error ends all ranks: a library that cannot
-// be loaded, versions that differ; UsageError where engines are to be chosen and there are none.
-void meet_cuda_libraries(RunConfig& config, Communicator& ranks);
+// A collective call. The versions of those that compute here. An error ends all ranks: a library
+// that cannot be loaded, versions that differ; UsageError where engines are to be chosen and there
+// are none.
+LibraryVersions agreed_cuda_libraries(const RunRequest& request, Communicator& ranks);
 
 // Where the run's plans are read and, with --autotune, written.
-std::filesystem::path plan_file_of(const RunConfig& config);
+std::filesystem::path plan_file_of(const RunRequest& request, const std::string& output_dir);
 
-// A collective call. Makes the plans of `stream` that --autotune and --plan-file ask for, and
-// settles config.plan_choices. An error ends all ranks, as settle_engines() does. Requires: a
-// resolved config, meet_cuda_libraries(); the rank's device is chosen.
-SettledEngines settle_run_engines(RunConfig& config,
-                                  const ModelOptions& network,
-                                  const data::Dataset& test,
+// What decides which engines a run wants.
+struct EngineWishes {
+  const RunRequest& request;
+  const BatchDivision& batch;
+  const ModelOptions& network;
+  const data::Dataset& test;
+  const LibraryVersions& libraries;  // agreed_cuda_libraries()
+  std::filesystem::path plan_file;   // plan_file_of()
+};
+
+// A collective call. Makes the plans of `stream` that --autotune and --plan-file ask for. An error
+// ends all ranks, as settle_engines() does. Requires: the rank's device is chosen.
+SettledEngines settle_run_engines(const EngineWishes& wishes,
                                   Stream& stream,
                                   Communicator& ranks,
                                   Console& console);
 
 // Rank 0's: leaves the plans in the run directory, and in --plan-file what was timed. Errors:
 // EnvironmentError.
-void keep_plans(const RunConfig& config, const SettledEngines& settled);
+void keep_plans(const ResolvedRun& run, const SettledEngines& settled);
 
 }  // namespace lockstep::trainers

@@ -1,4 +1,4 @@
-#include "trainers/config/resolve_run.h"
+#include "trainers/config/batch_division.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 
 #include "tests/trainers/options_of.h"
 
-namespace lockstep::trainers::resolve_run_test {
+namespace lockstep::trainers::batch_division_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -15,13 +15,11 @@ using testing::usage_error;
 
 constexpr int64_t kImages = 60000;
 
-RunConfig resolved(const std::string& line,
-                   int64_t ranks,
-                   int64_t threads,
-                   int64_t images = kImages) {
-  RunConfig config = make_run_config(options_of(line));
-  resolve_run(config, ranks, threads, images);
-  return config;
+BatchDivision divided(const std::string& line,
+                      int64_t ranks,
+                      int64_t threads,
+                      int64_t images = kImages) {
+  return divide_batch(make_run_request(options_of(line)), ranks, threads, images);
 }
 
 struct Case {
@@ -37,21 +35,20 @@ struct Case {
   }
 };
 
-class ResolveRun : public ::testing::TestWithParam<Case> {};
+class DivideBatch : public ::testing::TestWithParam<Case> {};
 
-TEST_P(ResolveRun, Settles) {
+TEST_P(DivideBatch, SettlesWhatWasLeftOpen) {
   const Case& want = GetParam();
-  const RunConfig config = resolved(want.line, want.ranks, want.threads);
-  EXPECT_EQ(config.global_batch, want.batch) << want.line;
-  EXPECT_EQ(config.shards, want.shards) << want.line;
-  EXPECT_EQ(config.bn_groups, want.groups) << want.line;
-  EXPECT_EQ(config.ranks, want.ranks);
-  EXPECT_EQ(config.threads, want.threads);
-  EXPECT_EQ(config.micro_steps, 1);
+  const BatchDivision batch = divided(want.line, want.ranks, want.threads);
+  EXPECT_EQ(batch.images, want.batch) << want.line;
+  EXPECT_EQ(batch.shards, want.shards) << want.line;
+  EXPECT_EQ(batch.bn_groups, want.groups) << want.line;
+  EXPECT_EQ(batch.ranks, want.ranks);
+  EXPECT_EQ(batch.micro_steps, 1);
 }
 INSTANTIATE_TEST_SUITE_P(
     Runs,
-    ResolveRun,
+    DivideBatch,
     ::testing::Values(Case{"", 1, 1, 64, 1, 1},
                       Case{"", 1, 2, 64, 2, 1},
                       Case{"", 2, 1, 128, 2, 2},
@@ -70,14 +67,14 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"--preset demo-baseline --global-batch-size 100", 2, 1, 100, 2, 2},
                       Case{"--shards 6 --bn-groups 3 --global-batch-size 99", 2, 1, 99, 6, 3}));
 
-TEST(ResolveRunMicroSteps, AccumulationKeepsTheGlobalBatch) {
-  RunConfig config = make_run_config(options_of("-b 8 --batches-per-allreduce 4"));
-  resolve_run(config, 2, 16, kImages);
-  EXPECT_EQ(config.global_batch, 64);
-  EXPECT_EQ(config.shards, 16);
-  config.asked.global_batch_size = 60;
-  config.asked.batch_size.reset();
-  const auto error = usage_error([&] { resolve_run(config, 2, 1, kImages); });
+TEST(DivideBatchMicroSteps, AccumulationKeepsTheGlobalBatch) {
+  RunRequest request = make_run_request(options_of("-b 8 --batches-per-allreduce 4"));
+  const BatchDivision batch = divide_batch(request, 2, 16, kImages);
+  EXPECT_EQ(batch.images, 64);
+  EXPECT_EQ(batch.shards, 16);
+  request.batch.global = 60;
+  request.batch.per_rank.reset();
+  const auto error = usage_error([&] { divide_batch(request, 2, 1, kImages); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->why(), "they are dealt evenly to 2 BN groups in each of 4 micro-steps");
   EXPECT_EQ(error->hint(),
@@ -96,11 +93,11 @@ struct Refused {
   }
 };
 
-class ResolveRunRefuses : public ::testing::TestWithParam<Refused> {};
+class DivideBatchRefuses : public ::testing::TestWithParam<Refused> {};
 
-TEST_P(ResolveRunRefuses, WithTheNearestValuesThatWork) {
+TEST_P(DivideBatchRefuses, WithTheNearestValuesThatWork) {
   const Refused& want = GetParam();
-  const auto error = usage_error([&] { resolved(want.line, want.ranks, 1, want.images); });
+  const auto error = usage_error([&] { divided(want.line, want.ranks, 1, want.images); });
   ASSERT_TRUE(error) << want.line;
   EXPECT_EQ(error->code(), ExitCode::kUsage);
   EXPECT_EQ(error->what(), want.what) << want.line;
@@ -108,7 +105,7 @@ TEST_P(ResolveRunRefuses, WithTheNearestValuesThatWork) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Runs,
-    ResolveRunRefuses,
+    DivideBatchRefuses,
     ::testing::Values(
         Refused{"-b 64 --global-batch-size 256",
                 8,
@@ -177,10 +174,17 @@ INSTANTIATE_TEST_SUITE_P(
                 "8 images a step are more than the data set has",
                 "fewer ranks, or leave out --shards and --bn-groups"}));
 
+std::vector<int64_t> reach_of(const std::string& line, int64_t ranks) {
+  const RunRequest request = make_run_request(options_of(line));
+  return reach(divide_batch(request, ranks, 1, kImages), request.exchange);
+}
+
+std::string text_of(const std::string& line, int64_t ranks) {
+  const RunRequest request = make_run_request(options_of(line));
+  return reach_text(divide_batch(request, ranks, 1, kImages), request.exchange);
+}
+
 TEST(Reach, RankCountsWhoseShardsAreSubtrees) {
-  const auto reach_of = [](const std::string& line, int64_t ranks) {
-    return reach(resolved(line, ranks, 1));
-  };
   EXPECT_THAT(reach_of("", 1), ElementsAre(1));
   EXPECT_THAT(reach_of("", 2), ElementsAre(1, 2));
   EXPECT_THAT(reach_of("", 8), ElementsAre(1, 2, 4, 8));
@@ -193,9 +197,6 @@ TEST(Reach, RankCountsWhoseShardsAreSubtrees) {
 }
 
 TEST(Reach, TextSaysWhatToPass) {
-  const auto text_of = [](const std::string& line, int64_t ranks) {
-    return reach_text(resolved(line, ranks, 1));
-  };
   EXPECT_EQ(text_of("", 8),
             "same bits on 1,2,4,8 ranks (512 images a step, 8 shards, 8 BN groups)");
   EXPECT_EQ(text_of("", 2),
@@ -214,29 +215,29 @@ TEST(Reach, TextSaysWhatToPass) {
 
 TEST(Reach, TextCountsMicroSteps) {
   EXPECT_EQ(
-      reach_text(resolved("-b 8 --batches-per-allreduce 4 --shards 8", 2, 1)),
+      text_of("-b 8 --batches-per-allreduce 4 --shards 8", 2),
       "same bits on 1,2,4,8 ranks (64 images a step in 4 micro-steps, 8 shards, 2 BN groups)");
 }
 
 TEST(Reach, OffWhereTheAlgorithmLeavesTheTree) {
   for (const char* algorithm : {"ring", "mpi", "none"}) {
     const std::string line = fmt::format("--shards 8 --algorithm {}", algorithm);
-    EXPECT_THAT(reach(resolved(line, 8, 1)), ElementsAre()) << algorithm;
+    EXPECT_THAT(reach_of(line, 8), ElementsAre()) << algorithm;
   }
-  EXPECT_THAT(reach(resolved("--shards 8 --algorithm star", 8, 1)), ElementsAre(1, 2, 4, 8));
-  EXPECT_EQ(reach_text(resolved("--algorithm ring", 8, 1)),
+  EXPECT_THAT(reach_of("--shards 8 --algorithm star", 8), ElementsAre(1, 2, 4, 8));
+  EXPECT_EQ(text_of("--algorithm ring", 8),
             "same bits: off, --algorithm ring sums in an order that depends on the number of ranks "
             "(512 images a step, 8 shards, 8 BN groups); on with --algorithm tree");
-  EXPECT_EQ(reach_text(resolved("--algorithm none", 2, 1)),
+  EXPECT_EQ(text_of("--algorithm none", 2),
             "same bits: off, --algorithm none exchanges nothing: the ranks' weights drift apart, "
             "rank 0's are evaluated and saved (128 images a step, 2 shards, 2 BN groups)");
 }
 
 // What a text recommends must hold when it is followed.
 TEST(Reach, AdviceWorks) {
-  EXPECT_THAT(reach(resolved("--shards 8", 2, 1)), ElementsAre(1, 2, 4, 8));
-  EXPECT_THAT(reach(resolved("--shards 12 --sync-bn", 3, 1)), ElementsAre(1, 3));
+  EXPECT_THAT(reach_of("--shards 8", 2), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(reach_of("--shards 12 --sync-bn", 3), ElementsAre(1, 3));
 }
 
 }  // namespace
-}  // namespace lockstep::trainers::resolve_run_test
+}  // namespace lockstep::trainers::batch_division_test
