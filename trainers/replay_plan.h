@@ -7,10 +7,15 @@
 #include <vector>
 
 #include "trainers/loop/numerics_report.h"
-#include "trainers/loop/training.h"
 #include "trainers/options/option_table.h"
 
 namespace lockstep::trainers {
+
+// A replay takes a run's steps again, up to one, and ends where its numerics report is due.
+struct ReplayTarget {
+  int64_t step = 0;   // counted from epoch 0
+  int64_t ranks = 1;  // of the run
+};
 
 struct ReplayPlan {
   std::filesystem::path directory{};

@@ -1,4 +1,4 @@
-#include "trainers/train_program.h"
+#include "trainers/programs.h"
 
 #include <chrono>
 #include <cstdlib>

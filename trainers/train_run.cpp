@@ -18,15 +18,14 @@
 #include "kernels/isa.h"
 #include "kernels/onednn_version.h"
 #include "trainers/checkpoint/starting_point.h"
-#include "trainers/config/rank_threads.h"
+#include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/loop/agree.h"
 #include "trainers/loop/batch_norm_check.h"
 #include "trainers/loop/gradient_route.h"
-#include "trainers/loop/lr_dry_run.h"
 #include "trainers/loop/models.h"
-#include "trainers/loop/process_time.h"
-#include "trainers/loop/stored_weights.h"
+#include "trainers/output/clock.h"
+#include "trainers/loop/weights.h"
 #include "trainers/loop/training.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/output/run_report.h"
@@ -178,10 +177,10 @@ class Run {
   ExitCode replay(const ReplayPlan& plan, Training& training) {
     plan.check(ranks_.size(), p_.data.digest);
     p_.console.result(plan.line(ranks_.size()));
-    const TrainingResult result = training.run({});
-    if (!result.numerics) plan.refuse_passed();
+    training.run({});
+    if (!training.numerics()) plan.refuse_passed();
     on_all_ranks(ranks_, [&] {
-      if (speaks()) plan.keep(*result.numerics);
+      if (speaks()) plan.keep(*training.numerics());
     });
     ranks_.barrier();
     return ExitCode::kDone;

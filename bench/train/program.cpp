@@ -12,9 +12,9 @@
 #include "bench/ranks.h"
 #include "bench/train/synthetic_training.h"
 #include "core/error.h"
-#include "trainers/config/rank_threads.h"
+#include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/loop/process_time.h"
+#include "trainers/output/clock.h"
 
 namespace lockstep::bench {
 namespace {

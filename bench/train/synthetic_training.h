@@ -12,7 +12,7 @@
 #include "trainers/config/resolved_run.h"
 #include "trainers/loop/models.h"
 #include "trainers/loop/step_window.h"
-#include "trainers/loop/stored_weights.h"
+#include "trainers/loop/weights.h"
 #include "trainers/loop/timed_peers.h"
 
 namespace lockstep::bench {

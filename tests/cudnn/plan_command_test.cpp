@@ -9,7 +9,7 @@
 #include "tests/support/temp_dir.h"
 #include "trainers/plans/plan_file.h"
 #include "trainers/tool/gpu_card.h"
-#include "trainers/tool/lockstep_tool.h"
+#include "trainers/programs.h"
 
 namespace lockstep::trainers::plan_command_test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "nn/parameter_copies.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/loop/gradient_fault.h"
+#include "trainers/loop/fault.h"
 
 namespace lockstep::trainers::black_box_test {
 namespace {

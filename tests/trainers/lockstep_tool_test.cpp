@@ -1,4 +1,4 @@
-#include "trainers/tool/lockstep_tool.h"
+#include "trainers/programs.h"
 
 #include <cmath>
 #include <sstream>

@@ -6,8 +6,8 @@
 
 #include "tests/trainers/options_of.h"
 #include "trainers/config/run_request.h"
-#include "trainers/loop/lr_dry_run.h"
-#include "trainers/loop/make_optimizer.h"
+#include "trainers/output/run_report.h"
+#include "trainers/loop/weights.h"
 
 namespace lockstep::trainers::optimizer_config_test {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/cuda/device.h"
 #include "tests/support/temp_dir.h"
 #include "trainers/tool/gpu_card.h"
-#include "trainers/tool/lockstep_tool.h"
+#include "trainers/programs.h"
 #include "trainers/tool/plan_command.h"
 #include "trainers/tool/plan_report.h"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
-#include "trainers/config/rank_threads.h"
+#include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
 
 namespace lockstep::trainers::run_request_test {

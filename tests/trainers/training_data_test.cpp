@@ -8,7 +8,7 @@
 
 #include "data/synthetic.h"
 #include "tests/trainers/options_of.h"
-#include "trainers/loop/normalization.h"
+#include "trainers/config/normalization.h"
 
 namespace lockstep::trainers::training_data_test {
 namespace {

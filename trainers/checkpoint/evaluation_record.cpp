@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/printable.h"
-#include "trainers/config/normalize_flag.h"
-#include "trainers/loop/normalization.h"
+#include "trainers/config/normalization.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 #include <system_error>
 #include <utility>
 
@@ -11,7 +10,6 @@
 #include "core/cuda/device.h"
 #include "core/error.h"
 #include "trainers/checkpoint/checkpoint_folder.h"
-#include "trainers/output/versions.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -170,7 +168,7 @@ RunIdentity identity_of(const ResolvedRun& run,
                        .seed = run.request.seed,
                        .start_epoch = run.request.start_epoch,
                        .data_digest = data_digest,
-                       .environment = versions(),
+                       .environment = program_versions(),
                        .settings = {},
                        .evaluation = evaluation};
   if (run.request.device == Device::kCuda) {
@@ -212,15 +210,6 @@ RunRequest keep_run(RunRequest request,
   request.seed = before.seed;
   request.start_epoch = before.start_epoch;
   return request;
-}
-
-std::string broadcast_text(Communicator& ranks, const std::string& text) {
-  int64_t size = std::ssize(text);
-  ranks.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
-  std::string copy = text;
-  copy.resize(static_cast<size_t>(size));
-  ranks.broadcast(std::as_writable_bytes(std::span(copy)), 0);
-  return copy;
 }
 
 }  // namespace lockstep::trainers

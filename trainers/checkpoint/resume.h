@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "core/communicator.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/options/command_line.h"
@@ -41,8 +40,5 @@ RunRequest keep_run(RunRequest request,
                     const std::string& data_digest,
                     const RunIdentity& before,
                     int64_t ranks);
-
-// rank 0's text on every rank. A collective call.
-std::string broadcast_text(Communicator& ranks, const std::string& text);
 
 }  // namespace lockstep::trainers

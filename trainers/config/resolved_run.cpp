@@ -3,8 +3,17 @@
 #include <fmt/chrono.h>
 
 #include "core/shards.h"
+#include "core/version.h"
+#include "kernels/isa.h"
+#include "kernels/onednn_version.h"
 
 namespace lockstep::trainers {
+
+LibraryVersions program_versions() {
+  return {{"lockstep", std::string(version())},
+          {"isa", std::string(name_of(kernels::isa_level()))},
+          {"onednn", kernels::onednn_version()}};
+}
 
 bool ResolvedRun::runs_as_graph() const {
   const bool gathers = any_group_spans_ranks(batch.shards, batch.bn_groups, batch.ranks) &&

@@ -13,6 +13,10 @@ namespace lockstep::trainers {
 
 using LibraryVersions = std::map<std::string, std::string>;  // by name: "cudnn"
 
+// What besides flags and data decides a run's bits on a machine: the versions of the program, its
+// processor level and its libraries: "lockstep", "isa", "onednn".
+LibraryVersions program_versions();
+
 // Made in one place, train_run(), and const from then on. The request is a member and no base: an
 // access says whether a value was asked for or settled, as `request.output_dir` and `output_dir`.
 struct ResolvedRun {

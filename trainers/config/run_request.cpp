@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "trainers/config/device_choice.h"
-#include "trainers/config/normalize_flag.h"
+#include "trainers/config/rank_machine.h"
+#include "trainers/config/normalization.h"
 #include "trainers/options/data_defaults.h"
 
 namespace lockstep::trainers {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <span>
 #include <vector>
 
 #include "comm/die.h"
@@ -48,6 +49,15 @@ void on_all_ranks(Communicator& ranks, FunctionRef<void()> body) {
   }
   ranks.barrier();  // the message is out before mpirun ends the others
   comm::die(static_cast<ExitCode>(*failed));
+}
+
+std::string broadcast_text(Communicator& ranks, const std::string& text) {
+  int64_t size = std::ssize(text);
+  ranks.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+  std::string copy = text;
+  copy.resize(static_cast<size_t>(size));
+  ranks.broadcast(std::as_writable_bytes(std::span(copy)), 0);
+  return copy;
 }
 
 }  // namespace lockstep::trainers

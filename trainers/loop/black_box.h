@@ -11,7 +11,7 @@
 #include "core/tape_listener.h"
 #include "nn/module.h"
 #include "trainers/loop/layer_names.h"
-#include "trainers/loop/numerics_find.h"
+#include "trainers/loop/numerics_report.h"
 
 namespace lockstep::trainers {
 

@@ -5,17 +5,13 @@
 #include <chrono>
 #include <vector>
 
-#include <fmt/core.h>
-
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
-#include "trainers/loop/batch_results.h"
 #include "trainers/loop/device_batches.h"
-#include "trainers/loop/normalization.h"
+#include "trainers/config/normalization.h"
 #include "trainers/loop/stop_signal.h"
 #include "trainers/loop/training_data.h"
-#include "trainers/output/apex_lines.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -103,16 +99,6 @@ class Meter {
 };
 
 }  // namespace
-
-std::string accuracy_line(const Evaluation& evaluation, bool apex_lines) {
-  if (apex_lines) return apex_accuracy_line(evaluation.acc1(), evaluation.acc5());
-  return fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
-}
-
-std::string average_line(const Evaluation& evaluation) {
-  return fmt::format(
-      " * of --ema: Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
-}
 
 EvaluationTask test_of(const RunRequest& request,
                        const data::DatasetPair& data,

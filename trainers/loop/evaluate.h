@@ -14,22 +14,9 @@
 #include "trainers/loop/skipped_photos.h"
 #include "trainers/output/console.h"
 #include "trainers/output/progress.h"
+#include "trainers/output/training_result.h"
 
 namespace lockstep::trainers {
-
-struct Evaluation {
-  int64_t correct1 = 0;
-  int64_t correct5 = 0;
-  int64_t total = 0;
-  double loss = 0;  // mean cross-entropy per image, in nats
-
-  double acc1() const { return 100.0 * static_cast<double>(correct1) / static_cast<double>(total); }
-  double acc5() const { return 100.0 * static_cast<double>(correct5) / static_cast<double>(total); }
-};
-
-// main.py's line of it, or Apex's, and one like it of the weights' moving average.
-std::string accuracy_line(const Evaluation& evaluation, bool apex_lines);
-std::string average_line(const Evaluation& evaluation);
 
 struct EvaluationTask {
   nn::Module& model;

@@ -1,12 +1,14 @@
 #include "trainers/loop/fault.h"
 
+#include <algorithm>
 #include <chrono>
 #include <regex>
 #include <thread>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <signal.h>
 
+#include "core/error.h"
 #include "core/transfer.h"
 #include "trainers/options/flag_value.h"
 
@@ -14,6 +16,26 @@ namespace lockstep::trainers {
 namespace {
 
 constexpr const char* kSlow = "slow";
+
+template <class T>
+void fill(Tensor& tensor, double value) {
+  std::ranges::fill(tensor.span<T>(), T(static_cast<float>(value)));
+}
+
+void fill_with(double value, Tensor tensor) {
+  Tensor values = Tensor::empty(tensor.shape(), tensor.dtype());
+  switch (tensor.dtype()) {
+    case Dtype::kF16:
+      fill<Half>(values, value);
+      break;
+    case Dtype::kBF16:
+      fill<BFloat16>(values, value);
+      break;
+    default:
+      fill<float>(values, value);
+  }
+  overwrite(values, tensor);
+}
 
 }  // namespace
 
@@ -63,6 +85,40 @@ void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Modul
   if (fault->kind == "flipbit") *first.bytes() ^= std::byte{1};
   if (fault->kind == "nan") *first.data<float>() = std::numeric_limits<float>::quiet_NaN();
   if (parameter.device() != Device::kCpu) overwrite(first, parameter);
+}
+
+GradientFault::GradientFault(const Fault& fault, const nn::Module& model, int64_t run_ranks)
+    : fault_(fault), names_(model.named_parameters()), run_ranks_(run_ranks) {
+  const std::vector<std::string>& layers = names_.layers();
+  if (fault.layer.empty() || std::ranges::find(layers, fault.layer) != layers.end()) return;
+  throw UsageError(fmt::format("LOCKSTEP_FAULT strikes layer {}", fault.layer),
+                   "the network has no such layer",
+                   fmt::format("one of {}", fmt::join(layers, ", ")));
+}
+
+TapeListener* GradientFault::listener(int64_t step, const Shards& shards, TapeListener* next) {
+  const bool strikes = step >= fault_.number && step < fault_.number + fault_.count;
+  const int64_t shard = fault_.rank * shards.total / run_ranks_ - shards.first;
+  if (!strikes || shards.micro_step > 0 || shard < 0 || shard >= shards.local()) return next;
+  if (shards.count(shard) == 0) return next;
+  next_ = next;
+  shard_ = shard;
+  image_ = shards.begin(shard);
+  return this;
+}
+
+void GradientFault::on_result(const TapeOp& op, const Tensor& result) {
+  if (next_ != nullptr) next_->on_result(op, result);
+}
+
+void GradientFault::on_gradient(const TapeOp& op, size_t i, Tensor& gradient) {
+  const bool struck = fault_.layer.empty() ? op.name == "softmax_cross_entropy"
+                                           : names_.layer_of(op) == fault_.layer;
+  if (struck) {
+    const bool leaves = !names_.parameter(op.inputs[i]).empty();
+    fill_with(fault_.value, gradient.slice(leaves ? shard_ : image_, 1));
+  }
+  if (next_ != nullptr) next_->on_gradient(op, i, gradient);
 }
 
 }  // namespace lockstep::trainers

@@ -14,11 +14,11 @@ constexpr size_t kScales = 100;
 NumericsWatch::NumericsWatch(const Options& options, Stream& stream, const nn::Module& model)
     : options_(options), stream_(stream), model_(model) {}
 
-void NumericsWatch::begin_step(int64_t step, const ScaledStep& before) {
+void NumericsWatch::begin_step(int64_t step, double scale, int64_t consecutive_skips) {
   step_ = step;
-  scale_ = before.scale;
-  if (before.consecutive_skips == 0) reported_ = false;
-  const bool due = before.consecutive_skips >= kSkips - 1 && !reported_;
+  scale_ = scale;
+  if (consecutive_skips == 0) reported_ = false;
+  const bool due = consecutive_skips >= kSkips - 1 && !reported_;
   if (options_.when == When::kTenthSkip && !due) {
     box_.reset();
     return;
@@ -31,13 +31,13 @@ void NumericsWatch::begin_micro_step(const Var& images) {
   if (box_) box_->begin_micro_step(images);
 }
 
-bool NumericsWatch::end_step(const ScaledStep& scaled) {
-  const bool skipped = scaled.consecutive_skips > 0;
-  if (skipped || scaled.scale != scale_) {
-    scales_.push_back({.step = step_, .scale = scaled.scale, .skipped = skipped});
+bool NumericsWatch::end_step(double scale, int64_t consecutive_skips) {
+  const bool skipped = consecutive_skips > 0;
+  if (skipped || scale != scale_) {
+    scales_.push_back({.step = step_, .scale = scale, .skipped = skipped});
     if (scales_.size() > kScales) scales_.erase(scales_.begin());
   }
-  const bool due = box_ && scaled.consecutive_skips >= kSkips && !reported_;
+  const bool due = box_ && consecutive_skips >= kSkips && !reported_;
   reported_ = reported_ || due;
   return due;
 }

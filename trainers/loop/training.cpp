@@ -8,10 +8,10 @@
 #include <fmt/core.h>
 
 #include "comm/replicas.h"
-#include "trainers/loop/process_time.h"
+#include "trainers/output/clock.h"
 #include "trainers/loop/stop_signal.h"
 #include "trainers/loop/training_data.h"
-#include "trainers/output/apex_lines.h"
+#include "trainers/output/progress.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -146,7 +146,7 @@ void Training::train_step(EpochProgress& epoch) {
                            .batch_norm_s = batch_norm_peers_.seconds(),
                            .data_s = batches_.waited_seconds(),
                            .loader = batches_.seconds()};
-  numerics_.begin_step(result_.steps + 1, scaled_);
+  numerics_.begin_step(result_.steps + 1, scaled_.scale, scaled_.consecutive_skips);
   if (runs_as_graph(p_) && numerics_.listener() == nullptr) {
     step_as_graph(start);
   } else {
@@ -233,7 +233,7 @@ void Training::look_at_scale() {
       scaling && scaled_.newly_skipped > 0) {
     p_.console.info(overflow_line(scaling->dynamic, scaled_.scale));
   }
-  if (!numerics_.end_step(scaled_)) return;
+  if (!numerics_.end_step(scaled_.scale, scaled_.consecutive_skips)) return;
   report_numerics(Trouble::kSkips,
                   fmt::format("{} steps in a row were skipped", scaled_.consecutive_skips),
                   result_.steps);
@@ -303,7 +303,7 @@ void Training::report_numerics(Trouble trouble, std::string what, int64_t step) 
     for (const std::string& line : lines(report)) p_.console.warn(line);
   }
   log_.write_numerics(to_json(report));
-  result_.numerics = report;
+  reported_ = report;
   if (p_.replay) result_.stopped = true;
 }
 

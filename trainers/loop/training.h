@@ -19,7 +19,6 @@
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/exchange_log.h"
 #include "trainers/loop/fault.h"
-#include "trainers/loop/gradient_fault.h"
 #include "trainers/loop/numerics_watch.h"
 #include "trainers/loop/replica_check.h"
 #include "trainers/loop/skipped_photos.h"
@@ -31,28 +30,10 @@
 #include "trainers/output/console.h"
 #include "trainers/output/run_directory.h"
 #include "trainers/output/run_log.h"
+#include "trainers/output/training_result.h"
+#include "trainers/replay_plan.h"
 
 namespace lockstep::trainers {
-
-struct TrainingResult {
-  std::optional<Evaluation> final;  // of the weights at the end; nothing after a signal
-  Evaluation best;
-  int best_epoch = 0;                      // from 0; the epoch of `best`
-  int64_t steps = 0;                       // since epoch 0, those of earlier processes included
-  int64_t images = 0;                      // trained on in this process, over all ranks
-  double training_s = 0;                   // of this process in steps, evaluation left out
-  double first_step_s = 0;                 // from process start to the end of its first step
-  bool stopped = false;                    // on a signal
-  bool saved = true;                       // the last state; known on rank 0
-  std::optional<NumericsReport> numerics;  // the last one
-  ExchangeSummary communication;
-};
-
-// A replay takes a run's steps again, up to one, and ends where its numerics report is due.
-struct ReplayTarget {
-  int64_t step = 0;   // counted from epoch 0
-  int64_t ranks = 1;  // of the run
-};
 
 // Trains `model` as `run` says and evaluates it. Borrows everything.
 class Training {
@@ -87,6 +68,8 @@ class Training {
 
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
   TrainingResult run(const Traces& traces);
+  // The last one of the run.
+  const std::optional<NumericsReport>& numerics() const { return reported_; }
 
  private:
   struct StepStart {
@@ -146,6 +129,7 @@ class Training {
   StepWindow window_;
   ExchangeLog exchange_log_;
   TrainingResult result_;
+  std::optional<NumericsReport> reported_;
   ScaledStep scaled_;  // as last looked at
 };
 

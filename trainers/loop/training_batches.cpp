@@ -6,7 +6,7 @@
 #include "kernels/fill.h"
 #include "kernels/mix_images.h"
 #include "trainers/loop/draw_mix.h"
-#include "trainers/loop/normalization.h"
+#include "trainers/config/normalization.h"
 #include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers {

@@ -1,6 +1,6 @@
 // What a training does with its test images.
 #include "core/digest.h"
-#include "trainers/loop/process_time.h"
+#include "trainers/output/clock.h"
 #include "trainers/loop/training.h"
 
 namespace lockstep::trainers {

@@ -13,7 +13,7 @@
 #include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/loop/schedule.h"
-#include "trainers/loop/stored_weights.h"
+#include "trainers/loop/weights.h"
 
 namespace lockstep::trainers {
 

@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "core/printable.h"
 #include "trainers/output/rank_place.h"
-#include "trainers/output/utc_time.h"
+#include "trainers/output/clock.h"
 
 namespace lockstep::trainers {
 namespace {

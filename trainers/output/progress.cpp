@@ -9,6 +9,13 @@
 #include <unistd.h>
 
 namespace lockstep::trainers {
+namespace {
+
+std::string meter(std::string_view name, double value, double average) {
+  return fmt::format("\t{} {:.3f} ({:.3f})", name, value, average);
+}
+
+}  // namespace
 
 ProgressMode choose_progress(const std::string& flag, bool launched) {
   std::string mode = flag;
@@ -57,6 +64,21 @@ std::string test_line(int64_t batch, int64_t batches, const TestMetrics& m) {
   return line + fmt::format("\tAcc@5 {:6.2f} ({:6.2f})", m.acc5, m.acc5_avg);
 }
 
+std::string apex_progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& m) {
+  return fmt::format("Epoch: [{}][{}/{}]", epoch, step, steps) +
+         meter("Time", m.step_s, m.step_s_avg) +
+         meter("Speed", m.images_per_s, m.images_per_s_avg) +
+         fmt::format("\tLoss {:.10f} ({:.4f})", m.loss, m.loss_avg) +
+         meter("Prec@1", m.acc1, m.acc1_avg) + meter("Prec@5", m.acc5, m.acc5_avg);
+}
+
+std::string apex_test_line(int64_t batch, int64_t batches, const TestMetrics& m) {
+  return fmt::format("Test: [{}/{}]", batch, batches) + meter("Time", m.batch_s, m.batch_s_avg) +
+         meter("Speed", m.images / m.batch_s, m.images_avg / m.batch_s_avg) +
+         fmt::format("\tLoss {:.4f} ({:.4f})", m.loss, m.loss_avg) +
+         meter("Prec@1", m.acc1, m.acc1_avg) + meter("Prec@5", m.acc5, m.acc5_avg);
+}
+
 std::string progress_bar(int epoch, int epochs, int64_t step, int64_t steps, const StepMetrics& m) {
   constexpr int64_t kCells = 20;
   const int64_t filled = steps == 0 ? 0 : kCells * step / steps;
@@ -84,6 +106,18 @@ std::string overflow_line(bool dynamic, float scale) {
   constexpr const char* kSkipping = "Gradient overflow.  Skipping step, ";
   if (!dynamic) return fmt::format("{}loss scale stays {:#}", kSkipping, scale);
   return fmt::format("{}loss scaler 0 reducing loss scale to {:#}", kSkipping, scale);
+}
+
+std::string accuracy_line(const Evaluation& evaluation, bool apex_lines) {
+  if (apex_lines) {
+    return fmt::format(" * Prec@1 {:.3f} Prec@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
+  }
+  return fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
+}
+
+std::string average_line(const Evaluation& evaluation) {
+  return fmt::format(
+      " * of --ema: Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
 }
 
 }  // namespace lockstep::trainers

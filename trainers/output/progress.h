@@ -1,9 +1,12 @@
-// What a user sees while training: pytorch/examples' log lines, or a bar on a terminal.
+// What a user sees while training: log lines as pytorch/examples' main.py prints them, or as Apex's
+// main_amp.py for those who parse these, or a bar on a terminal.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <string>
+
+#include "trainers/output/training_result.h"
 
 namespace lockstep::trainers {
 
@@ -55,6 +58,15 @@ std::string overflow_line(bool dynamic, float scale);
 std::string test_line(int64_t batch, int64_t batches, const TestMetrics& metrics);
 std::string progress_bar(
     int epoch, int epochs, int64_t step, int64_t steps, const StepMetrics& metrics);
+// main.py's line of an evaluation, or Apex's, in percent, and one like it of the weights' moving
+// average.
+std::string accuracy_line(const Evaluation& evaluation, bool apex_lines);
+std::string average_line(const Evaluation& evaluation);
+// `step` counts finished steps of `steps` in this epoch. Speeds are images a second over all ranks:
+// of the last print interval, and of the epoch so far.
+std::string apex_progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
+// `batch` counts from 0; speeds are one rank's.
+std::string apex_test_line(int64_t batch, int64_t batches, const TestMetrics& metrics);
 // "1:02:03"
 std::string clock_text(double seconds);
 

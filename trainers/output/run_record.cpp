@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/digest.h"
-#include "trainers/output/utc_time.h"
+#include "trainers/output/clock.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "trainers/checkpoint/evaluation_record.h"
 #include "trainers/config/run_plan.h"
-#include "trainers/loop/exchange_log.h"
+#include "trainers/output/training_result.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {

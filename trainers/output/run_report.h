@@ -1,4 +1,4 @@
-// What a run says of itself: start lines, end block, run.json's figures.
+// What a run says of itself: start lines, end block, run.json's figures; --lr-dry-run's lines.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,9 @@
 #include "data/dataset.h"
 #include "nn/module.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/loop/training.h"
 #include "trainers/output/console.h"
 #include "trainers/output/run_record.h"
+#include "trainers/output/training_result.h"
 
 namespace lockstep::trainers {
 
@@ -19,6 +19,12 @@ namespace lockstep::trainers {
 std::vector<std::string> start_lines(const ResolvedRun& run,
                                      const data::DatasetPair& data,
                                      const nn::Module& model);
+
+// --lr-dry-run: the learning rate of each step of the run where they are few, else of each epoch's
+// first and last step. Epochs count from 0, steps from 1, as in log lines.
+std::vector<std::string> lr_lines(const RunRequest& request,
+                                  const BatchDivision& batch,
+                                  int64_t dataset_images);
 
 // Versions and the machines. A collective call.
 void describe_run(const ResolvedRun& run, Communicator& ranks, RunRecord& record);

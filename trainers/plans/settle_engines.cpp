@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include "core/printable.h"
-#include "trainers/checkpoint/resume.h"
 #include "trainers/loop/agree.h"
 
 namespace lockstep::trainers {

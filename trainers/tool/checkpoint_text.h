@@ -66,6 +66,13 @@ std::string bits_text(const T& value) {
 }
 
 // The place of row-major element `element`: "[2,0,1]", "[]" in rank 0.
-std::string index_text(const Shape& shape, int64_t element);
+inline std::string index_text(const Shape& shape, int64_t element) {
+  std::string text;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    text = fmt::format("{}{}{}", element % shape[axis], text.empty() ? "" : ",", text);
+    element /= shape[axis];
+  }
+  return "[" + text + "]";
+}
 
 }  // namespace lockstep::trainers

@@ -9,8 +9,7 @@
 #include "kernels/mix_images.h"
 #include "nn/functional.h"
 #include "trainers/loop/layer_names.h"
-#include "trainers/loop/make_optimizer.h"
-#include "trainers/loop/stored_weights.h"
+#include "trainers/loop/weights.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -1,4 +1,3 @@
-#include "trainers/tool/lockstep_tool.h"
 
 #include <ostream>
 #include <string>
@@ -13,7 +12,7 @@
 #include "trainers/tool/checkpoint_inspect.h"
 #include "trainers/tool/convolution_plans.h"
 #include "trainers/tool/plan_command.h"
-#include "trainers/train_program.h"
+#include "trainers/programs.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainers/config/normalize_flag.h"
+#include "trainers/config/normalization.h"
 
 #include <limits>
 
@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "tests/trainers/options_of.h"
 
-namespace lockstep::trainers::normalize_flag_test {
+namespace lockstep::trainers::normalization_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -58,4 +58,4 @@ TEST(NormalizeFlag, RefusesWhatIsNoMeanAndDeviation) {
 }
 
 }  // namespace
-}  // namespace lockstep::trainers::normalize_flag_test
+}  // namespace lockstep::trainers::normalization_test

@@ -1,9 +1,10 @@
-#include "trainers/loop/process_time.h"
+#include "trainers/output/clock.h"
 
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include <fmt/chrono.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,6 +25,13 @@ double start_since_boot() {
 }
 
 }  // namespace
+
+std::string utc_text(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", parts);
+}
 
 double seconds_since_process_start() {
   static const double start = start_since_boot();

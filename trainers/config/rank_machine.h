@@ -1,4 +1,4 @@
-// Threads of each rank of a job.
+// What a rank has of its machine: device and threads.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,13 @@
 
 #include "comm/launch.h"
 #include "core/communicator.h"
+#include "core/device.h"
+#include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
+
+// What --device means here: "auto" is CUDA where a GPU is visible, else the CPU.
+Device device_of(const Options& options);
 
 struct HostShare {
   int64_t affinity_cores = 1;  // this process may use

@@ -1,4 +1,4 @@
-#include "trainers/config/rank_threads.h"
+#include "trainers/config/rank_machine.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,12 +8,19 @@
 #include <sched.h>
 
 #include "comm/gather.h"
+#include "core/cuda/device.h"
 #include "core/error.h"
 #include "core/thread_pool.h"
 #include "trainers/options/flag_value.h"
 #include "trainers/options/option_table.h"
 
 namespace lockstep::trainers {
+
+Device device_of(const Options& options) {
+  const std::string& name = options.text("device");
+  const bool is_cuda = name == "cuda" || (name == "auto" && cuda::visible_devices() > 0);
+  return is_cuda ? Device::kCuda : Device::kCpu;
+}
 
 HostShare host_share(int64_t ranks_on_host) {
   HostShare host;
