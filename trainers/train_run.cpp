@@ -24,10 +24,10 @@
 #include "trainers/loop/batch_norm_check.h"
 #include "trainers/loop/gradient_route.h"
 #include "trainers/loop/models.h"
-#include "trainers/output/clock.h"
-#include "trainers/loop/weights.h"
 #include "trainers/loop/training.h"
 #include "trainers/loop/training_data.h"
+#include "trainers/loop/weights.h"
+#include "trainers/output/clock.h"
 #include "trainers/output/run_report.h"
 #include "trainers/plans/run_engines.h"
 
@@ -92,7 +92,7 @@ ModelOptions model_options(const RunRequest& request, const data::Dataset& train
 
 Console make_console(const Job& job) {
   const RunRequest& request = job.request;
-  return Console({.speaks = job.connection.ranks->rank() == 0,
+  return Console({.prints = job.connection.ranks->rank() == 0,
                   .quiet = request.quiet,
                   .tutorial = request.preset.starts_with("demo-"),
                   .progress = choose_progress(request.progress,
@@ -141,7 +141,7 @@ class Run {
     for (const std::string& note : notes()) p_.console.warn(note);
     std::vector<std::string> loaded;
     on_all_ranks(ranks_, [&] {
-      if (speaks()) loaded = p_.start.load(*model);
+      if (is_rank0()) loaded = p_.start.load(*model);
     });
     return request.evaluate ? evaluate_weights(*model, loaded) : train(*model, loaded);
   }
@@ -161,7 +161,7 @@ class Run {
                        p_.route.exchange});
     on_all_ranks(ranks_, [&] {
       const std::optional<ResumePoint>& from = p_.start.resumed();
-      if (!speaks() || !from) return;
+      if (!is_rank0() || !from) return;
       training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
     });
     if (plan) return replay(*plan, training);
@@ -180,13 +180,13 @@ class Run {
     training.run({});
     if (!training.numerics()) plan.refuse_passed();
     on_all_ranks(ranks_, [&] {
-      if (speaks()) plan.keep(*training.numerics());
+      if (is_rank0()) plan.keep(*training.numerics());
     });
     ranks_.barrier();
     return ExitCode::kDone;
   }
 
-  bool speaks() const { return ranks_.rank() == 0; }
+  bool is_rank0() const { return ranks_.rank() == 0; }
 
   RunIdentity identity() const {
     return identity_of(p_.run, p_.start.options(), p_.data.digest, record_.evaluation);
@@ -231,7 +231,7 @@ class Run {
     record_.plan = make_run_plan(p_.run, buckets);
     comm::handshake(ranks_, handshake_fields(record_.plan));
     on_all_ranks(ranks_, [&] {
-      if (!speaks()) return;
+      if (!is_rank0()) return;
       prepare_directory();
       directory_->write(record_);
       keep_plans(p_.run, p_.engines);

@@ -72,7 +72,7 @@ inline TinyResult train_tiny(
   prepare(stream);
   Mt19937 rng(3);
   const std::unique_ptr<nn::Module> model = make(nn::Init{rng, run.request.device});
-  trainers::Console console({.speaks = false});
+  trainers::Console console({.prints = false});
   trainers::Training training({run, data, alone, stream, *model, console, {}});
   TinyResult result{.training = training.run({}), .weights = {}};
   for (const nn::StateEntry& entry : model->state()) result.weights.push_back(to_cpu(entry.tensor));

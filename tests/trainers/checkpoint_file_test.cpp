@@ -35,8 +35,8 @@ std::string refusal(const fs::path& file) {
 }
 
 void restore(const Checkpoint& from, TinyRun& run) {
-  EXPECT_EQ(misfits(run.model.state(), from.model), std::vector<std::string>());
-  EXPECT_EQ(misfits(run.optimizer.state(), from.optimizer), std::vector<std::string>());
+  EXPECT_EQ(mismatches(run.model.state(), from.model), std::vector<std::string>());
+  EXPECT_EQ(mismatches(run.optimizer.state(), from.optimizer), std::vector<std::string>());
   copy_into(run.model.state(), from.model);
   copy_into(run.optimizer.state(), from.optimizer);
 }
@@ -94,7 +94,7 @@ TEST(CheckpointFile, ModelFileHoldsTheModelsNamesAndNoOthers) {
   const Safetensors model = read_safetensors(write_tiny(dir.path(), run, 1180));
   EXPECT_TRUE(fs::exists(dir / "step0001180.safetensors"));
   EXPECT_TRUE(fs::exists(dir / "step0001180.state.safetensors"));
-  EXPECT_EQ(misfits(run.model.state(), model.tensors), std::vector<std::string>());
+  EXPECT_EQ(mismatches(run.model.state(), model.tensors), std::vector<std::string>());
   EXPECT_EQ(model.metadata.at("format"), "pt");
   EXPECT_EQ(model.metadata.at("model_digest"), to_hex(state_digest(run.model)));
 }
@@ -182,7 +182,7 @@ TEST(StateTensors, MisfitsAreNamed) {
   tensors["bn.bias"] = Tensor::zeros({2}, Dtype::kF16);
   tensors.erase("conv.bias");
   tensors["layer4.weight"] = Tensor::zeros({1}, Dtype::kF32);
-  const std::vector<std::string> found = misfits(run.model.state(), tensors);
+  const std::vector<std::string> found = mismatches(run.model.state(), tensors);
   EXPECT_THAT(found,
               ::testing::ElementsAre("conv.bias is missing",
                                      "bn.bias is f16, expected f32",

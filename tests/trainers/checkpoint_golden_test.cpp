@@ -20,8 +20,8 @@ TEST(CheckpointOfFormat1, IsReadAndFitsItsNetworkAndOptimizer) {
   Mt19937 rng(1);
   nn::ConvNet model(nn::Init{rng});
   const nn::Sgd optimizer(model.named_parameters(), {.lr = 0.1F, .momentum = 0.9F});
-  EXPECT_EQ(misfits(model.state(), checkpoint.model), std::vector<std::string>());
-  EXPECT_EQ(misfits(optimizer.state(), checkpoint.optimizer), std::vector<std::string>());
+  EXPECT_EQ(mismatches(model.state(), checkpoint.model), std::vector<std::string>());
+  EXPECT_EQ(mismatches(optimizer.state(), checkpoint.optimizer), std::vector<std::string>());
   copy_into(model.state(), checkpoint.model);
   copy_into(optimizer.state(), checkpoint.optimizer);
   EXPECT_EQ(to_hex(state_digest(model)), "978a8693f4bc8751");

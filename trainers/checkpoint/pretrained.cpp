@@ -90,7 +90,7 @@ std::optional<std::string> load_pretrained(const fs::path& file,
   } else if (classes) {
     hint = fmt::format("--num-classes {} to evaluate all of the file's classes", *classes);
   }
-  const std::vector<std::string> problems = misfits(entries, tensors);
+  const std::vector<std::string> problems = mismatches(entries, tensors);
   if (!problems.empty()) {
     throw CheckpointError(
         fmt::format("{} does not fit the network", file.string()), first_of(problems), hint);

@@ -49,7 +49,7 @@ EvaluationRecord recorded_in(const Texts& metadata, const std::string& file) {
 
 void load_checkpoint(const ResumePoint& from, nn::Module& model) {
   const std::vector<nn::StateEntry> entries = model.state();
-  const std::vector<std::string> problems = misfits(entries, from.checkpoint.model);
+  const std::vector<std::string> problems = mismatches(entries, from.checkpoint.model);
   if (!problems.empty()) {
     throw CheckpointError(fmt::format("{} does not fit the network", from.model_file.string()),
                           first_of(problems),

@@ -13,7 +13,7 @@
 namespace lockstep::trainers {
 namespace {
 
-std::string misfit(const nn::StateEntry& entry, const Tensor& tensor) {
+std::string mismatch(const nn::StateEntry& entry, const Tensor& tensor) {
   if (tensor.shape() != entry.file_shape) {
     return fmt::format("{} has shape {}, expected {}",
                        entry.name,
@@ -43,15 +43,15 @@ uint64_t state_digest(const nn::Module& model) {
   return digest_of_row_major(file_tensors(model.state()));
 }
 
-std::vector<std::string> misfits(std::span<const nn::StateEntry> entries,
-                                 const FileTensors& tensors) {
+std::vector<std::string> mismatches(std::span<const nn::StateEntry> entries,
+                                    const FileTensors& tensors) {
   std::vector<std::string> found;
   std::set<std::string> known;
   for (const nn::StateEntry& entry : entries) {
     known.insert(entry.name);
     const auto tensor = tensors.find(entry.name);
     const std::string problem =
-        tensor == tensors.end() ? entry.name + " is missing" : misfit(entry, tensor->second);
+        tensor == tensors.end() ? entry.name + " is missing" : mismatch(entry, tensor->second);
     if (!problem.empty()) found.push_back(problem);
   }
   for (const auto& [name, tensor] : tensors) {
@@ -60,12 +60,12 @@ std::vector<std::string> misfits(std::span<const nn::StateEntry> entries,
   return found;
 }
 
-std::string first_of(const std::vector<std::string>& misfits) {
+std::string first_of(const std::vector<std::string>& mismatches) {
   constexpr size_t kShown = 3;
   const std::span<const std::string> shown =
-      std::span(misfits).first(std::min(kShown, misfits.size()));
+      std::span(mismatches).first(std::min(kShown, mismatches.size()));
   std::string text = fmt::format("{}", fmt::join(shown, "; "));
-  if (misfits.size() > kShown) text += fmt::format("; and {} more", misfits.size() - kShown);
+  if (mismatches.size() > kShown) text += fmt::format("; and {} more", mismatches.size() - kShown);
   return text;
 }
 

@@ -23,10 +23,10 @@ uint64_t state_digest(const nn::Module& model);
 
 // A line for each entry that `tensors` lacks or has in another shape or type, in the order of
 // entries, then one for each tensor that is no entry's. Empty: they fit.
-std::vector<std::string> misfits(std::span<const nn::StateEntry> entries,
-                                 const FileTensors& tensors);
+std::vector<std::string> mismatches(std::span<const nn::StateEntry> entries,
+                                    const FileTensors& tensors);
 // The first few, as the reason of an error.
-std::string first_of(const std::vector<std::string>& misfits);
+std::string first_of(const std::vector<std::string>& mismatches);
 
 // Copies each tensor over the entry of its name. Requires: shapes and types that fit; entries
 // without a tensor are left alone.

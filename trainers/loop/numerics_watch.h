@@ -28,13 +28,14 @@ class NumericsWatch {
   // Stream and model must outlive this.
   NumericsWatch(const Options& options, Stream& stream, const nn::Module& model);
 
-  // Step `step`, from 1; before it the loss scale is `scale` and so many steps in a row were skipped.
+  // Step `step`, from 1; before it the loss scale is `scale`, and so many steps in a row were
+  // skipped.
   void begin_step(int64_t step, double scale, int64_t consecutive_skips);
   // For the tapes of the step; null where it is not watched.
   TapeListener* listener() { return box_ ? &*box_ : nullptr; }
   void begin_micro_step(const Var& images);
-  // When it is known what became of the steps so far, likewise. True once, when the last ten or more
-  // in a row were skipped and this one was watched.
+  // When it is known what became of the steps so far, likewise. True once, when the last ten or
+  // more in a row were skipped and this one was watched.
   bool end_step(double scale, int64_t consecutive_skips);
 
   // Of this step, or of an earlier one that spoiled the weights. A collective call.

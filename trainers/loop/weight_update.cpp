@@ -126,7 +126,7 @@ void WeightUpdate::with_average(FunctionRef<void()> use) {
   stored_.refresh(stream_);
 }
 
-ScaledStep WeightUpdate::look(int64_t steps) {
+ScaledStep WeightUpdate::read_scale(int64_t steps) {
   if (!scaler_) return {};
   const kernels::LossScaleState state = scaler_->read();
   optimizer_->set_applied_steps(state.applied);

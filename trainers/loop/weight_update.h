@@ -51,7 +51,7 @@ class WeightUpdate {
   // What became of the `steps` taken so far; waits for the device. Call it before lr(), describe()
   // or optimizer().state() are asked for. Errors: DivergedError after too many skipped steps in a
   // row.
-  ScaledStep look(int64_t steps);
+  ScaledStep read_scale(int64_t steps);
   double lr() const { return lr_; }  // of the last step
   ScaledStep scaled() const;         // after the last step, or as restored
 

@@ -17,19 +17,19 @@ void Console::info(const std::string& line) {
 }
 
 void Console::result(const std::string& line) {
-  if (!options_.speaks) return;
+  if (!options_.prints) return;
   end_bar();
   write_line(out(), line);
 }
 
 void Console::tutorial(const std::string& line) {
-  if (!options_.speaks || !options_.tutorial) return;
+  if (!options_.prints || !options_.tutorial) return;
   end_bar();
   write_line(stdout, line);
 }
 
 void Console::warn(const std::string& line) {
-  if (!options_.speaks) return;
+  if (!options_.prints) return;
   end_bar();
   write_line(stderr, line);
 }
@@ -39,7 +39,7 @@ void Console::progress_line(const std::string& line) {
 }
 
 void Console::progress_bar(const std::string& line) {
-  if (!options_.speaks || options_.quiet || options_.progress != ProgressMode::kBar) return;
+  if (!options_.prints || options_.quiet || options_.progress != ProgressMode::kBar) return;
   fmt::print(stderr, "\r\033[K{}", line);
   bar_open_ = true;
 }

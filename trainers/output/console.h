@@ -12,7 +12,7 @@ namespace lockstep::trainers {
 class Console {
  public:
   struct Options {
-    bool speaks = true;     // rank 0
+    bool prints = true;     // rank 0
     bool quiet = false;     // results and warnings only
     bool tutorial = false;  // a demo preset
     ProgressMode progress = ProgressMode::kLine;

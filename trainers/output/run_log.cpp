@@ -6,6 +6,7 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "trainers/output/clock.h"
 
 namespace lockstep::trainers {
 
@@ -13,11 +14,11 @@ void RunLog::append(std::initializer_list<Metric> metrics) {
   attempt([&] { directory_->append(metrics); });
 }
 
-void RunLog::append_step(int epoch, int64_t step, double t, const StepMetrics& metrics) {
+void RunLog::append_step(int epoch, int64_t step, const StepMetrics& metrics) {
   append({{"split", "train"},
           {"epoch", int64_t{epoch}},
           {"step", step},
-          {"t", t},
+          {"t", seconds_since_process_start()},
           {"loss", metrics.loss},
           {"loss_avg", metrics.loss_avg},
           {"acc1", metrics.acc1},
@@ -34,6 +35,23 @@ void RunLog::append_step(int epoch, int64_t step, double t, const StepMetrics& m
           {"loader_busy_with", metrics.loader_busy_with},
           {"loss_scale", metrics.loss_scale},
           {"skipped_steps", metrics.skipped_steps}});
+}
+
+void RunLog::append_evaluation(std::string_view split,
+                               int epoch,
+                               int64_t step,
+                               const Evaluation& evaluation,
+                               std::string_view digest) {
+  append({{"split", split},
+          {"epoch", int64_t{epoch}},
+          {"step", step},
+          {"t", seconds_since_process_start()},
+          {"loss", evaluation.loss},
+          {"acc1", evaluation.acc1()},
+          {"acc5", evaluation.acc5()},
+          {"correct", evaluation.correct1},
+          {"total", evaluation.total},
+          {"digest", digest}});
 }
 
 void RunLog::write_numerics(const std::string& text) {

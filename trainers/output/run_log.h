@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include "core/function_ref.h"
 #include "trainers/output/console.h"
@@ -21,8 +22,13 @@ class RunLog {
       : directory_(directory), console_(&console) {}
 
   void append(std::initializer_list<Metric> metrics);  // to metrics.jsonl
-  // Of training, after `step` steps; `t` seconds after the process began.
-  void append_step(int epoch, int64_t step, double t, const StepMetrics& metrics);
+  // Lines of training, and of an evaluation, after `step` steps. `digest`: of the model; may be "".
+  void append_step(int epoch, int64_t step, const StepMetrics& metrics);
+  void append_evaluation(std::string_view split,
+                         int epoch,
+                         int64_t step,
+                         const Evaluation& evaluation,
+                         std::string_view digest);
   void write_numerics(const std::string& text);
 
  private:
