@@ -21,7 +21,6 @@
 #include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/loop/agree.h"
-#include "trainers/loop/batch_norm_check.h"
 #include "trainers/loop/gradient_route.h"
 #include "trainers/loop/models.h"
 #include "trainers/loop/training.h"

@@ -1,11 +1,10 @@
 // Steps that leave batch normalization one value a channel are refused before the first.
-#include "trainers/loop/batch_norm_check.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "data/synthetic.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/loop/models.h"
 
 namespace lockstep::trainers::batch_norm_check_test {
 namespace {

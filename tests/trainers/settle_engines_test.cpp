@@ -8,7 +8,7 @@
 #include "comm/thread_communicator.h"
 #include "core/atomic_file.h"
 #include "tests/support/temp_dir.h"
-#include "trainers/config/run_plan.h"
+#include "trainers/output/run_record.h"
 
 namespace lockstep::trainers::settle_engines_test {
 namespace {

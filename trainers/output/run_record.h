@@ -11,13 +11,42 @@
 #include <variant>
 #include <vector>
 
+#include "comm/gradient_reducer.h"
+#include "comm/handshake.h"
 #include "core/error.h"
 #include "trainers/checkpoint/evaluation_record.h"
-#include "trainers/config/run_plan.h"
-#include "trainers/output/training_result.h"
+#include "trainers/config/resolved_run.h"
 #include "trainers/options/command_line.h"
+#include "trainers/output/training_result.h"
 
 namespace lockstep::trainers {
+
+struct BucketSize {
+  int64_t tensors = 0;
+  int64_t bytes = 0;
+};
+
+// What fixes a run: the same on every rank.
+struct RunPlan {
+  int64_t global_batch = 0;  // B
+  int64_t micro_steps = 1;   // A
+  int64_t shards = 1;        // S
+  int64_t bn_groups = 1;     // G
+  uint64_t seed = 0;
+  std::string algorithm;
+  std::string transport;  // "none" for a lone rank
+  std::string wire;       // dtype of gradients on their way
+  double predivide = 1;
+  bool overlap = true;
+  std::vector<BucketSize> buckets;
+  std::string plan_choices = {};  // as ResolvedRun's
+  std::vector<int64_t> reach;  // rank counts with the same bits (trainers/config/batch_division.h)
+};
+
+RunPlan make_run_plan(const ResolvedRun& run, std::span<const comm::Bucket> buckets);
+
+// For a handshake.
+std::vector<comm::HandshakeField> handshake_fields(const RunPlan& plan);
 
 struct RankRecord {
   std::string host;
