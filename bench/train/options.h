@@ -9,7 +9,7 @@
 #include "comm/connect.h"
 #include "core/communicator.h"
 #include "trainers/config/run_request.h"
-#include "trainers/loop/models.h"
+#include "trainers/model/models.h"
 
 namespace lockstep::bench {
 

@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/output/clock.h"
+#include "trainers/report/clock.h"
 
 namespace lockstep::bench {
 namespace {

@@ -10,10 +10,10 @@
 #include "nn/module.h"
 #include "nn/optimizer.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/loop/models.h"
 #include "trainers/loop/step_window.h"
-#include "trainers/loop/weights.h"
 #include "trainers/loop/timed_peers.h"
+#include "trainers/model/models.h"
+#include "trainers/model/weights.h"
 
 namespace lockstep::bench {
 

@@ -7,7 +7,7 @@
 #include "tests/emulated_train/tiny_training.h"
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "tests/support/close.h"
-#include "trainers/tool/convolution_plans.h"
+#include "trainers/planner/convolution_plans.h"
 
 namespace lockstep::testing::fused_convolutions_test {
 namespace {

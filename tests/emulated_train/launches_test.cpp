@@ -8,7 +8,7 @@
 #include "nn/resnet.h"
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "trainers/loop/weight_update.h"
-#include "trainers/tool/convolution_plans.h"
+#include "trainers/planner/convolution_plans.h"
 
 namespace lockstep::testing::launches_test {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "data/synthetic.h"
 #include "tests/trainers/options_of.h"
-#include "trainers/loop/models.h"
+#include "trainers/model/models.h"
 
 namespace lockstep::trainers::batch_norm_check_test {
 namespace {

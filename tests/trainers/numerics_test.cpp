@@ -4,7 +4,7 @@
 
 #include "comm/thread_communicator.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/loop/numerics_watch.h"
+#include "trainers/debug/numerics_watch.h"
 
 namespace lockstep::trainers::numerics_test {
 namespace {
@@ -121,9 +121,7 @@ TEST_F(NumericsWatchTest, WatchesTheStepAfterNineSkips) {
   for (const int64_t skips : {0, 8, 9, 10, 11}) {
     numerics.begin_step(20, 4, skips);
     EXPECT_EQ(numerics.listener() != nullptr, skips == 9) << skips;
-    EXPECT_EQ(numerics.end_step(2, skips + 1),
-              skips == 9)
-        << skips;
+    EXPECT_EQ(numerics.end_step(2, skips + 1), skips == 9) << skips;
   }
 }
 

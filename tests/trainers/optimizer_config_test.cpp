@@ -6,8 +6,8 @@
 
 #include "tests/trainers/options_of.h"
 #include "trainers/config/run_request.h"
-#include "trainers/output/run_report.h"
-#include "trainers/loop/weights.h"
+#include "trainers/model/weights.h"
+#include "trainers/report/run_report.h"
 
 namespace lockstep::trainers::optimizer_config_test {
 namespace {

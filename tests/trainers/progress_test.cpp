@@ -1,4 +1,4 @@
-#include "trainers/output/progress.h"
+#include "trainers/report/progress.h"
 
 #include <limits>
 #include <regex>

@@ -1,4 +1,4 @@
-#include "trainers/plans/run_convolutions.h"
+#include "trainers/planner/run_convolutions.h"
 
 #include <gmock/gmock.h>
 

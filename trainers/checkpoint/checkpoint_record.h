@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "trainers/checkpoint/evaluation_record.h"
-#include "trainers/output/training_result.h"
+#include "trainers/report/evaluation_record.h"
+#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 

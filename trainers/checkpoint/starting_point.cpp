@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/printable.h"
 #include "trainers/checkpoint/pretrained.h"
-#include "trainers/loop/agree.h"
+#include "trainers/report/agree.h"
 
 namespace lockstep::trainers {
 namespace {

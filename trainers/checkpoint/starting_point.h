@@ -14,7 +14,7 @@
 #include "trainers/checkpoint/resume.h"
 #include "trainers/config/run_request.h"
 #include "trainers/options/command_line.h"
-#include "trainers/output/run_directory.h"
+#include "trainers/report/run_directory.h"
 
 namespace lockstep::trainers {
 

@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "trainers/config/rank_machine.h"
 #include "trainers/config/normalization.h"
+#include "trainers/config/rank_machine.h"
 #include "trainers/options/data_defaults.h"
 
 namespace lockstep::trainers {

@@ -6,7 +6,7 @@
 
 #include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/loop/step_window.h"
-#include "trainers/output/progress.h"
+#include "trainers/report/progress.h"
 
 namespace lockstep::trainers {
 

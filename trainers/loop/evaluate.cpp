@@ -8,8 +8,8 @@
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
-#include "trainers/loop/device_batches.h"
 #include "trainers/config/normalization.h"
+#include "trainers/loop/device_batches.h"
 #include "trainers/loop/stop_signal.h"
 #include "trainers/loop/training_data.h"
 

@@ -12,9 +12,9 @@
 #include "nn/module.h"
 #include "trainers/config/run_request.h"
 #include "trainers/loop/skipped_photos.h"
-#include "trainers/output/console.h"
-#include "trainers/output/progress.h"
-#include "trainers/output/training_result.h"
+#include "trainers/report/console.h"
+#include "trainers/report/progress.h"
+#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 

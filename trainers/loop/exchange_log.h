@@ -7,7 +7,7 @@
 
 #include "comm/gradient_reducer.h"
 #include "core/communicator.h"
-#include "trainers/output/training_result.h"
+#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 

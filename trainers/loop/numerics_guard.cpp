@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "trainers/loop/training_batches.h"
-#include "trainers/output/progress.h"
+#include "trainers/report/progress.h"
 
 namespace lockstep::trainers {
 

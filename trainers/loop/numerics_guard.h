@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
-#include "trainers/loop/numerics_watch.h"
+#include "trainers/debug/numerics_watch.h"
 #include "trainers/loop/step_window.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/weight_update.h"
-#include "trainers/output/run_log.h"
+#include "trainers/report/run_log.h"
 
 namespace lockstep::trainers {
 

@@ -8,7 +8,7 @@
 #include "core/communicator.h"
 #include "core/shards.h"
 #include "nn/functional.h"
-#include "trainers/output/training_result.h"
+#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 

@@ -8,8 +8,8 @@
 #include "comm/replicas.h"
 #include "core/digest.h"
 #include "trainers/loop/stop_signal.h"
-#include "trainers/output/clock.h"
-#include "trainers/output/progress.h"
+#include "trainers/report/clock.h"
+#include "trainers/report/progress.h"
 
 namespace lockstep::trainers {
 

@@ -12,9 +12,9 @@
 #include "trainers/loop/training_evaluation.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/training_step.h"
-#include "trainers/output/run_directory.h"
-#include "trainers/output/run_log.h"
-#include "trainers/output/training_result.h"
+#include "trainers/report/run_directory.h"
+#include "trainers/report/run_log.h"
+#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 

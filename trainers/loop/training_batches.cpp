@@ -5,8 +5,8 @@
 
 #include "kernels/fill.h"
 #include "kernels/mix_images.h"
-#include "trainers/loop/draw_mix.h"
 #include "trainers/config/normalization.h"
+#include "trainers/loop/draw_mix.h"
 #include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers {

@@ -7,7 +7,7 @@
 #include "core/augmentation.h"
 #include "data/dataset.h"
 #include "trainers/config/run_request.h"
-#include "trainers/loop/fault.h"
+#include "trainers/debug/fault.h"
 
 namespace lockstep::trainers {
 

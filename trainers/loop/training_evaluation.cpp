@@ -1,7 +1,7 @@
 #include "trainers/loop/training_evaluation.h"
 
 #include "trainers/loop/training_data.h"
-#include "trainers/output/progress.h"
+#include "trainers/report/progress.h"
 
 namespace lockstep::trainers {
 

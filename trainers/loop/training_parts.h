@@ -12,9 +12,9 @@
 #include "nn/module.h"
 #include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/loop/fault.h"
-#include "trainers/output/console.h"
-#include "trainers/replay_plan.h"
+#include "trainers/debug/fault.h"
+#include "trainers/debug/replay_plan.h"
+#include "trainers/report/console.h"
 
 namespace lockstep::trainers {
 

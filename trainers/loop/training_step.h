@@ -5,8 +5,8 @@
 #include <span>
 
 #include "comm/gradient_reducer.h"
+#include "trainers/debug/fault.h"
 #include "trainers/loop/exchange_log.h"
-#include "trainers/loop/fault.h"
 #include "trainers/loop/numerics_guard.h"
 #include "trainers/loop/skipped_photos.h"
 #include "trainers/loop/step_graph.h"

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/printable.h"
-#include "trainers/loop/weights.h"
+#include "trainers/model/weights.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -12,8 +12,8 @@
 #include "nn/optimizer.h"
 #include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/loop/schedule.h"
-#include "trainers/loop/weights.h"
+#include "trainers/model/schedule.h"
+#include "trainers/model/weights.h"
 
 namespace lockstep::trainers {
 
