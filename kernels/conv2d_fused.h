@@ -1,6 +1,6 @@
 // A convolution without bias in one pass with the batch norms before it and behind it, on CUDA: for
 // layers that choose_form() names. cuDNN has engines for it in f16, for some cards and shapes;
-// time decides where they are used (trainers/plans).
+// time decides where they are used (trainers/planner).
 //
 // sums (2, local shards, K) f32: of each channel's values of out in the shard, then of their
 // squares. Whether cuDNN takes them before or after out is rounded it does not say.

@@ -5,17 +5,13 @@
 #include <chrono>
 #include <vector>
 
-#include <fmt/core.h>
-
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
-#include "trainers/loop/batch_results.h"
+#include "trainers/config/normalization.h"
 #include "trainers/loop/device_batches.h"
-#include "trainers/loop/normalization.h"
 #include "trainers/loop/stop_signal.h"
 #include "trainers/loop/training_data.h"
-#include "trainers/output/apex_lines.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -104,31 +100,21 @@ class Meter {
 
 }  // namespace
 
-std::string accuracy_line(const RunConfig& config, const Evaluation& evaluation) {
-  if (config.apex_lines) return apex_accuracy_line(evaluation.acc1(), evaluation.acc5());
-  return fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
-}
-
-std::string average_line(const Evaluation& evaluation) {
-  return fmt::format(
-      " * of --ema: Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
-}
-
-EvaluationTask test_of(const RunConfig& config,
+EvaluationTask test_of(const RunRequest& request,
                        const data::DatasetPair& data,
                        nn::Module& model,
                        Console& console) {
   EvaluationTask task{.model = model,
                       .dataset = data.test,
-                      .normalization = normalization(config, *data.test),
-                      .precision = config.precision.network(),
-                      .chunk_images = config.val_batch_size,
-                      .workers = config.workers,
+                      .normalization = normalization(request.normalize, *data.test),
+                      .precision = request.precision.network(),
+                      .chunk_images = request.val_batch_size,
+                      .workers = request.workers,
                       .stop = stop_requested};
-  if (config.main_py_lines) {
+  if (request.main_py_lines) {
     task.on_batch = [&console,
-                     frequency = config.print_freq,
-                     line = config.apex_lines ? apex_test_line : test_line](
+                     frequency = request.print_freq,
+                     line = request.apex_lines ? apex_test_line : test_line](
                         int64_t batch, int64_t batches, const TestMetrics& metrics) {
       if (batch % frequency == 0) console.progress_line(line(batch, batches, metrics));
     };
