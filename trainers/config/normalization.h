@@ -17,7 +17,8 @@ std::string normalize_text(const kernels::NormalizeImageParams& params);
 // that, nor "none", nor 2 or 6 finite numbers with deviations above 0.
 std::optional<kernels::NormalizeImageParams> parse_normalize(const std::string& text);
 
-// Gives the constants that --normalize asks for: `asked`. For "dataset", which is nothing: as published for the data set,
+// Gives the constants that --normalize asks for: `asked`. For "dataset", which is nothing: as
+// published for the data set,
 // measured over its training images for shapes, ImageNet's for CIFAR-10, photos and synthetic color
 // images; none (only division by 255) for a set of unknown statistics.
 // Errors: UsageError for three means and images of another number of channels.

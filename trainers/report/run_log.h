@@ -22,8 +22,8 @@ class RunLog {
       : directory_(directory), console_(&console) {}
 
   void append(std::initializer_list<Metric> metrics);  // to metrics.jsonl
-  // Appends a line of training, or of an evaluation, after `step` steps. `digest`: of the model; may
-  // be "".
+  // Appends a line of training, or of an evaluation, after `step` steps. `digest`: of the model, or
+  // "".
   void append_step(int epoch, int64_t step, const StepMetrics& metrics);
   void append_evaluation(std::string_view split,
                          int epoch,
