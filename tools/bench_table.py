@@ -80,8 +80,8 @@ def ratio_text(ratio: dict) -> str:
 
 def places_text(parts: list[dict]) -> str:
     """Where and when, of parts that may have been measured on different days."""
-    origins = {f"{part['date']}, commit {part['commit']}" for part in parts}
-    return f"{parts[0]['cpu']}, {parts[0]['cores']} cores, {' and '.join(sorted(origins))}"
+    origins = {f"{part['cpu']}, {part['cores']} cores, {part['date']}, commit {part['commit']}" for part in parts}
+    return "; ".join(sorted(origins))
 
 
 def resnet_rows(result: dict) -> list[str]:
