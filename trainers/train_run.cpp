@@ -147,7 +147,7 @@ class Run {
     compare_cuda_libraries(config_, request_.ranks);
     route_ = choose_gradient_route(config_, request_.ranks);
     if (config_.output_dir.empty()) {
-      config_.output_dir = default_output_dir(config_, std::time(nullptr));
+      config_.output_dir = unused_path(default_output_dir(config_, std::time(nullptr))).string();
     }
     record_.argv = request_.argv;
     record_.data_digest = digests;
