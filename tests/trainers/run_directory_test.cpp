@@ -48,6 +48,15 @@ TEST(RunDirectory, CreatesMissingParentsAndWritesIntoThem) {
   EXPECT_EQ(read_text(dir / "a/b/c/metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
 }
 
+TEST(RunDirectory, UnusedPathsAreNumbered) {
+  const TempDir dir;
+  EXPECT_EQ(unused_path(dir / "run"), dir / "run");
+  fs::create_directory(dir / "run");
+  EXPECT_EQ(unused_path(dir / "run"), dir / "run-2");
+  fs::create_directory(dir / "run-2");
+  EXPECT_EQ(unused_path(dir / "run"), dir / "run-3");
+}
+
 TEST(RunDirectory, RefusesOneThatHoldsARun) {
   const TempDir dir;
   RunDirectory(dir / "run", ExistingRun::kRefuse).write({});

@@ -347,7 +347,7 @@ ExitCode train_run(const Job& job) {
   record.evaluation = settled.evaluation;
   const std::string output_dir =
       start.output_dir().empty()
-          ? default_output_dir(request.arch, ranks.size(), std::time(nullptr))
+          ? unused_path(default_output_dir(request.arch, ranks.size(), std::time(nullptr))).string()
           : start.output_dir();
   Console console = make_console(job);
   if (request.lr_dry_run) return print(lr_lines(request, batch, train.size()), console, ranks);

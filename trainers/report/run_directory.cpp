@@ -182,4 +182,13 @@ void RunDirectory::cut_metrics(int64_t step) {
   if (!report.empty() && !is_up_to(report, step)) fs::remove(path_ / kNumericsFile);
 }
 
+fs::path unused_path(const fs::path& path) {
+  fs::path unused = path;
+  std::error_code error;  // a path that cannot be looked at is refused when it is opened
+  for (int number = 2; fs::exists(unused, error); ++number) {
+    unused = fmt::format("{}-{}", path.string(), number);
+  }
+  return unused;
+}
+
 }  // namespace lockstep::trainers

@@ -48,6 +48,10 @@ class RunDirectory {
   int metrics_fd_ = -1;
 };
 
+// Returns `path`, or the first of `path`-2, -3, ... that does not exist: two runs that name no
+// directory may begin in one second.
+std::filesystem::path unused_path(const std::filesystem::path& path);
+
 // In a run directory: what is known of a loss that was not finite, or of steps that were skipped
 // (trainers/debug/numerics_report.h).
 inline constexpr const char* kNumericsFile = "numerics.json";
