@@ -2,13 +2,10 @@
 
 #include <fmt/core.h>
 
+#include "kernels/conv2d_cudnn.h"
 #include "kernels/convolution_problem.h"
 #include "kernels/dispatch.h"
 #include "kernels/op_check.h"
-
-#if defined(LOCKSTEP_CUDNN)
-#include "kernels/conv2d_cudnn.h"
-#endif
 
 namespace lockstep::kernels {
 namespace {

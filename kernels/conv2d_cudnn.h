@@ -2,6 +2,7 @@
 // kernels/conv2d.h, kernels/conv2d_fused.h.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "kernels/conv2d.h"
@@ -13,11 +14,16 @@ namespace lockstep::kernels::cudnn {
 // Of a call. What resnet50 asks for with 256 images in f32 is just below it.
 inline constexpr size_t kMostWorkspace = size_t{1} << 30;
 
+// Whether there is a cuDNN to call: not in builds without it, nor under emulation.
+bool is_there();
+// "9.19.0". Errors: EnvironmentError where it cannot be loaded, and in builds without it.
+std::string version();
+
 // Whether such calls are cuDNN's. The answer is the same for a shard of any size, so that a run
 // does not change with the number of ranks. False for an empty batch, and where rows are not of
 // whole 16 bytes.
 bool fits(const ConvolutionProblem& problem);
-// The same, and false under emulation.
+// The same, where it is_there().
 bool takes(const ConvolutionProblem& problem);
 
 // Workspace of a call on one shard beside its plan's: what is copied for cuDNN's sake.

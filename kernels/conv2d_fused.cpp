@@ -1,11 +1,8 @@
 #include "kernels/conv2d_fused.h"
 
+#include "kernels/conv2d_cudnn.h"
 #include "kernels/dispatch.h"
 #include "kernels/op_check.h"
-
-#if defined(LOCKSTEP_CUDNN)
-#include "kernels/conv2d_cudnn.h"
-#endif
 
 namespace lockstep::kernels {
 namespace {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/conv2d.h"
+#include "kernels/isa.h"
 #include "kernels/onednn_activations.h"
 #include "kernels/onednn_shim.h"
 #include "kernels/onednn_weights.h"

@@ -1,11 +1,8 @@
 #include "kernels/linear.h"
 
 #include "kernels/dispatch.h"
-#include "kernels/op_check.h"
-
-#if defined(LOCKSTEP_CUBLASLT)
 #include "kernels/linear_cublaslt.h"
-#endif
+#include "kernels/op_check.h"
 
 namespace lockstep::kernels {
 void linear_forward(Stream& stream,

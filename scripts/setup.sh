@@ -30,6 +30,11 @@ fi
 tools=build/tools
 wheels=(nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51 clang-tidy==22.1.8)
 
+as_root=()
+[ "$(id -u)" = 0 ] || as_root=(sudo)
+export DEBIAN_FRONTEND=noninteractive
+install() { "${as_root[@]}" apt-get install -y -qq --no-install-recommends "$@" >/dev/null; }
+
 missing=()
 for package in "${packages[@]}"; do
   state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
@@ -37,11 +42,19 @@ for package in "${packages[@]}"; do
 done
 if [ ${#missing[@]} -gt 0 ]; then
   echo "setup: installing ${missing[*]}"
-  as_root=()
-  [ "$(id -u)" = 0 ] || as_root=(sudo)
-  export DEBIAN_FRONTEND=noninteractive
   "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  install "${missing[@]}"
+fi
+
+# Where CUDA is built, NCCL for gradients between GPUs: NVIDIA's repository, if apt knows it, has one for each CUDA.
+nvcc=$(type -P nvcc || type -P /usr/local/cuda/bin/nvcc || true)
+if [ -n "$nvcc" ] && [ ! -e "${nvcc%/bin/nvcc}/include/nccl.h" ] && [ ! -e /usr/include/nccl.h ]; then
+  cuda=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/+cuda\1./p')
+  nccl=$(apt-cache madison libnccl-dev 2>/dev/null | awk -v cuda="$cuda" 'index($3, cuda) && !n++ {print $3}')
+  if [ -n "$nccl" ]; then
+    echo "setup: installing libnccl-dev $nccl"
+    install "libnccl2=$nccl" "libnccl-dev=$nccl" || echo "setup: apt could not, so the build has no NCCL" >&2
+  fi
 fi
 
 [ "${1:-train}" = test ] || exit 0

@@ -32,8 +32,8 @@ HOMES = {
         r"core/cuda/.*|kernels/.*\.cuh?|kernels/cu(dnn|blaslt)/.*|bench/kernels/cuda_.*|tests/(cuda|emulation)/.*"
     ),
     r"cudnn.*": r"kernels/cudnn/.*",
-    r"cublasLt\.h": r"tests/kernels/cublaslt_.*",
-    r"nccl\.h": r"tests/comm/nccl_.*",
+    r"cublasLt\.h": r"(kernels|tests/emulation)/cublaslt/.*",
+    r"nccl\.h": r"(comm|tests/emulation)/nccl/.*",
     r"boost/.*": r"tests/emulation/fiber\.h",
     r"zlib\.h": r"data/.*\.cpp|tests/.*",
     r"jpeglib\.h|png\.h": r"data/codecs/.*\.cpp",

@@ -2,6 +2,7 @@
 // NCCL, and says in plain words what is wrong with those that it finds.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@ namespace lockstep::cuda {
 // Whether to open it: a real machine's is, and an error where it is missing; the emulated machine's
 // where it is installed, as no real library knows that memory.
 bool has_library(const std::string& soname);
+
+// "9.19.0" of 91900, as NVIDIA's libraries number theirs.
+std::string version_text(size_t version);
 
 // Thread safety: all functions may be called from any thread.
 class Library {

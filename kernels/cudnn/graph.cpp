@@ -9,7 +9,7 @@
 namespace lockstep::kernels::cudnn {
 namespace {
 
-constexpr int64_t kAlignment = 16;  // bytes
+constexpr int64_t kTensorAlignment = 16;  // bytes
 
 cudnnDataType_t data_type(Dtype dtype) {
   switch (dtype) {
@@ -36,7 +36,7 @@ Descriptor tensor(TensorId id, const Shape& shape, const TensorOptions& options)
   Descriptor made(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   made.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, int64_t{id})
       .set(CUDNN_ATTR_TENSOR_DATA_TYPE, data_type(options.dtype))
-      .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kAlignment)
+      .set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, kTensorAlignment)
       .set_all<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS, extents)
       .set_all<int64_t>(CUDNN_ATTR_TENSOR_STRIDES, strides)
       .set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, options.is_virtual);

@@ -67,4 +67,27 @@ again LOCKSTEP_CUDA=OFF
 [ "$(wc -l <"$work/calls")" = 1 ] && grep -q -- --build "$work/calls"
 again LOCKSTEP_CUDA=ON
 grep -qF -- "-DLOCKSTEP_CUDA=ON -DLOCKSTEP_ISA_LEVELS=all" "$work/calls"
+
+# scripts/setup.sh installs the NCCL of nvcc's CUDA, if apt has one and the machine none.
+fake dpkg-query 'echo installed'
+fake apt-get 'echo "apt-get $*" >>"$CALLS"'
+fake apt-cache 'printf "libnccl-dev | 2.28.9-1+cuda%s | https://example.com Packages\n" 13.0 12.9'
+fake sudo 'exec "$@"'
+setup() {  # CUDA
+  mkdir -p "$work/cuda-$1/bin"
+  printf '#!/bin/sh\necho "Cuda compilation tools, release %s, V%s.1"\n' "$1" "$1" >"$work/cuda-$1/bin/nvcc"
+  chmod +x "$work/cuda-$1/bin/nvcc"
+  : >"$work/calls"
+  CALLS="$work/calls" PATH="$work/bin:$work/cuda-$1/bin:/usr/bin:/bin" "$root/scripts/setup.sh" train >/dev/null
+}
+if [ ! -e /usr/include/nccl.h ]; then
+  setup 12.9
+  grep -q 'install .*libnccl2=2.28.9-1+cuda12.9 libnccl-dev=2.28.9-1+cuda12.9$' "$work/calls"
+fi
+setup 11.8
+[ ! -s "$work/calls" ]
+mkdir -p "$work/cuda-13.0/include"
+touch "$work/cuda-13.0/include/nccl.h"
+setup 13.0
+[ ! -s "$work/calls" ]
 echo "scripts/build_training.sh asks for what each machine needs"

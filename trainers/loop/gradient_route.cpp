@@ -8,7 +8,7 @@
 #include "comm/handshake.h"
 #include "comm/ipc/exchange.h"
 #include "comm/ipc/trial.h"
-#include "comm/nccl/exchange.h"
+#include "comm/nccl/connect.h"
 #include "core/cuda/device.h"
 #include "trainers/loop/agree.h"
 
@@ -19,7 +19,7 @@ namespace {
 std::string what_is_missing(Communicator& ranks) {
   std::string mine;
   try {
-    comm::nccl::api();
+    comm::nccl::version();
   } catch (const EnvironmentError& error) {
     mine = fmt::format("{} ({})", error.what(), error.why());
   }
@@ -48,21 +48,16 @@ std::string ipc_obstacle(const RunConfig& config, Communicator& ranks) {
 
 GradientRoute over_nccl(RunConfig& config, Communicator& ranks) {
   GradientRoute route;
-  on_all_ranks(ranks, [] { comm::nccl::api(); });
+  on_all_ranks(ranks, [] { comm::nccl::version(); });
   const comm::HandshakeField version = {
-      comm::HandshakeField::Kind::kEnvironment, "NCCL", comm::nccl::api().version()};
+      comm::HandshakeField::Kind::kEnvironment, "NCCL", comm::nccl::version()};
   comm::handshake(ranks, std::span(&version, 1));
   on_all_ranks(ranks, [&] {
     comm::nccl::check_devices_differ(ranks, cuda::device_properties().uuid);
-    route.nccl =
-        std::make_unique<comm::nccl::Ranks>(ranks, std::chrono::seconds(config.stall_abort_s));
+    route.exchange = comm::nccl::connect(ranks, std::chrono::seconds(config.stall_abort_s));
   });
   config.exchange.on_device = DeviceTransport::kNccl;
   config.transport = "nccl";
-  route.exchange = [&nccl = *route.nccl](
-                       Communicator&, Stream& compute, std::span<const comm::Bucket> buckets) {
-    return std::make_unique<comm::nccl::NcclExchange>(nccl, compute, buckets);
-  };
   return route;
 }
 
@@ -71,7 +66,6 @@ GradientRoute over_ipc(RunConfig& config, const std::string& note) {
   config.transport = "ipc";
   const auto deadline = std::chrono::seconds(config.stall_abort_s);
   return {
-      .nccl = nullptr,
       .exchange =
           [deadline](Communicator& peers, Stream& compute, std::span<const comm::Bucket> buckets) {
             return std::make_unique<comm::ipc::IpcExchange>(peers, compute, buckets, deadline);
@@ -99,8 +93,7 @@ GradientRoute best(RunConfig& config, Communicator& ranks) {
   if (no_ipc.empty()) {
     return over_ipc(config, fmt::format("note: gradients travel over CUDA IPC: {}", no_nccl));
   }
-  return {.nccl = nullptr,
-          .exchange = {},
+  return {.exchange = {},
           .note = fmt::format(
               "note: gradients travel through the host: {}; no CUDA IPC: {}", no_nccl, no_ipc)};
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "comm/nccl/api.h"
+#include "comm/nccl/connect.h"
 #include "core/cuda/device.h"
 #include "core/version.h"
 #include "kernels/isa.h"
@@ -27,7 +27,7 @@ std::string with_commas(int64_t value) {
 std::string exchange_text(const RunConfig& config) {
   if (config.exchange.algorithm == Algorithm::kNone) return "no all-reduce";
   std::string text = fmt::format("{} all-reduce", algorithm_name(config.exchange));
-  if (config.over_nccl()) return fmt::format("{} over NCCL {}", text, comm::nccl::api().version());
+  if (config.over_nccl()) return fmt::format("{} over NCCL {}", text, comm::nccl::version());
   if (config.over_ipc()) return fmt::format("{} over CUDA IPC", text);
   if (config.ranks == 1) return text;
   const bool staged = config.device == Device::kCuda;
@@ -81,7 +81,7 @@ std::vector<std::string> start_lines(const RunConfig& config,
 
 void describe_run(const RunConfig& config, Communicator& ranks, RunRecord& record) {
   record.versions = versions();
-  if (config.over_nccl()) record.versions["nccl"] = comm::nccl::api().version();
+  if (config.over_nccl()) record.versions["nccl"] = comm::nccl::version();
   record.versions.insert(config.cuda_libraries.begin(), config.cuda_libraries.end());
   const auto threads = static_cast<int>(config.threads);
   for (const RankPlace& place : gather_places(ranks, this_place())) {

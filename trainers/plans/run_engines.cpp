@@ -1,41 +1,28 @@
 #include "trainers/plans/run_engines.h"
 
+#include <cerrno>
+#include <system_error>
+
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "comm/handshake.h"
 #include "core/atomic_file.h"
-#include "trainers/loop/agree.h"
-#include "trainers/output/run_directory.h"
-
-#if defined(LOCKSTEP_CUDNN)
-#include <cerrno>
-#include <string_view>
-#include <system_error>
-
-#include <unistd.h>
-
 #include "core/cuda/device.h"
 #include "kernels/conv2d_cudnn.h"
-#include "kernels/cudnn/autotune.h"
-#include "trainers/plans/run_convolutions.h"
-#endif
-#if defined(LOCKSTEP_CUDA)
-#include "kernels/cublaslt/api.h"
 #include "kernels/linear_cublaslt.h"
-#endif
+#include "trainers/loop/agree.h"
+#include "trainers/output/run_directory.h"
+#include "trainers/plans/run_convolutions.h"
 
 namespace lockstep::trainers {
 namespace {
 
-bool asks_for_engines(const RunConfig& config) {
-  return config.autotune || !config.plan_file.empty();
-}
-
-#if defined(LOCKSTEP_CUDNN)
+namespace cublaslt = kernels::cublaslt;
 namespace cudnn = kernels::cudnn;
 
-bool has_cudnn() {
-  return cuda::has_library(cudnn::kSoname);
+bool asks_for_engines(const RunConfig& config) {
+  return config.autotune || !config.plan_file.empty();
 }
 
 PlanOrigin origin_here(const RunConfig& config) {
@@ -64,48 +51,17 @@ void check_writable(const std::string& plan_file) {
                          "a file in a folder that this user may write to");
 }
 
-TuneEngine tune_on(Stream& stream) {
-  return [&stream](const kernels::ConvolutionProblem& problem, const PlannedEngines& known) {
-    const cudnn::Target& target = cudnn::target_of(stream);
-    cudnn::StreamTimer timer(stream);
-    const auto of = [&](const kernels::ConvolutionProblem& other) -> cudnn::TimedEngine {
-      const PlannedEngine& engine = known.at(other.text());
-      return {.choice = engine.engine,
-              .microseconds = engine.microseconds,
-              .rule_microseconds = engine.rule_microseconds};
-    };
-    const cudnn::TimedEngine found =
-        problem.is_fused() ? cudnn::fused_engine(target, problem, cudnn::kMostWorkspace, of, timer)
-                           : cudnn::fastest_engine(target, problem, cudnn::kMostWorkspace, timer);
-    return PlannedEngine{.engine = found.choice,
-                         .microseconds = found.microseconds,
-                         .rule_microseconds = found.rule_microseconds,
-                         .workspace_bytes = static_cast<int64_t>(found.workspace_bytes)};
-  };
-}
-static_assert(std::string_view(PlannedEngine::kNone) == cudnn::kNoEngine);
-#else
-bool has_cudnn() {
-  return false;
-}
-#endif
-
 std::map<std::string, std::string> cuda_libraries() {
   std::map<std::string, std::string> versions;
-#if defined(LOCKSTEP_CUDNN)
-  if (has_cudnn()) versions["cudnn"] = cudnn::api().version();
-#endif
-#if defined(LOCKSTEP_CUDA)
-  namespace cublaslt = kernels::cublaslt;
-  if (cublaslt::is_there()) versions["cublaslt"] = cublaslt::api().version();
-#endif
+  if (cudnn::is_there()) versions["cudnn"] = cudnn::version();
+  if (cublaslt::is_there()) versions["cublaslt"] = cublaslt::version();
   return versions;
 }
 
 }  // namespace
 
 void meet_cuda_libraries(RunConfig& config, Communicator& ranks) {
-  if (asks_for_engines(config) && (config.device != Device::kCuda || !has_cudnn())) {
+  if (asks_for_engines(config) && (config.device != Device::kCuda || !cudnn::is_there())) {
     throw UsageError(fmt::format("--{} has no engines to choose from",
                                  config.autotune ? "autotune" : "plan-file"),
                      "they are cuDNN's, and this program has none: convolutions are kernels of "
@@ -126,7 +82,6 @@ std::filesystem::path plan_file_of(const RunConfig& config) {
   return std::filesystem::path(config.output_dir) / kPlansFile;
 }
 
-#if defined(LOCKSTEP_CUDNN)
 SettledEngines settle_run_engines(RunConfig& config,
                                   const ModelOptions& network,
                                   const data::Dataset& test,
@@ -159,16 +114,6 @@ SettledEngines settle_run_engines(RunConfig& config,
   config.plan_choices = digest_of(settled.engines);
   return settled;
 }
-#else
-SettledEngines settle_run_engines(RunConfig& /*config*/,
-                                  const ModelOptions& /*network*/,
-                                  const data::Dataset& /*test*/,
-                                  Stream& /*stream*/,
-                                  Communicator& /*ranks*/,
-                                  Console& /*console*/) {
-  return {};
-}
-#endif
 
 void keep_plans(const RunConfig& config, const SettledEngines& settled) {
   if (!asks_for_engines(config)) return;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/communicator.h"
+#include "core/stream.h"
 #include "kernels/convolution_problem.h"
 #include "trainers/plans/plan_file.h"
 
@@ -35,6 +36,8 @@ std::vector<kernels::ConvolutionProblem> fused_layers(
 // Finds the fastest engine; empty: none is looked for. `known`: of the problems before this one.
 using TuneEngine = std::function<PlannedEngine(const kernels::ConvolutionProblem& problem,
                                                const PlannedEngines& known)>;
+// By time on `stream`, which must outlive it; empty in a build without cuDNN.
+TuneEngine tune_on(Stream& stream);
 
 // A collective call. Rank 0 reads `file` and, with `tune`, times what it lacks; a file that is not
 // there, or is stale, then lacks all. Each convolution is a call of all ranks, so that nobody waits
