@@ -105,7 +105,7 @@ void GradientReducer::on_grad_ready(size_t parameter) {
   Tensor leaf = parameters_[parameter].grad();
   const bool is_in_place = parameters_[parameter].grad_is_in_memory();
   parameters_[parameter].set_grad({});  // so that the tape does not add the next micro-step's to it
-  rows_ = leaf.shape()[0];
+  now_.rows = leaf.shape()[0];
   add_leaf(parameter, std::move(leaf), is_in_place);
   if (!options_.overlap) return;
   start_full_buckets();
@@ -130,7 +130,7 @@ void GradientReducer::add_leaf(size_t parameter, Tensor leaf, bool is_in_place) 
       kernels::cast(stream_, exact, leaf);
     }
     gradient.leaves.push(stream_, std::move(leaf));
-    if (micro_step_ + 1 < options_.micro_steps) return;
+    if (now_.micro_step + 1 < options_.micro_steps) return;
     leaf = gradient.leaves.take(stream_);
   }
   if (!is_in_place) kernels::tree_sum(stream_, leaf, gradient.wire);
@@ -139,7 +139,8 @@ void GradientReducer::add_leaf(size_t parameter, Tensor leaf, bool is_in_place) 
 
 // In the order of the plan, so that all ranks start them in one order.
 void GradientReducer::start_full_buckets() {
-  while (started_ < buckets_.size() && exchanges_[started_].missing == 0) start(started_++);
+  while (now_.started < buckets_.size() && exchanges_[now_.started].missing == 0)
+    start(now_.started++);
 }
 
 void GradientReducer::start(size_t bucket) {
@@ -159,7 +160,7 @@ void GradientReducer::start(size_t bucket) {
 
 void GradientReducer::advance() {
   const ExchangeClock::Exposed exposed(clock_);
-  for (size_t b = 0; b < started_; ++b) {
+  for (size_t b = 0; b < now_.started; ++b) {
     std::unique_ptr<Work>& work = exchanges_[b].work;
     if (work == nullptr || !work->advance()) continue;
     work.reset();
@@ -177,18 +178,18 @@ void GradientReducer::wait(size_t bucket) {
 }
 
 void GradientReducer::next_micro_step() {
-  LS_CHECK(micro_step_ + 1 < options_.micro_steps,
+  LS_CHECK(now_.micro_step + 1 < options_.micro_steps,
            "[gradient_reducer] next_micro_step() after micro-step {} of {}",
-           micro_step_ + 1,
+           now_.micro_step + 1,
            options_.micro_steps);
   end_micro_step();
-  ++micro_step_;
+  ++now_.micro_step;
 }
 
 void GradientReducer::finish() {
-  LS_CHECK(micro_step_ + 1 == options_.micro_steps,
+  LS_CHECK(now_.micro_step + 1 == options_.micro_steps,
            "[gradient_reducer] finish() after micro-step {} of {}",
-           micro_step_ + 1,
+           now_.micro_step + 1,
            options_.micro_steps);
   end_micro_step();
   start_full_buckets();
@@ -201,8 +202,7 @@ void GradientReducer::finish() {
     exchange.missing = buckets_[b].parameters.size();
   }
   times_ = clock_.take();
-  started_ = 0;
-  micro_step_ = 0;
+  now_ = {.rows = now_.rows};
 }
 
 void GradientReducer::end_micro_step() {
@@ -214,7 +214,7 @@ void GradientReducer::end_micro_step() {
   if (!missing.empty() && !options_.zero_unused) throw_missing(missing);
   for (const size_t i : missing) {
     Tensor zeros =
-        Tensor::empty({rows_, parameters_[i].value().numel()}, Dtype::kF32, stream_.device());
+        Tensor::empty({now_.rows, parameters_[i].value().numel()}, Dtype::kF32, stream_.device());
     kernels::fill(stream_, 0, zeros);
     add_leaf(i, std::move(zeros));
   }
@@ -240,7 +240,7 @@ void GradientReducer::throw_missing(const std::vector<size_t>& missing) const {
   const std::string when =
       options_.micro_steps == 1
           ? ""
-          : fmt::format(" in micro-step {} of {}", micro_step_ + 1, options_.micro_steps);
+          : fmt::format(" in micro-step {} of {}", now_.micro_step + 1, options_.micro_steps);
   const auto all = std::ranges::count_if(gradients_, &Gradient::exchanged);
   throw InternalError(
       fmt::format("{} of {} parameters got no gradient{}", missing.size(), all, when),

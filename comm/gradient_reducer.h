@@ -82,6 +82,13 @@ class GradientReducer {
     std::unique_ptr<Work> work;
   };
 
+  // The progress of the step.
+  struct Progress {
+    size_t started = 0;  // buckets
+    int64_t micro_step = 0;
+    int64_t rows = 1;  // local shards
+  };
+
   void choose_exchanged();
   void place_gradients();
   void on_grad_ready(size_t parameter);
@@ -105,9 +112,7 @@ class GradientReducer {
   std::vector<Exchange> exchanges_;         // one a bucket
   ExchangeClock clock_;
   ExchangeTimes times_;
-  size_t started_ = 0;      // buckets
-  int64_t micro_step_ = 0;  // of this step
-  int64_t rows_ = 1;        // local shards
+  Progress now_;
 };
 
 }  // namespace lockstep::comm

@@ -29,7 +29,6 @@ struct Var::State {
 struct Var::Value {
   Tensor tensor;  // undefined while forgotten
   RemakeFn remake;
-  std::shared_ptr<Handover> handover;
   Tensor copy;
 };
 
@@ -41,8 +40,7 @@ struct Node {
   std::vector<Var> inputs;
   BackwardFn backward;
   std::shared_ptr<const Batch> batch;
-  bool adds = false;
-  Tensor grad_out, addend;
+  Tensor grad_out;
 
   TapeOp op() const { return {.name = name, .number = sequence, .inputs = inputs}; }
   Var::State& state(size_t i) const { return *inputs[i].state_; }
@@ -127,10 +125,6 @@ void Var::forget() {
   value_->tensor = Tensor();
 }
 
-std::shared_ptr<Handover> Var::any_handover() const {
-  return value_->handover;
-}
-
 bool Var::requires_grad() const {
   return defined() && state_->requires_grad;
 }
@@ -212,7 +206,7 @@ void Grads::deliver() {
     LS_CHECK(tensors_[i].defined(), "[{}] gradient {} was not written", node_.name, i);
     Tensor& sum = input->node != nullptr ? input->node->grad_out : input->grad;
     if (sum.defined()) {
-      add(i);
+      add(i, sum);
     } else {
       sum = std::move(tensors_[i]);
     }
@@ -220,26 +214,8 @@ void Grads::deliver() {
   }
 }
 
-// A listener hears sums, where there is something to hear; their bits are the same either way.
-void Grads::add(size_t i) {
-  Var::State& input = node_.state(i);
-  if (input.node == nullptr) {
-    accumulate(i, tensors_[i], input.grad);
-  } else if (!input.node->adds ||
-             (node_.batch->listener != nullptr && node_.batch->stream->device() != Device::kDry)) {
-    accumulate(i, tensors_[i], input.node->grad_out);
-  } else {
-    Tensor& addend = input.node->addend;
-    if (addend.defined()) accumulate(i, addend, input.node->grad_out);
-    addend = std::move(tensors_[i]);
-  }
-}
-
-const Tensor& Grads::addend() const {
-  return node_.addend;
-}
-
-void Grads::accumulate(size_t i, const Tensor& grad, Tensor& sum) const {
+void Grads::add(size_t i, Tensor& sum) const {
+  const Tensor& grad = tensors_[i];
   if (sum.shape() != grad.shape()) {
     throw ShapeError(fmt::format("[{}] gradient {}: shape {}, but {} is there already",
                                  node_.name,
@@ -283,7 +259,6 @@ void Var::backward(Tensor seed) {
     grads.deliver();
     // Free what was saved for this node now: peak memory falls as the gradients rise.
     node->grad_out = Tensor();
-    node->addend = Tensor();
     node->backward = nullptr;
     for (Var& input : std::exchange(node->inputs, {})) {
       const auto leaf = deliveries.find(input.state_.get());
@@ -298,19 +273,14 @@ Var record(std::string_view name,
            Tensor out,
            std::vector<Var> inputs,
            BackwardFn backward,
-           RecordOptions options) {
+           RemakeFn remake) {
   const auto carrier =
       std::ranges::find_if(inputs, [](const Var& v) { return v.shared_batch() != nullptr; });
   LS_CHECK(carrier != inputs.end(), "[{}] no input belongs to a batch", name);
-  const bool is_there = out.defined();
-  Var result(is_there ? std::move(out) : std::move(options.like), carrier->shared_batch());
+  Var result(std::move(out), carrier->shared_batch());
   const Batch& batch = result.batch();
-  LS_CHECK(
-      is_there || (batch.recording && options.remake), "[{}] no value, and no way to one", name);
-  if (!is_there) result.value_->tensor = Tensor();
   if (!batch.recording) return result;
-  result.value_->remake = std::move(options.remake);
-  result.value_->handover = std::move(options.handover);
+  result.value_->remake = std::move(remake);
   const uint64_t number = next_sequence();
   if (batch.listener != nullptr) {
     batch.listener->on_result({.name = name, .number = number, .inputs = inputs}, result.value());
@@ -324,7 +294,6 @@ Var record(std::string_view name,
   node->sequence = number;
   node->inputs = std::move(inputs);
   node->backward = std::move(backward);
-  node->adds = options.adds;
   node->batch = result.shared_batch();
   result.state_->node = std::move(node);
   result.state_->requires_grad = true;

@@ -54,22 +54,6 @@ using BackwardFn = std::function<void(Stream& stream, Tensor& grad_out, Grads& g
 // Computes the value of an op once more, to the same bits.
 using RemakeFn = std::function<Tensor(Stream& stream)>;
 
-// Base of what one op hands to the op that takes its value. The layer above defines it.
-struct Handover {
-  Handover() = default;
-  Handover(const Handover&) = delete;
-  Handover& operator=(const Handover&) = delete;
-  virtual ~Handover() = default;
-};
-
-struct RecordOptions {
-  RemakeFn remake = nullptr;  // makes the result forgettable
-  bool adds = false;          // the op asks for Grads::addend() itself
-  std::shared_ptr<Handover> handover = nullptr;
-  // Where `out` is undefined: has its shape and type. `remake` makes it when somebody asks.
-  Tensor like = {};
-};
-
 // A tensor on the tape; copies share one identity.
 //
 // Gradients of activations have the activation's shape. Gradients of parameters are sums over the
@@ -92,11 +76,6 @@ class Var {
   // memory for time. A GPU has the memory, and keeps it. Only for results of ops that can remake
   // them, unless nothing is recorded: then the value is gone.
   void forget();
-  // Returns the handover that came with the value if it is a T, else null.
-  template <class T>
-  std::shared_ptr<T> handover() const {
-    return std::dynamic_pointer_cast<T>(any_handover());
-  }
   bool requires_grad() const;
   void set_requires_grad(bool requires_grad);  // leaves only
 
@@ -138,9 +117,8 @@ class Var {
  private:
   struct State;
   struct Value;
-  std::shared_ptr<Handover> any_handover() const;
   friend class Grads;
-  friend Var record(std::string_view, Tensor, std::vector<Var>, BackwardFn, RecordOptions);
+  friend Var record(std::string_view, Tensor, std::vector<Var>, BackwardFn, RemakeFn);
   friend struct Node;
 
   std::shared_ptr<State> state_;
@@ -159,17 +137,13 @@ class Grads {
   // Hands over memory that is there already: `grad` becomes the gradient of input i. Do not use it
   // again, nor give it to another input: later gradients may be added to it.
   void give(size_t i, Tensor grad);
-  // For an op that adds: what belongs to grad_out and has not been added to it, rounded to its
-  // type; undefined: nothing.
-  const Tensor& addend() const;
 
  private:
   friend class Var;
   explicit Grads(Node& node);
   Shape missing_shape(size_t i) const;
   void deliver();
-  void add(size_t i);
-  void accumulate(size_t i, const Tensor& grad, Tensor& sum) const;
+  void add(size_t i, Tensor& sum) const;
 
   Node& node_;
   std::vector<Tensor> tensors_;
@@ -178,11 +152,11 @@ class Grads {
 // Puts `out`, computed from `inputs`, on the tape. At least one input must carry a batch; the
 // result carries the same. When the batch is not recording or no input requires a gradient,
 // `backward` is dropped. The tape itself keeps no activation: what `backward` needs, it captures,
-// as a Tensor or as a Var that may be forgotten.
+// as a Tensor or as a Var that may be forgotten. `remake` makes the result forgettable.
 Var record(std::string_view name,
            Tensor out,
            std::vector<Var> inputs,
            BackwardFn backward,
-           RecordOptions options = {});
+           RemakeFn remake = nullptr);
 
 }  // namespace lockstep

@@ -56,7 +56,7 @@ const std::shared_ptr<CachingAllocator>& pool_in_use() {
   refuse();
 }
 
-Library::Library(std::string, const std::string&, std::string_view) {
+Library::Library(std::string, const std::string&, std::string_view, Remedy) {
   refuse();
 }
 void* Library::symbol(const char*) const {

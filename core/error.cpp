@@ -10,8 +10,8 @@ namespace lockstep {
 
 namespace {
 
-RemedyText remedy_text =
-    nullptr;  // the process's own: some errors are printed where none is caught
+// Global, since some errors are printed where nothing catches them.
+RemedyText remedy_text = nullptr;
 
 }  // namespace
 

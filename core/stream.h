@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/cuda/stream.h"
@@ -86,12 +87,9 @@ class Stream {
     return static_cast<P&>(*found->second);
   }
 
-  // The plan for `key`, or null.
-  template <class P>
-  P* find_plan(const PlanKey& key) const {
-    const auto found = plans_.find(key);
-    return found == plans_.end() ? nullptr : static_cast<P*>(found->second.get());
-  }
+  // Which of several ways ops take, for who runs them to settle: from now on is_chosen(way).
+  void choose(const PlanKey& way) { chosen_.insert(way); }
+  bool is_chosen(const PlanKey& way) const { return chosen_.contains(way); }
 
   // Valid until the next call. 64-byte aligned; grows, never shrinks.
   Workspace workspace(size_t shared_bytes, size_t worker_bytes);
@@ -111,6 +109,7 @@ class Stream {
   int threads_;
   std::unique_ptr<ThreadPool> pool_;
   std::unordered_map<PlanKey, std::unique_ptr<Plan>, KeyHash> plans_;
+  std::unordered_set<PlanKey, KeyHash> chosen_;
   std::shared_ptr<std::byte> workspace_;
   size_t workspace_bytes_ = 0;
   std::vector<LedgerEntry> ledger_;

@@ -18,7 +18,7 @@ namespace lockstep {
 // as a shared_ptr.
 class Tensor {
  public:
-  Tensor() = default;  // no memory, no elements
+  Tensor() noexcept = default;  // no memory, no elements
 
   // Uninitialized. Errors: EnvironmentError when memory runs out, or in a build without CUDA.
   static Tensor empty(const Shape& shape, Dtype dtype, Device device = Device::kCpu);

@@ -35,7 +35,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
                BatchSequence batches,
                const LoaderOptions& options)
     : dataset_(std::move(dataset)),
-      batches_(std::move(batches)),
+      plans_{.batches = std::move(batches)},
       augmentation_(options.augmentation) {
   LS_CHECK(options.workers >= 0 && options.ahead >= 1,
            "[loader] got {} workers, {} batches ahead",
@@ -48,7 +48,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
            image.height,
            image.width);
   const int64_t ahead = options.workers == 0 ? 0 : options.ahead;
-  reserve_memory(image, batches_.max_images, ahead + kBatchesInUse);
+  reserve_memory(image, plans_.batches.max_images, ahead + kBatchesInUse);
   slots_.resize(static_cast<size_t>(ahead));
   for (int i = 0; i < options.workers; ++i) workers_.emplace_back([this] { work(); });
 }
@@ -72,7 +72,7 @@ LoadedBatch Loader::next() {
     if (taken_ > 0) seconds_.waited += seconds;
   };
   if (workers_.empty()) {
-    Slot slot = run({.number = taken_, .plan = batches_.at(taken_), .error = {}});
+    Slot slot = run({.number = taken_, .plan = plans_.batches.at(taken_), .error = {}});
     if (slot.error) std::rethrow_exception(slot.error);
     stop_clock();
     seconds_.work += slot.work;
@@ -108,11 +108,11 @@ void Loader::work() {
 }
 
 std::optional<Loader::Job> Loader::next_job() {
-  const std::lock_guard lock(plan_mutex_);
-  if (planned_ == batches_.count) return std::nullopt;
-  Job job{.number = planned_++, .plan = {}, .error = {}};
+  const std::lock_guard lock(plans_.mutex);
+  if (plans_.planned == plans_.batches.count) return std::nullopt;
+  Job job{.number = plans_.planned++, .plan = {}, .error = {}};
   try {
-    job.plan = batches_.at(job.number);
+    job.plan = plans_.batches.at(job.number);
   } catch (...) {
     job.error = std::current_exception();
   }
@@ -148,10 +148,11 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
   // Blocks of one size, cut to measure: whichever batch comes next finds one in the allocator.
   LoadedBatch batch{
       .number = number,
-      .images = Tensor::empty(shape_of(image, batches_.max_images), Dtype::kU8).slice(0, images),
-      .labels = Tensor::empty({batches_.max_images}, Dtype::kI32).slice(0, images),
-      .indices = Tensor::empty({batches_.max_images}, Dtype::kI64).slice(0, images),
-      .numbers = Tensor::empty({batches_.max_images}, Dtype::kI64).slice(0, images),
+      .images =
+          Tensor::empty(shape_of(image, plans_.batches.max_images), Dtype::kU8).slice(0, images),
+      .labels = Tensor::empty({plans_.batches.max_images}, Dtype::kI32).slice(0, images),
+      .indices = Tensor::empty({plans_.batches.max_images}, Dtype::kI64).slice(0, images),
+      .numbers = Tensor::empty({plans_.batches.max_images}, Dtype::kI64).slice(0, images),
       .epoch = plan.epoch,
       .shards = std::move(plan.shards),
       .skipped = {}};

@@ -82,7 +82,7 @@ class Loader {
   ~Loader();
 
   // Batches not yet taken.
-  int64_t left() const { return batches_.count - taken_; }
+  int64_t left() const { return plans_.batches.count - taken_; }
   // The next batch. Errors: what the data set or the sequence threw for this batch, also when it is
   // asked for again. Requires: left() > 0.
   LoadedBatch next();
@@ -96,6 +96,12 @@ class Loader {
     int64_t number = 0;
     MicroBatch plan;
     std::exception_ptr error;
+  };
+  // The source of the workers' jobs.
+  struct Plans {
+    BatchSequence batches;
+    int64_t planned = 0;
+    std::mutex mutex = {};  // guards batches.at and planned
   };
   struct Slot {
     LoadedBatch batch;
@@ -115,13 +121,10 @@ class Loader {
   }
 
   std::shared_ptr<const Dataset> dataset_;
-  BatchSequence batches_;
+  Plans plans_;
   const Augmentation augmentation_;
   double waited_seconds_ = 0;
   LoaderSeconds seconds_;
-
-  std::mutex plan_mutex_;  // guards batches_.at and planned_
-  int64_t planned_ = 0;
 
   std::mutex mutex_;  // guards the slots and taken_, which only the consumer writes
   std::condition_variable room_;

@@ -89,44 +89,17 @@ void resize_row_any(const ResampleWeights& columns, const uint8_t* from, bool fl
 [[gnu::target("avx2")]] inline __m256i load(const int16_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
+// Bytes of 16-bit values, red, green and blue of two pixels each; -1: zero.
+alignas(32) constexpr int8_t kPairs[32] = {
+    0, -1, 3, -1, 1, -1, 4,  -1, 2, -1, 5,  -1, -1, -1, -1, -1,  //
+    6, -1, 9, -1, 7, -1, 10, -1, 8, -1, 11, -1, -1, -1, -1, -1};
 [[gnu::target("avx2")]] void resize_row_avx2(const ResampleWeights& columns,
                                              const int16_t* halves,
                                              int64_t groups,
                                              const uint8_t* from,
                                              bool flip,
                                              uint8_t* to) {
-  const __m256i pairs = _mm256_setr_epi8(0,
-                                         -1,
-                                         3,
-                                         -1,
-                                         1,
-                                         -1,
-                                         4,
-                                         -1,
-                                         2,
-                                         -1,
-                                         5,
-                                         -1,
-                                         -1,
-                                         -1,
-                                         -1,
-                                         -1,  //
-                                         6,
-                                         -1,
-                                         9,
-                                         -1,
-                                         7,
-                                         -1,
-                                         10,
-                                         -1,
-                                         8,
-                                         -1,
-                                         11,
-                                         -1,
-                                         -1,
-                                         -1,
-                                         -1,
-                                         -1);
+  const __m256i pairs = _mm256_load_si256(reinterpret_cast<const __m256i*>(kPairs));
   const __m128i half = _mm_set1_epi32(kHalf);
   const int64_t step = flip ? -3 : 3;
   const int64_t count = columns.size();

@@ -10,16 +10,11 @@ namespace {
   return a + b;
 }
 
-// Sums of columns [first, first + width) of a chunk into sums[0, width).
+// Sums of columns [first, first + width) of a chunk into lanes[0, width).
 // Requires: lanes has room for kSumLanes * width floats.
 template <class T>
-void sum_tile(const T* rows,
-              int64_t row_count,
-              int64_t columns,
-              int64_t first,
-              int64_t width,
-              float* lanes,
-              float* sums) {
+void sum_tile(
+    const T* rows, int64_t row_count, int64_t columns, int64_t first, int64_t width, float* lanes) {
   std::fill_n(lanes, kSumLanes * width, 0.0F);
   const int64_t together = width == columns ? kSumLanes : 1;  // rows that lie side by side
   for (int64_t r = 0; r < row_count; r += together) {
@@ -30,7 +25,6 @@ void sum_tile(const T* rows,
   for_each_tree_merge(kSumLanes, [=](int64_t into, int64_t from) {
     map_lines(width, lanes + into * width, sum_of, lanes + into * width, lanes + from * width);
   });
-  std::copy_n(lanes, width, sums);
 }
 
 constexpr int64_t kTileColumns = 256;  // the lanes of a tile fit into the first cache
@@ -42,13 +36,9 @@ void sum_chunks(const T* rows, int64_t row_count, int64_t columns, float* lanes,
     const int64_t begin = i * kChunkRows;
     const int64_t count = std::min(kChunkRows, row_count - begin);
     for (int64_t first = 0; first < columns; first += kTileColumns) {
-      sum_tile(rows + begin * columns,
-               count,
-               columns,
-               first,
-               std::min(kTileColumns, columns - first),
-               lanes,
-               sums + i * columns + first);
+      const int64_t width = std::min(kTileColumns, columns - first);
+      sum_tile(rows + begin * columns, count, columns, first, width, lanes);
+      std::copy_n(lanes, width, sums + i * columns + first);
     }
   }
 }

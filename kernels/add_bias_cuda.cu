@@ -52,9 +52,7 @@ void add_bias_backward(Stream& stream,
     sum_columns(stream,
                 "add_bias_backward",
                 shards,
-                pixels,
-                elements<T>(grad_out),
-                shape[1],
+                ImageRows<T>{elements<T>(grad_out), pixels, shape[1]},
                 grad_bias.data<float>());
   });
 }

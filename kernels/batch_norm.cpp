@@ -44,51 +44,42 @@ struct BatchCheck : OpCheck {
                      kNorm + (has_residual ? kAddition : 0) + (params.relu ? kRelu : 0));
   }
 
-  void groups_of_one() const { require(shards.per_group() == 1, "groups of one shard each"); }
-  void sums_of_shards(const Tensor& sums) const {
-    like("sums", sums, {2, shards.local(), shape[1]}, Dtype::kF32);
-  }
-  // Returns whether they are to follow the first shard.
-  bool running_arguments(const Tensor& running_mean, const Tensor& running_var) const {
-    const bool follows = running_mean.defined();
-    require(follows == running_var.defined(), "running_mean and running_var, or neither");
-    if (!follows) return false;
-    per_channel("running_mean", running_mean);
-    per_channel("running_var", running_var);
+  // Returns whether running statistics are to follow the first shard.
+  bool shard_arguments(const BatchNormShardArgs& args) const {
+    require(shards.per_group() == 1, "groups of one shard each");
+    per_channel("weight", args.weight);
+    per_channel("bias", args.bias);
+    per_shard("stats", args.stats, stats_columns());
+    if (args.sums.defined()) like("sums", args.sums, {2, shards.local(), shape[1]}, Dtype::kF32);
+    if (args.running == nullptr) return false;
+    per_channel("running_mean", args.running->mean);
+    per_channel("running_var", args.running->var);
     require(shards.local() > 0 && shards.count(0) * pixels() >= 2,
             "two values a channel at least, for a variance");
     return true;
   }
-  void forward_arguments(const Tensor& weight,
-                         const Tensor& bias,
-                         const Tensor& residual,
-                         const Tensor& out) const {
-    per_channel("weight", weight);
-    per_channel("bias", bias);
-    if (residual.defined()) like_in("residual", residual);
-    like_in("out", out);
+  // Checks what forward and inference share.
+  template <class Args>
+  void forward_arguments(const Args& args) const {
+    per_channel("weight", args.weight);
+    per_channel("bias", args.bias);
+    if (args.residual.defined()) like_in("residual", args.residual);
+    like_in("out", args.out);
   }
-  void sums_arguments(const Tensor& out,
-                      const Tensor& grad_out,
-                      const Tensor& group_stats,
-                      const Tensor& weight,
-                      const Tensor& bias,
-                      const BatchNormParams& params,
-                      const Tensor& grad_residual,
-                      const Tensor& grad_weight,
-                      const Tensor& grad_bias) const {
-    like_in("grad_out", grad_out);
-    require(out.defined() == grad_residual.defined(), "out and grad_residual, or neither");
-    if (out.defined()) {
-      require(params.relu, "out only where it is a gate of ReLU");
-      like_in("out", out);
-      like_in("grad_residual", grad_residual);
+  void sums_arguments(const BatchNormSumsArgs& args) const {
+    like_in("grad_out", args.grad_out);
+    const bool gives_residual = args.grad_residual != nullptr && args.grad_residual->defined();
+    require(args.out.defined() == gives_residual, "out and grad_residual, or neither");
+    if (args.out.defined()) {
+      require(args.params.relu, "out only where it is a gate of ReLU");
+      like_in("out", args.out);
+      like_in("grad_residual", *args.grad_residual);
     }
-    per_group("group_stats", group_stats, stats_columns());
-    per_channel("weight", weight);
-    per_channel("bias", bias);
-    per_shard("grad_weight", grad_weight, shape[1]);
-    per_shard("grad_bias", grad_bias, shape[1]);
+    per_group("group_stats", args.group_stats, stats_columns());
+    per_channel("weight", args.weight);
+    per_channel("bias", args.bias);
+    per_shard("grad_weight", args.grad_weight, shape[1]);
+    per_shard("grad_bias", args.grad_bias, shape[1]);
   }
 
   int64_t stats_columns() const { return 2 * shape[1] + 1; }
@@ -122,21 +113,12 @@ void batch_norm_merge_stats(Stream& stream, const Tensor& leaves, int64_t pixels
   LS_DISPATCH(batch_norm_merge_stats, (stream, leaves, pixels, merged))
 }
 
-void batch_norm_forward(Stream& stream,
-                        const Shards& shards,
-                        const Tensor& in,
-                        const Tensor& group_stats,
-                        const Tensor& weight,
-                        const Tensor& bias,
-                        const Tensor& residual,
-                        const BatchNormParams& params,
-                        Tensor& out) {
-  const BatchCheck check("batch_norm_forward", stream, shards, in);
-  check.per_group("group_stats", group_stats, check.stats_columns());
-  check.forward_arguments(weight, bias, residual, out);
-  if (check.dry_forward(params, residual.defined())) return;
-  LS_DISPATCH(batch_norm_forward,
-              (stream, shards, in, group_stats, weight, bias, residual, params, out))
+void batch_norm_forward(Stream& stream, const Shards& shards, const BatchNormForwardArgs& args) {
+  const BatchCheck check("batch_norm_forward", stream, shards, args.in);
+  check.per_group("group_stats", args.group_stats, check.stats_columns());
+  check.forward_arguments(args);
+  if (check.dry_forward(args.params, args.residual.defined())) return;
+  LS_DISPATCH(batch_norm_forward, (stream, shards, args))
 }
 
 void batch_norm_update_running(Stream& stream,
@@ -163,233 +145,90 @@ void batch_norm_update_running(Stream& stream,
               (stream, stats, pixels, momentum, running_mean, running_var))
 }
 
-void batch_norm_shard_sums(Stream& stream,
-                           const Shards& shards,
-                           const Tensor& in,
-                           const Tensor& out,
-                           const Tensor& grad_out,
-                           const Tensor& group_stats,
-                           const Tensor& weight,
-                           const Tensor& bias,
-                           const BatchNormParams& params,
-                           Tensor& grad_residual,
-                           Tensor& grad_weight,
-                           Tensor& grad_bias) {
-  const BatchCheck check("batch_norm_shard_sums", stream, shards, in);
-  check.sums_arguments(
-      out, grad_out, group_stats, weight, bias, params, grad_residual, grad_weight, grad_bias);
-  if (check.dry_batch(params.relu ? 6 : 4, out.defined() ? 4 : 2, params.relu ? 5 : 2)) return;
-  LS_DISPATCH(batch_norm_shard_sums,
-              (stream,
-               shards,
-               in,
-               out,
-               grad_out,
-               group_stats,
-               weight,
-               bias,
-               params,
-               grad_residual,
-               grad_weight,
-               grad_bias))
+void batch_norm_shard_sums(Stream& stream, const Shards& shards, const BatchNormSumsArgs& args) {
+  const BatchCheck check("batch_norm_shard_sums", stream, shards, args.in);
+  check.sums_arguments(args);
+  const bool relu = args.params.relu;
+  if (check.dry_batch(relu ? 6 : 4, args.out.defined() ? 4 : 2, relu ? 5 : 2)) return;
+  LS_DISPATCH(batch_norm_shard_sums, (stream, shards, args))
 }
 
-void batch_norm_backward(Stream& stream,
-                         const Shards& shards,
-                         const Tensor& in,
-                         const Tensor& grad_out,
-                         const Tensor& group_stats,
-                         const Tensor& group_grad_weight,
-                         const Tensor& group_grad_bias,
-                         const Tensor& weight,
-                         const Tensor& bias,
-                         const BatchNormParams& params,
-                         Tensor& grad_in) {
-  const BatchCheck check("batch_norm_backward", stream, shards, in);
-  check.like_in("grad_out", grad_out);
-  check.per_group("group_stats", group_stats, check.stats_columns());
-  check.per_group("group_grad_weight", group_grad_weight, in.shape()[1]);
-  check.per_group("group_grad_bias", group_grad_bias, in.shape()[1]);
-  check.per_channel("weight", weight);
-  check.per_channel("bias", bias);
-  check.like_in("grad_in", grad_in);
-  if (check.dry_batch(params.relu ? 7 : 5, 3, 3)) return;
-  LS_DISPATCH(batch_norm_backward,
-              (stream,
-               shards,
-               in,
-               grad_out,
-               group_stats,
-               group_grad_weight,
-               group_grad_bias,
-               weight,
-               bias,
-               params,
-               grad_in))
+void batch_norm_backward(Stream& stream, const Shards& shards, const BatchNormBackwardArgs& args) {
+  const BatchCheck check("batch_norm_backward", stream, shards, args.in);
+  check.like_in("grad_out", args.grad_out);
+  check.per_group("group_stats", args.group_stats, check.stats_columns());
+  check.per_group("group_grad_weight", args.group_grad_weight, args.in.shape()[1]);
+  check.per_group("group_grad_bias", args.group_grad_bias, args.in.shape()[1]);
+  check.per_channel("weight", args.weight);
+  check.per_channel("bias", args.bias);
+  check.like_in("grad_in", args.grad_in);
+  if (check.dry_batch(args.params.relu ? 7 : 5, 3, 3)) return;
+  LS_DISPATCH(batch_norm_backward, (stream, shards, args))
 }
 
 void batch_norm_inference(Stream& stream,
                           const Shards& shards,
-                          const Tensor& in,
-                          const Tensor& running_mean,
-                          const Tensor& running_var,
-                          const Tensor& weight,
-                          const Tensor& bias,
-                          const Tensor& residual,
-                          const BatchNormParams& params,
-                          Tensor& out) {
-  const BatchCheck check("batch_norm_inference", stream, shards, in);
-  check.per_channel("running_mean", running_mean);
-  check.per_channel("running_var", running_var);
-  check.forward_arguments(weight, bias, residual, out);
-  if (check.dry_forward(params, residual.defined())) return;
-  LS_DISPATCH(batch_norm_inference,
-              (stream, shards, in, running_mean, running_var, weight, bias, residual, params, out))
+                          const BatchNormInferenceArgs& args) {
+  const BatchCheck check("batch_norm_inference", stream, shards, args.in);
+  check.per_channel("running_mean", args.running_mean);
+  check.per_channel("running_var", args.running_var);
+  check.forward_arguments(args);
+  if (check.dry_forward(args.params, args.residual.defined())) return;
+  LS_DISPATCH(batch_norm_inference, (stream, shards, args))
 }
 
 void batch_norm_shard_forward(Stream& stream,
                               const Shards& shards,
-                              const Tensor& in,
-                              const Tensor& sums,
-                              const Tensor& weight,
-                              const Tensor& bias,
+                              const BatchNormShardArgs& args,
                               const Tensor& residual,
-                              const BatchNormParams& params,
-                              float momentum,
-                              Tensor& running_mean,
-                              Tensor& running_var,
-                              Tensor& stats,
                               Tensor& out) {
-  const BatchCheck check("batch_norm_shard_forward", stream, shards, in);
-  check.groups_of_one();
-  check.forward_arguments(weight, bias, residual, out);
-  check.per_shard("stats", stats, check.stats_columns());
-  if (sums.defined()) check.sums_of_shards(sums);
-  const bool follows = check.running_arguments(running_mean, running_var);
-  LS_DISPATCH_CUDA(batch_norm_shard_forward,
-                   (stream,
-                    shards,
-                    in,
-                    sums,
-                    weight,
-                    bias,
-                    residual,
-                    params,
-                    momentum,
-                    running_mean,
-                    running_var,
-                    stats,
-                    out))
-  check.require(!sums.defined(), "sums on CUDA only");
-  batch_norm_shard_stats(stream, shards, in, stats);
+  const BatchCheck check("batch_norm_shard_forward", stream, shards, args.in);
+  const bool follows = check.shard_arguments(args);
+  const BatchNormForwardArgs forward = forward_behind(args, residual, out);
+  check.forward_arguments(forward);
+  LS_DISPATCH_CUDA(batch_norm_shard_forward, (stream, shards, args, residual, out))
+  check.require(!args.sums.defined(), "sums on CUDA only");
+  batch_norm_shard_stats(stream, shards, args.in, args.stats);
   if (follows) {
-    const Tensor first = stats.slice(0, 1).view({check.stats_columns()});
-    batch_norm_update_running(stream, first, check.pixels(), momentum, running_mean, running_var);
+    const Tensor first = args.stats.slice(0, 1).view({check.stats_columns()});
+    BatchNormRunning& running = *args.running;
+    batch_norm_update_running(
+        stream, first, check.pixels(), running.momentum, running.mean, running.var);
   }
-  batch_norm_forward(stream, shards, in, stats, weight, bias, residual, params, out);
+  batch_norm_forward(stream, shards, forward);
 }
 
 void batch_norm_shard_affine(Stream& stream,
                              const Shards& shards,
-                             const Tensor& in,
-                             const Tensor& sums,
-                             const Tensor& weight,
-                             const Tensor& bias,
-                             [[maybe_unused]] const BatchNormParams& params,
-                             [[maybe_unused]] float momentum,
-                             Tensor& running_mean,
-                             Tensor& running_var,
-                             Tensor& stats,
+                             const BatchNormShardArgs& args,
                              Tensor& affine) {
-  const BatchCheck check("batch_norm_shard_affine", stream, shards, in);
-  check.groups_of_one();
-  check.sums_of_shards(sums);
-  check.per_channel("weight", weight);
-  check.per_channel("bias", bias);
-  check.per_shard("stats", stats, check.stats_columns());
-  check.running_arguments(running_mean, running_var);
+  const BatchCheck check("batch_norm_shard_affine", stream, shards, args.in);
+  check.shard_arguments(args);
+  check.require(args.sums.defined(), "sums");
   check.floating("affine", affine);
-  check.like("affine", affine, {2, shards.local(), in.shape()[1]}, affine.dtype());
-  LS_DISPATCH_CUDA(batch_norm_shard_affine,
-                   (stream,
-                    shards,
-                    in,
-                    sums,
-                    weight,
-                    bias,
-                    params,
-                    momentum,
-                    running_mean,
-                    running_var,
-                    stats,
-                    affine))
+  check.like("affine", affine, {2, shards.local(), args.in.shape()[1]}, affine.dtype());
+  LS_DISPATCH_CUDA(batch_norm_shard_affine, (stream, shards, args, affine))
   check.require(false, "a CUDA stream");
 }
 
 void batch_norm_shard_backward(Stream& stream,
                                const Shards& shards,
-                               const Tensor& in,
-                               const Tensor& out,
-                               const Tensor& grad_out,
+                               const BatchNormSumsArgs& args,
                                const Tensor& addend,
-                               const Tensor& stats,
-                               const Tensor& weight,
-                               const Tensor& bias,
-                               const BatchNormParams& params,
-                               Tensor& grad_residual,
-                               Tensor& grad_weight,
-                               Tensor& grad_bias,
                                Tensor& grad_in) {
-  const BatchCheck check("batch_norm_shard_backward", stream, shards, in);
-  check.groups_of_one();
-  check.sums_arguments(
-      out, grad_out, stats, weight, bias, params, grad_residual, grad_weight, grad_bias);
+  const BatchCheck check("batch_norm_shard_backward", stream, shards, args.in);
+  check.require(shards.per_group() == 1, "groups of one shard each");
+  check.sums_arguments(args);
   check.like_in("grad_in", grad_in);
   if (addend.defined()) {
     check.like_in("addend", addend);
-    check.require(grad_residual.defined() && grad_residual.bytes() == grad_out.bytes(),
+    check.require(args.out.defined() && args.grad_residual->bytes() == args.grad_out.bytes(),
                   "an addend only where grad_residual is grad_out");
   }
-  LS_DISPATCH_CUDA(batch_norm_shard_backward,
-                   (stream,
-                    shards,
-                    in,
-                    out,
-                    grad_out,
-                    addend,
-                    stats,
-                    weight,
-                    bias,
-                    params,
-                    grad_residual,
-                    grad_weight,
-                    grad_bias,
-                    grad_in))
-  if (addend.defined() && !check.dry_batch(1, 1, 3)) add(stream, addend, grad_residual);
-  batch_norm_shard_sums(stream,
-                        shards,
-                        in,
-                        out,
-                        grad_out,
-                        stats,
-                        weight,
-                        bias,
-                        params,
-                        grad_residual,
-                        grad_weight,
-                        grad_bias);
-  const bool gate = out.defined();
-  batch_norm_backward(stream,
-                      shards,
-                      in,
-                      gate ? grad_residual : grad_out,
-                      stats,
-                      grad_weight,
-                      grad_bias,
-                      weight,
-                      bias,
-                      {.eps = params.eps, .relu = params.relu && !gate},
-                      grad_in);
+  LS_DISPATCH_CUDA(batch_norm_shard_backward, (stream, shards, args, addend, grad_in))
+  if (addend.defined() && !check.dry_batch(1, 1, 3)) add(stream, addend, *args.grad_residual);
+  batch_norm_shard_sums(stream, shards, args);
+  batch_norm_backward(stream, shards, backward_behind(args, grad_in));
 }
 
 }  // namespace lockstep::kernels

@@ -15,6 +15,8 @@
 //                                                            - xhat * sum_gx / count)
 // Evaluation: batch_norm_inference.
 //
+// Arguments are references: a struct of them is made for a call, and not kept.
+//
 // Where each group is one shard, batch_norm_shard_forward does 1 to 4 and batch_norm_shard_backward
 // 5 to 7, on CUDA in two launches each; in one, where a convolution gave sums.
 //
@@ -40,6 +42,13 @@ struct BatchNormParams {
   bool relu = false;  // last of all; NaN stays NaN and lets the gradient through
 };
 
+// Running statistics of one layer, changed in place by training steps.
+struct BatchNormRunning {
+  Tensor mean;  // (C)
+  Tensor var;   // (C), unbiased
+  float momentum = 0.1F;
+};
+
 // 1. Shapes: in (N,C,H,W) or (N,C); stats (local shards, 2C+1), overwritten. Robust where mean
 // >> deviation. Errors: ShapeError, DtypeError, DeviceError.
 using BatchNormShardStats = void(Stream& stream,
@@ -51,17 +60,19 @@ using BatchNormMergeStats = void(Stream& stream,
                                  const Tensor& leaves,
                                  int64_t pixels,
                                  Tensor& merged);
-// 3. Shapes: group_stats (local groups, 2C+1): row j is group shards.first_group() + j; weight,
-// bias (C); residual undefined or like in; out like in.
+// 3.
+struct BatchNormForwardArgs {
+  const Tensor& in;
+  const Tensor& group_stats;  // (local groups, 2C+1): row j is group shards.first_group() + j
+  const Tensor& weight;       // (C)
+  const Tensor& bias;         // (C)
+  const Tensor& residual = no_tensor;  // like in; may be undefined
+  BatchNormParams params = {};
+  Tensor& out;  // like in, overwritten
+};
 using BatchNormForward = void(Stream& stream,
                               const Shards& shards,
-                              const Tensor& in,
-                              const Tensor& group_stats,
-                              const Tensor& weight,
-                              const Tensor& bias,
-                              const Tensor& residual,
-                              const BatchNormParams& params,
-                              Tensor& out);
+                              const BatchNormForwardArgs& args);
 // 4. running = (1 - momentum) * running + momentum * batch, the variance unbiased: M2 / (count -
 // 1). Shapes: stats (2C+1); running_mean, running_var (C), in place. Errors: ShapeError unless
 // count >= 2; on CUDA, where the count is known too late, the variances become NaN.
@@ -71,98 +82,112 @@ using BatchNormUpdateRunning = void(Stream& stream,
                                     float momentum,
                                     Tensor& running_mean,
                                     Tensor& running_var);
-// 5. out: what 3 gave, where it added a residual and applied ReLU; else undefined. grad_residual:
-// like in where out is defined, overwritten with grad_out where out > 0 or NaN and 0 elsewhere;
-// may be grad_out's memory.
-// Shapes: as 3; out, grad_out like in; grad_weight, grad_bias (local shards, C), overwritten.
+// 5.
+struct BatchNormSumsArgs {
+  const Tensor& in;
+  const Tensor& out = no_tensor;  // of 3, where it added a residual and applied ReLU; or undefined
+  const Tensor& grad_out;         // like in
+  const Tensor& group_stats;      // as in 3
+  const Tensor& weight;           // (C)
+  const Tensor& bias;             // (C)
+  BatchNormParams params = {};
+  // Like in where out is defined, else null or undefined: overwritten with grad_out where out > 0
+  // or NaN and 0 elsewhere. May be grad_out's memory.
+  Tensor* grad_residual = nullptr;
+  Tensor& grad_weight;  // (local shards, C), overwritten
+  Tensor& grad_bias;    // (local shards, C), overwritten
+};
 using BatchNormShardSums = void(Stream& stream,
                                 const Shards& shards,
-                                const Tensor& in,
-                                const Tensor& out,
-                                const Tensor& grad_out,
-                                const Tensor& group_stats,
-                                const Tensor& weight,
-                                const Tensor& bias,
-                                const BatchNormParams& params,
-                                Tensor& grad_residual,
-                                Tensor& grad_weight,
-                                Tensor& grad_bias);
-// 7. Where 5 wrote grad_residual, grad_out is that and params.relu is false.
-// Shapes: as 5; group_grad_weight, group_grad_bias (local groups, C): the whole groups' sums;
-// grad_in like in, overwritten; may be grad_out's memory.
+                                const BatchNormSumsArgs& args);
+// 7.
+struct BatchNormBackwardArgs {
+  const Tensor& in;
+  const Tensor& grad_out;           // like in; where 5 wrote grad_residual, that
+  const Tensor& group_stats;        // as in 3
+  const Tensor& group_grad_weight;  // (local groups, C): the whole groups' sums
+  const Tensor& group_grad_bias;    // (local groups, C)
+  const Tensor& weight;             // (C)
+  const Tensor& bias;               // (C)
+  BatchNormParams params = {};      // relu is false where 5 wrote grad_residual
+  Tensor& grad_in;                  // like in, overwritten; may be grad_out's memory
+};
 using BatchNormBackward = void(Stream& stream,
                                const Shards& shards,
-                               const Tensor& in,
-                               const Tensor& grad_out,
-                               const Tensor& group_stats,
-                               const Tensor& group_grad_weight,
-                               const Tensor& group_grad_bias,
-                               const Tensor& weight,
-                               const Tensor& bias,
-                               const BatchNormParams& params,
-                               Tensor& grad_in);
-// 1 to 4 where each group is one shard. running_mean and running_var follow the first shard here;
-// undefined: nothing follows. sums: undefined, or on CUDA kernels/conv2d_fused.h's, from which the
-// statistics are taken in place of 1: digits are lost where mean >> deviation. Shapes: as 1, 3 and
-// 4; stats (local shards, 2C+1), overwritten; sums (2, local shards, C) f32.
+                               const BatchNormBackwardArgs& args);
+// Steps 1 to 4 where each group is one shard: what the statistics need.
+struct BatchNormShardArgs {
+  const Tensor& in;
+  // kernels/conv2d_fused.h's, on CUDA: the statistics are taken from them in place of 1, and digits
+  // are lost where mean >> deviation. (2, local shards, C) f32; may be undefined.
+  const Tensor& sums = no_tensor;
+  const Tensor& weight;  // (C)
+  const Tensor& bias;    // (C)
+  BatchNormParams params = {};
+  BatchNormRunning* running = nullptr;  // follows the first shard here; may be null
+  Tensor& stats;                        // (local shards, 2C+1), overwritten
+};
+// 1 to 4 where each group is one shard. Shapes: residual, out as in 3.
 // Errors: ShapeError unless each group is one shard, and count >= 2 where running ones follow.
 using BatchNormShardForward = void(Stream& stream,
                                    const Shards& shards,
-                                   const Tensor& in,
-                                   const Tensor& sums,
-                                   const Tensor& weight,
-                                   const Tensor& bias,
+                                   const BatchNormShardArgs& args,
                                    const Tensor& residual,
-                                   const BatchNormParams& params,
-                                   float momentum,
-                                   Tensor& running_mean,
-                                   Tensor& running_var,
-                                   Tensor& stats,
                                    Tensor& out);
 // Computes the factors of step 3 on CUDA without `out`, for callers that apply them: affine (2,
 // local shards, C) of a float type, scales and then shifts, so that out = in * scale + shift up to
-// their rounding. `in` is not read. Shapes: as above.
+// their rounding. args.in is not read, args.sums is defined.
 using BatchNormShardAffine = void(Stream& stream,
                                   const Shards& shards,
-                                  const Tensor& in,
-                                  const Tensor& sums,
-                                  const Tensor& weight,
-                                  const Tensor& bias,
-                                  const BatchNormParams& params,
-                                  float momentum,
-                                  Tensor& running_mean,
-                                  Tensor& running_var,
-                                  Tensor& stats,
+                                  const BatchNormShardArgs& args,
                                   Tensor& affine);
-// 5 to 7 where each group is one shard. Shapes: as 5; grad_in like in, overwritten; may be
-// grad_out's memory. Where grad_residual is that too, grad_in alone is left. addend: undefined, or,
-// where grad_residual is grad_out's memory, like in: kernels/add.h first adds it to grad_out.
+// 5 to 7 where each group is one shard. grad_in as in 7; where grad_residual is grad_out's memory
+// too, grad_in alone is left. addend: undefined, or, where grad_residual is grad_out's memory, like
+// in: kernels/add.h first adds it to grad_out.
 using BatchNormShardBackward = void(Stream& stream,
                                     const Shards& shards,
-                                    const Tensor& in,
-                                    const Tensor& out,
-                                    const Tensor& grad_out,
+                                    const BatchNormSumsArgs& args,
                                     const Tensor& addend,
-                                    const Tensor& stats,
-                                    const Tensor& weight,
-                                    const Tensor& bias,
-                                    const BatchNormParams& params,
-                                    Tensor& grad_residual,
-                                    Tensor& grad_weight,
-                                    Tensor& grad_bias,
                                     Tensor& grad_in);
-// Shapes: in (N,C,H,W) or (N,C); running_mean, running_var, weight, bias (C); residual undefined or
-// like in; out like in.
+// Evaluation.
+struct BatchNormInferenceArgs {
+  const Tensor& in;
+  const Tensor& running_mean;          // (C)
+  const Tensor& running_var;           // (C)
+  const Tensor& weight;                // (C)
+  const Tensor& bias;                  // (C)
+  const Tensor& residual = no_tensor;  // like in; may be undefined
+  BatchNormParams params = {};
+  Tensor& out;  // like in, overwritten
+};
 using BatchNormInference = void(Stream& stream,
                                 const Shards& shards,
-                                const Tensor& in,
-                                const Tensor& running_mean,
-                                const Tensor& running_var,
-                                const Tensor& weight,
-                                const Tensor& bias,
-                                const Tensor& residual,
-                                const BatchNormParams& params,
-                                Tensor& out);
+                                const BatchNormInferenceArgs& args);
+
+// Where each group is one shard: step 3 behind 1, and 7 behind 5.
+inline BatchNormForwardArgs forward_behind(const BatchNormShardArgs& shard,
+                                           const Tensor& residual,
+                                           Tensor& out) {
+  return {.in = shard.in,
+          .group_stats = shard.stats,
+          .weight = shard.weight,
+          .bias = shard.bias,
+          .residual = residual,
+          .params = shard.params,
+          .out = out};
+}
+inline BatchNormBackwardArgs backward_behind(const BatchNormSumsArgs& sums, Tensor& grad_in) {
+  const bool gated = sums.out.defined();
+  return {.in = sums.in,
+          .grad_out = gated ? *sums.grad_residual : sums.grad_out,
+          .group_stats = sums.group_stats,
+          .group_grad_weight = sums.grad_weight,
+          .group_grad_bias = sums.grad_bias,
+          .weight = sums.weight,
+          .bias = sums.bias,
+          .params = {.eps = sums.params.eps, .relu = sums.params.relu && !gated},
+          .grad_in = grad_in};
+}
 
 LS_DECLARE_OP(BatchNormShardStats, batch_norm_shard_stats)
 LS_DECLARE_OP(BatchNormMergeStats, batch_norm_merge_stats)

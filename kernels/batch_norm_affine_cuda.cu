@@ -26,17 +26,9 @@ __global__ void __launch_bounds__(kChannelThreads)
 
 void batch_norm_shard_affine(Stream& stream,
                              const Shards& shards,
-                             const Tensor& in,
-                             const Tensor& sums,
-                             const Tensor& weight,
-                             const Tensor& bias,
-                             const BatchNormParams& params,
-                             float momentum,
-                             Tensor& running_mean,
-                             Tensor& running_var,
-                             Tensor& stats,
+                             const BatchNormShardArgs& args,
                              Tensor& affine) {
-  const ChannelPlan plan = channel_plan(shards, in);
+  const ChannelPlan plan = channel_plan(shards, args.in);
   with_float_type(affine.dtype(), [&]<class T>() {
     lockstep::cuda::launch(stream,
                            "batch_norm_shard_affine",
@@ -45,15 +37,7 @@ void batch_norm_shard_affine(Stream& stream,
                             kChannelThreads},
                            affine_kernel<T>,
                            plan,
-                           fresh_statistics(FromSums{sums.data<float>()},
-                                            plan,
-                                            weight,
-                                            bias,
-                                            params,
-                                            momentum,
-                                            running_mean,
-                                            running_var,
-                                            stats),
+                           fresh_statistics(FromSums{args.sums.data<float>()}, plan, args),
                            elements<T>(affine));
   });
 }

@@ -63,14 +63,17 @@ void sum_gradients(const Lanes& lanes,
       grad_out);
 }
 
+template <class T>
+struct GatedGradient {
+  const T *in, *out, *grad_out;
+};
+
 // The same where the sign of `out` is the gate; g goes to grad_residual.
 template <class T>
 void sum_residual_gradients(const Lanes& lanes,
-                            const AffineLanes& affine,
+                            const float* means,
                             int64_t pixels,
-                            const T* in,
-                            const T* out,
-                            const T* grad_out,
+                            const GatedGradient<T>& from,
                             T* grad_residual,
                             LaneSums& sums) {
   sum_lanes(
@@ -79,7 +82,7 @@ void sum_residual_gradients(const Lanes& lanes,
       sums,
       grad_residual,
       [=](int64_t first) {
-        return [mean = Tile::load(affine.mean + first)] [[gnu::always_inline]] (
+        return [mean = Tile::load(means + first)] [[gnu::always_inline]] (
                    Tile & sum_g, Tile & sum_gx, const Tile& x, const Tile& gate, const Tile& grad) {
           const Tile g = gated(gate, grad);
           sum_g = sum_g + g;
@@ -87,9 +90,9 @@ void sum_residual_gradients(const Lanes& lanes,
           return g;
         };
       },
-      in,
-      out,
-      grad_out);
+      from.in,
+      from.out,
+      from.grad_out);
 }
 
 template <bool kRelu, class T>
@@ -119,98 +122,82 @@ void input_gradient(const Lanes& lanes,
 
 }  // namespace
 
-void batch_norm_shard_sums(Stream& stream,
-                           const Shards& shards,
-                           const Tensor& in,
-                           const Tensor& out,
-                           const Tensor& grad_out,
-                           const Tensor& group_stats,
-                           const Tensor& weight,
-                           const Tensor& bias,
-                           const BatchNormParams& params,
-                           Tensor& grad_residual,
-                           Tensor& grad_weight,
-                           Tensor& grad_bias) {
-  const Lanes lanes(in.shape()[1]);
-  const int64_t pixels = pixels_per_image(in);
+void batch_norm_shard_sums(Stream& stream, const Shards& shards, const BatchNormSumsArgs& args) {
+  const Lanes lanes(args.in.shape()[1]);
+  const int64_t pixels = pixels_per_image(args.in);
   const int64_t group_floats = AffineLanes::kArrays * lanes.width;
   const Scratch scratch(stream, shards.local_groups() * group_floats, LaneSums::scratch(lanes));
   const auto affine_of = [&](int64_t group) {
     return AffineLanes(scratch.shared() + group * group_floats, lanes.width);
   };
   for (int64_t group = 0; group < shards.local_groups(); ++group) {
-    const auto stats = ChannelStats::of_group(group_stats, group, pixels);
-    affine_of(group).fill(lanes, stats, weight, bias, params.eps);
+    const auto stats = ChannelStats::of_group(args.group_stats, group, pixels);
+    affine_of(group).fill(lanes, stats, args.weight, args.bias, args.params.eps);
   }
-  float* weight_leaves = grad_weight.data<float>();
-  float* bias_leaves = grad_bias.data<float>();
-  for_shards(stream, shards, in.numel(), [&](int64_t k, int worker) {
+  float* weight_leaves = args.grad_weight.data<float>();
+  float* bias_leaves = args.grad_bias.data<float>();
+  for_shards(stream, shards, args.in.numel(), [&](int64_t k, int worker) {
     const int64_t channels = lanes.channels;
     const int64_t group = shards.group(k) - shards.first_group();
     const AffineLanes affine = affine_of(group);
     const int64_t count = shards.count(k) * pixels;
     const int64_t at = shards.begin(k) * pixels * channels;
     LaneSums sums(lanes, scratch.of(worker));
-    dispatch_float(in.dtype(), [&](auto tag) {
+    dispatch_float(args.in.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::Type;
-      const T* x = in.data<T>() + at;
-      const T* grad = grad_out.data<T>() + at;
-      if (out.defined()) {
-        T* gated_grad = grad_residual.data<T>() + at;
-        sum_residual_gradients(lanes, affine, count, x, out.data<T>() + at, grad, gated_grad, sums);
-      } else if (params.relu) {
+      const T* x = args.in.data<T>() + at;
+      const T* grad = args.grad_out.data<T>() + at;
+      if (args.out.defined()) {
+        sum_residual_gradients(lanes,
+                               affine.mean,
+                               count,
+                               GatedGradient<T>{x, args.out.data<T>() + at, grad},
+                               args.grad_residual->data<T>() + at,
+                               sums);
+      } else if (args.params.relu) {
         sum_gradients<true>(lanes, affine, count, x, grad, sums);
       } else {
         sum_gradients<false>(lanes, affine, count, x, grad, sums);
       }
     });
-    const auto stats = ChannelStats::of_group(group_stats, group, pixels);
+    const auto stats = ChannelStats::of_group(args.group_stats, group, pixels);
     for (int64_t c = 0; c < channels; ++c) {
       bias_leaves[k * channels + c] = sums.total[0][c];
-      weight_leaves[k * channels + c] = sums.total[1][c] * stats.invstd(c, params.eps);
+      weight_leaves[k * channels + c] = sums.total[1][c] * stats.invstd(c, args.params.eps);
     }
   });
 }
 
-void batch_norm_backward(Stream& stream,
-                         const Shards& shards,
-                         const Tensor& in,
-                         const Tensor& grad_out,
-                         const Tensor& group_stats,
-                         const Tensor& group_grad_weight,
-                         const Tensor& group_grad_bias,
-                         const Tensor& weight,
-                         const Tensor& bias,
-                         const BatchNormParams& params,
-                         Tensor& grad_in) {
-  const Lanes lanes(in.shape()[1]);
-  const int64_t pixels = pixels_per_image(in);
+void batch_norm_backward(Stream& stream, const Shards& shards, const BatchNormBackwardArgs& args) {
+  const Lanes lanes(args.in.shape()[1]);
+  const int64_t pixels = pixels_per_image(args.in);
   const int64_t group_floats = BackwardLanes::kArrays * lanes.width;
   const Scratch scratch(stream, shards.local_groups() * group_floats, 0);
   const auto backward_of = [&](int64_t group) {
     return BackwardLanes(scratch.shared() + group * group_floats, lanes.width);
   };
   for (int64_t group = 0; group < shards.local_groups(); ++group) {
-    const auto stats = ChannelStats::of_group(group_stats, group, pixels);
+    const auto stats = ChannelStats::of_group(args.group_stats, group, pixels);
     const BackwardLanes backward = backward_of(group);
-    backward.affine.fill(lanes, stats, weight, bias, params.eps);
+    backward.affine.fill(lanes, stats, args.weight, args.bias, args.params.eps);
     backward.fill(lanes,
                   stats,
-                  group_grad_weight.data<float>() + group * lanes.channels,
-                  group_grad_bias.data<float>() + group * lanes.channels,
-                  params.eps);
+                  args.group_grad_weight.data<float>() + group * lanes.channels,
+                  args.group_grad_bias.data<float>() + group * lanes.channels,
+                  args.params.eps);
   }
-  dispatch_float(in.dtype(), [&](auto tag) {
+  dispatch_float(args.in.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    const T* x = in.data<T>();
-    const T* grad = grad_out.data<T>();
-    T* to = grad_in.data<T>();
-    dispatch_bool(params.relu, [&](auto with_relu) {
-      for_shard_pieces(stream, shards, in.numel(), [&](int64_t group, int64_t begin, int64_t end) {
+    const T* x = args.in.data<T>();
+    const T* grad = args.grad_out.data<T>();
+    T* to = args.grad_in.data<T>();
+    dispatch_bool(args.params.relu, [&](auto with_relu) {
+      const auto piece = [&](int64_t group, int64_t begin, int64_t end) {
         const int64_t start = begin * pixels * lanes.channels;
         input_gradient<with_relu>(
             lanes, backward_of(group), (end - begin) * pixels, x + start, grad + start, to + start);
-      });
+      };
+      for_shard_pieces(stream, shards, args.in.numel(), piece);
     });
   });
 }

@@ -32,16 +32,18 @@ SliceSums slice_sums(Stream& stream, const ChannelPlan& plan) {
 // gated_grad.
 enum class Source : int { kGradOut, kBehindOut, kSumBehindOut };
 
+template <class T>
+struct SummedTensors {
+  const T *in, *grad_out, *addend, *out;
+  bool relu;
+  T* gated_grad;
+};
+
 template <class T, int n, Source kSource>
 __global__ void __launch_bounds__(kChannelThreads, 2)
     gradient_sums_kernel(const __grid_constant__ ChannelPlan plan,
                          const Normalization norm,
-                         const T* in,
-                         const T* grad_out,
-                         const T* addend,
-                         const T* out,
-                         bool relu,
-                         T* gated_grad,
+                         const SummedTensors<T> of,
                          const SliceSums found) {
   __shared__ __align__(16) TileConstants<n, kAffine> constants;
   const ChannelShare share = channel_share<n>(plan);
@@ -64,19 +66,19 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
       take(i, to_float(packs[0][i]) - values[kMean], g);
       result[i] = from_float<T>(g);
     });
-    store_pack(gated_grad + at, result);
+    store_pack(of.gated_grad + at, result);
   };
   if constexpr (kSource == Source::kSumBehindOut) {
-    for_packs<n, 1>(share, {in, grad_out, out, addend}, take_gated);
+    for_packs<n, 1>(share, {of.in, of.grad_out, of.out, of.addend}, take_gated);
   } else if constexpr (kSource == Source::kBehindOut) {
-    for_packs<n, 2>(share, {in, grad_out, out}, take_gated);
+    for_packs<n, 2>(share, {of.in, of.grad_out, of.out}, take_gated);
   } else {
-    for_packs<n, 2>(share, {in, grad_out}, [&](int64_t, const Pack<T, n>(&packs)[2]) {
+    for_packs<n, 2>(share, {of.in, of.grad_out}, [&](int64_t, const Pack<T, n>(&packs)[2]) {
       constants.for_each(plan, share, [&](int i, const float(&values)[kAffine]) {
         const float centered = to_float(packs[0][i]) - values[kMean];
         const float grad = to_float(packs[1][i]);
         const float gate = affine(centered, values[kScale], values[kBias]);
-        take(i, centered, relu ? gated(gate, grad) : grad);
+        take(i, centered, of.relu ? gated(gate, grad) : grad);
       });
     });
   }
@@ -134,14 +136,12 @@ __device__ __forceinline__ void set_backward(const Normalization& norm,
 
 // Sums of groups that lie in memory, (groups, C).
 struct StoredSums {
+  Normalization norm;
   const float* grad_weight;
   const float* grad_bias;
 
   template <int n>
-  __device__ void fill(const ChannelPlan& plan,
-                       const Normalization& norm,
-                       int shard,
-                       TileConstants<n, kBackward>& to) const {
+  __device__ void fill(const ChannelPlan& plan, int shard, TileConstants<n, kBackward>& to) const {
     to.fill(plan, [&](int channel, float(&values)[kBackward]) {
       const int64_t group = plan.group(shard);
       const int64_t at = group * plan.channels + channel;
@@ -153,15 +153,13 @@ struct StoredSums {
 
 // Sums of shards that are groups, from their slices. The first block of a tile stores them.
 struct FreshSums {
+  Normalization norm;
   SliceSums found;
   float* grad_weight;
   float* grad_bias;
 
   template <int n>
-  __device__ void fill(const ChannelPlan& plan,
-                       const Normalization& norm,
-                       int shard,
-                       TileConstants<n, kBackward>& to) const {
+  __device__ void fill(const ChannelPlan& plan, int shard, TileConstants<n, kBackward>& to) const {
     const GradientSums<1> joined = join_slices<n>(plan, shard, [&](int slice, int channel) {
       return found.node(shard, slice, plan.channels, channel);
     });
@@ -183,7 +181,6 @@ struct FreshSums {
 template <class T, int n, class Sums>
 __global__ void __launch_bounds__(kChannelThreads, 2)
     input_gradient_kernel(const __grid_constant__ ChannelPlan plan,
-                          const Normalization norm,
                           const Sums sums,
                           const T* in,
                           const T* grad_out,
@@ -191,7 +188,7 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
                           T* grad_in) {
   __shared__ __align__(16) TileConstants<n, kBackward> constants;
   const ChannelShare share = channel_share<n>(plan, true);
-  sums.fill(plan, norm, share.shard, constants);
+  sums.fill(plan, share.shard, constants);
   // One pixel at a time: two do not fit the registers of sm_100.
   for_packs<n, 1>(share, {in, grad_out}, [&](int64_t at, const Pack<T, n>(&packs)[2]) {
     Pack<T, n> result;
@@ -209,37 +206,33 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
 void launch_sums(Stream& stream,
                  const char* op,
                  const ChannelPlan& plan,
-                 const Normalization& norm,
-                 const Tensor& in,
-                 const Tensor& out,
-                 const Tensor& grad_out,
+                 const BatchNormSumsArgs& args,
                  const Tensor& addend,
-                 bool relu,
-                 Tensor& grad_residual,
                  const SliceSums& found) {
+  Tensor gated = args.grad_residual != nullptr ? *args.grad_residual : Tensor();
   const auto address = [](const Tensor& tensor) -> const void* {
     return tensor.defined() ? tensor.bytes() : nullptr;
   };
   with_channel_packs(
       plan,
-      in.dtype(),
-      {in.bytes(), grad_out.bytes(), address(addend), address(out), address(grad_residual)},
+      args.in.dtype(),
+      {args.in.bytes(), args.grad_out.bytes(), address(addend), address(args.out), address(gated)},
       [&]<class T, int n>() {
-        const auto kernel = addend.defined() ? gradient_sums_kernel<T, n, Source::kSumBehindOut>
-                            : out.defined()  ? gradient_sums_kernel<T, n, Source::kBehindOut>
-                                             : gradient_sums_kernel<T, n, Source::kGradOut>;
+        const auto kernel = addend.defined()     ? gradient_sums_kernel<T, n, Source::kSumBehindOut>
+                            : args.out.defined() ? gradient_sums_kernel<T, n, Source::kBehindOut>
+                                                 : gradient_sums_kernel<T, n, Source::kGradOut>;
         launch(stream,
                op,
                {plan.grid(n), kChannelThreads},
                kernel,
                plan,
-               norm,
-               elements<T>(in),
-               elements<T>(grad_out),
-               elements<T>(addend),
-               elements<T>(out),
-               relu,
-               elements<T>(grad_residual),
+               normalization(plan, args, args.group_stats),
+               SummedTensors<T>{.in = elements<T>(args.in),
+                                .grad_out = elements<T>(args.grad_out),
+                                .addend = elements<T>(addend),
+                                .out = elements<T>(args.out),
+                                .relu = args.params.relu,
+                                .gated_grad = elements<T>(gated)},
                found);
       });
 }
@@ -248,100 +241,64 @@ template <class Sums>
 void launch_input_gradient(Stream& stream,
                            const char* op,
                            const ChannelPlan& plan,
-                           const Normalization& norm,
                            const Sums& sums,
-                           const Tensor& in,
-                           const Tensor& grad_out,
-                           bool relu,
-                           Tensor& grad_in) {
-  with_channel_packs(
-      plan, in.dtype(), {in.bytes(), grad_out.bytes(), grad_in.bytes()}, [&]<class T, int n>() {
-        launch(stream,
-               op,
-               {plan.grid(n), kChannelThreads},
-               input_gradient_kernel<T, n, Sums>,
-               plan,
-               norm,
-               sums,
-               elements<T>(in),
-               elements<T>(grad_out),
-               relu,
-               elements<T>(grad_in));
-      });
+                           const BatchNormBackwardArgs& args) {
+  with_channel_packs(plan,
+                     args.in.dtype(),
+                     {args.in.bytes(), args.grad_out.bytes(), args.grad_in.bytes()},
+                     [&]<class T, int n>() {
+                       launch(stream,
+                              op,
+                              {plan.grid(n), kChannelThreads},
+                              input_gradient_kernel<T, n, Sums>,
+                              plan,
+                              sums,
+                              elements<T>(args.in),
+                              elements<T>(args.grad_out),
+                              args.params.relu,
+                              elements<T>(args.grad_in));
+                     });
 }
 
 }  // namespace
 
-void batch_norm_shard_sums(Stream& stream,
-                           const Shards& shards,
-                           const Tensor& in,
-                           const Tensor& out,
-                           const Tensor& grad_out,
-                           const Tensor& group_stats,
-                           const Tensor& weight,
-                           const Tensor& bias,
-                           const BatchNormParams& params,
-                           Tensor& grad_residual,
-                           Tensor& grad_weight,
-                           Tensor& grad_bias) {
+void batch_norm_shard_sums(Stream& stream, const Shards& shards, const BatchNormSumsArgs& args) {
   constexpr const char* kOp = "batch_norm_shard_sums";
-  const ChannelPlan plan = channel_plan(shards, in);
-  const Normalization norm = group_normalization(plan, group_stats, weight, bias, params.eps);
+  const ChannelPlan plan = channel_plan(shards, args.in);
   const SliceSums found = slice_sums(stream, plan);
-  launch_sums(stream, kOp, plan, norm, in, out, grad_out, {}, params.relu, grad_residual, found);
+  launch_sums(stream, kOp, plan, args, {}, found);
   launch(stream,
          kOp,
          finish_shape(plan),
          finish_gradient_sums_kernel,
          plan,
-         norm,
+         normalization(plan, args, args.group_stats),
          found,
-         grad_weight.data<float>(),
-         grad_bias.data<float>());
+         args.grad_weight.data<float>(),
+         args.grad_bias.data<float>());
 }
 
-void batch_norm_backward(Stream& stream,
-                         const Shards& shards,
-                         const Tensor& in,
-                         const Tensor& grad_out,
-                         const Tensor& group_stats,
-                         const Tensor& group_grad_weight,
-                         const Tensor& group_grad_bias,
-                         const Tensor& weight,
-                         const Tensor& bias,
-                         const BatchNormParams& params,
-                         Tensor& grad_in) {
-  const ChannelPlan plan = channel_plan(shards, in);
-  const Normalization norm = group_normalization(plan, group_stats, weight, bias, params.eps);
-  const StoredSums sums{group_grad_weight.data<float>(), group_grad_bias.data<float>()};
-  launch_input_gradient(
-      stream, "batch_norm_backward", plan, norm, sums, in, grad_out, params.relu, grad_in);
+void batch_norm_backward(Stream& stream, const Shards& shards, const BatchNormBackwardArgs& args) {
+  const ChannelPlan plan = channel_plan(shards, args.in);
+  const StoredSums sums{.norm = normalization(plan, args, args.group_stats),
+                        .grad_weight = args.group_grad_weight.data<float>(),
+                        .grad_bias = args.group_grad_bias.data<float>()};
+  launch_input_gradient(stream, "batch_norm_backward", plan, sums, args);
 }
 
 void batch_norm_shard_backward(Stream& stream,
                                const Shards& shards,
-                               const Tensor& in,
-                               const Tensor& out,
-                               const Tensor& grad_out,
+                               const BatchNormSumsArgs& args,
                                const Tensor& addend,
-                               const Tensor& stats,
-                               const Tensor& weight,
-                               const Tensor& bias,
-                               const BatchNormParams& params,
-                               Tensor& grad_residual,
-                               Tensor& grad_weight,
-                               Tensor& grad_bias,
                                Tensor& grad_in) {
   constexpr const char* kOp = "batch_norm_shard_backward";
-  const ChannelPlan plan = channel_plan(shards, in);
-  const Normalization norm = group_normalization(plan, stats, weight, bias, params.eps);
-  const FreshSums sums{
-      slice_sums(stream, plan), grad_weight.data<float>(), grad_bias.data<float>()};
-  launch_sums(
-      stream, kOp, plan, norm, in, out, grad_out, addend, params.relu, grad_residual, sums.found);
-  const bool gate = out.defined();
-  const Tensor& gated = gate ? grad_residual : grad_out;
-  launch_input_gradient(stream, kOp, plan, norm, sums, in, gated, params.relu && !gate, grad_in);
+  const ChannelPlan plan = channel_plan(shards, args.in);
+  const FreshSums sums{.norm = normalization(plan, args, args.group_stats),
+                       .found = slice_sums(stream, plan),
+                       .grad_weight = args.grad_weight.data<float>(),
+                       .grad_bias = args.grad_bias.data<float>()};
+  launch_sums(stream, kOp, plan, args, addend, sums.found);
+  launch_input_gradient(stream, kOp, plan, sums, backward_behind(args, grad_in));
 }
 
 }  // namespace lockstep::kernels::cuda

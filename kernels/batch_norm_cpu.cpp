@@ -43,15 +43,12 @@ void sum_deviations(const Lanes& lanes, const T* in, int64_t pixels, float* shif
 }
 
 // M2 = sum (x - shift)^2 - (sum (x - shift))^2 / count loses no digits while the shift lies within
-// a few deviations of the mean. It nearly always does, and else there is a second pass.
+// a few deviations of the mean. It nearly always does, and else there is a second pass. `mean` is
+// followed by M2.
 template <class T>
-void shard_stats(const Lanes& lanes,
-                 const T* in,
-                 int64_t pixels,
-                 float* shift,
-                 LaneSums sums,
-                 float* mean,
-                 float* m2) {
+void shard_stats(
+    const Lanes& lanes, const T* in, int64_t pixels, float* shift, LaneSums sums, float* mean) {
+  float* m2 = mean + lanes.channels;
   const auto count = static_cast<float>(pixels);
   const auto finish = [&] {
     bool precise = true;
@@ -115,30 +112,28 @@ void normalize(const Lanes& lanes,
       residual...);
 }
 
-// affine_of(group row) gives the constants of a piece's group.
-template <class AffineOf>
+// Serves forward and inference. affine_of(group row) gives the constants of a piece's group.
+template <class Args, class AffineOf>
 void normalize_all(Stream& stream,
                    const Shards& shards,
-                   const Tensor& in,
-                   const Tensor& residual,
+                   const Args& args,
                    const Lanes& lanes,
-                   bool relu,
-                   Tensor& out,
                    AffineOf&& affine_of) {
-  const int64_t pixels = pixels_per_image(in);
-  dispatch_float(in.dtype(), [&](auto tag) {
+  const int64_t pixels = pixels_per_image(args.in);
+  dispatch_float(args.in.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    T* to = out.data<T>();
-    dispatch_bool(relu, [&](auto with_relu) {
+    T* to = args.out.template data<T>();
+    dispatch_bool(args.params.relu, [&](auto with_relu) {
       const auto run = [&](const auto*... from) {
         const auto piece = [&](int64_t group, int64_t begin, int64_t end) {
           const int64_t start = begin * pixels * lanes.channels;
           normalize<with_relu>(
               lanes, affine_of(group), (end - begin) * pixels, to + start, (from + start)...);
         };
-        for_shard_pieces(stream, shards, in.numel(), piece);
+        for_shard_pieces(stream, shards, args.in.numel(), piece);
       };
-      residual.defined() ? run(in.data<T>(), residual.data<T>()) : run(in.data<T>());
+      const T* in = args.in.template data<T>();
+      args.residual.defined() ? run(in, args.residual.template data<T>()) : run(in);
     });
   });
 }
@@ -164,8 +159,7 @@ void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& 
                   shards.count(k) * pixels,
                   scratch.of(worker),
                   LaneSums(lanes, scratch.of(worker) + lanes.width),
-                  leaf,
-                  leaf + channels);
+                  leaf);
     });
   });
 }
@@ -180,26 +174,18 @@ void batch_norm_merge_stats(Stream& stream, const Tensor& leaves, int64_t pixels
   std::copy_n(nodes, width, merged.data<float>());
 }
 
-void batch_norm_forward(Stream& stream,
-                        const Shards& shards,
-                        const Tensor& in,
-                        const Tensor& group_stats,
-                        const Tensor& weight,
-                        const Tensor& bias,
-                        const Tensor& residual,
-                        const BatchNormParams& params,
-                        Tensor& out) {
-  const Lanes lanes(in.shape()[1]);
+void batch_norm_forward(Stream& stream, const Shards& shards, const BatchNormForwardArgs& args) {
+  const Lanes lanes(args.in.shape()[1]);
   const int64_t group_floats = AffineLanes::kArrays * lanes.width;
   const Scratch scratch(stream, shards.local_groups() * group_floats, 0);
   const auto affine_of = [&](int64_t group) {
     return AffineLanes(scratch.shared() + group * group_floats, lanes.width);
   };
   for (int64_t group = 0; group < shards.local_groups(); ++group) {
-    const auto stats = ChannelStats::of_group(group_stats, group, pixels_per_image(in));
-    affine_of(group).fill(lanes, stats, weight, bias, params.eps);
+    const auto stats = ChannelStats::of_group(args.group_stats, group, pixels_per_image(args.in));
+    affine_of(group).fill(lanes, stats, args.weight, args.bias, args.params.eps);
   }
-  normalize_all(stream, shards, in, residual, lanes, params.relu, out, affine_of);
+  normalize_all(stream, shards, args, lanes, affine_of);
 }
 
 void batch_norm_update_running(Stream&,
@@ -221,20 +207,13 @@ void batch_norm_update_running(Stream&,
 
 void batch_norm_inference(Stream& stream,
                           const Shards& shards,
-                          const Tensor& in,
-                          const Tensor& running_mean,
-                          const Tensor& running_var,
-                          const Tensor& weight,
-                          const Tensor& bias,
-                          const Tensor& residual,
-                          const BatchNormParams& params,
-                          Tensor& out) {
-  const Lanes lanes(in.shape()[1]);
+                          const BatchNormInferenceArgs& args) {
+  const Lanes lanes(args.in.shape()[1]);
   const Scratch scratch(stream, AffineLanes::kArrays * lanes.width, 0);
   const AffineLanes affine(scratch.shared(), lanes.width);
-  affine.fill(lanes, ChannelStats(running_mean, running_var), weight, bias, params.eps);
-  normalize_all(
-      stream, shards, in, residual, lanes, params.relu, out, [&](int64_t) { return affine; });
+  const ChannelStats stats(args.running_mean, args.running_var);
+  affine.fill(lanes, stats, args.weight, args.bias, args.params.eps);
+  normalize_all(stream, shards, args, lanes, [&](int64_t) { return affine; });
 }
 
 }  // namespace lockstep::kernels::LS_CPU

@@ -128,20 +128,17 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
   }
 }
 
-template <class Statistics>
+// `args`: of forward or inference.
+template <class Statistics, class Args>
 void normalize(Stream& stream,
                const char* op,
                const ChannelPlan& plan,
                const Statistics& statistics,
-               const Tensor& in,
-               const Tensor& residual,
-               bool relu,
-               Tensor& out) {
-  const auto address = [](const Tensor& tensor) -> const void* {
-    return tensor.defined() ? tensor.bytes() : nullptr;
-  };
+               const Args& args) {
+  const Tensor& residual = args.residual;
+  const void* added = residual.defined() ? residual.bytes() : nullptr;
   with_channel_packs(
-      plan, in.dtype(), {in.bytes(), address(residual), out.bytes()}, [&]<class T, int n>() {
+      plan, args.in.dtype(), {args.in.bytes(), added, args.out.bytes()}, [&]<class T, int n>() {
         launch(stream,
                op,
                {plan.grid(n), kChannelThreads},
@@ -149,10 +146,10 @@ void normalize(Stream& stream,
                                   : normalize_kernel<T, n, false, Statistics>,
                plan,
                statistics,
-               elements<T>(in),
+               elements<T>(args.in),
                elements<T>(residual),
-               relu,
-               elements<T>(out));
+               args.params.relu,
+               elements<T>(args.out));
       });
 }
 
@@ -189,77 +186,37 @@ void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& 
 
 void batch_norm_shard_forward(Stream& stream,
                               const Shards& shards,
-                              const Tensor& in,
-                              const Tensor& sums,
-                              const Tensor& weight,
-                              const Tensor& bias,
+                              const BatchNormShardArgs& args,
                               const Tensor& residual,
-                              const BatchNormParams& params,
-                              float momentum,
-                              Tensor& running_mean,
-                              Tensor& running_var,
-                              Tensor& stats,
                               Tensor& out) {
   constexpr const char* kOp = "batch_norm_shard_forward";
-  const ChannelPlan plan = channel_plan(shards, in);
-  const auto normalize_from = [&](const auto& source) {
-    normalize(stream,
-              kOp,
-              plan,
-              fresh_statistics(
-                  source, plan, weight, bias, params, momentum, running_mean, running_var, stats),
-              in,
-              residual,
-              params.relu,
-              out);
-  };
-  if (sums.defined()) {
-    normalize_from(FromSums{sums.data<float>()});
+  const ChannelPlan plan = channel_plan(shards, args.in);
+  const BatchNormForwardArgs forward = forward_behind(args, residual, out);
+  if (args.sums.defined()) {
+    const FromSums sums{args.sums.data<float>()};
+    normalize(stream, kOp, plan, fresh_statistics(sums, plan, args), forward);
     return;
   }
   const SliceMoments found = slice_moments(stream, plan);
-  launch_moments(stream, kOp, plan, in, found);
-  normalize_from(FromSlices{found});
+  launch_moments(stream, kOp, plan, args.in, found);
+  normalize(stream, kOp, plan, fresh_statistics(FromSlices{found}, plan, args), forward);
 }
 
-void batch_norm_forward(Stream& stream,
-                        const Shards& shards,
-                        const Tensor& in,
-                        const Tensor& group_stats,
-                        const Tensor& weight,
-                        const Tensor& bias,
-                        const Tensor& residual,
-                        const BatchNormParams& params,
-                        Tensor& out) {
-  const ChannelPlan plan = channel_plan(shards, in);
-  const StoredStatistics statistics{
-      group_normalization(plan, group_stats, weight, bias, params.eps)};
-  normalize(stream, "batch_norm_forward", plan, statistics, in, residual, params.relu, out);
+void batch_norm_forward(Stream& stream, const Shards& shards, const BatchNormForwardArgs& args) {
+  const ChannelPlan plan = channel_plan(shards, args.in);
+  const StoredStatistics statistics{normalization(plan, args, args.group_stats)};
+  normalize(stream, "batch_norm_forward", plan, statistics, args);
 }
 
 void batch_norm_inference(Stream& stream,
                           const Shards& shards,
-                          const Tensor& in,
-                          const Tensor& running_mean,
-                          const Tensor& running_var,
-                          const Tensor& weight,
-                          const Tensor& bias,
-                          const Tensor& residual,
-                          const BatchNormParams& params,
-                          Tensor& out) {
-  const StoredStatistics statistics{{.mean = running_mean.data<float>(),
-                                     .m2 = running_var.data<float>(),
-                                     .weight = weight.data<float>(),
-                                     .bias = bias.data<float>(),
-                                     .eps = params.eps}};
-  normalize(stream,
-            "batch_norm_inference",
-            channel_plan(shards, in),
-            statistics,
-            in,
-            residual,
-            params.relu,
-            out);
+                          const BatchNormInferenceArgs& args) {
+  const StoredStatistics statistics{{.mean = args.running_mean.data<float>(),
+                                     .m2 = args.running_var.data<float>(),
+                                     .weight = args.weight.data<float>(),
+                                     .bias = args.bias.data<float>(),
+                                     .eps = args.params.eps}};
+  normalize(stream, "batch_norm_inference", channel_plan(shards, args.in), statistics, args);
 }
 
 }  // namespace lockstep::kernels::cuda

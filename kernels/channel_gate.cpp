@@ -29,18 +29,15 @@ void channel_gate_forward(
 
 void channel_gate_backward(Stream& stream,
                            const Shards& shards,
-                           const Tensor& grad_out,
-                           const Tensor& in,
-                           const Tensor& gate,
-                           Tensor& grad_in,
-                           Tensor& grad_gate) {
+                           const ChannelGateBackwardArgs& args) {
   const OpCheck check("channel_gate_backward", stream);
+  const Tensor &in = args.in, &gate = args.gate;
   check_shapes(check, shards, in, gate);
-  check.like("grad_out", grad_out, in.shape(), in.dtype());
-  check.like("grad_in", grad_in, in.shape(), in.dtype());
-  check.like("grad_gate", grad_gate, gate.shape(), in.dtype());
+  check.like("grad_out", args.grad_out, in.shape(), in.dtype());
+  check.like("grad_in", args.grad_in, in.shape(), in.dtype());
+  check.like("grad_gate", args.grad_gate, gate.shape(), in.dtype());
   if (check.dry(3 * in.numel(), static_cast<int64_t>(3 * in.nbytes() + 2 * gate.nbytes()))) return;
-  LS_DISPATCH(channel_gate_backward, (stream, shards, grad_out, in, gate, grad_in, grad_gate))
+  LS_DISPATCH(channel_gate_backward, (stream, shards, args))
 }
 
 }  // namespace lockstep::kernels

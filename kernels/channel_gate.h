@@ -16,16 +16,18 @@ namespace lockstep::kernels {
 // also on CUDA for an image of 2^31 elements or more, DtypeError, DeviceError.
 using ChannelGateForward =
     void(Stream& stream, const Shards& shards, const Tensor& in, const Tensor& gate, Tensor& out);
-// Shapes: grad_out, in (N,C,H,W); gate (N,C); grad_in (N,C,H,W) and grad_gate (N,C), overwritten.
 // grad_gate sums grad_out * in over the pixels in row-major order, in f32; the sum times the gate's
-// slope is rounded.
+// slope is rounded. Shapes and errors: as above.
+struct ChannelGateBackwardArgs {
+  const Tensor& grad_out;  // (N,C,H,W)
+  const Tensor& in;        // (N,C,H,W)
+  const Tensor& gate;      // (N,C)
+  Tensor& grad_in;         // (N,C,H,W), overwritten
+  Tensor& grad_gate;       // (N,C), overwritten
+};
 using ChannelGateBackward = void(Stream& stream,
                                  const Shards& shards,
-                                 const Tensor& grad_out,
-                                 const Tensor& in,
-                                 const Tensor& gate,
-                                 Tensor& grad_in,
-                                 Tensor& grad_gate);
+                                 const ChannelGateBackwardArgs& args);
 
 LS_DECLARE_OP(ChannelGateForward, channel_gate_forward)
 LS_DECLARE_OP(ChannelGateBackward, channel_gate_backward)

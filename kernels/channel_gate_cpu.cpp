@@ -57,21 +57,18 @@ void channel_gate_forward(
 
 void channel_gate_backward(Stream& stream,
                            const Shards& shards,
-                           const Tensor& grad_out,
-                           const Tensor& in,
-                           const Tensor& gate,
-                           Tensor& grad_in,
-                           Tensor& grad_gate) {
-  const int64_t channels = in.shape()[1];
-  const int64_t pixels = in.shape()[2] * in.shape()[3];
-  dispatch_float(in.dtype(), [&](auto tag) {
+                           const ChannelGateBackwardArgs& args) {
+  const Shape& shape = args.in.shape();
+  const int64_t channels = shape[1];
+  const int64_t pixels = shape[2] * shape[3];
+  dispatch_float(args.in.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::Type;
-    const T* gradient = grad_out.data<T>();
-    const T* from = in.data<T>();
-    const T* logits = gate.data<T>();
-    T* to = grad_in.data<T>();
-    T* to_gate = grad_gate.data<T>();
-    for_pieces<T>(stream, shards, gate, [=](const Piece& piece, const float* gates) {
+    const T* gradient = args.grad_out.data<T>();
+    const T* from = args.in.data<T>();
+    const T* logits = args.gate.data<T>();
+    T* to = args.grad_in.data<T>();
+    T* to_gate = args.grad_gate.data<T>();
+    for_pieces<T>(stream, shards, args.gate, [=](const Piece& piece, const float* gates) {
       float sums[kChannelsAtOnce];
       std::fill_n(sums, piece.count, 0.0F);
       for (int64_t p = 0; p < pixels; ++p) {

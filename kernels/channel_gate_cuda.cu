@@ -112,25 +112,19 @@ void channel_gate_forward(
   });
 }
 
-void channel_gate_backward(Stream& stream,
-                           const Shards&,
-                           const Tensor& grad_out,
-                           const Tensor& in,
-                           const Tensor& gate,
-                           Tensor& grad_in,
-                           Tensor& grad_gate) {
-  const Shape& shape = in.shape();
-  if (gate.numel() == 0) return;
-  with_float_type(in.dtype(), [&]<class T>() {
+void channel_gate_backward(Stream& stream, const Shards&, const ChannelGateBackwardArgs& args) {
+  const Shape& shape = args.in.shape();
+  if (args.gate.numel() == 0) return;
+  with_float_type(args.in.dtype(), [&]<class T>() {
     GateImages<T> images{.packs = 0,
                          .packs_of_image = 0,
                          .channels = shape[1],
                          .pixels = shape[2] * shape[3],
-                         .grad_out = elements<T>(grad_out),
-                         .in = elements<T>(in),
-                         .gate = elements<T>(gate),
-                         .grad_in = elements<T>(grad_in),
-                         .grad_gate = elements<T>(grad_gate)};
+                         .grad_out = elements<T>(args.grad_out),
+                         .in = elements<T>(args.in),
+                         .gate = elements<T>(args.gate),
+                         .grad_in = elements<T>(args.grad_in),
+                         .grad_gate = elements<T>(args.grad_gate)};
     with_channel_pack<T>(
         shape[1],
         {images.grad_out, images.in, images.gate, images.grad_in, images.grad_gate},

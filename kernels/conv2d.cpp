@@ -35,33 +35,24 @@ Shape conv2d_output_shape(const Shape& in, const Shape& weight, const Conv2dPara
   return {in[0], weight[0], room_h / params.stride_h + 1, room_w / params.stride_w + 1};
 }
 
-void conv2d_forward(Stream& stream,
-                    const Shards& shards,
-                    const Tensor& in,
-                    const Tensor& weight,
-                    const Tensor& bias,
-                    const Conv2dParams& params,
-                    Tensor& out) {
+void conv2d_forward(Stream& stream, const Shards& shards, const Conv2dForwardArgs& args) {
   const OpCheck check("conv2d_forward", stream);
+  const Tensor &in = args.in, &weight = args.weight, &bias = args.bias;
   check.floating("in", in);
   check.dtype("weight", weight, {in.dtype()});
-  const Shape out_shape = conv2d_output_shape(in.shape(), weight.shape(), params);
+  const Shape out_shape = conv2d_output_shape(in.shape(), weight.shape(), args.params);
   if (bias.defined()) check.like("bias", bias, {weight.shape()[0]}, Dtype::kF32);
-  check.like("out", out, out_shape, in.dtype());
+  check.like("out", args.out, out_shape, in.dtype());
   check.covers(shards, in.shape()[0]);
-  const ConvolutionProblem problem{.pass = ConvolutionPass::kForward,
-                                   .dtype = in.dtype(),
-                                   .in = in.shape(),
-                                   .weight = weight.shape(),
-                                   .params = params,
-                                   .has_bias = bias.defined()};
-  if (check.dry(conv2d_flops(weight.shape(), out_shape),
-                static_cast<int64_t>(in.nbytes() + weight.nbytes() + bias.nbytes() + out.nbytes()),
-                problem.key())) {
+  const ConvolutionProblem problem = problem_of(args);
+  if (check.dry(
+          conv2d_flops(weight.shape(), out_shape),
+          static_cast<int64_t>(in.nbytes() + weight.nbytes() + bias.nbytes() + args.out.nbytes()),
+          problem.key())) {
     return;
   }
-  LS_DISPATCH_CUDNN(conv2d_forward, problem, (stream, shards, in, weight, bias, params, out))
-  LS_DISPATCH_ONEDNN(conv2d_forward, (stream, shards, in, weight, bias, params, out))
+  LS_DISPATCH_CUDNN(conv2d_forward, problem, (stream, shards, args))
+  LS_DISPATCH_ONEDNN(conv2d_forward, (stream, shards, args))
 }
 
 void conv2d_backward_data(Stream& stream,
@@ -93,37 +84,28 @@ void conv2d_backward_data(Stream& stream,
 
 void conv2d_backward_weight(Stream& stream,
                             const Shards& shards,
-                            const Tensor& in,
-                            const Tensor& grad_out,
-                            const Shape& weight_shape,
-                            const Conv2dParams& params,
-                            Tensor& grad_weight,
-                            Tensor& grad_bias) {
+                            const Conv2dBackwardWeightArgs& args) {
   const OpCheck check("conv2d_backward_weight", stream);
+  const Tensor &in = args.in, &grad_out = args.grad_out;
+  const Shape& weight = args.weight_shape;
+  const Tensor grad_bias = args.bias_gradient();
   check.floating("in", in);
-  const Shape out_shape = conv2d_output_shape(in.shape(), weight_shape, params);
+  const Shape out_shape = conv2d_output_shape(in.shape(), weight, args.params);
   check.like("grad_out", grad_out, out_shape, in.dtype());
-  check.like("grad_weight", grad_weight, {shards.local(), weight_shape.numel()}, Dtype::kF32);
+  check.like("grad_weight", args.grad_weight, {shards.local(), weight.numel()}, Dtype::kF32);
   if (grad_bias.defined()) {
-    check.like("grad_bias", grad_bias, {shards.local(), weight_shape[0]}, Dtype::kF32);
+    check.like("grad_bias", grad_bias, {shards.local(), weight[0]}, Dtype::kF32);
   }
   check.covers(shards, out_shape[0]);
-  const ConvolutionProblem problem{.pass = ConvolutionPass::kBackwardWeight,
-                                   .dtype = in.dtype(),
-                                   .in = in.shape(),
-                                   .weight = weight_shape,
-                                   .params = params};
-  if (check.dry(conv2d_flops(weight_shape, out_shape),
-                static_cast<int64_t>(in.nbytes() + grad_out.nbytes() + grad_weight.nbytes() +
+  const ConvolutionProblem problem = problem_of(args);
+  if (check.dry(conv2d_flops(weight, out_shape),
+                static_cast<int64_t>(in.nbytes() + grad_out.nbytes() + args.grad_weight.nbytes() +
                                      grad_bias.nbytes()),
                 problem.key())) {
     return;
   }
-  LS_DISPATCH_CUDNN(conv2d_backward_weight,
-                    problem,
-                    (stream, shards, in, grad_out, weight_shape, params, grad_weight, grad_bias))
-  LS_DISPATCH_ONEDNN(conv2d_backward_weight,
-                     (stream, shards, in, grad_out, weight_shape, params, grad_weight, grad_bias))
+  LS_DISPATCH_CUDNN(conv2d_backward_weight, problem, (stream, shards, args))
+  LS_DISPATCH_ONEDNN(conv2d_backward_weight, (stream, shards, args))
 }
 
 }  // namespace lockstep::kernels

@@ -29,16 +29,16 @@ struct Conv2dParams {  // pixels; pad is per side
 // >= 1, pad >= 0 and OH, OW >= 1.
 Shape conv2d_output_shape(const Shape& in, const Shape& weight, const Conv2dParams& params);
 
-// Shapes: in (N,C,H,W), weight (K,C,R,S) and out (N,K,OH,OW), overwritten: all f32, all f16 or all
-// bf16; bias (K) f32 or undefined.
-// Errors: ShapeError, DtypeError, DeviceError.
-using Conv2dForward = void(Stream& stream,
-                           const Shards& shards,
-                           const Tensor& in,
-                           const Tensor& weight,
-                           const Tensor& bias,
-                           const Conv2dParams& params,
-                           Tensor& out);
+// in, weight and out: all f32, all f16 or all bf16.
+struct Conv2dForwardArgs {
+  const Tensor& in;                // (N,C,H,W)
+  const Tensor& weight;            // (K,C,R,S)
+  const Tensor& bias = no_tensor;  // (K) f32; may be undefined
+  Conv2dParams params = {};
+  Tensor& out;  // (N,K,OH,OW), overwritten
+};
+// Shapes: above. Errors: ShapeError, DtypeError, DeviceError.
+using Conv2dForward = void(Stream& stream, const Shards& shards, const Conv2dForwardArgs& args);
 // Shapes: grad_out (N,K,OH,OW); weight (K,C,R,S); grad_in (N,C,H,W), overwritten. Types as above.
 using Conv2dBackwardData = void(Stream& stream,
                                 const Shards& shards,
@@ -46,17 +46,20 @@ using Conv2dBackwardData = void(Stream& stream,
                                 const Tensor& weight,
                                 const Conv2dParams& params,
                                 Tensor& grad_in);
-// Shapes: in (N,C,H,W); grad_out (N,K,OH,OW); grad_weight (local shards, K*C*R*S) f32, each row in
-// KRSC order, overwritten; grad_bias (local shards, K) f32 or undefined. An empty shard's rows are
-// +0. weight_shape = (K,C,R,S).
+// An empty shard's rows are +0.
+struct Conv2dBackwardWeightArgs {
+  const Tensor& in;           // (N,C,H,W)
+  const Tensor& grad_out;     // (N,K,OH,OW)
+  const Shape& weight_shape;  // (K,C,R,S)
+  Conv2dParams params = {};
+  Tensor& grad_weight;          // (local shards, K*C*R*S) f32, rows in KRSC order, overwritten
+  Tensor* grad_bias = nullptr;  // (local shards, K) f32, overwritten; may be null or undefined
+
+  Tensor bias_gradient() const { return grad_bias == nullptr ? Tensor() : *grad_bias; }
+};
 using Conv2dBackwardWeight = void(Stream& stream,
                                   const Shards& shards,
-                                  const Tensor& in,
-                                  const Tensor& grad_out,
-                                  const Shape& weight_shape,
-                                  const Conv2dParams& params,
-                                  Tensor& grad_weight,
-                                  Tensor& grad_bias);
+                                  const Conv2dBackwardWeightArgs& args);
 
 LS_DECLARE_ONEDNN_OP(Conv2dForward, conv2d_forward)
 LS_DECLARE_ONEDNN_OP(Conv2dBackwardData, conv2d_backward_data)

@@ -193,26 +193,21 @@ __global__ void __launch_bounds__(kWeightLanes* kWeightSlices)
 
 }  // namespace
 
-void conv2d_forward(Stream& stream,
-                    const Shards& /*shards*/,
-                    const Tensor& in,
-                    const Tensor& weight,
-                    const Tensor& bias,
-                    const Conv2dParams& params,
-                    Tensor& out) {
-  const ConvGeometry geometry = conv_geometry(in.shape(), weight.shape(), params);
+void conv2d_forward(Stream& stream, const Shards& /*shards*/, const Conv2dForwardArgs& args) {
+  const Tensor &in = args.in, &weight = args.weight;
+  const ConvGeometry geometry = conv_geometry(in.shape(), weight.shape(), args.params);
   with_float_type(in.dtype(), [&]<class T>() {
     constexpr int kCount = 16 / sizeof(T);
     const auto run = [&](auto* kernel) {
       launch(stream,
              "conv2d_forward",
-             shape_for(out),
+             shape_for(args.out),
              kernel,
              geometry,
              elements<T>(in),
              elements<T>(weight),
-             elements<float>(bias),
-             elements<T>(out));
+             elements<float>(args.bias),
+             elements<T>(args.out));
     };
     const bool packed = aligned({in.bytes(), weight.bytes()}) && geometry.channels % kCount == 0;
     packed ? run(conv_forward_kernel<T, kCount>) : run(conv_forward_kernel<T, 1>);
@@ -239,15 +234,11 @@ void conv2d_backward_data(Stream& stream,
 
 void conv2d_backward_weight(Stream& stream,
                             const Shards& shards,
-                            const Tensor& in,
-                            const Tensor& grad_out,
-                            const Shape& weight_shape,
-                            const Conv2dParams& params,
-                            Tensor& grad_weight,
-                            Tensor& grad_bias) {
-  const ConvGeometry geometry = conv_geometry(in.shape(), weight_shape, params);
-  const int weights = narrow(weight_shape.numel());
-  with_float_type(in.dtype(), [&]<class T>() {
+                            const Conv2dBackwardWeightArgs& args) {
+  const ConvGeometry geometry = conv_geometry(args.in.shape(), args.weight_shape, args.params);
+  const int weights = narrow(args.weight_shape.numel());
+  Tensor grad_bias = args.bias_gradient();
+  with_float_type(args.in.dtype(), [&]<class T>() {
     launch(stream,
            "conv2d_backward_weight",
            {dim3(blocks_for(weights, kWeightLanes), static_cast<unsigned>(shards.local())),
@@ -255,17 +246,16 @@ void conv2d_backward_weight(Stream& stream,
            conv_backward_weight_kernel<T>,
            shard_table(shards),
            geometry,
-           elements<T>(in),
-           elements<T>(grad_out),
-           elements<float>(grad_weight),
+           elements<T>(args.in),
+           elements<T>(args.grad_out),
+           elements<float>(args.grad_weight),
            weights);
     if (!grad_bias.defined()) return;
+    const int64_t pixels = int64_t{geometry.out_height} * geometry.out_width;
     sum_columns(stream,
                 "conv2d_backward_weight",
                 shards,
-                int64_t{geometry.out_height} * geometry.out_width,
-                elements<T>(grad_out),
-                geometry.out_channels,
+                ImageRows<T>{elements<T>(args.grad_out), pixels, geometry.out_channels},
                 elements<float>(grad_bias));
   });
 }

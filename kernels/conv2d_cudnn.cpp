@@ -176,25 +176,22 @@ struct Neighbors {
 void forward(Stream& stream,
              const Shards& shards,
              const ConvolutionProblem& problem,
-             const Tensor& in,
-             const Tensor& weight,
-             const Tensor& bias,
-             Tensor& out,
+             const Conv2dForwardArgs& args,
              Neighbors neighbors) {
   const ConvolutionPlans plans = plans_of(stream, shards, problem);
   const cudnnHandle_t handle = target_of(stream).handle();
-  const Staging staging(stream, shards, plans, weight.shape()[1], problem);
-  void* const weights = staging.weight(weight);
-  void* const offsets = staging.bias(bias);
+  const Staging staging(stream, shards, plans, args.weight.shape()[1], problem);
+  void* const weights = staging.weight(args.weight);
+  void* const offsets = staging.bias(args.bias);
   for (int64_t k = 0; k < shards.local(); ++k) {
     const int64_t images = shards.count(k);
     if (images == 0) {
       neighbors.zero_sums(stream, k);
       continue;
     }
-    ConvolutionMemory memory{.in = staging.in(shard_rows(in, shards, k), images),
+    ConvolutionMemory memory{.in = staging.in(shard_rows(args.in, shards, k), images),
                              .weight = weights,
-                             .out = shard_rows(out, shards, k),
+                             .out = shard_rows(args.out, shards, k),
                              .bias = offsets};
     neighbors.point_to(memory, k);
     plans[plans.find(images)].execute(handle, memory, staging.workspace());
@@ -204,26 +201,25 @@ void forward(Stream& stream,
 void backward_weight(Stream& stream,
                      const Shards& shards,
                      const ConvolutionProblem& problem,
-                     const Tensor& in,
-                     const Tensor& grad_out,
-                     Tensor& grad_weight,
+                     const Conv2dBackwardWeightArgs& args,
                      const Neighbors& neighbors) {
   const ConvolutionPlans plans = plans_of(stream, shards, problem);
   const cudnnHandle_t handle = target_of(stream).handle();
-  const Staging staging(stream, shards, plans, in.shape()[1], problem);
+  const Staging staging(stream, shards, plans, args.in.shape()[1], problem);
   for (int64_t k = 0; k < shards.local(); ++k) {
     const int64_t images = shards.count(k);
     if (images == 0) {
-      Tensor leaf = grad_weight.slice(k, 1);
+      Tensor leaf = args.grad_weight.slice(k, 1);
       cuda::fill(stream, 0.0F, leaf);
       continue;
     }
-    ConvolutionMemory memory{.in = staging.in(shard_rows(in, shards, k), images),
-                             .weight = staging.grad_weight(shard_leaf(grad_weight, k)),
-                             .out = const_cast<std::byte*>(shard_rows(grad_out, shards, k))};
+    float* const leaf = shard_leaf(args.grad_weight, k);
+    ConvolutionMemory memory{.in = staging.in(shard_rows(args.in, shards, k), images),
+                             .weight = staging.grad_weight(leaf),
+                             .out = const_cast<std::byte*>(shard_rows(args.grad_out, shards, k))};
     neighbors.point_to(memory, k);
     plans[plans.find(images)].execute(handle, memory, staging.workspace());
-    staging.finish_grad_weight(shard_leaf(grad_weight, k));
+    staging.finish_grad_weight(leaf);
   }
 }
 
@@ -259,38 +255,17 @@ void keep_plan(Stream& stream, const ConvolutionProblem& problem, std::string_vi
   });
 }
 
-void conv2d_forward(Stream& stream,
-                    const Shards& shards,
-                    const Tensor& in,
-                    const Tensor& weight,
-                    const Tensor& bias,
-                    const Conv2dParams& params,
-                    Tensor& out) {
-  const ConvolutionProblem problem{.pass = ConvolutionPass::kForward,
-                                   .dtype = in.dtype(),
-                                   .in = in.shape(),
-                                   .weight = weight.shape(),
-                                   .params = params,
-                                   .has_bias = bias.defined()};
-  forward(stream, shards, problem.padded(), in, weight, bias, out, {});
+void conv2d_forward(Stream& stream, const Shards& shards, const Conv2dForwardArgs& args) {
+  forward(stream, shards, problem_of(args).padded(), args, {});
 }
 
 void conv2d_fused_forward(Stream& stream,
                           const Shards& shards,
-                          const Tensor& in,
+                          const Conv2dForwardArgs& args,
                           const Tensor& affine,
-                          const Tensor& weight,
-                          const Conv2dParams& params,
-                          Tensor& out,
                           Tensor& sums) {
-  const ConvolutionProblem problem{.pass = ConvolutionPass::kForward,
-                                   .dtype = in.dtype(),
-                                   .in = in.shape(),
-                                   .weight = weight.shape(),
-                                   .params = params,
-                                   .gives_sums = true,
-                                   .norms_in = affine.defined()};
-  forward(stream, shards, problem.padded(), in, weight, {}, out, {affine, sums});
+  const ConvolutionProblem problem = fused(problem_of(args), affine);
+  forward(stream, shards, problem.padded(), args, {affine, sums});
 }
 
 void conv2d_backward_data(Stream& stream,
@@ -325,36 +300,18 @@ void conv2d_backward_data(Stream& stream,
 
 void conv2d_backward_weight(Stream& stream,
                             const Shards& shards,
-                            const Tensor& in,
-                            const Tensor& grad_out,
-                            const Shape& weight_shape,
-                            const Conv2dParams& params,
-                            Tensor& grad_weight,
-                            Tensor& grad_bias) {
-  const ConvolutionProblem problem{.pass = ConvolutionPass::kBackwardWeight,
-                                   .dtype = in.dtype(),
-                                   .in = in.shape(),
-                                   .weight = weight_shape,
-                                   .params = params};
-  backward_weight(stream, shards, problem.padded(), in, grad_out, grad_weight, {});
-  if (grad_bias.defined()) cuda::add_bias_backward(stream, shards, grad_out, grad_bias);
+                            const Conv2dBackwardWeightArgs& args) {
+  backward_weight(stream, shards, problem_of(args).padded(), args, {});
+  Tensor grad_bias = args.bias_gradient();
+  if (grad_bias.defined()) cuda::add_bias_backward(stream, shards, args.grad_out, grad_bias);
 }
 
 void conv2d_fused_backward_weight(Stream& stream,
                                   const Shards& shards,
-                                  const Tensor& in,
-                                  const Tensor& affine,
-                                  const Tensor& grad_out,
-                                  const Shape& weight_shape,
-                                  const Conv2dParams& params,
-                                  Tensor& grad_weight) {
-  const ConvolutionProblem problem{.pass = ConvolutionPass::kBackwardWeight,
-                                   .dtype = in.dtype(),
-                                   .in = in.shape(),
-                                   .weight = weight_shape,
-                                   .params = params,
-                                   .norms_in = true};
-  backward_weight(stream, shards, problem.padded(), in, grad_out, grad_weight, {.affine = affine});
+                                  const Conv2dBackwardWeightArgs& args,
+                                  const Tensor& affine) {
+  const ConvolutionProblem problem = fused(problem_of(args), affine);
+  backward_weight(stream, shards, problem.padded(), args, {.affine = affine});
 }
 
 }  // namespace lockstep::kernels::cudnn

@@ -10,8 +10,6 @@
 namespace lockstep::kernels {
 namespace {
 
-struct Choice final : Plan {};
-
 PlanKey key_of(const ConvolutionProblem& form) {
   ConvolutionProblem any = form;
   any.in = {0, form.in[1], form.in[2], form.in[3]};
@@ -51,63 +49,51 @@ std::vector<ConvolutionProblem> fused_forms(const ConvolutionProblem& forward) {
   return forms;
 }
 
+ConvolutionProblem fused(ConvolutionProblem call, const Tensor& affine) {
+  call.gives_sums = call.pass == ConvolutionPass::kForward;
+  call.norms_in = affine.defined();
+  return call;
+}
+
 void choose_form(Stream& stream, const ConvolutionProblem& form) {
-  stream.plan<Choice>(key_of(form), [] { return std::make_unique<Choice>(); });
+  stream.choose(key_of(form));
 }
 
 bool is_chosen(Stream& stream, const ConvolutionProblem& form) {
-  return stream.find_plan<Choice>(key_of(form)) != nullptr;
+  return stream.is_chosen(key_of(form));
 }
 
 void conv2d_fused_forward(Stream& stream,
                           const Shards& shards,
-                          const Tensor& in,
+                          const Conv2dForwardArgs& args,
                           const Tensor& affine,
-                          const Tensor& weight,
-                          const Conv2dParams& params,
-                          Tensor& out,
                           Tensor& sums) {
+  const Tensor& in = args.in;
   const FusionCheck check("conv2d_fused_forward", stream, shards, in, affine);
-  check.dtype("weight", weight, {in.dtype()});
-  const Shape out_shape = conv2d_output_shape(in.shape(), weight.shape(), params);
-  check.like("out", out, out_shape, in.dtype());
+  check.dtype("weight", args.weight, {in.dtype()});
+  check.require(!args.bias.defined(), "no bias");
+  const Shape out_shape = conv2d_output_shape(in.shape(), args.weight.shape(), args.params);
+  check.like("out", args.out, out_shape, in.dtype());
   check.like("sums", sums, {2, shards.local(), out_shape[1]}, Dtype::kF32);
-  [[maybe_unused]] const ConvolutionProblem problem{.pass = ConvolutionPass::kForward,
-                                                    .dtype = in.dtype(),
-                                                    .in = in.shape(),
-                                                    .weight = weight.shape(),
-                                                    .params = params,
-                                                    .gives_sums = true,
-                                                    .norms_in = affine.defined()};
   LS_DISPATCH_CUDNN(
-      conv2d_fused_forward, problem, (stream, shards, in, affine, weight, params, out, sums))
-  LS_DISPATCH_CUDA(conv2d_fused_forward, (stream, shards, in, affine, weight, params, out, sums))
+      conv2d_fused_forward, fused(problem_of(args), affine), (stream, shards, args, affine, sums))
+  LS_DISPATCH_CUDA(conv2d_fused_forward, (stream, shards, args, affine, sums))
 }
 
 void conv2d_fused_backward_weight(Stream& stream,
                                   const Shards& shards,
-                                  const Tensor& in,
-                                  const Tensor& affine,
-                                  const Tensor& grad_out,
-                                  const Shape& weight_shape,
-                                  const Conv2dParams& params,
-                                  Tensor& grad_weight) {
-  const FusionCheck check("conv2d_fused_backward_weight", stream, shards, in, affine);
+                                  const Conv2dBackwardWeightArgs& args,
+                                  const Tensor& affine) {
+  const FusionCheck check("conv2d_fused_backward_weight", stream, shards, args.in, affine);
   check.require(affine.defined(), "affine: without it, it is conv2d_backward_weight");
+  check.require(!args.bias_gradient().defined(), "no bias");
+  const Shape out_shape = conv2d_output_shape(args.in.shape(), args.weight_shape, args.params);
+  check.like("grad_out", args.grad_out, out_shape, args.in.dtype());
   check.like(
-      "grad_out", grad_out, conv2d_output_shape(in.shape(), weight_shape, params), in.dtype());
-  check.like("grad_weight", grad_weight, {shards.local(), weight_shape.numel()}, Dtype::kF32);
-  [[maybe_unused]] const ConvolutionProblem problem{.pass = ConvolutionPass::kBackwardWeight,
-                                                    .dtype = in.dtype(),
-                                                    .in = in.shape(),
-                                                    .weight = weight_shape,
-                                                    .params = params,
-                                                    .norms_in = true};
-  LS_DISPATCH_CUDNN(conv2d_fused_backward_weight,
-                    problem,
-                    (stream, shards, in, affine, grad_out, weight_shape, params, grad_weight))
-  LS_DISPATCH_CUDA(conv2d_fused_backward_weight,
-                   (stream, shards, in, affine, grad_out, weight_shape, params, grad_weight))
+      "grad_weight", args.grad_weight, {shards.local(), args.weight_shape.numel()}, Dtype::kF32);
+  LS_DISPATCH_CUDNN(
+      conv2d_fused_backward_weight, fused(problem_of(args), affine), (stream, shards, args, affine))
+  LS_DISPATCH_CUDA(conv2d_fused_backward_weight, (stream, shards, args, affine))
 }
 
 }  // namespace lockstep::kernels

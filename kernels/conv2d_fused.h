@@ -1,10 +1,10 @@
 // A convolution without bias in one pass with the batch norms before it and behind it, on CUDA: for
 // layers that choose_form() names. cuDNN has engines for it in f16, for some cards and shapes;
-// time decides where they are used (trainers/plans).
+// time decides where they are used (trainers/planner).
 //
 // sums (2, local shards, K) f32: of each channel's values of out in the shard, then of their
 // squares. Whether cuDNN takes them before or after out is rounded it does not say.
-// affine (2, local shards, C), of the type of in: scales, then shifts. Where it is defined, in
+// affine (2, local shards, C), of the type of in: scales, then shifts. Where it is defined, args.in
 // stands for max(0, in * scale + shift), and what pads it is zero. Both are rounded: in f16 the
 // result is off by some 1e-3 of mean / deviation.
 //
@@ -23,6 +23,9 @@ namespace lockstep::kernels {
 // engine would take it.
 std::vector<ConvolutionProblem> fused_forms(const ConvolutionProblem& forward);
 
+// The form of a call that takes `affine` in, where that is defined.
+ConvolutionProblem fused(ConvolutionProblem call, const Tensor& affine);
+
 // From now on is_chosen() says so of this form of a layer, for any number of images.
 void choose_form(Stream& stream, const ConvolutionProblem& form);
 bool is_chosen(Stream& stream, const ConvolutionProblem& form);
@@ -32,21 +35,14 @@ bool is_chosen(Stream& stream, const ConvolutionProblem& form);
 // conv2d_forward.
 using Conv2dFusedForward = void(Stream& stream,
                                 const Shards& shards,
-                                const Tensor& in,
+                                const Conv2dForwardArgs& args,
                                 const Tensor& affine,
-                                const Tensor& weight,
-                                const Conv2dParams& params,
-                                Tensor& out,
                                 Tensor& sums);
-// conv2d_backward_weight of what `in` stands for. Shapes and errors: as there, and above.
+// conv2d_backward_weight of what args.in stands for. Shapes and errors: as there, and above.
 using Conv2dFusedBackwardWeight = void(Stream& stream,
                                        const Shards& shards,
-                                       const Tensor& in,
-                                       const Tensor& affine,
-                                       const Tensor& grad_out,
-                                       const Shape& weight_shape,
-                                       const Conv2dParams& params,
-                                       Tensor& grad_weight);
+                                       const Conv2dBackwardWeightArgs& args,
+                                       const Tensor& affine);
 
 Conv2dFusedForward conv2d_fused_forward;
 Conv2dFusedBackwardWeight conv2d_fused_backward_weight;

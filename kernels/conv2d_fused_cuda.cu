@@ -23,12 +23,11 @@ __global__ void __launch_bounds__(kFusedThreads)
     fused_norm_kernel(const __grid_constant__ ShardTable shards,
                       const T* in,
                       const T* affine,
-                      int64_t count,
                       int64_t image_values,
                       int channels,
                       T* out) {
   const int64_t at = int64_t{blockIdx.x} * kFusedThreads + threadIdx.x;
-  if (at >= count) return;
+  if (at >= shards.begin[shards.count] * image_values) return;
   const int shard = shard_of(shards, at / image_values);
   const T* scale = affine + int64_t{shard} * channels + at % channels;
   const T* shift = scale + int64_t{shards.count} * channels;
@@ -78,7 +77,6 @@ Tensor normed(
            shard_table(shards),
            elements<T>(in),
            elements<T>(affine),
-           in.numel(),
            in.shape().stride0(),
            static_cast<int>(in.shape()[1]),
            elements<T>(out));
@@ -90,42 +88,43 @@ Tensor normed(
 
 void conv2d_fused_forward(Stream& stream,
                           const Shards& shards,
-                          const Tensor& in,
+                          const Conv2dForwardArgs& args,
                           const Tensor& affine,
-                          const Tensor& weight,
-                          const Conv2dParams& params,
-                          Tensor& out,
                           Tensor& sums) {
   constexpr const char* kOp = "conv2d_fused_forward";
-  cuda::conv2d_forward(
-      stream, shards, normed(stream, kOp, shards, in, affine), weight, {}, params, out);
-  with_float_type(out.dtype(), [&]<class T>() {
-    const int64_t channels = out.shape()[1];
+  cuda::conv2d_forward(stream,
+                       shards,
+                       {.in = normed(stream, kOp, shards, args.in, affine),
+                        .weight = args.weight,
+                        .params = args.params,
+                        .out = args.out});
+  with_float_type(args.out.dtype(), [&]<class T>() {
+    const Shape& shape = args.out.shape();
+    const auto local = static_cast<unsigned>(shards.local());
     launch(stream,
            kOp,
-           {dim3(blocks_for(channels, kFusedLanes), static_cast<unsigned>(shards.local())),
-            dim3(kFusedLanes, kFusedSlices)},
+           {dim3(blocks_for(shape[1], kFusedLanes), local), dim3(kFusedLanes, kFusedSlices)},
            fused_sums_kernel<T>,
            shard_table(shards),
-           elements<T>(out),
-           out.shape()[2] * out.shape()[3],
-           static_cast<int>(channels),
+           elements<T>(args.out),
+           shape[2] * shape[3],
+           static_cast<int>(shape[1]),
            sums.data<float>());
   });
 }
 
 void conv2d_fused_backward_weight(Stream& stream,
                                   const Shards& shards,
-                                  const Tensor& in,
-                                  const Tensor& affine,
-                                  const Tensor& grad_out,
-                                  const Shape& weight_shape,
-                                  const Conv2dParams& params,
-                                  Tensor& grad_weight) {
-  const Tensor values = normed(stream, "conv2d_fused_backward_weight", shards, in, affine);
-  Tensor no_bias;
+                                  const Conv2dBackwardWeightArgs& args,
+                                  const Tensor& affine) {
   cuda::conv2d_backward_weight(
-      stream, shards, values, grad_out, weight_shape, params, grad_weight, no_bias);
+      stream,
+      shards,
+      {.in = normed(stream, "conv2d_fused_backward_weight", shards, args.in, affine),
+       .grad_out = args.grad_out,
+       .weight_shape = args.weight_shape,
+       .params = args.params,
+       .grad_weight = args.grad_weight});
 }
 
 }  // namespace lockstep::kernels::cuda

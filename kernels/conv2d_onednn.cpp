@@ -139,14 +139,9 @@ std::vector<dnnl::memory> pack(Stream& stream,
 
 }  // namespace
 
-void conv2d_forward(Stream& stream,
-                    const Shards& shards,
-                    const Tensor& in,
-                    const Tensor& weight,
-                    const Tensor& bias,
-                    const Conv2dParams& params,
-                    Tensor& out) {
-  const Geometry geometry{in.dtype(), in.shape(), weight.shape(), params, bias.defined()};
+void conv2d_forward(Stream& stream, const Shards& shards, const Conv2dForwardArgs& args) {
+  const Tensor &in = args.in, &weight = args.weight, &bias = args.bias;
+  const Geometry geometry{in.dtype(), in.shape(), weight.shape(), args.params, bias.defined()};
   const ConvolutionPlans plans(stream, shards, geometry.key("conv2d_forward"), [&](int64_t images) {
     const ConvolutionDescs plain = geometry.descs_of_same_memory(images);
     const auto desc = convolution_forward(geometry.wanted(plain, images));
@@ -161,7 +156,7 @@ void conv2d_forward(Stream& stream,
     const size_t i = plans.find(shards.count(k));
     const ConvolutionPlan& plan = plans[i];
     std::byte* const scratch = workspace.of(worker);
-    std::byte* const to = shard_rows(out, shards, k);
+    std::byte* const to = shard_rows(args.out, shards, k);
     Arguments arguments = {
         {DNNL_ARG_SRC, plan.in.input(shard_rows(in, shards, k), plan.staged_in(scratch))},
         {DNNL_ARG_WEIGHTS, packed[i]},
@@ -208,27 +203,24 @@ void conv2d_backward_data(Stream& stream,
 
 void conv2d_backward_weight(Stream& stream,
                             const Shards& shards,
-                            const Tensor& in,
-                            const Tensor& grad_out,
-                            const Shape& weight_shape,
-                            const Conv2dParams& params,
-                            Tensor& grad_weight,
-                            Tensor& grad_bias) {
-  const Geometry geometry{in.dtype(), in.shape(), weight_shape, params, grad_bias.defined()};
+                            const Conv2dBackwardWeightArgs& args) {
+  const Tensor& in = args.in;
+  const Shape& weight = args.weight_shape;
+  Tensor grad_bias = args.bias_gradient();
+  const Geometry geometry{in.dtype(), in.shape(), weight, args.params, grad_bias.defined()};
   const ConvolutionPlans plans(
       stream, shards, geometry.key("conv2d_backward_weight"), [&](int64_t images) {
         const ConvolutionDescs plain = geometry.descs_of_same_memory(images);
         const auto desc = convolution_backward_weights(geometry.wanted(plain, images));
         const PreferredDescs preferred{
             desc.src_desc(), desc.diff_weights_desc(), desc.diff_dst_desc()};
-        return std::make_unique<ConvolutionPlan>(
-            geometry.stored, plain, weight_shape, preferred, desc);
+        return std::make_unique<ConvolutionPlan>(geometry.stored, plain, weight, preferred, desc);
       });
   const size_t most_packed = plans.largest(packed_bytes);
   const Workspace workspace = stream.workspace(0, most_packed + plans.largest(scratch_bytes));
   stream.fork(shards.local(), [&](int64_t k, int worker) {
     if (shards.count(k) == 0) {
-      zero_leaf(grad_weight, k);
+      zero_leaf(args.grad_weight, k);
       zero_leaf(grad_bias, k);
       return;
     }
@@ -238,13 +230,13 @@ void conv2d_backward_weight(Stream& stream,
     Arguments arguments = {
         {DNNL_ARG_SRC, plan.in.input(shard_rows(in, shards, k), plan.staged_in(scratch))},
         {DNNL_ARG_DIFF_DST,
-         plan.out.input(shard_rows(grad_out, shards, k), plan.staged_out(scratch))},
+         plan.out.input(shard_rows(args.grad_out, shards, k), plan.staged_out(scratch))},
         {DNNL_ARG_DIFF_WEIGHTS, memory_at(plan.packed, packed)}};
     if (grad_bias.defined()) {
       arguments.emplace(DNNL_ARG_DIFF_BIAS, memory_at(plan.bias, shard_leaf(grad_bias, k)));
     }
     plan.primitive.execute(std::move(arguments), scratch);
-    plan.layout.unpack(reinterpret_cast<const float*>(packed), shard_leaf(grad_weight, k));
+    plan.layout.unpack(reinterpret_cast<const float*>(packed), shard_leaf(args.grad_weight, k));
   });
 }
 

@@ -29,6 +29,23 @@ std::string_view name_of(ConvolutionPass pass) {
   return "?";
 }
 
+ConvolutionProblem problem_of(const Conv2dForwardArgs& args) {
+  return {.pass = ConvolutionPass::kForward,
+          .dtype = args.in.dtype(),
+          .in = args.in.shape(),
+          .weight = args.weight.shape(),
+          .params = args.params,
+          .has_bias = args.bias.defined()};
+}
+
+ConvolutionProblem problem_of(const Conv2dBackwardWeightArgs& args) {
+  return {.pass = ConvolutionPass::kBackwardWeight,
+          .dtype = args.in.dtype(),
+          .in = args.in.shape(),
+          .weight = args.weight_shape,
+          .params = args.params};
+}
+
 ConvolutionProblem ConvolutionProblem::padded() const {
   constexpr int64_t kMultiple = 4;
   const int64_t channels = (in[1] + kMultiple - 1) / kMultiple * kMultiple;

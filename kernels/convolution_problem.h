@@ -35,4 +35,8 @@ struct ConvolutionProblem {
   std::string text() const;
 };
 
+// The problem that a call poses, with the images of all shards.
+ConvolutionProblem problem_of(const Conv2dForwardArgs& args);
+ConvolutionProblem problem_of(const Conv2dBackwardWeightArgs& args);
+
 }  // namespace lockstep::kernels

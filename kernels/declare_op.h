@@ -3,6 +3,12 @@
 
 #include "core/stream.h"
 
+namespace lockstep::kernels {
+// Stands for an optional argument that is not given: undefined. Not inline, since each x86-64 level
+// would get code of its own for it.
+extern const Tensor no_tensor;
+}  // namespace lockstep::kernels
+
 // Declares op `name` and its bodies with one signature. A body that drifts from it does not
 // compile.
 #define LS_DECLARE_OP(Signature, name) \

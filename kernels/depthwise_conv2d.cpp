@@ -79,23 +79,21 @@ void depthwise_conv2d_backward_data(Stream& stream,
 
 void depthwise_conv2d_backward_weight(Stream& stream,
                                       const Shards& shards,
-                                      const Tensor& in,
-                                      const Tensor& grad_out,
-                                      const Shape& weight_shape,
-                                      const Conv2dParams& params,
-                                      Tensor& grad_weight) {
+                                      const Conv2dBackwardWeightArgs& args) {
   const OpCheck check("depthwise_conv2d_backward_weight", stream);
+  const Tensor &in = args.in, &grad_out = args.grad_out, &grad_weight = args.grad_weight;
+  const Shape& weight = args.weight_shape;
   check.floating("in", in);
-  const Shape out_shape = depthwise_conv2d_output_shape(in.shape(), weight_shape, params);
+  const Shape out_shape = depthwise_conv2d_output_shape(in.shape(), weight, args.params);
   check.like("grad_out", grad_out, out_shape, in.dtype());
-  check.like("grad_weight", grad_weight, {shards.local(), weight_shape.numel()}, Dtype::kF32);
+  check.like("grad_weight", grad_weight, {shards.local(), weight.numel()}, Dtype::kF32);
+  check.require(!args.bias_gradient().defined(), "no grad_bias");
   check.covers(shards, out_shape[0]);
-  if (check.dry(depthwise_conv2d_flops(weight_shape, out_shape),
+  if (check.dry(depthwise_conv2d_flops(weight, out_shape),
                 static_cast<int64_t>(in.nbytes() + grad_out.nbytes() + grad_weight.nbytes()))) {
     return;
   }
-  LS_DISPATCH(depthwise_conv2d_backward_weight,
-              (stream, shards, in, grad_out, weight_shape, params, grad_weight))
+  LS_DISPATCH(depthwise_conv2d_backward_weight, (stream, shards, args))
 }
 
 }  // namespace lockstep::kernels

@@ -34,16 +34,12 @@ using DepthwiseConv2dBackwardData = void(Stream& stream,
                                          const Conv2dParams& params,
                                          Tensor& grad_in);
 // Shapes: in (N,C,H,W); grad_out (N,C,OH,OW); weight_shape = (C,1,R,S); grad_weight (local shards,
-// C*R*S) f32, each row in the order of the weights in memory, overwritten. An empty shard's row is
-// +0. The order of a row's sums is fixed by the shard's shape and the dtype, and another on CUDA
-// than on the CPU.
+// C*R*S) f32, each row in the order of the weights in memory, overwritten; no grad_bias. An empty
+// shard's row is +0. The order of a row's sums is fixed by the shard's shape and the dtype, and
+// another on CUDA than on the CPU.
 using DepthwiseConv2dBackwardWeight = void(Stream& stream,
                                            const Shards& shards,
-                                           const Tensor& in,
-                                           const Tensor& grad_out,
-                                           const Shape& weight_shape,
-                                           const Conv2dParams& params,
-                                           Tensor& grad_weight);
+                                           const Conv2dBackwardWeightArgs& args);
 
 LS_DECLARE_OP(DepthwiseConv2dForward, depthwise_conv2d_forward)
 LS_DECLARE_OP(DepthwiseConv2dBackwardData, depthwise_conv2d_backward_data)

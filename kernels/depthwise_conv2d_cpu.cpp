@@ -53,6 +53,11 @@ struct Axis {
   }
 };
 
+struct Window {
+  Axis rows, columns;
+  int64_t channels;
+};
+
 // A product's place in the source image and in the filter.
 struct Product {
   int64_t pixel, tap;
@@ -112,13 +117,10 @@ template <int kCount>
 // Each result gathers its products: forward outputs from inputs, backward inputs from outputs.
 // Writes one row of an image of results.
 template <bool kForward>
-void gather_row(Axis rows,
-                Axis columns,
-                int64_t channels,
-                int64_t y,
-                const float* source,
-                const float* filters,
-                float* result) {
+void gather_row(
+    Window window, int64_t y, const float* source, const float* filters, float* result) {
+  const Axis rows = window.rows, columns = window.columns;
+  const int64_t channels = window.channels;
   Product products[kMaxProducts];
   for (int64_t x = 0; x < columns.result; ++x, result += channels) {
     int count = 0;
@@ -139,13 +141,11 @@ void gather_row(Axis rows,
 template <bool kForward>
 void gather(Stream& stream,
             const Shards& shards,
-            const Axis& rows,
-            const Axis& columns,
+            const Window& window,
             const Tensor& source,
             const Tensor& weight,
             Tensor& result) {
-  const int64_t channels = weight.shape()[0];
-  const int64_t row = columns.result * channels;  // floats
+  const int64_t row = window.columns.result * window.channels;  // floats
   const Dtype dtype = result.dtype();
   const int64_t image_floats = scratch_of_image(source);
   const Workspace workspace = stream.workspace(
@@ -157,10 +157,10 @@ void gather(Stream& stream,
     for (int64_t n = begin; n < end; ++n) {
       const float* from = image(source, n, widened);
       std::byte* to = result.bytes() + image_bytes(result) * static_cast<size_t>(n);
-      for (int64_t y = 0; y < rows.result; ++y) {
+      for (int64_t y = 0; y < window.rows.result; ++y) {
         const bool direct = dtype == Dtype::kF32;
         float* sums = direct ? reinterpret_cast<float*>(to) : widened + image_floats;
-        gather_row<kForward>(rows, columns, channels, y, from, filters, sums);
+        gather_row<kForward>(window, y, from, filters, sums);
         if (!direct) narrow(sums, row, dtype, to);
         to += static_cast<size_t>(row) * size_of(dtype);
       }
@@ -199,12 +199,9 @@ template <int kCount>
 }
 
 // sums[tap][channel] += the products of one image, row after row of the output.
-void add_image(const Axis& rows,
-               const Axis& columns,
-               int64_t channels,
-               const float* in,
-               const float* grad_out,
-               float* sums) {
+void add_image(const Window& window, const float* in, const float* grad_out, float* sums) {
+  const Axis &rows = window.rows, &columns = window.columns;
+  const int64_t channels = window.channels;
   for (int64_t oy = 0; oy < rows.result; ++oy) {
     rows.visit<true>(oy, [&](int64_t y, int64_t r) {
       for (int64_t s = 0; s < columns.taps; ++s) {
@@ -229,11 +226,13 @@ void add_image(const Axis& rows,
   }
 }
 
-Axis rows_of(const Shape& in, const Shape& weight, const Shape& out, const Conv2dParams& p) {
-  return {in[2], weight[2], out[2], p.stride_h, p.pad_h};
-}
-Axis columns_of(const Shape& in, const Shape& weight, const Shape& out, const Conv2dParams& p) {
-  return {in[3], weight[3], out[3], p.stride_w, p.pad_w};
+Window window_of(const Shape& source,
+                 const Shape& weight,
+                 const Shape& result,
+                 const Conv2dParams& p) {
+  return {.rows = {source[2], weight[2], result[2], p.stride_h, p.pad_h},
+          .columns = {source[3], weight[3], result[3], p.stride_w, p.pad_w},
+          .channels = weight[0]};
 }
 
 }  // namespace
@@ -244,13 +243,8 @@ void depthwise_conv2d_forward(Stream& stream,
                               const Tensor& weight,
                               const Conv2dParams& params,
                               Tensor& out) {
-  gather<true>(stream,
-               shards,
-               rows_of(in.shape(), weight.shape(), out.shape(), params),
-               columns_of(in.shape(), weight.shape(), out.shape(), params),
-               in,
-               weight,
-               out);
+  const Window window = window_of(in.shape(), weight.shape(), out.shape(), params);
+  gather<true>(stream, shards, window, in, weight, out);
 }
 
 void depthwise_conv2d_backward_data(Stream& stream,
@@ -259,43 +253,30 @@ void depthwise_conv2d_backward_data(Stream& stream,
                                     const Tensor& weight,
                                     const Conv2dParams& params,
                                     Tensor& grad_in) {
-  gather<false>(stream,
-                shards,
-                rows_of(grad_out.shape(), weight.shape(), grad_in.shape(), params),
-                columns_of(grad_out.shape(), weight.shape(), grad_in.shape(), params),
-                grad_out,
-                weight,
-                grad_in);
+  const Window window = window_of(grad_out.shape(), weight.shape(), grad_in.shape(), params);
+  gather<false>(stream, shards, window, grad_out, weight, grad_in);
 }
 
 void depthwise_conv2d_backward_weight(Stream& stream,
                                       const Shards& shards,
-                                      const Tensor& in,
-                                      const Tensor& grad_out,
-                                      const Shape& weight_shape,
-                                      const Conv2dParams& params,
-                                      Tensor& grad_weight) {
-  const int64_t channels = weight_shape[0];
-  const int64_t taps = weight_shape.stride0();
-  const Axis rows = rows_of(in.shape(), weight_shape, grad_out.shape(), params);
-  const Axis columns = columns_of(in.shape(), weight_shape, grad_out.shape(), params);
-  float* leaves = grad_weight.data<float>();
+                                      const Conv2dBackwardWeightArgs& args) {
+  const Tensor &in = args.in, &grad_out = args.grad_out;
+  const Shape& weight = args.weight_shape;
+  const int64_t taps = weight.stride0();
+  const Window window = window_of(in.shape(), weight, grad_out.shape(), args.params);
+  const int64_t channels = window.channels;
+  float* leaves = args.grad_weight.data<float>();
   const int64_t in_floats = scratch_of_image(in);
   const Workspace workspace =
-      stream.workspace(0, bytes_of(weight_shape.numel() + in_floats + scratch_of_image(grad_out)));
+      stream.workspace(0, bytes_of(weight.numel() + in_floats + scratch_of_image(grad_out)));
   stream.fork(shards.local(), [&](int64_t k, int worker) {
     auto* sums = reinterpret_cast<float*>(workspace.of(worker));
-    float* widened = sums + weight_shape.numel();
+    float* widened = sums + weight.numel();
     std::fill_n(sums, taps * channels, 0.0F);
     for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {
-      add_image(rows,
-                columns,
-                channels,
-                image(in, n, widened),
-                image(grad_out, n, widened + in_floats),
-                sums);
+      add_image(window, image(in, n, widened), image(grad_out, n, widened + in_floats), sums);
     }
-    float* leaf = leaves + k * weight_shape.numel();
+    float* leaf = leaves + k * weight.numel();
     for (int64_t c = 0; c < channels; ++c) {
       for (int64_t tap = 0; tap < taps; ++tap) leaf[c * taps + tap] = sums[tap * channels + c];
     }

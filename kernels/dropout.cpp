@@ -10,18 +10,17 @@ namespace {
 
 // Checks a call, and declares it on the dry device: true when there is nothing to run.
 bool checked(const OpCheck& check,
-             std::string_view in_name,
-             const Tensor& in,
+             const NamedTensor& from,
              const Tensor& images,
              const DropoutParams& params,
-             std::string_view out_name,
-             const Tensor& out) {
+             const NamedTensor& to) {
   constexpr int64_t kMostDraws = int64_t{1} << 26;  // of a PhiloxStream
   constexpr int64_t kOperationsOfADraw = 20;        // a block's ten rounds of eight, for four
-  check.floating(in_name, in);
+  const Tensor& in = from.tensor;
+  check.floating(from.name, in);
   check.require(in.shape().rank() >= 1, "a tensor of images");
   check.like("images", images, {in.shape()[0]}, Dtype::kI64);
-  check.like(out_name, out, in.shape(), in.dtype());
+  check.like(to.name, to.tensor, in.shape(), in.dtype());
   check.require(params.p >= 0 && params.p <= 1,
                 fmt::format("a probability p from 0 to 1: got {}", params.p));
   check.require(in.numel() == 0 || in.shape().stride0() <= kMostDraws,
@@ -38,7 +37,7 @@ void dropout_forward(Stream& stream,
                      const DropoutParams& params,
                      Tensor& out) {
   const OpCheck check("dropout_forward", stream);
-  if (checked(check, "in", in, images, params, "out", out)) return;
+  if (checked(check, {"in", in}, images, params, {"out", out})) return;
   LS_DISPATCH(dropout_forward, (stream, in, images, params, out))
 }
 
@@ -48,7 +47,7 @@ void dropout_backward(Stream& stream,
                       const DropoutParams& params,
                       Tensor& grad_in) {
   const OpCheck check("dropout_backward", stream);
-  if (checked(check, "grad_out", grad_out, images, params, "grad_in", grad_in)) return;
+  if (checked(check, {"grad_out", grad_out}, images, params, {"grad_in", grad_in})) return;
   LS_DISPATCH(dropout_backward, (stream, grad_out, images, params, grad_in))
 }
 

@@ -161,9 +161,7 @@ void linear_backward_weight(Stream& stream,
     sum_columns(stream,
                 "linear_backward_weight",
                 shards,
-                1,
-                elements<T>(grad_out),
-                outputs,
+                ImageRows<T>{elements<T>(grad_out), 1, outputs},
                 elements<float>(grad_bias));
   });
 }

@@ -24,27 +24,14 @@ bool onednn_has_bf16() {
 
 namespace onednn {
 
-void conv2d_forward(Stream&,
-                    const Shards&,
-                    const Tensor&,
-                    const Tensor&,
-                    const Tensor&,
-                    const Conv2dParams&,
-                    Tensor&) {
+void conv2d_forward(Stream&, const Shards&, const Conv2dForwardArgs&) {
   require_onednn();
 }
 void conv2d_backward_data(
     Stream&, const Shards&, const Tensor&, const Tensor&, const Conv2dParams&, Tensor&) {
   require_onednn();
 }
-void conv2d_backward_weight(Stream&,
-                            const Shards&,
-                            const Tensor&,
-                            const Tensor&,
-                            const Shape&,
-                            const Conv2dParams&,
-                            Tensor&,
-                            Tensor&) {
+void conv2d_backward_weight(Stream&, const Shards&, const Conv2dBackwardWeightArgs&) {
   require_onednn();
 }
 

@@ -4,7 +4,11 @@
 
 #include <fmt/core.h>
 
+#include "kernels/declare_op.h"
+
 namespace lockstep::kernels {
+
+const Tensor no_tensor;
 
 void OpCheck::dtype(std::string_view name,
                     const Tensor& tensor,

@@ -10,6 +10,11 @@
 
 namespace lockstep::kernels {
 
+struct NamedTensor {
+  std::string_view name;
+  const Tensor& tensor;
+};
+
 // Messages name the op, the argument and both values:
 //   "[max_pool2d_forward] out: shape (8,64,27,27), expected (8,64,28,28)"
 class OpCheck {

@@ -8,11 +8,9 @@
 namespace lockstep::kernels {
 namespace {
 
-void check_inputs(const OpCheck& check,
-                  const Shards& shards,
-                  const Tensor& logits,
-                  const Tensor& labels,
-                  const SoftmaxCrossEntropyParams& params) {
+void check_inputs(const OpCheck& check, const Shards& shards, const SoftmaxCrossEntropyArgs& args) {
+  const Tensor& logits = args.logits;
+  const SoftmaxCrossEntropyParams& params = args.params;
   check.rank("logits", logits, 2);
   check.floating("logits", logits);
   const int64_t images = logits.shape()[0];
@@ -21,7 +19,7 @@ void check_inputs(const OpCheck& check,
                 "label_smoothing in [0, 1]");
   check.covers(shards, images);
   check.require(images == 0 || shards.step_images >= 1, "shards.step_images >= 1");
-  check.like("labels", labels, {images}, Dtype::kI32);
+  check.like("labels", args.labels, {images}, Dtype::kI32);
   if (params.mix.defined()) check.like("mix", params.mix, {1}, Dtype::kF32);
 }
 
@@ -45,14 +43,13 @@ constexpr int64_t kFlopsPerLogit = 3;
 
 void softmax_cross_entropy_forward(Stream& stream,
                                    const Shards& shards,
-                                   const Tensor& logits,
-                                   const Tensor& labels,
-                                   const SoftmaxCrossEntropyParams& params,
+                                   const SoftmaxCrossEntropyArgs& args,
                                    Tensor& losses,
                                    Tensor& target_rank,
                                    Tensor& loss_leaves) {
   const OpCheck check("softmax_cross_entropy_forward", stream);
-  check_inputs(check, shards, logits, labels, params);
+  const Tensor &logits = args.logits, &labels = args.labels;
+  check_inputs(check, shards, args);
   check.like("losses", losses, labels.shape(), Dtype::kF32);
   check.like("target_rank", target_rank, labels.shape(), Dtype::kI32);
   check.like("loss_leaves", loss_leaves, {shards.local()}, Dtype::kF32);
@@ -63,18 +60,17 @@ void softmax_cross_entropy_forward(Stream& stream,
   }
   check_labels(labels, logits.shape()[1]);
   LS_DISPATCH(softmax_cross_entropy_forward,
-              (stream, shards, logits, labels, params, losses, target_rank, loss_leaves))
+              (stream, shards, args, losses, target_rank, loss_leaves))
 }
 
 void softmax_cross_entropy_backward(Stream& stream,
                                     const Shards& shards,
-                                    const Tensor& logits,
-                                    const Tensor& labels,
-                                    const SoftmaxCrossEntropyParams& params,
+                                    const SoftmaxCrossEntropyArgs& args,
                                     const Tensor& grad_loss,
                                     Tensor& grad_logits) {
   const OpCheck check("softmax_cross_entropy_backward", stream);
-  check_inputs(check, shards, logits, labels, params);
+  const Tensor &logits = args.logits, &labels = args.labels;
+  check_inputs(check, shards, args);
   check.like("grad_loss", grad_loss, {shards.local()}, Dtype::kF32);
   check.like("grad_logits", grad_logits, logits.shape(), logits.dtype());
   if (check.dry(kFlopsPerLogit * logits.numel(),
@@ -83,8 +79,7 @@ void softmax_cross_entropy_backward(Stream& stream,
     return;
   }
   check_labels(labels, logits.shape()[1]);
-  LS_DISPATCH(softmax_cross_entropy_backward,
-              (stream, shards, logits, labels, params, grad_loss, grad_logits))
+  LS_DISPATCH(softmax_cross_entropy_backward, (stream, shards, args, grad_loss, grad_logits))
 }
 
 }  // namespace lockstep::kernels

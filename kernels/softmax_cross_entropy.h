@@ -24,15 +24,17 @@ struct SoftmaxCrossEntropyParams {
   Tensor mix = {};            // (1) f32, in [0, 1]; undefined: 1
 };
 
-// Shapes: logits (N,C) f32, f16 or bf16, C >= 1; labels (N) i32 in [0, C); losses (N) f32;
-// target_rank (N) i32; loss_leaves (local shards) f32: sum of the shard's losses, in image order
-// and double, divided by shards.step_images; 0 for an empty shard. Errors: ShapeError, DtypeError,
-// DeviceError; on the CPU DataError naming the first label out of range.
+struct SoftmaxCrossEntropyArgs {
+  const Tensor& logits;  // (N,C) f32, f16 or bf16, C >= 1
+  const Tensor& labels;  // (N) i32 in [0, C)
+  SoftmaxCrossEntropyParams params = {};
+};
+// Shapes: losses (N) f32; target_rank (N) i32; loss_leaves (local shards) f32: sum of the shard's
+// losses, in image order and double, divided by shards.step_images; 0 for an empty shard. Errors:
+// ShapeError, DtypeError, DeviceError; on the CPU DataError naming the first label out of range.
 using SoftmaxCrossEntropyForward = void(Stream& stream,
                                         const Shards& shards,
-                                        const Tensor& logits,
-                                        const Tensor& labels,
-                                        const SoftmaxCrossEntropyParams& params,
+                                        const SoftmaxCrossEntropyArgs& args,
                                         Tensor& losses,
                                         Tensor& target_rank,
                                         Tensor& loss_leaves);
@@ -41,9 +43,7 @@ using SoftmaxCrossEntropyForward = void(Stream& stream,
 // each f32 value rounded to its type.
 using SoftmaxCrossEntropyBackward = void(Stream& stream,
                                          const Shards& shards,
-                                         const Tensor& logits,
-                                         const Tensor& labels,
-                                         const SoftmaxCrossEntropyParams& params,
+                                         const SoftmaxCrossEntropyArgs& args,
                                          const Tensor& grad_loss,
                                          Tensor& grad_logits);
 

@@ -74,24 +74,23 @@ int32_t rank_of(Logits<T> x, int64_t classes, int32_t label) {
 
 void softmax_cross_entropy_forward(Stream& stream,
                                    const Shards& shards,
-                                   const Tensor& logits,
-                                   const Tensor& labels,
-                                   const SoftmaxCrossEntropyParams& params,
+                                   const SoftmaxCrossEntropyArgs& args,
                                    Tensor& losses,
                                    Tensor& target_rank,
                                    Tensor& loss_leaves) {
+  const Tensor& logits = args.logits;
   const int64_t classes = logits.shape()[1];
-  const double smoothing = params.label_smoothing;
-  const int32_t* label = labels.data<int32_t>();
+  const double smoothing = args.params.label_smoothing;
+  const int32_t* label = args.labels.data<int32_t>();
   float* loss = losses.data<float>();
   int32_t* rank = target_rank.data<int32_t>();
   dispatch_float(logits.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::Type;
     const T* first = logits.data<T>();
-    for_images(stream, shards, [=, &shards, &params](int64_t begin, int64_t end) {
+    for_images(stream, shards, [=, &shards, &args](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
         const Logits<T> x(first + n * classes);
-        const Target target = target_of(shards, label, params.mix, n);
+        const Target target = target_of(shards, label, args.params.mix, n);
         loss[n] = loss_of(x, classes, target, smoothing);
         rank[n] = rank_of(x, classes, target.weight < 0.5 ? target.other : target.label);
       }
@@ -108,16 +107,15 @@ void softmax_cross_entropy_forward(Stream& stream,
 
 void softmax_cross_entropy_backward(Stream& stream,
                                     const Shards& shards,
-                                    const Tensor& logits,
-                                    const Tensor& labels,
-                                    const SoftmaxCrossEntropyParams& params,
+                                    const SoftmaxCrossEntropyArgs& args,
                                     const Tensor& grad_loss,
                                     Tensor& grad_logits) {
+  const Tensor& logits = args.logits;
   const int64_t classes = logits.shape()[1];
-  const double smoothing = params.label_smoothing;
+  const double smoothing = args.params.label_smoothing;
   const double off_target = smoothing / static_cast<double>(classes);
   const auto images = static_cast<double>(shards.step_images);
-  const int32_t* label = labels.data<int32_t>();
+  const int32_t* label = args.labels.data<int32_t>();
   const float* leaf_grad = grad_loss.data<float>();
   dispatch_float(logits.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::Type;
@@ -127,7 +125,7 @@ void softmax_cross_entropy_backward(Stream& stream,
         const Logits<T> x(logits.data<T>() + n * classes);
         T* grad = grad_logits.data<T>() + n * classes;
         const LogSumExp log_sum_exp(x, classes);
-        const Target of_image = target_of(shards, label, params.mix, n);
+        const Target of_image = target_of(shards, label, args.params.mix, n);
         const double own = (1 - smoothing) * of_image.weight;
         const double others = (1 - smoothing) * (1 - of_image.weight);
         for (int64_t c = 0; c < classes; ++c) {

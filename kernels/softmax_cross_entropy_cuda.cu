@@ -91,27 +91,35 @@ __device__ void load_logits(const T* row, int64_t classes, int64_t c, bool packe
   }
 }
 
+// Read by both passes.
+template <class T>
+struct LossInput {
+  const T* logits;
+  const int32_t* labels;
+  const float* mix;  // may be null
+  int64_t classes;
+  bool packed;
+  float smoothing;
+};
+
 template <class T>
 __global__ void __launch_bounds__(kSoftmaxThreads) softmax_forward_kernel(const ShardTable shards,
-                                                                          const T* logits,
-                                                                          const int32_t* labels,
-                                                                          const float* mix,
-                                                                          int64_t classes,
-                                                                          bool packed,
-                                                                          float smoothing,
+                                                                          const LossInput<T> in,
                                                                           float* losses,
                                                                           int32_t* target_rank) {
+  const int64_t classes = in.classes;
+  const float smoothing = in.smoothing;
   constexpr int n = 16 / sizeof(T);
   __shared__ RowSums scratch[kMaxWarps];
-  const T* row = logits + int64_t{blockIdx.x} * classes;
-  const Target target = Target::of(shards, labels, mix, blockIdx.x);
+  const T* row = in.logits + int64_t{blockIdx.x} * classes;
+  const Target target = Target::of(shards, in.labels, in.mix, blockIdx.x);
   const bool known = target.known(classes);
   const int32_t label = target.heavier();
   const float of_label = known ? to_float(row[label]) : NAN;
   RowSums sums = RowSums::of_nothing();
   for (int64_t c = int64_t{threadIdx.x} * n; c < classes; c += int64_t{blockDim.x} * n) {
     float x[n];
-    load_logits(row, classes, c, packed, x);
+    load_logits(row, classes, c, in.packed, x);
     sums.exponentials.add(x);
 #pragma unroll
     for (int i = 0; i < n; ++i) {
@@ -164,15 +172,12 @@ __global__ void __launch_bounds__(kLeafThreads) loss_leaves_kernel(const ShardTa
 
 template <class T>
 __global__ void __launch_bounds__(kSoftmaxThreads) softmax_backward_kernel(const ShardTable shards,
-                                                                           const T* logits,
-                                                                           const int32_t* labels,
-                                                                           const float* mix,
-                                                                           int64_t classes,
-                                                                           bool packed,
-                                                                           float smoothing,
+                                                                           const LossInput<T> in,
                                                                            int64_t step_images,
                                                                            const float* grad_loss,
                                                                            T* grad_logits) {
+  const int64_t classes = in.classes;
+  const float smoothing = in.smoothing;
   constexpr int n = 16 / sizeof(T);
   __shared__ Exponentials scratch[kMaxWarps];
   const int64_t first = int64_t{blockIdx.x} * classes;
@@ -180,12 +185,12 @@ __global__ void __launch_bounds__(kSoftmaxThreads) softmax_backward_kernel(const
   Exponentials sums = Exponentials::of_nothing();
   float x[n];
   for (int64_t c = int64_t{threadIdx.x} * n; c < classes; c += stride) {
-    load_logits(logits + first, classes, c, packed, x);
+    load_logits(in.logits + first, classes, c, in.packed, x);
     sums.add(x);
   }
   sums = block_reduce(sums, scratch, Exponentials::merge);
 
-  const Target of_image = Target::of(shards, labels, mix, blockIdx.x);
+  const Target of_image = Target::of(shards, in.labels, in.mix, blockIdx.x);
   const bool known = of_image.known(classes);
   const float own = (1 - smoothing) * of_image.weight;
   const float others = (1 - smoothing) * (1 - of_image.weight);
@@ -194,7 +199,7 @@ __global__ void __launch_bounds__(kSoftmaxThreads) softmax_backward_kernel(const
   const double grad = grad_loss[shard_of(shards, blockIdx.x)];
   const float scale = known ? static_cast<float>(grad / static_cast<double>(step_images)) : NAN;
   for (int64_t c = int64_t{threadIdx.x} * n; c < classes; c += stride) {
-    load_logits(logits + first, classes, c, packed, x);
+    load_logits(in.logits + first, classes, c, in.packed, x);
     Pack<T, n> result;
 #pragma unroll
     for (int i = 0; i < n; ++i) {
@@ -204,7 +209,7 @@ __global__ void __launch_bounds__(kSoftmaxThreads) softmax_backward_kernel(const
       result[i] = from_float<T>((softmax - target) * scale);
     }
     T* to = grad_logits + first + c;
-    if (packed) {
+    if (in.packed) {
       store_pack(to, result);
     } else {
 #pragma unroll
@@ -215,43 +220,42 @@ __global__ void __launch_bounds__(kSoftmaxThreads) softmax_backward_kernel(const
   }
 }
 
-const float* mix_in(const SoftmaxCrossEntropyParams& params) {
-  return params.mix.defined() ? params.mix.data<float>() : nullptr;
-}
-
 unsigned threads_for(int64_t classes) {
   return classes <= 256 ? 32 : classes <= 4096 ? 128 : kSoftmaxThreads;
 }
 
 template <class T>
-bool rows_packed(int64_t classes, std::initializer_list<const void*> pointers) {
-  return classes % (16 / sizeof(T)) == 0 && aligned(pointers);
+LossInput<T> loss_input(const SoftmaxCrossEntropyArgs& args,
+                        std::initializer_list<const void*> rows) {
+  const int64_t classes = args.logits.shape()[1];
+  return {.logits = elements<T>(args.logits),
+          .labels = args.labels.data<int32_t>(),
+          .mix = elements<float>(args.params.mix),
+          .classes = classes,
+          .packed = classes % (16 / sizeof(T)) == 0 && aligned(rows),
+          .smoothing = args.params.label_smoothing};
+}
+
+lockstep::cuda::LaunchShape image_blocks(const Tensor& logits) {
+  const int images = to_int("softmax_cross_entropy", logits.shape()[0]);
+  return {static_cast<unsigned>(images), threads_for(logits.shape()[1])};
 }
 
 }  // namespace
 
 void softmax_cross_entropy_forward(Stream& stream,
                                    const Shards& shards,
-                                   const Tensor& logits,
-                                   const Tensor& labels,
-                                   const SoftmaxCrossEntropyParams& params,
+                                   const SoftmaxCrossEntropyArgs& args,
                                    Tensor& losses,
                                    Tensor& target_rank,
                                    Tensor& loss_leaves) {
-  const int64_t classes = logits.shape()[1];
-  const auto images = static_cast<unsigned>(to_int("softmax_cross_entropy", logits.shape()[0]));
-  with_float_type(logits.dtype(), [&]<class T>() {
+  with_float_type(args.logits.dtype(), [&]<class T>() {
     lockstep::cuda::launch(stream,
                            "softmax_cross_entropy_forward",
-                           {images, threads_for(classes)},
+                           image_blocks(args.logits),
                            softmax_forward_kernel<T>,
                            shard_table(shards),
-                           elements<T>(logits),
-                           labels.data<int32_t>(),
-                           mix_in(params),
-                           classes,
-                           rows_packed<T>(classes, {elements<T>(logits)}),
-                           params.label_smoothing,
+                           loss_input<T>(args, {args.logits.bytes()}),
                            losses.data<float>(),
                            target_rank.data<int32_t>());
   });
@@ -267,30 +271,19 @@ void softmax_cross_entropy_forward(Stream& stream,
 
 void softmax_cross_entropy_backward(Stream& stream,
                                     const Shards& shards,
-                                    const Tensor& logits,
-                                    const Tensor& labels,
-                                    const SoftmaxCrossEntropyParams& params,
+                                    const SoftmaxCrossEntropyArgs& args,
                                     const Tensor& grad_loss,
                                     Tensor& grad_logits) {
-  const int64_t classes = logits.shape()[1];
-  const auto images = static_cast<unsigned>(to_int("softmax_cross_entropy", logits.shape()[0]));
-  with_float_type(logits.dtype(), [&]<class T>() {
-    const T* from = elements<T>(logits);
-    T* to = elements<T>(grad_logits);
+  with_float_type(args.logits.dtype(), [&]<class T>() {
     lockstep::cuda::launch(stream,
                            "softmax_cross_entropy_backward",
-                           {images, threads_for(classes)},
+                           image_blocks(args.logits),
                            softmax_backward_kernel<T>,
                            shard_table(shards),
-                           from,
-                           labels.data<int32_t>(),
-                           mix_in(params),
-                           classes,
-                           rows_packed<T>(classes, {from, to}),
-                           params.label_smoothing,
+                           loss_input<T>(args, {args.logits.bytes(), grad_logits.bytes()}),
                            shards.step_images,
                            grad_loss.data<float>(),
-                           to);
+                           elements<T>(grad_logits));
   });
 }
 

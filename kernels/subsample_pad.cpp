@@ -11,17 +11,16 @@ namespace {
 // `wide` is in or its gradient, `narrow` out or its own. Returns true when the stream is dry.
 bool check_and_dry(const OpCheck& check,
                    const Shards& shards,
-                   std::string_view wide_name,
-                   const Tensor& wide,
-                   std::string_view narrow_name,
-                   const Tensor& narrow,
+                   const NamedTensor& wide,
+                   const NamedTensor& narrow,
                    int stride) {
-  check.floating(wide_name, wide);
-  check.rank(narrow_name, narrow, 4);
-  const Shape shape = subsample_pad_output_shape(wide.shape(), narrow.shape()[1], stride);
-  check.like(narrow_name, narrow, shape, wide.dtype());
+  check.floating(wide.name, wide.tensor);
+  check.rank(narrow.name, narrow.tensor, 4);
+  const int64_t channels = narrow.tensor.shape()[1];
+  const Shape shape = subsample_pad_output_shape(wide.tensor.shape(), channels, stride);
+  check.like(narrow.name, narrow.tensor, shape, wide.tensor.dtype());
   check.covers(shards, shape[0]);
-  return check.dry(0, static_cast<int64_t>(wide.nbytes() + narrow.nbytes()));
+  return check.dry(0, static_cast<int64_t>(wide.tensor.nbytes() + narrow.tensor.nbytes()));
 }
 
 }  // namespace
@@ -41,14 +40,14 @@ Shape subsample_pad_output_shape(const Shape& in, int64_t channels, int stride) 
 void subsample_pad_forward(
     Stream& stream, const Shards& shards, const Tensor& in, int stride, Tensor& out) {
   const OpCheck check("subsample_pad_forward", stream);
-  if (check_and_dry(check, shards, "in", in, "out", out, stride)) return;
+  if (check_and_dry(check, shards, {"in", in}, {"out", out}, stride)) return;
   LS_DISPATCH(subsample_pad_forward, (stream, shards, in, stride, out))
 }
 
 void subsample_pad_backward(
     Stream& stream, const Shards& shards, const Tensor& grad_out, int stride, Tensor& grad_in) {
   const OpCheck check("subsample_pad_backward", stream);
-  if (check_and_dry(check, shards, "grad_in", grad_in, "grad_out", grad_out, stride)) return;
+  if (check_and_dry(check, shards, {"grad_in", grad_in}, {"grad_out", grad_out}, stride)) return;
   LS_DISPATCH(subsample_pad_backward, (stream, shards, grad_out, stride, grad_in))
 }
 

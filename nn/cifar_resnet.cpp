@@ -7,7 +7,6 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "nn/init.h"
-#include "nn/residual_block.h"
 
 namespace lockstep::nn {
 namespace {
@@ -15,7 +14,7 @@ namespace {
 constexpr int64_t kStemChannels = 16;
 constexpr int64_t kOutChannels = 64;
 
-std::unique_ptr<Module> make_block(const Init& init, const BlockOptions& options) {
+std::unique_ptr<ResidualBlock> make_block(const Init& init, const BlockOptions& options) {
   std::unique_ptr<Module> shortcut;
   if (options.in_channels != options.planes) {
     shortcut = std::make_unique<PaddingShortcut>(options.planes);
@@ -23,18 +22,18 @@ std::unique_ptr<Module> make_block(const Init& init, const BlockOptions& options
   return std::make_unique<BasicBlock>(init, options, std::move(shortcut));
 }
 
-std::vector<std::unique_ptr<Sequential>> make_stages(const Init& init, int depth) {
+std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init, int depth) {
   LS_CHECK(depth >= 8 && depth % 6 == 2, "[CifarResNet] depth: got {}, expected 6 n + 2", depth);
-  std::vector<std::unique_ptr<Sequential>> stages;
+  std::vector<std::unique_ptr<ResidualStage>> stages;
   int64_t channels = kStemChannels;
   for (int64_t planes = kStemChannels; planes <= kOutChannels; planes *= 2) {
-    std::vector<std::unique_ptr<Module>> blocks;
+    std::vector<std::unique_ptr<ResidualBlock>> blocks;
     for (int b = 0; b < depth / 6; ++b) {
       const int stride = channels == planes ? 1 : 2;
       blocks.push_back(make_block(init, {channels, planes, stride}));
       channels = planes;
     }
-    stages.push_back(std::make_unique<Sequential>(std::move(blocks)));
+    stages.push_back(std::make_unique<ResidualStage>(std::move(blocks)));
   }
   return stages;
 }
@@ -65,9 +64,9 @@ CifarResNet::CifarResNet(const Init& init, int depth, int64_t classes)
 }
 
 Var CifarResNet::forward(const Var& x) {
-  Var y = bn1_.forward(conv1_.forward(x));
-  for (const std::unique_ptr<Sequential>& stage : stages_) y = stage->forward(y);
-  return linear_.forward(global_avg_pool(y));
+  Forked y = unforked(bn1_.forward(conv1_.to_norm(x)));
+  for (const std::unique_ptr<ResidualStage>& stage : stages_) y = stage->forward(y);
+  return linear_.forward(global_avg_pool(y.value));
 }
 
 }  // namespace lockstep::nn

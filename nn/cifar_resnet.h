@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "nn/layers.h"
-#include "nn/sequential.h"
+#include "nn/residual_block.h"
 
 namespace lockstep::nn {
 
@@ -23,7 +23,7 @@ class CifarResNet : public Module {
  private:
   Conv2d conv1_;
   BatchNorm bn1_;
-  std::vector<std::unique_ptr<Sequential>> stages_;
+  std::vector<std::unique_ptr<ResidualStage>> stages_;
   Linear linear_;
 };
 

@@ -48,35 +48,38 @@ Var depthwise_conv2d(const Var& x, const Var& weight, const kernels::Conv2dParam
 // x (N,...) is flattened; weight (O,...) has as many elements a row. bias may be undefined.
 Var linear(const Var& x, const Var& weight, const Var& bias);
 
-// Running statistics of one layer, changed in place by training steps.
-struct BatchNormRunning {
-  Tensor mean;  // (C)
-  Tensor var;   // (C), unbiased
-  float momentum = 0.1F;
-};
 // The images that are normalized together: each group's of the batch, or all ranks' as one group.
 enum class BatchNormGroups : uint8_t { kOfTheBatch, kOne };
+// The parameters and statistics of one batch norm.
+struct BatchNormState {
+  Var weight, bias;                   // (C)
+  kernels::BatchNormRunning running;  // changed by training steps
+  kernels::BatchNormParams params = {};
+  BatchNormGroups groups = BatchNormGroups::kOfTheBatch;
+};
+// The input of a batch norm.
+struct NormInput {
+  Var value;
+  Tensor sums = {};  // from a convolution that gives them (nn/conv_norm.h), else undefined
+};
+// A value with two consumers. One takes `value`. The other takes `branch`: the same value, or a
+// leaf in its place, and then the op that made the value adds the two gradients as it reads them.
+struct Forked {
+  Var value, branch;
+};
+inline Forked unforked(const Var& x) {
+  return {x, x};
+}
 // Normalizes each group's images by that group's statistics, over ranks where a group spans them.
 // Running statistics follow group 0, as it is in the first micro-step of an optimizer step: only
-// ranks that own a part of it change theirs. A residual, like x, is added before params.relu.
-// With ReLU behind a convolution that gave sums (kernels/conv2d_fused.h) nothing is done until
-// somebody takes the result.
+// ranks that own a part of it change theirs.
 // Errors: also ShapeError where a group of this rank's has one value a channel, or spans ranks and
 // the batch has no peers.
-Var batch_norm(const Var& x,
-               const Var& weight,
-               const Var& bias,
-               BatchNormRunning& running,
-               const kernels::BatchNormParams& params,
-               const Var& residual = {},
-               BatchNormGroups groups = BatchNormGroups::kOfTheBatch);
-// Normalizes with the running statistics; not differentiable.
-Var batch_norm_inference(const Var& x,
-                         const Var& weight,
-                         const Var& bias,
-                         const BatchNormRunning& running,
-                         const kernels::BatchNormParams& params,
-                         const Var& residual = {});
+Var batch_norm(const NormInput& x, BatchNormState& norm);
+// Normalizes and adds a residual, like x, before the ReLU.
+Forked batch_norm(const NormInput& x, BatchNormState& norm, const Var& residual);
+// Normalizes with the running statistics; not differentiable. residual may be undefined.
+Var batch_norm_inference(const Var& x, const BatchNormState& norm, const Var& residual = {});
 
 Var relu(const Var& x);
 Var add(const Var& a, const Var& b);

@@ -35,10 +35,7 @@ class DepthwiseShortcut : public Module {
   }
 
   Var forward(const Var& x) override {
-    Var y = depthwise_norm_.forward(depthwise_.forward(x));
-    const Var features = pointwise_.forward(y);
-    y.forget();
-    return pointwise_norm_.forward(features);
+    return pointwise_norm_.forward(pointwise_.to_norm({depthwise_.forward(x)}, depthwise_norm_));
   }
 
  private:
@@ -63,7 +60,7 @@ GhostModule::GhostModule(const Init& init, int64_t in_channels, int64_t out_chan
 }
 
 Var GhostModule::forward(const Var& x) {
-  Var half = primary_norm_.forward(primary_.forward(x));
+  Var half = primary_norm_.forward(primary_.to_norm(x));
   const Var other_half = cheap_norm_.forward(cheap_.forward(half));
   const Var both = concat_channels(half, other_half);
   half.forget();

@@ -92,9 +92,9 @@ GhostNet::GhostNet(const Init& init, const GhostNetOptions& options)
 }
 
 Var GhostNet::forward(const Var& x) {
-  Var y = bn1_.forward(conv_stem_.forward(x));
+  Var y = bn1_.forward(conv_stem_.to_norm(x));
   for (const std::unique_ptr<Sequential>& stage : stages_) y = stage->forward(y);
-  y = last_norm_.forward(last_conv_.forward(y));
+  y = last_norm_.forward(last_conv_.to_norm(y));
   y = relu(conv_head_.forward(global_avg_pool(y)));
   return classifier_.forward(dropout_.forward(y));
 }

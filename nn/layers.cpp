@@ -27,6 +27,22 @@ Var Conv2d::forward(const Var& x) {
   return conv2d(x, weight_, bias_, params_);
 }
 
+NormInput Conv2d::to_norm(const Var& x) {
+  return conv2d_to_norm(x, weight_, params_);
+}
+
+NormInput Conv2d::to_norm(NormInput x, BatchNorm& norm) {
+  if (norm.training() && takes_norm(x, norm.state_, weight_, params_)) {
+    norm.begin_step(x.value);
+    return norm_conv2d(x, norm.state_, weight_, params_);
+  }
+  Var normalized = norm.forward(x);
+  x = {};
+  NormInput out = to_norm(normalized);
+  normalized.forget();
+  return out;
+}
+
 DepthwiseConv2d::DepthwiseConv2d(const Init& init, const DepthwiseConv2dOptions& options)
     : params_{options.stride, options.stride, options.kernel / 2, options.kernel / 2} {
   const Shape shape{options.channels, 1, options.kernel, options.kernel};
@@ -47,18 +63,32 @@ Var OnePixelConv2d::forward(const Var& x) {
   return linear(x, weight_, bias_);
 }
 
-BatchNorm::BatchNorm(const Init& init, int64_t channels, bool relu) : params_{.relu = relu} {
-  weight_ = register_norm_parameter("weight", constant(init, channels, 1));
-  bias_ = register_norm_parameter("bias", constant(init, channels, 0));
-  running_.mean = register_buffer("running_mean", constant(init, channels, 0));
-  running_.var = register_buffer("running_var", constant(init, channels, 1));
+BatchNorm::BatchNorm(const Init& init, int64_t channels, bool relu) {
+  state_.params.relu = relu;
+  state_.weight = register_norm_parameter("weight", constant(init, channels, 1));
+  state_.bias = register_norm_parameter("bias", constant(init, channels, 0));
+  state_.running.mean = register_buffer("running_mean", constant(init, channels, 0));
+  state_.running.var = register_buffer("running_var", constant(init, channels, 1));
   num_batches_tracked_ = register_buffer("num_batches_tracked", Tensor::zeros({}, Dtype::kI64));
 }
 
-Var BatchNorm::forward(const Var& x, const Var& residual) {
-  if (!training()) return batch_norm_inference(x, weight_, bias_, running_, params_, residual);
+void BatchNorm::begin_step(const Var& x) {
   if (x.shards().micro_step == 0) count_step();
-  return batch_norm(x, weight_, bias_, running_, params_, residual, groups_);
+}
+
+Var BatchNorm::forward(const NormInput& x) {
+  if (!training()) return batch_norm_inference(x.value, state_);
+  begin_step(x.value);
+  return batch_norm(x, state_);
+}
+
+Forked BatchNorm::forward(const NormInput& x, const Var& residual) {
+  if (!training()) {
+    const Var value = batch_norm_inference(x.value, state_, residual);
+    return {value, value};
+  }
+  begin_step(x.value);
+  return batch_norm(x, state_, residual);
 }
 
 void convert_sync_batchnorm(Module& model) {

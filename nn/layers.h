@@ -2,7 +2,7 @@
 // name.
 #pragma once
 
-#include "nn/functional.h"
+#include "nn/conv_norm.h"
 #include "nn/module.h"
 
 namespace lockstep::nn {
@@ -13,11 +13,17 @@ struct Conv2dOptions {
   bool bias = true;
 };
 
+class BatchNorm;
+
 // (N,C,H,W) -> (N,K,OH,OW).
 class Conv2d : public Module {
  public:
   Conv2d(const Init& init, const Conv2dOptions& options);
   Var forward(const Var& x) override;
+  // Computes the input of a batch norm. Requires: no bias.
+  NormInput to_norm(const Var& x);
+  // Computes to_norm(norm.forward(x)) and forgets the normalized value: nobody else may use it.
+  NormInput to_norm(NormInput x, BatchNorm& norm);
 
  private:
   kernels::Conv2dParams params_;
@@ -57,17 +63,17 @@ class OnePixelConv2d : public Module {
 class BatchNorm : public Module {
  public:
   BatchNorm(const Init& init, int64_t channels, bool relu = false);
-  Var forward(const Var& x) override { return forward(x, {}); }
-  Var forward(const Var& x, const Var& residual);
+  Var forward(const Var& x) override { return forward(NormInput{x}); }
+  Var forward(const NormInput& x);
+  Forked forward(const NormInput& x, const Var& residual);
   void count_step() override { ++*num_batches_tracked_.data<int64_t>(); }
-  void set_groups(BatchNormGroups groups) { groups_ = groups; }
+  void set_groups(BatchNormGroups groups) { state_.groups = groups; }
 
  private:
-  kernels::BatchNormParams params_;
-  BatchNormGroups groups_ = BatchNormGroups::kOfTheBatch;
-  Var weight_;
-  Var bias_;
-  BatchNormRunning running_;
+  friend class Conv2d;
+  void begin_step(const Var& x);  // in training
+
+  BatchNormState state_;
   Tensor num_batches_tracked_;  // i64, one element
 };
 

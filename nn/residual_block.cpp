@@ -34,7 +34,7 @@ ProjectionShortcut::ProjectionShortcut(const Init& init,
 }
 
 Var ProjectionShortcut::forward(const Var& x) {
-  return bn_.forward(conv_.forward(x));
+  return bn_.forward(conv_.to_norm(x));
 }
 
 Var PaddingShortcut::forward(const Var& x) {
@@ -56,11 +56,10 @@ BasicBlock::BasicBlock(const Init& init,
   if (shortcut_) register_module("downsample", *shortcut_);
 }
 
-Var BasicBlock::forward(const Var& x) {
-  Var y = bn1_.forward(conv1_.forward(x));
-  const Var features = conv2_.forward(y);
-  y.forget();
-  return bn2_.forward(features, shortcut_ ? shortcut_->forward(x) : x);
+Forked BasicBlock::forward(const Forked& x) {
+  NormInput y = conv1_.to_norm(x.branch);
+  y = conv2_.to_norm(std::move(y), bn1_);
+  return bn2_.forward(y, shortcut_ ? shortcut_->forward(x.value) : x.value);
 }
 
 Bottleneck::Bottleneck(const Init& init,
@@ -82,13 +81,22 @@ Bottleneck::Bottleneck(const Init& init,
   if (shortcut_) register_module("downsample", *shortcut_);
 }
 
-Var Bottleneck::forward(const Var& x) {
-  Var y1 = bn1_.forward(conv1_.forward(x));
-  Var y2 = bn2_.forward(conv2_.forward(y1));
-  y1.forget();
-  const Var features = conv3_.forward(y2);
-  y2.forget();
-  return bn3_.forward(features, shortcut_ ? shortcut_->forward(x) : x);
+Forked Bottleneck::forward(const Forked& x) {
+  NormInput y = conv1_.to_norm(x.branch);
+  y = conv2_.to_norm(std::move(y), bn1_);
+  y = conv3_.to_norm(std::move(y), bn2_);
+  return bn3_.forward(y, shortcut_ ? shortcut_->forward(x.value) : x.value);
+}
+
+ResidualStage::ResidualStage(std::vector<std::unique_ptr<ResidualBlock>> blocks)
+    : blocks_(std::move(blocks)) {
+  for (size_t i = 0; i < blocks_.size(); ++i) register_module(std::to_string(i), *blocks_[i]);
+}
+
+Forked ResidualStage::forward(const Forked& x) {
+  Forked y = x;
+  for (const std::unique_ptr<ResidualBlock>& block : blocks_) y = block->forward(y);
+  return y;
 }
 
 }  // namespace lockstep::nn

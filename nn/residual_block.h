@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "nn/layers.h"
 
@@ -35,13 +36,32 @@ class PaddingShortcut : public Module {
   int64_t out_channels_;
 };
 
+// Base of the blocks: the branch enters the convolutions, the value the shortcut.
+class ResidualBlock : public Module {
+ public:
+  Var forward(const Var& x) override { return forward(unforked(x)).value; }
+  virtual Forked forward(const Forked& x) = 0;
+};
+
+// Blocks one behind the other, named "0", "1", ... Owns: them.
+class ResidualStage : public ResidualBlock {
+ public:
+  explicit ResidualStage(std::vector<std::unique_ptr<ResidualBlock>> blocks);
+  using ResidualBlock::forward;
+  Forked forward(const Forked& x) override;
+
+ private:
+  std::vector<std::unique_ptr<ResidualBlock>> blocks_;
+};
+
 // relu(bn2(conv2(relu(bn1(conv1(x))))) + shortcut(x)), both 3x3. No shortcut is the identity.
-class BasicBlock : public Module {
+class BasicBlock : public ResidualBlock {
  public:
   static constexpr int kExpansion = 1;
 
   BasicBlock(const Init& init, const BlockOptions& options, std::unique_ptr<Module> shortcut);
-  Var forward(const Var& x) override;
+  using ResidualBlock::forward;
+  Forked forward(const Forked& x) override;
 
  private:
   Conv2d conv1_;
@@ -52,12 +72,13 @@ class BasicBlock : public Module {
 };
 
 // 1x1, 3x3 and 1x1 to four times the planes. The 3x3 has the stride: torchvision's version 1.5.
-class Bottleneck : public Module {
+class Bottleneck : public ResidualBlock {
  public:
   static constexpr int kExpansion = 4;
 
   Bottleneck(const Init& init, const BlockOptions& options, std::unique_ptr<Module> shortcut);
-  Var forward(const Var& x) override;
+  using ResidualBlock::forward;
+  Forked forward(const Forked& x) override;
 
  private:
   Conv2d conv1_;

@@ -9,7 +9,6 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "nn/init.h"
-#include "nn/residual_block.h"
 
 namespace lockstep::nn {
 namespace {
@@ -50,7 +49,7 @@ Conv2dOptions stem(bool cifar) {
 
 // The shortcut is built, and draws, before its block: torchvision's order.
 template <class Block>
-std::unique_ptr<Module> make_block(const Init& init, const BlockOptions& options) {
+std::unique_ptr<ResidualBlock> make_block(const Init& init, const BlockOptions& options) {
   const int64_t out_channels = options.planes * Block::kExpansion;
   std::unique_ptr<Module> shortcut;
   if (options.stride != 1 || options.in_channels != out_channels) {
@@ -61,25 +60,25 @@ std::unique_ptr<Module> make_block(const Init& init, const BlockOptions& options
 }
 
 template <class Block>
-std::vector<std::unique_ptr<Sequential>> make_stages(const Init& init,
-                                                     const Architecture& network) {
-  std::vector<std::unique_ptr<Sequential>> stages;
+std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
+                                                        const Architecture& network) {
+  std::vector<std::unique_ptr<ResidualStage>> stages;
   int64_t channels = kStemChannels;
   int64_t planes = kStemChannels;
   for (const int depth : network.blocks) {
-    std::vector<std::unique_ptr<Module>> blocks;
+    std::vector<std::unique_ptr<ResidualBlock>> blocks;
     for (int b = 0; b < depth; ++b) {
       const int stride = b == 0 && !stages.empty() ? 2 : 1;
       blocks.push_back(make_block<Block>(init, {channels, planes, stride}));
       channels = planes * Block::kExpansion;
     }
-    stages.push_back(std::make_unique<Sequential>(std::move(blocks)));
+    stages.push_back(std::make_unique<ResidualStage>(std::move(blocks)));
     planes *= 2;
   }
   return stages;
 }
 
-std::vector<std::unique_ptr<Sequential>> make_stages(const Init& init, int depth) {
+std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init, int depth) {
   const Architecture& network = architecture(depth);
   return network.bottleneck ? make_stages<Bottleneck>(init, network)
                             : make_stages<BasicBlock>(init, network);
@@ -109,10 +108,10 @@ ResNet::ResNet(const Init& init, int depth, const ResNetOptions& options)
 }
 
 Var ResNet::forward(const Var& x) {
-  Var y = bn1_.forward(conv1_.forward(x));
-  if (pool_) y = pool_->forward(y);
-  for (const std::unique_ptr<Sequential>& stage : stages_) y = stage->forward(y);
-  return fc_.forward(global_avg_pool(y));
+  Forked y = unforked(bn1_.forward(conv1_.to_norm(x)));
+  if (pool_) y = unforked(pool_->forward(y.value));
+  for (const std::unique_ptr<ResidualStage>& stage : stages_) y = stage->forward(y);
+  return fc_.forward(global_avg_pool(y.value));
 }
 
 }  // namespace lockstep::nn

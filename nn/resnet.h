@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "nn/layers.h"
-#include "nn/sequential.h"
+#include "nn/residual_block.h"
 
 namespace lockstep::nn {
 
@@ -28,7 +28,7 @@ class ResNet : public Module {
   Conv2d conv1_;
   BatchNorm bn1_;
   std::unique_ptr<MaxPool2d> pool_;
-  std::vector<std::unique_ptr<Sequential>> stages_;
+  std::vector<std::unique_ptr<ResidualStage>> stages_;
   Linear fc_;
 };
 

@@ -246,7 +246,6 @@ ROWS = {
     "loader_cpu": loader_rows,
 }
 
-
 RESULTS_OF = {"summary": ("convnet_cpu", "resnet_cpu", "allreduce_cpu")}  # a table of another name has one
 
 
@@ -267,11 +266,23 @@ def with_tables(text: str) -> str:
     return PLACE.sub(table, text)
 
 
+def documents() -> dict[Path, str]:
+    """Those that may hold a table, with their text."""
+    paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return {path: path.read_text(encoding="utf-8") for path in paths}
+
+
 def outdated() -> dict[Path, str]:
     """The documents whose tables are not what the results say, with what they should hold."""
-    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-    texts = {document: document.read_text(encoding="utf-8") for document in documents}
-    return {document: with_tables(text) for document, text in texts.items() if with_tables(text) != text}
+    held = documents()
+    expected = {path: with_tables(text) for path, text in held.items()}
+    return {path: text for path, text in expected.items() if text != held[path]}
+
+
+def homeless() -> list[str]:
+    """The tables that have no place in a document."""
+    placed = {match[2] for text in documents().values() for match in PLACE.finditer(text)}
+    return [name for name in ROWS if name not in placed]
 
 
 if __name__ == "__main__":

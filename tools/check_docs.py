@@ -52,6 +52,7 @@ def main() -> int:
     problems = [problem for path in documents for problem in problems_of(path, path.read_text(encoding="utf-8"))]
     for tool in (bench_table, draw_figures):
         problems += [f"{path.name} differs: run python3 tools/{tool.__name__}.py" for path in tool.outdated()]
+    problems += [f"{name}: a table without a place in a document" for name in bench_table.homeless()]
     print("\n".join(problems) or f"{len(documents)} documents are up to date")
     return 1 if problems or not documents else 0
 

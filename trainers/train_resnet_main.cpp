@@ -1,4 +1,4 @@
-#include "trainers/train_program.h"
+#include "trainers/cli/programs.h"
 
 int main(int argc, char** argv) {
   return lockstep::trainers::run_train_program(

@@ -7,7 +7,7 @@
 
 #include "core/version.h"
 #include "trainers/config/exchange_config.h"
-#include "trainers/output/utc_time.h"
+#include "trainers/report/clock.h"
 
 namespace lockstep::bench {
 namespace {

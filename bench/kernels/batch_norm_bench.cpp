@@ -31,8 +31,7 @@ struct Layer {
         out(t.random(t.shape(), t.dtype())),
         weight(t.random_f32({t[1]})),
         bias(t.random_f32({t[1]})),
-        mean(t.random_f32({t[1]})),
-        var(t.random({t[1]}, Dtype::kF32, 0)) {
+        running{t.random_f32({t[1]}), t.random({t[1]}, Dtype::kF32, 0)} {
     const int64_t count = std::gcd(t[0], int64_t{stream.threads()});
     shards = Shards::cut(t[0], count, groups == Groups::kOne ? 1 : count);
     leaves = t.empty({count, 2 * t[1] + 1}, Dtype::kF32);
@@ -52,7 +51,8 @@ struct Layer {
   Stream& stream;
   Shards shards;
   kernels::BatchNormParams params{.relu = true};
-  Tensor in, grad, residual, out, weight, bias, mean, var;
+  Tensor in, grad, residual, out, weight, bias;
+  kernels::BatchNormRunning running;
   Tensor leaves, stats, grad_weight, grad_bias;
 };
 
@@ -71,7 +71,8 @@ const Bench kRunning("batch_norm_update_running", kStatistics, [](Timer& t) {
   Layer l(t, Groups::kOne);
   const Tensor row = l.stats.view({l.stats.numel()});
   t.run(3 * row.nbytes(), [&] {
-    kernels::batch_norm_update_running(l.stream, row, l.pixels(), 0.1F, l.mean, l.var);
+    kernels::batch_norm_update_running(
+        l.stream, row, l.pixels(), 0.1F, l.running.mean, l.running.var);
   });
 });
 
@@ -80,7 +81,7 @@ void forward(Timer& t, bool adds) {
   const Tensor residual = adds ? l.residual : Tensor();
   t.run((adds ? 3 : 2) * l.in.nbytes(), [&] {
     kernels::batch_norm_forward(
-        l.stream, l.shards, l.in, l.stats, l.weight, l.bias, residual, l.params, l.out);
+        l.stream, l.shards, {l.in, l.stats, l.weight, l.bias, residual, l.params, l.out});
   });
 }
 const Bench kForward("batch_norm_forward", kLayers, [](Timer& t) { forward(t, false); });
@@ -90,7 +91,9 @@ const Bench kInference("batch_norm_inference", kLayers, [](Timer& t) {
   Layer l(t, Groups::kOne);
   t.run(2 * l.in.nbytes(), [&] {
     kernels::batch_norm_inference(
-        l.stream, l.shards, l.in, l.mean, l.var, l.weight, l.bias, {}, l.params, l.out);
+        l.stream,
+        l.shards,
+        {l.in, l.running.mean, l.running.var, l.weight, l.bias, {}, l.params, l.out});
   });
 });
 
@@ -101,16 +104,16 @@ void shard_sums(Timer& t, bool adds) {
   t.run((adds ? 4 : 2) * l.in.nbytes(), [&] {
     kernels::batch_norm_shard_sums(l.stream,
                                    l.shards,
-                                   l.in,
-                                   gate,
-                                   l.grad,
-                                   l.stats,
-                                   l.weight,
-                                   l.bias,
-                                   l.params,
-                                   gated,
-                                   l.grad_weight,
-                                   l.grad_bias);
+                                   {l.in,
+                                    gate,
+                                    l.grad,
+                                    l.stats,
+                                    l.weight,
+                                    l.bias,
+                                    l.params,
+                                    &gated,
+                                    l.grad_weight,
+                                    l.grad_bias});
   });
 }
 const Bench kSums("batch_norm_shard_sums", kLayers, [](Timer& t) { shard_sums(t, false); });
@@ -123,17 +126,10 @@ const Bench kBackward("batch_norm_backward", kLayers, [](Timer& t) {
   const Tensor group_weight = l.grad_weight.slice(0, 1);
   const Tensor group_bias = l.grad_bias.slice(0, 1);
   t.run(3 * l.in.nbytes(), [&] {
-    kernels::batch_norm_backward(l.stream,
-                                 l.shards,
-                                 l.in,
-                                 l.grad,
-                                 l.stats,
-                                 group_weight,
-                                 group_bias,
-                                 l.weight,
-                                 l.bias,
-                                 l.params,
-                                 l.out);
+    kernels::batch_norm_backward(
+        l.stream,
+        l.shards,
+        {l.in, l.grad, l.stats, group_weight, group_bias, l.weight, l.bias, l.params, l.out});
   });
 });
 
@@ -144,16 +140,8 @@ void shard_forward(Timer& t, bool adds) {
   t.run((adds ? 4 : 3) * l.in.nbytes(), [&] {
     kernels::batch_norm_shard_forward(l.stream,
                                       l.shards,
-                                      l.in,
-                                      {},
-                                      l.weight,
-                                      l.bias,
+                                      {l.in, {}, l.weight, l.bias, l.params, &l.running, l.leaves},
                                       residual,
-                                      l.params,
-                                      0.1F,
-                                      l.mean,
-                                      l.var,
-                                      l.leaves,
                                       l.out);
   });
 }
@@ -169,17 +157,17 @@ void shard_backward(Timer& t, bool adds) {
   t.run((adds ? 7 : 5) * l.in.nbytes(), [&] {
     kernels::batch_norm_shard_backward(l.stream,
                                        l.shards,
-                                       l.in,
-                                       gate,
-                                       l.grad,
+                                       {l.in,
+                                        gate,
+                                        l.grad,
+                                        l.leaves,
+                                        l.weight,
+                                        l.bias,
+                                        l.params,
+                                        &gated,
+                                        l.grad_weight,
+                                        l.grad_bias},
                                        {},
-                                       l.leaves,
-                                       l.weight,
-                                       l.bias,
-                                       l.params,
-                                       gated,
-                                       l.grad_weight,
-                                       l.grad_bias,
                                        l.residual);
   });
 }
@@ -193,18 +181,8 @@ const Bench kShardAffine("batch_norm_shard_affine", kAffine, [](Timer& t) {
   const Tensor sums = t.random({2, l.shards.local(), t[1]}, Dtype::kF32, 0);
   Tensor affine = t.empty(sums.shape(), t.dtype());
   t.run(sums.nbytes() + l.leaves.nbytes() + affine.nbytes(), [&] {
-    kernels::batch_norm_shard_affine(l.stream,
-                                     l.shards,
-                                     l.in,
-                                     sums,
-                                     l.weight,
-                                     l.bias,
-                                     l.params,
-                                     0.1F,
-                                     l.mean,
-                                     l.var,
-                                     l.leaves,
-                                     affine);
+    kernels::batch_norm_shard_affine(
+        l.stream, l.shards, {l.in, sums, l.weight, l.bias, l.params, &l.running, l.leaves}, affine);
   });
 });
 

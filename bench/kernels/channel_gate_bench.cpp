@@ -23,7 +23,8 @@ const Bench kBackward("channel_gate_backward", kCases, [](Timer& t) {
   Tensor grad_in = t.empty(t.shape(), t.dtype());
   Tensor grad_gate = t.empty(gate.shape(), t.dtype());
   t.run(3 * in.nbytes() + 2 * gate.nbytes(), [&] {
-    kernels::channel_gate_backward(t.stream(), t.shards(), grad_out, in, gate, grad_in, grad_gate);
+    kernels::channel_gate_backward(
+        t.stream(), t.shards(), {grad_out, in, gate, grad_in, grad_gate});
   });
 });
 

@@ -41,7 +41,7 @@ const Bench kForward("conv2d_forward", kCases, [](Timer& t) {
   Convolution c(t);
   const Tensor bias = has_bias(t) ? t.random_f32({t[3]}) : Tensor();
   t.run(c.bytes(), c.flops(), [&] {
-    kernels::conv2d_forward(t.stream(), c.shards, c.in, c.weight, bias, c.params, c.out);
+    kernels::conv2d_forward(t.stream(), c.shards, {c.in, c.weight, bias, c.params, c.out});
   });
 });
 
@@ -59,7 +59,7 @@ const Bench kBackwardWeight("conv2d_backward_weight", kCases, [](Timer& t) {
   const Shape& weights = c.weight.shape();
   t.run(c.bytes(), c.flops(), [&] {
     kernels::conv2d_backward_weight(
-        t.stream(), c.shards, c.in, c.out, weights, c.params, grad_weight, grad_bias);
+        t.stream(), c.shards, {c.in, c.out, weights, c.params, grad_weight, &grad_bias});
   });
 });
 

@@ -24,7 +24,11 @@ void forward(Timer& t, const Tensor& affine) {
   Tensor sums = t.empty({2, c.shards.local(), t[3]}, Dtype::kF32);
   t.run(c.bytes(), c.flops(), [&] {
     kernels::conv2d_fused_forward(
-        t.stream(), c.shards, c.in, affine, c.weight, c.params, c.out, sums);
+        t.stream(),
+        c.shards,
+        {.in = c.in, .weight = c.weight, .params = c.params, .out = c.out},
+        affine,
+        sums);
   });
 }
 
@@ -37,7 +41,7 @@ const Bench kBackwardWeight("conv2d_fused_backward_weight", kCases, [](Timer& t)
   Tensor grad_weight = t.empty({c.shards.local(), c.weight.numel()}, Dtype::kF32);
   t.run(c.bytes(), c.flops(), [&] {
     kernels::conv2d_fused_backward_weight(
-        t.stream(), c.shards, c.in, affine, c.out, c.weight.shape(), c.params, grad_weight);
+        t.stream(), c.shards, {c.in, c.out, c.weight.shape(), c.params, grad_weight}, affine);
   });
 });
 

@@ -1,10 +1,10 @@
-#include "bench/kernels/op_bench.h"
+#include "bench/kernels/convolution.h"
 #include "kernels/depthwise_conv2d.h"
 
 namespace lockstep::bench {
 namespace {
 
-// GhostNet's: images, C, height and width, R and S, stride; pad keeps the size at stride 1.
+// GhostNet's: images, C, height and width, R and S, stride.
 const Cases kCases{
     .cpu = {kFloatTypes, {{8, 16, 112, 3, 1}, {8, 72, 56, 5, 2}, {8, 480, 14, 3, 1}}},
     .cuda = {kFloatTypes, {{256, 16, 112, 3, 1}, {256, 72, 56, 3, 1}, {256, 480, 14, 3, 1}}}};
@@ -12,10 +12,7 @@ const Cases kCases{
 struct Problem {
   explicit Problem(Timer& t)
       : shards(t.shards()),
-        params{.stride_h = static_cast<int>(t[4]),
-               .stride_w = static_cast<int>(t[4]),
-               .pad_h = static_cast<int>(t[3] / 2),
-               .pad_w = static_cast<int>(t[3] / 2)},
+        params(same_size(t[3], t[4])),
         in(t.random({t[0], t[1], t[2], t[2]}, t.dtype())),
         weight(t.random({t[1], 1, t[3], t[3]}, t.dtype())),
         out(t.random(kernels::depthwise_conv2d_output_shape(in.shape(), weight.shape(), params),
@@ -47,7 +44,7 @@ const Bench kBackwardWeight("depthwise_conv2d_backward_weight", kCases, [](Timer
   Tensor leaves = t.empty({p.shards.local(), p.weight.numel()}, Dtype::kF32);
   t.run(p.bytes(), [&] {
     kernels::depthwise_conv2d_backward_weight(
-        t.stream(), p.shards, p.in, p.out, p.weight.shape(), p.params, leaves);
+        t.stream(), p.shards, {p.in, p.out, p.weight.shape(), p.params, leaves});
   });
 });
 

@@ -25,7 +25,7 @@ const Bench kForward("softmax_cross_entropy_forward", kCases, [](Timer& t) {
   Tensor leaves = t.empty({l.shards.local()}, Dtype::kF32);
   t.run(l.logits.nbytes() + 3 * l.labels.nbytes(), [&] {
     kernels::softmax_cross_entropy_forward(
-        t.stream(), l.shards, l.logits, l.labels, {}, losses, ranks, leaves);
+        t.stream(), l.shards, {l.logits, l.labels}, losses, ranks, leaves);
   });
 });
 
@@ -35,7 +35,7 @@ const Bench kBackward("softmax_cross_entropy_backward", kCases, [](Timer& t) {
   Tensor grad_logits = t.empty(t.shape(), t.dtype());
   t.run(2 * l.logits.nbytes() + l.labels.nbytes(), [&] {
     kernels::softmax_cross_entropy_backward(
-        t.stream(), l.shards, l.logits, l.labels, {}, grad_loss, grad_logits);
+        t.stream(), l.shards, {l.logits, l.labels}, grad_loss, grad_logits);
   });
 });
 

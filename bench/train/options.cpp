@@ -127,18 +127,18 @@ trainers::ModelOptions model_options(const SyntheticOptions& options) {
   return network;
 }
 
-trainers::RunConfig run_config(const SyntheticOptions& options) {
-  trainers::RunConfig config;
-  config.arch = options.arch;
-  config.precision = trainers::at_level(options.opt_level);
-  config.precision.dtype = options.dtype;
-  config.exchange.algorithm = options.algorithm;
-  config.exchange.transport = options.connect.transport;
-  config.asked.batch_size = options.batch_size;
-  config.asked.shards = options.shards;
-  config.asked.threads = options.threads;
-  config.asked.bn_groups = options.sync_bn ? 1 : options.bn_groups;
-  return config;
+trainers::RunRequest run_request(const SyntheticOptions& options) {
+  trainers::RunRequest request;
+  request.arch = options.arch;
+  request.precision = trainers::at_level(options.opt_level);
+  request.precision.dtype = options.dtype;
+  request.exchange.algorithm = options.algorithm;
+  request.exchange.transport = options.connect.transport;
+  request.batch.per_rank = options.batch_size;
+  request.batch.shards = options.shards;
+  request.threads = options.threads;
+  request.batch.bn_groups = options.sync_bn ? 1 : options.bn_groups;
+  return request;
 }
 
 }  // namespace lockstep::bench

@@ -10,8 +10,8 @@
 #include "comm/connect.h"
 #include "core/communicator.h"
 #include "core/error.h"
-#include "trainers/config/run_config.h"
-#include "trainers/loop/models.h"
+#include "trainers/config/run_request.h"
+#include "trainers/model/models.h"
 
 namespace lockstep::bench {
 
@@ -45,7 +45,7 @@ std::string_view synthetic_advice(Remedy remedy);
 // Where no size and number of classes are given: those of the data set that the network is for.
 trainers::ModelOptions model_options(const SyntheticOptions& options);
 
-// As the trainers would run it; to be resolved.
-trainers::RunConfig run_config(const SyntheticOptions& options);
+// As the trainers would be asked for it.
+trainers::RunRequest run_request(const SyntheticOptions& options);
 
 }  // namespace lockstep::bench

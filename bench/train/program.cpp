@@ -12,9 +12,9 @@
 #include "bench/ranks.h"
 #include "bench/train/synthetic_training.h"
 #include "core/error.h"
-#include "trainers/config/rank_threads.h"
-#include "trainers/config/resolve_run.h"
-#include "trainers/loop/process_time.h"
+#include "trainers/config/rank_machine.h"
+#include "trainers/config/resolved_run.h"
+#include "trainers/report/clock.h"
 
 namespace lockstep::bench {
 namespace {
@@ -61,24 +61,24 @@ SyntheticReport measure_training(const SyntheticOptions& options,
                                  const comm::Launch& launch,
                                  const comm::Connection& connection) {
   Communicator& ranks = *connection.ranks;
-  SyntheticReport report{
-      .options = options, .config = run_config(options), .network = model_options(options)};
-  trainers::RunConfig& config = report.config;
-  config.transport = connection.transport;
-  trainers::resolve_run(config,
-                        ranks.size(),
-                        trainers::agreed_threads(config, launch, ranks),
-                        std::numeric_limits<int64_t>::max());
-  Stream stream(
-      Device::kCpu, static_cast<int>(config.threads), trainers::may_spin(launch, config.threads));
-  Mt19937 rng(config.seed);
+  const trainers::RunRequest request = run_request(options);
+  const int64_t threads = trainers::agreed_threads(request.threads, launch, ranks);
+  constexpr int64_t kAnyImages = std::numeric_limits<int64_t>::max();
+  const trainers::ResolvedRun run{
+      .request = request,
+      .batch = trainers::divide_batch(request, ranks.size(), threads, kAnyImages),
+      .threads = threads,
+      .transport = std::string(connection.transport)};
+  SyntheticReport report{.options = options, .run = run, .network = model_options(options)};
+  Stream stream(Device::kCpu, static_cast<int>(threads), trainers::may_spin(launch, threads));
+  Mt19937 rng(request.seed);
   const auto model = trainers::make_model(report.network, nn::Init{rng});
   report.parameters = model->parameter_count();
 
   std::FILE* const out = options.json ? stderr : stdout;
   const Printer printer(ranks.rank() == 0 ? out : nullptr);
   printer.print(opening_text(report) + "Running warmup...\n");
-  SyntheticTraining training(config, report.network, ranks, stream, *model);
+  SyntheticTraining training(run, report.network, ranks, stream, *model);
   warm_up(training, report);
   printer.print("Running benchmark...\n");
   for (int64_t i = 0; i < options.iterations; ++i) {

@@ -52,13 +52,13 @@ std::vector<double> SyntheticReport::images_per_s() const {
 }
 
 std::string opening_text(const SyntheticReport& report) {
-  const trainers::RunConfig& config = report.config;
+  const trainers::ResolvedRun& run = report.run;
   const data::ImageShape& image = report.network.image;
   return fmt::format("Model: {} ({} parameters)\nBatch size: {}\nNumber of CPUs: {}\n",
                      report.network.arch,
                      report.parameters,
                      report.options.batch_size,
-                     config.ranks) +
+                     run.batch.ranks) +
          fmt::format(
              "Images: {}x{}x{}, classes: {}, threads a rank: {}, shards: {}, BN groups: {}, "
              "all-reduce: {}, transport: {}\n",
@@ -66,11 +66,11 @@ std::string opening_text(const SyntheticReport& report) {
              image.height,
              image.width,
              report.network.classes,
-             config.threads,
-             config.shards,
-             config.bn_groups,
-             trainers::name_of(config.exchange.algorithm),
-             config.transport);
+             run.threads,
+             run.batch.shards,
+             run.batch.bn_groups,
+             trainers::name_of(run.request.exchange.algorithm),
+             run.transport);
 }
 
 std::string iteration_text(const SyntheticReport& report, size_t iteration) {
@@ -82,7 +82,7 @@ std::string closing_text(const SyntheticReport& report) {
   const std::vector<double> speeds = report.images_per_s();
   const double speed = mean(speeds);
   const double half_width = spread(speeds);
-  const auto ranks = static_cast<double>(report.config.ranks);
+  const auto ranks = static_cast<double>(report.run.batch.ranks);
   const trainers::RankSeconds seconds = mean_seconds(report);
   return fmt::format(
       "Img/sec per CPU: {:.1f} +-{:.1f}\n"
@@ -92,7 +92,7 @@ std::string closing_text(const SyntheticReport& report) {
       "ms; peak memory {:.0f} MiB a rank\n",
       speed,
       half_width,
-      report.config.ranks,
+      report.run.batch.ranks,
       ranks * speed,
       ranks * half_width,
       median(report.step_s) * 1e3,
@@ -103,9 +103,9 @@ std::string closing_text(const SyntheticReport& report) {
 }
 
 std::string json_text(const SyntheticReport& report) {
-  const trainers::RunConfig& config = report.config;
+  const trainers::ResolvedRun& run = report.run;
   const std::vector<double> per_rank = report.images_per_s();
-  const auto ranks = static_cast<double>(config.ranks);
+  const auto ranks = static_cast<double>(run.batch.ranks);
   std::vector<double> all_ranks(per_rank.size());
   std::ranges::transform(per_rank, all_ranks.begin(), [&](double speed) { return speed * ranks; });
   const data::ImageShape& image = report.network.image;
@@ -127,15 +127,15 @@ std::string json_text(const SyntheticReport& report) {
       {"image", {image.channels, image.height, image.width}},
       {"classes", report.network.classes},
       {"batch_size", report.options.batch_size},
-      {"global_batch", config.global_batch},
-      {"ranks", config.ranks},
-      {"threads", config.threads},
-      {"shards", config.shards},
-      {"bn_groups", config.bn_groups},
-      {"algorithm", trainers::name_of(config.exchange.algorithm)},
-      {"transport", config.transport},
-      {"opt_level", name_of(config.precision.level)},
-      {"dtype", config.precision.is_mixed() ? name_of(config.precision.dtype) : "f32"},
+      {"global_batch", run.batch.images},
+      {"ranks", run.batch.ranks},
+      {"threads", run.threads},
+      {"shards", run.batch.shards},
+      {"bn_groups", run.batch.bn_groups},
+      {"algorithm", trainers::name_of(run.request.exchange.algorithm)},
+      {"transport", run.transport},
+      {"opt_level", name_of(run.request.precision.level)},
+      {"dtype", run.request.precision.is_mixed() ? name_of(run.request.precision.dtype) : "f32"},
   };
   return json.dump() + "\n";
 }

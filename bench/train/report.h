@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "bench/train/options.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/resolved_run.h"
 #include "trainers/loop/step_window.h"
 
 namespace lockstep::bench {
 
 struct SyntheticReport {
   SyntheticOptions options;
-  trainers::RunConfig config;  // resolved
+  trainers::ResolvedRun run;
   trainers::ModelOptions network;
   int64_t parameters = 0;
   double first_step_s = 0;  // from the start of rank 0's process to the end of its first step

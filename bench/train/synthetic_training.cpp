@@ -17,7 +17,7 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-SyntheticTraining::SyntheticTraining(const trainers::RunConfig& config,
+SyntheticTraining::SyntheticTraining(const trainers::ResolvedRun& run,
                                      const trainers::ModelOptions& network,
                                      Communicator& ranks,
                                      Stream& stream,
@@ -26,32 +26,32 @@ SyntheticTraining::SyntheticTraining(const trainers::RunConfig& config,
       stream_(stream),
       model_(model),
       batch_norm_peers_(ranks),
-      batch_(make_batch(config, network, ranks.rank())),
-      precision_(config.precision.network()),
-      stored_(config.precision, model.named_parameters()),
+      batch_(make_batch(run.batch, network, ranks.rank())),
+      precision_(run.request.precision.network()),
+      stored_(run.request.precision, model.named_parameters()),
       reducer_(ranks,
                stream,
                model.parameters(),
                model.parameter_names(),
-               trainers::reducer_options(config.exchange, config.micro_steps)),
+               trainers::reducer_options(run.request.exchange, run.batch.micro_steps)),
       optimizer_(model.named_parameters(), {.lr = 0.01F, .momentum = 0.9F, .weight_decay = 1e-4F}) {
-  if (any_group_spans_ranks(config.shards, config.bn_groups, config.ranks)) {
+  if (any_group_spans_ranks(run.batch.shards, run.batch.bn_groups, run.batch.ranks)) {
     batch_.shards.peers = &batch_norm_peers_;
   }
   stored_.refresh(stream);
 }
 
-SyntheticTraining::Batch SyntheticTraining::make_batch(const trainers::RunConfig& config,
+SyntheticTraining::Batch SyntheticTraining::make_batch(const trainers::BatchDivision& cut,
                                                        const trainers::ModelOptions& network,
                                                        int rank) {
   const data::Synthetic dataset(
-      {.images = config.global_batch, .classes = network.classes, .shape = network.image});
-  const data::EpochPlan plan({.dataset_size = config.global_batch,
-                              .global_batch = config.global_batch,
-                              .shards = config.shards,
-                              .groups = config.bn_groups,
+      {.images = cut.images, .classes = network.classes, .shape = network.image});
+  const data::EpochPlan plan({.dataset_size = cut.images,
+                              .global_batch = cut.images,
+                              .shards = cut.shards,
+                              .groups = cut.bn_groups,
                               .rank = rank,
-                              .ranks = config.ranks},
+                              .ranks = cut.ranks},
                              0);
   const data::MicroBatch mine = plan.micro_batch(0, 0);
   const auto [channels, height, width] = network.image;

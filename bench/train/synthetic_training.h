@@ -9,11 +9,11 @@
 #include "core/stream.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"
-#include "trainers/config/run_config.h"
-#include "trainers/loop/models.h"
+#include "trainers/config/resolved_run.h"
 #include "trainers/loop/step_window.h"
-#include "trainers/loop/stored_weights.h"
 #include "trainers/loop/timed_peers.h"
+#include "trainers/model/models.h"
+#include "trainers/model/weights.h"
 
 namespace lockstep::bench {
 
@@ -21,9 +21,8 @@ namespace lockstep::bench {
 // 1e-4. Borrows communicator, stream and model.
 class SyntheticTraining {
  public:
-  // The images and labels depend on their place in the global batch alone. Requires: a resolved
-  // config. A collective call.
-  SyntheticTraining(const trainers::RunConfig& config,
+  // The images and labels depend on their place in the global batch alone. A collective call.
+  SyntheticTraining(const trainers::ResolvedRun& run,
                     const trainers::ModelOptions& network,
                     Communicator& ranks,
                     Stream& stream,
@@ -40,7 +39,7 @@ class SyntheticTraining {
     Tensor labels;  // i32 (N)
     Shards shards;
   };
-  static Batch make_batch(const trainers::RunConfig& config,
+  static Batch make_batch(const trainers::BatchDivision& cut,
                           const trainers::ModelOptions& network,
                           int rank);
 

@@ -21,14 +21,15 @@ int version_of(const Api& api) {
 
 }  // namespace
 
-Api::Api(const std::string& soname) : library_("NCCL 2", soname, kWithout) {
+Api::Api(const std::string& soname) : library_("NCCL 2", soname, kWithout, Remedy::kHostExchange) {
   if (version_of(*this) >= kAbiVersion) return;
   throw EnvironmentError(
       "NCCL is too old",
       fmt::format("it is {}, the exchange of gradients needs {} or newer",
                   version_text(version_of(*this)),
                   version_text(kAbiVersion)),
-      fmt::format("pip install nvidia-nccl-cu13, or the package of NVIDIA; or {}", kWithout));
+      fmt::format("pip install nvidia-nccl-cu13, or the package of NVIDIA; or {}", kWithout),
+      Remedy::kHostExchange);
 }
 
 std::string Api::version() const {

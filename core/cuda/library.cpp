@@ -5,8 +5,6 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
-#include "core/error.h"
-
 // Defined by the emulated machine (tests/emulation) alone, which has libraries of its own: null for
 // one that it lacks, and for a function that a library lacks.
 extern "C" [[gnu::weak]] const void* lockstep_emulated_library(const char* soname);
@@ -39,8 +37,11 @@ bool has_library(const std::string& soname) {
   return !is_emulated() || lockstep_emulated_library(soname.c_str()) != nullptr;
 }
 
-Library::Library(std::string product, const std::string& soname, std::string_view without)
-    : product_(std::move(product)), handle_(open(soname.c_str())) {
+Library::Library(std::string product,
+                 const std::string& soname,
+                 std::string_view without,
+                 Remedy remedy)
+    : product_(std::move(product)), remedy_(remedy), handle_(open(soname.c_str())) {
   if (handle_) return;
   throw EnvironmentError(
       fmt::format("{} cannot be loaded", product_),
@@ -48,7 +49,8 @@ Library::Library(std::string product, const std::string& soname, std::string_vie
       fmt::format("install {} and let LD_LIBRARY_PATH name the folder of {}; or {}",
                   product_,
                   soname,
-                  without));
+                  without),
+      remedy_);
 }
 
 void* Library::symbol(const char* name) const {
@@ -57,7 +59,8 @@ void* Library::symbol(const char* name) const {
   if (found != nullptr) return found;
   throw EnvironmentError(fmt::format("{} is not what this build knows", product_),
                          fmt::format("it has no function {}", name),
-                         fmt::format("a newer {}", product_));
+                         fmt::format("a newer {}", product_),
+                         remedy_);
 }
 
 }  // namespace lockstep::cuda

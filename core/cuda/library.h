@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/error.h"
+
 namespace lockstep::cuda {
 
 // True when the library is to be opened. On a real machine it always is, and a missing one is an
@@ -17,9 +19,12 @@ bool has_library(const std::string& soname);
 class Library {
  public:
   // `soname` as dlopen takes it, "libcudnn.so.9". For messages: `product`, "cuDNN 9", and how to do
-  // `without` it. Stays open as long as any copy. Errors: EnvironmentError when there is none, or
-  // it does not load.
-  Library(std::string product, const std::string& soname, std::string_view without);
+  // `without` it; `remedy` for programs that offer that choice. Stays open as long as any copy.
+  // Errors: EnvironmentError when there is none, or it does not load.
+  Library(std::string product,
+          const std::string& soname,
+          std::string_view without,
+          Remedy remedy = Remedy::kNone);
 
   // Errors: EnvironmentError when the library has no such function.
   template <class Function>
@@ -31,6 +36,7 @@ class Library {
   void* symbol(const char* name) const;
 
   std::string product_;
+  Remedy remedy_;
   std::shared_ptr<void> handle_;
 };
 

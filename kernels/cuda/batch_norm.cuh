@@ -106,20 +106,18 @@ struct Normalization {
   }
 };
 
-inline Normalization group_normalization(const ChannelPlan& plan,
-                                         const Tensor& group_stats,
-                                         const Tensor& weight,
-                                         const Tensor& bias,
-                                         float eps) {
+// Normalizes with the statistics of groups and with the weight, bias and params of `args`.
+template <class Args>
+Normalization normalization(const ChannelPlan& plan, const Args& args, const Tensor& group_stats) {
   const float* rows = group_stats.data<float>();
   return {.mean = rows,
           .m2 = rows + plan.channels,
           .images = rows + 2 * plan.channels,
           .group_floats = 2 * plan.channels + 1,
           .pixels = static_cast<float>(plan.image_pixels),
-          .weight = weight.data<float>(),
-          .bias = bias.data<float>(),
-          .eps = eps};
+          .weight = args.weight.template data<float>(),
+          .bias = args.bias.template data<float>(),
+          .eps = args.params.eps};
 }
 
 // Constants of y = (x - mean) * scale + bias, and more of the backward pass.

@@ -132,20 +132,14 @@ struct FreshStatistics {
 template <class Source>
 FreshStatistics<Source> fresh_statistics(const Source& source,
                                          const ChannelPlan& plan,
-                                         const Tensor& weight,
-                                         const Tensor& bias,
-                                         const BatchNormParams& params,
-                                         float momentum,
-                                         Tensor& running_mean,
-                                         Tensor& running_var,
-                                         Tensor& stats) {
-  FreshStatistics<Source> statistics{
-      .source = source,
-      .norm = group_normalization(plan, stats, weight, bias, params.eps),
-      .stats = stats.data<float>(),
-      .running = {}};
-  if (running_mean.defined()) {
-    statistics.running = {momentum, running_mean.data<float>(), running_var.data<float>()};
+                                         const BatchNormShardArgs& args) {
+  FreshStatistics<Source> statistics{.source = source,
+                                     .norm = normalization(plan, args, args.stats),
+                                     .stats = args.stats.data<float>(),
+                                     .running = {}};
+  if (BatchNormRunning* running = args.running; running != nullptr) {
+    statistics.running = {
+        running->momentum, running->mean.data<float>(), running->var.data<float>()};
   }
   return statistics;
 }

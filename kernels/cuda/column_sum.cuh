@@ -144,17 +144,20 @@ void sum_chunks(Stream& stream,
   }
 }
 
-// sums[k,c] = sum over shard k's rows of rows[r,c]; an image has `pixels` rows. Takes the stream's
-// workspace. Errors: as shard_table().
 template <class T>
-void sum_columns(Stream& stream,
-                 const char* op,
-                 const Shards& shards,
-                 int64_t pixels,
-                 const T* rows,
-                 int64_t columns,
-                 float* sums) {
-  ChunkTable table = chunk_table(shards, pixels);
+struct ImageRows {
+  const T* rows;
+  int64_t pixels, columns;  // rows of an image
+};
+
+// sums[k,c] = sum over shard k's rows of rows[r,c]. Takes the stream's workspace. Errors: as
+// shard_table().
+template <class T>
+void sum_columns(
+    Stream& stream, const char* op, const Shards& shards, const ImageRows<T>& images, float* sums) {
+  const T* rows = images.rows;
+  const int64_t columns = images.columns;
+  ChunkTable table = chunk_table(shards, images.pixels);
   ChunkTable next = next_level(table);
   const int64_t first_floats = table.chunks() * columns;
   const int64_t second_floats = next.chunks() * columns;

@@ -84,43 +84,26 @@ double StreamTimer::microseconds(NormStep step, const Shape& shape, Dtype dtype)
   const lockstep::cuda::MemoryPool::Use use(scratch);
   const int64_t channels = shape[1];
   const Shards shards = Shards::single(shape[0]);
-  const BatchNormParams params{.relu = true};
   const Tensor in = random(stream_, shape, dtype);
   const Tensor weight = random(stream_, {channels}, Dtype::kF32);
   const Tensor sums = random(stream_, {2, 1, channels}, Dtype::kF32);
-  Tensor running_mean = random(stream_, {channels}, Dtype::kF32);
-  Tensor running_var = random(stream_, {channels}, Dtype::kF32);
+  BatchNormRunning running{random(stream_, {channels}, Dtype::kF32),
+                           random(stream_, {channels}, Dtype::kF32)};
   Tensor stats = random(stream_, {1, 2 * channels + 1}, Dtype::kF32);
   Tensor out = random(stream_, step == NormStep::kAffine ? Shape{2, 1, channels} : shape, dtype);
+  const BatchNormShardArgs args{.in = in,
+                                .sums = step == NormStep::kWhole ? no_tensor : sums,
+                                .weight = weight,
+                                .bias = weight,
+                                .params = {.relu = true},
+                                .running = &running,
+                                .stats = stats};
   return lockstep::cuda::median_microseconds(stream_.cuda(), [&] {
     if (step == NormStep::kAffine) {
-      batch_norm_shard_affine(stream_,
-                              shards,
-                              in,
-                              sums,
-                              weight,
-                              weight,
-                              params,
-                              0.1F,
-                              running_mean,
-                              running_var,
-                              stats,
-                              out);
-      return;
+      batch_norm_shard_affine(stream_, shards, args, out);
+    } else {
+      batch_norm_shard_forward(stream_, shards, args, {}, out);
     }
-    batch_norm_shard_forward(stream_,
-                             shards,
-                             in,
-                             step == NormStep::kFromSums ? sums : Tensor(),
-                             weight,
-                             weight,
-                             {},
-                             params,
-                             0.1F,
-                             running_mean,
-                             running_var,
-                             stats,
-                             out);
   });
 }
 

@@ -7,9 +7,8 @@
 
 #include "kernels/tree_sum.h"
 #include "nn/autocast.h"
-#include "nn/functional.h"
+#include "nn/functional/normalization.h"
 #include "nn/gather_shards.h"
-#include "nn/norm_handover.h"
 
 namespace lockstep::nn {
 namespace {
@@ -73,7 +72,7 @@ bool moves_running(const Shards& shards) {
 Tensor group_stats(Stream& stream,
                    const Shards& shards,
                    const Tensor& in,
-                   BatchNormRunning& running) {
+                   kernels::BatchNormRunning& running) {
   const int64_t pixels = pixels_of(in.shape());
   Tensor leaves =
       Tensor::empty({shards.local(), 2 * in.shape()[1] + 1}, Dtype::kF32, stream.device());
@@ -90,241 +89,181 @@ Tensor group_stats(Stream& stream,
   return stats;
 }
 
-// One batch norm in training, with all that its gradient needs.
-struct Normalization {
-  Shards shards;
-  Tensor in, stats, weight, bias;
-  kernels::BatchNormParams params;
-
-  bool groups_are_shards() const { return shards.per_group() == 1; }
-
-  // Fills `stats`, where groups are shards.
-  Tensor train(Stream& stream,
-               const Tensor& sums,
-               const Tensor& residual,
-               BatchNormRunning running) {
-    Tensor out = Tensor::empty(in.shape(), in.dtype(), stream.device());
-    kernels::batch_norm_shard_forward(stream,
-                                      shards,
-                                      in,
-                                      sums,
-                                      weight,
-                                      bias,
-                                      residual,
-                                      params,
-                                      running.momentum,
-                                      running.mean,
-                                      running.var,
-                                      stats,
-                                      out);
-    return out;
-  }
-
-  // Once more, to the same bits.
-  Tensor forward(Stream& stream, const Tensor& residual) const {
-    Tensor out = Tensor::empty(in.shape(), in.dtype(), stream.device());
-    kernels::batch_norm_forward(stream, shards, in, stats, weight, bias, residual, params, out);
-    return out;
-  }
-
-  // Inputs 0 to 3: in, weight, bias, residual. `gate` is the result where a residual went into
-  // ReLU: grad_out is then gated in place.
-  void backward(Stream& stream, const Tensor& gate, Tensor& grad_out, Grads& grads) const {
-    const auto leaves = [&](size_t i) {
-      return grads.wants(i)
-                 ? grads.overwrite(i)
-                 : Tensor::empty({shards.local(), weight.numel()}, Dtype::kF32, stream.device());
-    };
-    Tensor grad_weight = leaves(1);
-    Tensor grad_bias = leaves(2);
-    Tensor gated = gate.defined() ? grad_out : Tensor();
-    if (groups_are_shards() && grads.wants(0)) {
-      Tensor grad_in = grads.wants(3) ? grads.overwrite(0) : grad_out;
-      kernels::batch_norm_shard_backward(stream,
-                                         shards,
-                                         in,
-                                         gate,
-                                         grad_out,
-                                         grads.addend(),
-                                         stats,
-                                         weight,
-                                         bias,
-                                         params,
-                                         gated,
-                                         grad_weight,
-                                         grad_bias,
-                                         grad_in);
-      grads.give(grads.wants(3) ? 3 : 0, grad_out);
-      return;
-    }
-    kernels::batch_norm_shard_sums(stream,
-                                   shards,
-                                   in,
-                                   gate,
-                                   grad_out,
-                                   stats,
-                                   weight,
-                                   bias,
-                                   params,
-                                   gated,
-                                   grad_weight,
-                                   grad_bias);
-    if (grads.wants(3)) grads.give(3, grad_out);
-    if (!grads.wants(0)) return;
-    const std::vector<Tensor> sums = gather_shards(stream, shards, {grad_weight, grad_bias});
-    const kernels::BatchNormParams rest{.eps = params.eps, .relu = params.relu && !gate.defined()};
-    if (!grads.wants(3)) grads.give(0, grad_out);  // written over it: less memory to fetch
-    Tensor grad_in = grads.wants(3) ? grads.overwrite(0) : grad_out;
-    kernels::batch_norm_backward(stream,
-                                 shards,
-                                 in,
-                                 grad_out,
-                                 stats,
-                                 sum_groups(stream, shards, sums[0]),
-                                 sum_groups(stream, shards, sums[1]),
-                                 weight,
-                                 bias,
-                                 rest,
-                                 grad_in);
-  }
-};
-
-// The first way of asking for it fills norm.stats.
-class DeferredNormalization final : public DeferredNorm {
- public:
-  DeferredNormalization(const Normalization& norm, Tensor sums, const BatchNormRunning& running)
-      : norm_(norm), sums_(std::move(sums)), running_(running) {}
-
-  const Tensor& in() const override { return norm_.in; }
-  Tensor affine(Stream& stream) override {
-    Tensor rows =
-        Tensor::empty({2, norm_.shards.local(), norm_.in.shape()[1]}, in().dtype(), in().device());
-    BatchNormRunning running = std::exchange(running_, {});
-    kernels::batch_norm_shard_affine(stream,
-                                     norm_.shards,
-                                     norm_.in,
-                                     sums_,
-                                     norm_.weight,
-                                     norm_.bias,
-                                     norm_.params,
-                                     running.momentum,
-                                     running.mean,
-                                     running.var,
-                                     norm_.stats,
-                                     rows);
-    return rows;
-  }
-  Tensor out(Stream& stream) { return norm_.train(stream, sums_, {}, std::exchange(running_, {})); }
-
- private:
-  Normalization norm_;
-  Tensor sums_;
-  BatchNormRunning running_;  // nobody's after the first time
-};
-
-struct Normalized {
-  Tensor out = {};  // undefined: deferred
-  std::shared_ptr<DeferredNormalization> deferred = {};
-};
-
-// Settles norm.stats, whose memory a deferred one fills later.
-Normalized normalize(const Var& x,
-                     const Var& residual,
-                     BatchNormRunning& running,
-                     Normalization& norm) {
-  Stream& stream = x.stream();
-  const Shards& shards = norm.shards;
-  check_groups_are_here(shards);
-  check_values_per_channel(shards, pixels_of(norm.in.shape()));
-  const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
-  if (!norm.groups_are_shards()) {
-    norm.stats = group_stats(stream, shards, norm.in, running);
-    return {norm.forward(stream, shortcut)};
-  }
-  const int64_t columns = 2 * norm.in.shape()[1] + 1;
-  norm.stats = Tensor::empty({shards.local(), columns}, Dtype::kF32, stream.device());
-  const auto given = x.handover<ChannelSums>();
-  const Tensor sums = given ? given->rows : Tensor();
-  const BatchNormRunning moved =
-      moves_running(shards) && shards.local() > 0 ? running : BatchNormRunning();
-  if (sums.defined() && norm.params.relu && !residual.defined()) {
-    return {.deferred = std::make_shared<DeferredNormalization>(norm, sums, moved)};
-  }
-  return {norm.train(stream, sums, shortcut, moved)};
-}
-
 }  // namespace
 
-Var batch_norm(const Var& input,
-               const Var& weight,
-               const Var& bias,
-               BatchNormRunning& running,
-               const kernels::BatchNormParams& params,
-               const Var& residual,
-               BatchNormGroups groups) {
-  const Var x = for_norms(input);
-  Shards shards = x.shards();
-  if (groups == BatchNormGroups::kOne) shards.groups = 1;
-  Normalization norm{.shards = shards,
-                     .in = x.value(),
-                     .stats = {},
-                     .weight = weight.value(),
-                     .bias = bias.value(),
-                     .params = params};
-  const auto [out, deferred] = normalize(x, residual, running, norm);
-  if (!residual.defined()) {
-    return record(
-        "batch_norm",
-        out,
-        {x, weight, bias, residual},
-        [norm](Stream& s, Tensor& grad_out, Grads& grads) {
-          norm.backward(s, {}, grad_out, grads);
-        },
-        {.remake = [norm, deferred = deferred](
-                       Stream& s) { return deferred ? deferred->out(s) : norm.forward(s, {}); },
-         .handover = deferred,
-         .like = norm.in});
-  }
-  const Tensor gate = params.relu ? out : Tensor();
-  return record("batch_norm",
-                out,
-                {x, weight, bias, residual},
-                [norm, gate](Stream& s, Tensor& grad_out, Grads& grads) {
-                  norm.backward(s, gate, grad_out, grads);
-                },
-                {.adds = gate.defined() && norm.groups_are_shards() && x.requires_grad()});
+Normalization::Normalization(const Var& x, const BatchNormState& norm)
+    : shards_(x.shards()),
+      in_(x.value()),
+      weight_(norm.weight.value()),
+      bias_(norm.bias.value()),
+      params_(norm.params) {
+  if (norm.groups == BatchNormGroups::kOne) shards_.groups = 1;
+  check_groups_are_here(shards_);
+  check_values_per_channel(shards_, pixels_of(in_.shape()));
 }
 
-Var batch_norm_inference(const Var& input,
-                         const Var& weight,
-                         const Var& bias,
-                         const BatchNormRunning& running,
-                         const kernels::BatchNormParams& params,
-                         const Var& residual) {
+kernels::BatchNormShardArgs Normalization::shard_args(const Tensor& sums,
+                                                      kernels::BatchNormRunning* running) {
+  const Shape shape{shards_.local(), 2 * in_.shape()[1] + 1};
+  stats_ = Tensor::empty(shape, Dtype::kF32, in_.device());
+  return {.in = in_,
+          .sums = sums,
+          .weight = weight_,
+          .bias = bias_,
+          .params = params_,
+          .running = moves_running(shards_) && shards_.local() > 0 ? running : nullptr,
+          .stats = stats_};
+}
+
+Tensor Normalization::train(Stream& stream,
+                            const Tensor& sums,
+                            const Tensor& residual,
+                            kernels::BatchNormRunning& running) {
+  if (!groups_are_shards()) {
+    stats_ = group_stats(stream, shards_, in_, running);
+    return forward(stream, residual);
+  }
+  const kernels::BatchNormShardArgs args = shard_args(sums, &running);
+  Tensor out = Tensor::empty(in_.shape(), in_.dtype(), stream.device());
+  kernels::batch_norm_shard_forward(stream, shards_, args, residual, out);
+  return out;
+}
+
+Tensor Normalization::affine(Stream& stream,
+                             const Tensor& sums,
+                             kernels::BatchNormRunning* running) {
+  const kernels::BatchNormShardArgs args = shard_args(sums, running);
+  const Shape shape{2, shards_.local(), in_.shape()[1]};
+  Tensor rows = Tensor::empty(shape, in_.dtype(), in_.device());
+  kernels::batch_norm_shard_affine(stream, shards_, args, rows);
+  return rows;
+}
+
+Tensor Normalization::forward(Stream& stream, const Tensor& residual) const {
+  Tensor out = Tensor::empty(in_.shape(), in_.dtype(), stream.device());
+  kernels::batch_norm_forward(stream,
+                              shards_,
+                              {.in = in_,
+                               .group_stats = stats_,
+                               .weight = weight_,
+                               .bias = bias_,
+                               .residual = residual,
+                               .params = params_,
+                               .out = out});
+  return out;
+}
+
+void Normalization::backward(Stream& stream,
+                             const Tensor& gate,
+                             const Tensor& addend,
+                             Tensor& grad_out,
+                             Grads& grads) const {
+  const auto leaves = [&](size_t i) {
+    return grads.wants(i)
+               ? grads.overwrite(i)
+               : Tensor::empty({shards_.local(), weight_.numel()}, Dtype::kF32, stream.device());
+  };
+  Tensor grad_weight = leaves(1);
+  Tensor grad_bias = leaves(2);
+  const kernels::BatchNormSumsArgs sums{.in = in_,
+                                        .out = gate,
+                                        .grad_out = grad_out,
+                                        .group_stats = stats_,
+                                        .weight = weight_,
+                                        .bias = bias_,
+                                        .params = params_,
+                                        .grad_residual = gate.defined() ? &grad_out : nullptr,
+                                        .grad_weight = grad_weight,
+                                        .grad_bias = grad_bias};
+  if (groups_are_shards() && grads.wants(0)) {
+    Tensor grad_in = grads.wants(3) ? grads.overwrite(0) : grad_out;
+    kernels::batch_norm_shard_backward(stream, shards_, sums, addend, grad_in);
+    grads.give(grads.wants(3) ? 3 : 0, grad_out);
+    return;
+  }
+  kernels::batch_norm_shard_sums(stream, shards_, sums);
+  if (grads.wants(3)) grads.give(3, grad_out);
+  if (!grads.wants(0)) return;
+  const std::vector<Tensor> all = gather_shards(stream, shards_, {grad_weight, grad_bias});
+  if (!grads.wants(3)) grads.give(0, grad_out);  // written over it: less memory to fetch
+  Tensor grad_in = grads.wants(3) ? grads.overwrite(0) : grad_out;
+  kernels::batch_norm_backward(
+      stream,
+      shards_,
+      {.in = in_,
+       .grad_out = grad_out,
+       .group_stats = stats_,
+       .group_grad_weight = sum_groups(stream, shards_, all[0]),
+       .group_grad_bias = sum_groups(stream, shards_, all[1]),
+       .weight = weight_,
+       .bias = bias_,
+       .params = {.eps = params_.eps, .relu = params_.relu && !gate.defined()},
+       .grad_in = grad_in});
+}
+
+Var batch_norm(const NormInput& input, BatchNormState& norm) {
+  const Var x = for_norms(input.value);
+  Normalization done(x, norm);
+  Tensor out = done.train(x.stream(), input.sums, {}, norm.running);
+  return record(
+      "batch_norm",
+      std::move(out),
+      {x, norm.weight, norm.bias, {}},
+      [done](Stream& s, Tensor& grad_out, Grads& grads) {
+        done.backward(s, {}, {}, grad_out, grads);
+      },
+      [done](Stream& s) { return done.forward(s, {}); });
+}
+
+Forked batch_norm(const NormInput& input, BatchNormState& norm, const Var& residual) {
+  const Var x = for_norms(input.value);
+  Normalization done(x, norm);
+  const Tensor out = done.train(x.stream(), input.sums, residual.value(), norm.running);
+  const Tensor gate = norm.params.relu ? out : Tensor();
+  // A listener gets whole gradients. A dry stream has none.
+  const Batch& batch = x.batch();
+  const bool heard = batch.listener != nullptr && x.stream().device() != Device::kDry;
+  const bool adds = gate.defined() && done.groups_are_shards() && x.requires_grad() && !heard;
+  Var branch;
+  if (batch.recording && adds) {
+    branch = Var(out, x.shared_batch());
+    branch.set_requires_grad(true);
+  }
+  const auto backward = [=](Stream& s, Tensor& grad_out, Grads& grads) mutable {
+    Tensor addend;
+    if (branch.defined()) {
+      addend = branch.grad();
+      branch.set_grad({});
+    }
+    done.backward(s, gate, addend, grad_out, grads);
+  };
+  const Var value = record("batch_norm", out, {x, norm.weight, norm.bias, residual}, backward);
+  return {.value = value, .branch = branch.defined() ? branch : value};
+}
+
+Var batch_norm_inference(const Var& input, const BatchNormState& norm, const Var& residual) {
   const Var x = for_norms(input);
-  const Tensor& in = x.value();
   const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
-  const auto make = [=,
-                     batch = x.shared_batch(),
-                     mean = running.mean,
-                     var = running.var,
-                     gamma = weight.value(),
-                     beta = bias.value()](Stream& stream) {
+  const auto make = [=, in = x.value(), batch = x.shared_batch()](Stream& stream) {
     Tensor out = Tensor::empty(in.shape(), in.dtype(), stream.device());
-    kernels::batch_norm_inference(
-        stream, batch->shards, in, mean, var, gamma, beta, shortcut, params, out);
+    kernels::batch_norm_inference(stream,
+                                  batch->shards,
+                                  {.in = in,
+                                   .running_mean = norm.running.mean,
+                                   .running_var = norm.running.var,
+                                   .weight = norm.weight.value(),
+                                   .bias = norm.bias.value(),
+                                   .residual = shortcut,
+                                   .params = norm.params,
+                                   .out = out});
     return out;
   };
-  return record("batch_norm_inference",
-                make(x.stream()),
-                {x},
-                [](Stream&, const Tensor&, Grads&) {
-                  throw InternalError(
-                      "[batch_norm_inference] backward: not differentiable",
-                      "the module is in evaluation mode while its batch is recording",
-                      "call train() before the training step");
-                },
-                {.remake = make});
+  const auto backward = [](Stream&, const Tensor&, Grads&) {
+    throw InternalError("[batch_norm_inference] backward: not differentiable",
+                        "the module is in evaluation mode while its batch is recording",
+                        "call train() before the training step");
+  };
+  return record("batch_norm_inference", make(x.stream()), {x}, backward, make);
 }
 
 }  // namespace lockstep::nn

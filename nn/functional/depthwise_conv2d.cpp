@@ -20,8 +20,13 @@ Var depthwise_conv2d(const Var& input, const Var& weight, const kernels::Conv2dP
               s, x.shards(), grad_out, kernel, params, grads.overwrite(0));
         }
         if (grads.wants(1)) {
-          kernels::depthwise_conv2d_backward_weight(
-              s, x.shards(), x.value(), grad_out, kernel.shape(), params, grads.overwrite(1));
+          kernels::depthwise_conv2d_backward_weight(s,
+                                                    x.shards(),
+                                                    {.in = x.value(),
+                                                     .grad_out = grad_out,
+                                                     .weight_shape = kernel.shape(),
+                                                     .params = params,
+                                                     .grad_weight = grads.overwrite(1)});
         }
       });
 }

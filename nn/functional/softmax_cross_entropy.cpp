@@ -14,18 +14,25 @@ CrossEntropy softmax_cross_entropy(const Var& logits,
   result.losses = Tensor::empty(images, Dtype::kF32, stream.device());
   result.target_rank = Tensor::empty(images, Dtype::kI32, stream.device());
   Tensor leaves = Tensor::empty({logits.shards().local()}, Dtype::kF32, stream.device());
-  kernels::softmax_cross_entropy_forward(
-      stream, logits.shards(), scores, labels, params, result.losses, result.target_rank, leaves);
+  kernels::softmax_cross_entropy_forward(stream,
+                                         logits.shards(),
+                                         {.logits = scores, .labels = labels, .params = params},
+                                         result.losses,
+                                         result.target_rank,
+                                         leaves);
 
   const std::shared_ptr<const Batch>& batch = logits.shared_batch();
-  result.loss =
-      record("softmax_cross_entropy",
-             leaves,
-             {logits},
-             [=](Stream& s, const Tensor& grad_loss, Grads& grads) {
-               kernels::softmax_cross_entropy_backward(
-                   s, batch->shards, scores, labels, params, grad_loss, grads.overwrite(0));
-             });
+  result.loss = record("softmax_cross_entropy",
+                       leaves,
+                       {logits},
+                       [=](Stream& s, const Tensor& grad_loss, Grads& grads) {
+                         kernels::softmax_cross_entropy_backward(
+                             s,
+                             batch->shards,
+                             {.logits = scores, .labels = labels, .params = params},
+                             grad_loss,
+                             grads.overwrite(0));
+                       });
   return result;
 }
 

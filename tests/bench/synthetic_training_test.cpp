@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/thread_communicator.h"
-#include "trainers/config/resolve_run.h"
+#include "trainers/config/resolved_run.h"
 
 namespace lockstep::bench::synthetic_training_test {
 namespace {
@@ -22,16 +22,15 @@ Outcome train(int ranks, int64_t bn_groups) {
   Outcome outcome;
   std::mutex mutex;
   comm::spawn_ranks(ranks, [&](Communicator& peers) {
-    trainers::RunConfig config;
-    config.asked.global_batch_size = 16;
-    config.asked.shards = 4;
-    config.asked.bn_groups = bn_groups;
-    trainers::resolve_run(config, ranks, 1, 16);
+    trainers::RunRequest request;
+    request.batch = {.global = 16, .shards = 4, .bn_groups = bn_groups};
+    const trainers::ResolvedRun run{.request = request,
+                                    .batch = trainers::divide_batch(request, ranks, 1, 16)};
     const trainers::ModelOptions network{.arch = "convnet", .image = {1, 28, 28}};
     Mt19937 rng(7);
     const auto model = trainers::make_model(network, nn::Init{rng});
     Stream stream;
-    SyntheticTraining training(config, network, peers, stream, *model);
+    SyntheticTraining training(run, network, peers, stream, *model);
     for (int step = 0; step < 3; ++step) EXPECT_GT(training.step(), 0);
     const trainers::WindowTotals totals = training.exchange_totals();
     const std::lock_guard lock(mutex);

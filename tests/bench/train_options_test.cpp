@@ -78,18 +78,18 @@ TEST(SyntheticOptions, AllFlags) {
   EXPECT_EQ(network.image, (data::ImageShape{3, 64, 64}));
   EXPECT_TRUE(network.cifar_stem);
 
-  const trainers::RunConfig config = run_config(options);
-  EXPECT_EQ(config.asked.batch_size, 8);
-  EXPECT_EQ(config.asked.threads, 4);
-  EXPECT_EQ(config.asked.shards, 16);
-  EXPECT_EQ(config.asked.bn_groups, 2);
-  EXPECT_EQ(config.exchange.algorithm, Algorithm::kNone);
-  EXPECT_EQ(config.exchange.transport, comm::Transport::kMpi);
+  const trainers::RunRequest request = run_request(options);
+  EXPECT_EQ(request.batch.per_rank, 8);
+  EXPECT_EQ(request.threads, 4);
+  EXPECT_EQ(request.batch.shards, 16);
+  EXPECT_EQ(request.batch.bn_groups, 2);
+  EXPECT_EQ(request.exchange.algorithm, Algorithm::kNone);
+  EXPECT_EQ(request.exchange.transport, comm::Transport::kMpi);
 }
 
 TEST(SyntheticOptions, SyncBatchNormIsOneGroup) {
-  EXPECT_EQ(run_config(read_synthetic_options({"--sync_bn"})).asked.bn_groups, 1);
-  EXPECT_FALSE(run_config(read_synthetic_options({})).asked.bn_groups);
+  EXPECT_EQ(run_request(read_synthetic_options({"--sync_bn"})).batch.bn_groups, 1);
+  EXPECT_FALSE(run_request(read_synthetic_options({})).batch.bn_groups);
 }
 
 TEST(SyntheticOptions, ImagesAreThoseTheNetworkIsFor) {

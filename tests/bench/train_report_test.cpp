@@ -16,10 +16,10 @@ SyntheticReport report() {
   report.options.batch_size = 10;
   report.options.batches_per_iteration = 2;
   report.network = model_options(report.options);
-  report.config.ranks = 2;
-  report.config.threads = 3;
-  report.config.global_batch = 20;
-  report.config.transport = "shm";
+  report.run.batch.ranks = 2;
+  report.run.threads = 3;
+  report.run.batch.images = 20;
+  report.run.transport = "shm";
   report.parameters = 272474;
   report.first_step_s = 0.5;
   report.iteration_s = {1, 0.5};

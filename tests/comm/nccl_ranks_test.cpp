@@ -26,6 +26,7 @@ TEST(NcclLibrary, IsMissing) {
   EXPECT_STREQ(error.what(), "NCCL 2 cannot be loaded");
   EXPECT_NE(error.why().find("libno_such_nccl.so.2"), std::string::npos) << error.why();
   EXPECT_NE(error.hint().find("through the host"), std::string::npos) << error.hint();
+  EXPECT_EQ(error.remedy(), Remedy::kHostExchange);
   EXPECT_EQ(error.code(), ExitCode::kEnvironment);
 }
 

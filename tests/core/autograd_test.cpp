@@ -117,7 +117,7 @@ Var plus_one(const Var& x, int& remade) {
     ++remade;
     return vector_of({in.data<float>()[0] + 1});
   };
-  return record("plus_one", vector_of({in.data<float>()[0] + 1}), {x}, pass, {.remake = remake});
+  return record("plus_one", vector_of({in.data<float>()[0] + 1}), {x}, pass, remake);
 }
 
 TEST_F(Autograd, AForgottenValueIsMadeAgainWhenBackwardAsks) {

@@ -61,52 +61,5 @@ TEST_F(GradientMemory, SeveralLeavesAndLaterAdditionsHaveMemoryOfTheirOwn) {
   EXPECT_THROW(w.set_grad_memory(vector_of({1, 2})), InternalError);
 }
 
-// out = x, in whose backward pass all gradients but the last have been added up.
-Var meeting_point(const Var& x, std::vector<float>& grad_outs, std::vector<float>& addends) {
-  const auto backward = [&](Stream&, Tensor& grad_out, Grads& grads) {
-    grad_outs = values_of(grad_out);
-    addends = grads.addend().defined() ? values_of(grads.addend()) : std::vector<float>();
-    grads.overwrite(0).data<float>()[0] = 0;
-  };
-  return record("meeting_point", vector_of({1}), {x}, backward, {.adds = true});
-}
-
-TEST_F(GradientMemory, AnOpThatAddsGetsTheLastGradientApart) {
-  Var x = input({2});
-  x.set_requires_grad(true);
-  Var one(vector_of({1}), false), ten(vector_of({10}), false), hundred(vector_of({100}), false);
-  std::vector<float> grad_outs, addends;
-  Var meeting = meeting_point(x, grad_outs, addends);
-  Var(scale(meeting, one)).backward();
-  EXPECT_EQ(grad_outs, (std::vector<float>{1}));
-  EXPECT_TRUE(addends.empty());
-
-  meeting = meeting_point(x, grad_outs, addends);
-  const Var first = scale(meeting, hundred), second = scale(meeting, ten);
-  Var(sum(sum(scale(meeting, one), second), first)).backward();  // back from the youngest
-  EXPECT_EQ(grad_outs, (std::vector<float>{11}));
-  EXPECT_EQ(addends, (std::vector<float>{100}));
-}
-
-struct LastOfSum : TapeListener {
-  void on_result(const TapeOp& /*op*/, const Tensor& /*result*/) override {}
-  void on_gradient(const TapeOp& op, size_t /*i*/, Tensor& gradient) override {
-    if (op.name == "sum") last = gradient.data<float>()[0];
-  }
-  float last = 0;
-};
-
-TEST_F(GradientMemory, AListenerHearsTheWholeGradientOfAnOpThatAdds) {
-  LastOfSum listener;
-  Var x = input({2}, true, &listener);
-  x.set_requires_grad(true);
-  std::vector<float> grad_outs, addends;
-  const Var meeting = meeting_point(x, grad_outs, addends);
-  Var(sum(meeting, meeting)).backward();
-  EXPECT_EQ(grad_outs, (std::vector<float>{2}));
-  EXPECT_TRUE(addends.empty());
-  EXPECT_EQ(listener.last, 2);
-}
-
 }  // namespace
 }  // namespace lockstep::gradient_memory_test

@@ -21,8 +21,8 @@ constexpr float kMomentum = 0.25F;
 
 // On the device.
 struct ShardStep {
-  Tensor running_mean, running_var;  // (C)
-  Tensor stats;                      // (shards, 2C+1)
+  BatchNormRunning running;
+  Tensor stats;  // (shards, 2C+1)
   Tensor out;
   Tensor grad_residual;           // undefined unless ReLU follows a residual
   Tensor grad_weight, grad_bias;  // (shards, C)
@@ -37,10 +37,14 @@ class CudaBatchNormShard : public testing::CudaBatchNormTest {
     return {.offsets = {0, (images + 1) / 2, (images + 1) / 2, images}, .total = 3, .groups = 3};
   }
 
+  BatchNormRunning running_of(int64_t channels) {
+    return {upload(random_tensor({channels}, 6)),
+            upload(random_tensor({channels}, 7, 0.5F, 2)),
+            kMomentum};
+  }
   ShardStep step(const BatchNormInputs& x, const BatchNormParams& params, const Tensor& sums = {}) {
-    const Shape channel{x.channels()}, leaves{3, x.channels()};
-    ShardStep step{.running_mean = upload(random_tensor(channel, 6)),
-                   .running_var = upload(random_tensor(channel, 7, 0.5F, 2)),
+    const Shape leaves{3, x.channels()};
+    ShardStep step{.running = running_of(x.channels()),
                    .stats = poisoned({3, 2 * x.channels() + 1}, Dtype::kF32),
                    .out = poisoned(shape(), dtype()),
                    .grad_residual = {},
@@ -49,32 +53,24 @@ class CudaBatchNormShard : public testing::CudaBatchNormTest {
                    .grad_in = poisoned(shape(), dtype())};
     batch_norm_shard_forward(stream_,
                              shards(),
-                             x.in,
-                             sums,
-                             x.weight,
-                             x.bias,
+                             {x.in, sums, x.weight, x.bias, params, &step.running, step.stats},
                              x.residual,
-                             params,
-                             kMomentum,
-                             step.running_mean,
-                             step.running_var,
-                             step.stats,
                              step.out);
     const bool gated = x.residual.defined() && params.relu;
     if (gated) step.grad_residual = poisoned(shape(), dtype());
     batch_norm_shard_backward(stream_,
                               shards(),
-                              x.in,
-                              gated ? step.out : Tensor(),
-                              x.grad_out,
+                              {x.in,
+                               gated ? step.out : Tensor(),
+                               x.grad_out,
+                               step.stats,
+                               x.weight,
+                               x.bias,
+                               params,
+                               &step.grad_residual,
+                               step.grad_weight,
+                               step.grad_bias},
                               {},
-                              step.stats,
-                              x.weight,
-                              x.bias,
-                              params,
-                              step.grad_residual,
-                              step.grad_weight,
-                              step.grad_bias,
                               step.grad_in);
     return step;
   }
@@ -148,25 +144,16 @@ TEST_P(CudaBatchNormShard, GivesScalesAndShifts) {
   const Tensor sums = sums_of(x);
   const ShardStep want = step(there, params, sums);
   const int64_t channels = x.channels();
-  Tensor mean = upload(random_tensor({channels}, 6));
-  Tensor var = upload(random_tensor({channels}, 7, 0.5F, 2));
+  BatchNormRunning running = running_of(channels);
   Tensor stats = poisoned({3, 2 * channels + 1}, Dtype::kF32);
   Tensor affine = poisoned({2, 3, channels}, dtype());
   batch_norm_shard_affine(stream_,
                           shards(),
-                          there.in,
-                          sums,
-                          there.weight,
-                          there.bias,
-                          params,
-                          kMomentum,
-                          mean,
-                          var,
-                          stats,
+                          {there.in, sums, there.weight, there.bias, params, &running, stats},
                           affine);
   EXPECT_TRUE(same_bits(download(stats), download(want.stats)));
-  EXPECT_TRUE(same_bits(download(mean), download(want.running_mean)));
-  EXPECT_TRUE(same_bits(download(var), download(want.running_var)));
+  EXPECT_TRUE(same_bits(download(running.mean), download(want.running.mean)));
+  EXPECT_TRUE(same_bits(download(running.var), download(want.running.var)));
 
   const std::vector<double> rows = values_of(download(affine));
   const float* in = x.in.data<float>();
@@ -192,15 +179,16 @@ TEST_P(CudaBatchNormShard, StatisticsGiveTheSameBitsAgain) {
   const BatchNormParams params{.relu = true};
   const ShardStep got = step(x, params);
   Tensor out = poisoned(shape(), dtype());
-  batch_norm_forward(stream_, shards(), x.in, got.stats, x.weight, x.bias, x.residual, params, out);
+  batch_norm_forward(
+      stream_, shards(), {x.in, got.stats, x.weight, x.bias, x.residual, params, out});
   EXPECT_TRUE(same_bits(download(out), download(got.out)));
 
   Tensor mean = upload(random_tensor({x.channels()}, 6));
   Tensor var = upload(random_tensor({x.channels()}, 7, 0.5F, 2));
   const Tensor first = got.stats.slice(0, 1).view({2 * x.channels() + 1});
   batch_norm_update_running(stream_, first, x.pixels(), kMomentum, mean, var);
-  EXPECT_TRUE(same_bits(download(got.running_mean), download(mean)));
-  EXPECT_TRUE(same_bits(download(got.running_var), download(var)));
+  EXPECT_TRUE(same_bits(download(got.running.mean), download(mean)));
+  EXPECT_TRUE(same_bits(download(got.running.var), download(var)));
 }
 
 TEST_P(CudaBatchNormShard, AlignmentDoesNotChangeABit) {
@@ -225,17 +213,17 @@ TEST_P(CudaBatchNormShard, WritesOverTheGradientItReads) {
     Tensor grad_bias = poisoned({3, x.channels()}, Dtype::kF32);
     batch_norm_shard_backward(stream_,
                               shards(),
-                              x.in,
-                              with_residual ? want.out : Tensor(),
-                              grad,
+                              {x.in,
+                               with_residual ? want.out : Tensor(),
+                               grad,
+                               want.stats,
+                               x.weight,
+                               x.bias,
+                               params,
+                               &gated,
+                               grad_weight,
+                               grad_bias},
                               {},
-                              want.stats,
-                              x.weight,
-                              x.bias,
-                              params,
-                              gated,
-                              grad_weight,
-                              grad_bias,
                               grad);
     EXPECT_TRUE(same_bits(download(grad), download(want.grad_in)));
   }
@@ -255,17 +243,17 @@ TEST_P(CudaBatchNormShard, AddsWhatAnotherConsumerSent) {
     got.grad_residual = grad;
     batch_norm_shard_backward(stream_,
                               shards(),
-                              x.in,
-                              forward.out,
-                              grad,
+                              {x.in,
+                               forward.out,
+                               grad,
+                               forward.stats,
+                               x.weight,
+                               x.bias,
+                               params,
+                               &got.grad_residual,
+                               got.grad_weight,
+                               got.grad_bias},
                               addend,
-                              forward.stats,
-                              x.weight,
-                              x.bias,
-                              params,
-                              got.grad_residual,
-                              got.grad_weight,
-                              got.grad_bias,
                               got.grad_in);
     return got;
   };
@@ -306,25 +294,17 @@ TEST_F(CudaBatchNormNoImages, HaveStatisticsAndGradientsOfZero) {
   const Shards shards{.offsets = {0, 0, 0}, .total = 2, .groups = 2};
   Tensor empty = poisoned({0, 3, 4, 4}, Dtype::kF16);
   const Tensor weight = upload(random_tensor({3}, 2));
-  Tensor none, stats = poisoned({2, 7}, Dtype::kF32);
+  Tensor stats = poisoned({2, 7}, Dtype::kF32);
   batch_norm_shard_forward(
-      stream_, shards, empty, {}, weight, weight, {}, {}, kMomentum, none, none, stats, empty);
+      stream_, shards, {empty, {}, weight, weight, {}, nullptr, stats}, {}, empty);
   EXPECT_EQ(values_of(download(stats)), std::vector<double>(14));
   Tensor grad_weight = poisoned({2, 3}, Dtype::kF32), grad_bias = poisoned({2, 3}, Dtype::kF32);
-  batch_norm_shard_backward(stream_,
-                            shards,
-                            empty,
-                            {},
-                            empty,
-                            {},
-                            stats,
-                            weight,
-                            weight,
-                            {},
-                            none,
-                            grad_weight,
-                            grad_bias,
-                            empty);
+  batch_norm_shard_backward(
+      stream_,
+      shards,
+      {empty, {}, empty, stats, weight, weight, {}, nullptr, grad_weight, grad_bias},
+      {},
+      empty);
   EXPECT_EQ(values_of(download(grad_weight)), std::vector<double>(6));
   EXPECT_EQ(values_of(download(grad_bias)), std::vector<double>(6));
 }

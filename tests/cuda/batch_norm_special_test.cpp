@@ -114,21 +114,20 @@ TEST_F(CudaBatchNormSpecial, LongSums) {
     want_bias[c] += grad_out[i];
     want_weight[c] += grad_out[i] * (in[i] - mean[c]) / std::sqrt(c == 0 ? 2 : 1);
   }
-  Tensor none;
   Tensor grad_weight = poisoned({1, 3}, Dtype::kF32);
   Tensor grad_bias = poisoned({1, 3}, Dtype::kF32);
   batch_norm_shard_sums(stream_,
                         Shards::single(1),
-                        upload(x.in),
-                        {},
-                        upload(x.grad_out),
-                        upload(stats),
-                        upload(x.weight),
-                        upload(x.bias),
-                        {.eps = 0},
-                        none,
-                        grad_weight,
-                        grad_bias);
+                        {upload(x.in),
+                         {},
+                         upload(x.grad_out),
+                         upload(stats),
+                         upload(x.weight),
+                         upload(x.bias),
+                         {.eps = 0},
+                         nullptr,
+                         grad_weight,
+                         grad_bias});
   const auto tolerance = testing::f32_sum(44521);
   EXPECT_TRUE(close(download(grad_bias).span<const float>(), want_bias, tolerance));
   EXPECT_TRUE(close(download(grad_weight).span<const float>(), want_weight, tolerance));
@@ -208,17 +207,18 @@ TEST_F(CudaBatchNormSpecial, NoImages) {
   Tensor leaves = poisoned({2, 7}, Dtype::kF32);
   batch_norm_shard_stats(stream_, shards, empty, leaves);
   EXPECT_EQ(values_of(download(leaves)), std::vector<double>(14));
-  Tensor none;
   Tensor grad_weight = poisoned({2, 3}, Dtype::kF32);
   Tensor grad_bias = poisoned({2, 3}, Dtype::kF32);
   const Tensor stats = upload(random_tensor({1, 7}, 1));
   const Tensor weight = upload(random_tensor({3}, 2));
   batch_norm_shard_sums(
-      stream_, shards, empty, {}, empty, stats, weight, weight, {}, none, grad_weight, grad_bias);
+      stream_,
+      shards,
+      {empty, {}, empty, stats, weight, weight, {}, nullptr, grad_weight, grad_bias});
   EXPECT_EQ(values_of(download(grad_weight)), std::vector<double>(6));
   EXPECT_EQ(values_of(download(grad_bias)), std::vector<double>(6));
   Tensor out = empty;
-  batch_norm_forward(stream_, shards, empty, stats, weight, weight, {}, {}, out);
+  batch_norm_forward(stream_, shards, {empty, stats, weight, weight, {}, {}, out});
   stream_.synchronize();
 }
 
@@ -274,7 +274,7 @@ TEST_F(CudaBatchNormSpecial, ActivationsAreOfOneDtype) {
   const Tensor weight = poisoned({3}, Dtype::kF32);
   Tensor out = poisoned({2, 3}, Dtype::kF32);
   const Shards shards = Shards::single(2);
-  EXPECT_THROW(batch_norm_forward(stream_, shards, in, stats, weight, weight, {}, {}, out),
+  EXPECT_THROW(batch_norm_forward(stream_, shards, {in, stats, weight, weight, {}, {}, out}),
                DtypeError);
 }
 

@@ -56,29 +56,24 @@ TEST_P(CudaBatchNorm, ElementsHaveTheCpusBits) {
     const BatchNormStep want = batch_norm_step(cpu, shards, x, params, kOps);
     const Tensor stats = upload(want.stats);
     Tensor out = poisoned(shape(), dtype());
-    batch_norm_forward(stream_,
-                       shards,
-                       device.in,
-                       stats,
-                       device.weight,
-                       device.bias,
-                       device.residual,
-                       params,
-                       out);
+    batch_norm_forward(
+        stream_,
+        shards,
+        {device.in, stats, device.weight, device.bias, device.residual, params, out});
     EXPECT_TRUE(same_bits(download(out), rounded_to(dtype(), want.out)));
     if (with_residual) continue;
     Tensor grad_in = poisoned(shape(), dtype());
     batch_norm_backward(stream_,
                         shards,
-                        device.in,
-                        device.grad_out,
-                        stats,
-                        upload(want.grad_weight),
-                        upload(want.grad_bias),
-                        device.weight,
-                        device.bias,
-                        params,
-                        grad_in);
+                        {device.in,
+                         device.grad_out,
+                         stats,
+                         upload(want.grad_weight),
+                         upload(want.grad_bias),
+                         device.weight,
+                         device.bias,
+                         params,
+                         grad_in});
     EXPECT_TRUE(same_bits(download(grad_in), rounded_to(dtype(), want.grad_in)));
   }
 }
@@ -93,18 +88,19 @@ TEST_P(CudaBatchNorm, InferenceHasTheCpusBits) {
     const BatchNormParams params{.relu = !with_residual};
     Stream cpu;
     Tensor want = poisoned_tensor(shape(), Dtype::kF32);
-    batch_norm_inference(cpu, shards, x.in, mean, var, x.weight, x.bias, x.residual, params, want);
+    batch_norm_inference(
+        cpu, shards, {x.in, mean, var, x.weight, x.bias, x.residual, params, want});
     Tensor got = poisoned(shape(), dtype());
     batch_norm_inference(stream_,
                          shards,
-                         device.in,
-                         upload(mean),
-                         upload(var),
-                         device.weight,
-                         device.bias,
-                         device.residual,
-                         params,
-                         got);
+                         {device.in,
+                          upload(mean),
+                          upload(var),
+                          device.weight,
+                          device.bias,
+                          device.residual,
+                          params,
+                          got});
     EXPECT_TRUE(same_bits(download(got), rounded_to(dtype(), want)));
   }
 }
@@ -142,9 +138,11 @@ TEST_P(CudaBatchNorm, ShardByShardIsTheSameBits) {
     const Tensor in = part(x.in);
     const Tensor stats = group(want.stats);
     batch_norm_shard_stats(stream_, one, in, leaf);
-    batch_norm_forward(stream_, one, in, stats, x.weight, x.bias, part(x.residual), params, out);
+    batch_norm_forward(stream_, one, {in, stats, x.weight, x.bias, part(x.residual), params, out});
     batch_norm_shard_sums(
-        stream_, one, in, out, grad, stats, x.weight, x.bias, params, grad, grad_weight, grad_bias);
+        stream_,
+        one,
+        {in, out, grad, stats, x.weight, x.bias, params, &grad, grad_weight, grad_bias});
     expect_part(leaf, want.leaves, k);
     expect_part(out, want.out, all.begin(k));
     expect_part(grad_weight, want.grad_weight_leaves, k);
@@ -152,15 +150,15 @@ TEST_P(CudaBatchNorm, ShardByShardIsTheSameBits) {
     expect_part(grad, want.grad_residual, all.begin(k));
     batch_norm_backward(stream_,
                         one,
-                        in,
-                        grad,
-                        stats,
-                        group(want.grad_weight),
-                        group(want.grad_bias),
-                        x.weight,
-                        x.bias,
-                        {},
-                        grad);
+                        {in,
+                         grad,
+                         stats,
+                         group(want.grad_weight),
+                         group(want.grad_bias),
+                         x.weight,
+                         x.bias,
+                         {},
+                         grad});
     expect_part(grad, want.grad_in, all.begin(k));
   }
 }

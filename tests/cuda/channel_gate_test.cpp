@@ -33,7 +33,7 @@ TEST_P(CudaChannelGate, HasTheBitsOfTheCpuAndMatchesReference) {
     Tensor grad_gate = poisoned(gate.shape(), dtype);
     channel_gate_forward(stream_, gating.shards(), in, gate, out);
     channel_gate_backward(
-        stream_, gating.shards(), place(gating.grad_out), in, gate, grad_in, grad_gate);
+        stream_, gating.shards(), {place(gating.grad_out), in, gate, grad_in, grad_gate});
     EXPECT_TRUE(same_bits(download(out), want.out));
     EXPECT_TRUE(same_bits(download(grad_in), want.grad_in));
     EXPECT_TRUE(same_bits(download(grad_gate), want.grad_gate));
@@ -58,7 +58,7 @@ TEST_F(CudaChannelGateSpecial, EndsOfTheSlopeAndNan) {
     Tensor grad_in = poisoned({1, 5, 1, 1}, dtype);
     Tensor grad_gate = poisoned({1, 5}, dtype);
     channel_gate_forward(stream_, Shards::single(1), in, gate, out);
-    channel_gate_backward(stream_, Shards::single(1), in, in, gate, grad_in, grad_gate);
+    channel_gate_backward(stream_, Shards::single(1), {in, in, gate, grad_in, grad_gate});
     const std::vector<double> want = {0, 0, 6, kNan, 3};
     const std::vector<double> want_gate = {0, 0, 0, 0, 6};
     EXPECT_TRUE(testing::close(testing::floats_of(download(out)), want, {}));

@@ -51,11 +51,14 @@ class CudaConv2dFused : public testing::CudaTest {
     Tensor out = poisoned(p.grad_out.shape(), p.dtype());
     Tensor sums = poisoned({2, shards.local(), p.z.k}, Dtype::kF32);
     Results got;
-    conv2d_fused_forward(stream_, shards, in, affine, upload(p.weight), p.params, out, sums);
+    conv2d_fused_forward(stream_, shards, {in, upload(p.weight), {}, p.params, out}, affine, sums);
     if (affine.defined()) {
       Tensor grad_weight = poisoned({shards.local(), p.weight.numel()}, Dtype::kF32);
       conv2d_fused_backward_weight(
-          stream_, shards, in, affine, upload(p.grad_out), p.weight.shape(), p.params, grad_weight);
+          stream_,
+          shards,
+          {in, upload(p.grad_out), p.weight.shape(), p.params, grad_weight},
+          affine);
       got.grad_weight = download(grad_weight);
     }
     got.out = download(out);
@@ -194,7 +197,7 @@ TEST_F(CudaConv2dFused, RejectsArgumentsThatDoNotFit) {
   Tensor out = zeros({2, 16, 4, 4});
   Tensor sums = zeros({2, 1, 16}, Dtype::kF32);
   const auto forward = [&](const Tensor& norm, Tensor& to, Tensor& sums_to) {
-    conv2d_fused_forward(stream_, shards, in, norm, weight, {}, to, sums_to);
+    conv2d_fused_forward(stream_, shards, {.in = in, .weight = weight, .out = to}, norm, sums_to);
   };
   EXPECT_NO_THROW(forward(affine, out, sums));
   EXPECT_THROW(forward(zeros({2, 2, 8}), out, sums), ShapeError);
@@ -207,7 +210,7 @@ TEST_F(CudaConv2dFused, RejectsArgumentsThatDoNotFit) {
   const auto backward = [&](const Tensor& norm, const Tensor& grad_out, const Shape& leaves) {
     Tensor grad_weight = zeros(leaves, Dtype::kF32);
     conv2d_fused_backward_weight(
-        stream_, shards, in, norm, grad_out, weight.shape(), {}, grad_weight);
+        stream_, shards, {in, grad_out, weight.shape(), {}, grad_weight}, norm);
   };
   EXPECT_NO_THROW(backward(affine, out, {1, 128}));
   EXPECT_THROW(backward({}, out, {1, 128}), ShapeError);

@@ -38,10 +38,10 @@ class CudaConv2d : public testing::CudaTest {
     Tensor grad_in = poisoned(p.in.shape(), p.in.dtype());
     Tensor grad_weight = poisoned({shards.local(), p.weight.numel()}, Dtype::kF32);
     Tensor grad_bias = poisoned({shards.local(), p.z.k}, Dtype::kF32);
-    conv2d_forward(stream_, shards, in, weight, put(p.bias), params, out);
+    conv2d_forward(stream_, shards, {in, weight, put(p.bias), params, out});
     conv2d_backward_data(stream_, shards, grad_out, weight, params, grad_in);
     conv2d_backward_weight(
-        stream_, shards, in, grad_out, p.weight.shape(), params, grad_weight, grad_bias);
+        stream_, shards, {in, grad_out, p.weight.shape(), params, grad_weight, &grad_bias});
     return {download(out), download(grad_in), download(grad_weight), download(grad_bias)};
   }
 };
@@ -124,18 +124,11 @@ TEST_F(CudaConv2d, WithoutBias) {
   const Problem p(square(2, 3, 4, 5, 3, 1, 1), Dtype::kF32);
   Tensor out = poisoned(p.grad_out.shape(), Dtype::kF32);
   Tensor grad_weight = poisoned({1, p.weight.numel()}, Dtype::kF32);
-  Tensor no_grad_bias;
   const Tensor in = upload(p.in);
   const Shards shards = Shards::single(2);
-  conv2d_forward(stream_, shards, in, upload(p.weight), {}, p.params, out);
-  conv2d_backward_weight(stream_,
-                         shards,
-                         in,
-                         upload(p.grad_out),
-                         p.weight.shape(),
-                         p.params,
-                         grad_weight,
-                         no_grad_bias);
+  conv2d_forward(stream_, shards, {in, upload(p.weight), {}, p.params, out});
+  conv2d_backward_weight(
+      stream_, shards, {in, upload(p.grad_out), p.weight.shape(), p.params, grad_weight});
   EXPECT_TRUE(close_sum(
       download(out), reference::conv2d_forward(values_of(p.in), values_of(p.weight), {}, p.z), 27));
   EXPECT_TRUE(same_bits(download(grad_weight), run(shards, p).grad_weight));
@@ -166,14 +159,14 @@ TEST_F(CudaConv2d, RefusesRowsLongerThan32Bits) {
   const Tensor in = poisoned({0, kHalf, 1, kHalf / 2}, Dtype::kF16);  // 2^31 values a row
   const Tensor weight = poisoned({1, kHalf, 1, 1}, Dtype::kF16);
   Tensor out = poisoned({0, 1, 1, kHalf / 2}, Dtype::kF16);
-  EXPECT_THROW(conv2d_forward(stream_, Shards::single(0), in, weight, {}, {}, out), ShapeError);
+  EXPECT_THROW(conv2d_forward(stream_, Shards::single(0), {in, weight, {}, {}, out}), ShapeError);
 }
 
 TEST_F(CudaConv2d, TensorsAreOfOneType) {
   const Problem p(square(1, 3, 4, 2, 3, 1, 1), Dtype::kF16);
   const Shards shards = Shards::single(1);
   Tensor out = poisoned(p.grad_out.shape(), Dtype::kF32);
-  EXPECT_THROW(conv2d_forward(stream_, shards, upload(p.in), upload(p.weight), {}, p.params, out),
+  EXPECT_THROW(conv2d_forward(stream_, shards, {upload(p.in), upload(p.weight), {}, p.params, out}),
                DtypeError);
   Tensor grad_in = poisoned(p.in.shape(), Dtype::kBF16);
   EXPECT_THROW(conv2d_backward_data(

@@ -33,7 +33,7 @@ class CudaDepthwise : public CudaTest {
     depthwise_conv2d_forward(stream_, shards, in, weight, p.params, out);
     depthwise_conv2d_backward_data(stream_, shards, grad_out, weight, p.params, grad_in);
     depthwise_conv2d_backward_weight(
-        stream_, shards, in, grad_out, p.weight.shape(), p.params, leaves);
+        stream_, shards, {in, grad_out, p.weight.shape(), p.params, leaves});
     return {download(out), download(grad_in), download(leaves)};
   }
 
@@ -98,13 +98,10 @@ TEST_F(CudaDepthwise, ShardsOfSeveralPieces) {
 TEST_F(CudaDepthwise, ShardOfTheMostPieces) {
   const DepthwiseProblem problem({.n = 1, .c = 1, .h = 257, .w = 512}, Dtype::kF32);
   Tensor leaf = poisoned({1, 1}, Dtype::kF32);
-  depthwise_conv2d_backward_weight(stream_,
-                                   Shards::single(1),
-                                   upload(problem.in),
-                                   upload(problem.grad_out),
-                                   problem.weight.shape(),
-                                   problem.params,
-                                   leaf);
+  depthwise_conv2d_backward_weight(
+      stream_,
+      Shards::single(1),
+      {upload(problem.in), upload(problem.grad_out), problem.weight.shape(), problem.params, leaf});
   EXPECT_TRUE(problem.right_grad_weight(download(leaf), Shards::single(1)));
 }
 

@@ -60,11 +60,11 @@ class CudaCrossEntropy : public testing::CudaTest {
                   poisoned({shards.local()}, Dtype::kF32),
                   poisoned(logits.shape(), logits.dtype())};
     softmax_cross_entropy_forward(
-        stream_, shards, given, targets, params, result.losses, result.rank, result.leaves);
+        stream_, shards, {given, targets, params}, result.losses, result.rank, result.leaves);
     Tensor grad_loss = Tensor::empty({shards.local()}, Dtype::kF32);
     for (int64_t k = 0; k < shards.local(); ++k) testing::set(grad_loss, k, double(k + 1));
     softmax_cross_entropy_backward(
-        stream_, shards, given, targets, params, upload(grad_loss), result.grad);
+        stream_, shards, {given, targets, params}, upload(grad_loss), result.grad);
     return {download(result.losses),
             download(result.rank),
             download(result.leaves),

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 
 #include "kernels/conv2d_cudnn.h"
-#include "trainers/tool/gpu_card.h"
+#include "trainers/planner/gpu_card.h"
 
 namespace lockstep::kernels::cudnn::autotune_test {
 namespace {

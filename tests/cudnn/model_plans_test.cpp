@@ -5,8 +5,8 @@
 #include "core/cuda/library.h"
 #include "kernels/conv2d_cudnn.h"
 #include "kernels/cudnn/plan.h"
-#include "trainers/tool/convolution_plans.h"
-#include "trainers/tool/gpu_card.h"
+#include "trainers/planner/convolution_plans.h"
+#include "trainers/planner/gpu_card.h"
 
 namespace lockstep::trainers::model_plans_test {
 namespace {

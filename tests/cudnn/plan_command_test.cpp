@@ -7,9 +7,9 @@
 #include "kernels/conv2d_cudnn.h"
 #include "kernels/cudnn/plan.h"
 #include "tests/support/temp_dir.h"
-#include "trainers/plans/plan_file.h"
-#include "trainers/tool/gpu_card.h"
-#include "trainers/tool/lockstep_tool.h"
+#include "trainers/cli/programs.h"
+#include "trainers/planner/gpu_card.h"
+#include "trainers/planner/plan_file.h"
 
 namespace lockstep::trainers::plan_command_test {
 namespace {

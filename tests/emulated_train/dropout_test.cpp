@@ -37,8 +37,8 @@ std::unique_ptr<nn::Module> make_dropping(const nn::Init& init) {
 }
 
 TEST(EmulatedDropout, LearnsWhatTheCpuLearns) {
-  const TinyResult want = train_tiny(tiny_config(Device::kCpu, 8), make_dropping);
-  const TinyResult got = train_tiny(tiny_config(Device::kCuda, 8), make_dropping);
+  const TinyResult want = train_tiny(tiny_run(Device::kCpu, 8), make_dropping);
+  const TinyResult got = train_tiny(tiny_run(Device::kCuda, 8), make_dropping);
   for (size_t i = 0; i < want.weights.size(); ++i) {
     EXPECT_TRUE(close(
         got.weights[i].span<float>(), want.weights[i].span<float>(), {.rel = 1e-5, .abs = 1e-6}));
@@ -48,11 +48,11 @@ TEST(EmulatedDropout, LearnsWhatTheCpuLearns) {
 // Two epochs of ten steps, whose images have other numbers the second time.
 TEST(EmulatedDropout, GivesTheSameBitsAsAGraph) {
   emulation::reset_runtime();
-  trainers::RunConfig config = tiny_config(Device::kCuda, 14);
-  const TinyResult graph = train_tiny(config, make_dropping);
+  trainers::ResolvedRun run = tiny_run(Device::kCuda, 14);
+  const TinyResult graph = train_tiny(run, make_dropping);
   EXPECT_GT(runtime_counters.graph_launches, 5);
-  config.graph = false;
-  const TinyResult eager = train_tiny(config, make_dropping);
+  run.request.graph = false;
+  const TinyResult eager = train_tiny(run, make_dropping);
   for (size_t i = 0; i < graph.weights.size(); ++i) {
     EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
   }

@@ -72,10 +72,10 @@ void expect_each_is_needed(const std::set<EventWait>& needed,
 
 // Eight steps, then an evaluation of four batches.
 Numbers train() {
-  trainers::RunConfig config = tiny_config(Device::kCuda, 8);
-  config.print_freq = 100;
-  config.val_batch_size = 1;
-  const TinyResult result = train_tiny(config);
+  trainers::ResolvedRun run = tiny_run(Device::kCuda, 8);
+  run.request.print_freq = 100;
+  run.request.val_batch_size = 1;
+  const TinyResult result = train_tiny(run);
   Numbers numbers;
   for (const Tensor& tensor : result.weights) {
     if (tensor.dtype() != Dtype::kF32) continue;

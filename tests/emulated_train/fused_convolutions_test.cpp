@@ -7,7 +7,7 @@
 #include "tests/emulated_train/tiny_training.h"
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "tests/support/close.h"
-#include "trainers/tool/convolution_plans.h"
+#include "trainers/planner/convolution_plans.h"
 
 namespace lockstep::testing::fused_convolutions_test {
 namespace {
@@ -18,19 +18,19 @@ using emulation::set_stream_order;
 using emulation::StreamOrder;
 using kernels::ConvolutionPass;
 using trainers::OptLevel;
-using trainers::RunConfig;
+using trainers::ResolvedRun;
 
 enum class Forms { kNone, kSums, kAll };
 
-RunConfig config_of(OptLevel level, int64_t steps) {
-  RunConfig config = tiny_config(Device::kCuda, steps);
-  config.bn_groups = config.shards;
-  config.precision.level = level;
+ResolvedRun run_of(OptLevel level, int64_t steps) {
+  ResolvedRun run = tiny_run(Device::kCuda, steps);
+  run.batch.bn_groups = run.batch.shards;
+  run.request.precision.level = level;
   if (level != OptLevel::kO0) {
-    config.precision.master_weights = config.precision.keep_batchnorm_fp32 = true;
-    config.precision.loss_scaling = trainers::LossScaling{.initial = 1024};
+    run.request.precision.master_weights = run.request.precision.keep_batchnorm_fp32 = true;
+    run.request.precision.loss_scaling = trainers::LossScaling{.initial = 1024};
   }
-  return config;
+  return run;
 }
 
 // For the layers of a narrow ResNet on images of 8x8.
@@ -48,11 +48,12 @@ void choose_forms(Stream& stream, const trainers::PrecisionConfig& precision, Fo
   }
 }
 
-TinyResult train(const RunConfig& config, Forms forms) {
+TinyResult train(const ResolvedRun& run, Forms forms) {
   reset_runtime();
   set_stream_order(StreamOrder::kLazy);
-  return train_tiny(
-      config, make_resnet8, [&](Stream& stream) { choose_forms(stream, config.precision, forms); });
+  return train_tiny(run, make_resnet8, [&](Stream& stream) {
+    choose_forms(stream, run.request.precision, forms);
+  });
 }
 
 // Of the norms of all tensors.
@@ -81,12 +82,12 @@ class FusedTraining : public ::testing::TestWithParam<OptLevel> {
 };
 
 TEST_P(FusedTraining, LearnsWhatOpsOfTheirOwnLearn) {
-  RunConfig config = config_of(GetParam(), 3);
-  config.graph = false;
-  const TinyResult want = train(config, Forms::kNone);
+  ResolvedRun run = run_of(GetParam(), 3);
+  run.request.graph = false;
+  const TinyResult want = train(run, Forms::kNone);
   EXPECT_EQ(launches_of("conv2d_fused_forward"), 0);
   for (const Forms forms : {Forms::kSums, Forms::kAll}) {
-    const TinyResult got = train(config, forms);
+    const TinyResult got = train(run, forms);
     EXPECT_GT(launches_of("conv2d_fused_forward"), 0);
     EXPECT_EQ(launches_of("conv2d_fused_backward_weight") > 0, forms == Forms::kAll);
     EXPECT_LT(distance(want, got), tolerance()) << static_cast<int>(forms);
@@ -95,11 +96,11 @@ TEST_P(FusedTraining, LearnsWhatOpsOfTheirOwnLearn) {
 }
 
 TEST_P(FusedTraining, GivesTheSameBitsAsAGraph) {
-  RunConfig config = config_of(GetParam(), 6);
-  const TinyResult graph = train(config, Forms::kAll);
+  ResolvedRun run = run_of(GetParam(), 6);
+  const TinyResult graph = train(run, Forms::kAll);
   EXPECT_GT(runtime_counters.graph_launches, 1);
-  config.graph = false;
-  const TinyResult eager = train(config, Forms::kAll);
+  run.request.graph = false;
+  const TinyResult eager = train(run, Forms::kAll);
   ASSERT_EQ(graph.weights.size(), eager.weights.size());
   for (size_t i = 0; i < graph.weights.size(); ++i) {
     EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
@@ -157,11 +158,11 @@ TEST(FusedTape, AListenerChangesNoBit) {
 
 // A batch norm over all shards takes its statistics itself, whatever a convolution gives.
 TEST(FusedTrainingOverShards, LeavesLargerGroupsAlone) {
-  RunConfig config = config_of(OptLevel::kO0, 2);
-  config.bn_groups = 1;
-  config.graph = false;
-  const TinyResult want = train(config, Forms::kNone);
-  const TinyResult got = train(config, Forms::kAll);
+  ResolvedRun run = run_of(OptLevel::kO0, 2);
+  run.batch.bn_groups = 1;
+  run.request.graph = false;
+  const TinyResult want = train(run, Forms::kNone);
+  const TinyResult got = train(run, Forms::kAll);
   EXPECT_EQ(launches_of("conv2d_fused_forward"), 0);
   for (size_t i = 0; i < want.weights.size(); ++i) {
     EXPECT_TRUE(same_bits(got.weights[i], want.weights[i])) << "tensor " << i;

@@ -8,7 +8,7 @@
 #include "nn/resnet.h"
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "trainers/loop/weight_update.h"
-#include "trainers/tool/convolution_plans.h"
+#include "trainers/planner/convolution_plans.h"
 
 namespace lockstep::testing::launches_test {
 namespace {
@@ -35,20 +35,20 @@ void choose_all_forms(Stream& stream, const trainers::PrecisionConfig& precision
 
 // One rank, one shard, -O2 with f16 and dynamic loss scaling.
 std::map<std::string, int64_t, std::less<>> launches_of_a_step(bool fuses) {
-  trainers::RunConfig config;
-  config.device = Device::kCuda;
-  config.epochs = 1;
-  config.precision.level = trainers::OptLevel::kO2;
-  config.precision.master_weights = config.precision.keep_batchnorm_fp32 = true;
-  config.precision.loss_scaling.emplace();
-  config.optimizer.lr = 0.1;
-  config.optimizer.momentum = 0.9;
-  config.optimizer.weight_decay = 1e-4;
+  trainers::ResolvedRun run;
+  run.request.device = Device::kCuda;
+  run.request.epochs = 1;
+  run.request.precision.level = trainers::OptLevel::kO2;
+  run.request.precision.master_weights = run.request.precision.keep_batchnorm_fp32 = true;
+  run.request.precision.loss_scaling.emplace();
+  run.request.optimizer.lr = 0.1;
+  run.request.optimizer.momentum = 0.9;
+  run.request.optimizer.weight_decay = 1e-4;
   Stream stream(Device::kCuda);
-  if (fuses) choose_all_forms(stream, config.precision);
+  if (fuses) choose_all_forms(stream, run.request.precision);
   Mt19937 rng(1);
   nn::ResNet model(nn::Init{rng, Device::kCuda}, 50, {});
-  trainers::WeightUpdate update(config, stream, model, 100);
+  trainers::WeightUpdate update(run, stream, model, 100);
   comm::SingleCommunicator alone;
   std::vector<Var> parameters;
   std::vector<std::string> names;
@@ -65,7 +65,7 @@ std::map<std::string, int64_t, std::less<>> launches_of_a_step(bool fuses) {
   runtime_counters.launches_of.clear();
   update.optimizer().zero_grad();
   const Var images = nn::normalize_image(
-      pixels, nn::make_batch(stream, Shards::single(2), true, config.precision.network()));
+      pixels, nn::make_batch(stream, Shards::single(2), true, run.request.precision.network()));
   nn::CrossEntropy result = nn::softmax_cross_entropy(model.forward(images), labels, {});
   result.loss.backward(update.seed(1));
   reducer.finish();

@@ -16,7 +16,7 @@ using emulation::RuntimeCounters;
 using emulation::set_stream_order;
 using emulation::StreamOrder;
 using trainers::OptLevel;
-using trainers::RunConfig;
+using trainers::ResolvedRun;
 
 // Largest difference of any tensor's elements over that tensor's largest, or over 0.1: biases begin
 // at 0, and their gradients are sums in which much cancels.
@@ -52,20 +52,20 @@ constexpr Level kLevels[] = {{"O0", OptLevel::kO0, Dtype::kF16, 1e-4},
                              {"O2bf16", OptLevel::kO2, Dtype::kBF16, 0.05},
                              {"O3f16", OptLevel::kO3, Dtype::kF16, 0.02}};
 
-RunConfig config_of(const Level& level, Device device, int64_t steps) {
-  RunConfig config = tiny_config(device, steps);
-  config.precision.level = level.level;
-  config.precision.dtype = level.dtype;
-  config.precision.master_weights = level.level != OptLevel::kO3;
-  config.precision.keep_batchnorm_fp32 = config.precision.master_weights;
-  if (level.scales) config.precision.loss_scaling = trainers::LossScaling{.initial = 1024};
-  return config;
+ResolvedRun run_of(const Level& level, Device device, int64_t steps) {
+  ResolvedRun run = tiny_run(device, steps);
+  run.request.precision.level = level.level;
+  run.request.precision.dtype = level.dtype;
+  run.request.precision.master_weights = level.level != OptLevel::kO3;
+  run.request.precision.keep_batchnorm_fp32 = run.request.precision.master_weights;
+  if (level.scales) run.request.precision.loss_scaling = trainers::LossScaling{.initial = 1024};
+  return run;
 }
 
-void add_all_that_acts_on_the_device(RunConfig& config) {
-  config.optimizer.larc = nn::LarcParams{};
-  config.optimizer.ema = 0.9;
-  config.mixup = 0.4;
+void add_all_that_acts_on_the_device(ResolvedRun& run) {
+  run.request.optimizer.larc = nn::LarcParams{};
+  run.request.optimizer.ema = 0.9;
+  run.request.mixup = 0.4;
 }
 
 class EmulatedSteps : public ::testing::TestWithParam<Level> {
@@ -77,18 +77,18 @@ class EmulatedCalls : public EmulatedSteps {};
 
 TEST_P(EmulatedSteps, LearnWhatTheCpuLearns) {
   set_stream_order(StreamOrder::kLazy);
-  const TinyResult want = train_tiny(config_of(GetParam(), Device::kCpu, 3));
-  const TinyResult got = train_tiny(config_of(GetParam(), Device::kCuda, 3));
+  const TinyResult want = train_tiny(run_of(GetParam(), Device::kCpu, 3));
+  const TinyResult got = train_tiny(run_of(GetParam(), Device::kCuda, 3));
   EXPECT_LT(distance(want.weights, got.weights), GetParam().tolerance);
   EXPECT_NEAR(got.training.final->loss, want.training.final->loss, 10 * GetParam().tolerance);
 }
 
 // Of a step that does not print, when memory has been used before.
-RuntimeCounters calls_of_a_step(RunConfig config) {
+RuntimeCounters calls_of_a_step(ResolvedRun run) {
   const auto calls = [&](int64_t steps) {
     reset_runtime();
-    config.max_steps = steps;
-    train_tiny(config);
+    run.request.max_steps = steps;
+    train_tiny(run);
     return runtime_counters;
   };
   calls(3);
@@ -109,11 +109,11 @@ void expect_no_waiting(const RuntimeCounters& calls) {
 
 TEST_P(EmulatedCalls, NoneWaitsAndNoneAllocates) {
   set_stream_order(StreamOrder::kEager);  // a device that is never behind
-  RunConfig config = config_of(GetParam(), Device::kCuda, 0);
-  config.optimizer.clip_grad_norm = 1;
-  add_all_that_acts_on_the_device(config);
-  config.graph = false;
-  const RuntimeCounters eager = calls_of_a_step(config);
+  ResolvedRun run = run_of(GetParam(), Device::kCuda, 0);
+  run.request.optimizer.clip_grad_norm = 1;
+  add_all_that_acts_on_the_device(run);
+  run.request.graph = false;
+  const RuntimeCounters eager = calls_of_a_step(run);
   expect_no_waiting(eager);
   EXPECT_EQ(eager.graph_launches, 0);
   RecordProperty("launches_a_step", static_cast<int>(eager.launches));
@@ -121,8 +121,8 @@ TEST_P(EmulatedCalls, NoneWaitsAndNoneAllocates) {
 
 TEST_P(EmulatedCalls, OneForAGraphBehindTheInputsKernel) {
   set_stream_order(StreamOrder::kEager);
-  RunConfig config = config_of(GetParam(), Device::kCuda, 0);
-  const RuntimeCounters graph = calls_of_a_step(config);
+  ResolvedRun run = run_of(GetParam(), Device::kCuda, 0);
+  const RuntimeCounters graph = calls_of_a_step(run);
   expect_no_waiting(graph);
   EXPECT_EQ(graph.graph_launches, 1);
   EXPECT_EQ(graph.launches, 1);
@@ -133,9 +133,9 @@ TEST(EmulatedEvaluation, WaitsForNoBatch) {
   const auto calls = [](int64_t images_a_batch) {
     reset_runtime();
     set_stream_order(StreamOrder::kEager);
-    RunConfig config = config_of(kLevels[0], Device::kCuda, 1);
-    config.val_batch_size = images_a_batch;
-    train_tiny(config);
+    ResolvedRun run = run_of(kLevels[0], Device::kCuda, 1);
+    run.request.val_batch_size = images_a_batch;
+    train_tiny(run);
     return runtime_counters.synchronizations;
   };
   calls(4);
@@ -145,14 +145,15 @@ TEST(EmulatedEvaluation, WaitsForNoBatch) {
 // Two epochs of ten steps and a shorter one, each with its evaluation, in which f16 overflows.
 TEST_P(EmulatedSteps, GiveTheSameBitsAsAGraph) {
   set_stream_order(StreamOrder::kLazy);
-  RunConfig config = config_of(GetParam(), Device::kCuda, 14);
-  config.eval_freq = 1;
-  if (GetParam().scales) config.precision.loss_scaling = trainers::LossScaling{.initial = 0x1p28F};
-  add_all_that_acts_on_the_device(config);
-  const TinyResult graph = train_tiny(config);
+  ResolvedRun run = run_of(GetParam(), Device::kCuda, 14);
+  run.request.eval_freq = 1;
+  if (GetParam().scales)
+    run.request.precision.loss_scaling = trainers::LossScaling{.initial = 0x1p28F};
+  add_all_that_acts_on_the_device(run);
+  const TinyResult graph = train_tiny(run);
   EXPECT_GT(runtime_counters.graph_launches, 5);
-  config.graph = false;
-  const TinyResult eager = train_tiny(config);
+  run.request.graph = false;
+  const TinyResult eager = train_tiny(run);
   ASSERT_EQ(graph.weights.size(), eager.weights.size());
   for (size_t i = 0; i < graph.weights.size(); ++i) {
     EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;

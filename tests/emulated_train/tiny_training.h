@@ -31,22 +31,21 @@ class TinyShapes : public data::Dataset {
 };
 
 // One rank, two shards, four images a step.
-inline trainers::RunConfig tiny_config(Device device, int64_t steps) {
-  trainers::RunConfig config;
-  config.device = device;
-  config.arch = "resnet8";
-  config.dataset = "shapes";
-  config.val_batch_size = 4;
-  config.epochs = 100;
-  config.max_steps = steps;
-  config.eval_freq = 1000;
-  config.optimizer.lr = 0.01;
-  config.optimizer.momentum = 0.9;
-  config.optimizer.weight_decay = 1e-4;
-  config.global_batch = 4;
-  config.shards = 2;
-  config.print_freq = 4;
-  return config;
+inline trainers::ResolvedRun tiny_run(Device device, int64_t steps) {
+  trainers::ResolvedRun run{.batch = {.images = 4, .shards = 2}};
+  trainers::RunRequest& request = run.request;
+  request.device = device;
+  request.arch = "resnet8";
+  request.dataset = "shapes";
+  request.val_batch_size = 4;
+  request.epochs = 100;
+  request.max_steps = steps;
+  request.eval_freq = 1000;
+  request.optimizer.lr = 0.01;
+  request.optimizer.momentum = 0.9;
+  request.optimizer.weight_decay = 1e-4;
+  request.print_freq = 4;
+  return run;
 }
 
 struct TinyResult {
@@ -63,18 +62,18 @@ inline std::unique_ptr<nn::Module> make_resnet8(const nn::Init& init) {
 // A network of eight layers unless said otherwise; what it costs on the CPU's device counts
 // nowhere. `prepare` is called first.
 inline TinyResult train_tiny(
-    const trainers::RunConfig& config,
+    const trainers::ResolvedRun& run,
     const MakeTiny& make = make_resnet8,
     const std::function<void(Stream&)>& prepare = [](Stream&) {}) {
   const data::DatasetPair data = {.train = std::make_shared<TinyShapes>(42),
                                   .test = std::make_shared<TinyShapes>(4)};
   comm::SingleCommunicator alone;
-  Stream stream(config.device);
+  Stream stream(run.request.device);
   prepare(stream);
   Mt19937 rng(3);
-  const std::unique_ptr<nn::Module> model = make(nn::Init{rng, config.device});
+  const std::unique_ptr<nn::Module> model = make(nn::Init{rng, run.request.device});
   trainers::Console console({.prints = false});
-  trainers::Training training({config, data, alone, stream, *model, console, {}});
+  trainers::Training training({run, data, alone, stream, *model, console, {}});
   TinyResult result{.training = training.run({}), .weights = {}};
   for (const nn::StateEntry& entry : model->state()) result.weights.push_back(to_cpu(entry.tensor));
   return result;

@@ -53,7 +53,7 @@ TEST(BatchNormErrors, ForwardAndInference) {
   Tensor out = f32({2, 3});
   Tensor wrong_out = f32({3, 2});
   const auto forward = [&](const Tensor& s, const Tensor& w, const Tensor& b, Tensor& o) {
-    batch_norm_forward(stream, shards, in, s, w, b, {}, {}, o);
+    batch_norm_forward(stream, shards, {in, s, w, b, {}, {}, o});
   };
   EXPECT_NO_THROW(forward(stats, channel, channel, out));
   EXPECT_THROW(forward(f32({2, 7}), channel, channel, out), ShapeError);
@@ -61,10 +61,10 @@ TEST(BatchNormErrors, ForwardAndInference) {
   EXPECT_THROW(forward(stats, channel, wrong, out), ShapeError);
   EXPECT_THROW(forward(stats, channel, channel, wrong_out), ShapeError);
   EXPECT_THROW(
-      batch_norm_inference(stream, shards, in, wrong, channel, channel, channel, {}, {}, out),
+      batch_norm_inference(stream, shards, {in, wrong, channel, channel, channel, {}, {}, out}),
       ShapeError);
   EXPECT_THROW(
-      batch_norm_inference(stream, shards, in, channel, wrong, channel, channel, {}, {}, out),
+      batch_norm_inference(stream, shards, {in, channel, wrong, channel, channel, {}, {}, out}),
       ShapeError);
 }
 
@@ -78,9 +78,8 @@ TEST(BatchNormErrors, Backward) {
   Tensor wrong_row = f32({2, 3});
   Tensor grad_in = f32({2, 3});
   const auto sums = [&](const Tensor& grad_out, Tensor& weight, Tensor& bias) {
-    Tensor none;
     batch_norm_shard_sums(
-        stream, shards, in, {}, grad_out, stats, channel, channel, {}, none, weight, bias);
+        stream, shards, {in, {}, grad_out, stats, channel, channel, {}, nullptr, weight, bias});
   };
   EXPECT_NO_THROW(sums(in, row, row));
   EXPECT_THROW(sums(channel, row, row), ShapeError);
@@ -88,7 +87,7 @@ TEST(BatchNormErrors, Backward) {
   EXPECT_THROW(sums(in, row, wrong_row), ShapeError);
   const auto backward = [&](const Tensor& grad_out, const Tensor& weight, const Tensor& bias) {
     batch_norm_backward(
-        stream, shards, in, grad_out, stats, weight, bias, channel, channel, {}, grad_in);
+        stream, shards, {in, grad_out, stats, weight, bias, channel, channel, {}, grad_in});
   };
   EXPECT_NO_THROW(backward(in, row, row));
   EXPECT_THROW(backward(channel, row, row), ShapeError);
@@ -107,7 +106,7 @@ TEST(BatchNormErrors, ActivationsAreOfOneTypeAndAllElseIsF32) {
   Tensor out = f16({2, 3});
   Tensor wide_out = f32({2, 3});
   const auto forward = [&](const Tensor& s, const Tensor& w, const Tensor& residual, Tensor& o) {
-    batch_norm_forward(stream, shards, in, s, w, channel, residual, {}, o);
+    batch_norm_forward(stream, shards, {in, s, w, channel, residual, {}, o});
   };
   EXPECT_NO_THROW(forward(stats, channel, in, out));
   EXPECT_THROW(forward(stats, channel, in, wide_out), DtypeError);
@@ -134,11 +133,11 @@ TEST(BatchNormErrors, DryDeclaresItsCost) {
   batch_norm_merge_stats(stream, leaf, 20, stats);
   batch_norm_update_running(stream, stats, 20, 0.1F, running, running);
   Tensor none;
-  batch_norm_forward(stream, shards, in, leaf, channel, channel, none, params, out);
+  batch_norm_forward(stream, shards, {in, leaf, channel, channel, none, params, out});
   batch_norm_shard_sums(
-      stream, shards, in, none, in, leaf, channel, channel, params, none, row, row);
-  batch_norm_backward(stream, shards, in, in, leaf, row, row, channel, channel, params, out);
-  batch_norm_inference(stream, shards, in, channel, channel, channel, channel, none, params, out);
+      stream, shards, {in, none, in, leaf, channel, channel, params, nullptr, row, row});
+  batch_norm_backward(stream, shards, {in, in, leaf, row, row, channel, channel, params, out});
+  batch_norm_inference(stream, shards, {in, channel, channel, channel, channel, none, params, out});
   const std::vector<int64_t> want_bytes = {480, 56, 76, 960, 960, 1440, 960};
   ASSERT_EQ(stream.ledger().size(), want_bytes.size());
   for (size_t i = 0; i < want_bytes.size(); ++i) {
@@ -149,36 +148,29 @@ TEST(BatchNormErrors, DryDeclaresItsCost) {
 TEST(BatchNormErrors, OneCallForGroupsOfOneShard) {
   Stream stream;
   const Tensor in = f32({4, 3}), channel = f32({3});
-  Tensor none, stats = f32({2, 7}), out = f32({4, 3}), mean = f32({3}), leaf = f32({2, 3});
-  const auto forward = [&](const Shards& shards, Tensor& running_mean, Tensor& running_var) {
-    batch_norm_shard_forward(stream,
-                             shards,
-                             in,
-                             {},
-                             channel,
-                             channel,
-                             {},
-                             {},
-                             0.1F,
-                             running_mean,
-                             running_var,
-                             stats,
-                             out);
+  Tensor stats = f32({2, 7}), out = f32({4, 3}), leaf = f32({2, 3});
+  BatchNormRunning running{f32({3}), f32({3})}, half{f32({3}), {}}, wrong{stats, stats};
+  const auto forward = [&](const Shards& shards, BatchNormRunning* follows) {
+    batch_norm_shard_forward(
+        stream, shards, {in, {}, channel, channel, {}, follows, stats}, {}, out);
   };
-  EXPECT_NO_THROW(forward(Shards::cut(4, 2, 2), mean, mean));
-  EXPECT_THROW(forward(Shards::cut(4, 2, 1), mean, mean), ShapeError);  // a group of two shards
-  EXPECT_THROW(forward(Shards::cut(4, 2, 2), mean, none), ShapeError);
-  EXPECT_THROW(forward(Shards::cut(4, 2, 2), stats, stats), ShapeError);
+  EXPECT_NO_THROW(forward(Shards::cut(4, 2, 2), &running));
+  EXPECT_THROW(forward(Shards::cut(4, 2, 1), &running), ShapeError);  // a group of two shards
+  EXPECT_THROW(forward(Shards::cut(4, 2, 2), &half), ShapeError);
+  EXPECT_THROW(forward(Shards::cut(4, 2, 2), &wrong), ShapeError);
   const Shards uneven{.offsets = {0, 1, 4}, .total = 2, .groups = 2};
-  EXPECT_NO_THROW(forward(uneven, none, none));
-  EXPECT_THROW(forward(uneven, mean, mean), ShapeError);  // one value has no variance
+  EXPECT_NO_THROW(forward(uneven, nullptr));
+  EXPECT_THROW(forward(uneven, &running), ShapeError);  // one value has no variance
   const auto backward = [&](const Shards& shards, Tensor& grad_in, const Tensor& addend = {}) {
-    batch_norm_shard_backward(
-        stream, shards, in, {}, in, addend, stats, channel, channel, {}, none, leaf, leaf, grad_in);
+    batch_norm_shard_backward(stream,
+                              shards,
+                              {in, {}, in, stats, channel, channel, {}, nullptr, leaf, leaf},
+                              addend,
+                              grad_in);
   };
   EXPECT_NO_THROW(backward(Shards::cut(4, 2, 2), out));
   EXPECT_THROW(backward(Shards::cut(4, 2, 1), out), ShapeError);
-  EXPECT_THROW(backward(Shards::cut(4, 2, 2), mean), ShapeError);
+  EXPECT_THROW(backward(Shards::cut(4, 2, 2), leaf), ShapeError);
   EXPECT_THROW(backward(Shards::cut(4, 2, 2), out, in), ShapeError);  // and no grad_residual
 }
 

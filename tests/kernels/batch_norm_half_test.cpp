@@ -39,73 +39,51 @@ void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& 
   kernels::batch_norm_shard_stats(stream, shards, widened(in), stats);
 }
 
-void batch_norm_forward(Stream& stream,
-                        const Shards& shards,
-                        const Tensor& in,
-                        const Tensor& group_stats,
-                        const Tensor& weight,
-                        const Tensor& bias,
-                        const Tensor& residual,
-                        const BatchNormParams& params,
-                        Tensor& out) {
-  Tensor wide = widened(out);
-  kernels::batch_norm_forward(
-      stream, shards, widened(in), group_stats, weight, bias, widened(residual), params, wide);
-  store_rounded(wide, out);
+void batch_norm_forward(Stream& stream, const Shards& shards, const BatchNormForwardArgs& args) {
+  Tensor wide = widened(args.out);
+  kernels::batch_norm_forward(stream,
+                              shards,
+                              {.in = widened(args.in),
+                               .group_stats = args.group_stats,
+                               .weight = args.weight,
+                               .bias = args.bias,
+                               .residual = widened(args.residual),
+                               .params = args.params,
+                               .out = wide});
+  store_rounded(wide, args.out);
 }
 
-void batch_norm_shard_sums(Stream& stream,
-                           const Shards& shards,
-                           const Tensor& in,
-                           const Tensor& out,
-                           const Tensor& grad_out,
-                           const Tensor& group_stats,
-                           const Tensor& weight,
-                           const Tensor& bias,
-                           const BatchNormParams& params,
-                           Tensor& grad_residual,
-                           Tensor& grad_weight,
-                           Tensor& grad_bias) {
-  Tensor wide = widened(grad_residual);
+void batch_norm_shard_sums(Stream& stream, const Shards& shards, const BatchNormSumsArgs& args) {
+  Tensor wide = args.out.defined() ? widened(*args.grad_residual) : Tensor();
   kernels::batch_norm_shard_sums(stream,
                                  shards,
-                                 widened(in),
-                                 widened(out),
-                                 widened(grad_out),
-                                 group_stats,
-                                 weight,
-                                 bias,
-                                 params,
-                                 wide,
-                                 grad_weight,
-                                 grad_bias);
-  if (wide.defined()) store_rounded(wide, grad_residual);
+                                 {.in = widened(args.in),
+                                  .out = widened(args.out),
+                                  .grad_out = widened(args.grad_out),
+                                  .group_stats = args.group_stats,
+                                  .weight = args.weight,
+                                  .bias = args.bias,
+                                  .params = args.params,
+                                  .grad_residual = &wide,
+                                  .grad_weight = args.grad_weight,
+                                  .grad_bias = args.grad_bias});
+  if (wide.defined()) store_rounded(wide, *args.grad_residual);
 }
 
-void batch_norm_backward(Stream& stream,
-                         const Shards& shards,
-                         const Tensor& in,
-                         const Tensor& grad_out,
-                         const Tensor& group_stats,
-                         const Tensor& group_grad_weight,
-                         const Tensor& group_grad_bias,
-                         const Tensor& weight,
-                         const Tensor& bias,
-                         const BatchNormParams& params,
-                         Tensor& grad_in) {
-  Tensor wide = widened(grad_in);
+void batch_norm_backward(Stream& stream, const Shards& shards, const BatchNormBackwardArgs& args) {
+  Tensor wide = widened(args.grad_in);
   kernels::batch_norm_backward(stream,
                                shards,
-                               widened(in),
-                               widened(grad_out),
-                               group_stats,
-                               group_grad_weight,
-                               group_grad_bias,
-                               weight,
-                               bias,
-                               params,
-                               wide);
-  store_rounded(wide, grad_in);
+                               {.in = widened(args.in),
+                                .grad_out = widened(args.grad_out),
+                                .group_stats = args.group_stats,
+                                .group_grad_weight = args.group_grad_weight,
+                                .group_grad_bias = args.group_grad_bias,
+                                .weight = args.weight,
+                                .bias = args.bias,
+                                .params = args.params,
+                                .grad_in = wide});
+  store_rounded(wide, args.grad_in);
 }
 
 }  // namespace by_f32
@@ -186,31 +164,31 @@ TEST_P(BatchNormHalf, GradientsMayTakeGradOutsMemory) {
       Tensor grad_bias = poisoned_tensor(want.grad_bias_leaves.shape(), Dtype::kF32);
       batch_norm_shard_sums(stream,
                             shards,
-                            x.in,
-                            want.out,
-                            grad,
-                            want.stats,
-                            x.weight,
-                            x.bias,
-                            {.relu = true},
-                            grad,
-                            grad_weight,
-                            grad_bias);
+                            {.in = x.in,
+                             .out = want.out,
+                             .grad_out = grad,
+                             .group_stats = want.stats,
+                             .weight = x.weight,
+                             .bias = x.bias,
+                             .params = {.relu = true},
+                             .grad_residual = &grad,
+                             .grad_weight = grad_weight,
+                             .grad_bias = grad_bias});
       EXPECT_TRUE(same_bits(grad, want.grad_residual));
       EXPECT_TRUE(same_bits(grad_weight, want.grad_weight_leaves));
       EXPECT_TRUE(same_bits(grad_bias, want.grad_bias_leaves));
     }
     batch_norm_backward(stream,
                         shards,
-                        x.in,
-                        grad,
-                        want.stats,
-                        want.grad_weight,
-                        want.grad_bias,
-                        x.weight,
-                        x.bias,
-                        {.relu = !with_residual},
-                        grad);
+                        {.in = x.in,
+                         .grad_out = grad,
+                         .group_stats = want.stats,
+                         .group_grad_weight = want.grad_weight,
+                         .group_grad_bias = want.grad_bias,
+                         .weight = x.weight,
+                         .bias = x.bias,
+                         .params = {.relu = !with_residual},
+                         .grad_in = grad});
     EXPECT_TRUE(same_bits(grad, want.grad_in));
   }
 }
@@ -224,8 +202,16 @@ TEST_P(BatchNormHalf, InferenceIsTheRoundedF32Inference) {
     const auto inference =
         [&](Stream& stream, const Tensor& in, const Tensor& residual, Dtype out_dtype) {
           Tensor out = poisoned_tensor(shape(), out_dtype);
-          batch_norm_inference(
-              stream, shards, in, mean, var, x.weight, x.bias, residual, {.relu = true}, out);
+          batch_norm_inference(stream,
+                               shards,
+                               {.in = in,
+                                .running_mean = mean,
+                                .running_var = var,
+                                .weight = x.weight,
+                                .bias = x.bias,
+                                .residual = residual,
+                                .params = {.relu = true},
+                                .out = out});
           return out;
         };
     Stream one;
@@ -295,19 +281,27 @@ TEST(BatchNormHalfGate, AValueThatRoundsToZero) {
   const auto sums = [&](const Tensor& gate, Tensor& grad_residual) {
     batch_norm_shard_sums(stream,
                           shards,
-                          in,
-                          gate,
-                          grad_out,
-                          stats,
-                          weight,
-                          bias,
-                          {.relu = true},
-                          grad_residual,
-                          grad_weight,
-                          grad_bias);
+                          {.in = in,
+                           .out = gate,
+                           .grad_out = grad_out,
+                           .group_stats = stats,
+                           .weight = weight,
+                           .bias = bias,
+                           .params = {.relu = true},
+                           .grad_residual = &grad_residual,
+                           .grad_weight = grad_weight,
+                           .grad_bias = grad_bias});
     return grad_bias.data<float>()[0];
   };
-  batch_norm_forward(stream, shards, in, stats, weight, bias, in, {.relu = true}, out);
+  batch_norm_forward(stream,
+                     shards,
+                     {.in = in,
+                      .group_stats = stats,
+                      .weight = weight,
+                      .bias = bias,
+                      .residual = in,
+                      .params = {.relu = true},
+                      .out = out});
   EXPECT_EQ(testing::get(out, 0), 0);
   EXPECT_EQ(sums(out, gated), 0);
   EXPECT_EQ(testing::get(gated, 0), 0);

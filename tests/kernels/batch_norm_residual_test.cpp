@@ -40,16 +40,16 @@ TEST(BatchNormInPlace, TheResidualsGradientMayBeGradOut) {
     Tensor grad_bias = poisoned_tensor(want.grad_bias_leaves.shape(), Dtype::kF32);
     batch_norm_shard_sums(stream,
                           shards,
-                          x.in,
-                          want.out,
-                          x.grad_out,
-                          want.stats,
-                          x.weight,
-                          x.bias,
-                          {.relu = true},
-                          x.grad_out,
-                          grad_weight,
-                          grad_bias);
+                          {x.in,
+                           want.out,
+                           x.grad_out,
+                           want.stats,
+                           x.weight,
+                           x.bias,
+                           {.relu = true},
+                           &x.grad_out,
+                           grad_weight,
+                           grad_bias});
     EXPECT_TRUE(same_bits(x.grad_out, want.grad_residual));
     EXPECT_TRUE(same_bits(grad_weight, want.grad_weight_leaves));
     EXPECT_TRUE(same_bits(grad_bias, want.grad_bias_leaves));
@@ -64,15 +64,15 @@ TEST(BatchNormInPlace, TheInputsGradientMayBeGradOut) {
     const BatchNormStep want = batch_norm_step(stream, shards, x, {.relu = true}, kOps);
     batch_norm_backward(stream,
                         shards,
-                        x.in,
-                        x.grad_out,
-                        want.stats,
-                        want.grad_weight,
-                        want.grad_bias,
-                        x.weight,
-                        x.bias,
-                        {.relu = true},
-                        x.grad_out);
+                        {x.in,
+                         x.grad_out,
+                         want.stats,
+                         want.grad_weight,
+                         want.grad_bias,
+                         x.weight,
+                         x.bias,
+                         {.relu = true},
+                         x.grad_out});
     EXPECT_TRUE(same_bits(x.grad_out, want.grad_in));
   }
 }
@@ -133,24 +133,16 @@ TEST(BatchNormResidual, BadArguments) {
   Tensor row = f32({1, 3});
   Tensor wrong = f32({3, 2});
   Tensor none;
-  EXPECT_THROW(batch_norm_forward(stream, shards, in, stats, channel, channel, wrong, {}, out),
+  EXPECT_THROW(batch_norm_forward(stream, shards, {in, stats, channel, channel, wrong, {}, out}),
                ShapeError);
-  EXPECT_THROW(
-      batch_norm_inference(stream, shards, in, channel, channel, channel, channel, wrong, {}, out),
-      ShapeError);
+  EXPECT_THROW(batch_norm_inference(
+                   stream, shards, {in, channel, channel, channel, channel, wrong, {}, out}),
+               ShapeError);
   const auto sums = [&](const Tensor& gate, Tensor& grad_residual, bool relu) {
-    batch_norm_shard_sums(stream,
-                          shards,
-                          in,
-                          gate,
-                          in,
-                          stats,
-                          channel,
-                          channel,
-                          {.relu = relu},
-                          grad_residual,
-                          row,
-                          row);
+    batch_norm_shard_sums(
+        stream,
+        shards,
+        {in, gate, in, stats, channel, channel, {.relu = relu}, &grad_residual, row, row});
   };
   EXPECT_NO_THROW(sums(in, out, true));
   EXPECT_THROW(sums(in, none, true), ShapeError);

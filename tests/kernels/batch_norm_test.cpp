@@ -160,30 +160,30 @@ TEST_P(BatchNormShapes, ShardByShardIsTheSameBits) {
     const Tensor residual = gated ? part(x.residual) : Tensor();
     if (gated) got.grad_residual = poisoned_tensor(in.shape(), Dtype::kF32);
     batch_norm_shard_stats(stream, one, in, got.leaves);
-    batch_norm_forward(stream, one, in, got.stats, x.weight, x.bias, residual, params, got.out);
+    batch_norm_forward(stream, one, {in, got.stats, x.weight, x.bias, residual, params, got.out});
     batch_norm_shard_sums(stream,
                           one,
-                          in,
-                          gated ? got.out : Tensor(),
-                          grad_out,
-                          got.stats,
-                          x.weight,
-                          x.bias,
-                          params,
-                          got.grad_residual,
-                          got.grad_weight_leaves,
-                          got.grad_bias_leaves);
+                          {in,
+                           gated ? got.out : Tensor(),
+                           grad_out,
+                           got.stats,
+                           x.weight,
+                           x.bias,
+                           params,
+                           &got.grad_residual,
+                           got.grad_weight_leaves,
+                           got.grad_bias_leaves});
     batch_norm_backward(stream,
                         one,
-                        in,
-                        gated ? got.grad_residual : grad_out,
-                        got.stats,
-                        got.grad_weight,
-                        got.grad_bias,
-                        x.weight,
-                        x.bias,
-                        {.relu = !gated},
-                        got.grad_in);
+                        {in,
+                         gated ? got.grad_residual : grad_out,
+                         got.stats,
+                         got.grad_weight,
+                         got.grad_bias,
+                         x.weight,
+                         x.bias,
+                         {.relu = !gated},
+                         got.grad_in});
     EXPECT_TRUE(same_bits(got.leaves, want.leaves.slice(k, 1)));
     EXPECT_TRUE(same_bits(got.out, part(want.out)));
     EXPECT_TRUE(same_bits(got.grad_weight_leaves, want.grad_weight_leaves.slice(k, 1)));
@@ -294,14 +294,7 @@ TEST(BatchNorm, InferenceMatchesReference) {
         Tensor out = poisoned_tensor(shape, Dtype::kF32);
         batch_norm_inference(stream,
                              Shards::cut(shape[0], 2, 1),
-                             x.in,
-                             mean,
-                             var,
-                             x.weight,
-                             x.bias,
-                             residual,
-                             {.relu = true},
-                             out);
+                             {x.in, mean, var, x.weight, x.bias, residual, {.relu = true}, out});
         const auto want = reference::batch_norm_inference(
             doubles(x.in),
             doubles(mean),

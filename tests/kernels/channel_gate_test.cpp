@@ -119,7 +119,7 @@ TEST(ChannelGateSpecial, NanInfinityAndTheEndsOfTheSlope) {
           Tensor grad_gate = poisoned_tensor({1, 6}, dtype);
           channel_gate_forward(stream, Shards::single(1), image(in), gate, out);
           channel_gate_backward(
-              stream, Shards::single(1), image(1), image(in), gate, grad_in, grad_gate);
+              stream, Shards::single(1), {image(1), image(in), gate, grad_in, grad_gate});
           EXPECT_TRUE(close(floats_of(out), want, {}));
           EXPECT_TRUE(close(floats_of(grad_in), std::vector<double>{0, 0, 1, 1, kNan, 0.5}, {}));
           EXPECT_TRUE(close(floats_of(grad_gate), want_gate, {}));
@@ -137,7 +137,7 @@ TEST(ChannelGateSpecial, SumsAreF32) {
   const Tensor gate = Tensor::zeros({1, 1}, Dtype::kF16);
   Tensor grad_in = poisoned_tensor({1, 1, 2, 3}, Dtype::kF16);
   Tensor grad_gate = poisoned_tensor({1, 1}, Dtype::kF16);
-  channel_gate_backward(stream, Shards::single(1), grad_out, in, gate, grad_in, grad_gate);
+  channel_gate_backward(stream, Shards::single(1), {grad_out, in, gate, grad_in, grad_gate});
   EXPECT_EQ(testing::get(grad_gate, 0), 49152);
 }
 
@@ -154,7 +154,7 @@ TEST(ChannelGateSpecial, RejectsOtherShapes) {
   EXPECT_THROW(channel_gate_forward(stream, Shards::single(1), in, gate, out), ShapeError);
   EXPECT_THROW(channel_gate_forward(stream, shards, in, Tensor::zeros({2, 3}, Dtype::kBF16), out),
                DtypeError);
-  EXPECT_THROW(channel_gate_backward(stream, shards, in, in, gate, out, grad_gate), ShapeError);
+  EXPECT_THROW(channel_gate_backward(stream, shards, {in, in, gate, out, grad_gate}), ShapeError);
 }
 
 TEST(ChannelGateSpecial, DryDeclaresItsCost) {
@@ -163,7 +163,7 @@ TEST(ChannelGateSpecial, DryDeclaresItsCost) {
   Tensor image = Tensor::empty({2, 3, 4, 4}, Dtype::kF32, Device::kDry);
   Tensor gate = Tensor::empty({2, 3}, Dtype::kF32, Device::kDry);
   channel_gate_forward(stream, shards, image, gate, image);
-  channel_gate_backward(stream, shards, image, image, gate, image, gate);
+  channel_gate_backward(stream, shards, {image, image, gate, image, gate});
   ASSERT_EQ(stream.ledger().size(), 2U);
   EXPECT_EQ(stream.ledger()[0].bytes, 2 * 384 + 24);
   EXPECT_EQ(stream.ledger()[1].bytes, 3 * 384 + 2 * 24);

@@ -36,23 +36,22 @@ TEST(Conv2d, RejectsArgumentsThatDoNotFit) {
   Tensor out = zeros({2, 5, 4, 4});
   Tensor small = zeros({2, 5, 3, 4});
   Tensor row = zeros({2, 135});
-  Tensor none;
   try {
-    conv2d_forward(stream, shards, in, weight, zeros({5}), params, small);
+    conv2d_forward(stream, shards, {in, weight, zeros({5}), params, small});
     FAIL() << "no error";
   } catch (const ShapeError& error) {
     EXPECT_STREQ(error.what(), "[conv2d_forward] out: shape (2,5,3,4), expected (2,5,4,4)");
   }
-  EXPECT_THROW(conv2d_forward(stream, Shards::single(1), in, weight, {}, params, out), ShapeError);
-  EXPECT_THROW(conv2d_forward(stream, shards, in, weight, zeros({4}), params, out), ShapeError);
+  EXPECT_THROW(conv2d_forward(stream, Shards::single(1), {in, weight, {}, params, out}),
+               ShapeError);
+  EXPECT_THROW(conv2d_forward(stream, shards, {in, weight, zeros({4}), params, out}), ShapeError);
   EXPECT_THROW(conv2d_backward_data(stream, shards, small, weight, params, out), ShapeError);
-  EXPECT_THROW(
-      conv2d_backward_weight(stream, shards, in, grad_out, weight.shape(), params, row, none),
-      ShapeError);
+  EXPECT_THROW(conv2d_backward_weight(stream, shards, {in, grad_out, weight.shape(), params, row}),
+               ShapeError);
   const Tensor half = Tensor::zeros(in.shape(), Dtype::kF16);
-  EXPECT_THROW(conv2d_forward(stream, shards, half, weight, {}, params, out), DtypeError);
+  EXPECT_THROW(conv2d_forward(stream, shards, {half, weight, {}, params, out}), DtypeError);
   const Tensor dry = Tensor::empty(in.shape(), Dtype::kF32, Device::kDry);
-  EXPECT_THROW(conv2d_forward(stream, shards, dry, weight, {}, params, out), DeviceError);
+  EXPECT_THROW(conv2d_forward(stream, shards, {dry, weight, {}, params, out}), DeviceError);
 }
 
 TEST(Conv2d, DryDeclaresItsCost) {
@@ -67,9 +66,10 @@ TEST(Conv2d, DryDeclaresItsCost) {
   Tensor out = dry({4, 5, 4, 3});
   Tensor grad_weight = dry({2, 135});
   Tensor grad_bias = dry({2, 5});
-  conv2d_forward(stream, shards, in, weight, dry({5}), params, out);
+  conv2d_forward(stream, shards, {in, weight, dry({5}), params, out});
   conv2d_backward_data(stream, shards, out, weight, params, in);
-  conv2d_backward_weight(stream, shards, in, out, weight.shape(), params, grad_weight, grad_bias);
+  conv2d_backward_weight(
+      stream, shards, {in, out, weight.shape(), params, grad_weight, &grad_bias});
   ASSERT_EQ(stream.ledger().size(), 3U);
   for (const LedgerEntry& entry : stream.ledger()) {
     EXPECT_EQ(entry.flops, 2 * 4 * 5 * 4 * 3 * 3 * 3 * 3) << entry.op;

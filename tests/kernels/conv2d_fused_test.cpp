@@ -63,10 +63,12 @@ TEST(Conv2dFused, RefusesOtherDevices) {
   Tensor out = Tensor::zeros(in.shape(), Dtype::kF32);
   Tensor sums = Tensor::zeros({2, 1, 8}, Dtype::kF32);
   Tensor grad_weight = Tensor::zeros({1, 64}, Dtype::kF32);
-  EXPECT_THROW(conv2d_fused_forward(stream, Shards::single(1), in, affine, weight, {}, out, sums),
-               ShapeError);
+  EXPECT_THROW(
+      conv2d_fused_forward(
+          stream, Shards::single(1), {.in = in, .weight = weight, .out = out}, affine, sums),
+      ShapeError);
   EXPECT_THROW(conv2d_fused_backward_weight(
-                   stream, Shards::single(1), in, affine, out, weight.shape(), {}, grad_weight),
+                   stream, Shards::single(1), {in, out, weight.shape(), {}, grad_weight}, affine),
                ShapeError);
 }
 

@@ -140,7 +140,7 @@ TEST(Conv2d, WorkedExample) {
   Tensor weight = Tensor::empty({1, 1, 2, 2}, Dtype::kF32);
   std::ranges::copy(std::initializer_list<float>{1, 10, 100, 1000}, weight.data<float>());
   Tensor out = poisoned_tensor({1, 1, 2, 2}, Dtype::kF32);
-  conv2d_forward(stream, Shards::single(1), in, weight, {}, {}, out);
+  conv2d_forward(stream, Shards::single(1), {in, weight, {}, {}, out});
   const std::vector<float> want = {5421, 6532, 8754, 9865};
   EXPECT_TRUE(close(out.span<const float>(), want, {}));
 }
@@ -153,10 +153,9 @@ TEST(Conv2d, WithoutBias) {
     const Results with = run(stream, shards, p);
     Tensor out = poisoned_tensor(p.grad_out.shape(), dtype);
     Tensor grad_weight = poisoned_tensor(with.grad_weight.shape(), Dtype::kF32);
-    Tensor no_grad_bias;
-    conv2d_forward(stream, shards, p.in, p.weight, {}, p.params, out);
+    conv2d_forward(stream, shards, {p.in, p.weight, {}, p.params, out});
     conv2d_backward_weight(
-        stream, shards, p.in, p.grad_out, p.weight.shape(), p.params, grad_weight, no_grad_bias);
+        stream, shards, {p.in, p.grad_out, p.weight.shape(), p.params, grad_weight});
     EXPECT_TRUE(p.right_sum(
         out, reference::conv2d_forward(values_of(p.in), values_of(p.weight), {}, p.z), 45));
     EXPECT_TRUE(p.right_sum(grad_weight, values_of(with.grad_weight), 72));
@@ -233,20 +232,16 @@ TEST(Conv2d, OpenMpStartsNoThreads) {
     }).join();
   };
   on_new_thread([&](Stream& stream) {
-    conv2d_forward(stream, shards, p.in, p.weight, p.bias, p.params, got.out);
+    conv2d_forward(stream, shards, {p.in, p.weight, p.bias, p.params, got.out});
   });
   on_new_thread([&](Stream& stream) {
     conv2d_backward_data(stream, shards, p.grad_out, p.weight, p.params, got.grad_in);
   });
   on_new_thread([&](Stream& stream) {
-    conv2d_backward_weight(stream,
-                           shards,
-                           p.in,
-                           p.grad_out,
-                           p.weight.shape(),
-                           p.params,
-                           got.grad_weight,
-                           got.grad_bias);
+    conv2d_backward_weight(
+        stream,
+        shards,
+        {p.in, p.grad_out, p.weight.shape(), p.params, got.grad_weight, &got.grad_bias});
   });
   expect_reference(got, shards, p);
 }
@@ -319,11 +314,11 @@ TEST(Conv2d, SixteenBitsRoundOnce) {
     Tensor out = poisoned_tensor({1, 2, 1, 4}, dtype);
     conv2d_forward(stream,
                    Shards::single(1),
-                   testing::tensor_of(in, {1, 1, 1, 4}, dtype),
-                   testing::tensor_of(std::vector{1.0, 1.0}, {2, 1, 1, 1}, dtype),
-                   bias,
-                   {},
-                   out);
+                   {testing::tensor_of(in, {1, 1, 1, 4}, dtype),
+                    testing::tensor_of(std::vector{1.0, 1.0}, {2, 1, 1, 1}, dtype),
+                    bias,
+                    {},
+                    out});
     EXPECT_EQ(values_of(out), want) << name_of(dtype);
   };
   // Ties at 2049 and 2051, 257 and 259 go to even; a denormal of f16 stays.

@@ -43,7 +43,7 @@ Results run(Stream& stream, const Shards& shards, const DepthwiseProblem& p, Bod
   bodies.forward(stream, shards, p.in, p.weight, p.params, results.out);
   bodies.backward_data(stream, shards, p.grad_out, p.weight, p.params, results.grad_in);
   bodies.backward_weight(
-      stream, shards, p.in, p.grad_out, p.weight.shape(), p.params, results.grad_weight);
+      stream, shards, {p.in, p.grad_out, p.weight.shape(), p.params, results.grad_weight});
   return results;
 }
 
@@ -228,9 +228,9 @@ TEST(DepthwiseConv2d, RejectsArgumentsThatDoNotFit) {
                ShapeError);
   EXPECT_THROW(depthwise_conv2d_backward_data(stream, shards, p.in, p.weight, p.params, p.in),
                ShapeError);
-  EXPECT_THROW(
-      depthwise_conv2d_backward_weight(stream, shards, p.in, out, p.weight.shape(), p.params, leaf),
-      ShapeError);
+  EXPECT_THROW(depthwise_conv2d_backward_weight(
+                   stream, shards, {p.in, out, p.weight.shape(), p.params, leaf}),
+               ShapeError);
   const Tensor halves = Tensor::zeros(p.in.shape(), Dtype::kF16);  // out is f32
   EXPECT_THROW(depthwise_conv2d_forward(stream, shards, halves, half, p.params, out), DtypeError);
 }
@@ -248,7 +248,7 @@ TEST(DepthwiseConv2d, DryDeclaresItsCost) {
   const Conv2dParams params{.stride_h = 2, .stride_w = 2, .pad_h = 1, .pad_w = 1};
   depthwise_conv2d_forward(stream, shards, in, weight, params, out);
   depthwise_conv2d_backward_data(stream, shards, out, weight, params, in);
-  depthwise_conv2d_backward_weight(stream, shards, in, out, weight.shape(), params, leaves);
+  depthwise_conv2d_backward_weight(stream, shards, {in, out, weight.shape(), params, leaves});
   ASSERT_EQ(stream.ledger().size(), 3U);
   for (const LedgerEntry& entry : stream.ledger()) EXPECT_EQ(entry.flops, 2 * 144 * 9) << entry.op;
   EXPECT_EQ(stream.ledger()[0].bytes, 2 * (576 + 27 + 144));

@@ -55,7 +55,7 @@ TEST_F(Golden, Conv2d) {
     const Shards shards = Shards::single(in.shape()[0]);
 
     Tensor out = Tensor::empty(grad_out.shape(), Dtype::kF32);
-    conv2d_forward(stream_, shards, in, weight, bias, params, out);
+    conv2d_forward(stream_, shards, {in, weight, bias, params, out});
     EXPECT_TRUE(near(out, golden.tensor("out"), weight.shape().stride0()));
     Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
     conv2d_backward_data(stream_, shards, grad_out, weight, params, grad_in);
@@ -63,7 +63,7 @@ TEST_F(Golden, Conv2d) {
     Tensor grad_weight = Tensor::empty({1, weight.numel()}, Dtype::kF32);
     Tensor grad_bias = bias.defined() ? Tensor::empty({1, bias.numel()}, Dtype::kF32) : Tensor();
     conv2d_backward_weight(
-        stream_, shards, in, grad_out, weight.shape(), params, grad_weight, grad_bias);
+        stream_, shards, {in, grad_out, weight.shape(), params, grad_weight, &grad_bias});
     const int64_t pixels = grad_out.numel() / grad_out.shape()[1];
     EXPECT_TRUE(near(grad_weight, golden.tensor("grad_weight"), pixels));
     if (bias.defined()) {
@@ -92,7 +92,7 @@ TEST_F(Golden, DepthwiseConv2d) {
     EXPECT_TRUE(near(grad_in, golden.tensor("grad_in"), taps));
     Tensor grad_weight = Tensor::empty({1, weight.numel()}, Dtype::kF32);
     depthwise_conv2d_backward_weight(
-        stream_, shards, in, grad_out, weight.shape(), params, grad_weight);
+        stream_, shards, {in, grad_out, weight.shape(), params, grad_weight});
     EXPECT_TRUE(
         near(grad_weight, golden.tensor("grad_weight"), grad_out.numel() / weight.shape()[0]));
   }
@@ -159,43 +159,33 @@ TEST_F(Golden, BatchNorm) {
     expect(running_var, "running_var");
 
     Tensor out = Tensor::empty(in.shape(), Dtype::kF32);
-    batch_norm_forward(stream_, shards, in, stats, weight, bias, residual, params, out);
+    batch_norm_forward(stream_, shards, {in, stats, weight, bias, residual, params, out});
     expect(out, "out");
     Tensor grad_weight = Tensor::empty({1, channels}, Dtype::kF32);
     Tensor grad_bias = Tensor::empty({1, channels}, Dtype::kF32);
     const bool gated = residual.defined() && params.relu;
     Tensor grad_residual = gated ? Tensor::empty(in.shape(), Dtype::kF32) : Tensor();
-    batch_norm_shard_sums(stream_,
-                          shards,
-                          in,
-                          gated ? out : Tensor(),
-                          grad_out,
-                          stats,
-                          weight,
-                          bias,
-                          params,
-                          grad_residual,
-                          grad_weight,
-                          grad_bias);
+    const Tensor gate = gated ? out : Tensor();
+    const BatchNormSumsArgs sums{.in = in,
+                                 .out = gate,
+                                 .grad_out = grad_out,
+                                 .group_stats = stats,
+                                 .weight = weight,
+                                 .bias = bias,
+                                 .params = params,
+                                 .grad_residual = &grad_residual,
+                                 .grad_weight = grad_weight,
+                                 .grad_bias = grad_bias};
+    batch_norm_shard_sums(stream_, shards, sums);
     expect(grad_weight, "grad_weight");
     expect(grad_bias, "grad_bias");
     if (gated) expect(grad_residual, "grad_residual");
     Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
-    batch_norm_backward(stream_,
-                        shards,
-                        in,
-                        gated ? grad_residual : grad_out,
-                        stats,
-                        grad_weight,
-                        grad_bias,
-                        weight,
-                        bias,
-                        {.eps = params.eps, .relu = params.relu && !gated},
-                        grad_in);
+    batch_norm_backward(stream_, shards, backward_behind(sums, grad_in));
     expect(grad_in, "grad_in");
     Tensor eval_out = Tensor::empty(in.shape(), Dtype::kF32);
     batch_norm_inference(
-        stream_, shards, in, running_mean, running_var, weight, bias, residual, params, eval_out);
+        stream_, shards, {in, running_mean, running_var, weight, bias, residual, params, eval_out});
     expect(eval_out, "eval_out");
   }
 }
@@ -304,7 +294,7 @@ TEST_F(Golden, ChannelGate) {
     EXPECT_TRUE(near(out, golden.tensor("out"), 1));
     Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
     Tensor grad_gate = Tensor::empty(gate.shape(), Dtype::kF32);
-    channel_gate_backward(stream_, shards, grad_out, in, gate, grad_in, grad_gate);
+    channel_gate_backward(stream_, shards, {grad_out, in, gate, grad_in, grad_gate});
     EXPECT_TRUE(near(grad_in, golden.tensor("grad_in"), 1));
     EXPECT_TRUE(near(grad_gate, golden.tensor("grad_gate"), in.shape()[2] * in.shape()[3]));
   }
@@ -328,12 +318,12 @@ TEST_F(Golden, SoftmaxCrossEntropy) {
     Tensor target_rank = Tensor::empty({n}, Dtype::kI32);
     Tensor loss = Tensor::empty({1}, Dtype::kF32);
     softmax_cross_entropy_forward(
-        stream_, shards, logits, labels, params, losses, target_rank, loss);
+        stream_, shards, {logits, labels, params}, losses, target_rank, loss);
     EXPECT_TRUE(near(loss, golden.tensor("loss"), n));
     Tensor ones = Tensor::empty({1}, Dtype::kF32);
     *ones.data<float>() = 1;
     Tensor grad = Tensor::empty(logits.shape(), Dtype::kF32);
-    softmax_cross_entropy_backward(stream_, shards, logits, labels, params, ones, grad);
+    softmax_cross_entropy_backward(stream_, shards, {logits, labels, params}, ones, grad);
     EXPECT_TRUE(near(grad, golden.tensor("grad_logits"), 1));
   }
 }

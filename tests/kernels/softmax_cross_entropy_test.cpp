@@ -74,12 +74,12 @@ Result run(Stream& stream,
                 poisoned_tensor(labels.shape(), Dtype::kI32),
                 poisoned_tensor({shards.local()}, Dtype::kF32),
                 poisoned_tensor(logits.shape(), logits.dtype())};
-  forward(stream, shards, logits, labels, params, result.losses, result.rank, result.leaves);
+  forward(stream, shards, {logits, labels, params}, result.losses, result.rank, result.leaves);
   Tensor grad_loss = Tensor::empty({shards.local()}, Dtype::kF32);
   for (int64_t k = 0; k < shards.local(); ++k) {
     grad_loss.data<float>()[k] = static_cast<float>(k + 1);
   }
-  backward(stream, shards, logits, labels, params, grad_loss, result.grad);
+  backward(stream, shards, {logits, labels, params}, grad_loss, result.grad);
   return result;
 }
 
@@ -363,8 +363,8 @@ TEST(SoftmaxCrossEntropy, DryDeclaresItsCost) {
   Tensor leaves = dry({1}, Dtype::kF32);
   Tensor grad = dry({4, 10}, Dtype::kF32);
   const Shards shards = Shards::single(4);
-  softmax_cross_entropy_forward(stream, shards, logits, labels, {}, losses, rank, leaves);
-  softmax_cross_entropy_backward(stream, shards, logits, labels, {}, leaves, grad);
+  softmax_cross_entropy_forward(stream, shards, {logits, labels}, losses, rank, leaves);
+  softmax_cross_entropy_backward(stream, shards, {logits, labels}, leaves, grad);
   ASSERT_EQ(stream.ledger().size(), 2U);
   EXPECT_EQ(stream.ledger()[0].bytes, 160 + 3 * 16 + 4);
   EXPECT_EQ(stream.ledger()[1].bytes, 2 * 160 + 16 + 4);

@@ -1,4 +1,6 @@
 // Batch norm with a residual on the tape.
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "nn/layers.h"
@@ -44,7 +46,7 @@ class Residual : public ::testing::TestWithParam<bool> {
 TEST_P(Residual, MatchesReference) {
   const Var x = leaf(in_);
   const Var shortcut = leaf(shortcut_);
-  const Var y = layer_.forward(x, shortcut);
+  const Var y = layer_.forward({x}, shortcut).value;
   backward(y);
   const Var result = leaf(y.value());
   backward(result);
@@ -65,9 +67,9 @@ TEST_P(Residual, MatchesReference) {
 TEST_P(Residual, GradientsOfOneValueInBothPlacesAddUp) {
   const Var x = leaf(in_);
   const Var shortcut = leaf(in_);
-  backward(layer_.forward(x, shortcut));
+  backward(layer_.forward({x}, shortcut).value);
   const Var both = leaf(in_);
-  backward(layer_.forward(both, both));
+  backward(layer_.forward({both}, both).value);
   Tensor sum = x.grad();
   batch_->accumulate(stream_, shortcut.grad(), sum);
   EXPECT_TRUE(same_bits(both.grad(), sum));
@@ -76,10 +78,10 @@ TEST_P(Residual, GradientsOfOneValueInBothPlacesAddUp) {
 TEST_P(Residual, NoGradientForAShortcutThatWantsNone) {
   const Var x = leaf(in_);
   const Var shortcut(shortcut_, batch_);
-  backward(layer_.forward(x, shortcut));
+  backward(layer_.forward({x}, shortcut).value);
   const Tensor grad = x.grad();
   const Var other = leaf(in_);
-  backward(layer_.forward(other, leaf(shortcut_)));
+  backward(layer_.forward({other}, leaf(shortcut_)).value);
   EXPECT_FALSE(shortcut.grad().defined());
   EXPECT_TRUE(same_bits(grad, other.grad()));
 }
@@ -90,13 +92,62 @@ TEST_P(Residual, EvaluationAddsItToo) {
   const Var shortcut(shortcut_, x.shared_batch());
   const std::vector<double> ones(kChannels, 1);
   const std::vector<double> zeros(kChannels, 0);
-  EXPECT_TRUE(close(layer_.forward(x, shortcut).value().span<const float>(),
+  EXPECT_TRUE(close(layer_.forward({x}, shortcut).value.value().span<const float>(),
                     reference::batch_norm_inference(
                         doubles(in_), zeros, ones, ones, zeros, 1e-5, relu(), doubles(shortcut_)),
                     {.rel = 1e-6, .abs = 1e-6}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Relu, Residual, ::testing::Bool());
+
+// Sums the squares of each gradient that reaches the input of a relu, in the order of the tape.
+struct ReluGradients : TapeListener {
+  void on_result(const TapeOp& /*op*/, const Tensor& /*result*/) override {}
+  void on_gradient(const TapeOp& op, size_t /*i*/, Tensor& gradient) override {
+    if (op.name != "relu") return;
+    double sum = 0;
+    for (const float value : gradient.span<float>()) sum += double{value} * double{value};
+    heard.push_back(sum);
+  }
+  std::vector<double> heard;
+};
+
+struct ForkGradients {
+  bool has_branch;
+  Tensor in, shortcut;
+};
+// Runs a batch norm in groups of `per_group` shards whose value has two consumers.
+ForkGradients fork_gradients(int64_t per_group, TapeListener* listener) {
+  Stream stream;
+  const auto batch = make_batch(stream, Shards::cut(kImages, 3, 3 / per_group), true, {}, listener);
+  Mt19937 rng(1);
+  BatchNorm norm(Init{rng}, kChannels, true);
+  Var x(random_tensor(kShape, 1, -1, 2), batch), shortcut(random_tensor(kShape, 2), batch);
+  x.set_requires_grad(true);
+  shortcut.set_requires_grad(true);
+  const Forked y = norm.forward({x}, shortcut);
+  const Var sum = add(relu(y.value), relu(y.branch));
+  softmax_cross_entropy(global_avg_pool(sum), Tensor::zeros({kImages}, Dtype::kI32))
+      .loss.backward();
+  return {!y.branch.same_as(y.value), x.grad(), shortcut.grad()};
+}
+
+TEST(ForkedBatchNorm, AddsTheGradientOfItsBranch) {
+  ReluGradients listener;
+  const ForkGradients apart = fork_gradients(1, nullptr);
+  const ForkGradients on_tape = fork_gradients(1, &listener);
+  EXPECT_TRUE(apart.has_branch);
+  EXPECT_FALSE(on_tape.has_branch);
+  EXPECT_TRUE(same_bits(apart.in, on_tape.in));
+  EXPECT_TRUE(same_bits(apart.shortcut, on_tape.shortcut));
+  ASSERT_EQ(listener.heard.size(), 2U);
+  EXPECT_GT(listener.heard[0], 0);
+  EXPECT_EQ(listener.heard[1], 4 * listener.heard[0]) << "squares of twice the gradient";
+}
+
+TEST(ForkedBatchNorm, HasNoBranchOverSeveralShards) {
+  EXPECT_FALSE(fork_gradients(3, nullptr).has_branch);
+}
 
 TEST(SubsamplePad, GivesTheGradientBack) {
   Stream stream;

@@ -107,17 +107,18 @@ void run_rank(const Problem& p, const Part& part, size_t rank, Result& result) {
   x.set_requires_grad(true);
   const Var weight(copy_of(p.weight), true);
   const Var bias(copy_of(p.bias), true);
-  BatchNormRunning running{copy_of(p.running_mean), copy_of(p.running_var), p.momentum};
+  BatchNormState norm{
+      weight, bias, {copy_of(p.running_mean), copy_of(p.running_var), p.momentum}, p.params};
   const Var residual = p.residual.defined() ? Var(part.of(p.residual), x.shared_batch()) : Var();
-  const Var y = batch_norm(x, weight, bias, running, p.params, residual);
+  const Var y = residual.defined() ? batch_norm({x}, norm, residual).value : batch_norm({x}, norm);
   loss_with_gradient(y, part.of(p.grad_out)).backward();
 
   put_rows(y.value(), part.first_image, result.out);
   put_rows(x.grad(), part.first_image, result.grad_in);
   put_rows(weight.grad(), part.shards.first, result.grad_weight);
   put_rows(bias.grad(), part.shards.first, result.grad_bias);
-  result.running_mean[rank] = running.mean;
-  result.running_var[rank] = running.var;
+  result.running_mean[rank] = norm.running.mean;
+  result.running_var[rank] = norm.running.var;
 }
 
 Result run(const Problem& p, const Counts& counts, int64_t groups = 1) {
@@ -316,8 +317,11 @@ TEST(SyncBatchNormTraffic, OneExchangeForwardAndOneBackward) {
   shards.peers = &peer;
   Var x(p.in, make_batch(stream, shards));
   x.set_requires_grad(true);
-  BatchNormRunning running{copy_of(p.running_mean), copy_of(p.running_var)};
-  const Var y = batch_norm(x, Var(p.weight, true), Var(p.bias, true), running, p.params);
+  BatchNormState norm{Var(p.weight, true),
+                      Var(p.bias, true),
+                      {copy_of(p.running_mean), copy_of(p.running_var)},
+                      p.params};
+  const Var y = batch_norm({x}, norm);
   EXPECT_EQ(peer.exchanges, 1);
   loss_with_gradient(y, p.grad_out).backward();
   EXPECT_EQ(peer.exchanges, 2);

@@ -84,34 +84,34 @@ inline BatchNormStep batch_norm_step(Stream& stream,
   };
   ops.shard_stats(stream, shards, x.in, step.leaves);
   each_group(merge_stats, step.leaves, step.stats);
-  ops.forward(stream, shards, x.in, step.stats, x.weight, x.bias, x.residual, params, step.out);
+  ops.forward(stream, shards, {x.in, step.stats, x.weight, x.bias, x.residual, params, step.out});
   const bool gated = x.residual.defined() && params.relu;
   if (gated) step.grad_residual = like_in();
   ops.shard_sums(stream,
                  shards,
-                 x.in,
-                 gated ? step.out : Tensor(),
-                 x.grad_out,
-                 step.stats,
-                 x.weight,
-                 x.bias,
-                 params,
-                 step.grad_residual,
-                 step.grad_weight_leaves,
-                 step.grad_bias_leaves);
+                 {x.in,
+                  gated ? step.out : Tensor(),
+                  x.grad_out,
+                  step.stats,
+                  x.weight,
+                  x.bias,
+                  params,
+                  &step.grad_residual,
+                  step.grad_weight_leaves,
+                  step.grad_bias_leaves});
   each_group(sum, step.grad_weight_leaves, step.grad_weight);
   each_group(sum, step.grad_bias_leaves, step.grad_bias);
   ops.backward(stream,
                shards,
-               x.in,
-               gated ? step.grad_residual : x.grad_out,
-               step.stats,
-               step.grad_weight,
-               step.grad_bias,
-               x.weight,
-               x.bias,
-               {.eps = params.eps, .relu = params.relu && !gated},
-               step.grad_in);
+               {x.in,
+                gated ? step.grad_residual : x.grad_out,
+                step.stats,
+                step.grad_weight,
+                step.grad_bias,
+                x.weight,
+                x.bias,
+                {.eps = params.eps, .relu = params.relu && !gated},
+                step.grad_in});
   return step;
 }
 

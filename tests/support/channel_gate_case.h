@@ -38,7 +38,7 @@ struct ChannelGateCase {
                 poisoned_tensor(in.shape(), in.dtype()),
                 poisoned_tensor(gate.shape(), in.dtype())};
     forward(stream, shards(), in, gate, got.out);
-    backward(stream, shards(), grad_out, in, gate, got.grad_in, got.grad_gate);
+    backward(stream, shards(), {grad_out, in, gate, got.grad_in, got.grad_gate});
     return got;
   }
   std::vector<double> reference_out() const {

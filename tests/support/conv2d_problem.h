@@ -73,16 +73,12 @@ inline Conv2dResults run(Stream& stream, const Shards& shards, const Conv2dProbl
       .grad_in = poisoned_tensor(p.in.shape(), dtype),
       .grad_weight = poisoned_tensor({shards.local(), p.weight.numel()}, Dtype::kF32),
       .grad_bias = poisoned_tensor({shards.local(), p.z.k}, Dtype::kF32)};
-  conv2d_forward(stream, shards, p.in, p.weight, p.bias, p.params, results.out);
+  kernels::conv2d_forward(stream, shards, {p.in, p.weight, p.bias, p.params, results.out});
   conv2d_backward_data(stream, shards, p.grad_out, p.weight, p.params, results.grad_in);
-  conv2d_backward_weight(stream,
-                         shards,
-                         p.in,
-                         p.grad_out,
-                         p.weight.shape(),
-                         p.params,
-                         results.grad_weight,
-                         results.grad_bias);
+  kernels::conv2d_backward_weight(
+      stream,
+      shards,
+      {p.in, p.grad_out, p.weight.shape(), p.params, results.grad_weight, &results.grad_bias});
   return results;
 }
 

@@ -7,6 +7,7 @@ from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools"))
+import bench_table  # noqa: E402
 import check_docs  # noqa: E402
 import draw_figures  # noqa: E402
 
@@ -31,6 +32,11 @@ class CheckDocs(unittest.TestCase):
             found = check_docs.problems_of(README, f"title\n{line}\n")
             self.assertEqual(len(found), 1, line)
             self.assertIn(f"README.md:2: {said}", found[0])
+
+    def test_a_table_that_no_document_holds_is_homeless(self):
+        self.assertEqual(bench_table.homeless(), [])
+        with mock.patch.dict(bench_table.ROWS, {"new_table": lambda _: []}):
+            self.assertEqual(bench_table.homeless(), ["new_table"])
 
     def test_a_figure_that_nobody_drew_is_outdated(self):
         with mock.patch.dict(draw_figures.FIGURES, {"docs/tree.svg": lambda: "another"}):

@@ -1,10 +1,10 @@
-#include "trainers/loop/black_box.h"
+#include "trainers/debug/black_box.h"
 
 #include <gmock/gmock.h>
 
 #include "nn/parameter_copies.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/loop/gradient_fault.h"
+#include "trainers/debug/fault.h"
 
 namespace lockstep::trainers::black_box_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainers/tool/checkpoint_diff.h"
+#include "trainers/checkpoint/checkpoint_diff.h"
 
 #include <bit>
 #include <cmath>

@@ -6,7 +6,7 @@
 
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/options_of.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/run_request.h"
 #include "trainers/options/presets.h"
 
 namespace lockstep::trainers::data_defaults_test {
@@ -25,7 +25,7 @@ TEST(DataDefaults, ShapesAreWhatTrainResnetTrainsOnByItself) {
   EXPECT_EQ(options.integer("epochs"), 4);
   EXPECT_EQ(options.text("lr-scheduler"), "cosine");
   EXPECT_EQ(origin_of(options, "arch"), "data set");
-  EXPECT_EQ(make_run_config(options).dataset, "shapes");
+  EXPECT_EQ(make_run_request(options).dataset, "shapes");
 }
 
 TEST(DataDefaults, OtherSetsHaveTheFlagsOwn) {
@@ -47,7 +47,7 @@ TEST(DataDefaults, LeaveTrainConvnetAlone) {
   const Options options = options_of("");
   EXPECT_EQ(options.text("arch"), "convnet");
   EXPECT_EQ(origin_of(options, "batch-size"), "default");
-  EXPECT_EQ(make_run_config(options).dataset, "digits");
+  EXPECT_EQ(make_run_request(options).dataset, "digits");
 }
 
 TEST(DataDefaults, AFolderThatTellsNothingIsReportedLater) {

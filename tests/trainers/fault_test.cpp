@@ -1,4 +1,4 @@
-#include "trainers/loop/fault.h"
+#include "trainers/debug/fault.h"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-#include "trainers/output/flag_advice.h"
+#include "trainers/report/flag_advice.h"
 
 #include <sstream>
 

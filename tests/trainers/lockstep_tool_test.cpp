@@ -1,5 +1,3 @@
-#include "trainers/tool/lockstep_tool.h"
-
 #include <cmath>
 #include <sstream>
 #include <string>
@@ -11,7 +9,8 @@
 #include "core/safetensors.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/temp_dir.h"
-#include "trainers/tool/checkpoint_inspect.h"
+#include "trainers/checkpoint/checkpoint_inspect.h"
+#include "trainers/cli/programs.h"
 
 namespace lockstep::trainers::lockstep_tool_test {
 namespace {

@@ -1,5 +1,5 @@
 // --arch, and the options that go with it.
-#include "trainers/loop/models.h"
+#include "trainers/model/models.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

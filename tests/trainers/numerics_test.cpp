@@ -4,7 +4,7 @@
 
 #include "comm/thread_communicator.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/loop/numerics_watch.h"
+#include "trainers/debug/numerics_watch.h"
 
 namespace lockstep::trainers::numerics_test {
 namespace {
@@ -119,27 +119,22 @@ TEST_F(NumericsWatchTest, WatchesTheStepAfterNineSkips) {
   NumericsWatch numerics(
       {.when = NumericsWatch::When::kTenthSkip, .run_ranks = 1, .plan = {}}, stream_, run_.model);
   for (const int64_t skips : {0, 8, 9, 10, 11}) {
-    numerics.begin_step(20, {.scale = 4, .skipped = skips, .consecutive_skips = skips});
+    numerics.begin_step(20, 4, skips);
     EXPECT_EQ(numerics.listener() != nullptr, skips == 9) << skips;
-    EXPECT_EQ(numerics.end_step({.scale = 2, .skipped = skips + 1, .consecutive_skips = skips + 1}),
-              skips == 9)
-        << skips;
+    EXPECT_EQ(numerics.end_step(2, skips + 1), skips == 9) << skips;
   }
 }
 
 TEST_F(NumericsWatchTest, KeepsTheHistoryOfTheScale) {
   NumericsWatch numerics(
       {.when = NumericsWatch::When::kEveryStep, .run_ranks = 1, .plan = {}}, stream_, run_.model);
-  const ScaledStep calm{.scale = 8, .skipped = 0, .consecutive_skips = 0};
-  const ScaledStep grown{.scale = 16, .skipped = 0, .consecutive_skips = 0};
-  const ScaledStep skipped{.scale = 8, .skipped = 1, .consecutive_skips = 1};
-  numerics.begin_step(1, calm);
+  numerics.begin_step(1, 8, 0);
   EXPECT_NE(numerics.listener(), nullptr);
-  numerics.end_step(calm);
-  numerics.begin_step(2, calm);
-  numerics.end_step(grown);
-  numerics.begin_step(3, grown);
-  numerics.end_step(skipped);
+  numerics.end_step(8, 0);
+  numerics.begin_step(2, 8, 0);
+  numerics.end_step(16, 0);
+  numerics.begin_step(3, 16, 0);
+  numerics.end_step(8, 1);
   comm::spawn_ranks(1, [&](Communicator& ranks) {
     const NumericsReport report = numerics.report(ranks, Trouble::kLoss, "the loss is nan", 3);
     ASSERT_EQ(report.scales.size(), 2U);

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainers/options_of.h"
-#include "trainers/config/run_config.h"
-#include "trainers/loop/lr_dry_run.h"
-#include "trainers/loop/make_optimizer.h"
+#include "trainers/config/run_request.h"
+#include "trainers/model/weights.h"
+#include "trainers/report/run_report.h"
 
 namespace lockstep::trainers::optimizer_config_test {
 namespace {
@@ -150,7 +150,7 @@ TEST(OptimizerConfig, AnAverageHasTimmsAndTorchvisionsNames) {
   EXPECT_EQ(config_of("--model-ema-decay 0.99").ema, 0.99);
   EXPECT_EQ(config_of("--model-ema").ema, 0.9999);
   EXPECT_THAT(refusal("--ema 1"), HasSubstr("--ema 1 averages nothing"));
-  EXPECT_EQ(make_run_config(options_of("--mixup-alpha 0.2")).mixup, 0.2);
+  EXPECT_EQ(make_run_request(options_of("--mixup-alpha 0.2")).mixup, 0.2);
 }
 
 TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
@@ -265,46 +265,43 @@ TEST(MakeOptimizer, LarcHasItsFlags) {
   EXPECT_THAT(decayed("--larc"), ElementsAre(1, 1)) << "no gradient, no decay";
 }
 
-RunConfig run_of(const std::string& line, int64_t images_a_step) {
-  RunConfig config = make_run_config(options_of(line));
-  config.global_batch = images_a_step;
-  return config;
+std::vector<std::string> lines_of(const std::string& line, int64_t images_a_step, int64_t images) {
+  return lr_lines(make_run_request(options_of(line)), {.images = images_a_step}, images);
 }
 
 TEST(LrDryRun, ShowsFirstAndLastStepOfEachEpoch) {
-  EXPECT_THAT(
-      lr_lines(run_of("--lr 0.1 --scale-lr --epochs 3 --warmup-epochs 1 --warmup-method apex "
-                      "--lr-scheduler multistep --lr-milestones 2",
-                      208 * 8),
-               200 * 208 * 8),
-      ElementsAre("epoch 0 step 1 lr 0.0065 to step 200 lr 0.65325",
-                  "epoch 1 step 201 lr 0.65 to step 400 lr 0.65",
-                  "epoch 2 step 401 lr 0.065 to step 600 lr 0.065"));
+  EXPECT_THAT(lines_of("--lr 0.1 --scale-lr --epochs 3 --warmup-epochs 1 --warmup-method apex "
+                       "--lr-scheduler multistep --lr-milestones 2",
+                       208 * 8,
+                       200 * 208 * 8),
+              ElementsAre("epoch 0 step 1 lr 0.0065 to step 200 lr 0.65325",
+                          "epoch 1 step 201 lr 0.65 to step 400 lr 0.65",
+                          "epoch 2 step 401 lr 0.065 to step 600 lr 0.065"));
 }
 
 TEST(LrDryRun, ShowsEveryStepOfAShortRun) {
-  EXPECT_THAT(lr_lines(run_of("--lr 1 --epochs 2 --lr-scheduler linear", 10), 15),
+  EXPECT_THAT(lines_of("--lr 1 --epochs 2 --lr-scheduler linear", 10, 15),
               ElementsAre("epoch 0 step 1 lr 1",
                           "epoch 0 step 2 lr 0.75",
                           "epoch 1 step 3 lr 0.5",
                           "epoch 1 step 4 lr 0.25"));
   EXPECT_THAT(
-      lr_lines(run_of("--lr 1 --max-steps 2 --lr-scheduler plateau", 10), 1000),
+      lines_of("--lr 1 --max-steps 2 --lr-scheduler plateau", 10, 1000),
       ElementsAre(
           "epoch 0 step 1 lr 1", "epoch 0 step 2 lr 1", "less the cuts of --lr-scheduler plateau"));
 }
 
 TEST(LrDryRun, BeginsWithTheFirstEpoch) {
   EXPECT_THAT(
-      lr_lines(run_of("--lr 1 --epochs 4 --start-epoch 2 --max-steps 3 --lr-scheduler "
-                      "linear",
-                      10),
+      lines_of("--lr 1 --epochs 4 --start-epoch 2 --max-steps 3 --lr-scheduler "
+               "linear",
+               10,
                20),
       ElementsAre("epoch 2 step 5 lr 0.5", "epoch 2 step 6 lr 0.375", "epoch 3 step 7 lr 0.25"));
 }
 
 TEST(LrDryRun, ALastEpochMayBeCut) {
-  const auto lines = lr_lines(run_of("--lr 1 --max-steps 150", 10), 1000);
+  const auto lines = lines_of("--lr 1 --max-steps 150", 10, 1000);
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[1], "epoch 1 step 101 lr 1 to step 150 lr 1");
 }

@@ -1,4 +1,4 @@
-#include "trainers/plans/plan_file.h"
+#include "trainers/planner/plan_file.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>

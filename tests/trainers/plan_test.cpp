@@ -9,10 +9,10 @@
 
 #include "core/cuda/device.h"
 #include "tests/support/temp_dir.h"
-#include "trainers/tool/gpu_card.h"
-#include "trainers/tool/lockstep_tool.h"
-#include "trainers/tool/plan_command.h"
-#include "trainers/tool/plan_report.h"
+#include "trainers/cli/programs.h"
+#include "trainers/planner/gpu_card.h"
+#include "trainers/planner/plan_command.h"
+#include "trainers/planner/plan_report.h"
 
 namespace lockstep::trainers::plan_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainers/output/rank_place.h"
+#include "trainers/report/rank_place.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

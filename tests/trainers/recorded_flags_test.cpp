@@ -171,8 +171,8 @@ TEST(NotesOnFlags, OtherClassesOfOneCountKeepTheClassifier) {
 }
 
 EvaluationRecord record_of_line(const std::string& line) {
-  const RunConfig config = make_run_config(options_of(line));
-  return evaluation_record(config, open_training_data(config));
+  const RunRequest request = make_run_request(options_of(line));
+  return evaluation_record(request, open_training_data(request));
 }
 
 TEST(EvaluationRecord, SaysWhatTheRunComputesWith) {

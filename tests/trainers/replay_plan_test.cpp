@@ -1,12 +1,12 @@
-#include "trainers/replay_plan.h"
+#include "trainers/debug/replay_plan.h"
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/output/run_directory.h"
-#include "trainers/output/run_record.h"
+#include "trainers/report/run_directory.h"
+#include "trainers/report/run_record.h"
 
 namespace lockstep::trainers::replay_plan_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainers/output/report_error.h"
+#include "trainers/report/report_error.h"
 
 #include <cstdlib>
 

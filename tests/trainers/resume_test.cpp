@@ -8,7 +8,6 @@
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/options_of.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/config/resolve_run.h"
 
 namespace lockstep::trainers::resume_test {
 namespace {
@@ -103,20 +102,20 @@ constexpr const char* kData = "0123456789abcdef";
 // What a command line is told when it resumes the tiny run; "accepted: ..." with what it got.
 std::string kept(const std::string& line, int64_t ranks = 2, const std::string& data = kData) {
   const Options options = options_of(line);
-  RunConfig config = make_run_config(options);
   try {
-    keep_run(config, options, data, testing::tiny_identity(), ranks);
-    resolve_run(config, ranks, 1, 1000);
+    const RunRequest request =
+        keep_run(make_run_request(options), options, data, testing::tiny_identity(), ranks);
+    const BatchDivision batch = divide_batch(request, ranks, 1, 1000);
+    return fmt::format("accepted: B {} A {} S {} G {} seed {} start {}",
+                       batch.images,
+                       batch.micro_steps,
+                       batch.shards,
+                       batch.bn_groups,
+                       request.seed,
+                       request.start_epoch);
   } catch (const Error& error) {
     return fmt::format("{}: {}", static_cast<int>(error.code()), error.what());
   }
-  return fmt::format("accepted: B {} A {} S {} G {} seed {} start {}",
-                     config.global_batch,
-                     config.micro_steps,
-                     config.shards,
-                     config.bn_groups,
-                     config.seed,
-                     config.start_epoch);
 }
 
 TEST(KeepRun, TakesTheRunFromTheCheckpoint) {
@@ -172,14 +171,14 @@ TEST(Differences, NameTheEnginesOfCudnn) {
 
 TEST(IdentityOf, HoldsWhatShapesTheTrainingAndNoMore) {
   const Options options = options_of("--lr 0.5 --epochs 9 -p 3 --fp16-allreduce --seed 4");
-  RunConfig config = make_run_config(options);
-  resolve_run(config, 1, 1, 1000);
-  const RunIdentity identity = identity_of(config, options, kData, {});
+  const RunRequest request = make_run_request(options);
+  ResolvedRun run{.request = request, .batch = divide_batch(request, 1, 1, 1000)};
+  const RunIdentity identity = identity_of(run, options, kData, {});
   EXPECT_EQ(identity.settings.at("lr"), "0.5");
   EXPECT_EQ(identity.environment.at("wire"), "f16");
   EXPECT_FALSE(identity.environment.contains("plan_choices"));  // nor in files without
-  config.plan_choices = "5b7e";
-  EXPECT_EQ(identity_of(config, options, kData, {}).environment.at("plan_choices"), "5b7e");
+  run.plan_choices = "5b7e";
+  EXPECT_EQ(identity_of(run, options, kData, {}).environment.at("plan_choices"), "5b7e");
   EXPECT_EQ(identity.seed, 4U);
   for (const char* name : {"epochs", "print-freq", "seed", "batch-size"}) {
     EXPECT_FALSE(identity.settings.contains(name)) << name;

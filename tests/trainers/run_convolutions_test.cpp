@@ -1,10 +1,9 @@
-#include "trainers/plans/run_convolutions.h"
+#include "trainers/planner/run_convolutions.h"
 
 #include <gmock/gmock.h>
 
 #include "data/synthetic.h"
 #include "tests/trainers/options_of.h"
-#include "trainers/config/resolve_run.h"
 
 namespace lockstep::trainers::run_convolutions_test {
 namespace {
@@ -18,11 +17,11 @@ using testing::options_of;
 std::vector<ConvolutionProblem> convolutions(const std::string& flags,
                                              int64_t ranks = 1,
                                              const std::string& arch = "convnet") {
-  RunConfig config = make_run_config(options_of("--device cuda " + flags));
-  resolve_run(config, ranks, 1, 1000);
+  const RunRequest request = make_run_request(options_of("--device cuda " + flags));
+  const BatchDivision batch = divide_batch(request, ranks, 1, 1000);
   const int channels = arch == "convnet" ? 1 : 3;
   const data::Synthetic test({.images = 90, .classes = 10, .shape = {channels, 28, 28}, .seed = 0});
-  return run_convolutions(config, usual_network(arch), test);
+  return run_convolutions(request, batch, usual_network(arch), test);
 }
 
 std::vector<int64_t> images_of(const std::vector<ConvolutionProblem>& problems) {

@@ -1,4 +1,4 @@
-#include "trainers/output/run_directory.h"
+#include "trainers/report/run_directory.h"
 
 #include <memory>
 #include <string>

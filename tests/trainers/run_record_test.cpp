@@ -1,4 +1,4 @@
-#include "trainers/output/run_record.h"
+#include "trainers/report/run_record.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "trainers/loop/schedule.h"
+#include "trainers/model/schedule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainers/plans/settle_engines.h"
+#include "trainers/planner/settle_engines.h"
 
 #include <mutex>
 
@@ -8,7 +8,7 @@
 #include "comm/thread_communicator.h"
 #include "core/atomic_file.h"
 #include "tests/support/temp_dir.h"
-#include "trainers/config/run_plan.h"
+#include "trainers/report/run_record.h"
 
 namespace lockstep::trainers::settle_engines_test {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "data/synthetic.h"
 #include "tests/trainers/options_of.h"
-#include "trainers/loop/normalization.h"
+#include "trainers/config/normalization.h"
 
 namespace lockstep::trainers::training_data_test {
 namespace {
@@ -16,12 +16,12 @@ namespace {
 using data::ImageShape;
 using testing::options_of;
 
-RunConfig resnet(const std::string& line) {
-  return make_run_config(options_of(line, {}, Program::kTrainResnet));
+RunRequest resnet(const std::string& line) {
+  return make_run_request(options_of(line, {}, Program::kTrainResnet));
 }
 
 TEST(TrainingData, SyntheticImagesFitTheNetwork) {
-  const data::DatasetPair gray = open_training_data(make_run_config(options_of("--dummy")));
+  const data::DatasetPair gray = open_training_data(make_run_request(options_of("--dummy")));
   EXPECT_EQ(gray.train->image_shape(), (ImageShape{1, 28, 28}));
   EXPECT_EQ(gray.train->size(), 60000);
 
@@ -39,18 +39,19 @@ TEST(TrainingData, SyntheticImagesFitTheNetwork) {
     EXPECT_EQ(small.test->size(), 10000);
     EXPECT_EQ(small.train->classes(), 10);
   }
-  const RunConfig seven = resnet("--dummy -a resnet18 --num-classes 7");
+  const RunRequest seven = resnet("--dummy -a resnet18 --num-classes 7");
   EXPECT_EQ(open_training_data(seven).train->classes(), 7);
 }
 
 TEST(TrainingData, OnlySmallColorPicturesAreAugmented) {
-  const RunConfig config = resnet("--seed 5");
-  const Augmentation shapes = augmentation(config, *open_training_data(config).train);
+  const RunRequest request = resnet("--seed 5");
+  const Augmentation shapes = augmentation(request.seed, *open_training_data(request).train);
   EXPECT_EQ(shapes.pad, 4);
   EXPECT_TRUE(shapes.flip);
   EXPECT_EQ(shapes.seed, 5U);
-  for (const RunConfig& plain : {make_run_config(options_of("")), resnet("--dummy -a resnet20")}) {
-    EXPECT_FALSE(augmentation(plain, *open_training_data(plain).train).changes_images());
+  for (const RunRequest& plain :
+       {make_run_request(options_of("")), resnet("--dummy -a resnet20")}) {
+    EXPECT_FALSE(augmentation(plain.seed, *open_training_data(plain).train).changes_images());
   }
 }
 
@@ -62,15 +63,15 @@ class Cifar10Like : public data::Synthetic {
 };
 
 TEST(TrainingData, Cifar10IsAugmentedAndNormalizedLikeImageNet) {
-  const RunConfig config = resnet("--dummy -a resnet20 --seed 3");
+  const RunRequest request = resnet("--dummy -a resnet20 --seed 3");
   const Cifar10Like cifar10;
-  EXPECT_EQ(augmentation(config, cifar10).pad, 4);
-  EXPECT_TRUE(augmentation(config, cifar10).flip);
-  EXPECT_EQ(augmentation(config, cifar10).seed, 3U);
-  const data::DatasetPair synthetic = open_training_data(config);
+  EXPECT_EQ(augmentation(request.seed, cifar10).pad, 4);
+  EXPECT_TRUE(augmentation(request.seed, cifar10).flip);
+  EXPECT_EQ(augmentation(request.seed, cifar10).seed, 3U);
+  const data::DatasetPair synthetic = open_training_data(request);
   for (const data::Dataset* set :
        {static_cast<const data::Dataset*>(&cifar10), synthetic.train.get()}) {
-    const kernels::NormalizeImageParams params = normalization(config, *set);
+    const kernels::NormalizeImageParams params = normalization(request.normalize, *set);
     EXPECT_EQ(params.mean, (std::vector{0.485F, 0.456F, 0.406F}));
     EXPECT_EQ(params.std, (std::vector{0.229F, 0.224F, 0.225F}));
   }
@@ -78,20 +79,21 @@ TEST(TrainingData, Cifar10IsAugmentedAndNormalizedLikeImageNet) {
 
 TEST(TrainingData, GivenConstantsAreForEveryChannel) {
   const Cifar10Like color;
-  const kernels::NormalizeImageParams params = normalization(resnet("--normalize 0.25,0.5"), color);
+  const kernels::NormalizeImageParams params =
+      normalization(resnet("--normalize 0.25,0.5").normalize, color);
   EXPECT_EQ(params.mean, std::vector(3, 0.25F));
   EXPECT_EQ(params.std, std::vector(3, 0.5F));
-  const RunConfig three = resnet("--normalize 0.1,0.2,0.3,1,2,3");
-  EXPECT_EQ(normalization(three, color).std, (std::vector{1.0F, 2.0F, 3.0F}));
+  const RunRequest three = resnet("--normalize 0.1,0.2,0.3,1,2,3");
+  EXPECT_EQ(normalization(three.normalize, color).std, (std::vector{1.0F, 2.0F, 3.0F}));
   const data::Synthetic gray({.images = 1, .shape = {1, 28, 28}});
-  EXPECT_THROW(normalization(three, gray), UsageError);
+  EXPECT_THROW(normalization(three.normalize, gray), UsageError);
 }
 
 // Otherwise the constants are not those of the images.
 TEST(TrainingData, NormalizedShapesHaveMean0AndDeviation1) {
-  const RunConfig config = resnet("");
-  const data::DatasetPair pair = open_training_data(config);
-  const kernels::NormalizeImageParams params = normalization(config, *pair.train);
+  const RunRequest request = resnet("");
+  const data::DatasetPair pair = open_training_data(request);
+  const kernels::NormalizeImageParams params = normalization(request.normalize, *pair.train);
   ASSERT_EQ(params.mean.size(), 3U);
   std::array<double, 3> sum{};
   std::array<double, 3> squares{};

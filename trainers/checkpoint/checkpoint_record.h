@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "trainers/checkpoint/evaluation_record.h"
-#include "trainers/loop/epoch_progress.h"
-#include "trainers/loop/evaluate.h"
+#include "trainers/report/evaluation_record.h"
+#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 
@@ -30,6 +29,15 @@ struct RunIdentity {
   EvaluationRecord evaluation = {};  // known of files since it is recorded
 
   bool operator==(const RunIdentity& other) const = default;
+};
+
+// Sums over the steps of an epoch so far, over all ranks.
+struct EpochSums {
+  int64_t steps = 0;
+  int64_t images = 0;
+  double loss = 0;  // of the steps' losses
+  int64_t correct1 = 0;
+  int64_t correct5 = 0;
 };
 
 // A place in a run, between two steps.

@@ -7,7 +7,7 @@
 #include "nn/module.h"
 #include "nn/optimizer.h"
 #include "trainers/checkpoint/checkpoint_record.h"
-#include "trainers/output/console.h"
+#include "trainers/report/console.h"
 
 namespace lockstep::trainers {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "trainers/checkpoint/evaluation_record.h"
 #include "trainers/options/command_line.h"
+#include "trainers/report/evaluation_record.h"
 
 namespace lockstep::trainers {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 #include <system_error>
 #include <utility>
 
@@ -11,7 +10,6 @@
 #include "core/cuda/device.h"
 #include "core/error.h"
 #include "trainers/checkpoint/checkpoint_folder.h"
-#include "trainers/output/versions.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -155,41 +153,41 @@ std::optional<ResumePoint> find_resume_point(const std::string& resume,
                      .checkpoint = read_checkpoint(file)};
 }
 
-RunIdentity identity_of(const RunConfig& config,
+RunIdentity identity_of(const ResolvedRun& run,
                         const Options& options,
                         const std::string& data_digest,
                         const EvaluationRecord& evaluation) {
   RunIdentity identity{.program = std::string(name_of(options.program)),
-                       .arch = config.arch,
-                       .global_batch = config.global_batch,
-                       .micro_steps = config.micro_steps,
-                       .shards = config.shards,
-                       .bn_groups = config.bn_groups,
-                       .seed = config.seed,
-                       .start_epoch = config.start_epoch,
+                       .arch = run.request.arch,
+                       .global_batch = run.batch.images,
+                       .micro_steps = run.batch.micro_steps,
+                       .shards = run.batch.shards,
+                       .bn_groups = run.batch.bn_groups,
+                       .seed = run.request.seed,
+                       .start_epoch = run.request.start_epoch,
                        .data_digest = data_digest,
-                       .environment = versions(),
+                       .environment = program_versions(),
                        .settings = {},
                        .evaluation = evaluation};
-  if (config.device == Device::kCuda) {
+  if (run.request.device == Device::kCuda) {
     const cuda::DeviceProperties& gpu = cuda::device_properties();
     identity.environment["isa"] += fmt::format(", cuda sm_{}{}", gpu.major, gpu.minor);
   }
-  identity.environment.insert(config.cuda_libraries.begin(), config.cuda_libraries.end());
-  if (!config.plan_choices.empty()) identity.environment["plan_choices"] = config.plan_choices;
-  identity.environment["wire"] = name_of(config.exchange.wire);
-  identity.environment["predivide"] = fmt::format("{}", config.exchange.predivide);
+  identity.environment.insert(run.cuda_libraries.begin(), run.cuda_libraries.end());
+  if (!run.plan_choices.empty()) identity.environment["plan_choices"] = run.plan_choices;
+  identity.environment["wire"] = name_of(run.request.exchange.wire);
+  identity.environment["predivide"] = fmt::format("{}", run.request.exchange.predivide);
   for (const ResolvedFlag& flag : options.resolved()) {
     if (shapes_training(*find_flag("--" + flag.name))) identity.settings[flag.name] = flag.value;
   }
   return identity;
 }
 
-void keep_run(RunConfig& config,
-              const Options& options,
-              const std::string& data_digest,
-              const RunIdentity& before,
-              int64_t ranks) {
+RunRequest keep_run(RunRequest request,
+                    const Options& options,
+                    const std::string& data_digest,
+                    const RunIdentity& before,
+                    int64_t ranks) {
   check_flags(options, before, ranks);
   if (data_digest != before.data_digest) {
     refuse_change(fmt::format("the data have digest {}, those of the checkpoint's run {}",
@@ -203,22 +201,13 @@ void keep_run(RunConfig& config,
         fmt::format("it has {} shards, and each rank works on one at least", before.shards),
         fmt::format("at most {} ranks", before.shards));
   }
-  config.asked.batch_size = std::nullopt;
-  config.asked.global_batch_size = before.global_batch;
-  config.asked.shards = before.shards;
-  config.asked.bn_groups = before.bn_groups;
-  config.micro_steps = before.micro_steps;
-  config.seed = before.seed;
-  config.start_epoch = before.start_epoch;
-}
-
-std::string broadcast_text(Communicator& ranks, const std::string& text) {
-  int64_t size = std::ssize(text);
-  ranks.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
-  std::string copy = text;
-  copy.resize(static_cast<size_t>(size));
-  ranks.broadcast(std::as_writable_bytes(std::span(copy)), 0);
-  return copy;
+  request.batch = {.global = before.global_batch,
+                   .micro_steps = before.micro_steps,
+                   .shards = before.shards,
+                   .bn_groups = before.bn_groups};
+  request.seed = before.seed;
+  request.start_epoch = before.start_epoch;
+  return request;
 }
 
 }  // namespace lockstep::trainers

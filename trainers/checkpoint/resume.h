@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/communicator.h"
 #include "trainers/checkpoint/checkpoint_file.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/resolved_run.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
@@ -27,22 +26,19 @@ std::optional<ResumePoint> find_resume_point(const std::string& resume,
                                              const std::filesystem::path& output_dir,
                                              std::vector<std::string>& notes);
 
-// Returns the identity that a checkpoint records of this run. Requires: a resolved config.
-RunIdentity identity_of(const RunConfig& config,
+// Returns the identity that a checkpoint records of this run.
+RunIdentity identity_of(const ResolvedRun& run,
                         const Options& options,
                         const std::string& data_digest,
                         const EvaluationRecord& evaluation);
 
-// Gives `config`, which is not resolved yet, the batch, micro-steps, shards, groups, seed and first
-// epoch of `before`. Errors: CheckpointError for a flag that was given with another value, or other
-// data; UsageError when there are more ranks than shards.
-void keep_run(RunConfig& config,
-              const Options& options,
-              const std::string& data_digest,
-              const RunIdentity& before,
-              int64_t ranks);
-
-// rank 0's text on every rank. A collective call.
-std::string broadcast_text(Communicator& ranks, const std::string& text);
+// `request` with the batch, micro-steps, shards, groups, seed and first epoch of `before`. Errors:
+// CheckpointError for a flag that was given with another value, or other data; UsageError when
+// there are more ranks than shards.
+RunRequest keep_run(RunRequest request,
+                    const Options& options,
+                    const std::string& data_digest,
+                    const RunIdentity& before,
+                    int64_t ranks);
 
 }  // namespace lockstep::trainers

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/printable.h"
 #include "trainers/checkpoint/pretrained.h"
-#include "trainers/loop/agree.h"
+#include "trainers/report/agree.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -47,14 +47,6 @@ EvaluationRecord recorded_in(const Texts& metadata, const std::string& file) {
   return recorded;
 }
 
-// The run with the options as they have become.
-void read_again(const Options& options, RunConfig& config) {
-  RunConfig changed = make_run_config(options);
-  changed.transport = config.transport;
-  changed.output_dir = config.output_dir;
-  config = std::move(changed);
-}
-
 void load_checkpoint(const ResumePoint& from, nn::Module& model) {
   const std::vector<nn::StateEntry> entries = model.state();
   const std::vector<std::string> problems = mismatches(entries, from.checkpoint.model);
@@ -68,62 +60,66 @@ void load_checkpoint(const ResumePoint& from, nn::Module& model) {
 
 }  // namespace
 
-StartingPoint::StartingPoint(RunConfig& config, Options& options, Communicator& ranks)
-    : asked_(config),
-      existing_run_(config.overwrite ? ExistingRun::kOverwrite : ExistingRun::kRefuse) {
-  if (config.resume.empty() && config.pretrained.empty()) return;
+StartingPoint::StartingPoint(const RunRequest& asked, const Options& options, Communicator& ranks)
+    : asked_(asked),
+      options_(options),
+      request_(asked),
+      output_dir_(asked.output_dir),
+      existing_run_(asked.overwrite ? ExistingRun::kOverwrite : ExistingRun::kRefuse) {
+  if (asked.resume.empty() && asked.pretrained.empty()) return;
   on_all_ranks(ranks, [&] {
-    if (ranks.rank() == 0) find(config);
+    if (ranks.rank() == 0) find();
   });
-  share_source(config, ranks);
-  if (!source_) return;
-  on_all_ranks(ranks, [&] {
-    source_->recorded = recorded_in(source_->metadata, source_->file);
-    try {
-      take_flags(options, source_->recorded, source_->use);
-      read_again(options, config);
-    } catch (const UsageError& error) {
-      throw CheckpointError(
-          fmt::format(
-              "what {} records does not fit: {}", source_->file, printable(error.what(), kLongest)),
-          printable(error.why(), kLongest),
-          "the program that wrote it, or other flags in place of the recorded");
-    }
-  });
+  share_source(ranks);
+  if (source_) on_all_ranks(ranks, [&] { take_recorded_flags(*source_); });
 }
 
-void StartingPoint::find(RunConfig& config) {
-  if (!config.resume.empty()) find_checkpoint(config);
+void StartingPoint::take_recorded_flags(Source& source) {
+  source.recorded = recorded_in(source.metadata, source.file);
+  try {
+    take_flags(options_, source.recorded, source.use);
+    request_ = make_run_request(options_);
+  } catch (const UsageError& error) {
+    throw CheckpointError(
+        fmt::format(
+            "what {} records does not fit: {}", source.file, printable(error.what(), kLongest)),
+        printable(error.why(), kLongest),
+        "the program that wrote it, or other flags in place of the recorded");
+  }
+}
+
+void StartingPoint::find() {
+  if (!asked_.resume.empty()) find_checkpoint();
   if (resumed_) return;
-  if (!config.pretrained.empty()) {
-    pretrained_ = read_weights(config.pretrained);
-  } else if (config.evaluate) {
+  if (!asked_.pretrained.empty()) {
+    pretrained_ = read_weights(asked_.pretrained);
+  } else if (asked_.evaluate) {
     throw CheckpointError("there are no weights to evaluate",
                           "--resume auto found no checkpoint",
                           "--resume with a run directory, or --pretrained FILE");
   }
 }
 
-void StartingPoint::find_checkpoint(RunConfig& config) {
-  const bool automatic = config.resume == "auto";
-  if (automatic && config.output_dir.empty()) config.output_dir = latest_run();
-  if (automatic && config.output_dir.empty()) {
+void StartingPoint::find_checkpoint() {
+  const bool automatic = asked_.resume == "auto";
+  if (automatic && output_dir_.empty()) output_dir_ = latest_run();
+  if (automatic && output_dir_.empty()) {
     notes_.emplace_back("note: --resume auto: there is no runs/latest, a run starts");
     return;
   }
-  resumed_ = find_resume_point(config.resume, config.output_dir, notes_);
-  stay_in_place(config);
+  resumed_ = find_resume_point(asked_.resume, output_dir_, notes_);
+  stay_in_place();
 }
 
 // Rank 0's, to every rank.
-void StartingPoint::share_source(const RunConfig& config, Communicator& ranks) {
+void StartingPoint::share_source(Communicator& ranks) {
   nlohmann::json mine;
   if (resumed_) {
     mine = {{"file", resumed_->model_file.string()},
             {"metadata", to_metadata(resumed_->checkpoint.record)},
             {"resumed", true}};
   } else if (pretrained_) {
-    mine = {{"file", config.pretrained}, {"metadata", pretrained_->metadata}, {"resumed", false}};
+    mine = {{"file", asked_.pretrained}, {"metadata", pretrained_->metadata}, {"resumed", false}};
   }
   const auto source = nlohmann::json::parse(
       broadcast_text(ranks, mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
@@ -131,31 +127,32 @@ void StartingPoint::share_source(const RunConfig& config, Communicator& ranks) {
   const bool resumed = source.at("resumed");
   source_ = {.file = source.at("file"),
              .metadata = source.at("metadata"),
-             .use = config.evaluate ? WeightsUse::kEvaluate
+             .use = asked_.evaluate ? WeightsUse::kEvaluate
                     : resumed       ? WeightsUse::kResume
                                     : WeightsUse::kFineTune};
   if (source_->use == WeightsUse::kResume) record_ = record_of(source_->metadata, source_->file);
 }
 
-EvaluationRecord StartingPoint::settle(RunConfig& config,
-                                       const Options& options,
-                                       const data::DatasetPair& data,
-                                       const std::string& data_digest,
-                                       Communicator& ranks) {
-  EvaluationRecord now;
+StartingPoint::Settled StartingPoint::settle(const data::DatasetPair& data,
+                                             const std::string& data_digest,
+                                             Communicator& ranks) {
+  Settled settled{.request = request_, .evaluation = {}};
   on_all_ranks(ranks, [&] {
-    now = evaluation_record(config, data);
+    EvaluationRecord& now = settled.evaluation;
+    now = evaluation_record(request_, data);
     if (!source_) return;
     const Source& source = *source_;
     check_record(source, now);
-    if (record_) keep_run(config, options, data_digest, record_->run, ranks.size());
+    if (record_) {
+      settled.request = keep_run(request_, options_, data_digest, record_->run, ranks.size());
+    }
     const EvaluationRecord asked = evaluation_record(asked_, data);
     for (std::string& note : notes_on_flags(asked, now, source.recorded, source.use, source.file)) {
       notes_.push_back(std::move(note));
     }
     now.average = source.use == WeightsUse::kEvaluate && source.recorded.average;
   });
-  return now;
+  return settled;
 }
 
 void StartingPoint::check_record(const Source& source, const EvaluationRecord& now) {
@@ -176,19 +173,18 @@ void StartingPoint::check_record(const Source& source, const EvaluationRecord& n
   }
 }
 
-void StartingPoint::stay_in_place(RunConfig& config) {
-  const fs::path home = resumed_ ? resumed_->run_directory : fs::path(config.output_dir);
+void StartingPoint::stay_in_place() {
+  const fs::path home = resumed_ ? resumed_->run_directory : fs::path(output_dir_);
   if (home.empty()) return;
-  const bool elsewhere =
-      config.output_dir.empty() ? config.evaluate : !same_folder(home, config.output_dir);
+  const bool elsewhere = output_dir_.empty() ? asked_.evaluate : !same_folder(home, output_dir_);
   if (elsewhere && resumed_) return;
-  if (config.overwrite) {
+  if (asked_.overwrite) {
     throw UsageError(
         fmt::format("--overwrite would remove the run to go on with, {}", home.string()),
         "--resume goes on in the directory that it came from",
         "--resume alone, or another --output-dir");
   }
-  if (config.output_dir.empty()) config.output_dir = home;
+  if (output_dir_.empty()) output_dir_ = home;
   existing_run_ = ExistingRun::kContinue;
 }
 
@@ -210,7 +206,7 @@ std::vector<std::string> StartingPoint::notes(const RunIdentity& now) const {
   return notes;
 }
 
-std::vector<std::string> StartingPoint::load(nn::Module& model, const RunConfig& config) {
+std::vector<std::string> StartingPoint::load(nn::Module& model) {
   if (resumed_) {
     load_checkpoint(*resumed_, model);
     const TrainingPosition& at = resumed_->checkpoint.record.at;
@@ -221,19 +217,19 @@ std::vector<std::string> StartingPoint::load(nn::Module& model, const RunConfig&
   }
   if (!pretrained_) return {};
   const auto fresh =
-      load_pretrained(config.pretrained,
+      load_pretrained(request_.pretrained,
                       std::exchange(pretrained_->tensors, {}),
                       model,
-                      config.evaluate ? Classifier::kMustFit : Classifier::kMayStartFresh);
+                      request_.evaluate ? Classifier::kMustFit : Classifier::kMayStartFresh);
   std::vector<std::string> lines = {
       fmt::format("=> using pre-trained model '{}' ({}{})",
-                  config.arch,
-                  config.pretrained,
+                  request_.arch,
+                  request_.pretrained,
                   source_ && source_->recorded.average ? ", a moving average" : "")};
   if (fresh) {
     lines.push_back(fmt::format("=> the classifier {} has other classes in {} and starts fresh",
                                 *fresh,
-                                config.pretrained));
+                                request_.pretrained));
   }
   return lines;
 }

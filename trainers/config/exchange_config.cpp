@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "trainers/config/choice_names.h"
-#include "trainers/config/device_choice.h"
+#include "trainers/config/rank_machine.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -28,7 +28,7 @@ inline constexpr std::array kTransportNames = {
 // Names what carries gradients between GPUs; ranks meet and agree over `transport` all the same.
 enum class DeviceTransport : uint8_t {
   kHost,
-  kAuto,  // the best that all ranks have, trainers/loop/gradient_route.h
+  kAuto,  // the best that all ranks have, trainers/cli/gradient_route.h
   kNccl,
   kIpc,
 };

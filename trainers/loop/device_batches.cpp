@@ -30,6 +30,12 @@ class Twin {
   Tensor on_device_;
 };
 
+Tensor copy_behind(Stream& stream, const Tensor& from, const Tensor& pinned) {
+  Tensor to = pinned.slice(0, from.shape()[0]);
+  transfer(stream, from, to);
+  return to;
+}
+
 }  // namespace
 
 class DeviceBatches::Buffer {
@@ -73,6 +79,28 @@ data::LoadedBatch DeviceBatches::upload(data::LoadedBatch batch) {
   if (uploads_ > 0) buffers_[(uploads_ - 1) % 2]->note_used(stream_);
   buffers_[uploads_++ % 2]->send(*copies_, stream_, batch);
   return batch;
+}
+
+BatchResults::BatchResults(Stream& stream, int64_t max_images) {
+  if (stream.device() != Device::kCuda) return;
+  pinned_losses_ = cuda::empty_pinned({max_images}, Dtype::kF32);
+  pinned_target_rank_ = cuda::empty_pinned({max_images}, Dtype::kI32);
+  copied_.emplace();
+}
+
+void BatchResults::fetch(Stream& stream, const nn::CrossEntropy& results) {
+  if (!copied_) {
+    losses_ = results.losses;
+    target_rank_ = results.target_rank;
+    return;
+  }
+  losses_ = copy_behind(stream, results.losses, pinned_losses_);
+  target_rank_ = copy_behind(stream, results.target_rank, pinned_target_rank_);
+  copied_->record(stream.cuda());
+}
+
+void BatchResults::wait() const {
+  if (copied_ && !copied_->done()) copied_->synchronize();
 }
 
 }  // namespace lockstep::trainers

@@ -4,19 +4,11 @@
 #include <chrono>
 #include <cstdint>
 
+#include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/loop/step_window.h"
-#include "trainers/output/progress.h"
+#include "trainers/report/progress.h"
 
 namespace lockstep::trainers {
-
-// Sums over the steps of an epoch so far, over all ranks.
-struct EpochSums {
-  int64_t steps = 0;
-  int64_t images = 0;
-  double loss = 0;  // of the steps' losses
-  int64_t correct1 = 0;
-  int64_t correct5 = 0;
-};
 
 class EpochProgress {
  public:

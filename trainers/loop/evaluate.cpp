@@ -5,17 +5,13 @@
 #include <chrono>
 #include <vector>
 
-#include <fmt/core.h>
-
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
-#include "trainers/loop/batch_results.h"
+#include "trainers/config/normalization.h"
 #include "trainers/loop/device_batches.h"
-#include "trainers/loop/normalization.h"
 #include "trainers/loop/stop_signal.h"
 #include "trainers/loop/training_data.h"
-#include "trainers/output/apex_lines.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -61,6 +57,18 @@ Counts count(const BatchResults& results, int64_t first, int64_t end) {
   return counts;
 }
 
+// `chunk_losses` holds bits of doubles: a cell is written by one rank and zero on the others, so an
+// integer sum carries them exactly.
+Evaluation over_ranks(const Counts& mine, std::vector<int64_t> chunk_losses, Communicator& ranks) {
+  std::array<int64_t, 3> counts = {mine.correct1, mine.correct5, mine.images};
+  ranks.all_reduce_sum(std::span<int64_t>(counts));
+  ranks.all_reduce_sum(std::span<int64_t>(chunk_losses));
+  Evaluation total{.correct1 = counts[0], .correct5 = counts[1], .total = counts[2]};
+  for (const int64_t bits : chunk_losses) total.loss += std::bit_cast<double>(bits);
+  total.loss /= static_cast<double>(total.total);
+  return total;
+}
+
 // A batch that the device has been given.
 struct QueuedBatch {
   BatchResults results;
@@ -104,31 +112,21 @@ class Meter {
 
 }  // namespace
 
-std::string accuracy_line(const RunConfig& config, const Evaluation& evaluation) {
-  if (config.apex_lines) return apex_accuracy_line(evaluation.acc1(), evaluation.acc5());
-  return fmt::format(" * Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
-}
-
-std::string average_line(const Evaluation& evaluation) {
-  return fmt::format(
-      " * of --ema: Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
-}
-
-EvaluationTask test_of(const RunConfig& config,
+EvaluationTask test_of(const RunRequest& request,
                        const data::DatasetPair& data,
                        nn::Module& model,
                        Console& console) {
   EvaluationTask task{.model = model,
                       .dataset = data.test,
-                      .normalization = normalization(config, *data.test),
-                      .precision = config.precision.network(),
-                      .chunk_images = config.val_batch_size,
-                      .workers = config.workers,
+                      .normalization = normalization(request.normalize, *data.test),
+                      .precision = request.precision.network(),
+                      .chunk_images = request.val_batch_size,
+                      .workers = request.workers,
                       .stop = stop_requested};
-  if (config.main_py_lines) {
+  if (request.main_py_lines) {
     task.on_batch = [&console,
-                     frequency = config.print_freq,
-                     line = config.apex_lines ? apex_test_line : test_line](
+                     frequency = request.print_freq,
+                     line = request.apex_lines ? apex_test_line : test_line](
                         int64_t batch, int64_t batches, const TestMetrics& metrics) {
       if (batch % frequency == 0) console.progress_line(line(batch, batches, metrics));
     };
@@ -154,7 +152,6 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   const int64_t batches = loader.left();
   Counts sums;
   Meter meter;
-  // A cell is written by one rank and zero on the others: an integer sum carries f64 bits exactly.
   std::vector<int64_t> chunk_losses(static_cast<size_t>(data::chunk_count(plan)), 0);
 
   const auto settle = [&](const QueuedBatch& batch) {
@@ -190,16 +187,11 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   }
   while (settled < queued) settle(queue[settled++ % 2]);
 
-  std::array<int64_t, 5> counts = {
-      sums.correct1, sums.correct5, sums.images, loader.left(), skipped.noted()};
-  ranks.all_reduce_sum(std::span<int64_t>(counts));
-  ranks.all_reduce_sum(std::span<int64_t>(chunk_losses));
-  if (counts[4] > 0) skipped.agree(ranks);
-  if (counts[3] > 0) return std::nullopt;
-  Evaluation total{.correct1 = counts[0], .correct5 = counts[1], .total = counts[2]};
-  for (const int64_t bits : chunk_losses) total.loss += std::bit_cast<double>(bits);
-  total.loss /= static_cast<double>(total.total);
-  return total;
+  std::array<int64_t, 2> left_and_skipped = {loader.left(), skipped.noted()};
+  ranks.all_reduce_sum(std::span<int64_t>(left_and_skipped));
+  if (left_and_skipped[1] > 0) skipped.agree(ranks);
+  const Evaluation evaluation = over_ranks(sums, chunk_losses, ranks);
+  return left_and_skipped[0] > 0 ? std::nullopt : std::optional(evaluation);
 }
 
 }  // namespace lockstep::trainers

@@ -10,26 +10,13 @@
 #include "data/dataset.h"
 #include "kernels/normalize_image.h"
 #include "nn/module.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/run_request.h"
 #include "trainers/loop/skipped_photos.h"
-#include "trainers/output/console.h"
-#include "trainers/output/progress.h"
+#include "trainers/report/console.h"
+#include "trainers/report/progress.h"
+#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
-
-struct Evaluation {
-  int64_t correct1 = 0;
-  int64_t correct5 = 0;
-  int64_t total = 0;
-  double loss = 0;  // mean cross-entropy per image, in nats
-
-  double acc1() const { return 100.0 * static_cast<double>(correct1) / static_cast<double>(total); }
-  double acc5() const { return 100.0 * static_cast<double>(correct5) / static_cast<double>(total); }
-};
-
-// main.py's line of it, or Apex's, and one like it of the weights' moving average.
-std::string accuracy_line(const RunConfig& config, const Evaluation& evaluation);
-std::string average_line(const Evaluation& evaluation);
 
 struct EvaluationTask {
   nn::Module& model;
@@ -47,7 +34,7 @@ struct EvaluationTask {
 
 // The whole test set; main.py's lines to `console`, which must outlive the task, where the run has
 // them.
-EvaluationTask test_of(const RunConfig& config,
+EvaluationTask test_of(const RunRequest& request,
                        const data::DatasetPair& data,
                        nn::Module& model,
                        Console& console);

@@ -6,12 +6,6 @@
 
 namespace lockstep::trainers {
 
-RankSeconds ExchangeSummary::mean_seconds() const {
-  RankSeconds sum;
-  for (const Rank& rank : ranks) sum += rank.seconds;
-  return sum / static_cast<double>(std::max<size_t>(1, ranks.size()));
-}
-
 void ExchangeLog::add(const Step& step) {
   if (++steps_ == 2) {
     sums_ = {};

@@ -7,33 +7,9 @@
 
 #include "comm/gradient_reducer.h"
 #include "core/communicator.h"
-#include "trainers/loop/step_window.h"
+#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
-
-// Each figure is a mean over steps. The first step is left out where there are others, because it
-// also sets things up.
-struct ExchangeSummary {
-  // Figures of one rank.
-  struct Rank {
-    RankSeconds seconds;
-    int64_t moved_bytes = 0;  // Traffic::moved_bytes
-    int64_t reduced_bytes = 0;
-    int64_t images = 0;  // trained on, in all steps together
-  };
-  // Seconds of one bucket on rank 0 since the step began.
-  struct BucketSeconds {
-    double ready = 0;  // all its gradients are there
-    double start = 0;  // its exchange begins
-    double end = 0;    // its sum is there
-  };
-
-  std::vector<Rank> ranks;  // by rank
-  std::vector<BucketSeconds> buckets;
-
-  // Over ranks.
-  RankSeconds mean_seconds() const;
-};
 
 // A rank's record of its steps.
 class ExchangeLog {

@@ -7,29 +7,10 @@
 
 #include "core/communicator.h"
 #include "core/shards.h"
-#include "data/loader.h"
 #include "nn/functional.h"
+#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
-
-// Where a rank's time went, from the beginning of a step until its gradients were summed.
-struct RankSeconds {
-  double own = 0;      // its own work and data
-  double exposed = 0;  // held up by communication: peers that are not there yet, and the transfer
-  double hidden = 0;   // communication beside own work
-  data::LoaderSeconds loader{};
-
-  RankSeconds& operator+=(const RankSeconds& other) {
-    own += other.own;
-    exposed += other.exposed;
-    hidden += other.hidden;
-    loader += other.loader;
-    return *this;
-  }
-  RankSeconds operator/(double count) const {
-    return {.own = own / count, .exposed = exposed / count, .hidden = hidden / count};
-  }
-};
 
 struct WindowTotals {
   std::vector<float>

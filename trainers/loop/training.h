@@ -1,79 +1,30 @@
 // The training loop.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 
-#include "comm/device_exchange.h"
-#include "comm/gradient_reducer.h"
-#include "core/communicator.h"
-#include "core/stream.h"
-#include "data/dataset.h"
-#include "nn/module.h"
-#include "nn/optimizer.h"
-#include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/checkpoint/checkpoint_writer.h"
-#include "trainers/config/run_config.h"
+#include "trainers/checkpoint/state_tensors.h"
 #include "trainers/loop/epoch_progress.h"
-#include "trainers/loop/evaluate.h"
-#include "trainers/loop/exchange_log.h"
-#include "trainers/loop/fault.h"
-#include "trainers/loop/gradient_fault.h"
-#include "trainers/loop/numerics_watch.h"
+#include "trainers/loop/numerics_guard.h"
 #include "trainers/loop/replica_check.h"
-#include "trainers/loop/skipped_photos.h"
-#include "trainers/loop/step_graph.h"
-#include "trainers/loop/step_window.h"
-#include "trainers/loop/timed_peers.h"
-#include "trainers/loop/training_batches.h"
-#include "trainers/loop/weight_update.h"
-#include "trainers/output/console.h"
-#include "trainers/output/run_directory.h"
-#include "trainers/output/run_log.h"
+#include "trainers/loop/training_evaluation.h"
+#include "trainers/loop/training_parts.h"
+#include "trainers/loop/training_step.h"
+#include "trainers/report/run_directory.h"
+#include "trainers/report/run_log.h"
+#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 
-struct TrainingResult {
-  std::optional<Evaluation> final;  // of the weights at the end; nothing after a signal
-  Evaluation best;
-  int best_epoch = 0;                      // from 0; the epoch of `best`
-  int64_t steps = 0;                       // since epoch 0, those of earlier processes included
-  int64_t images = 0;                      // trained on in this process, over all ranks
-  double training_s = 0;                   // of this process in steps, evaluation left out
-  double first_step_s = 0;                 // from process start to the end of its first step
-  bool stopped = false;                    // on a signal
-  bool saved = true;                       // the last state; known on rank 0
-  std::optional<NumericsReport> numerics;  // the last one
-  ExchangeSummary communication;
-};
-
-// A replay takes a run's steps again, up to one, and ends where its numerics report is due.
-struct ReplayTarget {
-  int64_t step = 0;   // counted from epoch 0
-  int64_t ranks = 1;  // of the run
-};
-
-// Trains `model` as `config` says and evaluates it. Borrows everything.
+// Trains the model as the run says and evaluates it.
 class Training {
  public:
-  struct Parts {
-    const RunConfig& config;
-    const data::DatasetPair& data;
-    Communicator& ranks;
-    Stream& stream;
-    nn::Module& model;
-    Console& console;
-    std::optional<Fault> fault;
-    std::optional<TrainingPosition> start{};  // of an earlier process; its weights are in `model`
-    std::optional<ReplayTarget> replay{};
-    comm::MakeDeviceExchange exchange{};  // how gradients on GPUs travel; empty: over `ranks`
-  };
-
   // A collective call. Errors: CheckpointError for a start under another schedule.
-  explicit Training(const Parts& parts);
+  explicit Training(const TrainingParts& parts);
 
-  std::span<const comm::Bucket> buckets() const { return reducer_.buckets(); }
+  std::span<const comm::Bucket> buckets() const { return step_.buckets(); }
 
   // Rank 0's, before run(): the optimizer's part of a checkpoint. Errors: CheckpointError naming
   // `file` when it is another optimizer's.
@@ -87,39 +38,17 @@ class Training {
 
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
   TrainingResult run(const Traces& traces);
+  // The last one of the run.
+  const std::optional<NumericsReport>& numerics() const { return numerics_.report(); }
 
  private:
-  struct StepStart {
-    comm::BucketTimes::Clock::time_point time = comm::BucketTimes::Clock::now();
-    Traffic traffic;
-    double batch_norm_s = 0;  // waited for peers, since the beginning of the run
-    double data_s = 0;        // waited for images
-    data::LoaderSeconds loader{};
-  };
-
   void share_start();
   void train_step(EpochProgress& epoch);
-  void step_by_step(const StepStart& start);
-  void step_as_graph(const StepStart& start);
-  TrainingBatches::MicroStep next_batch();
-  // Forward and backward of a micro-step.
-  nn::CrossEntropy forward_backward(const Var& images, const Tensor& labels, const Tensor& mix);
-  void report_loss_scale();
-  void log_exchange(const StepStart& start, int64_t images, const comm::ExchangeTimes& exchange);
+  void read_scale();
   void exchange_figures(EpochProgress& epoch);
-  void check_losses(const WindowTotals& totals, int epoch);
-  void report_numerics(Trouble trouble, std::string what, int64_t step);
-  void end_epoch(const EpochProgress& epoch);
   void synchronize_replicas();
-  EvaluationTask test_task();
-  std::optional<Evaluation> measure();  // nothing when a signal asked for a stop meanwhile
-  std::optional<Evaluation> measure_average(const EpochProgress& epoch);  // also without --ema
-  void log_evaluation(std::string_view split,
-                      int epoch,
-                      const Evaluation& evaluation,
-                      const std::string& digest);
-  std::string digest() const;  // rank 0's of the model, "" elsewhere
-  void keep_best(const EpochProgress& epoch, const Evaluation& evaluation);
+  void end_epoch(const EpochProgress& epoch);
+  void evaluate_epoch(const EpochProgress& epoch);
   bool evaluates_after(int epoch) const;
   bool saves_after(int64_t step) const;
   // An epoch whose steps are done is over once it is evaluated.
@@ -127,26 +56,15 @@ class Training {
   TrainingPosition position(const EpochProgress& epoch, Evaluated evaluated) const;
   void save(const TrainingPosition& at);
 
-  Parts p_;
+  const TrainingParts p_;
+  const StepRange range_;
   Traces traces_;
   RunLog log_;
-  comm::GradientReducer reducer_;
-  TimedPeers batch_norm_peers_;
-  const bool groups_span_ranks_;
-  const int64_t steps_per_epoch_;
-  WeightUpdate update_;
-  NumericsWatch numerics_;
-  std::optional<GradientFault> gradient_fault_;
+  NumericsGuard numerics_;
+  TrainingStep step_;
   const ReplicaCheck replicas_;
-  const int64_t first_step_;  // of this process
-  const int64_t end_step_;
-  TrainingBatches batches_;
-  SkippedPhotos skipped_, skipped_in_test_;
-  StepGraph graph_;
-  StepWindow window_;
-  ExchangeLog exchange_log_;
+  TrainingEvaluation evaluation_;
   TrainingResult result_;
-  ScaledStep scaled_;  // as last looked at
 };
 
 }  // namespace lockstep::trainers

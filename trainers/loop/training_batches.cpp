@@ -5,23 +5,23 @@
 
 #include "kernels/fill.h"
 #include "kernels/mix_images.h"
+#include "trainers/config/normalization.h"
 #include "trainers/loop/draw_mix.h"
-#include "trainers/loop/normalization.h"
 #include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers {
 
-data::BatchPlan batch_plan(const RunConfig& config,
+data::BatchPlan batch_plan(const ResolvedRun& run,
                            const data::Dataset& dataset,
                            const Communicator& ranks) {
   return {.dataset_size = dataset.size(),
-          .global_batch = config.global_batch,
-          .micro_steps = config.micro_steps,
-          .shards = config.shards,
-          .groups = config.bn_groups,
+          .global_batch = run.batch.images,
+          .micro_steps = run.batch.micro_steps,
+          .shards = run.batch.shards,
+          .groups = run.batch.bn_groups,
           .rank = ranks.rank(),
           .ranks = ranks.size(),
-          .seed = config.seed};
+          .seed = run.request.seed};
 }
 
 namespace {
@@ -32,26 +32,26 @@ int64_t largest_batch(const data::BatchPlan& plan) {
 
 }  // namespace
 
-TrainingBatches::TrainingBatches(const RunConfig& config,
+TrainingBatches::TrainingBatches(const ResolvedRun& run,
                                  const std::shared_ptr<const data::Dataset>& dataset,
                                  const Communicator& ranks,
                                  Stream& stream,
                                  int64_t first_step,
                                  int64_t end_step)
     : stream_(stream),
-      augmentation_(augmentation(config, *dataset)),
-      normalization_(normalization(config, *dataset)),
-      precision_(config.precision.network()),
-      mixup_(config.mixup),
-      seed_(config.seed),
-      first_batch_(first_step * config.micro_steps),
+      augmentation_(augmentation(run.request.seed, *dataset)),
+      normalization_(normalization(run.request.normalize, *dataset)),
+      precision_(run.request.precision.network()),
+      mixup_(run.request.mixup),
+      seed_(run.request.seed),
+      first_batch_(first_step * run.batch.micro_steps),
       loader_(dataset,
-              data::training_sequence(batch_plan(config, *dataset, ranks), first_step, end_step),
-              {.workers = static_cast<int>(config.workers),
-               .ahead = std::max<int64_t>(4, config.workers + 2),  // none waits for another's batch
+              data::training_sequence(batch_plan(run, *dataset, ranks), first_step, end_step),
+              {.workers = static_cast<int>(run.request.workers),
+               .ahead =
+                   std::max<int64_t>(4, run.request.workers + 2),  // none waits for another's batch
                .augmentation = device_augments() ? Augmentation{} : augmentation_}),
-      on_device_(
-          stream, dataset->image_shape(), largest_batch(batch_plan(config, *dataset, ranks))) {}
+      on_device_(stream, dataset->image_shape(), largest_batch(batch_plan(run, *dataset, ranks))) {}
 
 bool TrainingBatches::device_augments() const {
   return stream_.device() != Device::kCpu && augmentation_.changes_images() &&

@@ -10,13 +10,13 @@
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
-#include "trainers/config/run_config.h"
+#include "trainers/config/resolved_run.h"
 #include "trainers/loop/device_batches.h"
 
 namespace lockstep::trainers {
 
-// How this rank's part of a resolved run is cut.
-data::BatchPlan batch_plan(const RunConfig& config,
+// How this rank's part of a run is cut.
+data::BatchPlan batch_plan(const ResolvedRun& run,
                            const data::Dataset& dataset,
                            const Communicator& ranks);
 
@@ -34,7 +34,7 @@ class TrainingBatches {
   };
 
   // Batches of the steps [first_step, end_step). Errors: EnvironmentError when memory runs out.
-  TrainingBatches(const RunConfig& config,
+  TrainingBatches(const ResolvedRun& run,
                   const std::shared_ptr<const data::Dataset>& dataset,
                   const Communicator& ranks,
                   Stream& stream,

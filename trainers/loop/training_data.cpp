@@ -26,19 +26,19 @@ bool is_one_of(const std::string& arch, const std::array<const char*, kCount>& n
   return std::ranges::find(names, arch) != names.end();
 }
 
-const Dummy& dummy_for(const RunConfig& config) {
-  if (is_one_of(config.arch, std::array{"convnet", "toy_net"})) return kLikeMnist;
+const Dummy& dummy_for(const RunRequest& request) {
+  if (is_one_of(request.arch, std::array{"convnet", "toy_net"})) return kLikeMnist;
   const bool for_cifar =
-      is_one_of(config.arch, std::array{"resnet20", "resnet32", "resnet44", "resnet56"});
-  return for_cifar || config.cifar_stem ? kLikeCifar10 : kLikeImageNet;
+      is_one_of(request.arch, std::array{"resnet20", "resnet32", "resnet44", "resnet56"});
+  return for_cifar || request.cifar_stem ? kLikeCifar10 : kLikeImageNet;
 }
 
-data::DatasetPair make_synthetic(const RunConfig& config) {
-  const Dummy& dummy = dummy_for(config);
+data::DatasetPair make_synthetic(const RunRequest& request) {
+  const Dummy& dummy = dummy_for(request);
   const auto make = [&](int64_t images, uint64_t seed) {
     return std::make_shared<data::Synthetic>(
         data::Synthetic::Options{.images = images,
-                                 .classes = config.classes.value_or(dummy.classes),
+                                 .classes = request.classes.value_or(dummy.classes),
                                  .shape = dummy.image,
                                  .seed = seed});
   };
@@ -47,21 +47,21 @@ data::DatasetPair make_synthetic(const RunConfig& config) {
 
 }  // namespace
 
-data::DatasetPair open_training_data(const RunConfig& config, const std::optional<Fault>& fault) {
-  if (config.dataset == "synthetic") return make_synthetic(config);
-  data::PhotoOptions photos = config.photos;
+data::DatasetPair open_training_data(const RunRequest& request, const std::optional<Fault>& fault) {
+  if (request.dataset == "synthetic") return make_synthetic(request);
+  data::PhotoOptions photos = request.photos;
   if (fault && fault->kind == "slowdisk") photos.slow_disk = fault->delay();
   if (fault && fault->kind == "slowdecode") photos.slow_decode = fault->delay();
-  return data::open_dataset(config.dataset, config.data, photos);
+  return data::open_dataset(request.dataset, request.data, photos);
 }
 
-Augmentation augmentation(const RunConfig& config, const data::Dataset& train) {
+Augmentation augmentation(uint64_t seed, const data::Dataset& train) {
   const std::string name = train.name();
   if (name.starts_with("imagefolder/")) {
-    return {.flip = true, .resized_crop = true, .seed = config.seed};
+    return {.flip = true, .resized_crop = true, .seed = seed};
   }
   if (!name.starts_with("cifar10/") && !name.starts_with("shapes/")) return {};
-  return {.pad = 4, .flip = true, .seed = config.seed};
+  return {.pad = 4, .flip = true, .seed = seed};
 }
 
 void warn_of_images(const std::string& text) {

@@ -6,8 +6,8 @@
 
 #include "core/augmentation.h"
 #include "data/dataset.h"
-#include "trainers/config/run_config.h"
-#include "trainers/loop/fault.h"
+#include "trainers/config/run_request.h"
+#include "trainers/debug/fault.h"
 
 namespace lockstep::trainers {
 
@@ -16,11 +16,11 @@ namespace lockstep::trainers {
 // 10,000, 10 classes) for CIFAR's and under --cifar-stem, else ImageNet's 224 x 224 (1,281,167 and
 // 50,000, 1,000 classes), as main.py's --dummy.
 // A fault may slow photos down. Errors: those of data::open_dataset.
-data::DatasetPair open_training_data(const RunConfig& config,
+data::DatasetPair open_training_data(const RunRequest& request,
                                      const std::optional<Fault>& fault = {});
 
 // CIFAR-10 and shapes: a crop out of the image padded by 4, and a flip; all others: none.
-Augmentation augmentation(const RunConfig& config, const data::Dataset& train);
+Augmentation augmentation(uint64_t seed, const data::Dataset& train);
 
 // Warns of an image that is skipped, on stderr.
 void warn_of_images(const std::string& text);

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/printable.h"
-#include "trainers/loop/make_optimizer.h"
+#include "trainers/model/weights.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -65,21 +65,22 @@ kernels::LossScaleState state_of(const std::string& text) {
 
 }  // namespace
 
-WeightUpdate::WeightUpdate(const RunConfig& config,
+WeightUpdate::WeightUpdate(const ResolvedRun& run,
                            Stream& stream,
                            const nn::Module& model,
                            int64_t steps_per_epoch)
     : stream_(stream),
-      stored_(config.precision, model.named_parameters()),
-      may_skip_(config.precision.loss_scaling.has_value()),
-      optimizer_(make_optimizer(config.optimizer, model.named_parameters(), buffers_of(model))),
-      schedule_(config.optimizer.schedule,
-                config.optimizer.base_lr(config.global_batch),
-                config.epochs,
+      stored_(run.request.precision, model.named_parameters()),
+      may_skip_(run.request.precision.loss_scaling.has_value()),
+      optimizer_(
+          make_optimizer(run.request.optimizer, model.named_parameters(), buffers_of(model))),
+      schedule_(run.request.optimizer.schedule,
+                run.request.optimizer.base_lr(run.batch.images),
+                run.request.epochs,
                 steps_per_epoch),
-      first_step_(config.start_epoch * steps_per_epoch),
-      end_step_(config.epochs * steps_per_epoch) {
-  const std::optional<LossScaling>& scaling = config.precision.loss_scaling;
+      first_step_(run.request.start_epoch * steps_per_epoch),
+      end_step_(run.request.epochs * steps_per_epoch) {
+  const std::optional<LossScaling>& scaling = run.request.precision.loss_scaling;
   if (scaling || stream.device() == Device::kCuda) {
     const LossScaling one{.dynamic = false, .initial = 1};
     scaler_.emplace(stream,
@@ -88,7 +89,7 @@ WeightUpdate::WeightUpdate(const RunConfig& config,
                     kernels::LossScaleState{.scale = scaling.value_or(one).initial});
     follow_schedule();
   }
-  if (const double norm = config.optimizer.clip_grad_norm; norm > 0) {
+  if (const double norm = run.request.optimizer.clip_grad_norm; norm > 0) {
     clipper_.emplace(stream, *optimizer_, static_cast<float>(norm));
   }
 }

@@ -11,9 +11,9 @@
 #include "nn/grad_scaler.h"
 #include "nn/optimizer.h"
 #include "trainers/checkpoint/checkpoint_record.h"
-#include "trainers/config/run_config.h"
-#include "trainers/loop/schedule.h"
-#include "trainers/loop/stored_weights.h"
+#include "trainers/config/resolved_run.h"
+#include "trainers/model/schedule.h"
+#include "trainers/model/weights.h"
 
 namespace lockstep::trainers {
 
@@ -28,7 +28,7 @@ struct ScaledStep {
 // Owns the optimizer and its state. Thread safety: none.
 class WeightUpdate {
  public:
-  WeightUpdate(const RunConfig& config,
+  WeightUpdate(const ResolvedRun& run,
                Stream& stream,
                const nn::Module& model,
                int64_t steps_per_epoch);

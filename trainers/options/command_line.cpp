@@ -146,7 +146,9 @@ Options read_options(Program program,
   const Setting* dir = options.find("data");
   const std::string dataset =
       dataset_name(program, options.text("dataset"), dir == nullptr ? std::string() : dir->value);
-  apply(values_of(program, data_defaults(program, dataset)), Origin::kDataSet);
+  for (const auto& [name, arguments_of_set] : data_defaults(program)) {
+    if (name == dataset) apply(values_of(program, arguments_of_set), Origin::kDataSet);
+  }
   const Setting* version = options.find("version");
   if (version != nullptr && options.boolean("version")) options.request = Request::kVersion;
   return options;

@@ -65,9 +65,8 @@ std::string page(Program program, bool all) {
 
 std::string examples(Program program) {
   std::string text;
-  for (const std::string_view dataset : {"shapes", "cifar10"}) {
-    const Arguments defaults = data_defaults(program, dataset);
-    if (!defaults.empty()) text += fmt::format("On {}: {}\n", dataset, fmt::join(defaults, " "));
+  for (const auto& [dataset, defaults] : data_defaults(program)) {
+    text += fmt::format("On {}: {}\n", dataset, fmt::join(defaults, " "));
   }
   return text +
          fmt::format(

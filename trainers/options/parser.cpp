@@ -102,8 +102,8 @@ UsageError unknown_flag(Program program, std::string_view argument) {
                                     : fmt::format("did you mean {}?", nearest));
 }
 
-// What CLI11 has no notion of: _ for -, a switch's value as a word of its own, shorthands, and the
-// flags of other trainers.
+// Rewrites what CLI11 does not know: _ for -, a switch's value as a word of its own, shorthands,
+// and the flags of other trainers.
 class Normalizer {
  public:
   Normalizer(Program program, std::string_view variable, const std::vector<std::string>& arguments)
@@ -122,8 +122,7 @@ class Normalizer {
       } else if (const ForeignFlag* const foreign = find_foreign_flag(name)) {
         notes.push_back(answer(*foreign, name));
       } else {
-        result_.push_back(argument.starts_with("--") ? name + argument.substr(name.size())
-                                                     : argument);
+        result_.push_back(name + argument.substr(name.size()));
       }
     }
     result_.insert(
@@ -239,8 +238,8 @@ ParsedArguments parse_arguments(Program program,
   try {
     app->parse(std::move(arguments));
   } catch (const CLI::ArgumentMismatch& error) {
-    const std::string name =
-        std::string(error.what()).substr(0, std::string(error.what()).find(':'));
+    const std::string_view what = error.what();
+    const std::string name(what.substr(0, what.find(':')));
     throw missing_value(*find_flag(name), program, name);
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what(), "", fmt::format("{} --help", name_of(program)));

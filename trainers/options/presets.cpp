@@ -8,11 +8,6 @@
 namespace lockstep::trainers {
 namespace {
 
-struct Preset {
-  std::string_view name;
-  Arguments arguments;
-};
-
 // clang-format off
 constexpr std::string_view kDemoBaseline[] = {
     "--arch=convnet", "--batch-size=32", "--lr=1e-4", "--momentum=0", "--epochs=3",
@@ -31,30 +26,28 @@ constexpr std::string_view kImagenetMain[] = {
     "--arch=resnet18", "--global-batch-size=256", "--epochs=90", "--lr=0.1", "--momentum=0.9",
     "--weight-decay=1e-4", "--lr-scheduler=step", "--lr-step-size=30", "--lr-gamma=0.1",
     "--workers=4", "--print-freq=10"};
-constexpr Preset kPresets[] = {{"demo-baseline", kDemoBaseline}, {"demo-ddp", kDemoDdp},
-                               {"apex-imagenet", kApexImagenet}, {"imagenet-main", kImagenetMain}};
+constexpr NamedArguments kPresets[] = {
+    {"demo-baseline", kDemoBaseline}, {"demo-ddp", kDemoDdp},
+    {"apex-imagenet", kApexImagenet}, {"imagenet-main", kImagenetMain}};
 
 constexpr std::string_view kShapes[] = {
     "--arch=resnet20", "--batch-size=16", "--epochs=4", "--lr-scheduler=cosine"};
 constexpr std::string_view kCifar10[] = {"--arch=resnet20", "--batch-size=128"};
-constexpr Preset kResnetData[] = {{"shapes", kShapes}, {"cifar10", kCifar10}};
+constexpr NamedArguments kResnetData[] = {{"shapes", kShapes}, {"cifar10", kCifar10}};
 // clang-format on
 
 }  // namespace
 
 Arguments preset_named(std::string_view name) {
-  for (const Preset& preset : kPresets) {
+  for (const NamedArguments& preset : kPresets) {
     if (preset.name == name) return preset.arguments;
   }
   throw InternalError(fmt::format("[preset] name: got {}, expected one of the table", name));
 }
 
-Arguments data_defaults(Program program, std::string_view dataset) {
+std::span<const NamedArguments> data_defaults(Program program) {
   if (program == Program::kTrainConvnet) return {};
-  for (const Preset& defaults : kResnetData) {
-    if (defaults.name == dataset) return defaults.arguments;
-  }
-  return {};
+  return kResnetData;
 }
 
 std::string_view built_in_dataset(Program program) {

@@ -15,8 +15,13 @@ using Arguments = std::span<const std::string_view>;
 // Requires: a choice of --preset.
 Arguments preset_named(std::string_view name);
 
-// Empty for a data set without defaults of its own.
-Arguments data_defaults(Program program, std::string_view dataset);
+struct NamedArguments {
+  std::string_view name;
+  Arguments arguments;
+};
+
+// The data sets that have defaults of their own, with these.
+std::span<const NamedArguments> data_defaults(Program program);
 
 // The data set that a program trains on when none is named: "digits", "shapes".
 std::string_view built_in_dataset(Program program);

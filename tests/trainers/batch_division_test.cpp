@@ -1,0 +1,243 @@
+#include "trainers/config/batch_division.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/trainers/options_of.h"
+
+namespace lockstep::trainers::batch_division_test {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::options_of;
+using testing::usage_error;
+
+constexpr int64_t kImages = 60000;
+
+BatchDivision divided(const std::string& line,
+                      int64_t ranks,
+                      int64_t threads,
+                      int64_t images = kImages) {
+  return divide_batch(make_run_request(options_of(line)), ranks, threads, images);
+}
+
+struct Case {
+  std::string line;
+  int64_t ranks;
+  int64_t threads;
+  int64_t batch;
+  int64_t shards;
+  int64_t groups;
+
+  friend void PrintTo(const Case& run, std::ostream* out) {
+    *out << run.line << " on " << run.ranks << "x" << run.threads;
+  }
+};
+
+class DivideBatch : public ::testing::TestWithParam<Case> {};
+
+TEST_P(DivideBatch, SettlesWhatWasLeftOpen) {
+  const Case& want = GetParam();
+  const BatchDivision batch = divided(want.line, want.ranks, want.threads);
+  EXPECT_EQ(batch.images, want.batch) << want.line;
+  EXPECT_EQ(batch.shards, want.shards) << want.line;
+  EXPECT_EQ(batch.bn_groups, want.groups) << want.line;
+  EXPECT_EQ(batch.ranks, want.ranks);
+  EXPECT_EQ(batch.micro_steps, 1);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Runs,
+    DivideBatch,
+    ::testing::Values(Case{"", 1, 1, 64, 1, 1},
+                      Case{"", 1, 2, 64, 2, 1},
+                      Case{"", 2, 1, 128, 2, 2},
+                      Case{"", 8, 1, 512, 8, 8},
+                      Case{"", 2, 7, 128, 8, 2},
+                      Case{"-b 3", 2, 8, 6, 4, 2},
+                      Case{"-b 1", 8, 16, 8, 8, 8},
+                      Case{"", 3, 1, 192, 3, 3},
+                      Case{"--sync-bn", 4, 1, 256, 4, 1},
+                      Case{"--global-batch-size 512 --shards 8 --bn-groups 8", 1, 2, 512, 8, 8},
+                      Case{"--global-batch-size 512 --shards 8 --bn-groups 8", 2, 4, 512, 8, 8},
+                      Case{"--global-batch-size 512 --shards 8 --bn-groups 8", 8, 1, 512, 8, 8},
+                      Case{"-b 64 --global-batch-size 128", 2, 1, 128, 2, 2},
+                      Case{"--global-batch-size 3 --sync-bn", 4, 2, 3, 4, 1},
+                      Case{"--preset demo-baseline", 1, 2, 32, 2, 1},
+                      Case{"--preset demo-baseline --global-batch-size 100", 2, 1, 100, 2, 2},
+                      Case{"--shards 6 --bn-groups 3 --global-batch-size 99", 2, 1, 99, 6, 3}));
+
+TEST(DivideBatchMicroSteps, AccumulationKeepsTheGlobalBatch) {
+  RunRequest request = make_run_request(options_of("-b 8 --batches-per-allreduce 4"));
+  const BatchDivision batch = divide_batch(request, 2, 16, kImages);
+  EXPECT_EQ(batch.images, 64);
+  EXPECT_EQ(batch.shards, 16);
+  request.batch.global = 60;
+  request.batch.per_rank.reset();
+  const auto error = usage_error([&] { divide_batch(request, 2, 1, kImages); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->why(), "they are dealt evenly to 2 BN groups in each of 4 micro-steps");
+  EXPECT_EQ(error->hint(),
+            "--global-batch-size 56 or 64, or --batches-per-allreduce 3 or 5, or --bn-groups 1");
+}
+
+struct Refused {
+  std::string line;
+  int64_t ranks;
+  int64_t images;
+  std::string what;
+  std::string hint;
+
+  friend void PrintTo(const Refused& run, std::ostream* out) {
+    *out << run.line << " on " << run.ranks << " of " << run.images;
+  }
+};
+
+class DivideBatchRefuses : public ::testing::TestWithParam<Refused> {};
+
+TEST_P(DivideBatchRefuses, WithTheNearestValuesThatWork) {
+  const Refused& want = GetParam();
+  const auto error = usage_error([&] { divided(want.line, want.ranks, 1, want.images); });
+  ASSERT_TRUE(error) << want.line;
+  EXPECT_EQ(error->code(), ExitCode::kUsage);
+  EXPECT_EQ(error->what(), want.what) << want.line;
+  EXPECT_EQ(error->hint(), want.hint) << want.line;
+}
+INSTANTIATE_TEST_SUITE_P(
+    Runs,
+    DivideBatchRefuses,
+    ::testing::Values(
+        Refused{"-b 64 --global-batch-size 256",
+                8,
+                kImages,
+                "-b 64 and --global-batch-size 256 differ",
+                "--global-batch-size 256 alone, or -b 64 alone"},
+        Refused{"--shards 4",
+                8,
+                kImages,
+                "--shards 4 is too few for 8 ranks",
+                "--shards 8, or at most 4 ranks"},
+        Refused{"--shards 6 --sync-bn",
+                8,
+                kImages,
+                "--shards 6 is too few for 8 ranks",
+                "--shards 8, or at most 6 ranks"},
+        Refused{"--shards 8 --bn-groups 3 -b 96",
+                1,
+                kImages,
+                "8 shards do not make 3 equal BN groups",
+                "--shards 6 or 9, or --bn-groups 2 or 4"},
+        Refused{"--shards 6",
+                4,
+                kImages,
+                "6 shards do not make 4 equal BN groups",
+                "--shards 4 or 8, or --bn-groups 2"},
+        Refused{"--global-batch-size 100",
+                8,
+                kImages,
+                "100 images a step do not make 8 equal parts",
+                "--global-batch-size 96 or 104, or --bn-groups 4"},
+        Refused{"--global-batch-size 100",
+                8,
+                100,
+                "100 images a step do not make 8 equal parts",
+                "--global-batch-size 96, or --bn-groups 4"},
+        Refused{"-b 10 --bn-groups 8 --shards 8",
+                1,
+                kImages,
+                "10 images a step do not make 8 equal parts",
+                "-b 8 or 16, or --bn-groups 2"},
+        Refused{"-b 64", 8, 500, "512 images a step are more than the data set has", "-b 62"},
+        Refused{"--global-batch-size 512",
+                8,
+                500,
+                "512 images a step are more than the data set has",
+                "--global-batch-size 496"},
+        Refused{"-b 64 --batches-per-allreduce 4 --global-batch-size 256",
+                8,
+                kImages,
+                "-b 64 and --global-batch-size 256 differ",
+                "--global-batch-size 256 alone, or -b 64 alone"},
+        Refused{"-b 64 --batches-per-allreduce 8",
+                1,
+                500,
+                "512 images a step are more than the data set has",
+                "-b 62, or --batches-per-allreduce 7"},
+        Refused{"--global-batch-size 100 --batches-per-allreduce 8",
+                1,
+                kImages,
+                "100 images a step do not make 8 equal parts",
+                "--global-batch-size 96 or 104, or --batches-per-allreduce 5 or 10"},
+        Refused{"-b 1",
+                8,
+                5,
+                "8 images a step are more than the data set has",
+                "fewer ranks, or leave out --shards and --bn-groups"}));
+
+std::vector<int64_t> reach_of(const std::string& line, int64_t ranks) {
+  const RunRequest request = make_run_request(options_of(line));
+  return reach(divide_batch(request, ranks, 1, kImages), request.exchange);
+}
+
+std::string text_of(const std::string& line, int64_t ranks) {
+  const RunRequest request = make_run_request(options_of(line));
+  return reach_text(divide_batch(request, ranks, 1, kImages), request.exchange);
+}
+
+TEST(Reach, RankCountsWhoseShardsAreSubtrees) {
+  EXPECT_THAT(reach_of("", 1), ElementsAre(1));
+  EXPECT_THAT(reach_of("", 2), ElementsAre(1, 2));
+  EXPECT_THAT(reach_of("", 8), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(reach_of("--shards 16 --sync-bn", 1), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(reach_of("--shards 16 --sync-bn", 16), ElementsAre(1, 2, 4, 8, 16));
+  EXPECT_THAT(reach_of("--shards 6 --sync-bn", 1), ElementsAre(1));
+  EXPECT_THAT(reach_of("--shards 6 --sync-bn", 3), ElementsAre(1, 3));
+  EXPECT_THAT(reach_of("--shards 6 --sync-bn", 2), ElementsAre(1));
+  EXPECT_THAT(reach_of("--shards 8 --sync-bn", 3), ElementsAre(1, 2, 4, 8));
+}
+
+TEST(Reach, TextSaysWhatToPass) {
+  EXPECT_EQ(text_of("", 8),
+            "same bits on 1,2,4,8 ranks (512 images a step, 8 shards, 8 BN groups)");
+  EXPECT_EQ(text_of("", 2),
+            "same bits on 1,2 ranks (128 images a step, 2 shards, 2 BN groups); "
+            "on 1,2,4,8 ranks with --shards 8");
+  EXPECT_EQ(text_of("", 1),
+            "same bits on 1 rank (64 images a step, 1 shard, 1 BN group); "
+            "on 1,2,4,8 ranks with --shards 8");
+  EXPECT_EQ(text_of("", 3), "same bits on 1,3 ranks (192 images a step, 3 shards, 3 BN groups)");
+  EXPECT_EQ(text_of("-b 63 --shards 3 --bn-groups 3", 1),
+            "same bits on 1 rank (63 images a step, 3 shards, 3 BN groups)");
+  EXPECT_EQ(text_of("--shards 8 --sync-bn", 3),
+            "same bits: off, 3 ranks cannot share the shards as subtrees "
+            "(192 images a step, 8 shards, 1 BN group); on with --shards 12");
+}
+
+TEST(Reach, TextCountsMicroSteps) {
+  EXPECT_EQ(
+      text_of("-b 8 --batches-per-allreduce 4 --shards 8", 2),
+      "same bits on 1,2,4,8 ranks (64 images a step in 4 micro-steps, 8 shards, 2 BN groups)");
+}
+
+TEST(Reach, OffWhereTheAlgorithmLeavesTheTree) {
+  for (const char* algorithm : {"ring", "mpi", "none"}) {
+    const std::string line = fmt::format("--shards 8 --algorithm {}", algorithm);
+    EXPECT_THAT(reach_of(line, 8), ElementsAre()) << algorithm;
+  }
+  EXPECT_THAT(reach_of("--shards 8 --algorithm star", 8), ElementsAre(1, 2, 4, 8));
+  EXPECT_EQ(text_of("--algorithm ring", 8),
+            "same bits: off, --algorithm ring sums in an order that depends on the number of ranks "
+            "(512 images a step, 8 shards, 8 BN groups); on with --algorithm tree");
+  EXPECT_EQ(text_of("--algorithm none", 2),
+            "same bits: off, --algorithm none exchanges nothing: the ranks' weights drift apart, "
+            "rank 0's are evaluated and saved (128 images a step, 2 shards, 2 BN groups)");
+}
+
+// What a text recommends must hold when it is followed.
+TEST(Reach, AdviceWorks) {
+  EXPECT_THAT(reach_of("--shards 8", 2), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(reach_of("--shards 12 --sync-bn", 3), ElementsAre(1, 3));
+}
+
+}  // namespace
+}  // namespace lockstep::trainers::batch_division_test

@@ -1,0 +1,147 @@
+#include "trainers/config/run_request.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/trainers/options_of.h"
+#include "trainers/config/rank_machine.h"
+#include "trainers/config/resolved_run.h"
+
+namespace lockstep::trainers::run_request_test {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::options_of;
+using testing::usage_error;
+using testing::Variables;
+
+RunRequest request_of(const std::string& line, const Variables& variables = {}) {
+  return make_run_request(options_of(line, variables));
+}
+
+TEST(RunRequest, TakesOverEveryValue) {
+  const RunRequest request = request_of(
+      "DIR --dataset mnist -a toy_net -j 3 --val-batch-size 7 --epochs 4 --max-steps 9 --lr 0.5 "
+      "--momentum 0.8 --label-smoothing 0.1 --seed 5 --stall-abort 8 -o out "
+      "--overwrite -p 6 --progress line -q --transport mpi --batches-per-allreduce 4");
+  EXPECT_EQ(request.data, "DIR");
+  EXPECT_EQ(request.dataset, "mnist");
+  EXPECT_EQ(request.arch, "toy_net");
+  EXPECT_EQ(request.workers, 3);
+  EXPECT_EQ(request.val_batch_size, 7);
+  EXPECT_EQ(request.epochs, 4);
+  EXPECT_EQ(request.max_steps, 9);
+  EXPECT_EQ(request.optimizer.lr, 0.5);
+  EXPECT_EQ(request.optimizer.momentum, 0.8);
+  EXPECT_EQ(request.label_smoothing, 0.1);
+  EXPECT_EQ(request.seed, 5U);
+  EXPECT_EQ(request.stall_abort_s, 8);
+  EXPECT_EQ(request.output_dir, "out");
+  EXPECT_TRUE(request.overwrite);
+  EXPECT_EQ(request.print_freq, 6);
+  EXPECT_EQ(request.progress, "line");
+  EXPECT_TRUE(request.quiet);
+  EXPECT_EQ(request.exchange.transport, comm::Transport::kMpi);
+  EXPECT_EQ(request.exchange.algorithm, Algorithm::kTree);
+  EXPECT_EQ(request.batch.micro_steps, 4);
+  EXPECT_EQ(request.precision.level, OptLevel::kO0);
+  EXPECT_EQ(request.device, Device::kCpu);
+  EXPECT_FALSE(request.normalize);
+}
+
+TEST(RunRequest, DataSetWithoutDirectory) {
+  EXPECT_EQ(request_of("").dataset, "digits");
+  EXPECT_EQ(request_of("DIR").dataset, "auto");
+  EXPECT_EQ(request_of("--dummy").dataset, "synthetic");
+  const auto error = usage_error([] { request_of("--dataset mnist"); });
+  ASSERT_TRUE(error);
+  EXPECT_STREQ(error->what(), "--dataset mnist needs a data directory");
+  const auto color = usage_error(
+      [] { make_run_request(options_of("--dataset cifar10", {}, Program::kTrainResnet)); });
+  ASSERT_TRUE(color);
+  EXPECT_THAT(color->hint(), HasSubstr("--dataset shapes, which is built in"));
+}
+
+TEST(RunRequest, SyncBnIsOneGroup) {
+  EXPECT_EQ(request_of("").batch.bn_groups, std::nullopt);
+  EXPECT_EQ(request_of("--sync-bn").batch.bn_groups, 1);
+  EXPECT_EQ(request_of("--sync-bn --bn-groups 1").batch.bn_groups, 1);
+  EXPECT_TRUE(usage_error([] { request_of("--sync-bn --bn-groups 4"); }));
+  EXPECT_EQ(request_of("--preset demo-ddp").batch.bn_groups, 1);
+  EXPECT_EQ(request_of("--preset demo-ddp --bn-groups 4").batch.bn_groups, 4);
+}
+
+TEST(RunRequest, EnginesAreChosenOnCudaAlone) {
+  for (const char* flag : {"--autotune", "--plan-file p.json"}) {
+    const auto error = usage_error([&] { request_of(flag); });
+    ASSERT_TRUE(error) << flag;
+    EXPECT_THAT(error->what(), HasSubstr(" is for --device cuda"));
+    EXPECT_THAT(error->hint(), HasSubstr("--device cuda"));
+  }
+  const RunRequest request = request_of("--device cuda --autotune --plan-file p.json");
+  EXPECT_TRUE(request.autotune);
+  EXPECT_EQ(request.plan_file, "p.json");
+  EXPECT_FALSE(request_of("--device cuda").autotune);
+}
+
+TEST(RunRequest, PresetsKeepRawPixels) {
+  for (const char* preset : {"demo-baseline", "demo-ddp"}) {
+    const RunRequest request = request_of(fmt::format("--preset {}", preset));
+    ASSERT_TRUE(request.normalize) << preset;
+    EXPECT_TRUE(request.normalize->mean.empty()) << preset;
+  }
+  EXPECT_FALSE(request_of("--preset demo-ddp --normalize dataset").normalize);
+}
+
+TEST(RunRequest, PresetBatchIsNoDemand) {
+  const RunRequest request = request_of("--preset demo-baseline --global-batch-size 100");
+  EXPECT_EQ(request.batch.per_rank, std::nullopt);
+  EXPECT_EQ(request.batch.default_per_rank, 32);
+  EXPECT_EQ(request_of("-b 5").batch.per_rank, 5);
+  EXPECT_EQ(request_of("", {{"LOCKSTEP_BATCH_SIZE", "6"}}).batch.per_rank, 6);
+}
+
+TEST(ThreadsPerRank, FlagThenOpenMpThenShareOfCores) {
+  const HostShare host = {.affinity_cores = 16, .host_cores = 16, .ranks_on_host = 4};
+  EXPECT_EQ(threads_per_rank(3, "5", host), 3);
+  EXPECT_EQ(threads_per_rank({}, "5", host), 5);
+  EXPECT_EQ(threads_per_rank({}, "6,2", host), 6);
+  EXPECT_EQ(threads_per_rank({}, "", host), 4);
+  EXPECT_EQ(threads_per_rank({}, nullptr, host), 4);
+  EXPECT_EQ(threads_per_rank({}, nullptr, {3, 16, 4}), 3);
+  EXPECT_EQ(threads_per_rank({}, nullptr, {16, 2, 8}), 1);
+  for (const char* bad : {"many", "0", "-2", ",", "1e3"}) {
+    const auto error = usage_error([&] { threads_per_rank({}, bad, host); });
+    ASSERT_TRUE(error) << bad;
+    EXPECT_THAT(error->what(), HasSubstr("OMP_NUM_THREADS="));
+  }
+}
+
+TEST(ThreadsPerRank, HostShareCountsThisMachine) {
+  const HostShare host = host_share(3);
+  EXPECT_GE(host.host_cores, 1);
+  EXPECT_GE(host.affinity_cores, 1);
+  EXPECT_EQ(host.ranks_on_host, 3);
+}
+
+TEST(ResolvedRun, AStepIsAGraphWhereItNeedsNoHost) {
+  RunRequest request = request_of("--device cuda");
+  ResolvedRun run{.request = request};
+  EXPECT_TRUE(run.runs_as_graph());
+  run.batch = {.ranks = 2, .shards = 2, .bn_groups = 2};
+  EXPECT_FALSE(run.runs_as_graph());
+  run.transport = "nccl";
+  EXPECT_TRUE(run.runs_as_graph());
+  run.batch.micro_steps = 2;
+  EXPECT_FALSE(run.runs_as_graph());
+  EXPECT_FALSE(ResolvedRun{.request = request_of("")}.runs_as_graph());
+  EXPECT_FALSE(ResolvedRun{.request = request_of("--device cuda --no-graph")}.runs_as_graph());
+}
+
+TEST(ResolvedRun, DefaultOutputDirectory) {
+  EXPECT_EQ(default_output_dir("convnet", 8, 0), "runs/19700101-000000-convnet-n8");
+}
+
+}  // namespace
+}  // namespace lockstep::trainers::run_request_test

@@ -1,0 +1,129 @@
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "comm/connect.h"
+#include "comm/die.h"
+#include "comm/launch.h"
+#include "core/cuda/device.h"
+#include "core/version.h"
+#include "kernels/isa.h"
+#include "trainers/cli/programs.h"
+#include "trainers/cli/train_run.h"
+#include "trainers/config/run_request.h"
+#include "trainers/debug/replay_plan.h"
+#include "trainers/loop/stop_signal.h"
+#include "trainers/options/command_line.h"
+#include "trainers/options/parser.h"
+#include "trainers/report/flag_advice.h"
+#include "trainers/report/report_error.h"
+
+namespace lockstep::trainers {
+namespace {
+
+const char* environment(const char* name) {
+  return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
+}
+
+std::string version_text(Program program, bool verbose) {
+  std::string text = fmt::format("Lockstep {} {}\n", version(), name_of(program));
+  if (!verbose) return text;
+#ifdef NDEBUG
+  constexpr std::string_view kBuild = "release";
+#else
+  constexpr std::string_view kBuild = "with assertions";
+#endif
+  const int gpus = cuda::visible_devices();
+  return text + fmt::format("compiler  {}\nbuild     {}\nkernels   {}\ndevices   cpu{}\n",
+                            __VERSION__,
+                            kBuild,
+                            kernels::name_of(kernels::isa_level()),
+                            gpus == 0 ? "" : fmt::format(", {} cuda", gpus));
+}
+
+bool printed_instead(const Options& options, bool prints) {
+  std::string text;
+  switch (options.request) {
+    case Request::kRun:
+      return false;
+    case Request::kHelp:
+      text = help_text(options.program);
+      break;
+    case Request::kHelpAll:
+      text = help_all_text(options.program);
+      break;
+    case Request::kVersion:
+      text = version_text(options.program, options.boolean("verbose"));
+      break;
+  }
+  if (prints) fmt::print("{}", text);
+  return true;
+}
+
+int connect_and_run(const std::vector<std::string>& argv,
+                    Options options,
+                    const comm::Launch& launch,
+                    const std::optional<ReplayPlan>& replay) {
+  RunRequest request;
+  comm::Connection connection;
+  try {
+    request = make_run_request(options);
+    connection = comm::connect(launch,
+                               {.stall_abort = std::chrono::seconds(request.stall_abort_s),
+                                .transport = request.exchange.transport});
+    if (!connection.note.empty()) options.notes.push_back("note: " + connection.note);
+  } catch (const std::exception& error) {
+    return report_error(error);
+  }
+  try {
+    return static_cast<int>(train_run({.argv = argv,
+                                       .options = options,
+                                       .request = request,
+                                       .launch = launch,
+                                       .connection = connection,
+                                       .replay = replay}));
+  } catch (const CommError& error) {  // each rank knows something else of a lost peer
+    comm::die(static_cast<ExitCode>(report_error(error, ErrorScope::kThisRank)));
+  } catch (const std::exception& error) {
+    comm::die(static_cast<ExitCode>(report_error(error)));
+  }
+}
+
+}  // namespace
+
+int run_train_program(Program program, int argc, char** argv) {
+  install_stop_handlers();
+  set_remedy_text(trainer_advice);
+  const std::vector<std::string> argv_copy(argv, argv + argc);
+  Options options;
+  comm::Launch launch;
+  try {
+    launch = comm::read_launch();
+    options = read_options(program, std::span(argv_copy).subspan(1), environment);
+    if (printed_instead(options, launch.rank == 0)) return 0;
+  } catch (const std::exception& error) {
+    return report_error(error);
+  }
+  return connect_and_run(argv_copy, std::move(options), launch, std::nullopt);
+}
+
+int run_replay(const std::vector<std::string>& argv, const std::string& run_directory) {
+  ReplayPlan plan;
+  Options options;
+  comm::Launch launch;
+  try {
+    launch = comm::read_launch();
+    plan = read_replay_plan(run_directory);
+    options = read_options(plan.program, plan.arguments, [](const char*) { return nullptr; });
+  } catch (const std::exception& error) {
+    return report_error(error);
+  }
+  return connect_and_run(argv, std::move(options), launch, plan);
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,372 @@
+#include "trainers/cli/train_run.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "comm/handshake.h"
+#include "comm/replicas.h"
+#include "core/cuda/device.h"
+#include "core/digest.h"
+#include "core/version.h"
+#include "kernels/isa.h"
+#include "kernels/onednn_version.h"
+#include "trainers/checkpoint/starting_point.h"
+#include "trainers/cli/gradient_route.h"
+#include "trainers/config/rank_machine.h"
+#include "trainers/config/resolved_run.h"
+#include "trainers/loop/training.h"
+#include "trainers/loop/training_data.h"
+#include "trainers/model/models.h"
+#include "trainers/model/weights.h"
+#include "trainers/planner/run_engines.h"
+#include "trainers/report/agree.h"
+#include "trainers/report/clock.h"
+#include "trainers/report/run_report.h"
+
+namespace lockstep::trainers {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
+  return value == nullptr ? "" : value;
+}
+
+std::string executable_digest() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  return to_hex(digest(std::as_bytes(std::span(bytes))));
+}
+
+std::string device_of_rank(Device device) {
+  if (device == Device::kCpu) return "cpu";
+  const cuda::DeviceProperties& gpu = cuda::device_properties();
+  return fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor);
+}
+
+void shake_hands(const Job& job) {
+  using Kind = comm::HandshakeField::Kind;
+  std::vector<comm::HandshakeField> fields = {
+      {Kind::kEnvironment, "version", std::string(version())},
+      {Kind::kEnvironment, "program file", executable_digest()},
+      {Kind::kEnvironment, "processor level", std::string(name_of(kernels::isa_level()))},
+      {Kind::kEnvironment, "bf16 products", kernels::onednn_has_bf16() ? "native" : "in f32"}};
+  for (const ResolvedFlag& flag : job.options.resolved()) {
+    fields.push_back({Kind::kArgument, "--" + flag.name, flag.value});
+  }
+  fields.push_back({Kind::kEnvironment, "device", device_of_rank(job.request.device)});
+  comm::handshake(*job.connection.ranks, fields);
+}
+
+// The images of a run: the same on every rank.
+struct RunData {
+  data::DatasetPair sets;
+  std::string digest;
+};
+
+RunData open_data(const RunRequest& request,
+                  const std::optional<Fault>& fault,
+                  Communicator& ranks) {
+  RunData data;
+  on_all_ranks(ranks, [&] { data.sets = open_training_data(request, fault); });
+  data.digest = data.sets.train->digest() + data.sets.test->digest();
+  const comm::HandshakeField same = {comm::HandshakeField::Kind::kEnvironment, "data", data.digest};
+  comm::handshake(ranks, std::span(&same, 1));
+  return data;
+}
+
+ModelOptions model_options(const RunRequest& request, const data::Dataset& train) {
+  return {.arch = request.arch,
+          .classes = request.classes.value_or(train.classes()),
+          .image = train.image_shape(),
+          .cifar_stem = request.cifar_stem,
+          .zero_init_residual = request.zero_init_residual};
+}
+
+Console make_console(const Job& job) {
+  const RunRequest& request = job.request;
+  return Console({.prints = job.connection.ranks->rank() == 0,
+                  .quiet = request.quiet,
+                  .tutorial = request.preset.starts_with("demo-"),
+                  .progress = choose_progress(request.progress,
+                                              job.launch.launcher != comm::Launcher::kNone)});
+}
+
+ExitCode print(const std::vector<std::string>& lines, Console& console, Communicator& ranks) {
+  for (const std::string& line : lines) console.result(line);
+  ranks.barrier();
+  return ExitCode::kDone;
+}
+
+// Ops of a CUDA stream run on no thread of the host.
+int stream_threads(Device device, int64_t threads) {
+  return device == Device::kCuda ? 1 : static_cast<int>(threads);
+}
+
+// A run that all ranks agree on.
+class Run {
+ public:
+  struct Parts {
+    const Job& job;
+    const ResolvedRun& run;
+    const RunData& data;
+    const ModelOptions& network;
+    const GradientRoute& route;
+    const SettledEngines& engines;
+    StartingPoint& start;
+    const std::optional<Fault>& fault;
+    Stream& stream;
+    Console& console;
+  };
+
+  Run(const Parts& parts, RunRecord record)
+      : p_(parts), ranks_(*p_.job.connection.ranks), record_(std::move(record)) {
+    record_.argv = p_.job.argv;
+    record_.flags = p_.start.options().resolved();
+    record_.data_digest = p_.data.digest;
+    describe_run(p_.run, ranks_, record_);
+  }
+
+  ExitCode execute() {
+    const RunRequest& request = p_.run.request;
+    Mt19937 rng(request.seed);
+    const std::unique_ptr<nn::Module> model = make_model(p_.network, nn::Init{rng, request.device});
+    for (const std::string& note : notes()) p_.console.warn(note);
+    std::vector<std::string> loaded;
+    on_all_ranks(ranks_, [&] {
+      if (is_rank0()) loaded = p_.start.load(*model);
+    });
+    return request.evaluate ? evaluate_weights(*model, loaded) : train(*model, loaded);
+  }
+
+ private:
+  ExitCode train(nn::Module& model, const std::vector<std::string>& loaded) {
+    const std::optional<ReplayPlan>& plan = p_.job.replay;
+    Training training({p_.run,
+                       p_.data.sets,
+                       ranks_,
+                       p_.stream,
+                       model,
+                       p_.console,
+                       p_.fault,
+                       p_.start.position(),
+                       plan ? std::optional(plan->target) : std::nullopt,
+                       p_.route.exchange});
+    on_all_ranks(ranks_, [&] {
+      const std::optional<ResumePoint>& from = p_.start.resumed();
+      if (!is_rank0() || !from) return;
+      training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
+    });
+    if (plan) return replay(*plan, training);
+    open_directory(training.buckets());
+    announce(model, loaded);
+    std::optional<CheckpointWriter> checkpoints;
+    if (directory_) checkpoints.emplace(writer_options(), identity(), p_.console);
+    return end(training.run({.directory = directory_.get(),
+                             .checkpoints = checkpoints ? &*checkpoints : nullptr}),
+               model);
+  }
+
+  ExitCode replay(const ReplayPlan& plan, Training& training) {
+    plan.check(ranks_.size(), p_.data.digest);
+    p_.console.result(plan.line(ranks_.size()));
+    training.run({});
+    if (!training.numerics()) plan.refuse_passed();
+    on_all_ranks(ranks_, [&] {
+      if (is_rank0()) plan.keep(*training.numerics());
+    });
+    ranks_.barrier();
+    return ExitCode::kDone;
+  }
+
+  bool is_rank0() const { return ranks_.rank() == 0; }
+
+  RunIdentity identity() const {
+    return identity_of(p_.run, p_.start.options(), p_.data.digest, record_.evaluation);
+  }
+
+  void prepare_directory() {
+    directory_ = std::make_unique<RunDirectory>(p_.run.output_dir, p_.start.existing_run());
+    if (const std::optional<ResumePoint>& from = p_.start.resumed()) {
+      record_.resumed = {from->model_file.string(), from->checkpoint.record.at.steps};
+    }
+    if (p_.run.request.evaluate) return;
+    p_.start.carry_best_to(directory_->checkpoints());
+    if (p_.start.existing_run() == ExistingRun::kContinue) {
+      directory_->cut_metrics(record_.resumed ? record_.resumed->step : 0);
+    }
+  }
+
+  CheckpointWriter::Options writer_options() const {
+    return {.folder = directory_->checkpoints(),
+            .keep = p_.run.request.keep,
+            .newest_sound = p_.start.newest_in_place()};
+  }
+
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes = p_.start.options().notes;
+    if (!p_.route.note.empty()) notes.push_back(p_.route.note);
+    if (!p_.engines.note.empty()) notes.push_back(p_.engines.note);
+    for (const std::string& note : p_.start.notes(identity())) notes.push_back(note);
+    const RunRequest& request = p_.run.request;
+    const BatchDivision& batch = p_.run.batch;
+    if (request.device != Device::kCpu) return notes;
+    const int64_t images = batch.images / (batch.ranks * batch.micro_steps);
+    for (const std::string& note :
+         notes_on(request.precision, images, kernels::onednn_has_bf16())) {
+      notes.push_back(note);
+    }
+    return notes;
+  }
+
+  // What may be refused has been by now: a run that does not start leaves nothing.
+  void open_directory(std::span<const comm::Bucket> buckets) {
+    record_.plan = make_run_plan(p_.run, buckets);
+    comm::handshake(ranks_, handshake_fields(record_.plan));
+    on_all_ranks(ranks_, [&] {
+      if (!is_rank0()) return;
+      prepare_directory();
+      directory_->write(record_);
+      keep_plans(p_.run, p_.engines);
+    });
+  }
+
+  void announce(const nn::Module& model, const std::vector<std::string>& loaded) const {
+    const RunRequest& request = p_.run.request;
+    for (const std::string& line : start_lines(p_.run, p_.data.sets, model)) p_.console.info(line);
+    if (p_.engines.convolutions > 0) {
+      p_.console.info(p_.engines.line(plan_file_of(request, p_.run.output_dir)));
+    }
+    if (request.main_py_lines) {
+      p_.console.info(fmt::format("=> creating model '{}'", request.arch));
+    }
+    for (const std::string& line : loaded) p_.console.info(line);
+    p_.console.info("run dir " + p_.run.output_dir);
+  }
+
+  ExitCode evaluate_weights(nn::Module& model, const std::vector<std::string>& loaded) {
+    const RunRequest& request = p_.run.request;
+    open_directory({});
+    announce(model, loaded);
+    std::vector<Tensor> weights;
+    for (const nn::StateEntry& entry : model.state()) weights.push_back(entry.tensor);
+    comm::broadcast_tensors(ranks_, weights);
+    StoredWeights(request.precision, model.named_parameters()).refresh(p_.stream);
+    const double start_s = seconds_since_process_start();
+    TrainingResult result;
+    result.final = evaluate(test_of(request, p_.data.sets, model, p_.console), p_.stream, ranks_);
+    const ExitCode code = result.final ? ExitCode::kDone : ExitCode::kStopped;
+    if (result.final) {
+      result.images = result.final->total;
+      result.training_s = seconds_since_process_start() - start_s;
+      p_.console.result(accuracy_line(*result.final, request.apex_lines));
+    }
+    leave_record(result, model, seconds_since_process_start(), code);
+    p_.console.result(fmt::format("record  {}/run.json", p_.run.output_dir));
+    ranks_.barrier();
+    return code;
+  }
+
+  ExitCode end(TrainingResult result, const nn::Module& model) {
+    const double wall_s = seconds_since_process_start();
+    ranks_.broadcast(std::as_writable_bytes(std::span(&result.saved, 1)), 0);
+    const ExitCode code = !result.saved    ? ExitCode::kEnvironment
+                          : result.stopped ? ExitCode::kStopped
+                                           : ExitCode::kDone;
+    leave_record(result, model, wall_s, code);
+    if (result.final) {
+      p_.console.tutorial(fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
+    }
+    p_.console.tutorial(fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
+    if (directory_) report_end(p_.console, p_.run, result, directory_->path(), wall_s);
+    ranks_.barrier();
+    return code;
+  }
+
+  void leave_record(const TrainingResult& result,
+                    const nn::Module& model,
+                    double wall_s,
+                    ExitCode code) {
+    on_all_ranks(ranks_, [&] {
+      if (!directory_) return;
+      record_.digest = state_digest(model);
+      record_.end = std::chrono::system_clock::now();
+      record_.exit_code = code;
+      record_.final_metrics = final_metrics(result, wall_s);
+      record_.communication = result.communication;
+      directory_->write(record_);
+    });
+  }
+
+  const Parts p_;
+  Communicator& ranks_;
+  std::unique_ptr<RunDirectory> directory_;  // rank 0's
+  RunRecord record_;
+};
+
+// This rank's GPU, and what is to go wrong.
+std::optional<Fault> begin_job(const Job& job) {
+  std::optional<Fault> fault;
+  on_all_ranks(*job.connection.ranks, [&] {
+    if (job.request.device == Device::kCuda) {
+      cuda::select_device(job.launch.local_rank, job.launch.local_size);
+    }
+    fault = parse_fault(variable("LOCKSTEP_FAULT"));
+  });
+  shake_hands(job);
+  return fault;
+}
+
+}  // namespace
+
+ExitCode train_run(const Job& job) {
+  Communicator& ranks = *job.connection.ranks;
+  const std::optional<Fault> fault = begin_job(job);
+  StartingPoint start(job.request, job.options, ranks);
+  const RunData data = open_data(start.request(), fault, ranks);
+  const data::Dataset& train = *data.sets.train;
+  const StartingPoint::Settled settled = start.settle(data.sets, data.digest, ranks);
+  const RunRequest& request = settled.request;
+  const int64_t threads = agreed_threads(request.threads, job.launch, ranks);
+  const BatchDivision batch = divide_batch(request, ranks.size(), threads, train.size());
+  const ModelOptions network = model_options(request, train);
+  on_all_ranks(ranks, [&] {
+    check_classes(network, train);
+    check_batch_norm(batch, request.max_steps, network, train.size());
+  });
+  const LibraryVersions libraries = agreed_cuda_libraries(request, ranks);
+  const GradientRoute route = choose_gradient_route(request, job.connection.transport, ranks);
+  RunRecord record;
+  record.start = std::chrono::system_clock::now();
+  record.evaluation = settled.evaluation;
+  const std::string output_dir =
+      start.output_dir().empty()
+          ? unused_path(default_output_dir(request.arch, ranks.size(), std::time(nullptr))).string()
+          : start.output_dir();
+  Console console = make_console(job);
+  if (request.lr_dry_run) return print(lr_lines(request, batch, train.size()), console, ranks);
+  if (request.explain_precision) return print(explain(request.precision), console, ranks);
+  if (request.device == Device::kCpu) kernels::require_onednn();
+  Stream stream(
+      request.device, stream_threads(request.device, threads), may_spin(job.launch, threads));
+  const EngineWishes wishes{
+      request, batch, network, *data.sets.test, libraries, plan_file_of(request, output_dir)};
+  const SettledEngines engines = settle_run_engines(wishes, stream, ranks, console);
+  const ResolvedRun run{.request = request,
+                        .batch = batch,
+                        .threads = threads,
+                        .transport = route.transport,
+                        .cuda_libraries = libraries,
+                        .plan_choices = digest_of(engines.engines),
+                        .output_dir = output_dir};
+  return Run({job, run, data, network, route, engines, start, fault, stream, console}, record)
+      .execute();
+}
+
+}  // namespace lockstep::trainers

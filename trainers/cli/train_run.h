@@ -1,0 +1,31 @@
+// One training run: set up, agree, train, leave its record.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/connect.h"
+#include "comm/launch.h"
+#include "trainers/config/run_request.h"
+#include "trainers/debug/replay_plan.h"
+#include "trainers/options/command_line.h"
+
+namespace lockstep::trainers {
+
+// One process's part of a training: its options and its peers.
+struct Job {
+  const std::vector<std::string>& argv;
+  const Options& options;
+  const RunRequest& request;  // of `options`
+  comm::Launch launch;
+  const comm::Connection& connection;
+  std::optional<ReplayPlan> replay{};
+};
+
+// Returns kDone or kStopped. Errors: those of Training; of a replay also UsageError for ranks that
+// do not have the run's bits, and EnvironmentError when the trouble does not come again. An error
+// of the set-up ends all ranks here.
+ExitCode train_run(const Job& job);
+
+}  // namespace lockstep::trainers

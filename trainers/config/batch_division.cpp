@@ -1,0 +1,262 @@
+#include "trainers/config/batch_division.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "core/check.h"
+#include "core/error.h"
+
+namespace lockstep::trainers {
+namespace {
+
+constexpr int64_t kMostShards = 65536;
+constexpr std::array<int64_t, 4> kUsualRanks = {1, 2, 4, 8};
+
+bool batch_fits(const BatchDivision& cut) {
+  return cut.images % (cut.bn_groups * cut.micro_steps) == 0;
+}
+bool groups_fit(const BatchDivision& cut) {
+  return cut.shards % cut.bn_groups == 0;
+}
+bool ranks_fit(const BatchDivision& cut) {
+  return cut.ranks <= cut.shards;
+}
+bool fits(const BatchDivision& cut, int64_t dataset_images) {
+  return batch_fits(cut) && groups_fit(cut) && ranks_fit(cut) && cut.images <= dataset_images &&
+         cut.shards <= kMostShards;
+}
+
+// The nearest values below and above `from` that work; both, one or none.
+template <class Works>
+std::vector<int64_t> nearest_values(int64_t from, Works&& works) {
+  constexpr int64_t kFarthest = int64_t{1} << 17;
+  std::vector<int64_t> found;
+  for (int64_t value = from - 1; value >= 1 && value >= from - kFarthest; --value) {
+    if (works(value)) {
+      found.push_back(value);
+      break;
+    }
+  }
+  for (int64_t value = from + 1; value <= from + kFarthest; ++value) {
+    if (works(value)) {
+      found.push_back(value);
+      break;
+    }
+  }
+  return found;
+}
+
+// Values of one flag each that make the run work with all others as they are.
+class Advice {
+ public:
+  Advice(const BatchRequest& asked, const BatchDivision& cut, int64_t dataset_images)
+      : cut_(cut), dataset_images_(dataset_images) {
+    if (asked.global) {
+      suggest("--global-batch-size", cut.images, [](BatchDivision& changed, int64_t value) {
+        changed.images = value;
+      });
+    } else {
+      const int64_t per_rank = cut.ranks * cut.micro_steps;
+      suggest("-b", cut.images / per_rank, [=](BatchDivision& changed, int64_t value) {
+        changed.images = value * per_rank;
+      });
+    }
+    if (cut.micro_steps > 1) suggest_micro_steps(asked.global.has_value());
+    suggest("--shards", cut.shards, [](BatchDivision& changed, int64_t value) {
+      changed.shards = value;
+    });
+    suggest("--bn-groups", cut.bn_groups, [](BatchDivision& changed, int64_t value) {
+      changed.bn_groups = value;
+    });
+  }
+
+  std::string text() const {
+    if (hints_.empty()) return "fewer ranks, or leave out --shards and --bn-groups";
+    return fmt::format("{}", fmt::join(hints_, ", or "));
+  }
+
+ private:
+  template <class Change>
+  void suggest(std::string_view flag, int64_t from, Change&& change) {
+    const std::vector<int64_t> values = nearest_values(from, [&](int64_t value) {
+      BatchDivision changed = cut_;
+      change(changed, value);
+      return fits(changed, dataset_images_);
+    });
+    if (!values.empty()) hints_.push_back(fmt::format("{} {}", flag, fmt::join(values, " or ")));
+  }
+
+  void suggest_micro_steps(bool keeps_batch) {
+    const int64_t images = cut_.images / cut_.micro_steps;
+    suggest(
+        "--batches-per-allreduce", cut_.micro_steps, [=](BatchDivision& changed, int64_t value) {
+          changed.micro_steps = value;
+          if (!keeps_batch) changed.images = images * value;
+        });
+  }
+
+  const BatchDivision& cut_;
+  const int64_t dataset_images_;
+  std::vector<std::string> hints_;
+};
+
+int64_t images_a_step(const BatchRequest& asked, int64_t ranks) {
+  const int64_t per_rank = asked.per_rank.value_or(asked.default_per_rank);
+  const int64_t from_ranks = per_rank * ranks * asked.micro_steps;
+  const int64_t images = asked.global.value_or(from_ranks);
+  if (!asked.per_rank || from_ranks == images) return images;
+  throw UsageError(
+      fmt::format("-b {} and --global-batch-size {} differ", per_rank, images),
+      asked.micro_steps == 1
+          ? fmt::format("-b is per rank: {} images a step on {} ranks", from_ranks, ranks)
+          : fmt::format("-b is per rank and micro-step: {} images a step on {} ranks in {} of them",
+                        from_ranks,
+                        ranks,
+                        asked.micro_steps),
+      fmt::format("--global-batch-size {} alone, or -b {} alone", images, per_rank));
+}
+
+// A shard a thread where there are images for so many, and a power of two of them.
+int64_t usual_shards(int64_t images_a_rank, int64_t threads) {
+  const int64_t parallel = std::max<int64_t>(1, std::min(threads, images_a_rank));
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(parallel)));
+}
+
+void check(const BatchDivision& cut, const BatchRequest& asked, int64_t dataset_images) {
+  const auto advice = [&] { return Advice(asked, cut, dataset_images).text(); };
+  if (!ranks_fit(cut)) {
+    throw UsageError(fmt::format("--shards {} is too few for {} ranks", cut.shards, cut.ranks),
+                     "each rank works on a shard at least",
+                     fmt::format("{}, or at most {} ranks", advice(), cut.shards));
+  }
+  if (!groups_fit(cut)) {
+    throw UsageError(
+        fmt::format("{} shards do not make {} equal BN groups", cut.shards, cut.bn_groups),
+        "--bn-groups must divide --shards: a group is a whole number of shards",
+        advice());
+  }
+  if (!batch_fits(cut)) {
+    const std::string parts =
+        cut.micro_steps == 1
+            ? fmt::format("{} BN groups", cut.bn_groups)
+            : fmt::format("{} BN groups in each of {} micro-steps", cut.bn_groups, cut.micro_steps);
+    throw UsageError(fmt::format("{} images a step do not make {} equal parts",
+                                 cut.images,
+                                 cut.bn_groups * cut.micro_steps),
+                     fmt::format("they are dealt evenly to {}", parts),
+                     advice());
+  }
+  if (cut.images > dataset_images) {
+    throw UsageError(fmt::format("{} images a step are more than the data set has", cut.images),
+                     fmt::format("it has {} images for training", dataset_images),
+                     advice());
+  }
+}
+
+bool is_power_of_two(int64_t value) {
+  return std::has_single_bit(static_cast<uint64_t>(value));
+}
+
+// Each of `ranks` ranks then owns a subtree of the sum over `shards` leaves (core/tree.h).
+bool is_subtree_each(int64_t shards, int64_t ranks) {
+  return ranks == 1 || (shards % ranks == 0 && is_power_of_two(shards / ranks));
+}
+
+std::string plural(int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+// The fewest shards, not fewer than now, that these groups divide and that each of these rank
+// counts can share as subtrees; 0 when there are none.
+int64_t shards_for(const BatchDivision& batch, std::span<const int64_t> rank_counts) {
+  for (int64_t shards = batch.shards; shards <= kMostShards; ++shards) {
+    const bool shared = std::all_of(rank_counts.begin(), rank_counts.end(), [&](int64_t ranks) {
+      return is_subtree_each(shards, ranks);
+    });
+    if (shared && shards % batch.bn_groups == 0) return shards;
+  }
+  return 0;
+}
+
+// "512 images a step in 4 micro-steps, 8 shards, 8 BN groups".
+std::string cut_text(const BatchDivision& batch) {
+  std::string text = plural(batch.images, "image") + " a step";
+  if (batch.micro_steps > 1) text += fmt::format(" in {} micro-steps", batch.micro_steps);
+  return fmt::format(
+      "{}, {}, {}", text, plural(batch.shards, "shard"), plural(batch.bn_groups, "BN group"));
+}
+
+std::string without_tree(const ExchangeConfig& exchange, const std::string& run) {
+  if (exchange.algorithm == Algorithm::kNone) {
+    return fmt::format(
+        "same bits: off, --algorithm none exchanges nothing: the ranks' weights drift apart, rank "
+        "0's are evaluated and saved ({})",
+        run);
+  }
+  return fmt::format(
+      "same bits: off, --algorithm {} sums in an order that depends on the number of ranks ({}); "
+      "on "
+      "with --algorithm tree",
+      algorithm_name(exchange),
+      run);
+}
+
+}  // namespace
+
+BatchDivision divide_batch(const RunRequest& request,
+                           int64_t ranks,
+                           int64_t threads,
+                           int64_t dataset_images) {
+  LS_CHECK(ranks >= 1 && threads >= 1, "[divide_batch] ranks {}, threads {}", ranks, threads);
+  const BatchRequest& asked = request.batch;
+  const int64_t images = images_a_step(asked, ranks);
+  const int64_t shards = usual_shards(images / (ranks * asked.micro_steps),
+                                      request.device == Device::kCuda ? 1 : threads);
+  const BatchDivision division{.ranks = ranks,
+                               .images = images,
+                               .micro_steps = asked.micro_steps,
+                               .shards = asked.shards.value_or(ranks * shards),
+                               .bn_groups = asked.bn_groups.value_or(ranks)};
+  check(division, asked, dataset_images);
+  return division;
+}
+
+std::vector<int64_t> reach(const BatchDivision& batch, const ExchangeConfig& exchange) {
+  if (!exchange.keeps_bits()) return {};
+  std::vector<int64_t> counts(kUsualRanks.begin(), kUsualRanks.end());
+  if (std::find(counts.begin(), counts.end(), batch.ranks) == counts.end()) {
+    counts.push_back(batch.ranks);
+    std::sort(counts.begin(), counts.end());
+  }
+  std::erase_if(counts, [&](int64_t ranks) { return !is_subtree_each(batch.shards, ranks); });
+  return counts;
+}
+
+std::string reach_text(const BatchDivision& batch, const ExchangeConfig& exchange) {
+  const std::string cut = cut_text(batch);
+  if (!exchange.keeps_bits()) return without_tree(exchange, cut);
+  if (!is_subtree_each(batch.shards, batch.ranks)) {
+    std::string text = fmt::format(
+        "same bits: off, {} ranks cannot share the shards as subtrees ({})", batch.ranks, cut);
+    const int64_t shards = shards_for(batch, std::array{batch.ranks});
+    if (shards != 0) text += fmt::format("; on with --shards {}", shards);
+    return text;
+  }
+  const std::vector<int64_t> counts = reach(batch, exchange);
+  std::string text = fmt::format(
+      "same bits on {} rank{} ({})", fmt::join(counts, ","), counts.back() == 1 ? "" : "s", cut);
+  if (std::includes(counts.begin(), counts.end(), kUsualRanks.begin(), kUsualRanks.end()))
+    return text;
+  std::vector<int64_t> wanted(kUsualRanks.begin(), kUsualRanks.end());
+  wanted.push_back(batch.ranks);
+  if (const int64_t shards = shards_for(batch, wanted)) {
+    text += fmt::format("; on 1,2,4,8 ranks with --shards {}", shards);
+  }
+  return text;
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,37 @@
+// The arithmetic of a run: batch, shards and batch-norm groups that fit together.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trainers/config/run_request.h"
+
+namespace lockstep::trainers {
+
+// How the images of an optimizer step are dealt.
+struct BatchDivision {
+  int64_t ranks = 1;
+  int64_t images = 0;       // B, of all ranks and micro-steps
+  int64_t micro_steps = 1;  // A
+  int64_t shards = 1;       // S, a micro-step
+  int64_t bn_groups = 1;    // G, a micro-step
+};
+
+// For `ranks` ranks of `threads` threads each (the least over ranks). Errors: UsageError, with the
+// nearest values that work, where what is asked for does not fit together, and where
+// `dataset_images` do not fill a step.
+BatchDivision divide_batch(const RunRequest& request,
+                           int64_t ranks,
+                           int64_t threads,
+                           int64_t dataset_images);
+
+// The rank counts among 1, 2, 4, 8 and batch.ranks on which this batch, these shards and groups
+// give the same bits: each rank's shards are then a subtree. None where the algorithm sums in
+// another order than the tree's.
+std::vector<int64_t> reach(const BatchDivision& batch, const ExchangeConfig& exchange);
+// "same bits on 1,2,4,8 ranks (512 images a step, 8 shards, 8 BN groups)", and what to pass where
+// fewer are reached; why not, where this run gives other bits than others.
+std::string reach_text(const BatchDivision& batch, const ExchangeConfig& exchange);
+
+}  // namespace lockstep::trainers

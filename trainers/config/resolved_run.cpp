@@ -1,0 +1,29 @@
+#include "trainers/config/resolved_run.h"
+
+#include <fmt/chrono.h>
+
+#include "core/shards.h"
+#include "core/version.h"
+#include "kernels/isa.h"
+#include "kernels/onednn_version.h"
+
+namespace lockstep::trainers {
+
+LibraryVersions program_versions() {
+  return {{"lockstep", std::string(version())},
+          {"isa", std::string(name_of(kernels::isa_level()))},
+          {"onednn", kernels::onednn_version()}};
+}
+
+bool ResolvedRun::runs_as_graph() const {
+  const bool gathers = any_group_spans_ranks(batch.shards, batch.bn_groups, batch.ranks) &&
+                       request.exchange.algorithm == Algorithm::kNone;
+  const bool without_host = batch.ranks == 1 || (over_nccl() && !gathers);
+  return request.device == Device::kCuda && request.graph && without_host && batch.micro_steps == 1;
+}
+
+std::string default_output_dir(const std::string& arch, int64_t ranks, std::time_t utc) {
+  return fmt::format("runs/{:%Y%m%d-%H%M%S}-{}-n{}", fmt::gmtime(utc), arch, ranks);
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,41 @@
+// A training run as it will be: the request, and what its ranks settled together.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <map>
+#include <string>
+
+#include "trainers/config/batch_division.h"
+#include "trainers/config/run_request.h"
+
+namespace lockstep::trainers {
+
+using LibraryVersions = std::map<std::string, std::string>;  // by name: "cudnn"
+
+// Decides a run's bits on a machine, besides flags and data: the versions of the program, its
+// processor level and its libraries: "lockstep", "isa", "onednn".
+LibraryVersions program_versions();
+
+// Made in one place, train_run(), and const from then on. The request is a member and no base: an
+// access says whether a value was asked for or settled, as `request.output_dir` and `output_dir`.
+struct ResolvedRun {
+  RunRequest request = {};
+  BatchDivision batch = {};
+  int64_t threads = 1;                  // T, a rank
+  std::string transport = "none";       // of gradients: connect()'s, or "nccl" or "ipc"
+  LibraryVersions cuda_libraries = {};  // those that compute
+  std::string plan_choices = {};        // digest of the engines in use; empty: all are the rule's
+  std::string output_dir = {};
+
+  bool over_nccl() const { return transport == "nccl"; }
+  bool over_ipc() const { return transport == "ipc"; }
+  // A step is given to the device as one recorded graph: where it needs no host, neither to
+  // exchange gradients nor to gather the statistics of batch norm, and has one micro-step.
+  bool runs_as_graph() const;
+};
+
+// "runs/20260131-120000-convnet-n8".
+std::string default_output_dir(const std::string& arch, int64_t ranks, std::time_t utc);
+
+}  // namespace lockstep::trainers

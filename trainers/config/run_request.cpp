@@ -1,0 +1,163 @@
+#include "trainers/config/run_request.h"
+
+#include <fmt/core.h>
+
+#include "core/error.h"
+#include "trainers/config/normalization.h"
+#include "trainers/config/rank_machine.h"
+#include "trainers/options/presets.h"
+
+namespace lockstep::trainers {
+namespace {
+
+std::string text_or_empty(const Options& options, std::string_view name) {
+  const Setting* setting = options.find(name);
+  return setting == nullptr ? "" : setting->value;
+}
+
+void read_data(const Options& options, RunRequest& request) {
+  request.data = text_or_empty(options, "data");
+  request.dataset = dataset_name(options.program, options.text("dataset"), request.data);
+  const bool on_disk = request.dataset == "mnist" || request.dataset == "fashion-mnist" ||
+                       request.dataset == "cifar10";
+  if (on_disk && request.data.empty()) {
+    throw UsageError(fmt::format("--dataset {} needs a data directory", request.dataset),
+                     "it is read from files, and training never downloads",
+                     fmt::format("{} DIR --dataset {}, or --dataset {}, which is built in",
+                                 name_of(options.program),
+                                 request.dataset,
+                                 built_in_dataset(options.program)));
+  }
+  request.normalize = parse_normalize(options.text("normalize"));
+  request.workers = options.integer("workers");
+  request.val_batch_size = options.integer("val-batch-size");
+}
+
+void read_photos(const Options& options, RunRequest& request) {
+  // Where no data set is found, opening it says why.
+  const bool may_be = request.dataset == "imagefolder" || request.dataset == "auto";
+  for (const char* flag :
+       {"train-crop-size", "val-resize-size", "val-crop-size", "decode", "cache-mb"}) {
+    if (!options.given(flag) || may_be) continue;
+    throw UsageError(fmt::format("--{} is for photos in class folders", flag),
+                     fmt::format("the images of {} have one size", request.dataset),
+                     fmt::format("leave it out, or a DIR with photos in train and val"));
+  }
+  request.photos = {.train_crop = options.integer("train-crop-size"),
+                    .val_resize = options.integer("val-resize-size"),
+                    .val_crop = options.integer("val-crop-size"),
+                    .shrink = options.text("decode") == "shrunk",
+                    .cache_bytes = options.integer("cache-mb") << 20};
+  if (request.photos.val_crop <= request.photos.val_resize) return;
+  throw UsageError(fmt::format("--val-crop-size {} does not fit into --val-resize-size {}",
+                               request.photos.val_crop,
+                               request.photos.val_resize),
+                   "the center is cut out of photos whose short side has been resized",
+                   fmt::format("--val-resize-size {} or more", request.photos.val_crop));
+}
+
+void read_optimizer(const Options& options, RunRequest& request) {
+  request.epochs = options.integer("epochs");
+  request.max_steps = options.maybe_integer("max-steps");
+  request.optimizer = make_optimizer_config(options);
+  request.lr_dry_run = options.boolean("lr-dry-run");
+  request.label_smoothing = options.number("label-smoothing");
+  request.mixup = options.number("mixup");
+  request.seed = static_cast<uint64_t>(options.integer("seed"));
+}
+
+void read_checkpoints(const Options& options, RunRequest& request) {
+  request.pretrained = text_or_empty(options, "pretrained");
+  request.evaluate = options.boolean("evaluate");
+  request.resume = text_or_empty(options, "resume");
+  request.save_freq = options.integer("save-freq");
+  request.save_steps = options.maybe_integer("save-steps");
+  request.keep = options.integer("keep");
+  request.eval_freq = options.integer("eval-freq");
+  request.start_epoch = options.integer("start-epoch");
+  if (request.evaluate && request.pretrained.empty() && request.resume.empty()) {
+    throw UsageError("--evaluate needs weights",
+                     "untrained ones have nothing to show",
+                     "--pretrained FILE or --resume PATH beside it");
+  }
+  if (request.resume == "auto" && request.overwrite) {
+    throw UsageError("--resume auto and --overwrite contradict each other",
+                     "one goes on with the run in --output-dir, the other removes it",
+                     "one of them alone");
+  }
+  if (request.start_epoch >= request.epochs) {
+    throw UsageError(
+        fmt::format(
+            "--start-epoch {} leaves nothing of --epochs {}", request.start_epoch, request.epochs),
+        "epochs are numbered from 0, and training ends before number --epochs",
+        fmt::format("--epochs {} or more", request.start_epoch + 1));
+  }
+}
+
+// A preset's batch size or --sync-bn gives way to what the user says about the same thing.
+void read_batch(const Options& options, RunRequest& request) {
+  BatchRequest& batch = request.batch;
+  batch.default_per_rank = options.integer("batch-size");
+  if (options.given("batch-size")) batch.per_rank = batch.default_per_rank;
+  if (!options.given("batch-size") || options.given("global-batch-size")) {
+    batch.global = options.maybe_integer("global-batch-size");
+  }
+  batch.micro_steps = options.integer("batches-per-allreduce");
+  batch.shards = options.maybe_integer("shards");
+  batch.bn_groups = options.maybe_integer("bn-groups");
+  if (!options.boolean("sync-bn")) return;
+  const int64_t groups = batch.bn_groups.value_or(1);
+  if (options.given("sync-bn") && groups != 1) {
+    throw UsageError(fmt::format("--sync-bn and --bn-groups {} contradict each other", groups),
+                     "--sync-bn means one group over all ranks: --bn-groups 1",
+                     fmt::format("--sync-bn or --bn-groups {}, not both", groups));
+  }
+  batch.bn_groups = groups;
+}
+
+void read_engines(const Options& options, RunRequest& request) {
+  request.autotune = options.boolean("autotune");
+  request.plan_file = text_or_empty(options, "plan-file");
+  const bool asks = request.autotune || !request.plan_file.empty();
+  if (!asks || request.device == Device::kCuda) return;
+  throw UsageError(
+      fmt::format("--{} is for --device cuda", request.autotune ? "autotune" : "plan-file"),
+      "it chooses between cuDNN's engines, and convolutions on the CPU are oneDNN's",
+      "leave it out, or --device cuda");
+}
+
+}  // namespace
+
+RunRequest make_run_request(const Options& options) {
+  RunRequest request;
+  read_data(options, request);
+  request.arch = options.text("arch");
+  request.preset = text_or_empty(options, "preset");
+  request.apex_lines = request.preset == "apex-imagenet";
+  if (options.program == Program::kTrainResnet) {
+    request.main_py_lines = true;
+    read_photos(options, request);
+    request.classes = options.maybe_integer("num-classes");
+    request.cifar_stem = options.boolean("cifar-stem");
+    request.zero_init_residual = options.boolean("zero-init-residual");
+  }
+  read_optimizer(options, request);
+  read_batch(options, request);
+  request.threads = options.maybe_integer("threads");
+  request.precision = make_precision_config(options);
+  request.explain_precision = options.boolean("explain-precision");
+  request.device = device_of(options);
+  request.graph = options.boolean("graph");
+  read_engines(options, request);
+  request.exchange = make_exchange_config(options);
+  request.stall_abort_s = options.integer("stall-abort");
+  request.output_dir = text_or_empty(options, "output-dir");
+  request.overwrite = options.boolean("overwrite");
+  read_checkpoints(options, request);
+  request.print_freq = options.integer("print-freq");
+  request.progress = options.text("progress");
+  request.quiet = options.boolean("quiet");
+  return request;
+}
+
+}  // namespace lockstep::trainers

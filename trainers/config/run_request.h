@@ -1,0 +1,82 @@
+// Settings that a training run is asked for, typed and checked.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "data/photo_options.h"
+#include "kernels/normalize_image.h"
+#include "trainers/config/exchange_config.h"
+#include "trainers/config/optimizer_config.h"
+#include "trainers/config/precision_config.h"
+#include "trainers/options/command_line.h"
+
+namespace lockstep::trainers {
+
+// How a batch is to be cut; divide_batch() (trainers/config/batch_division.h) settles the rest.
+struct BatchRequest {
+  int64_t default_per_rank = 0;          // the preset's or the program's
+  std::optional<int64_t> per_rank = {};  // images a rank and micro-step
+  std::optional<int64_t> global = {};    // images an optimizer step
+  int64_t micro_steps = 1;               // A
+  std::optional<int64_t> shards = {};
+  std::optional<int64_t> bn_groups = {};  // 1 with --sync-bn
+};
+
+// Made once from the options. A file of weights that fixes more of a run gives another request.
+struct RunRequest {
+  std::string data;     // directory; empty: built-in set
+  std::string dataset;  // "auto" only with a directory
+  int64_t workers = 0;
+  int64_t val_batch_size = 0;
+  data::PhotoOptions photos;
+  std::optional<kernels::NormalizeImageParams> normalize;  // absent: as the data set wants
+
+  std::string arch;
+  std::string preset;              // empty: none
+  std::optional<int64_t> classes;  // of the network; absent: the data set's
+  bool cifar_stem = false;
+  bool zero_init_residual = false;
+
+  int64_t epochs = 0;
+  int64_t start_epoch = 0;           // the first one's number
+  std::optional<int64_t> max_steps;  // of the whole run, a resumed part included
+  int64_t eval_freq = 1;             // epochs between evaluations
+  OptimizerConfig optimizer;
+  bool lr_dry_run = false;
+  double label_smoothing = 0;
+  double mixup = 0;  // alpha; 0: none
+  uint64_t seed = 0;
+
+  BatchRequest batch;
+  std::optional<int64_t> threads;  // a rank; absent: as many as its share of cores
+
+  PrecisionConfig precision;
+  bool explain_precision = false;
+  Device device = Device::kCpu;
+  bool graph = true;      // on CUDA, where the run allows it: ResolvedRun::runs_as_graph()
+  bool autotune = false;  // cuDNN's engines are chosen by time
+  std::string plan_file;  // of engines; empty: the run directory's, or none
+  ExchangeConfig exchange;
+  int64_t stall_abort_s = 0;
+
+  std::string output_dir;  // empty: default_output_dir()
+  bool overwrite = false;
+  std::string pretrained;             // weight file; empty: none
+  bool evaluate = false;              // saved weights, instead of training
+  std::string resume;                 // "auto", a path, or empty
+  int64_t save_freq = 1;              // epochs between checkpoints
+  std::optional<int64_t> save_steps;  // steps between further ones
+  int64_t keep = 3;                   // newest checkpoints that stay
+  int64_t print_freq = 0;
+  std::string progress;
+  bool quiet = false;
+  bool apex_lines = false;     // those of Apex's example instead of main.py's
+  bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
+};
+
+// Errors: UsageError for flags that contradict each other.
+RunRequest make_run_request(const Options& options);
+
+}  // namespace lockstep::trainers

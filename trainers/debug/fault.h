@@ -1,0 +1,68 @@
+// Faults on request, to see what a run does about them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "core/shards.h"
+#include "core/tape_listener.h"
+#include "nn/module.h"
+#include "trainers/model/layer_names.h"
+
+namespace lockstep::trainers {
+
+// LOCKSTEP_FAULT=KIND:rank=R,step=N. Kinds: flipbit (one bit of the first parameter), kill
+// (SIGKILL), stop (SIGSTOP), nan (the first parameter becomes NaN), each after the step; inf
+// (GradientFault), in the step, and with ",count=N" in the N - 1 next ones, with
+// ",layer=conv1" in that layer's gradients instead of the loss's, with ",value=1e5" another number.
+// Or slow:rank=R,ms=N: each step takes the rank N milliseconds more; slowdisk:ms=N and
+// slowdecode:ms=N: so does reading, or decoding, a photo, on all ranks. Inert when unset.
+struct Fault {
+  std::string kind;
+  int rank = 0;
+  int64_t number = 0;   // of the step, or of milliseconds
+  int64_t count = 1;    // of steps
+  std::string layer{};  // empty: the loss
+  double value = std::numeric_limits<double>::infinity();
+
+  bool is_of_photos() const { return kind == "slowdisk" || kind == "slowdecode"; }
+  std::chrono::milliseconds delay() const { return std::chrono::milliseconds(number); }
+  bool is_of_gradient() const { return kind == "inf"; }
+};
+
+// Errors: UsageError for text that is no fault.
+std::optional<Fault> parse_fault(const std::string& text);
+// Carries out a delay when this is its rank: before the gradients of a step are waited for.
+void delay(const std::optional<Fault>& fault, int rank);
+// Carries out what a fault does after a step, when this is its rank and `step` steps are done.
+void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model);
+
+// Fills a row of each gradient that the loss, or a layer, computes with the fault's value: the
+// first image of the first shard that the fault's rank owns, or that shard's leaf. A replay on
+// fewer ranks is struck alike. Thread safety: none.
+class GradientFault : public TapeListener {
+ public:
+  // `run_ranks`: of the run that has the fault. Errors: UsageError for a layer that the network
+  // does not have.
+  GradientFault(const Fault& fault, const nn::Module& model, int64_t run_ranks);
+
+  // The listener for a micro-step of step `step`, from 1: this where it strikes, which passes on to
+  // `next`; else `next`.
+  TapeListener* listener(int64_t step, const Shards& shards, TapeListener* next);
+
+  void on_result(const TapeOp& op, const Tensor& result) override;
+  void on_gradient(const TapeOp& op, size_t i, Tensor& gradient) override;
+
+ private:
+  const Fault fault_;
+  const LayerNames names_;
+  const int64_t run_ranks_;
+  TapeListener* next_ = nullptr;
+  int64_t shard_ = 0;  // struck, of the local ones
+  int64_t image_ = 0;  // its first row
+};
+
+}  // namespace lockstep::trainers

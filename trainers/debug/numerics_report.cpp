@@ -1,0 +1,161 @@
+#include "trainers/debug/numerics_report.h"
+
+#include <algorithm>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "comm/gather.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+NumericsFind find_of(const Json& json) {
+  return {.step = json.at("step"),
+          .micro_step = json.at("micro_step"),
+          .event = json.at("event"),
+          .phase = json.at("phase"),
+          .op = json.at("op"),
+          .layer = json.at("layer"),
+          .after = json.at("after"),
+          .tensor = json.at("tensor"),
+          .type = json.at("type"),
+          .count = json.at("count"),
+          .shards = json.at("shards"),
+          .images = json.at("images")};
+}
+
+void add(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+constexpr size_t kListed = 12;
+
+// "images 3, 17 and 30 more"; "image 3" for one.
+std::string listed(std::string_view noun, std::span<const int64_t> numbers) {
+  const size_t shown = std::min(numbers.size(), kListed);
+  std::string text = fmt::format(
+      "{}{} {}", noun, numbers.size() == 1 ? "" : "s", fmt::join(numbers.first(shown), ", "));
+  if (shown < numbers.size()) text += fmt::format(" and {} more", numbers.size() - shown);
+  return text;
+}
+
+std::string where(const NumericsReport& report, const NumericsFind& find) {
+  std::string text = fmt::format("step {}", find.step);
+  if (find.micro_step > 0) text += fmt::format(", micro-step {}", find.micro_step);
+  text += fmt::format(", {}, {} of {}",
+                      listed("rank", report.owners()),
+                      listed("shard", find.shards),
+                      report.shards);
+  return find.images.empty() ? text : text + ", " + listed("image", find.images);
+}
+
+std::string history(std::span<const ScaleChange> scales) {
+  constexpr size_t kLast = 3;
+  std::string text;
+  if (scales.size() > kLast) {
+    scales = scales.last(kLast);
+    text = "..., ";
+  }
+  for (const ScaleChange& change : scales) {
+    text += fmt::format(
+        "{:g} after step {}{}, ", change.scale, change.step, change.skipped ? " (skipped)" : "");
+  }
+  text.resize(text.size() - 2);
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const NumericsFind& find) {
+  if (find.phase == "weights") return fmt::format("{} before the step", find.tensor);
+  if (find.phase == "input") return "the input images";
+  const std::string place = find.layer.empty() ? fmt::format("{} after {}", find.op, find.after)
+                                               : fmt::format("{} ({})", find.layer, find.op);
+  return fmt::format("{}, {}: the {}", place, find.phase, find.tensor);
+}
+
+std::string to_json(const NumericsFind& find) {
+  const Json json = {{"step", find.step},
+                     {"micro_step", find.micro_step},
+                     {"event", find.event},
+                     {"phase", find.phase},
+                     {"op", find.op},
+                     {"layer", find.layer},
+                     {"after", find.after},
+                     {"tensor", find.tensor},
+                     {"type", find.type},
+                     {"count", find.count},
+                     {"shards", find.shards},
+                     {"images", find.images}};
+  return json.dump();
+}
+
+std::optional<NumericsFind> earliest(Communicator& ranks, const std::optional<NumericsFind>& mine) {
+  std::optional<NumericsFind> first;
+  const auto place = [](const NumericsFind& find) { return std::tuple(find.step, find.event); };
+  for (const std::string& text : comm::gather_texts(ranks, mine ? to_json(*mine) : "")) {
+    if (text.empty()) continue;
+    NumericsFind find = find_of(Json::parse(text));
+    if (!first || place(find) < place(*first)) {
+      first = std::move(find);
+    } else if (place(find) == place(*first)) {
+      if (find.phase != "weights") first->count += find.count;  // replicas: the same elements
+      add(first->shards, find.shards);
+      add(first->images, find.images);
+    }
+  }
+  return first;
+}
+
+std::string_view name_of(Trouble trouble) {
+  return trouble == Trouble::kLoss ? "loss" : "skips";
+}
+
+std::vector<int64_t> NumericsReport::owners() const {
+  std::vector<int64_t> owners;
+  for (const int64_t shard : first ? first->shards : std::vector<int64_t>()) {
+    const int64_t rank = ((shard + 1) * ranks - 1) / shards;  // owns [floor(r S/W), ...)
+    if (owners.empty() || owners.back() != rank) owners.push_back(rank);
+  }
+  return owners;
+}
+
+std::vector<std::string> lines(const NumericsReport& report) {
+  std::vector<std::string> lines = {
+      fmt::format("lockstep: numerics: {} at step {}", report.what, report.step)};
+  if (report.first) {
+    lines.push_back(fmt::format(
+        "  first: {}: {} of {} infinite or NaN",
+        describe(*report.first),
+        report.first->count == 1 ? "1 element" : fmt::format("{} elements", report.first->count),
+        report.first->type));
+    lines.push_back("  where: " + where(report, *report.first));
+  } else {
+    lines.emplace_back("  first: a sum over shards or ranks; each shard's tensors are finite");
+  }
+  if (!report.scales.empty()) lines.push_back("  scale: " + history(report.scales));
+  return lines;
+}
+
+std::string to_json(const NumericsReport& report) {
+  Json json = {{"schema_version", 1},
+               {"trouble", name_of(report.trouble)},
+               {"what", report.what},
+               {"step", report.step}};
+  json["scales"] = Json::array();
+  for (const ScaleChange& change : report.scales) {
+    json["scales"].push_back(
+        {{"step", change.step}, {"scale", change.scale}, {"skipped", change.skipped}});
+  }
+  json["first"] = report.first ? Json::parse(to_json(*report.first)) : Json();
+  if (report.first) json["first"]["ranks"] = report.owners();
+  return json.dump(2) + "\n";
+}
+
+}  // namespace lockstep::trainers

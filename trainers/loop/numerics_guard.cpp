@@ -1,0 +1,59 @@
+#include "trainers/loop/numerics_guard.h"
+
+#include <cmath>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "core/error.h"
+#include "trainers/loop/training_batches.h"
+#include "trainers/report/progress.h"
+
+namespace lockstep::trainers {
+
+NumericsGuard::NumericsGuard(const TrainingParts& parts, RunLog& log)
+    : p_(parts),
+      log_(log),
+      watch_({.when = p_.replay ? NumericsWatch::When::kEveryStep : NumericsWatch::When::kTenthSkip,
+              .run_ranks = p_.run_ranks(),
+              .plan = batch_plan(p_.run, *p_.data.train, p_.ranks)},
+             p_.stream,
+             p_.model) {}
+
+void NumericsGuard::read_scale(WeightUpdate& update, int64_t steps) {
+  scaled_ = update.read_scale(steps);
+  if (const auto& scaling = p_.run.request.precision.loss_scaling;
+      scaling && scaled_.newly_skipped > 0) {
+    p_.console.info(overflow_line(scaling->dynamic, scaled_.scale));
+  }
+  if (!watch_.end_step(scaled_.scale, scaled_.consecutive_skips)) return;
+  make_report(Trouble::kSkips,
+              fmt::format("{} steps in a row were skipped", scaled_.consecutive_skips),
+              steps);
+}
+
+void NumericsGuard::check_losses(const WindowTotals& totals, int64_t steps, int epoch, double lr) {
+  for (size_t i = 0; i < totals.losses.size(); ++i) {
+    if (std::isfinite(totals.losses[i])) continue;
+    const int64_t step = steps - std::ssize(totals.losses) + static_cast<int64_t>(i) + 1;
+    const std::string what =
+        fmt::format("the loss is {}", std::isnan(totals.losses[i]) ? "nan" : "infinite");
+    make_report(Trouble::kLoss, what, step);
+    if (p_.replay) return;
+    throw DivergedError(
+        fmt::format("{} at step {} (epoch {})", what, step, epoch + 1),
+        fmt::format("training diverged at learning rate {:g}, or an input is not finite", lr),
+        fmt::format("a smaller --lr; `lockstep replay {}` names the tensor that it began in",
+                    p_.run.output_dir));
+  }
+}
+
+void NumericsGuard::make_report(Trouble trouble, std::string what, int64_t step) {
+  report_ = watch_.report(p_.ranks, trouble, std::move(what), step);
+  if (watch_.listener() != nullptr) {
+    for (const std::string& line : lines(*report_)) p_.console.warn(line);
+  }
+  log_.write_numerics(to_json(*report_));
+}
+
+}  // namespace lockstep::trainers

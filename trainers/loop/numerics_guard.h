@@ -1,0 +1,53 @@
+// Losses and loss scales of a training, and what becomes of it when they are no numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "trainers/debug/numerics_watch.h"
+#include "trainers/loop/step_window.h"
+#include "trainers/loop/training_parts.h"
+#include "trainers/loop/weight_update.h"
+#include "trainers/report/run_log.h"
+
+namespace lockstep::trainers {
+
+class NumericsGuard {
+ public:
+  // Both must outlive this.
+  NumericsGuard(const TrainingParts& parts, RunLog& log);
+
+  // As the run begins or was restored.
+  void start(const ScaledStep& scaled) { scaled_ = scaled; }
+  void begin_step(int64_t step) {  // from 1
+    watch_.begin_step(step, scaled_.scale, scaled_.consecutive_skips);
+  }
+  void begin_micro_step(const Var& images) { watch_.begin_micro_step(images); }
+  // For the tapes of the step; null where it is not watched.
+  TapeListener* listener() { return watch_.listener(); }
+
+  // Tells of steps that were skipped; `steps` are done. A collective call where many were.
+  // Errors: as WeightUpdate::read_scale.
+  void read_scale(WeightUpdate& update, int64_t steps);
+  // Errors: DivergedError for a loss that is not finite, but in a replay, which has then found what
+  // it was for.
+  void check_losses(const WindowTotals& totals, int64_t steps, int epoch, double lr);
+
+  const ScaledStep& scaled() const { return scaled_; }  // as last read
+  const std::optional<NumericsReport>& report() const { return report_; }
+  // A replay has found what it was for.
+  bool ends_replay() const { return p_.replay && report_; }
+
+ private:
+  // On all ranks.
+  void make_report(Trouble trouble, std::string what, int64_t step);
+
+  const TrainingParts& p_;
+  RunLog& log_;
+  NumericsWatch watch_;
+  ScaledStep scaled_;
+  std::optional<NumericsReport> report_;  // the last one
+};
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,141 @@
+#include "trainers/loop/training_step.h"
+
+#include <chrono>
+
+#include "trainers/loop/training_data.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+comm::ReducerOptions reducer_options(const TrainingParts& p) {
+  comm::ReducerOptions options = reducer_options(p.run.request.exchange, p.run.batch.micro_steps);
+  options.on_device = p.exchange;
+  return options;
+}
+
+bool groups_span_ranks(const BatchDivision& batch) {
+  return any_group_spans_ranks(batch.shards, batch.bn_groups, batch.ranks);
+}
+
+}  // namespace
+
+TrainingStep::TrainingStep(const TrainingParts& parts, const StepRange& range)
+    : p_(parts),
+      reducer_(p_.ranks,
+               p_.stream,
+               p_.model.parameters(),
+               p_.model.parameter_names(),
+               reducer_options(p_)),
+      batch_norm_peers_(p_.ranks),
+      groups_span_ranks_(groups_span_ranks(p_.run.batch)),
+      update_(p_.run, p_.stream, p_.model, range.per_epoch),
+      batches_(p_.run, p_.data.train, p_.ranks, p_.stream, range.first, range.end),
+      skipped_(p_.data.train->size(), warn_of_images),
+      graph_(p_.stream, runs_as_graph()) {
+  if (p_.fault && p_.fault->is_of_gradient()) {
+    gradient_fault_.emplace(*p_.fault, p_.model, p_.run_ranks());
+  }
+}
+
+TrainingStep::Seconds TrainingStep::take(int64_t number, NumericsGuard& numerics) {
+  const Start start = {.traffic = p_.ranks.traffic(),
+                       .batch_norm_s = batch_norm_peers_.seconds(),
+                       .data_s = batches_.waited_seconds(),
+                       .loader = batches_.seconds()};
+  numerics.begin_step(number + 1);
+  if (runs_as_graph() && numerics.listener() == nullptr) {
+    step_as_graph(start, number, numerics);
+  } else {
+    step_by_step(start, number, numerics);
+  }
+  return {.all = seconds_since(start.time), .data = batches_.waited_seconds() - start.data_s};
+}
+
+WindowTotals TrainingStep::exchange_figures(bool stop) {
+  WindowTotals totals = window_.exchange(p_.ranks, stop, skipped_.noted());
+  if (totals.skipped_photos > 0) skipped_.agree(p_.ranks);
+  return totals;
+}
+
+void TrainingStep::step_by_step(const Start& start, int64_t number, NumericsGuard& numerics) {
+  update_.optimizer().zero_grad();
+  int64_t images = 0;
+  for (int64_t micro = 0; micro < p_.run.batch.micro_steps; ++micro) {
+    if (micro > 0) reducer_.next_micro_step();
+    const TrainingBatches::MicroStep batch = next_batch(number, numerics);
+    window_.add(forward_backward(batch.images, batch.labels, batch.mix));
+    images += batch.shards().images();
+  }
+  delay(p_.fault, p_.ranks.rank());
+  reducer_.finish();
+  log_exchange(start, images, reducer_.times());
+  update_.step(number);
+}
+
+void TrainingStep::step_as_graph(const Start& start, int64_t number, NumericsGuard& numerics) {
+  const TrainingBatches::MicroStep batch = next_batch(number, numerics);
+  const auto step = [&](const Var& images, const Tensor& labels, const Tensor& mix) {
+    update_.optimizer().zero_grad();
+    nn::CrossEntropy figures = forward_backward(images, labels, mix);
+    reducer_.finish();
+    update_.step(number);
+    return figures;
+  };
+  window_.add(graph_.run(batch.images, batch.labels, batch.mix, step));
+  if (graph_.repeated()) p_.model.count_step();
+  log_exchange(start, batch.shards().images(), {});
+}
+
+TrainingBatches::MicroStep TrainingStep::next_batch(int64_t number, NumericsGuard& numerics) {
+  const auto listener = [&](const Shards& shards) {
+    TapeListener* const watch = numerics.listener();
+    return gradient_fault_ ? gradient_fault_->listener(number + 1, shards, watch) : watch;
+  };
+  TrainingBatches::GroupPeers peers;
+  if (groups_span_ranks_) peers = {&batch_norm_peers_, reducer_.device_peers()};
+  TrainingBatches::MicroStep batch = batches_.next(peers, listener);
+  skipped_.note(batch.skipped);
+  numerics.begin_micro_step(batch.images);
+  return batch;
+}
+
+nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
+                                                const Tensor& labels,
+                                                const Tensor& mix) {
+  nn::CrossEntropy result = nn::softmax_cross_entropy(
+      p_.model.forward(images),
+      labels,
+      {.label_smoothing = static_cast<float>(p_.run.request.label_smoothing), .mix = mix});
+  result.loss.backward(update_.seed(images.shards().local()));
+  return result;
+}
+
+// Own time ends where waiting begins, so a rank that others wait for is not blamed for their delay.
+void TrainingStep::log_exchange(const Start& start,
+                                int64_t images,
+                                const comm::ExchangeTimes& exchange) {
+  const double all_s = seconds_since(start.time);
+  const double batch_norm_s = batch_norm_peers_.seconds() - start.batch_norm_s;
+  const double exposed_s = exchange.exposed_s + batch_norm_s;
+  const RankSeconds seconds = {.own = all_s - exposed_s,
+                               .exposed = exposed_s,
+                               .hidden = exchange.hidden_s,
+                               .loader = batches_.seconds() - start.loader};
+  const Traffic& traffic = p_.ranks.traffic();
+  window_.end_step(seconds);
+  exchange_log_.add(
+      {.begin = start.time,
+       .seconds = seconds,
+       .exchange = exchange,
+       .traffic = {.moved_bytes = traffic.moved_bytes - start.traffic.moved_bytes,
+                   .reduced_bytes = traffic.reduced_bytes - start.traffic.reduced_bytes},
+       .images = images});
+}
+
+}  // namespace lockstep::trainers

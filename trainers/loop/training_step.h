@@ -1,0 +1,74 @@
+// One optimizer step: batches, forward and backward, exchange of gradients, update.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "comm/gradient_reducer.h"
+#include "trainers/debug/fault.h"
+#include "trainers/loop/exchange_log.h"
+#include "trainers/loop/numerics_guard.h"
+#include "trainers/loop/skipped_photos.h"
+#include "trainers/loop/step_graph.h"
+#include "trainers/loop/step_window.h"
+#include "trainers/loop/timed_peers.h"
+#include "trainers/loop/training_batches.h"
+#include "trainers/loop/training_parts.h"
+#include "trainers/loop/weight_update.h"
+
+namespace lockstep::trainers {
+
+class TrainingStep {
+ public:
+  // `parts` must outlive this. A collective call.
+  TrainingStep(const TrainingParts& parts, const StepRange& range);
+
+  struct Seconds {
+    double all = 0;
+    double data = 0;  // waited for images
+  };
+  // Takes step `number`, from 0 over all epochs. Errors: CommError, DataError.
+  Seconds take(int64_t number, NumericsGuard& numerics);
+  // The figures of the steps since the last call, over all ranks. A collective call. Errors:
+  // DataError when too many images cannot be read.
+  WindowTotals exchange_figures(bool stop);
+  // A collective call.
+  ExchangeSummary summarize() const { return exchange_log_.summarize(p_.ranks); }
+
+  WeightUpdate& update() { return update_; }
+  const WeightUpdate& update() const { return update_; }
+  std::span<const comm::Bucket> buckets() const { return reducer_.buckets(); }
+  DevicePeers* device_peers() { return reducer_.device_peers(); }
+
+ private:
+  struct Start {
+    comm::BucketTimes::Clock::time_point time = comm::BucketTimes::Clock::now();
+    Traffic traffic;
+    double batch_norm_s = 0;  // waited for peers, since the beginning of the run
+    double data_s = 0;        // waited for images
+    data::LoaderSeconds loader{};
+  };
+
+  // A fault has a part in the middle of a step.
+  bool runs_as_graph() const { return p_.run.runs_as_graph() && !p_.fault; }
+  void step_by_step(const Start& start, int64_t number, NumericsGuard& numerics);
+  void step_as_graph(const Start& start, int64_t number, NumericsGuard& numerics);
+  TrainingBatches::MicroStep next_batch(int64_t number, NumericsGuard& numerics);
+  // Figures of a micro-step.
+  nn::CrossEntropy forward_backward(const Var& images, const Tensor& labels, const Tensor& mix);
+  void log_exchange(const Start& start, int64_t images, const comm::ExchangeTimes& exchange);
+
+  const TrainingParts& p_;
+  comm::GradientReducer reducer_;
+  TimedPeers batch_norm_peers_;
+  const bool groups_span_ranks_;
+  WeightUpdate update_;
+  std::optional<GradientFault> gradient_fault_;
+  TrainingBatches batches_;
+  SkippedPhotos skipped_;
+  StepGraph graph_;
+  StepWindow window_;
+  ExchangeLog exchange_log_;
+};
+
+}  // namespace lockstep::trainers

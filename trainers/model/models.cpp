@@ -1,0 +1,206 @@
+#include "trainers/model/models.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/core.h>
+
+#include "core/error.h"
+#include "data/batch_plan.h"
+#include "data/distributed_sampler.h"
+#include "nn/alexnet.h"
+#include "nn/cifar_resnet.h"
+#include "nn/convnet.h"
+#include "nn/functional.h"
+#include "nn/ghostnet.h"
+#include "nn/resnet.h"
+#include "nn/vgg.h"
+
+namespace lockstep::trainers {
+namespace {
+
+enum class Family { kConvNet, kToyNet, kResNet, kCifarResNet, kAlexNet, kVgg, kVggBn, kGhostNet };
+
+struct Network {
+  std::string_view name;
+  Family family;
+  int depth = 0;
+
+  bool is_tutorials() const { return family == Family::kConvNet || family == Family::kToyNet; }
+  bool has_cifar_stem() const { return depth == 18 || depth == 34; }
+  int64_t smallest_image() const {  // height and width
+    if (family == Family::kAlexNet) return nn::AlexNet::kSmallestImage;
+    const bool vgg = family == Family::kVgg || family == Family::kVggBn;
+    return vgg ? nn::Vgg16::kSmallestImage : 1;
+  }
+};
+
+constexpr std::array<Network, 15> kNetworks = {{{"convnet", Family::kConvNet},
+                                                {"toy_net", Family::kToyNet},
+                                                {"resnet18", Family::kResNet, 18},
+                                                {"resnet34", Family::kResNet, 34},
+                                                {"resnet50", Family::kResNet, 50},
+                                                {"resnet101", Family::kResNet, 101},
+                                                {"resnet152", Family::kResNet, 152},
+                                                {"resnet20", Family::kCifarResNet, 20},
+                                                {"resnet32", Family::kCifarResNet, 32},
+                                                {"resnet44", Family::kCifarResNet, 44},
+                                                {"resnet56", Family::kCifarResNet, 56},
+                                                {"alexnet", Family::kAlexNet},
+                                                {"vgg16", Family::kVgg},
+                                                {"vgg16_bn", Family::kVggBn},
+                                                {"ghostnet_100", Family::kGhostNet}}};
+
+const Network& find_network(const std::string& name) {
+  const auto* found = std::ranges::find(kNetworks, name, &Network::name);
+  if (found != kNetworks.end()) return *found;
+  std::string names;
+  for (const Network& network : kNetworks) names += fmt::format(" {}", network.name);
+  throw UsageError(fmt::format("there is no network '{}'", name), "", "--arch, one of" + names);
+}
+
+void check_images(const Network& network, const data::ImageShape& image) {
+  const data::ImageShape gray{1, 28, 28};
+  if (network.is_tutorials() ? image == gray : image.channels == 3) return;
+  throw UsageError(
+      fmt::format("{} is for {}",
+                  network.name,
+                  network.is_tutorials() ? "gray images of 28x28 pixels" : "images of 3 channels"),
+      fmt::format("the data set's images have {} channel{} of {}x{} pixels",
+                  image.channels,
+                  image.channels == 1 ? "" : "s",
+                  image.height,
+                  image.width),
+      network.is_tutorials() ? "another --dataset, or train_resnet"
+                             : "another --dataset, or train_convnet");
+}
+
+void check_size(const Network& network, const data::ImageShape& image) {
+  const int64_t smallest = network.smallest_image();
+  if (std::min(image.height, image.width) >= smallest) return;
+  throw UsageError(
+      fmt::format("{} is for images of {}x{} pixels or more", network.name, smallest, smallest),
+      fmt::format("the data set's images have {}x{} pixels, and nothing of them would be left "
+                  "behind the network's pools",
+                  image.height,
+                  image.width),
+      "--train-crop-size 224, or another --arch, such as resnet20 for 32x32 pixels");
+}
+
+void check_options(const Network& network, const ModelOptions& options) {
+  constexpr int64_t kTutorialClasses = 10;
+  if (network.is_tutorials() && options.classes != kTutorialClasses) {
+    throw UsageError(fmt::format("{} has 10 outputs", network.name),
+                     fmt::format("{} classes were asked for", options.classes),
+                     "train_resnet's networks have any number");
+  }
+  if (options.cifar_stem && !network.has_cifar_stem()) {
+    throw UsageError(fmt::format("--cifar-stem: {} has one stem only", network.name),
+                     "resnet18 and resnet34 come with a stem for 32x32 images too",
+                     "leave it out, or -a resnet18");
+  }
+  if (options.zero_init_residual && network.family != Family::kResNet) {
+    throw UsageError(
+        fmt::format("--zero-init-residual: {} has one initialization only", network.name),
+        "resnet18 to resnet152 can start their residual branches at 0",
+        "leave it out, or -a resnet18");
+  }
+}
+
+// Fewest images that a batch-norm group gets in a micro-step of this run.
+int64_t smallest_group(const BatchDivision& batch,
+                       const std::optional<int64_t>& max_steps,
+                       int64_t dataset_images) {
+  const int64_t replicas = batch.bn_groups * batch.micro_steps;
+  const int64_t full = batch.images / replicas;
+  const int64_t per_epoch =
+      data::samples_per_replica({.size = dataset_images, .replicas = replicas});
+  const int64_t steps = (per_epoch + full - 1) / full;
+  const bool reaches_last_step = max_steps.value_or(steps) >= steps;
+  return reaches_last_step ? per_epoch - (steps - 1) * full : full;
+}
+
+// By a forward pass on the dry device, where ops check their arguments and compute nothing.
+bool trains_on_one_image(const ModelOptions& options) {
+  Mt19937 rng(0);
+  const std::unique_ptr<nn::Module> model = make_model(options, nn::Init{rng, Device::kDry});
+  Stream stream(Device::kDry);
+  const auto& [channels, height, width] = options.image;
+  const Tensor image = Tensor::empty({1, channels, height, width}, Dtype::kF32, Device::kDry);
+  try {
+    model->forward(Var(image, nn::make_batch(stream, Shards::single(1))));
+  } catch (const ShapeError&) {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init) {
+  const Network& network = find_network(options.arch);
+  check_images(network, options.image);
+  check_size(network, options.image);
+  check_options(network, options);
+  switch (network.family) {
+    case Family::kConvNet:
+      return std::make_unique<nn::ConvNet>(init);
+    case Family::kToyNet:
+      return std::make_unique<nn::ToyNet>(init);
+    case Family::kResNet:
+      return std::make_unique<nn::ResNet>(
+          init,
+          network.depth,
+          nn::ResNetOptions{options.classes, options.cifar_stem, options.zero_init_residual});
+    case Family::kCifarResNet:
+      return std::make_unique<nn::CifarResNet>(init, network.depth, options.classes);
+    case Family::kAlexNet:
+      return std::make_unique<nn::AlexNet>(init, nn::AlexNetOptions{.classes = options.classes});
+    case Family::kVgg:
+    case Family::kVggBn:
+      return std::make_unique<nn::Vgg16>(
+          init,
+          nn::VggOptions{.classes = options.classes,
+                         .batch_norm = network.family == Family::kVggBn});
+    case Family::kGhostNet:
+      return std::make_unique<nn::GhostNet>(init, nn::GhostNetOptions{.classes = options.classes});
+  }
+  throw InternalError("[make_model] unknown family of networks");
+}
+
+ModelOptions usual_network(const std::string& arch, bool cifar_stem) {
+  const Network& network = find_network(arch);
+  const bool small = cifar_stem || network.family == Family::kCifarResNet;
+  if (network.is_tutorials()) return {.arch = arch, .image = {1, 28, 28}};
+  if (small) return {.arch = arch, .image = {3, 32, 32}, .cifar_stem = cifar_stem};
+  return {.arch = arch, .classes = 1000, .image = {3, 224, 224}};
+}
+
+void check_classes(const ModelOptions& options, const data::Dataset& dataset) {
+  if (options.classes >= dataset.classes()) return;
+  throw UsageError(
+      fmt::format("--num-classes {} is too few for {}", options.classes, dataset.name()),
+      fmt::format("its labels go from 0 to {}", dataset.classes() - 1),
+      fmt::format("--num-classes {}, or leave it out", dataset.classes()));
+}
+
+void check_batch_norm(const BatchDivision& batch,
+                      const std::optional<int64_t>& max_steps,
+                      const ModelOptions& model,
+                      int64_t dataset_images) {
+  if (smallest_group(batch, max_steps, dataset_images) > 1 || trains_on_one_image(model)) return;
+  const int64_t replicas = batch.bn_groups * batch.micro_steps;
+  throw UsageError(
+      fmt::format("a step leaves one image to a batch-norm group, too few for {}", model.arch),
+      fmt::format(
+          "{} images in steps of {}, dealt to {} group{}: the smallest part is 1 image, and "
+          "the network's last maps are one pixel, so a variance would be of one value",
+          dataset_images,
+          batch.images,
+          replicas,
+          replicas == 1 ? "" : "s"),
+      "another -b or --global-batch-size, or fewer --bn-groups (--sync-bn: one)");
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,40 @@
+// The networks that `--arch` names, and whether they fit a run.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "data/dataset.h"
+#include "nn/module.h"
+#include "trainers/config/batch_division.h"
+
+namespace lockstep::trainers {
+
+struct ModelOptions {
+  std::string arch;
+  int64_t classes = 10;
+  data::ImageShape image;           // of the data set
+  bool cifar_stem = false;          // resnet18, resnet34: 3x3 stem of stride 1, no max-pool
+  bool zero_init_residual = false;  // resnet18 to resnet152
+};
+
+// Errors: UsageError naming the networks known, the images that this one is for, or the option that
+// it does not have.
+std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init);
+
+// `arch` for the images and classes of the data set that it is made for.
+ModelOptions usual_network(const std::string& arch, bool cifar_stem = false);
+
+// Errors: UsageError when the data set has labels that the network has no output for.
+void check_classes(const ModelOptions& options, const data::Dataset& dataset);
+
+// A variance needs two values a channel: a group of one image is enough only where the network's
+// maps stay larger than a pixel. Errors: UsageError with the numbers when a step of a run of at
+// most `max_steps` is smaller than that.
+void check_batch_norm(const BatchDivision& batch,
+                      const std::optional<int64_t>& max_steps,
+                      const ModelOptions& model,
+                      int64_t dataset_images);
+
+}  // namespace lockstep::trainers

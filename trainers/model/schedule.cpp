@@ -1,0 +1,160 @@
+#include "trainers/model/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "core/check.h"
+#include "core/error.h"
+
+namespace lockstep::trainers {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+// As PyTorch has it: the top lies at pct_start * length - 1, the bottom at the last step.
+double one_cycle(const OneCycleConfig& config, int64_t at, int64_t length) {
+  const double first = 1 / config.div;
+  const double top = config.pct_start * static_cast<double>(length) - 1;
+  const auto last = static_cast<double>(length - 1);
+  const double now = std::min(static_cast<double>(at), last);
+  const auto between = [](double from, double to, double part) {
+    return to + (from - to) / 2 * (1 + std::cos(std::numbers::pi * part));
+  };
+  if (now <= top) return top == 0 ? 1 : between(first, 1, now / top);
+  return between(1, first / config.final_div, (now - top) / (last - top));
+}
+
+}  // namespace
+
+bool Plateau::calls_for_cut(double loss, double accuracy) {
+  const double metric = config_.on_accuracy ? -accuracy : loss;
+  const double threshold = config_.on_accuracy ? 1 + config_.threshold : 1 - config_.threshold;
+  if (metric < state_.best * threshold) {
+    state_.best = metric;
+    state_.bad_epochs = 0;
+  } else {
+    ++state_.bad_epochs;
+  }
+  if (state_.bad_epochs <= config_.patience) return false;
+  state_.bad_epochs = 0;
+  return true;
+}
+
+Schedule::Schedule(const ScheduleConfig& config,
+                   double base_lr,
+                   int64_t epochs,
+                   int64_t steps_per_epoch)
+    : config_(config),
+      base_lr_(base_lr),
+      epochs_(epochs),
+      steps_per_epoch_(steps_per_epoch),
+      plateau_(config.plateau) {
+  LS_CHECK(steps_per_epoch >= 1, "[schedule] steps per epoch: got {}", steps_per_epoch);
+}
+
+double Schedule::lr(int64_t step) const {
+  return base_lr_ * warmup_factor(step) * factor(step);
+}
+
+double Schedule::warmup_factor(int64_t step) const {
+  const WarmupConfig& warmup = config_.warmup;
+  if (step >= warmup.epochs * steps_per_epoch_) return 1;
+  const bool each_step = config_.on_updates || warmup.method == WarmupMethod::kApex;
+  const auto done = static_cast<double>(each_step ? step : step / steps_per_epoch_);
+  const auto length =
+      static_cast<double>(each_step ? warmup.epochs * steps_per_epoch_ : warmup.epochs);
+  switch (warmup.method) {
+    case WarmupMethod::kLinear:
+      return warmup.decay + (1 - warmup.decay) * done / length;
+    case WarmupMethod::kFromOne:
+      return (done + 1) / length;
+    case WarmupMethod::kApex:
+      break;
+  }
+  return (done + 2) / length;
+}
+
+double Schedule::factor(int64_t step) const {
+  const int64_t epoch = step / steps_per_epoch_;
+  const auto after_cuts = [&](int64_t cuts) {
+    return std::pow(config_.gamma, static_cast<double>(cuts));
+  };
+  switch (config_.kind) {
+    case ScheduleKind::kConst:
+      return 1;
+    case ScheduleKind::kStep:
+      return after_cuts(epoch / config_.step_size);
+    case ScheduleKind::kMultiStep:
+      return after_cuts(
+          std::ranges::count_if(config_.milestones, [&](int64_t cut) { return cut <= epoch; }));
+    case ScheduleKind::kCosine:
+      return (1 + std::cos(std::numbers::pi * progress(step))) / 2;
+    case ScheduleKind::kLinear:
+      return 1 - progress(step);
+    case ScheduleKind::kPoly:
+      return std::pow(1 - progress(step), config_.power);
+    case ScheduleKind::kOneCycle: {
+      const Place here = place(step);
+      return one_cycle(config_.one_cycle, here.at, here.length);
+    }
+    case ScheduleKind::kPlateau:
+      break;
+  }
+  return plateau_factor_;
+}
+
+Schedule::Place Schedule::place(int64_t step) const {
+  const int64_t unit = config_.on_updates ? 1 : steps_per_epoch_;
+  const int64_t begin = config_.warmup.epochs * steps_per_epoch_ / unit;
+  const int64_t end = epochs_ * steps_per_epoch_ / unit;
+  const int64_t at = std::min(step / unit, end);
+  return {std::max(at - begin, int64_t{0}), end - begin};
+}
+
+double Schedule::progress(int64_t step) const {
+  const Place here = place(step);
+  return here.at == 0 ? 0 : static_cast<double>(here.at) / static_cast<double>(here.length);
+}
+
+void Schedule::end_epoch(int64_t epoch, double validation_loss, double accuracy) {
+  if (!watches_validation()) return;
+  if (epoch <= config_.warmup.epochs) plateau_factor_ = 1;
+  if (!plateau_.calls_for_cut(validation_loss, accuracy)) return;
+  constexpr double kLeastChange = 1e-8;  // of the rate, as in PyTorch
+  const double next = lr((epoch + 1) * steps_per_epoch_);
+  if (next - next * config_.gamma > kLeastChange) plateau_factor_ *= config_.gamma;
+}
+
+std::string Schedule::state() const {
+  Json json = Json::object();
+  if (watches_validation()) {
+    const Plateau::State& plateau = plateau_.state();
+    json["factor"] = plateau_factor_;
+    if (std::isfinite(plateau.best)) json["best"] = plateau.best;
+    json["bad_epochs"] = plateau.bad_epochs;
+  }
+  return json.dump();
+}
+
+void Schedule::restore(std::string_view state) {
+  try {
+    const Json json = Json::parse(state);
+    if (!watches_validation()) return;
+    Plateau::State plateau;
+    if (json.contains("best")) plateau.best = json.at("best").get<double>();
+    plateau.bad_epochs = json.at("bad_epochs").get<int64_t>();
+    plateau_factor_ = json.at("factor").get<double>();
+    plateau_.restore(plateau);
+  } catch (const Json::exception& error) {
+    throw CheckpointError(fmt::format("the state of the learning-rate schedule is {}", state),
+                          error.what(),
+                          "another checkpoint");
+  }
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,67 @@
+#include "trainers/model/weights.h"
+
+#include <utility>
+
+namespace lockstep::trainers {
+namespace {
+
+std::vector<nn::ParameterGroup> groups_of(const OptimizerConfig& config,
+                                          std::vector<nn::NamedParameter> parameters) {
+  if (!config.bias_decay) {
+    return nn::without_bias_decay(std::move(parameters), config.weight_decay);
+  }
+  return {{.parameters = std::move(parameters), .weight_decay = config.weight_decay}};
+}
+
+}  // namespace
+
+std::vector<nn::StateEntry> buffers_of(const nn::Module& model) {
+  std::vector<nn::StateEntry> buffers = model.state();
+  std::erase_if(buffers, [](const nn::StateEntry& entry) {
+    return entry.is_parameter || entry.tensor.dtype() != Dtype::kF32;
+  });
+  return buffers;
+}
+
+std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
+                                              std::vector<nn::NamedParameter> parameters,
+                                              std::vector<nn::StateEntry> buffers) {
+  std::vector<nn::ParameterGroup> groups = groups_of(config, std::move(parameters));
+  std::unique_ptr<nn::Optimizer> optimizer;
+  if (config.kind == OptimizerKind::kSgd) {
+    const kernels::SgdParams params = {.momentum = static_cast<float>(config.momentum),
+                                       .nesterov = config.nesterov};
+    optimizer = std::make_unique<nn::Sgd>(std::move(groups), params, config.larc);
+  } else {
+    const kernels::AdamParams params = {.decoupled = config.kind == OptimizerKind::kAdamW};
+    optimizer = std::make_unique<nn::Adam>(std::move(groups), params);
+  }
+  optimizer->set_lr(config.lr);
+  if (config.lookahead) {
+    optimizer = std::make_unique<nn::Lookahead>(std::move(optimizer), *config.lookahead);
+  }
+  if (config.ema == 0) return optimizer;
+  return std::make_unique<nn::Ema>(std::move(optimizer), std::move(buffers), config.ema);
+}
+
+StoredWeights::StoredWeights(const PrecisionConfig& config,
+                             std::vector<nn::NamedParameter> parameters)
+    : dtype_(config.dtype), parameters_(std::move(parameters)) {
+  if (!config.is_mixed()) return;
+  nn::add_copies(parameters_, dtype_);
+  if (config.master_weights) return;
+  for (const nn::NamedParameter& parameter : parameters_) {
+    if (!parameter.of_norm || !config.keep_batchnorm_fp32) without_master_.push_back(parameter);
+  }
+}
+
+void StoredWeights::refresh(Stream& stream) const {
+  nn::refresh_copies(stream, parameters_);
+  round(stream);
+}
+
+void StoredWeights::round(Stream& stream) const {
+  nn::round_values(stream, without_master_, dtype_);
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,40 @@
+// How weights are held in memory and which optimizer updates them, as the flags ask for it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/stream.h"
+#include "nn/optimizer.h"
+#include "nn/parameter_copies.h"
+#include "trainers/config/optimizer_config.h"
+#include "trainers/config/precision_config.h"
+
+namespace lockstep::trainers {
+
+// Those of its buffers that steps change and that can be averaged: not the count of batches.
+std::vector<nn::StateEntry> buffers_of(const nn::Module& model);
+
+// With config.ema an nn::Ema, of `buffers` too.
+std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
+                                              std::vector<nn::NamedParameter> parameters,
+                                              std::vector<nn::StateEntry> buffers = {});
+
+// Parameters in the types that --opt-level asks for.
+class StoredWeights {
+ public:
+  // Adds the copies that the network reads. Call refresh() before it does.
+  StoredWeights(const PrecisionConfig& config, std::vector<nn::NamedParameter> parameters);
+
+  // After others than the optimizer wrote the parameters.
+  void refresh(Stream& stream) const;
+  // After the optimizer did: it writes copies itself.
+  void round(Stream& stream) const;
+
+ private:
+  Dtype dtype_;
+  std::vector<nn::NamedParameter> parameters_;
+  std::vector<nn::NamedParameter> without_master_;
+};
+
+}  // namespace lockstep::trainers

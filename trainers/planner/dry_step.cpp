@@ -1,0 +1,120 @@
+#include "trainers/planner/dry_step.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/mt19937.h"
+#include "core/tensor.h"
+#include "kernels/mix_images.h"
+#include "nn/functional.h"
+#include "trainers/model/layer_names.h"
+#include "trainers/model/weights.h"
+
+namespace lockstep::trainers {
+namespace {
+
+// Bytes taken since the last call.
+class Meter {
+ public:
+  int64_t taken() {
+    const int64_t now = dry_memory().bytes_in_use;
+    const int64_t since = now - last_;
+    last_ = now;
+    return since;
+  }
+
+ private:
+  int64_t last_ = dry_memory().bytes_in_use;
+};
+
+// Shares out what the ledger gains.
+class LayerMeter final : public TapeListener {
+ public:
+  LayerMeter(const LayerNames& names, Stream& stream, std::vector<LayerCost>& layers)
+      : names_(names), stream_(stream), layers_(layers) {}
+
+  void on_result(const TapeOp& op, const Tensor& /*result*/) override { add(name_of(op)); }
+  void on_gradient(const TapeOp& op, size_t /*i*/, Tensor& /*gradient*/) override {
+    add(name_of(op));
+  }
+  // All since the last call.
+  void add(const std::string& name) {
+    auto layer = std::ranges::find(layers_, name, &LayerCost::name);
+    if (layer == layers_.end()) layer = layers_.insert(layer, {.name = name});
+    for (; counted_ < stream_.ledger().size(); ++counted_) {
+      layer->flops += stream_.ledger()[counted_].flops;
+      layer->bytes += stream_.ledger()[counted_].bytes;
+    }
+  }
+
+ private:
+  std::string name_of(const TapeOp& op) const {
+    const std::string layer = names_.layer_of(op);
+    return layer.empty() ? std::string(op.name) : layer;
+  }
+
+  const LayerNames& names_;
+  Stream& stream_;
+  std::vector<LayerCost>& layers_;
+  size_t counted_ = 0;
+};
+
+}  // namespace
+
+DryStep run_dry_step(const ModelOptions& network,
+                     int64_t images,
+                     const PrecisionConfig& precision,
+                     const StepExtras& extras) {
+  DryStep step{.images = images};
+  const int64_t before = dry_memory().bytes_in_use;
+  Meter meter;
+  Mt19937 rng(0);
+  const auto model = make_model(network, nn::Init{rng, Device::kDry});
+  step.parameters = model->parameter_count();
+  step.memory.parameters = meter.taken();
+  const StoredWeights stored(precision, model->named_parameters());
+  step.memory.copies = meter.taken();
+  OptimizerConfig config{.lr = 0.1, .momentum = 0.9};
+  if (extras.larc) config.larc.emplace();
+  std::unique_ptr<nn::Optimizer> optimizer = make_optimizer(config, model->named_parameters());
+  step.memory.optimizer = meter.taken();
+  if (extras.ema) {
+    optimizer = std::make_unique<nn::Ema>(std::move(optimizer), buffers_of(*model), 0.9999);
+    optimizer->set_applied_steps(1);  // the first step copies the weights
+  }
+  step.memory.average = meter.taken();
+  for (Var parameter : model->parameters()) {  // as comm::GradientReducer's buckets
+    const Tensor sum = Tensor::empty(parameter.shape(), Dtype::kF32, Device::kDry);
+    parameter.on_grad_ready([sum](Var& complete) { complete.set_grad(sum); });
+  }
+  step.memory.gradients = meter.taken();
+
+  begin_dry_peak();
+  Stream stream(Device::kDry);
+  const LayerNames names(model->named_parameters());
+  LayerMeter layers(names, stream, step.layers);
+  {
+    const auto [channels, height, width] = network.image;
+    const Var x = nn::normalize_image(
+        Tensor::empty({images, channels, height, width}, Dtype::kU8, Device::kDry),
+        nn::make_batch(stream, Shards::single(images), true, precision.network(), &layers));
+    kernels::SoftmaxCrossEntropyParams mixed;
+    if (extras.mixup) {
+      mixed.mix = Tensor::empty({1}, Dtype::kF32, Device::kDry);
+      Tensor pixels = x.value();
+      kernels::mix_images(stream, Shards::single(images), mixed.mix, pixels);
+    }
+    layers.add("images");
+    const Tensor labels = Tensor::empty({images}, Dtype::kI32, Device::kDry);
+    nn::CrossEntropy result = nn::softmax_cross_entropy(model->forward(x), labels, mixed);
+    step.memory.activations = meter.taken();
+    result.loss.backward();
+  }
+  optimizer->step(stream);
+  step.memory.peak = dry_memory().peak_bytes_in_use - before;
+  step.ledger = stream.ledger();
+  return step;
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,53 @@
+// A training step on the dry device: what it would compute, move and hold, for lockstep plan.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/stream.h"
+#include "trainers/config/precision_config.h"
+#include "trainers/model/models.h"
+
+namespace lockstep::trainers {
+
+struct StepMemory {        // bytes
+  int64_t parameters = 0;  // and buffers, f32
+  int64_t copies = 0;      // of parameters in 16 bits
+  int64_t optimizer = 0;
+  int64_t average = 0;      // of parameters and buffers: --ema
+  int64_t gradients = 0;    // of parameters, f32
+  int64_t activations = 0;  // that wait for backward()
+  int64_t peak = 0;         // all of these and what lives shortly, at the worst moment
+
+  // Bytes that do not grow with the batch.
+  int64_t fixed() const { return parameters + copies + optimizer + average + gradients; }
+};
+
+struct LayerCost {
+  std::string name;  // "layer1.0.conv1", or the op where it has no parameters: "max_pool2d"
+  int64_t flops = 0, bytes = 0;  // in both directions
+};
+
+struct DryStep {
+  int64_t images = 0;
+  int64_t parameters = 0;  // elements
+  StepMemory memory = {};
+  std::vector<LedgerEntry> ledger = {};
+  std::vector<LayerCost> layers = {};  // in the order of the forward pass
+};
+
+// Work that a step may do beside the usual.
+struct StepExtras {
+  bool larc = false;
+  bool mixup = false;
+  bool ema = false;
+};
+
+// One step of SGD with momentum on one shard of `images`. Errors: UsageError as make_model.
+DryStep run_dry_step(const ModelOptions& network,
+                     int64_t images,
+                     const PrecisionConfig& precision,
+                     const StepExtras& extras = {});
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,43 @@
+// CUDA's libraries in a run: their versions, and cuDNN's engines, where --autotune or --plan-file
+// settles them.
+#pragma once
+
+#include "core/stream.h"
+#include "data/dataset.h"
+#include "trainers/config/resolved_run.h"
+#include "trainers/model/models.h"
+#include "trainers/planner/settle_engines.h"
+#include "trainers/report/console.h"
+
+namespace lockstep::trainers {
+
+// A collective call. The versions of those that compute here. An error ends all ranks: a library
+// that cannot be loaded, versions that differ; UsageError where engines are to be chosen and there
+// are none.
+LibraryVersions agreed_cuda_libraries(const RunRequest& request, Communicator& ranks);
+
+// Where the run's plans are read and, with --autotune, written.
+std::filesystem::path plan_file_of(const RunRequest& request, const std::string& output_dir);
+
+// Settings that decide which engines a run uses.
+struct EngineWishes {
+  const RunRequest& request;
+  const BatchDivision& batch;
+  const ModelOptions& network;
+  const data::Dataset& test;
+  const LibraryVersions& libraries;  // agreed_cuda_libraries()
+  std::filesystem::path plan_file;   // plan_file_of()
+};
+
+// A collective call. Makes the plans of `stream` that --autotune and --plan-file ask for. An error
+// ends all ranks, as settle_engines() does. Requires: the rank's device is chosen.
+SettledEngines settle_run_engines(const EngineWishes& wishes,
+                                  Stream& stream,
+                                  Communicator& ranks,
+                                  Console& console);
+
+// Rank 0's: leaves the plans in the run directory, and in --plan-file what was timed. Errors:
+// EnvironmentError.
+void keep_plans(const ResolvedRun& run, const SettledEngines& settled);
+
+}  // namespace lockstep::trainers

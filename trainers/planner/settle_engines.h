@@ -1,0 +1,48 @@
+// Agreeing on the engine of each convolution of a run: rank 0's choice, on every rank.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/communicator.h"
+#include "kernels/convolution_problem.h"
+#include "trainers/planner/plan_file.h"
+
+namespace lockstep::trainers {
+
+struct SettledEngines {
+  PlannedEngines engines = {};  // of the run; a convolution that is not among them goes by the rule
+  int64_t convolutions = 0;
+  // Rank 0's.
+  PlanFile plans = {};    // what the file held, where it is of use, and what was timed
+  int64_t timed = 0;      // of `engines`, now
+  std::string note = {};  // what to tell the user; may be empty
+
+  int64_t fused = 0;  // of `convolutions`: forward passes that are one with batch norms
+
+  // "cuDNN's engines: 60 of 68 convolutions by plans.json, 8 of them timed now, 8 by rule, 20 fused
+  // with batch norms"
+  std::string line(const std::filesystem::path& file) const;
+};
+
+// The fused forms among `problems` that a run takes: those that pay for shards of each size.
+std::vector<kernels::ConvolutionProblem> fused_layers(
+    std::span<const kernels::ConvolutionProblem> problems, const PlannedEngines& engines);
+
+// Finds the fastest engine; empty: none is looked for. `known`: of the problems before this one.
+using TuneEngine = std::function<PlannedEngine(const kernels::ConvolutionProblem& problem,
+                                               const PlannedEngines& known)>;
+
+// A collective call. Rank 0 reads `file` and, with `tune`, times what it lacks; a file that is not
+// there, or is stale, then lacks all. Each convolution is a call of all ranks, so that nobody waits
+// long. Writes nothing. An error ends all ranks here: EnvironmentError for a file of no use.
+SettledEngines settle_engines(Communicator& ranks,
+                              const std::filesystem::path& file,
+                              const PlanOrigin& here,
+                              std::span<const kernels::ConvolutionProblem> problems,
+                              const TuneEngine& tune);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,75 @@
+#include "trainers/planner/step_prediction.h"
+
+#include <algorithm>
+
+namespace lockstep::trainers {
+namespace {
+
+bool is_product(std::string_view op) {
+  return op.starts_with("conv2d") || op.starts_with("linear");
+}
+
+// In convolutions, the forward statistics come with the output, and the backward sums with the
+// gradient that a convolution writes.
+double bytes_of(const LedgerEntry& entry, Scheme scheme) {
+  const auto bytes = static_cast<double>(entry.bytes);
+  switch (scheme) {
+    case Scheme::kUnfused:
+      return static_cast<double>(entry.unfused_bytes);
+    case Scheme::kFusedBatchNorm:
+      return bytes;
+    case Scheme::kStatsInConvolutions:
+      if (entry.op == "batch_norm_shard_stats") return 0;
+      return entry.op == "batch_norm_shard_sums" ? bytes / 2 : bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string_view name_of(Scheme scheme) {
+  switch (scheme) {
+    case Scheme::kUnfused:
+      return "unfused";
+    case Scheme::kFusedBatchNorm:
+      return "fused batch norm";
+    case Scheme::kStatsInConvolutions:
+      return "stats in convolutions";
+  }
+  return "?";
+}
+
+SchemePrediction predict(const DryStep& step,
+                         Scheme scheme,
+                         const GpuCard& card,
+                         const PrecisionConfig& precision,
+                         const PredictionConstants& constants) {
+  const double bandwidth = card.dram_bytes_per_s * constants.dram;
+  const double flops =
+      (precision.is_mixed() ? card.half_flops : card.f32_flops) * constants.products;
+  SchemePrediction result;
+  for (const LedgerEntry& entry : step.ledger) {
+    const double bytes = bytes_of(entry, scheme);
+    const double compute_s = is_product(entry.op) ? static_cast<double>(entry.flops) / flops : 0;
+    result.bytes += bytes;
+    result.compute_s += compute_s;
+    result.limit_s += std::max(bytes / bandwidth, compute_s);
+  }
+  result.traffic_s = result.bytes / bandwidth;
+  result.predicted_s = result.limit_s / constants.reached +
+                       constants.launch_s * static_cast<double>(step.ledger.size());
+  return result;
+}
+
+double all_reduce_s(int64_t bytes,
+                    int64_t ranks,
+                    const GpuCard& card,
+                    const PredictionConstants& constants) {
+  const auto n = static_cast<double>(ranks);
+  const double through_link = 2 * (n - 1) / n * static_cast<double>(bytes);
+  return ranks == 1
+             ? 0
+             : 2 * constants.latency_s + through_link / (card.link_bytes_per_s * constants.link);
+}
+
+}  // namespace lockstep::trainers

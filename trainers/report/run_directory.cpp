@@ -1,0 +1,194 @@
+#include "trainers/report/run_directory.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <tuple>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+
+namespace lockstep::trainers {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLockName = ".lock";
+
+[[noreturn]] void refuse_environment(const fs::path& path, const std::string& why) {
+  throw EnvironmentError(fmt::format("cannot use {} as the run directory", path.string()),
+                         why,
+                         "--output-dir DIR with a folder that this user may create or write to");
+}
+
+void create(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) refuse_environment(path, error.message());
+}
+
+// Whether anything would be lost: the lock, empty files and folders, and what a killed process left
+// of an unfinished write do not count.
+bool holds_files(const fs::path& path) {
+  std::error_code error;
+  const fs::directory_iterator files(path, error);
+  if (error) refuse_environment(path, error.message());
+  return std::any_of(begin(files), end(files), [](const fs::directory_entry& file) {
+    const std::string name = file.path().filename().string();
+    if (name == kLockName || name.starts_with(".tmp.")) return false;
+    std::error_code unreadable;
+    return !fs::is_empty(file.path(), unreadable) || unreadable;
+  });
+}
+
+bool holds_run(const fs::path& path) {
+  std::error_code unreadable;
+  return fs::exists(path / "run.json", unreadable) || fs::exists(path / "checkpoints", unreadable);
+}
+
+fs::path without_trailing_slash(const fs::path& path) {
+  const fs::path normal = path.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
+[[noreturn]] void refuse_existing(const fs::path& path) {
+  throw UsageError(fmt::format("the run directory {} is not empty", path.string()),
+                   "files of two runs must not mix",
+                   "another --output-dir, or --overwrite to replace the run in it");
+}
+
+// Creates the folder and returns its lock's path. A folder of somebody else's files gets no lock.
+fs::path prepare(const fs::path& path, ExistingRun existing) {
+  create(path);
+  const fs::path lock = path / kLockName;
+  std::error_code unreadable;
+  const bool has_lock = fs::exists(lock, unreadable);
+  if (existing == ExistingRun::kRefuse && !has_lock && holds_files(path)) refuse_existing(path);
+  if (existing == ExistingRun::kContinue && !holds_run(path) && holds_files(path)) {
+    refuse_existing(path);
+  }
+  return lock;
+}
+
+void remove_earlier_run(const fs::path& path) {
+  std::error_code error;
+  for (const char* name : {"run.json", "metrics.jsonl", kNumericsFile, kPlansFile}) {
+    fs::remove(path / name, error);
+    if (error) refuse_environment(path / name, error.message());
+  }
+  const fs::path checkpoints = path / "checkpoints";
+  if (!fs::exists(checkpoints, error)) return;
+  const fs::directory_iterator files(checkpoints, error);
+  if (error) refuse_environment(checkpoints, error.message());
+  for (const fs::directory_entry& file : files) {
+    if (file.path().extension() != ".safetensors") continue;
+    fs::remove(file.path(), error);
+    if (error) refuse_environment(file.path(), error.message());
+  }
+}
+
+void prove_writable(const fs::path& path) {
+  const fs::path probe = path / ".tmp.probe";
+  write_file_atomically(probe, "probe");
+  std::error_code error;
+  fs::remove(probe, error);
+  if (error) refuse_environment(path, error.message());
+}
+
+// A convenience: where links cannot be made, or a folder of that name is in the way, there is none.
+void point_latest_at(const fs::path& path) {
+  const fs::path runs = path.parent_path();
+  if (runs != "runs") return;
+  try {
+    link_atomically(runs / "latest", path.filename());
+  } catch (const EnvironmentError&) {
+    return;
+  }
+}
+
+// Whether a line of metrics.jsonl, or numerics.json, is whole and not about a step after `last`.
+bool is_up_to(const std::string& line, int64_t last) {
+  const nlohmann::json metrics = nlohmann::json::parse(line, nullptr, false);
+  if (!metrics.is_object()) return false;
+  const auto step = metrics.find("step");
+  return step == metrics.end() || !step->is_number_integer() || step->get<int64_t>() <= last;
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing)
+    : path_(without_trailing_slash(path)), lock_(prepare(path_, existing)) {
+  if (existing == ExistingRun::kRefuse && holds_files(path_)) refuse_existing(path_);
+  if (existing == ExistingRun::kOverwrite) remove_earlier_run(path_);
+  prove_writable(path_);
+  create(checkpoints());
+  prove_writable(checkpoints());
+  open_metrics();
+  point_latest_at(path_);
+}
+
+void RunDirectory::open_metrics() {
+  metrics_fd_ =
+      open(metrics().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (metrics_fd_ < 0) refuse_environment(metrics(), std::generic_category().message(errno));
+}
+
+RunDirectory::~RunDirectory() {
+  close(metrics_fd_);
+}
+
+void RunDirectory::write(const RunRecord& record) const {
+  write_file_atomically(path_ / "run.json", to_json(record));
+}
+
+void RunDirectory::append(std::initializer_list<Metric> metrics) const {
+  const std::string line = to_json_line(metrics);
+  const off_t before = lseek(metrics_fd_, 0, SEEK_END);
+  std::string_view rest = line;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(metrics_fd_, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int error = errno;
+      std::ignore = ftruncate(metrics_fd_, before);
+      throw EnvironmentError(fmt::format("cannot write {}", this->metrics().string()),
+                             std::generic_category().message(error),
+                             "check the space on that disk");
+    }
+    rest.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+void RunDirectory::cut_metrics(int64_t step) {
+  std::ifstream file(metrics(), std::ios::binary);
+  std::string kept;
+  std::string line;
+  while (std::getline(file, line)) {
+    if (is_up_to(line, step)) kept += line + "\n";
+  }
+  close(metrics_fd_);
+  metrics_fd_ = -1;
+  write_file_atomically(metrics(), kept);
+  open_metrics();
+  std::ifstream numerics(path_ / kNumericsFile, std::ios::binary);
+  const std::string report(std::istreambuf_iterator<char>(numerics), {});
+  if (!report.empty() && !is_up_to(report, step)) fs::remove(path_ / kNumericsFile);
+}
+
+fs::path unused_path(const fs::path& path) {
+  fs::path unused = path;
+  std::error_code error;  // a path that cannot be looked at is refused when it is opened
+  for (int number = 2; fs::exists(unused, error); ++number) {
+    unused = fmt::format("{}-{}", path.string(), number);
+  }
+  return unused;
+}
+
+}  // namespace lockstep::trainers

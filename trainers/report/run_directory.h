@@ -1,0 +1,61 @@
+// The folder that a run leaves: run.json, metrics.jsonl, checkpoints/, in trouble numerics.json.
+#pragma once
+
+#include <filesystem>
+#include <initializer_list>
+
+#include "trainers/report/file_lock.h"
+#include "trainers/report/run_record.h"
+
+namespace lockstep::trainers {
+
+enum class ExistingRun { kRefuse, kOverwrite, kContinue };
+
+// Locked for this process while the object lives. One rank of a job makes it.
+class RunDirectory {
+ public:
+  // Creates `path` and its missing parents and proves that files can be written there. A folder
+  // `runs/x` also becomes the target of the link `runs/latest`. kOverwrite removes an earlier run's
+  // run.json, metrics.jsonl, numerics.json, plans.json and checkpoints, no other file; kContinue
+  // keeps them.
+  // Errors: UsageError when the folder is not empty and `existing` is kRefuse, when it is kContinue
+  // and the folder holds files but no run, or when another run holds it; EnvironmentError when it
+  // cannot be created or written.
+  RunDirectory(const std::filesystem::path& path, ExistingRun existing);
+  RunDirectory(const RunDirectory&) = delete;
+  RunDirectory& operator=(const RunDirectory&) = delete;
+  ~RunDirectory();
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }  // exists
+
+  // Replaces run.json as a whole. Errors: EnvironmentError.
+  void write(const RunRecord& record) const;
+  // Appends a line to metrics.jsonl; it is the system's when this returns. Errors:
+  // EnvironmentError; then the file is as before.
+  void append(std::initializer_list<Metric> metrics) const;
+  // Drops the lines of metrics.jsonl about later steps than this one, and an unfinished last line:
+  // a continuation writes them again; numerics.json too where it is about such a step. Errors:
+  // EnvironmentError.
+  void cut_metrics(int64_t step);
+
+ private:
+  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  void open_metrics();
+
+  std::filesystem::path path_;
+  FileLock lock_;
+  int metrics_fd_ = -1;
+};
+
+// Returns `path`, or the first of `path`-2, -3, ... that does not exist: two runs that name no
+// directory may begin in one second.
+std::filesystem::path unused_path(const std::filesystem::path& path);
+
+// In a run directory: what is known of a loss that was not finite, or of steps that were skipped
+// (trainers/debug/numerics_report.h).
+inline constexpr const char* kNumericsFile = "numerics.json";
+// The engines of cuDNN that were not chosen by rule (trainers/planner/plan_file.h).
+inline constexpr const char* kPlansFile = "plans.json";
+
+}  // namespace lockstep::trainers

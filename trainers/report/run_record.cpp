@@ -1,0 +1,189 @@
+#include "trainers/report/run_record.h"
+
+#include <cmath>
+#include <type_traits>
+
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "core/digest.h"
+#include "trainers/report/clock.h"
+
+namespace lockstep::trainers {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void put(Json& object, std::string_view name, double value) {
+  object[std::string(name)] = std::isfinite(value) ? Json(value) : Json();
+  if (!std::isfinite(value)) object["nonfinite"] = true;
+}
+
+template <class T, class Convert>
+Json or_null(const std::optional<T>& value, Convert&& convert) {
+  return value ? Json(convert(*value)) : Json();
+}
+
+Json json_of(const FinalMetrics& metrics) {
+  Json json = Json::object();
+  put(json, "acc1", metrics.acc1);
+  put(json, "acc5", metrics.acc5);
+  put(json, "loss", metrics.loss);
+  json["correct"] = metrics.correct;
+  json["total"] = metrics.total;
+  put(json, "images_per_s", metrics.images_per_s);
+  put(json, "wall_s", metrics.wall_s);
+  put(json, "first_step_s", metrics.first_step_s);
+  return json;
+}
+
+Json json_of(const std::vector<ResolvedFlag>& flags) {
+  Json json = Json::object();
+  for (const ResolvedFlag& flag : flags) {
+    json[flag.name] = {{"value", flag.value}, {"origin", flag.origin}};
+  }
+  return json;
+}
+
+Json json_of(const std::vector<RankRecord>& ranks) {
+  Json json = Json::array();
+  for (const RankRecord& rank : ranks) {
+    json.push_back({{"host", rank.host}, {"device", rank.device}, {"threads", rank.threads}});
+  }
+  return json;
+}
+
+Json json_of(const RunPlan& plan) {
+  Json json = Json::object();
+  json["global_batch"] = plan.global_batch;
+  json["micro_steps"] = plan.micro_steps;
+  json["shards"] = plan.shards;
+  json["bn_groups"] = plan.bn_groups;
+  json["algorithm"] = plan.algorithm;
+  json["transport"] = plan.transport;
+  json["wire"] = plan.wire;
+  json["predivide"] = plan.predivide;
+  json["overlap"] = plan.overlap;
+  json["buckets"] = Json::array();
+  for (const BucketSize& bucket : plan.buckets) {
+    json["buckets"].push_back({{"tensors", bucket.tensors}, {"bytes", bucket.bytes}});
+  }
+  json["plan_choices"] = plan.plan_choices.empty() ? Json() : Json(plan.plan_choices);
+  json["same_bits_on"] = plan.reach;
+  return json;
+}
+
+Json json_of(const ExchangeSummary& summary) {
+  Json json = {
+      {"averaged", "over the steps after the first; buckets: on rank 0, since its step began"}};
+  const RankSeconds mean = summary.mean_seconds();
+  json["exposed_s"] = mean.exposed;
+  json["hidden_s"] = mean.hidden;
+  json["ranks"] = Json::array();
+  for (const ExchangeSummary::Rank& rank : summary.ranks) {
+    json["ranks"].push_back({{"own_s", rank.seconds.own},
+                             {"exposed_s", rank.seconds.exposed},
+                             {"hidden_s", rank.seconds.hidden},
+                             {"moved_bytes", rank.moved_bytes},
+                             {"reduced_bytes", rank.reduced_bytes},
+                             {"images", rank.images}});
+  }
+  json["buckets"] = Json::array();
+  for (const ExchangeSummary::BucketSeconds& bucket : summary.buckets) {
+    json["buckets"].push_back(
+        {{"ready_s", bucket.ready}, {"start_s", bucket.start}, {"end_s", bucket.end}});
+  }
+  return json;
+}
+
+}  // namespace
+
+RunPlan make_run_plan(const ResolvedRun& run, std::span<const comm::Bucket> buckets) {
+  const ExchangeConfig& exchange = run.request.exchange;
+  RunPlan plan{.global_batch = run.batch.images,
+               .micro_steps = run.batch.micro_steps,
+               .shards = run.batch.shards,
+               .bn_groups = run.batch.bn_groups,
+               .seed = run.request.seed,
+               .algorithm = std::string(algorithm_name(exchange)),
+               .transport = run.transport,
+               .wire = std::string(name_of(exchange.wire)),
+               .predivide = exchange.predivide,
+               .overlap = exchange.overlap,
+               .buckets = {},
+               .plan_choices = run.plan_choices,
+               .reach = reach(run.batch, exchange)};
+  plan.buckets.reserve(buckets.size());
+  for (const comm::Bucket& bucket : buckets) {
+    plan.buckets.push_back({.tensors = std::ssize(bucket.parameters), .bytes = bucket.bytes});
+  }
+  return plan;
+}
+
+std::vector<comm::HandshakeField> handshake_fields(const RunPlan& plan) {
+  using Kind = comm::HandshakeField::Kind;
+  std::vector<std::string> buckets;
+  buckets.reserve(plan.buckets.size());
+  for (const BucketSize& bucket : plan.buckets) {
+    buckets.push_back(fmt::format("{}:{}", bucket.tensors, bucket.bytes));
+  }
+  return {{Kind::kArgument, "images a step", std::to_string(plan.global_batch)},
+          {Kind::kArgument, "micro-steps", std::to_string(plan.micro_steps)},
+          {Kind::kArgument, "shards", std::to_string(plan.shards)},
+          {Kind::kArgument, "BN groups", std::to_string(plan.bn_groups)},
+          {Kind::kArgument, "seed", std::to_string(plan.seed)},
+          {Kind::kArgument, "algorithm", plan.algorithm},
+          {Kind::kEnvironment, "transport", plan.transport},
+          {Kind::kArgument, "wire dtype", plan.wire},
+          {Kind::kArgument, "predivide factor", fmt::format("{}", plan.predivide)},
+          {Kind::kArgument, "overlap", plan.overlap ? "on" : "off"},
+          {Kind::kEnvironment, "gradient buckets", fmt::format("{}", fmt::join(buckets, " "))},
+          {Kind::kEnvironment, "cuDNN's engines", plan.plan_choices},
+          {Kind::kArgument, "reach", fmt::format("{}", fmt::join(plan.reach, ","))}};
+}
+
+std::string to_json(const RunRecord& record) {
+  Json json = Json::object();
+  json["schema_version"] = RunRecord::kSchemaVersion;
+  json["argv"] = record.argv;
+  json["flags"] = json_of(record.flags);
+  json["versions"] = record.versions;
+  json["ranks"] = json_of(record.ranks);
+  json["data_digest"] = record.data_digest;
+  json["seed"] = record.plan.seed;
+  json["run"] = json_of(record.plan);
+  json["evaluation"] = Json::parse(to_json(record.evaluation));
+  json["resumed"] = or_null(record.resumed, [](const ResumedFrom& from) {
+    return Json{{"file", from.file}, {"step", from.step}};
+  });
+  json["start"] = utc_text(record.start);
+  json["end"] = or_null(record.end, utc_text);
+  json["exit_code"] =
+      or_null(record.exit_code, [](ExitCode code) { return static_cast<int>(code); });
+  json["final"] = or_null(record.final_metrics, [](const FinalMetrics& m) { return json_of(m); });
+  json["communication"] = or_null(record.communication,
+                                  [](const ExchangeSummary& summary) { return json_of(summary); });
+  json["digest"] = or_null(record.digest, to_hex);
+  return dump(json, 2);
+}
+
+std::string to_json_line(std::span<const Metric> metrics) {
+  Json json = Json::object();
+  for (const Metric& metric : metrics) {
+    const auto put_value = [&](auto value) {
+      if constexpr (std::is_same_v<decltype(value), double>) {
+        put(json, metric.name, value);
+      } else {
+        json[std::string(metric.name)] = value;
+      }
+    };
+    std::visit(put_value, metric.value);
+  }
+  return dump(json, -1);
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,105 @@
+// The content of run.json and metrics.jsonl.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "comm/gradient_reducer.h"
+#include "comm/handshake.h"
+#include "core/error.h"
+#include "trainers/config/resolved_run.h"
+#include "trainers/options/command_line.h"
+#include "trainers/report/evaluation_record.h"
+#include "trainers/report/training_result.h"
+
+namespace lockstep::trainers {
+
+struct BucketSize {
+  int64_t tensors = 0;
+  int64_t bytes = 0;
+};
+
+// Holds what fixes a run: the same on every rank.
+struct RunPlan {
+  int64_t global_batch = 0;  // B
+  int64_t micro_steps = 1;   // A
+  int64_t shards = 1;        // S
+  int64_t bn_groups = 1;     // G
+  uint64_t seed = 0;
+  std::string algorithm;
+  std::string transport;  // "none" for a lone rank
+  std::string wire;       // dtype of gradients on their way
+  double predivide = 1;
+  bool overlap = true;
+  std::vector<BucketSize> buckets;
+  std::string plan_choices = {};  // as ResolvedRun's
+  std::vector<int64_t> reach;  // rank counts with the same bits (trainers/config/batch_division.h)
+};
+
+RunPlan make_run_plan(const ResolvedRun& run, std::span<const comm::Bucket> buckets);
+
+// For a handshake.
+std::vector<comm::HandshakeField> handshake_fields(const RunPlan& plan);
+
+struct RankRecord {
+  std::string host;
+  std::string device;
+  int threads = 1;
+};
+
+struct FinalMetrics {
+  double acc1 = 0;  // percent
+  double acc5 = 0;
+  double loss = 0;
+  int64_t correct = 0;
+  int64_t total = 0;
+  double images_per_s = 0;
+  double wall_s = 0;
+  double first_step_s = 0;
+};
+
+// The checkpoint that a run went on from.
+struct ResumedFrom {
+  std::string file;
+  int64_t step = 0;
+};
+
+// run.json. Written at the start without, at the end with what is known only then.
+struct RunRecord {
+  static constexpr int kSchemaVersion = 1;
+
+  std::vector<std::string> argv;
+  std::vector<ResolvedFlag> flags;
+  std::map<std::string, std::string> versions;  // of this program and its libraries
+  std::vector<RankRecord> ranks;                // by rank
+  std::string data_digest;
+  RunPlan plan;
+  EvaluationRecord evaluation;
+  std::optional<ResumedFrom> resumed;
+  std::chrono::system_clock::time_point start;
+  std::optional<std::chrono::system_clock::time_point> end;
+  std::optional<ExitCode> exit_code;
+  std::optional<FinalMetrics> final_metrics;
+  std::optional<ExchangeSummary> communication;
+  std::optional<uint64_t> digest;  // of the final weights and buffers, core/digest.h
+};
+
+// One member of a line of metrics.jsonl.
+struct Metric {
+  std::string_view name;
+  std::variant<int64_t, double, bool, std::string_view> value;
+};
+
+// Numbers that are not finite become null, and then their object says "nonfinite": true. Text that
+// is not UTF-8 is mended with U+FFFD.
+std::string to_json(const RunRecord& record);               // indented, ends in a newline
+std::string to_json_line(std::span<const Metric> metrics);  // one line, ends in a newline
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,177 @@
+#include "trainers/report/run_report.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "comm/nccl/api.h"
+#include "core/cuda/device.h"
+#include "core/version.h"
+#include "data/batch_plan.h"
+#include "kernels/isa.h"
+#include "kernels/onednn_version.h"
+#include "trainers/model/schedule.h"
+#include "trainers/report/rank_place.h"
+
+namespace lockstep::trainers {
+namespace {
+
+double images_per_s(const TrainingResult& result) {
+  return result.training_s > 0 ? static_cast<double>(result.images) / result.training_s : 0;
+}
+
+std::string with_commas(int64_t value) {
+  std::string text = std::to_string(value);
+  for (auto at = std::ssize(text) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");
+  return text;
+}
+
+std::string exchange_text(const ResolvedRun& run) {
+  if (run.request.exchange.algorithm == Algorithm::kNone) return "no all-reduce";
+  std::string text = fmt::format("{} all-reduce", algorithm_name(run.request.exchange));
+  if (run.over_nccl()) return fmt::format("{} over NCCL {}", text, comm::nccl::api().version());
+  if (run.over_ipc()) return fmt::format("{} over CUDA IPC", text);
+  if (run.batch.ranks == 1) return text;
+  const bool staged = run.request.device == Device::kCuda;
+  return fmt::format(
+      "{} over {}{}", text, run.transport, staged ? ", gradients travel through the host" : "");
+}
+
+// "cpu v3 (oneDNN 2.6.3)", "cuda NVIDIA H200 (sm_90, a graph a step)"
+std::string device_text(const ResolvedRun& run) {
+  if (run.request.device == Device::kCuda) {
+    const cuda::DeviceProperties& gpu = cuda::device_properties();
+    const std::string_view steps = run.runs_as_graph() ? "a graph a step" : "no graph";
+    return fmt::format("cuda {} (sm_{}{}, {})", gpu.name, gpu.major, gpu.minor, steps);
+  }
+  return fmt::format(
+      "cpu {} (oneDNN {})", name_of(kernels::isa_level()), kernels::onednn_version());
+}
+
+// "O2 in f16"
+std::string precision_text(const PrecisionConfig& precision) {
+  std::string text(name_of(precision.level));
+  if (precision.is_mixed()) text += fmt::format(" in {}", name_of(precision.dtype));
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> start_lines(const ResolvedRun& run,
+                                     const data::DatasetPair& data,
+                                     const nn::Module& model) {
+  const auto counted = [](int64_t n, const char* noun) {
+    return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+  };
+  return {fmt::format("Lockstep {} · {} of {} · {} · {}",
+                      version(),
+                      counted(run.batch.ranks, "rank"),
+                      counted(run.threads, "thread"),
+                      device_text(run),
+                      exchange_text(run)),
+          fmt::format("arch {} ({} parameters) · data {} ({}/{}) · {} images a step · {} · seed {}",
+                      run.request.arch,
+                      with_commas(model.parameter_count()),
+                      run.request.dataset,
+                      data.train->size(),
+                      data.test->size(),
+                      run.batch.images,
+                      precision_text(run.request.precision),
+                      run.request.seed),
+          reach_text(run.batch, run.request.exchange)};
+}
+
+std::vector<std::string> lr_lines(const RunRequest& request,
+                                  const BatchDivision& batch,
+                                  int64_t dataset_images) {
+  const int64_t steps_per_epoch = data::steps_per_epoch({.dataset_size = dataset_images,
+                                                         .global_batch = batch.images,
+                                                         .micro_steps = batch.micro_steps,
+                                                         .shards = batch.shards,
+                                                         .groups = batch.bn_groups});
+  const Schedule schedule(request.optimizer.schedule,
+                          request.optimizer.base_lr(batch.images),
+                          request.epochs,
+                          steps_per_epoch);
+  const int64_t begin = request.start_epoch * steps_per_epoch;
+  const int64_t all_steps = request.epochs * steps_per_epoch - begin;
+  const int64_t steps = std::min(all_steps, request.max_steps.value_or(all_steps));
+  constexpr int64_t kFewSteps = 20;
+  const int64_t stride = steps <= kFewSteps ? 1 : steps_per_epoch;
+  std::vector<std::string> lines;
+  for (int64_t first = begin; first < begin + steps; first += stride) {
+    const int64_t last = std::min(first + stride, begin + steps) - 1;
+    std::string line = fmt::format(
+        "epoch {} step {} lr {:.7g}", first / steps_per_epoch, first + 1, schedule.lr(first));
+    if (last > first) line += fmt::format(" to step {} lr {:.7g}", last + 1, schedule.lr(last));
+    lines.push_back(line);
+  }
+  if (schedule.watches_validation()) lines.emplace_back("less the cuts of --lr-scheduler plateau");
+  return lines;
+}
+
+void describe_run(const ResolvedRun& run, Communicator& ranks, RunRecord& record) {
+  record.versions = program_versions();
+  if (run.over_nccl()) record.versions["nccl"] = comm::nccl::api().version();
+  record.versions.insert(run.cuda_libraries.begin(), run.cuda_libraries.end());
+  const auto threads = static_cast<int>(run.threads);
+  for (const RankPlace& place : gather_places(ranks, this_place())) {
+    record.ranks.push_back({.host = place.host,
+                            .device = std::string(name_of(run.request.device)),
+                            .threads = threads});
+  }
+}
+
+std::optional<FinalMetrics> final_metrics(const TrainingResult& result, double wall_s) {
+  if (!result.final) return std::nullopt;
+  return FinalMetrics{.acc1 = result.final->acc1(),
+                      .acc5 = result.final->acc5(),
+                      .loss = result.final->loss,
+                      .correct = result.final->correct1,
+                      .total = result.final->total,
+                      .images_per_s = images_per_s(result),
+                      .wall_s = wall_s,
+                      .first_step_s = result.first_step_s};
+}
+
+void report_end(Console& console,
+                const ResolvedRun& run,
+                const TrainingResult& result,
+                const std::filesystem::path& directory,
+                double wall_s) {
+  if (result.stopped) {
+    console.warn(fmt::format("stopped on a signal after step {}{}",
+                             result.steps,
+                             result.saved ? "; --resume goes on from there" : ""));
+  }
+  if (!result.saved) {
+    console.warn(format_error(
+        EnvironmentError("the last state of the run is not saved",
+                         "a warning above says which file could not be written and why",
+                         fmt::format("more room, then --resume {} from its newest checkpoint",
+                                     directory.string()))));
+  }
+  const double speed = images_per_s(result);
+  if (result.final && !console.options().tutorial) {
+    console.result(fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
+  }
+  const std::string best =
+      result.best.total == 0
+          ? "not evaluated"
+          : fmt::format("best {:.2f}% after epoch {}", result.best.acc1(), result.best_epoch + 1);
+  console.result(fmt::format("{} · {} steps · {:.1f} s in all · {} images/s ({} a rank)",
+                             best,
+                             with_commas(result.steps),
+                             wall_s,
+                             with_commas(static_cast<int64_t>(speed)),
+                             with_commas(static_cast<int64_t>(speed) / run.batch.ranks)));
+  const std::string folder = directory.string();
+  if (result.saved) {
+    console.result(fmt::format(
+        "weights {}/checkpoints/last.safetensors (safetensors.torch.load_file)", folder));
+  }
+  console.result(fmt::format("record  {}/run.json", folder));
+  console.result(fmt::format("metrics {}/metrics.jsonl (one JSON object a line)", folder));
+}
+
+}  // namespace lockstep::trainers

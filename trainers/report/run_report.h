@@ -1,0 +1,42 @@
+// A run's report on itself: start lines, end block, run.json's figures; --lr-dry-run's lines.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "nn/module.h"
+#include "trainers/config/resolved_run.h"
+#include "trainers/report/console.h"
+#include "trainers/report/run_record.h"
+#include "trainers/report/training_result.h"
+
+namespace lockstep::trainers {
+
+// Program, network, data, and the reach of the run's bits.
+std::vector<std::string> start_lines(const ResolvedRun& run,
+                                     const data::DatasetPair& data,
+                                     const nn::Module& model);
+
+// --lr-dry-run: the learning rate of each step of the run where they are few, else of each epoch's
+// first and last step. Epochs count from 0, steps from 1, as in log lines.
+std::vector<std::string> lr_lines(const RunRequest& request,
+                                  const BatchDivision& batch,
+                                  int64_t dataset_images);
+
+// Versions and the machines. A collective call.
+void describe_run(const ResolvedRun& run, Communicator& ranks, RunRecord& record);
+
+// Nothing where the run ended without an evaluation.
+std::optional<FinalMetrics> final_metrics(const TrainingResult& result, double wall_s);
+
+// Accuracy, speed, and where the artifacts are.
+void report_end(Console& console,
+                const ResolvedRun& run,
+                const TrainingResult& result,
+                const std::filesystem::path& directory,
+                double wall_s);
+
+}  // namespace lockstep::trainers

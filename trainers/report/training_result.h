@@ -1,0 +1,83 @@
+// Results of a training: its figures, and where its time went.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "data/loader.h"
+
+namespace lockstep::trainers {
+
+struct Evaluation {
+  int64_t correct1 = 0;
+  int64_t correct5 = 0;
+  int64_t total = 0;
+  double loss = 0;  // mean cross-entropy per image, in nats
+
+  double acc1() const { return 100.0 * static_cast<double>(correct1) / static_cast<double>(total); }
+  double acc5() const { return 100.0 * static_cast<double>(correct5) / static_cast<double>(total); }
+};
+
+// Where a rank's time went, from the beginning of a step until its gradients were summed.
+struct RankSeconds {
+  double own = 0;      // its own work and data
+  double exposed = 0;  // held up by communication: peers that are not there yet, and the transfer
+  double hidden = 0;   // communication beside own work
+  data::LoaderSeconds loader{};
+
+  RankSeconds& operator+=(const RankSeconds& other) {
+    own += other.own;
+    exposed += other.exposed;
+    hidden += other.hidden;
+    loader += other.loader;
+    return *this;
+  }
+  RankSeconds operator/(double count) const {
+    return {.own = own / count, .exposed = exposed / count, .hidden = hidden / count};
+  }
+};
+
+// Each figure is a mean over steps. The first step is left out where there are others, because it
+// also sets things up.
+struct ExchangeSummary {
+  // Figures of one rank.
+  struct Rank {
+    RankSeconds seconds;
+    int64_t moved_bytes = 0;  // Traffic::moved_bytes
+    int64_t reduced_bytes = 0;
+    int64_t images = 0;  // trained on, in all steps together
+  };
+  // Times of one bucket on rank 0, in seconds since the step began.
+  struct BucketSeconds {
+    double ready = 0;  // all its gradients are there
+    double start = 0;  // its exchange begins
+    double end = 0;    // its sum is there
+  };
+
+  std::vector<Rank> ranks;  // by rank
+  std::vector<BucketSeconds> buckets;
+
+  // Over ranks.
+  RankSeconds mean_seconds() const {
+    RankSeconds sum;
+    for (const Rank& rank : ranks) sum += rank.seconds;
+    return sum / static_cast<double>(std::max<size_t>(1, ranks.size()));
+  }
+};
+
+struct TrainingResult {
+  std::optional<Evaluation> final;  // of the weights at the end; nothing after a signal
+  Evaluation best;
+  int best_epoch = 0;       // from 0; the epoch of `best`
+  int64_t steps = 0;        // since epoch 0, those of earlier processes included
+  int64_t images = 0;       // trained on in this process, over all ranks
+  double training_s = 0;    // of this process in steps, evaluation left out
+  double first_step_s = 0;  // from process start to the end of its first step
+  bool stopped = false;     // on a signal
+  bool saved = true;        // the last state; known on rank 0
+  ExchangeSummary communication;
+};
+
+}  // namespace lockstep::trainers
