@@ -13,7 +13,7 @@ from pathlib import Path
 from side_by_side import RESULTS, ROOT, merge_result, origin
 
 RESULT = RESULTS / "build_time.json"
-EDITS = {"change_nn": "nn/layers.cpp", "change_kernels": "kernels/batch_norm.h"}
+EDITS = {"change_nn": "nn/layers.cpp", "change_kernels": "kernels/norm/batch_norm.h"}
 PARTS = ["train", "train_cuda", *EDITS, "ci_empty", "ci_warm"]
 
 

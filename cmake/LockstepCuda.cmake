@@ -1,4 +1,4 @@
-# CUDA: AUTO takes it where nvcc is found. Kernels are kernels/*_cuda.cu; core/cuda is the runtime layer.
+# CUDA: AUTO takes it where nvcc is found. Kernels are kernels/<family>/*_cuda.cu; core/cuda is the runtime layer.
 set(LOCKSTEP_CUDA AUTO CACHE STRING "AUTO, ON or OFF")
 set(LOCKSTEP_HAS_CUDA OFF)
 if(LOCKSTEP_CUDA)

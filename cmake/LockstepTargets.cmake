@@ -20,10 +20,10 @@ if(LOCKSTEP_SANITIZE)
 endif()
 
 # What is compiled only with a part; without it <part>_absent.cpp is.
-set(LOCKSTEP_CUDA_SOURCES "core/cuda/|kernels/(cublaslt/|[a-z0-9_]*_cublaslt\\.cpp)")
-set(LOCKSTEP_CUDNN_SOURCES "kernels/(cudnn/|[a-z0-9_]*_cudnn\\.cpp)")
+set(LOCKSTEP_CUDA_SOURCES "core/cuda/|kernels/.*cublaslt[a-z_]*(/|\\.cpp)")
+set(LOCKSTEP_CUDNN_SOURCES "kernels/.*cudnn[a-z_]*(/|\\.cpp)")
 set(LOCKSTEP_MPI_SOURCES "comm/messages/mpi_(session|transport)\\.cpp")
-set(LOCKSTEP_ONEDNN_SOURCES "kernels/([a-z0-9_]*_onednn|onednn_(activations|shim|version|weights))\\.cpp")
+set(LOCKSTEP_ONEDNN_SOURCES "kernels/.*(_onednn\\.cpp|/onednn/)")
 set(LOCKSTEP_CODECS_SOURCES "data/codecs/")
 
 # What most sources include, compiled once: half of a small file's compilation is these headers. A target of its own,
@@ -37,7 +37,7 @@ target_precompile_headers(lockstep_common_headers PRIVATE <algorithm> <array> <a
 
 # lockstep_library(<folder> [PUBLIC libs...] [PRIVATE libs...] [APART files...]): one static library a folder. Programs
 # (<name>_main.cpp) and the files of APART stay out. <op>_cpu.cpp files are compiled once for each x86-64 level of the
-# build (kernels/isa.h).
+# build (kernels/support/isa.h).
 function(lockstep_library folder)
   cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)

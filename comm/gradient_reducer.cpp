@@ -8,10 +8,10 @@
 #include "comm/staged_exchange.h"
 #include "core/check.h"
 #include "core/error.h"
-#include "kernels/cast.h"
-#include "kernels/fill.h"
-#include "kernels/scale.h"
-#include "kernels/tree_sum.h"
+#include "kernels/elementwise/cast.h"
+#include "kernels/elementwise/fill.h"
+#include "kernels/elementwise/scale.h"
+#include "kernels/reduce/tree_sum.h"
 
 namespace lockstep::comm {
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "kernels/add.h"
+#include "kernels/elementwise/add.h"
 
 namespace lockstep::comm {
 

@@ -22,7 +22,7 @@ class Tensor {
 
   // Uninitialized. Errors: EnvironmentError when memory runs out, or in a build without CUDA.
   static Tensor empty(const Shape& shape, Dtype dtype, Device device = Device::kCpu);
-  // On CUDA it waits for all streams: not for a step, which has kernels/fill.h.
+  // On CUDA it waits for all streams: not for a step, which has kernels/elementwise/fill.h.
   static Tensor zeros(const Shape& shape, Dtype dtype, Device device = Device::kCpu);
   // Shares `bytes` of memory that `owner` keeps alive; `data` is 64-byte aligned.
   static Tensor wrap(std::shared_ptr<std::byte> data,

@@ -1,8 +1,8 @@
 // What oneDNN gives, in a build without it.
 #include "core/error.h"
-#include "kernels/conv2d.h"
-#include "kernels/linear.h"
-#include "kernels/onednn_version.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/linear/linear.h"
+#include "kernels/support/onednn/version.h"
 
 namespace lockstep::kernels {
 

@@ -1,6 +1,6 @@
 // Convolutions without bias next to batch norms, for networks that know the sequence. Each is a
 // pass of its own, or one pass with its neighbors where that form of the layer was chosen
-// (kernels/conv2d_fused.h).
+// (kernels/conv/conv2d_fused.h).
 #pragma once
 
 #include "nn/functional.h"

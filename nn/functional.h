@@ -8,12 +8,12 @@
 #include <memory>
 
 #include "core/autograd.h"
-#include "kernels/batch_norm.h"
-#include "kernels/conv2d.h"
-#include "kernels/crop_flip_normalize.h"
-#include "kernels/max_pool2d.h"
-#include "kernels/normalize_image.h"
-#include "kernels/softmax_cross_entropy.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/image/crop_flip_normalize.h"
+#include "kernels/image/normalize_image.h"
+#include "kernels/loss/softmax_cross_entropy.h"
+#include "kernels/norm/batch_norm.h"
+#include "kernels/pool/max_pool2d.h"
 
 namespace lockstep::nn {
 

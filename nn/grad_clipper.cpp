@@ -1,7 +1,7 @@
 #include "nn/grad_clipper.h"
 
-#include "kernels/clip_factor.h"
-#include "kernels/tensor_norms.h"
+#include "kernels/optim/clip_factor.h"
+#include "kernels/reduce/tensor_norms.h"
 
 namespace lockstep::nn {
 

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "kernels/loss_scale.h"
+#include "kernels/optim/loss_scale.h"
 #include "nn/optimizer.h"
 
 namespace lockstep::nn {
@@ -11,7 +11,7 @@ namespace lockstep::nn {
 // A step: loss.backward(scaler.seed(..)), check() when gradients are summed over ranks, the
 // optimizer's step(), then update(). A step with a gradient that is not finite is skipped: it
 // changes neither parameters nor the optimizer's state. Nothing waits for the host but read().
-// Source: torch.amp.GradScaler. Exact rule: kernels/loss_scale.h
+// Source: torch.amp.GradScaler. Exact rule: kernels/optim/loss_scale.h
 class GradScaler {
  public:
   // `optimizer` follows the scale from now on; it and the stream must outlive this.

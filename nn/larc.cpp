@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/transfer.h"
-#include "kernels/tensor_norms.h"
+#include "kernels/reduce/tensor_norms.h"
 #include "nn/optimizer.h"
 
 namespace lockstep::nn {

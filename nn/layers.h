@@ -92,7 +92,7 @@ class MaxPool2d : public Module {
 };
 
 // Zeroes elements at random while training, by the numbers that the batch gives its images: see
-// kernels/dropout.h.
+// kernels/random/dropout.h.
 class Dropout : public Module {
  public:
   // `layer` tells a network's dropouts apart. Requires: 0 <= p <= 1.

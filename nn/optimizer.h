@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/stream.h"
-#include "kernels/adam.h"
-#include "kernels/sgd.h"
+#include "kernels/optim/adam.h"
+#include "kernels/optim/sgd.h"
 #include "nn/larc.h"
 #include "nn/module.h"
 
@@ -67,8 +67,8 @@ class Optimizer {
   kernels::StepControl control_;
 };
 
-// Source: torch.optim.SGD. Exact rule: kernels/sgd.h. Each group has its own weight decay, instead
-// of params.weight_decay, as in all optimizers.
+// Source: torch.optim.SGD. Exact rule: kernels/optim/sgd.h. Each group has its own weight decay,
+// instead of params.weight_decay, as in all optimizers.
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<NamedParameter> parameters, const kernels::SgdParams& params);
@@ -86,8 +86,8 @@ class Sgd : public Optimizer {
   std::optional<Larc> larc_;
 };
 
-// Source: torch.optim.Adam, and AdamW with params.decoupled. Exact rule: kernels/adam.h. Steps are
-// counted once for all parameters, also for those that had no gradient.
+// Source: torch.optim.Adam, and AdamW with params.decoupled. Exact rule: kernels/optim/adam.h.
+// Steps are counted once for all parameters, also for those that had no gradient.
 // State: "<parameter>.exp_avg", "<parameter>.exp_avg_sq", "adam.step".
 class Adam : public Optimizer {
  public:
@@ -117,7 +117,7 @@ struct LookaheadParams {
 };
 
 // Lets `fast` take k steps, then moves the slow weights by alpha toward the result and makes them
-// the parameters. Exact rule: kernels/lookahead.h. Source: Zhang et al. 2019; kAlphadl:
+// the parameters. Exact rule: kernels/optim/lookahead.h. Source: Zhang et al. 2019; kAlphadl:
 // github.com/alphadl/lookahead.pytorch.
 // State: that of `fast`, "<parameter>.slow", "lookahead.counter".
 class Lookahead : public Optimizer {
@@ -146,7 +146,7 @@ class Lookahead : public Optimizer {
 
 // Keeps a moving average of the parameters that `fast` updates, and of `buffers`, f32 tensors that
 // training steps change. It begins as they are before the first step. Exact rule:
-// kernels/ema_update.h, each applied step one of its steps.
+// kernels/optim/ema_update.h, each applied step one of its steps.
 // State: that of `fast`, "<parameter or buffer>.ema", "ema.step".
 class Ema : public Optimizer {
  public:

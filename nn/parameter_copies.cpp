@@ -1,6 +1,6 @@
 #include "nn/parameter_copies.h"
 
-#include "kernels/cast.h"
+#include "kernels/elementwise/cast.h"
 
 namespace lockstep::nn {
 

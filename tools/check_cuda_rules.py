@@ -53,7 +53,7 @@ def problems_of(name: str, text: str) -> list[str]:
 
 
 def main() -> int:
-    files = sorted([*(ROOT / "kernels").glob("*_cuda.cu"), *(ROOT / "kernels/cuda").glob("*.cuh")])
+    files = sorted((ROOT / "kernels").rglob("*.cu*"))
     problems = [
         problem
         for path in files

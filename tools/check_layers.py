@@ -30,9 +30,10 @@ HOMES = {
     r"nlohmann/.*": r".*\.cpp|tests/.*",
     r"xxhash\.h": r"core/digest\.cpp",
     r"(cuda_|driver_types|vector_types|nvtx3/).*": (
-        r"core/cuda/.*|kernels/.*\.cuh?|kernels/cu(dnn|blaslt)/.*|bench/kernels/op_bench\.cpp|tests/(cuda|emulation)/.*"
+        r"core/cuda/.*|kernels/.*\.cuh?|kernels/support/cu(dnn|blaslt)/.*|bench/kernels/op_bench\.cpp"
+        r"|tests/(cuda|emulation)/.*"
     ),
-    r"cudnn.*": r"kernels/cudnn/.*",
+    r"cudnn.*": r"kernels/support/cudnn/.*",
     r"cublasLt\.h": r"tests/kernels/cublaslt_.*",
     r"nccl\.h": r"tests/comm/nccl_.*",
     r"boost/.*": r"tests/emulation/fiber\.h",
@@ -73,7 +74,7 @@ def problems_of(name: str, text: str) -> list[str]:
 
 
 # Files of these folders themselves are used by their inner folders and use them; elsewhere they count as a folder.
-GROUND_AND_ROOF = {"core", "comm", "kernels"}
+GROUND_AND_ROOF = {"core", "comm", "kernels", "kernels/support"}
 
 
 def inner_edges(files: dict[str, str]) -> dict[str, dict[str, dict[str, str]]]:

@@ -43,17 +43,17 @@ def has_cuda_cases(bench: str) -> bool:
 
 def problems_of(root: Path, header: Path, ops: set[str]) -> list[str]:
     name, text = header.stem, header.read_text(encoding="utf-8")
-    bodies = [root / "kernels" / f"{name}_{kind}.cpp" for kind in ("cpu", "onednn")]
+    bodies = [header.with_name(f"{name}_{kind}.cpp") for kind in ("cpu", "onednn")]
     bench = root / "bench" / "kernels" / f"{name}_bench.cpp"
     bench_text = bench.read_text(encoding="utf-8") if bench.exists() else ""
-    has_cuda_body = (root / "kernels" / f"{name}_cuda.cu").exists()
+    has_cuda_body = header.with_name(f"{name}_cuda.cu").exists()
     tests = [
         test.read_text(encoding="utf-8")
         for folder in ("kernels", "cuda")
         for test in (root / "tests" / folder).glob(f"{name}_*test.cpp")
     ]
     parts = {
-        "checks": (root / "kernels" / f"{name}.cpp").exists(),
+        "checks": header.with_suffix(".cpp").exists(),
         "a CPU body": "LS_DECLARE_" not in text or any(body.exists() for body in bodies),
         "a CUDA body": has_cuda_body,
         "a reference": (root / "tests" / "reference" / f"{name}.h").exists(),
@@ -67,12 +67,12 @@ def problems_of(root: Path, header: Path, ops: set[str]) -> list[str]:
     for op in sorted(ops):
         parts[f"a test of {op}"] = not tests or calls(op, tests)
         parts[f"a benchmark of {op}"] = not bench_text or calls(op, [bench_text])
-    return [f"kernels/{header.name} lacks {part}" for part, present in parts.items() if not present]
+    return [f"{header.relative_to(root)} lacks {part}" for part, present in parts.items() if not present]
 
 
 def check(root: Path) -> tuple[list[str], int]:
     """Problems, and the number of ops."""
-    headers = {header: ops_of(header.read_text(encoding="utf-8")) for header in (root / "kernels").glob("*.h")}
+    headers = {header: ops_of(header.read_text(encoding="utf-8")) for header in (root / "kernels").rglob("*.h")}
     found = {header: ops for header, ops in sorted(headers.items()) if ops}
     problems = [problem for header, ops in found.items() for problem in problems_of(root, header, ops)]
     return problems, sum(map(len, found.values()))

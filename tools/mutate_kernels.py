@@ -114,11 +114,11 @@ def tests_of(file: Path) -> str:
     """A gtest filter for the tests of the ops whose headers the kernels include; all tests for a .cuh."""
     if file.suffix == ".cuh":
         return "*"
-    headers = set(re.findall(r'"(kernels/\w+\.h)"', file.read_text("utf-8")))
+    headers = set(re.findall(r'"(kernels/\w+/\w+\.h)"', file.read_text("utf-8")))
     suites = set()
     for test in (ROOT / "tests/cuda").glob("*_test.cpp"):
         text = test.read_text("utf-8")
-        if headers & set(re.findall(r'"(kernels/\w+\.h)"', text)):
+        if headers & set(re.findall(r'"(kernels/\w+/\w+\.h)"', text)):
             suites |= set(re.findall(r"^TEST(?:_\w)?\((\w+),", text, re.MULTILINE))
     return ":".join(f"*{suite}*" for suite in sorted(suites)) or "*"
 
@@ -225,7 +225,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    files = sorted([*(ROOT / "kernels").glob("*_cuda.cu"), *(ROOT / "kernels/cuda").glob("*.cuh")])
+    files = sorted((ROOT / "kernels").rglob("*.cu*"))
     texts = {file: file.read_text("utf-8") for file in files if arguments.only in file.name}
     mutations = [mutation for file, text in texts.items() for mutation in mutations_of(file, text)]
     print(f"{len(mutations)} places to change in {len(texts)} files", flush=True)

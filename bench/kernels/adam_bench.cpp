@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/adam.h"
+#include "kernels/optim/adam.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/add.h"
+#include "kernels/elementwise/add.h"
 
 namespace lockstep::bench {
 namespace {

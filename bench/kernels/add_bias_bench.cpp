@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/add_bias.h"
+#include "kernels/linear/add_bias.h"
 
 namespace lockstep::bench {
 namespace {

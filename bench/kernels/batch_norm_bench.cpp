@@ -1,7 +1,7 @@
 #include <numeric>
 
 #include "bench/kernels/op_bench.h"
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/channel_gate.h"
+#include "kernels/elementwise/channel_gate.h"
 
 namespace lockstep::bench {
 namespace {

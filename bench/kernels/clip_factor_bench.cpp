@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/clip_factor.h"
+#include "kernels/optim/clip_factor.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/concat_channels.h"
+#include "kernels/elementwise/concat_channels.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,6 +1,6 @@
 #include "bench/kernels/convolution.h"
 #include "bench/kernels/op_bench.h"
-#include "kernels/conv2d.h"
+#include "kernels/conv/conv2d.h"
 
 namespace lockstep::bench {
 namespace {

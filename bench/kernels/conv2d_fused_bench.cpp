@@ -1,6 +1,6 @@
 #include "bench/kernels/convolution.h"
 #include "bench/kernels/op_bench.h"
-#include "kernels/conv2d_fused.h"
+#include "kernels/conv/conv2d_fused.h"
 
 namespace lockstep::bench {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bench/kernels/op_bench.h"
-#include "kernels/conv2d.h"
+#include "kernels/conv/conv2d.h"
 
 namespace lockstep::bench {
 

@@ -1,5 +1,5 @@
 #include "bench/kernels/convolution.h"
-#include "kernels/depthwise_conv2d.h"
+#include "kernels/conv/depthwise_conv2d.h"
 
 namespace lockstep::bench {
 namespace {

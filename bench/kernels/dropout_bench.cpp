@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/dropout.h"
+#include "kernels/random/dropout.h"
 
 namespace lockstep::bench {
 namespace {

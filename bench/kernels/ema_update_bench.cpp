@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/ema_update.h"
+#include "kernels/optim/ema_update.h"
 
 namespace lockstep::bench {
 namespace {

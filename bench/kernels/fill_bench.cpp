@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/fill.h"
+#include "kernels/elementwise/fill.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/fill_uniform.h"
+#include "kernels/random/fill_uniform.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/linear.h"
+#include "kernels/linear/linear.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/lookahead.h"
+#include "kernels/optim/lookahead.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/loss_scale.h"
+#include "kernels/optim/loss_scale.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/max_pool2d.h"
+#include "kernels/pool/max_pool2d.h"
 
 namespace lockstep::bench {
 namespace {

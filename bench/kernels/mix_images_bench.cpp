@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/mix_images.h"
+#include "kernels/image/mix_images.h"
 
 namespace lockstep::bench {
 namespace {

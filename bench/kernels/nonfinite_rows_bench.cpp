@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/nonfinite_rows.h"
+#include "kernels/reduce/nonfinite_rows.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/normalize_image.h"
+#include "kernels/image/normalize_image.h"
 
 namespace lockstep::bench {
 namespace {

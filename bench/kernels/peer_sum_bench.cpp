@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/peer_sum.h"
+#include "kernels/reduce/peer_sum.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/relu.h"
+#include "kernels/elementwise/relu.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/scale.h"
+#include "kernels/elementwise/scale.h"
 
 namespace lockstep::bench {
 namespace {

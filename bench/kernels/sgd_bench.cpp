@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/sgd.h"
+#include "kernels/optim/sgd.h"
 
 namespace lockstep::bench {
 namespace {

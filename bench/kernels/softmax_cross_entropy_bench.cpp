@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/softmax_cross_entropy.h"
+#include "kernels/loss/softmax_cross_entropy.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/subsample_pad.h"
+#include "kernels/pool/subsample_pad.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/tensor_digests.h"
+#include "kernels/reduce/tensor_digests.h"
 
 namespace lockstep::bench {
 namespace {

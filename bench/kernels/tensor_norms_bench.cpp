@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/tensor_norms.h"
+#include "kernels/reduce/tensor_norms.h"
 
 namespace lockstep::bench {
 namespace {

@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/tree_sum.h"
+#include "kernels/reduce/tree_sum.h"
 
 namespace lockstep::bench {
 namespace {

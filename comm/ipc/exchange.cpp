@@ -7,7 +7,7 @@
 #include "comm/device_exchange.h"
 #include "core/check.h"
 #include "core/error.h"
-#include "kernels/peer_sum.h"
+#include "kernels/reduce/peer_sum.h"
 
 namespace lockstep::comm::ipc {
 namespace {

@@ -15,8 +15,8 @@
 namespace lockstep::comm::ipc {
 
 // For ranks that share a GPU, or whose GPUs are peers. The owner of a slice adds it from all ranks'
-// buckets and writes the sum to all of them, in one pass of kernels/peer_sum, as comm/shared does
-// it, on a stream of its own; nothing is copied. Streams of different processes wait for each
+// buckets and writes the sum to all of them, in one pass of kernels/reduce/peer_sum, as comm/shared
+// does it, on a stream of its own; nothing is copied. Streams of different processes wait for each
 // other's events, and no kernel does: on one GPU it would keep out the one that it waits for. Such
 // a wait is for what was recorded by then, so the hosts tell each other when they have recorded:
 //   start()    the gradients' event is recorded, and this said without waiting

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/tree.h"
-#include "kernels/add.h"
-#include "kernels/peer_sum.h"
+#include "kernels/elementwise/add.h"
+#include "kernels/reduce/peer_sum.h"
 
 namespace lockstep::comm {
 namespace {

@@ -10,9 +10,9 @@
 #include "comm/device_exchange.h"
 #include "comm/schedule.h"
 #include "core/cuda/graph.h"
-#include "kernels/add.h"
-#include "kernels/copy.h"
-#include "kernels/peer_sum.h"
+#include "kernels/elementwise/add.h"
+#include "kernels/elementwise/copy.h"
+#include "kernels/reduce/peer_sum.h"
 
 namespace lockstep::comm::nccl {
 namespace {

@@ -16,10 +16,10 @@
 namespace lockstep::comm::nccl {
 
 // Runs on a stream of its own, of high priority, beside what `compute` does next; events join the
-// two. kTree: every rank sends slice j to rank j, which sums them by kernels/peer_sum, in the order
-// that holds on every transport, and sends the sum to all. kRing: slices travel round the ranks, as
-// comm/schedule.h says. kLibrary: NCCL's own all-reduce. May be recorded in a graph with the rest
-// of a step. While it lives, waits for the device are watched.
+// two. kTree: every rank sends slice j to rank j, which sums them by kernels/reduce/peer_sum, in
+// the order that holds on every transport, and sends the sum to all. kRing: slices travel round the
+// ranks, as comm/schedule.h says. kLibrary: NCCL's own all-reduce. May be recorded in a graph with
+// the rest of a step. While it lives, waits for the device are watched.
 // Memory: (W-1)/W of the largest bucket, for W ranks.
 class NcclExchange : public DeviceExchange, public DevicePeers {
  public:

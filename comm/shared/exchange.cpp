@@ -8,8 +8,8 @@
 
 #include "comm/schedule.h"
 #include "core/error.h"
-#include "kernels/add.h"
-#include "kernels/peer_sum.h"
+#include "kernels/elementwise/add.h"
+#include "kernels/reduce/peer_sum.h"
 
 namespace lockstep::comm {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
-#include "kernels/peer_sum.h"
+#include "kernels/reduce/peer_sum.h"
 
 namespace lockstep::comm {
 namespace {

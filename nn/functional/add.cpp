@@ -1,6 +1,6 @@
-#include "kernels/add.h"
+#include "kernels/elementwise/add.h"
 
-#include "kernels/copy.h"
+#include "kernels/elementwise/copy.h"
 #include "nn/functional.h"
 
 namespace lockstep::nn {

@@ -1,11 +1,11 @@
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
 
-#include "kernels/tree_sum.h"
+#include "kernels/reduce/tree_sum.h"
 #include "nn/autocast.h"
 #include "nn/functional/normalization.h"
 #include "nn/gather_shards.h"

@@ -1,4 +1,4 @@
-#include "kernels/channel_gate.h"
+#include "kernels/elementwise/channel_gate.h"
 
 #include "nn/functional.h"
 

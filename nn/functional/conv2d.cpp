@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "kernels/conv2d_fused.h"
+#include "kernels/conv/conv2d_fused.h"
 #include "nn/autocast.h"
 #include "nn/conv_norm.h"
 #include "nn/functional/normalization.h"

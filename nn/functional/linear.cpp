@@ -1,4 +1,4 @@
-#include "kernels/linear.h"
+#include "kernels/linear/linear.h"
 
 #include "nn/autocast.h"
 #include "nn/functional.h"

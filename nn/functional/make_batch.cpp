@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "kernels/add.h"
-#include "kernels/fill.h"
+#include "kernels/elementwise/add.h"
+#include "kernels/elementwise/fill.h"
 #include "nn/functional.h"
 
 namespace lockstep::nn {

@@ -1,4 +1,4 @@
-#include "kernels/max_pool2d.h"
+#include "kernels/pool/max_pool2d.h"
 
 #include "nn/functional.h"
 

@@ -1,4 +1,4 @@
-#include "kernels/normalize_image.h"
+#include "kernels/image/normalize_image.h"
 
 #include <utility>
 

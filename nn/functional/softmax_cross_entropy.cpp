@@ -1,4 +1,4 @@
-#include "kernels/softmax_cross_entropy.h"
+#include "kernels/loss/softmax_cross_entropy.h"
 
 #include "nn/functional.h"
 

@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "kernels/copy.h"
-#include "kernels/ema_update.h"
+#include "kernels/elementwise/copy.h"
+#include "kernels/optim/ema_update.h"
 #include "nn/optimizer.h"
 
 namespace lockstep::nn {

@@ -1,9 +1,9 @@
-#include "kernels/lookahead.h"
+#include "kernels/optim/lookahead.h"
 
 #include <utility>
 
 #include "core/check.h"
-#include "kernels/copy.h"
+#include "kernels/elementwise/copy.h"
 #include "nn/optimizer.h"
 
 namespace lockstep::nn {

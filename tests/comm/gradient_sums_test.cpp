@@ -4,8 +4,8 @@
 #include "comm/gradient_reducer.h"
 #include "comm/single.h"
 #include "comm/thread_communicator.h"
-#include "kernels/cast.h"
-#include "kernels/tree_sum.h"
+#include "kernels/elementwise/cast.h"
+#include "kernels/reduce/tree_sum.h"
 #include "tests/support/known_gradients.h"
 
 namespace lockstep::comm::gradient_sums_test {

@@ -1,4 +1,4 @@
-#include "kernels/adam.h"
+#include "kernels/optim/adam.h"
 
 #include <vector>
 

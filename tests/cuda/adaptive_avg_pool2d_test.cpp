@@ -1,4 +1,4 @@
-#include "kernels/adaptive_avg_pool2d.h"
+#include "kernels/pool/adaptive_avg_pool2d.h"
 
 #include <limits>
 #include <tuple>

@@ -1,4 +1,4 @@
-#include "kernels/add_bias.h"
+#include "kernels/linear/add_bias.h"
 
 #include <cmath>
 #include <tuple>

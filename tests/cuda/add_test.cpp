@@ -1,4 +1,4 @@
-#include "kernels/add.h"
+#include "kernels/elementwise/add.h"
 
 #include <limits>
 #include <tuple>

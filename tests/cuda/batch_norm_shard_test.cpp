@@ -1,8 +1,8 @@
 // Groups of one shard: forward and backward in one call each.
 #include <fmt/core.h>
 
-#include "kernels/add.h"
-#include "kernels/batch_norm.h"
+#include "kernels/elementwise/add.h"
+#include "kernels/norm/batch_norm.h"
 #include "tests/support/cuda_batch_norm.h"
 
 namespace lockstep::kernels::batch_norm_shard_test {

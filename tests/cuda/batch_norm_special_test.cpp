@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 #include "tests/reference/batch_norm.h"
 #include "tests/support/batch_norm_step.h"
 #include "tests/support/close.h"

@@ -1,4 +1,4 @@
-#include "kernels/cast.h"
+#include "kernels/elementwise/cast.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "kernels/concat_channels.h"
+#include "kernels/elementwise/concat_channels.h"
 
 #include <tuple>
 

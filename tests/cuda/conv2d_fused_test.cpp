@@ -1,6 +1,6 @@
 // A convolution with the batch norms around it: on hardware cuDNN's engines where it has them;
 // under emulation the definition.
-#include "kernels/conv2d_fused.h"
+#include "kernels/conv/conv2d_fused.h"
 
 #include <optional>
 

@@ -1,4 +1,4 @@
-#include "kernels/conv2d.h"
+#include "kernels/conv/conv2d.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "kernels/convert_rows.h"
+#include "kernels/elementwise/convert_rows.h"
 
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"

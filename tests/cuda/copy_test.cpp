@@ -1,4 +1,4 @@
-#include "kernels/copy.h"
+#include "kernels/elementwise/copy.h"
 
 #include <tuple>
 

@@ -1,4 +1,4 @@
-#include "kernels/crop_flip_normalize.h"
+#include "kernels/image/crop_flip_normalize.h"
 
 #include <tuple>
 

@@ -1,4 +1,4 @@
-#include "kernels/depthwise_conv2d.h"
+#include "kernels/conv/depthwise_conv2d.h"
 
 #include <tuple>
 

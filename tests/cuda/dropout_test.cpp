@@ -1,4 +1,4 @@
-#include "kernels/dropout.h"
+#include "kernels/random/dropout.h"
 
 #include <cmath>
 #include <tuple>

@@ -1,4 +1,4 @@
-#include "kernels/fill.h"
+#include "kernels/elementwise/fill.h"
 
 #include <tuple>
 

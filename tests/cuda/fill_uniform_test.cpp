@@ -1,4 +1,4 @@
-#include "kernels/fill_uniform.h"
+#include "kernels/random/fill_uniform.h"
 
 #include <tuple>
 

@@ -1,4 +1,4 @@
-#include "kernels/lookahead.h"
+#include "kernels/optim/lookahead.h"
 
 #include <vector>
 

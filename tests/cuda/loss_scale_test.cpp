@@ -1,4 +1,4 @@
-#include "kernels/loss_scale.h"
+#include "kernels/optim/loss_scale.h"
 
 #include <limits>
 #include <vector>

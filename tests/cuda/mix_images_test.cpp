@@ -1,4 +1,4 @@
-#include "kernels/mix_images.h"
+#include "kernels/image/mix_images.h"
 
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"

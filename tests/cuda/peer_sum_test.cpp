@@ -1,4 +1,4 @@
-#include "kernels/peer_sum.h"
+#include "kernels/reduce/peer_sum.h"
 
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"

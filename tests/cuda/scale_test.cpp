@@ -1,4 +1,4 @@
-#include "kernels/scale.h"
+#include "kernels/elementwise/scale.h"
 
 #include <limits>
 

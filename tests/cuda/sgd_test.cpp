@@ -1,4 +1,4 @@
-#include "kernels/sgd.h"
+#include "kernels/optim/sgd.h"
 
 #include <vector>
 

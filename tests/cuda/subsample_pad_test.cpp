@@ -1,4 +1,4 @@
-#include "kernels/subsample_pad.h"
+#include "kernels/pool/subsample_pad.h"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "kernels/tree_sum.h"
+#include "kernels/reduce/tree_sum.h"
 
 #include <limits>
 #include <utility>

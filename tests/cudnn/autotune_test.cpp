@@ -1,6 +1,4 @@
 // Real cuDNN's engines, with times that a test makes up: execution needs a card, choosing does not.
-#include "kernels/cudnn/autotune.h"
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -8,7 +6,8 @@
 
 #include <gmock/gmock.h>
 
-#include "kernels/conv2d_cudnn.h"
+#include "kernels/conv/conv2d_cudnn.h"
+#include "kernels/conv/cudnn_autotune.h"
 #include "trainers/planner/gpu_card.h"
 
 namespace lockstep::kernels::cudnn::autotune_test {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "kernels/cudnn/api.h"
+#include "kernels/support/cudnn/api.h"
 
 namespace lockstep::kernels::cudnn::library_test {
 namespace {

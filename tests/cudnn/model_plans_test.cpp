@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "core/cuda/library.h"
-#include "kernels/conv2d_cudnn.h"
-#include "kernels/cudnn/plan.h"
+#include "kernels/conv/conv2d_cudnn.h"
+#include "kernels/conv/cudnn_plan.h"
 #include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/gpu_card.h"
 

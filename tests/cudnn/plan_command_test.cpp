@@ -4,8 +4,8 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
-#include "kernels/conv2d_cudnn.h"
-#include "kernels/cudnn/plan.h"
+#include "kernels/conv/conv2d_cudnn.h"
+#include "kernels/conv/cudnn_plan.h"
 #include "tests/support/temp_dir.h"
 #include "trainers/cli/programs.h"
 #include "trainers/planner/gpu_card.h"

@@ -7,7 +7,7 @@
 #include "comm/gradient_reducer.h"
 #include "data/drawn_dataset.h"
 #include "data/loader.h"
-#include "kernels/tree_sum.h"
+#include "kernels/reduce/tree_sum.h"
 #include "nn/convnet.h"
 #include "nn/functional.h"
 #include "nn/optimizer.h"

@@ -2,7 +2,7 @@
 // forms are chosen by hand, and computed step by step.
 #include <gtest/gtest.h>
 
-#include "kernels/conv2d_fused.h"
+#include "kernels/conv/conv2d_fused.h"
 #include "nn/functional.h"
 #include "tests/emulated_train/tiny_training.h"
 #include "tests/emulation/runtime/fake_runtime.h"

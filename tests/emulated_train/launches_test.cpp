@@ -3,7 +3,7 @@
 
 #include "comm/gradient_reducer.h"
 #include "comm/single.h"
-#include "kernels/conv2d_fused.h"
+#include "kernels/conv/conv2d_fused.h"
 #include "nn/functional.h"
 #include "nn/resnet.h"
 #include "tests/emulation/runtime/fake_runtime.h"

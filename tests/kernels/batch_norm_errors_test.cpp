@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 
 namespace lockstep::kernels::batch_norm_errors_test {
 namespace {

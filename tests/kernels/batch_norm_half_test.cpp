@@ -4,7 +4,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "kernels/isa.h"
+#include "kernels/support/isa.h"
 #include "tests/support/batch_norm_step.h"
 #include "tests/support/close.h"
 #include "tests/support/float_types.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 #include "tests/reference/batch_norm.h"
 #include "tests/support/close.h"
 #include "tests/support/doubles.h"

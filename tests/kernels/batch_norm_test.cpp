@@ -1,4 +1,4 @@
-#include "kernels/batch_norm.h"
+#include "kernels/norm/batch_norm.h"
 
 #include <cmath>
 #include <limits>
@@ -6,9 +6,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "kernels/add.h"
-#include "kernels/isa.h"
-#include "kernels/relu.h"
+#include "kernels/elementwise/add.h"
+#include "kernels/elementwise/relu.h"
+#include "kernels/support/isa.h"
 #include "tests/reference/batch_norm.h"
 #include "tests/support/batch_norm_step.h"
 #include "tests/support/close.h"

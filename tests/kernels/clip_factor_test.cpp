@@ -1,4 +1,4 @@
-#include "kernels/clip_factor.h"
+#include "kernels/optim/clip_factor.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // What conv2d refuses, and what it declares to the ledger.
 #include <gtest/gtest.h>
 
-#include "kernels/conv2d.h"
+#include "kernels/conv/conv2d.h"
 
 namespace lockstep::kernels::conv2d_arguments_test {
 namespace {

@@ -1,5 +1,5 @@
 // Which layers may be fused, and which are; off CUDA none is. Results: tests/cuda.
-#include "kernels/conv2d_fused.h"
+#include "kernels/conv/conv2d_fused.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cublaslt/abi.h"
+#include "kernels/support/cublaslt/abi.h"
 
 #if defined(LOCKSTEP_CUDA) && __has_include(<cublasLt.h>)
 #include <cublasLt.h>

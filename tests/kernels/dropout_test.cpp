@@ -1,4 +1,4 @@
-#include "kernels/dropout.h"
+#include "kernels/random/dropout.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "kernels/ema_update.h"
+#include "kernels/optim/ema_update.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "kernels/fill_uniform.h"
+#include "kernels/random/fill_uniform.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/uniform_range.h"
+#include "kernels/random/uniform_range.h"
 #include "tests/reference/fill_uniform.h"
 #include "tests/support/close.h"
 #include "tests/support/float_types.h"

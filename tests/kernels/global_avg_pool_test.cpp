@@ -1,4 +1,4 @@
-#include "kernels/global_avg_pool.h"
+#include "kernels/pool/global_avg_pool.h"
 
 #include <array>
 #include <limits>

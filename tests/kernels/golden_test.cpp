@@ -3,19 +3,19 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/adaptive_avg_pool2d.h"
-#include "kernels/batch_norm.h"
-#include "kernels/cast.h"
-#include "kernels/channel_gate.h"
-#include "kernels/conv2d.h"
-#include "kernels/depthwise_conv2d.h"
-#include "kernels/global_avg_pool.h"
-#include "kernels/linear.h"
-#include "kernels/max_pool2d.h"
-#include "kernels/relu.h"
-#include "kernels/sgd.h"
-#include "kernels/softmax_cross_entropy.h"
-#include "kernels/subsample_pad.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/conv/depthwise_conv2d.h"
+#include "kernels/elementwise/cast.h"
+#include "kernels/elementwise/channel_gate.h"
+#include "kernels/elementwise/relu.h"
+#include "kernels/linear/linear.h"
+#include "kernels/loss/softmax_cross_entropy.h"
+#include "kernels/norm/batch_norm.h"
+#include "kernels/optim/sgd.h"
+#include "kernels/pool/adaptive_avg_pool2d.h"
+#include "kernels/pool/global_avg_pool.h"
+#include "kernels/pool/max_pool2d.h"
+#include "kernels/pool/subsample_pad.h"
 #include "tests/support/close.h"
 
 namespace lockstep::kernels::golden_test {

@@ -1,4 +1,4 @@
-#include "kernels/larc_factors.h"
+#include "kernels/optim/larc_factors.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "kernels/linear.h"
+#include "kernels/linear/linear.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "kernels/onednn_version.h"
+#include "kernels/support/onednn/version.h"
 #include "tests/reference/linear.h"
 #include "tests/support/close_sum.h"
 #include "tests/support/doubles.h"

@@ -1,4 +1,4 @@
-#include "kernels/mix_images.h"
+#include "kernels/image/mix_images.h"
 
 #include <vector>
 

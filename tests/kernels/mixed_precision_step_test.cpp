@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/adam.h"
-#include "kernels/lookahead.h"
-#include "kernels/sgd.h"
+#include "kernels/optim/adam.h"
+#include "kernels/optim/lookahead.h"
+#include "kernels/optim/sgd.h"
 #include "tests/support/close.h"
 #include "tests/support/float_types.h"
 #include "tests/support/loss_scale_cases.h"

@@ -1,4 +1,4 @@
-#include "kernels/nonfinite_rows.h"
+#include "kernels/reduce/nonfinite_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
-#include "kernels/onednn_weights.h"
-
 #include <gtest/gtest.h>
 
+#include "kernels/support/onednn/weights.h"
 #include "tests/support/close.h"
 #include "tests/support/float_types.h"
 #include "tests/support/poisoned_tensor.h"

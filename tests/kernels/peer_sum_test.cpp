@@ -1,4 +1,4 @@
-#include "kernels/peer_sum.h"
+#include "kernels/reduce/peer_sum.h"
 
 #include <cmath>
 #include <limits>

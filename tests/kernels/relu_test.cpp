@@ -1,4 +1,4 @@
-#include "kernels/relu.h"
+#include "kernels/elementwise/relu.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "kernels/tensor_digests.h"
+#include "kernels/reduce/tensor_digests.h"
 
 #include <set>
 #include <vector>

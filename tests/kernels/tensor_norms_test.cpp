@@ -1,4 +1,4 @@
-#include "kernels/tensor_norms.h"
+#include "kernels/reduce/tensor_norms.h"
 
 #include <limits>
 #include <vector>

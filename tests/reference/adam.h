@@ -1,4 +1,4 @@
-// Specification of kernels/adam.h in double, one element at a time.
+// Specification of kernels/optim/adam.h in double, one element at a time.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Specification of kernels/add.h in double.
+// Specification of kernels/elementwise/add.h in double.
 #pragma once
 
 #include <vector>

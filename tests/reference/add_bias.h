@@ -1,4 +1,4 @@
-// Specification of kernels/add_bias.h in double. Arrays are (pixels of all images, K).
+// Specification of kernels/linear/add_bias.h in double. Arrays are (pixels of all images, K).
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// Specification of kernels/batch_norm.h in double, for one group. Arrays are (pixels of all images,
-// C).
+// Specification of kernels/norm/batch_norm.h in double, for one group. Arrays are (pixels of all
+// images, C).
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// Specification of kernels/cast.h: what binary float formats hold, by arithmetic on double.
+// Specification of kernels/elementwise/cast.h: what binary float formats hold, by arithmetic on
+// double.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Specification of kernels/channel_gate.h in double. Images are NHWC, `pixels` = H*W.
+// Specification of kernels/elementwise/channel_gate.h in double. Images are NHWC, `pixels` = H*W.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Specification of kernels/clip_factor.h.
+// Specification of kernels/optim/clip_factor.h.
 #pragma once
 
 #include <algorithm>

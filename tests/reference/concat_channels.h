@@ -1,4 +1,4 @@
-// Specification of kernels/concat_channels.h. Images are NHWC; `rows` = N*H*W.
+// Specification of kernels/elementwise/concat_channels.h. Images are NHWC; `rows` = N*H*W.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Specification of kernels/conv2d.h in double. Arrays are in memory order: NHWC and KRSC.
+// Specification of kernels/conv/conv2d.h in double. Arrays are in memory order: NHWC and KRSC.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Specification of what kernels/conv2d_fused.h adds to a convolution, in double. Arrays are in
+// Specification of what kernels/conv/conv2d_fused.h adds to a convolution, in double. Arrays are in
 // memory order: NHWC.
 #pragma once
 

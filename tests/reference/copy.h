@@ -1,4 +1,4 @@
-// Specification of kernels/copy.h.
+// Specification of kernels/elementwise/copy.h.
 #pragma once
 
 #include <cstddef>

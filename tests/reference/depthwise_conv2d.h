@@ -1,4 +1,4 @@
-// Specification of kernels/depthwise_conv2d.h in double. Arrays are in memory order: NHWC, and
+// Specification of kernels/conv/depthwise_conv2d.h in double. Arrays are in memory order: NHWC, and
 // weights [channel][r][s].
 #pragma once
 

@@ -1,4 +1,4 @@
-// Specification of kernels/dropout.h in double. Both directions are this one.
+// Specification of kernels/random/dropout.h in double. Both directions are this one.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Specification of kernels/fill.h.
+// Specification of kernels/elementwise/fill.h.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Specification of kernels/fill_uniform.h in double.
+// Specification of kernels/random/fill_uniform.h in double.
 #pragma once
 
 #include <vector>

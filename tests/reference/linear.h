@@ -1,5 +1,5 @@
-// Specification of kernels/linear.h in double. Arrays are row-major: in (N,K), weight (O,K), out
-// (N,O).
+// Specification of kernels/linear/linear.h in double. Arrays are row-major: in (N,K), weight (O,K),
+// out (N,O).
 #pragma once
 
 #include <vector>

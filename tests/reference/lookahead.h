@@ -1,4 +1,4 @@
-// Specification of kernels/lookahead.h in double, one element at a time: slow and fast alike.
+// Specification of kernels/optim/lookahead.h in double, one element at a time: slow and fast alike.
 #pragma once
 
 namespace lockstep::reference {

@@ -1,4 +1,4 @@
-// Specification of kernels/loss_scale.h.
+// Specification of kernels/optim/loss_scale.h.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Specification of kernels/max_pool2d.h in double. Arrays are NHWC.
+// Specification of kernels/pool/max_pool2d.h in double. Arrays are NHWC.
 #pragma once
 
 #include <cmath>

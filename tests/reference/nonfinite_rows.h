@@ -1,4 +1,4 @@
-// Specification of kernels/nonfinite_rows.h in double.
+// Specification of kernels/reduce/nonfinite_rows.h in double.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Specification of kernels/normalize_image.h, exact: f32 steps as the contract names them.
+// Specification of kernels/image/normalize_image.h, exact: f32 steps as the contract names them.
 #pragma once
 
 #include <cstdint>

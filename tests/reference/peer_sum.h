@@ -1,4 +1,5 @@
-// Specification of kernels/peer_sum.h: the tree of tests/reference/tree_sum.h over whole vectors.
+// Specification of kernels/reduce/peer_sum.h: the tree of tests/reference/tree_sum.h over whole
+// vectors.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Specification of kernels/relu.h in double.
+// Specification of kernels/elementwise/relu.h in double.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Specification of kernels/scale.h in double.
+// Specification of kernels/elementwise/scale.h in double.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Specification of kernels/sgd.h in double, one element at a time.
+// Specification of kernels/optim/sgd.h in double, one element at a time.
 #pragma once
 
 namespace lockstep::reference {

@@ -1,4 +1,4 @@
-// Specification of kernels/softmax_cross_entropy.h in double, one image at a time.
+// Specification of kernels/loss/softmax_cross_entropy.h in double, one image at a time.
 #pragma once
 
 #include <algorithm>

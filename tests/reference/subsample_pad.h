@@ -1,4 +1,4 @@
-// Specification of kernels/subsample_pad.h. Images are NHWC.
+// Specification of kernels/pool/subsample_pad.h. Images are NHWC.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Specification of kernels/tensor_digests.h, one byte at a time.
+// Specification of kernels/reduce/tensor_digests.h, one byte at a time.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Specification of kernels/tensor_norms.h: the same sums in the same order, one element at a time.
+// Specification of kernels/reduce/tensor_norms.h: the same sums in the same order, one element at a
+// time.
 #pragma once
 
 #include <algorithm>

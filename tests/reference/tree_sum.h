@@ -1,4 +1,5 @@
-// Specification of kernels/tree_sum.h: rounding of leaves and of every inner node is part of it.
+// Specification of kernels/reduce/tree_sum.h: rounding of leaves and of every inner node is part of
+// it.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
-// One batch norm in a training step on one rank, from the ops of kernels/batch_norm.h, on any
+// One batch norm in a training step on one rank, from the ops of kernels/norm/batch_norm.h, on any
 // device.
 #pragma once
 
 #include "core/transfer.h"
-#include "kernels/batch_norm.h"
-#include "kernels/tree_sum.h"
+#include "kernels/norm/batch_norm.h"
+#include "kernels/reduce/tree_sum.h"
 #include "tests/support/poisoned_tensor.h"
 #include "tests/support/random_tensor.h"
 

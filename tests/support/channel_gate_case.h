@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/channel_gate.h"
+#include "kernels/elementwise/channel_gate.h"
 #include "tests/reference/channel_gate.h"
 #include "tests/support/float_types.h"
 #include "tests/support/poisoned_tensor.h"

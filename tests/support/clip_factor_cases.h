@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "core/transfer.h"
-#include "kernels/clip_factor.h"
-#include "kernels/tensor_norms.h"
+#include "kernels/optim/clip_factor.h"
+#include "kernels/reduce/tensor_norms.h"
 #include "tests/reference/clip_factor.h"
 #include "tests/support/close.h"
 #include "tests/support/loss_scale_cases.h"

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "kernels/conv2d.h"
-#include "kernels/onednn_version.h"
+#include "kernels/conv/conv2d.h"
+#include "kernels/support/onednn/version.h"
 #include "tests/reference/conv2d.h"
 #include "tests/support/close_sum.h"
 #include "tests/support/float_types.h"

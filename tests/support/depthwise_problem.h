@@ -4,7 +4,7 @@
 #include <ostream>
 #include <vector>
 
-#include "kernels/depthwise_conv2d.h"
+#include "kernels/conv/depthwise_conv2d.h"
 #include "tests/reference/depthwise_conv2d.h"
 #include "tests/support/close_sum.h"
 #include "tests/support/float_types.h"

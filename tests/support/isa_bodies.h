@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/isa.h"
+#include "kernels/support/isa.h"
 
 namespace lockstep::testing {
 

@@ -11,7 +11,7 @@
 
 #include "core/autograd.h"
 #include "core/communicator.h"
-#include "kernels/add.h"
+#include "kernels/elementwise/add.h"
 #include "tests/reference/cast.h"
 #include "tests/reference/tree_sum.h"
 #include "tests/support/collectives.h"

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "core/transfer.h"
-#include "kernels/adam.h"
-#include "kernels/loss_scale.h"
-#include "kernels/sgd.h"
+#include "kernels/optim/adam.h"
+#include "kernels/optim/loss_scale.h"
+#include "kernels/optim/sgd.h"
 #include "tests/reference/loss_scale.h"
 #include "tests/support/close.h"
 #include "tests/support/golden.h"

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/tree_sum.h"
+#include "kernels/reduce/tree_sum.h"
 #include "nn/functional.h"
 #include "nn/module.h"
 #include "tests/support/close.h"

@@ -9,10 +9,10 @@
 namespace lockstep::testing {
 
 // Tensors of these lengths, all zeros but for 8 * (1, 2^-12, 2^-12, 2^-24) in one accumulator of
-// kernels/tensor_norms.h, whose norm lies on the tie between 8 and its successor, and ten elements
-// of 8 * 2^-27 anywhere. The squares of those vanish when added one by one to the others', but
-// where enough of them meet before, the norm is lifted over the tie.
-// Requires: lengths[0] >= 4096.
+// kernels/reduce/tensor_norms.h, whose norm lies on the tie between 8 and its successor, and ten
+// elements of 8 * 2^-27 anywhere. The squares of those vanish when added one by one to the others',
+// but where enough of them meet before, the norm is lifted over the tie. Requires: lengths[0] >=
+// 4096.
 inline std::vector<Tensor> norm_probe(Dtype dtype,
                                       const std::vector<int64_t>& lengths,
                                       uint64_t seed) {

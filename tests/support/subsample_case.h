@@ -1,7 +1,7 @@
 // Cases for the tests of the option-A shortcut on the CPU and on CUDA.
 #pragma once
 
-#include "kernels/subsample_pad.h"
+#include "kernels/pool/subsample_pad.h"
 #include "tests/reference/subsample_pad.h"
 
 namespace lockstep::testing {

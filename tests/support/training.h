@@ -8,7 +8,7 @@
 #include "comm/gradient_reducer.h"
 #include "comm/single.h"
 #include "core/communicator.h"
-#include "kernels/tree_sum.h"
+#include "kernels/reduce/tree_sum.h"
 #include "nn/functional.h"
 #include "nn/module.h"
 #include "nn/optimizer.h"

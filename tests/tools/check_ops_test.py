@@ -12,9 +12,9 @@ FUSED = f"{TYPE}Twice twice;\nnamespace cuda {{\nTwice twice;\n}}  // namespace 
 PROTOTYPE = "// Shapes: any. Errors: none.\nvoid twice(Stream& stream, const Tensor& in,\n           Tensor& out);\n"
 CASES = "const Cases kCases{.cpu = {kF32, {{1}}}, .cuda = {kF32, {{1}}}};\n"
 FILES = {
-    "kernels/twice.cpp": "",
-    "kernels/twice_cpu.cpp": "",
-    "kernels/twice_cuda.cu": "",
+    "kernels/pair/twice.cpp": "",
+    "kernels/pair/twice_cpu.cpp": "",
+    "kernels/pair/twice_cuda.cu": "",
     "tests/reference/twice.h": "",
     "tests/kernels/twice_test.cpp": "twice(stream, in, out);",
     "tests/cuda/twice_test.cpp": "",
@@ -30,13 +30,13 @@ class Ops(unittest.TestCase):
     def problems(self, declarations: str, changes: dict[str, str | None] | None = None) -> list[str]:
         """What twice.h lacks among FILES with these changes; None: no such file."""
         with tempfile.TemporaryDirectory() as folder:
-            for name, text in ({"kernels/twice.h": header_of(declarations)} | FILES | (changes or {})).items():
+            for name, text in ({"kernels/pair/twice.h": header_of(declarations)} | FILES | (changes or {})).items():
                 if text is None:
                     continue
                 path = Path(folder) / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
-            return [line.removeprefix("kernels/twice.h lacks ") for line in check(Path(folder))[0]]
+            return [line.removeprefix("kernels/pair/twice.h lacks ") for line in check(Path(folder))[0]]
 
     def test_complete_ops(self):
         for declarations in (DECLARED, FUSED, PROTOTYPE):
@@ -48,7 +48,7 @@ class Ops(unittest.TestCase):
             self.assertIn(part, self.problems(DECLARED, {file: None}), file)
 
     def test_an_op_of_cuda_alone_needs_all_but_a_cpu_body(self):
-        self.assertEqual(self.problems(FUSED, {"kernels/twice_cpu.cpp": None}), [])
+        self.assertEqual(self.problems(FUSED, {"kernels/pair/twice_cpu.cpp": None}), [])
         for declarations in (FUSED, PROTOTYPE):
             self.assertEqual(self.problems(declarations, {"bench/kernels/twice_bench.cpp": None}), ["a benchmark"])
 

@@ -12,7 +12,7 @@
 #include "comm/launch.h"
 #include "core/cuda/device.h"
 #include "core/version.h"
-#include "kernels/isa.h"
+#include "kernels/support/isa.h"
 #include "trainers/cli/programs.h"
 #include "trainers/cli/train_run.h"
 #include "trainers/config/run_request.h"

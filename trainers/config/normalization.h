@@ -5,7 +5,7 @@
 #include <string>
 
 #include "data/dataset.h"
-#include "kernels/normalize_image.h"
+#include "kernels/image/normalize_image.h"
 
 namespace lockstep::trainers {
 

@@ -4,8 +4,8 @@
 
 #include "core/shards.h"
 #include "core/version.h"
-#include "kernels/isa.h"
-#include "kernels/onednn_version.h"
+#include "kernels/support/isa.h"
+#include "kernels/support/onednn/version.h"
 
 namespace lockstep::trainers {
 

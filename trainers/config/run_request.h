@@ -6,7 +6,7 @@
 #include <string>
 
 #include "data/photo_options.h"
-#include "kernels/normalize_image.h"
+#include "kernels/image/normalize_image.h"
 #include "trainers/config/exchange_config.h"
 #include "trainers/config/optimizer_config.h"
 #include "trainers/config/precision_config.h"

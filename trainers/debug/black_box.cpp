@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "core/transfer.h"
-#include "kernels/nonfinite_rows.h"
+#include "kernels/reduce/nonfinite_rows.h"
 
 namespace lockstep::trainers {
 

@@ -8,7 +8,7 @@
 #include "core/communicator.h"
 #include "core/stream.h"
 #include "data/dataset.h"
-#include "kernels/normalize_image.h"
+#include "kernels/image/normalize_image.h"
 #include "nn/module.h"
 #include "trainers/config/run_request.h"
 #include "trainers/loop/skipped_photos.h"

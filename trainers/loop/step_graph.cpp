@@ -1,6 +1,6 @@
 #include "trainers/loop/step_graph.h"
 
-#include "kernels/copy.h"
+#include "kernels/elementwise/copy.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/fill.h"
-#include "kernels/mix_images.h"
+#include "kernels/elementwise/fill.h"
+#include "kernels/image/mix_images.h"
 #include "trainers/config/normalization.h"
 #include "trainers/loop/draw_mix.h"
 #include "trainers/loop/training_data.h"

@@ -5,8 +5,8 @@
 #include <fmt/core.h>
 
 #if defined(LOCKSTEP_CUDNN)
-#include "kernels/conv2d_cudnn.h"
-#include "kernels/cudnn/plan.h"
+#include "kernels/conv/conv2d_cudnn.h"
+#include "kernels/conv/cudnn_plan.h"
 #endif
 
 namespace lockstep::trainers {

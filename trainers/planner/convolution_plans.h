@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/convolution_problem.h"
+#include "kernels/conv/convolution_problem.h"
 #include "trainers/planner/dry_step.h"
 #include "trainers/planner/gpu_card.h"
 #include "trainers/planner/plan_file.h"

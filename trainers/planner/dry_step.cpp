@@ -6,7 +6,7 @@
 
 #include "core/mt19937.h"
 #include "core/tensor.h"
-#include "kernels/mix_images.h"
+#include "kernels/image/mix_images.h"
 #include "nn/functional.h"
 #include "trainers/model/layer_names.h"
 #include "trainers/model/weights.h"

@@ -18,7 +18,7 @@ struct GpuCard {
   double half_flops = 0;  // f16 and bf16
   double f32_flops = 0;   // no TF32
   double link_bytes_per_s = 0;
-  std::string cudnn_properties = {};  // as kernels/cudnn/target.h takes them
+  std::string cudnn_properties = {};  // as kernels/support/cudnn/target.h takes them
 };
 
 // `gpu`: a100, h100, h200, b200, or a file that bench/gpu_suite.sh saved on a card. Errors:

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/conv2d_fused.h"
+#include "kernels/conv/conv2d_fused.h"
 #include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/dry_step.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "kernels/convolution_problem.h"
+#include "kernels/conv/convolution_problem.h"
 #include "trainers/config/batch_division.h"
 #include "trainers/model/models.h"
 

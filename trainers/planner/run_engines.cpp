@@ -15,13 +15,13 @@
 #include <unistd.h>
 
 #include "core/cuda/device.h"
-#include "kernels/conv2d_cudnn.h"
-#include "kernels/cudnn/autotune.h"
+#include "kernels/conv/conv2d_cudnn.h"
+#include "kernels/conv/cudnn_autotune.h"
 #include "trainers/planner/run_convolutions.h"
 #endif
 #if defined(LOCKSTEP_CUDA)
-#include "kernels/cublaslt/api.h"
-#include "kernels/linear_cublaslt.h"
+#include "kernels/linear/linear_cublaslt.h"
+#include "kernels/support/cublaslt/api.h"
 #endif
 
 namespace lockstep::trainers {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/communicator.h"
-#include "kernels/convolution_problem.h"
+#include "kernels/conv/convolution_problem.h"
 #include "trainers/planner/plan_file.h"
 
 namespace lockstep::trainers {

@@ -8,8 +8,8 @@
 #include "core/cuda/device.h"
 #include "core/version.h"
 #include "data/batch_plan.h"
-#include "kernels/isa.h"
-#include "kernels/onednn_version.h"
+#include "kernels/support/isa.h"
+#include "kernels/support/onednn/version.h"
 #include "trainers/model/schedule.h"
 #include "trainers/report/rank_place.h"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cublaslt/abi.h"
+#include "kernels/support/cublaslt/abi.h"
 
 namespace lockstep::emulation {
 

@@ -1,5 +1,5 @@
 // As the elementwise kernels: packs of 16 bytes by a loop over the grid, then what is left over.
-#include "kernels/cuda/pack.cuh"
+#include "kernels/support/cuda/pack.cuh"
 #include "tests/emulation/mutants/mutant.h"
 
 namespace lockstep::emulation::mutants {

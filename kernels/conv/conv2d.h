@@ -1,0 +1,68 @@
+// 2-D convolution (cross-correlation, no groups, no dilation), and its gradients.
+//   out[n,k,oy,ox] = bias[k] + sum over (c,r,s) of weight[k,c,r,s] * in[n, c, oy*stride_h - pad_h +
+//   r, ox*stride_w - pad_w + s]
+// Sums are in f32; a result in 16 bits is rounded once.
+// CPU: each shard is one library call on the shard's shape, single-threaded; an empty shard makes
+// none. 3x3 windows may be computed by Winograd's algorithm F(4x4,3x3): some 1e-6 of the result's
+// norm off the direct sum, and a NaN or an infinity spreads over its tile of 4x4 pixels. f16, and
+// bf16 where the processor has no arithmetic for it (onednn_has_bf16), is f32's result rounded.
+// That arithmetic takes direct sums, takes denormals for zero, and where channels are odd in number
+// carries a NaN or an infinity to the pixel before it.
+// CUDA: cuDNN, a plan a shard, where kernels/conv/conv2d_cudnn.h says so: sums in f32, of inputs as
+// they are; in 16 bits a bias is rounded before it is added, and a gradient of the weights is
+// rounded to the type of `in` before it is widened. Elsewhere direct sums, the same for an image or
+// a shard however the batch is cut.
+// Source: torch.nn.functional.conv2d; oneDNN convolution; cuDNN's graph API; Lavin and Gray 2015,
+// "Fast Algorithms for Convolutional Neural Networks". Spec: tests/reference/conv2d.h
+#pragma once
+
+#include "core/shards.h"
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels {
+
+struct Conv2dParams {  // pixels; pad is per side
+  int stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
+};
+
+// in (N,C,H,W), weight (K,C,R,S) -> (N,K,OH,OW). Errors: ShapeError unless channels agree, stride
+// >= 1, pad >= 0 and OH, OW >= 1.
+Shape conv2d_output_shape(const Shape& in, const Shape& weight, const Conv2dParams& params);
+
+// in, weight and out: all f32, all f16 or all bf16.
+struct Conv2dForwardArgs {
+  const Tensor& in;                // (N,C,H,W)
+  const Tensor& weight;            // (K,C,R,S)
+  const Tensor& bias = no_tensor;  // (K) f32; may be undefined
+  Conv2dParams params = {};
+  Tensor& out;  // (N,K,OH,OW), overwritten
+};
+// Shapes: above. Errors: ShapeError, DtypeError, DeviceError.
+using Conv2dForward = void(Stream& stream, const Shards& shards, const Conv2dForwardArgs& args);
+// Shapes: grad_out (N,K,OH,OW); weight (K,C,R,S); grad_in (N,C,H,W), overwritten. Types as above.
+using Conv2dBackwardData = void(Stream& stream,
+                                const Shards& shards,
+                                const Tensor& grad_out,
+                                const Tensor& weight,
+                                const Conv2dParams& params,
+                                Tensor& grad_in);
+// An empty shard's rows are +0.
+struct Conv2dBackwardWeightArgs {
+  const Tensor& in;           // (N,C,H,W)
+  const Tensor& grad_out;     // (N,K,OH,OW)
+  const Shape& weight_shape;  // (K,C,R,S)
+  Conv2dParams params = {};
+  Tensor& grad_weight;          // (local shards, K*C*R*S) f32, rows in KRSC order, overwritten
+  Tensor* grad_bias = nullptr;  // (local shards, K) f32, overwritten; may be null or undefined
+
+  Tensor bias_gradient() const { return grad_bias == nullptr ? Tensor() : *grad_bias; }
+};
+using Conv2dBackwardWeight = void(Stream& stream,
+                                  const Shards& shards,
+                                  const Conv2dBackwardWeightArgs& args);
+
+LS_DECLARE_ONEDNN_OP(Conv2dForward, conv2d_forward)
+LS_DECLARE_ONEDNN_OP(Conv2dBackwardData, conv2d_backward_data)
+LS_DECLARE_ONEDNN_OP(Conv2dBackwardWeight, conv2d_backward_weight)
+
+}  // namespace lockstep::kernels

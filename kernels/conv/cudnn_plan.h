@@ -1,0 +1,69 @@
+// Execution plans: which of cuDNN's engines computes a convolution, and how.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/stream.h"
+#include "kernels/conv/convolution_problem.h"
+#include "kernels/support/cudnn/target.h"
+
+namespace lockstep::kernels::cudnn {
+
+// Memory of a call, on the device, 16-byte aligned. `weight` is the weights or their gradient. What
+// the problem does not have is not looked at.
+struct ConvolutionMemory {
+  void* in = nullptr;
+  void* weight = nullptr;
+  void* out = nullptr;
+  void* bias = nullptr;
+  void* sums = nullptr;  // f32
+  void* square_sums = nullptr;
+  void* in_scale = nullptr;
+  void* in_shift = nullptr;
+};
+
+class ConvolutionPlan final : public Plan {
+ public:
+  ConvolutionPlan(Descriptor plan, const Descriptor& config, const ConvolutionProblem& problem);
+
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  // The engine's number and choices, "engine 58 2:1 12:0": the same text, the same kernel.
+  const std::string& choice() const { return choice_; }
+  // Notes of cuDNN on the engine's arithmetic.
+  const std::vector<cudnnBackendNumericalNote_t>& notes() const { return notes_; }
+  // Queues it on the stream that `handle` was given. Errors: CudnnError.
+  void execute(cudnnHandle_t handle, const ConvolutionMemory& memory, void* workspace) const;
+
+ private:
+  Descriptor plan_;
+  bool has_bias_, gives_sums_, norms_in_;
+  size_t workspace_bytes_ = 0;
+  std::string choice_;
+  std::vector<cudnnBackendNumericalNote_t> notes_;
+};
+
+// An engine fits that gives the same bits each time, sums in f32 from inputs as they are (so f32 is
+// no TF32), and needs no more workspace than `most_workspace`. Those that fit, in cuDNN's order of
+// preference, each choice() once.
+std::vector<std::unique_ptr<ConvolutionPlan>> fitting_plans(const Target& target,
+                                                            const ConvolutionProblem& problem,
+                                                            size_t most_workspace);
+// The first of them. Errors: EnvironmentError naming the problem, and which other type has a plan,
+// where there is none.
+std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
+                                           const ConvolutionProblem& problem,
+                                           size_t most_workspace);
+// The one of them whose choice() this is. Errors: EnvironmentError where there is none.
+std::unique_ptr<ConvolutionPlan> make_plan(const Target& target,
+                                           const ConvolutionProblem& problem,
+                                           size_t most_workspace,
+                                           std::string_view choice);
+// The first of them, or null.
+std::unique_ptr<ConvolutionPlan> find_plan(const Target& target,
+                                           const ConvolutionProblem& problem,
+                                           size_t most_workspace);
+
+}  // namespace lockstep::kernels::cudnn

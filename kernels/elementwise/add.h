@@ -1,0 +1,15 @@
+// Sum of two tensors into one of them: what the tape does where a value has several consumers.
+//   dst[i] = dst[i] + src[i]
+#pragma once
+
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels {
+
+// Shapes: src and dst alike, any shape; f32, f16 or bf16. 16-bit sums are formed in f32 and rounded
+// once. NaN and infinity follow IEEE addition. Errors: ShapeError, DtypeError, DeviceError.
+using Add = void(Stream& stream, const Tensor& src, Tensor& dst);
+
+LS_DECLARE_OP(Add, add)
+
+}  // namespace lockstep::kernels

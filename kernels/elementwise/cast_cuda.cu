@@ -1,0 +1,39 @@
+// One thread as many elements as are 16 bytes of the narrower type. Traffic an element: a value of
+// each type. Bound: DRAM.
+#include <algorithm>
+
+#include "kernels/elementwise/cast.h"
+#include "kernels/support/cuda/elementwise.cuh"
+#include "kernels/support/cuda/numeric.cuh"
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+template <class Src, class Dst>
+struct CastBody {
+  static constexpr int kCount = 16 / std::min(sizeof(Src), sizeof(Dst));
+  const Src* src;
+  Dst* dst;
+
+  template <int n>
+  __device__ void run(int64_t first) const {
+    const Pack<Src, n> from = load_pack<n>(src + first);
+    Pack<Dst, n> to;
+#pragma unroll
+    for (int i = 0; i < n; ++i) to[i] = from_float<Dst>(to_float(from[i]));
+    store_pack(dst + first, to);
+  }
+};
+
+}  // namespace
+
+void cast(Stream& stream, const Tensor& src, Tensor& dst) {
+  with_float_type(src.dtype(), [&]<class Src>() {
+    with_float_type(dst.dtype(), [&]<class Dst>() {
+      const CastBody<Src, Dst> body{elements<Src>(src), elements<Dst>(dst)};
+      launch_elementwise(stream, "cast", src.numel(), body, {body.src, body.dst});
+    });
+  });
+}
+
+}  // namespace lockstep::kernels::cuda

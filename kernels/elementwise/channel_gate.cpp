@@ -1,0 +1,43 @@
+#include "kernels/elementwise/channel_gate.h"
+
+#include "kernels/support/dispatch.h"
+#include "kernels/support/op_check.h"
+
+namespace lockstep::kernels {
+namespace {
+
+void check_shapes(const OpCheck& check,
+                  const Shards& shards,
+                  const Tensor& in,
+                  const Tensor& gate) {
+  check.rank("in", in, 4);
+  check.floating("in", in);
+  check.covers(shards, in.shape()[0]);
+  check.like("gate", gate, {in.shape()[0], in.shape()[1]}, in.dtype());
+}
+
+}  // namespace
+
+void channel_gate_forward(
+    Stream& stream, const Shards& shards, const Tensor& in, const Tensor& gate, Tensor& out) {
+  const OpCheck check("channel_gate_forward", stream);
+  check_shapes(check, shards, in, gate);
+  check.like("out", out, in.shape(), in.dtype());
+  if (check.dry(in.numel(), static_cast<int64_t>(2 * in.nbytes() + gate.nbytes()))) return;
+  LS_DISPATCH(channel_gate_forward, (stream, shards, in, gate, out))
+}
+
+void channel_gate_backward(Stream& stream,
+                           const Shards& shards,
+                           const ChannelGateBackwardArgs& args) {
+  const OpCheck check("channel_gate_backward", stream);
+  const Tensor &in = args.in, &gate = args.gate;
+  check_shapes(check, shards, in, gate);
+  check.like("grad_out", args.grad_out, in.shape(), in.dtype());
+  check.like("grad_in", args.grad_in, in.shape(), in.dtype());
+  check.like("grad_gate", args.grad_gate, gate.shape(), in.dtype());
+  if (check.dry(3 * in.numel(), static_cast<int64_t>(3 * in.nbytes() + 2 * gate.nbytes()))) return;
+  LS_DISPATCH(channel_gate_backward, (stream, shards, args))
+}
+
+}  // namespace lockstep::kernels

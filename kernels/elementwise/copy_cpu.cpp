@@ -1,0 +1,16 @@
+#include <cstring>
+
+#include "kernels/elementwise/copy.h"
+#include "kernels/support/cpu/cpu_loops.h"
+
+namespace lockstep::kernels::LS_CPU {
+
+void copy(Stream& stream, const Tensor& src, Tensor& dst) {
+  const std::byte* from = src.bytes();
+  std::byte* to = dst.bytes();
+  for_ranges(stream, static_cast<int64_t>(src.nbytes()), [=](int64_t begin, int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+  });
+}
+
+}  // namespace lockstep::kernels::LS_CPU

@@ -1,0 +1,34 @@
+// Images as a training step wants them, in one pass: a random crop of the image padded with black,
+// a random flip, normalized.
+//   out[n,c,y,x] = (byte / 255 - mean[c]) / std[c], each step rounded to f32, then to out's type
+//   byte = in[n, c, y + top - pad, x' + left - pad], 0 outside of the image; x' = flip ? W-1-x : x
+// top, left and flip of image n are draw_crop_flip(augmentation, epoch, indices[n]), see
+// core/augmentation.h. So it has the bits of data::crop_flip followed by normalize_image.
+// Source: torchvision's RandomCrop(padding), RandomHorizontalFlip, ToTensor, Normalize, as sets of
+// results. Spec: tests/reference/crop_flip_normalize.h
+#pragma once
+
+#include "core/augmentation.h"
+#include "kernels/image/normalize_image.h"
+
+namespace lockstep::kernels {
+
+struct CropFlipNormalizeParams {
+  Augmentation augmentation;
+  int64_t epoch = 0;
+  NormalizeImageParams normalize;
+};
+
+// Shapes: in (N,C,H,W) u8; indices (N) i64, each image's index in the data set; out (N,C,H,W) f32,
+// f16 or bf16. Errors: ShapeError (also unless 0 <= pad <= H and W, and as normalize_image),
+// DtypeError, DeviceError. Requires: 0 <= epoch < 2^32.
+using CropFlipNormalize = void(Stream& stream,
+                               const Shards& shards,
+                               const Tensor& in,
+                               const Tensor& indices,
+                               const CropFlipNormalizeParams& params,
+                               Tensor& out);
+
+LS_DECLARE_OP(CropFlipNormalize, crop_flip_normalize)
+
+}  // namespace lockstep::kernels

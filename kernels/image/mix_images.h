@@ -1,0 +1,20 @@
+// Mixes the images of each shard in pairs: the first with the last, the second with the last but
+// one, and so on; an odd one in the middle stays as it is.
+//   out[n] = mix * in[n] + (1 - mix) * in[m],  m = begin + end - 1 - n in the shard [begin, end)
+// Each step is rounded to f32, the result to the images' type. Nothing depends on where shards lie.
+// softmax_cross_entropy with the same `mix` mixes their labels. Source: Zhang et al. 2018, "mixup",
+// paired as timm's Mixup pairs a batch. Spec: tests/reference/mix_images.h
+#pragma once
+
+#include "core/shards.h"
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels {
+
+// In place. Shapes: mix (1) f32, in [0, 1]; images (N,...) f32, f16 or bf16. Errors: ShapeError,
+// DtypeError, DeviceError.
+using MixImages = void(Stream& stream, const Shards& shards, const Tensor& mix, Tensor& images);
+
+LS_DECLARE_OP(MixImages, mix_images)
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,46 @@
+#include "kernels/image/mix_images.h"
+#include "kernels/image/mix_images_rule.h"
+#include "kernels/support/cpu/cpu_loops.h"
+#include "kernels/support/cpu/float_line.h"
+
+namespace lockstep::kernels::LS_CPU {
+namespace {
+
+constexpr int64_t kBlock = 2048;
+
+template <class T>
+void mix_pair(float mix, int64_t size, T* one, T* other) {
+  float a[kBlock];
+  float b[kBlock];
+  float of_one[kBlock];
+  for (int64_t first = 0; first < size; first += kBlock) {
+    const int64_t n = std::min(kBlock, size - first);
+    convert(one + first, n, a);
+    convert(other + first, n, b);
+    for (int64_t i = 0; i < n; ++i) {
+      of_one[i] = mixed(mix, a[i], b[i]);
+      b[i] = mixed(mix, b[i], a[i]);
+    }
+    convert(of_one, n, one + first);
+    convert(b, n, other + first);
+  }
+}
+
+}  // namespace
+
+void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor& images) {
+  const float weight = *mix.data<float>();
+  const int64_t size = images.shape().stride0();
+  dispatch_float(images.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::Type;
+    T* first = images.data<T>();
+    stream.fork(shards.local(), [&](int64_t k, int) {
+      const int64_t begin = shards.begin(k);
+      const int64_t end = shards.begin(k + 1);
+      for (int64_t n = begin; n < partner_of(begin, end, n); ++n)
+        mix_pair(weight, size, first + n * size, first + partner_of(begin, end, n) * size);
+    });
+  });
+}
+
+}  // namespace lockstep::kernels::LS_CPU

@@ -1,0 +1,73 @@
+// One thread a pack of 16 bytes of an image and of its partner, which it reads and writes both; a
+// row of blocks an image, those of a pair's second half leave at once. Traffic: each element is
+// read once and written once. Bound: DRAM.
+#include <algorithm>
+
+#include "core/cuda/launch.h"
+#include "kernels/support/cuda/numeric.cuh"
+#include "kernels/support/cuda/pack.cuh"
+#include "kernels/support/cuda/shards.cuh"
+#include "kernels/image/mix_images.h"
+#include "kernels/image/mix_images_rule.h"
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+constexpr int kMixThreads = 256;
+constexpr int64_t kMixRows = 4096;  // of the grid; more images go round
+
+template <class T, int n>
+__global__ void __launch_bounds__(kMixThreads)
+    mix_images_kernel(const ShardTable shards, const float* mix, int64_t size, T* images) {
+  const int64_t i = (int64_t{blockIdx.x} * kMixThreads + threadIdx.x) * n;
+  if (i >= size) return;
+  const float weight = *mix;
+  const int64_t rows = shards.begin[shards.count];
+  for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
+    const int k = shard_of(shards, row);
+    const int64_t partner = partner_of(shards.begin[k], shards.begin[k + 1], row);
+    if (row >= partner) continue;
+    T* const one = images + row * size + i;
+    T* const other = images + partner * size + i;
+    const Pack<T, n> a = load_pack<n>(one);
+    const Pack<T, n> b = load_pack<n>(other);
+    Pack<T, n> of_one;
+    Pack<T, n> of_other;
+#pragma unroll
+    for (int j = 0; j < n; ++j) {
+      of_one[j] = from_float<T>(mixed(weight, to_float(a[j]), to_float(b[j])));
+      of_other[j] = from_float<T>(mixed(weight, to_float(b[j]), to_float(a[j])));
+    }
+    store_pack(one, of_one);
+    store_pack(other, of_other);
+  }
+}
+
+template <class T, int n>
+void launch_mix(Stream& stream, const Shards& shards, const Tensor& mix, Tensor& images) {
+  const int64_t size = images.shape().stride0();
+  const auto rows = static_cast<unsigned>(std::min(images.shape()[0], kMixRows));
+  lockstep::cuda::launch(
+      stream,
+      "mix_images",
+      {dim3(lockstep::cuda::blocks_for(size / n, kMixThreads), rows), kMixThreads},
+      mix_images_kernel<T, n>,
+      shard_table(shards),
+      mix.data<float>(),
+      size,
+      elements<T>(images));
+}
+
+}  // namespace
+
+void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor& images) {
+  if (images.numel() == 0) return;
+  with_float_type(images.dtype(), [&]<class T>() {
+    constexpr int kPack = 16 / sizeof(T);
+    const bool packs = images.shape().stride0() % kPack == 0 && aligned({images.bytes()});
+    packs ? launch_mix<T, kPack>(stream, shards, mix, images)
+          : launch_mix<T, 1>(stream, shards, mix, images);
+  });
+}
+
+}  // namespace lockstep::kernels::cuda

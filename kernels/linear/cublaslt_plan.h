@@ -1,0 +1,50 @@
+// Which of cuBLASLt's algorithms computes a product of linear.
+#pragma once
+
+#include <memory>
+
+#include "kernels/linear/cublaslt_problem.h"
+#include "kernels/support/cublaslt/api.h"
+
+namespace lockstep::kernels::cublaslt {
+
+// Largest workspace of a call, as NVIDIA advises on Hopper.
+inline constexpr size_t kMostWorkspace = size_t{32} << 20;
+inline constexpr size_t kBiasAlignment = 16;
+
+// Memory of a call, on the device, aligned as the problem says; the workspace to 256 bytes.
+struct LinearMemory {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* d = nullptr;
+  const void* bias = nullptr;  // of the result's type, to kBiasAlignment
+};
+
+// Thread safety: none.
+class LinearPlan final : public Plan {
+ public:
+  // The first algorithm in cuBLASLt's order of preference that sums in f32 in an order that is the
+  // same each time, and needs no more workspace than kMostWorkspace. Errors: EnvironmentError
+  // naming the problem, and which other type has an algorithm, where there is none; in cuBLASLt's
+  // words for a call that it refuses.
+  LinearPlan(Handle handle, const LinearProblem& problem);
+
+  size_t workspace_bytes() const { return chosen_.workspace_bytes; }
+  // Queues it. Errors: EnvironmentError.
+  void execute(const LinearMemory& memory, void* workspace, CUstream_st* stream) const;
+
+ private:
+  template <class Opaque>
+  using Owned = std::unique_ptr<Opaque, Status (*)(Opaque*)>;
+
+  Handle handle_;
+  Owned<MatmulDescOpaque> operation_;
+  Owned<LayoutOpaque> a_, b_, d_;
+  bool has_bias_;
+  HeuristicResult chosen_;
+};
+
+// Errors: EnvironmentError unless status is kSuccess.
+void check(Status status, std::string_view call);
+
+}  // namespace lockstep::kernels::cublaslt

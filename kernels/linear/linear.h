@@ -1,0 +1,46 @@
+// Affine map of feature rows, and its gradients.
+//   out[n,o] = bias[o] + sum over k of weight[o,k] * in[n,k]
+// Sums are in f32; a result in 16 bits is rounded once.
+// CPU: each shard is one library call on the shard's shape, single-threaded; an empty shard makes
+// none. f16, and bf16 where the processor has no arithmetic for it (onednn_has_bf16), is f32's
+// result rounded. That arithmetic takes denormals for zero.
+// CUDA: cuBLASLt, a plan a shard: sums in f32 of inputs as they are; in 16 bits a bias is rounded
+// before it is added. Without it our own sums, the same for an image or a shard however the batch
+// is cut.
+// Source: torch.nn.functional.linear; oneDNN inner product; cuBLASLt. Spec:
+// tests/reference/linear.h
+#pragma once
+
+#include "core/shards.h"
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels {
+
+// Shapes: in (N,K), weight (O,K) and out (N,O), overwritten: all f32, all f16 or all bf16; bias (O)
+// f32 or undefined. Errors: ShapeError, DtypeError, DeviceError.
+using LinearForward = void(Stream& stream,
+                           const Shards& shards,
+                           const Tensor& in,
+                           const Tensor& weight,
+                           const Tensor& bias,
+                           Tensor& out);
+// Shapes: grad_out (N,O); weight (O,K); grad_in (N,K), overwritten. Types as above.
+using LinearBackwardData = void(Stream& stream,
+                                const Shards& shards,
+                                const Tensor& grad_out,
+                                const Tensor& weight,
+                                Tensor& grad_in);
+// Shapes: in (N,K); grad_out (N,O); grad_weight (local shards, O*K) and grad_bias (local shards, O)
+// or undefined, overwritten, f32. An empty shard's rows are +0.
+using LinearBackwardWeight = void(Stream& stream,
+                                  const Shards& shards,
+                                  const Tensor& in,
+                                  const Tensor& grad_out,
+                                  Tensor& grad_weight,
+                                  Tensor& grad_bias);
+
+LS_DECLARE_ONEDNN_OP(LinearForward, linear_forward)
+LS_DECLARE_ONEDNN_OP(LinearBackwardData, linear_backward_data)
+LS_DECLARE_ONEDNN_OP(LinearBackwardWeight, linear_backward_weight)
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,15 @@
+// linear by cuBLASLt: the bodies that CUDA streams get. Contracts: kernels/linear/linear.h.
+#pragma once
+
+#include "kernels/linear/linear.h"
+
+namespace lockstep::kernels::cublaslt {
+
+// False in builds without it, and under emulation, unless the emulated machine has one.
+bool is_there();
+
+LinearForward linear_forward;
+LinearBackwardData linear_backward_data;
+LinearBackwardWeight linear_backward_weight;
+
+}  // namespace lockstep::kernels::cublaslt

@@ -1,0 +1,53 @@
+// Cross-entropy of softmax against class labels, its gradient, and where the target ranks.
+//   losses[n] = -sum over c of target[n,c] * log_softmax(logits[n])[c]
+//   target[n,c] = (1 - label_smoothing) * [c == labels[n]] + label_smoothing / C
+//   target_rank[n] = number of classes above labels[n]: greater logits, and equal ones with a lower
+//   index
+// For images that mix_images has mixed, with m their partners:
+//   target[n,c] = (1 - label_smoothing) * (mix * [c == labels[n]] + (1 - mix) * [c == labels[m]])
+//                 + label_smoothing / C
+// and target_rank is of labels[m] where mix < 1/2.
+// (top-k is right when target_rank < k). The maximum is taken out first, so large logits do not
+// overflow; a NaN logit makes its image's loss and gradients NaN and its rank C. On CUDA, where
+// labels are not looked at before the kernels run, so does a label out of range. The CPU sums over
+// classes in double, CUDA in f32. Source: torch.nn.functional.cross_entropy. Spec:
+// tests/reference/softmax_cross_entropy.h
+#pragma once
+
+#include "core/shards.h"
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels {
+
+struct SoftmaxCrossEntropyParams {
+  float label_smoothing = 0;  // in [0, 1]
+  Tensor mix = {};            // (1) f32, in [0, 1]; undefined: 1
+};
+
+struct SoftmaxCrossEntropyArgs {
+  const Tensor& logits;  // (N,C) f32, f16 or bf16, C >= 1
+  const Tensor& labels;  // (N) i32 in [0, C)
+  SoftmaxCrossEntropyParams params = {};
+};
+// Shapes: losses (N) f32; target_rank (N) i32; loss_leaves (local shards) f32: sum of the shard's
+// losses, in image order and double, divided by shards.step_images; 0 for an empty shard. Errors:
+// ShapeError, DtypeError, DeviceError; on the CPU DataError naming the first label out of range.
+using SoftmaxCrossEntropyForward = void(Stream& stream,
+                                        const Shards& shards,
+                                        const SoftmaxCrossEntropyArgs& args,
+                                        Tensor& losses,
+                                        Tensor& target_rank,
+                                        Tensor& loss_leaves);
+//   grad_logits[n,c] = (softmax(logits[n])[c] - target[n,c]) * grad_loss[shard of n] / step_images
+// Shapes: grad_loss (local shards) f32; grad_logits (N,C) like logits, overwritten:
+// each f32 value rounded to its type.
+using SoftmaxCrossEntropyBackward = void(Stream& stream,
+                                         const Shards& shards,
+                                         const SoftmaxCrossEntropyArgs& args,
+                                         const Tensor& grad_loss,
+                                         Tensor& grad_logits);
+
+LS_DECLARE_OP(SoftmaxCrossEntropyForward, softmax_cross_entropy_forward)
+LS_DECLARE_OP(SoftmaxCrossEntropyBackward, softmax_cross_entropy_backward)
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,208 @@
+// Batch normalization over (N,H,W), cut into the steps between which groups may talk to other
+// ranks.
+//
+// Forward, training:
+//   1. batch_norm_shard_stats   each shard's (mean, M2, images) per channel
+//   2. batch_norm_merge_stats   a group's shards merged in core/tree.h's order by Chan's formula
+//   3. batch_norm_forward       out = (in - mean) * weight / sqrt(M2 / count + eps) + bias
+//                               [+ residual], [ReLU]
+//   4. batch_norm_update_running
+// Backward:
+//   5. batch_norm_shard_sums    each shard's sum of g (bias gradient) and of g * xhat (weight
+//                               gradient); g = grad_out, gated by ReLU
+//   6. tree_sum                 a group's sums
+//   7. batch_norm_backward      grad_in = weight * invstd * (g - sum_g / count
+//                                                            - xhat * sum_gx / count)
+// Evaluation: batch_norm_inference.
+//
+// Arguments are references: a struct of them is made for a call, and not kept.
+//
+// Where each group is one shard, batch_norm_shard_forward does 1 to 4 and batch_norm_shard_backward
+// 5 to 7, on CUDA in two launches each; in one, where a convolution gave sums.
+//
+// ReLU's gate: steps 5 and 7 find it again from in, so that out need not be kept. With a residual
+// the sign of out, as stored, is the gate; step 5 writes the gated gradient, which is the
+// residual's gradient and step 7's grad_out.
+//
+// A statistics vector has 2C+1 floats: mean[C], M2[C] (sum of squared deviations), images;
+// count = images * H * W. An empty shard gives zeros, and merging passes the other side through.
+// in is (N,C,H,W), or (N,C) with H = W = 1. It and what is like it are of one dtype: f32, f16 or
+// bf16. All else is f32, and so is the arithmetic: a 16-bit result is rounded once, when stored.
+// Source: torch.nn.functional.batch_norm; Chan, Golub, LeVeque 1979. Spec:
+// tests/reference/batch_norm.h
+#pragma once
+
+#include "core/shards.h"
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels {
+
+struct BatchNormParams {
+  float eps = 1e-5F;
+  bool relu = false;  // last of all; NaN stays NaN and lets the gradient through
+};
+
+// Running statistics of one layer, changed in place by training steps.
+struct BatchNormRunning {
+  Tensor mean;  // (C)
+  Tensor var;   // (C), unbiased
+  float momentum = 0.1F;
+};
+
+// 1. Shapes: in (N,C,H,W) or (N,C); stats (local shards, 2C+1), overwritten. Robust where mean
+// >> deviation. Errors: ShapeError, DtypeError, DeviceError.
+using BatchNormShardStats = void(Stream& stream,
+                                 const Shards& shards,
+                                 const Tensor& in,
+                                 Tensor& stats);
+// 2. Shapes: leaves (M, 2C+1), M >= 1; merged (2C+1). pixels = H * W.
+using BatchNormMergeStats = void(Stream& stream,
+                                 const Tensor& leaves,
+                                 int64_t pixels,
+                                 Tensor& merged);
+// 3.
+struct BatchNormForwardArgs {
+  const Tensor& in;
+  const Tensor& group_stats;  // (local groups, 2C+1): row j is group shards.first_group() + j
+  const Tensor& weight;       // (C)
+  const Tensor& bias;         // (C)
+  const Tensor& residual = no_tensor;  // like in; may be undefined
+  BatchNormParams params = {};
+  Tensor& out;  // like in, overwritten
+};
+using BatchNormForward = void(Stream& stream,
+                              const Shards& shards,
+                              const BatchNormForwardArgs& args);
+// 4. running = (1 - momentum) * running + momentum * batch, the variance unbiased: M2 / (count -
+// 1). Shapes: stats (2C+1); running_mean, running_var (C), in place. Errors: ShapeError unless
+// count >= 2; on CUDA, where the count is known too late, the variances become NaN.
+using BatchNormUpdateRunning = void(Stream& stream,
+                                    const Tensor& stats,
+                                    int64_t pixels,
+                                    float momentum,
+                                    Tensor& running_mean,
+                                    Tensor& running_var);
+// 5.
+struct BatchNormSumsArgs {
+  const Tensor& in;
+  const Tensor& out = no_tensor;  // of 3, where it added a residual and applied ReLU; or undefined
+  const Tensor& grad_out;         // like in
+  const Tensor& group_stats;      // as in 3
+  const Tensor& weight;           // (C)
+  const Tensor& bias;             // (C)
+  BatchNormParams params = {};
+  // Like in where out is defined, else null or undefined: overwritten with grad_out where out > 0
+  // or NaN and 0 elsewhere. May be grad_out's memory.
+  Tensor* grad_residual = nullptr;
+  Tensor& grad_weight;  // (local shards, C), overwritten
+  Tensor& grad_bias;    // (local shards, C), overwritten
+};
+using BatchNormShardSums = void(Stream& stream,
+                                const Shards& shards,
+                                const BatchNormSumsArgs& args);
+// 7.
+struct BatchNormBackwardArgs {
+  const Tensor& in;
+  const Tensor& grad_out;           // like in; where 5 wrote grad_residual, that
+  const Tensor& group_stats;        // as in 3
+  const Tensor& group_grad_weight;  // (local groups, C): the whole groups' sums
+  const Tensor& group_grad_bias;    // (local groups, C)
+  const Tensor& weight;             // (C)
+  const Tensor& bias;               // (C)
+  BatchNormParams params = {};      // relu is false where 5 wrote grad_residual
+  Tensor& grad_in;                  // like in, overwritten; may be grad_out's memory
+};
+using BatchNormBackward = void(Stream& stream,
+                               const Shards& shards,
+                               const BatchNormBackwardArgs& args);
+// Steps 1 to 4 where each group is one shard: what the statistics need.
+struct BatchNormShardArgs {
+  const Tensor& in;
+  // kernels/conv/conv2d_fused.h's, on CUDA: the statistics are taken from them in place of 1, and
+  // digits are lost where mean >> deviation. (2, local shards, C) f32; may be undefined.
+  const Tensor& sums = no_tensor;
+  const Tensor& weight;  // (C)
+  const Tensor& bias;    // (C)
+  BatchNormParams params = {};
+  BatchNormRunning* running = nullptr;  // follows the first shard here; may be null
+  Tensor& stats;                        // (local shards, 2C+1), overwritten
+};
+// 1 to 4 where each group is one shard. Shapes: residual, out as in 3.
+// Errors: ShapeError unless each group is one shard, and count >= 2 where running ones follow.
+using BatchNormShardForward = void(Stream& stream,
+                                   const Shards& shards,
+                                   const BatchNormShardArgs& args,
+                                   const Tensor& residual,
+                                   Tensor& out);
+// Computes the factors of step 3 on CUDA without `out`, for callers that apply them: affine (2,
+// local shards, C) of a float type, scales and then shifts, so that out = in * scale + shift up to
+// their rounding. args.in is not read, args.sums is defined.
+using BatchNormShardAffine = void(Stream& stream,
+                                  const Shards& shards,
+                                  const BatchNormShardArgs& args,
+                                  Tensor& affine);
+// 5 to 7 where each group is one shard. grad_in as in 7; where grad_residual is grad_out's memory
+// too, grad_in alone is left. addend: undefined, or, where grad_residual is grad_out's memory, like
+// in: kernels/elementwise/add.h first adds it to grad_out.
+using BatchNormShardBackward = void(Stream& stream,
+                                    const Shards& shards,
+                                    const BatchNormSumsArgs& args,
+                                    const Tensor& addend,
+                                    Tensor& grad_in);
+// Evaluation.
+struct BatchNormInferenceArgs {
+  const Tensor& in;
+  const Tensor& running_mean;          // (C)
+  const Tensor& running_var;           // (C)
+  const Tensor& weight;                // (C)
+  const Tensor& bias;                  // (C)
+  const Tensor& residual = no_tensor;  // like in; may be undefined
+  BatchNormParams params = {};
+  Tensor& out;  // like in, overwritten
+};
+using BatchNormInference = void(Stream& stream,
+                                const Shards& shards,
+                                const BatchNormInferenceArgs& args);
+
+// Where each group is one shard: step 3 behind 1, and 7 behind 5.
+inline BatchNormForwardArgs forward_behind(const BatchNormShardArgs& shard,
+                                           const Tensor& residual,
+                                           Tensor& out) {
+  return {.in = shard.in,
+          .group_stats = shard.stats,
+          .weight = shard.weight,
+          .bias = shard.bias,
+          .residual = residual,
+          .params = shard.params,
+          .out = out};
+}
+inline BatchNormBackwardArgs backward_behind(const BatchNormSumsArgs& sums, Tensor& grad_in) {
+  const bool gated = sums.out.defined();
+  return {.in = sums.in,
+          .grad_out = gated ? *sums.grad_residual : sums.grad_out,
+          .group_stats = sums.group_stats,
+          .group_grad_weight = sums.grad_weight,
+          .group_grad_bias = sums.grad_bias,
+          .weight = sums.weight,
+          .bias = sums.bias,
+          .params = {.eps = sums.params.eps, .relu = sums.params.relu && !gated},
+          .grad_in = grad_in};
+}
+
+LS_DECLARE_OP(BatchNormShardStats, batch_norm_shard_stats)
+LS_DECLARE_OP(BatchNormMergeStats, batch_norm_merge_stats)
+LS_DECLARE_OP(BatchNormForward, batch_norm_forward)
+LS_DECLARE_OP(BatchNormUpdateRunning, batch_norm_update_running)
+LS_DECLARE_OP(BatchNormShardSums, batch_norm_shard_sums)
+LS_DECLARE_OP(BatchNormBackward, batch_norm_backward)
+LS_DECLARE_OP(BatchNormInference, batch_norm_inference)
+BatchNormShardForward batch_norm_shard_forward;
+BatchNormShardAffine batch_norm_shard_affine;
+BatchNormShardBackward batch_norm_shard_backward;
+namespace cuda {
+BatchNormShardForward batch_norm_shard_forward;
+BatchNormShardAffine batch_norm_shard_affine;
+BatchNormShardBackward batch_norm_shard_backward;
+}  // namespace cuda
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,134 @@
+// Code that the forward and backward bodies of batch_norm share. Included by *_cpu.cpp files alone:
+// see cpu_loops.h.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/norm/batch_norm.h"
+#include "kernels/norm/channel_lanes.h"
+#include "kernels/support/cpu/cpu_loops.h"
+
+namespace lockstep::kernels::LS_CPU {
+
+inline int64_t pixels_per_image(const Tensor& in) {
+  return in.shape().rank() == 4 ? in.shape()[2] * in.shape()[3] : 1;
+}
+
+// The stream's workspace as floats.
+class Scratch {
+ public:
+  Scratch(Stream& stream, int64_t shared_floats, int64_t worker_floats)
+      : workspace_(stream.workspace(static_cast<size_t>(shared_floats) * sizeof(float),
+                                    static_cast<size_t>(worker_floats) * sizeof(float))) {}
+
+  float* shared() const { return reinterpret_cast<float*>(workspace_.shared); }
+  float* of(int worker) const { return reinterpret_cast<float*>(workspace_.of(worker)); }
+
+ private:
+  Workspace workspace_;
+};
+
+// Calls body(shard, worker) for each local shard, a task each unless the tensor is small.
+template <class Body>
+[[gnu::always_inline]] inline void for_shards(Stream& stream,
+                                              const Shards& shards,
+                                              int64_t elements,
+                                              Body&& body) {
+  if (elements < kElementsPerFork) {
+    for (int64_t k = 0; k < shards.local(); ++k) body(k, 0);
+    return;
+  }
+  stream.fork(shards.local(), body);
+}
+
+// Calls body(group row, first image, last image) for ranges of images that lie in one shard and
+// together cover the batch: whole shards, or pieces of them where shards are fewer than workers.
+template <class Body>
+[[gnu::always_inline]] inline void for_shard_pieces(Stream& stream,
+                                                    const Shards& shards,
+                                                    int64_t elements,
+                                                    Body&& body) {
+  const bool whole = elements < kElementsPerFork || shards.local() >= stream.threads();
+  const int64_t pieces = whole ? 1 : stream.threads();
+  const auto run_piece = [&](int64_t task, int) {
+    const int64_t k = task / pieces;
+    const int64_t piece = task % pieces;
+    const auto edge = [&](int64_t i) { return shards.begin(k) + shards.count(k) * i / pieces; };
+    body(shards.group(k) - shards.first_group(), edge(piece), edge(piece + 1));
+  };
+  if (elements < kElementsPerFork) {
+    for (int64_t task = 0; task < shards.local(); ++task) run_piece(task, 0);
+    return;
+  }
+  stream.fork(shards.local() * pieces, run_piece);
+}
+
+// Calls body(std::bool_constant<flag>).
+template <class Body>
+[[gnu::always_inline]] inline void dispatch_bool(bool flag, Body&& body) {
+  flag ? body(std::true_type{}) : body(std::false_type{});
+}
+
+// A mean and a sum of squared deviations a channel.
+struct ChannelStats {
+  const float* mean;
+  const float* m2;
+  float count;
+
+  ChannelStats(const Tensor& means, const Tensor& variances)
+      : mean(means.data<float>()), m2(variances.data<float>()), count(1) {}
+  // From a row (mean[C], M2[C], images).
+  ChannelStats(const float* row, int64_t channels, int64_t pixels)
+      : mean(row), m2(row + channels), count(row[2 * channels] * static_cast<float>(pixels)) {}
+  static ChannelStats of_group(const Tensor& group_stats, int64_t group, int64_t pixels) {
+    const int64_t columns = group_stats.shape()[1];
+    return {group_stats.data<float>() + group * columns, columns / 2, pixels};
+  }
+
+  [[gnu::always_inline]] float invstd(int64_t c, float eps) const {
+    return 1.0F / std::sqrt(m2[c] / count + eps);
+  }
+};
+
+// The lanes of y = (x - mean) * scale + bias, scale = weight * invstd.
+struct AffineLanes {
+  static constexpr int64_t kArrays = 3;
+
+  AffineLanes(float* memory, int64_t width)
+      : mean(memory), scale(memory + width), bias(memory + 2 * width) {}
+
+  void fill(const Lanes& lanes,
+            const ChannelStats& stats,
+            const Tensor& weights,
+            const Tensor& biases,
+            float eps) const {
+    const float* weight = weights.data<float>();
+    std::copy_n(stats.mean, lanes.channels, mean);
+    std::copy_n(biases.data<float>(), lanes.channels, bias);
+    for (int64_t c = 0; c < lanes.channels; ++c) scale[c] = weight[c] * stats.invstd(c, eps);
+    for (float* values : {mean, scale, bias}) lanes.spread(values);
+  }
+
+  float* mean;
+  float* scale;
+  float* bias;
+};
+
+// One tile of AffineLanes, in registers.
+struct AffineTile {
+  [[gnu::always_inline]] AffineTile(const AffineLanes& lanes, int64_t first)
+      : mean(Tile::load(lanes.mean + first)),
+        scale(Tile::load(lanes.scale + first)),
+        bias(Tile::load(lanes.bias + first)) {}
+
+  // Gives the same bits forward and backward, where it decides what ReLU lets through.
+  [[gnu::always_inline]] Tile normalized(const Tile& centered) const {
+    return centered * scale + bias;
+  }
+
+  Tile mean;
+  Tile scale;
+  Tile bias;
+};
+
+}  // namespace lockstep::kernels::LS_CPU

@@ -1,0 +1,26 @@
+// Values that an optimizer's step reads on the device, so that the host need not know which steps
+// of a loss-scaled training were applied.
+#pragma once
+
+#include <span>
+
+#include "core/tensor.h"
+
+namespace lockstep::kernels {
+
+// All on the stream's device. With a state gradients are multiplied by 1 / scale, and while
+// found_inf is set nothing is changed at all; the step's number is applied + 1.
+struct StepControl {
+  Tensor state = {};  // kernels/optim/loss_scale.h; undefined: the host decides
+  // With a state: (N), N >= 1, of lr_table_of; undefined: the learning rate is params.lr.
+  Tensor lr_table = {};
+  Tensor grad_factor = {};  // (1), f32: gradients are multiplied by it too; undefined: by 1
+
+  bool scales_gradients() const { return state.defined() || grad_factor.defined(); }
+};
+
+// On the CPU, to be uploaded: step t learns at lrs[min(t, N) - 1]. There is no f64 dtype: the
+// tensor is i64 and holds the bits of doubles.
+Tensor lr_table_of(std::span<const double> lrs);
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,25 @@
+// 64-bit digests of many tensors' bytes where they lie, to compare replicas without moving them.
+//   digest = sum over i of mix(word[i] + (i + 1) * 0x9e3779b97f4a7c15)  mod 2^64
+// word[0] is the number of bytes; the others are the bytes by eights, little-endian, the last one
+// filled up with zeros. mix is SplitMix64's output function, a bijection: a change of one word
+// changes the digest, other changes do but for one in 2^64. All is integer arithmetic and a sum, so
+// no order, thread or device changes a bit. It is neither XXH3, as core/digest.h has it, nor proof
+// against an adversary, and it does not look at shapes and dtypes.
+// Source: Steele, Lea, Flood 2014, "Fast splittable pseudorandom number generators" (mix).
+// Spec: tests/reference/tensor_digests.h
+#pragma once
+
+#include <span>
+
+#include "core/shards.h"
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels {
+
+// Shapes: tensors any, of any dtype; digests (n), i64 with the digests' bits.
+// Errors: ShapeError, DtypeError, DeviceError.
+using TensorDigests = void(Stream& stream, std::span<const Tensor> tensors, Tensor& digests);
+
+LS_DECLARE_OP(TensorDigests, tensor_digests)
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,89 @@
+// core/tree.h's tree over leaves that a thread reads one after the other, in registers.
+#pragma once
+
+#include <fmt/core.h>
+
+#include "core/error.h"
+#include "kernels/support/cuda/elementwise.cuh"
+#include "kernels/support/cuda/numeric.cuh"
+#include "kernels/support/cuda/pack.cuh"
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+constexpr int kTreeFan = 4;     // leaves read together: a complete subtree
+constexpr int kTreeLevels = 7;  // of subtrees
+constexpr int64_t kMaxLeaves = kTreeFan * ((1 << kTreeLevels) - 1);
+
+// Errors: ShapeError for more leaves than sum_leaves takes.
+inline void check_leaves(const char* op, int64_t leaves) {
+  if (leaves > kMaxLeaves) {
+    throw ShapeError(
+        fmt::format("[{}] leaves: got {}, expected {} at most", op, leaves, kMaxLeaves));
+  }
+}
+
+template <class Node, int n>
+__device__ __forceinline__ Pack<Node, n> join(const Pack<Node, n>& left,
+                                              const Pack<Node, n>& right) {
+  Pack<Node, n> sum;
+#pragma unroll
+  for (int i = 0; i < n; ++i) sum[i] = from_float<Node>(to_float(left[i]) + to_float(right[i]));
+  return sum;
+}
+
+// The tree over leaves [first, first + kLeaves).
+template <int kLeaves, class Load>
+__device__ __forceinline__ auto sum_subtree(int first, const Load& load) {
+  if constexpr (kLeaves == 1) {
+    return load(first);
+  } else {
+    constexpr int kLeft = kLeaves == 2 ? 1 : 2;
+    const auto left = sum_subtree<kLeft>(first, load);
+    return join(left, sum_subtree<kLeaves - kLeft>(first + kLeft, load));
+  }
+}
+
+// The tree over `leaves` leaves; load(k) gives leaf k, rounded to Node as each inner node is.
+// Complete subtrees are carried upwards as in a binary counter; what is left over at the end is
+// joined from the right. Subtrees wait in shared memory, each thread's in a column of its own: in
+// registers they would halve the warps that are resident.
+// Requires: 1 <= leaves <= kMaxLeaves, blocks of kElementwiseThreads.
+template <class Node, int n, class Load>
+__device__ __forceinline__ Pack<Node, n> sum_leaves(int leaves, const Load& load) {
+  static_assert(kTreeFan == 4);
+  __shared__ __align__(16) Node waiting[kTreeLevels][kElementwiseThreads][n];
+  const unsigned column = threadIdx.x;
+  const auto at = [&](int level) { return load_pack<n>(waiting[level][column]); };
+  const int subtrees = leaves / kTreeFan;
+  for (int k = 0; k < subtrees; ++k) {
+    Pack<Node, n> node = sum_subtree<kTreeFan>(k * kTreeFan, load);
+    int level = 0;
+    for (; (k >> level & 1) != 0; ++level) node = join(at(level), node);
+    store_pack(waiting[level][column], node);
+  }
+  const int rest = subtrees * kTreeFan;
+  int level = 0;
+  Pack<Node, n> root{};
+  switch (leaves - rest) {
+    case 0:
+      while ((subtrees >> level & 1) == 0) ++level;
+      root = at(level++);
+      break;
+    case 1:
+      root = sum_subtree<1>(rest, load);
+      break;
+    case 2:
+      root = sum_subtree<2>(rest, load);
+      break;
+    default:
+      root = sum_subtree<3>(rest, load);
+  }
+  for (; subtrees >> level != 0; ++level) {
+    if ((subtrees >> level & 1) != 0) root = join(at(level), root);
+  }
+  return root;
+}
+
+}  // namespace
+}  // namespace lockstep::kernels::cuda

@@ -1,0 +1,22 @@
+#include "kernels/reduce/tree_sum.h"
+
+#include "kernels/support/dispatch.h"
+#include "kernels/support/op_check.h"
+
+namespace lockstep::kernels {
+
+void tree_sum(Stream& stream, const Tensor& leaves, Tensor& out) {
+  const OpCheck check("tree_sum", stream);
+  check.floating("leaves", leaves);
+  check.floating("out", out);
+  check.rank("leaves", leaves, 2);
+  check.require(leaves.shape()[0] >= 1, "a leaf at least");
+  check.like("out", out, {leaves.shape()[1]}, out.dtype());
+  if (check.dry(leaves.numel() - out.numel(),
+                static_cast<int64_t>(leaves.nbytes() + out.nbytes()))) {
+    return;
+  }
+  LS_DISPATCH(tree_sum, (stream, leaves, out))
+}
+
+}  // namespace lockstep::kernels

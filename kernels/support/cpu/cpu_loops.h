@@ -1,0 +1,74 @@
+// Code that the CPU bodies share: dtype dispatch and the cut of a flat range over workers. Included
+// by <op>_cpu.cpp files alone: everything here is compiled once for each x86-64 level, so it lives
+// in that level's namespace.
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "core/shards.h"
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels::LS_CPU {
+
+template <class T>
+struct Tag {
+  using Type = T;
+};
+
+// Calls body(Tag<T>{}) with T = float, Half or BFloat16. The op has checked the dtype.
+template <class Body>
+[[gnu::always_inline]] inline void dispatch_float(Dtype dtype, Body&& body) {
+  switch (dtype) {
+    case Dtype::kF16:
+      return body(Tag<Half>{});
+    case Dtype::kBF16:
+      return body(Tag<BFloat16>{});
+    default:
+      return body(Tag<float>{});
+  }
+}
+
+// Below this a fork costs more than it saves.
+inline constexpr int64_t kElementsPerFork = 16384;
+
+// Calls body(begin, end) over [0, n) cut into one range a worker; only for loops whose elements do
+// not depend on each other. Ranges start at multiples of 16 elements.
+template <class Body>
+[[gnu::always_inline]] inline void for_ranges(Stream& stream, int64_t n, Body&& body) {
+  if (n < kElementsPerFork || stream.threads() == 1) {
+    body(int64_t{0}, n);
+    return;
+  }
+  const int64_t parts = stream.threads();
+  stream.fork(parts, [&](int64_t part, int) {
+    const auto edge = [&](int64_t i) { return i == parts ? n : n / 16 * i / parts * 16; };
+    body(edge(part), edge(part + 1));
+  });
+}
+
+// Calls body(begin, end), or body(begin, end, worker), over ranges of the batch's images: a shard a
+// task, so that a worker meets the images that it meets in library calls; an image range a worker
+// where there are fewer shards than workers. Only for loops whose images do not depend on each
+// other.
+template <class Body>
+[[gnu::always_inline]] inline void for_images(Stream& stream, const Shards& shards, Body&& body) {
+  const auto call = [&](int64_t begin, int64_t end, int worker) {
+    if constexpr (std::is_invocable_v<Body, int64_t, int64_t, int>) {
+      body(begin, end, worker);
+    } else {
+      body(begin, end);
+    }
+  };
+  if (shards.local() >= stream.threads()) {
+    stream.fork(shards.local(),
+                [&](int64_t k, int worker) { call(shards.begin(k), shards.begin(k + 1), worker); });
+    return;
+  }
+  const int64_t parts = stream.threads();
+  stream.fork(parts, [&](int64_t part, int worker) {
+    call(shards.images() * part / parts, shards.images() * (part + 1) / parts, worker);
+  });
+}
+
+}  // namespace lockstep::kernels::LS_CPU

@@ -1,0 +1,58 @@
+// A fixed number of floats in vector registers, whatever their width at this x86-64 level.
+// Included by *_cpu.cpp files alone: see cpu_loops.h.
+#pragma once
+
+#include <cstring>
+#include <utility>
+
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels::LS_CPU {
+
+// Requires: kLanes a multiple of 16.
+template <int64_t kLanes>
+struct FloatTile {
+  static constexpr int64_t kVectorLanes = LS_ISA == 4 ? 16 : LS_ISA == 3 ? 8 : 4;
+  static constexpr int64_t kVectors = kLanes / kVectorLanes;
+  using Vector [[gnu::vector_size(kVectorLanes * 4)]] = float;
+
+  Vector parts[kVectors];
+
+  // {part(0), part(1), ...}: no loop, or the compiler would keep the tile in memory.
+  template <class Part>
+  [[gnu::always_inline]] static FloatTile make(Part&& part) {
+    return [&]<int64_t... i> [[gnu::always_inline]] (std::integer_sequence<int64_t, i...>) {
+      return FloatTile{{part(i)...}};
+    }(std::make_integer_sequence<int64_t, kVectors>{});
+  }
+
+  [[gnu::always_inline]] static FloatTile load(const float* from) {
+    return make([=](int64_t i) {
+      Vector vector;
+      std::memcpy(&vector, from + i * kVectorLanes, sizeof(vector));
+      return vector;
+    });
+  }
+  [[gnu::always_inline]] void store(float* to) const {
+    make([=, this](int64_t i) {
+      std::memcpy(to + i * kVectorLanes, &parts[i], sizeof(Vector));
+      return parts[i];
+    });
+  }
+
+  [[gnu::always_inline]] friend FloatTile operator+(const FloatTile& a, const FloatTile& b) {
+    return make([&](int64_t i) { return a.parts[i] + b.parts[i]; });
+  }
+  [[gnu::always_inline]] friend FloatTile operator-(const FloatTile& a, const FloatTile& b) {
+    return make([&](int64_t i) { return a.parts[i] - b.parts[i]; });
+  }
+  [[gnu::always_inline]] friend FloatTile operator*(const FloatTile& a, const FloatTile& b) {
+    return make([&](int64_t i) { return a.parts[i] * b.parts[i]; });
+  }
+  // gate <= 0 ? 0 : value
+  [[gnu::always_inline]] friend FloatTile gated(const FloatTile& gate, const FloatTile& value) {
+    return make([&](int64_t i) { return gate.parts[i] <= 0 ? Vector{} : value.parts[i]; });
+  }
+};
+
+}  // namespace lockstep::kernels::LS_CPU

@@ -1,0 +1,28 @@
+// Runs of f16 or bf16 values as floats and back, for one worker: for libraries that compute in f32.
+#pragma once
+
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels {
+
+// to[i] = from[i], i < n. Requires: `stored` is kF16 or kBF16.
+using Widen = void(Dtype stored, const std::byte* from, int64_t n, float* to);
+// to[i] = from[i] rounded to nearest, ties to even, i < n. Requires: as above.
+using Narrow = void(const float* from, int64_t n, Dtype stored, std::byte* to);
+
+Widen widen;
+Narrow narrow;
+namespace cpu_v2 {
+Widen widen;
+Narrow narrow;
+}  // namespace cpu_v2
+namespace cpu_v3 {
+Widen widen;
+Narrow narrow;
+}  // namespace cpu_v3
+namespace cpu_v4 {
+Widen widen;
+Narrow narrow;
+}  // namespace cpu_v4
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,52 @@
+// Kernels whose elements do not depend on each other.
+#pragma once
+
+#include <algorithm>
+
+#include "core/cuda/launch.h"
+#include "kernels/support/cuda/pack.cuh"
+
+namespace lockstep::kernels::cuda {
+namespace {
+
+constexpr int kElementwiseThreads = 256;
+constexpr int64_t kElementwiseBlocks = 4096;  // more go round: 132 SMs hold 1,056 at a time
+
+// A body has `static constexpr int kCount`, elements a thread takes at once, and
+// template <int n> __device__ void run(int64_t first) const, for elements [first, first + n):
+// n is kCount, or 1 for what is left over and for all of them where `packed` is 0.
+template <class Body>
+__global__ void __launch_bounds__(kElementwiseThreads)
+    elementwise_kernel(const Body body, int64_t count, int64_t packed) {
+  const int64_t thread = int64_t{blockIdx.x} * kElementwiseThreads + threadIdx.x;
+  const int64_t threads = int64_t{gridDim.x} * kElementwiseThreads;
+  for (int64_t i = thread * Body::kCount; i < packed; i += threads * Body::kCount)
+    body.template run<Body::kCount>(i);
+  for (int64_t i = packed + thread; i < count; i += threads) body.template run<1>(i);
+}
+
+// Runs `body` over `count` elements. `pointers`: all that it reads or writes by packs. Without
+// `packs` it is given single elements alone.
+template <class Body>
+void launch_elementwise(Stream& stream,
+                        const char* op,
+                        int64_t count,
+                        const Body& body,
+                        std::initializer_list<const void*> pointers,
+                        bool packs = true) {
+  const int64_t packed = packs && aligned(pointers) ? count / Body::kCount * Body::kCount : 0;
+  const int64_t threads = packed / Body::kCount + (packed == 0 ? count : 0);
+  const int64_t blocks =
+      std::min(kElementwiseBlocks,
+               (std::max(threads, count - packed) + kElementwiseThreads - 1) / kElementwiseThreads);
+  lockstep::cuda::launch(stream,
+                         op,
+                         {static_cast<unsigned>(blocks), kElementwiseThreads},
+                         elementwise_kernel<Body>,
+                         body,
+                         count,
+                         packed);
+}
+
+}  // namespace
+}  // namespace lockstep::kernels::cuda

@@ -1,0 +1,86 @@
+#include "kernels/support/isa.h"
+
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "core/error.h"
+#include "kernels/support/built_levels.h"
+
+namespace lockstep::kernels {
+namespace {
+
+IsaLevel processor_level() {
+  __builtin_cpu_init();
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
+  if (v4) return IsaLevel::kV4;
+  return v3 ? IsaLevel::kV3 : IsaLevel::kV2;
+}
+
+constexpr std::array kLevels = {IsaLevel::kV2, IsaLevel::kV3, IsaLevel::kV4};
+
+std::string_view short_name(IsaLevel level) {
+  return name_of(level).substr(7);
+}
+
+// Ascending.
+std::vector<IsaLevel> levels_to_choose_from(IsaLevel processor) {
+  std::vector<IsaLevel> levels;
+  for (const IsaLevel level : kLevels) {
+    if (level <= processor && is_built(level)) levels.push_back(level);
+  }
+  return levels;
+}
+
+IsaLevel choose() {
+  const IsaLevel processor = processor_level();
+  const std::vector<IsaLevel> levels = levels_to_choose_from(processor);
+  if (levels.empty()) {
+    throw EnvironmentError("this program was built for a newer processor",
+                           fmt::format("this one runs x86-64-v2 to {}, the program needs v{}",
+                                       short_name(processor),
+                                       std::string_view(LS_ISA_LEVELS).front()),
+                           "a build on this machine, or one for all processors: cmake --preset "
+                           "release && cmake --build --preset release");
+  }
+  const char* wanted =
+      std::getenv("LOCKSTEP_ISA");  // NOLINT(concurrency-mt-unsafe): read once, at start
+  if (wanted == nullptr || *wanted == '\0') return levels.back();
+  std::string known;
+  for (const IsaLevel level : levels) {
+    if (wanted == short_name(level)) return level;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", short_name(level));
+  }
+  throw UsageError(
+      fmt::format("LOCKSTEP_ISA is '{}'", wanted),
+      fmt::format("this build on this processor runs {}", known),
+      "unset it to get the best level; cmake --preset release builds all of v2, v3 and v4");
+}
+
+}  // namespace
+
+IsaLevel isa_level() {
+  static const IsaLevel level = choose();
+  return level;
+}
+
+std::string_view name_of(IsaLevel level) {
+  switch (level) {
+    case IsaLevel::kV2:
+      return "x86-64-v2";
+    case IsaLevel::kV3:
+      return "x86-64-v3";
+    case IsaLevel::kV4:
+      return "x86-64-v4";
+  }
+  return "?";
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,45 @@
+// Weights between tensors, which hold convolutions' as KRSC, and what primitives work on. Copies,
+// so that bits do not depend on how the work is cut.
+#pragma once
+
+#include <vector>
+
+#include "core/stream.h"
+#include "kernels/support/onednn/shim.h"
+
+namespace lockstep::kernels::onednn {
+
+// The weights in the type that primitives compute in: the tensor's own memory, or a copy in
+// widened_bytes() of scratch memory, made on all threads.
+size_t widened_bytes(const Tensor& weight);
+const std::byte* widened(Stream& stream, const Tensor& weight, std::byte* scratch);
+
+// The blocked layout that a convolution prefers.
+class WeightLayout {
+ public:
+  // Shapes: weight (K,C,R,S). Errors: InternalError unless `packed` is a blocked layout.
+  WeightLayout(const Shape& weight, const MemoryDesc& packed);
+
+  // Filters in pieces that may be packed side by side: pack(i) for i in [0, pieces()) is all of it,
+  // zeros in the padding included.
+  int64_t pieces() const;
+  // Requires: `dtype`, of both, is kF32 or kBF16.
+  void pack(int64_t piece, Dtype dtype, const std::byte* weight, std::byte* packed) const;
+  // Gradients, which are f32.
+  void unpack(const float* packed, float* weight) const;
+
+ private:
+  // Calls move(offset in KRSC, offset in packed) for all values of filters [first, last), with
+  // `weight` at hand to be fetched ahead.
+  template <class T, class Move>
+  void for_values(const T* weight, int64_t first, int64_t last, Move&& move) const;
+  template <class T>
+  void pack_values(int64_t piece, const T* weight, T* packed) const;
+
+  int64_t filters_, channels_, taps_;
+  // Offsets of the padded extents: a value lies at the sum of its three offsets.
+  std::vector<int64_t> filter_offsets_, channel_offsets_, tap_offsets_;
+  bool even_steps_;  // between the channels of every run
+};
+
+}  // namespace lockstep::kernels::onednn
