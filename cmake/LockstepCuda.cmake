@@ -89,7 +89,8 @@ include(LockstepCudaUnits)
 function(lockstep_cuda_kernels folder)
   lockstep_cuda_units(${folder} units)
   add_library(lockstep_${folder}_cuda STATIC ${units})
-  target_link_libraries(lockstep_${folder}_cuda PRIVATE lockstep_options lockstep_core ${ARGN})
+  target_link_libraries(lockstep_${folder}_cuda PRIVATE lockstep_options lockstep_core ${ARGN}
+    INTERFACE lockstep_${folder})  # kernels call what computes shapes there
   target_compile_options(lockstep_${folder}_cuda PRIVATE -fmad=false --expt-relaxed-constexpr
     $<$<BOOL:${LOCKSTEP_WERROR}>:-Werror=all-warnings> -Xcompiler=-Wall,-Wextra)
   # fmt 9 takes nvcc for a compiler without constexpr, and half of it for one with C++20.
