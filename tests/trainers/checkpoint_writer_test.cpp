@@ -14,7 +14,7 @@
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/checkpoint/checkpoint_folder.h"
+#include "trainers/checkpoint/checkpoint_file.h"
 
 namespace lockstep::trainers::checkpoint_writer_test {
 namespace {

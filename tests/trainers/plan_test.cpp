@@ -12,7 +12,7 @@
 #include "trainers/cli/programs.h"
 #include "trainers/planner/gpu_card.h"
 #include "trainers/planner/plan_command.h"
-#include "trainers/planner/plan_report.h"
+#include "trainers/planner/training_plan.h"
 
 namespace lockstep::trainers::plan_test {
 namespace {

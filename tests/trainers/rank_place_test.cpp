@@ -1,10 +1,9 @@
-#include "trainers/report/rank_place.h"
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "comm/thread_communicator.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers::rank_place_test {
 namespace {

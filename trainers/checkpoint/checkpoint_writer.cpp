@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "trainers/checkpoint/checkpoint_file.h"
-#include "trainers/checkpoint/checkpoint_folder.h"
 
 namespace lockstep::trainers {
 

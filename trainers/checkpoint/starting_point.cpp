@@ -6,11 +6,12 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "comm/gather.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/printable.h"
 #include "trainers/checkpoint/pretrained.h"
-#include "trainers/report/agree.h"
+#include "trainers/report/errors.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -121,8 +122,8 @@ void StartingPoint::share_source(Communicator& ranks) {
   } else if (pretrained_) {
     mine = {{"file", asked_.pretrained}, {"metadata", pretrained_->metadata}, {"resumed", false}};
   }
-  const auto source = nlohmann::json::parse(
-      broadcast_text(ranks, mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  const auto source = nlohmann::json::parse(comm::broadcast_text(
+      ranks, mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
   if (source.is_null()) return;
   const bool resumed = source.at("resumed");
   source_ = {.file = source.at("file"),

@@ -7,9 +7,8 @@
 
 #include "comm/replicas.h"
 #include "core/digest.h"
-#include "trainers/loop/stop_signal.h"
-#include "trainers/report/clock.h"
-#include "trainers/report/progress.h"
+#include "trainers/report/console.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 

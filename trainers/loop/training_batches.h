@@ -1,6 +1,7 @@
-// The batches of a run as its steps want them.
+// The batches of a run as its steps need them: augmented, normalized, mixed, on the device.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -14,6 +15,12 @@
 #include "trainers/loop/device_batches.h"
 
 namespace lockstep::trainers {
+
+// How much of its own image each image of a mixed batch keeps: a number of Beta(alpha, alpha), in
+// [0, 1], that of micro-step `batch` of the run, counted from epoch 0, on every rank. Marsaglia and
+// Tsang's gamma variates from Philox. Source: numpy's beta, as timm and DeepLearningExamples draw
+// it, as a set of results. Requires: alpha > 0.
+float draw_mix(double alpha, uint64_t seed, int64_t epoch, int64_t batch);
 
 // How this rank's part of a run is cut.
 data::BatchPlan batch_plan(const ResolvedRun& run,

@@ -1,16 +1,163 @@
-#include "trainers/checkpoint/checkpoint_diff.h"
+#include "trainers/checkpoint/checkpoint_reports.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <map>
 #include <span>
+#include <type_traits>
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 
+#include "core/digest.h"
+#include "core/dtype.h"
 #include "core/printable.h"
-#include "trainers/checkpoint/checkpoint_text.h"
+#include "core/shape.h"
 
 namespace lockstep::trainers {
+namespace {
+
+// Returns call(T{}) with the element type of `dtype`.
+template <class Call>
+auto with_element_type(Dtype dtype, Call&& call) {
+  switch (dtype) {
+    case Dtype::kF32:
+      return call(float{});
+    case Dtype::kF16:
+      return call(Half{});
+    case Dtype::kBF16:
+      return call(BFloat16{});
+    case Dtype::kU8:
+      return call(uint8_t{});
+    case Dtype::kI32:
+      return call(int32_t{});
+    case Dtype::kI64:
+      break;
+  }
+  return call(int64_t{});
+}
+
+template <class T>
+double as_double(const T& value) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<double>(value);
+  } else {
+    return static_cast<double>(static_cast<float>(value));
+  }
+}
+
+// The shortest text that reads back as the same value.
+template <class T>
+std::string value_text(const T& value) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return fmt::format("{}", value);
+  } else {
+    return fmt::format("{}", static_cast<float>(value));
+  }
+}
+
+template <class T>
+uint64_t bits_of(const T& value) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(T));
+  return bits;
+}
+
+// "0x7fc00000"
+template <class T>
+std::string bits_text(const T& value) {
+  return fmt::format("{:#0{}x}", bits_of(value), 2 + 2 * sizeof(T));
+}
+
+// The place of row-major element `element`: "[2,0,1]", "[]" in rank 0.
+std::string index_text(const Shape& shape, int64_t element) {
+  std::string text;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    text = fmt::format("{}{}{}", element % shape[axis], text.empty() ? "" : ",", text);
+    element /= shape[axis];
+  }
+  return "[" + text + "]";
+}
+
+template <class T>
+TensorStatistics statistics_of(std::span<const T> elements) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  TensorStatistics result{.min = kInfinity, .max = -kInfinity};
+  double sum = 0;
+  int64_t finite = 0;
+  for (const T& element : elements) {
+    const double value = as_double(element);
+    if (!std::isfinite(value)) continue;
+    ++finite;
+    sum += value;
+    result.min = std::min(result.min, value);
+    result.max = std::max(result.max, value);
+  }
+  const int64_t nonfinite = static_cast<int64_t>(elements.size()) - finite;
+  if (finite == 0) return {.nonfinite = nonfinite};
+  result.mean = sum / static_cast<double>(finite);
+  result.nonfinite = nonfinite;
+  return result;
+}
+
+std::string row(const std::string& name, const Tensor& tensor, size_t name_width) {
+  const TensorStatistics numbers = statistics(tensor);
+  return fmt::format("{:{}}  {:5}  {:18}  {:>12.5g}  {:>12.5g}  {:>12.5g}  {:>9}  {}\n",
+                     name,
+                     name_width,
+                     name_of(tensor.dtype()),
+                     to_string(tensor.shape()),
+                     numbers.min,
+                     numbers.max,
+                     numbers.mean,
+                     numbers.nonfinite,
+                     to_hex(digest_of(tensor)));
+}
+
+}  // namespace
+
+TensorStatistics statistics(const Tensor& tensor) {
+  return with_element_type(tensor.dtype(),
+                           [&]<class T>(T) { return statistics_of(tensor.span<T>()); });
+}
+
+std::string inspect_checkpoint(const Safetensors& content) {
+  size_t name_width = 4;
+  for (const auto& [name, tensor] : content.tensors) {
+    name_width = std::max(name_width, name.size());
+  }
+  std::string text = fmt::format("{:{}}  {:5}  {:18}  {:>12}  {:>12}  {:>12}  {:>9}  {}\n",
+                                 "name",
+                                 name_width,
+                                 "dtype",
+                                 "shape",
+                                 "min",
+                                 "max",
+                                 "mean",
+                                 "nonfinite",
+                                 "digest");
+  std::map<std::string, Tensor> tensors;
+  int64_t elements = 0;
+  size_t bytes = 0;
+  for (const auto& [name, in_file] : content.tensors) {
+    const Tensor& tensor = tensors[name] = from_row_major(in_file);
+    text += row(name, tensor, name_width);
+    elements += tensor.numel();
+    bytes += tensor.nbytes();
+  }
+  text += fmt::format("{} tensors, {} elements, {} bytes, digest {}\n",
+                      tensors.size(),
+                      elements,
+                      bytes,
+                      to_hex(digest_of(tensors)));
+  for (const auto& [key, value] : content.metadata) {
+    text += fmt::format("metadata  {} = {}\n", printable(key), printable(value, 1000));
+  }
+  return text;
+}
+
 namespace {
 
 // Both values; as bits where they print alike (NaNs).

@@ -1,18 +1,25 @@
-// Losses and loss scales of a training, and what becomes of it when they are no numbers.
+// Guards that stop a training that went wrong: losses that are not finite, replicas that differ.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "trainers/debug/numerics_watch.h"
-#include "trainers/loop/step_window.h"
+#include "comm/replicas.h"
+#include "core/communicator.h"
+#include "nn/module.h"
+#include "nn/optimizer.h"
+#include "trainers/debug/black_box.h"
+#include "trainers/loop/step_figures.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/weight_update.h"
-#include "trainers/report/run_log.h"
+#include "trainers/report/run_directory.h"
 
 namespace lockstep::trainers {
 
+// Watches the losses and loss scales of a training, and ends it, or reports, when they are not
+// finite.
 class NumericsGuard {
  public:
   // Both must outlive this.
@@ -48,6 +55,19 @@ class NumericsGuard {
   NumericsWatch watch_;
   ScaledStep scaled_;
   std::optional<NumericsReport> report_;  // the last one
+};
+
+// Checks that the ranks still hold the same network. Shares the memory of parameters and optimizer
+// state.
+class ReplicaCheck {
+ public:
+  ReplicaCheck(const nn::Module& model, const nn::Optimizer& optimizer);
+
+  // A collective call. Errors: DivergedError naming rank, tensor and first element that differ.
+  void compare(Communicator& ranks, int64_t step) const;
+
+ private:
+  std::vector<comm::NamedTensor> tensors_;
 };
 
 }  // namespace lockstep::trainers
