@@ -1,5 +1,3 @@
-#include "trainers/checkpoint/checkpoint_writer.h"
-
 #include <chrono>
 #include <random>
 #include <set>

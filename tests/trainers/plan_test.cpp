@@ -170,6 +170,7 @@ TEST(PlanCommand, SaysWhatItKnowsAndThatItPredicts) {
       AllOf(HasSubstr("resnet20, 269722 parameters, 128 images a rank, O2 f16, on 4 x B200"),
             HasSubstr("largest batch that fits"),
             HasSubstr("predicted, not measured"),
+            HasSubstr("\"stats in convolutions\" in layers that --autotune fuses"),
             HasSubstr("  4 ranks"),
             HasSubstr("conv2d_backward_weight"),
             HasSubstr("backward weight f16 128x")));

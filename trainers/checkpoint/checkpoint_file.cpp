@@ -25,7 +25,7 @@ constexpr const char* kHint =
   throw CheckpointError(fmt::format("cannot use {} as a checkpoint", file.string()), why, kHint);
 }
 
-// Over all tensors and all metadata but itself.
+// The digest of all tensors and of all metadata but the digest itself.
 std::string digest_text(const Safetensors& content) {
   Digest digest;
   digest.update(digest_of_row_major(content.tensors));
@@ -165,10 +165,15 @@ std::optional<SoundCheckpoint> newest_sound(const fs::path& folder,
   return std::nullopt;
 }
 
+namespace {
+
+// Points last.safetensors at this checkpoint.
 void mark_last(const fs::path& model_file) {
   link_atomically(model_file.parent_path() / "last.safetensors", model_file.filename());
 }
 
+// Removes what a killed process left: unfinished writes, and models whose state was not yet
+// written. Requires: no other process writes there.
 void remove_leftovers(const fs::path& folder) {
   for (const fs::path& file : files_in(folder)) {
     const bool unfinished = file.filename().string().starts_with(".tmp.");
@@ -178,6 +183,8 @@ void remove_leftovers(const fs::path& folder) {
   }
 }
 
+// Removes all but the `keep` newest up to `step`, and those after it: they were made by a
+// continuation that was given up. What cannot be removed stays.
 void remove_superseded(const fs::path& folder, int64_t step, int64_t keep) {
   int64_t kept = 0;
   for (const StoredCheckpoint& stored : list_checkpoints(folder)) {
@@ -186,6 +193,72 @@ void remove_superseded(const fs::path& folder, int64_t step, int64_t keep) {
     fs::remove(state_file_of(stored.model_file), ignored);
     fs::remove(stored.model_file, ignored);
   }
+}
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(Options options, RunIdentity run, Console& console)
+    : options_(std::move(options)),
+      run_(std::move(run)),
+      console_(console),
+      newest_sound_(options_.newest_sound) {
+  remove_leftovers(options_.folder);
+}
+
+template <class Write>
+bool CheckpointWriter::try_to_save(const fs::path& file, Write&& write) {
+  try {
+    write();
+    return true;
+  } catch (const EnvironmentError& error) {
+    const std::string newest = newest_sound_.empty()
+                                   ? "there is no checkpoint yet"
+                                   : "the newest sound checkpoint is " + newest_sound_.string();
+    console_.warn(fmt::format(
+        "lockstep: warning: {} is not saved\n  why: {}: {}\n  try: {}; training goes on, {}",
+        file.string(),
+        error.what(),
+        error.why(),
+        advice_of(error),
+        newest));
+    return false;
+  }
+}
+
+void CheckpointWriter::save(const nn::Module& model,
+                            const nn::Optimizer& optimizer,
+                            const TrainingPosition& at) {
+  const fs::path file = options_.folder / model_file_name(at.steps);
+  last_is_saved_ = try_to_save(file, [&] {
+    CheckpointRecord record{.run = run_, .at = at, .model_digest = {}};
+    write_model(file, record, file_tensors(model.state()));
+    write_state(file, record, file_tensors(optimizer.state()));
+    newest_sound_ = file;
+    mark_last(file);
+    remove_superseded(options_.folder, at.steps, options_.keep);
+  });
+  if (!last_is_saved_) remove_leftovers(options_.folder);
+}
+
+void CheckpointWriter::save_best(const nn::Module& model, const TrainingPosition& at) {
+  save_weights("best.safetensors", model, at, run_);
+}
+
+void CheckpointWriter::save_average(const nn::Module& model, const TrainingPosition& at) {
+  RunIdentity run = run_;
+  run.evaluation.average = true;
+  save_weights("ema.safetensors", model, at, run);
+}
+
+void CheckpointWriter::save_weights(const char* name,
+                                    const nn::Module& model,
+                                    const TrainingPosition& at,
+                                    const RunIdentity& run) {
+  const fs::path file = options_.folder / name;
+  try_to_save(file, [&] {
+    CheckpointRecord record{.run = run, .at = at, .model_digest = {}};
+    write_model(file, record, file_tensors(model.state()));
+  });
 }
 
 }  // namespace lockstep::trainers

@@ -10,8 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "nn/module.h"
+#include "nn/optimizer.h"
 #include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/checkpoint/state_tensors.h"
+#include "trainers/report/console.h"
 
 namespace lockstep::trainers {
 
@@ -42,8 +45,8 @@ struct StoredCheckpoint {
   std::filesystem::path model_file;
 };
 
-// Those with both files, newest first. None where there is no such folder. Errors: EnvironmentError
-// for one that may not be read.
+// Lists the checkpoints with both files, newest first; none where there is no such folder. Errors:
+// EnvironmentError for a folder that may not be read.
 std::vector<StoredCheckpoint> list_checkpoints(const std::filesystem::path& folder);
 
 struct SoundCheckpoint {
@@ -56,15 +59,45 @@ struct SoundCheckpoint {
 std::optional<SoundCheckpoint> newest_sound(const std::filesystem::path& folder,
                                             std::vector<std::string>& notes);
 
-// Points last.safetensors at this checkpoint.
-void mark_last(const std::filesystem::path& model_file);
+// Saves checkpoints while training goes on, on rank 0. A save that fails (disk full, read-only,
+// quota) leaves the files of earlier ones as they are, costs a warning that names the newest sound
+// checkpoint, and does not stop the training. Borrows the console.
+class CheckpointWriter {
+ public:
+  struct Options {
+    std::filesystem::path folder;
+    int64_t keep = 3;                      // newest checkpoints that stay
+    std::filesystem::path newest_sound{};  // of an earlier process in this folder
+  };
 
-// Removes what a killed process left: unfinished writes, and models whose state was not yet
-// written. Requires: no other process writes there.
-void remove_leftovers(const std::filesystem::path& folder);
+  // Clears the folder of what a killed process left.
+  CheckpointWriter(Options options, RunIdentity run, Console& console);
 
-// Removes all but the `keep` newest up to `step`, and those after it: they were made by a
-// continuation that was given up. What cannot be removed stays.
-void remove_superseded(const std::filesystem::path& folder, int64_t step, int64_t keep);
+  // Writes stepN.safetensors and its state file, points last.safetensors at it, and removes those
+  // that are superseded.
+  void save(const nn::Module& model, const nn::Optimizer& optimizer, const TrainingPosition& at);
+  // Writes best.safetensors: weights and buffers, a file of its own whatever --keep removes. To be
+  // called before the save() whose record counts on it.
+  void save_best(const nn::Module& model, const TrainingPosition& at);
+  // Likewise ema.safetensors, while the model is the weights' moving average.
+  void save_average(const nn::Module& model, const TrainingPosition& at);
+
+  // Whether the last save() succeeded; false before the first.
+  bool last_is_saved() const { return last_is_saved_; }
+
+ private:
+  void save_weights(const char* name,
+                    const nn::Module& model,
+                    const TrainingPosition& at,
+                    const RunIdentity& run);
+  template <class Write>
+  bool try_to_save(const std::filesystem::path& file, Write&& write);
+
+  const Options options_;
+  const RunIdentity run_;
+  Console& console_;
+  std::filesystem::path newest_sound_;
+  bool last_is_saved_ = false;
+};
 
 }  // namespace lockstep::trainers

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <set>
 #include <span>
 #include <type_traits>
 
@@ -160,7 +161,7 @@ std::string inspect_checkpoint(const Safetensors& content) {
 
 namespace {
 
-// Both values; as bits where they print alike (NaNs).
+// Prints both values, as bits where they print alike (NaNs).
 template <class T>
 std::string both(const T& a, const T& b) {
   if (value_text(a) != value_text(b)) return fmt::format("{} and {}", value_text(a), value_text(b));
@@ -199,7 +200,7 @@ std::string element_difference(const Tensor& a, const Tensor& b) {
                      largest);
 }
 
-// What differs between two tensors of one name; empty if nothing does.
+// Describes the difference between two tensors of one name; empty if there is none.
 std::string difference(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype()) {
     return fmt::format("dtype {} and {}", name_of(a.dtype()), name_of(b.dtype()));
@@ -215,17 +216,15 @@ template <class Value, class Visit>
 void for_each_name(const std::map<std::string, Value>& a,
                    const std::map<std::string, Value>& b,
                    Visit&& visit) {
-  auto left = a.begin();
-  auto right = b.begin();
-  while (left != a.end() || right != b.end()) {
-    const bool in_a = right == b.end() || (left != a.end() && left->first <= right->first);
-    const bool in_b = left == a.end() || (right != b.end() && right->first <= left->first);
-    visit(in_a ? left->first : right->first,
-          in_a ? &left->second : nullptr,
-          in_b ? &right->second : nullptr);
-    if (in_a) ++left;
-    if (in_b) ++right;
+  const auto find = [](const std::map<std::string, Value>& in, const std::string& name) {
+    const auto found = in.find(name);
+    return found == in.end() ? nullptr : &found->second;
+  };
+  std::set<std::string> names;
+  for (const auto* map : {&a, &b}) {
+    for (const auto& [name, value] : *map) names.insert(name);
   }
+  for (const std::string& name : names) visit(name, find(a, name), find(b, name));
 }
 
 std::string metadata_value(const std::string* value) {

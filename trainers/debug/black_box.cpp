@@ -160,7 +160,7 @@ NumericsReport NumericsWatch::report(Communicator& ranks,
   return report;
 }
 
-// With the images' numbers in the training set.
+// Replaces rows of the batch by the images' numbers in the training set.
 std::optional<NumericsFind> NumericsWatch::find(const BlackBox& box) const {
   std::optional<NumericsFind> find = box.first();
   if (!find || find->images.empty()) return find;

@@ -34,7 +34,7 @@ class BlackBox : public TapeListener {
   void on_result(const TapeOp& op, const Tensor& result) override;
   void on_gradient(const TapeOp& op, size_t i, Tensor& gradient) override;
 
-  // On this rank. NumericsFind::images are rows of the micro-step's batch.
+  // The first find on this rank. NumericsFind::images are rows of the micro-step's batch.
   std::optional<NumericsFind> first() const;
 
  private:
@@ -82,7 +82,7 @@ class NumericsWatch {
   // Step `step`, from 1; before it the loss scale is `scale`, and so many steps in a row were
   // skipped.
   void begin_step(int64_t step, double scale, int64_t consecutive_skips);
-  // For the tapes of the step; null where it is not watched.
+  // The listener for the tapes of the step; null where the step is not watched.
   TapeListener* listener() { return box_ ? &*box_ : nullptr; }
   void begin_micro_step(const Var& images);
   // When it is known what became of the steps so far, likewise. True once, when the last ten or

@@ -5,16 +5,63 @@
 #include <chrono>
 #include <vector>
 
+#include "core/cuda/memory.h"
+#include "core/cuda/stream.h"
+#include "core/transfer.h"
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
 #include "trainers/config/normalization.h"
-#include "trainers/loop/device_batches.h"
+#include "trainers/loop/training_batches.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 namespace {
+
+Tensor copy_behind(Stream& stream, const Tensor& from, const Tensor& pinned) {
+  Tensor to = pinned.slice(0, from.shape()[0]);
+  transfer(stream, from, to);
+  return to;
+}
+
+// A batch's losses (N) f32 and target ranks (N) i32. On CUDA they travel into page-locked memory
+// behind the kernels that make them, and the host need not wait before it queues the next batch. On
+// the CPU they stay where they are.
+class BatchResults {
+ public:
+  // Batches have at most `max_images` images. Errors: EnvironmentError when memory runs out.
+  BatchResults(Stream& stream, int64_t max_images) {
+    if (stream.device() != Device::kCuda) return;
+    pinned_losses_ = cuda::empty_pinned({max_images}, Dtype::kF32);
+    pinned_target_rank_ = cuda::empty_pinned({max_images}, Dtype::kI32);
+    copied_.emplace();
+  }
+
+  // Queues the copies. Overwrites what was fetched before.
+  void fetch(Stream& stream, const nn::CrossEntropy& results) {
+    if (!copied_) {
+      losses_ = results.losses;
+      target_rank_ = results.target_rank;
+      return;
+    }
+    losses_ = copy_behind(stream, results.losses, pinned_losses_);
+    target_rank_ = copy_behind(stream, results.target_rank, pinned_target_rank_);
+    copied_->record(stream.cuda());
+  }
+  // The results are here on return. Errors: CudaError.
+  void wait() const {
+    if (copied_ && !copied_->done()) copied_->synchronize();
+  }
+
+  const Tensor& losses() const { return losses_; }
+  const Tensor& target_rank() const { return target_rank_; }
+
+ private:
+  Tensor pinned_losses_, pinned_target_rank_;
+  Tensor losses_, target_rank_;
+  std::optional<cuda::Event> copied_;  // on CUDA
+};
 
 class EvaluationMode {
  public:
@@ -30,7 +77,7 @@ class EvaluationMode {
   bool was_training_;
 };
 
-// What this rank has counted so far.
+// Counts of this rank so far.
 struct Counts {
   int64_t correct1 = 0;
   int64_t correct5 = 0;
@@ -76,7 +123,7 @@ struct QueuedBatch {
   Shards shards = {};
 };
 
-// Batch by batch, as main.py's meters.
+// Times batches and averages their figures, as main.py's meters do.
 class Meter {
  public:
   TestMetrics update(const Counts& batch, const Counts& all) {

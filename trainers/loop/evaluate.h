@@ -10,7 +10,7 @@
 #include "data/dataset.h"
 #include "kernels/image/normalize_image.h"
 #include "nn/module.h"
-#include "trainers/checkpoint/checkpoint_writer.h"
+#include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/config/run_request.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/loop/training_parts.h"
@@ -55,8 +55,8 @@ class TrainingEvaluation {
 
   // A collective call. Nothing when a signal asked for a stop meanwhile.
   std::optional<Evaluation> measure();
-  // Likewise of the weights' moving average, which `checkpoints` then save with `at`; null: nobody
-  // does. Requires: --ema.
+  // Evaluates the weights' moving average, which `checkpoints`, unless null, then save with `at`.
+  // Requires: --ema.
   std::optional<Evaluation> measure_average(WeightUpdate& update,
                                             CheckpointWriter* checkpoints,
                                             const TrainingPosition& at);

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "trainers/checkpoint/checkpoint_writer.h"
+#include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/step_figures.h"
@@ -36,7 +36,7 @@ class Training {
 
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
   TrainingResult run(const Traces& traces);
-  // The last one of the run.
+  // The last report of the run.
   const std::optional<NumericsReport>& numerics() const { return numerics_.report(); }
 
  private:

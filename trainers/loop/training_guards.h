@@ -25,16 +25,17 @@ class NumericsGuard {
   // Both must outlive this.
   NumericsGuard(const TrainingParts& parts, RunLog& log);
 
-  // As the run begins or was restored.
+  // Sets the loss scale with which the run begins or goes on.
   void start(const ScaledStep& scaled) { scaled_ = scaled; }
   void begin_step(int64_t step) {  // from 1
     watch_.begin_step(step, scaled_.scale, scaled_.consecutive_skips);
   }
   void begin_micro_step(const Var& images) { watch_.begin_micro_step(images); }
-  // For the tapes of the step; null where it is not watched.
+  // The listener for the tapes of the step; null where the step is not watched.
   TapeListener* listener() { return watch_.listener(); }
 
-  // Tells of steps that were skipped; `steps` are done. A collective call where many were.
+  // Reads the loss scale after `steps` steps and reports skipped steps. A collective call where
+  // many were skipped.
   // Errors: as WeightUpdate::read_scale.
   void read_scale(WeightUpdate& update, int64_t steps);
   // Errors: DivergedError for a loss that is not finite, but in a replay, which has then found what
@@ -47,7 +48,7 @@ class NumericsGuard {
   bool ends_replay() const { return p_.replay && report_; }
 
  private:
-  // On all ranks.
+  // A collective call.
   void make_report(Trouble trouble, std::string what, int64_t step);
 
   const TrainingParts& p_;

@@ -48,12 +48,12 @@ class TrainingStep {
     data::LoaderSeconds loader{};
   };
 
-  // A fault has a part in the middle of a step.
+  // A fault acts in the middle of a step, where a graph calls no code of the host.
   bool runs_as_graph() const { return p_.run.runs_as_graph() && !p_.fault; }
   void step_by_step(const Start& start, int64_t number, NumericsGuard& numerics);
   void step_as_graph(const Start& start, int64_t number, NumericsGuard& numerics);
   TrainingBatches::MicroStep next_batch(int64_t number, NumericsGuard& numerics);
-  // Figures of a micro-step.
+  // Returns the figures of a micro-step.
   nn::CrossEntropy forward_backward(const Var& images, const Tensor& labels, const Tensor& mix);
   void log_exchange(const Start& start, int64_t images, const comm::ExchangeTimes& exchange);
 

@@ -68,7 +68,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What `file` holds, where that is of use.
+// Reads the plans of `file`; returns none where they are stale or absent and may be replaced.
 PlanFile known_plans(const fs::path& file,
                      const PlanOrigin& here,
                      bool may_replace,

@@ -9,8 +9,8 @@ bool is_product(std::string_view op) {
   return op.starts_with("conv2d") || op.starts_with("linear");
 }
 
-// In convolutions, the forward statistics come with the output, and the backward sums with the
-// gradient that a convolution writes.
+// With Scheme::kStatsInConvolutions a convolution computes the forward statistics from the output
+// that it writes, and the backward sums from the gradient that it writes: one operand less is read.
 double bytes_of(const LedgerEntry& entry, Scheme scheme) {
   const auto bytes = static_cast<double>(entry.bytes);
   switch (scheme) {

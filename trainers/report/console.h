@@ -15,7 +15,7 @@ enum class ProgressMode { kLine, kBar, kNone };
 // terminal lies), else a bar when standard error is a terminal.
 ProgressMode choose_progress(const std::string& flag, bool launched);
 
-// Averages of one epoch so far and of the last step.
+// Figures of the last step, and averages over the epoch so far.
 struct StepMetrics {
   double step_s = 0, step_s_avg = 0;
   double data_s = 0, data_s_avg = 0;
@@ -37,7 +37,7 @@ struct StepMetrics {
   int64_t skipped_steps = 0;  // of the run so far
 };
 
-// Figures of a validation batch, and of those so far; one rank's.
+// Figures of one rank: of its last validation batch, and averages over its batches so far.
 struct TestMetrics {
   double batch_s = 0, batch_s_avg = 0;
   double images = 0, images_avg = 0;

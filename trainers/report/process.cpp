@@ -44,29 +44,17 @@ double seconds_since_process_start() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - start;
 }
 
-namespace {
-
-using HostName = std::array<char, 256>;
-
-}  // namespace
-
 RankPlace this_place() {
-  HostName name{};
+  std::array<char, 256> name{};
   const bool known = gethostname(name.data(), name.size() - 1) == 0;
   return {.host = known ? name.data() : "unknown", .pid = getpid()};
 }
 
 std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine) {
-  struct Message {
-    HostName host{};
-    int64_t pid = 0;
-  };
-  Message message{.pid = mine.pid};
-  mine.host.copy(message.host.data(), message.host.size() - 1);
-  const std::vector<Message> all = comm::gather_value(ranks, message);
+  const std::vector<std::string> hosts = comm::gather_texts(ranks, mine.host);
+  const std::vector<int64_t> pids = comm::gather_value(ranks, mine.pid);
   std::vector<RankPlace> places;
-  places.reserve(all.size());
-  for (const Message& each : all) places.push_back({.host = each.host.data(), .pid = each.pid});
+  for (size_t rank = 0; rank < hosts.size(); ++rank) places.push_back({hosts[rank], pids[rank]});
   return places;
 }
 

@@ -23,7 +23,7 @@ struct RankPlace {
 
 RankPlace this_place();  // of this process; host "unknown" where the system does not tell
 
-// By rank; hosts of more than 255 bytes are cut. A collective call.
+// The places of all ranks, by rank. A collective call.
 std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine);
 
 // From then on SIGINT, SIGTERM and SIGUSR1 ask for a stop at a step that all ranks agree on; a

@@ -72,10 +72,10 @@ class RunDirectory {
 // directory may begin in one second.
 std::filesystem::path unused_path(const std::filesystem::path& path);
 
-// In a run directory: what is known of a loss that was not finite, or of steps that were skipped
+// The file in a run directory that reports a loss that was not finite, or steps that were skipped
 // (trainers/debug/numerics_report.h).
 inline constexpr const char* kNumericsFile = "numerics.json";
-// The engines of cuDNN that were not chosen by rule (trainers/planner/plan_file.h).
+// The file with the engines of cuDNN that were not chosen by rule (trainers/planner/plan_file.h).
 inline constexpr const char* kPlansFile = "plans.json";
 
 // Writes a run's files while it goes on. A disk that is full costs lines, not the training: there
