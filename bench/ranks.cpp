@@ -8,7 +8,7 @@
 #include "comm/handshake.h"
 #include "core/error.h"
 #include "core/version.h"
-#include "trainers/report/report_error.h"
+#include "trainers/report/errors.h"
 
 namespace lockstep::bench {
 namespace {

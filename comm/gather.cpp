@@ -25,6 +25,15 @@ std::vector<std::string> gather_texts(Communicator& peers, std::string mine) {
   return texts;
 }
 
+std::string broadcast_text(Communicator& peers, const std::string& text) {
+  int64_t size = std::ssize(text);
+  peers.broadcast(std::as_writable_bytes(std::span(&size, 1)), 0);
+  std::string copy = text;
+  copy.resize(static_cast<size_t>(size));
+  peers.broadcast(std::as_writable_bytes(std::span(copy)), 0);
+  return copy;
+}
+
 std::string attempt(Communicator& ranks, FunctionRef<void()> step) {
   std::string mine;
   try {

@@ -1,4 +1,5 @@
-// Gathers a text or a number of each rank, by rank, and tells whether all ranks succeeded.
+// Gathers a text or a number of each rank, by rank, hands out rank 0's text, and tells whether all
+// ranks succeeded.
 // Collective calls, which throw what all_gather() throws.
 #pragma once
 
@@ -28,6 +29,9 @@ std::vector<T> gather_value(Communicator& peers, const T& mine) {
 
 // Gathers texts of any lengths.
 std::vector<std::string> gather_texts(Communicator& peers, std::string mine);
+
+// rank 0's text on every rank.
+std::string broadcast_text(Communicator& peers, const std::string& text);
 
 // Takes a step on every rank. Empty when it worked on all of them, else what failed on the first
 // rank where it did not, the same text on all. A collective call. Errors: those of `ranks`; what

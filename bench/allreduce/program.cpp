@@ -15,8 +15,8 @@
 #include "bench/ranks.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
-#include "trainers/report/agree.h"
-#include "trainers/report/rank_place.h"
+#include "trainers/report/errors.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/version.h"
 #include "trainers/config/exchange_config.h"
-#include "trainers/report/clock.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "bench/allreduce/measure.h"
 #include "bench/allreduce/options.h"
-#include "trainers/report/rank_place.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::bench {
 

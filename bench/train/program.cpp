@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/report/clock.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "bench/train/options.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/loop/step_window.h"
+#include "trainers/loop/step_figures.h"
 
 namespace lockstep::bench {
 

@@ -10,8 +10,8 @@
 #include "nn/module.h"
 #include "nn/optimizer.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/loop/step_window.h"
-#include "trainers/loop/timed_peers.h"
+#include "trainers/loop/exchange_log.h"
+#include "trainers/loop/step_figures.h"
 #include "trainers/model/models.h"
 #include "trainers/model/weights.h"
 

@@ -1,10 +1,10 @@
-#include "trainers/checkpoint/checkpoint_diff.h"
-
 #include <bit>
 #include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
+
+#include "trainers/checkpoint/checkpoint_reports.h"
 
 namespace lockstep::trainers::checkpoint_diff_test {
 namespace {

@@ -1,5 +1,3 @@
-#include "trainers/checkpoint/checkpoint_writer.h"
-
 #include <chrono>
 #include <random>
 #include <set>
@@ -14,7 +12,7 @@
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/checkpoint/checkpoint_folder.h"
+#include "trainers/checkpoint/checkpoint_file.h"
 
 namespace lockstep::trainers::checkpoint_writer_test {
 namespace {

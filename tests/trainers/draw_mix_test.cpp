@@ -1,10 +1,10 @@
-#include "trainers/loop/draw_mix.h"
-
 #include <cmath>
 #include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "trainers/loop/training_batches.h"
 
 namespace lockstep::trainers::draw_mix_test {
 namespace {

@@ -1,10 +1,9 @@
-#include "trainers/report/flag_advice.h"
-
 #include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "trainers/options/flag_table.h"
+#include "trainers/report/errors.h"
 
 namespace lockstep::trainers::flag_advice_test {
 namespace {

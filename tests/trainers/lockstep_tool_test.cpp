@@ -9,7 +9,7 @@
 #include "core/safetensors.h"
 #include "tests/support/random_tensor.h"
 #include "tests/support/temp_dir.h"
-#include "trainers/checkpoint/checkpoint_inspect.h"
+#include "trainers/checkpoint/checkpoint_reports.h"
 #include "trainers/cli/programs.h"
 
 namespace lockstep::trainers::lockstep_tool_test {

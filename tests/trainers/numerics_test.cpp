@@ -4,7 +4,7 @@
 
 #include "comm/thread_communicator.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/debug/numerics_watch.h"
+#include "trainers/debug/black_box.h"
 
 namespace lockstep::trainers::numerics_test {
 namespace {

@@ -12,7 +12,7 @@
 #include "trainers/cli/programs.h"
 #include "trainers/planner/gpu_card.h"
 #include "trainers/planner/plan_command.h"
-#include "trainers/planner/plan_report.h"
+#include "trainers/planner/training_plan.h"
 
 namespace lockstep::trainers::plan_test {
 namespace {
@@ -170,6 +170,7 @@ TEST(PlanCommand, SaysWhatItKnowsAndThatItPredicts) {
       AllOf(HasSubstr("resnet20, 269722 parameters, 128 images a rank, O2 f16, on 4 x B200"),
             HasSubstr("largest batch that fits"),
             HasSubstr("predicted, not measured"),
+            HasSubstr("\"stats in convolutions\" in layers that --autotune fuses"),
             HasSubstr("  4 ranks"),
             HasSubstr("conv2d_backward_weight"),
             HasSubstr("backward weight f16 128x")));

@@ -1,5 +1,3 @@
-#include "trainers/checkpoint/pretrained.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include "core/safetensors.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
+#include "trainers/checkpoint/state_tensors.h"
 
 namespace lockstep::trainers::pretrained_test {
 namespace {

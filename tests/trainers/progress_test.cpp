@@ -1,9 +1,9 @@
-#include "trainers/report/progress.h"
-
 #include <limits>
 #include <regex>
 
 #include <gtest/gtest.h>
+
+#include "trainers/report/console.h"
 
 namespace lockstep::trainers::progress_test {
 namespace {

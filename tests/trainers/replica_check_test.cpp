@@ -1,11 +1,10 @@
-#include "trainers/loop/replica_check.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "comm/thread_communicator.h"
 #include "core/error.h"
 #include "nn/convnet.h"
+#include "trainers/loop/training_guards.h"
 
 namespace lockstep::trainers::replica_check_test {
 namespace {

@@ -1,10 +1,9 @@
-#include "trainers/report/report_error.h"
-
 #include <cstdlib>
 
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "trainers/report/errors.h"
 
 namespace lockstep::trainers::report_error_test {
 namespace {

@@ -1,9 +1,8 @@
-#include "trainers/planner/run_convolutions.h"
-
 #include <gmock/gmock.h>
 
 #include "data/synthetic.h"
 #include "tests/trainers/options_of.h"
+#include "trainers/planner/settle_engines.h"
 
 namespace lockstep::trainers::run_convolutions_test {
 namespace {

@@ -1,5 +1,3 @@
-#include "trainers/loop/skipped_photos.h"
-
 #include <mutex>
 
 #include <fmt/core.h>
@@ -7,6 +5,7 @@
 
 #include "comm/thread_communicator.h"
 #include "core/error.h"
+#include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers::skipped_photos_test {
 namespace {

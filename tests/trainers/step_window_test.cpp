@@ -1,5 +1,3 @@
-#include "trainers/loop/step_window.h"
-
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -9,6 +7,7 @@
 
 #include "comm/single.h"
 #include "comm/thread_communicator.h"
+#include "trainers/loop/step_figures.h"
 
 namespace lockstep::trainers::step_window_test {
 namespace {

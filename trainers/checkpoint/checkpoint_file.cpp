@@ -1,10 +1,13 @@
 #include "trainers/checkpoint/checkpoint_file.h"
 
+#include <algorithm>
+#include <regex>
 #include <system_error>
 #include <utility>
 
 #include <fmt/core.h>
 
+#include "core/atomic_file.h"
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/safetensors.h"
@@ -22,7 +25,7 @@ constexpr const char* kHint =
   throw CheckpointError(fmt::format("cannot use {} as a checkpoint", file.string()), why, kHint);
 }
 
-// Over all tensors and all metadata but itself.
+// The digest of all tensors and of all metadata but the digest itself.
 std::string digest_text(const Safetensors& content) {
   Digest digest;
   digest.update(digest_of_row_major(content.tensors));
@@ -106,6 +109,156 @@ Checkpoint read_checkpoint(const fs::path& model_file) {
   return {.record = std::move(state.record),
           .model = std::move(model.tensors),
           .optimizer = std::move(state.tensors)};
+}
+
+namespace {
+
+// The step of a model file's name.
+std::optional<int64_t> step_of(const fs::path& file) {
+  static const std::regex pattern(R"(step(\d{7,15})\.safetensors)");
+  const std::string name = file.filename().string();
+  std::smatch match;
+  if (!std::regex_match(name, match, pattern)) return std::nullopt;
+  return std::stoll(match[1]);
+}
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
+    files.push_back(file.path());
+  }
+  if (error == std::errc::permission_denied) {
+    throw EnvironmentError(
+        fmt::format("cannot read {}", folder.string()), error.message(), "check who may read it");
+  }
+  return files;
+}
+
+bool is_pair(const fs::path& model_file) {
+  std::error_code error;
+  return fs::is_regular_file(state_file_of(model_file), error);
+}
+
+}  // namespace
+
+std::vector<StoredCheckpoint> list_checkpoints(const fs::path& folder) {
+  std::vector<StoredCheckpoint> found;
+  for (const fs::path& file : files_in(folder)) {
+    const std::optional<int64_t> step = step_of(file);
+    if (step && is_pair(file)) found.push_back({.step = *step, .model_file = file});
+  }
+  std::ranges::sort(found, std::ranges::greater{}, &StoredCheckpoint::step);
+  return found;
+}
+
+std::optional<SoundCheckpoint> newest_sound(const fs::path& folder,
+                                            std::vector<std::string>& notes) {
+  for (const StoredCheckpoint& stored : list_checkpoints(folder)) {
+    try {
+      return SoundCheckpoint{.model_file = stored.model_file,
+                             .checkpoint = read_checkpoint(stored.model_file)};
+    } catch (const CheckpointError& error) {
+      notes.push_back(fmt::format("note: passed over: {}: {}", error.what(), error.why()));
+    }
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// Points last.safetensors at this checkpoint.
+void mark_last(const fs::path& model_file) {
+  link_atomically(model_file.parent_path() / "last.safetensors", model_file.filename());
+}
+
+// Removes what a killed process left: unfinished writes, and models whose state was not yet
+// written. Requires: no other process writes there.
+void remove_leftovers(const fs::path& folder) {
+  for (const fs::path& file : files_in(folder)) {
+    const bool unfinished = file.filename().string().starts_with(".tmp.");
+    const bool unpaired = step_of(file).has_value() && !is_pair(file);
+    std::error_code ignored;
+    if (unfinished || unpaired) fs::remove(file, ignored);
+  }
+}
+
+// Removes all but the `keep` newest up to `step`, and those after it: they were made by a
+// continuation that was given up. What cannot be removed stays.
+void remove_superseded(const fs::path& folder, int64_t step, int64_t keep) {
+  int64_t kept = 0;
+  for (const StoredCheckpoint& stored : list_checkpoints(folder)) {
+    if (stored.step <= step && kept++ < keep) continue;
+    std::error_code ignored;
+    fs::remove(state_file_of(stored.model_file), ignored);
+    fs::remove(stored.model_file, ignored);
+  }
+}
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(Options options, RunIdentity run, Console& console)
+    : options_(std::move(options)),
+      run_(std::move(run)),
+      console_(console),
+      newest_sound_(options_.newest_sound) {
+  remove_leftovers(options_.folder);
+}
+
+template <class Write>
+bool CheckpointWriter::try_to_save(const fs::path& file, Write&& write) {
+  try {
+    write();
+    return true;
+  } catch (const EnvironmentError& error) {
+    const std::string newest = newest_sound_.empty()
+                                   ? "there is no checkpoint yet"
+                                   : "the newest sound checkpoint is " + newest_sound_.string();
+    console_.warn(fmt::format(
+        "lockstep: warning: {} is not saved\n  why: {}: {}\n  try: {}; training goes on, {}",
+        file.string(),
+        error.what(),
+        error.why(),
+        advice_of(error),
+        newest));
+    return false;
+  }
+}
+
+void CheckpointWriter::save(const nn::Module& model,
+                            const nn::Optimizer& optimizer,
+                            const TrainingPosition& at) {
+  const fs::path file = options_.folder / model_file_name(at.steps);
+  last_is_saved_ = try_to_save(file, [&] {
+    CheckpointRecord record{.run = run_, .at = at, .model_digest = {}};
+    write_model(file, record, file_tensors(model.state()));
+    write_state(file, record, file_tensors(optimizer.state()));
+    newest_sound_ = file;
+    mark_last(file);
+    remove_superseded(options_.folder, at.steps, options_.keep);
+  });
+  if (!last_is_saved_) remove_leftovers(options_.folder);
+}
+
+void CheckpointWriter::save_best(const nn::Module& model, const TrainingPosition& at) {
+  save_weights("best.safetensors", model, at, run_);
+}
+
+void CheckpointWriter::save_average(const nn::Module& model, const TrainingPosition& at) {
+  RunIdentity run = run_;
+  run.evaluation.average = true;
+  save_weights("ema.safetensors", model, at, run);
+}
+
+void CheckpointWriter::save_weights(const char* name,
+                                    const nn::Module& model,
+                                    const TrainingPosition& at,
+                                    const RunIdentity& run) {
+  const fs::path file = options_.folder / name;
+  try_to_save(file, [&] {
+    CheckpointRecord record{.run = run, .at = at, .model_digest = {}};
+    write_model(file, record, file_tensors(model.state()));
+  });
 }
 
 }  // namespace lockstep::trainers

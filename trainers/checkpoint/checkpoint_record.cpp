@@ -1,6 +1,6 @@
 #include "trainers/checkpoint/checkpoint_record.h"
 
-#include <cmath>
+#include <concepts>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -22,42 +22,77 @@ constexpr const char* kVersionKey = "format_version";
 constexpr const char* kGradScalerKey = "grad_scaler";
 constexpr const char* kEvaluationKey = "evaluation";
 constexpr const char* kEnvironmentKeys[] = {"isa", "lockstep", "onednn", "predivide", "wire"};
-// Of the environment too.
+// Keys of the environment that only runs on CUDA have.
 constexpr const char* kCudaKeys[] = {"cublaslt", "cudnn", "plan_choices"};
 
-// JSON has no number for these.
-double number(const Json& json) {
-  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+template <class T, class Plain>
+concept Possibly = std::same_as<std::remove_const_t<T>, Plain>;  // const or not
+
+// Calls visit(name, field) for each field of a file, to write it or to read it.
+void for_each_field(Possibly<EpochSums> auto& sums, auto&& visit) {
+  visit("steps", sums.steps);
+  visit("images", sums.images);
+  visit("loss", sums.loss);
+  visit("correct1", sums.correct1);
+  visit("correct5", sums.correct5);
 }
 
-Json json_of(const EpochSums& sums) {
-  return {{"steps", sums.steps},
-          {"images", sums.images},
-          {"loss", sums.loss},
-          {"correct1", sums.correct1},
-          {"correct5", sums.correct5}};
+void for_each_field(Possibly<Evaluation> auto& evaluation, auto&& visit) {
+  visit("correct1", evaluation.correct1);
+  visit("correct5", evaluation.correct5);
+  visit("total", evaluation.total);
+  visit("loss", evaluation.loss);
 }
 
-EpochSums sums_of(const Json& json) {
-  return {.steps = json.at("steps"),
-          .images = json.at("images"),
-          .loss = number(json.at("loss")),
-          .correct1 = json.at("correct1"),
-          .correct5 = json.at("correct5")};
+// The fields that every file has.
+void for_each_field(Possibly<CheckpointRecord> auto& record, auto&& visit) {
+  auto& [run, at, model_digest] = record;
+  visit("program", run.program);
+  visit("arch", run.arch);
+  visit("global_batch", run.global_batch);
+  visit("micro_steps", run.micro_steps);
+  visit("shards", run.shards);
+  visit("bn_groups", run.bn_groups);
+  visit("seed", run.seed);
+  visit("start_epoch", run.start_epoch);
+  visit("data_digest", run.data_digest);
+  visit("settings", run.settings);
+  visit("steps", at.steps);
+  visit("applied_steps", at.applied);
+  visit("epoch", at.epoch);
+  visit("epoch_sums", at.sums);
+  visit("best", at.best);
+  visit("best_epoch", at.best_epoch);
+  visit("schedule", at.schedule);
+  visit("model_digest", model_digest);
 }
 
-Json json_of(const Evaluation& evaluation) {
-  return {{"correct1", evaluation.correct1},
-          {"correct5", evaluation.correct5},
-          {"total", evaluation.total},
-          {"loss", evaluation.loss}};
+template <class T>
+std::string field_text(const T& field) {
+  if constexpr (std::same_as<T, std::string>) {
+    return field;
+  } else if constexpr (std::integral<T>) {
+    return std::to_string(field);
+  } else if constexpr (std::same_as<T, Texts>) {
+    return Json(field).dump();
+  } else {
+    Json json;
+    for_each_field(field, [&](const char* name, const auto& value) { json[name] = value; });
+    return json.dump();
+  }
 }
 
-Evaluation evaluation_of(const Json& json) {
-  return {.correct1 = json.at("correct1"),
-          .correct5 = json.at("correct5"),
-          .total = json.at("total"),
-          .loss = number(json.at("loss"))};
+template <class T>
+void read_field(const Json& json, T& field) {
+  if constexpr (std::same_as<T, Texts>) {
+    json.get_to(field);
+  } else {
+    for_each_field(field, [&]<class Value>(const char* name, Value& value) {
+      const Json& found = json.at(name);
+      const bool no_number = std::floating_point<Value> && found.is_null();  // JSON has no NaN
+      value = no_number ? std::numeric_limits<Value>::quiet_NaN() : found.get<Value>();
+    });
+  }
 }
 
 [[noreturn]] void refuse(const std::string& file,
@@ -66,7 +101,7 @@ Evaluation evaluation_of(const Json& json) {
   throw CheckpointError(fmt::format("cannot use {} as a checkpoint", file), why, hint);
 }
 
-// Reads one key after the other.
+// Reads the text, number or JSON of a key.
 class Reader {
  public:
   Reader(const Texts& metadata, const std::string& file) : metadata_(metadata), file_(file) {}
@@ -80,11 +115,19 @@ class Reader {
     const auto found = metadata_.find(key);
     return found == metadata_.end() ? "" : found->second;
   }
-  int64_t integer(const char* key) const {
-    const std::optional<int64_t> value = parse_int(text(key));
-    if (!value || *value < 0) refuse_value(key);
-    return *value;
+  template <class T>
+  void operator()(const char* key, T& field) const {
+    if constexpr (std::same_as<T, std::string>) {
+      field = text(key);
+    } else if constexpr (std::integral<T>) {
+      const std::optional<int64_t> value = parse_int(text(key));
+      if (!value || *value < 0) refuse_value(key);
+      field = static_cast<T>(*value);
+    } else {
+      converted(key, [&](const std::string& text) { read_field(Json::parse(text), field); });
+    }
   }
+
   template <class Convert>
   auto converted(const char* key, Convert&& convert) const {
     try {
@@ -92,10 +135,6 @@ class Reader {
     } catch (const Json::exception&) {
       refuse_value(key);
     }
-  }
-  template <class Convert>
-  auto json(const char* key, Convert&& convert) const {
-    return converted(key, [&](const std::string& text) { return convert(Json::parse(text)); });
   }
 
  private:
@@ -124,29 +163,13 @@ void compare(const Texts& now, const Texts& before, std::vector<std::string>& fo
 
 Texts to_metadata(const CheckpointRecord& record) {
   const RunIdentity& run = record.run;
-  const TrainingPosition& at = record.at;
+  const std::string& grad_scaler = record.at.grad_scaler;
   Texts metadata = {
       {kVersionKey,
-       fmt::format("{}.{}", CheckpointRecord::kMajorVersion, CheckpointRecord::kMinorVersion)},
-      {"program", run.program},
-      {"arch", run.arch},
-      {"global_batch", std::to_string(run.global_batch)},
-      {"micro_steps", std::to_string(run.micro_steps)},
-      {"shards", std::to_string(run.shards)},
-      {"bn_groups", std::to_string(run.bn_groups)},
-      {"seed", std::to_string(run.seed)},
-      {"start_epoch", std::to_string(run.start_epoch)},
-      {"data_digest", run.data_digest},
-      {"settings", Json(run.settings).dump()},
-      {"steps", std::to_string(at.steps)},
-      {"applied_steps", std::to_string(at.applied)},
-      {"epoch", std::to_string(at.epoch)},
-      {"epoch_sums", json_of(at.sums).dump()},
-      {"best", json_of(at.best).dump()},
-      {"best_epoch", std::to_string(at.best_epoch)},
-      {"schedule", at.schedule},
-      {"model_digest", record.model_digest}};
-  if (!at.grad_scaler.empty()) metadata[kGradScalerKey] = at.grad_scaler;
+       fmt::format("{}.{}", CheckpointRecord::kMajorVersion, CheckpointRecord::kMinorVersion)}};
+  for_each_field(record,
+                 [&](const char* key, const auto& field) { metadata[key] = field_text(field); });
+  if (!grad_scaler.empty()) metadata[kGradScalerKey] = grad_scaler;
   if (run.evaluation.is_known()) metadata[kEvaluationKey] = to_json(run.evaluation);
   for (const char* key : kEnvironmentKeys) metadata[key] = run.environment.at(key);
   for (const char* key : kCudaKeys) {
@@ -173,33 +196,15 @@ EvaluationRecord recorded_evaluation(const Texts& metadata, const std::string& f
 
 CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
   const Reader read(metadata, file);
-  Texts environment;
-  for (const char* key : kEnvironmentKeys) environment[key] = read.text(key);
+  CheckpointRecord record;
+  for (const char* key : kEnvironmentKeys) read(key, record.run.environment[key]);
   for (const char* key : kCudaKeys) {
-    if (metadata.contains(key)) environment[key] = read.text(key);
+    if (metadata.contains(key)) read(key, record.run.environment[key]);
   }
-  return {
-      .run = {.program = read.text("program"),
-              .arch = read.text("arch"),
-              .global_batch = read.integer("global_batch"),
-              .micro_steps = read.integer("micro_steps"),
-              .shards = read.integer("shards"),
-              .bn_groups = read.integer("bn_groups"),
-              .seed = static_cast<uint64_t>(read.integer("seed")),
-              .start_epoch = read.integer("start_epoch"),
-              .data_digest = read.text("data_digest"),
-              .environment = std::move(environment),
-              .settings = read.json("settings", [](const Json& json) { return json.get<Texts>(); }),
-              .evaluation = recorded_evaluation(metadata, file)},
-      .at = {.steps = read.integer("steps"),
-             .applied = read.integer("applied_steps"),
-             .epoch = read.integer("epoch"),
-             .sums = read.json("epoch_sums", sums_of),
-             .best = read.json("best", evaluation_of),
-             .best_epoch = read.integer("best_epoch"),
-             .schedule = read.text("schedule"),
-             .grad_scaler = read.text_or_empty(kGradScalerKey)},
-      .model_digest = read.text("model_digest")};
+  for_each_field(record, read);
+  record.run.evaluation = recorded_evaluation(metadata, file);
+  record.at.grad_scaler = read.text_or_empty(kGradScalerKey);
+  return record;
 }
 
 std::vector<std::string> differences(const RunIdentity& now, const RunIdentity& before) {

@@ -61,14 +61,15 @@ struct CheckpointRecord {
   std::string model_digest;  // state_digest()
 };
 
-// As metadata of a safetensors file.
+// The record as metadata of a safetensors file.
 Texts to_metadata(const CheckpointRecord& record);
 // Errors: CheckpointError, naming `file`, for another major version.
 void check_version(const Texts& metadata, const std::string& file);
 // Other keys are ignored. Errors: CheckpointError for text that to_metadata() does not write.
 // Requires: check_version().
 CheckpointRecord record_of(const Texts& metadata, const std::string& file);
-// Its part of it; of a file without, a record that is not known. Errors: likewise.
+// The evaluation's part of the record; of files without one, a record that is not known. Errors: as
+// record_of().
 EvaluationRecord recorded_evaluation(const Texts& metadata, const std::string& file);
 
 // "isa is x86-64-v3, was x86-64-v4" for each difference between the runs' environments and

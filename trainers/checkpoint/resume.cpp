@@ -9,7 +9,7 @@
 
 #include "core/cuda/device.h"
 #include "core/error.h"
-#include "trainers/checkpoint/checkpoint_folder.h"
+#include "trainers/checkpoint/checkpoint_file.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -6,11 +6,12 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
+#include "comm/gather.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/printable.h"
-#include "trainers/checkpoint/pretrained.h"
-#include "trainers/report/agree.h"
+#include "trainers/checkpoint/state_tensors.h"
+#include "trainers/report/errors.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -25,14 +26,14 @@ bool same_folder(const fs::path& a, const fs::path& b) {
   return fs::equivalent(a, b, error);
 }
 
-// What runs/latest points at; empty where there is no such run.
+// Returns the run that runs/latest points at; empty where there is none.
 fs::path latest_run() {
   std::error_code error;
   const fs::path target = fs::read_symlink("runs/latest", error);
   return error ? fs::path() : fs::path("runs") / target;
 }
 
-// Of this program's files of the major version that it reads; others record nothing for it.
+// Returns nothing for files of other programs or of other major versions.
 EvaluationRecord recorded_in(const Texts& metadata, const std::string& file) {
   try {
     check_version(metadata, file);
@@ -45,17 +46,6 @@ EvaluationRecord recorded_in(const Texts& metadata, const std::string& file) {
     recorded.flags.try_emplace("arch", arch->second);
   }
   return recorded;
-}
-
-void load_checkpoint(const ResumePoint& from, nn::Module& model) {
-  const std::vector<nn::StateEntry> entries = model.state();
-  const std::vector<std::string> problems = mismatches(entries, from.checkpoint.model);
-  if (!problems.empty()) {
-    throw CheckpointError(fmt::format("{} does not fit the network", from.model_file.string()),
-                          first_of(problems),
-                          "the network's flags and data as in the run that made it");
-  }
-  copy_into(entries, from.checkpoint.model);
 }
 
 }  // namespace
@@ -111,7 +101,7 @@ void StartingPoint::find_checkpoint() {
   stay_in_place();
 }
 
-// Rank 0's, to every rank.
+// Rank 0 hands its source to every rank.
 void StartingPoint::share_source(Communicator& ranks) {
   nlohmann::json mine;
   if (resumed_) {
@@ -121,8 +111,8 @@ void StartingPoint::share_source(Communicator& ranks) {
   } else if (pretrained_) {
     mine = {{"file", asked_.pretrained}, {"metadata", pretrained_->metadata}, {"resumed", false}};
   }
-  const auto source = nlohmann::json::parse(
-      broadcast_text(ranks, mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  const auto source = nlohmann::json::parse(comm::broadcast_text(
+      ranks, mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
   if (source.is_null()) return;
   const bool resumed = source.at("resumed");
   source_ = {.file = source.at("file"),
@@ -208,7 +198,10 @@ std::vector<std::string> StartingPoint::notes(const RunIdentity& now) const {
 
 std::vector<std::string> StartingPoint::load(nn::Module& model) {
   if (resumed_) {
-    load_checkpoint(*resumed_, model);
+    load_state(model.state(),
+               resumed_->checkpoint.model,
+               fmt::format("{} does not fit the network", resumed_->model_file.string()),
+               "the network's flags and data as in the run that made it");
     const TrainingPosition& at = resumed_->checkpoint.record.at;
     return {fmt::format("=> loaded checkpoint '{}' (epoch {}, step {})",
                         resumed_->model_file.string(),

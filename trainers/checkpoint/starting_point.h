@@ -25,7 +25,7 @@ class StartingPoint {
   // ends all ranks here.
   StartingPoint(const RunRequest& asked, const Options& options, Communicator& ranks);
 
-  // As given to the constructor, with the flags that the file records and that were not given.
+  // The constructor's options, with the flags that the file records and that were not given.
   const Options& options() const { return options_; }
   const RunRequest& request() const { return request_; }
   // The one asked for, or that of the run that goes on; empty: a new one.
@@ -41,9 +41,9 @@ class StartingPoint {
                  const std::string& data_digest,
                  Communicator& ranks);
 
-  // On every rank; nothing for a run that begins.
+  // Known on every rank; nothing for a run that begins.
   std::optional<TrainingPosition> position() const;
-  // The rest is rank 0's.
+  // Rank 0 alone may call the functions below.
   ExistingRun existing_run() const { return existing_run_; }
   const std::optional<ResumePoint>& resumed() const { return resumed_; }
   // Where the newest sound checkpoint of the run directory is; empty: none yet.

@@ -1,12 +1,16 @@
-// A model's or an optimizer's state as a file holds it: PyTorch's names, shapes and order.
+// A model's or an optimizer's state as a file holds it: PyTorch's names, shapes and order. Weights
+// of another training, from --pretrained.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/safetensors.h"
 #include "core/tensor.h"
 #include "nn/module.h"
 
@@ -31,5 +35,33 @@ std::string first_of(const std::vector<std::string>& mismatches);
 // Copies each tensor over the entry of its name. Requires: shapes and types that fit; entries
 // without a tensor are left alone.
 void copy_into(std::span<const nn::StateEntry> entries, const FileTensors& tensors);
+
+// Copies each tensor over the entry of its name. Errors: CheckpointError(problem, ..., hint) with
+// the first mismatches as its reason.
+void load_state(std::span<const nn::StateEntry> entries,
+                const FileTensors& tensors,
+                const std::string& problem,
+                const std::string& hint);
+
+enum class Classifier {
+  kMustFit,
+  kMayStartFresh,  // a last layer of another class count keeps its initial weights
+};
+
+// Errors: CheckpointError for a file that cannot be read.
+Safetensors read_weights(const std::filesystem::path& file);
+
+// Overwrites the model's state with the file's tensors of PyTorch's names, with or without
+// "module." before all of them; num_batches_tracked may be absent. Returns the name of the
+// classifier where it starts fresh, as with timm's --num-classes.
+// Errors: CheckpointError naming the first tensors that are missing, of another shape or type, or
+// not the model's.
+std::optional<std::string> load_pretrained(const std::filesystem::path& file,
+                                           FileTensors tensors,
+                                           nn::Module& model,
+                                           Classifier classifier);
+
+// "module.conv1.weight" -> "conv1.weight", where all names begin so.
+FileTensors without_module_prefix(FileTensors tensors);
 
 }  // namespace lockstep::trainers

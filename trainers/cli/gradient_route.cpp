@@ -10,7 +10,7 @@
 #include "comm/ipc/trial.h"
 #include "comm/nccl/exchange.h"
 #include "core/cuda/device.h"
-#include "trainers/report/agree.h"
+#include "trainers/report/errors.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -8,12 +8,11 @@
 #include "core/error.h"
 #include "core/safetensors.h"
 #include "core/version.h"
-#include "trainers/checkpoint/checkpoint_diff.h"
-#include "trainers/checkpoint/checkpoint_inspect.h"
+#include "trainers/checkpoint/checkpoint_reports.h"
 #include "trainers/cli/programs.h"
 #include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/plan_command.h"
-#include "trainers/report/flag_advice.h"
+#include "trainers/report/errors.h"
 
 namespace lockstep::trainers {
 namespace {

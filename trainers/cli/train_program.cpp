@@ -17,11 +17,10 @@
 #include "trainers/cli/train_run.h"
 #include "trainers/config/run_request.h"
 #include "trainers/debug/replay_plan.h"
-#include "trainers/loop/stop_signal.h"
 #include "trainers/options/command_line.h"
 #include "trainers/options/parser.h"
-#include "trainers/report/flag_advice.h"
-#include "trainers/report/report_error.h"
+#include "trainers/report/errors.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 namespace {

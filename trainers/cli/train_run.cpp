@@ -26,8 +26,8 @@
 #include "trainers/model/models.h"
 #include "trainers/model/weights.h"
 #include "trainers/planner/run_engines.h"
-#include "trainers/report/agree.h"
-#include "trainers/report/clock.h"
+#include "trainers/report/errors.h"
+#include "trainers/report/process.h"
 #include "trainers/report/run_report.h"
 
 namespace lockstep::trainers {

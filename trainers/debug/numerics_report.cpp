@@ -15,19 +15,32 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Calls visit(name, field) for each field, to write it or to read it.
+void visit_fields(auto& find, auto&& visit) {
+  visit("step", find.step);
+  visit("micro_step", find.micro_step);
+  visit("event", find.event);
+  visit("phase", find.phase);
+  visit("op", find.op);
+  visit("layer", find.layer);
+  visit("after", find.after);
+  visit("tensor", find.tensor);
+  visit("type", find.type);
+  visit("count", find.count);
+  visit("shards", find.shards);
+  visit("images", find.images);
+}
+
+Json json_of(const NumericsFind& find) {
+  Json json;
+  visit_fields(find, [&](const char* name, const auto& field) { json[name] = field; });
+  return json;
+}
+
 NumericsFind find_of(const Json& json) {
-  return {.step = json.at("step"),
-          .micro_step = json.at("micro_step"),
-          .event = json.at("event"),
-          .phase = json.at("phase"),
-          .op = json.at("op"),
-          .layer = json.at("layer"),
-          .after = json.at("after"),
-          .tensor = json.at("tensor"),
-          .type = json.at("type"),
-          .count = json.at("count"),
-          .shards = json.at("shards"),
-          .images = json.at("images")};
+  NumericsFind find;
+  visit_fields(find, [&](const char* name, auto& field) { json.at(name).get_to(field); });
+  return find;
 }
 
 void add(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
@@ -81,19 +94,7 @@ std::string describe(const NumericsFind& find) {
 }
 
 std::string to_json(const NumericsFind& find) {
-  const Json json = {{"step", find.step},
-                     {"micro_step", find.micro_step},
-                     {"event", find.event},
-                     {"phase", find.phase},
-                     {"op", find.op},
-                     {"layer", find.layer},
-                     {"after", find.after},
-                     {"tensor", find.tensor},
-                     {"type", find.type},
-                     {"count", find.count},
-                     {"shards", find.shards},
-                     {"images", find.images}};
-  return json.dump();
+  return json_of(find).dump();
 }
 
 std::optional<NumericsFind> earliest(Communicator& ranks, const std::optional<NumericsFind>& mine) {
@@ -153,7 +154,7 @@ std::string to_json(const NumericsReport& report) {
     json["scales"].push_back(
         {{"step", change.step}, {"scale", change.scale}, {"skipped", change.skipped}});
   }
-  json["first"] = report.first ? Json::parse(to_json(*report.first)) : Json();
+  json["first"] = report.first ? json_of(*report.first) : Json();
   if (report.first) json["first"]["ranks"] = report.owners();
   return json.dump(2) + "\n";
 }

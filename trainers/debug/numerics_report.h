@@ -60,7 +60,7 @@ struct NumericsReport {
   std::vector<int64_t> owners() const;
 };
 
-// For people; long lists are cut.
+// The report as lines for people; long lists are cut.
 std::vector<std::string> lines(const NumericsReport& report);
 // numerics.json: indented, ends in a newline.
 std::string to_json(const NumericsReport& report);

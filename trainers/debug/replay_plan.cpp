@@ -12,7 +12,7 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
-#include "trainers/checkpoint/checkpoint_folder.h"
+#include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/report/run_record.h"
 

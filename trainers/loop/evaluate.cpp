@@ -5,16 +5,63 @@
 #include <chrono>
 #include <vector>
 
+#include "core/cuda/memory.h"
+#include "core/cuda/stream.h"
+#include "core/transfer.h"
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
 #include "trainers/config/normalization.h"
-#include "trainers/loop/device_batches.h"
-#include "trainers/loop/stop_signal.h"
+#include "trainers/loop/training_batches.h"
 #include "trainers/loop/training_data.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 namespace {
+
+Tensor copy_behind(Stream& stream, const Tensor& from, const Tensor& pinned) {
+  Tensor to = pinned.slice(0, from.shape()[0]);
+  transfer(stream, from, to);
+  return to;
+}
+
+// A batch's losses (N) f32 and target ranks (N) i32. On CUDA they travel into page-locked memory
+// behind the kernels that make them, and the host need not wait before it queues the next batch. On
+// the CPU they stay where they are.
+class BatchResults {
+ public:
+  // Batches have at most `max_images` images. Errors: EnvironmentError when memory runs out.
+  BatchResults(Stream& stream, int64_t max_images) {
+    if (stream.device() != Device::kCuda) return;
+    pinned_losses_ = cuda::empty_pinned({max_images}, Dtype::kF32);
+    pinned_target_rank_ = cuda::empty_pinned({max_images}, Dtype::kI32);
+    copied_.emplace();
+  }
+
+  // Queues the copies. Overwrites what was fetched before.
+  void fetch(Stream& stream, const nn::CrossEntropy& results) {
+    if (!copied_) {
+      losses_ = results.losses;
+      target_rank_ = results.target_rank;
+      return;
+    }
+    losses_ = copy_behind(stream, results.losses, pinned_losses_);
+    target_rank_ = copy_behind(stream, results.target_rank, pinned_target_rank_);
+    copied_->record(stream.cuda());
+  }
+  // The results are here on return. Errors: CudaError.
+  void wait() const {
+    if (copied_ && !copied_->done()) copied_->synchronize();
+  }
+
+  const Tensor& losses() const { return losses_; }
+  const Tensor& target_rank() const { return target_rank_; }
+
+ private:
+  Tensor pinned_losses_, pinned_target_rank_;
+  Tensor losses_, target_rank_;
+  std::optional<cuda::Event> copied_;  // on CUDA
+};
 
 class EvaluationMode {
  public:
@@ -30,7 +77,7 @@ class EvaluationMode {
   bool was_training_;
 };
 
-// What this rank has counted so far.
+// Counts of this rank so far.
 struct Counts {
   int64_t correct1 = 0;
   int64_t correct5 = 0;
@@ -76,7 +123,7 @@ struct QueuedBatch {
   Shards shards = {};
 };
 
-// Batch by batch, as main.py's meters.
+// Times batches and averages their figures, as main.py's meters do.
 class Meter {
  public:
   TestMetrics update(const Counts& batch, const Counts& all) {
@@ -192,6 +239,36 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   if (left_and_skipped[1] > 0) skipped.agree(ranks);
   const Evaluation evaluation = over_ranks(sums, chunk_losses, ranks);
   return left_and_skipped[0] > 0 ? std::nullopt : std::optional(evaluation);
+}
+
+TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts)
+    : p_(parts), skipped_(p_.data.test->size(), warn_of_images) {}
+
+EvaluationTask TrainingEvaluation::task() {
+  EvaluationTask task = test_of(p_.run.request, p_.data, p_.model, p_.console);
+  task.skipped = &skipped_;
+  return task;
+}
+
+std::optional<Evaluation> TrainingEvaluation::measure() {
+  p_.console.tutorial("begin testing");
+  std::optional<Evaluation> evaluation = evaluate(task(), p_.stream, p_.ranks);
+  if (evaluation) p_.console.info(accuracy_line(*evaluation, p_.run.request.apex_lines));
+  return evaluation;
+}
+
+std::optional<Evaluation> TrainingEvaluation::measure_average(WeightUpdate& update,
+                                                              CheckpointWriter* checkpoints,
+                                                              const TrainingPosition& at) {
+  std::optional<Evaluation> evaluation;
+  update.with_average([&] {
+    EvaluationTask silent = task();
+    silent.on_batch = {};
+    evaluation = evaluate(silent, p_.stream, p_.ranks);
+    if (evaluation && checkpoints != nullptr) checkpoints->save_average(p_.model, at);
+  });
+  if (evaluation) p_.console.info(average_line(*evaluation));
+  return evaluation;
 }
 
 }  // namespace lockstep::trainers

@@ -10,10 +10,12 @@
 #include "data/dataset.h"
 #include "kernels/image/normalize_image.h"
 #include "nn/module.h"
+#include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/config/run_request.h"
-#include "trainers/loop/skipped_photos.h"
+#include "trainers/loop/training_data.h"
+#include "trainers/loop/training_parts.h"
+#include "trainers/loop/weight_update.h"
 #include "trainers/report/console.h"
-#include "trainers/report/progress.h"
 #include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
@@ -44,5 +46,26 @@ EvaluationTask test_of(const RunRequest& request,
 // is in evaluation mode meanwhile. All ranks must call and hold the same weights and buffers.
 // Nothing when a rank gave up. Errors: DataError when too many images cannot be read.
 std::optional<Evaluation> evaluate(const EvaluationTask& task, Stream& stream, Communicator& ranks);
+
+// Evaluates a training's network, and its moving average, on the test images.
+class TrainingEvaluation {
+ public:
+  // `parts` must outlive this.
+  explicit TrainingEvaluation(const TrainingParts& parts);
+
+  // A collective call. Nothing when a signal asked for a stop meanwhile.
+  std::optional<Evaluation> measure();
+  // Evaluates the weights' moving average, which `checkpoints`, unless null, then save with `at`.
+  // Requires: --ema.
+  std::optional<Evaluation> measure_average(WeightUpdate& update,
+                                            CheckpointWriter* checkpoints,
+                                            const TrainingPosition& at);
+
+ private:
+  EvaluationTask task();
+
+  const TrainingParts& p_;
+  SkippedPhotos skipped_;
+};
 
 }  // namespace lockstep::trainers

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "comm/gradient_reducer.h"
@@ -10,6 +11,50 @@
 #include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
+
+// Peers whose calls are timed: passes every call on and counts the time that it takes. Its own
+// traffic() is empty.
+class TimedPeers final : public Communicator {
+ public:
+  explicit TimedPeers(Communicator& peers) : peers_(peers) {}
+
+  double seconds() const { return seconds_; }
+
+  int rank() const override { return peers_.rank(); }
+  int size() const override { return peers_.size(); }
+  Tensor allocate(const Shape& shape, Dtype dtype) override {
+    return peers_.allocate(shape, dtype);
+  }
+  void barrier() override {
+    timed([&] { peers_.barrier(); });
+  }
+  void broadcast(std::span<std::byte> bytes, int root) override {
+    timed([&] { peers_.broadcast(bytes, root); });
+  }
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    timed([&] { peers_.all_gather(mine, all); });
+  }
+  std::unique_ptr<Work> start_all_reduce(const AllReduce& what) override {
+    return peers_.start_all_reduce(what);
+  }
+  void all_reduce_sum(std::span<float> values) override {
+    timed([&] { peers_.all_reduce_sum(values); });
+  }
+  void all_reduce_sum(std::span<int64_t> values) override {
+    timed([&] { peers_.all_reduce_sum(values); });
+  }
+
+ private:
+  template <class Call>
+  void timed(Call&& call) {
+    const auto start = std::chrono::steady_clock::now();
+    call();
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  Communicator& peers_;
+  double seconds_ = 0;
+};
 
 // A rank's record of its steps.
 class ExchangeLog {

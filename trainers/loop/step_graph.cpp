@@ -30,7 +30,7 @@ struct StepGraph::Recorded {
     numbers = Tensor::empty(first_labels.shape(), Dtype::kI64, Device::kCuda);
   }
 
-  // The images, with their numbers, where a graph looks for them.
+  // The images and their numbers at the addresses that the graph reads.
   Var fixed(const Batch& batch) const {
     auto with_numbers = std::make_shared<Batch>(batch);
     with_numbers->draws.images = numbers;

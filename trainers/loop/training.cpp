@@ -7,9 +7,8 @@
 
 #include "comm/replicas.h"
 #include "core/digest.h"
-#include "trainers/loop/stop_signal.h"
-#include "trainers/report/clock.h"
-#include "trainers/report/progress.h"
+#include "trainers/report/console.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 
@@ -31,14 +30,10 @@ Training::Training(const TrainingParts& parts)
 }
 
 void Training::restore(const FileTensors& optimizer, const std::string& file) {
-  const std::vector<nn::StateEntry> entries = step_.update().optimizer().state();
-  const std::vector<std::string> problems = mismatches(entries, optimizer);
-  if (!problems.empty()) {
-    throw CheckpointError(fmt::format("the optimizer's state in {} does not fit", file),
-                          first_of(problems),
-                          "--opt, --momentum and --ema as in the run that made it");
-  }
-  copy_into(entries, optimizer);
+  load_state(step_.update().optimizer().state(),
+             optimizer,
+             fmt::format("the optimizer's state in {} does not fit", file),
+             "--opt, --momentum and --ema as in the run that made it");
 }
 
 // Rank 0 holds the initial weights, or what it read from a checkpoint.
@@ -88,7 +83,7 @@ void Training::train_step(EpochProgress& epoch) {
   const TrainingStep::Seconds seconds = step_.take(result_.steps, numerics_);
   epoch.end_step(seconds.all, seconds.data);
   ++result_.steps;
-  // On a device the step would be waited for.
+  // On a device, reading the scale would wait for the step.
   if (p_.stream.device() == Device::kCpu || numerics_.listener() != nullptr) read_scale();
   if (result_.first_step_s == 0) result_.first_step_s = seconds_since_process_start();
   inject(p_.fault, p_.ranks.rank(), result_.steps, p_.model);
@@ -156,7 +151,8 @@ void Training::end_epoch(const EpochProgress& epoch) {
   const int number = epoch.number();
   const bool last = result_.steps == range_.end;
   if (((last && !p_.replay) || evaluates_after(number)) && !result_.stopped) evaluate_epoch(epoch);
-  // Who stops a job by a signal does not wait for an evaluation: a resumed run begins with it.
+  // A job that is stopped by a signal must not wait for an evaluation; a resumed run begins with
+  // it.
   if (result_.stopped) {
     result_.final.reset();
     save(position(epoch, Evaluated::kNo));

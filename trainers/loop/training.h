@@ -4,16 +4,14 @@
 #include <optional>
 #include <span>
 
-#include "trainers/checkpoint/checkpoint_writer.h"
+#include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/checkpoint/state_tensors.h"
-#include "trainers/loop/epoch_progress.h"
-#include "trainers/loop/numerics_guard.h"
-#include "trainers/loop/replica_check.h"
-#include "trainers/loop/training_evaluation.h"
+#include "trainers/loop/evaluate.h"
+#include "trainers/loop/step_figures.h"
+#include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/training_step.h"
 #include "trainers/report/run_directory.h"
-#include "trainers/report/run_log.h"
 #include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
@@ -38,7 +36,7 @@ class Training {
 
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
   TrainingResult run(const Traces& traces);
-  // The last one of the run.
+  // The last report of the run.
   const std::optional<NumericsReport>& numerics() const { return numerics_.report(); }
 
  private:

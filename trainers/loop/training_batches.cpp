@@ -1,15 +1,128 @@
 #include "trainers/loop/training_batches.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
 #include <utility>
 
+#include "core/cuda/memory.h"
+#include "core/philox.h"
+#include "core/transfer.h"
 #include "kernels/elementwise/fill.h"
 #include "kernels/image/mix_images.h"
 #include "trainers/config/normalization.h"
-#include "trainers/loop/draw_mix.h"
 #include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers {
+namespace {
+
+// Memory for a tensor of the largest batch, page-locked on the host and on the device.
+class Twin {
+ public:
+  Twin(const Shape& shape, Dtype dtype)
+      : pinned_(cuda::empty_pinned(shape, dtype)),
+        on_device_(Tensor::empty(shape, dtype, Device::kCuda)) {}
+
+  // Queues the copy of `from`, whose memory may be used again at once.
+  Tensor send(Stream& stream, const Tensor& from) {
+    Tensor staged = pinned_.slice(0, from.shape()[0]);
+    std::memcpy(staged.bytes(), from.bytes(), from.nbytes());
+    Tensor sent = on_device_.slice(0, from.shape()[0]);
+    transfer(stream, staged, sent);
+    return sent;
+  }
+
+ private:
+  Tensor pinned_;
+  Tensor on_device_;
+};
+
+}  // namespace
+
+class DeviceBatches::Buffer {
+ public:
+  Buffer(const data::ImageShape& image, int64_t max_images)
+      : images_({max_images, image.channels, image.height, image.width}, Dtype::kU8),
+        labels_({max_images}, Dtype::kI32),
+        indices_({max_images}, Dtype::kI64),
+        numbers_({max_images}, Dtype::kI64) {}
+
+  // Kernels that read it have been queued.
+  void note_used(Stream& compute) { used_.record(compute.cuda()); }
+
+  void send(Stream& copies, Stream& compute, data::LoadedBatch& batch) {
+    if (!sent_.done()) sent_.synchronize();  // its page-locked half is read until then
+    used_.make_wait(copies.cuda());
+    batch.images = images_.send(copies, batch.images);
+    batch.labels = labels_.send(copies, batch.labels);
+    batch.indices = indices_.send(copies, batch.indices);
+    batch.numbers = numbers_.send(copies, batch.numbers);
+    sent_.record(copies.cuda());
+    sent_.make_wait(compute.cuda());
+  }
+
+ private:
+  Twin images_, labels_, indices_, numbers_;
+  cuda::Event sent_, used_;
+};
+
+DeviceBatches::DeviceBatches(Stream& stream, const data::ImageShape& image, int64_t max_images)
+    : stream_(stream) {
+  if (stream.device() != Device::kCuda) return;
+  copies_ = std::make_unique<Stream>(Device::kCuda);
+  for (auto& buffer : buffers_) buffer = std::make_unique<Buffer>(image, max_images);
+}
+
+DeviceBatches::~DeviceBatches() = default;
+
+data::LoadedBatch DeviceBatches::upload(data::LoadedBatch batch) {
+  if (!copies_) return batch;
+  if (uploads_ > 0) buffers_[(uploads_ - 1) % 2]->note_used(stream_);
+  buffers_[uploads_++ % 2]->send(*copies_, stream_, batch);
+  return batch;
+}
+
+namespace {
+
+// Draws from (0, 1), so that the number has a logarithm.
+double uniform(PhiloxStream& numbers) {
+  return (numbers.next() + 0.5) * 0x1p-32;
+}
+
+double normal(PhiloxStream& numbers) {
+  const double radius = std::sqrt(-2 * std::log(uniform(numbers)));
+  return radius * std::cos(2 * std::numbers::pi * uniform(numbers));
+}
+
+// The logarithm of a variate of Gamma(shape): for small shapes the variate itself may be 0.
+// Source: Marsaglia and Tsang 2000, "A simple method for generating gamma variables".
+double log_gamma_variate(double shape, PhiloxStream& numbers) {
+  if (shape < 1) {
+    const double of_next = log_gamma_variate(shape + 1, numbers);
+    return of_next + std::log(uniform(numbers)) / shape;
+  }
+  const double d = shape - 1.0 / 3;
+  const double c = 1 / std::sqrt(9 * d);
+  for (;;) {
+    const double x = normal(numbers);
+    const double v = 1 + c * x;
+    const double u = uniform(numbers);
+    if (v <= 0) continue;
+    const double log_v = 3 * std::log(v);
+    if (std::log(u) < x * x / 2 + d * (1 - v * v * v + log_v)) return std::log(d) + log_v;
+  }
+}
+
+}  // namespace
+
+float draw_mix(double alpha, uint64_t seed, int64_t epoch, int64_t batch) {
+  PhiloxStream numbers(
+      seed, RandomPurpose::kMixup, static_cast<uint32_t>(epoch), static_cast<uint64_t>(batch));
+  const double one = log_gamma_variate(alpha, numbers);
+  const double other = log_gamma_variate(alpha, numbers);
+  return static_cast<float>(1 / (1 + std::exp(other - one)));
+}
 
 data::BatchPlan batch_plan(const ResolvedRun& run,
                            const data::Dataset& dataset,

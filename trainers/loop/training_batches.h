@@ -1,21 +1,51 @@
-// The batches of a run as its steps want them.
+// The batches of a run as its steps need them: on the device, augmented, normalized, mixed.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "core/augmentation.h"
 #include "core/communicator.h"
 #include "core/function_ref.h"
+#include "core/stream.h"
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
 #include "trainers/config/resolved_run.h"
-#include "trainers/loop/device_batches.h"
 
 namespace lockstep::trainers {
 
-// How this rank's part of a run is cut.
+// On CUDA images travel as bytes through page-locked memory, on a stream of their own, beside the
+// kernels of earlier steps. There are two buffers, so the host gets ahead of the device by two
+// steps at most. On the CPU nothing happens. Borrows the stream.
+class DeviceBatches {
+ public:
+  // Batches have at most `max_images` images. Errors: EnvironmentError when memory runs out.
+  DeviceBatches(Stream& stream, const data::ImageShape& image, int64_t max_images);
+  ~DeviceBatches();
+
+  // The batch with its tensors on the stream's device, valid for kernels that the stream is given
+  // before the next call.
+  data::LoadedBatch upload(data::LoadedBatch batch);
+
+ private:
+  class Buffer;
+
+  Stream& stream_;
+  std::unique_ptr<Stream> copies_;  // null on the CPU, as the buffers are
+  std::array<std::unique_ptr<Buffer>, 2> buffers_;
+  size_t uploads_ = 0;
+};
+
+// How much of its own image each image of a mixed batch keeps: a number of Beta(alpha, alpha), in
+// [0, 1], that of micro-step `batch` of the run, counted from epoch 0, on every rank. Marsaglia and
+// Tsang's gamma variates from Philox. Source: numpy's beta, as timm and DeepLearningExamples draw
+// it, as a set of results. Requires: alpha > 0.
+float draw_mix(double alpha, uint64_t seed, int64_t epoch, int64_t batch);
+
+// The plan by which this rank's part of a run is cut into batches.
 data::BatchPlan batch_plan(const ResolvedRun& run,
                            const data::Dataset& dataset,
                            const Communicator& ranks);

@@ -1,11 +1,18 @@
-// The images of a run and what happens to them on their way into a batch.
+// The images of a run, what happens to them on their way into a batch, and which are skipped.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 
 #include "core/augmentation.h"
+#include "core/communicator.h"
 #include "data/dataset.h"
+#include "data/loader.h"
 #include "trainers/config/run_request.h"
 #include "trainers/debug/fault.h"
 
@@ -24,5 +31,27 @@ Augmentation augmentation(uint64_t seed, const data::Dataset& train);
 
 // Warns of an image that is skipped, on stderr.
 void warn_of_images(const std::string& text);
+
+// The images that a run skips, over all ranks. A rank notes what its batches skipped when a step
+// uses them, not when a thread met it, and ranks put their notes together where they meet anyway:
+// at the same step, whatever their number, all know the same images.
+class SkippedPhotos {
+ public:
+  // `warn` hears of each image once, on rank 0.
+  SkippedPhotos(int64_t dataset_size, std::function<void(const std::string&)> warn)
+      : limit_(data::skip_limit(dataset_size)), warn_(std::move(warn)) {}
+
+  void note(std::span<const data::SkippedImage> skipped);
+  // Not yet known to other ranks.
+  int64_t noted() const { return static_cast<int64_t>(notes_.size()); }
+  // A collective call. Errors: on all ranks, DataError when more are skipped than may be.
+  void agree(Communicator& ranks);
+
+ private:
+  const int64_t limit_;
+  const std::function<void(const std::string&)> warn_;
+  std::map<int64_t, std::string> notes_;  // why, by index
+  std::set<int64_t> known_;               // to all ranks
+};
 
 }  // namespace lockstep::trainers

@@ -31,7 +31,7 @@ struct TrainingParts {
   std::optional<ReplayTarget> replay{};
   comm::MakeDeviceExchange exchange{};  // how gradients on GPUs travel; empty: over `ranks`
 
-  // Those of the run, of which a replay may have fewer.
+  // Ranks of the run; a replay may have fewer.
   int64_t run_ranks() const { return replay ? replay->ranks : run.batch.ranks; }
 };
 

@@ -7,12 +7,11 @@
 #include "comm/gradient_reducer.h"
 #include "trainers/debug/fault.h"
 #include "trainers/loop/exchange_log.h"
-#include "trainers/loop/numerics_guard.h"
-#include "trainers/loop/skipped_photos.h"
+#include "trainers/loop/step_figures.h"
 #include "trainers/loop/step_graph.h"
-#include "trainers/loop/step_window.h"
-#include "trainers/loop/timed_peers.h"
 #include "trainers/loop/training_batches.h"
+#include "trainers/loop/training_data.h"
+#include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/weight_update.h"
 
@@ -49,12 +48,12 @@ class TrainingStep {
     data::LoaderSeconds loader{};
   };
 
-  // A fault has a part in the middle of a step.
+  // A fault acts in the middle of a step, where a graph calls no code of the host.
   bool runs_as_graph() const { return p_.run.runs_as_graph() && !p_.fault; }
   void step_by_step(const Start& start, int64_t number, NumericsGuard& numerics);
   void step_as_graph(const Start& start, int64_t number, NumericsGuard& numerics);
   TrainingBatches::MicroStep next_batch(int64_t number, NumericsGuard& numerics);
-  // Figures of a micro-step.
+  // Returns the figures of a micro-step.
   nn::CrossEntropy forward_backward(const Var& images, const Tensor& labels, const Tensor& mix);
   void log_exchange(const Start& start, int64_t images, const comm::ExchangeTimes& exchange);
 

@@ -14,9 +14,10 @@
 namespace lockstep::trainers {
 namespace {
 
-// Bytes taken since the last call.
+// Measures memory of the dry device.
 class Meter {
  public:
+  // Returns the bytes taken since the last call.
   int64_t taken() {
     const int64_t now = dry_memory().bytes_in_use;
     const int64_t since = now - last_;
@@ -28,7 +29,7 @@ class Meter {
   int64_t last_ = dry_memory().bytes_in_use;
 };
 
-// Shares out what the ledger gains.
+// Assigns entries of the ledger to layers.
 class LayerMeter final : public TapeListener {
  public:
   LayerMeter(const LayerNames& names, Stream& stream, std::vector<LayerCost>& layers)
@@ -38,7 +39,7 @@ class LayerMeter final : public TapeListener {
   void on_gradient(const TapeOp& op, size_t /*i*/, Tensor& /*gradient*/) override {
     add(name_of(op));
   }
-  // All since the last call.
+  // Adds the entries since the last call to the layer `name`.
   void add(const std::string& name) {
     auto layer = std::ranges::find(layers_, name, &LayerCost::name);
     if (layer == layers_.end()) layer = layers_.insert(layer, {.name = name});

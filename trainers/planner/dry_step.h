@@ -37,7 +37,7 @@ struct DryStep {
   std::vector<LayerCost> layers = {};  // in the order of the forward pass
 };
 
-// Work that a step may do beside the usual.
+// Optional work of a step.
 struct StepExtras {
   bool larc = false;
   bool mixup = false;

@@ -47,7 +47,7 @@ nlohmann::json read_properties(const std::string& path) {
                          "a file that bench/gpu_suite.sh saved, or --gpu h200");
 }
 
-// As cuDNN 9.19 writes it on a card.
+// The properties as cuDNN 9.19 writes them on a card.
 std::string cudnn_properties(const GpuCard& card) {
   constexpr int kRegisters = 65536;
   return nlohmann::json{{"deviceName", "NVIDIA " + card.name},

@@ -26,7 +26,7 @@ struct GpuCard {
 // of a card that is not known here.
 GpuCard find_gpu(const std::string& gpu);
 
-// As a run on it calls it: "NVIDIA H200 (sm_90)".
+// The name by which a run on the card calls it: "NVIDIA H200 (sm_90)".
 std::string device_text(const GpuCard& card);
 
 }  // namespace lockstep::trainers

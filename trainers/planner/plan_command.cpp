@@ -7,10 +7,170 @@
 #include <fmt/format.h>
 
 #include "trainers/config/optimizer_config.h"
-#include "trainers/planner/plan_report.h"
+#include "trainers/planner/training_plan.h"
 
 namespace lockstep::trainers {
 namespace {
+
+double mib(int64_t bytes) {
+  return static_cast<double>(bytes) / (1 << 20);
+}
+
+double gflop(int64_t flops) {
+  return static_cast<double>(flops) / 1e9;
+}
+
+double mb(int64_t bytes) {
+  return static_cast<double>(bytes) / 1e6;
+}
+
+// Each of the following returns whole lines.
+std::string memory_line(std::string_view kind, int64_t bytes) {
+  return fmt::format("  {:<44} {:>10.1f} MiB\n", kind, mib(bytes));
+}
+
+std::string memory_text(const TrainingPlan& plan) {
+  const StepMemory& memory = plan.step.memory;
+  std::string text = "memory of a rank\n";
+  text += memory_line("parameters and buffers, f32", memory.parameters);
+  text += memory_line("16-bit copies of parameters", memory.copies);
+  text += memory_line("optimizer state (SGD with momentum)", memory.optimizer);
+  if (memory.average > 0) {
+    text += memory_line("average of parameters and buffers (--ema)", memory.average);
+  }
+  text += memory_line("gradients of parameters, f32", memory.gradients);
+  text += memory_line("activations that wait for backward()", memory.activations);
+  text +=
+      memory_line("short-lived, at the peak", memory.peak - memory.fixed() - memory.activations);
+  text += memory_line(plan.no_engines.empty() ? "workspace of the largest convolution"
+                                              : "workspace of convolutions: not known",
+                      plan.workspace_bytes());
+  text += memory_line("CUDA and libraries (a guess)", TrainingPlan::kLibraries);
+  text += memory_line("together", plan.needed_bytes());
+  text +=
+      fmt::format("  of {:.1f} MiB on the card: {}\n",
+                  mib(plan.card.memory_bytes),
+                  plan.needed_bytes() <= plan.card.memory_bytes ? "it fits" : "IT DOES NOT FIT");
+  return text + fmt::format("  largest batch that fits: {} images a rank, {:.2f} MiB each\n",
+                            plan.largest_batch(),
+                            mib(plan.bytes_per_image()));
+}
+
+std::string operations_text(const TrainingPlan& plan) {
+  OpTotals all;
+  std::string text = fmt::format(
+      "operations of a step\n  {:<28} {:>6} {:>12} {:>12}\n", "op", "calls", "GFLOP", "MB moved");
+  const auto add_line = [&](std::string_view op, const OpTotals& totals) {
+    text += fmt::format("  {:<28} {:>6} {:>12.2f} {:>12.1f}\n",
+                        op,
+                        totals.calls,
+                        gflop(totals.flops),
+                        mb(totals.bytes));
+  };
+  for (const auto& [op, totals] : plan.totals_by_op()) {
+    add_line(op, totals);
+    all.calls += totals.calls;
+    all.flops += totals.flops;
+    all.bytes += totals.bytes;
+  }
+  add_line("together", all);
+  const double images = static_cast<double>(plan.step.images);
+  return text + fmt::format("  an image: {:.2f} GFLOP, {:.1f} MB\n",
+                            gflop(all.flops) / images,
+                            mb(all.bytes) / images);
+}
+
+std::string layers_text(const TrainingPlan& plan) {
+  std::string text =
+      fmt::format("layers, in both directions\n  {:<44} {:>12} {:>12}\n", "", "GFLOP", "MB moved");
+  for (const LayerCost& layer : plan.step.layers) {
+    text += fmt::format(
+        "  {:<44} {:>12.2f} {:>12.1f}\n", layer.name, gflop(layer.flops), mb(layer.bytes));
+  }
+  return text;
+}
+
+std::string convolutions_text(const TrainingPlan& plan) {
+  std::string text = fmt::format("convolutions: {} distinct calls\n", plan.convolutions.size());
+  if (!plan.no_engines.empty()) text += fmt::format("  no engines: {}\n", plan.no_engines);
+  for (const PlannedConvolution& call : plan.convolutions) {
+    text += fmt::format("  {}x {}: {:.1f} GFLOP, {:.1f} MB\n",
+                        call.calls,
+                        call.problem.text(),
+                        gflop(call.flops),
+                        mb(call.bytes));
+    if (call.choice.empty()) continue;
+    text += fmt::format("     {}, workspace {:.1f} MiB", call.choice, mib(call.workspace_bytes));
+    if (call.microseconds > 0) text += fmt::format(", {:.1f} us when timed", call.microseconds);
+    text += "\n";
+    for (const std::string& form : call.fused) text += fmt::format("     {}\n", form);
+  }
+  return text;
+}
+
+std::string speed_text(const TrainingPlan& plan) {
+  const PredictionConstants& c = plan.constants;
+  const double images = static_cast<double>(plan.step.images);
+  std::string text = fmt::format(
+      "speed of one {} in images a second (predicted, not measured)\n"
+      "  {:.0f} GB/s, of which copies reach {:.2f}; {:.0f} TFLOP/s, of which products reach "
+      "{:.2f};\n"
+      "  an engine reaches {:.2f} of the limit op by op, and {:.1f} us go by for each op\n"
+      "  {:<22} {:>9} {:>14} {:>14} {:>14} {:>10} {:>10}\n",
+      plan.card.name,
+      plan.card.dram_bytes_per_s / 1e9,
+      c.dram,
+      plan.peak_flops() / 1e12,
+      c.products,
+      c.reached,
+      c.launch_s * 1e6,
+      "scheme",
+      "MB/image",
+      "traffic limit",
+      "compute limit",
+      "op by op",
+      "predicted",
+      "step, ms");
+  for (const Scheme scheme : kSchemes) {
+    const SchemePrediction p = predict(plan.step, scheme, plan.card, plan.precision, c);
+    text += fmt::format("  {:<22} {:>9.1f} {:>14.0f} {:>14.0f} {:>14.0f} {:>10.0f} {:>10.2f}\n",
+                        name_of(scheme),
+                        p.bytes / 1e6 / images,
+                        images / p.traffic_s,
+                        images / p.compute_s,
+                        images / p.limit_s,
+                        images / p.predicted_s,
+                        p.predicted_s * 1e3);
+  }
+  return text + fmt::format("  Lockstep runs \"{}\", and \"{}\" in layers that --autotune fuses\n",
+                            name_of(Scheme::kFusedBatchNorm),
+                            name_of(Scheme::kStatsInConvolutions));
+}
+
+std::string scaling_text(const TrainingPlan& plan) {
+  const PredictionConstants& c = plan.constants;
+  std::string text = fmt::format(
+      "scaling (predicted): {:.1f} MB of gradients in f32, {:.0f} GB/s of NVLink a direction, of "
+      "which {:.2f} are reached,\n  {:.0f} us a round, two rounds; backward() hides all buckets "
+      "but the last of 25 MiB, or nothing\n",
+      mb(plan.step.memory.gradients),
+      plan.card.link_bytes_per_s / 1e9,
+      c.link,
+      c.latency_s * 1e6);
+  for (int64_t ranks = 1; ranks <= plan.ranks; ranks *= 2) {
+    const ScalingPrediction p = plan.scaled_to(ranks);
+    text += fmt::format(
+        "  {:>3} rank{} {:>10.0f} images/s, efficiency {:.1f} % (nothing hidden: {:.1f} %), "
+        "all-reduce {:.2f} ms\n",
+        ranks,
+        ranks == 1 ? " " : "s",
+        p.images_per_s,
+        100 * p.efficiency,
+        100 * p.unhidden,
+        p.all_reduce_s * 1e3);
+  }
+  return text;
+}
 
 PrecisionConfig precision_of(const PlanOptions& options) {
   PrecisionConfig config{.level = meant(kOptLevelNames, options.opt_level),

@@ -1,6 +1,7 @@
 // `lockstep plan`: what a run on a GPU would need and do, without the GPU.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -29,7 +29,7 @@ struct PlannedEngine {
   bool is_there() const { return engine != kNone; }
 };
 
-// By kernels::ConvolutionProblem::text(), of one shard and padded().
+// The key is kernels::ConvolutionProblem::text() of one shard, padded().
 using PlannedEngines = std::map<std::string, PlannedEngine>;
 
 struct PlanFile {

@@ -4,7 +4,7 @@
 
 #include "comm/handshake.h"
 #include "core/atomic_file.h"
-#include "trainers/report/agree.h"
+#include "trainers/report/errors.h"
 #include "trainers/report/run_directory.h"
 
 #if defined(LOCKSTEP_CUDNN)
@@ -17,7 +17,7 @@
 #include "core/cuda/device.h"
 #include "kernels/conv/conv2d_cudnn.h"
 #include "kernels/conv/cudnn_autotune.h"
-#include "trainers/planner/run_convolutions.h"
+#include "trainers/planner/settle_engines.h"
 #endif
 #if defined(LOCKSTEP_CUDA)
 #include "kernels/linear/linear_cublaslt.h"

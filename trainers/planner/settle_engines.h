@@ -1,4 +1,4 @@
-// Agreeing on the engine of each convolution of a run: rank 0's choice, on every rank.
+// The convolutions of a run, and the engine of each: rank 0's choice, on every rank.
 #pragma once
 
 #include <filesystem>
@@ -8,10 +8,22 @@
 #include <vector>
 
 #include "core/communicator.h"
+#include "data/dataset.h"
 #include "kernels/conv/convolution_problem.h"
+#include "trainers/config/batch_division.h"
+#include "trainers/model/models.h"
 #include "trainers/planner/plan_file.h"
 
 namespace lockstep::trainers {
+
+// Lists the convolutions of a step in its order, for each size that shards have on any rank; each
+// size is followed by the fused forms of its layers, where batch-norm groups are shards and no
+// casts lie between. Those of a chunk of the evaluation follow. The smaller last step of an epoch
+// and the smaller last chunk are left out: they come once in an epoch.
+std::vector<kernels::ConvolutionProblem> run_convolutions(const RunRequest& request,
+                                                          const BatchDivision& batch,
+                                                          const ModelOptions& network,
+                                                          const data::Dataset& test);
 
 struct SettledEngines {
   PlannedEngines engines = {};  // of the run; a convolution that is not among them goes by the rule

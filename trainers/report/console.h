@@ -1,11 +1,73 @@
-// Rank 0's output to the user.
+// Rank 0's output to the user. Progress is shown as pytorch/examples' log lines or as a bar.
 #pragma once
 
+#include <cstdint>
+#include <cstdio>
 #include <string>
 
-#include "trainers/report/progress.h"
+#include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
+
+enum class ProgressMode { kLine, kBar, kNone };
+
+// --progress auto: LOCKSTEP_PROGRESS as the launcher set it, else lines under a launcher (a rank's
+// terminal lies), else a bar when standard error is a terminal.
+ProgressMode choose_progress(const std::string& flag, bool launched);
+
+// Figures of the last step, and averages over the epoch so far.
+struct StepMetrics {
+  double step_s = 0, step_s_avg = 0;
+  double data_s = 0, data_s_avg = 0;
+  double loss = 0, loss_avg = 0;
+  double acc1 = 0, acc1_avg = 0;  // percent
+  double acc5 = 0, acc5_avg = 0;
+  double images_per_s = 0;  // over all ranks, over the last print interval
+  double images_per_s_avg = 0;
+  double eta_s = 0;  // to the end of the run
+  double lr = 0;
+  int ranks = 1;
+  double comm_exposed_s = 0;  // of a step, means over ranks and the last print interval
+  double comm_hidden_s = 0;
+  int slowest_rank = 0;
+  double skew = 0;           // SlowestRank's, 0.12 for 12 % more than the others
+  double loader_waited = 0;  // part of the time of steps, over the last print interval
+  const char* loader_busy_with = "";
+  double loss_scale = 1;
+  int64_t skipped_steps = 0;  // of the run so far
+};
+
+// Figures of one rank: of its last validation batch, and averages over its batches so far.
+struct TestMetrics {
+  double batch_s = 0, batch_s_avg = 0;
+  double images = 0, images_avg = 0;
+  double loss = 0, loss_avg = 0;  // a batch's mean
+  double acc1 = 0, acc1_avg = 0;  // percent
+  double acc5 = 0, acc5_avg = 0;
+};
+
+// `step` counts finished steps of `steps` in this epoch. Existing parsers of main.py's lines read
+// it; own columns follow: with several ranks also "Comm EXPOSED+HIDDEN ms" and the slowest rank,
+// with a loss scale also "Scale X (N skipped)"; where steps waited for images "loader waited 12%
+// (disk)", and what those who made them were busy with.
+std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
+// Apex's line, with the scale after a skipped step; Apex itself does not skip by a static scale.
+std::string overflow_line(bool dynamic, float scale);
+// `batch` counts from 0, as main.py does here.
+std::string test_line(int64_t batch, int64_t batches, const TestMetrics& metrics);
+std::string progress_bar(
+    int epoch, int epochs, int64_t step, int64_t steps, const StepMetrics& metrics);
+// main.py's line of an evaluation, or Apex's, in percent, and one like it of the weights' moving
+// average.
+std::string accuracy_line(const Evaluation& evaluation, bool apex_lines);
+std::string average_line(const Evaluation& evaluation);
+// `step` counts finished steps of `steps` in this epoch. Speeds are images a second over all ranks:
+// of the last print interval, and of the epoch so far.
+std::string apex_progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
+// `batch` counts from 0; speeds are one rank's.
+std::string apex_test_line(int64_t batch, int64_t batches, const TestMetrics& metrics);
+// "1:02:03"
+std::string clock_text(double seconds);
 
 // Silent on other ranks. With a tutorial's preset, standard output holds that tutorial's lines and
 // nothing else; the rest goes to standard error. Thread safety: none.

@@ -1,24 +1,76 @@
 #include "trainers/report/run_directory.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <fstream>
-#include <string>
 #include <system_error>
 #include <tuple>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/printable.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 namespace {
 
 namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& path, int error) {
+  throw EnvironmentError(fmt::format("cannot lock {}", path.string()),
+                         std::generic_category().message(error),
+                         "another --output-dir, one this user may write to");
+}
+
+std::string holder_text() {
+  const RankPlace here = this_place();
+  return fmt::format(
+      "process {} on {} since {}", here.pid, here.host, utc_text(std::chrono::system_clock::now()));
+}
+
+std::string read_start(int fd) {
+  std::array<char, 400> text{};
+  const ssize_t size = pread(fd, text.data(), text.size(), 0);
+  return size > 0 ? std::string(text.data(), static_cast<size_t>(size)) : "an unknown process";
+}
+
+}  // namespace
+
+FileLock::FileLock(const fs::path& path)
+    : fd_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)) {
+  if (fd_ < 0) fail(path, errno);
+  if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    const std::string holder = read_start(fd_);
+    close(fd_);
+    if (error != EWOULDBLOCK) fail(path, error);
+    throw UsageError(fmt::format("{} is in use by another run", path.parent_path().string()),
+                     fmt::format("its lock is held by {}", printable(holder)),
+                     "another --output-dir, or wait for that run to end");
+  }
+  const std::string text = holder_text();
+  if (ftruncate(fd_, 0) != 0 ||
+      pwrite(fd_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    const int error = errno;
+    close(fd_);
+    fail(path, error);
+  }
+}
+
+FileLock::~FileLock() {
+  close(fd_);
+}
+
+namespace {
 
 constexpr const char* kLockName = ".lock";
 
@@ -189,6 +241,68 @@ fs::path unused_path(const fs::path& path) {
     unused = fmt::format("{}-{}", path.string(), number);
   }
   return unused;
+}
+
+void RunLog::append(std::initializer_list<Metric> metrics) {
+  attempt([&] { directory_->append(metrics); });
+}
+
+void RunLog::append_step(int epoch, int64_t step, const StepMetrics& metrics) {
+  append({{"split", "train"},
+          {"epoch", int64_t{epoch}},
+          {"step", step},
+          {"t", seconds_since_process_start()},
+          {"loss", metrics.loss},
+          {"loss_avg", metrics.loss_avg},
+          {"acc1", metrics.acc1},
+          {"acc5", metrics.acc5},
+          {"lr", metrics.lr},
+          {"img_s", metrics.images_per_s},
+          {"step_s", metrics.step_s_avg},
+          {"data_s", metrics.data_s_avg},
+          {"comm_exposed_s", metrics.comm_exposed_s},
+          {"comm_hidden_s", metrics.comm_hidden_s},
+          {"slowest_rank", int64_t{metrics.slowest_rank}},
+          {"skew", metrics.skew},
+          {"loader_waited", metrics.loader_waited},
+          {"loader_busy_with", metrics.loader_busy_with},
+          {"loss_scale", metrics.loss_scale},
+          {"skipped_steps", metrics.skipped_steps}});
+}
+
+void RunLog::append_evaluation(std::string_view split,
+                               int epoch,
+                               int64_t step,
+                               const Evaluation& evaluation,
+                               std::string_view digest) {
+  append({{"split", split},
+          {"epoch", int64_t{epoch}},
+          {"step", step},
+          {"t", seconds_since_process_start()},
+          {"loss", evaluation.loss},
+          {"acc1", evaluation.acc1()},
+          {"acc5", evaluation.acc5()},
+          {"correct", evaluation.correct1},
+          {"total", evaluation.total},
+          {"digest", digest}});
+}
+
+void RunLog::write_numerics(const std::string& text) {
+  attempt([&] { write_file_atomically(directory_->path() / kNumericsFile, text); });
+}
+
+void RunLog::attempt(FunctionRef<void()> write) {
+  if (directory_ == nullptr) return;
+  try {
+    write();
+  } catch (const EnvironmentError& error) {
+    if (std::exchange(lost_, true)) return;
+    console_->warn(
+        fmt::format("lockstep: warning: {}\n  why: {}\n  try: {}; training goes on, lines are lost",
+                    error.what(),
+                    error.why(),
+                    advice_of(error)));
+  }
 }
 
 }  // namespace lockstep::trainers

@@ -1,13 +1,33 @@
 // The folder that a run leaves: run.json, metrics.jsonl, checkpoints/, in trouble numerics.json.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <string>
+#include <string_view>
 
-#include "trainers/report/file_lock.h"
+#include "core/function_ref.h"
+#include "trainers/report/console.h"
 #include "trainers/report/run_record.h"
 
 namespace lockstep::trainers {
+
+// Keeps other runs out of a folder: holds an exclusive lock on a file, created if missing, until
+// destroyed or until the process ends in whatever way. The file then names the holder and stays
+// behind, unlocked.
+class FileLock {
+ public:
+  // Errors: UsageError naming the holder's process, host and start when another run holds it;
+  // EnvironmentError when the file cannot be opened.
+  explicit FileLock(const std::filesystem::path& path);
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+  ~FileLock();
+
+ private:
+  int fd_ = -1;
+};
 
 enum class ExistingRun { kRefuse, kOverwrite, kContinue };
 
@@ -52,10 +72,37 @@ class RunDirectory {
 // directory may begin in one second.
 std::filesystem::path unused_path(const std::filesystem::path& path);
 
-// In a run directory: what is known of a loss that was not finite, or of steps that were skipped
+// The file in a run directory that reports a loss that was not finite, or steps that were skipped
 // (trainers/debug/numerics_report.h).
 inline constexpr const char* kNumericsFile = "numerics.json";
-// The engines of cuDNN that were not chosen by rule (trainers/planner/plan_file.h).
+// The file with the engines of cuDNN that were not chosen by rule (trainers/planner/plan_file.h).
 inline constexpr const char* kPlansFile = "plans.json";
+
+// Writes a run's files while it goes on. A disk that is full costs lines, not the training: there
+// is one warning then. Silent without a directory, as on ranks other than 0.
+class RunLog {
+ public:
+  // Both must outlive this.
+  RunLog(const RunDirectory* directory, Console& console)
+      : directory_(directory), console_(&console) {}
+
+  void append(std::initializer_list<Metric> metrics);  // to metrics.jsonl
+  // Appends a line of training, or of an evaluation, after `step` steps. `digest`: of the model, or
+  // "".
+  void append_step(int epoch, int64_t step, const StepMetrics& metrics);
+  void append_evaluation(std::string_view split,
+                         int epoch,
+                         int64_t step,
+                         const Evaluation& evaluation,
+                         std::string_view digest);
+  void write_numerics(const std::string& text);
+
+ private:
+  void attempt(FunctionRef<void()> write);
+
+  const RunDirectory* directory_;
+  Console* console_;
+  bool lost_ = false;
+};
 
 }  // namespace lockstep::trainers

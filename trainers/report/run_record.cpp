@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/digest.h"
-#include "trainers/report/clock.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 namespace {

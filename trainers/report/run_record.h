@@ -45,7 +45,7 @@ struct RunPlan {
 
 RunPlan make_run_plan(const ResolvedRun& run, std::span<const comm::Bucket> buckets);
 
-// For a handshake.
+// The plan as fields that ranks compare in a handshake.
 std::vector<comm::HandshakeField> handshake_fields(const RunPlan& plan);
 
 struct RankRecord {

@@ -11,7 +11,7 @@
 #include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
 #include "trainers/model/schedule.h"
-#include "trainers/report/rank_place.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 namespace {

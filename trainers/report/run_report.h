@@ -15,7 +15,7 @@
 
 namespace lockstep::trainers {
 
-// Program, network, data, and the reach of the run's bits.
+// Lines on program, network, data, and the numbers of ranks that give the run's bits.
 std::vector<std::string> start_lines(const ResolvedRun& run,
                                      const data::DatasetPair& data,
                                      const nn::Module& model);
@@ -26,13 +26,13 @@ std::vector<std::string> lr_lines(const RunRequest& request,
                                   const BatchDivision& batch,
                                   int64_t dataset_images);
 
-// Versions and the machines. A collective call.
+// Fills in the record's versions and machines. A collective call.
 void describe_run(const ResolvedRun& run, Communicator& ranks, RunRecord& record);
 
-// Nothing where the run ended without an evaluation.
+// Returns nothing where the run ended without an evaluation.
 std::optional<FinalMetrics> final_metrics(const TrainingResult& result, double wall_s);
 
-// Accuracy, speed, and where the artifacts are.
+// Prints accuracy, speed, and where the artifacts are.
 void report_end(Console& console,
                 const ResolvedRun& run,
                 const TrainingResult& result,

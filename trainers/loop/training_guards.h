@@ -1,33 +1,41 @@
-// Losses and loss scales of a training, and what becomes of it when they are no numbers.
+// Guards that stop a training that went wrong: losses that are not finite, replicas that differ.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "trainers/debug/numerics_watch.h"
-#include "trainers/loop/step_window.h"
+#include "comm/replicas.h"
+#include "core/communicator.h"
+#include "nn/module.h"
+#include "nn/optimizer.h"
+#include "trainers/debug/black_box.h"
+#include "trainers/loop/step_figures.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/weight_update.h"
-#include "trainers/report/run_log.h"
+#include "trainers/report/run_directory.h"
 
 namespace lockstep::trainers {
 
+// Watches the losses and loss scales of a training, and ends it, or reports, when they are not
+// finite.
 class NumericsGuard {
  public:
   // Both must outlive this.
   NumericsGuard(const TrainingParts& parts, RunLog& log);
 
-  // As the run begins or was restored.
+  // Sets the loss scale with which the run begins or goes on.
   void start(const ScaledStep& scaled) { scaled_ = scaled; }
   void begin_step(int64_t step) {  // from 1
     watch_.begin_step(step, scaled_.scale, scaled_.consecutive_skips);
   }
   void begin_micro_step(const Var& images) { watch_.begin_micro_step(images); }
-  // For the tapes of the step; null where it is not watched.
+  // The listener for the tapes of the step; null where the step is not watched.
   TapeListener* listener() { return watch_.listener(); }
 
-  // Tells of steps that were skipped; `steps` are done. A collective call where many were.
+  // Reads the loss scale after `steps` steps and reports skipped steps. A collective call where
+  // many were skipped.
   // Errors: as WeightUpdate::read_scale.
   void read_scale(WeightUpdate& update, int64_t steps);
   // Errors: DivergedError for a loss that is not finite, but in a replay, which has then found what
@@ -40,7 +48,7 @@ class NumericsGuard {
   bool ends_replay() const { return p_.replay && report_; }
 
  private:
-  // On all ranks.
+  // A collective call.
   void make_report(Trouble trouble, std::string what, int64_t step);
 
   const TrainingParts& p_;
@@ -48,6 +56,19 @@ class NumericsGuard {
   NumericsWatch watch_;
   ScaledStep scaled_;
   std::optional<NumericsReport> report_;  // the last one
+};
+
+// Checks that the ranks still hold the same network. Shares the memory of parameters and optimizer
+// state.
+class ReplicaCheck {
+ public:
+  ReplicaCheck(const nn::Module& model, const nn::Optimizer& optimizer);
+
+  // A collective call. Errors: DivergedError naming rank, tensor and first element that differ.
+  void compare(Communicator& ranks, int64_t step) const;
+
+ private:
+  std::vector<comm::NamedTensor> tensors_;
 };
 
 }  // namespace lockstep::trainers

@@ -1,4 +1,4 @@
-#include "trainers/planner/step_prediction.h"
+#include "trainers/planner/training_plan.h"
 
 #include <algorithm>
 
@@ -9,8 +9,8 @@ bool is_product(std::string_view op) {
   return op.starts_with("conv2d") || op.starts_with("linear");
 }
 
-// In convolutions, the forward statistics come with the output, and the backward sums with the
-// gradient that a convolution writes.
+// With Scheme::kStatsInConvolutions a convolution computes the forward statistics from the output
+// that it writes, and the backward sums from the gradient that it writes: one operand less is read.
 double bytes_of(const LedgerEntry& entry, Scheme scheme) {
   const auto bytes = static_cast<double>(entry.bytes);
   switch (scheme) {
@@ -70,6 +70,52 @@ double all_reduce_s(int64_t bytes,
   return ranks == 1
              ? 0
              : 2 * constants.latency_s + through_link / (card.link_bytes_per_s * constants.link);
+}
+
+int64_t TrainingPlan::workspace_bytes() const {
+  int64_t most = 0;
+  for (const PlannedConvolution& call : convolutions) most = std::max(most, call.workspace_bytes);
+  return most;
+}
+
+int64_t TrainingPlan::needed_bytes() const {
+  return step.memory.peak + workspace_bytes() + kLibraries;
+}
+
+int64_t TrainingPlan::bytes_per_image() const {
+  const int64_t more = step.images - half_step.images;
+  return more == 0 ? step.memory.peak - step.memory.fixed()
+                   : (step.memory.peak - half_step.memory.peak) / more;
+}
+
+int64_t TrainingPlan::largest_batch() const {
+  const int64_t room = card.memory_bytes - needed_bytes();
+  return std::max<int64_t>(
+      0, step.images + (room >= 0 ? room / bytes_per_image() : room / bytes_per_image() - 1));
+}
+
+std::map<std::string_view, OpTotals> TrainingPlan::totals_by_op() const {
+  std::map<std::string_view, OpTotals> totals;
+  for (const LedgerEntry& entry : step.ledger) {
+    OpTotals& op = totals[entry.op];
+    ++op.calls;
+    op.flops += entry.flops;
+    op.bytes += entry.bytes;
+  }
+  return totals;
+}
+
+ScalingPrediction TrainingPlan::scaled_to(int64_t count) const {
+  constexpr int64_t kBucket = int64_t{25} << 20;
+  const int64_t bytes = step.memory.gradients;
+  const double step_s =
+      predict(step, Scheme::kFusedBatchNorm, card, precision, constants).predicted_s;
+  const double all_s = all_reduce_s(bytes, count, card, constants);
+  const double last_s = all_reduce_s(std::min(bytes, kBucket), count, card, constants);
+  return {.all_reduce_s = all_s,
+          .images_per_s = static_cast<double>(count * step.images) / (step_s + last_s),
+          .efficiency = step_s / (step_s + last_s),
+          .unhidden = step_s / (step_s + all_s)};
 }
 
 }  // namespace lockstep::trainers

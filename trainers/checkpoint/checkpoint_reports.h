@@ -1,4 +1,4 @@
-// Do two checkpoints hold the same bits, and if not, where do they differ?
+// The reports of `lockstep inspect` and `lockstep diff`.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,20 @@
 #include "core/safetensors.h"
 
 namespace lockstep::trainers {
+
+// Statistics of the elements that are finite; `mean` summed in double, all 0 when there is none.
+struct TensorStatistics {
+  double min = 0;
+  double max = 0;
+  double mean = 0;
+  int64_t nonfinite = 0;
+};
+
+TensorStatistics statistics(const Tensor& tensor);
+
+// The report of `lockstep inspect`: a row for each tensor (dtype, shape, range, mean, digest), the
+// metadata, and the digest of all, as run.json has it. `content` is as read_safetensors() gave it.
+std::string inspect_checkpoint(const Safetensors& content);
 
 struct CheckpointDiff {
   int64_t tensors = 0;                 // names in either

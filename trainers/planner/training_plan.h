@@ -1,11 +1,15 @@
-// How fast a step could be and probably is, from what it moves and computes. Everything is a
-// prediction: rooflines, and what others' engines reached of them.
+// The needs and the probable speed of a training on a GPU, from what a step holds, moves and
+// computes. All speeds are predictions: rooflines, and what other engines reached of them.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/dry_step.h"
 #include "trainers/planner/gpu_card.h"
 
@@ -48,5 +52,39 @@ double all_reduce_s(int64_t bytes,
                     int64_t ranks,
                     const GpuCard& card,
                     const PredictionConstants& constants = {});
+
+struct OpTotals {
+  int64_t calls = 0, flops = 0, bytes = 0;
+};
+
+struct ScalingPrediction {
+  double all_reduce_s = 0;  // of all gradients
+  double images_per_s = 0;  // over all ranks, where backward() hides all buckets but the last
+  double efficiency = 0;    // then; 1: as fast as ranks without an exchange
+  double unhidden = 0;      // efficiency where backward() hides nothing
+};
+
+struct TrainingPlan {
+  static constexpr int64_t kLibraries = int64_t{1}
+                                        << 30;  // CUDA's context, cuDNN's and NCCL's memory
+
+  GpuCard card;
+  PrecisionConfig precision;
+  int64_t ranks = 1;
+  DryStep step = {};       // of one rank
+  DryStep half_step = {};  // of half as many images: what grows with the batch
+  std::vector<PlannedConvolution> convolutions = {};
+  std::string no_engines = {};  // why none were chosen; empty: they were
+  PredictionConstants constants = {};
+
+  int64_t workspace_bytes() const;  // of the largest convolution
+  int64_t needed_bytes() const;     // peak, workspace, and kLibraries
+  int64_t bytes_per_image() const;
+  int64_t largest_batch() const;  // that fits; 0 for none
+  std::map<std::string_view, OpTotals> totals_by_op() const;
+  double peak_flops() const { return precision.is_mixed() ? card.half_flops : card.f32_flops; }
+  // On `count` ranks, by Scheme::kFusedBatchNorm and buckets of 25 MiB.
+  ScalingPrediction scaled_to(int64_t count) const;
+};
 
 }  // namespace lockstep::trainers

@@ -1,13 +1,14 @@
-#include "trainers/loop/numerics_guard.h"
+#include "trainers/loop/training_guards.h"
 
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "core/error.h"
 #include "trainers/loop/training_batches.h"
-#include "trainers/report/progress.h"
+#include "trainers/report/console.h"
 
 namespace lockstep::trainers {
 
@@ -54,6 +55,30 @@ void NumericsGuard::make_report(Trouble trouble, std::string what, int64_t step)
     for (const std::string& line : lines(*report_)) p_.console.warn(line);
   }
   log_.write_numerics(to_json(*report_));
+}
+
+ReplicaCheck::ReplicaCheck(const nn::Module& model, const nn::Optimizer& optimizer) {
+  for (const nn::NamedParameter& parameter : model.named_parameters()) {
+    tensors_.push_back({parameter.name, parameter.var.value()});
+  }
+  std::set<std::string> own;  // of each rank: averages of what batch norm counts there
+  for (const nn::StateEntry& entry : model.state()) {
+    if (!entry.is_parameter) own.insert(entry.name + ".ema");
+  }
+  for (const nn::StateEntry& entry : optimizer.state()) {
+    if (!own.contains(entry.name)) tensors_.push_back({entry.name, entry.tensor});
+  }
+}
+
+void ReplicaCheck::compare(Communicator& ranks, int64_t step) const {
+  const auto difference = comm::audit_replicas(ranks, tensors_);
+  if (!difference) return;
+  throw DivergedError(
+      fmt::format(
+          "ranks hold different weights after step {}: {}", step, comm::to_string(*difference)),
+      "replicas must stay equal bit for bit: memory or a transfer was corrupted, "
+      "or a rank computes differently",
+      "run again; if the same rank differs again, leave its host out");
 }
 
 }  // namespace lockstep::trainers

@@ -1,0 +1,110 @@
+#include "trainers/report/errors.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "comm/die.h"
+#include "comm/gather.h"
+#include "comm/launch.h"
+
+namespace lockstep::trainers {
+namespace {
+
+// From the launcher: MPI_Init may not have happened yet, or may be what failed.
+int rank_from_environment() {
+  try {
+    return comm::read_launch().rank;
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+Error as_error(const std::exception& error) {
+  if (const auto* ours = dynamic_cast<const Error*>(&error)) return *ours;
+  return InternalError(error.what(),
+                       "an exception that Lockstep does not throw itself",
+                       "please report this with the command line: it is a bug in Lockstep");
+}
+
+void report(const std::exception_ptr& error, ErrorScope scope) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    report_error(known, scope);
+  }
+}
+
+// Remedies that are not here have no flag.
+constexpr std::pair<Remedy, std::string_view> kTrainerAdvice[] = {
+    {Remedy::kCpu, "or --device cpu"},
+    {Remedy::kCuda, "or --device cuda"},
+    {Remedy::kSmallerBatch, "-b sets the batch"},
+    {Remedy::kEnginesByRule, "training without --autotune goes by rule"},
+    {Remedy::kPlanFile, "--plan-file names another, --autotune makes one"},
+    {Remedy::kMpi, "--transport mpi does, and auto chooses it by itself"},
+    {Remedy::kHostExchange, "or --transport shm or mpi"},
+    {Remedy::kIpcExchange, "or --transport ipc, shm or mpi"},
+    {Remedy::kAlgorithm, "--algorithm names it"},
+    {Remedy::kLongerWait, "--stall-abort SECONDS waits longer"},
+    {Remedy::kUnusedZero, "--unused zero counts them as zero"},
+    {Remedy::kDigits, "--data names another folder, --dataset digits is built in"},
+    {Remedy::kShapes, "--data names another folder, --dataset shapes is built in"},
+    {Remedy::kDataset, "--data names the folder, --dataset the data set in it"},
+};
+
+}  // namespace
+
+int report_error(const std::exception& error, ErrorScope scope) {
+  const Error reported = as_error(error);
+  const int rank = rank_from_environment();
+  const bool names_its_rank = dynamic_cast<const CommError*>(&error) != nullptr;
+  if (scope == ErrorScope::kThisRank && !names_its_rank) {
+    const Error named(reported.code(),
+                      fmt::format("rank {}: {}", rank, reported.what()),
+                      reported.why(),
+                      reported.hint(),
+                      reported.remedy());
+    std::fputs(format_error(named).c_str(), stderr);
+  } else if (scope == ErrorScope::kThisRank || rank == 0) {
+    std::fputs(format_error(reported).c_str(), stderr);
+  }
+  return static_cast<int>(reported.code());
+}
+
+void on_all_ranks(Communicator& ranks, FunctionRef<void()> body) {
+  std::exception_ptr error;
+  int64_t mine = 0;  // exit code
+  try {
+    body();
+  } catch (const std::exception& known) {
+    error = std::current_exception();
+    mine = static_cast<int64_t>(as_error(known).code());
+  }
+  const std::vector<int64_t> codes = comm::gather_value(ranks, mine);
+  const auto failed = std::ranges::find_if(codes, [](int64_t code) { return code != 0; });
+  if (failed == codes.end()) return;
+  const bool alike = std::ranges::find(codes, 0) == codes.end();
+  if (failed - codes.begin() == ranks.rank()) {
+    report(error, alike ? ErrorScope::kEveryRank : ErrorScope::kThisRank);
+  }
+  ranks.barrier();  // the message is out before mpirun ends the others
+  comm::die(static_cast<ExitCode>(*failed));
+}
+
+std::string_view trainer_advice(Remedy remedy) {
+  const auto* const found =
+      std::ranges::find(kTrainerAdvice, remedy, &std::pair<Remedy, std::string_view>::first);
+  return found == std::end(kTrainerAdvice) ? std::string_view() : found->second;
+}
+
+std::string_view tool_advice(Remedy remedy) {
+  if (remedy != Remedy::kPlanFile) return {};
+  return "lockstep plan --plan-file names another, the trainers' --autotune makes one";
+}
+
+}  // namespace lockstep::trainers

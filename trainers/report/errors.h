@@ -1,0 +1,32 @@
+// How a program reports an error: its words, its exit code, and what the other ranks do.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string_view>
+
+#include "core/communicator.h"
+#include "core/error.h"
+#include "core/function_ref.h"
+
+namespace lockstep::trainers {
+
+enum class ErrorScope : uint8_t {
+  kEveryRank,  // all ranks fail alike (usage, missing data): rank 0 prints for them
+  kThisRank,   // this rank prints, with its number, which CommErrors hold already
+};
+
+// Prints an Error's three lines to stderr; returns the process exit code. Any other exception is
+// reported as a bug. May be called before MPI_Init.
+int report_error(const std::exception& error, ErrorScope scope = ErrorScope::kEveryRank);
+
+// Runs `body` on every rank and returns when it succeeded on all. Otherwise the lowest rank that
+// failed reports its error, and every rank leaves with that error's exit code.
+void on_all_ranks(Communicator& ranks, FunctionRef<void()> body);
+
+// Word a remedy of the library's errors as flags of a program, for set_remedy_text(). Empty where
+// the program has no flag for it.
+std::string_view trainer_advice(Remedy remedy);  // train_convnet, train_resnet
+std::string_view tool_advice(Remedy remedy);     // lockstep; a replay takes its run's flags
+
+}  // namespace lockstep::trainers

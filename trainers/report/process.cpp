@@ -1,0 +1,88 @@
+#include "trainers/report/process.h"
+
+#include <array>
+#include <fstream>
+#include <initializer_list>
+#include <sstream>
+
+#include <fmt/chrono.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "comm/gather.h"
+
+namespace lockstep::trainers {
+namespace {
+
+// Field 22 of /proc/self/stat, in clock ticks since boot; the name before it may hold blanks.
+double start_since_boot() {
+  std::ifstream file("/proc/self/stat");
+  std::string line;
+  std::getline(file, line);
+  std::istringstream fields(line.substr(line.rfind(')') + 1));
+  std::string skipped;
+  for (int i = 3; i < 22; ++i) fields >> skipped;
+  double ticks = 0;
+  fields >> ticks;
+  return ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace
+
+std::string utc_text(std::chrono::system_clock::time_point time) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", parts);
+}
+
+double seconds_since_process_start() {
+  static const double start = start_since_boot();
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - start;
+}
+
+RankPlace this_place() {
+  std::array<char, 256> name{};
+  const bool known = gethostname(name.data(), name.size() - 1) == 0;
+  return {.host = known ? name.data() : "unknown", .pid = getpid()};
+}
+
+std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine) {
+  const std::vector<std::string> hosts = comm::gather_texts(ranks, mine.host);
+  const std::vector<int64_t> pids = comm::gather_value(ranks, mine.pid);
+  std::vector<RankPlace> places;
+  for (size_t rank = 0; rank < hosts.size(); ++rank) places.push_back({hosts[rank], pids[rank]});
+  return places;
+}
+
+namespace {
+
+volatile sig_atomic_t g_requested = 0;
+
+void on_signal(int signal) {
+  if (g_requested != 0) _exit(128 + signal);
+  g_requested = 1;
+}
+
+}  // namespace
+
+void install_stop_handlers() {
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaction(signal, &action, nullptr);
+  struct sigaction ignore = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, nullptr);  // a closed pager must not end a training
+  sigaction(SIGXFSZ, &ignore, nullptr);  // nor a limit on file sizes: that write fails
+}
+
+bool stop_requested() {
+  return g_requested != 0;
+}
+
+}  // namespace lockstep::trainers
