@@ -3,11 +3,11 @@ set(LOCKSTEP_CUDA AUTO CACHE STRING "AUTO, ON or OFF")
 set(LOCKSTEP_HAS_CUDA OFF)
 if(LOCKSTEP_CUDA)
   set(CMAKE_CUDA_ARCHITECTURES "80;90;100" CACHE STRING "SASS and PTX for these")
+  find_package(Python3 3.9 QUIET COMPONENTS Interpreter)  # its packages may hold CUDA
   if(NOT CMAKE_CUDA_COMPILER)
     find_program(LOCKSTEP_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin PATHS /usr/local/cuda/bin)
-    if(NOT LOCKSTEP_NVCC)  # Python packages hold a toolkit too
-      find_package(Python3 3.9 COMPONENTS Interpreter REQUIRED)
-      execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/find_nvcc.py
+    if(Python3_FOUND AND NOT LOCKSTEP_NVCC)
+      execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/nvidia_packages.py nvcc
         OUTPUT_VARIABLE LOCKSTEP_NVCC OUTPUT_STRIP_TRAILING_WHITESPACE)
     endif()
   endif()
@@ -46,30 +46,15 @@ if(CMAKE_CUDA_COMPILER MATCHES "^(.*/nvidia/cu[0-9]+)/bin/nvcc$")  # without the
 endif()
 enable_language(CUDA)
 find_package(CUDAToolkit 12.4 REQUIRED)
-
-# cuDNN: headers to compile with, and where programs find the library when they first use it.
-set(LOCKSTEP_CUDNN AUTO CACHE STRING "AUTO, ON or OFF: cuDNN 9 for convolutions on CUDA")
-find_path(CUDNN_INCLUDE_DIR cudnn_graph.h HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES ../../cudnn/include)
-find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDNN_INCLUDE_DIR}/../lib)
-if(LOCKSTEP_CUDNN AND CUDNN_INCLUDE_DIR AND CUDNN_LIBRARY)
-  set(LOCKSTEP_HAS_CUDNN ON)
-  set(LOCKSTEP_CUDNN_INCLUDE_DIR ${CUDNN_INCLUDE_DIR})
-elseif(LOCKSTEP_CUDNN AND NOT LOCKSTEP_CUDNN STREQUAL "AUTO")
-  message(FATAL_ERROR "LOCKSTEP_CUDNN=ON, but no cuDNN 9 was found: set CUDNN_INCLUDE_DIR and CUDNN_LIBRARY")
+include(LockstepVendor)
+if(Python3_FOUND)
+  execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/nvidia_packages.py
+    ${CUDAToolkit_VERSION_MAJOR} OUTPUT_VARIABLE nvidia_packages)
 endif()
-message(STATUS "cuDNN: ${LOCKSTEP_HAS_CUDNN}")
-# cuBLASLt and NCCL: programs open them when first needed; they look here too, where Python's packages may hold them.
-option(LOCKSTEP_CUBLASLT "cuBLASLt for matrix products on CUDA" ON)
-find_library(CUBLASLT_LIBRARY NAMES cublasLt libcublasLt.so.${CUDAToolkit_VERSION_MAJOR}
-  HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES ../../cublas/lib)
-find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_INCLUDE_DIRS}
-  PATH_SUFFIXES ../../nccl/lib)
-if(NCCL_LIBRARY)
-  get_filename_component(LOCKSTEP_NCCL_FOLDER ${NCCL_LIBRARY} DIRECTORY)
-endif()
-# What a source is told of this; few are, so that builds with and without CUDA share most objects.
-set(LOCKSTEP_CUDA_DEFINITIONS LOCKSTEP_CUDA $<$<BOOL:${LOCKSTEP_HAS_CUDNN}>:LOCKSTEP_CUDNN>
-  $<$<BOOL:${LOCKSTEP_CUBLASLT}>:LOCKSTEP_CUBLASLT>)
+set(LOCKSTEP_VENDOR_INCLUDES ${CUDAToolkit_INCLUDE_DIRS})
+lockstep_vendor(CUDNN cudnn_graph.h libcudnn.so.9 "convolutions are our own kernels")
+lockstep_vendor(CUBLASLT cublasLt.h libcublasLt.so.${CUDAToolkit_VERSION_MAJOR} "matrix products are our own kernels")
+lockstep_vendor(NCCL nccl.h libnccl.so.2 "gradients between GPUs go over CUDA IPC or through the host")
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc has it
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
@@ -100,11 +85,10 @@ function(lockstep_cuda_kernels folder)
     $<IF:$<BOOL:${emulated}>,lockstep_${folder}_emulated_${emulated},lockstep_${folder}_cuda>)
 endfunction()
 
-# lockstep_cuda_runtime(): core/cuda for lockstep_core. The toolkit's headers are for core and kernels.
+# lockstep_cuda_runtime(): links what core/cuda calls, and says where programs find NVIDIA's libraries.
 function(lockstep_cuda_runtime)
-  target_include_directories(lockstep_core SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
-  target_include_directories(lockstep_kernels SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   set(emulated $<TARGET_PROPERTY:LOCKSTEP_EMULATION>)
   target_link_libraries(lockstep_core INTERFACE
     $<LINK_ONLY:$<IF:$<BOOL:${emulated}>,lockstep_emulator_${emulated},${LOCKSTEP_CUDART}>>)
+  target_link_options(lockstep_core INTERFACE ${LOCKSTEP_VENDOR_RPATHS})
 endfunction()

@@ -20,8 +20,10 @@ if(LOCKSTEP_SANITIZE)
 endif()
 
 # What is compiled only with a part; without it <part>_absent.cpp is.
-set(LOCKSTEP_CUDA_SOURCES "core/cuda/|kernels/.*cublaslt[a-z_]*(/|\\.cpp)")
-set(LOCKSTEP_CUDNN_SOURCES "kernels/.*cudnn[a-z_]*(/|\\.cpp)")
+set(LOCKSTEP_CUDA_SOURCES "core/cuda/")
+set(LOCKSTEP_CUDNN_SOURCES "(kernels|trainers)/.*cudnn[a-z_]*(/|\\.cpp)")
+set(LOCKSTEP_CUBLASLT_SOURCES "(kernels|emulation|emulated_train)/.*cublaslt[a-z_]*(/|\\.cpp)")
+set(LOCKSTEP_NCCL_SOURCES "(comm|emulation|emulated_train)/.*nccl[a-z_]*(/|\\.cpp)")
 set(LOCKSTEP_MPI_SOURCES "comm/messages/mpi_(session|transport)\\.cpp")
 set(LOCKSTEP_ONEDNN_SOURCES "kernels/.*(_onednn\\.cpp|/onednn/)")
 set(LOCKSTEP_CODECS_SOURCES "data/codecs/")
@@ -35,27 +37,49 @@ target_precompile_headers(lockstep_common_headers PRIVATE <algorithm> <array> <a
   <filesystem> <functional> <limits> <map> <memory> <mutex> <optional> <span> <string> <string_view> <tuple>
   <unordered_map> <utility> <vector> <fmt/format.h>)
 
-# lockstep_library(<folder> [PUBLIC libs...] [PRIVATE libs...] [APART files...]): one static library a folder. Programs
-# (<name>_main.cpp) and the files of APART stay out. <op>_cpu.cpp files are compiled once for each x86-64 level of the
-# build (kernels/support/isa.h).
-function(lockstep_library folder)
-  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE;APART" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
-  foreach(part CUDA CUDNN MPI ONEDNN CODECS)
+# lockstep_parts(<sources> <of parts>): drops the sources of parts that this build lacks, and the absences of those that
+# it has. Sets <of parts> to the sources that are left of both kinds.
+function(lockstep_parts sources_name parts_name)
+  set(sources ${${sources_name}})
+  set(of_parts "")
+  foreach(part CUDA CUDNN CUBLASLT NCCL MPI ONEDNN CODECS)
+    string(TOLOWER "/${part}_absent\\.cpp$" absent)
+    set(mine ${sources})
+    list(FILTER mine INCLUDE REGEX "/(${LOCKSTEP_${part}_SOURCES})|${absent}")
+    list(REMOVE_ITEM sources ${mine} "")
     if(LOCKSTEP_HAS_${part})
-      string(TOLOWER ${part} name)
-      list(FILTER sources EXCLUDE REGEX "/${name}_absent\\.cpp$")
+      list(FILTER mine EXCLUDE REGEX "${absent}")
     else()
-      list(FILTER sources EXCLUDE REGEX "/(${LOCKSTEP_${part}_SOURCES})")
+      list(FILTER mine INCLUDE REGEX "${absent}")
     endif()
+    list(APPEND of_parts ${mine})
   endforeach()
-  list(REMOVE_ITEM sources ${ARG_APART} "")
+  set(${sources_name} ${sources} ${of_parts} PARENT_SCOPE)
+  set(${parts_name} ${of_parts} PARENT_SCOPE)
+endfunction()
+
+# lockstep_library(<folder> [PUBLIC libs...] [PRIVATE libs...] [PARTS libs...]): one static library a folder. Programs
+# (<name>_main.cpp) stay out. <op>_cpu.cpp files are compiled once for each x86-64 level of the build
+# (kernels/support/isa.h). Only sources of parts see PARTS and NVIDIA's headers, so builds share the other objects.
+function(lockstep_library folder)
+  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE;PARTS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  lockstep_parts(sources of_parts)
   set(isa_sources ${sources})
+  list(REMOVE_ITEM sources ${of_parts} "")
   list(FILTER sources EXCLUDE REGEX "_(cpu|main)\\.cpp$")
   list(FILTER isa_sources INCLUDE REGEX "_cpu\\.cpp$")
   add_library(lockstep_${folder} STATIC ${sources})
-  target_link_libraries(lockstep_${folder} PUBLIC lockstep_options ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  target_link_libraries(lockstep_${folder} PUBLIC lockstep_options ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE}
+    INTERFACE "$<LINK_ONLY:${ARG_PARTS}>")
   target_precompile_headers(lockstep_${folder} REUSE_FROM lockstep_common_headers)
+  if(of_parts)
+    add_library(lockstep_${folder}_parts OBJECT ${of_parts})
+    target_link_libraries(lockstep_${folder}_parts PRIVATE lockstep_options ${ARG_PUBLIC} ${ARG_PARTS})
+    target_include_directories(lockstep_${folder}_parts SYSTEM PRIVATE ${LOCKSTEP_VENDOR_INCLUDES})
+    target_precompile_headers(lockstep_${folder}_parts REUSE_FROM lockstep_common_headers)
+    target_sources(lockstep_${folder} PRIVATE $<TARGET_OBJECTS:lockstep_${folder}_parts>)
+  endif()
   if(isa_sources)
     foreach(level ${LOCKSTEP_LEVELS})
       set(objects lockstep_${folder}_v${level})

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "comm/bucket.h"
 #include "comm/schedule.h"
@@ -45,5 +46,9 @@ class DeviceExchange {
 // A collective call. The exchange may keep its arguments.
 using MakeDeviceExchange = std::function<std::unique_ptr<DeviceExchange>(
     Communicator& peers, Stream& compute, std::span<const Bucket> buckets)>;
+
+// A collective call. NCCL refuses two ranks on one GPU; this says so before NCCL is asked.
+// `device`: the GPU's UUID, at most 63 characters. Errors: EnvironmentError naming two ranks.
+void check_devices_differ(Communicator& peers, std::string_view device);
 
 }  // namespace lockstep::comm

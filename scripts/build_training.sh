@@ -16,7 +16,7 @@ has_driver() { [ -e /dev/nvidiactl ] || { ldconfig -p 2>/dev/null || true; } | g
 
 has_nvcc() {  # as cmake/LockstepCuda.cmake looks for it
   command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] ||
-    [ -n "$(python3 tools/find_nvcc.py)" ]
+    [ -n "$(python3 tools/nvidia_packages.py nvcc)" ]
 }
 
 gpu_architectures() {  # such as "80 90"; nothing where nvidia-smi does not tell

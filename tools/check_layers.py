@@ -34,8 +34,8 @@ HOMES = {
         r"|tests/(cuda|emulation)/.*"
     ),
     r"cudnn.*": r"kernels/support/cudnn/.*",
-    r"cublasLt\.h": r"tests/kernels/cublaslt_.*",
-    r"nccl\.h": r"tests/comm/nccl_.*",
+    r"cublasLt\.h": r"(kernels/support|tests/emulation)/cublaslt/.*",
+    r"nccl\.h": r"(comm|tests/emulation)/nccl/.*",
     r"boost/.*": r"tests/emulation/fiber\.h",
     r"zlib\.h": r"data/.*\.cpp|tests/.*",
     r"jpeglib\.h|png\.h": r"data/codecs/.*\.cpp",

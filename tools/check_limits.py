@@ -13,7 +13,6 @@ FOLDERS = ("core", "kernels", "nn", "comm", "data", "trainers")
 LINES, PARAMETERS, MEMBERS = 60, 6, 12
 LISTS = {"RunRequest", "StepMetrics", "RunPlan", "RunRecord"}  # a member a flag, a column, a row of run.json
 EXEMPT = (
-    "kernels/support/cublaslt/abi.h", "comm/nccl/abi.h",  # signatures of the libraries
     # A member a function of the library.
     "kernels/support/cublaslt/api.h", "kernels/support/cudnn/api.h", "comm/nccl/api.h",
 )  # fmt: skip

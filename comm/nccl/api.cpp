@@ -7,33 +7,30 @@
 namespace lockstep::comm::nccl {
 namespace {
 
+constexpr size_t kOldest = NCCL_VERSION(2, 18, 0);
 constexpr const char* kWithout = "let gradients travel through the host";
 
-std::string version_text(int version) {
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
-int version_of(const Api& api) {
+size_t version_of(const Api& api) {
   int version = 0;
   api.get_version(&version);
-  return version;
+  return static_cast<size_t>(version);
 }
 
 }  // namespace
 
 Api::Api(const std::string& soname) : library_("NCCL 2", soname, kWithout, Remedy::kHostExchange) {
-  if (version_of(*this) >= kAbiVersion) return;
+  if (version_of(*this) >= kOldest) return;
   throw EnvironmentError(
       "NCCL is too old",
       fmt::format("it is {}, the exchange of gradients needs {} or newer",
-                  version_text(version_of(*this)),
-                  version_text(kAbiVersion)),
+                  version(),
+                  cuda::version_text(kOldest)),
       fmt::format("pip install nvidia-nccl-cu13, or the package of NVIDIA; or {}", kWithout),
       Remedy::kHostExchange);
 }
 
 std::string Api::version() const {
-  return version_text(version_of(*this));
+  return cuda::version_text(version_of(*this));
 }
 
 const Api& api() {

@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "comm/nccl/abi.h"
+#include <nccl.h>
+
 #include "core/cuda/library.h"
 
 namespace lockstep::comm::nccl {
@@ -12,7 +13,7 @@ namespace lockstep::comm::nccl {
 class Api {
  public:
   // Errors: EnvironmentError, in three lines, for an NCCL that is missing, is older than 2.18, or
-  // lacks a function; also in a build without CUDA.
+  // lacks a function.
   explicit Api(const std::string& soname = "libnccl.so.2");
 
   std::string version() const;  // "2.28.9"
@@ -25,23 +26,26 @@ class Api {
   }
 
  public:
-  GetVersionFunction* const get_version = find<GetVersionFunction>("ncclGetVersion");
-  GetUniqueIdFunction* const get_unique_id = find<GetUniqueIdFunction>("ncclGetUniqueId");
-  CommInitRankConfigFunction* const comm_init_rank_config =
-      find<CommInitRankConfigFunction>("ncclCommInitRankConfig");
-  CommDestroyFunction* const comm_destroy = find<CommDestroyFunction>("ncclCommDestroy");
-  CommAbortFunction* const comm_abort = find<CommAbortFunction>("ncclCommAbort");
-  CommGetAsyncErrorFunction* const comm_get_async_error =
-      find<CommGetAsyncErrorFunction>("ncclCommGetAsyncError");
-  GetErrorStringFunction* const get_error_string =
-      find<GetErrorStringFunction>("ncclGetErrorString");
-  GetLastErrorFunction* const get_last_error = find<GetLastErrorFunction>("ncclGetLastError");
-  GroupStartFunction* const group_start = find<GroupStartFunction>("ncclGroupStart");
-  GroupEndFunction* const group_end = find<GroupEndFunction>("ncclGroupEnd");
-  SendFunction* const send = find<SendFunction>("ncclSend");
-  RecvFunction* const recv = find<RecvFunction>("ncclRecv");
-  BroadcastFunction* const broadcast = find<BroadcastFunction>("ncclBroadcast");
-  AllReduceFunction* const all_reduce = find<AllReduceFunction>("ncclAllReduce");
+  decltype(&ncclGetVersion) const get_version = find<decltype(ncclGetVersion)>("ncclGetVersion");
+  decltype(&ncclGetUniqueId) const get_unique_id =
+      find<decltype(ncclGetUniqueId)>("ncclGetUniqueId");
+  decltype(&ncclCommInitRankConfig) const comm_init_rank_config =
+      find<decltype(ncclCommInitRankConfig)>("ncclCommInitRankConfig");
+  decltype(&ncclCommDestroy) const comm_destroy =
+      find<decltype(ncclCommDestroy)>("ncclCommDestroy");
+  decltype(&ncclCommAbort) const comm_abort = find<decltype(ncclCommAbort)>("ncclCommAbort");
+  decltype(&ncclCommGetAsyncError) const comm_get_async_error =
+      find<decltype(ncclCommGetAsyncError)>("ncclCommGetAsyncError");
+  decltype(&ncclGetErrorString) const get_error_string =
+      find<decltype(ncclGetErrorString)>("ncclGetErrorString");
+  decltype(&ncclGetLastError) const get_last_error =
+      find<decltype(ncclGetLastError)>("ncclGetLastError");
+  decltype(&ncclGroupStart) const group_start = find<decltype(ncclGroupStart)>("ncclGroupStart");
+  decltype(&ncclGroupEnd) const group_end = find<decltype(ncclGroupEnd)>("ncclGroupEnd");
+  decltype(&ncclSend) const send = find<decltype(ncclSend)>("ncclSend");
+  decltype(&ncclRecv) const recv = find<decltype(ncclRecv)>("ncclRecv");
+  decltype(&ncclBroadcast) const broadcast = find<decltype(ncclBroadcast)>("ncclBroadcast");
+  decltype(&ncclAllReduce) const all_reduce = find<decltype(ncclAllReduce)>("ncclAllReduce");
 };
 
 // The process's own, opened at the first call. Errors: as Api.

@@ -1,7 +1,5 @@
 #include "comm/nccl/ranks.h"
 
-#include <algorithm>
-#include <array>
 #include <span>
 #include <utility>
 #include <vector>
@@ -9,36 +7,35 @@
 #include <fmt/core.h>
 
 #include "comm/backoff.h"
-#include "comm/gather.h"
 
 namespace lockstep::comm::nccl {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-DataType type_of(Dtype dtype) {
+ncclDataType_t type_of(Dtype dtype) {
   switch (dtype) {
     case Dtype::kF32:
-      return kFloat32;
+      return ncclFloat32;
     case Dtype::kF16:
-      return kFloat16;
+      return ncclFloat16;
     case Dtype::kBF16:
-      return kBfloat16;
+      return ncclBfloat16;
     default:
       throw DtypeError(
           fmt::format("[nccl] values: dtype {}, expected f32, f16 or bf16", name_of(dtype)));
   }
 }
 
-UniqueId shared_id(Communicator& peers, const Api& api) {
+ncclUniqueId shared_id(Communicator& peers, const Api& api) {
   // Rank 0's own failure travels too: the others wait for nothing else.
   struct {
-    Result result = kSuccess;
-    UniqueId id{};
+    ncclResult_t result = ncclSuccess;
+    ncclUniqueId id{};
   } first;
   if (peers.rank() == 0) first.result = api.get_unique_id(&first.id);
   peers.broadcast(std::as_writable_bytes(std::span(&first, 1)), 0);
-  if (first.result == kSuccess) return first.id;
+  if (first.result == ncclSuccess) return first.id;
   throw EnvironmentError("NCCL does not start",
                          fmt::format("ncclGetUniqueId: {}", api.get_error_string(first.result)),
                          "NCCL_DEBUG=INFO says more; NCCL_SOCKET_IFNAME names the network",
@@ -47,30 +44,14 @@ UniqueId shared_id(Communicator& peers, const Api& api) {
 
 }  // namespace
 
-void check_devices_differ(Communicator& peers, std::string_view device) {
-  using Name = std::array<char, 64>;
-  Name mine{};
-  device.copy(mine.data(), mine.size() - 1);
-  const std::vector<Name> all = gather_value(peers, mine);
-  for (auto later = all.begin(); later != all.end(); ++later) {
-    const auto earlier = std::find(all.begin(), later, *later);
-    if (earlier == later) continue;
-    throw EnvironmentError(
-        fmt::format("ranks {} and {} share a GPU", earlier - all.begin(), later - all.begin()),
-        fmt::format("both have {}; NCCL takes one rank a GPU", later->data()),
-        "a GPU for each rank (CUDA_VISIBLE_DEVICES)",
-        Remedy::kIpcExchange);
-  }
-}
-
 Ranks::Ranks(Communicator& peers, std::chrono::milliseconds deadline, const Api& functions)
     : api_(functions), deadline_(deadline), rank_(peers.rank()), size_(peers.size()) {
-  const UniqueId id = shared_id(peers, api_);
-  Config config;
+  const ncclUniqueId id = shared_id(peers, api_);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  Result result = api_.comm_init_rank_config(&comm_, size_, id, rank_, &config);
-  if (result == kInProgress) result = settle("all ranks to meet");
-  if (result == kSuccess) return;
+  ncclResult_t result = api_.comm_init_rank_config(&comm_, size_, id, rank_, &config);
+  if (result == ncclInProgress) result = settle("all ranks to meet");
+  if (result == ncclSuccess) return;
   const std::string why = text_of(result);
   abort();
   throw EnvironmentError("NCCL does not start",
@@ -111,9 +92,10 @@ void Ranks::receive(Tensor& to, int from, Stream& stream) {
 }
 
 void Ranks::broadcast(Tensor& tensor, int root, Stream& stream) {
-  accept(api_.broadcast(
-             tensor.bytes(), tensor.bytes(), tensor.nbytes(), kUint8, root, comm_, stream.cuda()),
-         "a broadcast");
+  accept(
+      api_.broadcast(
+          tensor.bytes(), tensor.bytes(), tensor.nbytes(), ncclUint8, root, comm_, stream.cuda()),
+      "a broadcast");
 }
 
 void Ranks::all_reduce(Tensor& values, Stream& stream) {
@@ -121,7 +103,7 @@ void Ranks::all_reduce(Tensor& values, Stream& stream) {
                          values.bytes(),
                          static_cast<size_t>(values.numel()),
                          type_of(values.dtype()),
-                         kSum,
+                         ncclSum,
                          comm_,
                          stream.cuda()),
          "an all-reduce");
@@ -144,9 +126,9 @@ void Ranks::give_up(std::string_view what, std::chrono::milliseconds waited) {
       Remedy::kLongerWait));
 }
 
-void Ranks::require(Result result, std::string_view what) {
-  if (result == kSuccess) return;
-  const bool remote = result == kRemoteError;
+void Ranks::require(ncclResult_t result, std::string_view what) {
+  if (result == ncclSuccess) return;
+  const bool remote = result == ncclRemoteError;
   fail(CommError(fmt::format("rank {}: NCCL failed in {}", rank_, what),
                  text_of(result),
                  remote ? "another rank says what happened to it" : "NCCL_DEBUG=INFO says more",
@@ -167,29 +149,29 @@ void Ranks::fail(const CommError& error) {
   throw CommError(error);
 }
 
-void Ranks::accept(Result result, std::string_view what) {
-  if (result != kInProgress) require(result, what);
+void Ranks::accept(ncclResult_t result, std::string_view what) {
+  if (result != ncclInProgress) require(result, what);
 }
 
 // A call that is in progress may not have reached its stream yet.
-Result Ranks::settle(std::string_view what) {
+ncclResult_t Ranks::settle(std::string_view what) {
   const Clock::time_point start = Clock::now();
   Backoff backoff(true);
   for (;;) {
-    if (const Result now = state(); now != kInProgress) return now;
+    if (const ncclResult_t now = state(); now != ncclInProgress) return now;
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
     if (waited >= deadline_) give_up(what, waited);
     backoff.pause();
   }
 }
 
-Result Ranks::state() const {
-  Result now = kSuccess;
-  const Result asked = api_.comm_get_async_error(comm_, &now);
-  return asked == kSuccess ? now : asked;
+ncclResult_t Ranks::state() const {
+  ncclResult_t now = ncclSuccess;
+  const ncclResult_t asked = api_.comm_get_async_error(comm_, &now);
+  return asked == ncclSuccess ? now : asked;
 }
 
-std::string Ranks::text_of(Result result) const {
+std::string Ranks::text_of(ncclResult_t result) const {
   const char* const more = api_.get_last_error(comm_);
   const char* const text = api_.get_error_string(result);
   return more == nullptr || *more == '\0' ? text : fmt::format("{}: {}", text, more);

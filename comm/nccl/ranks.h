@@ -14,10 +14,6 @@
 
 namespace lockstep::comm::nccl {
 
-// NCCL refuses two ranks on one GPU; this says so before it is asked. `device`: the GPU's UUID, at
-// most 63 characters. A collective call. Errors: EnvironmentError naming two ranks.
-void check_devices_differ(Communicator& peers, std::string_view device);
-
 // An NCCL communicator that never blocks the host: its state is queried until the deadline. What is
 // given to streams runs there as other work does, and may be recorded in a graph; such graphs must
 // have ended before this does.
@@ -58,17 +54,17 @@ class Ranks {
  private:
   void abort();
   [[noreturn]] void fail(const CommError& error);
-  void require(Result result, std::string_view what);
-  void accept(Result result, std::string_view what);  // what is in progress, too
-  Result settle(std::string_view what);
-  Result state() const;
-  std::string text_of(Result result) const;
+  void require(ncclResult_t result, std::string_view what);
+  void accept(ncclResult_t result, std::string_view what);  // what is in progress, too
+  ncclResult_t settle(std::string_view what);
+  ncclResult_t state() const;
+  std::string text_of(ncclResult_t result) const;
 
   const Api& api_;
   const std::chrono::milliseconds deadline_;
   int rank_ = 0;
   int size_ = 1;
-  Handle comm_ = nullptr;
+  ncclComm_t comm_ = nullptr;
   std::optional<CommError> failure_;
 };
 

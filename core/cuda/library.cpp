@@ -37,6 +37,10 @@ bool has_library(const std::string& soname) {
   return !is_emulated() || lockstep_emulated_library(soname.c_str()) != nullptr;
 }
 
+std::string version_text(size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
 Library::Library(std::string product,
                  const std::string& soname,
                  std::string_view without,

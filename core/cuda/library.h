@@ -1,7 +1,8 @@
-// Shared libraries that are opened when they are first needed: a program starts without cuDNN and
-// NCCL, and says in plain words what is wrong with those that it finds.
+// Shared libraries that are opened when they are first needed: a program starts without cuDNN,
+// cuBLASLt and NCCL, and says in plain words what is wrong with those that it finds.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +15,9 @@ namespace lockstep::cuda {
 // error. On the emulated machine it is where a stand-in is installed, as no real library knows that
 // memory.
 bool has_library(const std::string& soname);
+
+// "9.19.0" of 91900, as NVIDIA's libraries number theirs.
+std::string version_text(size_t version);
 
 // Thread safety: all functions may be called from any thread.
 class Library {

@@ -2,13 +2,10 @@
 
 #include <fmt/core.h>
 
+#include "kernels/conv/conv2d_cudnn.h"
 #include "kernels/conv/convolution_problem.h"
 #include "kernels/support/dispatch.h"
 #include "kernels/support/op_check.h"
-
-#if defined(LOCKSTEP_CUDNN)
-#include "kernels/conv/conv2d_cudnn.h"
-#endif
 
 namespace lockstep::kernels {
 namespace {

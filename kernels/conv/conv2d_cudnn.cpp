@@ -225,6 +225,14 @@ void backward_weight(Stream& stream,
 
 }  // namespace
 
+bool is_there() {
+  return lockstep::cuda::has_library(kSoname);
+}
+
+std::string version() {
+  return api().version();
+}
+
 bool fits(const ConvolutionProblem& problem) {
   const auto is_whole = [](int64_t elements, Dtype type) {
     return static_cast<size_t>(elements) * size_of(type) % kAlignment == 0;
@@ -243,7 +251,7 @@ size_t staged_bytes(const ConvolutionProblem& problem) {
 }
 
 bool takes(const ConvolutionProblem& problem) {
-  return lockstep::cuda::has_library(kSoname) && fits(problem);
+  return is_there() && fits(problem);
 }
 
 void keep_plan(Stream& stream, const ConvolutionProblem& problem, std::string_view choice) {

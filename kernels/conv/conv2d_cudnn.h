@@ -2,6 +2,7 @@
 // kernels/conv/conv2d.h, kernels/conv/conv2d_fused.h.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "kernels/conv/conv2d.h"
@@ -13,11 +14,16 @@ namespace lockstep::kernels::cudnn {
 // Largest workspace of a call. resnet50 with 256 images in f32 asks for slightly less.
 inline constexpr size_t kMostWorkspace = size_t{1} << 30;
 
+// Whether there is a cuDNN to call: not in builds without it, nor under emulation.
+bool is_there();
+// "9.19.0". Errors: EnvironmentError where it cannot be loaded, and in builds without it.
+std::string version();
+
 // Whether such calls are cuDNN's. The answer is the same for a shard of any size, so that a run
 // does not change with the number of ranks. False for an empty batch, and where rows are not of
 // whole 16 bytes.
 bool fits(const ConvolutionProblem& problem);
-// True where cuDNN computes such calls: where it fits, and not under emulation.
+// True where cuDNN computes such calls: where it fits, and is_there().
 bool takes(const ConvolutionProblem& problem);
 
 // Workspace of a call on one shard beside its plan's: what is copied for cuDNN's sake.

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kernels/conv/conv2d.h"
+#include "kernels/support/isa.h"
 #include "kernels/support/onednn/activations.h"
 #include "kernels/support/onednn/shim.h"
 #include "kernels/support/onednn/weights.h"

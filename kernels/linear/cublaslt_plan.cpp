@@ -16,46 +16,47 @@ namespace {
 
 constexpr int kMostAsked = 16;
 
-DataType data_type(Dtype dtype) {
+cudaDataType_t data_type(Dtype dtype) {
   switch (dtype) {
     case Dtype::kF32:
-      return kFloat32;
+      return CUDA_R_32F;
     case Dtype::kF16:
-      return kFloat16;
+      return CUDA_R_16F;
     case Dtype::kBF16:
-      return kBfloat16;
+      return CUDA_R_16BF;
     default:
       throw DtypeError(fmt::format("[cublaslt] dtype: got {}, expected a float", name_of(dtype)));
   }
 }
 
-// A row-major tensor (count, width).
+// A row-major tensor (count, width). cuBLASLt's matrices are column-major: to it, it has `width`
+// rows.
 struct Matrix {
   int64_t count, width;
 };
 struct Product {
   Matrix a, b, d;
-  Transform transform_a, transform_b;
+  cublasOperation_t transform_a, transform_b;
 };
 
 Product product_of(const LinearProblem& p) {
   const Matrix in{p.images, p.inputs}, weight{p.outputs, p.inputs}, out{p.images, p.outputs};
   switch (p.pass) {
     case LinearPass::kForward:
-      return {weight, in, out, kTransposed, kAsItIs};
+      return {weight, in, out, CUBLAS_OP_T, CUBLAS_OP_N};
     case LinearPass::kBackwardData:
-      return {weight, out, in, kAsItIs, kAsItIs};
+      return {weight, out, in, CUBLAS_OP_N, CUBLAS_OP_N};
     case LinearPass::kBackwardWeight:
-      return {in, out, weight, kAsItIs, kTransposed};
+      return {in, out, weight, CUBLAS_OP_N, CUBLAS_OP_T};
   }
   throw InternalError("[cublaslt] unknown pass");
 }
 
 template <class Opaque>
-using Owned = std::unique_ptr<Opaque, Status (*)(Opaque*)>;
+using Owned = std::unique_ptr<Opaque, cublasStatus_t (*)(Opaque*)>;
 
-Owned<LayoutOpaque> layout(const Matrix& matrix, DataType type) {
-  Layout made = nullptr;
+Owned<cublasLtMatrixLayoutOpaque_t> layout(const Matrix& matrix, cudaDataType_t type) {
+  cublasLtMatrixLayout_t made = nullptr;
   check(api().layout_create(&made,
                             type,
                             static_cast<uint64_t>(matrix.width),
@@ -66,81 +67,88 @@ Owned<LayoutOpaque> layout(const Matrix& matrix, DataType type) {
 }
 
 template <class T>
-void set(MatmulDesc operation, MatmulDescAttribute attribute, T value) {
+void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, T value) {
   check(api().matmul_desc_set_attribute(
             operation, attribute, static_cast<const void*>(&value), sizeof(value)),
         fmt::format("attribute {}", static_cast<int>(attribute)));
 }
 template <class T>
-void set(Preference preference, PreferenceAttribute attribute, T value) {
+void set(cublasLtMatmulPreference_t preference,
+         cublasLtMatmulPreferenceAttributes_t attribute,
+         T value) {
   check(api().preference_set_attribute(preference, attribute, &value, sizeof(value)),
         fmt::format("preference {}", static_cast<int>(attribute)));
 }
 
-Owned<MatmulDescOpaque> operation_of(const LinearProblem& problem) {
+Owned<cublasLtMatmulDescOpaque_t> operation_of(const LinearProblem& problem) {
   const Product product = product_of(problem);
-  MatmulDesc made = nullptr;
-  check(api().matmul_desc_create(&made, kComputeFloat32, kFloat32), "an operation");
-  Owned<MatmulDescOpaque> owned(made, api().matmul_desc_destroy);
-  set<int32_t>(made, kTransformA, product.transform_a);
-  set<int32_t>(made, kTransformB, product.transform_b);
+  cublasLtMatmulDesc_t made = nullptr;
+  check(api().matmul_desc_create(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "an operation");
+  Owned<cublasLtMatmulDescOpaque_t> owned(made, api().matmul_desc_destroy);
+  set<int32_t>(made, CUBLASLT_MATMUL_DESC_TRANSA, product.transform_a);
+  set<int32_t>(made, CUBLASLT_MATMUL_DESC_TRANSB, product.transform_b);
   if (problem.has_bias) {
-    set<uint32_t>(made, kEpilogue, kAddBias);
+    set<uint32_t>(made, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
     // The heuristic looks at the address for its alignment alone, here no more than is promised.
     alignas(2 * kBiasAlignment) static constexpr std::byte kPlaces[2 * kBiasAlignment]{};
-    set(made, kBiasPointer, static_cast<const void*>(kPlaces + kBiasAlignment));
+    set(made,
+        CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+        static_cast<const void*>(kPlaces + kBiasAlignment));
   }
   return owned;
 }
 
-Owned<PreferenceOpaque> preference_of(const LinearProblem& problem) {
-  Preference made = nullptr;
+Owned<cublasLtMatmulPreferenceOpaque_t> preference_of(const LinearProblem& problem) {
+  cublasLtMatmulPreference_t made = nullptr;
   check(api().preference_create(&made), "a preference");
-  Owned<PreferenceOpaque> owned(made, api().preference_destroy);
-  set<uint64_t>(made, kMostWorkspaceBytes, kMostWorkspace);
+  Owned<cublasLtMatmulPreferenceOpaque_t> owned(made, api().preference_destroy);
+  set<uint64_t>(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
   // The others round parts of a sum to the result's type.
-  set<uint32_t>(made, kReductions, kReduceInComputeType);
-  set(made, kAlignmentA, static_cast<uint32_t>(problem.alignment_a));
-  set(made, kAlignmentB, static_cast<uint32_t>(problem.alignment_b));
-  set(made, kAlignmentC, static_cast<uint32_t>(problem.alignment_d));
-  set(made, kAlignmentD, static_cast<uint32_t>(problem.alignment_d));
+  set<uint32_t>(
+      made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+  set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<uint32_t>(problem.alignment_a));
+  set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<uint32_t>(problem.alignment_b));
+  set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<uint32_t>(problem.alignment_d));
+  set(made, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<uint32_t>(problem.alignment_d));
   return owned;
 }
 
-DataType result_type(const LinearProblem& problem) {
-  return problem.pass == LinearPass::kBackwardWeight ? kFloat32 : data_type(problem.dtype);
+cudaDataType_t result_type(const LinearProblem& problem) {
+  return problem.pass == LinearPass::kBackwardWeight ? CUDA_R_32F : data_type(problem.dtype);
 }
 
-std::optional<HeuristicResult> find_algorithm(Handle handle, const LinearProblem& problem) {
+std::optional<cublasLtMatmulHeuristicResult_t> find_algorithm(cublasLtHandle_t handle,
+                                                              const LinearProblem& problem) {
   const Product product = product_of(problem);
   const auto operation = operation_of(problem);
   const auto preference = preference_of(problem);
   const auto a = layout(product.a, data_type(problem.dtype));
   const auto b = layout(product.b, data_type(problem.dtype));
   const auto d = layout(product.d, result_type(problem));
-  std::array<HeuristicResult, kMostAsked> results{};
+  std::array<cublasLtMatmulHeuristicResult_t, kMostAsked> results{};
   int found = 0;
-  const Status status = api().get_heuristic(handle,
-                                            operation.get(),
-                                            a.get(),
-                                            b.get(),
-                                            d.get(),
-                                            d.get(),
-                                            preference.get(),
-                                            kMostAsked,
-                                            results.data(),
-                                            &found);
-  if (status == kNotSupported) return std::nullopt;
+  const cublasStatus_t status = api().get_heuristic(handle,
+                                                    operation.get(),
+                                                    a.get(),
+                                                    b.get(),
+                                                    d.get(),
+                                                    d.get(),
+                                                    preference.get(),
+                                                    kMostAsked,
+                                                    results.data(),
+                                                    &found);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED) return std::nullopt;
   check(status, "to choose an algorithm");
   for (int i = 0; i < found; ++i) {
-    const HeuristicResult& result = results[static_cast<size_t>(i)];
-    if (result.status == kSuccess && result.workspace_bytes <= kMostWorkspace) return result;
+    const cublasLtMatmulHeuristicResult_t& result = results[static_cast<size_t>(i)];
+    if (result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kMostWorkspace)
+      return result;
   }
   return std::nullopt;
 }
 
 // "f16, which has one", or that none does.
-std::string other_types(Handle handle, const LinearProblem& problem) {
+std::string other_types(cublasLtHandle_t handle, const LinearProblem& problem) {
   std::string names;
   for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16, Dtype::kF32}) {
     LinearProblem other = problem;
@@ -152,7 +160,8 @@ std::string other_types(Handle handle, const LinearProblem& problem) {
                        : fmt::format("{}, which has one", names);
 }
 
-HeuristicResult choose_algorithm(Handle handle, const LinearProblem& problem) {
+cublasLtMatmulHeuristicResult_t choose_algorithm(cublasLtHandle_t handle,
+                                                 const LinearProblem& problem) {
   if (const auto found = find_algorithm(handle, problem)) return *found;
   throw EnvironmentError(
       "cuBLASLt has no algorithm for a product of linear",
@@ -166,15 +175,15 @@ HeuristicResult choose_algorithm(Handle handle, const LinearProblem& problem) {
 
 }  // namespace
 
-void check(Status status, std::string_view call) {
-  if (status == kSuccess) return;
+void check(cublasStatus_t status, std::string_view call) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
   throw EnvironmentError(
       fmt::format("cuBLASLt refused {}", call),
       fmt::format("status {}: {}", static_cast<int>(status), api().get_status_string(status)),
       "CUBLASLT_LOG_LEVEL=2 shows more");
 }
 
-LinearPlan::LinearPlan(Handle handle, const LinearProblem& problem)
+LinearPlan::LinearPlan(cublasLtHandle_t handle, const LinearProblem& problem)
     : handle_(handle),
       operation_(operation_of(problem)),
       a_(layout(product_of(problem).a, data_type(problem.dtype))),
@@ -185,7 +194,7 @@ LinearPlan::LinearPlan(Handle handle, const LinearProblem& problem)
 
 void LinearPlan::execute(const LinearMemory& memory, void* workspace, CUstream_st* stream) const {
   constexpr float kOne = 1, kZero = 0;
-  if (has_bias_) set(operation_.get(), kBiasPointer, memory.bias);
+  if (has_bias_) set(operation_.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, memory.bias);
   check(api().matmul(handle_,
                      operation_.get(),
                      &kOne,
@@ -198,9 +207,9 @@ void LinearPlan::execute(const LinearMemory& memory, void* workspace, CUstream_s
                      d_.get(),
                      memory.d,
                      d_.get(),
-                     &chosen_.algorithm,
+                     &chosen_.algo,
                      workspace,
-                     chosen_.workspace_bytes,
+                     chosen_.workspaceSize,
                      stream),
         "a matrix product");
 }

@@ -27,24 +27,24 @@ class LinearPlan final : public Plan {
   // same each time, and needs no more workspace than kMostWorkspace. Errors: EnvironmentError
   // naming the problem, and which other type has an algorithm, where there is none; in cuBLASLt's
   // words for a call that it refuses.
-  LinearPlan(Handle handle, const LinearProblem& problem);
+  LinearPlan(cublasLtHandle_t handle, const LinearProblem& problem);
 
-  size_t workspace_bytes() const { return chosen_.workspace_bytes; }
+  size_t workspace_bytes() const { return chosen_.workspaceSize; }
   // Queues it. Errors: EnvironmentError.
   void execute(const LinearMemory& memory, void* workspace, CUstream_st* stream) const;
 
  private:
   template <class Opaque>
-  using Owned = std::unique_ptr<Opaque, Status (*)(Opaque*)>;
+  using Owned = std::unique_ptr<Opaque, cublasStatus_t (*)(Opaque*)>;
 
-  Handle handle_;
-  Owned<MatmulDescOpaque> operation_;
-  Owned<LayoutOpaque> a_, b_, d_;
+  cublasLtHandle_t handle_;
+  Owned<cublasLtMatmulDescOpaque_t> operation_;
+  Owned<cublasLtMatrixLayoutOpaque_t> a_, b_, d_;
   bool has_bias_;
-  HeuristicResult chosen_;
+  cublasLtMatmulHeuristicResult_t chosen_;
 };
 
-// Errors: EnvironmentError unless status is kSuccess.
-void check(Status status, std::string_view call);
+// Errors: EnvironmentError unless status is CUBLAS_STATUS_SUCCESS.
+void check(cublasStatus_t status, std::string_view call);
 
 }  // namespace lockstep::kernels::cublaslt

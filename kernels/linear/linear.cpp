@@ -1,11 +1,8 @@
 #include "kernels/linear/linear.h"
 
+#include "kernels/linear/linear_cublaslt.h"
 #include "kernels/support/dispatch.h"
 #include "kernels/support/op_check.h"
-
-#if defined(LOCKSTEP_CUBLASLT)
-#include "kernels/linear/linear_cublaslt.h"
-#endif
 
 namespace lockstep::kernels {
 void linear_forward(Stream& stream,

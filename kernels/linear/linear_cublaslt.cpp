@@ -23,21 +23,22 @@ using LinearPlans = ShardPlans<LinearPlan>;
 struct StreamHandle final : Plan {
   StreamHandle() : owned(make(), api().destroy) {}
 
-  static Handle make() {
+  static cublasLtHandle_t make() {
     lockstep::cuda::ensure_device();
-    Handle made = nullptr;
+    cublasLtHandle_t made = nullptr;
     check(api().create(&made), "a handle");
     return made;
   }
 
-  std::unique_ptr<cublasLtContext, DestroyFunction*> owned;
+  std::unique_ptr<cublasLtContext, decltype(&cublasLtDestroy)> owned;
 };
 
 LinearPlans plans_of(Stream& stream, const Shards& shards, const LinearProblem& problem) {
-  const Handle handle = stream
-                            .plan<StreamHandle>({.op = "cublaslt_handle"},
-                                                [] { return std::make_unique<StreamHandle>(); })
-                            .owned.get();
+  const cublasLtHandle_t handle =
+      stream
+          .plan<StreamHandle>({.op = "cublaslt_handle"},
+                              [] { return std::make_unique<StreamHandle>(); })
+          .owned.get();
   const auto make = [&](int64_t images) {
     LinearProblem shard = problem;
     shard.images = images;
@@ -74,11 +75,11 @@ const void* bias_of(Stream& stream, const Tensor& bias, Dtype dtype, std::byte* 
 }  // namespace
 
 bool is_there() {
-#if defined(LOCKSTEP_CUBLASLT)
   return lockstep::cuda::has_library(soname());
-#else
-  return false;
-#endif
+}
+
+std::string version() {
+  return api().version();
 }
 
 void linear_forward(Stream& stream,

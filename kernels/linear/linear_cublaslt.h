@@ -1,12 +1,16 @@
 // linear by cuBLASLt: the bodies that CUDA streams get. Contracts: kernels/linear/linear.h.
 #pragma once
 
+#include <string>
+
 #include "kernels/linear/linear.h"
 
 namespace lockstep::kernels::cublaslt {
 
 // False in builds without it, and under emulation, unless the emulated machine has one.
 bool is_there();
+// "13.1.0". Errors: EnvironmentError where it cannot be loaded. Requires: is_there().
+std::string version();
 
 LinearForward linear_forward;
 LinearBackwardData linear_backward_data;

@@ -23,7 +23,7 @@ struct LinearPlan final : ActivationPlan {
 
 using LinearPlans = ShardPlans<LinearPlan>;
 
-struct Geometry {
+struct LinearGeometry {
   Dtype stored = Dtype::kF32;
   int64_t inputs = 0, outputs = 0;
   bool has_bias = false;
@@ -58,7 +58,8 @@ void linear_forward(Stream& stream,
                     const Tensor& weight,
                     const Tensor& bias,
                     Tensor& out) {
-  const Geometry geometry{weight.dtype(), weight.shape()[1], weight.shape()[0], bias.defined()};
+  const LinearGeometry geometry{
+      weight.dtype(), weight.shape()[1], weight.shape()[0], bias.defined()};
   const LinearPlans plans(stream, shards, geometry.key("linear_forward"), [&](int64_t images) {
     const LinearDescs descs = geometry.matmul_descs(images);
     return std::make_unique<LinearPlan>(
@@ -86,7 +87,7 @@ void linear_backward_data(Stream& stream,
                           const Tensor& grad_out,
                           const Tensor& weight,
                           Tensor& grad_in) {
-  const Geometry geometry{weight.dtype(), weight.shape()[1], weight.shape()[0]};
+  const LinearGeometry geometry{weight.dtype(), weight.shape()[1], weight.shape()[0]};
   const LinearPlans plans(
       stream, shards, geometry.key("linear_backward_data"), [&](int64_t images) {
         const LinearDescs descs = geometry.inner_product_descs(images);
@@ -116,7 +117,8 @@ void linear_backward_weight(Stream& stream,
                             const Tensor& grad_out,
                             Tensor& grad_weight,
                             Tensor& grad_bias) {
-  const Geometry geometry{in.dtype(), in.shape()[1], grad_out.shape()[1], grad_bias.defined()};
+  const LinearGeometry geometry{
+      in.dtype(), in.shape()[1], grad_out.shape()[1], grad_bias.defined()};
   const LinearPlans plans(
       stream, shards, geometry.key("linear_backward_weight"), [&](int64_t images) {
         const LinearDescs descs = geometry.inner_product_descs(images);

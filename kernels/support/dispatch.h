@@ -13,15 +13,24 @@
 // or oneDNN's. Argument list in parentheses. No stream is on CUDA in a build without it.
 #define LS_DISPATCH(name, args) LS_DISPATCH_CUDA(name, args) LS_DISPATCH_CPU(name, args)
 #define LS_DISPATCH_ONEDNN(name, args) LS_DISPATCH_CUDA(name, args) return onednn::name args;
+#define LS_DISPATCH_CUDA(name, args) \
+  LS_DISPATCH_CUDA_IF(stream.device() == Device::kCuda, cuda, name, args)
+// Calls a library's body on CUDA, where the library takes the call; in a build without it
+// (kernels/<library>_absent.cpp) it takes none.
+#define LS_DISPATCH_CUDNN(name, problem, args) \
+  LS_DISPATCH_CUDA_IF(stream.device() == Device::kCuda && cudnn::takes(problem), cudnn, name, args)
+#define LS_DISPATCH_CUBLASLT(name, args) \
+  LS_DISPATCH_CUDA_IF(                   \
+      stream.device() == Device::kCuda && cublaslt::is_there(), cublaslt, name, args)
 
 #if defined(LOCKSTEP_CUDA)
-#define LS_DISPATCH_CUDA(name, args)          \
-  if (stream.device() == Device::kCuda) {     \
-    const lockstep::cuda::Range range(#name); \
-    return cuda::name args;                   \
+#define LS_DISPATCH_CUDA_IF(condition, space, name, args) \
+  if (condition) {                                        \
+    const lockstep::cuda::Range range(#name);             \
+    return space::name args;                              \
   }
 #else
-#define LS_DISPATCH_CUDA(name, args)
+#define LS_DISPATCH_CUDA_IF(condition, space, name, args)
 #endif
 #define LS_DISPATCH_CPU(name, args)                                    \
   switch (isa_level()) {                                               \
@@ -35,25 +44,3 @@
       if constexpr (is_built(IsaLevel::kV4)) return cpu_v4::name args; \
       break;                                                           \
   }
-
-// Calls cuDNN's body on CUDA, in a build that has it, where cudnn::takes `problem`.
-#if defined(LOCKSTEP_CUDNN)
-#define LS_DISPATCH_CUDNN(name, problem, args)                     \
-  if (stream.device() == Device::kCuda && cudnn::takes(problem)) { \
-    const lockstep::cuda::Range range(#name);                      \
-    return cudnn::name args;                                       \
-  }
-#else
-#define LS_DISPATCH_CUDNN(name, problem, args)
-#endif
-
-// Dispatches to cuBLASLt's body where cublaslt::is_there.
-#if defined(LOCKSTEP_CUBLASLT)
-#define LS_DISPATCH_CUBLASLT(name, args)                          \
-  if (stream.device() == Device::kCuda && cublaslt::is_there()) { \
-    const lockstep::cuda::Range range(#name);                     \
-    return cublaslt::name args;                                   \
-  }
-#else
-#define LS_DISPATCH_CUBLASLT(name, args)
-#endif

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: minimal_build.sh BUILD BIN
-# Builds in BUILD as a machine without MPI, oneDNN, libjpeg and libpng does: what needs them is refused, and training
-# on CUDA, emulated, leaves the bits of the whole build in BIN. Exits with 77 where there is no ccache, which has most
-# objects from that build.
+# Builds in BUILD as a machine without MPI, oneDNN, libjpeg, libpng and headers of cuDNN, cuBLASLt and NCCL does: what
+# needs them is refused, and training on CUDA, emulated, leaves the bits of the whole build in BIN. Exits with 77 where
+# there is no ccache, which has most objects from that build.
 set -euo pipefail
 build=$1 whole=$2
 command -v ccache >/dev/null || { echo "skipped: without ccache all is compiled once more"; exit 77; }
@@ -22,9 +22,14 @@ expect() {  # CODE TEXT COMMAND...
 
 packages=(MPI OpenMP dnnl JPEG PNG)
 packages=("${packages[@]/#/-DCMAKE_DISABLE_FIND_PACKAGE_}")
-configure=(cmake --preset release -B "$build" -DLOCKSTEP_BENCH=OFF "${packages[@]/%/=ON}")
-expect 1 "LOCKSTEP_ONEDNN=ON, but its libraries were not" "${configure[@]}" -DLOCKSTEP_ONEDNN=ON
+configure=(cmake --preset release -B "$build" -DLOCKSTEP_BENCH=OFF "${packages[@]/%/=ON}"
+  -D{CUDNN,CUBLASLT,NCCL}_INCLUDE_DIR=)
+expect 1 "LOCKSTEP_NCCL=ON, but nccl.h or libnccl.so.2 was not found" "${configure[@]}" -DLOCKSTEP_NCCL=ON
+expect 1 "LOCKSTEP_ONEDNN=ON, but its libraries were not" "${configure[@]}" -DLOCKSTEP_{NCCL=AUTO,ONEDNN=ON}
 expect 0 "Left out: ONEDNN" "${configure[@]}" -DLOCKSTEP_MPI=OFF -DLOCKSTEP_ONEDNN=AUTO
+for part in CUDNN CUBLASLT NCCL; do
+  grep -qF "Left out: $part, so" "$work/said"
+done
 expect 0 "" cmake --build "$build" --target train_convnet lockstep train_convnet_emulated
 bin=$build/bin
 for program in train_convnet lockstep train_convnet_emulated; do
@@ -39,6 +44,7 @@ expect 5 "this build does not train on the CPU" "$bin/train_convnet" -o "$work/c
 expect 5 "this build runs one rank" \
   env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$bin/train_convnet" --device cuda
 expect 0 "images/s" "$bin/lockstep" plan -a resnet50 -b 64 --gpu h200
+expect 5 "this build has no cuDNN" "$bin/lockstep" describe-gpu
 
 python3 - "$work" <<'END'
 import random, struct, sys
@@ -49,10 +55,16 @@ for split, images in ("train", 32), ("t10k", 8):
     Path(sys.argv[1], f"{split}-images-idx3-ubyte").write_bytes(struct.pack(">4i", 0x803, images, 28, 28) + pixels)
     Path(sys.argv[1], f"{split}-labels-idx1-ubyte").write_bytes(struct.pack(">2i", 0x801, images) + labels)
 END
+args=("$work" --dataset mnist --device cuda -b 8 --epochs 1)
 train() {  # BIN RUN
-  expect 0 "Accuracy is" "$1/train_convnet_emulated" "$work" --dataset mnist --device cuda -b 8 --epochs 1 -o "$work/$2"
+  expect 0 "Accuracy is" "$1/train_convnet_emulated" "${args[@]}" -o "$work/$2"
 }
-train "$bin" minimal
+for option in {transport,algorithm}=nccl; do
+  expect 5 "  try: install libnccl-dev" "$bin/train_convnet_emulated" "${args[@]}" "--$option" -o "$work/nccl"
+  grep -qF "error: this build has no NCCL" "$work/said"
+done
+expect 2 "--autotune has no engines to choose from" "$bin/train_convnet_emulated" "${args[@]}" --autotune
+LOCKSTEP_EMULATION_CUBLASLT=on train "$bin" minimal  # which nothing looks for
 train "$whole" whole
 grep -q '"onednn": "none"' "$work/minimal/run.json"
 expect 0 "same bits in all" "$bin/lockstep" diff "$work"/{minimal,whole}/checkpoints/last.safetensors

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "comm/nccl/exchange.h"
+#include "comm/nccl/connect.h"
 #include "comm/single.h"
 #include "core/cuda/device.h"
 #include "core/cuda/graph.h"
@@ -68,7 +68,7 @@ Tensor rows_of_step(int64_t first, int64_t end, int step) {
 int sum_on(Communicator& peers, Algorithm algorithm, bool records) {
   cuda::select_device(peers.rank(), peers.size());
   Stream compute(Device::kCuda);
-  Ranks ranks(peers, std::chrono::milliseconds(1000));
+  const MakeDeviceExchange make = connect(peers, std::chrono::milliseconds(1000));
   std::vector<Bucket> buckets(2);
   std::vector<Tensor> in, out, told, heard;
   for (size_t b = 0; b < 2; ++b) {
@@ -88,19 +88,19 @@ int sum_on(Communicator& peers, Algorithm algorithm, bool records) {
   Tensor sent = Tensor::zeros(rows.shape(), Dtype::kF32, Device::kCuda);
   Tensor all = Tensor::zeros({kRows, kColumns}, Dtype::kF32, Device::kCuda);
   Tensor gathered = Tensor::zeros(all.shape(), Dtype::kF32, Device::kCuda);
-  NcclExchange exchange(ranks, compute, buckets);
+  const std::unique_ptr<DeviceExchange> exchange = make(peers, compute, buckets);
   const auto sum = [&] {
     std::vector<std::unique_ptr<Work>> works;
     for (size_t b = 0; b < 2; ++b) {
       transfer(compute, in[b], buckets[b].values);
-      works.push_back(exchange.start(
+      works.push_back(exchange->start(
           {.values = buckets[b].values, .algorithm = algorithm, .label = buckets[b].label}));
       if (b > 0) continue;
       transfer(compute, rows, sent);
-      exchange.gather_rows(std::span(&sent, 1), first_rows, std::span(&all, 1));
+      exchange->peers()->gather_rows(std::span(&sent, 1), first_rows, std::span(&all, 1));
       transfer(compute, all, gathered);
       for (size_t t = 0; t < 2; ++t) transfer(compute, in[t], told[t]);
-      exchange.broadcast(told, root);
+      exchange->peers()->broadcast(told, root);
       for (size_t t = 0; t < 2; ++t) transfer(compute, told[t], heard[t]);
     }
     for (size_t b = 0; b < 2; ++b) {
@@ -140,12 +140,12 @@ int sum_on(Communicator& peers, Algorithm algorithm, bool records) {
 int fail_in_a_sum(Communicator& peers) {
   cuda::select_device(peers.rank(), peers.size());
   Stream compute(Device::kCuda);
-  Ranks ranks(peers, std::chrono::milliseconds(1000));
+  const MakeDeviceExchange make = connect(peers, std::chrono::milliseconds(1000));
   std::vector<Bucket> buckets(1);
   buckets[0].values = Tensor::zeros({kSizes[0]}, Dtype::kF32, Device::kCuda);
-  NcclExchange exchange(ranks, compute, buckets);
+  const std::unique_ptr<DeviceExchange> exchange = make(peers, compute, buckets);
   if (peers.rank() > 0) return 0;
-  exchange.start({.values = buckets[0].values, .label = "bucket 0"})->wait();
+  exchange->start({.values = buckets[0].values, .label = "bucket 0"})->wait();
   throw DataError("an error of this rank", "the test says so", "nothing");
 }
 

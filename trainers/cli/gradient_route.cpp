@@ -8,7 +8,7 @@
 #include "comm/handshake.h"
 #include "comm/ipc/exchange.h"
 #include "comm/ipc/trial.h"
-#include "comm/nccl/exchange.h"
+#include "comm/nccl/connect.h"
 #include "core/cuda/device.h"
 #include "trainers/report/errors.h"
 
@@ -19,7 +19,7 @@ namespace {
 std::string what_is_missing(Communicator& ranks) {
   std::string mine;
   try {
-    comm::nccl::api();
+    comm::nccl::version();
   } catch (const EnvironmentError& error) {
     mine = fmt::format("{} ({})", error.what(), error.why());
   }
@@ -32,7 +32,7 @@ std::string what_is_missing(Communicator& ranks) {
 // Empty: NCCL can serve.
 std::string nccl_obstacle(Communicator& ranks) {
   try {
-    comm::nccl::check_devices_differ(ranks, cuda::device_properties().uuid);
+    comm::check_devices_differ(ranks, cuda::device_properties().uuid);
   } catch (const EnvironmentError& error) {  // on all ranks alike
     return fmt::format("{} ({})", error.what(), error.why());
   }
@@ -49,32 +49,26 @@ std::string ipc_obstacle(const RunRequest& request,
 }
 
 GradientRoute through_host(std::string_view host_transport, const std::string& note = {}) {
-  return {.nccl = nullptr, .exchange = {}, .transport = std::string(host_transport), .note = note};
+  return {.exchange = {}, .transport = std::string(host_transport), .note = note};
 }
 
 GradientRoute over_nccl(const RunRequest& request, Communicator& ranks) {
   GradientRoute route;
   route.transport = "nccl";
-  on_all_ranks(ranks, [] { comm::nccl::api(); });
+  on_all_ranks(ranks, [] { comm::nccl::version(); });
   const comm::HandshakeField version = {
-      comm::HandshakeField::Kind::kEnvironment, "NCCL", comm::nccl::api().version()};
+      comm::HandshakeField::Kind::kEnvironment, "NCCL", comm::nccl::version()};
   comm::handshake(ranks, std::span(&version, 1));
   on_all_ranks(ranks, [&] {
-    comm::nccl::check_devices_differ(ranks, cuda::device_properties().uuid);
-    route.nccl =
-        std::make_unique<comm::nccl::Ranks>(ranks, std::chrono::seconds(request.stall_abort_s));
+    comm::check_devices_differ(ranks, cuda::device_properties().uuid);
+    route.exchange = comm::nccl::connect(ranks, std::chrono::seconds(request.stall_abort_s));
   });
-  route.exchange = [&nccl = *route.nccl](
-                       Communicator&, Stream& compute, std::span<const comm::Bucket> buckets) {
-    return std::make_unique<comm::nccl::NcclExchange>(nccl, compute, buckets);
-  };
   return route;
 }
 
 GradientRoute over_ipc(const RunRequest& request, const std::string& note = {}) {
   const auto deadline = std::chrono::seconds(request.stall_abort_s);
   return {
-      .nccl = nullptr,
       .exchange =
           [deadline](Communicator& peers, Stream& compute, std::span<const comm::Bucket> buckets) {
             return std::make_unique<comm::ipc::IpcExchange>(peers, compute, buckets, deadline);

@@ -1,22 +1,19 @@
 // Chooses the transport of gradients on GPUs.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 
 #include "comm/device_exchange.h"
-#include "comm/nccl/ranks.h"
 #include "core/communicator.h"
 #include "trainers/config/run_request.h"
 
 namespace lockstep::trainers {
 
 struct GradientRoute {
-  std::unique_ptr<comm::nccl::Ranks> nccl;  // where it is NCCL; outlives what `exchange` makes
-  comm::MakeDeviceExchange exchange;        // empty: through the host, or no exchange
-  std::string transport;                    // "nccl", "ipc", or that of the host
-  std::string note;                         // why not the usual one
+  comm::MakeDeviceExchange exchange;  // empty: through the host, or none; outlives what it makes
+  std::string transport;              // "nccl", "ipc", or that of the host
+  std::string note;                   // why not the usual one
 };
 
 // A collective call. Between several GPUs it is NCCL where every rank can load it, else CUDA IPC on

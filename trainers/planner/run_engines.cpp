@@ -1,41 +1,28 @@
 #include "trainers/planner/run_engines.h"
 
+#include <cerrno>
+#include <system_error>
+
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "comm/handshake.h"
 #include "core/atomic_file.h"
-#include "trainers/report/errors.h"
-#include "trainers/report/run_directory.h"
-
-#if defined(LOCKSTEP_CUDNN)
-#include <cerrno>
-#include <string_view>
-#include <system_error>
-
-#include <unistd.h>
-
 #include "core/cuda/device.h"
 #include "kernels/conv/conv2d_cudnn.h"
-#include "kernels/conv/cudnn_autotune.h"
-#include "trainers/planner/settle_engines.h"
-#endif
-#if defined(LOCKSTEP_CUDA)
 #include "kernels/linear/linear_cublaslt.h"
-#include "kernels/support/cublaslt/api.h"
-#endif
+#include "trainers/planner/settle_engines.h"
+#include "trainers/report/errors.h"
+#include "trainers/report/run_directory.h"
 
 namespace lockstep::trainers {
 namespace {
 
-bool asks_for_engines(const RunRequest& request) {
-  return request.autotune || !request.plan_file.empty();
-}
-
-#if defined(LOCKSTEP_CUDNN)
+namespace cublaslt = kernels::cublaslt;
 namespace cudnn = kernels::cudnn;
 
-bool has_cudnn() {
-  return cuda::has_library(cudnn::kSoname);
+bool asks_for_engines(const RunRequest& request) {
+  return request.autotune || !request.plan_file.empty();
 }
 
 PlanOrigin plan_origin(const LibraryVersions& libraries) {
@@ -63,48 +50,17 @@ void check_writable(const std::string& plan_file) {
                          "a file in a folder that this user may write to");
 }
 
-TuneEngine make_tuner(Stream& stream) {
-  return [&stream](const kernels::ConvolutionProblem& problem, const PlannedEngines& known) {
-    const cudnn::Target& target = cudnn::target_of(stream);
-    cudnn::StreamTimer timer(stream);
-    const auto of = [&](const kernels::ConvolutionProblem& other) -> cudnn::TimedEngine {
-      const PlannedEngine& engine = known.at(other.text());
-      return {.choice = engine.engine,
-              .microseconds = engine.microseconds,
-              .rule_microseconds = engine.rule_microseconds};
-    };
-    const cudnn::TimedEngine found =
-        problem.is_fused() ? cudnn::fused_engine(target, problem, cudnn::kMostWorkspace, of, timer)
-                           : cudnn::fastest_engine(target, problem, cudnn::kMostWorkspace, timer);
-    return PlannedEngine{.engine = found.choice,
-                         .microseconds = found.microseconds,
-                         .rule_microseconds = found.rule_microseconds,
-                         .workspace_bytes = static_cast<int64_t>(found.workspace_bytes)};
-  };
-}
-static_assert(std::string_view(PlannedEngine::kNone) == cudnn::kNoEngine);
-#else
-bool has_cudnn() {
-  return false;
-}
-#endif
-
 LibraryVersions cuda_libraries() {
   LibraryVersions versions;
-#if defined(LOCKSTEP_CUDNN)
-  if (has_cudnn()) versions["cudnn"] = cudnn::api().version();
-#endif
-#if defined(LOCKSTEP_CUDA)
-  namespace cublaslt = kernels::cublaslt;
-  if (cublaslt::is_there()) versions["cublaslt"] = cublaslt::api().version();
-#endif
+  if (cudnn::is_there()) versions["cudnn"] = cudnn::version();
+  if (cublaslt::is_there()) versions["cublaslt"] = cublaslt::version();
   return versions;
 }
 
 }  // namespace
 
 LibraryVersions agreed_cuda_libraries(const RunRequest& request, Communicator& ranks) {
-  if (asks_for_engines(request) && (request.device != Device::kCuda || !has_cudnn())) {
+  if (asks_for_engines(request) && (request.device != Device::kCuda || !cudnn::is_there())) {
     throw UsageError(fmt::format("--{} has no engines to choose from",
                                  request.autotune ? "autotune" : "plan-file"),
                      "they are cuDNN's, and this program has none: convolutions are kernels of "
@@ -127,7 +83,6 @@ std::filesystem::path plan_file_of(const RunRequest& request, const std::string&
   return std::filesystem::path(output_dir) / kPlansFile;
 }
 
-#if defined(LOCKSTEP_CUDNN)
 SettledEngines settle_run_engines(const EngineWishes& wishes,
                                   Stream& stream,
                                   Communicator& ranks,
@@ -158,14 +113,6 @@ SettledEngines settle_run_engines(const EngineWishes& wishes,
   });
   return settled;
 }
-#else
-SettledEngines settle_run_engines(const EngineWishes& /*wishes*/,
-                                  Stream& /*stream*/,
-                                  Communicator& /*ranks*/,
-                                  Console& /*console*/) {
-  return {};
-}
-#endif
 
 void keep_plans(const ResolvedRun& run, const SettledEngines& settled) {
   const RunRequest& request = run.request;

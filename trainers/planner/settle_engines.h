@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/communicator.h"
+#include "core/stream.h"
 #include "data/dataset.h"
 #include "kernels/conv/convolution_problem.h"
 #include "trainers/config/batch_division.h"
@@ -47,6 +48,8 @@ std::vector<kernels::ConvolutionProblem> fused_layers(
 // Finds the fastest engine; empty: none is looked for. `known`: of the problems before this one.
 using TuneEngine = std::function<PlannedEngine(const kernels::ConvolutionProblem& problem,
                                                const PlannedEngines& known)>;
+// Times engines on `stream`, which must outlive the result. Empty in a build without cuDNN.
+TuneEngine make_tuner(Stream& stream);
 
 // A collective call. Rank 0 reads `file` and, with `tune`, times what it lacks; a file that is not
 // there, or is stale, then lacks all. Each convolution is a call of all ranks, so that nobody waits

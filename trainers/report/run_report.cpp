@@ -4,7 +4,7 @@
 
 #include <fmt/core.h>
 
-#include "comm/nccl/api.h"
+#include "comm/nccl/connect.h"
 #include "core/cuda/device.h"
 #include "core/version.h"
 #include "data/batch_plan.h"
@@ -29,7 +29,7 @@ std::string with_commas(int64_t value) {
 std::string exchange_text(const ResolvedRun& run) {
   if (run.request.exchange.algorithm == Algorithm::kNone) return "no all-reduce";
   std::string text = fmt::format("{} all-reduce", algorithm_name(run.request.exchange));
-  if (run.over_nccl()) return fmt::format("{} over NCCL {}", text, comm::nccl::api().version());
+  if (run.over_nccl()) return fmt::format("{} over NCCL {}", text, comm::nccl::version());
   if (run.over_ipc()) return fmt::format("{} over CUDA IPC", text);
   if (run.batch.ranks == 1) return text;
   const bool staged = run.request.device == Device::kCuda;
@@ -112,7 +112,7 @@ std::vector<std::string> lr_lines(const RunRequest& request,
 
 void describe_run(const ResolvedRun& run, Communicator& ranks, RunRecord& record) {
   record.versions = program_versions();
-  if (run.over_nccl()) record.versions["nccl"] = comm::nccl::api().version();
+  if (run.over_nccl()) record.versions["nccl"] = comm::nccl::version();
   record.versions.insert(run.cuda_libraries.begin(), run.cuda_libraries.end());
   const auto threads = static_cast<int>(run.threads);
   for (const RankPlace& place : gather_places(ranks, this_place())) {

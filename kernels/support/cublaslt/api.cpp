@@ -9,13 +9,9 @@ namespace lockstep::kernels::cublaslt {
 namespace {
 
 constexpr int kCudaMajor = CUDART_VERSION / 1000;
-constexpr size_t kOldest = version_code(12, 4, 0);  // of the oldest CUDA that builds this program
+constexpr size_t kOldest = 120400;  // of the oldest CUDA that builds this program
 
 constexpr const char* kWithout = "build with -DLOCKSTEP_CUBLASLT=OFF";
-
-std::string version_text(size_t version) {
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
 
 }  // namespace
 
@@ -27,14 +23,16 @@ Api::Api(const std::string& name) : library_("cuBLASLt", name, kWithout) {
   if (get_version() >= kOldest) return;
   throw EnvironmentError(
       "cuBLASLt is too old",
-      fmt::format("it is {}, matrix products need {} or newer", version(), version_text(kOldest)),
+      fmt::format("it is {}, matrix products need {} or newer",
+                  version(),
+                  lockstep::cuda::version_text(kOldest)),
       fmt::format("the cuBLAS of a newer CUDA {}, as in Python's package nvidia-cublas; or {}",
                   kCudaMajor,
                   kWithout));
 }
 
 std::string Api::version() const {
-  return version_text(get_version());
+  return lockstep::cuda::version_text(get_version());
 }
 
 const Api& api() {

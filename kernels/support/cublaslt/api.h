@@ -3,8 +3,9 @@
 
 #include <string>
 
+#include <cublasLt.h>
+
 #include "core/cuda/library.h"
-#include "kernels/support/cublaslt/abi.h"
 
 namespace lockstep::kernels::cublaslt {
 
@@ -27,30 +28,31 @@ class Api {
   }
 
  public:
-  GetVersionFunction* const get_version = find<GetVersionFunction>("cublasLtGetVersion");
-  GetStatusStringFunction* const get_status_string =
-      find<GetStatusStringFunction>("cublasLtGetStatusString");
-  CreateFunction* const create = find<CreateFunction>("cublasLtCreate");
-  DestroyFunction* const destroy = find<DestroyFunction>("cublasLtDestroy");
-  MatmulDescCreateFunction* const matmul_desc_create =
-      find<MatmulDescCreateFunction>("cublasLtMatmulDescCreate");
-  MatmulDescDestroyFunction* const matmul_desc_destroy =
-      find<MatmulDescDestroyFunction>("cublasLtMatmulDescDestroy");
-  MatmulDescSetAttributeFunction* const matmul_desc_set_attribute =
-      find<MatmulDescSetAttributeFunction>("cublasLtMatmulDescSetAttribute");
-  LayoutCreateFunction* const layout_create =
-      find<LayoutCreateFunction>("cublasLtMatrixLayoutCreate");
-  LayoutDestroyFunction* const layout_destroy =
-      find<LayoutDestroyFunction>("cublasLtMatrixLayoutDestroy");
-  PreferenceCreateFunction* const preference_create =
-      find<PreferenceCreateFunction>("cublasLtMatmulPreferenceCreate");
-  PreferenceDestroyFunction* const preference_destroy =
-      find<PreferenceDestroyFunction>("cublasLtMatmulPreferenceDestroy");
-  PreferenceSetAttributeFunction* const preference_set_attribute =
-      find<PreferenceSetAttributeFunction>("cublasLtMatmulPreferenceSetAttribute");
-  GetHeuristicFunction* const get_heuristic =
-      find<GetHeuristicFunction>("cublasLtMatmulAlgoGetHeuristic");
-  MatmulFunction* const matmul = find<MatmulFunction>("cublasLtMatmul");
+  decltype(&cublasLtGetVersion) const get_version =
+      find<decltype(cublasLtGetVersion)>("cublasLtGetVersion");
+  decltype(&cublasLtGetStatusString) const get_status_string =
+      find<decltype(cublasLtGetStatusString)>("cublasLtGetStatusString");
+  decltype(&cublasLtCreate) const create = find<decltype(cublasLtCreate)>("cublasLtCreate");
+  decltype(&cublasLtDestroy) const destroy = find<decltype(cublasLtDestroy)>("cublasLtDestroy");
+  decltype(&cublasLtMatmulDescCreate) const matmul_desc_create =
+      find<decltype(cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate");
+  decltype(&cublasLtMatmulDescDestroy) const matmul_desc_destroy =
+      find<decltype(cublasLtMatmulDescDestroy)>("cublasLtMatmulDescDestroy");
+  decltype(&cublasLtMatmulDescSetAttribute) const matmul_desc_set_attribute =
+      find<decltype(cublasLtMatmulDescSetAttribute)>("cublasLtMatmulDescSetAttribute");
+  decltype(&cublasLtMatrixLayoutCreate) const layout_create =
+      find<decltype(cublasLtMatrixLayoutCreate)>("cublasLtMatrixLayoutCreate");
+  decltype(&cublasLtMatrixLayoutDestroy) const layout_destroy =
+      find<decltype(cublasLtMatrixLayoutDestroy)>("cublasLtMatrixLayoutDestroy");
+  decltype(&cublasLtMatmulPreferenceCreate) const preference_create =
+      find<decltype(cublasLtMatmulPreferenceCreate)>("cublasLtMatmulPreferenceCreate");
+  decltype(&cublasLtMatmulPreferenceDestroy) const preference_destroy =
+      find<decltype(cublasLtMatmulPreferenceDestroy)>("cublasLtMatmulPreferenceDestroy");
+  decltype(&cublasLtMatmulPreferenceSetAttribute) const preference_set_attribute =
+      find<decltype(cublasLtMatmulPreferenceSetAttribute)>("cublasLtMatmulPreferenceSetAttribute");
+  decltype(&cublasLtMatmulAlgoGetHeuristic) const get_heuristic =
+      find<decltype(cublasLtMatmulAlgoGetHeuristic)>("cublasLtMatmulAlgoGetHeuristic");
+  decltype(&cublasLtMatmul) const matmul = find<decltype(cublasLtMatmul)>("cublasLtMatmul");
 };
 
 // The process's own, opened at the first call. Errors: as Api.

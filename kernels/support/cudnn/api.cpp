@@ -12,19 +12,15 @@ constexpr size_t kOldest = 91100;  // plans for a device that is not there
 
 constexpr const char* kWithout = "build with -DLOCKSTEP_CUDNN=OFF";
 
-// "9.19.0" of 91900.
-std::string version_text(size_t version) {
-  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
-}
-
 }  // namespace
 
 Api::Api(const std::string& soname) : library_("cuDNN 9", soname, kWithout) {
   if (get_version() < kOldest) {
-    throw EnvironmentError(
-        "cuDNN is too old",
-        fmt::format("it is {}, convolutions need {} or newer", version(), version_text(kOldest)),
-        fmt::format("a newer cuDNN 9, or {}", kWithout));
+    throw EnvironmentError("cuDNN is too old",
+                           fmt::format("it is {}, convolutions need {} or newer",
+                                       version(),
+                                       lockstep::cuda::version_text(kOldest)),
+                           fmt::format("a newer cuDNN 9, or {}", kWithout));
   }
   const size_t cuda = get_cudart_version() / 1000;
   if (cuda != CUDART_VERSION / 1000) {
@@ -36,7 +32,7 @@ Api::Api(const std::string& soname) : library_("cuDNN 9", soname, kWithout) {
 }
 
 std::string Api::version() const {
-  return version_text(get_version());
+  return lockstep::cuda::version_text(get_version());
 }
 
 const Api& api() {

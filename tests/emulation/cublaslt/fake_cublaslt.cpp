@@ -16,34 +16,33 @@
 #include "tests/emulation/runtime/libraries.h"
 #include "tests/emulation/runtime/state.h"
 
-using namespace lockstep::kernels::cublaslt;
 using namespace lockstep::emulation;
 
 struct cublasLtContext {
   int device;
 };
-namespace lockstep::kernels::cublaslt {
-struct MatmulDescOpaque {
-  int32_t transform_a = kAsItIs, transform_b = kAsItIs;
-  uint32_t epilogue = kNoEpilogue;
+
+namespace {
+
+struct MatmulDesc : cublasLtMatmulDescOpaque_t {
+  int32_t transform_a = CUBLAS_OP_N, transform_b = CUBLAS_OP_N;
+  uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   const void* bias = nullptr;
 };
-struct LayoutOpaque {
+struct Layout : cublasLtMatrixLayoutOpaque_t {
+  explicit Layout(const Matrix& its_matrix) : matrix(its_matrix) {}
   Matrix matrix;
 };
-struct PreferenceOpaque {
+struct Preference : cublasLtMatmulPreferenceOpaque_t {
   uint64_t most_workspace = 0;
   uint32_t reductions = 7;
   uint32_t alignment_a = 256, alignment_b = 256, alignment_c = 256, alignment_d = 256;
 };
-}  // namespace lockstep::kernels::cublaslt
-
-namespace {
 
 constexpr size_t kWorkspaceAlignment = 256;
 constexpr size_t kBiasReads = 16;
 
-// What Algorithm::data holds.
+// What cublasLtMatmulAlgo_t::data holds.
 struct Choice {
   uint64_t reduction, workspace_bytes, alignment;
 };
@@ -53,141 +52,26 @@ std::string_view planted() {
   return text == nullptr ? "" : text;
 }
 
-size_t get_version() {
-  if (planted() == "old-version") return version_code(12, 3, 4);
-  return planted() == "newer-version" ? version_code(13, 2, 0) : version_code(13, 1, 0);
-}
-
-const char* get_status_string(Status status) {
-  return status == kInvalidValue ? "invalid value" : "emulated";
-}
-
-Status create(Handle* handle) {
-  *handle = new cublasLtContext{this_thread().device};
-  return kSuccess;
-}
-Status destroy(Handle handle) {
-  delete handle;
-  return kSuccess;
-}
-
-Status matmul_desc_create(MatmulDesc* made, ComputeType compute, DataType scale) {
-  if (compute != kComputeFloat32 || scale != kFloat32) return kNotSupported;
-  *made = new MatmulDescOpaque;
-  return kSuccess;
-}
-Status matmul_desc_destroy(MatmulDesc ended) {
-  delete ended;
-  return kSuccess;
-}
-
 template <class T>
-Status take(T& to, const void* value, size_t bytes) {
-  if (value == nullptr || bytes != sizeof(T)) return kInvalidValue;
+cublasStatus_t take(T& to, const void* value, size_t bytes) {
+  if (value == nullptr || bytes != sizeof(T)) return CUBLAS_STATUS_INVALID_VALUE;
   std::memcpy(&to, value, bytes);
-  return kSuccess;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
-Status matmul_desc_set_attribute(MatmulDesc of,
-                                 MatmulDescAttribute attribute,
-                                 const void* value,
-                                 size_t bytes) {
-  switch (attribute) {
-    case kTransformA:
-      return take(of->transform_a, value, bytes);
-    case kTransformB:
-      return take(of->transform_b, value, bytes);
-    case kEpilogue:
-      return take(of->epilogue, value, bytes);
-    case kBiasPointer:
-      return take(of->bias, value, bytes);
-  }
-  return kInvalidValue;
-}
-
-Status layout_create(
-    Layout* made, DataType type, uint64_t rows, uint64_t columns, int64_t leading_dimension) {
-  if (rows == 0 || columns == 0 || leading_dimension < static_cast<int64_t>(rows))
-    return kInvalidValue;
-  *made = new LayoutOpaque{{type, rows, columns, leading_dimension}};
-  return kSuccess;
-}
-Status layout_destroy(Layout ended) {
-  delete ended;
-  return kSuccess;
-}
-
-Status preference_create(Preference* made) {
-  *made = new PreferenceOpaque;
-  return kSuccess;
-}
-Status preference_destroy(Preference ended) {
-  delete ended;
-  return kSuccess;
-}
-Status preference_set_attribute(Preference of,
-                                PreferenceAttribute attribute,
-                                const void* value,
-                                size_t bytes) {
-  switch (attribute) {
-    case kMostWorkspaceBytes:
-      return take(of->most_workspace, value, bytes);
-    case kReductions:
-      return take(of->reductions, value, bytes);
-    case kAlignmentA:
-      return take(of->alignment_a, value, bytes);
-    case kAlignmentB:
-      return take(of->alignment_b, value, bytes);
-    case kAlignmentC:
-      return take(of->alignment_c, value, bytes);
-    case kAlignmentD:
-      return take(of->alignment_d, value, bytes);
-  }
-  return kInvalidValue;
-}
-
-Product product_of(MatmulDesc operation, Layout a, Layout b, Layout d) {
-  return {.a = a->matrix,
-          .b = b->matrix,
-          .d = d->matrix,
-          .transposes_a = operation->transform_a == kTransposed,
-          .transposes_b = operation->transform_b == kTransposed};
-}
-
-Status get_heuristic(Handle,
-                     MatmulDesc operation,
-                     Layout a,
-                     Layout b,
-                     Layout,
-                     Layout d,
-                     Preference preference,
-                     int room,
-                     HeuristicResult* results,
-                     int* found) {
-  *found = 0;
-  const Product product = product_of(operation, a, b, d);
-  if (!product.fits_together()) return kInvalidValue;
-  const bool is_f16 = product.a.type == kFloat16;
-  if (planted() == "no-algorithm" || (planted() == "no-algorithm:f16" && is_f16))
-    return kNotSupported;
-  const uint64_t aligned = std::min({preference->alignment_a,
-                                     preference->alignment_b,
-                                     preference->alignment_c,
-                                     preference->alignment_d});
-  const Choice choices[] = {{kReduceInPlace, 0, aligned},
-                            {kReduceInOutputType, 0, aligned},
-                            {kReduceInComputeType, size_t{1} << 30, aligned},
-                            {kReduceInComputeType, 4096, aligned}};
-  for (const Choice& choice : choices) {
-    const bool is_allowed = (preference->reductions & choice.reduction) != 0 &&
-                            choice.workspace_bytes <= preference->most_workspace;
-    if (!is_allowed || *found == room) continue;
-    HeuristicResult& result = results[(*found)++];
-    result = {};
-    result.workspace_bytes = choice.workspace_bytes;
-    std::memcpy(result.algorithm.data, &choice, sizeof(choice));
-  }
-  return *found == 0 ? kNotSupported : kSuccess;
+Product product_of(cublasLtMatmulDesc_t operation,
+                   cublasLtMatrixLayout_t a,
+                   cublasLtMatrixLayout_t b,
+                   cublasLtMatrixLayout_t d) {
+  const auto& described = static_cast<const MatmulDesc&>(*operation);
+  const auto matrix = [](cublasLtMatrixLayout_t layout) -> const Matrix& {
+    return static_cast<const Layout&>(*layout).matrix;
+  };
+  return {.a = matrix(a),
+          .b = matrix(b),
+          .d = matrix(d),
+          .transposes_a = described.transform_a == CUBLAS_OP_T,
+          .transposes_b = described.transform_b == CUBLAS_OP_T};
 }
 
 bool is_device(const void* at, size_t bytes, size_t alignment) {
@@ -202,22 +86,154 @@ void disturb(const Product& product) {
   product.d.put(product.values_d, 0, 0, last * (1 + 0.01F * static_cast<float>(++times % 5)));
 }
 
-Status matmul(Handle handle,
-              MatmulDesc operation,
-              const void* alpha,
-              const void* a,
-              Layout layout_a,
-              const void* b,
-              Layout layout_b,
-              const void* beta,
-              const void* c,
-              Layout,
-              void* d,
-              Layout layout_d,
-              const Algorithm* algorithm,
-              void* workspace,
-              size_t workspace_bytes,
-              CUstream_st* to) {
+}  // namespace
+
+size_t cublasLtGetVersion() {
+  if (planted() == "old-version") return 120304;
+  return planted() == "newer-version" ? 130200 : 130100;
+}
+
+const char* cublasLtGetStatusString(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_INVALID_VALUE ? "invalid value" : "emulated";
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = new cublasLtContext{this_thread().device};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
+  delete handle;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* made,
+                                        cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
+  if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  *made = new MatmulDesc;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t ended) {
+  delete static_cast<MatmulDesc*>(ended);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t of,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value,
+                                              size_t bytes) {
+  auto& operation = static_cast<MatmulDesc&>(*of);
+  switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      return take(operation.transform_a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      return take(operation.transform_b, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      return take(operation.epilogue, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      return take(operation.bias, value, bytes);
+    default:
+      return CUBLAS_STATUS_INVALID_VALUE;
+  }
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made,
+                                          cudaDataType_t type,
+                                          uint64_t rows,
+                                          uint64_t columns,
+                                          int64_t leading_dimension) {
+  if (rows == 0 || columns == 0 || leading_dimension < static_cast<int64_t>(rows))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  *made = new Layout({type, rows, columns, leading_dimension});
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t ended) {
+  delete static_cast<Layout*>(ended);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* made) {
+  *made = new Preference;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t ended) {
+  delete static_cast<Preference*>(ended);
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t of,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void* value,
+                                                    size_t bytes) {
+  auto& preference = static_cast<Preference&>(*of);
+  switch (attribute) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+      return take(preference.most_workspace, value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+      return take(preference.reductions, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+      return take(preference.alignment_a, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+      return take(preference.alignment_b, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+      return take(preference.alignment_c, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+      return take(preference.alignment_d, value, bytes);
+    default:
+      return CUBLAS_STATUS_INVALID_VALUE;
+  }
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t,
+                                              cublasLtMatmulDesc_t operation,
+                                              cublasLtMatrixLayout_t a,
+                                              cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference,
+                                              int room,
+                                              cublasLtMatmulHeuristicResult_t* results,
+                                              int* found) {
+  *found = 0;
+  const auto& wanted = static_cast<const Preference&>(*preference);
+  const Product product = product_of(operation, a, b, d);
+  if (!product.fits_together()) return CUBLAS_STATUS_INVALID_VALUE;
+  const bool is_f16 = product.a.type == CUDA_R_16F;
+  if (planted() == "no-algorithm" || (planted() == "no-algorithm:f16" && is_f16))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  const uint64_t aligned =
+      std::min({wanted.alignment_a, wanted.alignment_b, wanted.alignment_c, wanted.alignment_d});
+  const Choice choices[] = {{CUBLASLT_REDUCTION_SCHEME_INPLACE, 0, aligned},
+                            {CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE, 0, aligned},
+                            {CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, size_t{1} << 30, aligned},
+                            {CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE, 4096, aligned}};
+  for (const Choice& choice : choices) {
+    const bool is_allowed = (wanted.reductions & choice.reduction) != 0 &&
+                            choice.workspace_bytes <= wanted.most_workspace;
+    if (!is_allowed || *found == room) continue;
+    cublasLtMatmulHeuristicResult_t& result = results[(*found)++];
+    result = {};
+    result.workspaceSize = choice.workspace_bytes;
+    std::memcpy(result.algo.data, &choice, sizeof(choice));
+  }
+  return *found == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
+                              cublasLtMatmulDesc_t operation,
+                              const void* alpha,
+                              const void* a,
+                              cublasLtMatrixLayout_t layout_a,
+                              const void* b,
+                              cublasLtMatrixLayout_t layout_b,
+                              const void* beta,
+                              const void* c,
+                              cublasLtMatrixLayout_t,
+                              void* d,
+                              cublasLtMatrixLayout_t layout_d,
+                              const cublasLtMatmulAlgo_t* algorithm,
+                              void* workspace,
+                              size_t workspace_bytes,
+                              CUstream_st* to) {
   const std::lock_guard lock(state().mutex);
   Choice choice{};
   std::memcpy(&choice, algorithm->data, sizeof(choice));
@@ -225,8 +241,9 @@ Status matmul(Handle handle,
   product.values_a = a;
   product.values_b = b;
   product.values_d = d;
-  const bool has_bias = operation->epilogue == kAddBias;
-  if (has_bias) product.bias = operation->bias;
+  const auto& described = static_cast<const MatmulDesc&>(*operation);
+  const bool has_bias = described.epilogue == CUBLASLT_EPILOGUE_BIAS;
+  if (has_bias) product.bias = described.bias;
   const bool is_plain =
       *static_cast<const float*>(alpha) == 1 && *static_cast<const float*>(beta) == 0 && c == d;
   const bool is_sound =
@@ -238,45 +255,44 @@ Status matmul(Handle handle,
       (!has_bias ||
        is_device(product.bias, product.d.rows * product.d.element_bytes(), kBiasReads));
   CUstream_st* const stream = state().queues.find(to);
-  if (!is_sound || stream == nullptr || stream->device != handle->device) return kInvalidValue;
+  if (!is_sound || stream == nullptr || stream->device != handle->device)
+    return CUBLAS_STATUS_INVALID_VALUE;
   if (!stream->capture) ++runtime_counters.launches;
   const auto work = [=] {
     std::memset(workspace, 0xff, choice.workspace_bytes);
     product.compute();
-    if (choice.reduction != kReduceInComputeType) disturb(product);
+    if (choice.reduction != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) disturb(product);
     note_written(d, product.d.bytes());
   };
-  return give(*stream, work) == cudaSuccess ? kSuccess : kExecutionFailed;
+  return give(*stream, work) == cudaSuccess ? CUBLAS_STATUS_SUCCESS
+                                            : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-template <class Function>
-void* address(Function* function) {
-  return reinterpret_cast<void*>(function);
-}
+namespace {
+
+const FakeFunction kFunctions[] = {
+    LS_FAKE(cublasLtGetVersion),
+    LS_FAKE(cublasLtGetStatusString),
+    LS_FAKE(cublasLtCreate),
+    LS_FAKE(cublasLtDestroy),
+    LS_FAKE(cublasLtMatmulDescCreate),
+    LS_FAKE(cublasLtMatmulDescDestroy),
+    LS_FAKE(cublasLtMatmulDescSetAttribute),
+    LS_FAKE(cublasLtMatrixLayoutCreate),
+    LS_FAKE(cublasLtMatrixLayoutDestroy),
+    LS_FAKE(cublasLtMatmulPreferenceCreate),
+    LS_FAKE(cublasLtMatmulPreferenceDestroy),
+    LS_FAKE(cublasLtMatmulPreferenceSetAttribute),
+    LS_FAKE(cublasLtMatmulAlgoGetHeuristic),
+    LS_FAKE(cublasLtMatmul),
+};
 
 void* symbol(const char* wanted) {
   const std::string_view name = wanted;
   if (name == "cublasLtMatmul" && planted() == "lacks-a-function") return nullptr;
-  if (name == "cublasLtGetVersion") return address<GetVersionFunction>(get_version);
-  if (name == "cublasLtGetStatusString") return address<GetStatusStringFunction>(get_status_string);
-  if (name == "cublasLtCreate") return address<CreateFunction>(create);
-  if (name == "cublasLtDestroy") return address<DestroyFunction>(destroy);
-  if (name == "cublasLtMatmulDescCreate")
-    return address<MatmulDescCreateFunction>(matmul_desc_create);
-  if (name == "cublasLtMatmulDescDestroy")
-    return address<MatmulDescDestroyFunction>(matmul_desc_destroy);
-  if (name == "cublasLtMatmulDescSetAttribute")
-    return address<MatmulDescSetAttributeFunction>(matmul_desc_set_attribute);
-  if (name == "cublasLtMatrixLayoutCreate") return address<LayoutCreateFunction>(layout_create);
-  if (name == "cublasLtMatrixLayoutDestroy") return address<LayoutDestroyFunction>(layout_destroy);
-  if (name == "cublasLtMatmulPreferenceCreate")
-    return address<PreferenceCreateFunction>(preference_create);
-  if (name == "cublasLtMatmulPreferenceDestroy")
-    return address<PreferenceDestroyFunction>(preference_destroy);
-  if (name == "cublasLtMatmulPreferenceSetAttribute")
-    return address<PreferenceSetAttributeFunction>(preference_set_attribute);
-  if (name == "cublasLtMatmulAlgoGetHeuristic") return address<GetHeuristicFunction>(get_heuristic);
-  if (name == "cublasLtMatmul") return address<MatmulFunction>(matmul);
+  for (const FakeFunction& function : kFunctions) {
+    if (name == function.name) return function.address;
+  }
   return nullptr;
 }
 

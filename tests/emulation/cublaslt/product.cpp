@@ -8,9 +8,6 @@
 namespace lockstep::emulation {
 namespace {
 
-using kernels::cublaslt::kFloat16;
-using kernels::cublaslt::kFloat32;
-
 uint16_t bfloat16_bits(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 0x40);
@@ -26,12 +23,12 @@ size_t Matrix::bytes() const {
 float Matrix::at(const void* values, uint64_t row, uint64_t column) const {
   const uint64_t index = column * static_cast<uint64_t>(leading_dimension) + row;
   const auto* const place = static_cast<const std::byte*>(values) + index * element_bytes();
-  if (type == kFloat32) {
+  if (type == CUDA_R_32F) {
     float value = 0;
     std::memcpy(&value, place, sizeof(value));
     return value;
   }
-  if (type == kFloat16) {
+  if (type == CUDA_R_16F) {
     _Float16 value = 0;
     std::memcpy(&value, place, sizeof(value));
     return static_cast<float>(value);
@@ -44,9 +41,9 @@ float Matrix::at(const void* values, uint64_t row, uint64_t column) const {
 void Matrix::put(void* values, uint64_t row, uint64_t column, float value) const {
   const uint64_t index = column * static_cast<uint64_t>(leading_dimension) + row;
   auto* const place = static_cast<std::byte*>(values) + index * element_bytes();
-  if (type == kFloat32) {
+  if (type == CUDA_R_32F) {
     std::memcpy(place, &value, sizeof(value));
-  } else if (type == kFloat16) {
+  } else if (type == CUDA_R_16F) {
     const auto rounded = static_cast<_Float16>(value);
     std::memcpy(place, &rounded, sizeof(rounded));
   } else {
@@ -60,7 +57,7 @@ bool Product::fits_together() const {
   const uint64_t rows = transposes_a ? a.columns : a.rows;
   const uint64_t columns = transposes_b ? b.rows : b.columns;
   return depth() == depth_b && rows == d.rows && columns == d.columns && a.type == b.type &&
-         (d.type == a.type || d.type == kFloat32);
+         (d.type == a.type || d.type == CUDA_R_32F);
 }
 
 void Product::compute() const {

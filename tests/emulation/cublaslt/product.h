@@ -4,17 +4,17 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/support/cublaslt/abi.h"
+#include <cublasLt.h>
 
 namespace lockstep::emulation {
 
 // Column-major.
 struct Matrix {
-  kernels::cublaslt::DataType type;
+  cudaDataType_t type;
   uint64_t rows, columns;
   int64_t leading_dimension;
 
-  size_t element_bytes() const { return type == kernels::cublaslt::kFloat32 ? 4 : 2; }
+  size_t element_bytes() const { return type == CUDA_R_32F ? 4 : 2; }
   size_t bytes() const;  // from its first to its last element
   float at(const void* values, uint64_t row, uint64_t column) const;
   void put(void* values, uint64_t row, uint64_t column, float value) const;

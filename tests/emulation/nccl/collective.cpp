@@ -11,15 +11,13 @@
 namespace lockstep::emulation {
 namespace {
 
-using comm::nccl::DataType;
-
-float read(const std::byte* at, DataType type) {
-  if (type == comm::nccl::kFloat32) {
+float read(const std::byte* at, ncclDataType_t type) {
+  if (type == ncclFloat32) {
     float value = 0;
     std::memcpy(&value, at, sizeof(value));
     return value;
   }
-  if (type == comm::nccl::kFloat16) {
+  if (type == ncclFloat16) {
     _Float16 value = 0;
     std::memcpy(&value, at, sizeof(value));
     return static_cast<float>(value);
@@ -29,10 +27,10 @@ float read(const std::byte* at, DataType type) {
   return std::bit_cast<float>(uint32_t{high} << 16);
 }
 
-void write(std::byte* at, DataType type, float value) {
-  if (type == comm::nccl::kFloat32) {
+void write(std::byte* at, ncclDataType_t type, float value) {
+  if (type == ncclFloat32) {
     std::memcpy(at, &value, sizeof(value));
-  } else if (type == comm::nccl::kFloat16) {
+  } else if (type == ncclFloat16) {
     const auto rounded = static_cast<_Float16>(value);
     std::memcpy(at, &rounded, sizeof(rounded));
   } else {  // NCCL's rounding of bfloat16 is nobody's promise

@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "comm/nccl/abi.h"
+#include <nccl.h>
+
 #include "tests/emulation/nccl/world.h"
 
 namespace lockstep::emulation {
@@ -19,12 +20,10 @@ struct NcclCall {
   const void* from = nullptr;
   void* to = nullptr;
   size_t count = 0;
-  comm::nccl::DataType type = comm::nccl::kFloat32;
+  ncclDataType_t type = ncclFloat32;
   int peer = 0;  // of a broadcast: its root
 
-  size_t bytes() const {
-    return count * (type == comm::nccl::kFloat32 ? 4 : type == comm::nccl::kUint8 ? 1 : 2);
-  }
+  size_t bytes() const { return count * (type == ncclFloat32 ? 4 : type == ncclUint8 ? 1 : 2); }
 };
 
 // State of a communicator that streams and graphs keep.

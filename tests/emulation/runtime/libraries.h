@@ -7,6 +7,13 @@ struct FakeLibrary {
   void* (*symbol)(const char* name);  // null: it has no such function
 };
 
+// One of a library's functions, for a table of them. It is defined by the library's own header.
+struct FakeFunction {
+  const char* name;
+  void* address;
+};
+#define LS_FAKE(function) {#function, reinterpret_cast<void*>(&(function))}
+
 // Null: it is not installed.
 const FakeLibrary* find_library(const char* soname);
 const FakeLibrary* fake_driver();

@@ -1,0 +1,34 @@
+"""Prints where this Python's packages hold CUDA; nothing where there is none.
+
+usage: python3 tools/nvidia_packages.py nvcc    nvcc's path (nvidia-cuda-nvcc)
+       python3 tools/nvidia_packages.py 13      folders with include/ and lib/ of packages of CUDA 13, joined by ';'
+"""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def nvidia_folders() -> list[Path]:
+    spec = find_spec("nvidia")
+    return [Path(folder) for folder in (spec.submodule_search_locations or [] if spec else [])]
+
+
+def package_folders(nvidia: Path, cuda: str) -> list[Path]:
+    """nvidia/cu13 is the toolkit's; nvidia/nccl says by nvidia_nccl_cu13-*.dist-info alone which CUDA it is of."""
+    infos = sorted(nvidia.parent.glob(f"nvidia_*_cu{cuda}-*.dist-info"))
+    names = [f"cu{cuda}"] + [info.name.removeprefix("nvidia_").split(f"_cu{cuda}-")[0] for info in infos]
+    return [nvidia / name for name in names if (nvidia / name).is_dir()]
+
+
+def main() -> int:
+    if sys.argv[1] == "nvcc":
+        found = sorted(nvcc for nvidia in nvidia_folders() for nvcc in nvidia.glob("cu*/bin/nvcc"))[-1:]
+    else:
+        found = [folder for nvidia in nvidia_folders() for folder in package_folders(nvidia, sys.argv[1])]
+    print(";".join(map(str, found)), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
