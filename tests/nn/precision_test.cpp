@@ -5,7 +5,7 @@
 #include "nn/cifar_resnet.h"
 #include "nn/functional.h"
 #include "nn/optimizer.h"
-#include "nn/parameter_copies.h"
+#include "nn/autocast.h"
 #include "tests/support/float_types.h"
 #include "tests/support/optimizers.h"
 

@@ -1,10 +1,9 @@
-#include "kernels/norm/batch_norm.h"
-
 #include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
 
+#include "kernels/norm/batch_norm.h"
 #include "kernels/reduce/tree_sum.h"
 #include "nn/autocast.h"
 #include "nn/functional/normalization.h"

@@ -1,6 +1,5 @@
-#include "kernels/random/dropout.h"
-
 #include "core/check.h"
+#include "kernels/random/dropout.h"
 #include "nn/functional.h"
 
 namespace lockstep::nn {

@@ -1,5 +1,4 @@
 #include "kernels/loss/softmax_cross_entropy.h"
-
 #include "nn/functional.h"
 
 namespace lockstep::nn {
