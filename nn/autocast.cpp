@@ -1,6 +1,6 @@
 #include "nn/autocast.h"
 
-#include "kernels/elementwise/cast.h"
+#include "kernels/elementwise/copy.h"
 #include "nn/functional.h"
 
 namespace lockstep::nn {

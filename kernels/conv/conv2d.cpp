@@ -4,7 +4,6 @@
 
 #include "kernels/conv/convolution_problem.h"
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 #if defined(LOCKSTEP_CUDNN)
 #include "kernels/conv/conv2d_cudnn.h"
@@ -45,10 +44,9 @@ void conv2d_forward(Stream& stream, const Shards& shards, const Conv2dForwardArg
   check.like("out", args.out, out_shape, in.dtype());
   check.covers(shards, in.shape()[0]);
   const ConvolutionProblem problem = problem_of(args);
-  if (check.dry(
-          conv2d_flops(weight.shape(), out_shape),
-          static_cast<int64_t>(in.nbytes() + weight.nbytes() + bias.nbytes() + args.out.nbytes()),
-          problem.key())) {
+  if (check.dry(conv2d_flops(weight.shape(), out_shape),
+                bytes_of(in, weight, bias, args.out),
+                problem.key())) {
     return;
   }
   LS_DISPATCH_CUDNN(conv2d_forward, problem, (stream, shards, args))
@@ -73,7 +71,7 @@ void conv2d_backward_data(Stream& stream,
                                    .weight = weight.shape(),
                                    .params = params};
   if (check.dry(conv2d_flops(weight.shape(), out_shape),
-                static_cast<int64_t>(grad_out.nbytes() + weight.nbytes() + grad_in.nbytes()),
+                bytes_of(grad_out, weight, grad_in),
                 problem.key())) {
     return;
   }
@@ -99,8 +97,7 @@ void conv2d_backward_weight(Stream& stream,
   check.covers(shards, out_shape[0]);
   const ConvolutionProblem problem = problem_of(args);
   if (check.dry(conv2d_flops(weight, out_shape),
-                static_cast<int64_t>(in.nbytes() + grad_out.nbytes() + args.grad_weight.nbytes() +
-                                     grad_bias.nbytes()),
+                bytes_of(in, grad_out, args.grad_weight, grad_bias),
                 problem.key())) {
     return;
   }

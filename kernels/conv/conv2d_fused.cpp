@@ -1,7 +1,6 @@
 #include "kernels/conv/conv2d_fused.h"
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 #if defined(LOCKSTEP_CUDNN)
 #include "kernels/conv/conv2d_cudnn.h"

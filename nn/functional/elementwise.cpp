@@ -1,5 +1,4 @@
 #include "kernels/elementwise/add.h"
-#include "kernels/elementwise/cast.h"
 #include "kernels/elementwise/channel_gate.h"
 #include "kernels/elementwise/concat_channels.h"
 #include "kernels/elementwise/copy.h"

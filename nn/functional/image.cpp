@@ -2,7 +2,6 @@
 
 #include "kernels/elementwise/add.h"
 #include "kernels/elementwise/fill.h"
-#include "kernels/image/crop_flip_normalize.h"
 #include "kernels/image/normalize_image.h"
 #include "nn/functional.h"
 

@@ -1,5 +1,4 @@
-#include "kernels/pool/adaptive_avg_pool2d.h"
-#include "kernels/pool/global_avg_pool.h"
+#include "kernels/pool/avg_pool2d.h"
 #include "kernels/pool/max_pool2d.h"
 #include "kernels/pool/subsample_pad.h"
 #include "nn/functional.h"

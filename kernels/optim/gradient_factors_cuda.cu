@@ -1,10 +1,17 @@
-// One thread a tensor. Traffic: 16 bytes a tensor. Bound: a launch's time.
+// clip_factor: one thread; two floats and the scale. larc_factors: one thread a tensor; 16 bytes a
+// tensor. Bound of both: a launch's time.
 #include "core/cuda/launch.h"
-#include "kernels/optim/larc_factors.h"
-#include "kernels/optim/larc_factors_rule.h"
+#include "kernels/optim/gradient_factors_rule.h"
 
 namespace lockstep::kernels::cuda {
 namespace {
+
+__global__ void __launch_bounds__(32) clip_factor_kernel(const float* norm,
+                                                         float max_norm,
+                                                         const LossScaleState* state,
+                                                         float* factor) {
+  if (threadIdx.x == 0) *factor = clip_factor_of(*norm, max_norm, state);
+}
 
 constexpr int kLarcThreads = 128;
 
@@ -20,6 +27,18 @@ __global__ void __launch_bounds__(kLarcThreads) larc_factors_kernel(const float*
 }
 
 }  // namespace
+
+void clip_factor(
+    Stream& stream, const Tensor& norms, float max_norm, const Tensor& state, Tensor& factor) {
+  lockstep::cuda::launch(stream,
+                         "clip_factor",
+                         {1, 32},
+                         clip_factor_kernel,
+                         norms.data<float>() + norms.numel() - 1,
+                         max_norm,
+                         state_in(state),
+                         factor.data<float>());
+}
 
 void larc_factors(Stream& stream,
                   const Tensor& norms,

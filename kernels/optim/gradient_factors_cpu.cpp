@@ -1,7 +1,11 @@
-#include "kernels/optim/larc_factors.h"
-#include "kernels/optim/larc_factors_rule.h"
+#include "kernels/optim/gradient_factors_rule.h"
 
 namespace lockstep::kernels::LS_CPU {
+
+void clip_factor(
+    Stream&, const Tensor& norms, float max_norm, const Tensor& state, Tensor& factor) {
+  *factor.data<float>() = clip_factor_of(norms.span<float>().back(), max_norm, state_in(state));
+}
 
 void larc_factors(Stream&,
                   const Tensor& norms,

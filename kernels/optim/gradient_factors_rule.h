@@ -1,11 +1,18 @@
-// Code that the bodies of kernels/optim/larc_factors.h share.
+// Arithmetic of the bodies of kernels/optim/gradient_factors.h.
 #pragma once
 
-#include "kernels/optim/larc_factors.h"
-#include "kernels/optim/step_now.h"
-#include "kernels/support/host_device.h"
+#include "kernels/optim/gradient_factors.h"
+#include "kernels/optim/loss_scale_rule.h"
+#include "kernels/optim/step_control_rule.h"
+#include "kernels/support/declare_op.h"
 
 namespace lockstep::kernels {
+
+LS_HOST_DEVICE float clip_factor_of(float norm, float max_norm, const LossScaleState* state) {
+  if (state != nullptr) norm /= state->scale;
+  const float factor = max_norm / (norm + 1e-6F);
+  return factor > 1 ? 1 : factor;
+}
 
 struct LarcRule {
   float trust, eps;

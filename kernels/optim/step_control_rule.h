@@ -1,11 +1,11 @@
-// kernels/optim/step_control.h as the bodies of optimizers read it.
+// How the bodies of optimizers read kernels/optim/step_control.h.
 #pragma once
 
 #include <bit>
 
 #include "kernels/optim/loss_scale_rule.h"
 #include "kernels/optim/step_control.h"
-#include "kernels/support/host_device.h"
+#include "kernels/support/declare_op.h"
 
 namespace lockstep::kernels {
 
