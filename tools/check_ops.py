@@ -42,28 +42,27 @@ def has_cuda_cases(bench: str) -> bool:
     return 0 < len(re.findall(r"\bCases \w+", bench)) == len(re.findall(r"\.cuda = \{[^}]", bench))
 
 
-def names_of(header: Path, op: str) -> list[str]:
-    """What an op's tests, benchmarks and reference may be named for: its header, or the beginning of its own name."""
+def names_of(op: str, header: str, others: set[str]) -> list[str]:
+    """What an op's tests, benchmarks and reference may be named for: its header, or how its own name begins.
+
+    Not another header: add_bias_forward has no part in what is named for add.
+    """
     words = op.split("_")
-    return [header.stem, *("_".join(words[:count]) for count in range(len(words), 0, -1))]
+    beginnings = ("_".join(words[:count]) for count in range(len(words), 0, -1))
+    return [header, *(name for name in beginnings if name not in others)]
 
 
-def parts_named(folder: Path, header: Path, op: str, ending: str) -> set[Path]:
-    """The files of a folder that are named for an op, with this ending."""
-    return {path for name in names_of(header, op) if (path := folder / f"{name}{ending}").exists()}
-
-
-def problems_of(root: Path, header: Path, ops: set[str]) -> list[str]:
+def problems_of(root: Path, header: Path, ops: set[str], others: set[str]) -> list[str]:
     name, text = header.stem, header.read_text(encoding="utf-8")
     bodies = [header.with_name(f"{name}_{kind}.cpp") for kind in ("cpu", "onednn")]
     has_cuda_body = header.with_name(f"{name}_cuda.cu").exists()
     tests = root / "tests"
 
     def each_has(folder: Path, ending: str) -> bool:
-        return all(parts_named(folder, header, op, ending) for op in ops)
+        return all(any((folder / f"{n}{ending}").exists() for n in names_of(op, name, others)) for op in ops)
 
     def texts_of(folder: Path, op: str, ending: str) -> list[str]:
-        found = {path for name in names_of(header, op) for path in folder.glob(f"{name}_*{ending}")}
+        found = {path for n in names_of(op, name, others) for path in folder.glob(f"{n}_*{ending}")}
         return [path.read_text(encoding="utf-8") for path in sorted(found)]
 
     benches = {op: texts_of(root / "bench" / "kernels", op, "bench.cpp") for op in sorted(ops)}
@@ -92,7 +91,10 @@ def check(root: Path) -> tuple[list[str], int]:
     """Problems, and the number of ops."""
     headers = {header: ops_of(header.read_text(encoding="utf-8")) for header in (root / "kernels").rglob("*.h")}
     found = {header: ops for header, ops in sorted(headers.items()) if ops}
-    problems = [problem for header, ops in found.items() for problem in problems_of(root, header, ops)]
+    stems = {header.stem for header in found}
+    problems = [
+        problem for header, ops in found.items() for problem in problems_of(root, header, ops, stems - {header.stem})
+    ]
     return problems, sum(map(len, found.values()))
 
 

@@ -74,6 +74,8 @@ class Ops(unittest.TestCase):
         }
         self.assertEqual(self.problems(both, own), [])
         self.assertEqual(self.problems(both, own | {"tests/reference/thrice.h": None}), ["a reference"])
+        own_header = {"kernels/pair/thrice.h": header_of("// Shapes: any. Errors: none.\nTwice thrice;\n" + TYPE)}
+        self.assertIn("a test of thrice_forward", self.problems(both, own | own_header))
         uncalled = own | {"tests/kernels/thrice_test.cpp": ""}
         self.assertEqual(self.problems(both, uncalled), ["a test of thrice_forward"])
 
