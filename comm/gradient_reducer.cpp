@@ -8,7 +8,7 @@
 #include "comm/staged_exchange.h"
 #include "core/check.h"
 #include "core/error.h"
-#include "kernels/elementwise/cast.h"
+#include "kernels/elementwise/copy.h"
 #include "kernels/elementwise/fill.h"
 #include "kernels/elementwise/scale.h"
 #include "kernels/reduce/tree_sum.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "nn/conv_stack.h"
-#include "nn/dense_head.h"
 
 namespace lockstep::nn {
 

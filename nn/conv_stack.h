@@ -1,4 +1,4 @@
-// Chains of convolutions: the features of AlexNet and VGG.
+// The two halves of AlexNet and VGG: a chain of convolutions, then linear layers with dropout.
 #pragma once
 
 #include <memory>
@@ -28,6 +28,27 @@ class ConvStack : public Module {
     std::unique_ptr<MaxPool2d> pool;
   };
   std::vector<Layers> layers_;
+};
+
+struct DenseHeadOptions {
+  Shape in_image;  // (C,H,W)
+  int64_t hidden = 4096;
+  int64_t classes = 1000;
+  double dropout = 0.5;
+  // Before the first two layers, as in AlexNet; else before the last two.
+  bool dropout_first = false;
+};
+
+// linear, ReLU, linear, ReLU, linear: (N,C,H,W) -> (N,classes), with torchvision's names.
+class DenseHead : public Module {
+ public:
+  DenseHead(const Init& init, const DenseHeadOptions& options);
+  Var forward(const Var& x) override;
+
+ private:
+  const bool dropout_first_;
+  std::vector<std::unique_ptr<Linear>> layers_;
+  std::vector<std::unique_ptr<Dropout>> dropouts_;
 };
 
 }  // namespace lockstep::nn

@@ -9,7 +9,6 @@
 
 #include "core/autograd.h"
 #include "kernels/conv/conv2d.h"
-#include "kernels/image/crop_flip_normalize.h"
 #include "kernels/image/normalize_image.h"
 #include "kernels/loss/softmax_cross_entropy.h"
 #include "kernels/norm/batch_norm.h"

@@ -47,6 +47,16 @@ class DepthwiseShortcut : public Module {
 
 }  // namespace
 
+SqueezeExcite::SqueezeExcite(const Init& init, int64_t channels, int64_t reduced)
+    : reduce_(init, channels, reduced), expand_(init, reduced, channels) {
+  register_module("conv_reduce", reduce_);
+  register_module("conv_expand", expand_);
+}
+
+Var SqueezeExcite::forward(const Var& x) {
+  return channel_gate(x, expand_.forward(relu(reduce_.forward(global_avg_pool(x)))));
+}
+
 GhostModule::GhostModule(const Init& init, int64_t in_channels, int64_t out_channels, bool relu)
     : primary_(init, conv1x1(in_channels, out_channels / 2)),
       primary_norm_(init, out_channels / 2, relu),

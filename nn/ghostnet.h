@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "nn/ghost_block.h"
-#include "nn/sequential.h"
+#include "nn/layers.h"
 
 namespace lockstep::nn {
 

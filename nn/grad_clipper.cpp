@@ -1,6 +1,6 @@
 #include "nn/grad_clipper.h"
 
-#include "kernels/optim/clip_factor.h"
+#include "kernels/optim/gradient_factors.h"
 #include "kernels/reduce/tensor_norms.h"
 
 namespace lockstep::nn {

@@ -7,7 +7,8 @@ namespace lockstep::nn {
 
 // Call clip() when gradients are summed over ranks and before the optimizer's step(), which then
 // shrinks them as it reads them. Norms are those of unscaled gradients, in an order that no number
-// of ranks changes. Source: torch.nn.utils.clip_grad_norm_. Exact rule: kernels/optim/clip_factor.h
+// of ranks changes. Source: torch.nn.utils.clip_grad_norm_. Exact rule:
+// kernels/optim/gradient_factors.h
 class GradClipper {
  public:
   // `optimizer` follows the factor from now on; it and the stream must outlive this. Requires:

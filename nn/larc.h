@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "kernels/optim/larc_factors.h"
+#include "kernels/optim/gradient_factors.h"
 #include "nn/module.h"
 
 namespace lockstep::nn {
@@ -17,7 +17,7 @@ struct LarcParams {
 
 // Computes the factors that Sgd multiplies gradients by. Norms are those of gradients that are
 // summed over ranks, in an order that no number of ranks changes; nothing waits for the host.
-// Source: Apex's parallel/LARC.py. Exact rule: kernels/optim/larc_factors.h
+// Source: Apex's parallel/LARC.py. Exact rule: kernels/optim/gradient_factors.h
 class Larc {
  public:
   // Requires: params.trust_coefficient > 0.

@@ -1,6 +1,10 @@
 // Layers: a functional operation with its parameters, initialized as PyTorch's layer of the same
-// name.
+// name; and chains of modules.
 #pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "nn/conv_norm.h"
 #include "nn/module.h"
@@ -115,6 +119,23 @@ class Linear : public Module {
  private:
   Var weight_;  // (O,K) or (O,C,H,W)
   Var bias_;    // (O)
+};
+
+// A chain of modules. Children are named "0", "1", ... Owns: them.
+class Sequential : public Module {
+ public:
+  explicit Sequential(std::vector<std::unique_ptr<Module>> modules) : modules_(std::move(modules)) {
+    for (size_t i = 0; i < modules_.size(); ++i) register_module(std::to_string(i), *modules_[i]);
+  }
+
+  Var forward(const Var& x) override {
+    Var y = x;
+    for (const std::unique_ptr<Module>& module : modules_) y = module->forward(y);
+    return y;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Module>> modules_;
 };
 
 }  // namespace lockstep::nn

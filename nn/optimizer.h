@@ -117,7 +117,7 @@ struct LookaheadParams {
 };
 
 // Lets `fast` take k steps, then moves the slow weights by alpha toward the result and makes them
-// the parameters. Exact rule: kernels/optim/lookahead.h. Source: Zhang et al. 2019; kAlphadl:
+// the parameters. Exact rule: kernels/optim/weight_averages.h. Source: Zhang et al. 2019; kAlphadl:
 // github.com/alphadl/lookahead.pytorch.
 // State: that of `fast`, "<parameter>.slow", "lookahead.counter".
 class Lookahead : public Optimizer {
@@ -146,7 +146,7 @@ class Lookahead : public Optimizer {
 
 // Keeps a moving average of the parameters that `fast` updates, and of `buffers`, f32 tensors that
 // training steps change. It begins as they are before the first step. Exact rule:
-// kernels/optim/ema_update.h, each applied step one of its steps.
+// kernels/optim/weight_averages.h, each applied step one of its steps.
 // State: that of `fast`, "<parameter or buffer>.ema", "ema.step".
 class Ema : public Optimizer {
  public:

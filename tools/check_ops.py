@@ -2,7 +2,8 @@
 
 An op is a function of namespace lockstep::kernels that a header of kernels/ declares to work on a stream's tensors:
 by a type void(Stream&, ...), or by a prototype that takes a Stream& and tensors or a span. A header with such a
-function must have all parts; every such function must be called in its header's tests and benchmarks.
+function must have all parts; every such function must be called in its tests and benchmarks. Tests, benchmarks and
+references are named for the header or, where a header has several ops, for the op.
 
 usage: python3 tools/check_ops.py
 """
@@ -41,32 +42,48 @@ def has_cuda_cases(bench: str) -> bool:
     return 0 < len(re.findall(r"\bCases \w+", bench)) == len(re.findall(r"\.cuda = \{[^}]", bench))
 
 
-def problems_of(root: Path, header: Path, ops: set[str]) -> list[str]:
+def names_of(op: str, header: str, others: set[str]) -> list[str]:
+    """What an op's tests, benchmarks and reference may be named for: its header, or how its own name begins.
+
+    Not another header: add_bias_forward has no part in what is named for add.
+    """
+    words = op.split("_")
+    beginnings = ("_".join(words[:count]) for count in range(len(words), 0, -1))
+    return [header, *(name for name in beginnings if name not in others)]
+
+
+def problems_of(root: Path, header: Path, ops: set[str], others: set[str]) -> list[str]:
     name, text = header.stem, header.read_text(encoding="utf-8")
     bodies = [header.with_name(f"{name}_{kind}.cpp") for kind in ("cpu", "onednn")]
-    bench = root / "bench" / "kernels" / f"{name}_bench.cpp"
-    bench_text = bench.read_text(encoding="utf-8") if bench.exists() else ""
     has_cuda_body = header.with_name(f"{name}_cuda.cu").exists()
-    tests = [
-        test.read_text(encoding="utf-8")
-        for folder in ("kernels", "cuda")
-        for test in (root / "tests" / folder).glob(f"{name}_*test.cpp")
-    ]
+    tests = root / "tests"
+
+    def each_has(folder: Path, ending: str) -> bool:
+        return all(any((folder / f"{n}{ending}").exists() for n in names_of(op, name, others)) for op in ops)
+
+    def texts_of(folder: Path, op: str, ending: str) -> list[str]:
+        found = {path for n in names_of(op, name, others) for path in folder.glob(f"{n}_*{ending}")}
+        return [path.read_text(encoding="utf-8") for path in sorted(found)]
+
+    benches = {op: texts_of(root / "bench" / "kernels", op, "bench.cpp") for op in sorted(ops)}
     parts = {
         "checks": header.with_suffix(".cpp").exists(),
         "a CPU body": "LS_DECLARE_" not in text or any(body.exists() for body in bodies),
         "a CUDA body": has_cuda_body,
-        "a reference": (root / "tests" / "reference" / f"{name}.h").exists(),
-        "a test": (root / "tests" / "kernels" / f"{name}_test.cpp").exists(),
-        "a test on CUDA": (root / "tests" / "cuda" / f"{name}_test.cpp").exists(),
-        "a benchmark": bench.exists(),
-        "a benchmark on CUDA": not bench.exists() or not has_cuda_body or has_cuda_cases(bench_text),
+        "a reference": each_has(tests / "reference", ".h")
+        and all((root / path).exists() for path in re.findall(r"tests/reference/\w+\.h", text)),
+        "a test": each_has(tests / "kernels", "_test.cpp"),
+        "a test on CUDA": each_has(tests / "cuda", "_test.cpp"),
+        "a benchmark": each_has(root / "bench" / "kernels", "_bench.cpp"),
+        "a benchmark on CUDA": not has_cuda_body
+        or all(has_cuda_cases(bench) for texts in benches.values() for bench in texts),
         "a line 'Shapes:'": "Shapes:" in text,
         "a line 'Errors:'": "Errors:" in text,
     }
-    for op in sorted(ops):
-        parts[f"a test of {op}"] = not tests or calls(op, tests)
-        parts[f"a benchmark of {op}"] = not bench_text or calls(op, [bench_text])
+    for op, bench_texts in benches.items():
+        test_texts = [text for folder in ("kernels", "cuda") for text in texts_of(tests / folder, op, "test.cpp")]
+        parts[f"a test of {op}"] = not test_texts or calls(op, test_texts)
+        parts[f"a benchmark of {op}"] = not bench_texts or calls(op, bench_texts)
     return [f"{header.relative_to(root)} lacks {part}" for part, present in parts.items() if not present]
 
 
@@ -74,7 +91,10 @@ def check(root: Path) -> tuple[list[str], int]:
     """Problems, and the number of ops."""
     headers = {header: ops_of(header.read_text(encoding="utf-8")) for header in (root / "kernels").rglob("*.h")}
     found = {header: ops for header, ops in sorted(headers.items()) if ops}
-    problems = [problem for header, ops in found.items() for problem in problems_of(root, header, ops)]
+    stems = {header.stem for header in found}
+    problems = [
+        problem for header, ops in found.items() for problem in problems_of(root, header, ops, stems - {header.stem})
+    ]
     return problems, sum(map(len, found.values()))
 
 

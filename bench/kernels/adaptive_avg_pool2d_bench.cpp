@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/pool/adaptive_avg_pool2d.h"
+#include "kernels/pool/avg_pool2d.h"
 
 namespace lockstep::bench {
 namespace {

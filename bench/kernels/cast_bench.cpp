@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/elementwise/cast.h"
+#include "kernels/elementwise/copy.h"
 
 namespace lockstep::bench {
 namespace {

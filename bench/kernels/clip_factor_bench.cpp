@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/optim/clip_factor.h"
+#include "kernels/optim/gradient_factors.h"
 
 namespace lockstep::bench {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "bench/kernels/op_bench.h"
 #include "core/transfer.h"
-#include "kernels/image/crop_flip_normalize.h"
+#include "kernels/image/normalize_image.h"
 
 namespace lockstep::bench {
 namespace {

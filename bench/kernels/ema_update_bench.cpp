@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/optim/ema_update.h"
+#include "kernels/optim/weight_averages.h"
 
 namespace lockstep::bench {
 namespace {

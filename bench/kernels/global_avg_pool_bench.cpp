@@ -1,5 +1,5 @@
 #include "bench/kernels/op_bench.h"
-#include "kernels/pool/global_avg_pool.h"
+#include "kernels/pool/avg_pool2d.h"
 
 namespace lockstep::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/mt19937.h"
 #include "core/thread_pool.h"
 #include "core/transfer.h"
-#include "kernels/elementwise/cast.h"
+#include "kernels/elementwise/copy.h"
 
 #if defined(LOCKSTEP_CUDA)
 #include <cuda_runtime_api.h>

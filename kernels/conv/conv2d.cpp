@@ -5,7 +5,6 @@
 #include "kernels/conv/conv2d_cudnn.h"
 #include "kernels/conv/convolution_problem.h"
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -42,10 +41,9 @@ void conv2d_forward(Stream& stream, const Shards& shards, const Conv2dForwardArg
   check.like("out", args.out, out_shape, in.dtype());
   check.covers(shards, in.shape()[0]);
   const ConvolutionProblem problem = problem_of(args);
-  if (check.dry(
-          conv2d_flops(weight.shape(), out_shape),
-          static_cast<int64_t>(in.nbytes() + weight.nbytes() + bias.nbytes() + args.out.nbytes()),
-          problem.key())) {
+  if (check.dry(conv2d_flops(weight.shape(), out_shape),
+                bytes_of(in, weight, bias, args.out),
+                problem.key())) {
     return;
   }
   LS_DISPATCH_CUDNN(conv2d_forward, problem, (stream, shards, args))
@@ -70,7 +68,7 @@ void conv2d_backward_data(Stream& stream,
                                    .weight = weight.shape(),
                                    .params = params};
   if (check.dry(conv2d_flops(weight.shape(), out_shape),
-                static_cast<int64_t>(grad_out.nbytes() + weight.nbytes() + grad_in.nbytes()),
+                bytes_of(grad_out, weight, grad_in),
                 problem.key())) {
     return;
   }
@@ -96,8 +94,7 @@ void conv2d_backward_weight(Stream& stream,
   check.covers(shards, out_shape[0]);
   const ConvolutionProblem problem = problem_of(args);
   if (check.dry(conv2d_flops(weight, out_shape),
-                static_cast<int64_t>(in.nbytes() + grad_out.nbytes() + args.grad_weight.nbytes() +
-                                     grad_bias.nbytes()),
+                bytes_of(in, grad_out, args.grad_weight, grad_bias),
                 problem.key())) {
     return;
   }

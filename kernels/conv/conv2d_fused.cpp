@@ -2,7 +2,6 @@
 
 #include "kernels/conv/conv2d_cudnn.h"
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -51,8 +50,7 @@ void depthwise_conv2d_forward(Stream& stream,
   check.dtype("weight", weight, {in.dtype()});
   check.like("out", out, out_shape, in.dtype());
   check.covers(shards, in.shape()[0]);
-  if (check.dry(depthwise_conv2d_flops(weight.shape(), out_shape),
-                static_cast<int64_t>(in.nbytes() + weight.nbytes() + out.nbytes()))) {
+  if (check.dry(depthwise_conv2d_flops(weight.shape(), out_shape), bytes_of(in, weight, out))) {
     return;
   }
   LS_DISPATCH(depthwise_conv2d_forward, (stream, shards, in, weight, params, out))
@@ -71,7 +69,7 @@ void depthwise_conv2d_backward_data(Stream& stream,
   check.like("grad_out", grad_out, out_shape, grad_in.dtype());
   check.covers(shards, out_shape[0]);
   if (check.dry(depthwise_conv2d_flops(weight.shape(), out_shape),
-                static_cast<int64_t>(grad_out.nbytes() + weight.nbytes() + grad_in.nbytes()))) {
+                bytes_of(grad_out, weight, grad_in))) {
     return;
   }
   LS_DISPATCH(depthwise_conv2d_backward_data, (stream, shards, grad_out, weight, params, grad_in))
@@ -89,8 +87,7 @@ void depthwise_conv2d_backward_weight(Stream& stream,
   check.like("grad_weight", grad_weight, {shards.local(), weight.numel()}, Dtype::kF32);
   check.require(!args.bias_gradient().defined(), "no grad_bias");
   check.covers(shards, out_shape[0]);
-  if (check.dry(depthwise_conv2d_flops(weight, out_shape),
-                static_cast<int64_t>(in.nbytes() + grad_out.nbytes() + grad_weight.nbytes()))) {
+  if (check.dry(depthwise_conv2d_flops(weight, out_shape), bytes_of(in, grad_out, grad_weight))) {
     return;
   }
   LS_DISPATCH(depthwise_conv2d_backward_weight, (stream, shards, args))

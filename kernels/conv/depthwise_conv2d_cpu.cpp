@@ -1,31 +1,12 @@
 #include <algorithm>
-#include <cstring>
 
 #include "kernels/conv/depthwise_conv2d.h"
 #include "kernels/support/cpu/cpu_loops.h"
+#include "kernels/support/cpu/float_tile.h"
 #include "kernels/support/cpu/widen.h"
 
 namespace lockstep::kernels::LS_CPU {
 namespace {
-
-// Channels side by side, in the compiler's vectors.
-template <int kCount>
-struct Lanes {
-  using Floats [[gnu::vector_size(kCount * 4)]] = float;
-};
-constexpr int kRegister = LS_ISA == 4 ? 16 : LS_ISA == 3 ? 8 : 4;
-
-template <class Vector>
-[[gnu::always_inline]] inline Vector load(const float* from) {
-  Vector values;
-  std::memcpy(&values, from, sizeof(values));
-  return values;
-}
-
-template <class Vector>
-[[gnu::always_inline]] inline void store(float* to, Vector values) {
-  std::memcpy(to, &values, sizeof(values));
-}
 
 // Calls body(c) such that the ranges [c, c + kCount) cover the channels once.
 template <int kCount, class Body>
@@ -68,8 +49,8 @@ constexpr int kMaxProducts = 1024;  // as many as taps
 void filters_by_tap(const Tensor& weight, float* filters) {
   const int64_t channels = weight.shape()[0];
   const int64_t taps = weight.shape().stride0();
-  dispatch_float(weight.dtype(), [&](auto tag) {
-    const auto* from = weight.data<typename decltype(tag)::Type>();
+  dispatch_float(weight.dtype(), [&]<class T>() {
+    const auto* from = weight.data<T>();
     for (int64_t tap = 0; tap < taps; ++tap) {
       for (int64_t c = 0; c < channels; ++c) {
         filters[tap * channels + c] = static_cast<float>(from[c * taps + tap]);
@@ -105,13 +86,13 @@ template <int kCount>
                                                 const float* source,
                                                 const float* filters,
                                                 float* result) {
-  using Floats = typename Lanes<kCount>::Floats;
+  using Floats = typename Vectors<kCount>::Floats;
   Floats sum{};
   for (int i = 0; i < count; ++i) {
-    sum += load<Floats>(source + products[i].pixel * channels) *
-           load<Floats>(filters + products[i].tap * channels);
+    sum += load_as<Floats>(source + products[i].pixel * channels) *
+           load_as<Floats>(filters + products[i].tap * channels);
   }
-  store(result, sum);
+  store_as(result, sum);
 }
 
 // Each result gathers its products: forward outputs from inputs, backward inputs from outputs.
@@ -132,8 +113,8 @@ void gather_row(
     const auto sum = [&]<int kCount>(int64_t c) {
       sum_products<kCount>(products, count, channels, source + c, filters + c, result + c);
     };
-    const int64_t rest = for_channels<kRegister>(
-        0, channels, [&](int64_t c) { sum.template operator()<kRegister>(c); });
+    const int64_t rest = for_channels<kVectorLanes>(
+        0, channels, [&](int64_t c) { sum.template operator()<kVectorLanes>(c); });
     for_channels<1>(rest, channels, [&](int64_t c) { sum.template operator()<1>(c); });
   }
 }
@@ -190,12 +171,12 @@ template <int kCount>
                                            int64_t step,
                                            int64_t count,
                                            float* sums) {
-  using Floats = typename Lanes<kCount>::Floats;
+  using Floats = typename Vectors<kCount>::Floats;
   Floats sum{};
   for (int64_t i = 0; i < count; ++i) {
-    sum += load<Floats>(in + i * in_step) * load<Floats>(grad_out + i * step);
+    sum += load_as<Floats>(in + i * in_step) * load_as<Floats>(grad_out + i * step);
   }
-  store(sums, load<Floats>(sums) + sum);
+  store_as(sums, load_as<Floats>(sums) + sum);
 }
 
 // sums[tap][channel] += the products of one image, row after row of the output.
@@ -218,8 +199,8 @@ void add_image(const Window& window, const float* in, const float* grad_out, flo
                           range.end - range.begin,
                           to + c);
         };
-        const int64_t rest = for_channels<kRegister>(
-            0, channels, [&](int64_t c) { add.template operator()<kRegister>(c); });
+        const int64_t rest = for_channels<kVectorLanes>(
+            0, channels, [&](int64_t c) { add.template operator()<kVectorLanes>(c); });
         for_channels<1>(rest, channels, [&](int64_t c) { add.template operator()<1>(c); });
       }
     });

@@ -1,7 +1,6 @@
 #include "kernels/elementwise/add.h"
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 
@@ -9,7 +8,7 @@ void add(Stream& stream, const Tensor& src, Tensor& dst) {
   const OpCheck check("add", stream);
   check.floating("src", src);
   check.like("dst", dst, src.shape(), src.dtype());
-  if (check.dry(src.numel(), static_cast<int64_t>(3 * src.nbytes()))) return;
+  if (check.dry(src.numel(), bytes_of(src, dst, dst))) return;
   LS_DISPATCH(add, (stream, src, dst))
 }
 

@@ -5,8 +5,7 @@
 namespace lockstep::kernels::LS_CPU {
 
 void add(Stream& stream, const Tensor& src, Tensor& dst) {
-  dispatch_float(src.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(src.dtype(), [&]<class T>() {
     const T* from = src.data<T>();
     T* to = dst.data<T>();
     for_ranges(stream, src.numel(), [=](int64_t begin, int64_t end) {

@@ -1,7 +1,6 @@
 #include "kernels/elementwise/channel_gate.h"
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -23,7 +22,7 @@ void channel_gate_forward(
   const OpCheck check("channel_gate_forward", stream);
   check_shapes(check, shards, in, gate);
   check.like("out", out, in.shape(), in.dtype());
-  if (check.dry(in.numel(), static_cast<int64_t>(2 * in.nbytes() + gate.nbytes()))) return;
+  if (check.dry(in.numel(), bytes_of(in, out, gate))) return;
   LS_DISPATCH(channel_gate_forward, (stream, shards, in, gate, out))
 }
 
@@ -36,7 +35,8 @@ void channel_gate_backward(Stream& stream,
   check.like("grad_out", args.grad_out, in.shape(), in.dtype());
   check.like("grad_in", args.grad_in, in.shape(), in.dtype());
   check.like("grad_gate", args.grad_gate, gate.shape(), in.dtype());
-  if (check.dry(3 * in.numel(), static_cast<int64_t>(3 * in.nbytes() + 2 * gate.nbytes()))) return;
+  if (check.dry(3 * in.numel(), bytes_of(args.grad_out, in, args.grad_in, gate, args.grad_gate)))
+    return;
   LS_DISPATCH(channel_gate_backward, (stream, shards, args))
 }
 

@@ -29,6 +29,19 @@ using ChannelGateBackward = void(Stream& stream,
                                  const Shards& shards,
                                  const ChannelGateBackwardArgs& args);
 
+// The hard sigmoid, min(max(x + 3, 0), 6) / 6; NaN of NaN.
+LS_HOST_DEVICE float hard_sigmoid(float x) {
+  const float shifted = x + 3;
+  const float positive = shifted < 0 ? 0 : shifted;
+  return (positive > 6 ? 6 : positive) / 6;
+}
+
+// Gradient through the hard sigmoid: zero where it is flat, at the ends of the slope and for NaN,
+// as in PyTorch.
+LS_HOST_DEVICE float hard_sigmoid_gradient(float x, float gradient) {
+  return x > -3 && x < 3 ? gradient / 6 : 0;
+}
+
 LS_DECLARE_OP(ChannelGateForward, channel_gate_forward)
 LS_DECLARE_OP(ChannelGateBackward, channel_gate_backward)
 

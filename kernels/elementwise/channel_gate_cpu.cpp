@@ -1,5 +1,4 @@
 #include "kernels/elementwise/channel_gate.h"
-#include "kernels/elementwise/channel_gate_rule.h"
 #include "kernels/support/cpu/cpu_loops.h"
 #include "kernels/support/cpu/float_line.h"
 
@@ -41,8 +40,7 @@ void channel_gate_forward(
     Stream& stream, const Shards& shards, const Tensor& in, const Tensor& gate, Tensor& out) {
   const int64_t channels = in.shape()[1];
   const int64_t pixels = in.shape()[2] * in.shape()[3];
-  dispatch_float(in.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(in.dtype(), [&]<class T>() {
     const T* from = in.data<T>();
     T* to = out.data<T>();
     for_pieces<T>(stream, shards, gate, [=](const Piece& piece, const float* gates) {
@@ -61,8 +59,7 @@ void channel_gate_backward(Stream& stream,
   const Shape& shape = args.in.shape();
   const int64_t channels = shape[1];
   const int64_t pixels = shape[2] * shape[3];
-  dispatch_float(args.in.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(args.in.dtype(), [&]<class T>() {
     const T* gradient = args.grad_out.data<T>();
     const T* from = args.in.data<T>();
     const T* logits = args.gate.data<T>();

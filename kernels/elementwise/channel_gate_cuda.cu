@@ -4,7 +4,6 @@
 // backward, and a gate for each pixel from the cache. Bound: DRAM; latency where images and
 // channels are few.
 #include "kernels/elementwise/channel_gate.h"
-#include "kernels/elementwise/channel_gate_rule.h"
 #include "kernels/support/cuda/images.cuh"
 #include "kernels/support/cuda/numeric.cuh"
 

@@ -1,7 +1,6 @@
 #include "kernels/elementwise/concat_channels.h"
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {

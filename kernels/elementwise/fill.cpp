@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -38,7 +37,7 @@ void fill(Stream& stream, double value, Tensor& out) {
     throw DtypeError(fmt::format(
         "[fill] value: got {}, expected one that {} holds", value, name_of(out.dtype())));
   }
-  if (check.dry(0, static_cast<int64_t>(out.nbytes()))) return;
+  if (check.dry(0, bytes_of(out))) return;
   LS_DISPATCH(fill, (stream, value, out))
 }
 

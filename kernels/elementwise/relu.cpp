@@ -1,7 +1,6 @@
 #include "kernels/elementwise/relu.h"
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 
@@ -9,7 +8,7 @@ void relu_forward(Stream& stream, const Tensor& in, Tensor& out) {
   const OpCheck check("relu_forward", stream);
   check.floating("in", in);
   check.like("out", out, in.shape(), in.dtype());
-  if (check.dry(in.numel(), static_cast<int64_t>(2 * in.nbytes()))) return;
+  if (check.dry(in.numel(), bytes_of(in, out))) return;
   LS_DISPATCH(relu_forward, (stream, in, out))
 }
 
@@ -18,7 +17,7 @@ void relu_backward(Stream& stream, const Tensor& out, const Tensor& grad_out, Te
   check.floating("out", out);
   check.like("grad_out", grad_out, out.shape(), out.dtype());
   check.like("grad_in", grad_in, out.shape(), out.dtype());
-  if (check.dry(out.numel(), static_cast<int64_t>(3 * out.nbytes()))) return;
+  if (check.dry(out.numel(), bytes_of(out, grad_out, grad_in))) return;
   LS_DISPATCH(relu_backward, (stream, out, grad_out, grad_in))
 }
 

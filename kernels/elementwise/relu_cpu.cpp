@@ -23,8 +23,7 @@ template <class T>
 
 // to[i] = gated(gate[i], from[i]). The arrays may be one and the same.
 void gate_all(Stream& stream, const Tensor& gates, const Tensor& values, Tensor& out) {
-  dispatch_float(values.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(values.dtype(), [&]<class T>() {
     const T* gate = gates.data<T>();
     const T* from = values.data<T>();
     T* to = out.data<T>();

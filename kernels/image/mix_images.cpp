@@ -1,7 +1,6 @@
 #include "kernels/image/mix_images.h"
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 
@@ -11,7 +10,7 @@ void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor&
   check.require(images.shape().rank() >= 1, "images in rows");
   check.covers(shards, images.shape()[0]);
   check.like("mix", mix, {1}, Dtype::kF32);
-  if (check.dry(3 * images.numel(), static_cast<int64_t>(2 * images.nbytes()))) return;
+  if (check.dry(3 * images.numel(), bytes_of(images, images))) return;
   LS_DISPATCH(mix_images, (stream, shards, mix, images))
 }
 

@@ -15,6 +15,15 @@ namespace lockstep::kernels {
 // DtypeError, DeviceError.
 using MixImages = void(Stream& stream, const Shards& shards, const Tensor& mix, Tensor& images);
 
+// Whom row n of the shard [begin, end) is mixed with.
+LS_HOST_DEVICE int64_t partner_of(int64_t begin, int64_t end, int64_t n) {
+  return begin + end - 1 - n;
+}
+
+LS_HOST_DEVICE float mixed(float mix, float own, float others) {
+  return mix * own + (1 - mix) * others;
+}
+
 LS_DECLARE_OP(MixImages, mix_images)
 
 }  // namespace lockstep::kernels

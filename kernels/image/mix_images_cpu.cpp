@@ -1,5 +1,4 @@
 #include "kernels/image/mix_images.h"
-#include "kernels/image/mix_images_rule.h"
 #include "kernels/support/cpu/cpu_loops.h"
 #include "kernels/support/cpu/float_line.h"
 
@@ -31,8 +30,7 @@ void mix_pair(float mix, int64_t size, T* one, T* other) {
 void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor& images) {
   const float weight = *mix.data<float>();
   const int64_t size = images.shape().stride0();
-  dispatch_float(images.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(images.dtype(), [&]<class T>() {
     T* first = images.data<T>();
     stream.fork(shards.local(), [&](int64_t k, int) {
       const int64_t begin = shards.begin(k);

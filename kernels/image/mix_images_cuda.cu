@@ -4,11 +4,10 @@
 #include <algorithm>
 
 #include "core/cuda/launch.h"
+#include "kernels/image/mix_images.h"
 #include "kernels/support/cuda/numeric.cuh"
 #include "kernels/support/cuda/pack.cuh"
 #include "kernels/support/cuda/shards.cuh"
-#include "kernels/image/mix_images.h"
-#include "kernels/image/mix_images_rule.h"
 
 namespace lockstep::kernels::cuda {
 namespace {

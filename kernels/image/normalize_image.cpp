@@ -1,16 +1,17 @@
 #include "kernels/image/normalize_image.h"
 
+#include <algorithm>
+
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
+namespace {
 
-void normalize_image(Stream& stream,
-                     const Shards& shards,
-                     const Tensor& in,
-                     const NormalizeImageParams& params,
-                     Tensor& out) {
-  const OpCheck check("normalize_image", stream);
+void check_images(const OpCheck& check,
+                  const Shards& shards,
+                  const Tensor& in,
+                  const NormalizeImageParams& params,
+                  const Tensor& out) {
   check.rank("in", in, 4);
   check.dtype("in", in, {Dtype::kU8});
   check.covers(shards, in.shape()[0]);
@@ -19,8 +20,36 @@ void normalize_image(Stream& stream,
   const auto channels = static_cast<size_t>(in.shape()[1]);
   check.require(params.mean.empty() || params.mean.size() == channels, "a mean per channel");
   check.require(params.std.empty() || params.std.size() == channels, "a std per channel");
-  if (check.dry(3 * in.numel(), static_cast<int64_t>(in.nbytes() + out.nbytes()))) return;
+}
+
+}  // namespace
+
+void normalize_image(Stream& stream,
+                     const Shards& shards,
+                     const Tensor& in,
+                     const NormalizeImageParams& params,
+                     Tensor& out) {
+  const OpCheck check("normalize_image", stream);
+  check_images(check, shards, in, params, out);
+  if (check.dry(3 * in.numel(), bytes_of(in, out))) return;
   LS_DISPATCH(normalize_image, (stream, shards, in, params, out))
+}
+
+void crop_flip_normalize(Stream& stream,
+                         const Shards& shards,
+                         const Tensor& in,
+                         const Tensor& indices,
+                         const CropFlipNormalizeParams& params,
+                         Tensor& out) {
+  const OpCheck check("crop_flip_normalize", stream);
+  check_images(check, shards, in, params.normalize, out);
+  const Shape& shape = in.shape();
+  check.like("indices", indices, {shape[0]}, Dtype::kI64);
+  const int64_t pad = params.augmentation.pad;
+  check.require(0 <= pad && pad <= std::min(shape[2], shape[3]),
+                "0 <= pad, at most the image's height and width");
+  if (check.dry(3 * in.numel(), bytes_of(in, indices, out))) return;
+  LS_DISPATCH(crop_flip_normalize, (stream, shards, in, indices, params, out))
 }
 
 }  // namespace lockstep::kernels

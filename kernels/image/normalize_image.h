@@ -1,16 +1,19 @@
-// From bytes to normalized floats.
-//   out[n,c,h,w] = (in[n,c,h,w] / 255 - mean[c]) / std[c], each step rounded to f32, then to out's
-//   type
-// Source: torchvision's ToTensor and Normalize, bit for bit. Spec:
-// tests/reference/normalize_image.h
+// From the bytes of images to normalized floats, as they are or cropped and flipped.
 #pragma once
 
 #include <vector>
 
+#include "core/augmentation.h"
 #include "core/shards.h"
 #include "kernels/support/declare_op.h"
 
 namespace lockstep::kernels {
+
+// From bytes to normalized floats.
+//   out[n,c,h,w] = (in[n,c,h,w] / 255 - mean[c]) / std[c], each step rounded to f32, then to out's
+//   type
+// Source: torchvision's ToTensor and Normalize, bit for bit.
+// Spec: tests/reference/normalize_image.h
 
 struct NormalizeImageParams {  // per channel; empty means 0 and 1
   std::vector<float> mean, std;
@@ -28,5 +31,32 @@ using NormalizeImage = void(Stream& stream,
                             Tensor& out);
 
 LS_DECLARE_OP(NormalizeImage, normalize_image)
+
+// Images as a training step wants them, in one pass: a random crop of the image padded with black,
+// a random flip, normalized.
+//   out[n,c,y,x] = (byte / 255 - mean[c]) / std[c], each step rounded to f32, then to out's type
+//   byte = in[n, c, y + top - pad, x' + left - pad], 0 outside of the image; x' = flip ? W-1-x : x
+// top, left and flip of image n are draw_crop_flip(augmentation, epoch, indices[n]), see
+// core/augmentation.h. So it has the bits of data::crop_flip followed by normalize_image.
+// Source: torchvision's RandomCrop(padding), RandomHorizontalFlip, ToTensor, Normalize, as sets of
+// results. Spec: tests/reference/crop_flip_normalize.h
+
+struct CropFlipNormalizeParams {
+  Augmentation augmentation;
+  int64_t epoch = 0;
+  NormalizeImageParams normalize;
+};
+
+// Shapes: in (N,C,H,W) u8; indices (N) i64, each image's index in the data set; out (N,C,H,W) f32,
+// f16 or bf16. Errors: ShapeError (also unless 0 <= pad <= H and W, and as normalize_image),
+// DtypeError, DeviceError. Requires: 0 <= epoch < 2^32.
+using CropFlipNormalize = void(Stream& stream,
+                               const Shards& shards,
+                               const Tensor& in,
+                               const Tensor& indices,
+                               const CropFlipNormalizeParams& params,
+                               Tensor& out);
+
+LS_DECLARE_OP(CropFlipNormalize, crop_flip_normalize)
 
 }  // namespace lockstep::kernels

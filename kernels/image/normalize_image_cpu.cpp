@@ -19,6 +19,45 @@ void normalize(const uint8_t* in, int64_t count, const float* mean, const float*
       std);
 }
 
+constexpr int64_t kBytes = 256;
+
+// values[c * kBytes + byte]: what a byte of channel c becomes. Looking it up is cheaper than two
+// divisions.
+template <class T>
+void fill_table(const NormalizeImageParams& params, int64_t channels, T* values) {
+  for (int64_t c = 0; c < channels; ++c) {
+    const auto i = static_cast<size_t>(c);
+    const float mean = params.mean_of(i);
+    const float std = params.std_of(i);
+    for (int64_t byte = 0; byte < kBytes; ++byte) {
+      *values++ = T((static_cast<float>(byte) / 255 - mean) / std);
+    }
+  }
+}
+
+template <class T>
+struct ImageLoop {
+  int64_t channels, height, width, pad;
+  const T* table;
+
+  void run(const uint8_t* in, const CropFlip& change, T* out) const {
+    const int64_t step = change.flip ? -1 : 1;
+    for (int64_t row = 0; row < height; ++row) {
+      const int64_t y = row + change.top - pad;
+      const bool black_row = y < 0 || y >= height;
+      int64_t x = (change.flip ? width - 1 : 0) + change.left - pad;
+      for (int64_t column = 0; column < width; ++column, x += step, out += channels) {
+        if (black_row || x < 0 || x >= width) {
+          for (int64_t c = 0; c < channels; ++c) out[c] = table[c * kBytes];
+          continue;
+        }
+        const uint8_t* pixel = in + (y * width + x) * channels;
+        for (int64_t c = 0; c < channels; ++c) out[c] = table[c * kBytes + pixel[c]];
+      }
+    }
+  }
+};
+
 }  // namespace
 
 void normalize_image(Stream& stream,
@@ -38,8 +77,7 @@ void normalize_image(Stream& stream,
     mean[lane] = params.mean_of(c);
     std[lane] = params.std_of(c);
   }
-  dispatch_float(out.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(out.dtype(), [&]<class T>() {
     for_images(stream, shards, [&](int64_t begin, int64_t end) {
       const uint8_t* from = in.data<uint8_t>() + begin * pixels * channels;
       T* to = out.data<T>() + begin * pixels * channels;
@@ -47,6 +85,29 @@ void normalize_image(Stream& stream,
       int64_t i = 0;
       for (; i + lanes <= count; i += lanes) normalize(from + i, lanes, mean, std, to + i);
       normalize(from + i, count - i, mean, std, to + i);
+    });
+  });
+}
+
+void crop_flip_normalize(Stream& stream,
+                         const Shards& shards,
+                         const Tensor& in,
+                         const Tensor& indices,
+                         const CropFlipNormalizeParams& params,
+                         Tensor& out) {
+  const Shape& shape = in.shape();
+  dispatch_float(out.dtype(), [&]<class T>() {
+    auto* const table = reinterpret_cast<T*>(
+        stream.workspace(static_cast<size_t>(shape[1] * kBytes) * sizeof(T), 0).shared);
+    fill_table(params.normalize, shape[1], table);
+    const ImageLoop<T> loop{shape[1], shape[2], shape[3], params.augmentation.pad, table};
+    const int64_t pixels = shape.stride0();
+    for_images(stream, shards, [&](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        const CropFlip change =
+            draw_crop_flip(params.augmentation, params.epoch, indices.data<int64_t>()[n]);
+        loop.run(in.data<uint8_t>() + n * pixels, change, out.data<T>() + n * pixels);
+      }
     });
   });
 }

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -21,7 +20,7 @@ void add_bias_forward(Stream& stream, const Tensor& in, const Tensor& bias, Tens
   check_activations(check, "in", in);
   check.like("bias", bias, {in.shape()[1]}, Dtype::kF32);
   check.like("out", out, in.shape(), in.dtype());
-  if (check.dry(in.numel(), static_cast<int64_t>(2 * in.nbytes() + bias.nbytes()))) return;
+  if (check.dry(in.numel(), bytes_of(in, out, bias))) return;
   LS_DISPATCH(add_bias_forward, (stream, in, bias, out))
 }
 
@@ -33,8 +32,7 @@ void add_bias_backward(Stream& stream,
   check_activations(check, "grad_out", grad_out);
   check.covers(shards, grad_out.shape()[0]);
   check.like("grad_bias", grad_bias, {shards.local(), grad_out.shape()[1]}, Dtype::kF32);
-  if (check.dry(grad_out.numel(), static_cast<int64_t>(grad_out.nbytes() + grad_bias.nbytes())))
-    return;
+  if (check.dry(grad_out.numel(), bytes_of(grad_out, grad_bias))) return;
   LS_DISPATCH(add_bias_backward, (stream, shards, grad_out, grad_bias))
 }
 

@@ -59,8 +59,7 @@ void add_bias_forward(Stream& stream, const Tensor& in, const Tensor& bias, Tens
   }
   const int64_t tasks = (rows + together - 1) / together;
   const int64_t parts = in.numel() < kElementsPerFork ? 1 : stream.threads();
-  dispatch_float(in.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(in.dtype(), [&]<class T>() {
     const T* from = in.data<T>();
     T* to = out.data<T>();
     stream.fork(parts, [=](int64_t part, int) {
@@ -87,8 +86,7 @@ void add_bias_backward(Stream& stream,
   const int64_t lane_floats = kSumLanes * std::min(channels, kTileColumns);
   const Workspace workspace = stream.workspace(
       0, static_cast<size_t>(lane_floats + most_chunks * channels) * sizeof(float));
-  dispatch_float(grad_out.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(grad_out.dtype(), [&]<class T>() {
     const T* from = grad_out.data<T>();
     float* to = grad_bias.data<float>();
     stream.fork(shards.local(), [=, &shards](int64_t k, int worker) {

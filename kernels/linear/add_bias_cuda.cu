@@ -2,7 +2,6 @@
 // an element: 2 values. Bound: DRAM. Backward: kernels/support/cuda/column_sum.cuh, one value.
 #include "kernels/linear/add_bias.h"
 #include "kernels/support/cuda/column_sum.cuh"
-#include "kernels/support/cuda/divide.cuh"
 #include "kernels/support/cuda/elementwise.cuh"
 
 namespace lockstep::kernels::cuda {

@@ -2,7 +2,6 @@
 
 #include "kernels/linear/linear_cublaslt.h"
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 void linear_forward(Stream& stream,
@@ -22,9 +21,7 @@ void linear_forward(Stream& stream,
   if (bias.defined()) check.like("bias", bias, {outputs}, Dtype::kF32);
   check.like("out", out, {images, outputs}, in.dtype());
   check.covers(shards, images);
-  if (check.dry(2 * images * weight.numel(),
-                static_cast<int64_t>(in.nbytes() + weight.nbytes() + bias.nbytes() + out.nbytes())))
-    return;
+  if (check.dry(2 * images * weight.numel(), bytes_of(in, weight, bias, out))) return;
   LS_DISPATCH_CUBLASLT(linear_forward, (stream, shards, in, weight, bias, out))
   LS_DISPATCH_ONEDNN(linear_forward, (stream, shards, in, weight, bias, out))
 }
@@ -43,9 +40,7 @@ void linear_backward_data(Stream& stream,
   check.like("grad_out", grad_out, {images, weight.shape()[0]}, weight.dtype());
   check.like("grad_in", grad_in, {images, weight.shape()[1]}, weight.dtype());
   check.covers(shards, images);
-  if (check.dry(2 * images * weight.numel(),
-                static_cast<int64_t>(grad_out.nbytes() + weight.nbytes() + grad_in.nbytes())))
-    return;
+  if (check.dry(2 * images * weight.numel(), bytes_of(grad_out, weight, grad_in))) return;
   LS_DISPATCH_CUBLASLT(linear_backward_data, (stream, shards, grad_out, weight, grad_in))
   LS_DISPATCH_ONEDNN(linear_backward_data, (stream, shards, grad_out, weight, grad_in))
 }
@@ -70,10 +65,7 @@ void linear_backward_weight(Stream& stream,
     check.like("grad_bias", grad_bias, {shards.local(), outputs}, Dtype::kF32);
   }
   check.covers(shards, images);
-  if (check.dry(2 * images * weights,
-                static_cast<int64_t>(in.nbytes() + grad_out.nbytes() + grad_weight.nbytes() +
-                                     grad_bias.nbytes())))
-    return;
+  if (check.dry(2 * images * weights, bytes_of(in, grad_out, grad_weight, grad_bias))) return;
   LS_DISPATCH_CUBLASLT(linear_backward_weight,
                        (stream, shards, in, grad_out, grad_weight, grad_bias))
   LS_DISPATCH_ONEDNN(linear_backward_weight, (stream, shards, in, grad_out, grad_weight, grad_bias))

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -54,8 +53,7 @@ void softmax_cross_entropy_forward(Stream& stream,
   check.like("target_rank", target_rank, labels.shape(), Dtype::kI32);
   check.like("loss_leaves", loss_leaves, {shards.local()}, Dtype::kF32);
   if (check.dry(kFlopsPerLogit * logits.numel(),
-                static_cast<int64_t>(logits.nbytes() + labels.nbytes() + losses.nbytes() +
-                                     target_rank.nbytes() + loss_leaves.nbytes()))) {
+                bytes_of(logits, labels, losses, target_rank, loss_leaves))) {
     return;
   }
   check_labels(labels, logits.shape()[1]);
@@ -74,8 +72,7 @@ void softmax_cross_entropy_backward(Stream& stream,
   check.like("grad_loss", grad_loss, {shards.local()}, Dtype::kF32);
   check.like("grad_logits", grad_logits, logits.shape(), logits.dtype());
   if (check.dry(kFlopsPerLogit * logits.numel(),
-                static_cast<int64_t>(logits.nbytes() + labels.nbytes() + grad_loss.nbytes() +
-                                     grad_logits.nbytes()))) {
+                bytes_of(logits, labels, grad_loss, grad_logits))) {
     return;
   }
   check_labels(labels, logits.shape()[1]);

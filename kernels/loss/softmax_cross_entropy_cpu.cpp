@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "kernels/image/mix_images_rule.h"
+#include "kernels/image/mix_images.h"
 #include "kernels/loss/softmax_cross_entropy.h"
 #include "kernels/support/cpu/cpu_loops.h"
 
@@ -84,8 +84,7 @@ void softmax_cross_entropy_forward(Stream& stream,
   const int32_t* label = args.labels.data<int32_t>();
   float* loss = losses.data<float>();
   int32_t* rank = target_rank.data<int32_t>();
-  dispatch_float(logits.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(logits.dtype(), [&]<class T>() {
     const T* first = logits.data<T>();
     for_images(stream, shards, [=, &shards, &args](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
@@ -117,8 +116,7 @@ void softmax_cross_entropy_backward(Stream& stream,
   const auto images = static_cast<double>(shards.step_images);
   const int32_t* label = args.labels.data<int32_t>();
   const float* leaf_grad = grad_loss.data<float>();
-  dispatch_float(logits.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(logits.dtype(), [&]<class T>() {
     stream.fork(shards.local(), [&](int64_t k, int) {
       const double scale = leaf_grad[k] / images;
       for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {

@@ -4,12 +4,12 @@
 // the gradients, from the L1 that it has just come through. Which thread takes which logits depends
 // on the number of classes alone, never on the address. Traffic: forward the logits, backward
 // logits and gradients. Bound: latency; the logits of a batch are few.
+#include "kernels/image/mix_images.h"
+#include "kernels/loss/softmax_cross_entropy.h"
 #include "kernels/support/cuda/images.cuh"
 #include "kernels/support/cuda/numeric.cuh"
 #include "kernels/support/cuda/reduce.cuh"
 #include "kernels/support/cuda/shards.cuh"
-#include "kernels/image/mix_images_rule.h"
-#include "kernels/loss/softmax_cross_entropy.h"
 
 namespace lockstep::kernels::cuda {
 namespace {

@@ -2,7 +2,6 @@
 
 #include "kernels/elementwise/add.h"
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -107,9 +106,7 @@ void batch_norm_merge_stats(Stream& stream, const Tensor& leaves, int64_t pixels
   check.require(leaves.shape()[0] >= 1 && columns % 2 == 1, "leaves of shape (M,2C+1), M >= 1");
   check.require(pixels >= 1, "pixels >= 1");
   check.like("merged", merged, {columns}, Dtype::kF32);
-  if (check.dry(4 * leaves.numel(), static_cast<int64_t>(leaves.nbytes() + merged.nbytes()))) {
-    return;
-  }
+  if (check.dry(4 * leaves.numel(), bytes_of(leaves, merged))) return;
   LS_DISPATCH(batch_norm_merge_stats, (stream, leaves, pixels, merged))
 }
 
@@ -133,7 +130,8 @@ void batch_norm_update_running(Stream& stream,
   const int64_t channels = running_mean.numel();
   check.like("running_var", running_var, {channels}, Dtype::kF32);
   check.like("stats", stats, {2 * channels + 1}, Dtype::kF32);
-  if (check.dry(6 * channels, static_cast<int64_t>(stats.nbytes() + 4 * running_mean.nbytes()))) {
+  if (check.dry(6 * channels,
+                bytes_of(stats, running_mean, running_mean, running_var, running_var))) {
     return;
   }
   if (stream.device() == Device::kCpu) {

@@ -143,8 +143,7 @@ void batch_norm_shard_sums(Stream& stream, const Shards& shards, const BatchNorm
     const int64_t count = shards.count(k) * pixels;
     const int64_t at = shards.begin(k) * pixels * channels;
     LaneSums sums(lanes, scratch.of(worker));
-    dispatch_float(args.in.dtype(), [&](auto tag) {
-      using T = typename decltype(tag)::Type;
+    dispatch_float(args.in.dtype(), [&]<class T>() {
       const T* x = args.in.data<T>() + at;
       const T* grad = args.grad_out.data<T>() + at;
       if (args.out.defined()) {
@@ -186,8 +185,7 @@ void batch_norm_backward(Stream& stream, const Shards& shards, const BatchNormBa
                   args.group_grad_bias.data<float>() + group * lanes.channels,
                   args.params.eps);
   }
-  dispatch_float(args.in.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(args.in.dtype(), [&]<class T>() {
     const T* x = args.in.data<T>();
     const T* grad = args.grad_out.data<T>();
     T* to = args.grad_in.data<T>();

@@ -120,8 +120,7 @@ void normalize_all(Stream& stream,
                    const Lanes& lanes,
                    AffineOf&& affine_of) {
   const int64_t pixels = pixels_per_image(args.in);
-  dispatch_float(args.in.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(args.in.dtype(), [&]<class T>() {
     T* to = args.out.template data<T>();
     dispatch_bool(args.params.relu, [&](auto with_relu) {
       const auto run = [&](const auto*... from) {
@@ -153,9 +152,9 @@ void batch_norm_shard_stats(Stream& stream, const Shards& shards, const Tensor& 
       std::fill_n(leaf, 2 * channels, 0.0F);
       return;
     }
-    dispatch_float(in.dtype(), [&](auto tag) {
+    dispatch_float(in.dtype(), [&]<class T>() {
       shard_stats(lanes,
-                  in.data<typename decltype(tag)::Type>() + shards.begin(k) * pixels * channels,
+                  in.data<T>() + shards.begin(k) * pixels * channels,
                   shards.count(k) * pixels,
                   scratch.of(worker),
                   LaneSums(lanes, scratch.of(worker) + lanes.width),

@@ -1,6 +1,6 @@
 #include "kernels/optim/adam.h"
 
-#include "kernels/optim/optimizer_check.h"
+#include "kernels/optim/step_control.h"
 #include "kernels/support/dispatch.h"
 
 namespace lockstep::kernels {

@@ -3,7 +3,7 @@
 // type once each: 28 with both of 16 bits, 28 with f32 gradients and no copy. Bound: DRAM.
 #include "kernels/optim/adam_rule.h"
 #include "kernels/optim/optimizer.cuh"
-#include "kernels/optim/step_now.h"
+#include "kernels/optim/step_control_rule.h"
 
 namespace lockstep::kernels::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kernels/optim/adam.h"
-#include "kernels/support/host_device.h"
+#include "kernels/support/declare_op.h"
 
 namespace lockstep::kernels {
 

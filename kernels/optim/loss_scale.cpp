@@ -4,7 +4,6 @@
 
 #include "core/transfer.h"
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -27,7 +26,7 @@ void loss_scale_seed(Stream& stream, const Tensor& state, Tensor& seeds) {
   check_state(check, state);
   check.rank("seeds", seeds, 1);
   check.dtype("seeds", seeds, {Dtype::kF32});
-  if (check.dry(0, static_cast<int64_t>(seeds.nbytes()))) return;
+  if (check.dry(0, bytes_of(seeds))) return;
   LS_DISPATCH(loss_scale_seed, (stream, state, seeds))
 }
 

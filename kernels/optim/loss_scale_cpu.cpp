@@ -1,6 +1,5 @@
 #include "kernels/optim/loss_scale_rule.h"
 #include "kernels/support/cpu/cpu_loops.h"
-#include "kernels/support/cpu/nonfinite_bits.h"
 
 namespace lockstep::kernels::LS_CPU {
 
@@ -15,8 +14,7 @@ void loss_scale_seed(Stream&, const Tensor& state, Tensor& seeds) {
 void check_finite(Stream& stream, std::span<const Tensor> buckets, Tensor& state) {
   int32_t* found_inf = &state_in(state)->found_inf;
   for (const Tensor& bucket : buckets) {
-    dispatch_float(bucket.dtype(), [&](auto tag) {
-      using T = typename decltype(tag)::Type;
+    dispatch_float(bucket.dtype(), [&]<class T>() {
       const T* values = bucket.data<T>();
       for_ranges(stream, bucket.numel(), [=](int64_t begin, int64_t end) {
         decltype(bits_not_finite(T())) found = 0;

@@ -45,9 +45,8 @@ template <class Slot, class Body>
 [[gnu::always_inline]] inline const float* unscaled(
     const Tensor& grad, int64_t first, int64_t count, float factor, float* scratch) {
   if (grad.dtype() == Dtype::kF32 && factor == 1) return grad.data<float>() + first;
-  dispatch_float(grad.dtype(), [=, &grad](auto tag) {
-    convert(grad.data<typename decltype(tag)::Type>() + first, count, scratch);
-  });
+  dispatch_float(grad.dtype(),
+                 [=, &grad]<class T>() { convert(grad.data<T>() + first, count, scratch); });
   for (int64_t i = 0; i < count; ++i) scratch[i] *= factor;
   return scratch;
 }
@@ -58,8 +57,8 @@ template <class Slot, class Body>
                                               int64_t count,
                                               Tensor& copy) {
   if (!copy.defined()) return;
-  dispatch_float(copy.dtype(), [=, &param, &copy](auto tag) {
-    convert(param.data<float>() + first, count, copy.data<typename decltype(tag)::Type>() + first);
+  dispatch_float(copy.dtype(), [=, &param, &copy]<class T>() {
+    convert(param.data<float>() + first, count, copy.data<T>() + first);
   });
 }
 

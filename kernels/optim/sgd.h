@@ -26,7 +26,7 @@ struct SgdSlot {     // one parameter; all of one shape
   Tensor grad;       // f32, f16 or bf16
   Tensor momentum;   // f32; undefined when params.momentum == 0
   Tensor copy = {};  // f16 or bf16: the model's weight, where param is its master; may be undefined
-  Tensor factor = {};  // (1), f32, of kernels/optim/larc_factors.h; undefined: 1
+  Tensor factor = {};  // (1), f32, of kernels/optim/gradient_factors.h; undefined: 1
 };
 
 // Updates every slot's param, momentum and copy in place. Shapes: SgdSlot.

@@ -1,6 +1,6 @@
 #include "kernels/optim/multi_tensor.h"
 #include "kernels/optim/sgd_rule.h"
-#include "kernels/optim/step_now.h"
+#include "kernels/optim/step_control_rule.h"
 
 namespace lockstep::kernels::LS_CPU {
 namespace {

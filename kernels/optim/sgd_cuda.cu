@@ -3,7 +3,7 @@
 // once each: 20 with both of 16 bits, 20 with f32 gradients and no copy. Bound: DRAM.
 #include "kernels/optim/optimizer.cuh"
 #include "kernels/optim/sgd_rule.h"
-#include "kernels/optim/step_now.h"
+#include "kernels/optim/step_control_rule.h"
 
 namespace lockstep::kernels::cuda {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/optim/sgd.h"
-#include "kernels/support/host_device.h"
+#include "kernels/support/declare_op.h"
 
 namespace lockstep::kernels {
 

@@ -8,6 +8,8 @@
 
 namespace lockstep::kernels {
 
+class OpCheck;
+
 // All on the stream's device. With a state gradients are multiplied by 1 / scale, and while
 // found_inf is set nothing is changed at all; the step's number is applied + 1.
 struct StepControl {
@@ -22,5 +24,12 @@ struct StepControl {
 // On the CPU, to be uploaded: step t learns at lrs[min(t, N) - 1]. There is no f64 dtype: the
 // tensor is i64 and holds the bits of doubles.
 Tensor lr_table_of(std::span<const double> lrs);
+
+// Argument checks that optimizers share. Each Errors: ShapeError, DtypeError, DeviceError.
+void check_grad(const OpCheck& check, const Tensor& grad, const Shape& shape);
+void check_copy(const OpCheck& check, const Tensor& copy, const Shape& shape);
+void check_step_state(const OpCheck& check, const Tensor& state);
+// ShapeError also for a learning-rate table without a state.
+void check_control(const OpCheck& check, const StepControl& control);
 
 }  // namespace lockstep::kernels

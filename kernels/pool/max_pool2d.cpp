@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -57,10 +56,7 @@ void max_pool2d_forward(Stream& stream,
   const Shape pooled = max_pool2d_output_shape(in.shape(), params);
   check.like("out", out, pooled, in.dtype());
   check.like("winner", winner, pooled, Dtype::kU8);
-  if (check.dry(out.numel() * params.kernel_h * params.kernel_w,
-                static_cast<int64_t>(in.nbytes() + out.nbytes() + winner.nbytes()))) {
-    return;
-  }
+  if (check.dry(out.numel() * params.kernel_h * params.kernel_w, bytes_of(in, out, winner))) return;
   LS_DISPATCH(max_pool2d_forward, (stream, shards, in, params, out, winner))
 }
 
@@ -77,10 +73,7 @@ void max_pool2d_backward(Stream& stream,
   const Shape pooled = max_pool2d_output_shape(grad_in.shape(), params);
   check.like("grad_out", grad_out, pooled, grad_in.dtype());
   check.like("winner", winner, pooled, Dtype::kU8);
-  if (check.dry(grad_out.numel(),
-                static_cast<int64_t>(grad_in.nbytes() + grad_out.nbytes() + winner.nbytes()))) {
-    return;
-  }
+  if (check.dry(grad_out.numel(), bytes_of(grad_in, grad_out, winner))) return;
   LS_DISPATCH(max_pool2d_backward, (stream, shards, grad_out, winner, params, grad_in))
 }
 

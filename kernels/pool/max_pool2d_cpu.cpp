@@ -9,40 +9,20 @@
 namespace lockstep::kernels::LS_CPU {
 namespace {
 
-// Channels side by side, in the compiler's vectors.
-template <int kCount>
-struct Lanes {
-  using Floats [[gnu::vector_size(kCount * 4)]] = float;
-  using Ints [[gnu::vector_size(kCount * 4)]] = int32_t;
-  using Shorts [[gnu::vector_size(kCount * 2)]] = uint16_t;
-  using Bytes [[gnu::vector_size(kCount)]] = uint8_t;
-};
 constexpr int kRegister = Line::kVectorLanes;
-
-template <class Vector>
-[[gnu::always_inline]] inline Vector load(const void* from) {
-  Vector values;
-  std::memcpy(&values, from, sizeof(values));
-  return values;
-}
-
-template <class Vector>
-[[gnu::always_inline]] inline void store(void* to, Vector values) {
-  std::memcpy(to, &values, sizeof(values));
-}
 
 // As floats, rounded when they are stored.
 template <int kCount, class T>
-[[gnu::always_inline]] inline typename Lanes<kCount>::Floats load_values(const T* from) {
+[[gnu::always_inline]] inline typename Vectors<kCount>::Floats load_values(const T* from) {
   if constexpr (kCount == 1) {
-    return typename Lanes<1>::Floats{static_cast<float>(*from)};
+    return typename Vectors<1>::Floats{static_cast<float>(*from)};
   } else {
     return load_vector(from);
   }
 }
 
 template <int kCount, class T>
-[[gnu::always_inline]] inline void store_values(T* to, typename Lanes<kCount>::Floats values) {
+[[gnu::always_inline]] inline void store_values(T* to, typename Vectors<kCount>::Floats values) {
   if constexpr (kCount == 1) {
     *to = T(values[0]);
   } else {
@@ -57,20 +37,21 @@ template <class Values, int kCount>
   if constexpr (std::is_same_v<Values, LineInts>) {
     return load_bytes(from);
   } else {
-    const auto bytes = load<typename Lanes<kCount>::Bytes>(from);
-    const auto shorts = __builtin_convertvector(bytes, typename Lanes<kCount>::Shorts);
+    const auto bytes = load_as<typename Vectors<kCount>::Bytes>(from);
+    const auto shorts = __builtin_convertvector(bytes, typename Vectors<kCount>::Shorts);
     return __builtin_convertvector(shorts, Values);
   }
 }
 
 template <int kCount>
-[[gnu::always_inline]] inline void store_winner(uint8_t* to, typename Lanes<kCount>::Ints winner) {
-  using Bytes = typename Lanes<kCount>::Bytes;
+[[gnu::always_inline]] inline void store_winner(uint8_t* to,
+                                                typename Vectors<kCount>::Ints winner) {
+  using Bytes = typename Vectors<kCount>::Bytes;
   if constexpr (LS_ISA == 4) {
-    store(to, __builtin_convertvector(winner, Bytes));
+    store_as(to, __builtin_convertvector(winner, Bytes));
   } else {
-    const auto shorts = __builtin_convertvector(winner, typename Lanes<kCount>::Shorts);
-    store(to, __builtin_convertvector(shorts, Bytes));
+    const auto shorts = __builtin_convertvector(winner, typename Vectors<kCount>::Shorts);
+    store_as(to, __builtin_convertvector(shorts, Bytes));
   }
 }
 
@@ -127,8 +108,8 @@ void forward_image(const AnyAxis rows,
                    const T* in,
                    T* out,
                    uint8_t* winner) {
-  using Floats = typename Lanes<kCount>::Floats;
-  using Ints = typename Lanes<kCount>::Ints;
+  using Floats = typename Vectors<kCount>::Floats;
+  using Ints = typename Vectors<kCount>::Ints;
   for (int64_t oy = 0; oy < rows.out(); ++oy) {
     const Range ys = rows.taps(oy);
     for (int64_t ox = 0; ox < columns.out(); ++ox) {
@@ -174,13 +155,13 @@ void scatter_image(const AnyAxis rows,
       const Range xs = columns.taps(ox);
       const int64_t corner = rows.first(oy) * columns.in() + columns.first(ox);
       for_channels<kCount>(channels, [&](int64_t c) {
-        const auto grad = load<Values>(grad_out + c);
+        const auto grad = load_as<Values>(grad_out + c);
         const auto argmax = load_winner<Values, kCount>(winner + c);
         for (int64_t ky = ys.begin; ky < ys.end; ++ky) {
           for (int64_t kx = xs.begin; kx < xs.end; ++kx) {
             const auto won = argmax == static_cast<Bits>(ky * columns.kernel() + kx);
-            store(grad_in + (corner + ky * columns.in() + kx) * channels + c,
-                  won ? grad : Values{});
+            store_as(grad_in + (corner + ky * columns.in() + kx) * channels + c,
+                     won ? grad : Values{});
           }
         }
       });
@@ -205,8 +186,8 @@ void gather_image(const AnyAxis rows,
                   const T* grad_out,
                   const uint8_t* winner,
                   T* grad_in) {
-  using Floats = typename Lanes<kCount>::Floats;
-  using Ints = typename Lanes<kCount>::Ints;
+  using Floats = typename Vectors<kCount>::Floats;
+  using Ints = typename Vectors<kCount>::Ints;
   Source sources[kMaxSources];
   for (int64_t y = 0; y < rows.in(); ++y) {
     const Range oys = rows.outputs(y);
@@ -266,8 +247,7 @@ void max_pool2d_forward(Stream& stream,
   const int64_t in_image = in.shape().stride0();
   const int64_t out_image = out.shape().stride0();
   uint8_t* argmax = winner.data<uint8_t>();
-  const auto pool = [&](auto tag, auto count, auto rows, auto columns) {
-    using T = typename decltype(tag)::Type;
+  const auto pool = [&]<class T>(auto count, auto rows, auto columns) {
     const T* from = in.data<T>();
     T* to = out.data<T>();
     for_images(stream, shards, [&](int64_t begin, int64_t end) {
@@ -281,8 +261,10 @@ void max_pool2d_forward(Stream& stream,
       }
     });
   };
-  dispatch_float(in.dtype(), [&](auto tag) {
-    specialize(in.shape(), out.shape(), params, [&](auto... axes) { pool(tag, axes...); });
+  dispatch_float(in.dtype(), [&]<class T>() {
+    specialize(in.shape(), out.shape(), params, [&](auto... axes) {
+      pool.template operator()<T>(axes...);
+    });
   });
 }
 
@@ -295,8 +277,7 @@ void max_pool2d_backward(Stream& stream,
   const int64_t in_image = grad_in.shape().stride0();
   const int64_t out_image = grad_out.shape().stride0();
   const uint8_t* argmax = winner.data<uint8_t>();
-  const auto pool = [&](auto tag, auto count, auto rows, auto columns) {
-    using T = typename decltype(tag)::Type;
+  const auto pool = [&]<class T>(auto count, auto rows, auto columns) {
     const T* from = grad_out.data<T>();
     T* to = grad_in.data<T>();
     const bool overlap = rows.stride() < rows.kernel() || columns.stride() < columns.kernel();
@@ -313,9 +294,10 @@ void max_pool2d_backward(Stream& stream,
       }
     });
   };
-  dispatch_float(grad_in.dtype(), [&](auto tag) {
-    specialize(
-        grad_in.shape(), grad_out.shape(), params, [&](auto... axes) { pool(tag, axes...); });
+  dispatch_float(grad_in.dtype(), [&]<class T>() {
+    specialize(grad_in.shape(), grad_out.shape(), params, [&](auto... axes) {
+      pool.template operator()<T>(axes...);
+    });
   });
 }
 

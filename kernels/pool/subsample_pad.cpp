@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -20,7 +19,7 @@ bool check_and_dry(const OpCheck& check,
   const Shape shape = subsample_pad_output_shape(wide.tensor.shape(), channels, stride);
   check.like(narrow.name, narrow.tensor, shape, wide.tensor.dtype());
   check.covers(shards, shape[0]);
-  return check.dry(0, static_cast<int64_t>(wide.tensor.nbytes() + narrow.tensor.nbytes()));
+  return check.dry(0, bytes_of(wide.tensor, narrow.tensor));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -25,8 +24,7 @@ bool checked(const OpCheck& check,
                 fmt::format("a probability p from 0 to 1: got {}", params.p));
   check.require(in.numel() == 0 || in.shape().stride0() <= kMostDraws,
                 "at most 2^26 elements an image");
-  return check.dry((1 + kOperationsOfADraw) * in.numel(),
-                   static_cast<int64_t>(2 * in.nbytes() + images.nbytes()));
+  return check.dry((1 + kOperationsOfADraw) * in.numel(), bytes_of(in, to.tensor, images));
 }
 
 }  // namespace

@@ -30,8 +30,7 @@ void apply_mask(Stream& stream,
   const int64_t all_lines = images.numel() * lines;
   const int64_t* image = images.data<int64_t>();
   const int64_t parts = in.numel() < kElementsPerFork ? 1 : stream.threads();
-  dispatch_float(in.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(in.dtype(), [&]<class T>() {
     const T* from = in.data<T>();
     T* to = out.data<T>();
     stream.fork(parts, [=](int64_t part, int) {

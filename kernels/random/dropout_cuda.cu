@@ -1,12 +1,11 @@
 // One thread a pack of 16 bytes: a Philox block for every four elements, or for each element where
 // an image's number of them is no multiple of four. Traffic an element: 2 values. Bound: DRAM in
 // f32; in f16 and bf16 arithmetic, about 30 instructions an element, is as slow.
-#include "kernels/support/cuda/divide.cuh"
-#include "kernels/support/cuda/elementwise.cuh"
-#include "kernels/support/cuda/numeric.cuh"
-#include "kernels/random/random.cuh"
 #include "kernels/random/dropout.h"
 #include "kernels/random/dropout_mask.h"
+#include "kernels/random/random.cuh"
+#include "kernels/support/cuda/elementwise.cuh"
+#include "kernels/support/cuda/numeric.cuh"
 
 namespace lockstep::kernels::cuda {
 namespace {

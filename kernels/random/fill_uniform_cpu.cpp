@@ -1,5 +1,4 @@
 #include "kernels/random/fill_uniform.h"
-#include "kernels/random/uniform_range.h"
 #include "kernels/support/cpu/cpu_loops.h"
 #include "kernels/support/cpu/float_line.h"
 
@@ -22,8 +21,7 @@ namespace {
 
 void fill_uniform(Stream& stream, const FillUniformParams& params, Tensor& out) {
   const UniformRange range = uniform_range(out.dtype(), params.low, params.high);
-  dispatch_float(out.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(out.dtype(), [&]<class T>() {
     T* to = out.data<T>();
     for_ranges(stream, out.numel(), [=, &params](int64_t begin, int64_t end) {
       float line[kLineLanes];

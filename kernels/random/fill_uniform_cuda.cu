@@ -1,10 +1,9 @@
 // One thread a pack of 16 bytes: a Philox block for every four elements. Traffic an element: one
 // value. Bound: arithmetic, about 25 instructions an element.
+#include "kernels/random/fill_uniform.h"
+#include "kernels/random/random.cuh"
 #include "kernels/support/cuda/elementwise.cuh"
 #include "kernels/support/cuda/numeric.cuh"
-#include "kernels/random/random.cuh"
-#include "kernels/random/fill_uniform.h"
-#include "kernels/random/uniform_range.h"
 
 namespace lockstep::kernels::cuda {
 namespace {

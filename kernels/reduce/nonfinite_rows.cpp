@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 
@@ -14,7 +13,7 @@ void nonfinite_rows(Stream& stream, const Tensor& in, Tensor& counts) {
   check.require(in.shape().stride0() <= std::numeric_limits<int32_t>::max(),
                 "rows of fewer than 2^31 elements");
   check.like("counts", counts, {in.shape()[0]}, Dtype::kI32);
-  if (check.dry(in.numel(), static_cast<int64_t>(in.nbytes() + counts.nbytes()))) return;
+  if (check.dry(in.numel(), bytes_of(in, counts))) return;
   LS_DISPATCH(nonfinite_rows, (stream, in, counts))
 }
 

@@ -1,6 +1,5 @@
 #include "kernels/reduce/nonfinite_rows.h"
 #include "kernels/support/cpu/cpu_loops.h"
-#include "kernels/support/cpu/nonfinite_bits.h"
 
 namespace lockstep::kernels::LS_CPU {
 namespace {
@@ -28,8 +27,7 @@ int32_t count_not_finite(const T* values, int64_t count) {
 void nonfinite_rows(Stream& stream, const Tensor& in, Tensor& counts) {
   const int64_t length = in.shape().stride0();
   int32_t* to = counts.data<int32_t>();
-  dispatch_float(in.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(in.dtype(), [&]<class T>() {
     const T* from = in.data<T>();
     stream.fork(counts.numel(),
                 [=](int64_t row, int) { to[row] = count_not_finite(from + row * length, length); });

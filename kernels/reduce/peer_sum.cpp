@@ -1,7 +1,6 @@
 #include "kernels/reduce/peer_sum.h"
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 

@@ -4,8 +4,7 @@
 namespace lockstep::kernels::LS_CPU {
 
 void peer_sum(Stream& stream, std::span<const Tensor> leaves, std::span<Tensor> sums) {
-  dispatch_float(leaves.front().dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::Type;
+  dispatch_float(leaves.front().dtype(), [&]<class T>() {
     sum_tree<T, T>(
         stream,
         leaves.front().numel(),

@@ -1,7 +1,6 @@
 #include "kernels/reduce/tensor_digests.h"
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 

@@ -20,6 +20,14 @@ namespace lockstep::kernels {
 // Errors: ShapeError, DtypeError, DeviceError.
 using TensorDigests = void(Stream& stream, std::span<const Tensor> tensors, Tensor& digests);
 
+// Returns what word `place` adds to the digest.
+LS_HOST_DEVICE uint64_t digest_term(uint64_t word, uint64_t place) {
+  uint64_t z = word + (place + 1) * 0x9e3779b97f4a7c15U;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
 LS_DECLARE_OP(TensorDigests, tensor_digests)
 
 }  // namespace lockstep::kernels

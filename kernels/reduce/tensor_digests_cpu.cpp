@@ -1,7 +1,6 @@
 #include <cstring>
 
 #include "kernels/reduce/tensor_digests.h"
-#include "kernels/reduce/tensor_digests_rule.h"
 #include "kernels/support/cpu/cpu_loops.h"
 
 namespace lockstep::kernels::LS_CPU {

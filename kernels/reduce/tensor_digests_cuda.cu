@@ -1,10 +1,9 @@
 // Chunks: one block a chunk of 64 KiB, one thread every 256th 16 bytes of it; then one block a
 // tensor over its chunks' sums. Traffic: each byte is read once; 8 bytes a chunk are written and
 // read. Bound: DRAM.
-#include "kernels/reduce/block_sum.cuh"
-#include "kernels/support/cuda/multi_tensor.cuh"
 #include "kernels/reduce/tensor_digests.h"
-#include "kernels/reduce/tensor_digests_rule.h"
+#include "kernels/support/cuda/multi_tensor.cuh"
+#include "kernels/support/cuda/reduce.cuh"
 
 namespace lockstep::kernels::cuda {
 namespace {

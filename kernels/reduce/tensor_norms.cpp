@@ -1,7 +1,6 @@
 #include "kernels/reduce/tensor_norms.h"
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 

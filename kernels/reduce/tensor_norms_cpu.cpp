@@ -54,8 +54,7 @@ void tensor_norms(Stream& stream, std::span<const Tensor> tensors, Tensor& norms
       const int64_t first = chunk * kNormChunk;
       const int64_t count = std::min(kNormChunk, tensor.numel() - first);
       auto& scratch = *reinterpret_cast<Scratch*>(memory.of(worker));
-      dispatch_float(tensor.dtype(), [&](auto tag) {
-        using T = typename decltype(tag)::Type;
+      dispatch_float(tensor.dtype(), [&]<class T>() {
         chunk_sums[chunk] = sum_chunk(tensor.data<T>() + first, count, scratch);
       });
     });

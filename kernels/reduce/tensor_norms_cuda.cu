@@ -1,10 +1,10 @@
 // Chunks: one block a chunk, one thread every 256th four elements; then one block a tensor over its
 // chunks' sums, then one block over the tensors. Traffic: each element is read once; 8 bytes a
 // chunk are written and read. Bound: DRAM, of f16 on a GPU with few f64 units the arithmetic.
-#include "kernels/reduce/block_sum.cuh"
+#include "kernels/reduce/tensor_norms.h"
 #include "kernels/support/cuda/multi_tensor.cuh"
 #include "kernels/support/cuda/numeric.cuh"
-#include "kernels/reduce/tensor_norms.h"
+#include "kernels/support/cuda/reduce.cuh"
 
 namespace lockstep::kernels::cuda {
 namespace {

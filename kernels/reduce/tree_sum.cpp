@@ -1,7 +1,6 @@
 #include "kernels/reduce/tree_sum.h"
 
 #include "kernels/support/dispatch.h"
-#include "kernels/support/op_check.h"
 
 namespace lockstep::kernels {
 
@@ -12,10 +11,7 @@ void tree_sum(Stream& stream, const Tensor& leaves, Tensor& out) {
   check.rank("leaves", leaves, 2);
   check.require(leaves.shape()[0] >= 1, "a leaf at least");
   check.like("out", out, {leaves.shape()[1]}, out.dtype());
-  if (check.dry(leaves.numel() - out.numel(),
-                static_cast<int64_t>(leaves.nbytes() + out.nbytes()))) {
-    return;
-  }
+  if (check.dry(leaves.numel() - out.numel(), bytes_of(leaves, out))) return;
   LS_DISPATCH(tree_sum, (stream, leaves, out))
 }
 

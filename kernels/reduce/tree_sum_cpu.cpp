@@ -5,10 +5,8 @@ namespace lockstep::kernels::LS_CPU {
 
 void tree_sum(Stream& stream, const Tensor& leaves, Tensor& out) {
   const int64_t columns = leaves.shape()[1];
-  dispatch_float(leaves.dtype(), [&](auto leaf_tag) {
-    dispatch_float(out.dtype(), [&](auto node_tag) {
-      using Leaf = typename decltype(leaf_tag)::Type;
-      using Node = typename decltype(node_tag)::Type;
+  dispatch_float(leaves.dtype(), [&]<class Leaf>() {
+    dispatch_float(out.dtype(), [&]<class Node>() {
       const Leaf* first = leaves.data<Leaf>();
       sum_tree<Leaf, Node>(
           stream,

@@ -1,9 +1,9 @@
-// How an op finds its body for the stream's device. For the op's own .cpp alone.
+// For an op's own .cpp alone: its checks, and the way to its body on the stream's device.
 #pragma once
 
-#include "kernels/support/built_levels.h"
 #include "kernels/support/declare_op.h"
 #include "kernels/support/isa.h"
+#include "kernels/support/op_check.h"
 
 #if defined(LOCKSTEP_CUDA)
 #include "core/cuda/range.h"

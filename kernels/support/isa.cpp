@@ -8,7 +8,6 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "kernels/support/built_levels.h"
 
 namespace lockstep::kernels {
 namespace {

@@ -16,4 +16,13 @@ enum class IsaLevel : uint8_t { kV2 = 2, kV3 = 3, kV4 = 4 };
 IsaLevel isa_level();
 std::string_view name_of(IsaLevel level);  // "x86-64-v3"
 
+#if defined(LS_ISA_LEVELS)
+// Whether this build has CPU kernels for a level. For files of kernels/ alone: the build gives them
+// LS_ISA_LEVELS, such as "234" for all and "4" for x86-64-v4.
+constexpr bool is_built(IsaLevel level) {
+  return std::string_view(LS_ISA_LEVELS).find(static_cast<char>('0' + static_cast<int>(level))) !=
+         std::string_view::npos;
+}
+#endif
+
 }  // namespace lockstep::kernels

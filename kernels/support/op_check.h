@@ -15,6 +15,12 @@ struct NamedTensor {
   const Tensor& tensor;
 };
 
+// The bytes of tensors together, for the ledger.
+template <class... Tensors>
+int64_t bytes_of(const Tensors&... tensors) {
+  return static_cast<int64_t>((tensors.nbytes() + ...));
+}
+
 // Messages name the op, the argument and both values:
 //   "[max_pool2d_forward] out: shape (8,64,27,27), expected (8,64,28,28)"
 class OpCheck {

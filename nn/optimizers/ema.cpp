@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "kernels/elementwise/copy.h"
-#include "kernels/optim/ema_update.h"
+#include "kernels/optim/weight_averages.h"
 #include "nn/optimizer.h"
 
 namespace lockstep::nn {

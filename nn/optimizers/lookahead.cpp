@@ -1,9 +1,8 @@
-#include "kernels/optim/lookahead.h"
-
 #include <utility>
 
 #include "core/check.h"
 #include "kernels/elementwise/copy.h"
+#include "kernels/optim/weight_averages.h"
 #include "nn/optimizer.h"
 
 namespace lockstep::nn {

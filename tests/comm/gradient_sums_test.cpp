@@ -4,7 +4,7 @@
 #include "comm/gradient_reducer.h"
 #include "comm/single.h"
 #include "comm/thread_communicator.h"
-#include "kernels/elementwise/cast.h"
+#include "kernels/elementwise/copy.h"
 #include "kernels/reduce/tree_sum.h"
 #include "tests/support/known_gradients.h"
 

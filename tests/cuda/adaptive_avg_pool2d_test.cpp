@@ -1,8 +1,7 @@
-#include "kernels/pool/adaptive_avg_pool2d.h"
-
 #include <limits>
 #include <tuple>
 
+#include "kernels/pool/avg_pool2d.h"
 #include "tests/support/adaptive_pool_case.h"
 #include "tests/support/close.h"
 #include "tests/support/close_sum.h"

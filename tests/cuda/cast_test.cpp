@@ -1,9 +1,8 @@
-#include "kernels/elementwise/cast.h"
-
 #include <cmath>
 #include <cstring>
 #include <tuple>
 
+#include "kernels/elementwise/copy.h"
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"
 #include "tests/support/float_types.h"

@@ -1,7 +1,6 @@
-#include "kernels/image/crop_flip_normalize.h"
-
 #include <tuple>
 
+#include "kernels/image/normalize_image.h"
 #include "tests/support/augmented_images.h"
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"

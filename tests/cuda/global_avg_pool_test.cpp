@@ -1,9 +1,9 @@
-#include "kernels/pool/global_avg_pool.h"
+#include "tests/reference/global_avg_pool.h"
 
 #include <limits>
 #include <tuple>
 
-#include "tests/reference/global_avg_pool.h"
+#include "kernels/pool/avg_pool2d.h"
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"
 #include "tests/support/float_types.h"

@@ -1,7 +1,6 @@
-#include "kernels/optim/lookahead.h"
-
 #include <vector>
 
+#include "kernels/optim/weight_averages.h"
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"
 #include "tests/support/float_types.h"

@@ -1,11 +1,11 @@
-#include "kernels/pool/adaptive_avg_pool2d.h"
+#include "tests/reference/adaptive_avg_pool2d.h"
 
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "tests/reference/adaptive_avg_pool2d.h"
+#include "kernels/pool/avg_pool2d.h"
 #include "tests/support/adaptive_pool_case.h"
 #include "tests/support/close_sum.h"
 #include "tests/support/doubles.h"
@@ -81,18 +81,16 @@ TEST_P(AdaptiveAvgPool2d, InstructionSetsAgree) {
     Tensor want_grad = poisoned_tensor(pool.in.shape(), dtype);
     adaptive_avg_pool2d_forward(stream, pool.shards, pool.in, want);
     adaptive_avg_pool2d_backward(stream, pool.shards, pool.grad_out, want_grad);
-    for (AdaptiveAvgPool2dForward* body :
-         testing::isa_bodies(cpu_v2::adaptive_avg_pool2d_forward,
-                             cpu_v3::adaptive_avg_pool2d_forward,
-                             cpu_v4::adaptive_avg_pool2d_forward)) {
+    for (AvgPool2dForward* body : testing::isa_bodies(cpu_v2::adaptive_avg_pool2d_forward,
+                                                      cpu_v3::adaptive_avg_pool2d_forward,
+                                                      cpu_v4::adaptive_avg_pool2d_forward)) {
       Tensor got = poisoned_tensor(want.shape(), dtype);
       body(stream, pool.shards, pool.in, got);
       EXPECT_TRUE(same_bits(got, want));
     }
-    for (AdaptiveAvgPool2dBackward* body :
-         testing::isa_bodies(cpu_v2::adaptive_avg_pool2d_backward,
-                             cpu_v3::adaptive_avg_pool2d_backward,
-                             cpu_v4::adaptive_avg_pool2d_backward)) {
+    for (AvgPool2dBackward* body : testing::isa_bodies(cpu_v2::adaptive_avg_pool2d_backward,
+                                                       cpu_v3::adaptive_avg_pool2d_backward,
+                                                       cpu_v4::adaptive_avg_pool2d_backward)) {
       Tensor got = poisoned_tensor(want_grad.shape(), dtype);
       body(stream, pool.shards, pool.grad_out, got);
       EXPECT_TRUE(same_bits(got, want_grad));

@@ -1,4 +1,4 @@
-#include "kernels/elementwise/cast.h"
+#include "tests/reference/cast.h"
 
 #include <bit>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/reference/cast.h"
+#include "kernels/elementwise/copy.h"
 #include "tests/support/close.h"
 #include "tests/support/isa_bodies.h"
 #include "tests/support/poisoned_tensor.h"

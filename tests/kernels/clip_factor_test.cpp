@@ -1,7 +1,6 @@
-#include "kernels/optim/clip_factor.h"
-
 #include <gtest/gtest.h>
 
+#include "kernels/optim/gradient_factors.h"
 #include "tests/support/clip_factor_cases.h"
 
 namespace lockstep::kernels::clip_factor_test {

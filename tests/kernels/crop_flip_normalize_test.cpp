@@ -1,11 +1,11 @@
-#include "kernels/image/crop_flip_normalize.h"
+#include "tests/reference/crop_flip_normalize.h"
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
 #include "data/dataset.h"
-#include "tests/reference/crop_flip_normalize.h"
+#include "kernels/image/normalize_image.h"
 #include "tests/support/augmented_images.h"
 #include "tests/support/close.h"
 #include "tests/support/float_types.h"

@@ -1,10 +1,10 @@
-#include "kernels/optim/ema_update.h"
+#include "tests/reference/ema_update.h"
 
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "tests/reference/ema_update.h"
+#include "kernels/optim/weight_averages.h"
 #include "tests/support/close.h"
 #include "tests/support/doubles.h"
 #include "tests/support/isa_bodies.h"

@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/random/uniform_range.h"
 #include "tests/reference/fill_uniform.h"
 #include "tests/support/close.h"
 #include "tests/support/float_types.h"

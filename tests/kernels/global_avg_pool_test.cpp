@@ -1,4 +1,4 @@
-#include "kernels/pool/global_avg_pool.h"
+#include "tests/reference/global_avg_pool.h"
 
 #include <array>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/reference/global_avg_pool.h"
+#include "kernels/pool/avg_pool2d.h"
 #include "tests/support/close.h"
 #include "tests/support/close_sum.h"
 #include "tests/support/doubles.h"
@@ -163,16 +163,16 @@ TEST(GlobalAvgPool, InstructionSetsAgree) {
     Tensor want_grad = poisoned_tensor(in.shape(), dtype);
     global_avg_pool_forward(stream, shards, in, want);
     global_avg_pool_backward(stream, shards, grad_out, want_grad);
-    for (GlobalAvgPoolForward* body : testing::isa_bodies(cpu_v2::global_avg_pool_forward,
-                                                          cpu_v3::global_avg_pool_forward,
-                                                          cpu_v4::global_avg_pool_forward)) {
+    for (AvgPool2dForward* body : testing::isa_bodies(cpu_v2::global_avg_pool_forward,
+                                                      cpu_v3::global_avg_pool_forward,
+                                                      cpu_v4::global_avg_pool_forward)) {
       Tensor got = poisoned_tensor(want.shape(), dtype);
       body(stream, shards, in, got);
       EXPECT_TRUE(same_bits(got, want));
     }
-    for (GlobalAvgPoolBackward* body : testing::isa_bodies(cpu_v2::global_avg_pool_backward,
-                                                           cpu_v3::global_avg_pool_backward,
-                                                           cpu_v4::global_avg_pool_backward)) {
+    for (AvgPool2dBackward* body : testing::isa_bodies(cpu_v2::global_avg_pool_backward,
+                                                       cpu_v3::global_avg_pool_backward,
+                                                       cpu_v4::global_avg_pool_backward)) {
       Tensor got = poisoned_tensor(in.shape(), dtype);
       body(stream, shards, grad_out, got);
       EXPECT_TRUE(same_bits(got, want_grad));

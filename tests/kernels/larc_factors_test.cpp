@@ -1,7 +1,6 @@
-#include "kernels/optim/larc_factors.h"
-
 #include <gtest/gtest.h>
 
+#include "kernels/optim/gradient_factors.h"
 #include "tests/support/larc_cases.h"
 
 namespace lockstep::kernels::larc_factors_test {

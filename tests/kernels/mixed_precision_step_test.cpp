@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "kernels/optim/adam.h"
-#include "kernels/optim/lookahead.h"
 #include "kernels/optim/sgd.h"
+#include "kernels/optim/weight_averages.h"
 #include "tests/support/close.h"
 #include "tests/support/float_types.h"
 #include "tests/support/loss_scale_cases.h"

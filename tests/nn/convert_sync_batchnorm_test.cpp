@@ -4,7 +4,6 @@
 #include "comm/thread_communicator.h"
 #include "nn/layers.h"
 #include "nn/residual_block.h"
-#include "nn/sequential.h"
 #include "tests/support/close.h"
 #include "tests/support/random_tensor.h"
 

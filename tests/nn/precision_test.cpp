@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "core/allocator.h"
+#include "nn/autocast.h"
 #include "nn/cifar_resnet.h"
 #include "nn/functional.h"
 #include "nn/optimizer.h"
-#include "nn/parameter_copies.h"
 #include "tests/support/float_types.h"
 #include "tests/support/optimizers.h"
 

@@ -1,4 +1,4 @@
-// Specification of kernels/pool/adaptive_avg_pool2d.h in double. Images are NHWC.
+// Specification of kernels/pool/avg_pool2d.h in double. Images are NHWC.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Specification of kernels/elementwise/cast.h: what binary float formats hold, by arithmetic on
+// Specification of kernels/elementwise/copy.h: what binary float formats hold, by arithmetic on
 // double.
 #pragma once
 

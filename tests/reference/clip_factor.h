@@ -1,4 +1,4 @@
-// Specification of kernels/optim/clip_factor.h.
+// Specification of kernels/optim/gradient_factors.h.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Specification of kernels/image/crop_flip_normalize.h for one image, NHWC.
+// Specification of kernels/image/normalize_image.h for one image, NHWC.
 #pragma once
 
 #include <vector>

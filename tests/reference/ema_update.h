@@ -1,4 +1,4 @@
-// Specification of kernels/optim/ema_update.h in double, one element at a time.
+// Specification of kernels/optim/weight_averages.h in double, one element at a time.
 #pragma once
 
 #include <algorithm>

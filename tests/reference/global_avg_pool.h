@@ -1,4 +1,4 @@
-// Specification of kernels/pool/global_avg_pool.h in double. Images are NHWC, `pixels` = H*W.
+// Specification of kernels/pool/avg_pool2d.h in double. Images are NHWC, `pixels` = H*W.
 #pragma once
 
 #include <vector>

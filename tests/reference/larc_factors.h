@@ -1,4 +1,4 @@
-// Specification of kernels/optim/larc_factors.h in double, one tensor at a time.
+// Specification of kernels/optim/gradient_factors.h in double, one tensor at a time.
 #pragma once
 
 namespace lockstep::reference {

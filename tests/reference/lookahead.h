@@ -1,4 +1,5 @@
-// Specification of kernels/optim/lookahead.h in double, one element at a time: slow and fast alike.
+// Specification of kernels/optim/weight_averages.h, lookahead_sync, in double, one element at a
+// time: slow and fast alike.
 #pragma once
 
 namespace lockstep::reference {

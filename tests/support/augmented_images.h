@@ -1,8 +1,8 @@
-// Images and all that changes them at random, for tests of kernels/image/crop_flip_normalize.h.
+// Images and all that changes them at random, for tests of kernels/image/normalize_image.h.
 #pragma once
 
 #include "core/tensor.h"
-#include "kernels/image/crop_flip_normalize.h"
+#include "kernels/image/normalize_image.h"
 
 namespace lockstep::testing {
 

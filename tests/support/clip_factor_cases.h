@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "core/transfer.h"
-#include "kernels/optim/clip_factor.h"
+#include "kernels/optim/gradient_factors.h"
 #include "kernels/reduce/tensor_norms.h"
 #include "tests/reference/clip_factor.h"
 #include "tests/support/close.h"

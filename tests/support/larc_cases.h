@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/transfer.h"
-#include "kernels/optim/larc_factors.h"
+#include "kernels/optim/gradient_factors.h"
 #include "tests/reference/larc_factors.h"
 #include "tests/support/close.h"
 #include "tests/support/loss_scale_cases.h"

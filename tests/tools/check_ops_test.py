@@ -64,6 +64,21 @@ class Ops(unittest.TestCase):
         called = {name: text + "thrice(s, in, out)" for name, text in FILES.items() if text}
         self.assertEqual(self.problems(both, called), [])
 
+    def test_ops_of_one_header_may_have_files_of_their_own(self):
+        both = DECLARED + "// Spec: tests/reference/thrice.h\nLS_DECLARE_OP(Twice, thrice_forward)\n"
+        own = {
+            "tests/reference/thrice.h": "",
+            "tests/kernels/thrice_test.cpp": "thrice_forward(s, in, out);",
+            "tests/cuda/thrice_test.cpp": "",
+            "bench/kernels/thrice_bench.cpp": f"{CASES}thrice_forward(s, in, out);",
+        }
+        self.assertEqual(self.problems(both, own), [])
+        self.assertEqual(self.problems(both, own | {"tests/reference/thrice.h": None}), ["a reference"])
+        own_header = {"kernels/pair/thrice.h": header_of("// Shapes: any. Errors: none.\nTwice thrice;\n" + TYPE)}
+        self.assertIn("a test of thrice_forward", self.problems(both, own | own_header))
+        uncalled = own | {"tests/kernels/thrice_test.cpp": ""}
+        self.assertEqual(self.problems(both, uncalled), ["a test of thrice_forward"])
+
     def test_the_header_tells_shapes_and_errors(self):
         for line in ("Shapes:", "Errors:"):
             self.assertEqual(self.problems(DECLARED.replace(line, "")), [f"a line '{line}'"])

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "nn/parameter_copies.h"
+#include "nn/autocast.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/debug/fault.h"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/stream.h"
+#include "nn/autocast.h"
 #include "nn/optimizer.h"
-#include "nn/parameter_copies.h"
 #include "trainers/config/optimizer_config.h"
 #include "trainers/config/precision_config.h"
 

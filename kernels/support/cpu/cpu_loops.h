@@ -1,9 +1,11 @@
-// Code that the CPU bodies share: dtype dispatch and the cut of a flat range over workers. Included
-// by <op>_cpu.cpp files alone: everything here is compiled once for each x86-64 level, so it lives
-// in that level's namespace.
+// Code that the CPU bodies share: dtype dispatch, the cut of a flat range over workers, the test
+// for infinities and NaNs. Included by <op>_cpu.cpp files alone: everything here is compiled once
+// for each x86-64 level, so it lives in that level's namespace.
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <type_traits>
 
 #include "core/shards.h"
@@ -11,21 +13,16 @@
 
 namespace lockstep::kernels::LS_CPU {
 
-template <class T>
-struct Tag {
-  using Type = T;
-};
-
-// Calls body(Tag<T>{}) with T = float, Half or BFloat16. The op has checked the dtype.
+// Calls body.operator()<T>() with T = float, Half or BFloat16. The op has checked the dtype.
 template <class Body>
 [[gnu::always_inline]] inline void dispatch_float(Dtype dtype, Body&& body) {
   switch (dtype) {
     case Dtype::kF16:
-      return body(Tag<Half>{});
+      return body.template operator()<Half>();
     case Dtype::kBF16:
-      return body(Tag<BFloat16>{});
+      return body.template operator()<BFloat16>();
     default:
-      return body(Tag<float>{});
+      return body.template operator()<float>();
   }
 }
 
@@ -69,6 +66,18 @@ template <class Body>
   stream.fork(parts, [&](int64_t part, int worker) {
     call(shards.images() * part / parts, shards.images() * (part + 1) / parts, worker);
   });
+}
+
+// Infinities and NaNs by their bits: 1 for an exponent of ones, in the integer that keeps a loop's
+// lanes as wide as its elements.
+[[gnu::always_inline]] inline uint32_t bits_not_finite(float value) {
+  return (std::bit_cast<uint32_t>(value) & 0x7f800000U) == 0x7f800000U ? 1 : 0;
+}
+[[gnu::always_inline]] inline uint16_t bits_not_finite(Half value) {
+  return (value.bits & 0x7c00U) == 0x7c00U ? 1 : 0;
+}
+[[gnu::always_inline]] inline uint16_t bits_not_finite(BFloat16 value) {
+  return (value.bits & 0x7f80U) == 0x7f80U ? 1 : 0;
 }
 
 }  // namespace lockstep::kernels::LS_CPU

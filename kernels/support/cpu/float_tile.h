@@ -2,6 +2,7 @@
 // Included by *_cpu.cpp files alone: see cpu_loops.h.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -9,10 +10,31 @@
 
 namespace lockstep::kernels::LS_CPU {
 
+// Values side by side, in the compiler's vectors: one register holds kVectorLanes floats.
+inline constexpr int kVectorLanes = LS_ISA == 4 ? 16 : LS_ISA == 3 ? 8 : 4;
+template <int kCount>
+struct Vectors {
+  using Floats [[gnu::vector_size(kCount * 4)]] = float;
+  using Ints [[gnu::vector_size(kCount * 4)]] = int32_t;
+  using Shorts [[gnu::vector_size(kCount * 2)]] = uint16_t;
+  using Bytes [[gnu::vector_size(kCount)]] = uint8_t;
+};
+
+template <class Vector>
+[[gnu::always_inline]] inline Vector load_as(const void* from) {
+  Vector values;
+  std::memcpy(&values, from, sizeof(values));
+  return values;
+}
+template <class Vector>
+[[gnu::always_inline]] inline void store_as(void* to, Vector values) {
+  std::memcpy(to, &values, sizeof(values));
+}
+
 // Requires: kLanes a multiple of 16.
 template <int64_t kLanes>
 struct FloatTile {
-  static constexpr int64_t kVectorLanes = LS_ISA == 4 ? 16 : LS_ISA == 3 ? 8 : 4;
+  static constexpr int64_t kVectorLanes = LS_CPU::kVectorLanes;
   static constexpr int64_t kVectors = kLanes / kVectorLanes;
   using Vector [[gnu::vector_size(kVectorLanes * 4)]] = float;
 

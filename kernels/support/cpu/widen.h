@@ -12,17 +12,7 @@ using Narrow = void(const float* from, int64_t n, Dtype stored, std::byte* to);
 
 Widen widen;
 Narrow narrow;
-namespace cpu_v2 {
-Widen widen;
-Narrow narrow;
-}  // namespace cpu_v2
-namespace cpu_v3 {
-Widen widen;
-Narrow narrow;
-}  // namespace cpu_v3
-namespace cpu_v4 {
-Widen widen;
-Narrow narrow;
-}  // namespace cpu_v4
+LS_CPU_BODIES(Widen, widen)
+LS_CPU_BODIES(Narrow, narrow)
 
 }  // namespace lockstep::kernels

@@ -9,6 +9,13 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
+// Division of element numbers: a / b. 32 bits suffice nearly always, and are several times cheaper.
+// Requires: 0 <= a, 1 <= b.
+__device__ __forceinline__ int64_t divide(int64_t a, int64_t b) {
+  if (((a | b) >> 32) == 0) return static_cast<uint32_t>(a) / static_cast<uint32_t>(b);
+  return a / b;
+}
+
 constexpr int kElementwiseThreads = 256;
 constexpr int64_t kElementwiseBlocks = 4096;  // more go round: 132 SMs hold 1,056 at a time
 

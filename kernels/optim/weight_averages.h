@@ -1,0 +1,63 @@
+// Averages of weights over steps: the moving average, and Lookahead's slow weights.
+#pragma once
+
+#include <span>
+
+#include "core/shards.h"
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels {
+
+// A moving average of many tensors.
+//   ema = mu * ema + (1 - mu) * value;  mu = min(decay, (1 + t) / (10 + t)), t = 1, 2, ...
+// mu and 1 - mu are taken in double, then all is f32. Source: DeepLearningExamples' ConvNets, EMA;
+// timm's ModelEmaV3 with its warm-up has the same shape. Spec: tests/reference/ema_update.h
+
+struct EmaParams {
+  double decay = 0.9999;
+  int64_t step = 1;  // t, unless there is a state
+  // kernels/optim/loss_scale.h: t = applied + 1; while found_inf nothing changes.
+  Tensor state = {};
+};
+
+struct EmaSlot {  // of one shape
+  Tensor param;   // the value; f32
+  Tensor ema;     // f32
+};
+
+// Updates every slot's ema in place. Shapes: EmaSlot. Errors: ShapeError (also for a decay outside
+// [0, 1) and step < 1), DtypeError, DeviceError.
+using EmaUpdate = void(Stream& stream, std::span<EmaSlot> slots, const EmaParams& params);
+
+LS_DECLARE_OP(EmaUpdate, ema_update)
+
+// Lookahead's meeting of slow and fast weights, over many tensors.
+//   slow = slow + (param - slow) * alpha;  param = slow;  copy = slow
+// Source: Zhang et al. 2019, "Lookahead Optimizer: k steps forward, 1 step back".
+// Spec: tests/reference/lookahead.h
+
+// Without a state every call synchronizes the weights. With one (kernels/optim/loss_scale.h) call
+// it after the optimizer of each step: it synchronizes after steps begin + k, begin + 2k, ... of
+// those applied, and after step `begin` slow = param. Nothing changes after other steps, nor while
+// found_inf is set.
+struct LookaheadParams {
+  float alpha = 0.5F;
+  int64_t k = 1, begin = 0;
+  Tensor state = {};
+};
+
+struct LookaheadSlot {  // one parameter; all of one shape
+  Tensor param;         // the fast weights; f32
+  Tensor slow;          // f32
+  Tensor copy = {};  // f16 or bf16: the model's weight, where param is its master; may be undefined
+};
+
+// Updates every slot's slow, param and copy in place. Shapes: LookaheadSlot.
+// Errors: ShapeError (also for k < 1), DtypeError, DeviceError.
+using LookaheadSync = void(Stream& stream,
+                           std::span<LookaheadSlot> slots,
+                           const LookaheadParams& params);
+
+LS_DECLARE_OP(LookaheadSync, lookahead_sync)
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,44 @@
+// Arithmetic of the bodies of kernels/optim/weight_averages.h.
+#pragma once
+
+#include "kernels/optim/loss_scale_rule.h"
+#include "kernels/optim/weight_averages.h"
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels {
+
+struct EmaNow {
+  float keep, take;  // mu, 1 - mu
+  bool skip;
+};
+
+LS_HOST_DEVICE EmaNow ema_now(double decay, int64_t step, const LossScaleState* state) {
+  if (state != nullptr) step = state->applied + 1;
+  const double warm = static_cast<double>(1 + step) / static_cast<double>(10 + step);
+  const double mu = warm < decay ? warm : decay;
+  return {static_cast<float>(mu),
+          static_cast<float>(1 - mu),
+          state != nullptr && state->found_inf != 0};
+}
+
+LS_HOST_DEVICE float averaged(const EmaNow& now, float value, float ema) {
+  return now.keep * ema + now.take * value;
+}
+
+enum class LookaheadAction : uint8_t { kNothing, kBegin, kMeet };
+
+LS_HOST_DEVICE LookaheadAction lookahead_action(const LossScaleState* state,
+                                                int64_t k,
+                                                int64_t begin) {
+  if (state == nullptr) return LookaheadAction::kMeet;
+  if (state->found_inf != 0) return LookaheadAction::kNothing;
+  const int64_t since = state->applied + 1 - begin;
+  if (since == 0) return LookaheadAction::kBegin;
+  return since > 0 && since % k == 0 ? LookaheadAction::kMeet : LookaheadAction::kNothing;
+}
+
+LS_HOST_DEVICE float interpolated(float param, float slow, float alpha) {
+  return slow + (param - slow) * alpha;
+}
+
+}  // namespace lockstep::kernels
