@@ -2,7 +2,8 @@
 
 An op is a function of namespace lockstep::kernels that a header of kernels/ declares to work on a stream's tensors:
 by a type void(Stream&, ...), or by a prototype that takes a Stream& and tensors or a span. A header with such a
-function must have all parts; every such function must be called in its header's tests and benchmarks.
+function must have all parts; every such function must be called in its header's tests and in the benchmarks of its
+family, the folder of the header.
 
 usage: python3 tools/check_ops.py
 """
@@ -44,7 +45,7 @@ def has_cuda_cases(bench: str) -> bool:
 def problems_of(root: Path, header: Path, ops: set[str]) -> list[str]:
     name, text = header.stem, header.read_text(encoding="utf-8")
     bodies = [header.with_name(f"{name}_{kind}.cpp") for kind in ("cpu", "onednn")]
-    bench = root / "bench" / "kernels" / f"{name}_bench.cpp"
+    bench = root / "bench" / "kernels" / f"{header.parent.name}_bench.cpp"
     bench_text = bench.read_text(encoding="utf-8") if bench.exists() else ""
     has_cuda_body = header.with_name(f"{name}_cuda.cu").exists()
     tests = [
