@@ -15,23 +15,37 @@ kernels::Conv2dParams same_size(int64_t kernel, int64_t stride) {
           .pad_w = pad};
 }
 
-// The tensors of extents (images, C, height and width, K, R and S, stride), random.
 struct Convolution {
-  explicit Convolution(Timer& t)
-      : shards(t.shards()),
-        params(same_size(t[4], t[5])),
-        in(t.random({t[0], t[1], t[2], t[2]}, t.dtype())),
-        weight(t.random({t[3], t[1], t[4], t[4]}, t.dtype())),
-        out(t.random(kernels::conv2d_output_shape(in.shape(), weight.shape(), params), t.dtype())) {
-  }
+  using OutputShape = Shape(const Shape& in,
+                            const Shape& weight,
+                            const kernels::Conv2dParams& params);
 
-  size_t bytes() const { return in.nbytes() + weight.nbytes() + out.nbytes(); }
+  // Of square images and a square kernel, with random values.
+  Convolution(Timer& t, const Shape& weights, int64_t stride, OutputShape output_shape)
+      : shards(t.shards()),
+        params(same_size(weights[2], stride)),
+        in(t.random({t[0], t[1], t[2], t[2]}, t.dtype())),
+        weight(t.random(weights, t.dtype())),
+        out(t.random(output_shape(in.shape(), weights, params), t.dtype())) {}
+
+  size_t image_bytes() const { return in.nbytes() + out.nbytes(); }
+  size_t bytes() const { return image_bytes() + weight.nbytes(); }
   int64_t flops() const { return 2 * out.numel() * weight.shape().stride0(); }
 
   Shards shards;
   kernels::Conv2dParams params;
   Tensor in, weight, out;
 };
+
+// Extents: images, C, height and width, K, R and S, stride.
+Convolution dense(Timer& t) {
+  return {t, {t[3], t[1], t[4], t[4]}, t[5], kernels::conv2d_output_shape};
+}
+
+// Extents: images, C, height and width, R and S, stride.
+Convolution depthwise(Timer& t) {
+  return {t, {t[1], 1, t[3], t[3]}, t[4], kernels::depthwise_conv2d_output_shape};
+}
 
 const Cases kConvCases{
     .cpu = {kFloatTypes,
@@ -66,7 +80,7 @@ bool has_bias(const Timer& t) {
 }
 
 const Bench kConvForward("conv2d_forward", kConvCases, [](Timer& t) {
-  Convolution c(t);
+  Convolution c = dense(t);
   const Tensor bias = has_bias(t) ? t.random_f32({t[3]}) : Tensor();
   t.run(c.bytes(), c.flops(), [&] {
     kernels::conv2d_forward(t.stream(), c.shards, {c.in, c.weight, bias, c.params, c.out});
@@ -74,14 +88,14 @@ const Bench kConvForward("conv2d_forward", kConvCases, [](Timer& t) {
 });
 
 const Bench kConvBackwardData("conv2d_backward_data", kConvCases, [](Timer& t) {
-  Convolution c(t);
+  Convolution c = dense(t);
   t.run(c.bytes(), c.flops(), [&] {
     kernels::conv2d_backward_data(t.stream(), c.shards, c.out, c.weight, c.params, c.in);
   });
 });
 
 const Bench kConvBackwardWeight("conv2d_backward_weight", kConvCases, [](Timer& t) {
-  Convolution c(t);
+  Convolution c = dense(t);
   Tensor grad_weight = t.empty({c.shards.local(), c.weight.numel()}, Dtype::kF32);
   Tensor grad_bias = has_bias(t) ? t.empty({c.shards.local(), t[3]}, Dtype::kF32) : Tensor();
   const Shape& weights = c.weight.shape();
@@ -106,7 +120,7 @@ Tensor random_affine(Timer& t) {
 }
 
 void fused_forward(Timer& t, const Tensor& affine) {
-  Convolution c(t);
+  Convolution c = dense(t);
   Tensor sums = t.empty({2, c.shards.local(), t[3]}, Dtype::kF32);
   t.run(c.bytes(), c.flops(), [&] {
     kernels::conv2d_fused_forward(
@@ -126,7 +140,7 @@ const Bench kFusedForward("conv2d_fused_forward", kFusedCases, [](Timer& t) {
 });
 
 const Bench kFusedBackwardWeight("conv2d_fused_backward_weight", kFusedCases, [](Timer& t) {
-  Convolution c(t);
+  Convolution c = dense(t);
   const Tensor affine = random_affine(t);
   Tensor grad_weight = t.empty({c.shards.local(), c.weight.numel()}, Dtype::kF32);
   t.run(c.bytes(), c.flops(), [&] {
@@ -135,48 +149,32 @@ const Bench kFusedBackwardWeight("conv2d_fused_backward_weight", kFusedCases, []
   });
 });
 
-// GhostNet's: images, C, height and width, R and S, stride.
+// GhostNet's.
 const Cases kDepthwiseCases{
     .cpu = {kFloatTypes, {{8, 16, 112, 3, 1}, {8, 72, 56, 5, 2}, {8, 480, 14, 3, 1}}},
     .cuda = {kFloatTypes, {{256, 16, 112, 3, 1}, {256, 72, 56, 3, 1}, {256, 480, 14, 3, 1}}}};
 
-struct Depthwise {
-  explicit Depthwise(Timer& t)
-      : shards(t.shards()),
-        params(same_size(t[3], t[4])),
-        in(t.random({t[0], t[1], t[2], t[2]}, t.dtype())),
-        weight(t.random({t[1], 1, t[3], t[3]}, t.dtype())),
-        out(t.random(kernels::depthwise_conv2d_output_shape(in.shape(), weight.shape(), params),
-                     t.dtype())) {}
-
-  size_t bytes() const { return in.nbytes() + out.nbytes(); }
-
-  Shards shards;
-  kernels::Conv2dParams params;
-  Tensor in, weight, out;
-};
-
 const Bench kDepthwiseForward("depthwise_conv2d_forward", kDepthwiseCases, [](Timer& t) {
-  Depthwise d(t);
-  t.run(d.bytes(), [&] {
-    kernels::depthwise_conv2d_forward(t.stream(), d.shards, d.in, d.weight, d.params, d.out);
+  Convolution c = depthwise(t);
+  t.run(c.image_bytes(), [&] {
+    kernels::depthwise_conv2d_forward(t.stream(), c.shards, c.in, c.weight, c.params, c.out);
   });
 });
 
 const Bench kDepthwiseBackwardData("depthwise_conv2d_backward_data", kDepthwiseCases, [](Timer& t) {
-  Depthwise d(t);
-  t.run(d.bytes(), [&] {
-    kernels::depthwise_conv2d_backward_data(t.stream(), d.shards, d.out, d.weight, d.params, d.in);
+  Convolution c = depthwise(t);
+  t.run(c.image_bytes(), [&] {
+    kernels::depthwise_conv2d_backward_data(t.stream(), c.shards, c.out, c.weight, c.params, c.in);
   });
 });
 
 const Bench kDepthwiseBackwardWeight(
     "depthwise_conv2d_backward_weight", kDepthwiseCases, [](Timer& t) {
-      Depthwise d(t);
-      Tensor leaves = t.empty({d.shards.local(), d.weight.numel()}, Dtype::kF32);
-      t.run(d.bytes(), [&] {
+      Convolution c = depthwise(t);
+      Tensor leaves = t.empty({c.shards.local(), c.weight.numel()}, Dtype::kF32);
+      t.run(c.image_bytes(), [&] {
         kernels::depthwise_conv2d_backward_weight(
-            t.stream(), d.shards, {d.in, d.out, d.weight.shape(), d.params, leaves});
+            t.stream(), c.shards, {c.in, c.out, c.weight.shape(), c.params, leaves});
       });
     });
 
