@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/single.h"
-#include "comm/thread_communicator.h"
+#include "tests/support/thread_ranks.h"
 
 namespace lockstep::trainers::exchange_log_test {
 namespace {

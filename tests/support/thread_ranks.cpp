@@ -1,4 +1,4 @@
-#include "comm/thread_communicator.h"
+#include "tests/support/thread_ranks.h"
 
 #include <cstring>
 #include <exception>
