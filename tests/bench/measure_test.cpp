@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "comm/single.h"
+#include "comm/thread_communicator.h"
 #include "tests/bench/spoiled_communicator.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::bench::measure_test {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "comm/gradient_reducer.h"
 #include "comm/single.h"
+#include "comm/thread_communicator.h"
 #include "tests/support/known_gradients.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::comm::gradient_order_test {
 namespace {

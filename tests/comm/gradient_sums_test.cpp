@@ -3,10 +3,10 @@
 
 #include "comm/gradient_reducer.h"
 #include "comm/single.h"
+#include "comm/thread_communicator.h"
 #include "kernels/elementwise/cast.h"
 #include "kernels/reduce/tree_sum.h"
 #include "tests/support/known_gradients.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::comm::gradient_sums_test {
 namespace {

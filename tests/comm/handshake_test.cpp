@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/support/thread_ranks.h"
+#include "comm/thread_communicator.h"
 
 namespace lockstep::comm::handshake_test {
 namespace {

@@ -6,7 +6,7 @@
 #include "comm/nccl/api.h"
 #include "comm/nccl/ranks.h"
 #include "comm/single.h"
-#include "tests/support/thread_ranks.h"
+#include "comm/thread_communicator.h"
 
 namespace lockstep::comm::nccl::nccl_ranks_test {
 namespace {

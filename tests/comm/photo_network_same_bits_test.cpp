@@ -1,11 +1,11 @@
 // AlexNet and GhostNet with dropout: the bits of their training do not depend on ranks and threads.
 #include <gtest/gtest.h>
 
+#include "comm/thread_communicator.h"
 #include "core/digest.h"
 #include "tests/support/documented_batch.h"
 #include "tests/support/photo_networks.h"
 #include "tests/support/random_tensor.h"
-#include "tests/support/thread_ranks.h"
 #include "tests/support/training.h"
 
 namespace lockstep::comm::photo_network_same_bits_test {

@@ -6,9 +6,9 @@
 
 #include <gmock/gmock.h>
 
+#include "comm/thread_communicator.h"
 #include "tests/support/all_reduces.h"
 #include "tests/support/mailbox_ranks.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::comm::rank_errors_test {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "comm/operation.h"
 #include "comm/shared/shared_communicator.h"
-#include "tests/support/thread_ranks.h"
+#include "comm/thread_communicator.h"
 
 namespace lockstep::testing {
 

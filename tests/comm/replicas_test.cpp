@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/thread_communicator.h"
 #include "tests/support/close.h"
 #include "tests/support/random_tensor.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::comm::replicas_test {
 namespace {

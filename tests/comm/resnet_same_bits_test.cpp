@@ -4,11 +4,11 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "comm/thread_communicator.h"
 #include "core/digest.h"
 #include "nn/cifar_resnet.h"
 #include "tests/support/documented_batch.h"
 #include "tests/support/random_tensor.h"
-#include "tests/support/thread_ranks.h"
 #include "tests/support/training.h"
 
 namespace lockstep::comm::resnet_same_bits_test {

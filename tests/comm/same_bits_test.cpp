@@ -4,10 +4,10 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "comm/thread_communicator.h"
 #include "core/digest.h"
 #include "nn/convnet.h"
 #include "tests/support/random_tensor.h"
-#include "tests/support/thread_ranks.h"
 #include "tests/support/training.h"
 
 namespace lockstep::comm::same_bits_test {

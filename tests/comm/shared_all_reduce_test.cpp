@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/thread_communicator.h"
 #include "tests/support/all_reduces.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::comm::shared_all_reduce_test {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <gmock/gmock.h>
 
+#include "comm/thread_communicator.h"
 #include "tests/comm/rank_errors.h"
 #include "tests/comm/rank_set.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::comm::shared_communicator_test {
 namespace {

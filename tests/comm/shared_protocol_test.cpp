@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 
 #include "comm/shared/control.h"
+#include "comm/thread_communicator.h"
 #include "tests/comm/rank_set.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::comm::shared_protocol_test {
 namespace {

@@ -14,8 +14,8 @@
 #include "comm/connect.h"
 #include "comm/die.h"
 #include "comm/messages/mpi_communicator.h"
+#include "comm/thread_communicator.h"
 #include "tests/support/all_reduces.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::comm {
 namespace {

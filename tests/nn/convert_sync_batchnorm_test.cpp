@@ -1,12 +1,12 @@
 // A converted model normalizes over all ranks, in whatever groups its images were dealt.
 #include <gtest/gtest.h>
 
+#include "comm/thread_communicator.h"
 #include "nn/layers.h"
 #include "nn/residual_block.h"
 #include "nn/sequential.h"
 #include "tests/support/close.h"
 #include "tests/support/random_tensor.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::nn::convert_sync_batchnorm_test {
 namespace {

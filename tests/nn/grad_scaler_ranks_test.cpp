@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "comm/gradient_reducer.h"
+#include "comm/thread_communicator.h"
 #include "nn/grad_scaler.h"
 #include "tests/support/close.h"
 #include "tests/support/golden.h"
 #include "tests/support/optimizers.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::nn::grad_scaler_ranks_test {
 namespace {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/thread_communicator.h"
 #include "nn/functional.h"
 #include "nn/layers.h"
 #include "tests/reference/batch_norm.h"
@@ -13,7 +14,6 @@
 #include "tests/support/doubles.h"
 #include "tests/support/golden.h"
 #include "tests/support/random_tensor.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::nn::sync_batch_norm_test {
 namespace {

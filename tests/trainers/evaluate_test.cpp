@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "comm/single.h"
+#include "comm/thread_communicator.h"
 #include "data/synthetic.h"
 #include "nn/convnet.h"
-#include "tests/support/thread_ranks.h"
 
 namespace lockstep::trainers::evaluate_test {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/single.h"
-#include "tests/support/thread_ranks.h"
+#include "comm/thread_communicator.h"
 
 namespace lockstep::trainers::exchange_log_test {
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "tests/support/thread_ranks.h"
+#include "comm/thread_communicator.h"
 #include "tests/trainers/tiny_run.h"
 #include "trainers/debug/black_box.h"
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "tests/support/thread_ranks.h"
+#include "comm/thread_communicator.h"
 #include "trainers/report/process.h"
 
 namespace lockstep::trainers::rank_place_test {

@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/thread_communicator.h"
 #include "core/error.h"
 #include "nn/convnet.h"
-#include "tests/support/thread_ranks.h"
 #include "trainers/loop/training_guards.h"
 
 namespace lockstep::trainers::replica_check_test {

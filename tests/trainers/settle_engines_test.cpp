@@ -5,9 +5,9 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
+#include "comm/thread_communicator.h"
 #include "core/atomic_file.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/thread_ranks.h"
 #include "trainers/report/run_record.h"
 
 namespace lockstep::trainers::settle_engines_test {

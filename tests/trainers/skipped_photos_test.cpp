@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 
+#include "comm/thread_communicator.h"
 #include "core/error.h"
-#include "tests/support/thread_ranks.h"
 #include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers::skipped_photos_test {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/single.h"
-#include "tests/support/thread_ranks.h"
+#include "comm/thread_communicator.h"
 #include "trainers/loop/step_figures.h"
 
 namespace lockstep::trainers::step_window_test {

@@ -1,4 +1,4 @@
-#include "tests/support/thread_ranks.h"
+#include "comm/thread_communicator.h"
 
 #include <cstring>
 #include <exception>

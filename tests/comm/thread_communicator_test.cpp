@@ -1,4 +1,4 @@
-#include "tests/support/thread_ranks.h"
+#include "comm/thread_communicator.h"
 
 #include <atomic>
 
@@ -7,7 +7,7 @@
 #include "comm/single.h"
 #include "tests/support/collectives.h"
 
-namespace lockstep::comm::thread_ranks_test {
+namespace lockstep::comm::thread_communicator_test {
 namespace {
 
 class RankCounts : public ::testing::TestWithParam<int> {};
@@ -54,4 +54,4 @@ TEST(SingleCommunicator, CountsWhatIsReducedAsOthersDo) {
 }
 
 }  // namespace
-}  // namespace lockstep::comm::thread_ranks_test
+}  // namespace lockstep::comm::thread_communicator_test
