@@ -10,6 +10,11 @@
 
 namespace lockstep::bench {
 
+std::string long_name(const std::string& names) {
+  const size_t begin = names.find("--");
+  return names.substr(begin, names.find(',', begin) - begin);
+}
+
 Flags::Flags(std::string program, const std::string& purpose, std::string flags_taken)
     : program_(std::move(program)),
       flags_taken_(std::move(flags_taken)),
@@ -67,10 +72,11 @@ UsageError Flags::unknown(const std::string& argument) const {
 }
 
 void add_connection(Flags& flags, comm::ConnectOptions& options) {
-  flags.add(
-      "--transport", "NAME", "auto", "auto, shm (one host) or mpi", [&](const std::string& text) {
-        options.transport = choice<comm::Transport>("--transport", text, trainers::kTransportNames);
-      });
+  flags.add_choice("--transport",
+                   "NAME",
+                   "auto, shm (one host) or mpi",
+                   trainers::kTransportNames,
+                   options.transport);
   flags.add("--stall-abort",
             "SECONDS",
             "60",

@@ -1,12 +1,15 @@
 // Command lines of the benchmarks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/ranges.h>
@@ -19,6 +22,27 @@ class App;
 }
 
 namespace lockstep::bench {
+
+UsageError bad_value(std::string_view flag, std::string_view text, std::string_view takes);
+
+// Errors: UsageError, here and below.
+int64_t whole_number(std::string_view flag, const std::string& text, int64_t min, int64_t max);
+
+template <class T>
+using Choices = std::type_identity_t<std::span<const trainers::Named<T>>>;
+
+template <class T>
+T choice(std::string_view flag, std::string_view text, Choices<T> choices) {
+  std::vector<std::string_view> names;
+  for (const auto& [value, name] : choices) {
+    if (name == text) return value;
+    names.push_back(name);
+  }
+  throw bad_value(flag, text, fmt::format("{}", fmt::join(names, ", ")));
+}
+
+// The first long one of "-n,--iters": what errors call the flag.
+std::string long_name(const std::string& names);
 
 // Flags and what reads their values; of several values of a flag the last counts, as with getopt.
 class Flags {
@@ -37,6 +61,36 @@ class Flags {
            const std::string& initial,
            const std::string& help,
            const Read& read);
+  // A whole number from `min` to `max`, for an int64_t or an optional one. --help shows the value
+  // that `place` has now, here and below.
+  template <class Place>
+  void add_number(
+      const std::string& names, const std::string& help, int64_t min, int64_t max, Place& place) {
+    const std::optional<int64_t> initial = place;
+    add(names,
+        "N",
+        initial ? std::to_string(*initial) : "",
+        help,
+        [flag = long_name(names), min, max, &place](const std::string& text) {
+          place = whole_number(flag, text, min, max);
+        });
+  }
+  // One of `choices`, which must outlive this.
+  template <class T>
+  void add_choice(const std::string& names,
+                  const std::string& metavar,
+                  const std::string& help,
+                  Choices<T> choices,
+                  T& place) {
+    const auto initial = std::ranges::find(choices, place, &trainers::Named<T>::first);
+    add(names,
+        metavar,
+        std::string(initial->second),
+        help,
+        [flag = long_name(names), choices, &place](const std::string& text) {
+          place = choice<T>(flag, text, choices);
+        });
+  }
   void add_hidden(const std::string& names, const Read& read);
   void add_switch(const std::string& names, const std::string& help, bool& value);
 
@@ -56,22 +110,5 @@ class Flags {
 void add_connection(Flags& flags, comm::ConnectOptions& options);
 // For set_remedy_text(): what of it those two flags choose.
 std::string_view connection_advice(Remedy remedy);
-
-UsageError bad_value(std::string_view flag, std::string_view text, std::string_view takes);
-
-// Errors: UsageError, here and below.
-int64_t whole_number(std::string_view flag, const std::string& text, int64_t min, int64_t max);
-
-template <class T>
-T choice(std::string_view flag,
-         std::string_view text,
-         std::span<const trainers::Named<T>> choices) {
-  std::vector<std::string_view> names;
-  for (const auto& [value, name] : choices) {
-    if (name == text) return value;
-    names.push_back(name);
-  }
-  throw bad_value(flag, text, fmt::format("{}", fmt::join(names, ", ")));
-}
 
 }  // namespace lockstep::bench

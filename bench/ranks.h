@@ -1,6 +1,7 @@
-// A benchmark on connected ranks, from arguments to exit code.
+// A benchmark on connected ranks, from arguments to exit code, and what one of them prints.
 #pragma once
 
+#include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,5 +21,21 @@ struct RanksRequest {
 int run_on_ranks(const std::vector<std::string>& arguments,
                  const std::function<RanksRequest()>& request,
                  const std::function<void(const comm::Launch&, const comm::Connection&)>& measure);
+
+// Prints lines at once, so that a reader sees each when it is measured.
+class Printer {
+ public:
+  // A null file: silent, as all ranks but one are.
+  explicit Printer(std::FILE* file) : file_(file) {}
+
+  void print(const std::string& text) const {
+    if (file_ == nullptr) return;
+    std::fputs(text.c_str(), file_);
+    std::fflush(file_);
+  }
+
+ private:
+  std::FILE* file_;
+};
 
 }  // namespace lockstep::bench

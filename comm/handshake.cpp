@@ -8,7 +8,7 @@
 
 #include "comm/gather.h"
 #include "core/error.h"
-#include "core/printable.h"
+#include "core/words.h"
 
 namespace lockstep::comm {
 namespace {

@@ -9,8 +9,8 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "core/printable.h"
 #include "core/thread_pool.h"
+#include "core/words.h"
 
 namespace lockstep::comm {
 namespace {

@@ -4,6 +4,8 @@
 
 #include <fmt/ranges.h>
 
+#include "core/check.h"
+
 namespace lockstep::comm {
 namespace {
 
@@ -49,6 +51,18 @@ UsageError no_library_sum_error() {
                     "these ranks do not talk through MPI",
                     "use the tree, the ring or the star",
                     Remedy::kAlgorithm);
+}
+
+void check_root(int root, int ranks) {
+  LS_CHECK(0 <= root && root < ranks, "[broadcast] root: got {} of {} ranks", root, ranks);
+}
+
+void check_all_gather(size_t row, size_t all, int ranks) {
+  LS_CHECK(all == row * static_cast<size_t>(ranks),
+           "[all_gather] all: got {} bytes, expected {} from each of {} ranks",
+           all,
+           row,
+           ranks);
 }
 
 void check_all_reduce_dtype(Dtype dtype) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -45,7 +46,10 @@ CommError lost_peer_error(std::string_view what, int rank, std::span<const int> 
 // The error for Algorithm::kLibrary on a transport without a library.
 UsageError no_library_sum_error();
 
-// Errors: DtypeError unless f32, f16 or bf16.
+// Arguments that every communicator checks. Errors: InternalError unless 0 <= root < ranks, or
+// unless `all` has room for `row` bytes of each rank; DtypeError unless f32, f16 or bf16.
+void check_root(int root, int ranks);
+void check_all_gather(size_t row, size_t all, int ranks);
 void check_all_reduce_dtype(Dtype dtype);
 
 }  // namespace lockstep::comm

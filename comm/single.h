@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/check.h"
+#include "comm/operation.h"
 #include "core/communicator.h"
 #include "core/error.h"
 
@@ -16,14 +16,9 @@ class SingleCommunicator : public Communicator {
   int size() const override { return 1; }
 
   void barrier() override {}
-  void broadcast(std::span<std::byte>, int root) override {
-    LS_CHECK(root == 0, "[broadcast] root: got {}, expected 0", root);
-  }
+  void broadcast(std::span<std::byte>, int root) override { check_root(root, 1); }
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
-    LS_CHECK(all.size() == mine.size(),
-             "[all_gather] all: got {} bytes, expected {}",
-             all.size(),
-             mine.size());
+    check_all_gather(mine.size(), all.size(), 1);
     if (!mine.empty()) std::memmove(all.data(), mine.data(), mine.size());
   }
   std::unique_ptr<Work> start_all_reduce(const AllReduce& what) override {

@@ -1,15 +1,17 @@
 // The tape: values that remember how they were made, and backward().
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "core/shards.h"
 #include "core/stream.h"
-#include "core/tape_listener.h"
 #include "core/tensor.h"
 
 namespace lockstep {
@@ -33,6 +35,8 @@ struct Draws {
   // data set + place in it. Undefined: nothing may be drawn.
   Tensor images;
 };
+
+class TapeListener;
 
 // The properties that all activations of one micro-step share. Lives as long as any of them.
 struct Batch {
@@ -158,5 +162,28 @@ Var record(std::string_view name,
            std::vector<Var> inputs,
            BackwardFn backward,
            RemakeFn remake = nullptr);
+
+// An op on the tape.
+struct TapeOp {
+  std::string_view name;
+  uint64_t number = 0;  // its own; the same when its gradient is computed
+  std::span<const Var> inputs;
+};
+
+// The interface of objects that see each tensor on the tape, such as a black box. A batch carries
+// one. Calls come in the order of the ops, which is the same on every rank.
+class TapeListener {
+ public:
+  TapeListener() = default;
+  TapeListener(const TapeListener&) = delete;
+  TapeListener& operator=(const TapeListener&) = delete;
+  virtual ~TapeListener() = default;
+
+  // An op has computed its result; only while the batch is recording.
+  virtual void on_result(const TapeOp& op, const Tensor& result) = 0;
+  // backward() has computed the gradient of the op's input `i`, and added it to what other
+  // consumers of that input gave. It may be changed. Shapes: Var.
+  virtual void on_gradient(const TapeOp& op, size_t i, Tensor& gradient) = 0;
+};
 
 }  // namespace lockstep

@@ -5,7 +5,6 @@
 #include "core/cuda/ipc.h"
 #include "core/cuda/library.h"
 #include "core/cuda/memory.h"
-#include "core/cuda/memory_pool.h"
 #include "core/cuda/stopwatch.h"
 #include "core/cuda/stream.h"
 #include "core/cuda/watch.h"

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/printable.h"
+#include "core/words.h"
 
 namespace lockstep {
 namespace {
@@ -21,17 +21,16 @@ using Json = nlohmann::json;
 constexpr std::string_view kMetadataKey = "__metadata__";
 constexpr size_t kMaxTensors = 100'000;
 
-constexpr std::array<std::pair<Dtype, std::string_view>, 6> kDtypeNames = {{{Dtype::kF32, "F32"},
-                                                                            {Dtype::kF16, "F16"},
-                                                                            {Dtype::kBF16, "BF16"},
-                                                                            {Dtype::kU8, "U8"},
-                                                                            {Dtype::kI32, "I32"},
-                                                                            {Dtype::kI64, "I64"}}};
+using DtypeName = std::pair<Dtype, std::string_view>;
+constexpr std::array<DtypeName, 6> kDtypeNames = {{{Dtype::kF32, "F32"},
+                                                   {Dtype::kF16, "F16"},
+                                                   {Dtype::kBF16, "BF16"},
+                                                   {Dtype::kU8, "U8"},
+                                                   {Dtype::kI32, "I32"},
+                                                   {Dtype::kI64, "I64"}}};
 
 std::string_view file_name_of(Dtype dtype) {
-  const auto* found = std::find_if(
-      kDtypeNames.begin(), kDtypeNames.end(), [&](const auto& row) { return row.first == dtype; });
-  return found->second;
+  return std::ranges::find(kDtypeNames, dtype, &DtypeName::first)->second;
 }
 
 // One tensor's object while it is being read.
@@ -88,9 +87,7 @@ class HeaderReader final : public nlohmann::json_sax<Json> {
     if (place_ != Place::kEntry || field_ != "dtype") {
       return fail("a string where {} is expected", expected());
     }
-    const auto* found = std::find_if(kDtypeNames.begin(), kDtypeNames.end(), [&](const auto& row) {
-      return row.second == text;
-    });
+    const auto* found = std::ranges::find(kDtypeNames, text, &DtypeName::second);
     if (found == kDtypeNames.end()) {
       return fail("tensor `{}`: dtype {} is not supported (F32, F16, BF16, U8, I32 and I64 are)",
                   name_,
@@ -230,8 +227,8 @@ std::vector<const NamedEntry*> by_offset(const SafetensorsHeader& header) {
   std::vector<const NamedEntry*> order;
   order.reserve(header.tensors.size());
   for (const NamedEntry& tensor : header.tensors) order.push_back(&tensor);
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-    return std::pair(a->second.begin, a->second.end) < std::pair(b->second.begin, b->second.end);
+  std::ranges::stable_sort(order, {}, [](const NamedEntry* tensor) {
+    return std::pair(tensor->second.begin, tensor->second.end);
   });
   return order;
 }
@@ -272,8 +269,7 @@ bool is_tensor_name(std::string_view name) {
            c == '.' || c == '-' || c == '/';
   };
   return !name.empty() && name.size() <= 256 && name != kMetadataKey &&
-         name.find("..") == std::string_view::npos &&
-         std::all_of(name.begin(), name.end(), allowed);
+         name.find("..") == std::string_view::npos && std::ranges::all_of(name, allowed);
 }
 
 SafetensorsHeader parse_safetensors_header(std::string_view json,

@@ -8,7 +8,6 @@
 
 #include "core/allocator.h"
 #include "core/cuda/memory.h"
-#include "core/cuda/memory_pool.h"
 
 namespace lockstep {
 namespace {
@@ -72,11 +71,7 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype, Device device) {
     throw ShapeError(
         fmt::format("[tensor] bytes: {} of {} overflow 64 bits", to_string(shape), name_of(dtype)));
   }
-  Tensor tensor;
-  tensor.shape_ = shape;
-  tensor.dtype_ = dtype;
-  tensor.device_ = device;
-  tensor.defined_ = true;
+  Tensor tensor = wrap(nullptr, shape, dtype, device);
   const size_t bytes = tensor.nbytes();
   if (device == Device::kDry) {
     tensor.storage_ = dry_block(bytes);

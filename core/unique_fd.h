@@ -1,6 +1,11 @@
-// A file descriptor that closes itself.
+// A file descriptor that closes itself, and reading from one.
 #pragma once
 
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include <unistd.h>
@@ -28,5 +33,22 @@ class UniqueFd {
  private:
   int fd_ = -1;
 };
+
+// Reads from `offset` on until `bytes` are full or the file ends. Returns how many were read;
+// nothing, with errno set, where the system refuses.
+inline std::optional<size_t> read_at(const UniqueFd& file,
+                                     uint64_t offset,
+                                     std::span<std::byte> bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t count = ::pread(
+        file.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return std::nullopt;
+    if (count == 0) break;
+    done += static_cast<size_t>(count);
+  }
+  return done;
+}
 
 }  // namespace lockstep

@@ -1,9 +1,11 @@
-// Words of command lines and small files: cutting, numbers, near misses.
+// Words of command lines and small files: cutting, numbers, near misses, safe printing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,5 +23,9 @@ std::optional<double> parse_float(std::string_view text);  // finite only
 // deletions, replacements and swaps of neighbors. Empty where more than a third of the letters
 // differ.
 std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates);
+
+// `text` with control bytes, backslashes and bytes above 0x7e as \xNN, cut to `limit` bytes of
+// input (then ending in "..."): text from files, made safe to print.
+std::string printable(std::string_view text, size_t limit = 100);
 
 }  // namespace lockstep

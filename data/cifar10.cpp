@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
+#include <optional>
 #include <utility>
 
 #include <fcntl.h>
@@ -13,7 +12,7 @@
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/unique_fd.h"
-#include "data/find_path.h"
+#include "data/files.h"
 
 namespace lockstep::data {
 namespace {
@@ -34,7 +33,6 @@ constexpr std::array<const char*, 6> kFiles = {"data_batch_1.bin",
                                                "data_batch_4.bin",
                                                "data_batch_5.bin",
                                                "test_batch.bin"};
-constexpr const char* kCheckHint = "check that you may read it, and the disk";
 
 [[noreturn]] void refuse_cifar10(const std::string& what, const std::string& why) {
   throw DataError(what, why, "unpack cifar-10-binary.tar.gz again", Remedy::kShapes);
@@ -63,31 +61,17 @@ class Cifar10::File {
  public:
   explicit File(const fs::path& path)
       : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (!descriptor_.valid()) {
-      throw DataError(
-          fmt::format("cannot open {}", path_.string()), std::strerror(errno), kCheckHint);
-    }
+    if (!descriptor_.valid()) refuse_by_errno("open", path_);
   }
 
   const fs::path& path() const { return path_; }
 
   // Fills `out` from `offset` on as far as the file goes. Returns the number of bytes.
   size_t read(int64_t offset, std::span<uint8_t> out) const {
-    size_t found = 0;
-    while (found < out.size()) {
-      const ssize_t count = ::pread(descriptor_.get(),
-                                    out.data() + found,
-                                    out.size() - found,
-                                    offset + static_cast<int64_t>(found));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) {
-        throw DataError(
-            fmt::format("cannot read {}", path_.string()), std::strerror(errno), kCheckHint);
-      }
-      if (count == 0) break;
-      found += static_cast<size_t>(count);
-    }
-    return found;
+    const std::optional<size_t> count =
+        read_at(descriptor_, static_cast<uint64_t>(offset), std::as_writable_bytes(out));
+    if (!count) refuse_by_errno("read", path_);
+    return *count;
   }
 
   // All there must be. Errors: DataError when the file has another size.

@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "core/printable.h"
+#include "core/words.h"
 
 namespace lockstep::data {
 namespace {

@@ -1,10 +1,9 @@
 #include <algorithm>
 #include <array>
 
-#include "data/digit_glyphs.h"
 #include "data/drawing.h"
 #include "data/drawn_dataset.h"
-#include "data/pen.h"
+#include "data/figures.h"
 
 namespace lockstep::data {
 namespace {

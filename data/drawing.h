@@ -1,7 +1,11 @@
-// Random integers and rotations for drawn images, equal on every machine.
+// Drawing in integer arithmetic, equal on every machine: random integers and rotations, a round
+// pen, areas inside polygons.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/philox.h"
 
@@ -31,6 +35,66 @@ struct Rotation {
 
   int32_t cosine = kOne;
   int32_t sine = 0;
+};
+
+// In 1/256 of a pixel; pixel (0, 0) covers [0, 256) x [0, 256).
+struct PenPoint {
+  int32_t x = 0;
+  int32_t y = 0;
+};
+inline constexpr int32_t kPenUnit = 256;
+
+// A square sheet that starts blank. Thread safety: none.
+class Sheet {
+ public:
+  static constexpr int32_t kSize = 28;
+
+  // A line of ink from `a` to `b`, round at both ends, its edge softened over one pixel; where
+  // lines meet the darker wins. Parts outside the sheet are cut off. Requires: coordinates within
+  // +-2^15, a line no longer than 2^13, radius in [kPenUnit / 2, 4 * kPenUnit], strength <= 255.
+  void line(PenPoint a, PenPoint b, int32_t radius, int32_t strength);
+
+  // A smooth curve through `points` (Catmull-Rom, closed when the first equals the last), as lines.
+  // Requires: at least two points; otherwise as line().
+  void curve(std::span<const PenPoint> points, int32_t radius, int32_t strength);
+
+  std::span<const uint8_t> ink() const { return ink_; }  // row by row, 0 is blank
+
+ private:
+  std::array<uint8_t, size_t{kSize} * kSize> ink_{};
+};
+
+// Areas inside polygons, pixel by pixel: a square stencil, closed at first, into which polygons are
+// cut. Thread safety: none.
+class Stencil {
+ public:
+  static constexpr int32_t kSize = 32;
+  static constexpr int32_t kOpen = 1024;  // a pixel that lies inside altogether
+
+  // Cuts out the inside of a closed contour. One that runs the other way round inside it, be it
+  // clockwise or not, leaves a hole. Parts outside the sheet are cut off.
+  // Requires: coordinates within +-2^15; contours that run the same way round do not overlap.
+  void cut(std::span<const PenPoint> contour);
+
+  // Calls visit(row, column, open) for each pixel that is not closed, open in 1..kOpen.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (int32_t row = first_row_; row < end_row_; ++row) {
+      int32_t inside = 0;
+      for (int32_t column = 0; column < kSize; ++column) {
+        inside += changes_[static_cast<size_t>(row)][static_cast<size_t>(column)];
+        if (inside != 0) visit(row, column, inside < 0 ? -inside : inside);
+      }
+    }
+  }
+
+ private:
+  void edge(PenPoint from, PenPoint to);
+
+  // Open area of a pixel less that of the pixel to its left; signed by the direction of contours.
+  std::array<std::array<int16_t, kSize + 1>, kSize> changes_{};
+  int32_t first_row_ = kSize;
+  int32_t end_row_ = 0;
 };
 
 }  // namespace lockstep::data

@@ -2,19 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <zlib.h>
 
 #include "core/digest.h"
 #include "core/error.h"
-#include "data/find_path.h"
+#include "data/files.h"
 
 namespace lockstep::data {
 namespace {
@@ -28,7 +26,6 @@ struct IdxFile {
 
 constexpr int64_t kMaxCount = int64_t{1} << 31;
 constexpr int64_t kMaxSide = 16384;  // so the product of all extents stays below 2^60
-constexpr const char* kCheckHint = "check that you may read it, and the disk";
 
 [[noreturn]] void refuse_idx(const std::string& what, const std::string& why) {
   throw DataError(what, why, "fetch the file again", Remedy::kDigits);
@@ -38,10 +35,7 @@ constexpr const char* kCheckHint = "check that you may read it, and the disk";
 class ByteSource {
  public:
   explicit ByteSource(const fs::path& path) : path_(path), file_(gzopen(path.c_str(), "rbe")) {
-    if (!file_) {
-      throw DataError(
-          fmt::format("cannot open {}", path.string()), std::strerror(errno), kCheckHint);
-    }
+    if (!file_) refuse_by_errno("open", path);
     gzbuffer(file_.get(), 1U << 17);
   }
 
@@ -54,10 +48,7 @@ class ByteSource {
       refuse_idx(fmt::format("{} is truncated", path_.string()),
                  "the file ends in the middle of its gzip data");
     }
-    if (status == Z_ERRNO) {
-      throw DataError(
-          fmt::format("cannot read {}", path_.string()), std::strerror(errno), kCheckHint);
-    }
+    if (status == Z_ERRNO) refuse_by_errno("read", path_);
     if (count < 0 || status != Z_OK) {
       refuse_idx(fmt::format("{} is damaged", path_.string()), fmt::format("gzip: {}", message));
     }
@@ -159,12 +150,7 @@ std::array<fs::path, 3> folders_of(const fs::path& dir, const std::string& name)
     looked += fmt::format("{}{}", looked.empty() ? "" : ", ", folder.string());
   }
   throw DataError(fmt::format("no {} in {}", name, dir.string()),
-                  fmt::format("looked for {}, {}, {}, {} (or .gz) in {}",
-                              kFiles[0],
-                              kFiles[1],
-                              kFiles[2],
-                              kFiles[3],
-                              looked),
+                  fmt::format("looked for {} (or .gz) in {}", fmt::join(kFiles, ", "), looked),
                   "name the folder that holds the files",
                   Remedy::kDigits);
 }

@@ -12,7 +12,7 @@
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/philox.h"
-#include "core/printable.h"
+#include "core/words.h"
 #include "data/codecs/decode_image.h"
 #include "data/load_seconds.h"
 #include "data/random_resized_crop.h"

@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "data/cifar10.h"
 #include "data/drawn_dataset.h"
-#include "data/find_path.h"
+#include "data/files.h"
 #include "data/idx.h"
 #include "data/image_folder.h"
 

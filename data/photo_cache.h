@@ -6,9 +6,10 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "data/codecs/image.h"
-#include "data/photo_file.h"
+#include "data/files.h"
 
 namespace lockstep::data {
 
@@ -28,13 +29,28 @@ class PhotoCache {
   explicit PhotoCache(std::shared_ptr<std::atomic<int64_t>> room) : room_(std::move(room)) {}
 
   // Null when photo i is not kept.
-  std::shared_ptr<const KeptPhoto> find(int64_t i) const;
+  std::shared_ptr<const KeptPhoto> find(int64_t i) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = photos_.find(i);
+    return found == photos_.end() ? nullptr : found->second;
+  }
   bool has_room(const ImageSize& size) const { return cost(size) <= room_->load(); }
   // Unless one of that number is kept, or the room has run out.
-  void keep(int64_t i, KeptPhoto photo);
+  void keep(int64_t i, KeptPhoto photo) {
+    const int64_t bytes = cost({photo.image.region.height, photo.image.region.width});
+    if (room_->fetch_sub(bytes) >= bytes) {
+      auto kept = std::make_shared<const KeptPhoto>(std::move(photo));
+      const std::lock_guard lock(mutex_);
+      if (photos_.try_emplace(i, std::move(kept)).second) return;
+    }
+    room_->fetch_add(bytes);
+  }
 
  private:
-  static int64_t cost(const ImageSize& size);
+  static int64_t cost(const ImageSize& size) {
+    constexpr int64_t kBookkeeping = 256;  // of an entry, about
+    return size.height * size.width * 3 + kBookkeeping;
+  }
 
   const std::shared_ptr<std::atomic<int64_t>> room_;
   mutable std::mutex mutex_;  // guards photos_

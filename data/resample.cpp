@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "data/resample_rows.h"
-#include "data/resample_weights.h"
 
 namespace lockstep::data {
 namespace {

@@ -4,8 +4,7 @@
 
 #include "data/drawing.h"
 #include "data/drawn_dataset.h"
-#include "data/shape_outlines.h"
-#include "data/stencil.h"
+#include "data/figures.h"
 
 namespace lockstep::data {
 namespace {

@@ -2,8 +2,8 @@
 
 An op is a function of namespace lockstep::kernels that a header of kernels/ declares to work on a stream's tensors:
 by a type void(Stream&, ...), or by a prototype that takes a Stream& and tensors or a span. A header with such a
-function must have all parts; every such function must be called in its tests and benchmarks. Tests, benchmarks and
-references are named for the header or, where a header has several ops, for the op.
+function must have all parts; every such function must be called in its tests and in the benchmarks of its family, the
+folder of the header. Tests and references are named for the header or, where a header has several ops, for the op.
 
 usage: python3 tools/check_ops.py
 """
@@ -43,7 +43,7 @@ def has_cuda_cases(bench: str) -> bool:
 
 
 def names_of(op: str, header: str, others: set[str]) -> list[str]:
-    """What an op's tests, benchmarks and reference may be named for: its header, or how its own name begins.
+    """What an op's tests and reference may be named for: its header, or how its own name begins.
 
     Not another header: add_bias_forward has no part in what is named for add.
     """
@@ -55,6 +55,8 @@ def names_of(op: str, header: str, others: set[str]) -> list[str]:
 def problems_of(root: Path, header: Path, ops: set[str], others: set[str]) -> list[str]:
     name, text = header.stem, header.read_text(encoding="utf-8")
     bodies = [header.with_name(f"{name}_{kind}.cpp") for kind in ("cpu", "onednn")]
+    bench = root / "bench" / "kernels" / f"{header.parent.name}_bench.cpp"
+    bench_text = bench.read_text(encoding="utf-8") if bench.exists() else ""
     has_cuda_body = header.with_name(f"{name}_cuda.cu").exists()
     tests = root / "tests"
 
@@ -65,7 +67,6 @@ def problems_of(root: Path, header: Path, ops: set[str], others: set[str]) -> li
         found = {path for n in names_of(op, name, others) for path in folder.glob(f"{n}_*{ending}")}
         return [path.read_text(encoding="utf-8") for path in sorted(found)]
 
-    benches = {op: texts_of(root / "bench" / "kernels", op, "bench.cpp") for op in sorted(ops)}
     parts = {
         "checks": header.with_suffix(".cpp").exists(),
         "a CPU body": "LS_DECLARE_" not in text or any(body.exists() for body in bodies),
@@ -74,16 +75,15 @@ def problems_of(root: Path, header: Path, ops: set[str], others: set[str]) -> li
         and all((root / path).exists() for path in re.findall(r"tests/reference/\w+\.h", text)),
         "a test": each_has(tests / "kernels", "_test.cpp"),
         "a test on CUDA": each_has(tests / "cuda", "_test.cpp"),
-        "a benchmark": each_has(root / "bench" / "kernels", "_bench.cpp"),
-        "a benchmark on CUDA": not has_cuda_body
-        or all(has_cuda_cases(bench) for texts in benches.values() for bench in texts),
+        "a benchmark": bench.exists(),
+        "a benchmark on CUDA": not bench.exists() or not has_cuda_body or has_cuda_cases(bench_text),
         "a line 'Shapes:'": "Shapes:" in text,
         "a line 'Errors:'": "Errors:" in text,
     }
-    for op, bench_texts in benches.items():
+    for op in sorted(ops):
         test_texts = [text for folder in ("kernels", "cuda") for text in texts_of(tests / folder, op, "test.cpp")]
         parts[f"a test of {op}"] = not test_texts or calls(op, test_texts)
-        parts[f"a benchmark of {op}"] = not bench_texts or calls(op, bench_texts)
+        parts[f"a benchmark of {op}"] = not bench_text or calls(op, [bench_text])
     return [f"{header.relative_to(root)} lacks {part}" for part, present in parts.items() if not present]
 
 

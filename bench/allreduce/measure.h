@@ -1,15 +1,27 @@
-// One size, one algorithm: times of an all-reduce, and whether its sums are right.
+// Times of an all-reduce, and whether its sums are right: of one size and algorithm, and of all.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <functional>
+#include <string>
 #include <vector>
 
 #include "bench/allreduce/options.h"
 #include "core/communicator.h"
 #include "core/tensor.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::bench {
+
+// Bytes that pass through a rank's link for each byte that is all-reduced.
+constexpr double bus_factor(int ranks) {
+  return 2.0 * (ranks - 1) / ranks;
+}
+
+// 1e9 bytes a second; 0 for no time at all.
+constexpr double gigabytes_per_second(int64_t bytes, double seconds) {
+  return seconds > 0 ? static_cast<double>(bytes) / seconds / 1e9 : 0;
+}
 
 struct Side {
   static constexpr int64_t kUnchecked = -1;
@@ -68,5 +80,22 @@ class Meter {
   Tensor receive_;
   uint64_t seed_ = 0;
 };
+
+struct Report {
+  std::vector<std::string> arguments = {};  // the program's name first
+  BenchOptions options = {};
+  std::vector<trainers::RankPlace> places = {};
+  std::string transport = {};
+  std::string note = {};  // why it is this transport; may be empty
+  std::vector<Measurement> measurements = {};
+  std::chrono::system_clock::time_point start = {};
+  std::chrono::system_clock::time_point end = {};
+};
+
+// Measures what report.options ask for: the table on rank 0's standard output, the JSON where it is
+// wanted, and all of it in `report`. A collective call. Ends the process when the JSON cannot be
+// written, before measuring where that can be known. Errors: UsageError for an algorithm that the
+// transport does not have; DivergedError for wrong sums, when all is written.
+void measure_all(Communicator& peers, Report& report);
 
 }  // namespace lockstep::bench

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <limits>
 
 #include <fmt/core.h>
 
-#include "bench/allreduce/foreign_options.h"
 #include "bench/flags.h"
 #include "core/error.h"
 
@@ -17,83 +18,86 @@ using trainers::Named;
 constexpr std::array kDatatypes = {Named<Dtype>(Dtype::kF32, "float"),
                                    Named<Dtype>(Dtype::kF16, "half"),
                                    Named<Dtype>(Dtype::kBF16, "bfloat16")};
-constexpr std::array kAlgorithms = {
-    Algorithm::kRing, Algorithm::kTree, Algorithm::kStar, Algorithm::kLibrary};
+constexpr std::array kRankTimes = {Named<RankTime>(RankTime::kRank0, "0"),
+                                   Named<RankTime>(RankTime::kMean, "1"),
+                                   Named<RankTime>(RankTime::kFastest, "2"),
+                                   Named<RankTime>(RankTime::kSlowest, "3")};
+constexpr std::array kBlockings = {Named<Blocking>(Blocking::kNone, "0"),
+                                   Named<Blocking>(Blocking::kTimedBarrier, "1"),
+                                   Named<Blocking>(Blocking::kWait, "2"),
+                                   Named<Blocking>(Blocking::kUntimedBarrier, "3")};
 
-int64_t size_value(std::string_view flag, const std::string& text) {
-  if (const auto size = parse_size(text)) return *size;
-  throw bad_value(flag, text, "a size in bytes such as 4096, 4K, 25M or 1G");
+std::optional<double> unit_of(std::string_view suffix) {
+  if (suffix.empty()) return 1;
+  if (suffix == "K" || suffix == "k") return 0x1p10;
+  if (suffix == "M" || suffix == "m") return 0x1p20;
+  if (suffix == "G" || suffix == "g") return 0x1p30;
+  return std::nullopt;
 }
 
 std::vector<Algorithm> algorithm_list(const std::string& text) {
-  std::vector<Named<Algorithm>> choices;
-  choices.reserve(kAlgorithms.size());
-  for (const Algorithm each : kAlgorithms) choices.emplace_back(each, trainers::name_of(each));
+  constexpr std::span kAll(trainers::kAlgorithmNames);
+  const auto exchanging = kAll.first(kAll.size() - 1);  // the last is none: it sums nothing
   std::vector<Algorithm> algorithms;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
     algorithms.push_back(
-        choice<Algorithm>("--algorithms", text.substr(begin, end - begin), choices));
+        choice<Algorithm>("--algorithms", text.substr(begin, end - begin), exchanging));
     begin = end + 1;
   }
   return algorithms;
 }
 
+void add_size(Flags& flags,
+              const std::string& names,
+              const std::string& initial,
+              const std::string& help,
+              int64_t& place) {
+  flags.add(names, "SIZE", initial, help, [names, &place](const std::string& text) {
+    const auto size = parse_size(text);
+    if (!size)
+      throw bad_value(long_name(names), text, "a size in bytes such as 4096, 4K, 25M or 1G");
+    place = *size;
+  });
+}
+
 void add_sizes(Flags& flags, SizeRange& sizes) {
-  flags.add("-b,--minbytes", "SIZE", "32M", "smallest size", [&](const std::string& text) {
-    sizes.min_bytes = size_value("--minbytes", text);
-  });
-  flags.add("-e,--maxbytes", "SIZE", "32M", "largest size", [&](const std::string& text) {
-    sizes.max_bytes = size_value("--maxbytes", text);
-  });
-  flags.add("-i,--stepbytes", "SIZE", "1M", "from size to size", [&](const std::string& text) {
-    sizes.step_bytes = size_value("--stepbytes", text);
-  });
-  flags.add("-f,--stepfactor",
-            "N",
-            "",
-            "from size to size, in place of --stepbytes",
-            [&](const std::string& text) {
-              sizes.step_factor = whole_number("--stepfactor", text, 1, 1 << 20);
-            });
+  add_size(flags, "-b,--minbytes", "32M", "smallest size", sizes.min_bytes);
+  add_size(flags, "-e,--maxbytes", "32M", "largest size", sizes.max_bytes);
+  add_size(flags, "-i,--stepbytes", "1M", "from size to size", sizes.step_bytes);
+  flags.add_number("-f,--stepfactor",
+                   "from size to size, in place of --stepbytes; 1: no factor",
+                   1,
+                   1 << 20,
+                   sizes.step_factor);
 }
 
 void add_measurement(Flags& flags, BenchOptions& options) {
   constexpr int64_t kMany = 1'000'000;
-  flags.add("-n,--iters", "N", "20", "iterations a size", [&](const std::string& text) {
-    options.iterations = whole_number("--iters", text, 1, kMany);
-  });
-  flags.add("-w,--warmup_iters", "N", "1", "iterations before these", [&](const std::string& text) {
-    options.warmup_iterations = whole_number("--warmup_iters", text, 0, kMany);
-  });
-  flags.add("-c,--check", "N", "1", "checks of the sums a size", [&](const std::string& text) {
-    options.checks = whole_number("--check", text, 0, kMany);
-  });
-  flags.add("-a,--average",
-            "0-3",
-            "3",
-            "an iteration's time: 0 rank 0's, 1 mean of the ranks, 2 fastest, 3 slowest rank's",
-            [&](const std::string& text) {
-              options.rank_time = static_cast<RankTime>(whole_number("--average", text, 0, 3));
-            });
-  flags.add("-z,--blocking",
-            "0-3",
-            "3",
-            "between iterations: 0 or 2 nothing, 1 a barrier that is timed, 3 one that is not",
-            [&](const std::string& text) {
-              options.blocking = static_cast<Blocking>(whole_number("--blocking", text, 0, 3));
-            });
+  flags.add_number("-n,--iters", "iterations a size", 1, kMany, options.iterations);
+  flags.add_number(
+      "-w,--warmup_iters", "iterations before these", 0, kMany, options.warmup_iterations);
+  flags.add_number("-c,--check", "checks of the sums a size", 0, kMany, options.checks);
+  flags.add_choice(
+      "-a,--average",
+      "0-3",
+      "an iteration's time: 0 rank 0's, 1 mean of the ranks, 2 fastest, 3 slowest rank's",
+      kRankTimes,
+      options.rank_time);
+  flags.add_choice(
+      "-z,--blocking",
+      "0-3",
+      "between iterations: 0 or 2 nothing, 1 a barrier that is timed, 3 one that is not",
+      kBlockings,
+      options.blocking);
 }
 
 void add_what(Flags& flags, BenchOptions& options) {
-  flags.add(
-      "-d,--datatype", "TYPE", "float", "float, half or bfloat16", [&](const std::string& text) {
-        options.dtype = choice<Dtype>("--datatype", text, kDatatypes);
-      });
+  flags.add_choice("-d,--datatype", "TYPE", "float, half or bfloat16", kDatatypes, options.dtype);
   flags.add("--algorithms,--dist-backend",
             "LIST",
             "tree",
-            "ring, tree, star, mpi; a table each",
+            "tree, ring, star, mpi; a table each",
             [&](const std::string& text) { options.algorithms = algorithm_list(text); });
   add_connection(flags, options.connect);
   flags.add("-J,--output_file",
@@ -106,8 +110,51 @@ void add_what(Flags& flags, BenchOptions& options) {
             });
 }
 
+// A flag of nccl-tests that has no counterpart here: accepted where it changes nothing.
+struct ForeignOption {
+  std::string_view names;    // "-t,--nthreads"
+  std::string_view neutral;  // the value that changes nothing here; empty: all of them
+  std::string_view why;      // what stands against the others
+  std::string_view instead;
+};
+
+constexpr std::array kForeignOptions = std::to_array<ForeignOption>({
+    {"-t,--nthreads", "1", "a rank is a process of one thread", "mpirun -np RANKS"},
+    {"-g,--ngpus", "1", "a rank is a process on the CPU", "mpirun -np RANKS"},
+    {"-m,--agg_iters", "1", "sums are not grouped", "leave it out"},
+    {"-N,--run_cycles", "1", "the sizes are gone through once", "a larger --iters"},
+    {"-p,--parallel_init", "", "", ""},
+    {"-o,--op", "sum", "gradients are summed", "leave it out"},
+    {"-r,--root", "", "", ""},
+    {"-y,--stream_null", "", "", ""},
+    {"-T,--timeout", "0", "each wait has its own deadline", "--stall-abort SECONDS"},
+    {"-G,--cudagraph", "0", "there is no CUDA graph on a CPU", "leave it out"},
+    {"-C,--report_cputime", "0", "a call returns when the sum is there", "leave it out"},
+    {"-S,--report_timestamps",
+     "0",
+     "lines bear no time of day",
+     "-J FILE, which has start and end"},
+    {"-R,--local_register", "", "", ""},
+    {"-x,--cta_policy", "", "", ""},
+    {"-D,--device_implementation", "0", "there is no device code", "--algorithms LIST"},
+    {"-V,--device_cta_count", "", "", ""},
+    {"-M,--memory", "0", "memory use is not reported", "leave it out"},
+    {"-u,--unalign", "0", "buffers are aligned as the engine's are", "leave it out"},
+    {"-I,--per_iter_timing", "0", "the table has no such columns", "-J FILE, which has every time"},
+    {"-K,--per_iter_skip", "0", "no iteration is left out", "a larger --warmup_iters"},
+});
+
+void check_foreign_option(const ForeignOption& option, const std::string& value) {
+  if (option.neutral.empty() || option.neutral == value) return;
+  throw UsageError(
+      fmt::format(
+          "bench_allreduce has no {} {}", option.names.substr(option.names.find(',') + 1), value),
+      std::string(option.why),
+      std::string(option.instead));
+}
+
 void add_foreign(Flags& flags) {
-  for (const ForeignOption& option : foreign_options()) {
+  for (const ForeignOption& option : kForeignOptions) {
     flags.add_hidden(std::string(option.names),
                      [&option](const std::string& text) { check_foreign_option(option, text); });
   }
@@ -127,6 +174,33 @@ void check_together(const SizeRange& sizes) {
 }
 
 }  // namespace
+
+std::optional<int64_t> parse_size(std::string_view text) {
+  double number = 0;
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, number, std::chars_format::fixed);
+  const auto unit = unit_of({stop, static_cast<size_t>(end - stop)});
+  if (error != std::errc{} || !unit) return std::nullopt;
+  const double bytes = number * *unit;
+  if (!(bytes >= 0 && bytes < 0x1p63)) return std::nullopt;
+  return static_cast<int64_t>(bytes);
+}
+
+std::vector<int64_t> sizes_of(const SizeRange& range) {
+  constexpr int64_t kLimit = std::numeric_limits<int64_t>::max();
+  std::vector<int64_t> sizes;
+  for (int64_t size = range.min_bytes; size <= range.max_bytes;) {
+    sizes.push_back(size);
+    const bool multiply = range.step_factor > 1;
+    if (multiply && size > kLimit / range.step_factor) break;
+    if (!multiply && size > kLimit - range.step_bytes) break;
+    const int64_t next = multiply ? size * range.step_factor : size + range.step_bytes;
+    if (next == size) break;
+    size = next;
+  }
+  return sizes;
+}
 
 BenchOptions read_options(const std::vector<std::string>& arguments) {
   BenchOptions options;

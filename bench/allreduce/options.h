@@ -2,18 +2,31 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "bench/allreduce/sizes.h"
 #include "comm/connect.h"
 #include "core/communicator.h"
 #include "core/dtype.h"
 #include "core/error.h"
 
 namespace lockstep::bench {
+
+// "32", "4K", "1.5m", "1G": powers of 1024 in either case. Nothing for other text, negative numbers
+// and what no int64_t holds.
+std::optional<int64_t> parse_size(std::string_view text);
+
+struct SizeRange {
+  int64_t min_bytes = int64_t{32} << 20;
+  int64_t max_bytes = int64_t{32} << 20;
+  int64_t step_bytes = int64_t{1} << 20;
+  int64_t step_factor = 1;  // above 1 it takes the place of step_bytes
+};
+
+// From min_bytes on, none above max_bytes. Zero times a factor stays zero and is listed once.
+std::vector<int64_t> sizes_of(const SizeRange& range);
 
 // -a: which rank's time counts as that of an iteration.
 enum class RankTime : uint8_t { kRank0, kMean, kFastest, kSlowest };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/version.h"
@@ -98,7 +99,89 @@ Json result_json(const Measurement& measurement, int ranks) {
           {"experiment_name", "bench_allreduce"}};
 }
 
+std::string side_text(const Side& side, int64_t bytes, int ranks) {
+  const double bandwidth = gigabytes_per_second(bytes, side.mean());
+  const std::string wrong =
+      side.wrong == Side::kUnchecked ? "N/A" : fmt::format("{:g}", static_cast<double>(side.wrong));
+  return fmt::format("  {:>7}  {:>6}  {:>6}  {:>6}",
+                     fit(side.mean() * 1e6, 7),
+                     fit(bandwidth, 6),
+                     fit(bandwidth * bus_factor(ranks), 6),
+                     wrong);
+}
+
 }  // namespace
+
+std::string opening_text(const Report& report) {
+  const BenchOptions& options = report.options;
+  const SizeRange& sizes = options.sizes;
+  const bool multiply = sizes.step_factor > 1;
+  std::string text = fmt::format(
+      "# lockstep version {} ranks {} transport {}\n"
+      "# Collective test starting: bench_allreduce\n"
+      "# nThread 1 nGpus 1 minBytes {} maxBytes {} step: {}({}) warmup iters: {} iters: {} "
+      "agg iters: 1 validation: {} graph: 0 unalign: 0\n",
+      version(),
+      report.places.size(),
+      report.transport,
+      sizes.min_bytes,
+      sizes.max_bytes,
+      multiply ? sizes.step_factor : sizes.step_bytes,
+      multiply ? "factor" : "bytes",
+      options.warmup_iterations,
+      options.iterations,
+      options.checks);
+  if (!report.note.empty()) text += fmt::format("# {}\n", report.note);
+  text += "#\n# Using devices\n";
+  for (size_t rank = 0; rank < report.places.size(); ++rank) {
+    text += fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device cpu\n",
+                        rank,
+                        0,
+                        report.places[rank].pid,
+                        report.places[rank].host);
+  }
+  return text;
+}
+
+std::string column_text(Algorithm algorithm) {
+  constexpr std::string_view kHeadings =
+      "#                                                              out-of-place             "
+      "          in-place\n"
+      "#       size         count      type   redop    root     time   algbw   busbw  #wrong     "
+      "time   algbw   busbw  #wrong\n"
+      "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)             "
+      "(us)  (GB/s)  (GB/s)        \n";
+  return fmt::format("#\n# Algorithm: {}\n#\n{}", trainers::name_of(algorithm), kHeadings);
+}
+
+std::string row_text(const Measurement& measurement, int ranks) {
+  const int64_t bytes = measurement.bytes();
+  return fmt::format("{:12}  {:12}  {:>8}  {:>6}  {:>6}",
+                     bytes,
+                     measurement.count,
+                     datatype_name(measurement.dtype),
+                     "sum",
+                     -1) +
+         side_text(measurement.out_of_place, bytes, ranks) +
+         side_text(measurement.in_place, bytes, ranks) + "\n";
+}
+
+std::string closing_text(const Totals& totals) {
+  return fmt::format("# {:<20} : {} {}\n# {:<20} : {:g}\n#\n",
+                     "Out of bounds values",
+                     totals.failed,
+                     totals.failed == 0 ? "OK" : "FAILED",
+                     "Avg bus bandwidth",
+                     totals.bus_bandwidth);
+}
+
+std::string fit(double value, size_t width) {
+  for (int decimals = 2; decimals >= 0; --decimals) {
+    std::string text = fmt::format("{:.{}f}", value, decimals);
+    if (text.size() <= width) return text;
+  }
+  return fmt::format("{:.0e}", value);
+}
 
 std::string json_text(const Report& report) {
   const int ranks = static_cast<int>(report.places.size());

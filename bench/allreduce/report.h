@@ -1,26 +1,23 @@
-// The results as JSON, with the names and types of nccl-tests' -J.
+// The results as text, in the columns of nccl-tests' all_reduce_perf, and as JSON, with the names
+// and types of its -J.
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <string>
-#include <vector>
 
 #include "bench/allreduce/measure.h"
-#include "bench/allreduce/options.h"
-#include "bench/allreduce/table.h"
 
 namespace lockstep::bench {
 
-struct Report {
-  std::vector<std::string> arguments = {};  // the program's name first
-  BenchOptions options = {};
-  std::vector<trainers::RankPlace> places = {};
-  std::string transport = {};
-  std::string note = {};  // why it is this transport; may be empty
-  std::vector<Measurement> measurements = {};
-  std::chrono::system_clock::time_point start = {};
-  std::chrono::system_clock::time_point end = {};
-};
+// Each text is of whole lines. A program that reads nccl-tests' output skips the added ones, which
+// begin with #.
+std::string opening_text(const Report& report);
+std::string column_text(Algorithm algorithm);
+std::string row_text(const Measurement& measurement, int ranks);
+std::string closing_text(const Totals& totals);
+
+// `value` in at most `width` characters, with up to two decimals.
+std::string fit(double value, size_t width);
 
 // Members beyond nccl-tests': lockstep_version, transport and average in config, algorithm in each
 // result. The times of iterations, there for -I 1 only, are always written.

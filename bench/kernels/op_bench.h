@@ -68,7 +68,7 @@ class Timer {
 
 using Body = void (*)(Timer&);
 
-// At namespace scope of a <op>_bench.cpp.
+// At namespace scope of a <family>_bench.cpp: one for each folder of kernels/ that has ops.
 class Bench {
  public:
   Bench(std::string_view name, const Cases& cases, Body body);

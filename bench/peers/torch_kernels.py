@@ -19,7 +19,7 @@ from torch import Tensor
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 STAGES = [(256, 64, 112, 112), (256, 256, 56, 56), (256, 512, 28, 28), (256, 1024, 14, 14), (256, 2048, 7, 7)]
-# conv2d_bench.cpp's: images, C, height and width, K, R and S, stride.
+# conv_bench.cpp's: images, C, height and width, K, R and S, stride.
 CONVOLUTIONS = [
     (64, 1, 28, 16, 5, 1),
     (64, 16, 14, 32, 5, 1),

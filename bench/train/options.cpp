@@ -1,7 +1,5 @@
 #include "bench/train/options.h"
 
-#include <array>
-
 #include "bench/flags.h"
 
 namespace lockstep::bench {
@@ -9,95 +7,55 @@ namespace {
 
 constexpr int64_t kMany = 1'000'000;
 
-// Flags that count, and where their values go.
-class Counts {
- public:
-  explicit Counts(Flags& flags) : flags_(flags) {}
-
-  template <class Place>
-  void add(const std::string& names,
-           const std::string& initial,
-           const std::string& help,
-           int64_t min,
-           int64_t max,
-           Place& place) {
-    const std::string flag = names.substr(names.rfind("--"));
-    flags_.add(names, "N", initial, help, [=, &place](const std::string& text) {
-      place = whole_number(flag, text, min, max);
-    });
-  }
-
- private:
-  Flags& flags_;
-};
-
 void add_network(Flags& flags, SyntheticOptions& options) {
-  Counts counts(flags);
   flags.add("-a,--arch,--model", "NAME", "resnet50", "the network", [&](const std::string& text) {
     options.arch = text;
   });
-  counts.add("-b,--batch-size", "32", "images a rank", 1, kMany, options.batch_size);
-  counts.add("--image-size",
-             "",
-             "height and width; 28, 32 or 224 by the network",
-             1,
-             4096,
-             options.image_size);
-  counts.add("--classes", "", "10, or 1000 by the network", 1, kMany, options.classes);
+  flags.add_number("-b,--batch-size", "images a rank", 1, kMany, options.batch_size);
+  flags.add_number("--image-size",
+                   "height and width; 28, 32 or 224 by the network",
+                   1,
+                   4096,
+                   options.image_size);
+  flags.add_number("--classes", "10, or 1000 by the network", 1, kMany, options.classes);
   flags.add_switch("--cifar-stem,--cifar_stem",
                    "3x3 stem of stride 1 without pooling: resnet18, resnet34",
                    options.cifar_stem);
 }
 
 void add_measurement(Flags& flags, SyntheticOptions& options) {
-  Counts counts(flags);
-  counts.add("--num-warmup-batches",
-             "10",
-             "steps before the measurement",
-             0,
-             kMany,
-             options.warmup_batches);
-  counts.add("--num-batches-per-iter",
-             "10",
-             "steps a timed iteration",
-             1,
-             kMany,
-             options.batches_per_iteration);
-  counts.add("--num-iters", "10", "timed iterations", 1, kMany, options.iterations);
+  flags.add_number(
+      "--num-warmup-batches", "steps before the measurement", 0, kMany, options.warmup_batches);
+  flags.add_number(
+      "--num-batches-per-iter", "steps a timed iteration", 1, kMany, options.batches_per_iteration);
+  flags.add_number("--num-iters", "timed iterations", 1, kMany, options.iterations);
   flags.add_switch(
       "--json", "one JSON object on standard output, all else on standard error", options.json);
 }
 
 void add_run(Flags& flags, SyntheticOptions& options) {
-  Counts counts(flags);
-  counts.add("--threads", "", "a rank; its share of the cores", 1, 1024, options.threads);
-  counts.add("--shards", "", "pieces of a step's images over all ranks", 1, 65536, options.shards);
-  counts.add("--bn-groups", "", "batch-norm groups; one a rank", 1, 65536, options.bn_groups);
+  flags.add_number("--threads", "a rank; its share of the cores", 1, 1024, options.threads);
+  flags.add_number(
+      "--shards", "pieces of a step's images over all ranks", 1, 65536, options.shards);
+  flags.add_number("--bn-groups", "batch-norm groups; one a rank", 1, 65536, options.bn_groups);
   flags.add_switch(
       "--sync-bn,--sync_bn", "as --bn-groups 1: batch norm over all ranks", options.sync_bn);
-  flags.add("--algorithm,--dist-backend",
-            "NAME",
-            "tree",
-            "tree, ring, star, mpi or none (no exchange)",
-            [&](const std::string& text) {
-              options.algorithm = choice<Algorithm>("--algorithm", text, trainers::kAlgorithmNames);
-            });
+  flags.add_choice("--algorithm,--dist-backend",
+                   "NAME",
+                   "tree, ring, star, mpi or none (no exchange)",
+                   trainers::kAlgorithmNames,
+                   options.algorithm);
   add_connection(flags, options.connect);
-  flags.add("--opt-level",
-            "LEVEL",
-            "O0",
-            "O0: f32; O1 to O3 as train_resnet has them, without loss scaling",
-            [&](const std::string& text) {
-              options.opt_level =
-                  choice<trainers::OptLevel>("--opt-level", text, trainers::kOptLevelNames);
-            });
-  flags.add("--dtype",
-            "NAME",
-            "bf16",
-            "O1 to O3: the 16-bit type, f16 or bf16",
-            [&](const std::string& text) {
-              options.dtype = choice<Dtype>("--dtype", text, trainers::kHalfTypeNames);
-            });
+  flags.add_choice("--opt-level",
+                   "LEVEL",
+                   "O0: f32; O1 to O3 as train_resnet has them, without loss scaling",
+                   trainers::kOptLevelNames,
+                   options.opt_level);
+  flags.add_choice("--dtype",
+                   "NAME",
+                   "O1 to O3: the 16-bit type, f16 or bf16",
+                   trainers::kHalfTypeNames,
+                   options.dtype);
 }
 
 }  // namespace

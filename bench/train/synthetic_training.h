@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "bench/train/options.h"
+#include "bench/train/report.h"
+#include "comm/connect.h"
 #include "comm/gradient_reducer.h"
 #include "core/communicator.h"
 #include "core/stream.h"
@@ -54,5 +57,13 @@ class SyntheticTraining {
   nn::Sgd optimizer_;
   trainers::StepWindow window_;
 };
+
+// Measures what `options` ask for and says so: on standard output, or on standard error where
+// options.json wants the other for itself. Rank 0 prints. A collective call. Errors: UsageError for
+// a network that there is not, and for shards that do not fit; DivergedError for a loss that is not
+// finite.
+SyntheticReport measure_training(const SyntheticOptions& options,
+                                 const comm::Launch& launch,
+                                 const comm::Connection& connection);
 
 }  // namespace lockstep::bench

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "comm/device_exchange.h"
@@ -62,5 +63,11 @@ class IpcExchange : public DeviceExchange {
   Watchdog watchdog_;
   const int exceptions_;  // under way when this was made
 };
+
+// Tries whether ranks can exchange gradients so, before a run depends on it. Empty when each rank's
+// kernels may touch every rank's GPU and a sum that was tried came out right; else why not, the
+// same text on all ranks. A collective call, after the device was chosen, of ranks of one host.
+// Errors: CommError.
+std::string obstacle(Communicator& peers, std::chrono::milliseconds deadline);
 
 }  // namespace lockstep::comm::ipc

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "comm/messages/message_sums.h"
-#include "core/check.h"
 
 namespace lockstep::comm {
 namespace {
@@ -52,7 +51,7 @@ void MessageCommunicator::barrier() {
 }
 
 void MessageCommunicator::broadcast(std::span<std::byte> bytes, int root) {
-  LS_CHECK(0 <= root && root < size(), "[broadcast] root: got {} of {} ranks", root, size());
+  check_root(root, size());
   std::vector<Send> sends;
   std::vector<Receive> receives;
   if (rank() == root) {
@@ -106,11 +105,7 @@ void MessageCommunicator::gather(const Operation& operation,
                                  std::span<const std::byte> mine,
                                  std::span<std::byte> all) {
   const size_t row = mine.size();
-  LS_CHECK(all.size() == row * static_cast<size_t>(size()),
-           "[all_gather] all: got {} bytes, expected {} from each of {} ranks",
-           all.size(),
-           row,
-           size());
+  check_all_gather(row, all.size(), size());
   std::vector<Send> sends;
   std::vector<Receive> receives;
   for (int i = 1; i < size(); ++i) {

@@ -65,8 +65,7 @@ void check_one_host(const Launch& launch, int ranks) {
 std::string random_token(Communicator& ranks) {
   uint64_t bits = 0;
   if (ranks.rank() == 0 && ::getrandom(&bits, sizeof(bits), 0) != sizeof(bits)) {
-    throw EnvironmentError("getrandom failed",
-                           std::error_code(errno, std::generic_category()).message());
+    throw EnvironmentError("getrandom failed", last_error());
   }
   ranks.broadcast(std::as_writable_bytes(std::span(&bits, 1)), 0);
   return fmt::format("{:016x}", bits);

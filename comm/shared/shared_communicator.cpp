@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "core/check.h"
 #include "core/error.h"
 #include "kernels/reduce/peer_sum.h"
 
@@ -37,13 +36,8 @@ Tensor borrow(std::byte* data, int64_t count, Dtype dtype) {
       std::shared_ptr<std::byte>(std::shared_ptr<void>(), data), {count}, dtype, Device::kCpu);
 }
 
-CallRecord record_of(const Operation& operation, size_t bytes, Dtype dtype = Dtype::kU8) {
-  CallRecord record;
-  record.sequence = operation.sequence;
-  record.kind = operation.kind;
-  record.bytes = bytes;
-  record.dtype = dtype;
-  return record;
+Operation operation_of(const CallRecord& record, std::string_view label = {}) {
+  return {record.kind, record.sequence, label};
 }
 
 void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
@@ -85,29 +79,27 @@ std::vector<int> SharedCommunicator::gone() {
 }
 
 Tensor SharedCommunicator::allocate(const Shape& shape, Dtype dtype) {
-  const Operation operation = next(Kind::kAllocate);
   const size_t bytes = static_cast<size_t>(shape.numel()) * size_of(dtype);
-  wait_for_all(operation, record_of(operation, bytes, dtype));
-  const Segment segment = host_->allocate(bytes, operation);
+  const CallRecord record = next(Kind::kAllocate, bytes, dtype);
+  wait_for_all(record);
+  const Segment segment = host_->allocate(bytes, operation_of(record));
   segments_.push_back({segment.memory, segment.parts, segment.bytes});
   std::byte* mine = segment.parts[static_cast<size_t>(rank_)];
   return Tensor::wrap({segment.memory, mine}, shape, dtype, Device::kCpu);
 }
 
 void SharedCommunicator::barrier() {
-  const Operation operation = next(Kind::kBarrier);
-  wait_for_all(operation, record_of(operation, 0));
+  wait_for_all(next(Kind::kBarrier, 0));
 }
 
 void SharedCommunicator::broadcast(std::span<std::byte> bytes, int root) {
-  LS_CHECK(0 <= root && root < size_, "[broadcast] root: got {} of {} ranks", root, size_);
-  const Operation operation = next(Kind::kBroadcast);
-  CallRecord record = record_of(operation, bytes.size());
+  check_root(root, size_);
+  CallRecord record = next(Kind::kBroadcast, bytes.size());
   record.root = root;
   for_each_piece(bytes.size(), kPieceBytes, [&](size_t begin, size_t count) {
     std::byte* half = next_half()[static_cast<size_t>(root)];
     if (rank_ == root) copy_bytes(half, bytes.data() + begin, count);
-    wait_for_all(operation, record);
+    wait_for_all(record);
     if (rank_ != root) copy_bytes(bytes.data() + begin, half, count);
   });
   if (rank_ != root) traffic_.moved_bytes += std::ssize(bytes);
@@ -115,17 +107,12 @@ void SharedCommunicator::broadcast(std::span<std::byte> bytes, int root) {
 
 void SharedCommunicator::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
   const size_t row = mine.size();
-  LS_CHECK(all.size() == row * static_cast<size_t>(size_),
-           "[all_gather] all: got {} bytes, expected {} from each of {} ranks",
-           all.size(),
-           row,
-           size_);
-  const Operation operation = next(Kind::kAllGather);
-  const CallRecord record = record_of(operation, row);
+  check_all_gather(row, all.size(), size_);
+  const CallRecord record = next(Kind::kAllGather, row);
   for_each_piece(row, kPieceBytes, [&](size_t begin, size_t count) {
     const auto halves = next_half();
     copy_bytes(halves[static_cast<size_t>(rank_)], mine.data() + begin, count);
-    wait_for_all(operation, record);
+    wait_for_all(record);
     for (size_t r = 0; r < halves.size(); ++r) {
       copy_bytes(all.data() + r * row + begin, halves[r], count);
     }
@@ -134,14 +121,14 @@ void SharedCommunicator::all_gather(std::span<const std::byte> mine, std::span<s
 }
 
 std::unique_ptr<Work> SharedCommunicator::start_all_reduce(const AllReduce& what) {
-  const Operation operation = next(Kind::kAllReduce, what.label);
   const Tensor& values = what.values;
+  CallRecord record = next(Kind::kAllReduce, values.nbytes(), values.dtype());
+  const Operation operation = operation_of(record, what.label);
   check_all_reduce_dtype(values.dtype());
   if (what.algorithm == Algorithm::kLibrary) return start_library_sum(what);
   if (what.algorithm == Algorithm::kNone) return std::make_unique<DoneWork>();
 
   traffic_.reduced_bytes += static_cast<int64_t>(values.nbytes());
-  CallRecord record = record_of(operation, values.nbytes(), values.dtype());
   record.algorithm = what.algorithm;
   std::vector<Tensor> shared = find_shared(values, record);
   if (shared.empty()) {
@@ -162,14 +149,13 @@ void SharedCommunicator::all_reduce_sum(std::span<float> values) {
 }
 
 void SharedCommunicator::all_reduce_sum(std::span<int64_t> values) {
-  const Operation operation = next(Kind::kAllReduceInt64);
-  const CallRecord record = record_of(operation, values.size_bytes(), Dtype::kI64);
+  const CallRecord record = next(Kind::kAllReduceInt64, values.size_bytes(), Dtype::kI64);
   for_each_piece(values.size_bytes(), kPieceBytes, [&](size_t begin, size_t count) {
     auto* sums = reinterpret_cast<std::byte*>(values.data()) + begin;
     const auto piece = values.subspan(begin / sizeof(int64_t), count / sizeof(int64_t));
     const auto halves = next_half();
     copy_bytes(halves[static_cast<size_t>(rank_)], sums, count);
-    wait_for_all(operation, record);
+    wait_for_all(record);
     for (int r = 0; r < size_; ++r) {
       if (r == rank_) continue;
       const auto* theirs = reinterpret_cast<const int64_t*>(halves[static_cast<size_t>(r)]);
@@ -186,8 +172,17 @@ std::span<std::byte* const> SharedCommunicator::next_half() {
   return halves_[staged_calls_++ % 2];
 }
 
-void SharedCommunicator::wait_for_all(const Operation& operation, const CallRecord& record) {
-  queue_.wait(*queue_.post(operation, record, nullptr));
+CallRecord SharedCommunicator::next(Kind kind, size_t bytes, Dtype dtype) {
+  CallRecord record;
+  record.sequence = ++sequence_;
+  record.kind = kind;
+  record.bytes = bytes;
+  record.dtype = dtype;
+  return record;
+}
+
+void SharedCommunicator::wait_for_all(const CallRecord& record) {
+  queue_.wait(*queue_.post(operation_of(record), record, nullptr));
 }
 
 std::vector<Tensor> SharedCommunicator::find_shared(const Tensor& values,

@@ -46,10 +46,9 @@ class SharedCommunicator : public Communicator {
     size_t bytes;
   };
 
-  Operation next(Operation::Kind kind, std::string_view label = {}) {
-    return {kind, ++sequence_, label};
-  }
-  void wait_for_all(const Operation& operation, const CallRecord& record);
+  // The record of this rank's next call.
+  CallRecord next(Operation::Kind kind, size_t bytes, Dtype dtype = Dtype::kU8);
+  void wait_for_all(const CallRecord& record);
 
   // Every rank's version of `values` where they lie in a segment, whose place goes into `record`;
   // empty for other memory.

@@ -12,7 +12,7 @@ struct CUgraphExec_st;
 namespace lockstep::cuda {
 
 // Addresses are recorded with the work: what it reads and writes must stay where it is, see
-// core/cuda/memory_pool.h.
+// core/cuda/memory.h.
 class Graph {
  public:
   Graph() = default;  // empty

@@ -10,8 +10,7 @@
 #include "core/check.h"
 #include "core/cuda/device.h"
 #include "core/cuda/error.h"
-#include "core/cuda/memory_pool.h"
-#include "core/cuda/watched.h"
+#include "core/cuda/watch.h"
 
 namespace lockstep {
 namespace {

@@ -1,11 +1,17 @@
-// Memory that the CPU and the device can both reach.
+// Memory that the CPU and the device can both reach, and device memory of its own for work that is
+// recorded with its addresses.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include "core/tensor.h"
 
-namespace lockstep::cuda {
+namespace lockstep {
+
+class CachingAllocator;
+
+namespace cuda {
 
 // A tensor on the CPU in page-locked memory, uninitialized: copies between it and the device run
 // beside the CPU, so that it must not be touched until they are done.
@@ -18,4 +24,26 @@ Tensor empty_pinned(const Shape& shape, Dtype dtype);
 void copy_when_idle(void* to, const void* from, size_t bytes);
 void zero_when_idle(void* memory, size_t bytes);
 
-}  // namespace lockstep::cuda
+// While a Use lives, the calling thread's new tensors on the device come from the pool, and go back
+// there. The pool's memory lives as long as it or one of its tensors.
+class MemoryPool {
+ public:
+  MemoryPool();  // Errors: EnvironmentError in a build without CUDA
+
+  class Use {
+   public:
+    explicit Use(const MemoryPool& pool);
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    ~Use();
+  };
+
+ private:
+  std::shared_ptr<CachingAllocator> allocator_;
+};
+
+// The pool in use on this thread; null: none.
+const std::shared_ptr<CachingAllocator>& pool_in_use();
+
+}  // namespace cuda
+}  // namespace lockstep

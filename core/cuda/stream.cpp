@@ -5,7 +5,6 @@
 #include "core/cuda/device.h"
 #include "core/cuda/error.h"
 #include "core/cuda/watch.h"
-#include "core/cuda/watched.h"
 
 namespace lockstep::cuda {
 
@@ -60,7 +59,7 @@ bool Event::done() const {
 }
 
 void Event::synchronize() const {
-  wait_watched([&] { return cudaEventQuery(event_.get()); });
+  wait_watched_while([&] { return cudaEventQuery(event_.get()) == cudaErrorNotReady; });
   check(cudaEventSynchronize(event_.get()), "event");
 }
 

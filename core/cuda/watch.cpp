@@ -6,8 +6,6 @@
 #include <cuda_runtime_api.h>
 
 #include "core/check.h"
-#include "core/cuda/error.h"
-#include "core/cuda/watched.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -33,14 +31,14 @@ void Watch::before_end() noexcept {
   }
 }
 
-void wait_watched(FunctionRef<cudaError_t()> ask) {
+void wait_watched_while(FunctionRef<bool()> is_busy) {
   if (watching == nullptr) return;
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   // Short waits cost no sleep; long ones no core.
   constexpr auto kSpin = std::chrono::microseconds(50);
   constexpr auto kSleep = std::chrono::microseconds(20);
-  while (ask() == cudaErrorNotReady) {
+  while (is_busy()) {
     const Clock::duration waited = Clock::now() - start;
     watching->look(waited);
     if (waited > kSpin) std::this_thread::sleep_for(kSleep);
@@ -49,7 +47,7 @@ void wait_watched(FunctionRef<cudaError_t()> ask) {
 }
 
 void wait_watched(CUstream_st* stream) {
-  wait_watched([&] { return cudaStreamQuery(stream); });
+  wait_watched_while([&] { return cudaStreamQuery(stream) == cudaErrorNotReady; });
 }
 
 void wait_watched_streams() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/function_ref.h"
 
 struct CUstream_st;
 
@@ -39,5 +40,12 @@ class Watch {
 // Where a watch lives, returns when the stream has done what it was given; else at once. Before
 // calls that wait in the driver. Errors: what the watch throws.
 void wait_watched(CUstream_st* stream);
+
+// For core/cuda alone. Waits likewise until `is_busy` says no, which it is asked again and again.
+void wait_watched_while(FunctionRef<bool()> is_busy);
+// Waits likewise for all of the watch's streams, before a wait for the whole device.
+void wait_watched_streams();
+// Call it before ending a stream or memory, which waits for the device.
+void tell_watch_of_end() noexcept;
 
 }  // namespace lockstep::cuda

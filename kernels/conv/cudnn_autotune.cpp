@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "core/cuda/memory_pool.h"
+#include "core/cuda/memory.h"
 #include "core/cuda/stopwatch.h"
 #include "kernels/norm/batch_norm.h"
 #include "kernels/random/fill_uniform.h"

@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 
 #include "core/function_ref.h"
-#include "core/printable.h"
+#include "core/words.h"
 #include "kernels/conv/cudnn_graph.h"
 
 namespace lockstep::kernels::cudnn {

@@ -126,7 +126,7 @@ TEST(BenchOptions, BadValuesAreNamed) {
       {{"-d", "double"}, "float, half, bfloat16"},
       {{"--algorithms", "tree,oak"}, "bad value: --algorithms oak"},
       {{"--algorithms", "none"}, "bad value: --algorithms none"},
-      {{"--algorithms", "tree,"}, "ring, tree, star, mpi"},
+      {{"--algorithms", "tree,"}, "takes tree, ring, star, mpi\n"},
       {{"--transport", "nccl"}, "auto, shm, mpi"},
       {{"--stall-abort", "0"}, "whole number from 1 to 86400"},
       {{"-b", "2M", "-e", "1M"}, "no size from 2097152 to 1048576 bytes"},
@@ -144,7 +144,12 @@ TEST(BenchOptions, BadValuesAreNamed) {
 
 TEST(BenchOptions, HelpListsWhatMatters) {
   const std::string help = read_options({"--help"}).help;
-  for (const char* flag : {"--minbytes SIZE=32M", "--algorithms", "--transport", "-J"}) {
+  for (const char* flag : {"--minbytes SIZE=32M",
+                           "--iters N=20",
+                           "--average 0-3=3",
+                           "--algorithms",
+                           "--transport NAME=auto",
+                           "-J"}) {
     EXPECT_THAT(help, HasSubstr(flag));
   }
 }

@@ -1,8 +1,7 @@
-#include "bench/allreduce/program.h"
-
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/allreduce/measure.h"
 #include "comm/single.h"
 #include "core/error.h"
 #include "tests/bench/spoiled_communicator.h"

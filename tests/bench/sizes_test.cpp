@@ -1,6 +1,6 @@
-#include "bench/allreduce/sizes.h"
-
 #include <gtest/gtest.h>
+
+#include "bench/allreduce/measure.h"
 
 namespace lockstep::bench::sizes_test {
 namespace {

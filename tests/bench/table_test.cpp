@@ -1,7 +1,7 @@
-#include "bench/allreduce/table.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "bench/allreduce/report.h"
 
 namespace lockstep::bench::table_test {
 namespace {
@@ -18,7 +18,9 @@ Measurement some_measurement() {
 TEST(Table, RowsStandUnderTheirHeadings) {
   const std::string columns = column_text(Algorithm::kRing);
   EXPECT_THAT(columns, HasSubstr("# Algorithm: ring\n"));
-  EXPECT_THAT(columns, HasSubstr("out-of-place                       in-place\n"));
+  EXPECT_THAT(columns,
+              HasSubstr("#\n#                                                              "
+                        "out-of-place                       in-place\n"));
   EXPECT_THAT(columns,
               HasSubstr("#       size         count      type   redop    root     time   algbw   "
                         "busbw  #wrong     time   algbw   busbw  #wrong\n"));
@@ -35,9 +37,10 @@ TEST(Table, UncheckedSumsAreNotCalledRight) {
 }
 
 TEST(Table, OpeningNamesSettingsAndRanks) {
-  BenchOptions options;
-  const std::vector<trainers::RankPlace> places = {{"here", 17}, {"there", 4000000}};
-  const std::string steps = opening_text(options, places, "mpi", "");
+  Report report;
+  report.places = {{"here", 17}, {"there", 4000000}};
+  report.transport = "mpi";
+  const std::string steps = opening_text(report);
   EXPECT_THAT(steps, HasSubstr("ranks 2 transport mpi\n"));
   EXPECT_THAT(steps,
               HasSubstr("# nThread 1 nGpus 1 minBytes 33554432 maxBytes 33554432 step: "
@@ -45,9 +48,10 @@ TEST(Table, OpeningNamesSettingsAndRanks) {
                         "graph: 0 unalign: 0\n"));
   EXPECT_THAT(steps, HasSubstr("#  Rank  0 Group  0 Pid     17 on       here device cpu\n"));
   EXPECT_THAT(steps, HasSubstr("#  Rank  1 Group  0 Pid 4000000 on      there device cpu\n"));
-  options.sizes.step_factor = 2;
-  EXPECT_THAT(opening_text(options, places, "mpi", ""), HasSubstr("step: 2(factor)"));
-  EXPECT_THAT(opening_text(options, places, "mpi", "two hosts"), HasSubstr("\n# two hosts\n#\n"));
+  report.options.sizes.step_factor = 2;
+  report.note = "two hosts";
+  EXPECT_THAT(opening_text(report), HasSubstr("step: 2(factor)"));
+  EXPECT_THAT(opening_text(report), HasSubstr("\n# two hosts\n#\n"));
 }
 
 TEST(Table, FooterAsScriptsReadIt) {

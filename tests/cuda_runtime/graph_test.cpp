@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "core/cuda/error.h"
-#include "core/cuda/memory_pool.h"
+#include "core/cuda/memory.h"
 #include "tests/cuda_runtime/runtime_test.h"
 
 namespace lockstep::graph_test {

@@ -1,10 +1,10 @@
-#include "data/pen.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include <gtest/gtest.h>
+
+#include "data/drawing.h"
 
 namespace lockstep::data::pen_test {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "core/digest.h"
 #include "data/drawn_dataset.h"
-#include "data/shape_outlines.h"
+#include "data/figures.h"
 
 namespace lockstep::data::shapes_test {
 namespace {

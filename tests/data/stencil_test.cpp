@@ -1,11 +1,11 @@
-#include "data/stencil.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "data/drawing.h"
 
 namespace lockstep::data::stencil_test {
 namespace {

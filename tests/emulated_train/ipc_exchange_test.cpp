@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "comm/ipc/exchange.h"
-#include "comm/ipc/trial.h"
 #include "comm/shared/process_ranks.h"
 #include "comm/shared/shared_communicator.h"
 #include "core/cuda/device.h"

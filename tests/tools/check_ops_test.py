@@ -18,7 +18,7 @@ FILES = {
     "tests/reference/twice.h": "",
     "tests/kernels/twice_test.cpp": "twice(stream, in, out);",
     "tests/cuda/twice_test.cpp": "",
-    "bench/kernels/twice_bench.cpp": f"{CASES}kernels::twice(t.stream(), in, out);",
+    "bench/kernels/pair_bench.cpp": f"{CASES}kernels::twice(t.stream(), in, out);",
 }
 
 
@@ -50,12 +50,12 @@ class Ops(unittest.TestCase):
     def test_an_op_of_cuda_alone_needs_all_but_a_cpu_body(self):
         self.assertEqual(self.problems(FUSED, {"kernels/pair/twice_cpu.cpp": None}), [])
         for declarations in (FUSED, PROTOTYPE):
-            self.assertEqual(self.problems(declarations, {"bench/kernels/twice_bench.cpp": None}), ["a benchmark"])
+            self.assertEqual(self.problems(declarations, {"bench/kernels/pair_bench.cpp": None}), ["a benchmark"])
 
     def test_a_benchmark_without_cuda(self):
         cpu_alone = CASES.replace(", .cuda = {kF32, {{1}}}", "")
         for cases in (cpu_alone, CASES + cpu_alone, CASES.replace(".cuda = {kF32, {{1}}}", ".cuda = {}"), ""):
-            bench = {"bench/kernels/twice_bench.cpp": f"{cases}twice(t.stream(), in, out);"}
+            bench = {"bench/kernels/pair_bench.cpp": f"{cases}twice(t.stream(), in, out);"}
             self.assertEqual(self.problems(DECLARED, bench), ["a benchmark on CUDA"], cases)
 
     def test_every_op_of_a_header_is_called(self):

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/printable.h"
 #include "core/words.h"
 
 namespace lockstep::trainers {

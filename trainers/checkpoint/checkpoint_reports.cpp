@@ -14,8 +14,8 @@
 
 #include "core/digest.h"
 #include "core/dtype.h"
-#include "core/printable.h"
 #include "core/shape.h"
+#include "core/words.h"
 
 namespace lockstep::trainers {
 namespace {

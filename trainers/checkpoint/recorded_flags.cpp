@@ -5,7 +5,7 @@
 
 #include <fmt/ranges.h>
 
-#include "core/printable.h"
+#include "core/words.h"
 #include "trainers/options/parser.h"
 
 namespace lockstep::trainers {

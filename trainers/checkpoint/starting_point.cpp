@@ -9,7 +9,7 @@
 #include "comm/gather.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
-#include "core/printable.h"
+#include "core/words.h"
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/report/errors.h"
 

@@ -9,8 +9,8 @@
 
 #include "core/digest.h"
 #include "core/error.h"
-#include "core/printable.h"
 #include "core/transfer.h"
+#include "core/words.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "comm/handshake.h"
 #include "comm/ipc/exchange.h"
-#include "comm/ipc/trial.h"
 #include "comm/nccl/connect.h"
 #include "core/cuda/device.h"
 #include "trainers/report/errors.h"

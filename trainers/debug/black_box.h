@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/autograd.h"
 #include "core/communicator.h"
 #include "core/shards.h"
 #include "core/stream.h"
-#include "core/tape_listener.h"
 #include "data/batch_plan.h"
 #include "nn/module.h"
 #include "trainers/debug/numerics_report.h"

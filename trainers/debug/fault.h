@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "core/autograd.h"
 #include "core/shards.h"
-#include "core/tape_listener.h"
 #include "nn/module.h"
 #include "trainers/model/layer_names.h"
 

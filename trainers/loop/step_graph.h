@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/cuda/graph.h"
-#include "core/cuda/memory_pool.h"
+#include "core/cuda/memory.h"
 #include "core/function_ref.h"
 #include "nn/functional.h"
 

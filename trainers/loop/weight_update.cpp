@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/printable.h"
+#include "core/words.h"
 #include "trainers/model/weights.h"
 
 namespace lockstep::trainers {

@@ -9,7 +9,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
-#include "core/printable.h"
+#include "core/words.h"
 
 namespace lockstep::trainers {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 
 #include "comm/gather.h"
-#include "core/printable.h"
+#include "core/words.h"
 #include "kernels/conv/conv2d_fused.h"
 #include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/dry_step.h"

@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "core/printable.h"
+#include "core/words.h"
 #include "trainers/config/normalization.h"
 
 namespace lockstep::trainers {

@@ -17,7 +17,7 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
-#include "core/printable.h"
+#include "core/words.h"
 #include "trainers/report/process.h"
 
 namespace lockstep::trainers {

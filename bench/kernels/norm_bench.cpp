@@ -23,12 +23,16 @@ const Cases kAffine{.cuda = {{Dtype::kF16}, kResnetShapes}};
 enum class Groups { kOne, kShards };
 
 struct Layer {
-  Layer(Timer& t, Groups groups)
+  // `adds`: its op adds a residual before ReLU.
+  Layer(Timer& t, Groups groups, bool adds = false)
       : stream(t.stream()),
         in(t.random(t.shape(), t.dtype())),
         grad(t.random(t.shape(), t.dtype())),
         residual(t.random(t.shape(), t.dtype())),
         out(t.random(t.shape(), t.dtype())),
+        added(adds ? residual : Tensor()),
+        gate(adds ? out : Tensor()),
+        gated(adds ? grad : Tensor()),
         weight(t.random_f32({t[1]})),
         bias(t.random_f32({t[1]})),
         running{t.random_f32({t[1]}), t.random({t[1]}, Dtype::kF32, 0)} {
@@ -47,11 +51,16 @@ struct Layer {
     Tensor merged = stats.view({stats.numel()});
     kernels::batch_norm_merge_stats(stream, leaves, pixels(), merged);
   }
+  kernels::BatchNormSumsArgs sums_by(const Tensor& group_stats) {
+    return {in, gate, grad, group_stats, weight, bias, params, &gated, grad_weight, grad_bias};
+  }
 
   Stream& stream;
   Shards shards;
   kernels::BatchNormParams params{.relu = true};
-  Tensor in, grad, residual, out, weight, bias;
+  Tensor in, grad, residual, out;
+  Tensor added, gate, gated;  // some of these, or undefined
+  Tensor weight, bias;
   kernels::BatchNormRunning running;
   Tensor leaves, stats, grad_weight, grad_bias;
 };
@@ -77,11 +86,10 @@ const Bench kRunning("batch_norm_update_running", kStatistics, [](Timer& t) {
 });
 
 void forward(Timer& t, bool adds) {
-  Layer l(t, Groups::kOne);
-  const Tensor residual = adds ? l.residual : Tensor();
+  Layer l(t, Groups::kOne, adds);
   t.run((adds ? 3 : 2) * l.in.nbytes(), [&] {
     kernels::batch_norm_forward(
-        l.stream, l.shards, {l.in, l.stats, l.weight, l.bias, residual, l.params, l.out});
+        l.stream, l.shards, {l.in, l.stats, l.weight, l.bias, l.added, l.params, l.out});
   });
 }
 const Bench kForward("batch_norm_forward", kLayers, [](Timer& t) { forward(t, false); });
@@ -98,23 +106,9 @@ const Bench kInference("batch_norm_inference", kLayers, [](Timer& t) {
 });
 
 void shard_sums(Timer& t, bool adds) {
-  Layer l(t, Groups::kOne);
-  const Tensor gate = adds ? l.out : Tensor();
-  Tensor gated = adds ? l.grad : Tensor();
-  t.run((adds ? 4 : 2) * l.in.nbytes(), [&] {
-    kernels::batch_norm_shard_sums(l.stream,
-                                   l.shards,
-                                   {l.in,
-                                    gate,
-                                    l.grad,
-                                    l.stats,
-                                    l.weight,
-                                    l.bias,
-                                    l.params,
-                                    &gated,
-                                    l.grad_weight,
-                                    l.grad_bias});
-  });
+  Layer l(t, Groups::kOne, adds);
+  t.run((adds ? 4 : 2) * l.in.nbytes(),
+        [&] { kernels::batch_norm_shard_sums(l.stream, l.shards, l.sums_by(l.stats)); });
 }
 const Bench kSums("batch_norm_shard_sums", kLayers, [](Timer& t) { shard_sums(t, false); });
 const Bench kSumsAdd("batch_norm_shard_sums_residual", kLayers, [](Timer& t) {
@@ -135,13 +129,12 @@ const Bench kBackward("batch_norm_backward", kLayers, [](Timer& t) {
 
 // What a training without synchronized batch norm runs: goals on CUDA are set for 3 and 5 passes.
 void shard_forward(Timer& t, bool adds) {
-  Layer l(t, Groups::kShards);
-  const Tensor residual = adds ? l.residual : Tensor();
+  Layer l(t, Groups::kShards, adds);
   t.run((adds ? 4 : 3) * l.in.nbytes(), [&] {
     kernels::batch_norm_shard_forward(l.stream,
                                       l.shards,
                                       {l.in, {}, l.weight, l.bias, l.params, &l.running, l.leaves},
-                                      residual,
+                                      l.added,
                                       l.out);
   });
 }
@@ -151,24 +144,9 @@ const Bench kShardAdd("batch_norm_shard_forward_residual", kLayers, [](Timer& t)
 });
 
 void shard_backward(Timer& t, bool adds) {
-  Layer l(t, Groups::kShards);
-  const Tensor gate = adds ? l.out : Tensor();
-  Tensor gated = adds ? l.grad : Tensor();
+  Layer l(t, Groups::kShards, adds);
   t.run((adds ? 7 : 5) * l.in.nbytes(), [&] {
-    kernels::batch_norm_shard_backward(l.stream,
-                                       l.shards,
-                                       {l.in,
-                                        gate,
-                                        l.grad,
-                                        l.leaves,
-                                        l.weight,
-                                        l.bias,
-                                        l.params,
-                                        &gated,
-                                        l.grad_weight,
-                                        l.grad_bias},
-                                       {},
-                                       l.residual);
+    kernels::batch_norm_shard_backward(l.stream, l.shards, l.sums_by(l.leaves), {}, l.residual);
   });
 }
 const Bench kGrad("batch_norm_shard_backward", kLayers, [](Timer& t) { shard_backward(t, false); });

@@ -1,12 +1,13 @@
-#include "data/pen.h"
+#include "data/drawing.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep::data {
 namespace {
 
-constexpr int kUnitBits = 14;   // unit vectors are scaled by 2^14,
-constexpr int kSlopeBits = 20;  // ink per squared distance by 2^20
+constexpr int kUnitBits = 14;      // unit vectors are scaled by 2^14,
+constexpr int kInkSlopeBits = 20;  // ink per squared distance by 2^20
 
 int64_t square_root(int64_t value) {  // Requires: value < 2^44
   int64_t root = 0;
@@ -31,6 +32,20 @@ constexpr int32_t center(int32_t pixel) {
   return pixel * kPenUnit + kPenUnit / 2;
 }
 
+constexpr int32_t kLines = 4;  // scan lines a row
+constexpr int kLineStepBits = 6;
+constexpr int32_t kLineStep = 1 << kLineStepBits;
+constexpr int32_t kFirstLine = kLineStep / 2;
+constexpr int kEdgeSlopeBits = 16;
+
+static_assert(kLines * kLineStep == kPenUnit && kLines * kPenUnit == Stencil::kOpen);
+
+// The first scan line at or below y, counted from the top of the sheet, kept on the sheet.
+int32_t line_from(int32_t y) {
+  const int32_t line = (y - kFirstLine + kLineStep - 1) >> kLineStepBits;
+  return std::clamp(line, 0, Stencil::kSize * kLines);
+}
+
 }  // namespace
 
 void Sheet::line(PenPoint a, PenPoint b, int32_t radius, int32_t strength) {
@@ -45,7 +60,7 @@ void Sheet::line(PenPoint a, PenPoint b, int32_t radius, int32_t strength) {
   // Ink falls from full to none while the squared distance goes from inner^2 to outer^2.
   const int32_t outer = radius + kPenUnit / 2;
   const int32_t outer2 = outer * outer;
-  const int32_t slope = (255 << kSlopeBits) / (2 * radius * kPenUnit);
+  const int32_t slope = (255 << kInkSlopeBits) / (2 * radius * kPenUnit);
 
   const PixelRange columns(std::min(a.x, b.x) - outer, std::max(a.x, b.x) + outer);
   const PixelRange rows(std::min(a.y, b.y) - outer, std::max(a.y, b.y) + outer);
@@ -58,7 +73,7 @@ void Sheet::line(PenPoint a, PenPoint b, int32_t radius, int32_t strength) {
       const int32_t beyond = along - on_line;
       const int32_t distance2 = across * across + beyond * beyond;
       if (distance2 >= outer2) continue;
-      const int32_t cover = std::min(((outer2 - distance2) * slope) >> kSlopeBits, 255);
+      const int32_t cover = std::min(((outer2 - distance2) * slope) >> kInkSlopeBits, 255);
       uint8_t& ink = ink_[static_cast<size_t>(row) * kSize + static_cast<size_t>(column)];
       ink = static_cast<uint8_t>(std::max<int32_t>(ink, cover * strength / 255));
     }
@@ -86,6 +101,35 @@ void Sheet::curve(std::span<const PenPoint> points, int32_t radius, int32_t stre
       line(from, to, radius, strength);
       from = to;
     }
+  }
+}
+
+// All that lies to the right of an edge is inside, or outside again, depending on its direction.
+void Stencil::edge(PenPoint from, PenPoint to) {
+  if (from.y == to.y) return;
+  const int32_t sign = from.y < to.y ? 1 : -1;
+  if (sign < 0) std::swap(from, to);
+  const int64_t slope = (int64_t{to.x - from.x} << kEdgeSlopeBits) / (to.y - from.y);
+  const int32_t end = line_from(to.y);
+  for (int32_t line = line_from(from.y); line < end; ++line) {
+    const int32_t y = line * kLineStep + kFirstLine;
+    const auto across = static_cast<int32_t>(((y - from.y) * slope) >> kEdgeSlopeBits);
+    const int32_t x = std::clamp(from.x + across, 0, kSize * kPenUnit);
+    const int32_t part = x % kPenUnit;
+    auto& row = changes_[static_cast<size_t>(line / kLines)];
+    const auto column = static_cast<size_t>(x / kPenUnit);
+    row[column] = static_cast<int16_t>(row[column] + sign * (kPenUnit - part));
+    if (part != 0) row[column + 1] = static_cast<int16_t>(row[column + 1] + sign * part);
+  }
+}
+
+void Stencil::cut(std::span<const PenPoint> contour) {
+  PenPoint from = contour.back();
+  for (const PenPoint to : contour) {
+    edge(from, to);
+    from = to;
+    first_row_ = std::min(first_row_, std::clamp(to.y / kPenUnit, 0, kSize));
+    end_row_ = std::max(end_row_, std::clamp(to.y / kPenUnit + 1, 0, kSize));
   }
 }
 

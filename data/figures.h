@@ -1,4 +1,4 @@
-// The ten digits as pen strokes through a few points.
+// Figures to draw: the ten digits as pen strokes through a few points, the outlines of ten shapes.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace lockstep::data {
 
-// x to the right in [-24, 24], y downwards in [-40, 40].
+// A place in a digit: x to the right in [-24, 24], y downwards in [-40, 40].
 struct GlyphPoint {
   int8_t x;
   int8_t y;
@@ -25,5 +25,19 @@ struct Glyph {
 
 // The ways in which people write `digit`. Requires: 0 <= digit <= 9.
 std::span<const Glyph> digit_glyphs(int32_t digit);
+
+// A place in a shape: x to the right, y downwards, both in [-64, 64].
+struct ShapePoint {
+  int8_t x;
+  int8_t y;
+};
+
+// A closed polygon; holes run anticlockwise as seen, all others clockwise.
+using Contour = std::span<const ShapePoint>;
+inline constexpr size_t kMaxContourSize = 32;
+
+// Outlines of disc, triangle, square, star, cross, ring, crescent, heart, arrow and hourglass, in
+// this order; none is another's mirror image. Requires: 0 <= shape <= 9.
+std::span<const Contour> shape_outline(int32_t shape);
 
 }  // namespace lockstep::data
