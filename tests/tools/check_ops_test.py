@@ -70,7 +70,7 @@ class Ops(unittest.TestCase):
             "tests/reference/thrice.h": "",
             "tests/kernels/thrice_test.cpp": "thrice_forward(s, in, out);",
             "tests/cuda/thrice_test.cpp": "",
-            "bench/kernels/thrice_bench.cpp": f"{CASES}thrice_forward(s, in, out);",
+            "bench/kernels/pair_bench.cpp": f"{CASES}twice(s, in, out); thrice_forward(s, in, out);",
         }
         self.assertEqual(self.problems(both, own), [])
         self.assertEqual(self.problems(both, own | {"tests/reference/thrice.h": None}), ["a reference"])
