@@ -3,21 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <span>
-#include <system_error>
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/atomic_file.h"
 #include "core/check.h"
-#include "core/error.h"
+#include "core/input_file.h"
 #include "core/safetensors_header.h"
 
 namespace lockstep {
@@ -26,50 +21,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 constexpr size_t kLengthBytes = 8;
-
-[[noreturn]] void fail_to_read(const std::string& file, const std::string& why) {
-  throw EnvironmentError(
-      fmt::format("cannot read {}", file), why, "check the path and its permissions");
-}
-
-class InputFile {
- public:
-  // O_NONBLOCK: a pipe is refused below instead of waited for.
-  explicit InputFile(const std::filesystem::path& path)
-      : name_(path.string()), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (fd_ < 0) fail_to_read(name_, std::generic_category().message(errno));
-    struct stat info{};
-    const int error = fstat(fd_, &info) == 0 ? 0 : errno;
-    if (error != 0 || !S_ISREG(info.st_mode)) {
-      close(fd_);
-      fail_to_read(
-          name_, error != 0 ? std::generic_category().message(error) : "it is not a regular file");
-    }
-    size_ = static_cast<uint64_t>(info.st_size);
-  }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-  ~InputFile() { close(fd_); }
-
-  const std::string& name() const { return name_; }
-  uint64_t size() const { return size_; }
-
-  void read(uint64_t offset, std::span<std::byte> out) const {
-    while (!out.empty()) {
-      const ssize_t count = pread(fd_, out.data(), out.size(), static_cast<off_t>(offset));
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) fail_to_read(name_, std::generic_category().message(errno));
-      if (count == 0) refuse_safetensors(name_, "the file shrank while it was read");
-      offset += static_cast<uint64_t>(count);
-      out = out.subspan(static_cast<size_t>(count));
-    }
-  }
-
- private:
-  std::string name_;
-  int fd_;
-  uint64_t size_ = 0;
-};
 
 uint64_t header_length(const InputFile& file) {
   if (file.size() < kLengthBytes) {

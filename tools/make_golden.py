@@ -10,6 +10,7 @@ Each OUT_DIR/<name>.safetensors holds tensors named <case>.<tensor> in PyTorch's
   arithmetic     f64: computed in double from the stored f32 inputs and rounded once to f32
                  f32: PyTorch's own f32 arithmetic
   cases          JSON array, one object a case: "name" and the case's parameters
+torch_files is a folder of files of torch.save instead.
 Documented vectors are asserted: a PyTorch that disagrees with them writes no file.
 """
 
@@ -28,12 +29,13 @@ from golden.ops import (
 from golden.optimizers import adam, loss_scale, sgd
 from golden.photo_networks import photo_network_gradients, photo_network_init
 from golden.resnets import resnet_gradients, resnet_init, resnet_losses
+from golden.torch_files import torch_files
 
 FILES = [
     conv2d, depthwise_conv2d, linear, batch_norm, relu, max_pool2d, global_avg_pool, adaptive_avg_pool2d, channel_gate,
     subsample_pad, cross_entropy, sgd, adam, loss_scale, rng, cast,
     image_files, image_centers, image_resizes, models, resnet_init, resnet_gradients, resnet_losses,
-    photo_network_init, photo_network_gradients,
+    photo_network_init, photo_network_gradients, torch_files,
 ]  # fmt: skip
 
 

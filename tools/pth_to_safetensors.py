@@ -8,6 +8,7 @@ of all names, as DataParallel puts it there, is dropped. Needs PyTorch, and load
 
 import json
 import os
+import pickle
 import struct
 import sys
 
@@ -78,7 +79,16 @@ def convert(source: str, target: str) -> int:
     def to_bytes(tensor) -> bytes:
         return tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
-    tensors = without_prefix(pick_state_dict(torch.load(source, map_location="cpu", weights_only=True)))
+    try:
+        loaded = torch.load(source, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise Refused(
+            "it holds more than tensors, such as a whole model, which PyTorch loads by running code\n"
+            "  try: torch.save(model.state_dict(), FILE) in the program that has the model"
+        ) from None
+    except RuntimeError as error:
+        raise Refused(str(error).splitlines()[0]) from None
+    tensors = without_prefix(pick_state_dict(loaded))
     temporary = f"{target}.tmp"
     with open(temporary, "wb") as file:
         file.write(file_bytes(tensors, to_bytes))

@@ -1,3 +1,5 @@
+#include <cstring>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,6 +55,20 @@ TEST_F(Pretrained, CountersMayBeAbsent) {
   EXPECT_EQ(load(tensors_), "loaded");
 }
 
+TEST_F(Pretrained, SixteenBitsAreWidened) {
+  for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16}) {
+    const Tensor narrow = Tensor::zeros({3}, dtype);
+    tensors_["fc.bias"] = narrow;
+    std::memset(tensors_["fc.bias"].bytes(), 0x3f, narrow.nbytes());
+    ASSERT_EQ(load(tensors_), "loaded");
+    Half half;
+    BFloat16 brain;
+    half.bits = brain.bits = 0x3f3f;
+    const float want = dtype == Dtype::kF16 ? static_cast<float>(half) : static_cast<float>(brain);
+    EXPECT_EQ(file_tensors(target_.model.state()).at("fc.bias").span<float>()[2], want);
+  }
+}
+
 TEST_F(Pretrained, WhatDoesNotFitIsNamedAndChangesNothing) {
   const uint64_t before = state_digest(target_.model);
   FileTensors missing = tensors_;
@@ -65,9 +81,9 @@ TEST_F(Pretrained, WhatDoesNotFitIsNamedAndChangesNothing) {
   FileTensors misshapen = tensors_;
   misshapen["conv.weight"] = Tensor::zeros({2, 1, 5, 5}, Dtype::kF32);
   EXPECT_THAT(load(misshapen), HasSubstr("conv.weight has shape (2,1,5,5), expected (2,1,3,3)"));
-  FileTensors half = tensors_;
-  half["fc.bias"] = Tensor::zeros({3}, Dtype::kF16);
-  EXPECT_THAT(load(half), HasSubstr("fc.bias is f16, expected f32"));
+  FileTensors other = tensors_;
+  other["fc.bias"] = Tensor::zeros({3}, Dtype::kI64);
+  EXPECT_THAT(load(other), HasSubstr("fc.bias is i64, expected f32"));
   EXPECT_EQ(state_digest(target_.model), before);
 }
 

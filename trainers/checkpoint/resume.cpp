@@ -10,6 +10,7 @@
 #include "core/cuda/device.h"
 #include "core/error.h"
 #include "trainers/checkpoint/checkpoint_file.h"
+#include "trainers/torch_file/torch_file.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -148,6 +149,12 @@ std::optional<ResumePoint> find_resume_point(const std::string& resume,
   }
   const bool directory = fs::is_directory(resume, error);
   const fs::path file = directory ? newest_in(resume) : model_file_of(resume);
+  if (is_torch_file(file)) {
+    throw CheckpointError(
+        fmt::format("cannot resume from {}", resume),
+        "it is a file of PyTorch: it holds no state of a run here",
+        fmt::format("--pretrained {} to train from its weights or to evaluate them", resume));
+  }
   return ResumePoint{.model_file = file,
                      .run_directory = run_directory_of(file),
                      .checkpoint = read_checkpoint(file)};

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/transfer.h"
 #include "core/words.h"
+#include "trainers/torch_file/torch_file.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -133,11 +134,31 @@ std::optional<int64_t> other_class_count(std::span<const nn::StateEntry> entries
   return classes;
 }
 
+template <class T>
+Tensor widened(const Tensor& narrow) {
+  Tensor wide = Tensor::empty(narrow.shape(), Dtype::kF32);
+  std::ranges::transform(narrow.span<T>(), wide.span<float>().begin(), [](T value) {
+    return static_cast<float>(value);
+  });
+  return wide;
+}
+
+// f32 holds every 16-bit value; PyTorch's load_state_dict() converts them too.
+void widen(std::span<const nn::StateEntry> entries, FileTensors& tensors) {
+  for (const nn::StateEntry& entry : entries) {
+    const auto found = tensors.find(entry.name);
+    if (found == tensors.end() || entry.tensor.dtype() != Dtype::kF32) continue;
+    Tensor& tensor = found->second;
+    if (tensor.dtype() == Dtype::kF16) tensor = widened<Half>(tensor);
+    if (tensor.dtype() == Dtype::kBF16) tensor = widened<BFloat16>(tensor);
+  }
+}
+
 }  // namespace
 
 Safetensors read_weights(const fs::path& file) {
   try {
-    return read_safetensors(file);
+    return is_torch_file(file) ? read_torch_file(file) : read_safetensors(file);
   } catch (const EnvironmentError& error) {
     throw CheckpointError(error.what(), error.why(), error.hint(), error.remedy());
   }
@@ -159,6 +180,7 @@ std::optional<std::string> load_pretrained(const fs::path& file,
   tensors = without_module_prefix(std::move(tensors));
   std::vector<nn::StateEntry> entries = model.state();
   drop_absent_counters(entries, tensors);
+  widen(entries, tensors);
   const std::string head = classifier_of(model);
   const std::optional<int64_t> classes = other_class_count(entries, tensors, head);
   std::string hint = "the --arch that the file was made with, names as in torchvision or timm";

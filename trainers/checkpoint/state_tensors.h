@@ -48,12 +48,14 @@ enum class Classifier {
   kMayStartFresh,  // a last layer of another class count keeps its initial weights
 };
 
-// Errors: CheckpointError for a file that cannot be read.
+// A safetensors file, or one of torch.save (trainers/torch_file/torch_file.h), told apart by its
+// content. Errors: CheckpointError for a file that cannot be read.
 Safetensors read_weights(const std::filesystem::path& file);
 
 // Overwrites the model's state with the file's tensors of PyTorch's names, with or without
-// "module." before all of them; num_batches_tracked may be absent. Returns the name of the
-// classifier where it starts fresh, as with timm's --num-classes.
+// "module." before all of them; num_batches_tracked may be absent, and values of 16 bits stand for
+// those of 32. Returns the name of the classifier where it starts fresh, as with timm's
+// --num-classes.
 // Errors: CheckpointError naming the first tensors that are missing, of another shape or type, or
 // not the model's.
 std::optional<std::string> load_pretrained(const std::filesystem::path& file,

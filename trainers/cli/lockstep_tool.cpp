@@ -9,6 +9,8 @@
 #include "core/safetensors.h"
 #include "core/version.h"
 #include "trainers/checkpoint/checkpoint_reports.h"
+#include "trainers/checkpoint/export_weights.h"
+#include "trainers/checkpoint/state_tensors.h"
 #include "trainers/cli/programs.h"
 #include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/plan_command.h"
@@ -19,18 +21,9 @@ namespace {
 
 constexpr int kDifferent = 1;
 
-// To these tools an unreadable file is a checkpoint refused.
-Safetensors load(const std::string& path) {
-  try {
-    return read_safetensors(path);
-  } catch (const EnvironmentError& error) {
-    throw CheckpointError(error.what(), error.why(), error.hint(), error.remedy());
-  }
-}
-
 int diff(const std::string& a, const std::string& b, size_t limit, std::ostream& out) {
-  const Safetensors first = load(a);
-  const CheckpointDiff difference = diff_checkpoints(first, load(b));
+  const Safetensors first = read_weights(a);
+  const CheckpointDiff difference = diff_checkpoints(first, read_weights(b));
   out << format_diff(difference, limit);
   return difference.same() ? 0 : kDifferent;
 }
@@ -75,6 +68,13 @@ int run(int argc, const char* const* argv, std::ostream& out) {
       ->capture_default_str();
   CLI::App* inspect_command = app.add_subcommand("inspect", "list what a checkpoint holds");
   inspect_command->add_option("FILE", first, "a checkpoint")->required();
+  std::string prefix;
+  CLI::App* export_command = app.add_subcommand(
+      "export", "write a checkpoint's weights for PyTorch: .pt, .pth or .safetensors");
+  export_command->add_option("CHECKPOINT", first, "a .safetensors file, or one of torch.save")
+      ->required();
+  export_command->add_option("OUT", second, "the ending chooses the form")->required();
+  export_command->add_option("--prefix", prefix, "put before all names: module.");
   PlanOptions plan;
   CLI::App* plan_command = app.add_subcommand(
       "plan", "memory, cuDNN's engines and predicted speed of training on a GPU; needs no GPU");
@@ -98,7 +98,11 @@ int run(int argc, const char* const* argv, std::ostream& out) {
   }
   if (diff_command->parsed()) return diff(first, second, limit, out);
   if (replay_command->parsed()) return run_replay({argv, argv + argc}, first);
-  out << inspect_checkpoint(load(first));
+  if (export_command->parsed()) {
+    out << export_weights(first, second, prefix);
+    return 0;
+  }
+  out << inspect_checkpoint(read_weights(first));
   return 0;
 }
 

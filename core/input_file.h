@@ -1,0 +1,32 @@
+// A file that is read at given places.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "core/unique_fd.h"
+
+namespace lockstep {
+
+// Thread safety: const functions may be called from any thread.
+class InputFile {
+ public:
+  // Errors: EnvironmentError when it cannot be opened or is not a regular file.
+  explicit InputFile(const std::filesystem::path& path);
+
+  const std::string& name() const { return name_; }
+  uint64_t size() const { return size_; }  // bytes, when it was opened
+
+  // Fills `out` from `offset` on. Errors: EnvironmentError, also where the file ends before.
+  void read(uint64_t offset, std::span<std::byte> out) const;
+
+ private:
+  std::string name_;
+  UniqueFd fd_;
+  uint64_t size_ = 0;
+};
+
+}  // namespace lockstep

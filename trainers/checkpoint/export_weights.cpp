@@ -1,0 +1,102 @@
+#include "trainers/checkpoint/export_weights.h"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/safetensors_header.h"
+#include "core/words.h"
+#include "trainers/checkpoint/state_tensors.h"
+#include "trainers/torch_file/torch_file.h"
+
+namespace lockstep::trainers {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kScaler = "grad_scaler";
+// Keys of a checkpoint's metadata that hold for its weights alone.
+constexpr const char* kKept[] = {"format_version", "program", "arch", "evaluation", kScaler};
+
+bool is_for_torch(const fs::path& to) {
+  const std::string ending = to.extension().string();
+  if (ending == ".safetensors") return false;
+  if (ending == ".pt" || ending == ".pth" || ending == ".tar") return true;
+  throw UsageError(fmt::format("{} names no form of weights", to.string()),
+                   "the ending of the file chooses it",
+                   "OUT.pt or OUT.pth for torch.load, or OUT.safetensors");
+}
+
+FileTensors renamed(FileTensors tensors, const std::string& prefix) {
+  FileTensors result;
+  for (auto& [name, tensor] : without_module_prefix(std::move(tensors))) {
+    std::string full = prefix + name;
+    if (!is_tensor_name(full)) {
+      throw UsageError(fmt::format("'{}' is no name of a tensor", printable(full)),
+                       "names have letters, digits and any of _ . - /",
+                       "--prefix module., as DistributedDataParallel has it");
+    }
+    result.emplace(std::move(full), std::move(tensor));
+  }
+  return result;
+}
+
+// GradScaler's part of it: the run counts more.
+std::optional<ScalerState> scaler_of(const std::map<std::string, std::string>& metadata,
+                                     const std::string& file) {
+  const auto found = metadata.find(kScaler);
+  if (found == metadata.end()) return std::nullopt;
+  try {
+    const auto state = nlohmann::json::parse(found->second);
+    return ScalerState{{"scale", state.at("scale").get<double>()},
+                       {"growth_factor", state.at("growth_factor").get<double>()},
+                       {"backoff_factor", state.at("backoff_factor").get<double>()},
+                       {"growth_interval", state.at("growth_interval").get<int64_t>()},
+                       {"_growth_tracker", state.at("_growth_tracker").get<int64_t>()}};
+  } catch (const nlohmann::json::exception&) {
+    throw CheckpointError(fmt::format("cannot export {}", file),
+                          fmt::format("its '{}' is damaged", kScaler),
+                          "another checkpoint of that run");
+  }
+}
+
+std::string way_to_load(const fs::path& to, bool for_torch, bool with_scaler) {
+  const std::string file = to.string();
+  if (!for_torch) return fmt::format("safetensors.torch.load_file('{}')", file);
+  const std::string load = fmt::format("torch.load('{}')", file);
+  return with_scaler ? fmt::format("{}['model'], and ['scaler'] for GradScaler", load) : load;
+}
+
+}  // namespace
+
+std::string export_weights(const fs::path& from, const fs::path& to, const std::string& prefix) {
+  const bool for_torch = is_for_torch(to);
+  if (from.string().ends_with(".state.safetensors")) {
+    throw CheckpointError(fmt::format("{} holds an optimizer's state, not weights", from.string()),
+                          "a checkpoint is two files",
+                          "the file beside it, without .state in its name");
+  }
+  Safetensors content = read_weights(from);
+  Safetensors exported{.tensors = renamed(std::move(content.tensors), prefix), .metadata = {}};
+  for (const char* key : kKept) {
+    const auto found = content.metadata.find(key);
+    if (found != content.metadata.end()) exported.metadata.insert(*found);
+  }
+  exported.metadata["format"] = "pt";  // what Hugging Face's readers look for
+  const std::optional<ScalerState> scaler = scaler_of(exported.metadata, from.string());
+  if (for_torch) {
+    write_torch_file(to, exported, scaler);
+  } else {
+    write_safetensors(to, exported);
+  }
+  return fmt::format("{}: {} tensors\nin Python: {}\n",
+                     to.string(),
+                     exported.tensors.size(),
+                     way_to_load(to, for_torch, scaler.has_value()));
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,71 @@
+// Reads the part of Python's pickle format that torch.save makes of a state_dict. No code is run:
+// of the names that a pickle calls, three are known and the rest are refused.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace lockstep::trainers {
+
+using PickleRef = uint32_t;  // a value's place in its Pickle
+
+struct PickledGlobal {
+  std::string name;  // "torch._utils._rebuild_tensor_v2"
+};
+struct PickledStorage {
+  std::string type;      // "FloatStorage"
+  std::string key;       // names the member of the file with its bytes
+  int64_t elements = 0;  // not negative
+};
+struct PickledTensor {
+  PickledStorage storage;
+  int64_t offset = 0;  // of its first element in the storage; these three are as the file says
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;  // as many, in elements
+};
+struct PickledTuple {
+  std::vector<PickleRef> items;
+};
+struct PickledList {
+  std::vector<PickleRef> items;
+};
+struct PickledDict {
+  std::vector<std::pair<PickleRef, PickleRef>> items;  // a key that is set twice is there twice
+};
+using PickleValue = std::variant<std::monostate,  // None
+                                 bool,
+                                 int64_t,
+                                 double,
+                                 std::string,
+                                 PickledGlobal,
+                                 PickledStorage,
+                                 PickledTensor,
+                                 PickledTuple,
+                                 PickledList,
+                                 PickledDict>;
+
+// Values refer to each other by their places, so neither a deep nor a circular one costs stack.
+struct Pickle {
+  std::vector<PickleValue> values;
+  PickleRef root = 0;
+
+  const PickleValue& at(PickleRef ref) const { return values[ref]; }
+  // The last value under this key; null: there is none.
+  const PickleValue* find(const PickledDict& dict, std::string_view key) const;
+};
+
+// What users know a value as: "a tensor", "text".
+std::string_view kind_of(const PickleValue& value);
+
+// Errors: CheckpointError, naming `file`, for what is cut short, breaks the format, is longer than
+// 16 MiB, makes more than a million values, or holds anything but tensors, numbers, text, dicts,
+// lists and tuples.
+Pickle read_pickle(std::span<const std::byte> bytes, const std::string& file);
+
+}  // namespace lockstep::trainers

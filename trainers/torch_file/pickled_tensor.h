@@ -1,0 +1,22 @@
+// Where a pickled tensor's elements lie in its storage.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "core/tensor.h"
+#include "trainers/torch_file/pickle_reader.h"
+
+namespace lockstep::trainers {
+
+// The number of elements; nothing where one of them would lie outside the storage, or where there
+// are more of them than the storage has.
+std::optional<int64_t> elements_of(const PickledTensor& tensor);
+
+// Copies the elements in row-major order out of the storage's bytes. Requires: elements_of() counts
+// them, `to` has their shape, and its type is the storage's.
+void gather(const PickledTensor& from, std::span<const std::byte> storage, Tensor& to);
+
+}  // namespace lockstep::trainers

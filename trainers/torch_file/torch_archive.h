@@ -1,0 +1,17 @@
+// The zip file that torch.save writes since PyTorch 1.6.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "core/safetensors.h"
+
+namespace lockstep::trainers {
+
+// Behind the name of the folder that all members lie in. Ours; PyTorch does not look at it.
+inline constexpr std::string_view kMetadataMember = "/lockstep.json";
+
+// As read_torch_file(), which knows the older forms too.
+Safetensors read_torch_archive(const std::filesystem::path& path);
+
+}  // namespace lockstep::trainers
