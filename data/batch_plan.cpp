@@ -48,7 +48,8 @@ int64_t first_shard(const BatchPlan& plan, int64_t rank) {
 int64_t steps_per_epoch(const BatchPlan& plan) {
   check(plan);
   const int64_t group_batch = plan.global_batch / replicas_of(plan);
-  return (samples_per_replica(sampler_of(plan, 0)) + group_batch - 1) / group_batch;
+  const int64_t rounding = plan.drop_last ? 0 : group_batch - 1;
+  return (samples_per_replica(sampler_of(plan, 0)) + rounding) / group_batch;
 }
 
 EpochPlan::EpochPlan(const BatchPlan& plan, int64_t epoch) : plan_(plan), epoch_(epoch) {
@@ -128,12 +129,14 @@ MicroBatch evaluation_batch(const EvaluationPlan& plan, int64_t batch) {
 
 BatchSequence training_sequence(const BatchPlan& plan, int64_t first_step, int64_t end_step) {
   const int64_t epoch_steps = steps_per_epoch(plan);
-  LS_CHECK(first_step >= 0 && first_step <= end_step,
-           "[batch_plan] steps: got [{}, {})",
+  LS_CHECK(epoch_steps >= 1 && first_step >= 0 && first_step <= end_step,
+           "[batch_plan] steps: got [{}, {}) in epochs of {}",
            first_step,
-           end_step);
+           end_step,
+           epoch_steps);
   const int64_t local_shards = first_shard(plan, plan.rank + 1) - first_shard(plan, plan.rank);
-  const int64_t group_batch = plan.global_batch / replicas_of(plan);
+  const int64_t group_batch =
+      std::min(plan.global_batch / replicas_of(plan), samples_per_replica(sampler_of(plan, 0)));
   const int64_t per_group = plan.shards / plan.groups;
   const int64_t largest_shard = (group_batch + per_group - 1) / per_group;
   std::optional<EpochPlan> current;

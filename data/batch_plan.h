@@ -23,6 +23,8 @@ struct BatchPlan {
   int64_t ranks = 1;
   uint64_t seed = 0;
   bool shuffle = true;
+  // An epoch ends before a step that would be short, as with PyTorch's DataLoader(drop_last=True).
+  bool drop_last = false;
 };
 
 // The images of one micro-step on one rank, in shard order. shards.peers is left to the caller.
@@ -32,6 +34,7 @@ struct MicroBatch {
   Shards shards;
 };
 
+// A data set smaller than global_batch makes one short step, and none with drop_last.
 int64_t steps_per_epoch(const BatchPlan& plan);
 
 // One epoch of a plan. Each (group, micro-step) is a replica of PyTorch's DistributedSampler and

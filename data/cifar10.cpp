@@ -142,12 +142,13 @@ bool has_cifar10_pickles(const fs::path& dir) {
   return is_folder(dir / kPickleFolder) || is_file(dir / "data_batch_1");
 }
 
-DatasetPair open_cifar10(const fs::path& dir) {
+DatasetPair open_cifar10(const fs::path& dir, Splits splits) {
   const fs::path folder = find_cifar10_folder(dir);
   if (folder.empty()) throw_nothing_found(dir);
   std::vector<fs::path> paths;
   std::vector<const char*> missing;
   for (const char* file : kFiles) {
+    if (splits == Splits::kTest && file != kFiles.back()) continue;
     paths.push_back(folder / file);
     if (!is_file(paths.back())) missing.push_back(file);
   }
@@ -157,8 +158,10 @@ DatasetPair open_cifar10(const fs::path& dir) {
   }
   const std::vector<fs::path> test = {paths.back()};
   paths.pop_back();
-  return {.train = std::make_shared<Cifar10>("cifar10/train", paths),
-          .test = std::make_shared<Cifar10>("cifar10/test", test)};
+  DatasetPair pair;
+  if (splits == Splits::kBoth) pair.train = std::make_shared<Cifar10>("cifar10/train", paths);
+  pair.test = std::make_shared<Cifar10>("cifar10/test", test);
+  return pair;
 }
 
 }  // namespace lockstep::data

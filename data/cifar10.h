@@ -49,6 +49,6 @@ bool has_cifar10_pickles(const std::filesystem::path& dir);
 // data_batch_1.bin to data_batch_5.bin and test_batch.bin in find_cifar10_folder(dir).
 // Errors: DataError listing what was looked for and is missing, naming the archive to fetch where
 // only pickles are there; those of Cifar10.
-DatasetPair open_cifar10(const std::filesystem::path& dir);
+DatasetPair open_cifar10(const std::filesystem::path& dir, Splits splits = Splits::kBoth);
 
 }  // namespace lockstep::data

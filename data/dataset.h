@@ -53,8 +53,11 @@ class Dataset {
   virtual std::string digest() const = 0;
 };
 
+// An evaluation needs no images to train on: they may be absent, or many.
+enum class Splits : uint8_t { kBoth, kTest };
+
 struct DatasetPair {
-  std::shared_ptr<const Dataset> train;
+  std::shared_ptr<const Dataset> train;  // null where only Splits::kTest was opened
   std::shared_ptr<const Dataset> test;
 };
 

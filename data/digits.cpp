@@ -115,9 +115,10 @@ constexpr DrawnDataset::Recipe kRecipe = {.name = "digits",
 
 Digits::Digits(Split split) : DrawnDataset(kRecipe, split) {}
 
-DatasetPair open_digits() {
-  return {.train = std::make_shared<Digits>(Digits::Split::kTrain),
-          .test = std::make_shared<Digits>(Digits::Split::kTest)};
+DatasetPair open_digits(Splits splits) {
+  DatasetPair pair{.train = {}, .test = std::make_shared<Digits>(Digits::Split::kTest)};
+  if (splits == Splits::kBoth) pair.train = std::make_shared<Digits>(Digits::Split::kTrain);
+  return pair;
 }
 
 }  // namespace lockstep::data

@@ -95,7 +95,7 @@ class Digits : public DrawnDataset {
   explicit Digits(Split split);
 };
 
-DatasetPair open_digits();
+DatasetPair open_digits(Splits splits = Splits::kBoth);
 
 // Color images of 32 x 32, one large shape before a background with clutter, in any position,
 // size, rotation and color; classes are those of shape_outline(); 20,000 for training, 4,000 to
@@ -105,6 +105,6 @@ class Shapes : public DrawnDataset {
   explicit Shapes(Split split);
 };
 
-DatasetPair open_shapes();
+DatasetPair open_shapes(Splits splits = Splits::kBoth);
 
 }  // namespace lockstep::data

@@ -155,12 +155,13 @@ std::array<fs::path, 3> folders_of(const fs::path& dir, const std::string& name)
                   Remedy::kDigits);
 }
 
-std::array<fs::path, 4> find_files(const fs::path& dir, const std::string& name) {
+// Those of the splits alone; the others' paths are empty.
+std::array<fs::path, 4> find_files(const fs::path& dir, const std::string& name, Splits splits) {
   const fs::path folder = find_idx_folder(dir, name);
   if (folder.empty()) throw_nothing_found(dir, name);
   std::array<fs::path, 4> paths;
   std::string missing;
-  for (size_t i = 0; i < kFiles.size(); ++i) {
+  for (size_t i = splits == Splits::kTest ? 2 : 0; i < kFiles.size(); ++i) {
     paths[i] = find_file(folder, kFiles[i]);
     if (!paths[i].empty()) continue;
     missing += fmt::format("{}{}[.gz]", missing.empty() ? "" : ", ", kFiles[i]);
@@ -221,10 +222,12 @@ fs::path find_idx_folder(const fs::path& dir, const std::string& name) {
   return {};
 }
 
-DatasetPair open_idx_pair(const fs::path& dir, const std::string& name) {
-  const std::array<fs::path, 4> files = find_files(dir, name);
-  DatasetPair pair{.train = std::make_shared<IdxDataset>(name + "/train", files[0], files[1]),
+DatasetPair open_idx_pair(const fs::path& dir, const std::string& name, Splits splits) {
+  const std::array<fs::path, 4> files = find_files(dir, name, splits);
+  DatasetPair pair{.train = {},
                    .test = std::make_shared<IdxDataset>(name + "/test", files[2], files[3])};
+  if (splits == Splits::kTest) return pair;
+  pair.train = std::make_shared<IdxDataset>(name + "/train", files[0], files[1]);
   const ImageShape train = pair.train->image_shape();
   const ImageShape test = pair.test->image_shape();
   if (train != test) {

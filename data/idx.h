@@ -44,6 +44,8 @@ std::filesystem::path find_idx_folder(const std::filesystem::path& dir, const st
 // {train,t10k}-{images-idx3,labels-idx1}-ubyte[.gz] in find_idx_folder(dir, name).
 // Errors: DataError listing what was looked for and is missing; those of IdxDataset; train and test
 // images of different sizes.
-DatasetPair open_idx_pair(const std::filesystem::path& dir, const std::string& name);
+DatasetPair open_idx_pair(const std::filesystem::path& dir,
+                          const std::string& name,
+                          Splits splits = Splits::kBoth);
 
 }  // namespace lockstep::data

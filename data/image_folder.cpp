@@ -206,7 +206,7 @@ std::string ImageFolder::digest() const {
   return to_hex(lockstep::digest(std::as_bytes(std::span(all))));
 }
 
-DatasetPair open_image_folders(const fs::path& dir, const PhotoOptions& photos) {
+DatasetPair open_image_folders(const fs::path& dir, const PhotoOptions& photos, Splits splits) {
   SplitOptions options{.crop = photos.train_crop,
                        .resize = std::max(photos.val_resize, photos.train_crop),
                        .shrink = photos.shrink,
@@ -215,11 +215,14 @@ DatasetPair open_image_folders(const fs::path& dir, const PhotoOptions& photos) 
   if (photos.cache_bytes > 0) {
     options.cache_room = std::make_shared<std::atomic<int64_t>>(photos.cache_bytes);
   }
-  auto train = std::make_shared<ImageFolder>("imagefolder/train", dir / "train", options);
+  std::shared_ptr<ImageFolder> train;
+  if (splits == Splits::kBoth) {
+    train = std::make_shared<ImageFolder>("imagefolder/train", dir / "train", options);
+  }
   options.crop = photos.val_crop;
   options.resize = photos.val_resize;
   auto val = std::make_shared<ImageFolder>("imagefolder/val", dir / "val", options);
-  if (train->folders().classes != val->folders().classes) {
+  if (train && train->folders().classes != val->folders().classes) {
     throw_other_classes(train->folders(), val->folders());
   }
   return {.train = std::move(train), .test = std::move(val)};

@@ -72,6 +72,8 @@ class ImageFolder : public Dataset {
 };
 
 // `dir`/train and `dir`/val. Errors: also DataError for classes that differ.
-DatasetPair open_image_folders(const std::filesystem::path& dir, const PhotoOptions& photos = {});
+DatasetPair open_image_folders(const std::filesystem::path& dir,
+                               const PhotoOptions& photos = {},
+                               Splits splits = Splits::kBoth);
 
 }  // namespace lockstep::data

@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLookedFor =
     "looked for MNIST/raw, FashionMNIST/raw, raw or the folder itself with *-ubyte[.gz] files, "
-    "cifar-10-batches-bin or the folder itself with data_batch_1.bin, train and val";
+    "cifar-10-batches-bin or the folder itself with data_batch_1.bin, train and val (to evaluate, "
+    "val alone)";
 
 // IDX files do not say which set they are; a folder's name may.
 bool named_fashion(const fs::path& dir) {
@@ -56,9 +57,7 @@ std::vector<Found> named_sets(const fs::path& dir) {
   if (is_folder(dir / "cifar-10-batches-bin")) {
     found.push_back({"cifar10", "cifar-10-batches-bin", 3});
   }
-  if (is_folder(dir / "train") && is_folder(dir / "val")) {
-    found.push_back({"imagefolder", "train and val", 3});
-  }
+  if (is_folder(dir / "val")) found.push_back({"imagefolder", "val", 3});
   return found;
 }
 
@@ -87,13 +86,16 @@ std::string detect_dataset(const fs::path& dir, int64_t channels) {
   throw_unknown(dir);
 }
 
-DatasetPair open_dataset(const std::string& name, const fs::path& dir, const PhotoOptions& photos) {
-  if (name == "digits") return open_digits();
-  if (name == "shapes") return open_shapes();
-  if (name == "auto") return open_dataset(detect_dataset(dir), dir, photos);
-  if (name == "mnist" || name == "fashion-mnist") return open_idx_pair(dir, name);
-  if (name == "cifar10") return open_cifar10(dir);
-  if (name == "imagefolder") return open_image_folders(dir, photos);
+DatasetPair open_dataset(const std::string& name,
+                         const fs::path& dir,
+                         const PhotoOptions& photos,
+                         Splits splits) {
+  if (name == "digits") return open_digits(splits);
+  if (name == "shapes") return open_shapes(splits);
+  if (name == "auto") return open_dataset(detect_dataset(dir), dir, photos, splits);
+  if (name == "mnist" || name == "fashion-mnist") return open_idx_pair(dir, name, splits);
+  if (name == "cifar10") return open_cifar10(dir, splits);
+  if (name == "imagefolder") return open_image_folders(dir, photos, splits);
   throw UsageError(fmt::format("the data set {} is not known", name),
                    {},
                    "use digits, shapes, mnist, fashion-mnist, cifar10, imagefolder or auto");

@@ -9,7 +9,8 @@
 
 namespace lockstep::data {
 
-// Looks at what lies in `dir`: "mnist", "fashion-mnist", "cifar10" or "imagefolder". Of several
+// Looks at what lies in `dir`: "mnist", "fashion-mnist", "cifar10" or "imagefolder", the last by
+// its folder `val`, since an evaluation needs no more. Of several
 // sets, the only one whose images have `channels` channels (0: any).
 // Errors: DataError when dir is no folder, when nothing known lies there (what was looked for is
 // listed), when several such sets do, or when only a layout lies there that this build cannot read.
@@ -20,6 +21,7 @@ std::string detect_dataset(const std::filesystem::path& dir, int64_t channels = 
 // Errors: UsageError for other names; those of detect_dataset and of the set that is opened.
 DatasetPair open_dataset(const std::string& name,
                          const std::filesystem::path& dir,
-                         const PhotoOptions& photos = {});
+                         const PhotoOptions& photos = {},
+                         Splits splits = Splits::kBoth);
 
 }  // namespace lockstep::data

@@ -165,9 +165,10 @@ constexpr DrawnDataset::Recipe kRecipe = {.name = "shapes",
 
 Shapes::Shapes(Split split) : DrawnDataset(kRecipe, split) {}
 
-DatasetPair open_shapes() {
-  return {.train = std::make_shared<Shapes>(Shapes::Split::kTrain),
-          .test = std::make_shared<Shapes>(Shapes::Split::kTest)};
+DatasetPair open_shapes(Splits splits) {
+  DatasetPair pair{.train = {}, .test = std::make_shared<Shapes>(Shapes::Split::kTest)};
+  if (splits == Splits::kBoth) pair.train = std::make_shared<Shapes>(Shapes::Split::kTrain);
+  return pair;
 }
 
 }  // namespace lockstep::data

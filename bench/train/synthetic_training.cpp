@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -147,12 +146,10 @@ SyntheticReport measure_training(const SyntheticOptions& options,
   Communicator& ranks = *connection.ranks;
   const trainers::RunRequest request = run_request(options);
   const int64_t threads = trainers::agreed_threads(request.threads, launch, ranks);
-  constexpr int64_t kAnyImages = std::numeric_limits<int64_t>::max();
-  const trainers::ResolvedRun run{
-      .request = request,
-      .batch = trainers::divide_batch(request, ranks.size(), threads, kAnyImages),
-      .threads = threads,
-      .transport = std::string(connection.transport)};
+  const trainers::ResolvedRun run{.request = request,
+                                  .batch = trainers::divide_batch(request, ranks.size(), threads),
+                                  .threads = threads,
+                                  .transport = std::string(connection.transport)};
   SyntheticReport report{.options = options, .run = run, .network = model_options(options)};
   Stream stream(Device::kCpu, static_cast<int>(threads), trainers::may_spin(launch, threads));
   Mt19937 rng(request.seed);

@@ -25,7 +25,7 @@ Outcome train(int ranks, int64_t bn_groups) {
     trainers::RunRequest request;
     request.batch = {.global = 16, .shards = 4, .bn_groups = bn_groups};
     const trainers::ResolvedRun run{.request = request,
-                                    .batch = trainers::divide_batch(request, ranks, 1, 16)};
+                                    .batch = trainers::divide_batch(request, ranks, 1)};
     const trainers::ModelOptions network{.arch = "convnet", .image = {1, 28, 28}};
     Mt19937 rng(7);
     const auto model = trainers::make_model(network, nn::Init{rng});

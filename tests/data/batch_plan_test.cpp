@@ -1,5 +1,7 @@
 #include "data/batch_plan.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "core/error.h"
@@ -59,6 +61,42 @@ TEST(BatchPlan, RanksOwnConsecutiveShards) {
     EXPECT_EQ(shards.step_images, 16);
     EXPECT_EQ(shards.peers, nullptr);
   }
+}
+
+TEST(BatchPlan, ASmallDataSetMakesOneShortStep) {
+  const BatchPlan plan{.dataset_size = 5, .global_batch = 64, .shards = 8, .groups = 2, .seed = 3};
+  EXPECT_EQ(steps_per_epoch(plan), 1);
+  const std::vector<Images> shards = shard_images(plan, 1, 0, 0);
+  Images all;
+  for (const Images& shard : shards) all.insert(all.end(), shard.begin(), shard.end());
+  EXPECT_EQ(all.size(), 6U);  // two replicas of three: one image is there twice
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  EXPECT_EQ(all, (Images{0, 1, 2, 3, 4}));
+  EXPECT_EQ(shard_images(plan, 8, 0, 0), shards);
+  EXPECT_EQ(training_sequence(plan, 0, 1).max_images, 8);  // of 8 shards, one at most each
+}
+
+// len(DataLoader(range(n), batch_size, sampler=DistributedSampler(...), drop_last=True))
+TEST(BatchPlan, DropLastLeavesOutTheShortStep) {
+  BatchPlan plan{.dataset_size = 203, .global_batch = 48, .shards = 4, .groups = 4, .seed = 5};
+  EXPECT_EQ(steps_per_epoch(plan), 5);
+  const std::vector<Images> first = shard_images(plan, 1, 3, 0);
+  plan.drop_last = true;
+  EXPECT_EQ(steps_per_epoch(plan), 4);
+  EXPECT_EQ(shard_images(plan, 1, 3, 0), first);  // the others are as they were
+  const BatchSequence sequence = training_sequence(plan, 0, 8);
+  BatchSequence at = sequence;
+  for (int64_t number = 0; number < 8; ++number) {
+    const MicroBatch batch = at.at(number);
+    EXPECT_EQ(batch.epoch, number / 4);
+    EXPECT_EQ(batch.shards.step_images, 48);
+  }
+  plan.dataset_size = 192;
+  EXPECT_EQ(steps_per_epoch(plan), 4);
+  plan.dataset_size = 44;  // eleven a replica, and a step wants twelve
+  EXPECT_EQ(steps_per_epoch(plan), 0);
+  EXPECT_THROW(training_sequence(plan, 0, 1), InternalError);
 }
 
 // DataLoader(batch_size, sampler=DistributedSampler(num_replicas=ranks, rank)), batch by batch.

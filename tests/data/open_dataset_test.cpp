@@ -75,6 +75,23 @@ TEST(DetectDataset, TakesTrainAndValForImageFolders) {
   EXPECT_THAT(detect_error(temporary.path()), HasSubstr("no known data set"));
   std::filesystem::create_directories(temporary.path() / "val");
   EXPECT_EQ(detect_dataset(temporary.path()), "imagefolder");
+  std::filesystem::remove(temporary.path() / "train");
+  EXPECT_EQ(detect_dataset(temporary.path()), "imagefolder");
+}
+
+TEST(OpenDataset, NeedsNoTrainingImagesForTheTestSplit) {
+  const TempDir temporary;
+  write_tiny_set(temporary.path());
+  std::filesystem::remove(temporary.path() / "train-images-idx3-ubyte");
+  std::filesystem::remove(temporary.path() / "train-labels-idx1-ubyte");
+  const DatasetPair pair = open_dataset("auto", temporary.path(), {}, Splits::kTest);
+  EXPECT_EQ(pair.train, nullptr);
+  EXPECT_EQ(pair.test->name(), "mnist/test");
+  EXPECT_THAT(error_of<DataError>([&] { open_dataset("mnist", temporary.path()); }),
+              HasSubstr("missing: train-images-idx3-ubyte"));
+  for (const char* name : {"digits", "shapes"}) {
+    EXPECT_EQ(open_dataset(name, {}, {}, Splits::kTest).train, nullptr) << name;
+  }
 }
 
 TEST(OpenDataset, KnowsItsNames) {

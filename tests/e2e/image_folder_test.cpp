@@ -43,6 +43,29 @@ TEST(ImageFolderRuns, StartFromWeightsOfOtherClasses) {
   EXPECT_EQ(second.exit_code, 0) << said(second);
 }
 
+TEST(ImageFolderRuns, EvaluateWithValAlone) {
+  const TempDir dir;
+  write_image_folders(dir / "photos", 4);
+  const ProgramResult trained = run_program(resnet(dir / "photos", dir / "run"));
+  ASSERT_EQ(trained.exit_code, 0) << said(trained);
+  fs::remove_all(dir / "photos/train");
+  const ProgramResult evaluated = run_program({"train_resnet",
+                                               (dir / "photos").string(),
+                                               "-e",
+                                               "--pretrained",
+                                               weights(dir / "run"),
+                                               "-o",
+                                               (dir / "evaluated").string()});
+  ASSERT_EQ(evaluated.exit_code, 0) << said(evaluated);
+  for (const char* figure : {"correct", "total", "loss"}) {
+    EXPECT_EQ(read_json(dir / "evaluated/run.json")["final"][figure],
+              read_json(dir / "run/run.json")["final"][figure]);
+  }
+  const ProgramResult refused = run_program(resnet(dir / "photos", dir / "refused"));
+  EXPECT_EQ(refused.exit_code, 3);
+  EXPECT_THAT(refused.err, HasSubstr("photos/train cannot be read"));
+}
+
 TEST(ImageFolderRuns, AreRefusedInThreeLines) {
   const TempDir dir;
   write_image_folders(dir / "photos", 1);

@@ -13,13 +13,8 @@ using ::testing::ElementsAre;
 using testing::options_of;
 using testing::usage_error;
 
-constexpr int64_t kImages = 60000;
-
-BatchDivision divided(const std::string& line,
-                      int64_t ranks,
-                      int64_t threads,
-                      int64_t images = kImages) {
-  return divide_batch(make_run_request(options_of(line)), ranks, threads, images);
+BatchDivision divided(const std::string& line, int64_t ranks, int64_t threads) {
+  return divide_batch(make_run_request(options_of(line)), ranks, threads);
 }
 
 struct Case {
@@ -69,12 +64,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(DivideBatchMicroSteps, AccumulationKeepsTheGlobalBatch) {
   RunRequest request = make_run_request(options_of("-b 8 --batches-per-allreduce 4"));
-  const BatchDivision batch = divide_batch(request, 2, 16, kImages);
+  const BatchDivision batch = divide_batch(request, 2, 16);
   EXPECT_EQ(batch.images, 64);
   EXPECT_EQ(batch.shards, 16);
   request.batch.global = 60;
   request.batch.per_rank.reset();
-  const auto error = usage_error([&] { divide_batch(request, 2, 1, kImages); });
+  const auto error = usage_error([&] { divide_batch(request, 2, 1); });
   ASSERT_TRUE(error);
   EXPECT_EQ(error->why(), "they are dealt evenly to 2 BN groups in each of 4 micro-steps");
   EXPECT_EQ(error->hint(),
@@ -84,12 +79,11 @@ TEST(DivideBatchMicroSteps, AccumulationKeepsTheGlobalBatch) {
 struct Refused {
   std::string line;
   int64_t ranks;
-  int64_t images;
   std::string what;
   std::string hint;
 
   friend void PrintTo(const Refused& run, std::ostream* out) {
-    *out << run.line << " on " << run.ranks << " of " << run.images;
+    *out << run.line << " on " << run.ranks;
   }
 };
 
@@ -97,7 +91,7 @@ class DivideBatchRefuses : public ::testing::TestWithParam<Refused> {};
 
 TEST_P(DivideBatchRefuses, WithTheNearestValuesThatWork) {
   const Refused& want = GetParam();
-  const auto error = usage_error([&] { divided(want.line, want.ranks, 1, want.images); });
+  const auto error = usage_error([&] { divided(want.line, want.ranks, 1); });
   ASSERT_TRUE(error) << want.line;
   EXPECT_EQ(error->code(), ExitCode::kUsage);
   EXPECT_EQ(error->what(), want.what) << want.line;
@@ -109,79 +103,59 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Refused{"-b 64 --global-batch-size 256",
                 8,
-                kImages,
                 "-b 64 and --global-batch-size 256 differ",
                 "--global-batch-size 256 alone, or -b 64 alone"},
-        Refused{"--shards 4",
-                8,
-                kImages,
-                "--shards 4 is too few for 8 ranks",
-                "--shards 8, or at most 4 ranks"},
+        Refused{
+            "--shards 4", 8, "--shards 4 is too few for 8 ranks", "--shards 8, or at most 4 ranks"},
         Refused{"--shards 6 --sync-bn",
                 8,
-                kImages,
                 "--shards 6 is too few for 8 ranks",
                 "--shards 8, or at most 6 ranks"},
         Refused{"--shards 8 --bn-groups 3 -b 96",
                 1,
-                kImages,
                 "8 shards do not make 3 equal BN groups",
                 "--shards 6 or 9, or --bn-groups 2 or 4"},
         Refused{"--shards 6",
                 4,
-                kImages,
                 "6 shards do not make 4 equal BN groups",
                 "--shards 4 or 8, or --bn-groups 2"},
         Refused{"--global-batch-size 100",
                 8,
-                kImages,
                 "100 images a step do not make 8 equal parts",
                 "--global-batch-size 96 or 104, or --bn-groups 4"},
-        Refused{"--global-batch-size 100",
-                8,
-                100,
-                "100 images a step do not make 8 equal parts",
-                "--global-batch-size 96, or --bn-groups 4"},
         Refused{"-b 10 --bn-groups 8 --shards 8",
                 1,
-                kImages,
                 "10 images a step do not make 8 equal parts",
                 "-b 8 or 16, or --bn-groups 2"},
-        Refused{"-b 64", 8, 500, "512 images a step are more than the data set has", "-b 62"},
-        Refused{"--global-batch-size 512",
-                8,
-                500,
-                "512 images a step are more than the data set has",
-                "--global-batch-size 496"},
         Refused{"-b 64 --batches-per-allreduce 4 --global-batch-size 256",
                 8,
-                kImages,
                 "-b 64 and --global-batch-size 256 differ",
                 "--global-batch-size 256 alone, or -b 64 alone"},
-        Refused{"-b 64 --batches-per-allreduce 8",
-                1,
-                500,
-                "512 images a step are more than the data set has",
-                "-b 62, or --batches-per-allreduce 7"},
         Refused{"--global-batch-size 100 --batches-per-allreduce 8",
                 1,
-                kImages,
                 "100 images a step do not make 8 equal parts",
-                "--global-batch-size 96 or 104, or --batches-per-allreduce 5 or 10"},
-        Refused{"-b 1",
-                8,
-                5,
-                "8 images a step are more than the data set has",
-                "fewer ranks, or leave out --shards and --bn-groups"}));
+                "--global-batch-size 96 or 104, or --batches-per-allreduce 5 or 10"}));
+
+TEST(DropLast, WantsAWholeStep) {
+  const BatchDivision kept = divided("-b 256", 2, 1);
+  EXPECT_FALSE(kept.drop_last);
+  check_steps(kept, 1);
+  const BatchDivision dropped = divided("-b 256 --drop-last", 2, 1);
+  EXPECT_TRUE(dropped.drop_last);
+  check_steps(dropped, 511);  // dealt to two ranks, one of which sees an image twice
+  const auto error = usage_error([&] { check_steps(dropped, 510); });
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->why(), "a step takes 512 images, and 510 are there to train on");
+}
 
 std::vector<int64_t> reach_of(const std::string& line, int64_t ranks) {
   const RunRequest request = make_run_request(options_of(line));
-  return reach(divide_batch(request, ranks, 1, kImages), request.exchange);
+  return reach(divide_batch(request, ranks, 1), request.exchange);
 }
 
 std::string text_of(const std::string& line, int64_t ranks) {
   const RunRequest request = make_run_request(options_of(line));
-  return reach_text(divide_batch(request, ranks, 1, kImages), request.exchange);
+  return reach_text(divide_batch(request, ranks, 1), request.exchange);
 }
 
 TEST(Reach, RankCountsWhoseShardsAreSubtrees) {

@@ -105,7 +105,7 @@ std::string kept(const std::string& line, int64_t ranks = 2, const std::string& 
   try {
     const RunRequest request =
         keep_run(make_run_request(options), options, data, testing::tiny_identity(), ranks);
-    const BatchDivision batch = divide_batch(request, ranks, 1, 1000);
+    const BatchDivision batch = divide_batch(request, ranks, 1);
     return fmt::format("accepted: B {} A {} S {} G {} seed {} start {}",
                        batch.images,
                        batch.micro_steps,
@@ -172,7 +172,7 @@ TEST(Differences, NameTheEnginesOfCudnn) {
 TEST(IdentityOf, HoldsWhatShapesTheTrainingAndNoMore) {
   const Options options = options_of("--lr 0.5 --epochs 9 -p 3 --fp16-allreduce --seed 4");
   const RunRequest request = make_run_request(options);
-  ResolvedRun run{.request = request, .batch = divide_batch(request, 1, 1, 1000)};
+  ResolvedRun run{.request = request, .batch = divide_batch(request, 1, 1)};
   const RunIdentity identity = identity_of(run, options, kData, {});
   EXPECT_EQ(identity.settings.at("lr"), "0.5");
   EXPECT_EQ(identity.environment.at("wire"), "f16");

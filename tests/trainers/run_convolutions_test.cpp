@@ -17,7 +17,7 @@ std::vector<ConvolutionProblem> convolutions(const std::string& flags,
                                              int64_t ranks = 1,
                                              const std::string& arch = "convnet") {
   const RunRequest request = make_run_request(options_of("--device cuda " + flags));
-  const BatchDivision batch = divide_batch(request, ranks, 1, 1000);
+  const BatchDivision batch = divide_batch(request, ranks, 1);
   const int channels = arch == "convnet" ? 1 : 3;
   const data::Synthetic test({.images = 90, .classes = 10, .shape = {channels, 28, 28}, .seed = 0});
   return run_convolutions(request, batch, usual_network(arch), test);

@@ -78,14 +78,11 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
   record.exit_code = ExitCode::kStopped;
   record.plan.plan_choices = "5b7e";
   record.digest = 0xabc;
-  record.final_metrics = FinalMetrics{.acc1 = 98.5,
-                                      .acc5 = 100,
-                                      .loss = 0.125,
-                                      .correct = 985,
-                                      .total = 1000,
-                                      .images_per_s = 2e4,
-                                      .wall_s = 61,
-                                      .first_step_s = 0.25};
+  record.final_metrics = FinalMetrics{
+      .evaluation = Evaluation{.correct1 = 985, .correct5 = 1000, .total = 1000, .loss = 0.125},
+      .images_per_s = 2e4,
+      .wall_s = 61,
+      .first_step_s = 0.25};
   record.communication =
       ExchangeSummary{.ranks = {{.seconds = {.own = 0.5, .exposed = 0.25, .hidden = 0.125},
                                  .moved_bytes = 100,
@@ -123,10 +120,17 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
 
 TEST(RunRecord, NumbersThatAreNotFiniteAreMarked) {
   RunRecord record = started();
-  record.final_metrics = FinalMetrics{.loss = kNan};
+  record.final_metrics = FinalMetrics{.evaluation = Evaluation{.total = 1, .loss = kNan}};
   const json got = json::parse(to_json(record))["final"];
   EXPECT_TRUE(got["loss"].is_null());
   EXPECT_EQ(got["nonfinite"], true);
+}
+
+TEST(RunRecord, WithoutEvaluationOrStepsNoFigureIsMadeUp) {
+  RunRecord record = started();
+  record.final_metrics = FinalMetrics{.wall_s = 2};
+  const json got = json::parse(to_json(record))["final"];
+  EXPECT_EQ(got, json({{"images_per_s", nullptr}, {"wall_s", 2.0}, {"first_step_s", 0.0}}));
 }
 
 TEST(RunRecord, ArgumentsThatAreNotUtf8StayReadable) {

@@ -50,6 +50,16 @@ TEST(RunRequest, TakesOverEveryValue) {
   EXPECT_FALSE(request.normalize);
 }
 
+TEST(RunRequest, WhatNeedsEvaluationsIsRefusedWithoutThem) {
+  EXPECT_FALSE(request_of("").no_eval);
+  EXPECT_TRUE(request_of("--no-eval").no_eval);
+  for (const char* needs : {"--evaluate --pretrained F", "--lr-scheduler plateau", "--ema 0.9"}) {
+    const auto error = usage_error([&] { request_of(fmt::format("--no-eval {}", needs)); });
+    ASSERT_TRUE(error) << needs;
+    EXPECT_THAT(error->what(), HasSubstr("and --no-eval contradict each other"));
+  }
+}
+
 TEST(RunRequest, DataSetWithoutDirectory) {
   EXPECT_EQ(request_of("").dataset, "digits");
   EXPECT_EQ(request_of("DIR").dataset, "auto");

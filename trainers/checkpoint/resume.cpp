@@ -122,6 +122,17 @@ void check_flags(const Options& options, const RunIdentity& before, int64_t rank
                 "leave it out");
 }
 
+// Steps of an epoch are counted with it or without it.
+bool kept_drop_last(const Options& options, const RunIdentity& before) {
+  const auto found = before.settings.find("drop-last");
+  const bool dropped = found != before.settings.end() && found->second == "true";
+  if (options.given("drop-last") && options.boolean("drop-last") != dropped) {
+    refuse_change(fmt::format("the checkpoint's run has {}--drop-last", dropped ? "" : "no "),
+                  dropped ? "leave --no-drop-last out" : "leave it out");
+  }
+  return dropped;
+}
+
 // Flags that neither shape the training nor say where a run ends.
 bool shapes_training(const Flag& flag) {
   constexpr std::string_view kOthers[] = {"epochs",
@@ -211,7 +222,8 @@ RunRequest keep_run(RunRequest request,
   request.batch = {.global = before.global_batch,
                    .micro_steps = before.micro_steps,
                    .shards = before.shards,
-                   .bn_groups = before.bn_groups};
+                   .bn_groups = before.bn_groups,
+                   .drop_last = kept_drop_last(options, before)};
   request.seed = before.seed;
   request.start_epoch = before.start_epoch;
   return request;

@@ -75,16 +75,17 @@ RunData open_data(const RunRequest& request,
                   Communicator& ranks) {
   RunData data;
   on_all_ranks(ranks, [&] { data.sets = open_training_data(request, fault); });
-  data.digest = data.sets.train->digest() + data.sets.test->digest();
+  if (data.sets.train) data.digest = data.sets.train->digest();
+  data.digest += data.sets.test->digest();
   const comm::HandshakeField same = {comm::HandshakeField::Kind::kEnvironment, "data", data.digest};
   comm::handshake(ranks, std::span(&same, 1));
   return data;
 }
 
-ModelOptions model_options(const RunRequest& request, const data::Dataset& train) {
+ModelOptions model_options(const RunRequest& request, const data::Dataset& images) {
   return {.arch = request.arch,
-          .classes = request.classes.value_or(train.classes()),
-          .image = train.image_shape(),
+          .classes = request.classes.value_or(images.classes()),
+          .image = images.image_shape(),
           .cifar_stem = request.cifar_stem,
           .zero_init_residual = request.zero_init_residual};
 }
@@ -298,7 +299,7 @@ class Run {
       record_.digest = state_digest(model);
       record_.end = std::chrono::system_clock::now();
       record_.exit_code = code;
-      record_.final_metrics = final_metrics(result, wall_s);
+      record_.final_metrics = final_metrics(p_.run.request, result, wall_s);
       record_.communication = result.communication;
       directory_->write(record_);
     });
@@ -330,15 +331,18 @@ ExitCode train_run(const Job& job) {
   const std::optional<Fault> fault = begin_job(job);
   StartingPoint start(job.request, job.options, ranks);
   const RunData data = open_data(start.request(), fault, ranks);
-  const data::Dataset& train = *data.sets.train;
+  const std::shared_ptr<const data::Dataset>& train = data.sets.train;  // null: an evaluation
+  const data::Dataset& images = train ? *train : *data.sets.test;
   const StartingPoint::Settled settled = start.settle(data.sets, data.digest, ranks);
   const RunRequest& request = settled.request;
   const int64_t threads = agreed_threads(request.threads, job.launch, ranks);
-  const BatchDivision batch = divide_batch(request, ranks.size(), threads, train.size());
-  const ModelOptions network = model_options(request, train);
+  const BatchDivision batch = divide_batch(request, ranks.size(), threads);
+  const ModelOptions network = model_options(request, images);
   on_all_ranks(ranks, [&] {
-    check_classes(network, train);
-    check_batch_norm(batch, request.max_steps, network, train.size());
+    check_classes(network, images);
+    if (!train) return;
+    check_steps(batch, train->size());
+    check_batch_norm(batch, request.max_steps, network, train->size());
   });
   const LibraryVersions libraries = agreed_cuda_libraries(request, ranks);
   const GradientRoute route = choose_gradient_route(request, job.connection.transport, ranks);
@@ -350,7 +354,7 @@ ExitCode train_run(const Job& job) {
           ? unused_path(default_output_dir(request.arch, ranks.size(), std::time(nullptr))).string()
           : start.output_dir();
   Console console = make_console(job);
-  if (request.lr_dry_run) return print(lr_lines(request, batch, train.size()), console, ranks);
+  if (request.lr_dry_run) return print(lr_lines(request, batch, train->size()), console, ranks);
   if (request.explain_precision) return print(explain(request.precision), console, ranks);
   if (request.device == Device::kCpu) kernels::require_onednn();
   Stream stream(

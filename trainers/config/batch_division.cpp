@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "data/distributed_sampler.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -25,9 +26,8 @@ bool groups_fit(const BatchDivision& cut) {
 bool ranks_fit(const BatchDivision& cut) {
   return cut.ranks <= cut.shards;
 }
-bool fits(const BatchDivision& cut, int64_t dataset_images) {
-  return batch_fits(cut) && groups_fit(cut) && ranks_fit(cut) && cut.images <= dataset_images &&
-         cut.shards <= kMostShards;
+bool fits(const BatchDivision& cut) {
+  return batch_fits(cut) && groups_fit(cut) && ranks_fit(cut) && cut.shards <= kMostShards;
 }
 
 // The nearest values below and above `from` that work; both, one or none.
@@ -53,8 +53,7 @@ std::vector<int64_t> nearest_values(int64_t from, Works&& works) {
 // Values of one flag each that make the run work with all others as they are.
 class Advice {
  public:
-  Advice(const BatchRequest& asked, const BatchDivision& cut, int64_t dataset_images)
-      : cut_(cut), dataset_images_(dataset_images) {
+  Advice(const BatchRequest& asked, const BatchDivision& cut) : cut_(cut) {
     if (asked.global) {
       suggest("--global-batch-size", cut.images, [](BatchDivision& changed, int64_t value) {
         changed.images = value;
@@ -85,7 +84,7 @@ class Advice {
     const std::vector<int64_t> values = nearest_values(from, [&](int64_t value) {
       BatchDivision changed = cut_;
       change(changed, value);
-      return fits(changed, dataset_images_);
+      return fits(changed);
     });
     if (!values.empty()) hints_.push_back(fmt::format("{} {}", flag, fmt::join(values, " or ")));
   }
@@ -100,7 +99,6 @@ class Advice {
   }
 
   const BatchDivision& cut_;
-  const int64_t dataset_images_;
   std::vector<std::string> hints_;
 };
 
@@ -126,8 +124,8 @@ int64_t usual_shards(int64_t images_a_rank, int64_t threads) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(parallel)));
 }
 
-void check(const BatchDivision& cut, const BatchRequest& asked, int64_t dataset_images) {
-  const auto advice = [&] { return Advice(asked, cut, dataset_images).text(); };
+void check(const BatchDivision& cut, const BatchRequest& asked) {
+  const auto advice = [&] { return Advice(asked, cut).text(); };
   if (!ranks_fit(cut)) {
     throw UsageError(fmt::format("--shards {} is too few for {} ranks", cut.shards, cut.ranks),
                      "each rank works on a shard at least",
@@ -148,11 +146,6 @@ void check(const BatchDivision& cut, const BatchRequest& asked, int64_t dataset_
                                  cut.images,
                                  cut.bn_groups * cut.micro_steps),
                      fmt::format("they are dealt evenly to {}", parts),
-                     advice());
-  }
-  if (cut.images > dataset_images) {
-    throw UsageError(fmt::format("{} images a step are more than the data set has", cut.images),
-                     fmt::format("it has {} images for training", dataset_images),
                      advice());
   }
 }
@@ -207,10 +200,7 @@ std::string without_tree(const ExchangeConfig& exchange, const std::string& run)
 
 }  // namespace
 
-BatchDivision divide_batch(const RunRequest& request,
-                           int64_t ranks,
-                           int64_t threads,
-                           int64_t dataset_images) {
+BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t threads) {
   LS_CHECK(ranks >= 1 && threads >= 1, "[divide_batch] ranks {}, threads {}", ranks, threads);
   const BatchRequest& asked = request.batch;
   const int64_t images = images_a_step(asked, ranks);
@@ -220,9 +210,22 @@ BatchDivision divide_batch(const RunRequest& request,
                                .images = images,
                                .micro_steps = asked.micro_steps,
                                .shards = asked.shards.value_or(ranks * shards),
-                               .bn_groups = asked.bn_groups.value_or(ranks)};
-  check(division, asked, dataset_images);
+                               .bn_groups = asked.bn_groups.value_or(ranks),
+                               .drop_last = asked.drop_last};
+  check(division, asked);
   return division;
+}
+
+void check_steps(const BatchDivision& batch, int64_t dataset_images) {
+  if (!batch.drop_last) return;
+  const int64_t replicas = batch.bn_groups * batch.micro_steps;
+  const int64_t dealt = data::samples_per_replica({.size = dataset_images, .replicas = replicas});
+  if (dealt >= batch.images / replicas) return;
+  throw UsageError(
+      "--drop-last leaves no step of an epoch",
+      fmt::format(
+          "a step takes {} images, and {} are there to train on", batch.images, dataset_images),
+      "a smaller -b or --global-batch-size, or leave --drop-last out: the one step is short");
 }
 
 std::vector<int64_t> reach(const BatchDivision& batch, const ExchangeConfig& exchange) {

@@ -16,15 +16,15 @@ struct BatchDivision {
   int64_t micro_steps = 1;  // A
   int64_t shards = 1;       // S, a micro-step
   int64_t bn_groups = 1;    // G, a micro-step
+  bool drop_last = false;   // data::BatchPlan's
 };
 
 // For `ranks` ranks of `threads` threads each (the least over ranks). Errors: UsageError, with the
-// nearest values that work, where what is asked for does not fit together, and where
-// `dataset_images` do not fill a step.
-BatchDivision divide_batch(const RunRequest& request,
-                           int64_t ranks,
-                           int64_t threads,
-                           int64_t dataset_images);
+// nearest values that work, where what is asked for does not fit together.
+BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t threads);
+
+// Errors: UsageError where --drop-last leaves no step of an epoch of so many images.
+void check_steps(const BatchDivision& batch, int64_t dataset_images);
 
 // The rank counts among 1, 2, 4, 8 and batch.ranks on which this batch, these shards and groups
 // give the same bits: each rank's shards are then a subtree. None where the algorithm sums in

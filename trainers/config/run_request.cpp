@@ -73,7 +73,6 @@ void read_checkpoints(const Options& options, RunRequest& request) {
   request.save_freq = options.integer("save-freq");
   request.save_steps = options.maybe_integer("save-steps");
   request.keep = options.integer("keep");
-  request.eval_freq = options.integer("eval-freq");
   request.start_epoch = options.integer("start-epoch");
   if (request.evaluate && request.pretrained.empty() && request.resume.empty()) {
     throw UsageError("--evaluate needs weights",
@@ -94,6 +93,22 @@ void read_checkpoints(const Options& options, RunRequest& request) {
   }
 }
 
+// Who asks for what only an evaluation can do is not left waiting for it.
+void read_evaluations(const Options& options, RunRequest& request) {
+  request.eval_freq = options.integer("eval-freq");
+  request.no_eval = options.boolean("no-eval");
+  if (!request.no_eval) return;
+  const char* needs = request.evaluate                            ? "--evaluate"
+                      : options.text("lr-scheduler") == "plateau" ? "--lr-scheduler plateau"
+                      : options.number("ema") > 0                 ? "--ema"
+                                                                  : nullptr;
+  if (needs == nullptr) return;
+  throw UsageError(fmt::format("{} and --no-eval contradict each other", needs),
+                   request.evaluate ? "one evaluates, the other never does"
+                                    : fmt::format("{} works on the results of evaluations", needs),
+                   "one of them alone, or --eval-freq N to evaluate rarely");
+}
+
 // A preset's batch size or --sync-bn gives way to what the user says about the same thing.
 void read_batch(const Options& options, RunRequest& request) {
   BatchRequest& batch = request.batch;
@@ -105,6 +120,7 @@ void read_batch(const Options& options, RunRequest& request) {
   batch.micro_steps = options.integer("batches-per-allreduce");
   batch.shards = options.maybe_integer("shards");
   batch.bn_groups = options.maybe_integer("bn-groups");
+  batch.drop_last = options.boolean("drop-last");
   if (!options.boolean("sync-bn")) return;
   const int64_t groups = batch.bn_groups.value_or(1);
   if (options.given("sync-bn") && groups != 1) {
@@ -154,6 +170,7 @@ RunRequest make_run_request(const Options& options) {
   request.output_dir = text_or_empty(options, "output-dir");
   request.overwrite = options.boolean("overwrite");
   read_checkpoints(options, request);
+  read_evaluations(options, request);
   request.print_freq = options.integer("print-freq");
   request.progress = options.text("progress");
   request.quiet = options.boolean("quiet");

@@ -22,6 +22,7 @@ struct BatchRequest {
   int64_t micro_steps = 1;               // A
   std::optional<int64_t> shards = {};
   std::optional<int64_t> bn_groups = {};  // 1 with --sync-bn
+  bool drop_last = false;                 // no short step at the end of an epoch
 };
 
 // Made once from the options. A file of weights that fixes more of a run gives another request.
@@ -43,6 +44,7 @@ struct RunRequest {
   int64_t start_epoch = 0;           // the first one's number
   std::optional<int64_t> max_steps;  // of the whole run, a resumed part included
   int64_t eval_freq = 1;             // epochs between evaluations
+  bool no_eval = false;              // none at all
   OptimizerConfig optimizer;
   bool lr_dry_run = false;
   double label_smoothing = 0;

@@ -67,7 +67,7 @@ TrainingResult Training::run(const Traces& traces) {
     end_epoch(progress);
     ++epoch;
   }
-  if (!result_.final && !result_.stopped && !p_.replay) {
+  if (!result_.final && !result_.stopped && !p_.replay && !p_.run.request.no_eval) {
     result_.final = evaluation_.measure();
     result_.stopped = !result_.final;
   }
@@ -150,7 +150,8 @@ void Training::end_epoch(const EpochProgress& epoch) {
   synchronize_replicas();
   const int number = epoch.number();
   const bool last = result_.steps == range_.end;
-  if (((last && !p_.replay) || evaluates_after(number)) && !result_.stopped) evaluate_epoch(epoch);
+  const bool at_end = last && !p_.replay && !p_.run.request.no_eval;
+  if ((at_end || evaluates_after(number)) && !result_.stopped) evaluate_epoch(epoch);
   // A job that is stopped by a signal must not wait for an evaluation; a resumed run begins with
   // it.
   if (result_.stopped) {
@@ -182,7 +183,8 @@ void Training::evaluate_epoch(const EpochProgress& epoch) {
   if (epoch.done() == range_.per_epoch) {
     update.end_epoch(number, evaluation->loss, evaluation->acc1());
   }
-  if (evaluation->correct1 < result_.best.correct1) return;
+  // The first of equal ones stays, as in main.py.
+  if (result_.best.total > 0 && evaluation->correct1 <= result_.best.correct1) return;
   result_.best = *evaluation;
   result_.best_epoch = number;
   if (traces_.checkpoints != nullptr) {
@@ -207,6 +209,7 @@ void Training::save(const TrainingPosition& at) {
 }
 
 bool Training::evaluates_after(int epoch) const {
+  if (p_.run.request.no_eval) return false;
   if (step_.update().watches_validation()) return true;
   return !p_.console.options().tutorial && !p_.replay &&
          (epoch + 1) % p_.run.request.eval_freq == 0;

@@ -134,7 +134,8 @@ data::BatchPlan batch_plan(const ResolvedRun& run,
           .groups = run.batch.bn_groups,
           .rank = ranks.rank(),
           .ranks = ranks.size(),
-          .seed = run.request.seed};
+          .seed = run.request.seed,
+          .drop_last = run.batch.drop_last};
 }
 
 namespace {

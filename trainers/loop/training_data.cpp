@@ -37,7 +37,7 @@ const Dummy& dummy_for(const RunRequest& request) {
   return for_cifar || request.cifar_stem ? kLikeCifar10 : kLikeImageNet;
 }
 
-data::DatasetPair make_synthetic(const RunRequest& request) {
+data::DatasetPair make_synthetic(const RunRequest& request, data::Splits splits) {
   const Dummy& dummy = dummy_for(request);
   const auto make = [&](int64_t images, uint64_t seed) {
     return std::make_shared<data::Synthetic>(
@@ -46,17 +46,24 @@ data::DatasetPair make_synthetic(const RunRequest& request) {
                                  .shape = dummy.image,
                                  .seed = seed});
   };
-  return {.train = make(dummy.train_images, 0), .test = make(dummy.test_images, 1)};
+  data::DatasetPair pair{.train = {}, .test = make(dummy.test_images, 1)};
+  if (splits == data::Splits::kBoth) pair.train = make(dummy.train_images, 0);
+  return pair;
+}
+
+// The learning rates of --lr-dry-run depend on the number of images to train on.
+data::Splits splits_for(const RunRequest& request) {
+  return request.evaluate && !request.lr_dry_run ? data::Splits::kTest : data::Splits::kBoth;
 }
 
 }  // namespace
 
 data::DatasetPair open_training_data(const RunRequest& request, const std::optional<Fault>& fault) {
-  if (request.dataset == "synthetic") return make_synthetic(request);
+  if (request.dataset == "synthetic") return make_synthetic(request, splits_for(request));
   data::PhotoOptions photos = request.photos;
   if (fault && fault->kind == "slowdisk") photos.slow_disk = fault->delay();
   if (fault && fault->kind == "slowdecode") photos.slow_decode = fault->delay();
-  return data::open_dataset(request.dataset, request.data, photos);
+  return data::open_dataset(request.dataset, request.data, photos, splits_for(request));
 }
 
 Augmentation augmentation(uint64_t seed, const data::Dataset& train) {

@@ -21,7 +21,7 @@ namespace lockstep::trainers {
 // The sets that --dataset and DIR name; for `synthetic` random images as the network wants them:
 // 28 x 28 gray (60,000 and 10,000) for train_convnet's networks, 32 x 32 in color (50,000 and
 // 10,000, 10 classes) for CIFAR's and under --cifar-stem, else ImageNet's 224 x 224 (1,281,167 and
-// 50,000, 1,000 classes), as main.py's --dummy.
+// 50,000, 1,000 classes), as main.py's --dummy. For an evaluation the test split alone.
 // A fault may slow photos down. Errors: those of data::open_dataset.
 data::DatasetPair open_training_data(const RunRequest& request,
                                      const std::optional<Fault>& fault = {});

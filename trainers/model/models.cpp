@@ -114,6 +114,7 @@ int64_t smallest_group(const BatchDivision& batch,
                        int64_t dataset_images) {
   const int64_t replicas = batch.bn_groups * batch.micro_steps;
   const int64_t full = batch.images / replicas;
+  if (batch.drop_last) return full;
   const int64_t per_epoch =
       data::samples_per_replica({.size = dataset_images, .replicas = replicas});
   const int64_t steps = (per_epoch + full - 1) / full;

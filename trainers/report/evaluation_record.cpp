@@ -45,7 +45,7 @@ EvaluationRecord evaluation_record(const RunRequest& request, const data::Datase
   Texts& flags = record.flags;
   flags["arch"] = request.arch;
   flags["cifar-stem"] = bool_text(request.cifar_stem);
-  flags["num-classes"] = std::to_string(request.classes.value_or(data.train->classes()));
+  flags["num-classes"] = std::to_string(request.classes.value_or(data.test->classes()));
   flags["normalize"] = normalize_text(normalization(request.normalize, *data.test));
   put_precision(request.precision, flags);
   if (data.test->name().starts_with("imagefolder/")) put_photo_sizes(request.photos, flags);

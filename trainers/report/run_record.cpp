@@ -30,12 +30,14 @@ Json or_null(const std::optional<T>& value, Convert&& convert) {
 
 Json json_of(const FinalMetrics& metrics) {
   Json json = Json::object();
-  put(json, "acc1", metrics.acc1);
-  put(json, "acc5", metrics.acc5);
-  put(json, "loss", metrics.loss);
-  json["correct"] = metrics.correct;
-  json["total"] = metrics.total;
-  put(json, "images_per_s", metrics.images_per_s);
+  if (const std::optional<Evaluation>& evaluation = metrics.evaluation) {
+    put(json, "acc1", evaluation->acc1());
+    put(json, "acc5", evaluation->acc5());
+    put(json, "loss", evaluation->loss);
+    json["correct"] = evaluation->correct1;
+    json["total"] = evaluation->total;
+  }
+  json["images_per_s"] = or_null(metrics.images_per_s, [](double speed) { return speed; });
   put(json, "wall_s", metrics.wall_s);
   put(json, "first_step_s", metrics.first_step_s);
   return json;

@@ -55,12 +55,8 @@ struct RankRecord {
 };
 
 struct FinalMetrics {
-  double acc1 = 0;  // percent
-  double acc5 = 0;
-  double loss = 0;
-  int64_t correct = 0;
-  int64_t total = 0;
-  double images_per_s = 0;
+  std::optional<Evaluation> evaluation = {};  // as acc1, acc5 (percent), loss, correct and total
+  std::optional<double> images_per_s = {};    // nothing where no step was left to take
   double wall_s = 0;
   double first_step_s = 0;
 };

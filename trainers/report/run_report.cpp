@@ -16,14 +16,38 @@
 namespace lockstep::trainers {
 namespace {
 
-double images_per_s(const TrainingResult& result) {
-  return result.training_s > 0 ? static_cast<double>(result.images) / result.training_s : 0;
+// Nothing where no step was left to take.
+std::optional<double> images_per_s(const TrainingResult& result) {
+  if (result.images == 0 || result.training_s <= 0) return std::nullopt;
+  return static_cast<double>(result.images) / result.training_s;
 }
 
 std::string with_commas(int64_t value) {
   std::string text = std::to_string(value);
   for (auto at = std::ssize(text) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");
   return text;
+}
+
+// "20,000 images/s (10,000 a rank)"
+std::string speed_text(const TrainingResult& result, int64_t ranks) {
+  const std::optional<double> speed = images_per_s(result);
+  if (!speed) return "no step was left to take";
+  const auto images = static_cast<int64_t>(*speed);
+  return fmt::format("{} images/s ({} a rank)", with_commas(images), with_commas(images / ranks));
+}
+
+// "97.5 % after epoch 3"
+std::string best_text(const TrainingResult& result, const RunRequest& request) {
+  if (result.best.total > 0) {
+    return fmt::format("best {:.2f}% after epoch {}", result.best.acc1(), result.best_epoch + 1);
+  }
+  return request.no_eval ? "not evaluated: --no-eval" : "not evaluated";
+}
+
+// "60000/10000", the second to evaluate
+std::string sizes_text(const data::DatasetPair& data) {
+  if (!data.train) return fmt::format("{} to evaluate", data.test->size());
+  return fmt::format("{}/{}", data.train->size(), data.test->size());
 }
 
 std::string exchange_text(const ResolvedRun& run) {
@@ -69,12 +93,11 @@ std::vector<std::string> start_lines(const ResolvedRun& run,
                       counted(run.threads, "thread"),
                       device_text(run),
                       exchange_text(run)),
-          fmt::format("arch {} ({} parameters) · data {} ({}/{}) · {} images a step · {} · seed {}",
+          fmt::format("arch {} ({} parameters) · data {} ({}) · {} images a step · {} · seed {}",
                       run.request.arch,
                       with_commas(model.parameter_count()),
                       run.request.dataset,
-                      data.train->size(),
-                      data.test->size(),
+                      sizes_text(data),
                       run.batch.images,
                       precision_text(run.request.precision),
                       run.request.seed),
@@ -88,7 +111,8 @@ std::vector<std::string> lr_lines(const RunRequest& request,
                                                          .global_batch = batch.images,
                                                          .micro_steps = batch.micro_steps,
                                                          .shards = batch.shards,
-                                                         .groups = batch.bn_groups});
+                                                         .groups = batch.bn_groups,
+                                                         .drop_last = batch.drop_last});
   const Schedule schedule(request.optimizer.schedule,
                           request.optimizer.base_lr(batch.images),
                           request.epochs,
@@ -122,13 +146,11 @@ void describe_run(const ResolvedRun& run, Communicator& ranks, RunRecord& record
   }
 }
 
-std::optional<FinalMetrics> final_metrics(const TrainingResult& result, double wall_s) {
-  if (!result.final) return std::nullopt;
-  return FinalMetrics{.acc1 = result.final->acc1(),
-                      .acc5 = result.final->acc5(),
-                      .loss = result.final->loss,
-                      .correct = result.final->correct1,
-                      .total = result.final->total,
+std::optional<FinalMetrics> final_metrics(const RunRequest& request,
+                                          const TrainingResult& result,
+                                          double wall_s) {
+  if (result.stopped || (!result.final && !request.no_eval)) return std::nullopt;
+  return FinalMetrics{.evaluation = result.final,
                       .images_per_s = images_per_s(result),
                       .wall_s = wall_s,
                       .first_step_s = result.first_step_s};
@@ -151,20 +173,14 @@ void report_end(Console& console,
                          fmt::format("more room, then --resume {} from its newest checkpoint",
                                      directory.string()))));
   }
-  const double speed = images_per_s(result);
   if (result.final && !console.options().tutorial) {
     console.result(fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
   }
-  const std::string best =
-      result.best.total == 0
-          ? "not evaluated"
-          : fmt::format("best {:.2f}% after epoch {}", result.best.acc1(), result.best_epoch + 1);
-  console.result(fmt::format("{} · {} steps · {:.1f} s in all · {} images/s ({} a rank)",
-                             best,
+  console.result(fmt::format("{} · {} steps · {:.1f} s in all · {}",
+                             best_text(result, run.request),
                              with_commas(result.steps),
                              wall_s,
-                             with_commas(static_cast<int64_t>(speed)),
-                             with_commas(static_cast<int64_t>(speed) / run.batch.ranks)));
+                             speed_text(result, run.batch.ranks)));
   const std::string folder = directory.string();
   if (result.saved) {
     console.result(fmt::format(

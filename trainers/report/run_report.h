@@ -29,8 +29,10 @@ std::vector<std::string> lr_lines(const RunRequest& request,
 // Fills in the record's versions and machines. A collective call.
 void describe_run(const ResolvedRun& run, Communicator& ranks, RunRecord& record);
 
-// Returns nothing where the run ended without an evaluation.
-std::optional<FinalMetrics> final_metrics(const TrainingResult& result, double wall_s);
+// Returns nothing where a signal ended the run. Under --no-eval there are no accuracies.
+std::optional<FinalMetrics> final_metrics(const RunRequest& request,
+                                          const TrainingResult& result,
+                                          double wall_s);
 
 // Prints accuracy, speed, and where the artifacts are.
 void report_end(Console& console,
