@@ -153,6 +153,7 @@ RunRequest make_run_request(const Options& options) {
   request.stall_abort_s = options.integer("stall-abort");
   request.output_dir = text_or_empty(options, "output-dir");
   request.overwrite = options.boolean("overwrite");
+  request.csv = text_or_empty(options, "csv");
   read_checkpoints(options, request);
   request.print_freq = options.integer("print-freq");
   request.progress = options.text("progress");
