@@ -8,7 +8,7 @@
 #include "comm/thread_communicator.h"
 #include "data/synthetic.h"
 #include "kernels/linear/linear.h"
-#include "kernels/pool/global_avg_pool.h"
+#include "kernels/pool/avg_pool2d.h"
 #include "nn/convnet.h"
 #include "tests/support/float_types.h"
 #include "tests/trainers/options_of.h"

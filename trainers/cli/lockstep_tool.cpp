@@ -9,7 +9,6 @@
 #include <fmt/ranges.h>
 
 #include "core/error.h"
-#include "core/printable.h"
 #include "core/safetensors.h"
 #include "core/version.h"
 #include "core/words.h"

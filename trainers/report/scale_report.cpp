@@ -6,7 +6,6 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
-#include "core/printable.h"
 #include "core/words.h"
 
 namespace lockstep::trainers {
