@@ -20,6 +20,17 @@ std::optional<T> parse_whole(std::string_view text) {
   return value;
 }
 
+// Lower case, without the signs that join words: names are typed in many ways.
+std::string plain(std::string_view word) {
+  std::string letters;
+  for (const char c : word) {
+    if (c != '_' && c != '-') {
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return letters;
+}
+
 int edit_distance(std::string_view a, std::string_view b) {
   const size_t columns = b.size() + 1;
   std::vector<int> cost((a.size() + 1) * columns);
@@ -74,7 +85,7 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   std::string_view best;
   int best_distance = limit + 1;
   for (const std::string_view candidate : candidates) {
-    const bool begins = word.size() >= 3 && candidate.starts_with(word);
+    const bool begins = word.size() >= 3 && plain(candidate).starts_with(plain(word));
     const int distance = begins ? 1 : edit_distance(word, candidate);
     if (distance < best_distance) {
       best = candidate;

@@ -19,9 +19,9 @@ std::optional<bool> parse_bool(std::string_view text);
 std::optional<int64_t> parse_int(std::string_view text);
 std::optional<double> parse_float(std::string_view text);  // finite only
 
-// The candidate nearest to `word`: one that begins with it, or the one with the fewest insertions,
-// deletions, replacements and swaps of neighbors. Empty where more than a third of the letters
-// differ.
+// The candidate nearest to `word`: one that begins with it, but for case, - and _, or the one with
+// the fewest insertions, deletions, replacements and swaps of neighbors. Empty where more than a
+// third of the letters differ.
 std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates);
 
 // `text` with control bytes, backslashes and bytes above 0x7e as \xNN, cut to `limit` bytes of

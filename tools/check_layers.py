@@ -19,6 +19,7 @@ MAY_INCLUDE = {
     "trainers": {"trainers", "nn", "comm", "data", "kernels", "core"},
     "tests": {"tests", "bench", "trainers", "nn", "comm", "data", "kernels", "core"},
     "bench": {"bench", "trainers", "nn", "comm", "data", "kernels", "core", "tests"},
+    "examples": {"nn", "comm", "data", "kernels", "core"},
 }
 
 # Library header -> the files that may include it.

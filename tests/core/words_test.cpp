@@ -36,6 +36,7 @@ TEST(Words, NearestWord) {
   EXPECT_EQ(nearest_word("bacth-size", kWords), "batch-size");
   EXPECT_EQ(nearest_word("batch", kWords), "batch-size");
   EXPECT_EQ(nearest_word("rl", kWords), "lr");
+  EXPECT_EQ(nearest_word("Batch_", kWords), "batch-size");
   EXPECT_EQ(nearest_word("momentum", kWords), "");
   EXPECT_EQ(nearest_word("", kWords), "");
 }

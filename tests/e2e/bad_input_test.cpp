@@ -32,7 +32,7 @@ TEST(BadInput, ArgumentsAreRefusedBeforeAnythingIsWritten) {
       {{"--algorithm", "none", "--check-ranks", "5"}, "--check-ranks 5"},
       {{"-b", "6", "--bn-groups", "4", "--shards", "4", "--batches-per-allreduce", "2"},
        "12 images a step do not make 8 equal parts"},
-      {{"--transport", "threads"}, "bad value: --transport threads"},
+      {{"--transport", "threads"}, "--parallel dp needs --devices N"},
       {{"--opt-level", "O4"}, "--opt-level O4"},
       {{"--evaluate"}, "--pretrained FILE or --resume PATH"},
       {{"--resume", "auto", "--overwrite"}, "--overwrite contradict"},

@@ -50,9 +50,9 @@ TEST_F(ImagenetPresets, OfApex) {
   ASSERT_EQ(result.exit_code, 0) << said(result);
   EXPECT_THAT(result.out, HasSubstr("=> creating model 'resnet18'\n"));
   EXPECT_TRUE(has_line(result.out,
-                       R"(Epoch: \[0\]\[1/1\]\tTime )" + kMeter + "\tSpeed " + kMeter + "\tLoss " +
-                           R"([0-9]+\.[0-9]{10} \([0-9]+\.[0-9]{4}\)\tPrec@1 )" + kMeter +
-                           "\tPrec@5 " + kMeter))
+                       R"(Epoch: \[0\]\[1/1\]\tTime )" + kMeter + "\tThroughput " + kMeter +
+                           "\tLoss " + R"([0-9]+\.[0-9]{10} \([0-9]+\.[0-9]{4}\)\tPrec@1 )" +
+                           kMeter + "\tPrec@5 " + kMeter))
       << result.out;
   EXPECT_TRUE(has_line(result.out, R"(Test: \[0/[0-9]+\]\tTime .*\tSpeed .*\tLoss .*\tPrec@1 .*)"))
       << result.out;

@@ -153,11 +153,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "bad value: --dataset mnits",
                 "--dataset takes one of auto, digits, shapes, mnist, fashion-mnist, cifar10, "
                 "imagefolder, synthetic",
-                "--dataset mnist"},
+                "did you mean --dataset mnist?"},
         Refused{"-a resnet50",
                 "bad value: --arch resnet50",
                 "--arch takes one of convnet, toy_net",
-                "train_convnet --help"}));
+                "train_resnet --arch resnet50"}));
 INSTANTIATE_TEST_SUITE_P(
     BadLines,
     CommandLineRefusal,

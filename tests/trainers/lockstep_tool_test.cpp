@@ -114,6 +114,26 @@ TEST(LockstepTool, WrongUseExitsTwoInThreeLines) {
   }
 }
 
+TEST(LockstepTool, SuggestsTheNearestCommand) {
+  const Outcome near = lockstep({"difff", "a", "b"});
+  EXPECT_TRUE(contains(near.err, "lockstep has no command difff\n")) << near.err;
+  EXPECT_TRUE(contains(near.err, "try: did you mean lockstep diff?\n")) << near.err;
+  EXPECT_TRUE(contains(lockstep({"scale_report"}).err, "mean lockstep scale-report?"));
+  const Outcome far = lockstep({"frobnicate"});
+  EXPECT_TRUE(contains(far.err, "its commands are diff, inspect, plan, ")) << far.err;
+  EXPECT_TRUE(contains(far.err, "try: lockstep --help\n")) << far.err;
+}
+
+TEST(LockstepTool, ScaleReportPrintsATable) {
+  const Outcome outcome =
+      lockstep({"scale-report", "4:50", "2:100", "--images", "1000", "--epochs", "2"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(
+      contains(outcome.out, "     4         50         40           10     2.00       100%\n"))
+      << outcome.out;
+  EXPECT_EQ(lockstep({"scale-report", "2"}).code, 2);
+}
+
 TEST(LockstepTool, HelpAndVersionSucceed) {
   EXPECT_EQ(lockstep({"--help"}).code, 0);
   EXPECT_TRUE(contains(lockstep({"--help"}).out, "diff"));

@@ -105,7 +105,7 @@ TEST(Progress, SaysWhatBecameOfTheLossScale) {
   EXPECT_EQ(overflow_line(false, 128), "Gradient overflow.  Skipping step, loss scale stays 128.0");
 }
 
-TEST(ApexLines, AreMainAmps) {
+TEST(ApexLines, Item1_12AreThoseOfTutorial001) {
   EXPECT_EQ(apex_progress_line(3,
                                10,
                                770,
@@ -119,7 +119,7 @@ TEST(ApexLines, AreMainAmps) {
                                 .acc5_avg = 50,
                                 .images_per_s = 1234.5,
                                 .images_per_s_avg = 1000}),
-            "Epoch: [3][10/770]\tTime 0.021 (0.500)\tSpeed 1234.500 (1000.000)\t"
+            "Epoch: [3][10/770]\tTime 0.021 (0.500)\tThroughput 1234.500 (1000.000)\t"
             "Loss 6.9123456789 (7.0124)\tPrec@1 0.125 (12.346)\tPrec@5 1.000 (50.000)");
   EXPECT_EQ(apex_test_line(20,
                            50,

@@ -1,13 +1,17 @@
 
+#include <algorithm>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/safetensors.h"
 #include "core/version.h"
+#include "core/words.h"
 #include "trainers/checkpoint/checkpoint_reports.h"
 #include "trainers/checkpoint/export_weights.h"
 #include "trainers/checkpoint/state_tensors.h"
@@ -15,6 +19,7 @@
 #include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/plan_command.h"
 #include "trainers/report/errors.h"
+#include "trainers/report/scale_report.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -52,6 +57,36 @@ void add_plan_options(CLI::App& command, PlanOptions& plan) {
   command.allow_extras();
 }
 
+struct ScaleOptions {
+  std::vector<std::string> timings;
+  int64_t images = 1'281'167;
+  double epochs = 90;
+};
+
+void add_scale_options(CLI::App& command, ScaleOptions& scale) {
+  command.add_option("GPUS:SECONDS", scale.timings, "a training: 2:74211 4:39536")->required();
+  command.add_option("--images", scale.images, "images of an epoch [ImageNet's]")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command.add_option("--epochs", scale.epochs, "epochs of each training")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+// CLI11 only says that a subcommand is required.
+void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv) {
+  if (argc < 2 || *argv[1] == '-') return;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (std::ranges::count(names, argv[1]) > 0) return;
+  const std::vector<std::string_view> words(names.begin(), names.end());
+  const std::string_view nearest = nearest_word(argv[1], words);
+  throw UsageError(
+      fmt::format("lockstep has no command {}", printable(argv[1])),
+      fmt::format("its commands are {}", fmt::join(names, ", ")),
+      nearest.empty() ? "lockstep --help" : fmt::format("did you mean lockstep {}?", nearest));
+}
+
 int run(int argc, const char* const* argv, std::ostream& out) {
   CLI::App app("Lockstep's tools: for what a run left, and before one.", "lockstep");
   app.set_version_flag("--version", fmt::format("lockstep {}", version()));
@@ -84,6 +119,11 @@ int run(int argc, const char* const* argv, std::ostream& out) {
   CLI::App* replay_command = app.add_subcommand(
       "replay", "take a diverged run's last steps again and name the tensor that it began in");
   replay_command->add_option("RUN_DIR", first, "what the run left")->required();
+  ScaleOptions scale;
+  CLI::App* scale_command = app.add_subcommand(
+      "scale-report", "images/s and efficiency of one training on several numbers of GPUs");
+  add_scale_options(*scale_command, scale);
+  refuse_unknown_command(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
@@ -94,6 +134,10 @@ int run(int argc, const char* const* argv, std::ostream& out) {
   plan.training = plan_command->remaining();
   if (plan_command->parsed() || describe_command->parsed()) {
     out << (plan_command->parsed() ? plan_training(plan) : describe_present_gpu() + "\n");
+    return 0;
+  }
+  if (scale_command->parsed()) {
+    out << scale_report(scale_rows(parse_timings(scale.timings), scale.images, scale.epochs));
     return 0;
   }
   if (diff_command->parsed()) return diff(first, second, limit, out);

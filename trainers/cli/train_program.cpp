@@ -1,3 +1,4 @@
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "comm/connect.h"
 #include "comm/die.h"
 #include "comm/launch.h"
+#include "comm/thread_communicator.h"
 #include "core/cuda/device.h"
 #include "core/version.h"
 #include "kernels/support/isa.h"
@@ -64,6 +66,48 @@ bool printed_instead(const Options& options, bool prints) {
   return true;
 }
 
+// Ends the process where the rank fails: its peers wait for it.
+int run_rank(const Job& job) {
+  try {
+    return static_cast<int>(train_run(job));
+  } catch (const CommError& error) {  // each rank knows something else of a lost peer
+    comm::die(static_cast<ExitCode>(report_error(error, ErrorScope::kThisRank)));
+  } catch (const std::exception& error) {
+    comm::die(static_cast<ExitCode>(report_error(error)));
+  }
+}
+
+// The ranks of --parallel dp.
+int run_as_threads(const std::vector<std::string>& argv,
+                   const Options& options,
+                   const RunRequest& request) {
+  const auto size = static_cast<int>(request.exchange.rank_threads);
+  std::atomic<int> code = 0;
+  comm::spawn_ranks(
+      size,
+      [&](Communicator& ranks) {
+        const int rank = ranks.rank();
+        const comm::Launch launch{
+            .rank = rank, .size = size, .local_rank = rank, .local_size = size};
+        const int mine = run_rank({.argv = argv,
+                                   .options = options,
+                                   .request = request,
+                                   .launch = launch,
+                                   .ranks = ranks,
+                                   .transport = "threads"});
+        if (rank == 0) code = mine;
+      },
+      std::chrono::seconds(request.stall_abort_s));
+  return code;
+}
+
+void refuse_two_kinds_of_ranks(const comm::Launch& launch) {
+  if (launch.size == 1) return;
+  throw UsageError("--parallel dp is one process, and the launcher started several",
+                   "ranks are threads there, and processes under a launcher",
+                   "the program without mpirun, or no --parallel dp");
+}
+
 int connect_and_run(const std::vector<std::string>& argv,
                     Options options,
                     const comm::Launch& launch,
@@ -72,6 +116,10 @@ int connect_and_run(const std::vector<std::string>& argv,
   comm::Connection connection;
   try {
     request = make_run_request(options);
+    if (request.exchange.rank_threads > 0) {
+      refuse_two_kinds_of_ranks(launch);
+      return run_as_threads(argv, options, request);
+    }
     connection = comm::connect(launch,
                                {.stall_abort = std::chrono::seconds(request.stall_abort_s),
                                 .transport = request.exchange.transport});
@@ -79,18 +127,13 @@ int connect_and_run(const std::vector<std::string>& argv,
   } catch (const std::exception& error) {
     return report_error(error);
   }
-  try {
-    return static_cast<int>(train_run({.argv = argv,
-                                       .options = options,
-                                       .request = request,
-                                       .launch = launch,
-                                       .connection = connection,
-                                       .replay = replay}));
-  } catch (const CommError& error) {  // each rank knows something else of a lost peer
-    comm::die(static_cast<ExitCode>(report_error(error, ErrorScope::kThisRank)));
-  } catch (const std::exception& error) {
-    comm::die(static_cast<ExitCode>(report_error(error)));
-  }
+  return run_rank({.argv = argv,
+                   .options = options,
+                   .request = request,
+                   .launch = launch,
+                   .ranks = *connection.ranks,
+                   .transport = connection.transport,
+                   .replay = replay});
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -14,10 +12,9 @@
 #include "comm/replicas.h"
 #include "core/cuda/device.h"
 #include "core/digest.h"
-#include "core/version.h"
-#include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
 #include "trainers/checkpoint/starting_point.h"
+#include "trainers/cli/compare_ranks.h"
 #include "trainers/cli/gradient_route.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
@@ -29,6 +26,7 @@
 #include "trainers/report/errors.h"
 #include "trainers/report/process.h"
 #include "trainers/report/run_report.h"
+#include "trainers/report/tutorial_lines.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -36,32 +34,6 @@ namespace {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
   return value == nullptr ? "" : value;
-}
-
-std::string executable_digest() {
-  std::ifstream file("/proc/self/exe", std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  return to_hex(digest(std::as_bytes(std::span(bytes))));
-}
-
-std::string device_of_rank(Device device) {
-  if (device == Device::kCpu) return "cpu";
-  const cuda::DeviceProperties& gpu = cuda::device_properties();
-  return fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor);
-}
-
-void shake_hands(const Job& job) {
-  using Kind = comm::HandshakeField::Kind;
-  std::vector<comm::HandshakeField> fields = {
-      {Kind::kEnvironment, "version", std::string(version())},
-      {Kind::kEnvironment, "program file", executable_digest()},
-      {Kind::kEnvironment, "processor level", std::string(name_of(kernels::isa_level()))},
-      {Kind::kEnvironment, "bf16 products", kernels::onednn_has_bf16() ? "native" : "in f32"}};
-  for (const ResolvedFlag& flag : job.options.resolved()) {
-    fields.push_back({Kind::kArgument, "--" + flag.name, flag.value});
-  }
-  fields.push_back({Kind::kEnvironment, "device", device_of_rank(job.request.device)});
-  comm::handshake(*job.connection.ranks, fields);
 }
 
 // The images of a run: the same on every rank.
@@ -92,7 +64,7 @@ ModelOptions model_options(const RunRequest& request, const data::Dataset& image
 
 Console make_console(const Job& job) {
   const RunRequest& request = job.request;
-  return Console({.prints = job.connection.ranks->rank() == 0,
+  return Console({.prints = job.ranks.rank() == 0,
                   .quiet = request.quiet,
                   .tutorial = request.preset.starts_with("demo-"),
                   .progress = choose_progress(request.progress,
@@ -127,7 +99,7 @@ class Run {
   };
 
   Run(const Parts& parts, RunRecord record)
-      : p_(parts), ranks_(*p_.job.connection.ranks), record_(std::move(record)) {
+      : p_(parts), ranks_(p_.job.ranks), record_(std::move(record)) {
     record_.argv = p_.job.argv;
     record_.flags = p_.start.options().resolved();
     record_.data_digest = p_.data.digest;
@@ -169,9 +141,15 @@ class Run {
     announce(model, loaded);
     std::optional<CheckpointWriter> checkpoints;
     if (directory_) checkpoints.emplace(writer_options(), identity(), p_.console);
-    return end(training.run({.directory = directory_.get(),
-                             .checkpoints = checkpoints ? &*checkpoints : nullptr}),
-               model);
+    const double start_s = seconds_since_process_start();
+    const TrainingResult result =
+        training.run({.directory = directory_.get(),
+                      .checkpoints = checkpoints ? &*checkpoints : nullptr,
+                      .csv = csv_ ? &*csv_ : nullptr});
+    if (p_.run.request.apex_lines) {
+      p_.console.info(apex_end_line(seconds_since_process_start() - start_s));
+    }
+    return end(result, model);
   }
 
   ExitCode replay(const ReplayPlan& plan, Training& training) {
@@ -199,6 +177,11 @@ class Run {
     }
     if (p_.run.request.evaluate) return;
     p_.start.carry_best_to(directory_->checkpoints());
+    const RunRequest& request = p_.run.request;
+    if (!request.csv.empty()) {
+      const auto step = record_.resumed ? std::optional(record_.resumed->step) : std::nullopt;
+      csv_.emplace(request.csv, step, request.overwrite);
+    }
     if (p_.start.existing_run() == ExistingRun::kContinue) {
       directory_->cut_metrics(record_.resumed ? record_.resumed->step : 0);
     }
@@ -215,6 +198,9 @@ class Run {
     if (!p_.route.note.empty()) notes.push_back(p_.route.note);
     if (!p_.engines.note.empty()) notes.push_back(p_.engines.note);
     for (const std::string& note : p_.start.notes(identity())) notes.push_back(note);
+    for (const std::string& note : main_py_notes(p_.start.options(), p_.run, p_.job.launch)) {
+      notes.push_back(note);
+    }
     const RunRequest& request = p_.run.request;
     const BatchDivision& batch = p_.run.batch;
     if (request.device != Device::kCpu) return notes;
@@ -244,10 +230,10 @@ class Run {
     if (p_.engines.convolutions > 0) {
       p_.console.info(p_.engines.line(plan_file_of(request, p_.run.output_dir)));
     }
-    if (request.main_py_lines) {
-      p_.console.info(fmt::format("=> creating model '{}'", request.arch));
+    for (const std::string& line :
+         opening_lines(p_.start.options(), p_.run, p_.job.launch, loaded)) {
+      p_.console.info(line);
     }
-    for (const std::string& line : loaded) p_.console.info(line);
     p_.console.info("run dir " + p_.run.output_dir);
   }
 
@@ -308,26 +294,27 @@ class Run {
   const Parts p_;
   Communicator& ranks_;
   std::unique_ptr<RunDirectory> directory_;  // rank 0's
+  std::optional<EpochCsv> csv_;              // rank 0's
   RunRecord record_;
 };
 
 // This rank's GPU, and what is to go wrong.
 std::optional<Fault> begin_job(const Job& job) {
   std::optional<Fault> fault;
-  on_all_ranks(*job.connection.ranks, [&] {
+  on_all_ranks(job.ranks, [&] {
     if (job.request.device == Device::kCuda) {
       cuda::select_device(job.launch.local_rank, job.launch.local_size);
     }
     fault = parse_fault(variable("LOCKSTEP_FAULT"));
   });
-  shake_hands(job);
+  compare_ranks(job);
   return fault;
 }
 
 }  // namespace
 
 ExitCode train_run(const Job& job) {
-  Communicator& ranks = *job.connection.ranks;
+  Communicator& ranks = job.ranks;
   const std::optional<Fault> fault = begin_job(job);
   StartingPoint start(job.request, job.options, ranks);
   const RunData data = open_data(start.request(), fault, ranks);
@@ -345,7 +332,7 @@ ExitCode train_run(const Job& job) {
     check_batch_norm(batch, request.max_steps, network, train->size());
   });
   const LibraryVersions libraries = agreed_cuda_libraries(request, ranks);
-  const GradientRoute route = choose_gradient_route(request, job.connection.transport, ranks);
+  const GradientRoute route = choose_gradient_route(request, job.transport, ranks);
   RunRecord record;
   record.start = std::chrono::system_clock::now();
   record.evaluation = settled.evaluation;

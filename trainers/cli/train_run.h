@@ -3,23 +3,25 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "comm/connect.h"
 #include "comm/launch.h"
+#include "core/communicator.h"
 #include "trainers/config/run_request.h"
 #include "trainers/debug/replay_plan.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
 
-// One process's part of a training: its options and its peers.
+// One rank's part of a training: its options and its peers.
 struct Job {
   const std::vector<std::string>& argv;
   const Options& options;
   const RunRequest& request;  // of `options`
   comm::Launch launch;
-  const comm::Connection& connection;
+  Communicator& ranks;
+  std::string_view transport;  // of `ranks`, as comm::Connection names it, or "threads"
   std::optional<ReplayPlan> replay{};
 };
 

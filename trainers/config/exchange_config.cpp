@@ -15,8 +15,23 @@ int64_t bytes_of(double mib) {
   return static_cast<int64_t>(mib * 0x1p20);
 }
 
+// Apex counts elements, whatever their type on the wire, and has no smaller first bucket.
+comm::BucketCaps apex_caps(int64_t elements, const Options& options) {
+  if (options.given("bucket-cap-mb") || options.given("first-bucket-mb")) {
+    throw UsageError("--message-size and --bucket-cap-mb contradict each other",
+                     "both set the size of gradient buckets, in elements and in MiB",
+                     "one of them alone");
+  }
+  const Dtype wire = options.boolean("fp16-allreduce") ? Dtype::kF16 : Dtype::kF32;
+  const int64_t bytes = elements * static_cast<int64_t>(size_of(wire));
+  return {.first_bytes = bytes, .bytes = bytes};
+}
+
 // As in PyTorch's DistributedDataParallel, a cap that was asked for holds for the first bucket too.
 comm::BucketCaps bucket_caps(const Options& options) {
+  if (const auto elements = options.maybe_integer("message-size")) {
+    return apex_caps(*elements, options);
+  }
   const int64_t cap = bytes_of(options.number("bucket-cap-mb"));
   const bool one_cap = options.given("bucket-cap-mb") && !options.given("first-bucket-mb");
   return {.first_bytes = one_cap ? cap : bytes_of(options.number("first-bucket-mb")), .bytes = cap};
@@ -24,6 +39,7 @@ comm::BucketCaps bucket_caps(const Options& options) {
 
 constexpr std::string_view kNccl = "nccl";
 constexpr std::string_view kIpc = "ipc";
+constexpr std::string_view kThreads = "threads";
 
 void check_ipc(const Options& options) {
   if (options.text("transport") != kIpc) return;
@@ -62,6 +78,46 @@ void check_nccl(const Options& options) {
   }
 }
 
+void check_threads(const Options& options) {
+  if (device_of(options) == Device::kCuda) {
+    throw UsageError("--parallel dp computes on the CPU",
+                     "one process drives one GPU here, so that ranks do not wait for each other's "
+                     "launches",
+                     "mpirun -np N without it, a process a GPU, or --device cpu");
+  }
+  const std::string& transport = options.text("transport");
+  if (transport != "auto" && transport != kThreads) {
+    throw UsageError(
+        fmt::format("--parallel dp and --transport {} contradict each other", transport),
+        "threads of one process share their memory",
+        "--parallel dp alone, or mpirun -np N without it");
+  }
+  const std::string& algorithm = options.text("algorithm");
+  if (algorithm == "mpi") {
+    throw UsageError("--parallel dp has no --algorithm mpi",
+                     "without processes there is no MPI",
+                     "--algorithm tree, ring or star");
+  }
+}
+
+void read_rank_threads(const Options& options, ExchangeConfig& config) {
+  const auto devices = options.maybe_integer("devices");
+  const bool is_dp = options.text("parallel") == "dp" || options.text("transport") == kThreads;
+  if (!is_dp && !devices) return;
+  if (!is_dp) {
+    throw UsageError(fmt::format("--devices {} needs --parallel dp", *devices),
+                     "otherwise each rank is a process with a device of its own",
+                     fmt::format("--parallel dp --devices {0}, or mpirun -np {0}", *devices));
+  }
+  if (!devices) {
+    throw UsageError("--parallel dp needs --devices N",
+                     "it trains N ranks as threads of one process",
+                     "--parallel dp --devices 2");
+  }
+  check_threads(options);
+  config.rank_threads = *devices;
+}
+
 void read_algorithm_and_transport(const Options& options, ExchangeConfig& config) {
   check_nccl(options);
   check_ipc(options);
@@ -70,8 +126,8 @@ void read_algorithm_and_transport(const Options& options, ExchangeConfig& config
   config.algorithm = algorithm == kNccl ? Algorithm::kLibrary : meant(kAlgorithmNames, algorithm);
   const bool sums_on_gpus =
       config.algorithm == Algorithm::kTree || config.algorithm == Algorithm::kRing;
-  const bool is_devices = transport == kNccl || transport == kIpc;
-  config.transport = is_devices ? comm::Transport::kAuto : meant(kTransportNames, transport);
+  const bool is_other = transport == kNccl || transport == kIpc || transport == kThreads;
+  config.transport = is_other ? comm::Transport::kAuto : meant(kTransportNames, transport);
   if (transport == kNccl || algorithm == kNccl) {
     config.on_device = DeviceTransport::kNccl;
   } else if (transport == kIpc) {
@@ -107,6 +163,7 @@ void check(const ExchangeConfig& config, bool asked_to_check_ranks) {
 
 ExchangeConfig make_exchange_config(const Options& options) {
   ExchangeConfig config;
+  read_rank_threads(options, config);
   read_algorithm_and_transport(options, config);
   config.caps = bucket_caps(options);
   config.overlap = options.boolean("overlap");

@@ -42,7 +42,8 @@ struct ExchangeConfig {
   Dtype wire = Dtype::kF32;
   double predivide = 1;
   bool zero_unused = false;
-  int64_t check_ranks = 0;  // steps between two comparisons of replicas; 0: at ends of epochs only
+  int64_t rank_threads = 0;  // ranks that are threads of this process; 0: they are processes
+  int64_t check_ranks = 0;   // steps between two comparisons of replicas; 0: at ends of epochs only
 
   // The sum's order does not depend on the number of ranks.
   bool keeps_bits() const { return algorithm == Algorithm::kTree || algorithm == Algorithm::kStar; }

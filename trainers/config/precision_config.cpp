@@ -84,7 +84,8 @@ PrecisionConfig make_precision_config(const Options& options) {
       boolean_or("keep-batchnorm-fp32", config.keep_batchnorm_fp32 || config.master_weights);
   if (config.master_weights && !config.keep_batchnorm_fp32) {
     throw UsageError("--keep-batchnorm-fp32 False needs --master-weights False",
-                     "batch norm reads the f32 masters of its parameters, where there are masters",
+                     "batch norm reads the f32 masters themselves: the 16-bit copies that Apex "
+                     "makes of them would only lose precision",
                      "--opt-level O3, or leave --keep-batchnorm-fp32 out");
   }
   config.loss_scaling = loss_scaling(options, config);

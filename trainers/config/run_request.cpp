@@ -169,6 +169,7 @@ RunRequest make_run_request(const Options& options) {
   request.stall_abort_s = options.integer("stall-abort");
   request.output_dir = text_or_empty(options, "output-dir");
   request.overwrite = options.boolean("overwrite");
+  request.csv = text_or_empty(options, "csv");
   read_checkpoints(options, request);
   read_evaluations(options, request);
   request.print_freq = options.integer("print-freq");

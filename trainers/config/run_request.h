@@ -65,6 +65,7 @@ struct RunRequest {
 
   std::string output_dir;  // empty: default_output_dir()
   bool overwrite = false;
+  std::string csv;                    // file with a row an epoch; empty: none
   std::string pretrained;             // weight file; empty: none
   bool evaluate = false;              // saved weights, instead of training
   std::string resume;                 // "auto", a path, or empty

@@ -32,6 +32,9 @@ std::optional<std::string> text_of(const fs::path& file) {
 // the batch, which is settled below.
 bool is_replayed(const std::string& flag) {
   static const std::set<std::string_view> others = {"output-dir",
+                                                    "csv",
+                                                    "parallel",
+                                                    "devices",
                                                     "overwrite",
                                                     "resume",
                                                     "batch-size",

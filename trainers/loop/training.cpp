@@ -1,6 +1,7 @@
 #include "trainers/loop/training.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/core.h>
@@ -151,7 +152,8 @@ void Training::end_epoch(const EpochProgress& epoch) {
   const int number = epoch.number();
   const bool last = result_.steps == range_.end;
   const bool at_end = last && !p_.replay && !p_.run.request.no_eval;
-  if ((at_end || evaluates_after(number)) && !result_.stopped) evaluate_epoch(epoch);
+  std::optional<Evaluation> evaluation;
+  if ((at_end || evaluates_after(number)) && !result_.stopped) evaluation = evaluate_epoch(epoch);
   // A job that is stopped by a signal must not wait for an evaluation; a resumed run begins with
   // it.
   if (result_.stopped) {
@@ -159,12 +161,32 @@ void Training::end_epoch(const EpochProgress& epoch) {
     save(position(epoch, Evaluated::kNo));
     return;
   }
+  if (traces_.csv != nullptr) log_epoch(epoch, evaluation);
   if (last || (number + 1) % p_.run.request.save_freq == 0 || saves_after(result_.steps)) {
     save(position(epoch, Evaluated::kYes));
   }
 }
 
-void Training::evaluate_epoch(const EpochProgress& epoch) {
+void Training::log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation) {
+  using std::chrono::duration_cast;
+  using std::chrono::system_clock;
+  const EpochSums& sums = epoch.sums();
+  const std::chrono::duration<double> seconds(epoch.seconds());
+  const double images = static_cast<double>(sums.images) / 100;
+  log_.append_epoch(*traces_.csv,
+                    {.start = system_clock::now() - duration_cast<system_clock::duration>(seconds),
+                     .seconds = seconds.count(),
+                     .epoch = epoch.number(),
+                     .step = result_.steps,
+                     .lr = step_.update().lr(),
+                     .train_loss = sums.loss / static_cast<double>(sums.steps),
+                     .train_acc1 = static_cast<double>(sums.correct1) / images,
+                     .train_acc5 = static_cast<double>(sums.correct5) / images,
+                     .evaluation = evaluation});
+}
+
+// Nothing when a signal came.
+std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   WeightUpdate& update = step_.update();
   const std::optional<Evaluation> evaluation = evaluation_.measure();
   std::optional<Evaluation> of_average;
@@ -174,7 +196,7 @@ void Training::evaluate_epoch(const EpochProgress& epoch) {
         evaluation_.measure_average(update, traces_.checkpoints, position(epoch, Evaluated::kYes));
   }
   result_.stopped = !evaluation || (averages && !of_average);
-  if (result_.stopped) return;
+  if (result_.stopped) return std::nullopt;
   const int number = epoch.number();
   const std::string digest = traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model));
   result_.final = evaluation;
@@ -184,12 +206,13 @@ void Training::evaluate_epoch(const EpochProgress& epoch) {
     update.end_epoch(number, evaluation->loss, evaluation->acc1());
   }
   // The first of equal ones stays, as in main.py.
-  if (result_.best.total > 0 && evaluation->correct1 <= result_.best.correct1) return;
+  if (result_.best.total > 0 && evaluation->correct1 <= result_.best.correct1) return evaluation;
   result_.best = *evaluation;
   result_.best_epoch = number;
   if (traces_.checkpoints != nullptr) {
     traces_.checkpoints->save_best(p_.model, position(epoch, Evaluated::kYes));
   }
+  return evaluation;
 }
 
 TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evaluated) const {

@@ -32,6 +32,7 @@ class Training {
   struct Traces {
     const RunDirectory* directory = nullptr;
     CheckpointWriter* checkpoints = nullptr;
+    const EpochCsv* csv = nullptr;
   };
 
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
@@ -46,7 +47,8 @@ class Training {
   void exchange_figures(EpochProgress& epoch);
   void synchronize_replicas();
   void end_epoch(const EpochProgress& epoch);
-  void evaluate_epoch(const EpochProgress& epoch);
+  std::optional<Evaluation> evaluate_epoch(const EpochProgress& epoch);
+  void log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation);
   bool evaluates_after(int epoch) const;
   bool saves_after(int64_t step) const;
   // An epoch whose steps are done is over once it is evaluated.

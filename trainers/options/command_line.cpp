@@ -132,6 +132,7 @@ Options read_options(Program program,
   };
   ParsedArguments typed = parse_arguments(program, {arguments.begin(), arguments.end()});
   options.notes = std::move(typed.notes);
+  options.foreign = std::move(typed.foreign);
   Values defaults;
   for (const Flag& flag : flag_table()) {
     const std::string_view value = flag.initial.of(program);

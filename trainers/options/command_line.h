@@ -62,7 +62,8 @@ class Options {
 
   Program program = Program::kTrainConvnet;
   Request request = Request::kRun;
-  std::vector<std::string> notes;  // lines for rank 0 to print before it starts
+  std::vector<std::string> notes;    // lines for rank 0 to print before it starts
+  std::vector<std::string> foreign;  // flags of other trainers that were accepted: "gpu"
 
  private:
   friend Options read_options(Program,

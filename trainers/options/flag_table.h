@@ -81,4 +81,8 @@ const ForeignFlag* find_foreign_flag(std::string_view dashed);
 // The note for a flag that is accepted and changes nothing. Errors: UsageError for a refused one.
 std::string answer_foreign_flag(const ForeignFlag& flag, std::string_view value);
 
+// Answers likewise where the flag, which takes no value, is given as --no-NAME or as False. A row
+// named no-NAME tells what to say where that would change something.
+std::string answer_negated_flag(const ForeignFlag& flag);
+
 }  // namespace lockstep::trainers

@@ -18,6 +18,11 @@ constexpr const char* kMpi = "ranks find each other through MPI";
 constexpr const char* kOtherName = "the flag has another name here";
 constexpr const char* kOneFolder = "training and validation data are in one directory";
 constexpr const char* kLeave = "leave it out";
+constexpr const char* kNoBoard = "no TensorBoard files are written";
+constexpr const char* kMetrics = "metrics.jsonl in the run directory, or --csv FILE";
+constexpr const char* kInOrder =
+    "a bucket travels as soon as it is full, in one order on all ranks";
+constexpr const char* kRanksDevice = "a rank computes on its own device";
 
 // clang-format off
 constexpr ForeignFlag kForeignFlags[] = {
@@ -37,6 +42,26 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"master-addr", kValue, !kRefused, "", "torchrun", kMpi, "mpirun needs no address"},
     {"master-port", kValue, !kRefused, "", "torchrun", kMpi, "mpirun needs no port"},
     {"local-world-size", kValue, !kRefused, "", "torchrun", kLauncher, kStarts},
+    {"port", kValue, !kRefused, "", "voxceleb_trainer", kMpi, "mpirun needs no port"},
+    {"distributed", !kValue, !kRefused, "", "voxceleb_trainer", kLauncher, kStarts},
+    {"device-ids", kValue, !kRefused, "", "PyTorch", kRanksDevice, kStarts},
+    {"output-device", kValue, !kRefused, "", "PyTorch", kRanksDevice, kStarts},
+    {"gradient-average", !kValue, !kRefused, "", "Apex", "gradients are averaged", kLeave},
+    {"no-gradient-average", !kValue, kRefused, "", "Apex", "gradients are averaged over ranks",
+     "--lr times the ranks and --weight-decay divided by them: SGD then takes the same steps"},
+    {"allreduce-trigger-params", kValue, !kRefused, "", "Apex", kInOrder,
+     "--delay-allreduce waits for the end of the backward pass"},
+    {"allreduce-always-fp32", !kValue, !kRefused, "", "Apex",
+     "gradients are f32 at every --opt-level", "--fp16-allreduce sends them in f16"},
+    {"num-allreduce-streams", kValue, !kRefused, "", "Apex", kInOrder, kLeave},
+    {"retain-allreduce-buffers", !kValue, !kRefused, "", "Apex",
+     "gradients always lie in their buckets", kLeave},
+    {"gradient-as-bucket-view", !kValue, !kRefused, "", "PyTorch",
+     "gradients always lie in their buckets", kLeave},
+    {"static-graph", !kValue, !kRefused, "", "PyTorch",
+     "buckets are planned before the first step", kLeave},
+    {"broadcast-buffers", !kValue, !kRefused, "", "PyTorch",
+     "rank 0's batch-norm statistics are evaluated and saved", kLeave},
     {"deterministic", !kValue, !kRefused, "", "Apex", "every run repeats its bits", kLeave},
     {"use-deterministic-algorithms", !kValue, !kRefused, "", "torchvision",
      "every run repeats its bits", kLeave},
@@ -54,6 +79,8 @@ constexpr ForeignFlag kForeignFlags[] = {
      "see checkpoints/ in the run directory"},
     {"experiment", kValue, !kRefused, "", "timm", "a run is known by its directory",
      "--output-dir DIR"},
+    {"tensorboard", !kValue, kRefused, "", "other trainers", kNoBoard, kMetrics},
+    {"log-wandb", !kValue, kRefused, "", "timm", "nothing is sent to other hosts", kMetrics},
     {"log-dir", kValue, kRefused, "", "Horovod", "all files of a run go to one directory",
      "--output-dir DIR"},
     {"output", kValue, kRefused, "", "timm", kOtherName, "--output-dir DIR"},
@@ -90,6 +117,12 @@ bool is_harmless(const ForeignFlag& flag, std::string_view value) {
 
 std::span<const ForeignFlag> foreign_flags() {
   return kForeignFlags;
+}
+
+std::string answer_negated_flag(const ForeignFlag& flag) {
+  const std::string name = fmt::format("--no-{}", flag.name);
+  if (const ForeignFlag* own = find_foreign_flag(name)) return answer_foreign_flag(*own, {});
+  return fmt::format("note: {} ({}) changes nothing: {}", name, flag.origin, flag.reason);
 }
 
 const ForeignFlag* find_foreign_flag(std::string_view dashed) {

@@ -38,6 +38,11 @@ std::optional<double> number_of(const Flag& flag, std::string_view text) {
 }
 
 UsageError missing_value(const Flag& flag, Program program, std::string_view source) {
+  if (flag.name == "pretrained") {
+    return UsageError(fmt::format("{} needs a value", source),
+                      "weights are read from a file: nothing is downloaded",
+                      "--pretrained FILE; docs/evaluation.md makes one from torchvision's weights");
+  }
   return UsageError(fmt::format("{} needs a value", source),
                     fmt::format("--{} takes {}", flag.name, allowed_values(flag, program)),
                     fmt::format("{} --help shows the defaults", name_of(program)));
@@ -59,6 +64,14 @@ std::optional<std::string> correction(const Flag& flag, Program program, std::st
   if (number && min <= *number && *number <= max) return std::nullopt;
   const double initial = parse_float(flag.initial.of(program)).value_or(min);
   return fmt::format("{}", std::clamp(number.value_or(initial), min, max));
+}
+
+// The other program where it takes a choice that this one does not, else `program`.
+Program other_program_with(const Flag& flag, Program program, std::string_view text) {
+  const bool is_convnet = program == Program::kTrainConvnet;
+  const Program other = is_convnet ? Program::kTrainResnet : Program::kTrainConvnet;
+  const bool taken = flag.kind == FlagKind::kChoice && !correction(flag, other, text);
+  return taken ? other : program;
 }
 
 // "-b" of "-b=64"; long names with - for _.
@@ -109,7 +122,7 @@ class Normalizer {
   Normalizer(Program program, std::string_view variable, const std::vector<std::string>& arguments)
       : program_(program), variable_(variable), arguments_(arguments) {}
 
-  std::vector<std::string> run(std::vector<std::string>& notes) {
+  std::vector<std::string> run(ParsedArguments& parsed) {
     for (; next_ < arguments_.size() && arguments_[next_] != "--"; ++next_) {
       const std::string& argument = arguments_[next_];
       const std::string name = flag_part(argument);
@@ -120,7 +133,10 @@ class Normalizer {
       } else if (negated != nullptr && negated->kind == FlagKind::kBool) {
         append(*negated, name, true);
       } else if (const ForeignFlag* const foreign = find_foreign_flag(name)) {
-        notes.push_back(answer(*foreign, name));
+        parsed.notes.push_back(answer(*foreign, name));
+        parsed.foreign.emplace_back(foreign->name);
+      } else if (const ForeignFlag* const opposite = negated_foreign(name)) {
+        parsed.notes.push_back(answer_negated_flag(*opposite));
       } else {
         result_.push_back(name + argument.substr(name.size()));
       }
@@ -149,10 +165,19 @@ class Normalizer {
     }
   }
 
+  // The other trainer's switch that --no-NAME turns off.
+  static const ForeignFlag* negated_foreign(const std::string& name) {
+    if (!name.starts_with("--no-")) return nullptr;
+    const ForeignFlag* const foreign = find_foreign_flag("--" + name.substr(5));
+    return foreign == nullptr || foreign->takes_value ? nullptr : foreign;
+  }
+
   std::string answer(const ForeignFlag& foreign, const std::string& name) {
     std::string value = explicit_value().value_or("");
     if (!foreign.takes_value) {
-      bool_word();
+      const std::string word = value.empty() ? bool_word().value_or("") : value;
+      if (parse_bool(word) == false) return answer_negated_flag(foreign);
+      value.clear();
     } else if (value.empty() && next_ + 1 < arguments_.size()) {
       value = arguments_[++next_];
     }
@@ -222,17 +247,23 @@ void check_flag_value(const Flag& flag,
   const std::optional<std::string> instead = correction(flag, program, text);
   if (!instead) return;
   const std::string_view separator = source.starts_with("-") ? " " : "=";
-  throw UsageError(fmt::format("bad value: {}{}{}", source, separator, text),
+  const Program other = other_program_with(flag, program, text);
+  const std::string value = fmt::format("{}{}{}", source, separator, text);
+  const std::string advice = other != program   ? fmt::format("{} {}", name_of(other), value)
+                             : instead->empty() ? fmt::format("{} --help", name_of(program))
+                             : is_number(flag)
+                                 ? fmt::format("{}{}{}", source, separator, *instead)
+                                 : fmt::format("did you mean {}{}{}?", source, separator, *instead);
+  throw UsageError(fmt::format("bad value: {}", value),
                    fmt::format("--{} takes {}", flag.name, allowed_values(flag, program)),
-                   instead->empty() ? fmt::format("{} --help", name_of(program))
-                                    : fmt::format("{}{}{}", source, separator, *instead));
+                   advice);
 }
 
 ParsedArguments parse_arguments(Program program,
                                 std::vector<std::string> arguments,
                                 std::string_view variable) {
   ParsedArguments parsed;
-  arguments = Normalizer(program, variable, arguments).run(parsed.notes);
+  arguments = Normalizer(program, variable, arguments).run(parsed);
   const std::unique_ptr<CLI::App> app = make_app(program);
   std::ranges::reverse(arguments);  // CLI11 reads from the back
   try {

@@ -14,6 +14,7 @@ namespace lockstep::trainers {
 struct ParsedArguments {
   std::map<std::string_view, std::string> values;  // by the flag's name; switches "true", "false"
   std::vector<std::string> notes;                  // for flags that change nothing here
+  std::vector<std::string> foreign;                // the names of those flags
 };
 
 // `arguments`: without the program's name. In long flags _ stands for -; "--flag True" is

@@ -67,7 +67,7 @@ std::string test_line(int64_t batch, int64_t batches, const TestMetrics& m) {
 std::string apex_progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& m) {
   return fmt::format("Epoch: [{}][{}/{}]", epoch, step, steps) +
          meter("Time", m.step_s, m.step_s_avg) +
-         meter("Speed", m.images_per_s, m.images_per_s_avg) +
+         meter("Throughput", m.images_per_s, m.images_per_s_avg) +
          fmt::format("\tLoss {:.10f} ({:.4f})", m.loss, m.loss_avg) +
          meter("Prec@1", m.acc1, m.acc1_avg) + meter("Prec@5", m.acc5, m.acc5_avg);
 }

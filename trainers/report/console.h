@@ -61,8 +61,8 @@ std::string progress_bar(
 // average.
 std::string accuracy_line(const Evaluation& evaluation, bool apex_lines);
 std::string average_line(const Evaluation& evaluation);
-// `step` counts finished steps of `steps` in this epoch. Speeds are images a second over all ranks:
-// of the last print interval, and of the epoch so far.
+// Tutorial 001's line. `step` counts finished steps of `steps` in this epoch. Speeds are images a
+// second over all ranks: of the last print interval, and of the epoch so far.
 std::string apex_progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
 // `batch` counts from 0; speeds are one rank's.
 std::string apex_test_line(int64_t batch, int64_t batches, const TestMetrics& metrics);

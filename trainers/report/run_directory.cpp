@@ -287,6 +287,10 @@ void RunLog::append_evaluation(std::string_view split,
           {"digest", digest}});
 }
 
+void RunLog::append_epoch(const EpochCsv& csv, const EpochRow& row) {
+  attempt([&] { csv.append(row); });
+}
+
 void RunLog::write_numerics(const std::string& text) {
   attempt([&] { write_file_atomically(directory_->path() / kNumericsFile, text); });
 }

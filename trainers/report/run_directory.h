@@ -9,6 +9,7 @@
 
 #include "core/function_ref.h"
 #include "trainers/report/console.h"
+#include "trainers/report/epoch_csv.h"
 #include "trainers/report/run_record.h"
 
 namespace lockstep::trainers {
@@ -95,6 +96,7 @@ class RunLog {
                          int64_t step,
                          const Evaluation& evaluation,
                          std::string_view digest);
+  void append_epoch(const EpochCsv& csv, const EpochRow& row);
   void write_numerics(const std::string& text);
 
  private:

@@ -1,0 +1,49 @@
+#include "trainers/cli/compare_ranks.h"
+
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "comm/handshake.h"
+#include "core/cuda/device.h"
+#include "core/digest.h"
+#include "core/version.h"
+#include "kernels/support/isa.h"
+#include "kernels/support/onednn/version.h"
+
+namespace lockstep::trainers {
+namespace {
+
+std::string executable_digest() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  return to_hex(digest(std::as_bytes(std::span(bytes))));
+}
+
+std::string device_of_rank(Device device) {
+  if (device == Device::kCpu) return "cpu";
+  const cuda::DeviceProperties& gpu = cuda::device_properties();
+  return fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor);
+}
+
+}  // namespace
+
+void compare_ranks(const Job& job) {
+  using Kind = comm::HandshakeField::Kind;
+  std::vector<comm::HandshakeField> fields = {
+      {Kind::kEnvironment, "version", std::string(version())},
+      {Kind::kEnvironment, "program file", executable_digest()},
+      {Kind::kEnvironment, "processor level", std::string(name_of(kernels::isa_level()))},
+      {Kind::kEnvironment, "bf16 products", kernels::onednn_has_bf16() ? "native" : "in f32"}};
+  for (const ResolvedFlag& flag : job.options.resolved()) {
+    fields.push_back({Kind::kArgument, "--" + flag.name, flag.value});
+  }
+  fields.push_back({Kind::kEnvironment, "device", device_of_rank(job.request.device)});
+  comm::handshake(job.ranks, fields);
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,90 @@
+#include "trainers/report/epoch_csv.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <fmt/core.h>
+
+#include "core/atomic_file.h"
+#include "core/error.h"
+#include "core/words.h"
+#include "trainers/report/process.h"
+
+namespace lockstep::trainers {
+namespace {
+
+constexpr size_t kStepColumn = 3;
+
+std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {(std::istreambuf_iterator<char>(file)), {}};
+}
+
+// Whole rows about steps up to `last`, with the header; the row in hand when a run was killed may
+// lack its end.
+std::string rows_up_to(const std::string& text, int64_t last) {
+  std::istringstream lines(text.substr(0, text.rfind('\n') + 1));
+  std::string kept = csv_header();
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    const std::vector<std::string_view> cells = split_words(line, ',');
+    const auto step = cells.size() > kStepColumn ? parse_int(cells[kStepColumn]) : std::nullopt;
+    if (step && *step <= last) kept += line + "\n";
+  }
+  return kept;
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
+  throw UsageError(fmt::format("--csv {} is another file", path.string()),
+                   why,
+                   "another name after --csv, or --overwrite to replace the file");
+}
+
+}  // namespace
+
+std::string csv_header() {
+  return "start_time,epoch_seconds,epoch,step,lr,train_loss,train_acc1,train_acc5,"
+         "val_loss,val_acc1,val_acc5\n";
+}
+
+std::string csv_line(const EpochRow& row) {
+  const std::string evaluated = row.evaluation ? fmt::format("{:.9g},{:.9g},{:.9g}",
+                                                             row.evaluation->loss,
+                                                             row.evaluation->acc1(),
+                                                             row.evaluation->acc5())
+                                               : ",,";
+  return fmt::format("{},{:.3f},{},{},{:.9g},{:.9g},{:.9g},{:.9g},{}\n",
+                     utc_text(row.start),
+                     row.seconds,
+                     row.epoch,
+                     row.step,
+                     row.lr,
+                     row.train_loss,
+                     row.train_acc1,
+                     row.train_acc5,
+                     evaluated);
+}
+
+EpochCsv::EpochCsv(const std::filesystem::path& path,
+                   std::optional<int64_t> resumed,
+                   bool overwrite)
+    : path_(path) {
+  const std::string before = overwrite ? "" : read_text(path_);
+  if (!before.empty() && !before.starts_with(csv_header())) {
+    refuse(path_, "it does not begin with the columns of this table");
+  }
+  if (!before.empty() && !resumed) refuse(path_, "it holds the epochs of another run");
+  write_file_atomically(path_, resumed ? rows_up_to(before, *resumed) : csv_header());
+}
+
+void EpochCsv::append(const EpochRow& row) const {
+  std::ofstream file(path_, std::ios::binary | std::ios::app);
+  file << csv_line(row) << std::flush;
+  if (file) return;
+  throw EnvironmentError(fmt::format("cannot write {}", path_.string()),
+                         "the system refused a row",
+                         "check the space on that disk");
+}
+
+}  // namespace lockstep::trainers
