@@ -1,4 +1,5 @@
-
+#include <chrono>
+#include <cstdint>
 #include <ostream>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "trainers/checkpoint/export_weights.h"
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/cli/programs.h"
+#include "trainers/cli/ranks_command.h"
 #include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/plan_command.h"
 #include "trainers/report/errors.h"
@@ -52,6 +54,24 @@ void add_plan_options(CLI::App& command, PlanOptions& plan) {
   command.allow_extras();
 }
 
+struct RanksOptions {
+  comm::LaunchWishes wishes;
+  int64_t rendezvous_timeout_s = 300;
+};
+
+void add_ranks_options(CLI::App& command, RanksOptions& ranks) {
+  command.add_option(
+      "--dist-url", ranks.wishes.url, "where they meet: tcp://HOST:PORT, file://PATH");
+  command.add_option("--rank", ranks.wishes.rank, "number of this process")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--world-size", ranks.wishes.size, "number of ranks")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--rendezvous-timeout", ranks.rendezvous_timeout_s, "wait for others, in seconds")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+}
+
 int run(int argc, const char* const* argv, std::ostream& out) {
   CLI::App app("Lockstep's tools: for what a run left, and before one.", "lockstep");
   app.set_version_flag("--version", fmt::format("lockstep {}", version()));
@@ -84,6 +104,10 @@ int run(int argc, const char* const* argv, std::ostream& out) {
   CLI::App* replay_command = app.add_subcommand(
       "replay", "take a diverged run's last steps again and name the tensor that it began in");
   replay_command->add_option("RUN_DIR", first, "what the run left")->required();
+  RanksOptions ranks;
+  CLI::App* ranks_command = app.add_subcommand(
+      "ranks", "list the ranks that a launcher starts: mpirun -np 4 lockstep ranks");
+  add_ranks_options(*ranks_command, ranks);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
@@ -95,6 +119,9 @@ int run(int argc, const char* const* argv, std::ostream& out) {
   if (plan_command->parsed() || describe_command->parsed()) {
     out << (plan_command->parsed() ? plan_training(plan) : describe_present_gpu() + "\n");
     return 0;
+  }
+  if (ranks_command->parsed()) {
+    return run_ranks(ranks.wishes, std::chrono::seconds(ranks.rendezvous_timeout_s));
   }
   if (diff_command->parsed()) return diff(first, second, limit, out);
   if (replay_command->parsed()) return run_replay({argv, argv + argc}, first);

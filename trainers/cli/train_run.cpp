@@ -28,6 +28,7 @@
 #include "trainers/planner/run_engines.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/process.h"
+#include "trainers/report/rank_lines.h"
 #include "trainers/report/run_report.h"
 
 namespace lockstep::trainers {
@@ -58,6 +59,7 @@ void shake_hands(const Job& job) {
       {Kind::kEnvironment, "processor level", std::string(name_of(kernels::isa_level()))},
       {Kind::kEnvironment, "bf16 products", kernels::onednn_has_bf16() ? "native" : "in f32"}};
   for (const ResolvedFlag& flag : job.options.resolved()) {
+    if (is_ranks_own(*find_flag("--" + flag.name))) continue;
     fields.push_back({Kind::kArgument, "--" + flag.name, flag.value});
   }
   fields.push_back({Kind::kEnvironment, "device", device_of_rank(job.request.device)});
@@ -131,7 +133,11 @@ class Run {
     record_.argv = p_.job.argv;
     record_.flags = p_.start.options().resolved();
     record_.data_digest = p_.data.digest;
-    describe_run(p_.run, ranks_, record_);
+    RankPlace here = this_place();
+    here.local_rank = p_.job.launch.local_rank;
+    here.device = name_of(p_.run.request.device);
+    places_ = gather_places(ranks_, here);
+    describe_run(p_.run, places_, record_);
   }
 
   ExitCode execute() {
@@ -241,6 +247,9 @@ class Run {
   void announce(const nn::Module& model, const std::vector<std::string>& loaded) const {
     const RunRequest& request = p_.run.request;
     for (const std::string& line : start_lines(p_.run, p_.data.sets, model)) p_.console.info(line);
+    if (ranks_.size() > 1) {
+      for (const std::string& line : host_lines(places_)) p_.console.info(line);
+    }
     if (p_.engines.convolutions > 0) {
       p_.console.info(p_.engines.line(plan_file_of(request, p_.run.output_dir)));
     }
@@ -307,6 +316,7 @@ class Run {
 
   const Parts p_;
   Communicator& ranks_;
+  std::vector<RankPlace> places_;            // by rank
   std::unique_ptr<RunDirectory> directory_;  // rank 0's
   RunRecord record_;
 };
