@@ -74,7 +74,7 @@ UsageError Flags::unknown(const std::string& argument) const {
 void add_connection(Flags& flags, comm::ConnectOptions& options) {
   flags.add_choice("--transport",
                    "NAME",
-                   "auto, shm (one host) or mpi",
+                   "auto, shm (one host), mpi or tcp",
                    trainers::kTransportNames,
                    options.transport);
   flags.add("--stall-abort",
@@ -88,7 +88,7 @@ void add_connection(Flags& flags, comm::ConnectOptions& options) {
 }
 
 std::string_view connection_advice(Remedy remedy) {
-  if (remedy == Remedy::kMpi) return "--transport mpi does, and auto chooses it by itself";
+  if (remedy == Remedy::kMpi) return "--transport auto chooses by itself";
   if (remedy == Remedy::kLongerWait) return "--stall-abort SECONDS waits longer";
   return {};
 }

@@ -42,7 +42,7 @@ int run_on_ranks(const std::vector<std::string>& arguments,
   }
   try {
     compare_ranks(*connection.ranks, arguments);
-    measure(launch, connection);
+    measure(connection.launch, connection);
     return 0;
   } catch (const CommError& error) {  // each rank knows something else of a lost peer
     comm::die(

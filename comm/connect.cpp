@@ -1,5 +1,6 @@
 #include "comm/connect.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/core.h>
@@ -7,30 +8,71 @@
 #include "comm/messages/mpi_communicator.h"
 #include "comm/shared/process_ranks.h"
 #include "comm/single.h"
+#include "comm/tcp/meeting.h"
+#include "comm/tcp/tcp_communicator.h"
 #include "core/error.h"
 
 namespace lockstep::comm {
+namespace {
 
-Connection connect(const Launch& launch, const ConnectOptions& options) {
-  if (!launch.needs_mpi()) return {std::make_unique<SingleCommunicator>(), "none", {}};
-  if (launch.launcher == Launcher::kTorchrun) {
-    throw EnvironmentError(fmt::format("torchrun started {} ranks that cannot meet", launch.size),
-                           "the ranks find each other through MPI, which torchrun does not start",
-                           fmt::format("mpirun -np {} PROGRAM ARGUMENTS", launch.size));
+// How many ranks of this host there are, and which of them this is, unless the launcher told it.
+void place_on_host(const std::vector<uint64_t>& hosts, Launch& launch) {
+  const auto rank = static_cast<ptrdiff_t>(launch.rank);
+  const uint64_t host = hosts[static_cast<size_t>(rank)];
+  launch.local_size = static_cast<int>(std::ranges::count(hosts, host));
+  if (launch.has_local_rank) return;
+  launch.local_rank = static_cast<int>(std::count(hosts.begin(), hosts.begin() + rank, host));
+}
+
+Connection over_messages(std::unique_ptr<Communicator> messages,
+                         std::string_view name,
+                         const Launch& launch,
+                         const ConnectOptions& options) {
+  if (options.transport == Transport::kMpi || options.transport == Transport::kTcp) {
+    return {std::move(messages), name, {}, launch};
   }
-  std::unique_ptr<Communicator> mpi =
-      std::make_unique<MpiCommunicator>(std::make_unique<MpiSession>(launch), options.stall_abort);
-  if (options.transport == Transport::kMpi) return {std::move(mpi), "mpi", {}};
-
-  SharedRanks shared = share_memory(mpi, launch, options.stall_abort);
-  if (shared.ranks) return {std::move(shared.ranks), "shm", {}};
+  SharedRanks shared = share_memory(messages, launch, options.stall_abort);
+  if (shared.ranks) return {std::move(shared.ranks), "shm", {}, launch};
   if (options.transport == Transport::kShm) {
     throw EnvironmentError("the ranks cannot share memory",
                            shared.problem,
-                           "let them talk through MPI, which works between hosts too",
+                           "let them exchange messages, which works between hosts too",
                            Remedy::kMpi);
   }
-  return {std::move(mpi), "mpi", shared.problem};
+  return {std::move(messages), name, shared.problem, launch};
+}
+
+Connection meet_over_tcp(Launch launch, const ConnectOptions& options) {
+  if (options.transport == Transport::kMpi) {
+    throw EnvironmentError("the ranks did not meet through MPI",
+                           fmt::format("they meet at {}", to_string(*launch.place)),
+                           fmt::format("mpirun -np {} PROGRAM ARGUMENTS", launch.size),
+                           Remedy::kMpi);
+  }
+  tcp::Peers peers = tcp::meet(
+      *launch.place,
+      launch.rank,
+      launch.size,
+      {.timeout = options.rendezvous_timeout, .note = options.tell, .stop = options.stop});
+  place_on_host(peers.hosts, launch);
+  auto messages = std::make_unique<tcp::TcpCommunicator>(
+      launch.rank, std::move(peers.sockets), shares_cores(launch), options.stall_abort);
+  return over_messages(std::move(messages), "tcp", launch, options);
+}
+
+}  // namespace
+
+Connection connect(const Launch& launch, const ConnectOptions& options) {
+  if (launch.size == 1) return {std::make_unique<SingleCommunicator>(), "none", {}, launch};
+  if (launch.place) return meet_over_tcp(launch, options);
+  if (options.transport == Transport::kTcp) {
+    throw EnvironmentError("the ranks have no place to meet over TCP",
+                           "the launcher's MPI connects them",
+                           "start them with torchrun, or let them talk through MPI");
+  }
+  auto messages =
+      std::make_unique<MpiCommunicator>(std::make_unique<MpiSession>(launch), options.stall_abort);
+  return over_messages(std::move(messages), "mpi", launch, options);
 }
 
 }  // namespace lockstep::comm

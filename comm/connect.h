@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,26 +16,33 @@ namespace lockstep::comm {
 
 // Transports between ranks.
 enum class Transport : uint8_t {
-  kAuto,  // shared memory where all ranks run on one host and can map the same memory, else MPI
+  kAuto,  // shared memory where all ranks run on one host and can map the same memory, else that
+          // through which they met: MPI or TCP
   kShm,
   kMpi,
+  kTcp,
 };
 
 struct ConnectOptions {
   std::chrono::milliseconds stall_abort = kDefaultStallAbort;
   Transport transport = Transport::kAuto;
+  // Without MPI: how long ranks wait for those that have not come yet, and what is said meanwhile.
+  std::chrono::milliseconds rendezvous_timeout = std::chrono::seconds(300);
+  std::function<void(const std::string& text)> tell = {};
+  std::function<bool()> stop = {};  // asked while they wait; true gives up
 };
 
 struct Connection {
   std::unique_ptr<Communicator> ranks;
-  std::string_view transport;  // "none" for a lone rank, "shm" or "mpi"
+  std::string_view transport;  // "none" for a lone rank, "shm", "mpi" or "tcp"
   std::string note;            // why kAuto did not take shared memory
+  Launch launch;               // with the place of this rank on its host, as the ranks found it
 };
 
-// Ranks of several processes meet through MPI, whatever they use later. Call it once, from the
-// thread that will use the result. An error after this ends the process with die(), not with
-// exit(). Errors: EnvironmentError for a launcher that does not start MPI jobs or belongs to
-// another MPI, in a build without MPI, and for kShm where it cannot be.
+// Ranks of several processes meet through MPI, or over TCP where `launch` has a place to meet;
+// whatever they use later. Call it once, from the thread that will use the result. An error after
+// this ends the process with die(), not with exit(). Errors: EnvironmentError for a launcher of
+// another MPI, in a build without MPI, and for a transport that cannot be; those of tcp::meet().
 Connection connect(const Launch& launch, const ConnectOptions& options = {});
 
 }  // namespace lockstep::comm

@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <limits>
-#include <optional>
 #include <string_view>
 
 #include <fmt/core.h>
@@ -15,7 +14,7 @@
 namespace lockstep::comm {
 namespace {
 
-using Lookup = FunctionRef<const char*(const char*)>;
+constexpr int kMostRanks = std::numeric_limits<int>::max();
 
 // Null where a launcher has no such variable. SLURM_NTASKS would be wrong: a batch script that
 // starts the program without srun has it, too.
@@ -35,7 +34,7 @@ constexpr Variables kLaunchers[] = {
     {Launcher::kPmi, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
     {Launcher::kSlurm, "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr},
     {Launcher::kPmix, "PMIX_RANK", nullptr, nullptr, nullptr},
-    {Launcher::kTorchrun, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
+    {Launcher::kEnvironment, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"},
 };
 
 bool is_set(Lookup lookup, const char* name) {
@@ -52,31 +51,112 @@ std::optional<int> number(Lookup lookup, const char* name, int low, int high) {
   if (status != std::errc() || end != view.data() + view.size() || value < low || value > high) {
     throw EnvironmentError(fmt::format("the launcher's variable {} makes no sense", name),
                            fmt::format("got \"{}\", expected {}..{}", printable(view), low, high),
-                           fmt::format("start with mpirun, or unset {}", name));
+                           fmt::format("start with mpirun or torchrun, or unset {}", name));
   }
   return value;
 }
 
-}  // namespace
-
-Launch read_launch(Lookup lookup) {
-  constexpr int kMost = std::numeric_limits<int>::max();
+Launch launcher_says(Lookup lookup) {
   for (const Variables& names : kLaunchers) {
     if (!is_set(lookup, names.rank) || !is_set(lookup, names.size)) continue;
     Launch launch{.launcher = names.launcher};
-    launch.size = number(lookup, names.size, 1, kMost).value_or(0);
-    const int ranks = launch.size == 0 ? kMost : launch.size;
+    launch.size = number(lookup, names.size, 1, kMostRanks).value_or(0);
+    const int ranks = launch.size == 0 ? kMostRanks : launch.size;
     launch.rank = number(lookup, names.rank, 0, ranks - 1).value_or(0);
     launch.local_size =
         number(lookup, names.local_size, 1, ranks).value_or(launch.size == 0 ? 1 : launch.size);
-    launch.local_rank = number(lookup, names.local_rank, 0, ranks - 1).value_or(launch.rank);
+    const std::optional<int> local_rank = number(lookup, names.local_rank, 0, ranks - 1);
+    launch.has_local_rank = local_rank.has_value();
+    launch.local_rank = local_rank.value_or(launch.rank);
     return launch;
   }
   return {};
 }
 
-Launch read_launch() {
-  return read_launch([](const char* name) -> const char* { return std::getenv(name); });
+// Rank and size of the wishes, where the launcher leaves them open.
+void number_by_hand(const LaunchWishes& wishes, Launch& launch) {
+  const int size = wishes.size.value_or(1);
+  if (size > 1 && !wishes.rank) {
+    throw UsageError(fmt::format("one of {} ranks does not know its number", size),
+                     "the number of ranks was given, the rank was not",
+                     fmt::format("give each process its rank, 0 to {}, or start all of them with "
+                                 "torchrun or mpirun",
+                                 size - 1));
+  }
+  const int rank = wishes.rank.value_or(0);
+  if (rank >= size) {
+    throw UsageError(fmt::format("there is no rank {}", rank),
+                     fmt::format("the number of ranks is {}, and they are counted from 0", size),
+                     "give every process the same number of ranks, and each its own rank");
+  }
+  if (size == 1) return;
+  launch = {.launcher = Launcher::kByHand,
+            .rank = rank,
+            .size = size,
+            .local_rank = rank,
+            .local_size = size};
+}
+
+void check_wish(const char* what, std::optional<int> wish, int alone, int told) {
+  if (!wish || *wish == alone || *wish == told) return;
+  throw UsageError(fmt::format("{} {} contradicts the launcher", what, *wish),
+                   fmt::format("the launcher's variables say {}", told),
+                   "leave it to the launcher, or start without one");
+}
+
+void number_on_host(std::optional<int> local_rank, Launch& launch) {
+  if (!local_rank) return;
+  if (launch.size == 1 && *local_rank > 0) {
+    throw UsageError(fmt::format("local rank {} was started alone", *local_rank),
+                     "no launcher's variables say that there are other ranks",
+                     "start all ranks with torchrun or mpirun");
+  }
+  if (launch.has_local_rank || launch.size == 1) {
+    check_wish("local rank", local_rank, 0, launch.local_rank);
+    return;
+  }
+  launch.local_rank = *local_rank;
+  launch.has_local_rank = true;
+}
+
+std::optional<MeetingPlace> place_of(Lookup lookup, const std::string& url, const Launch& launch) {
+  if (launch.size == 1) return std::nullopt;
+  if (url == "env://") return environment_place(lookup);
+  if (!url.empty()) return parse_meeting_url(url);
+  switch (launch.launcher) {
+    case Launcher::kSlurm:  // without PMIx, MPI would count one rank
+      return lookup("PMIX_RANK") == nullptr ? slurm_place(lookup) : std::nullopt;
+    case Launcher::kEnvironment:
+    case Launcher::kByHand:
+      return environment_place(lookup);
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Launch read_launch(Lookup lookup, const LaunchWishes& wishes) {
+  Launch launch = launcher_says(lookup);
+  if (launch.size == 0 && !wishes.url.empty()) launch.size = wishes.size.value_or(0);
+  if (launch.size == 1) {
+    number_by_hand(wishes, launch);
+  } else {
+    check_wish("rank", wishes.rank, 0, launch.rank);
+    check_wish("number of ranks", wishes.size, 1, launch.size);
+  }
+  number_on_host(wishes.local_rank, launch);
+  launch.place = place_of(lookup, wishes.url, launch);
+  if (launch.place && launch.size == 0) {
+    throw UsageError("nobody says how many ranks there are",
+                     "this launcher tells a rank its number alone",
+                     "give the number of ranks too");
+  }
+  return launch;
+}
+
+Launch read_launch(const LaunchWishes& wishes) {
+  return read_launch([](const char* name) -> const char* { return std::getenv(name); }, wishes);
 }
 
 bool shares_cores(const Launch& launch) {

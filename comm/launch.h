@@ -1,19 +1,22 @@
-// Reads what the launcher's environment says about this process, before any MPI call.
+// Reads who started this process, which rank it is and where ranks meet, before any of them talks.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
-#include "core/function_ref.h"
+#include "comm/meeting_place.h"
 
 namespace lockstep::comm {
 
 enum class Launcher : uint8_t {
-  kNone,      // started by hand
-  kOpenMpi,   // mpirun, or srun with Open MPI's variables
-  kPmi,       // MPICH's or Intel MPI's mpiexec
-  kSlurm,     // srun
-  kPmix,      // another PMIx launcher; it does not tell the number of ranks
-  kTorchrun,  // starts no MPI job
+  kNone,         // started alone
+  kOpenMpi,      // mpirun, or srun with Open MPI's variables
+  kPmi,          // MPICH's or Intel MPI's mpiexec
+  kSlurm,        // srun
+  kPmix,         // another PMIx launcher; it does not tell the number of ranks
+  kEnvironment,  // RANK and WORLD_SIZE: torchrun, or set by hand
+  kByHand,       // rank and number of ranks were given by the user
 };
 
 struct Launch {
@@ -21,16 +24,29 @@ struct Launch {
   int rank = 0;
   int size = 1;  // 0: only MPI_Init will tell
   int local_rank = 0;
-  int local_size = 1;  // on this host; `size`, else 1, where the environment does not say
+  int local_size = 1;           // on this host; `size`, else 1, where the environment does not say
+  bool has_local_rank = false;  // the launcher told it
+  std::optional<MeetingPlace> place = {};  // of ranks that do not meet through MPI
 
   // False for a lone rank, under mpirun too: then MPI is never initialized.
-  bool needs_mpi() const { return launcher != Launcher::kNone && size != 1; }
+  bool needs_mpi() const { return launcher != Launcher::kNone && size != 1 && !place; }
+};
+
+// Said by the user, beside the launcher.
+struct LaunchWishes {
+  std::string url = {};  // "tcp://HOST:PORT", "file://PATH", "env://"; "": no wish
+  std::optional<int> rank = {};
+  std::optional<int> size = {};
+  std::optional<int> local_rank = {};
 };
 
 // `lookup` is getenv or stands in for it. The first launcher of the list above that set its
-// variables wins. Errors: EnvironmentError naming a variable whose value makes no sense.
-Launch read_launch(FunctionRef<const char*(const char* name)> lookup);
-Launch read_launch();
+// variables wins; wishes must agree with it, but for rank 0 and size 1, which count nodes in
+// PyTorch's main.py and mean nothing under a launcher. A local rank is for ranks whose launcher
+// does not tell theirs. Errors: EnvironmentError naming a variable
+// whose value makes no sense; UsageError for wishes that contradict the launcher or each other.
+Launch read_launch(Lookup lookup, const LaunchWishes& wishes = {});
+Launch read_launch(const LaunchWishes& wishes = {});
 
 // True when the ranks of this host cannot all have a core of their own: waiting ranks must yield.
 bool shares_cores(const Launch& launch);

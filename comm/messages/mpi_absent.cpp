@@ -1,4 +1,4 @@
-// What comm/messages gives of MPI, in a build without it: one rank never asks for it.
+// Stands in for MPI in a build without it: only ranks that meet through MPI ask for it.
 #include "comm/messages/mpi_transport.h"
 #include "core/error.h"
 
@@ -6,11 +6,10 @@ namespace lockstep::comm {
 namespace {
 
 [[noreturn]] void refuse() {
-  throw EnvironmentError("this build runs one rank",
-                         "it has no MPI, through which ranks meet: none was found when it was "
-                         "configured, or LOCKSTEP_MPI=OFF",
-                         "one process without mpirun, or scripts/setup.sh and cmake --preset "
-                         "release -DLOCKSTEP_MPI=ON");
+  throw EnvironmentError("this build has no MPI, through which this launcher's ranks meet",
+                         "none was found when it was configured, or LOCKSTEP_MPI=OFF",
+                         "start the ranks with torchrun or by hand, or scripts/setup.sh and cmake "
+                         "--preset release -DLOCKSTEP_MPI=ON");
 }
 
 }  // namespace

@@ -84,11 +84,90 @@ TEST(Launch, PmixAloneHidesTheSize) {
   EXPECT_TRUE(launch.needs_mpi());
 }
 
-TEST(Launch, TorchrunIsRefusedRatherThanTrainedAlone) {
-  const Launch launch = launch_of(
-      {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "2"}});
-  EXPECT_EQ(launch.launcher, Launcher::kTorchrun);
-  EXPECT_THROW(connect(launch), EnvironmentError);
+TEST(Launch, PlainSrunNeedsNoMpiAndPmixDoes) {
+  Environment step = {{"SLURM_PROCID", "3"},
+                      {"SLURM_STEP_NUM_TASKS", "4"},
+                      {"SLURM_LOCALID", "1"},
+                      {"SLURM_JOB_ID", "4711"},
+                      {"SLURM_STEP_NODELIST", "node[03-04]"}};
+  const Launch plain = launch_of(step);
+  EXPECT_FALSE(plain.needs_mpi());
+  ASSERT_TRUE(plain.place);
+  EXPECT_EQ(plain.place->host, "node03");
+  EXPECT_TRUE(plain.has_local_rank);
+  step["PMIX_RANK"] = "3";
+  EXPECT_TRUE(launch_of(step).needs_mpi());
+  EXPECT_FALSE(launch_of(step).place);
+}
+
+TEST(Launch, TorchrunsRanksMeetWithoutMpi) {
+  const Launch launch = launch_of({{"RANK", "1"},
+                                   {"WORLD_SIZE", "2"},
+                                   {"LOCAL_RANK", "1"},
+                                   {"LOCAL_WORLD_SIZE", "2"},
+                                   {"MASTER_ADDR", "node7"},
+                                   {"MASTER_PORT", "29500"}});
+  EXPECT_EQ(launch.launcher, Launcher::kEnvironment);
+  EXPECT_FALSE(launch.needs_mpi());
+  ASSERT_TRUE(launch.place);
+  EXPECT_EQ(to_string(*launch.place), "node7:29500");
+  EXPECT_FALSE(launch_of({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).place);
+}
+
+Launch launch_of(const Environment& environment, const LaunchWishes& wishes) {
+  return read_launch(
+      [&](const char* name) -> const char* {
+        const auto found = environment.find(name);
+        return found == environment.end() ? nullptr : found->second.c_str();
+      },
+      wishes);
+}
+
+TEST(Launch, ByHand) {
+  const Launch launch = launch_of({}, {.url = "tcp://node7:1234", .rank = 2, .size = 4});
+  EXPECT_EQ(launch.launcher, Launcher::kByHand);
+  EXPECT_EQ(launch.rank, 2);
+  EXPECT_EQ(launch.size, 4);
+  EXPECT_FALSE(launch.has_local_rank);
+  EXPECT_EQ(to_string(*launch.place), "node7:1234");
+  EXPECT_EQ(launch_of({}, {.rank = 0, .size = 2}).place->host, "127.0.0.1");
+  const Environment mpirun = {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}};
+  EXPECT_FALSE(launch_of(mpirun, {.url = "file:///tmp/x"}).needs_mpi());
+}
+
+// main.py's single-node command line is typed under mpirun and torchrun too.
+TEST(Launch, MainPysNodeCountsMeanNothingHere) {
+  EXPECT_EQ(launch_of({}, {.url = "tcp://127.0.0.1:FREEPORT", .rank = 0, .size = 1}).size, 1);
+  const Environment torchrun = {{"RANK", "1"}, {"WORLD_SIZE", "2"}};
+  EXPECT_EQ(launch_of(torchrun, {.rank = 0, .size = 1}).rank, 1);
+}
+
+TEST(Launch, WishesThatContradictAreRefused) {
+  const Environment torchrun = {{"RANK", "1"}, {"WORLD_SIZE", "3"}};
+  EXPECT_THROW(launch_of({}, {.size = 2}), UsageError);
+  EXPECT_THROW(launch_of({}, {.rank = 1}), UsageError);
+  EXPECT_THROW(launch_of({}, {.rank = 2, .size = 2}), UsageError);
+  EXPECT_THROW(launch_of(torchrun, {.rank = 2}), UsageError);
+  EXPECT_THROW(launch_of(torchrun, {.size = 2}), UsageError);
+  EXPECT_THROW(launch_of({{"PMIX_RANK", "1"}}, {.url = "tcp://node7:1"}), UsageError);
+  EXPECT_EQ(launch_of({{"PMIX_RANK", "1"}}, {.url = "tcp://node7:1", .size = 2}).size, 2);
+}
+
+TEST(Launch, LocalRanksByHand) {
+  const Environment torchrun = {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "1"}};
+  EXPECT_EQ(launch_of(torchrun, {.local_rank = 1}).local_rank, 1);
+  EXPECT_EQ(launch_of(torchrun, {.local_rank = 0}).local_rank, 1);
+  EXPECT_THROW(launch_of(torchrun, {.local_rank = 2}), UsageError);
+  EXPECT_THROW(launch_of({}, {.local_rank = 1}), UsageError);
+  EXPECT_EQ(launch_of({}, {.local_rank = 0}).size, 1);
+  EXPECT_EQ(launch_of({}, {.rank = 3, .size = 4, .local_rank = 1}).local_rank, 1);
+}
+
+TEST(Launch, TransportsThatCannotBeAreRefused) {
+  const Launch torchrun = launch_of({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
+  EXPECT_THROW(connect(torchrun, {.transport = Transport::kMpi}), EnvironmentError);
+  const Launch mpirun = launch_of({{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}});
+  EXPECT_THROW(connect(mpirun, {.transport = Transport::kTcp}), EnvironmentError);
 }
 
 TEST(Launch, NonsenseIsNamed) {

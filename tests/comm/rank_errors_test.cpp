@@ -9,6 +9,7 @@
 #include "comm/thread_communicator.h"
 #include "tests/support/all_reduces.h"
 #include "tests/support/mailbox_ranks.h"
+#include "tests/support/tcp_ranks.h"
 
 namespace lockstep::comm::rank_errors_test {
 namespace {
@@ -154,6 +155,7 @@ TEST_P(RankErrors, BuffersMustFitTheRanks) {
 INSTANTIATE_TEST_SUITE_P(Over,
                          RankErrors,
                          ::testing::Values(Ranks{"Mailboxes", testing::spawn_mailbox_ranks},
+                                           Ranks{"Sockets", testing::spawn_tcp_ranks},
                                            Ranks{"SharedMemory", spawn_ranks}),
                          ::testing::PrintToStringParamName());
 

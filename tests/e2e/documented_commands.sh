@@ -12,7 +12,7 @@ ln -s "$root/scripts" "$root/build" "$root/tools" .
 
 left_out=0
 run_commands() {  # of document $1, at least $2; trainings with the flags $3
-  local line count=0
+  local line background count=0
   while read -r line; do
     count=$((count + 1))
     if [[ ($line == *\~/data* && ! -e data) || ($line == *" runs/mine/"* && ! -e runs/mine) ]]; then
@@ -20,6 +20,8 @@ run_commands() {  # of document $1, at least $2; trainings with the flags $3
       continue
     fi
     line=${line%% \#*}
+    background=${line##*[^&]}
+    line=${line% &}
     line=${line//\~\/data/data}
     case $line in
       *bench_allreduce*) line+=" -e 64K" ;;
@@ -27,11 +29,11 @@ run_commands() {  # of document $1, at least $2; trainings with the flags $3
       *train_*) line+=" $3" ;;
     esac
     echo "\$ $line"
-    eval "$line" </dev/null
+    eval "$line $background" </dev/null
   done < <(grep -E '^(scripts/run|build/release/bin/[a-z_]+|python3 tools/[a-z_]+\.py) ' "$root/docs/$1")
   [ $count -ge "$2" ] || { echo "$1 has $count commands, expected $2"; exit 1; }
 }
-run_commands running.md 9 "--max-steps 20"
+run_commands running.md 12 "--max-steps 20"
 run_commands evaluation.md 4 "--max-steps 20"
 run_commands bench_allreduce.md 4
 run_commands bench_train.md 3

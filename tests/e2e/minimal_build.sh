@@ -41,7 +41,7 @@ touch "$work"/photos/{train,val}/{ants,bees}/1.jpg
 expect 5 "this build reads no photos" "$bin/train_convnet" "$work/photos"
 expect 5 "this build does not train on the CPU" "$bin/train_convnet" -o "$work/cpu"
 [ ! -e "$work/cpu" ]
-expect 5 "this build runs one rank" \
+expect 5 "this build has no MPI" \
   env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$bin/train_convnet" --device cuda
 expect 0 "images/s" "$bin/lockstep" plan -a resnet50 -b 64 --gpu h200
 expect 5 "this build has no cuDNN" "$bin/lockstep" describe-gpu

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# usage: two_hosts.sh BIN same-bits|cut-off
-# Two network namespaces stand for two hosts with two ranks each, joined by a virtual cable.
+# usage: two_hosts.sh BIN same-bits[.tcp]|cut-off[.tcp]
+# Two network namespaces stand for two hosts with two ranks each, joined by a virtual cable. The ranks are started by
+# mpirun; for .tcp each by itself, without MPI.
 #   same-bits  4 ranks on two hosts leave the same bits as 4 ranks on one
 #   cut-off    the cable is pulled during training: all ranks are gone soon after the deadline
 # Exits with 77 where namespaces are not permitted.
 set -euo pipefail
 bin=$1
-case $2 in same-bits | cut-off) scenario=$2 ;; *) exit 2 ;; esac
+case $2 in same-bits | cut-off | same-bits.tcp | cut-off.tcp) scenario=${2%.tcp} ;; *) exit 2 ;; esac
+case $2 in *.tcp) over=tcp ;; *) over=mpi ;; esac
 
 skip() { echo "skipped: $1"; exit 77; }
 [ "$(id -u)" = 0 ] || skip "needs root"
@@ -43,16 +45,29 @@ unshare --uts --ipc --mount true 2>/dev/null || skip "namespaces for host names 
 
 launcher=$(cd "$(dirname "$0")/../.." && pwd)/scripts/run
 run=(train_convnet --global-batch-size 64 --shards 8 --threads 1)
-on_two_hosts() {
+over_mpi() {
   OMPI_MCA_plm_rsh_agent=$work/on_host OMPI_MCA_btl_tcp_if_include=10.77.0.0/24 \
     OMPI_MCA_oob_tcp_if_include=10.77.0.0/24 \
     "$work/on_host" 10.77.0.1 "$launcher" -np 4 --host 10.77.0.1:2,10.77.0.2:2 "$bin/$*"
 }
+# As two terminals would: rank 0's host by its address. The code is that of the rank that failed first.
+over_tcp() {
+  local rank pids=() code=0 each
+  for rank in 0 1 2 3; do
+    RANK=$rank WORLD_SIZE=4 MASTER_ADDR=10.77.0.1 MASTER_PORT=29500 \
+      "$work/on_host" 10.77.0.$((1 + rank / 2)) exec "$bin/$*" &
+    pids+=($!)
+  done
+  for each in "${pids[@]}"; do wait "$each" || code=$?; done
+  return $code
+}
+on_two_hosts() { over_"$over" "$@"; }
 
 if [ "$scenario" = same-bits ]; then
   on_two_hosts "${run[@]}" --bn-groups 1 --max-steps 40 -o "$work/two" | tee "$work/log"
   "$launcher" -np 4 "$bin/${run[0]}" "${run[@]:1}" --bn-groups 1 --max-steps 40 -o "$work/one"
-  grep -q 'over mpi' "$work/log"  # the ranks of two hosts share no memory
+  grep -q "over $over" "$work/log"  # the ranks of two hosts share no memory
+  grep -q "ranks on $b: 2 (local 0, cpu), 3 (local 1, cpu)" "$work/log"
   for host in $a $b; do
     [ "$(grep -c "\"host\": \"$host\"" "$work/two/run.json")" = 2 ] || exit 1  # two ranks on each
   done

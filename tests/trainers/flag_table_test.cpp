@@ -134,27 +134,36 @@ TEST(FlagTable, NoFlagOfMainPyOrApexIsUnknown) {
 
 TEST(ForeignFlags, HarmlessOnesLeaveANote) {
   const Options options = options_of(
-      "--multiprocessing-distributed --gpu 0 --dist-url tcp://127.0.0.1:80 --world_size -1 --rank "
-      "0 "
+      "--multiprocessing-distributed --gpu 0 --master_addr 10.0.0.7 --master_port 80 "
       "--local_rank=0 --dist-backend nccl --channels-last True DIR");
-  EXPECT_EQ(options.notes.size(), 8U);
+  EXPECT_EQ(options.notes.size(), 6U);
   EXPECT_EQ(options.notes[0],
             "note: --multiprocessing-distributed (main.py) changes nothing: ranks are started and "
-            "numbered by the launcher; mpirun -np N starts N ranks");
+            "numbered by the launcher; mpirun -np N or torchrun --no-python starts N ranks");
   for (const std::string& note : options.notes) EXPECT_EQ(note.find('\n'), std::string::npos);
   EXPECT_EQ(options.text("data"), "DIR");
 }
 
+// Rank and number of ranks by hand, as main.py takes them; ranks need not give them alike.
+TEST(FlagTable, WhereRanksMeetIsARanksOwnAffair) {
+  const Options options =
+      options_of("--dist-url tcp://node7:29500 --rank -1 --world_size=4 --rendezvous-timeout 5");
+  EXPECT_EQ(options.text("dist-url"), "tcp://node7:29500");
+  EXPECT_EQ(options.integer("rank"), -1);
+  EXPECT_EQ(options.integer("world-size"), 4);
+  EXPECT_EQ(options.integer("rendezvous-timeout"), 5);
+  std::vector<std::string_view> own;
+  for (const Flag& flag : flag_table()) {
+    if (is_ranks_own(flag)) own.push_back(flag.name);
+  }
+  EXPECT_THAT(own, ::testing::ElementsAre("dist-url", "rank", "world-size", "local-rank"));
+}
+
 TEST(ForeignFlags, OnesThatWouldMatterAreRefused) {
-  EXPECT_EQ(
-      refusal("--world-size 2"),
-      "--world-size 2 (main.py) is not available here | ranks are started and numbered by the "
-      "launcher | mpirun -np N, and --host a:4,b:4 for two hosts");
-  for (const char* line : {"--rank 1",
-                           "--local_rank 3",
-                           "--dist-url env://",
-                           "--model-ema-steps 32",
-                           "--cutmix-alpha 0.2"}) {
+  EXPECT_EQ(refusal("--nnodes 2"),
+            "--nnodes 2 (torchrun) is not available here | ranks are started and numbered by the "
+            "launcher | mpirun -np 8 --host a:4,b:4 or torchrun's own flags use two hosts");
+  for (const char* line : {"--node-rank 1", "--model-ema-steps 32", "--cutmix-alpha 0.2"}) {
     EXPECT_THAT(refusal(line), HasSubstr("is not available here")) << line;
   }
   EXPECT_EQ(refusal("--cutmix-alpha 0"), "accepted");

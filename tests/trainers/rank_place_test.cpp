@@ -4,6 +4,7 @@
 
 #include "comm/thread_communicator.h"
 #include "trainers/report/process.h"
+#include "trainers/report/rank_lines.h"
 
 namespace lockstep::trainers::rank_place_test {
 namespace {
@@ -18,13 +19,34 @@ TEST(RankPlace, EachRankHasItsOwn) {
   comm::spawn_ranks(3, [](Communicator& peers) {
     const int rank = peers.rank();
     const std::string host = rank == 1 ? std::string(1000, 'x') : fmt::format("host{}", rank);
-    const std::vector<RankPlace> places = gather_places(peers, {.host = host, .pid = 10 + rank});
+    const std::vector<RankPlace> places = gather_places(
+        peers, {.host = host, .pid = 10 + rank, .local_rank = 20 + rank, .device = "cpu"});
     ASSERT_EQ(places.size(), 3U);
     EXPECT_EQ(places[0].host, "host0");
     EXPECT_EQ(places[1].host, std::string(1000, 'x'));
     EXPECT_EQ(places[2].host, "host2");
-    for (int r = 0; r < 3; ++r) EXPECT_EQ(places[static_cast<size_t>(r)].pid, 10 + r);
+    for (int r = 0; r < 3; ++r) {
+      const RankPlace& place = places[static_cast<size_t>(r)];
+      EXPECT_EQ(place.pid, 10 + r);
+      EXPECT_EQ(place.local_rank, 20 + r);
+      EXPECT_EQ(place.device, "cpu");
+    }
   });
+}
+
+TEST(RankPlace, ALineAHostAndALineARank) {
+  const std::vector<RankPlace> places = {
+      {.host = "node7", .pid = 11, .local_rank = 0, .device = "cpu"},
+      {.host = "node8", .pid = 22, .local_rank = 0, .device = "cuda"},
+      {.host = "node7", .pid = 33, .local_rank = 1, .device = "cpu"}};
+  EXPECT_EQ(host_lines(places),
+            (std::vector<std::string>{"ranks on node7: 0 (local 0, cpu), 2 (local 1, cpu)",
+                                      "ranks on node8: 1 (local 0, cuda)"}));
+  EXPECT_EQ(rank_table(places),
+            (std::vector<std::string>{"rank  local rank  device       pid  host",
+                                      "   0           0  cpu           11  node7",
+                                      "   1           0  cuda          22  node8",
+                                      "   2           1  cpu           33  node7"}));
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
   EXPECT_EQ(got["flags"]["lr"], json({{"value", "0.1"}, {"origin", "command line"}}));
   EXPECT_EQ(got["versions"]["mpi"], "4.1.4");
   ASSERT_EQ(got["ranks"].size(), 2U);
-  EXPECT_EQ(got["ranks"][0], json({{"host", "a"}, {"device", "cpu"}, {"threads", 2}}));
+  EXPECT_EQ(got["ranks"][0],
+            json({{"host", "a"}, {"device", "cpu"}, {"threads", 2}, {"local_rank", 0}}));
   EXPECT_EQ(got["data_digest"], "0123456789abcdef");
   EXPECT_EQ(got["seed"], std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(got["evaluation"],

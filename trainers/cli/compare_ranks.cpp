@@ -14,6 +14,7 @@
 #include "core/version.h"
 #include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
+#include "trainers/options/flag_table.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -40,6 +41,7 @@ void compare_ranks(const Job& job) {
       {Kind::kEnvironment, "processor level", std::string(name_of(kernels::isa_level()))},
       {Kind::kEnvironment, "bf16 products", kernels::onednn_has_bf16() ? "native" : "in f32"}};
   for (const ResolvedFlag& flag : job.options.resolved()) {
+    if (is_ranks_own(*find_flag("--" + flag.name))) continue;
     fields.push_back({Kind::kArgument, "--" + flag.name, flag.value});
   }
   fields.push_back({Kind::kEnvironment, "device", device_of_rank(job.request.device)});

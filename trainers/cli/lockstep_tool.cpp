@@ -1,5 +1,8 @@
-
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -16,6 +19,7 @@
 #include "trainers/checkpoint/export_weights.h"
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/cli/programs.h"
+#include "trainers/cli/ranks_command.h"
 #include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/plan_command.h"
 #include "trainers/report/errors.h"
@@ -26,11 +30,59 @@ namespace {
 
 constexpr int kDifferent = 1;
 
-int diff(const std::string& a, const std::string& b, size_t limit, std::ostream& out) {
-  const Safetensors first = read_weights(a);
-  const CheckpointDiff difference = diff_checkpoints(first, read_weights(b));
-  out << format_diff(difference, limit);
-  return difference.same() ? 0 : kDifferent;
+// A subcommand and what it does, which returns the exit code.
+struct Command {
+  CLI::App* app;
+  std::function<int()> run;
+};
+
+Command diff_command(CLI::App& app, std::ostream& out) {
+  struct Options {
+    std::string first, second;
+    size_t limit = 10;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command = app.add_subcommand(
+      "diff", "compare two checkpoints; exits 0 if and only if they hold the same bits");
+  command->add_option("A", options->first, "a checkpoint")->required();
+  command->add_option("B", options->second, "another")->required();
+  command->add_option("--limit", options->limit, "tensors to list")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  return {command, [&out, options] {
+            const Safetensors first = read_weights(options->first);
+            const CheckpointDiff difference =
+                diff_checkpoints(first, read_weights(options->second));
+            out << format_diff(difference, options->limit);
+            return difference.same() ? 0 : kDifferent;
+          }};
+}
+
+Command inspect_command(CLI::App& app, std::ostream& out) {
+  const auto file = std::make_shared<std::string>();
+  CLI::App* const command = app.add_subcommand("inspect", "list what a checkpoint holds");
+  command->add_option("FILE", *file, "a checkpoint")->required();
+  return {command, [&out, file] {
+            out << inspect_checkpoint(read_weights(*file));
+            return 0;
+          }};
+}
+
+Command export_command(CLI::App& app, std::ostream& out) {
+  struct Options {
+    std::string from, to, prefix;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command = app.add_subcommand(
+      "export", "write a checkpoint's weights for PyTorch: .pt, .pth or .safetensors");
+  command->add_option("CHECKPOINT", options->from, "a .safetensors file, or one of torch.save")
+      ->required();
+  command->add_option("OUT", options->to, "the ending chooses the form")->required();
+  command->add_option("--prefix", options->prefix, "put before all names: module.");
+  return {command, [&out, options] {
+            out << export_weights(options->from, options->to, options->prefix);
+            return 0;
+          }};
 }
 
 void add_plan_options(CLI::App& command, PlanOptions& plan) {
@@ -57,20 +109,80 @@ void add_plan_options(CLI::App& command, PlanOptions& plan) {
   command.allow_extras();
 }
 
-struct ScaleOptions {
-  std::vector<std::string> timings;
-  int64_t images = 1'281'167;
-  double epochs = 90;
-};
+Command plan_command(CLI::App& app, std::ostream& out) {
+  const auto plan = std::make_shared<PlanOptions>();
+  CLI::App* const command = app.add_subcommand(
+      "plan", "memory, cuDNN's engines and predicted speed of training on a GPU; needs no GPU");
+  add_plan_options(*command, *plan);
+  return {command, [&out, plan, command] {
+            plan->training = command->remaining();
+            out << plan_training(*plan);
+            return 0;
+          }};
+}
 
-void add_scale_options(CLI::App& command, ScaleOptions& scale) {
-  command.add_option("GPUS:SECONDS", scale.timings, "a training: 2:74211 4:39536")->required();
-  command.add_option("--images", scale.images, "images of an epoch [ImageNet's]")
+Command describe_gpu_command(CLI::App& app, std::ostream& out) {
+  CLI::App* const command = app.add_subcommand(
+      "describe-gpu", "describe this machine's GPU, as plan --gpu FILE reads it");
+  return {command, [&out] {
+            out << describe_present_gpu() << "\n";
+            return 0;
+          }};
+}
+
+Command replay_command(CLI::App& app, const std::vector<std::string>& argv) {
+  const auto directory = std::make_shared<std::string>();
+  CLI::App* const command = app.add_subcommand(
+      "replay", "take a diverged run's last steps again and name the tensor that it began in");
+  command->add_option("RUN_DIR", *directory, "what the run left")->required();
+  return {command, [&argv, directory] { return run_replay(argv, *directory); }};
+}
+
+Command scale_command(CLI::App& app, std::ostream& out) {
+  struct Options {
+    std::vector<std::string> timings;
+    int64_t images = 1'281'167;
+    double epochs = 90;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command = app.add_subcommand(
+      "scale-report", "images/s and efficiency of one training on several numbers of GPUs");
+  command->add_option("GPUS:SECONDS", options->timings, "a training: 2:74211 4:39536")->required();
+  command->add_option("--images", options->images, "images of an epoch [ImageNet's]")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--epochs", scale.epochs, "epochs of each training")
+  command->add_option("--epochs", options->epochs, "epochs of each training")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  return {command, [&out, options] {
+            const auto timings = parse_timings(options->timings);
+            out << scale_report(scale_rows(timings, options->images, options->epochs));
+            return 0;
+          }};
+}
+
+Command ranks_command(CLI::App& app) {
+  struct Options {
+    comm::LaunchWishes wishes;
+    int64_t rendezvous_timeout_s = 300;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command = app.add_subcommand(
+      "ranks", "list the ranks that a launcher starts: mpirun -np 4 lockstep ranks");
+  command->add_option(
+      "--dist-url", options->wishes.url, "where they meet: tcp://HOST:PORT, file://PATH");
+  command->add_option("--rank", options->wishes.rank, "number of this process")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--world-size", options->wishes.size, "number of ranks")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option(
+          "--rendezvous-timeout", options->rendezvous_timeout_s, "wait for others, in seconds")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
+  return {command, [options] {
+            return run_ranks(options->wishes, std::chrono::seconds(options->rendezvous_timeout_s));
+          }};
 }
 
 // CLI11 only says that a subcommand is required.
@@ -87,67 +199,30 @@ void refuse_unknown_command(const CLI::App& app, int argc, const char* const* ar
       nearest.empty() ? "lockstep --help" : fmt::format("did you mean lockstep {}?", nearest));
 }
 
-int run(int argc, const char* const* argv, std::ostream& out) {
+int run(const std::vector<std::string>& argv, const char* const* arguments, std::ostream& out) {
   CLI::App app("Lockstep's tools: for what a run left, and before one.", "lockstep");
   app.set_version_flag("--version", fmt::format("lockstep {}", version()));
   app.require_subcommand(1);
-  std::string first;
-  std::string second;
-  size_t limit = 10;
-  CLI::App* diff_command = app.add_subcommand(
-      "diff", "compare two checkpoints; exits 0 if and only if they hold the same bits");
-  diff_command->add_option("A", first, "a checkpoint")->required();
-  diff_command->add_option("B", second, "another")->required();
-  diff_command->add_option("--limit", limit, "tensors to list")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  CLI::App* inspect_command = app.add_subcommand("inspect", "list what a checkpoint holds");
-  inspect_command->add_option("FILE", first, "a checkpoint")->required();
-  std::string prefix;
-  CLI::App* export_command = app.add_subcommand(
-      "export", "write a checkpoint's weights for PyTorch: .pt, .pth or .safetensors");
-  export_command->add_option("CHECKPOINT", first, "a .safetensors file, or one of torch.save")
-      ->required();
-  export_command->add_option("OUT", second, "the ending chooses the form")->required();
-  export_command->add_option("--prefix", prefix, "put before all names: module.");
-  PlanOptions plan;
-  CLI::App* plan_command = app.add_subcommand(
-      "plan", "memory, cuDNN's engines and predicted speed of training on a GPU; needs no GPU");
-  add_plan_options(*plan_command, plan);
-  CLI::App* describe_command = app.add_subcommand(
-      "describe-gpu", "describe this machine's GPU, as plan --gpu FILE reads it");
-  CLI::App* replay_command = app.add_subcommand(
-      "replay", "take a diverged run's last steps again and name the tensor that it began in");
-  replay_command->add_option("RUN_DIR", first, "what the run left")->required();
-  ScaleOptions scale;
-  CLI::App* scale_command = app.add_subcommand(
-      "scale-report", "images/s and efficiency of one training on several numbers of GPUs");
-  add_scale_options(*scale_command, scale);
-  refuse_unknown_command(app, argc, argv);
+  const Command commands[] = {diff_command(app, out),
+                              inspect_command(app, out),
+                              export_command(app, out),
+                              plan_command(app, out),
+                              describe_gpu_command(app, out),
+                              replay_command(app, argv),
+                              scale_command(app, out),
+                              ranks_command(app)};
+  const auto argc = static_cast<int>(argv.size());
+  refuse_unknown_command(app, argc, arguments);
   try {
-    app.parse(argc, argv);
+    app.parse(argc, arguments);
   } catch (const CLI::Success& wanted) {  // --help, --version
     return app.exit(wanted, out, out);
   } catch (const CLI::ParseError& error) {
     throw UsageError("the command line is not understood", error.what(), "lockstep --help");
   }
-  plan.training = plan_command->remaining();
-  if (plan_command->parsed() || describe_command->parsed()) {
-    out << (plan_command->parsed() ? plan_training(plan) : describe_present_gpu() + "\n");
-    return 0;
-  }
-  if (scale_command->parsed()) {
-    out << scale_report(scale_rows(parse_timings(scale.timings), scale.images, scale.epochs));
-    return 0;
-  }
-  if (diff_command->parsed()) return diff(first, second, limit, out);
-  if (replay_command->parsed()) return run_replay({argv, argv + argc}, first);
-  if (export_command->parsed()) {
-    out << export_weights(first, second, prefix);
-    return 0;
-  }
-  out << inspect_checkpoint(read_weights(first));
-  return 0;
+  const auto* const chosen =
+      std::ranges::find_if(commands, [](const Command& c) { return c.app->parsed(); });
+  return chosen->run();
 }
 
 }  // namespace
@@ -155,7 +230,7 @@ int run(int argc, const char* const* argv, std::ostream& out) {
 int run_lockstep_tool(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
   set_remedy_text(tool_advice);
   try {
-    return run(argc, argv, out);
+    return run({argv, argv + argc}, argv, out);
   } catch (const Error& error) {
     err << format_error(error);
     return static_cast<int>(error.code());

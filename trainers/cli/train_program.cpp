@@ -108,10 +108,25 @@ void refuse_two_kinds_of_ranks(const comm::Launch& launch) {
                    "the program without mpirun, or no --parallel dp");
 }
 
+// -1, which PyTorch's main.py takes, leaves it to the launcher.
+std::optional<int> wish(const Options& options, std::string_view flag) {
+  const int64_t value = options.maybe_integer(flag).value_or(-1);
+  return value < 0 ? std::nullopt : std::optional(static_cast<int>(value));
+}
+
+comm::Launch launch_of(const Options& options) {
+  const Setting* const url = options.find("dist-url");
+  return comm::read_launch({.url = url == nullptr ? "" : url->value,
+                            .rank = wish(options, "rank"),
+                            .size = wish(options, "world-size"),
+                            .local_rank = wish(options, "local-rank")});
+}
+
 int connect_and_run(const std::vector<std::string>& argv,
                     Options options,
                     const comm::Launch& launch,
                     const std::optional<ReplayPlan>& replay) {
+  report_as_rank(launch.rank);
   RunRequest request;
   comm::Connection connection;
   try {
@@ -120,17 +135,25 @@ int connect_and_run(const std::vector<std::string>& argv,
       refuse_two_kinds_of_ranks(launch);
       return run_as_threads(argv, options, request);
     }
-    connection = comm::connect(launch,
-                               {.stall_abort = std::chrono::seconds(request.stall_abort_s),
-                                .transport = request.exchange.transport});
+    connection = comm::connect(
+        launch,
+        {.stall_abort = std::chrono::seconds(request.stall_abort_s),
+         .transport = request.exchange.transport,
+         .rendezvous_timeout = std::chrono::seconds(request.rendezvous_timeout_s),
+         .tell = [](const std::string& text) { fmt::print(stderr, "note: {}\n", text); },
+         .stop = stop_requested});
     if (!connection.note.empty()) options.notes.push_back("note: " + connection.note);
+  } catch (const Error& error) {
+    // Each rank that was started by hand has a terminal of its own.
+    if (launch.place) return report_error(with_meeting_advice(error), ErrorScope::kThisRank);
+    return report_error(error);
   } catch (const std::exception& error) {
     return report_error(error);
   }
   return run_rank({.argv = argv,
                    .options = options,
                    .request = request,
-                   .launch = launch,
+                   .launch = connection.launch,
                    .ranks = *connection.ranks,
                    .transport = connection.transport,
                    .replay = replay});
@@ -145,8 +168,8 @@ int run_train_program(Program program, int argc, char** argv) {
   Options options;
   comm::Launch launch;
   try {
-    launch = comm::read_launch();
     options = read_options(program, std::span(argv_copy).subspan(1), environment);
+    launch = launch_of(options);
     if (printed_instead(options, launch.rank == 0)) return 0;
   } catch (const std::exception& error) {
     return report_error(error);

@@ -25,6 +25,7 @@
 #include "trainers/planner/run_engines.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/process.h"
+#include "trainers/report/rank_lines.h"
 #include "trainers/report/run_report.h"
 #include "trainers/report/tutorial_lines.h"
 
@@ -103,7 +104,11 @@ class Run {
     record_.argv = p_.job.argv;
     record_.flags = p_.start.options().resolved();
     record_.data_digest = p_.data.digest;
-    describe_run(p_.run, ranks_, record_);
+    RankPlace here = this_place();
+    here.local_rank = p_.job.launch.local_rank;
+    here.device = name_of(p_.run.request.device);
+    places_ = gather_places(ranks_, here);
+    describe_run(p_.run, places_, record_);
   }
 
   ExitCode execute() {
@@ -227,6 +232,9 @@ class Run {
   void announce(const nn::Module& model, const std::vector<std::string>& loaded) const {
     const RunRequest& request = p_.run.request;
     for (const std::string& line : start_lines(p_.run, p_.data.sets, model)) p_.console.info(line);
+    if (ranks_.size() > 1) {
+      for (const std::string& line : host_lines(places_)) p_.console.info(line);
+    }
     if (p_.engines.convolutions > 0) {
       p_.console.info(p_.engines.line(plan_file_of(request, p_.run.output_dir)));
     }
@@ -293,6 +301,7 @@ class Run {
 
   const Parts p_;
   Communicator& ranks_;
+  std::vector<RankPlace> places_;            // by rank
   std::unique_ptr<RunDirectory> directory_;  // rank 0's
   std::optional<EpochCsv> csv_;              // rank 0's
   RunRecord record_;

@@ -140,10 +140,13 @@ void read_algorithm_and_transport(const Options& options, ExchangeConfig& config
 void check(const ExchangeConfig& config, bool asked_to_check_ranks) {
   const bool is_mpis =
       config.algorithm == Algorithm::kLibrary && config.on_device == DeviceTransport::kHost;
-  if (is_mpis && config.transport == comm::Transport::kShm) {
-    throw UsageError("--algorithm mpi and --transport shm contradict each other",
-                     "MPI's own sum needs MPI to carry the gradients",
-                     "--algorithm mpi alone, or --transport shm with tree, ring or star");
+  const bool is_shm = config.transport == comm::Transport::kShm;
+  if (is_mpis && (is_shm || config.transport == comm::Transport::kTcp)) {
+    const std::string_view transport = is_shm ? "shm" : "tcp";
+    throw UsageError(
+        fmt::format("--algorithm mpi and --transport {} contradict each other", transport),
+        "MPI's own sum needs MPI to carry the gradients",
+        fmt::format("--algorithm mpi alone, or --transport {} with tree, ring or star", transport));
   }
   if (is_mpis && config.wire != Dtype::kF32) {
     throw UsageError("--algorithm mpi and --fp16-allreduce contradict each other",

@@ -23,7 +23,8 @@ inline constexpr std::array kAlgorithmNames = {Named<Algorithm>(Algorithm::kTree
 inline constexpr std::array kTransportNames = {
     Named<comm::Transport>(comm::Transport::kAuto, "auto"),
     Named<comm::Transport>(comm::Transport::kShm, "shm"),
-    Named<comm::Transport>(comm::Transport::kMpi, "mpi")};
+    Named<comm::Transport>(comm::Transport::kMpi, "mpi"),
+    Named<comm::Transport>(comm::Transport::kTcp, "tcp")};
 
 // Names what carries gradients between GPUs; ranks meet and agree over `transport` all the same.
 enum class DeviceTransport : uint8_t {

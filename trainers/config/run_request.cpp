@@ -167,6 +167,7 @@ RunRequest make_run_request(const Options& options) {
   read_engines(options, request);
   request.exchange = make_exchange_config(options);
   request.stall_abort_s = options.integer("stall-abort");
+  request.rendezvous_timeout_s = options.integer("rendezvous-timeout");
   request.output_dir = text_or_empty(options, "output-dir");
   request.overwrite = options.boolean("overwrite");
   request.csv = text_or_empty(options, "csv");

@@ -62,6 +62,7 @@ struct RunRequest {
   std::string plan_file;  // of engines; empty: the run directory's, or none
   ExchangeConfig exchange;
   int64_t stall_abort_s = 0;
+  int64_t rendezvous_timeout_s = 0;
 
   std::string output_dir;  // empty: default_output_dir()
   bool overwrite = false;

@@ -48,6 +48,11 @@ bool is_replayed(const std::string& flag) {
                                                     "autotune",
                                                     "plan-file",
                                                     "transport",
+                                                    "dist-url",
+                                                    "rank",
+                                                    "world-size",
+                                                    "local-rank",
+                                                    "rendezvous-timeout",
                                                     "progress"};
   return !others.contains(flag);
 }

@@ -204,8 +204,18 @@ constexpr Flag kDistributedFlags[] = {
      .choices = "tree|ring|star|mpi|nccl|none",
      .help = "all-reduce; the same bits on any ranks: tree, star"},
     {.name = "transport", .kind = kChoice, .initial = "auto",
-     .choices = "auto|shm|mpi|nccl|ipc|threads",
-     .help = "auto: shm on one host, else mpi; between GPUs nccl, on one shared GPU ipc"},
+     .choices = "auto|shm|mpi|tcp|nccl|ipc|threads",
+     .help = "auto: shm on one host, else mpi or tcp; between GPUs nccl, on one shared GPU ipc"},
+    {.name = "dist-url", .takes = "env://|tcp://HOST:PORT|file://PATH",
+     .help = "where ranks meet without MPI; the same for all [as the launcher says]"},
+    {.name = "rank", .kind = kInt, .range = {-1, kMillion},
+     .help = "number of this process among the ranks [as the launcher says]"},
+    {.name = "world-size", .kind = kInt, .range = {-1, kMillion},
+     .help = "number of ranks [as the launcher says]"},
+    {.name = "local-rank", .kind = kInt, .range = {-1, kMillion},
+     .help = "number of this process among the ranks of its host [as the launcher says]"},
+    {.name = "rendezvous-timeout", .kind = kInt, .takes = "S", .initial = "300",
+     .range = {1, 86400}, .help = "without MPI: how long ranks wait for those that have not come"},
     {.name = "bucket-cap-mb", .aliases = "--fusion-threshold-mb", .kind = kFloat, .initial = "25",
      .range = kFrom0, .help = "size of a gradient bucket, in MiB"},
     {.name = "first-bucket-mb", .kind = kFloat, .initial = "1", .range = kFrom0,
@@ -302,6 +312,11 @@ const Flag* find_flag(std::string_view dashed) {
     if (std::ranges::count(split_words(flag.aliases, ' '), dashed) > 0) return &flag;
   }
   return nullptr;
+}
+
+bool is_ranks_own(const Flag& flag) {
+  constexpr std::string_view kOwn[] = {"dist-url", "rank", "world-size", "local-rank"};
+  return std::ranges::find(kOwn, flag.name) != std::end(kOwn);
 }
 
 std::string environment_name(const Flag& flag) {

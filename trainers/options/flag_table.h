@@ -59,6 +59,9 @@ std::span<const Flag> flag_table();
 // The flag with this name or alias: "--batch-size", "-b", "--b". Null when there is none.
 const Flag* find_flag(std::string_view dashed);
 
+// True where it says which rank this is, or where ranks meet: the ranks of a run need not agree.
+bool is_ranks_own(const Flag& flag);
+
 // "LOCKSTEP_BATCH_SIZE".
 std::string environment_name(const Flag& flag);
 

@@ -11,10 +11,10 @@ namespace {
 
 constexpr bool kValue = true;
 constexpr bool kRefused = true;
-constexpr const char* kStarts = "mpirun -np N starts N ranks";
-constexpr const char* kHosts = "mpirun -np 8 --host a:4,b:4 uses two hosts";
+constexpr const char* kStarts = "mpirun -np N or torchrun --no-python starts N ranks";
+constexpr const char* kHosts = "mpirun -np 8 --host a:4,b:4 or torchrun's own flags use two hosts";
 constexpr const char* kLauncher = "ranks are started and numbered by the launcher";
-constexpr const char* kMpi = "ranks find each other through MPI";
+constexpr const char* kMeet = "it is the launcher's to say where ranks meet";
 constexpr const char* kOtherName = "the flag has another name here";
 constexpr const char* kOneFolder = "training and validation data are in one directory";
 constexpr const char* kLeave = "leave it out";
@@ -31,16 +31,13 @@ constexpr ForeignFlag kForeignFlags[] = {
      "--device chooses the kind, mpirun -np N the number of ranks"},
     {"dist-backend", kValue, !kRefused, "", "main.py",
      "--transport and --algorithm choose the exchange", "leave --transport at auto"},
-    {"dist-url", kValue, kRefused, "mpi|tcp://", "main.py", kMpi, kStarts},
-    {"world-size", kValue, kRefused, "-1|0|1", "main.py", kLauncher,
-     "mpirun -np N, and --host a:4,b:4 for two hosts"},
-    {"rank", kValue, kRefused, "-1|0", "main.py", kLauncher, kStarts},
-    {"local-rank", kValue, kRefused, "-1|0", "Apex", kLauncher, kStarts},
     {"nproc-per-node", kValue, kRefused, "", "torchrun", kLauncher, kStarts},
     {"nnodes", kValue, kRefused, "1", "torchrun", kLauncher, kHosts},
     {"node-rank", kValue, kRefused, "0", "torchrun", kLauncher, kHosts},
-    {"master-addr", kValue, !kRefused, "", "torchrun", kMpi, "mpirun needs no address"},
-    {"master-port", kValue, !kRefused, "", "torchrun", kMpi, "mpirun needs no port"},
+    {"master-addr", kValue, !kRefused, "", "torchrun", kMeet,
+     "--dist-url tcp://HOST:PORT says it too"},
+    {"master-port", kValue, !kRefused, "", "torchrun", kMeet,
+     "--dist-url tcp://HOST:PORT says it too"},
     {"local-world-size", kValue, !kRefused, "", "torchrun", kLauncher, kStarts},
     {"port", kValue, !kRefused, "", "voxceleb_trainer", kMpi, "mpirun needs no port"},
     {"distributed", !kValue, !kRefused, "", "voxceleb_trainer", kLauncher, kStarts},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,8 +16,11 @@
 namespace lockstep::trainers {
 namespace {
 
-// From the launcher: MPI_Init may not have happened yet, or may be what failed.
-int rank_from_environment() {
+std::optional<int> known_rank;
+
+// MPI_Init may not have happened yet, or may be what failed.
+int rank_of_this_process() {
+  if (known_rank) return *known_rank;
   try {
     return comm::read_launch().rank;
   } catch (const Error&) {
@@ -46,7 +50,7 @@ constexpr std::pair<Remedy, std::string_view> kTrainerAdvice[] = {
     {Remedy::kSmallerBatch, "-b sets the batch"},
     {Remedy::kEnginesByRule, "training without --autotune goes by rule"},
     {Remedy::kPlanFile, "--plan-file names another, --autotune makes one"},
-    {Remedy::kMpi, "--transport mpi does, and auto chooses it by itself"},
+    {Remedy::kMpi, "--transport auto chooses by itself"},
     {Remedy::kHostExchange, "or --transport shm or mpi"},
     {Remedy::kIpcExchange, "or --transport ipc, shm or mpi"},
     {Remedy::kAlgorithm, "--algorithm names it"},
@@ -59,9 +63,22 @@ constexpr std::pair<Remedy, std::string_view> kTrainerAdvice[] = {
 
 }  // namespace
 
+Error with_meeting_advice(const Error& error) {
+  if (error.code() != ExitCode::kPeerLost) return error;
+  return {error.code(),
+          error.what(),
+          error.why(),
+          error.hint() + "; --rendezvous-timeout SECONDS waits longer",
+          error.remedy()};
+}
+
+void report_as_rank(int rank) {
+  known_rank = rank;
+}
+
 int report_error(const std::exception& error, ErrorScope scope) {
   const Error reported = as_error(error);
-  const int rank = rank_from_environment();
+  const int rank = rank_of_this_process();
   const bool names_its_rank = dynamic_cast<const CommError*>(&error) != nullptr;
   if (scope == ErrorScope::kThisRank && !names_its_rank) {
     const Error named(reported.code(),

@@ -16,6 +16,12 @@ enum class ErrorScope : uint8_t {
   kThisRank,   // this rank prints, with its number, which CommErrors hold already
 };
 
+// An error of ranks that did not meet, with the flag that lets them wait longer.
+Error with_meeting_advice(const Error& error);
+
+// From now on errors name this rank. Until then it is the launcher's number.
+void report_as_rank(int rank);
+
 // Prints an Error's three lines to stderr; returns the process exit code. Any other exception is
 // reported as a bug. May be called before MPI_Init.
 int report_error(const std::exception& error, ErrorScope scope = ErrorScope::kEveryRank);

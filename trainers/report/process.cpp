@@ -53,8 +53,12 @@ RankPlace this_place() {
 std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine) {
   const std::vector<std::string> hosts = comm::gather_texts(ranks, mine.host);
   const std::vector<int64_t> pids = comm::gather_value(ranks, mine.pid);
+  const std::vector<int> local_ranks = comm::gather_value(ranks, mine.local_rank);
+  const std::vector<std::string> devices = comm::gather_texts(ranks, mine.device);
   std::vector<RankPlace> places;
-  for (size_t rank = 0; rank < hosts.size(); ++rank) places.push_back({hosts[rank], pids[rank]});
+  for (size_t rank = 0; rank < hosts.size(); ++rank) {
+    places.push_back({hosts[rank], pids[rank], local_ranks[rank], devices[rank]});
+  }
   return places;
 }
 

@@ -19,9 +19,11 @@ double seconds_since_process_start();
 struct RankPlace {
   std::string host;
   int64_t pid = 0;
+  int local_rank = 0;
+  std::string device = {};  // "cpu", "cuda"
 };
 
-RankPlace this_place();  // of this process; host "unknown" where the system does not tell
+RankPlace this_place();  // host and process; host "unknown" where the system does not tell
 
 // The places of all ranks, by rank. A collective call.
 std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine);

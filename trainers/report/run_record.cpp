@@ -54,7 +54,10 @@ Json json_of(const std::vector<ResolvedFlag>& flags) {
 Json json_of(const std::vector<RankRecord>& ranks) {
   Json json = Json::array();
   for (const RankRecord& rank : ranks) {
-    json.push_back({{"host", rank.host}, {"device", rank.device}, {"threads", rank.threads}});
+    json.push_back({{"host", rank.host},
+                    {"device", rank.device},
+                    {"threads", rank.threads},
+                    {"local_rank", rank.local_rank}});
   }
   return json;
 }

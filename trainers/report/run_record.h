@@ -52,6 +52,7 @@ struct RankRecord {
   std::string host;
   std::string device;
   int threads = 1;
+  int local_rank = 0;
 };
 
 struct FinalMetrics {

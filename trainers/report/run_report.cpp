@@ -11,7 +11,6 @@
 #include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
 #include "trainers/model/schedule.h"
-#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -134,15 +133,16 @@ std::vector<std::string> lr_lines(const RunRequest& request,
   return lines;
 }
 
-void describe_run(const ResolvedRun& run, Communicator& ranks, RunRecord& record) {
+void describe_run(const ResolvedRun& run, std::span<const RankPlace> places, RunRecord& record) {
   record.versions = program_versions();
   if (run.over_nccl()) record.versions["nccl"] = comm::nccl::version();
   record.versions.insert(run.cuda_libraries.begin(), run.cuda_libraries.end());
   const auto threads = static_cast<int>(run.threads);
-  for (const RankPlace& place : gather_places(ranks, this_place())) {
+  for (const RankPlace& place : places) {
     record.ranks.push_back({.host = place.host,
-                            .device = std::string(name_of(run.request.device)),
-                            .threads = threads});
+                            .device = place.device,
+                            .threads = threads,
+                            .local_rank = place.local_rank});
   }
 }
 

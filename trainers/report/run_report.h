@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "nn/module.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/report/console.h"
+#include "trainers/report/process.h"
 #include "trainers/report/run_record.h"
 #include "trainers/report/training_result.h"
 
@@ -26,8 +28,8 @@ std::vector<std::string> lr_lines(const RunRequest& request,
                                   const BatchDivision& batch,
                                   int64_t dataset_images);
 
-// Fills in the record's versions and machines. A collective call.
-void describe_run(const ResolvedRun& run, Communicator& ranks, RunRecord& record);
+// Fills in the record's versions and machines.
+void describe_run(const ResolvedRun& run, std::span<const RankPlace> places, RunRecord& record);
 
 // Returns nothing where a signal ended the run. Under --no-eval there are no accuracies.
 std::optional<FinalMetrics> final_metrics(const RunRequest& request,

@@ -1,0 +1,43 @@
+// Where ranks meet that no MPI connects.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/function_ref.h"
+
+namespace lockstep::comm {
+
+// Gives the value of an environment variable, or null, as getenv does.
+using Lookup = FunctionRef<const char*(const char* name)>;
+
+// Rank 0 listens at an address, or leaves its address in a file that the others read.
+struct MeetingPlace {
+  std::string file;                  // empty: there is an address
+  std::string host;                  // rank 0's, by name or number
+  std::vector<uint16_t> ports = {};  // rank 0 takes the first free one, the others try all
+  std::string token;                 // the same on all ranks of a job and on no others; may be ""
+};
+
+// "tcp://HOST:PORT" or "file://PATH". Port 0: one of several that follow from the user's id.
+// Errors: UsageError for other text.
+MeetingPlace parse_meeting_url(std::string_view url);
+
+// MASTER_ADDR and MASTER_PORT, by default this host and port 0. Where torchrun's own agent listens
+// on MASTER_PORT, the ports follow from the job's id. Errors: EnvironmentError for a port that is
+// none.
+MeetingPlace environment_place(Lookup lookup);
+
+// The first host of the job step and ports that follow from its id; MASTER_ADDR and MASTER_PORT
+// where a batch script sets them. Nothing where Slurm does not name the hosts.
+std::optional<MeetingPlace> slurm_place(Lookup lookup);
+
+// "node03" of "node[03-07,12],login1".
+std::string first_host(std::string_view slurm_list);
+
+std::string to_string(const MeetingPlace& place);  // "10.0.0.7:29500", "the file /tmp/meet"
+
+}  // namespace lockstep::comm

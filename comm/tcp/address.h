@@ -1,0 +1,72 @@
+// Addresses of TCP and the sockets at them.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sys/socket.h>
+
+#include "core/unique_fd.h"
+
+namespace lockstep::comm::tcp {
+
+using Clock = std::chrono::steady_clock;
+
+// A host's number, of IPv4 or IPv6, and a port.
+class Address {
+ public:
+  using Bytes = std::array<uint8_t, 16>;  // of IPv6; IPv4 is mapped into it
+
+  Address() = default;
+  Address(const sockaddr* address, socklen_t size);
+  Address(const Bytes& bytes, uint16_t port);
+  static Address any(int family, uint16_t port);
+  static Address of_socket(int socket);  // this end
+  static Address of_peer(int socket);    // the other end
+
+  int family() const { return storage_.ss_family; }
+  uint16_t port() const;
+  Address with_port(uint16_t port) const { return {bytes(), port}; }
+  Bytes bytes() const;
+  bool is_loopback() const;
+  std::string host() const;       // "10.0.0.7"
+  std::string to_string() const;  // "10.0.0.7:29500"
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
+  socklen_t size() const;
+
+ private:
+  sockaddr_storage storage_{};
+};
+
+// Empty where the name is not known; `problem` then says why.
+std::vector<Address> resolve(const std::string& host, uint16_t port, std::string& problem);
+
+// Those of all network interfaces that are up, but the loopback's.
+std::vector<Address> addresses_of_this_host();
+
+// Invalid with errno set where it cannot be. Port 0: any free one.
+UniqueFd listen_at(const Address& address);
+// Invalid where there is no connection before `deadline`; `problem` then says why. The socket does
+// not block, and sends small messages at once.
+UniqueFd connect_to(const Address& address, Clock::time_point deadline, std::string& problem);
+// For a socket that accept() gave.
+void prepare(int socket);
+
+// False where the other end closed or the time is over.
+bool send_all(int socket, std::span<const std::byte> bytes, Clock::time_point deadline);
+bool receive_all(int socket, std::span<std::byte> bytes, Clock::time_point deadline);
+
+// True when there is something to read before `deadline`, the end of the connection included.
+bool wait_readable(int socket, Clock::time_point deadline);
+// The other end is closed: the process has ended.
+bool is_closed(int socket);
+
+std::chrono::milliseconds time_left(Clock::time_point deadline);  // 0 when it is over
+
+}  // namespace lockstep::comm::tcp

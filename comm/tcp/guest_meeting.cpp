@@ -1,0 +1,210 @@
+#include "comm/tcp/guest_meeting.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "comm/tcp/meeting_file.h"
+#include "core/digest.h"
+#include "core/error.h"
+#include "core/words.h"
+
+namespace lockstep::comm::tcp {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Clock::duration kAnswerTime = 5s;  // of rank 0, which does nothing but wait for guests
+constexpr Clock::duration kConnectTime = 3s;
+
+// Addresses that may be rank 0's, and what it wants to hear there.
+struct Doors {
+  std::vector<Address> addresses;
+  uint64_t key = 0;
+};
+
+Doors find_doors(const MeetingPlace& place, std::string& problem) {
+  Doors doors;
+  if (place.file.empty()) {
+    doors.key = digest(std::as_bytes(std::span(place.token)));
+    for (const uint16_t port : place.ports) {
+      const std::vector<Address> found = resolve(place.host, port, problem);
+      doors.addresses.insert(doors.addresses.end(), found.begin(), found.end());
+    }
+    return doors;
+  }
+  const std::optional<MeetingNotice> notice = read_meeting_file(place.file, problem);
+  if (!notice) return doors;
+  doors.key = notice->key;
+  for (const Address& address : notice->addresses) {
+    if (!address.is_loopback() || notice->host == this_host()) doors.addresses.push_back(address);
+  }
+  return doors;
+}
+
+// Listens where ranks that reach this one's rank 0 should come: on the loopback alone where all
+// ranks are bound to it, else on every address.
+UniqueFd listen_for_ranks(const MeetingPlace& place, int socket) {
+  const Address mine = Address::of_socket(socket);
+  const bool is_local = place.host == mine.host() || place.host == "localhost";
+  UniqueFd listener = listen_at(is_local && mine.is_loopback() ? mine.with_port(0)
+                                                               : Address::any(mine.family(), 0));
+  if (listener.valid()) return listener;
+  throw EnvironmentError("a rank cannot listen for others",
+                         std::error_code(errno, std::generic_category()).message());
+}
+
+bool is_sound(const Reply& reply, int size) {
+  if (reply.magic != Reply::kMagic) return false;
+  switch (reply.kind) {
+    case Reply::Kind::kWelcome:
+      return reply.bytes == 0;
+    case Reply::Kind::kRefused:
+    case Reply::Kind::kFailed:
+      return reply.bytes <= kMostReasonBytes;
+    case Reply::Kind::kSeats:
+      return reply.bytes == sizeof(uint64_t) + static_cast<size_t>(size) * sizeof(Seat);
+  }
+  return false;
+}
+
+struct Answer {
+  Reply::Kind kind = Reply::Kind::kRefused;
+  std::string content;
+};
+
+// Nothing where rank 0, or what stands there, ends or says something else.
+std::optional<Answer> receive_answer(int socket, int size, Clock::time_point deadline) {
+  Reply reply;
+  if (!receive_all(socket, std::as_writable_bytes(std::span(&reply, 1)), deadline)) return {};
+  if (!is_sound(reply, size)) return {};
+  Answer answer = {reply.kind, std::string(reply.bytes, '\0')};
+  if (!receive_all(socket, std::as_writable_bytes(std::span(answer.content)), deadline)) return {};
+  return answer;
+}
+
+class Guesting {
+ public:
+  Guesting(const MeetingPlace& place, int rank, int size, const MeetingOptions& options)
+      : place_(place),
+        rank_(rank),
+        size_(size),
+        timeout_(options.timeout),
+        stop_(options.stop),
+        deadline_(Clock::now() + options.timeout) {}
+
+  Invitation run() {
+    auto pause = 20ms;
+    while (true) {
+      const Doors doors = find_doors(place_, problem_);
+      for (const Address& address : doors.addresses) {
+        if (std::optional<Invitation> invitation = knock(address, doors.key)) {
+          return std::move(*invitation);
+        }
+      }
+      check_stop();
+      if (Clock::now() >= deadline_) throw nobody_there();
+      std::this_thread::sleep_for(std::min(pause, time_left(deadline_)));
+      pause = std::min(2 * pause, 500ms);
+    }
+  }
+
+ private:
+  CommError nobody_there() const {
+    return CommError(fmt::format("rank {} did not find rank 0", rank_),
+                     fmt::format("it looked at {} for {} s: {}",
+                                 to_string(place_),
+                                 static_cast<double>(timeout_.count()) / 1000,
+                                 problem_.empty() ? "nobody answered" : problem_),
+                     "see whether rank 0 was started, with the same place to meet, and whether a "
+                     "firewall is between");
+  }
+
+  void check_stop() const {
+    if (stop_ && stop_()) throw stopped_error();
+  }
+
+  Clock::time_point soon(Clock::duration time) const {
+    return std::max(Clock::now() + 1ms, std::min(Clock::now() + time, deadline_ + 1s));
+  }
+
+  std::optional<Invitation> knock(const Address& address, uint64_t key) {
+    Invitation invitation;
+    UniqueFd socket = connect_to(address, soon(kConnectTime), problem_);
+    if (!socket.valid()) return std::nullopt;
+    invitation.listener = listen_for_ranks(place_, socket.get());
+    const Hello hello = {.key = key,
+                         .host = this_host(),
+                         .rank = rank_,
+                         .size = size_,
+                         .port = Address::of_socket(invitation.listener.get()).port()};
+    const bool said =
+        send_all(socket.get(), std::as_bytes(std::span(&hello, 1)), soon(kAnswerTime));
+    const std::optional<Answer> answer =
+        said ? receive_answer(socket.get(), size_, soon(kAnswerTime)) : std::nullopt;
+    if (!answer || answer->kind == Reply::Kind::kSeats) {
+      problem_ = fmt::format("{} does not answer as a rank 0 of Lockstep", address.to_string());
+      return std::nullopt;
+    }
+    if (answer->kind == Reply::Kind::kRefused) {
+      problem_ = fmt::format("{}: {}", address.to_string(), printable(answer->content, 200));
+      return std::nullopt;
+    }
+    if (answer->kind == Reply::Kind::kFailed) throw decode_error(answer->content);
+    invitation.meeting = wait_for_seats(std::move(socket));
+    return invitation;
+  }
+
+  // Rank 0 may have begun to wait later than this rank: its time counts, and some for the way.
+  Meeting wait_for_seats(UniqueFd socket) const {
+    const Clock::time_point end = Clock::now() + timeout_ + 10s;
+    while (!wait_readable(socket.get(), std::min(end, Clock::now() + 200ms))) {
+      check_stop();
+      if (Clock::now() >= end) break;
+    }
+    const std::optional<Answer> answer = receive_answer(socket.get(), size_, end);
+    if (answer && answer->kind == Reply::Kind::kFailed) throw decode_error(answer->content);
+    if (!answer || answer->kind != Reply::Kind::kSeats) {
+      throw CommError(fmt::format("rank {} lost rank 0 before all ranks had come", rank_),
+                      fmt::format("rank 0 at {} ended", Address::of_peer(socket.get()).to_string()),
+                      "rank 0's own message says why");
+    }
+    Meeting meeting;
+    meeting.seats.ranks.resize(static_cast<size_t>(size_));
+    std::memcpy(&meeting.seats.secret, answer->content.data(), sizeof(uint64_t));
+    std::memcpy(meeting.seats.ranks.data(),
+                answer->content.data() + sizeof(uint64_t),
+                meeting.seats.ranks.size() * sizeof(Seat));
+    meeting.sockets.resize(meeting.seats.ranks.size());
+    meeting.sockets[0] = std::move(socket);
+    return meeting;
+  }
+
+  const MeetingPlace& place_;
+  const int rank_;
+  const int size_;
+  const std::chrono::milliseconds timeout_;
+  const std::function<bool()> stop_;
+  const Clock::time_point deadline_;
+  std::string problem_;  // why the last try failed
+};
+
+}  // namespace
+
+Invitation join_meeting(const MeetingPlace& place,
+                        int rank,
+                        int size,
+                        const MeetingOptions& options) {
+  return Guesting(place, rank, size, options).run();
+}
+
+}  // namespace lockstep::comm::tcp

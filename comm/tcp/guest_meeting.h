@@ -1,0 +1,22 @@
+// The part of the other ranks in a meeting.
+#pragma once
+
+#include <cstdint>
+
+#include "comm/tcp/host_meeting.h"
+#include "comm/tcp/meeting.h"
+
+namespace lockstep::comm::tcp {
+
+struct Invitation {
+  Meeting meeting;    // its one socket is rank 0's
+  UniqueFd listener;  // for the ranks above
+};
+
+// Looks for rank 0 until it is there, then waits for all. Errors: those of meet().
+Invitation join_meeting(const MeetingPlace& place,
+                        int rank,
+                        int size,
+                        const MeetingOptions& options);
+
+}  // namespace lockstep::comm::tcp

@@ -1,0 +1,280 @@
+#include "comm/tcp/host_meeting.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/ranges.h>
+#include <sys/random.h>
+
+#include "comm/tcp/meeting_file.h"
+#include "core/digest.h"
+#include "core/words.h"
+
+namespace lockstep::comm::tcp {
+namespace {
+
+uint64_t random_number() {
+  uint64_t number = 0;
+  if (::getrandom(&number, sizeof(number), 0) != sizeof(number)) {
+    throw EnvironmentError("getrandom failed",
+                           std::error_code(errno, std::generic_category()).message());
+  }
+  return number;
+}
+
+// Where rank 0 waits.
+struct Door {
+  UniqueFd listener;
+  uint64_t key = 0;
+  std::unique_ptr<MeetingFile> file;
+};
+
+Door door_with_file(const std::string& path) {
+  Door door;
+  door.listener = listen_at(Address::any(AF_INET, 0));
+  if (!door.listener.valid()) {
+    throw EnvironmentError("rank 0 cannot listen for the others",
+                           std::error_code(errno, std::generic_category()).message());
+  }
+  door.key = random_number();
+  const uint16_t port = Address::of_socket(door.listener.get()).port();
+  MeetingNotice notice = {.key = door.key, .host = this_host(), .addresses = {}};
+  notice.addresses.push_back(Address::any(AF_INET, port));
+  for (const Address& each : addresses_of_this_host()) {
+    if (each.family() == AF_INET) notice.addresses.push_back(each.with_port(port));
+  }
+  // On this host: the loopback, by its number.
+  Address::Bytes loopback = notice.addresses.front().bytes();
+  loopback[12] = 127;
+  loopback[15] = 1;
+  notice.addresses.front() = Address(loopback, port);
+  door.file = std::make_unique<MeetingFile>(path, notice);
+  return door;
+}
+
+// A name may stand for another address on other hosts, as a host's own name does on Debian: then
+// rank 0 listens on all of its addresses.
+bool names_one_address(const std::string& host, const Address& address) {
+  return host == address.host() || (host == "localhost" && address.is_loopback());
+}
+
+UniqueFd listen_on(const std::string& host, const Address& address) {
+  if (names_one_address(host, address)) {
+    UniqueFd listener = listen_at(address);
+    if (listener.valid() || errno != EADDRNOTAVAIL || address.is_loopback()) return listener;
+  }
+  return listen_at(Address::any(address.family(), address.port()));
+}
+
+Door door_at_address(const MeetingPlace& place) {
+  std::string problem;
+  int error = 0;
+  for (const uint16_t port : place.ports) {
+    for (const Address& address : resolve(place.host, port, problem)) {
+      UniqueFd listener = listen_on(place.host, address);
+      error = errno;
+      if (listener.valid()) {
+        return {.listener = std::move(listener),
+                .key = digest(std::as_bytes(std::span(place.token))),
+                .file = {}};
+      }
+    }
+  }
+  if (error == 0) {
+    throw EnvironmentError("ranks cannot meet at " + to_string(place),
+                           problem,
+                           "name rank 0's host so that all hosts know it, or by its number");
+  }
+  if (error == EADDRINUSE) {
+    throw EnvironmentError(
+        fmt::format("rank 0 cannot listen at {}", to_string(place)),
+        fmt::format("port {} is in use by another program", fmt::join(place.ports, ", ")),
+        fmt::format("see who has it with \"ss -ltnp\", or let all ranks meet at another port; 0 "
+                    "stands for a free one"));
+  }
+  throw EnvironmentError(fmt::format("rank 0 cannot listen at {}", to_string(place)),
+                         std::error_code(error, std::generic_category()).message(),
+                         "choose a port from 1024 on, which needs no rights");
+}
+
+Door open_door(const MeetingPlace& place) {
+  return place.file.empty() ? door_at_address(place) : door_with_file(place.file);
+}
+
+class Host {
+ public:
+  Host(const MeetingPlace& place, int size, const MeetingOptions& options)
+      : place_(place),
+        door_(open_door(place)),
+        reception_(std::move(door_.listener), door_.key, options.note),
+        timeout_(options.timeout),
+        stop_(options.stop),
+        guests_(static_cast<size_t>(size)) {}
+
+  Meeting run() {
+    const Clock::time_point deadline = Clock::now() + timeout_;
+    for (std::vector<size_t> missing = absent(); !missing.empty(); missing = absent()) {
+      const auto left = std::min(time_left(deadline), std::chrono::milliseconds(200));
+      if (left.count() == 0) fail(absence(missing));
+      if (stop_ && stop_()) fail(stopped_error());
+      std::vector<int> sockets;
+      for (const auto& guest : guests_) {
+        if (guest) sockets.push_back(guest->socket.get());
+      }
+      for (Guest& guest : reception_.admit(left, sockets)) seat(std::move(guest));
+      drop_leavers();
+    }
+    return adjourn();
+  }
+
+ private:
+  std::vector<size_t> absent() const {
+    std::vector<size_t> ranks;
+    for (size_t rank = 1; rank < guests_.size(); ++rank) {
+      if (!guests_[rank]) ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
+  CommError absence(std::span<const size_t> missing) const {
+    const bool one = missing.size() == 1;
+    return CommError(
+        fmt::format("{} of {} ranks did not come: rank{} {}",
+                    missing.size(),
+                    guests_.size(),
+                    one ? "" : "s",
+                    fmt::join(missing, ", ")),
+        fmt::format("rank 0 waited {} s at {}{}",
+                    static_cast<double>(timeout_.count()) / 1000,
+                    to_string(place_),
+                    reception_.strangers()),
+        fmt::format("see whether {} started, with the same place to meet and number of ranks",
+                    one ? "it was" : "they were"));
+  }
+
+  void seat(Guest guest) {
+    drop_leavers();
+    if (const std::optional<UsageError> error = what_is_wrong(guest)) {
+      tell_failure(guest, *error);
+      fail(*error);
+    }
+    if (send_reply(guest.socket.get(), Reply::Kind::kWelcome)) {
+      guests_[static_cast<size_t>(guest.hello.rank)] = std::move(guest);
+    }
+  }
+
+  std::optional<UsageError> what_is_wrong(const Guest& guest) const {
+    const int size = static_cast<int>(guests_.size());
+    const Hello& hello = guest.hello;
+    if (hello.size != size) {
+      return UsageError("ranks were started with different numbers of ranks",
+                        fmt::format("rank {} at {} was told {}, rank 0 was told {}",
+                                    hello.rank,
+                                    guest.from.host(),
+                                    hello.size,
+                                    size),
+                        "give every process the same number of ranks");
+    }
+    const bool in_range = 0 <= hello.rank && hello.rank < size;
+    const auto& first = guests_[static_cast<size_t>(in_range ? hello.rank : 0)];
+    if (in_range && hello.rank > 0 && !first) return std::nullopt;
+    return UsageError(fmt::format("two processes say that they are rank {}", hello.rank),
+                      fmt::format("one is at {}, the other at {}",
+                                  first ? first->from.to_string() : to_string(place_),
+                                  guest.from.to_string()),
+                      "give each process its own rank, from 0 on");
+  }
+
+  // Those that came and ended: they may come again.
+  void drop_leavers() {
+    for (size_t rank = 1; rank < guests_.size(); ++rank) {
+      std::optional<Guest>& guest = guests_[rank];
+      if (!guest || !is_closed(guest->socket.get())) continue;
+      reception_.tell(fmt::format(
+          "rank {} at {} left before all ranks had come", rank, guest->from.to_string()));
+      guest.reset();
+    }
+  }
+
+  static void tell_failure(const Guest& guest, const Error& error) {
+    send_reply(guest.socket.get(), Reply::Kind::kFailed, encode_error(error));
+  }
+
+  template <class E>
+  [[noreturn]] void fail(const E& error) {
+    for (const auto& guest : guests_) {
+      if (guest) tell_failure(*guest, error);
+    }
+    throw error;
+  }
+
+  Meeting adjourn() {
+    Meeting meeting;
+    meeting.seats.secret = random_number();
+    meeting.seats.ranks.resize(guests_.size());
+    meeting.sockets.resize(guests_.size());
+    meeting.seats.ranks[0].host = this_host();
+    for (size_t rank = 1; rank < guests_.size(); ++rank) {
+      const Guest& guest = *guests_[rank];
+      meeting.seats.ranks[rank] = {
+          .address = guest.from.bytes(), .host = guest.hello.host, .port = guest.hello.port};
+    }
+    std::vector<std::byte> message(sizeof(uint64_t) + guests_.size() * sizeof(Seat));
+    std::memcpy(message.data(), &meeting.seats.secret, sizeof(uint64_t));
+    std::memcpy(message.data() + sizeof(uint64_t),
+                meeting.seats.ranks.data(),
+                guests_.size() * sizeof(Seat));
+    for (size_t rank = 1; rank < guests_.size(); ++rank) {
+      meeting.sockets[rank] = std::move(guests_[rank]->socket);
+      send_reply(meeting.sockets[rank].get(), Reply::Kind::kSeats, std::span(message));
+    }
+    return meeting;
+  }
+
+  const MeetingPlace& place_;
+  Door door_;
+  Reception reception_;
+  const std::chrono::milliseconds timeout_;
+  const std::function<bool()> stop_;
+  std::vector<std::optional<Guest>> guests_;  // by rank; none for rank 0
+};
+
+}  // namespace
+
+Meeting host_meeting(const MeetingPlace& place, int size, const MeetingOptions& options) {
+  return Host(place, size, options).run();
+}
+
+Error stopped_error() {
+  return {ExitCode::kStopped, "stopped by a signal before all ranks had come"};
+}
+
+std::string encode_error(const Error& error) {
+  return fmt::format("{}\n{}\n{}\n{}\n{}",
+                     static_cast<int>(error.code()),
+                     static_cast<int>(error.remedy()),
+                     error.what(),
+                     error.why(),
+                     error.hint());
+}
+
+Error decode_error(const std::string& text) {
+  std::vector<std::string_view> lines = split_words(text, '\n');
+  lines.resize(5);
+  const auto code = parse_int(lines[0]).value_or(static_cast<int>(ExitCode::kPeerLost));
+  const auto remedy = parse_int(lines[1]).value_or(0);
+  const bool is_remedy = 0 <= remedy && remedy <= static_cast<int>(kLastRemedy);
+  return {static_cast<ExitCode>(code),
+          std::string(lines[2]),
+          std::string(lines[3]),
+          std::string(lines[4]),
+          is_remedy ? static_cast<Remedy>(remedy) : Remedy::kNone};
+}
+
+}  // namespace lockstep::comm::tcp

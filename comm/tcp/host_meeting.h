@@ -1,0 +1,26 @@
+// Rank 0's part of a meeting.
+#pragma once
+
+#include <vector>
+
+#include "comm/tcp/meeting.h"
+#include "comm/tcp/seats.h"
+#include "core/error.h"
+
+namespace lockstep::comm::tcp {
+
+struct Meeting {
+  Seats seats;
+  std::vector<UniqueFd> sockets;  // by rank: those of the meeting itself
+};
+
+// Waits for all. Errors: those of meet().
+Meeting host_meeting(const MeetingPlace& place, int size, const MeetingOptions& options);
+
+Error stopped_error();  // of a rank that is told to stop meanwhile
+
+// An error as it travels to the guests, and back.
+std::string encode_error(const Error& error);
+Error decode_error(const std::string& text);
+
+}  // namespace lockstep::comm::tcp

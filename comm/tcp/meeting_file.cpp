@@ -1,0 +1,110 @@
+#include "comm/tcp/meeting_file.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include "core/error.h"
+#include "core/words.h"
+
+namespace lockstep::comm::tcp {
+namespace {
+
+constexpr std::string_view kFirstLine = "lockstep meeting 1";
+constexpr size_t kMostBytes = 8192;
+
+EnvironmentError no_file(const std::string& path, std::string why) {
+  return EnvironmentError(fmt::format("ranks cannot meet in the file {}", printable(path)),
+                          std::move(why),
+                          "name a file in a folder of your own that all ranks see");
+}
+
+std::string last_error() {
+  return std::error_code(errno, std::generic_category()).message();
+}
+
+std::string text_of(const MeetingNotice& notice) {
+  std::string text = fmt::format("{}\n{:016x} {:016x}\n", kFirstLine, notice.key, notice.host);
+  for (const Address& each : notice.addresses) {
+    text += fmt::format("{} {}\n", each.host(), each.port());
+  }
+  return text;
+}
+
+std::optional<MeetingNotice> parse(const std::string& text) {
+  std::istringstream lines(text);
+  std::string line;
+  MeetingNotice notice;
+  if (!std::getline(lines, line) || line != kFirstLine) return std::nullopt;
+  if (!(lines >> std::hex >> notice.key >> notice.host >> std::dec)) return std::nullopt;
+  std::string host;
+  uint16_t port = 0;
+  std::string problem;
+  while (lines >> host >> port) {
+    for (const Address& each : resolve(host, port, problem)) notice.addresses.push_back(each);
+  }
+  if (notice.addresses.empty()) return std::nullopt;
+  return notice;
+}
+
+}  // namespace
+
+MeetingFile::MeetingFile(std::string path, const MeetingNotice& notice)
+    : path_(std::move(path)), key_(notice.key) {
+  const std::string text = text_of(notice);
+  const std::string beside = fmt::format("{}.{}.{:08x}", path_, ::getpid(), notice.key >> 32);
+  {
+    const UniqueFd fd(
+        ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!fd.valid()) throw no_file(path_, last_error());
+    if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+      const std::string why = last_error();
+      ::unlink(beside.c_str());
+      throw no_file(path_, why);
+    }
+  }
+  if (std::rename(beside.c_str(), path_.c_str()) != 0) {
+    const std::string why = last_error();
+    ::unlink(beside.c_str());
+    throw no_file(path_, why);
+  }
+}
+
+MeetingFile::~MeetingFile() {
+  try {
+    std::string problem;
+    const std::optional<MeetingNotice> there = read_meeting_file(path_, problem);
+    if (there && there->key == key_) ::unlink(path_.c_str());
+  } catch (const Error&) {  // no longer ours
+  }
+}
+
+std::optional<MeetingNotice> read_meeting_file(const std::string& path, std::string& problem) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.valid()) {
+    if (errno != ENOENT) throw no_file(path, last_error());
+    problem = "the file is not there";
+    return std::nullopt;
+  }
+  struct stat status{};
+  if (::fstat(fd.get(), &status) != 0) throw no_file(path, last_error());
+  if (!S_ISREG(status.st_mode)) throw no_file(path, "it is not a plain file");
+  if (status.st_uid != ::geteuid()) throw no_file(path, "it belongs to another user");
+  if ((status.st_mode & 077) != 0) throw no_file(path, "other users may read or write it");
+  std::array<char, kMostBytes> buffer{};
+  const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+  if (got < 0) throw no_file(path, last_error());
+  std::optional<MeetingNotice> notice = parse(std::string(buffer.data(), static_cast<size_t>(got)));
+  if (!notice) problem = "the file is not rank 0's";
+  return notice;
+}
+
+}  // namespace lockstep::comm::tcp

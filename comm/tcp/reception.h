@@ -1,0 +1,101 @@
+// The door at which ranks introduce themselves and strangers are turned away.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/tcp/address.h"
+#include "core/unique_fd.h"
+
+namespace lockstep::comm::tcp {
+
+// The first bytes of a connection. All numbers are little-endian.
+struct Hello {
+  static constexpr uint64_t kMagic = 0x3150455453434b4c;  // "LKCSTEP1"
+  static constexpr uint32_t kVersion = 1;
+
+  uint64_t magic = kMagic;
+  uint64_t key = 0;  // that ranks of one job share
+  uint64_t host = 0;
+  uint32_t version = kVersion;
+  int32_t rank = 0;
+  int32_t size = 0;
+  uint32_t port = 0;  // where ranks above may connect; 0 where none will
+};
+
+// The answer: this, then `bytes` bytes.
+struct Reply {
+  enum class Kind : uint32_t {
+    kWelcome,  // wait for another reply
+    kRefused,  // this is not your meeting; a reason follows
+    kFailed,   // the meeting ends; an error follows
+    kSeats,    // all have come; the seats follow
+  };
+  static constexpr uint64_t kMagic = 0x315050454552534c;
+
+  uint64_t magic = kMagic;
+  Kind kind = Kind::kWelcome;
+  uint32_t bytes = 0;
+};
+inline constexpr uint32_t kMostReasonBytes = 4000;
+
+// False where the other end is gone.
+bool send_reply(int socket, Reply::Kind kind, std::span<const std::byte> content);
+bool send_reply(int socket, Reply::Kind kind, std::string_view content = {});
+
+// Says something to the user of rank 0 at once.
+using Note = std::function<void(const std::string& text)>;
+
+struct Guest {
+  UniqueFd socket;
+  Hello hello;
+  Address from;
+};
+
+// Reads as many bytes of a newcomer as a Hello has, and no more. One that says something else, says
+// nothing for kHelloTime or has another key is turned away, and a note names its address.
+class Reception {
+ public:
+  static constexpr std::chrono::seconds kHelloTime{10};
+  static constexpr size_t kMostWaiting = 64;  // the oldest newcomer makes room
+  static constexpr int kMostNotes = 20;
+
+  Reception(UniqueFd listener, uint64_t key, Note note);
+
+  // Those that introduced themselves. Waits for `at_most` where there is nothing to do; the end of
+  // a connection of `others` ends the wait too.
+  std::vector<Guest> admit(std::chrono::milliseconds at_most, std::span<const int> others = {});
+
+  void tell(const std::string& text);  // a note, unless there were too many
+  // "; 2 strangers were turned away, the last one 10.0.0.9:4711: ..." or "".
+  std::string strangers() const;
+
+ private:
+  struct Newcomer {
+    UniqueFd socket;
+    Address from;
+    Clock::time_point deadline;
+    size_t bytes = 0;  // of `hello`
+    Hello hello = {};
+  };
+  enum class State : uint8_t { kWaiting, kIntroduced, kStranger };
+
+  void accept_newcomers();
+  State read(Newcomer& newcomer);
+  void turn_away(const Newcomer& newcomer, const std::string& why);
+
+  const UniqueFd listener_;
+  const uint64_t key_;
+  const Note note_;
+  std::vector<Newcomer> newcomers_;
+  int notes_ = 0;
+  int strangers_ = 0;
+  std::string last_stranger_;
+};
+
+}  // namespace lockstep::comm::tcp

@@ -1,0 +1,52 @@
+#include "trainers/cli/ranks_command.h"
+
+#include <string>
+
+#include <fmt/core.h>
+
+#include "comm/connect.h"
+#include "comm/die.h"
+#include "core/cuda/device.h"
+#include "core/error.h"
+#include "trainers/report/errors.h"
+#include "trainers/report/process.h"
+#include "trainers/report/rank_lines.h"
+
+namespace lockstep::trainers {
+
+namespace {
+
+comm::Connection connect_ranks(const comm::LaunchWishes& wishes, std::chrono::seconds timeout) {
+  const comm::Launch launch = comm::read_launch(wishes);
+  try {
+    return comm::connect(launch,
+                         {.rendezvous_timeout = timeout, .tell = [](const std::string& text) {
+                            fmt::print(stderr, "note: {}\n", text);
+                          }});
+  } catch (const Error& error) {
+    if (launch.place) throw with_meeting_advice(error);
+    throw;
+  }
+}
+
+}  // namespace
+
+int run_ranks(const comm::LaunchWishes& wishes, std::chrono::seconds rendezvous_timeout) {
+  const comm::Connection connection = connect_ranks(wishes, rendezvous_timeout);
+  try {
+    RankPlace here = this_place();
+    here.local_rank = connection.launch.local_rank;
+    here.device = cuda::visible_devices() > 0 ? "cuda" : "cpu";
+    const std::vector<RankPlace> places = gather_places(*connection.ranks, here);
+    if (connection.ranks->rank() == 0) {
+      for (const std::string& line : rank_table(places)) fmt::print("{}\n", line);
+      if (places.size() > 1) fmt::print("they exchange data over {}\n", connection.transport);
+    }
+    connection.ranks->barrier();
+    return 0;
+  } catch (const Error& error) {
+    comm::die(error);
+  }
+}
+
+}  // namespace lockstep::trainers
