@@ -60,7 +60,7 @@ struct Pickle {
   const PickleValue* find(const PickledDict& dict, std::string_view key) const;
 };
 
-// Names a kind of value as users know it: "a tensor", "text".
+// Returns the name that users know a value by: "a tensor", "text".
 std::string_view kind_of(const PickleValue& value);
 
 // Errors: CheckpointError, naming `file`, for what is cut short, breaks the format, is longer than

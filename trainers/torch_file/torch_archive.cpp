@@ -144,7 +144,7 @@ class TorchArchive {
 
   std::map<std::string, Tensor> read_tensors(std::vector<NamedTensor> tensors) const {
     check_total(tensors);
-    // Each storage is read once, even if several tensors share it.
+    // Each storage is read once, however many tensors share it.
     std::ranges::stable_sort(
         tensors, {}, [](const NamedTensor& named) { return named.tensor->storage.key; });
     std::map<std::string, Tensor> read;
