@@ -9,6 +9,7 @@
 #include "core/digest.h"
 #include "trainers/report/console.h"
 #include "trainers/report/process.h"
+#include "trainers/report/tricks_lines.h"
 
 namespace lockstep::trainers {
 
@@ -18,6 +19,7 @@ Training::Training(const TrainingParts& parts)
       log_(nullptr, p_.console),
       numerics_(p_, log_),
       step_(p_, range_),
+      early_stopping_(p_.run.request.early_stopping),
       replicas_(p_.model, step_.update().optimizer()),
       evaluation_(p_) {
   result_.steps = range_.first;
@@ -25,6 +27,8 @@ Training::Training(const TrainingParts& parts)
     result_.best = p_.start->best;
     result_.best_epoch = static_cast<int>(p_.start->best_epoch);
     step_.update().restore(*p_.start);
+    early_stopping_.restore(p_.start->early_stopping);
+    if (early_stopping_.stopped()) result_.early_stop_epoch = p_.start->epoch - 1;
   }
   numerics_.start(step_.update().scaled());
 }
@@ -56,11 +60,11 @@ TrainingResult Training::run(const Traces& traces) {
   share_start();
   EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
   auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.run.request.start_epoch);
-  // An epoch in hand may want nothing but its evaluation.
-  while ((result_.steps < range_.end || sums.steps > 0) && !result_.stopped) {
+  while (goes_on(sums)) {
     const int64_t epoch_steps = std::min(range_.per_epoch, range_.end - result_.steps + sums.steps);
-    EpochProgress progress(epoch, epoch_steps, std::exchange(sums, {}));
-    p_.console.tutorial(fmt::format("begin training of epoch {}/{}", epoch + 1, epochs));
+    EpochProgress progress(epoch, epoch_steps, p_.run.batch.images, std::exchange(sums, {}));
+    p_.console.tutorial(TutorialLines::kDemo,
+                        fmt::format("begin training of epoch {}/{}", epoch + 1, epochs));
     while (progress.done() < progress.steps() && !result_.stopped) train_step(progress);
     result_.images += progress.images();
     result_.training_s += progress.seconds();
@@ -76,6 +80,12 @@ TrainingResult Training::run(const Traces& traces) {
   }
   result_.communication = step_.summarize();
   return result_;
+}
+
+// An epoch in hand may want nothing but its evaluation.
+bool Training::goes_on(const EpochSums& in_hand) const {
+  const bool has_work = result_.steps < range_.end || in_hand.steps > 0;
+  return has_work && !result_.stopped && !result_.early_stop_epoch;
 }
 
 void Training::train_step(EpochProgress& epoch) {
@@ -158,7 +168,8 @@ void Training::end_epoch(const EpochProgress& epoch) {
     save(position(epoch, Evaluated::kNo));
     return;
   }
-  if (last || (number + 1) % p_.run.request.save_freq == 0 || saves_after(result_.steps)) {
+  if (last || result_.early_stop_epoch || (number + 1) % p_.run.request.save_freq == 0 ||
+      saves_after(result_.steps)) {
     save(position(epoch, Evaluated::kYes));
   }
 }
@@ -179,15 +190,34 @@ void Training::evaluate_epoch(const EpochProgress& epoch) {
   result_.final = evaluation;
   log_.append_evaluation("val", number, result_.steps, *evaluation, digest);
   if (of_average) log_.append_evaluation("val-ema", number, result_.steps, *of_average, "");
-  if (epoch.done() == range_.per_epoch) {
-    update.end_epoch(number, evaluation->loss, evaluation->acc1());
-  }
+  if (epoch.done() == range_.per_epoch && learn_from(*evaluation, epoch)) return;
   if (evaluation->correct1 < result_.best.correct1) return;
   result_.best = *evaluation;
   result_.best_epoch = number;
   if (traces_.checkpoints != nullptr) {
     traces_.checkpoints->save_best(p_.model, position(epoch, Evaluated::kYes));
   }
+}
+
+bool Training::learn_from(const Evaluation& evaluation, const EpochProgress& epoch) {
+  const int number = epoch.number();
+  WeightUpdate& update = step_.update();
+  p_.console.tutorial(TutorialLines::kTricks,
+                      tricks_epoch_line({.number = number,
+                                         .epochs = p_.run.request.epochs,
+                                         .seconds = epoch.seconds(),
+                                         .lr = update.lr(),
+                                         .train_loss = epoch.loss(),
+                                         .train_acc1 = epoch.acc1(),
+                                         .test = evaluation}));
+  if (const auto rate = update.end_epoch(number, evaluation.loss, evaluation.acc1())) {
+    p_.console.tutorial(TutorialLines::kTricks, tricks_cut_line(number, *rate));
+  }
+  early_stopping_.end_epoch(evaluation.loss);
+  if (!early_stopping_.stopped()) return false;
+  p_.console.tutorial(TutorialLines::kTricks, "EarlyStopping");
+  result_.early_stop_epoch = number;
+  return true;
 }
 
 TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evaluated) const {
@@ -198,6 +228,7 @@ TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evalua
                       .best = result_.best,
                       .best_epoch = result_.best_epoch};
   step_.update().describe(at);
+  at.early_stopping = early_stopping_.state();
   return at;
 }
 
@@ -208,7 +239,8 @@ void Training::save(const TrainingPosition& at) {
 
 bool Training::evaluates_after(int epoch) const {
   if (step_.update().watches_validation()) return true;
-  return !p_.console.options().tutorial && !p_.replay &&
+  if (early_stopping_.watches_validation() && !p_.replay) return true;
+  return p_.console.options().tutorial != TutorialLines::kDemo && !p_.replay &&
          (epoch + 1) % p_.run.request.eval_freq == 0;
 }
 

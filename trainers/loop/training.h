@@ -11,6 +11,7 @@
 #include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/training_step.h"
+#include "trainers/model/early_stopping.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/report/training_result.h"
 
@@ -41,12 +42,15 @@ class Training {
 
  private:
   void share_start();
+  bool goes_on(const EpochSums& in_hand) const;
   void train_step(EpochProgress& epoch);
   void read_scale();
   void exchange_figures(EpochProgress& epoch);
   void synchronize_replicas();
   void end_epoch(const EpochProgress& epoch);
   void evaluate_epoch(const EpochProgress& epoch);
+  // Returns true when the training stops early.
+  bool learn_from(const Evaluation& evaluation, const EpochProgress& epoch);
   bool evaluates_after(int epoch) const;
   bool saves_after(int64_t step) const;
   // An epoch whose steps are done is over once it is evaluated.
@@ -60,6 +64,7 @@ class Training {
   RunLog log_;
   NumericsGuard numerics_;
   TrainingStep step_;
+  EarlyStopping early_stopping_;
   const ReplicaCheck replicas_;
   TrainingEvaluation evaluation_;
   TrainingResult result_;
