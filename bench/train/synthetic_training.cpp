@@ -152,7 +152,7 @@ SyntheticReport measure_training(const SyntheticOptions& options,
                                   .transport = std::string(connection.transport)};
   SyntheticReport report{.options = options, .run = run, .network = model_options(options)};
   Stream stream(Device::kCpu, static_cast<int>(threads), trainers::may_spin(launch, threads));
-  Mt19937 rng(request.seed);
+  Mt19937 rng(request.seeds.weights);
   const auto model = trainers::make_model(report.network, nn::Init{rng});
   report.parameters = model->parameter_count();
 

@@ -16,6 +16,7 @@ void check_inputs(const OpCheck& check, const Shards& shards, const SoftmaxCross
   check.require(logits.shape()[1] >= 1, "at least one class");
   check.require(params.label_smoothing >= 0 && params.label_smoothing <= 1,
                 "label_smoothing in [0, 1]");
+  check.require(params.divide_by >= 1, "divide_by >= 1");
   check.covers(shards, images);
   check.require(images == 0 || shards.step_images >= 1, "shards.step_images >= 1");
   check.like("labels", args.labels, {images}, Dtype::kI32);

@@ -22,6 +22,7 @@ namespace lockstep::kernels {
 struct SoftmaxCrossEntropyParams {
   float label_smoothing = 0;  // in [0, 1]
   Tensor mix = {};            // (1) f32, in [0, 1]; undefined: 1
+  int64_t divide_by = 1;      // losses once more, at least 1
 };
 
 struct SoftmaxCrossEntropyArgs {
@@ -30,15 +31,17 @@ struct SoftmaxCrossEntropyArgs {
   SoftmaxCrossEntropyParams params = {};
 };
 // Shapes: losses (N) f32; target_rank (N) i32; loss_leaves (local shards) f32: sum of the shard's
-// losses, in image order and double, divided by shards.step_images; 0 for an empty shard. Errors:
-// ShapeError, DtypeError, DeviceError; on the CPU DataError naming the first label out of range.
+// losses, in image order and double, divided by shards.step_images * divide_by; 0 for an empty
+// shard. Errors: ShapeError, DtypeError, DeviceError; on the CPU DataError naming the first label
+// out of range.
 using SoftmaxCrossEntropyForward = void(Stream& stream,
                                         const Shards& shards,
                                         const SoftmaxCrossEntropyArgs& args,
                                         Tensor& losses,
                                         Tensor& target_rank,
                                         Tensor& loss_leaves);
-//   grad_logits[n,c] = (softmax(logits[n])[c] - target[n,c]) * grad_loss[shard of n] / step_images
+//   grad_logits[n,c] = (softmax(logits[n])[c] - target[n,c]) * grad_loss[shard of n]
+//                      / (step_images * divide_by)
 // Shapes: grad_loss (local shards) f32; grad_logits (N,C) like logits, overwritten:
 // each f32 value rounded to its type.
 using SoftmaxCrossEntropyBackward = void(Stream& stream,

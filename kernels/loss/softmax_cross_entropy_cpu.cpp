@@ -96,11 +96,11 @@ void softmax_cross_entropy_forward(Stream& stream,
     });
   });
   float* leaf = loss_leaves.data<float>();
+  const auto divisor = static_cast<double>(shards.step_images * args.params.divide_by);
   for (int64_t k = 0; k < shards.local(); ++k) {
     double sum = 0;
     for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) sum += loss[n];
-    const auto images = static_cast<double>(shards.step_images);
-    leaf[k] = shards.count(k) == 0 ? 0 : static_cast<float>(sum / images);
+    leaf[k] = shards.count(k) == 0 ? 0 : static_cast<float>(sum / divisor);
   }
 }
 
@@ -113,12 +113,12 @@ void softmax_cross_entropy_backward(Stream& stream,
   const int64_t classes = logits.shape()[1];
   const double smoothing = args.params.label_smoothing;
   const double off_target = smoothing / static_cast<double>(classes);
-  const auto images = static_cast<double>(shards.step_images);
+  const auto divisor = static_cast<double>(shards.step_images * args.params.divide_by);
   const int32_t* label = args.labels.data<int32_t>();
   const float* leaf_grad = grad_loss.data<float>();
   dispatch_float(logits.dtype(), [&]<class T>() {
     stream.fork(shards.local(), [&](int64_t k, int) {
-      const double scale = leaf_grad[k] / images;
+      const double scale = leaf_grad[k] / divisor;
       for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {
         const Logits<T> x(logits.data<T>() + n * classes);
         T* grad = grad_logits.data<T>() + n * classes;

@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(kSoftmaxThreads) softmax_forward_kernel(const 
 
 // A block a shard; its first thread adds what all of them fetch.
 __global__ void __launch_bounds__(kLeafThreads) loss_leaves_kernel(const ShardTable shards,
-                                                                   int64_t step_images,
+                                                                   int64_t divisor,
                                                                    const float* losses,
                                                                    float* leaves) {
   __shared__ float fetched[kLeafThreads];
@@ -165,15 +165,14 @@ __global__ void __launch_bounds__(kLeafThreads) loss_leaves_kernel(const ShardTa
     __syncthreads();
   }
   if (threadIdx.x == 0) {
-    leaves[blockIdx.x] =
-        begin == end ? 0 : static_cast<float>(sum / static_cast<double>(step_images));
+    leaves[blockIdx.x] = begin == end ? 0 : static_cast<float>(sum / static_cast<double>(divisor));
   }
 }
 
 template <class T>
 __global__ void __launch_bounds__(kSoftmaxThreads) softmax_backward_kernel(const ShardTable shards,
                                                                            const LossInput<T> in,
-                                                                           int64_t step_images,
+                                                                           int64_t divisor,
                                                                            const float* grad_loss,
                                                                            T* grad_logits) {
   const int64_t classes = in.classes;
@@ -197,7 +196,7 @@ __global__ void __launch_bounds__(kSoftmaxThreads) softmax_backward_kernel(const
   const float off_target =
       static_cast<float>(static_cast<double>(smoothing) / static_cast<double>(classes));
   const double grad = grad_loss[shard_of(shards, blockIdx.x)];
-  const float scale = known ? static_cast<float>(grad / static_cast<double>(step_images)) : NAN;
+  const float scale = known ? static_cast<float>(grad / static_cast<double>(divisor)) : NAN;
   for (int64_t c = int64_t{threadIdx.x} * n; c < classes; c += stride) {
     load_logits(in.logits + first, classes, c, in.packed, x);
     Pack<T, n> result;
@@ -264,7 +263,7 @@ void softmax_cross_entropy_forward(Stream& stream,
                          {static_cast<unsigned>(shards.local()), kLeafThreads},
                          loss_leaves_kernel,
                          shard_table(shards),
-                         shards.step_images,
+                         shards.step_images * args.params.divide_by,
                          losses.data<float>(),
                          loss_leaves.data<float>());
 }
@@ -281,7 +280,7 @@ void softmax_cross_entropy_backward(Stream& stream,
                            softmax_backward_kernel<T>,
                            shard_table(shards),
                            loss_input<T>(args, {args.logits.bytes(), grad_logits.bytes()}),
-                           shards.step_images,
+                           shards.step_images * args.params.divide_by,
                            grad_loss.data<float>(),
                            elements<T>(grad_logits));
   });

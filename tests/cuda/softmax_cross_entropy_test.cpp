@@ -50,9 +50,11 @@ class CudaCrossEntropy : public testing::CudaTest {
              const Tensor& labels,
              float smoothing = 0,
              bool misaligned = false,
-             const Tensor& mix = {}) {
+             const Tensor& mix = {},
+             int64_t divide_by = 1) {
     const SoftmaxCrossEntropyParams params = {.label_smoothing = smoothing,
-                                              .mix = mix.defined() ? upload(mix) : Tensor()};
+                                              .mix = mix.defined() ? upload(mix) : Tensor(),
+                                              .divide_by = divide_by};
     const Tensor given = misaligned ? upload_misaligned(logits) : upload(logits);
     const Tensor targets = upload(labels);
     Result result{poisoned(labels.shape(), Dtype::kF32),
@@ -173,6 +175,19 @@ TEST_F(CudaCrossEntropy, MixedImagesHaveTheLabelsOfTheirPair) {
       }
     }
   }
+}
+
+TEST_F(CudaCrossEntropy, IsDividedOnceMoreWhereThatIsAsked) {
+  const Shards shards = Shards::cut(6, 2, 1);
+  Shards of_more = shards;
+  of_more.step_images = 4 * shards.step_images;
+  const Tensor logits = random_tensor({6, 5}, 1, -4, 4);
+  const Tensor labels = labels_of({0, 1, 2, 3, 4, 0});
+  const Result got = run(shards, logits, labels, 0, false, {}, 4);
+  const Result want = run(of_more, logits, labels);
+  EXPECT_TRUE(same_bits(got.losses, want.losses));
+  EXPECT_TRUE(same_bits(got.leaves, want.leaves));
+  EXPECT_TRUE(same_bits(got.grad, want.grad));
 }
 
 TEST_F(CudaCrossEntropy, ManyClassesAndManyImages) {

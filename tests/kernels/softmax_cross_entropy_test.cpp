@@ -168,6 +168,22 @@ INSTANTIATE_TEST_SUITE_P(Cases,
                                            Case{3, 257, 1, 0.1F},
                                            Case{5, 3, 1, 1}));
 
+TEST(SoftmaxCrossEntropy, IsDividedOnceMoreWhereThatIsAsked) {
+  Stream stream;
+  Shards shards = Shards::cut(6, 2, 1);
+  Shards of_more = shards;
+  of_more.step_images = 4 * shards.step_images;
+  const Tensor logits = random_tensor({6, 5}, 1, -4, 4);
+  const Tensor labels = spread_labels(6, 5);
+  const Result got = run(stream, shards, logits, labels, {.divide_by = 4});
+  const Result want = run(stream, of_more, logits, labels);
+  EXPECT_TRUE(same_bits(got.losses, want.losses));
+  EXPECT_TRUE(same_bits(got.leaves, want.leaves));
+  EXPECT_TRUE(same_bits(got.grad, want.grad));
+  EXPECT_NE(get(got.leaves, 0), get(run(stream, shards, logits, labels).leaves, 0));
+  EXPECT_THROW(run(stream, shards, logits, labels, {.divide_by = 0}), ShapeError);
+}
+
 TEST(SoftmaxCrossEntropy, MixedImagesHaveTheLabelsOfTheirPair) {
   Shards shards = Shards::single(9);
   shards.offsets = {0, 5, 9};

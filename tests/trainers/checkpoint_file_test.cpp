@@ -77,6 +77,16 @@ TEST(CheckpointFile, RecordComesBackWhole) {
   EXPECT_EQ(read.at.best.loss, want.best.loss);
   EXPECT_EQ(read.at.best_epoch, want.best_epoch);
   EXPECT_EQ(read.at.schedule, want.schedule);
+  EXPECT_EQ(read.at.early_stopping, want.early_stopping);
+}
+
+TEST(CheckpointRecord, OfAnEarlierProgramHasOneSeed) {
+  Texts metadata =
+      to_metadata({.run = tiny_identity(), .at = testing::tiny_position(20), .model_digest = {}});
+  for (const char* key : {"seed_order", "seed_weights", "early_stopping"}) metadata.erase(key);
+  const CheckpointRecord record = record_of(metadata, "file");
+  EXPECT_EQ(record.run.seeds, (Seeds{.run = 7, .order = 7, .weights = 7}));
+  EXPECT_EQ(record.at.early_stopping, "");
 }
 
 TEST(CheckpointRecord, SaysWhichEnginesOfCudnnARunHad) {

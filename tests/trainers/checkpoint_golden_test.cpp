@@ -34,7 +34,7 @@ TEST(CheckpointOfFormat1, IsReadAndFitsItsNetworkAndOptimizer) {
   EXPECT_EQ(run.micro_steps, 1);
   EXPECT_EQ(run.shards, 2);
   EXPECT_EQ(run.bn_groups, 1);
-  EXPECT_EQ(run.seed, 3U);
+  EXPECT_EQ(run.seeds, (Seeds{.run = 3, .order = 3, .weights = 3}));
   EXPECT_EQ(run.start_epoch, 0);
   EXPECT_EQ(run.data_digest, "fc694f3b3e0f5e6e342945e6e6b7a605");
   EXPECT_EQ(run.environment.at("wire"), "f32");

@@ -319,6 +319,7 @@ TEST(CommandLine, StableSurfaceParses) {
            "--dataset digits",
            "-a convnet",
            "--preset demo-baseline",
+           "--preset ddp-tricks",
            "--epochs 2",
            "--max-steps 5",
            "-b 8",

@@ -16,13 +16,16 @@ std::shared_ptr<const data::Dataset> forty_images() {
       data::Synthetic::Options{.images = 40, .shape = {1, 28, 28}});
 }
 
-std::optional<Evaluation> evaluation_on(Communicator& ranks, std::function<bool()> stop) {
+std::optional<Evaluation> evaluation_on(Communicator& ranks,
+                                        std::function<bool()> stop,
+                                        bool loss_div_batch = false) {
   Mt19937 rng(1);
   nn::ConvNet model(nn::Init{rng});
   Stream stream;
   EvaluationTask task{.model = model, .dataset = forty_images(), .normalization = {}};
   task.chunk_images = 10;
   task.stop = std::move(stop);
+  task.loss_div_batch = loss_div_batch;
   return evaluate(task, stream, ranks);
 }
 
@@ -38,6 +41,13 @@ TEST(Evaluate, CountsEachImageOnceOnAnyNumberOfRanks) {
     EXPECT_EQ(together->correct1, alone->correct1);
     EXPECT_EQ(together->loss, alone->loss);
   });
+}
+
+// Four batches of ten images.
+TEST(Evaluate, DividesABatchsLossByItsImagesWhereAsked) {
+  comm::SingleCommunicator single;
+  const double loss = evaluation_on(single, {})->loss;
+  EXPECT_NEAR(evaluation_on(single, {}, true)->loss, loss / 10, 1e-12 * loss);
 }
 
 TEST(Evaluate, OneRankThatStopsEndsItForAll) {

@@ -80,6 +80,12 @@ TEST(OptimizerConfig, TakesOverEveryValue) {
   EXPECT_EQ(plateau.kind, OptimizerKind::kAdam);
   EXPECT_EQ(plateau.schedule.kind, ScheduleKind::kPlateau);
   EXPECT_TRUE(plateau.schedule.plateau.on_accuracy);
+  EXPECT_TRUE(plateau.schedule.plateau.upwards);
+  const std::string on_plateau = "--lr-scheduler plateau";
+  EXPECT_FALSE(config_of(on_plateau).schedule.plateau.upwards);
+  EXPECT_TRUE(config_of(on_plateau + " --plateau-mode max").schedule.plateau.upwards);
+  EXPECT_FALSE(
+      config_of(on_plateau + " --plateau-on acc --plateau-mode min").schedule.plateau.upwards);
   EXPECT_EQ(plateau.schedule.plateau.patience, 6);
   EXPECT_EQ(plateau.schedule.plateau.threshold, 0.01);
   EXPECT_EQ(plateau.schedule.warmup.method, WarmupMethod::kApex);
@@ -153,6 +159,15 @@ TEST(OptimizerConfig, AnAverageHasTimmsAndTorchvisionsNames) {
   EXPECT_EQ(make_run_request(options_of("--mixup-alpha 0.2")).mixup, 0.2);
 }
 
+TEST(OptimizerConfig, FrozenCosineHasTheRateAfterTheWarmUpToItself) {
+  const std::string frozen = "--warmup-epochs 2 --warmup-method frozen-cosine ";
+  for (const char* fits : {"--lr-scheduler const", "--lr-scheduler plateau", "--warmup-decay 0"}) {
+    EXPECT_EQ(refusal(frozen + fits), "accepted") << fits;
+  }
+  EXPECT_THAT(refusal(frozen + "--lr-scheduler cosine"),
+              HasSubstr("frozen-cosine needs --lr-scheduler const or plateau"));
+}
+
 TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
   EXPECT_EQ(refusal("--lr-step-size 10"),
             "--lr-step-size would change nothing | only --lr-scheduler step makes use of it | "
@@ -166,6 +181,7 @@ TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
                            "--onecycle-div-factor 10",
                            "--onecycle-final-div-factor 10",
                            "--plateau-on acc",
+                           "--plateau-mode min",
                            "--plateau-patience 3",
                            "--plateau-threshold 0.1",
                            "--warmup-method apex",
@@ -197,6 +213,7 @@ TEST(OptimizerConfig, BadValuesAreRefusedInThreeLines) {
                            "--onecycle-div-factor 0.5",
                            "--onecycle-final-div-factor 0",
                            "--plateau-on f1",
+                           "--plateau-mode up",
                            "--plateau-patience -1",
                            "--plateau-threshold 2",
                            "--trust-coefficient -1",

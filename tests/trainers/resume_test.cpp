@@ -106,20 +106,21 @@ std::string kept(const std::string& line, int64_t ranks = 2, const std::string& 
     const RunRequest request =
         keep_run(make_run_request(options), options, data, testing::tiny_identity(), ranks);
     const BatchDivision batch = divide_batch(request, ranks, 1);
-    return fmt::format("accepted: B {} A {} S {} G {} seed {} start {}",
-                       batch.images,
-                       batch.micro_steps,
-                       batch.shards,
-                       batch.bn_groups,
-                       request.seed,
-                       request.start_epoch);
+    return fmt::format(
+        "accepted: B {} A {} S {} G {} seed {} start {}",
+        batch.images,
+        batch.micro_steps,
+        batch.shards,
+        batch.bn_groups,
+        fmt::format("{}/{}/{}", request.seeds.run, request.seeds.order, request.seeds.weights),
+        request.start_epoch);
   } catch (const Error& error) {
     return fmt::format("{}: {}", static_cast<int>(error.code()), error.what());
   }
 }
 
 TEST(KeepRun, TakesTheRunFromTheCheckpoint) {
-  const std::string all = "accepted: B 64 A 2 S 8 G 4 seed 7 start 1";
+  const std::string all = "accepted: B 64 A 2 S 8 G 4 seed 7/8/9 start 1";
   for (const int64_t ranks : {1, 2, 4, 8}) EXPECT_EQ(kept("", ranks), all);
   EXPECT_EQ(kept("--global-batch-size 64 --batches-per-allreduce 2 --shards 8 --bn-groups 4 "
                  "--seed 7 --start-epoch 1 -b 16"),
@@ -135,6 +136,8 @@ TEST(KeepRun, AFlagThatDiffersIsRefusedWithBothValues) {
   EXPECT_EQ(kept("--batches-per-allreduce 1"), "4: --batches-per-allreduce is 1" + has + "2");
   EXPECT_EQ(kept("--global-batch-size 32"), "4: --global-batch-size is 32" + has + "64");
   EXPECT_EQ(kept("--seed 8"), "4: --seed is 8" + has + "7");
+  EXPECT_EQ(kept("--seed-order 7"), "4: --seed-order is 7" + has + "8");
+  EXPECT_EQ(kept("--seed-weights 7"), "4: --seed-weights is 7" + has + "9");
   EXPECT_EQ(kept("--start-epoch 2"), "4: --start-epoch is 2" + has + "1");
   EXPECT_EQ(kept("-b 16", 4), "4: -b 16 makes 128 images a step on 4 ranks" + has + "64");
   EXPECT_EQ(kept("", 2, "other"),
@@ -170,7 +173,8 @@ TEST(Differences, NameTheEnginesOfCudnn) {
 }
 
 TEST(IdentityOf, HoldsWhatShapesTheTrainingAndNoMore) {
-  const Options options = options_of("--lr 0.5 --epochs 9 -p 3 --fp16-allreduce --seed 4");
+  const Options options = options_of(
+      "--lr 0.5 --epochs 9 -p 3 --fp16-allreduce --seed 4 --seed-order 5 --early-stopping 3");
   const RunRequest request = make_run_request(options);
   ResolvedRun run{.request = request, .batch = divide_batch(request, 1, 1)};
   const RunIdentity identity = identity_of(run, options, kData, {});
@@ -179,8 +183,11 @@ TEST(IdentityOf, HoldsWhatShapesTheTrainingAndNoMore) {
   EXPECT_FALSE(identity.environment.contains("plan_choices"));  // nor in files without
   run.plan_choices = "5b7e";
   EXPECT_EQ(identity_of(run, options, kData, {}).environment.at("plan_choices"), "5b7e");
-  EXPECT_EQ(identity.seed, 4U);
-  for (const char* name : {"epochs", "print-freq", "seed", "batch-size"}) {
+  EXPECT_EQ(identity.seeds.run, 4U);
+  EXPECT_EQ(identity.seeds.order, 5U);
+  EXPECT_EQ(identity.seeds.weights, 4U);
+  for (const char* name :
+       {"epochs", "print-freq", "seed", "seed-order", "early-stopping", "batch-size"}) {
     EXPECT_FALSE(identity.settings.contains(name)) << name;
   }
 }

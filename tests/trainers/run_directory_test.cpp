@@ -40,7 +40,7 @@ TEST(RunDirectory, CreatesMissingParentsAndWritesIntoThem) {
   EXPECT_TRUE(fs::is_directory(directory.checkpoints()));
   RunRecord record;
   directory.write(record);
-  record.plan.seed = 6;
+  record.plan.seeds.run = 6;
   directory.write(record);
   EXPECT_EQ(nlohmann::json::parse(read_text(dir / "a/b/c/run.json"))["seed"], 6);
   directory.append({{"step", int64_t{1}}});

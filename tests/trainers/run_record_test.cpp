@@ -24,7 +24,7 @@ RunRecord started() {
                  .micro_steps = 2,
                  .shards = 8,
                  .bn_groups = 4,
-                 .seed = std::numeric_limits<uint64_t>::max(),
+                 .seeds = {.run = std::numeric_limits<uint64_t>::max(), .order = 0, .weights = 42},
                  .algorithm = "tree",
                  .transport = "shm",
                  .wire = "f16",
@@ -48,6 +48,8 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
             json({{"host", "a"}, {"device", "cpu"}, {"threads", 2}, {"local_rank", 0}}));
   EXPECT_EQ(got["data_digest"], "0123456789abcdef");
   EXPECT_EQ(got["seed"], std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(got["seed_order"], 0);
+  EXPECT_EQ(got["seed_weights"], 42);
   EXPECT_EQ(got["evaluation"],
             json({{"flags", {{"normalize", "0.1307,0.3081"}}},
                   {"image", "1x28x28"},
@@ -67,7 +69,8 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
                   {"plan_choices", nullptr},
                   {"same_bits_on", {1, 2, 4, 8}}}));
   EXPECT_EQ(got["start"], "2026-01-01T12:00:00Z");
-  for (const char* name : {"end", "exit_code", "final", "communication", "digest"}) {
+  for (const char* name :
+       {"end", "exit_code", "final", "early_stop_epoch", "communication", "digest"}) {
     ASSERT_TRUE(got.contains(name)) << name;
     EXPECT_TRUE(got[name].is_null()) << name;
   }
@@ -79,6 +82,7 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
   record.exit_code = ExitCode::kStopped;
   record.plan.plan_choices = "5b7e";
   record.digest = 0xabc;
+  record.early_stop_epoch = 3;
   record.final_metrics = FinalMetrics{
       .evaluation = Evaluation{.correct1 = 985, .correct5 = 1000, .total = 1000, .loss = 0.125},
       .images_per_s = 2e4,
@@ -108,6 +112,7 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
             json::array({{{"ready_s", 0.25}, {"start_s", 0.5}, {"end_s", 0.75}}}));
   EXPECT_EQ(got["exit_code"], 43);
   EXPECT_EQ(got["digest"], "0000000000000abc");
+  EXPECT_EQ(got["early_stop_epoch"], 3);
   EXPECT_EQ(got["final"],
             json({{"acc1", 98.5},
                   {"acc5", 100.0},

@@ -35,7 +35,7 @@ TEST(RunRequest, TakesOverEveryValue) {
   EXPECT_EQ(request.optimizer.lr, 0.5);
   EXPECT_EQ(request.optimizer.momentum, 0.8);
   EXPECT_EQ(request.label_smoothing, 0.1);
-  EXPECT_EQ(request.seed, 5U);
+  EXPECT_EQ(request.seeds.run, 5U);
   EXPECT_EQ(request.stall_abort_s, 8);
   EXPECT_EQ(request.output_dir, "out");
   EXPECT_TRUE(request.overwrite);
@@ -96,12 +96,32 @@ TEST(RunRequest, EnginesAreChosenOnCudaAlone) {
 }
 
 TEST(RunRequest, PresetsKeepRawPixels) {
-  for (const char* preset : {"demo-baseline", "demo-ddp"}) {
+  for (const char* preset : {"demo-baseline", "demo-ddp", "ddp-tricks"}) {
     const RunRequest request = request_of(fmt::format("--preset {}", preset));
     ASSERT_TRUE(request.normalize) << preset;
     EXPECT_TRUE(request.normalize->mean.empty()) << preset;
   }
   EXPECT_FALSE(request_of("--preset demo-ddp --normalize dataset").normalize);
+}
+
+TEST(RunRequest, SeedsOfOrderAndWeightsFollowTheSeedUnlessGiven) {
+  const RunRequest one = request_of("--seed 5");
+  EXPECT_EQ(one.seeds.order, 5U);
+  EXPECT_EQ(one.seeds.weights, 5U);
+  const RunRequest apart = request_of("--seed 5 --seed-order 0 --seed-weights 42");
+  EXPECT_EQ(apart.seeds.run, 5U);
+  EXPECT_EQ(apart.seeds.order, 0U);
+  EXPECT_EQ(apart.seeds.weights, 42U);
+}
+
+TEST(RunRequest, EarlyStoppingHasADelta) {
+  EXPECT_EQ(request_of("").early_stopping.patience, 0);
+  const RunRequest request = request_of("--early-stopping 3 --early-stopping-delta 0.5");
+  EXPECT_EQ(request.early_stopping.patience, 3);
+  EXPECT_EQ(request.early_stopping.delta, 0.5);
+  const auto idle = usage_error([] { request_of("--early-stopping-delta 0.5"); });
+  ASSERT_TRUE(idle);
+  EXPECT_THAT(idle->what(), HasSubstr("would change nothing"));
 }
 
 TEST(RunRequest, PresetBatchIsNoDemand) {

@@ -214,9 +214,47 @@ TEST(PlateauSchedule, CutsWhenMoreThanPatienceEpochsAreNoBetter) {
 }
 
 TEST(PlateauSchedule, AccuracyMustGrow) {
-  Schedule schedule = plateau({.patience = 2, .on_accuracy = true}, .1);
+  Schedule schedule = plateau({.patience = 2, .on_accuracy = true, .upwards = true}, .1);
   EXPECT_THAT(fed(schedule, {50, 50.004, 50.006, 50.006, 50.006, 50.006, 60, 60, 60, 60}),
               rates({.1, .1, .1, .1, .1, .1, .01, .01, .01, .01}));
+}
+
+// Item 0.14: tutorial 000's text gives the accuracy to a scheduler of mode "min".
+TEST(PlateauSchedule, InModeMinAGrowingAccuracyCuts) {
+  Schedule schedule = plateau({.patience = 2, .on_accuracy = true}, .1);
+  EXPECT_THAT(fed(schedule, {50, 60, 70, 80, 90, 40, 40}), rates({.1, .1, .1, .1, .01, .01, .01}));
+  Schedule of_loss = plateau({.patience = 0, .upwards = true}, .1);
+  EXPECT_THAT(fed(of_loss, {1, .5, .5}), rates({.1, .1, .01}));
+}
+
+TEST(PlateauSchedule, SaysTheRateAfterACut) {
+  Schedule schedule = plateau({.patience = 0}, .1);
+  EXPECT_EQ(schedule.end_epoch(0, 1, 0), std::nullopt);
+  const std::optional<double> rate = schedule.end_epoch(1, 1, 0);
+  ASSERT_TRUE(rate);
+  EXPECT_NEAR(*rate, .01, kNear);
+  EXPECT_EQ(*rate, schedule.lr(2));
+}
+
+// Item 0.11: e / W from 0. Item 0.13: upstream steps its cosine only up to epoch W, so the rate
+// stays at its second value; its author's log has .09999897.
+TEST(Warmup, FrozenCosineStaysAtTheSecondValue) {
+  const WarmupConfig warmup = {.epochs = 10, .method = WarmupMethod::kFrozenCosine, .decay = 0};
+  const Schedule schedule(
+      {.kind = ScheduleKind::kPlateau, .on_updates = false, .warmup = warmup}, .1, 500, 30);
+  constexpr double kFrozen = .0999989725;
+  EXPECT_THAT(
+      by_epoch(schedule, 14, 30),
+      rates({0, .01, .02, .03, .04, .05, .06, .07, .08, .09, .1, kFrozen, kFrozen, kFrozen}));
+  EXPECT_NEAR(schedule.lr(499 * 30), kFrozen, 1e-9);
+  Schedule cut({.kind = ScheduleKind::kPlateau,
+                .on_updates = false,
+                .warmup = {.epochs = 1, .method = WarmupMethod::kFrozenCosine, .decay = 0},
+                .plateau = {.patience = 0}},
+               1,
+               3,
+               1);
+  EXPECT_THAT(fed(cut, {1, 1, 1, 1}), rates({0, 1, .05, .005}));
 }
 
 // Printed by PyTorch: LambdaLR(e / 4), stepped after epochs 0 to 4, then ReduceLROnPlateau.

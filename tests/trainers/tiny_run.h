@@ -69,7 +69,7 @@ inline RunIdentity tiny_identity() {
           .micro_steps = 2,
           .shards = 8,
           .bn_groups = 4,
-          .seed = 7,
+          .seeds = {.run = 7, .order = 8, .weights = 9},
           .start_epoch = 1,
           .data_digest = "0123456789abcdef",
           .environment = {{"isa", "x86-64-v3"},
@@ -90,7 +90,8 @@ inline TrainingPosition tiny_position(int64_t steps) {
           .sums = {.steps = 5, .images = 320, .loss = 1.0 / 3, .correct1 = 100, .correct5 = 200},
           .best = {.correct1 = 77, .correct5 = 90, .total = 100, .loss = 0.1},
           .best_epoch = 2,
-          .schedule = R"({"cooldown":3})"};
+          .schedule = R"({"cooldown":3})",
+          .early_stopping = R"({"worse_epochs":1})"};
 }
 
 // Both files of a checkpoint.

@@ -45,13 +45,13 @@ TEST(TrainingData, SyntheticImagesFitTheNetwork) {
 
 TEST(TrainingData, OnlySmallColorPicturesAreAugmented) {
   const RunRequest request = resnet("--seed 5");
-  const Augmentation shapes = augmentation(request.seed, *open_training_data(request).train);
+  const Augmentation shapes = augmentation(request.seeds.run, *open_training_data(request).train);
   EXPECT_EQ(shapes.pad, 4);
   EXPECT_TRUE(shapes.flip);
   EXPECT_EQ(shapes.seed, 5U);
   for (const RunRequest& plain :
        {make_run_request(options_of("")), resnet("--dummy -a resnet20")}) {
-    EXPECT_FALSE(augmentation(plain.seed, *open_training_data(plain).train).changes_images());
+    EXPECT_FALSE(augmentation(plain.seeds.run, *open_training_data(plain).train).changes_images());
   }
 }
 
@@ -65,9 +65,9 @@ class Cifar10Like : public data::Synthetic {
 TEST(TrainingData, Cifar10IsAugmentedAndNormalizedLikeImageNet) {
   const RunRequest request = resnet("--dummy -a resnet20 --seed 3");
   const Cifar10Like cifar10;
-  EXPECT_EQ(augmentation(request.seed, cifar10).pad, 4);
-  EXPECT_TRUE(augmentation(request.seed, cifar10).flip);
-  EXPECT_EQ(augmentation(request.seed, cifar10).seed, 3U);
+  EXPECT_EQ(augmentation(request.seeds.run, cifar10).pad, 4);
+  EXPECT_TRUE(augmentation(request.seeds.run, cifar10).flip);
+  EXPECT_EQ(augmentation(request.seeds.run, cifar10).seed, 3U);
   const data::DatasetPair synthetic = open_training_data(request);
   for (const data::Dataset* set :
        {static_cast<const data::Dataset*>(&cifar10), synthetic.train.get()}) {

@@ -19,6 +19,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kVersionKey = "format_version";
 constexpr const char* kGradScalerKey = "grad_scaler";
+constexpr const char* kEarlyStoppingKey = "early_stopping";
+constexpr const char* kSeedOrderKey = "seed_order";  // absent: the seed
+constexpr const char* kSeedWeightsKey = "seed_weights";
 constexpr const char* kEvaluationKey = "evaluation";
 constexpr const char* kEnvironmentKeys[] = {"isa", "lockstep", "onednn", "predivide", "wire"};
 // Keys of the environment that only runs on CUDA have.
@@ -52,7 +55,7 @@ void for_each_field(Possibly<CheckpointRecord> auto& record, auto&& visit) {
   visit("micro_steps", run.micro_steps);
   visit("shards", run.shards);
   visit("bn_groups", run.bn_groups);
-  visit("seed", run.seed);
+  visit("seed", run.seeds.run);
   visit("start_epoch", run.start_epoch);
   visit("data_digest", run.data_digest);
   visit("settings", run.settings);
@@ -168,7 +171,10 @@ Texts to_metadata(const CheckpointRecord& record) {
        fmt::format("{}.{}", CheckpointRecord::kMajorVersion, CheckpointRecord::kMinorVersion)}};
   for_each_field(record,
                  [&](const char* key, const auto& field) { metadata[key] = field_text(field); });
+  metadata[kSeedOrderKey] = field_text(run.seeds.order);
+  metadata[kSeedWeightsKey] = field_text(run.seeds.weights);
   if (!grad_scaler.empty()) metadata[kGradScalerKey] = grad_scaler;
+  if (!record.at.early_stopping.empty()) metadata[kEarlyStoppingKey] = record.at.early_stopping;
   if (run.evaluation.is_known()) metadata[kEvaluationKey] = to_json(run.evaluation);
   for (const char* key : kEnvironmentKeys) metadata[key] = run.environment.at(key);
   for (const char* key : kCudaKeys) {
@@ -203,6 +209,11 @@ CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
   for_each_field(record, read);
   record.run.evaluation = recorded_evaluation(metadata, file);
   record.at.grad_scaler = read.text_or_empty(kGradScalerKey);
+  record.at.early_stopping = read.text_or_empty(kEarlyStoppingKey);
+  Seeds& seeds = record.run.seeds;
+  seeds.order = seeds.weights = seeds.run;
+  if (metadata.contains(kSeedOrderKey)) read(kSeedOrderKey, seeds.order);
+  if (metadata.contains(kSeedWeightsKey)) read(kSeedWeightsKey, seeds.weights);
   return record;
 }
 

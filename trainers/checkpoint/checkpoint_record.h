@@ -18,7 +18,7 @@ struct RunIdentity {
   int64_t micro_steps = 1;   // A
   int64_t shards = 1;        // S
   int64_t bn_groups = 1;     // G
-  uint64_t seed = 0;
+  Seeds seeds;
   int64_t start_epoch = 0;
   std::string data_digest;
   // A run may go on with others, with other bits than it would have had.
@@ -35,7 +35,7 @@ struct RunIdentity {
 struct EpochSums {
   int64_t steps = 0;
   int64_t images = 0;
-  double loss = 0;  // of the steps' losses
+  double loss = 0;  // of the steps' losses; an epoch's last one, which may be short, counts in part
   int64_t correct1 = 0;
   int64_t correct5 = 0;
 };
@@ -48,8 +48,9 @@ struct TrainingPosition {
   EpochSums sums;       // of the epoch in hand
   Evaluation best;      // of all evaluations so far; of 0 images: none
   int64_t best_epoch = 0;
-  std::string schedule = {};     // the learning rate schedule's own state
-  std::string grad_scaler = {};  // torch.amp.GradScaler's state_dict() as JSON; empty: none
+  std::string schedule = {};        // the learning rate schedule's own state
+  std::string early_stopping = {};  // likewise; empty: none
+  std::string grad_scaler = {};     // torch.amp.GradScaler's state_dict() as JSON; empty: none
 };
 
 struct CheckpointRecord {

@@ -80,7 +80,7 @@ struct Given {
   int64_t before;
 };
 
-std::array<Given, 7> given_flags(const Options& options, const RunIdentity& before) {
+std::array<Given, 9> given_flags(const Options& options, const RunIdentity& before) {
   const auto given = [&](const char* name) {
     return options.given(name) ? options.maybe_integer(name) : std::nullopt;
   };
@@ -92,13 +92,15 @@ std::array<Given, 7> given_flags(const Options& options, const RunIdentity& befo
            {"--sync-bn, or --bn-groups",
             sync_bn ? std::optional<int64_t>(1) : std::nullopt,
             before.bn_groups},
-           {"--seed", given("seed"), static_cast<int64_t>(before.seed)},
+           {"--seed", given("seed"), static_cast<int64_t>(before.seeds.run)},
+           {"--seed-order", given("seed-order"), static_cast<int64_t>(before.seeds.order)},
+           {"--seed-weights", given("seed-weights"), static_cast<int64_t>(before.seeds.weights)},
            {"--start-epoch", given("start-epoch"), before.start_epoch}}};
 }
 
 [[noreturn]] void refuse_change(const std::string& what, const std::string& hint) {
   throw CheckpointError(what,
-                        "a run goes on with the batch, shards, BN groups, seed, network and data "
+                        "a run goes on with the batch, shards, BN groups, seeds, network and data "
                         "that it began with",
                         hint + ", or --pretrained FILE to begin another run with its weights");
 }
@@ -141,7 +143,11 @@ bool shapes_training(const Flag& flag) {
                                           "batch-size",
                                           "global-batch-size",
                                           "batches-per-allreduce",
+                                          "early-stopping",
+                                          "early-stopping-delta",
                                           "seed",
+                                          "seed-order",
+                                          "seed-weights",
                                           "lr-dry-run"};
   if (flag.name == "preset") return true;
   if (flag.group != FlagGroup::kOptimizer && flag.group != FlagGroup::kPrecision) return false;
@@ -181,7 +187,7 @@ RunIdentity identity_of(const ResolvedRun& run,
                        .micro_steps = run.batch.micro_steps,
                        .shards = run.batch.shards,
                        .bn_groups = run.batch.bn_groups,
-                       .seed = run.request.seed,
+                       .seeds = run.request.seeds,
                        .start_epoch = run.request.start_epoch,
                        .data_digest = data_digest,
                        .environment = program_versions(),
@@ -224,7 +230,7 @@ RunRequest keep_run(RunRequest request,
                    .shards = before.shards,
                    .bn_groups = before.bn_groups,
                    .drop_last = kept_drop_last(options, before)};
-  request.seed = before.seed;
+  request.seeds = before.seeds;
   request.start_epoch = before.start_epoch;
   return request;
 }

@@ -32,7 +32,7 @@ RunIdentity identity_of(const ResolvedRun& run,
                         const std::string& data_digest,
                         const EvaluationRecord& evaluation);
 
-// `request` with the batch, micro-steps, shards, groups, seed and first epoch of `before`. Errors:
+// `request` with the batch, micro-steps, shards, groups, seeds and first epoch of `before`. Errors:
 // CheckpointError for a flag that was given with another value, or other data; UsageError when
 // there are more ranks than shards.
 RunRequest keep_run(RunRequest request,

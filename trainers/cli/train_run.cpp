@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -24,9 +25,11 @@
 #include "trainers/model/weights.h"
 #include "trainers/planner/run_engines.h"
 #include "trainers/report/errors.h"
+#include "trainers/report/flag_advice.h"
 #include "trainers/report/process.h"
 #include "trainers/report/rank_lines.h"
 #include "trainers/report/run_report.h"
+#include "trainers/report/tricks_lines.h"
 #include "trainers/report/tutorial_lines.h"
 
 namespace lockstep::trainers {
@@ -63,11 +66,16 @@ ModelOptions model_options(const RunRequest& request, const data::Dataset& image
           .zero_init_residual = request.zero_init_residual};
 }
 
+TutorialLines tutorial_lines(const std::string& preset) {
+  if (preset.starts_with("demo-")) return TutorialLines::kDemo;
+  return preset == "ddp-tricks" ? TutorialLines::kTricks : TutorialLines::kNone;
+}
+
 Console make_console(const Job& job) {
   const RunRequest& request = job.request;
   return Console({.prints = job.ranks.rank() == 0,
                   .quiet = request.quiet,
-                  .tutorial = request.preset.starts_with("demo-"),
+                  .tutorial = tutorial_lines(request.preset),
                   .progress = choose_progress(request.progress,
                                               job.launch.launcher != comm::Launcher::kNone)});
 }
@@ -113,7 +121,7 @@ class Run {
 
   ExitCode execute() {
     const RunRequest& request = p_.run.request;
-    Mt19937 rng(request.seed);
+    Mt19937 rng(request.seeds.weights);
     const std::unique_ptr<nn::Module> model = make_model(p_.network, nn::Init{rng, request.device});
     for (const std::string& note : notes()) p_.console.warn(note);
     std::vector<std::string> loaded;
@@ -243,6 +251,10 @@ class Run {
       p_.console.info(line);
     }
     p_.console.info("run dir " + p_.run.output_dir);
+    const auto name = std::filesystem::path(p_.run.output_dir).filename().string();
+    for (const std::string& line : tricks_start_lines(p_.run.batch.ranks, name)) {
+      p_.console.tutorial(TutorialLines::kTricks, line);
+    }
   }
 
   ExitCode evaluate_weights(nn::Module& model, const std::vector<std::string>& loaded) {
@@ -276,9 +288,11 @@ class Run {
                                            : ExitCode::kDone;
     leave_record(result, model, wall_s, code);
     if (result.final) {
-      p_.console.tutorial(fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
+      p_.console.tutorial(TutorialLines::kDemo,
+                          fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
     }
-    p_.console.tutorial(fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
+    p_.console.tutorial(TutorialLines::kDemo,
+                        fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
     if (directory_) report_end(p_.console, p_.run, result, directory_->path(), wall_s);
     ranks_.barrier();
     return code;
@@ -294,6 +308,7 @@ class Run {
       record_.end = std::chrono::system_clock::now();
       record_.exit_code = code;
       record_.final_metrics = final_metrics(p_.run.request, result, wall_s);
+      record_.early_stop_epoch = result.early_stop_epoch;
       record_.communication = result.communication;
       directory_->write(record_);
     });
@@ -350,6 +365,11 @@ ExitCode train_run(const Job& job) {
           ? unused_path(default_output_dir(request.arch, ranks.size(), std::time(nullptr))).string()
           : start.output_dir();
   Console console = make_console(job);
+  if (!request.evaluate) {
+    for (const std::string& line : run_advice(request, batch, host_share(job.launch.local_size))) {
+      console.warn(line);
+    }
+  }
   if (request.lr_dry_run) return print(lr_lines(request, batch, train->size()), console, ranks);
   if (request.explain_precision) return print(explain(request.precision), console, ranks);
   if (request.device == Device::kCpu) kernels::require_onednn();

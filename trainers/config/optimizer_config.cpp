@@ -27,7 +27,8 @@ constexpr std::array kSchedules = {std::pair{ScheduleKind::kConst, "const"},
                                    std::pair{ScheduleKind::kPlateau, "plateau"}};
 constexpr std::array kWarmups = {std::pair{WarmupMethod::kLinear, "linear"},
                                  std::pair{WarmupMethod::kFromOne, "from-one"},
-                                 std::pair{WarmupMethod::kApex, "apex"}};
+                                 std::pair{WarmupMethod::kApex, "apex"},
+                                 std::pair{WarmupMethod::kFrozenCosine, "frozen-cosine"}};
 constexpr std::array kVariants = {std::pair{nn::LookaheadVariant::kAlphadl, "alphadl"},
                                   std::pair{nn::LookaheadVariant::kPaper, "paper"}};
 
@@ -47,6 +48,15 @@ std::vector<int64_t> parse_milestones(const Options& options) {
   return milestones;
 }
 
+PlateauConfig make_plateau_config(const Options& options) {
+  const std::string& metric = options.text("plateau-on");
+  const Setting* mode = options.find("plateau-mode");
+  return {.patience = options.integer("plateau-patience"),
+          .threshold = options.number("plateau-threshold"),
+          .on_accuracy = metric == "acc",
+          .upwards = mode == nullptr ? metric == "acc" : mode->value == "max"};
+}
+
 ScheduleConfig make_schedule_config(const Options& options) {
   return {.kind = meant(kSchedules, options.text("lr-scheduler")),
           .on_updates = options.boolean("sched-on-updates"),
@@ -60,9 +70,7 @@ ScheduleConfig make_schedule_config(const Options& options) {
           .warmup = {.epochs = options.integer("warmup-epochs"),
                      .method = meant(kWarmups, options.text("warmup-method")),
                      .decay = options.number("warmup-decay")},
-          .plateau = {.patience = options.integer("plateau-patience"),
-                      .threshold = options.number("plateau-threshold"),
-                      .on_accuracy = options.text("plateau-on") == "acc"}};
+          .plateau = make_plateau_config(options)};
 }
 
 std::optional<nn::LookaheadParams> make_lookahead(const Options& options) {
@@ -104,6 +112,13 @@ void check(const OptimizerConfig& config) {
                      "it cuts the learning rate at the epochs of --lr-milestones",
                      "--lr-scheduler multistep --lr-milestones 100,150");
   }
+  const bool holds = config.schedule.kind == ScheduleKind::kConst ||
+                     config.schedule.kind == ScheduleKind::kPlateau;
+  if (config.schedule.warmup.method == WarmupMethod::kFrozenCosine && !holds) {
+    throw UsageError("--warmup-method frozen-cosine needs --lr-scheduler const or plateau",
+                     "it sets the rate after the warm-up too, and so do other schedules",
+                     "--warmup-method linear for a warm-up alone");
+  }
   if (config.schedule.kind == ScheduleKind::kOneCycle && config.schedule.warmup.epochs > 0) {
     throw UsageError("--lr-scheduler onecycle and --warmup-epochs contradict each other",
                      "the cycle begins with a rise of its own, a part of the run long",
@@ -119,6 +134,8 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const bool is_plateau = kind == ScheduleKind::kPlateau;
   const bool is_one_cycle = kind == ScheduleKind::kOneCycle;
   const bool cuts = is_plateau || kind == ScheduleKind::kStep || kind == ScheduleKind::kMultiStep;
+  const bool rises_linearly =
+      warmup.method == WarmupMethod::kLinear || warmup.method == WarmupMethod::kFrozenCosine;
   const bool has_lookahead = config.lookahead.has_value();
   struct Use {
     std::string_view flag;
@@ -136,11 +153,12 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"onecycle-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
            Use{"onecycle-final-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
            Use{"plateau-on", is_plateau, "--lr-scheduler plateau"},
+           Use{"plateau-mode", is_plateau, "--lr-scheduler plateau"},
            Use{"plateau-patience", is_plateau, "--lr-scheduler plateau"},
            Use{"plateau-threshold", is_plateau, "--lr-scheduler plateau"},
            Use{"warmup-method", warmup.epochs > 0, "--warmup-epochs 5"},
            Use{"warmup-decay",
-               warmup.epochs > 0 && warmup.method == WarmupMethod::kLinear,
+               warmup.epochs > 0 && rises_linearly,
                "--warmup-epochs 5 --warmup-method linear"},
            Use{"trust-coefficient", config.larc.has_value(), "--larc"},
            Use{"larc-clip", config.larc.has_value(), "--larc"},

@@ -26,8 +26,10 @@ enum class ScheduleKind : uint8_t {
 //   kLinear   d + (1 - d) e / W; on updates, d + (1 - d) i / WL
 //   kFromOne  (e + 1) / W;       on updates, (i + 1) / WL
 //   kApex     (i + 2) / WL: ends a little above 1
-// Source: torchvision's references; DeepLearningExamples; apex/examples/imagenet.
-enum class WarmupMethod : uint8_t { kLinear, kFromOne, kApex };
+//   kFrozenCosine  kLinear's; from epoch W + 1 on, of E in all, for good
+//                  (1 + cos(pi / (E - W))) / 2, the second value of a cosine over the rest
+// Source: torchvision's references; DeepLearningExamples; apex/examples/imagenet; tutorial 000.
+enum class WarmupMethod : uint8_t { kLinear, kFromOne, kApex, kFrozenCosine };
 
 struct WarmupConfig {
   int64_t epochs = 0;
@@ -39,6 +41,7 @@ struct PlateauConfig {
   int64_t patience = 10;
   double threshold = 1e-4;
   bool on_accuracy = false;  // else on the validation loss
+  bool upwards = false;      // a greater metric is better
 };
 
 // From lr / div over the first part pct_start of the run to lr, then to lr / (div * final_div),

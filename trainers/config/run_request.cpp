@@ -63,7 +63,23 @@ void read_optimizer(const Options& options, RunRequest& request) {
   request.lr_dry_run = options.boolean("lr-dry-run");
   request.label_smoothing = options.number("label-smoothing");
   request.mixup = options.number("mixup");
-  request.seed = static_cast<uint64_t>(options.integer("seed"));
+  request.loss_div_batch = options.boolean("loss-div-batch");
+  const int64_t seed = options.integer("seed");
+  const auto seed_of = [&](const char* flag) {
+    return static_cast<uint64_t>(options.maybe_integer(flag).value_or(seed));
+  };
+  request.seeds = {.run = static_cast<uint64_t>(seed),
+                   .order = seed_of("seed-order"),
+                   .weights = seed_of("seed-weights")};
+}
+
+void read_early_stopping(const Options& options, RunRequest& request) {
+  request.early_stopping = {.patience = options.integer("early-stopping"),
+                            .delta = options.number("early-stopping-delta")};
+  if (request.early_stopping.patience > 0 || !options.given("early-stopping-delta")) return;
+  throw UsageError("--early-stopping-delta would change nothing",
+                   "only --early-stopping N makes use of it",
+                   "--early-stopping 50 beside it, or leave it out");
 }
 
 void read_checkpoints(const Options& options, RunRequest& request) {
@@ -101,6 +117,7 @@ void read_evaluations(const Options& options, RunRequest& request) {
   const char* needs = request.evaluate                            ? "--evaluate"
                       : options.text("lr-scheduler") == "plateau" ? "--lr-scheduler plateau"
                       : options.number("ema") > 0                 ? "--ema"
+                      : options.integer("early-stopping") > 0     ? "--early-stopping"
                                                                   : nullptr;
   if (needs == nullptr) return;
   throw UsageError(fmt::format("{} and --no-eval contradict each other", needs),
@@ -158,6 +175,7 @@ RunRequest make_run_request(const Options& options) {
     request.zero_init_residual = options.boolean("zero-init-residual");
   }
   read_optimizer(options, request);
+  read_early_stopping(options, request);
   read_batch(options, request);
   request.threads = options.maybe_integer("threads");
   request.precision = make_precision_config(options);

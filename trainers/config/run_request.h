@@ -25,6 +25,20 @@ struct BatchRequest {
   bool drop_last = false;                 // no short step at the end of an epoch
 };
 
+struct Seeds {
+  uint64_t run = 0;      // of augmentation, dropout and mixup
+  uint64_t order = 0;    // of the images
+  uint64_t weights = 0;  // at the start
+
+  bool operator==(const Seeds& other) const = default;
+};
+
+// Ends a training whose test loss gets no better. Source: tutorial 000.
+struct EarlyStoppingConfig {
+  int64_t patience = 0;  // worse epochs in a row that end it; 0: none does
+  double delta = 0;      // a loss above best - delta is worse
+};
+
 // Made once from the options. A file of weights that fixes more of a run gives another request.
 struct RunRequest {
   std::string data;     // directory; empty: built-in set
@@ -49,7 +63,9 @@ struct RunRequest {
   bool lr_dry_run = false;
   double label_smoothing = 0;
   double mixup = 0;  // alpha; 0: none
-  uint64_t seed = 0;
+  EarlyStoppingConfig early_stopping;
+  bool loss_div_batch = false;  // losses once more, by a group's images or a test batch's
+  Seeds seeds;
 
   BatchRequest batch;
   std::optional<int64_t> threads;  // a rank; absent: as many as its share of cores

@@ -168,6 +168,7 @@ EvaluationTask test_of(const RunRequest& request,
                       .normalization = normalization(request.normalize, *data.test),
                       .precision = request.precision.network(),
                       .chunk_images = request.val_batch_size,
+                      .loss_div_batch = request.loss_div_batch,
                       .workers = request.workers,
                       .stop = stop_requested};
   if (request.main_py_lines) {
@@ -208,7 +209,8 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
       const Counts of_chunk =
           count(batch.results, batch.shards.begin(k), batch.shards.begin(k + 1));
       const int64_t chunk = data::chunk_of(plan, batch.number, k);
-      chunk_losses[static_cast<size_t>(chunk)] = std::bit_cast<int64_t>(of_chunk.loss);
+      const double divisor = task.loss_div_batch ? static_cast<double>(of_chunk.images) : 1;
+      chunk_losses[static_cast<size_t>(chunk)] = std::bit_cast<int64_t>(of_chunk.loss / divisor);
       of_batch += of_chunk;
     }
     sums += of_batch;
@@ -251,7 +253,7 @@ EvaluationTask TrainingEvaluation::task() {
 }
 
 std::optional<Evaluation> TrainingEvaluation::measure() {
-  p_.console.tutorial("begin testing");
+  p_.console.tutorial(TutorialLines::kDemo, "begin testing");
   std::optional<Evaluation> evaluation = evaluate(task(), p_.stream, p_.ranks);
   if (evaluation) p_.console.info(accuracy_line(*evaluation, p_.run.request.apex_lines));
   return evaluation;

@@ -26,7 +26,8 @@ struct EvaluationTask {
   kernels::NormalizeImageParams normalization;
   Precision precision = {};
   int64_t chunk_images = 250;
-  int64_t workers = 0;  // threads that read ahead
+  bool loss_div_batch = false;  // a chunk's loss is divided by its images
+  int64_t workers = 0;          // threads that read ahead
   // After each batch of this rank, counted from 0; may be empty.
   std::function<void(int64_t batch, int64_t batches, const TestMetrics&)> on_batch{};
   // Asked before each batch; true gives up. May be empty.

@@ -133,6 +133,18 @@ double EpochProgress::seconds() const {
   return std::chrono::duration<double>(Clock::now() - start_).count();
 }
 
+double EpochProgress::loss() const {
+  return sums_.loss * static_cast<double>(step_images_) / static_cast<double>(sums_.images);
+}
+
+double EpochProgress::acc1() const {
+  return percent(sums_.correct1, sums_.images);
+}
+
+double EpochProgress::acc5() const {
+  return percent(sums_.correct5, sums_.images);
+}
+
 void EpochProgress::end_step(double step_s, double data_s) {
   step_s_ = step_s;
   data_s_ = data_s;
@@ -141,14 +153,19 @@ void EpochProgress::end_step(double step_s, double data_s) {
 }
 
 StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left, double lr) {
-  for (const float loss : totals.losses) sums_.loss += loss;
+  const int64_t before_last = step_images_ * (std::ssize(totals.losses) - 1);
+  const double part_of_last =
+      static_cast<double>(totals.images - before_last) / static_cast<double>(step_images_);
+  for (const float loss : std::span(totals.losses).first(totals.losses.size() - 1)) {
+    sums_.loss += loss;
+  }
+  sums_.loss += part_of_last * totals.losses.back();
   sums_.correct1 += totals.correct1;
   sums_.correct5 += totals.correct5;
   sums_.images += totals.images;
   const double now_s = seconds();
   const double window_s = now_s - window_start_s_;
   window_start_s_ = now_s;
-  const auto steps_done = static_cast<double>(sums_.steps);
   const auto steps_timed = static_cast<double>(sums_.steps - before_.steps);
   const double step_s = now_s / steps_timed;
 
@@ -162,11 +179,11 @@ StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left
           .data_s = data_s_,
           .data_s_avg = data_sum_s_ / steps_timed,
           .loss = totals.losses.back(),
-          .loss_avg = sums_.loss / steps_done,
+          .loss_avg = loss(),
           .acc1 = percent(totals.correct1, totals.images),
-          .acc1_avg = percent(sums_.correct1, sums_.images),
+          .acc1_avg = acc1(),
           .acc5 = percent(totals.correct5, totals.images),
-          .acc5_avg = percent(sums_.correct5, sums_.images),
+          .acc5_avg = acc5(),
           .images_per_s = static_cast<double>(totals.images) / window_s,
           .images_per_s_avg = static_cast<double>(images()) / now_s,
           .eta_s = step_s * static_cast<double>(steps_left),

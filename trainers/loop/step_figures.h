@@ -78,9 +78,10 @@ class StepWindow {
 // The figures of the epoch in hand.
 class EpochProgress {
  public:
-  // `number` counts from 0; the clock starts. `before`: of an earlier process, which did a part.
-  EpochProgress(int number, int64_t steps, const EpochSums& before = {})
-      : number_(number), steps_(steps), before_(before), sums_(before) {}
+  // `number` counts from 0; the clock starts. Each step but the epoch's last has `step_images`.
+  // `before`: of an earlier process, which did a part.
+  EpochProgress(int number, int64_t steps, int64_t step_images, const EpochSums& before = {})
+      : number_(number), steps_(steps), step_images_(step_images), before_(before), sums_(before) {}
 
   int number() const { return number_; }
   int64_t steps() const { return steps_; }
@@ -88,7 +89,11 @@ class EpochProgress {
   const EpochSums& sums() const { return sums_; }  // steps apart, up to the last update()
   // Without what came before.
   int64_t images() const { return sums_.images - before_.images; }
-  double seconds() const;
+  double seconds() const;  // since the clock started
+  // Means over the images up to the last update(). Requires: there are some.
+  double loss() const;
+  double acc1() const;  // percent
+  double acc5() const;
 
   // Adds a step's time, and the part of it that went into waiting for data.
   void end_step(double step_s, double data_s);
@@ -101,6 +106,7 @@ class EpochProgress {
 
   const int number_;
   const int64_t steps_;
+  const int64_t step_images_;
   const EpochSums before_;
   const Clock::time_point start_ = Clock::now();
   EpochSums sums_;

@@ -10,6 +10,7 @@
 #include "core/digest.h"
 #include "trainers/report/console.h"
 #include "trainers/report/process.h"
+#include "trainers/report/tricks_lines.h"
 
 namespace lockstep::trainers {
 
@@ -19,6 +20,7 @@ Training::Training(const TrainingParts& parts)
       log_(nullptr, p_.console),
       numerics_(p_, log_),
       step_(p_, range_),
+      early_stopping_(p_.run.request.early_stopping),
       replicas_(p_.model, step_.update().optimizer()),
       evaluation_(p_) {
   result_.steps = range_.first;
@@ -26,6 +28,8 @@ Training::Training(const TrainingParts& parts)
     result_.best = p_.start->best;
     result_.best_epoch = static_cast<int>(p_.start->best_epoch);
     step_.update().restore(*p_.start);
+    early_stopping_.restore(p_.start->early_stopping);
+    if (early_stopping_.stopped()) result_.early_stop_epoch = p_.start->epoch - 1;
   }
   numerics_.start(step_.update().scaled());
 }
@@ -57,11 +61,11 @@ TrainingResult Training::run(const Traces& traces) {
   share_start();
   EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
   auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.run.request.start_epoch);
-  // An epoch in hand may want nothing but its evaluation.
-  while ((result_.steps < range_.end || sums.steps > 0) && !result_.stopped) {
+  while (goes_on(sums)) {
     const int64_t epoch_steps = std::min(range_.per_epoch, range_.end - result_.steps + sums.steps);
-    EpochProgress progress(epoch, epoch_steps, std::exchange(sums, {}));
-    p_.console.tutorial(fmt::format("begin training of epoch {}/{}", epoch + 1, epochs));
+    EpochProgress progress(epoch, epoch_steps, p_.run.batch.images, std::exchange(sums, {}));
+    p_.console.tutorial(TutorialLines::kDemo,
+                        fmt::format("begin training of epoch {}/{}", epoch + 1, epochs));
     while (progress.done() < progress.steps() && !result_.stopped) train_step(progress);
     result_.images += progress.images();
     result_.training_s += progress.seconds();
@@ -77,6 +81,12 @@ TrainingResult Training::run(const Traces& traces) {
   }
   result_.communication = step_.summarize();
   return result_;
+}
+
+// An epoch in hand may want nothing but its evaluation.
+bool Training::goes_on(const EpochSums& in_hand) const {
+  const bool has_work = result_.steps < range_.end || in_hand.steps > 0;
+  return has_work && !result_.stopped && !result_.early_stop_epoch;
 }
 
 void Training::train_step(EpochProgress& epoch) {
@@ -162,7 +172,8 @@ void Training::end_epoch(const EpochProgress& epoch) {
     return;
   }
   if (traces_.csv != nullptr) log_epoch(epoch, evaluation);
-  if (last || (number + 1) % p_.run.request.save_freq == 0 || saves_after(result_.steps)) {
+  if (last || result_.early_stop_epoch || (number + 1) % p_.run.request.save_freq == 0 ||
+      saves_after(result_.steps)) {
     save(position(epoch, Evaluated::kYes));
   }
 }
@@ -170,22 +181,19 @@ void Training::end_epoch(const EpochProgress& epoch) {
 void Training::log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation) {
   using std::chrono::duration_cast;
   using std::chrono::system_clock;
-  const EpochSums& sums = epoch.sums();
   const std::chrono::duration<double> seconds(epoch.seconds());
-  const double images = static_cast<double>(sums.images) / 100;
   log_.append_epoch(*traces_.csv,
                     {.start = system_clock::now() - duration_cast<system_clock::duration>(seconds),
                      .seconds = seconds.count(),
                      .epoch = epoch.number(),
                      .step = result_.steps,
                      .lr = step_.update().lr(),
-                     .train_loss = sums.loss / static_cast<double>(sums.steps),
-                     .train_acc1 = static_cast<double>(sums.correct1) / images,
-                     .train_acc5 = static_cast<double>(sums.correct5) / images,
+                     .train_loss = epoch.loss(),
+                     .train_acc1 = epoch.acc1(),
+                     .train_acc5 = epoch.acc5(),
                      .evaluation = evaluation});
 }
 
-// Nothing when a signal came.
 std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   WeightUpdate& update = step_.update();
   const std::optional<Evaluation> evaluation = evaluation_.measure();
@@ -202,9 +210,7 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   result_.final = evaluation;
   log_.append_evaluation("val", number, result_.steps, *evaluation, digest);
   if (of_average) log_.append_evaluation("val-ema", number, result_.steps, *of_average, "");
-  if (epoch.done() == range_.per_epoch) {
-    update.end_epoch(number, evaluation->loss, evaluation->acc1());
-  }
+  if (epoch.done() == range_.per_epoch && learn_from(*evaluation, epoch)) return evaluation;
   // The first of equal ones stays, as in main.py.
   if (result_.best.total > 0 && evaluation->correct1 <= result_.best.correct1) return evaluation;
   result_.best = *evaluation;
@@ -215,6 +221,27 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   return evaluation;
 }
 
+bool Training::learn_from(const Evaluation& evaluation, const EpochProgress& epoch) {
+  const int number = epoch.number();
+  WeightUpdate& update = step_.update();
+  p_.console.tutorial(TutorialLines::kTricks,
+                      tricks_epoch_line({.number = number,
+                                         .epochs = p_.run.request.epochs,
+                                         .seconds = epoch.seconds(),
+                                         .lr = update.lr(),
+                                         .train_loss = epoch.loss(),
+                                         .train_acc1 = epoch.acc1(),
+                                         .test = evaluation}));
+  if (const auto rate = update.end_epoch(number, evaluation.loss, evaluation.acc1())) {
+    p_.console.tutorial(TutorialLines::kTricks, tricks_cut_line(number, *rate));
+  }
+  early_stopping_.end_epoch(evaluation.loss);
+  if (!early_stopping_.stopped()) return false;
+  p_.console.tutorial(TutorialLines::kTricks, "EarlyStopping");
+  result_.early_stop_epoch = number;
+  return true;
+}
+
 TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evaluated) const {
   const bool over = evaluated == Evaluated::kYes && epoch.done() == range_.per_epoch;
   TrainingPosition at{.steps = result_.steps,
@@ -223,6 +250,7 @@ TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evalua
                       .best = result_.best,
                       .best_epoch = result_.best_epoch};
   step_.update().describe(at);
+  at.early_stopping = early_stopping_.state();
   return at;
 }
 
@@ -234,7 +262,8 @@ void Training::save(const TrainingPosition& at) {
 bool Training::evaluates_after(int epoch) const {
   if (p_.run.request.no_eval) return false;
   if (step_.update().watches_validation()) return true;
-  return !p_.console.options().tutorial && !p_.replay &&
+  if (early_stopping_.watches_validation() && !p_.replay) return true;
+  return p_.console.options().tutorial != TutorialLines::kDemo && !p_.replay &&
          (epoch + 1) % p_.run.request.eval_freq == 0;
 }
 

@@ -11,6 +11,7 @@
 #include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/training_step.h"
+#include "trainers/model/early_stopping.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/report/training_result.h"
 
@@ -42,12 +43,16 @@ class Training {
 
  private:
   void share_start();
+  bool goes_on(const EpochSums& in_hand) const;
   void train_step(EpochProgress& epoch);
   void read_scale();
   void exchange_figures(EpochProgress& epoch);
   void synchronize_replicas();
   void end_epoch(const EpochProgress& epoch);
+  // Returns nothing when a signal came.
   std::optional<Evaluation> evaluate_epoch(const EpochProgress& epoch);
+  // Returns true when the training stops early.
+  bool learn_from(const Evaluation& evaluation, const EpochProgress& epoch);
   void log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation);
   bool evaluates_after(int epoch) const;
   bool saves_after(int64_t step) const;
@@ -62,6 +67,7 @@ class Training {
   RunLog log_;
   NumericsGuard numerics_;
   TrainingStep step_;
+  EarlyStopping early_stopping_;
   const ReplicaCheck replicas_;
   TrainingEvaluation evaluation_;
   TrainingResult result_;

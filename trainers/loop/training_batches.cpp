@@ -134,7 +134,7 @@ data::BatchPlan batch_plan(const ResolvedRun& run,
           .groups = run.batch.bn_groups,
           .rank = ranks.rank(),
           .ranks = ranks.size(),
-          .seed = run.request.seed,
+          .seed = run.request.seeds.order,
           .drop_last = run.batch.drop_last};
 }
 
@@ -153,11 +153,11 @@ TrainingBatches::TrainingBatches(const ResolvedRun& run,
                                  int64_t first_step,
                                  int64_t end_step)
     : stream_(stream),
-      augmentation_(augmentation(run.request.seed, *dataset)),
+      augmentation_(augmentation(run.request.seeds.run, *dataset)),
       normalization_(normalization(run.request.normalize, *dataset)),
       precision_(run.request.precision.network()),
       mixup_(run.request.mixup),
-      seed_(run.request.seed),
+      seed_(run.request.seeds.run),
       first_batch_(first_step * run.batch.micro_steps),
       loader_(dataset,
               data::training_sequence(batch_plan(run, *dataset, ranks), first_step, end_step),

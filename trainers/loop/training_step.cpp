@@ -108,10 +108,15 @@ TrainingBatches::MicroStep TrainingStep::next_batch(int64_t number, NumericsGuar
 nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
                                                 const Tensor& labels,
                                                 const Tensor& mix) {
+  const Shards& shards = images.shards();
+  // A DDP process and micro-step has what is a group's here.
+  const int64_t batch = shards.step_images / (shards.groups * p_.run.batch.micro_steps);
   nn::CrossEntropy result = nn::softmax_cross_entropy(
       p_.model.forward(images),
       labels,
-      {.label_smoothing = static_cast<float>(p_.run.request.label_smoothing), .mix = mix});
+      {.label_smoothing = static_cast<float>(p_.run.request.label_smoothing),
+       .mix = mix,
+       .divide_by = p_.run.request.loss_div_batch ? batch : 1});
   result.loss.backward(update_.seed(images.shards().local()));
   return result;
 }

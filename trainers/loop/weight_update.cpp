@@ -141,9 +141,12 @@ ScaledStep WeightUpdate::scaled() const {
   return scaler_ ? scaled_step(scaler_->read()) : ScaledStep();
 }
 
-void WeightUpdate::end_epoch(int64_t epoch, double validation_loss, double accuracy) {
-  schedule_.end_epoch(epoch, validation_loss, accuracy);
+std::optional<double> WeightUpdate::end_epoch(int64_t epoch,
+                                              double validation_loss,
+                                              double accuracy) {
+  const std::optional<double> rate = schedule_.end_epoch(epoch, validation_loss, accuracy);
   if (schedule_.watches_validation()) follow_schedule();
+  return rate;
 }
 
 void WeightUpdate::describe(TrainingPosition& at) const {

@@ -55,7 +55,8 @@ class WeightUpdate {
   double lr() const { return lr_; }  // of the last step
   ScaledStep scaled() const;         // after the last step, or as restored
 
-  void end_epoch(int64_t epoch, double validation_loss, double accuracy);
+  // Returns the rate after a cut of the schedule's.
+  std::optional<double> end_epoch(int64_t epoch, double validation_loss, double accuracy);
   bool watches_validation() const { return schedule_.watches_validation(); }
 
   // Fills in how many of at.steps were applied, and the states of schedule and loss scale.

@@ -32,8 +32,9 @@ double one_cycle(const OneCycleConfig& config, int64_t at, int64_t length) {
 }  // namespace
 
 bool Plateau::calls_for_cut(double loss, double accuracy) {
-  const double metric = config_.on_accuracy ? -accuracy : loss;
-  const double threshold = config_.on_accuracy ? 1 + config_.threshold : 1 - config_.threshold;
+  const double watched = config_.on_accuracy ? accuracy : loss;
+  const double metric = config_.upwards ? -watched : watched;
+  const double threshold = config_.upwards ? 1 + config_.threshold : 1 - config_.threshold;
   if (metric < state_.best * threshold) {
     state_.best = metric;
     state_.bad_epochs = 0;
@@ -63,13 +64,14 @@ double Schedule::lr(int64_t step) const {
 
 double Schedule::warmup_factor(int64_t step) const {
   const WarmupConfig& warmup = config_.warmup;
-  if (step >= warmup.epochs * steps_per_epoch_) return 1;
+  if (step >= warmup.epochs * steps_per_epoch_) return after_warmup(step / steps_per_epoch_);
   const bool each_step = config_.on_updates || warmup.method == WarmupMethod::kApex;
   const auto done = static_cast<double>(each_step ? step : step / steps_per_epoch_);
   const auto length =
       static_cast<double>(each_step ? warmup.epochs * steps_per_epoch_ : warmup.epochs);
   switch (warmup.method) {
     case WarmupMethod::kLinear:
+    case WarmupMethod::kFrozenCosine:
       return warmup.decay + (1 - warmup.decay) * done / length;
     case WarmupMethod::kFromOne:
       return (done + 1) / length;
@@ -77,6 +79,13 @@ double Schedule::warmup_factor(int64_t step) const {
       break;
   }
   return (done + 2) / length;
+}
+
+double Schedule::after_warmup(int64_t epoch) const {
+  const WarmupConfig& warmup = config_.warmup;
+  if (warmup.method != WarmupMethod::kFrozenCosine || epoch <= warmup.epochs) return 1;
+  const auto rest = static_cast<double>(std::max(epochs_ - warmup.epochs, int64_t{1}));
+  return (1 + std::cos(std::numbers::pi / rest)) / 2;
 }
 
 double Schedule::factor(int64_t step) const {
@@ -121,13 +130,15 @@ double Schedule::progress(int64_t step) const {
   return here.at == 0 ? 0 : static_cast<double>(here.at) / static_cast<double>(here.length);
 }
 
-void Schedule::end_epoch(int64_t epoch, double validation_loss, double accuracy) {
-  if (!watches_validation()) return;
+std::optional<double> Schedule::end_epoch(int64_t epoch, double validation_loss, double accuracy) {
+  if (!watches_validation()) return std::nullopt;
   if (epoch <= config_.warmup.epochs) plateau_factor_ = 1;
-  if (!plateau_.calls_for_cut(validation_loss, accuracy)) return;
+  if (!plateau_.calls_for_cut(validation_loss, accuracy)) return std::nullopt;
   constexpr double kLeastChange = 1e-8;  // of the rate, as in PyTorch
   const double next = lr((epoch + 1) * steps_per_epoch_);
-  if (next - next * config_.gamma > kLeastChange) plateau_factor_ *= config_.gamma;
+  if (!(next - next * config_.gamma > kLeastChange)) return std::nullopt;
+  plateau_factor_ *= config_.gamma;
+  return next * config_.gamma;
 }
 
 std::string Schedule::state() const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,7 @@
 namespace lockstep::trainers {
 
 // Tells when a metric has stopped improving. Source: torch.optim.lr_scheduler.ReduceLROnPlateau,
-// relative threshold, no cooldown.
+// relative threshold, no cooldown; mode "max" where the config says upwards.
 class Plateau {
  public:
   explicit Plateau(const PlateauConfig& config) : config_(config) {}
@@ -21,7 +22,7 @@ class Plateau {
   bool calls_for_cut(double loss, double accuracy);
 
   struct State {
-    double best = std::numeric_limits<double>::infinity();  // of the loss, or of -accuracy
+    double best = std::numeric_limits<double>::infinity();  // of the metric; upwards: of -metric
     int64_t bad_epochs = 0;
   };
   const State& state() const { return state_; }
@@ -45,8 +46,8 @@ class Schedule {
 
   // `step` counts from 0 over all epochs.
   double lr(int64_t step) const;
-  // `epoch` counts from 0; figures of the network after it.
-  void end_epoch(int64_t epoch, double validation_loss, double accuracy);
+  // `epoch` counts from 0; figures of the network after it. Returns the rate after a cut.
+  std::optional<double> end_epoch(int64_t epoch, double validation_loss, double accuracy);
   // end_epoch() must be told of every epoch.
   bool watches_validation() const { return config_.kind == ScheduleKind::kPlateau; }
 
@@ -57,6 +58,7 @@ class Schedule {
 
  private:
   double warmup_factor(int64_t step) const;
+  double after_warmup(int64_t epoch) const;
   double factor(int64_t step) const;
   struct Place {  // in what warm-up leaves, in steps or epochs
     int64_t at, length;

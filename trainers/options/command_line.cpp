@@ -6,6 +6,7 @@
 #include "core/words.h"
 #include "trainers/options/parser.h"
 #include "trainers/options/presets.h"
+#include "trainers/options/tutorial_spelling.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -130,7 +131,10 @@ Options read_options(Program program,
       options.settings_.insert_or_assign(std::string(name), Setting{value, origin});
     }
   };
-  ParsedArguments typed = parse_arguments(program, {arguments.begin(), arguments.end()});
+  const std::vector<std::string> words(arguments.begin(), arguments.end());
+  const char* variable = environment("LOCKSTEP_PRESET");
+  const std::string preset_name = preset_in(words, variable == nullptr ? "" : variable);
+  ParsedArguments typed = parse_arguments(program, respelled(preset_name, words));
   options.notes = std::move(typed.notes);
   options.foreign = std::move(typed.foreign);
   Values defaults;

@@ -4,6 +4,7 @@
 #include "core/words.h"
 #include "trainers/options/parser.h"
 #include "trainers/options/presets.h"
+#include "trainers/options/tutorial_spelling.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -90,7 +91,7 @@ std::string help_all_text(Program program) {
          "LOCKSTEP_<FLAG> sets a flag too. The command line overrides it; it overrides --preset.\n"
          "Exit codes: 0 done, 2 usage, 3 data, 4 checkpoint, 5 environment, 6 diverged,\n"
          "  43 stopped by a signal and saved, 75 a rank died or hangs, 1 a bug.\n" +
-         examples(program);
+         spelling_help() + examples(program);
 }
 
 }  // namespace lockstep::trainers

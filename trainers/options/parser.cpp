@@ -148,6 +148,7 @@ class Normalizer {
 
  private:
   void append(const Flag& flag, const std::string& name, bool negated) {
+    if (name == "-e") refuse_epochs();
     const std::optional<std::string> value = explicit_value();
     const std::string_view source = variable_.empty() ? name : variable_;
     if (value && value->empty()) throw missing_value(flag, program_, source);
@@ -170,6 +171,14 @@ class Normalizer {
     if (!name.starts_with("--no-")) return nullptr;
     const ForeignFlag* const foreign = find_foreign_flag("--" + name.substr(5));
     return foreign == nullptr || foreign->takes_value ? nullptr : foreign;
+  }
+
+  // -e is a number of epochs in two of the tutorials.
+  void refuse_epochs() const {
+    if (next_ + 1 >= arguments_.size() || !parse_int(arguments_[next_ + 1])) return;
+    throw UsageError(fmt::format("-e {} gives -e a number", arguments_[next_ + 1]),
+                     "-e evaluates saved weights; only with a tutorial's preset it means --epochs",
+                     fmt::format("--epochs {}", arguments_[next_ + 1]));
   }
 
   std::string answer(const ForeignFlag& foreign, const std::string& name) {

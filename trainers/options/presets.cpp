@@ -15,6 +15,13 @@ constexpr std::string_view kDemoBaseline[] = {
 constexpr std::string_view kDemoDdp[] = {
     "--arch=convnet", "--batch-size=32", "--lr=1e-4", "--momentum=0", "--epochs=3",
     "--normalize=none", "--sync-bn", "--amp"};
+// DDP_warmup.py: its sampler shuffles by the epoch's number alone, whatever the seed.
+constexpr std::string_view kDdpTricks[] = {
+    "--arch=toy_net", "--batch-size=1024", "--val-batch-size=1024", "--epochs=500", "--lr=0.1",
+    "--momentum=0.9", "--nesterov", "--lookahead", "--warmup-epochs=10", "--warmup-decay=0",
+    "--sched-on-updates=false", "--lr-scheduler=plateau", "--plateau-patience=10",
+    "--early-stopping=50", "--loss-div-batch", "--seed=42", "--seed-order=0", "--normalize=none",
+    "--amp"};
 // apex/examples/imagenet/main_amp.py: a rank's batch; the rate is that of 256 images a step.
 constexpr std::string_view kApexImagenet[] = {
     "--arch=resnet18", "--batch-size=256", "--epochs=90", "--lr=0.1", "--scale-lr",
@@ -28,6 +35,7 @@ constexpr std::string_view kImagenetMain[] = {
     "--workers=4", "--print-freq=10"};
 constexpr NamedArguments kPresets[] = {
     {"demo-baseline", kDemoBaseline}, {"demo-ddp", kDemoDdp},
+    {"ddp-tricks", kDdpTricks},
     {"apex-imagenet", kApexImagenet}, {"imagenet-main", kImagenetMain}};
 
 constexpr std::string_view kShapes[] = {

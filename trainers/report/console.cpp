@@ -139,8 +139,8 @@ void Console::result(const std::string& line) {
   write_line(out(), line);
 }
 
-void Console::tutorial(const std::string& line) {
-  if (!options_.prints || !options_.tutorial) return;
+void Console::tutorial(TutorialLines of, const std::string& line) {
+  if (!options_.prints || options_.tutorial != of) return;
   end_bar();
   write_line(stdout, line);
 }

@@ -69,30 +69,33 @@ std::string apex_test_line(int64_t batch, int64_t batches, const TestMetrics& me
 // "1:02:03"
 std::string clock_text(double seconds);
 
-// Silent on other ranks. With a tutorial's preset, standard output holds that tutorial's lines and
-// nothing else; the rest goes to standard error. Thread safety: none.
+// The scripts whose lines presets print: demo-baseline and demo-ddp, ddp-tricks.
+enum class TutorialLines : uint8_t { kNone, kDemo, kTricks };
+
+// Silent on other ranks. With TutorialLines, standard output holds those and nothing else; the rest
+// goes to standard error. Thread safety: none.
 class Console {
  public:
   struct Options {
-    bool prints = true;     // rank 0
-    bool quiet = false;     // results and warnings only
-    bool tutorial = false;  // a demo preset
+    bool prints = true;  // rank 0
+    bool quiet = false;  // results and warnings only
+    TutorialLines tutorial = TutorialLines::kNone;
     ProgressMode progress = ProgressMode::kLine;
   };
 
   explicit Console(const Options& options) : options_(options) {}
 
   const Options& options() const { return options_; }
-  void info(const std::string& line);      // start lines; not when quiet
-  void result(const std::string& line);    // always
-  void tutorial(const std::string& line);  // with a demo preset only, on standard output
-  void warn(const std::string& line);      // always, on standard error
+  void info(const std::string& line);                        // start lines; not when quiet
+  void result(const std::string& line);                      // always
+  void tutorial(TutorialLines of, const std::string& line);  // of that one only, on standard output
+  void warn(const std::string& line);                        // always, on standard error
   void progress_line(const std::string& line);
   void progress_bar(const std::string& line);  // replaces the last bar
 
  private:
   void end_bar();
-  std::FILE* out() const { return options_.tutorial ? stderr : stdout; }
+  std::FILE* out() const { return options_.tutorial == TutorialLines::kNone ? stdout : stderr; }
 
   Options options_;
   bool bar_open_ = false;

@@ -113,7 +113,7 @@ RunPlan make_run_plan(const ResolvedRun& run, std::span<const comm::Bucket> buck
                .micro_steps = run.batch.micro_steps,
                .shards = run.batch.shards,
                .bn_groups = run.batch.bn_groups,
-               .seed = run.request.seed,
+               .seeds = run.request.seeds,
                .algorithm = std::string(algorithm_name(exchange)),
                .transport = run.transport,
                .wire = std::string(name_of(exchange.wire)),
@@ -140,7 +140,9 @@ std::vector<comm::HandshakeField> handshake_fields(const RunPlan& plan) {
           {Kind::kArgument, "micro-steps", std::to_string(plan.micro_steps)},
           {Kind::kArgument, "shards", std::to_string(plan.shards)},
           {Kind::kArgument, "BN groups", std::to_string(plan.bn_groups)},
-          {Kind::kArgument, "seed", std::to_string(plan.seed)},
+          {Kind::kArgument, "seed", std::to_string(plan.seeds.run)},
+          {Kind::kArgument, "seed of the order", std::to_string(plan.seeds.order)},
+          {Kind::kArgument, "seed of the weights", std::to_string(plan.seeds.weights)},
           {Kind::kArgument, "algorithm", plan.algorithm},
           {Kind::kEnvironment, "transport", plan.transport},
           {Kind::kArgument, "wire dtype", plan.wire},
@@ -159,7 +161,9 @@ std::string to_json(const RunRecord& record) {
   json["versions"] = record.versions;
   json["ranks"] = json_of(record.ranks);
   json["data_digest"] = record.data_digest;
-  json["seed"] = record.plan.seed;
+  json["seed"] = record.plan.seeds.run;
+  json["seed_order"] = record.plan.seeds.order;
+  json["seed_weights"] = record.plan.seeds.weights;
   json["run"] = json_of(record.plan);
   json["evaluation"] = Json::parse(to_json(record.evaluation));
   json["resumed"] = or_null(record.resumed, [](const ResumedFrom& from) {
@@ -170,6 +174,7 @@ std::string to_json(const RunRecord& record) {
   json["exit_code"] =
       or_null(record.exit_code, [](ExitCode code) { return static_cast<int>(code); });
   json["final"] = or_null(record.final_metrics, [](const FinalMetrics& m) { return json_of(m); });
+  json["early_stop_epoch"] = record.early_stop_epoch ? Json(*record.early_stop_epoch) : Json();
   json["communication"] = or_null(record.communication,
                                   [](const ExchangeSummary& summary) { return json_of(summary); });
   json["digest"] = or_null(record.digest, to_hex);

@@ -32,7 +32,7 @@ struct RunPlan {
   int64_t micro_steps = 1;   // A
   int64_t shards = 1;        // S
   int64_t bn_groups = 1;     // G
-  uint64_t seed = 0;
+  Seeds seeds = {};
   std::string algorithm;
   std::string transport;  // "none" for a lone rank
   std::string wire;       // dtype of gradients on their way
@@ -84,6 +84,7 @@ struct RunRecord {
   std::optional<std::chrono::system_clock::time_point> end;
   std::optional<ExitCode> exit_code;
   std::optional<FinalMetrics> final_metrics;
+  std::optional<int64_t> early_stop_epoch;  // from 0
   std::optional<ExchangeSummary> communication;
   std::optional<uint64_t> digest;  // of the final weights and buffers, core/digest.h
 };

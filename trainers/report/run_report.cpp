@@ -71,6 +71,13 @@ std::string device_text(const ResolvedRun& run) {
       "cpu {} (oneDNN {})", name_of(kernels::isa_level()), kernels::onednn_version());
 }
 
+// "42", "42 (order 0, weights 42)"
+std::string seed_text(const Seeds& seeds) {
+  const auto& [run, order, weights] = seeds;
+  if (order == run && weights == run) return std::to_string(run);
+  return fmt::format("{} (order {}, weights {})", run, order, weights);
+}
+
 // "O2 in f16"
 std::string precision_text(const PrecisionConfig& precision) {
   std::string text(name_of(precision.level));
@@ -99,7 +106,7 @@ std::vector<std::string> start_lines(const ResolvedRun& run,
                       sizes_text(data),
                       run.batch.images,
                       precision_text(run.request.precision),
-                      run.request.seed),
+                      seed_text(run.request.seeds)),
           reach_text(run.batch, run.request.exchange)};
 }
 
@@ -130,6 +137,10 @@ std::vector<std::string> lr_lines(const RunRequest& request,
     lines.push_back(line);
   }
   if (schedule.watches_validation()) lines.emplace_back("less the cuts of --lr-scheduler plateau");
+  if (request.early_stopping.patience > 0) {
+    lines.push_back(
+        fmt::format("--early-stopping {} may end it before", request.early_stopping.patience));
+  }
   return lines;
 }
 
@@ -173,7 +184,12 @@ void report_end(Console& console,
                          fmt::format("more room, then --resume {} from its newest checkpoint",
                                      directory.string()))));
   }
-  if (result.final && !console.options().tutorial) {
+  if (result.early_stop_epoch) {
+    console.result(fmt::format("stopped early after epoch {}: {} in a row had no better test loss",
+                               *result.early_stop_epoch + 1,
+                               run.request.early_stopping.patience));
+  }
+  if (result.final && console.options().tutorial != TutorialLines::kDemo) {
     console.result(fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
   }
   console.result(fmt::format("{} · {} steps · {:.1f} s in all · {}",
@@ -185,6 +201,9 @@ void report_end(Console& console,
   if (result.saved) {
     console.result(fmt::format(
         "weights {}/checkpoints/last.safetensors (safetensors.torch.load_file)", folder));
+  }
+  if (result.best.total > 0 && console.options().tutorial == TutorialLines::kTricks) {
+    console.result(fmt::format("best    {0}/checkpoints/best.safetensors (there: {0}.pt)", folder));
   }
   console.result(fmt::format("record  {}/run.json", folder));
   console.result(fmt::format("metrics {}/metrics.jsonl (one JSON object a line)", folder));

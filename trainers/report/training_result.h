@@ -76,7 +76,8 @@ struct TrainingResult {
   double training_s = 0;    // of this process in steps, evaluation left out
   double first_step_s = 0;  // from process start to the end of its first step
   bool stopped = false;     // on a signal
-  bool saved = true;        // the last state; known on rank 0
+  std::optional<int64_t> early_stop_epoch = {};  // the last one, from 0, of --early-stopping
+  bool saved = true;                             // the last state; known on rank 0
   ExchangeSummary communication;
 };
 

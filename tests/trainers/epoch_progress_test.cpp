@@ -1,0 +1,30 @@
+#include <gtest/gtest.h>
+
+#include "trainers/loop/step_figures.h"
+
+namespace lockstep::trainers::epoch_progress_test {
+namespace {
+
+// As AverageMeter of main.py has it, weighted by images.
+TEST(EpochProgress, AShortLastStepCountsByItsImages) {
+  EpochProgress epoch(0, 3, 64);
+  for (int step = 0; step < 3; ++step) epoch.end_step(0, 0);
+  const WindowTotals totals{.losses = {1, 2, 5}, .correct1 = 36, .images = 144, .ranks = {{}}};
+  const StepMetrics metrics = epoch.update(totals, 0, 0);
+  const double want = (64 * 1 + 64 * 2 + 16 * 5) / 144.0;
+  EXPECT_DOUBLE_EQ(epoch.loss(), want);
+  EXPECT_DOUBLE_EQ(metrics.loss_avg, want);
+  EXPECT_EQ(epoch.acc1(), 25);
+}
+
+TEST(EpochProgress, GoesOnFromAnEarlierProcess) {
+  EpochProgress epoch(0, 2, 4, {.steps = 1, .images = 4, .loss = 3, .correct1 = 1});
+  epoch.end_step(0, 0);
+  epoch.update({.losses = {1}, .correct1 = 2, .images = 4, .ranks = {{}}}, 0, 0);
+  EXPECT_EQ(epoch.loss(), 2);
+  EXPECT_EQ(epoch.acc1(), 37.5);
+  EXPECT_EQ(epoch.images(), 4);
+}
+
+}  // namespace
+}  // namespace lockstep::trainers::epoch_progress_test

@@ -1,0 +1,36 @@
+// Tells when a training has got no better for long enough.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "trainers/config/run_request.h"
+
+namespace lockstep::trainers {
+
+// A loss above best - delta is worse than the best; any other one becomes the best, an equal one
+// too, and the count of worse epochs begins anew. Source: EarlyStopping of tutorial 000.
+class EarlyStopping {
+ public:
+  explicit EarlyStopping(const EarlyStoppingConfig& config) : config_(config) {}
+
+  bool watches_validation() const { return config_.patience > 0; }
+  // Takes an epoch's test loss; NaN is worse than any.
+  void end_epoch(double loss);
+  bool stopped() const { return watches_validation() && worse_epochs_ >= config_.patience; }
+
+  // The state that a resumed run needs beside the flags, as JSON; empty where nothing is watched.
+  std::string state() const;
+  // Nothing is restored from "", the state of a run that watched nothing. Errors: CheckpointError
+  // for other text that state() does not write.
+  void restore(std::string_view state);
+
+ private:
+  EarlyStoppingConfig config_;
+  double best_ = std::numeric_limits<double>::infinity();
+  int64_t worse_epochs_ = 0;  // in a row
+};
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,20 @@
+// Flags as the tutorials' scripts spell them, where a preset stands for such a script.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::trainers {
+
+// The last --preset of `arguments`, else `otherwise`.
+std::string preset_in(const std::vector<std::string>& arguments, std::string_view otherwise);
+
+// `arguments` in the spelling of the flag table: "-e 3" of a demo preset is "--epochs=3", while -e
+// without a number still evaluates. Those of other presets come back as they are.
+std::vector<std::string> respelled(std::string_view preset, std::vector<std::string> arguments);
+
+// "With --preset NAME: -e is --epochs, ..." for each preset that has such flags; for --help-all.
+std::string spelling_help();
+
+}  // namespace lockstep::trainers

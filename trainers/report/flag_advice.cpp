@@ -1,0 +1,88 @@
+#include "trainers/report/flag_advice.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/core.h>
+
+namespace lockstep::trainers {
+namespace {
+
+using Advice = std::optional<std::string>;
+
+Advice on_warmup(const RunRequest& request) {
+  const int64_t warmup = request.optimizer.schedule.warmup.epochs;
+  if (warmup == 0 || warmup < request.epochs) return std::nullopt;
+  return fmt::format(
+      "--warmup-epochs {} take up the whole run of --epochs {}: its rate never stays at --lr",
+      warmup,
+      request.epochs);
+}
+
+// Networks without batch norm of old, for which main.py's README says 0.01.
+Advice on_rate(const RunRequest& request, const BatchDivision& batch) {
+  constexpr double kTooHigh = 0.1;
+  const bool wants_less = request.arch.starts_with("vgg") || request.arch == "alexnet";
+  const OptimizerConfig& optimizer = request.optimizer;
+  const double lr = optimizer.base_lr(batch.images);
+  if (!wants_less || optimizer.kind != OptimizerKind::kSgd || lr < kTooHigh) return std::nullopt;
+  return fmt::format("{} seldom learns at a rate of {:g}: --lr 0.01", request.arch, lr);
+}
+
+// Tensor cores take 16-bit matrices by eights.
+Advice on_batch(const RunRequest& request) {
+  constexpr int64_t kMultiple = 8;
+  const int64_t images = request.batch.per_rank.value_or(0);
+  const bool may_be_16_bit = request.precision.is_mixed() || request.main_py_lines;
+  if (!may_be_16_bit || images < kMultiple || images % kMultiple == 0) return std::nullopt;
+  return fmt::format("-b {} is not a multiple of 8, which 16-bit products on GPUs like best: -b {}",
+                     images,
+                     (images + kMultiple / 2) / kMultiple * kMultiple);
+}
+
+Advice on_workers(const RunRequest& request, const HostShare& host) {
+  const int64_t workers = request.workers * host.ranks_on_host;
+  const int64_t cores = std::min(host.host_cores, host.affinity_cores * host.ranks_on_host);
+  constexpr int64_t kUsual = 2;  // sleeps most of the time, however few cores there are
+  if (request.workers <= kUsual || workers <= cores) return std::nullopt;
+  return fmt::format("-j {} on {} rank{} makes {} loader threads on {} core{}: -j {}",
+                     request.workers,
+                     host.ranks_on_host,
+                     host.ranks_on_host == 1 ? "" : "s",
+                     workers,
+                     cores,
+                     cores == 1 ? "" : "s",
+                     std::max(int64_t{1}, cores / host.ranks_on_host));
+}
+
+Advice on_plateau(const RunRequest& request) {
+  const ScheduleConfig& schedule = request.optimizer.schedule;
+  const PlateauConfig& plateau = schedule.plateau;
+  const bool follows = plateau.upwards == plateau.on_accuracy;
+  if (schedule.kind != ScheduleKind::kPlateau || follows) return std::nullopt;
+  return fmt::format(
+      "--plateau-on {} improves {}wards, and --plateau-mode {} cuts the rate because it does: "
+      "--plateau-mode {}",
+      plateau.on_accuracy ? "acc" : "loss",
+      plateau.on_accuracy ? "up" : "down",
+      plateau.upwards ? "max" : "min",
+      plateau.upwards ? "min" : "max");
+}
+
+}  // namespace
+
+std::vector<std::string> run_advice(const RunRequest& request,
+                                    const BatchDivision& batch,
+                                    const HostShare& host) {
+  std::vector<std::string> lines;
+  for (const Advice& advice : {on_warmup(request),
+                               on_rate(request, batch),
+                               on_batch(request),
+                               on_workers(request, host),
+                               on_plateau(request)}) {
+    if (advice) lines.push_back("lockstep: warning: " + *advice);
+  }
+  return lines;
+}
+
+}  // namespace lockstep::trainers
