@@ -108,6 +108,20 @@ void write_file_atomically(const fs::path& path, std::string_view text) {
   write_file_atomically(path, std::span(&part, 1));
 }
 
+void append_whole(int fd, const fs::path& path, std::string_view bytes) {
+  const off_t before = lseek(fd, 0, SEEK_END);
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int error = errno;
+      std::ignore = ftruncate(fd, before);
+      fail(path, "write", error);
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
 void copy_file_atomically(const fs::path& from, const fs::path& to) {
   std::ifstream file(from, std::ios::binary);
   std::string content((std::istreambuf_iterator<char>(file)), {});

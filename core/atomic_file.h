@@ -15,6 +15,10 @@ void write_file_atomically(const std::filesystem::path& path,
                            std::span<const std::span<const std::byte>> parts);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
+// Appends `bytes` to the file `path` that is open for appending as `fd`. Errors: EnvironmentError
+// with the system's reason; then the file is as before.
+void append_whole(int fd, const std::filesystem::path& path, std::string_view bytes);
+
 // Replaces `to` by a copy of the file `from`. Errors: EnvironmentError.
 void copy_file_atomically(const std::filesystem::path& from, const std::filesystem::path& to);
 

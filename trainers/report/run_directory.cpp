@@ -201,21 +201,7 @@ void RunDirectory::write(const RunRecord& record) const {
 }
 
 void RunDirectory::append(std::initializer_list<Metric> metrics) const {
-  const std::string line = to_json_line(metrics);
-  const off_t before = lseek(metrics_fd_, 0, SEEK_END);
-  std::string_view rest = line;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(metrics_fd_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      std::ignore = ftruncate(metrics_fd_, before);
-      throw EnvironmentError(fmt::format("cannot write {}", this->metrics().string()),
-                             std::generic_category().message(error),
-                             "check the space on that disk");
-    }
-    rest.remove_prefix(static_cast<size_t>(written));
-  }
+  append_whole(metrics_fd_, this->metrics(), to_json_line(metrics));
 }
 
 void RunDirectory::cut_metrics(int64_t step) {
