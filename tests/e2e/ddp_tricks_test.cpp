@@ -76,6 +76,18 @@ TEST_F(DdpTricks, PrintsTheScriptsLinesAndNothingElse) {
   expect_same_bits(dir_ / "on1", dir_ / "on2");
 }
 
+TEST_F(DdpTricks, Item0_21CurvesLieInTheFoldersOfTheScript) {
+  const ProgramResult result = run_ranks(2, line("curves", {"-e", "2"}));
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  for (const auto& [folder, tag] : {std::pair{".", "LR"},
+                                    {"Loss_train", "Loss"},
+                                    {"Loss_valid", "Loss"},
+                                    {"Acc_train", "Acc"},
+                                    {"Acc_valid", "Acc"}}) {
+    EXPECT_EQ(count_of(events_in(dir_ / "curves" / folder), tag), 2) << folder;
+  }
+}
+
 // Item 0.16: the loop ends before that epoch's save of the best weights.
 TEST_F(DdpTricks, EarlyStoppingLeavesTheBestOfTheEpochsBefore) {
   run("stopped", kStopsAfterTwo);

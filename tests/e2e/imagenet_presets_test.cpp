@@ -58,6 +58,18 @@ TEST_F(ImagenetPresets, OfApex) {
       << result.out;
   EXPECT_TRUE(has_line(result.out, R"( \* Prec@1 [0-9.]+ Prec@5 [0-9.]+)")) << result.out;
   EXPECT_NEAR(first_rate(), 0.00125, 1e-12);
+  const std::string events = events_in(dir_ / "run");  // item 1.10
+  for (const char* tag : {"Loss/train",
+                          "Loss/val",
+                          "Top1/train",
+                          "Top1/val",
+                          "Top5/train",
+                          "Top5/val",
+                          "Throughput/train",
+                          "Time/train",
+                          "Lr"}) {
+    EXPECT_EQ(count_of(events, tag), 1) << tag;
+  }
 }
 
 // Each command of docs/imagenet.md, for one step of eight photos.

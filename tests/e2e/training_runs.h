@@ -42,6 +42,16 @@ inline std::string said(const ProgramResult& result) {
   return "exit " + std::to_string(result.exit_code) + "\n" + result.out + result.err;
 }
 
+// The event file of a folder; fails where there is none, or several.
+inline std::string events_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().filename().string().starts_with("events.out.")) files.push_back(file.path());
+  }
+  EXPECT_EQ(files.size(), 1U) << folder;
+  return files.empty() ? "" : read_text(files.front());
+}
+
 // Losses and counts of metrics.jsonl, without times.
 inline std::vector<nlohmann::json> learning_curve(const std::filesystem::path& run) {
   std::vector<nlohmann::json> lines;

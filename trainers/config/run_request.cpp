@@ -194,6 +194,7 @@ RunRequest make_run_request(const Options& options) {
   request.print_freq = options.integer("print-freq");
   request.progress = options.text("progress");
   request.quiet = options.boolean("quiet");
+  request.tensorboard = options.boolean("tensorboard");
   return request;
 }
 

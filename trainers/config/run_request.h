@@ -92,6 +92,7 @@ struct RunRequest {
   int64_t print_freq = 0;
   std::string progress;
   bool quiet = false;
+  bool tensorboard = true;     // event files in the run directory
   bool apex_lines = false;     // those of Apex's example instead of main.py's
   bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
 };

@@ -57,7 +57,7 @@ void Training::share_start() {
 TrainingResult Training::run(const Traces& traces) {
   const int64_t epochs = p_.run.request.epochs;
   traces_ = traces;
-  log_ = RunLog(traces.directory, p_.console);
+  log_ = RunLog(traces.directory, p_.console, open_events());
   share_start();
   EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
   auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.run.request.start_epoch);
@@ -87,6 +87,18 @@ TrainingResult Training::run(const Traces& traces) {
 bool Training::goes_on(const EpochSums& in_hand) const {
   const bool has_work = result_.steps < range_.end || in_hand.steps > 0;
   return has_work && !result_.stopped && !result_.early_stop_epoch;
+}
+
+std::optional<RunEvents> Training::open_events() const {
+  const RunRequest& request = p_.run.request;
+  if (traces_.directory == nullptr || !request.tensorboard) return std::nullopt;
+  const bool tricks = p_.console.options().tutorial == TutorialLines::kTricks;
+  const EventTags tags = tricks               ? EventTags::kTricks
+                         : request.apex_lines ? EventTags::kApex
+                                              : EventTags::kOwn;
+  const RunEvents::Position start{.steps = p_.start ? p_.start->steps : 0,
+                                  .epochs = p_.start ? p_.start->epoch : 0};
+  return RunEvents(traces_.directory->path(), tags, start);
 }
 
 void Training::train_step(EpochProgress& epoch) {

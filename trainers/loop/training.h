@@ -44,6 +44,7 @@ class Training {
  private:
   void share_start();
   bool goes_on(const EpochSums& in_hand) const;
+  std::optional<RunEvents> open_events() const;  // rank 0's
   void train_step(EpochProgress& epoch);
   void read_scale();
   void exchange_figures(EpochProgress& epoch);

@@ -276,6 +276,8 @@ constexpr Flag kOutputFlags[] = {
      .help = "epochs between evaluations"},
     {.name = "no-eval", .kind = kBool, .initial = "false",
      .help = "never evaluate, not even at the end"},
+    {.name = "tensorboard", .kind = kBool, .initial = "true",
+     .help = "write no event files for TensorBoard"},
     {.name = "help", .aliases = "-h", .kind = kBool, .brief = true, .help = "this page"},
     {.name = "help-all", .kind = kBool, .brief = true, .help = "every flag"},
     {.name = "version", .kind = kBool, .brief = true,

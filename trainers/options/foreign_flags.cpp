@@ -18,8 +18,6 @@ constexpr const char* kMeet = "it is the launcher's to say where ranks meet";
 constexpr const char* kOtherName = "the flag has another name here";
 constexpr const char* kOneFolder = "training and validation data are in one directory";
 constexpr const char* kLeave = "leave it out";
-constexpr const char* kNoBoard = "no TensorBoard files are written";
-constexpr const char* kMetrics = "metrics.jsonl in the run directory, or --csv FILE";
 constexpr const char* kInOrder =
     "a bucket travels as soon as it is full, in one order on all ranks";
 constexpr const char* kRanksDevice = "a rank computes on its own device";
@@ -76,8 +74,8 @@ constexpr ForeignFlag kForeignFlags[] = {
      "see checkpoints/ in the run directory"},
     {"experiment", kValue, !kRefused, "", "timm", "a run is known by its directory",
      "--output-dir DIR"},
-    {"tensorboard", !kValue, kRefused, "", "other trainers", kNoBoard, kMetrics},
-    {"log-wandb", !kValue, kRefused, "", "timm", "nothing is sent to other hosts", kMetrics},
+    {"log-wandb", !kValue, kRefused, "", "timm", "nothing is sent to other hosts",
+     "metrics.jsonl and TensorBoard's events in the run directory, or --csv FILE"},
     {"log-dir", kValue, kRefused, "", "Horovod", "all files of a run go to one directory",
      "--output-dir DIR"},
     {"output", kValue, kRefused, "", "timm", kOtherName, "--output-dir DIR"},

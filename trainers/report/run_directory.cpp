@@ -135,6 +135,7 @@ void remove_earlier_run(const fs::path& path) {
     fs::remove(path / name, error);
     if (error) refuse_environment(path / name, error.message());
   }
+  remove_events(path);
   const fs::path checkpoints = path / "checkpoints";
   if (!fs::exists(checkpoints, error)) return;
   const fs::directory_iterator files(checkpoints, error);
@@ -254,6 +255,8 @@ void RunLog::append_step(int epoch, int64_t step, const StepMetrics& metrics) {
           {"loader_busy_with", metrics.loader_busy_with},
           {"loss_scale", metrics.loss_scale},
           {"skipped_steps", metrics.skipped_steps}});
+  train_ = metrics;
+  if (events_) attempt([&] { events_->after_step(step, metrics); });
 }
 
 void RunLog::append_evaluation(std::string_view split,
@@ -271,6 +274,8 @@ void RunLog::append_evaluation(std::string_view split,
           {"correct", evaluation.correct1},
           {"total", evaluation.total},
           {"digest", digest}});
+  if (!events_ || split != "val") return;
+  attempt([&] { events_->after_epoch(epoch, step, train_, evaluation); });
 }
 
 void RunLog::append_epoch(const EpochCsv& csv, const EpochRow& row) {

@@ -1,15 +1,19 @@
-// The folder that a run leaves: run.json, metrics.jsonl, checkpoints/, in trouble numerics.json.
+// The folder that a run leaves: run.json, metrics.jsonl, TensorBoard's events,
+// checkpoints/, in trouble numerics.json.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/function_ref.h"
 #include "trainers/report/console.h"
 #include "trainers/report/epoch_csv.h"
+#include "trainers/report/run_events.h"
 #include "trainers/report/run_record.h"
 
 namespace lockstep::trainers {
@@ -37,8 +41,8 @@ class RunDirectory {
  public:
   // Creates `path` and its missing parents and proves that files can be written there. A folder
   // `runs/x` also becomes the target of the link `runs/latest`. kOverwrite removes an earlier run's
-  // run.json, metrics.jsonl, numerics.json, plans.json and checkpoints, no other file; kContinue
-  // keeps them.
+  // run.json, metrics.jsonl, events, numerics.json, plans.json and checkpoints, no other file;
+  // kContinue keeps them.
   // Errors: UsageError when the folder is not empty and `existing` is kRefuse, when it is kContinue
   // and the folder holds files but no run, or when another run holds it; EnvironmentError when it
   // cannot be created or written.
@@ -83,9 +87,9 @@ inline constexpr const char* kPlansFile = "plans.json";
 // is one warning then. Silent without a directory, as on ranks other than 0.
 class RunLog {
  public:
-  // Both must outlive this.
-  RunLog(const RunDirectory* directory, Console& console)
-      : directory_(directory), console_(&console) {}
+  // Directory and console must outlive this. Without `events` there is nothing for TensorBoard.
+  RunLog(const RunDirectory* directory, Console& console, std::optional<RunEvents> events = {})
+      : directory_(directory), console_(&console), events_(std::move(events)) {}
 
   void append(std::initializer_list<Metric> metrics);  // to metrics.jsonl
   // Appends a line of training, or of an evaluation, after `step` steps. `digest`: of the model, or
@@ -104,6 +108,8 @@ class RunLog {
 
   const RunDirectory* directory_;
   Console* console_;
+  std::optional<RunEvents> events_;
+  StepMetrics train_;  // of the last step that was appended
   bool lost_ = false;
 };
 
