@@ -382,7 +382,7 @@ TEST(Meeting, ErrorsTravelWhole) {
   const Error again = decode_error(encode_error(error));
   EXPECT_EQ(format_error(again), format_error(error));
   EXPECT_EQ(again.code(), ExitCode::kUsage);
-  EXPECT_EQ(again.remedy());
+  EXPECT_EQ(again.remedy(), error.remedy());
   EXPECT_EQ(decode_error("nonsense").code(), ExitCode::kPeerLost);
   EXPECT_EQ(decode_error("2\n999\na\nb\nc").remedy(), Remedy::kNone);
 }
