@@ -37,7 +37,7 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"master-port", kValue, !kRefused, "", "torchrun", kMeet,
      "--dist-url tcp://HOST:PORT says it too"},
     {"local-world-size", kValue, !kRefused, "", "torchrun", kLauncher, kStarts},
-    {"port", kValue, !kRefused, "", "voxceleb_trainer", kMpi, "mpirun needs no port"},
+    {"port", kValue, !kRefused, "", "voxceleb_trainer", kMeet, kLeave},
     {"distributed", !kValue, !kRefused, "", "voxceleb_trainer", kLauncher, kStarts},
     {"device-ids", kValue, !kRefused, "", "PyTorch", kRanksDevice, kStarts},
     {"output-device", kValue, !kRefused, "", "PyTorch", kRanksDevice, kStarts},
