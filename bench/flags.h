@@ -31,14 +31,20 @@ int64_t whole_number(std::string_view flag, const std::string& text, int64_t min
 template <class T>
 using Choices = std::type_identity_t<std::span<const trainers::Named<T>>>;
 
+// "tree, ring, star"
+template <class T>
+std::string names_of(std::span<const trainers::Named<T>> choices) {
+  std::vector<std::string_view> names;
+  for (const auto& [value, name] : choices) names.push_back(name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 template <class T>
 T choice(std::string_view flag, std::string_view text, Choices<T> choices) {
-  std::vector<std::string_view> names;
   for (const auto& [value, name] : choices) {
     if (name == text) return value;
-    names.push_back(name);
   }
-  throw bad_value(flag, text, fmt::format("{}", fmt::join(names, ", ")));
+  throw bad_value(flag, text, names_of<T>(choices));
 }
 
 // The first long one of "-n,--iters": what errors call the flag.

@@ -35,14 +35,15 @@ std::optional<double> unit_of(std::string_view suffix) {
   return std::nullopt;
 }
 
+// The last name is none, which sums nothing.
+constexpr std::span kSums =
+    std::span(trainers::kAlgorithmNames).first(trainers::kAlgorithmNames.size() - 1);
+
 std::vector<Algorithm> algorithm_list(const std::string& text) {
-  constexpr std::span kAll(trainers::kAlgorithmNames);
-  const auto exchanging = kAll.first(kAll.size() - 1);  // the last is none: it sums nothing
   std::vector<Algorithm> algorithms;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find(',', begin), text.size());
-    algorithms.push_back(
-        choice<Algorithm>("--algorithms", text.substr(begin, end - begin), exchanging));
+    algorithms.push_back(choice<Algorithm>("--algorithms", text.substr(begin, end - begin), kSums));
     begin = end + 1;
   }
   return algorithms;
@@ -97,7 +98,7 @@ void add_what(Flags& flags, BenchOptions& options) {
   flags.add("--algorithms,--dist-backend",
             "LIST",
             "tree",
-            "tree, ring, star, mpi; a table each",
+            names_of<Algorithm>(kSums) + "; a table each",
             [&](const std::string& text) { options.algorithms = algorithm_list(text); });
   add_connection(flags, options.connect);
   flags.add("-J,--output_file",

@@ -42,7 +42,7 @@ void add_run(Flags& flags, SyntheticOptions& options) {
       "--sync-bn,--sync_bn", "as --bn-groups 1: batch norm over all ranks", options.sync_bn);
   flags.add_choice("--algorithm,--dist-backend",
                    "NAME",
-                   "tree, ring, star, mpi or none (no exchange)",
+                   names_of<Algorithm>(trainers::kAlgorithmNames) + " (no exchange)",
                    trainers::kAlgorithmNames,
                    options.algorithm);
   add_connection(flags, options.connect);

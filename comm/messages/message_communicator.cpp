@@ -82,10 +82,12 @@ std::unique_ptr<Work> MessageCommunicator::start_all_reduce(const AllReduce& wha
             engine_, operation, stream_, values, star_slices(values.numel(), size()));
       case Algorithm::kLibrary:
         return std::make_unique<LibrarySum>(engine_, operation, values);
-      default:
-        return std::make_unique<OwnerSum>(
-            engine_, operation, stream_, values, tree_slices(values.numel(), size()));
+      case Algorithm::kTree:
+      case Algorithm::kNone:
+        break;
     }
+    return std::make_unique<OwnerSum>(
+        engine_, operation, stream_, values, tree_slices(values.numel(), size()));
   };
   std::unique_ptr<MessageWork> work = make();
   engine_.launch(*work);

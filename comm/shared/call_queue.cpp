@@ -1,6 +1,7 @@
 #include "comm/shared/call_queue.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,7 @@ constexpr std::chrono::milliseconds kNap{50};
 
 std::string in_full(const CallRecord& record) {
   constexpr std::string_view kAlgorithms[] = {"tree", "ring", "star", "library", "none"};
+  static_assert(std::size(kAlgorithms) == static_cast<size_t>(Algorithm::kNone) + 1);
   const std::string place =
       record.segment == CallRecord::kNowhere
           ? "memory of its own"

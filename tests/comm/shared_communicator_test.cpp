@@ -178,7 +178,7 @@ void stay_until(const std::atomic<int>& failed, int failures) {
 }
 
 TEST(SharedErrors, StalledRanksAndTheBucketAreNamed) {
-  for (const Algorithm algorithm : {Algorithm::kTree, Algorithm::kRing, Algorithm::kStar}) {
+  for (const Algorithm algorithm : testing::kExchanges) {
     std::atomic<int> failed = 0;
     const CommError error = error_of(
         spawn_ranks,

@@ -9,18 +9,19 @@
 #include "comm/shared/control.h"
 #include "comm/thread_communicator.h"
 #include "tests/comm/rank_set.h"
+#include "tests/support/all_reduces.h"
 
 namespace lockstep::comm::shared_protocol_test {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
+using testing::kExchanges;
 using testing::RankSet;
 
 static_assert(reached(5, 5) && reached(6, 5) && !reached(4, 5));
 static_assert(reached(2, 0xfffffffe) && !reached(0xfffffffe, 2));
 
-constexpr Algorithm kAlgorithms[] = {Algorithm::kTree, Algorithm::kRing, Algorithm::kStar};
 constexpr float kPoison = 1e30F;
 
 // One rank of a random schedule: starts sums and looks at them at random times, and destroys values
@@ -43,8 +44,8 @@ void start_next(Player& player) {
   const size_t sum = player.works.size();
   Tensor values = player.memory.slice(static_cast<int64_t>(sum) * kEach, kEach);
   std::ranges::fill(values.span<float>(), value_of(player.peers.rank(), sum));
-  player.works.push_back(
-      player.peers.start_all_reduce({.values = values, .algorithm = kAlgorithms[sum % 3]}));
+  player.works.push_back(player.peers.start_all_reduce(
+      {.values = values, .algorithm = kExchanges[sum % std::size(kExchanges)]}));
 }
 
 void end_one(Player& player) {
@@ -91,7 +92,7 @@ TEST(SharedProtocol, NoScheduleOfTheRanksChangesASum) {
 
 TEST(SharedProtocol, NothingRunsBeforeAllHaveEntered) {
   RankSet ranks(3);
-  for (const Algorithm algorithm : kAlgorithms) {
+  for (const Algorithm algorithm : kExchanges) {
     std::vector<Tensor> memory = ranks.allocate(30);
     for (Tensor& values : memory) std::ranges::fill(values.span<float>(), 1.0F);
     for (int late = 0; late < 3; ++late) {
@@ -122,7 +123,8 @@ TEST(SharedProtocol, ManySumsMayBeUnderWay) {
     for (size_t i = 0; i < kMany; ++i) {
       Tensor value = memory.slice(static_cast<int64_t>(i), 1);
       *value.data<float>() = static_cast<float>(i);
-      works.push_back(peers.start_all_reduce({.values = value, .algorithm = kAlgorithms[i % 3]}));
+      works.push_back(peers.start_all_reduce(
+          {.values = value, .algorithm = kExchanges[i % std::size(kExchanges)]}));
     }
     for (size_t i = 0; i < kMany; ++i) {
       const size_t odd_order = i * 77 % kMany;
@@ -137,7 +139,7 @@ TEST(SharedProtocol, ManySumsMayBeUnderWay) {
 // Values are destroyed at once, and the next sum begins.
 TEST(SharedProtocol, ValuesAreFreeWhenTheSumIsOver) {
   constexpr int64_t kCount = 5000;
-  for (const Algorithm algorithm : kAlgorithms) {
+  for (const Algorithm algorithm : kExchanges) {
     spawn_ranks(3, [&](Communicator& peers) {
       Tensor memory = peers.allocate({kCount}, Dtype::kF32);
       for (int i = 1; i <= 100; ++i) {

@@ -136,8 +136,8 @@ inline void check_works_in_flight(Communicator& peers) {
     const std::vector<int64_t> counts = collective_counts(peers.size());
     const int64_t count = counts[i % counts.size()];
     values.push_back(integers_of(peers.rank(), count, i % 2 == 0 ? Dtype::kF32 : Dtype::kF16));
-    works.push_back(
-        peers.start_all_reduce({.values = values.back(), .algorithm = kExchanges[i % 3]}));
+    works.push_back(peers.start_all_reduce(
+        {.values = values.back(), .algorithm = kExchanges[i % std::size(kExchanges)]}));
   }
   check_all_gathers(peers);
 

@@ -59,9 +59,8 @@ TEST(ExchangeConfig, AnAskedForCapHoldsForTheFirstBucketToo) {
 }
 
 TEST(ExchangeConfig, NamesAreTheFlags) {
-  for (const char* name : {"tree", "ring", "star", "mpi", "none"}) {
-    const ExchangeConfig config = config_of(fmt::format("--algorithm {}", name));
-    EXPECT_EQ(name_of(config.algorithm), name);
+  for (const auto& [algorithm, name] : kAlgorithmNames) {
+    EXPECT_EQ(config_of(fmt::format("--algorithm {}", name)).algorithm, algorithm);
   }
   EXPECT_EQ(config_of("--transport auto").transport, comm::Transport::kAuto);
   EXPECT_EQ(config_of("--transport shm").transport, comm::Transport::kShm);

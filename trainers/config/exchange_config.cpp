@@ -65,7 +65,9 @@ void check_nccl(const Options& options) {
         "NCCL sums what lies on GPUs",
         "--device cuda, or leave --transport and --algorithm at auto and tree");
   }
-  if (over_nccl && (algorithm == "star" || algorithm == "mpi")) {
+  const bool is_hosts =
+      algorithm != "tree" && algorithm != "ring" && algorithm != "none" && algorithm != kNccl;
+  if (over_nccl && is_hosts) {
     throw UsageError(fmt::format("--transport nccl has no --algorithm {}", algorithm),
                      "over NCCL gradients are summed as a tree, in a ring, or by NCCL itself",
                      "--algorithm tree, ring or nccl, or --transport shm or mpi");
