@@ -34,7 +34,7 @@ PROGRAMS = {  # the tutorials' scripts: program, what stands before their flags,
     "main_pytorch.py": ("train_resnet", "photos --preset imagenet-main", f"{SMALL_PHOTOS} {NETWORK}"),
     "main.py": ("minimal_example", "", ""),
 }
-HERE = {"/home/shared/imagenet/raw/": "photos", "$my_address": "127.0.0.1", "192.168.100.11": "127.0.0.1"}
+HERE = {"/home/shared/imagenet/raw/": "photos", "192.168.100.11": "127.0.0.1"}
 WITHOUT_FLAGS = ("test.py", "main.py")  # only a launcher can tell these programs about ranks
 LAUNCHERS = (["python", "-m", "torch.distributed.launch"], ["torchrun"])
 STARTS = re.compile(r"try: .*(mpirun -np|torchrun --no-python)")
@@ -53,9 +53,9 @@ class Command:
 
 
 def parse(printed: str) -> Command:
-    words = [HERE.get(word, word) for word in shlex.split(printed)]
-    words = [re.sub(r"192\.168\.100\.11", "127.0.0.1", word) for word in words]
-    environment = {}
+    for there, here in HERE.items():
+        printed = printed.replace(there, here)
+    words, environment = shlex.split(printed), {}
     while "=" in words[0]:
         name, _, environment[name] = words.pop(0).partition("=")
     script = next(number for number, word in enumerate(words) if word in PROGRAMS)
@@ -91,7 +91,11 @@ def run(bins: Path, line: list[str], environments: list[dict[str, str]], place: 
         )
         for environment in environments
     ]
-    said = [rank.communicate(timeout=100)[0] for rank in ranks]
+    try:
+        said = [rank.communicate(timeout=100)[0] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()  # where another came too late
     return Result([rank.returncode for rank in ranks], said)
 
 
@@ -120,7 +124,7 @@ def seen_ranks(said: str) -> int:
     start_line = re.search(r"· (\d+) ranks? of", said)
     if start_line:
         return int(start_line[1])
-    return len(re.findall(r"^ +\d+ +\d+ +cpu|^rank \d+ weight", said, re.MULTILINE))
+    return len(re.findall(r"^ +\d+ +\d+ +\w+ +\d+|^rank \d+ weight", said, re.MULTILINE))
 
 
 def problem_of(bins: Path, printed: str, ranks: int, answer: str, place: str) -> str | None:
