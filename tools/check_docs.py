@@ -1,4 +1,4 @@
-"""Fails when a document is out of date: its tables, its figures, the files that it names, or its lines' length.
+"""Fails when a document is out of date: tables, figures, tests and files that it names, or its lines' length.
 
 usage: python3 tools/check_docs.py
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import bench_table
 import draw_figures
+import tutorial_items
 
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 120  # of a line that is not a table's
@@ -50,8 +51,9 @@ def main() -> int:
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, check=True, capture_output=True, text=True)
     documents = [ROOT / name for name in listed.stdout.split()]
     problems = [problem for path in documents for problem in problems_of(path, path.read_text(encoding="utf-8"))]
-    for tool in (bench_table, draw_figures):
+    for tool in (bench_table, draw_figures, tutorial_items):
         problems += [f"{path.name} differs: run python3 tools/{tool.__name__}.py" for path in tool.outdated()]
+    problems += tutorial_items.problems()
     problems += [f"{name}: a table without a place in a document" for name in bench_table.homeless()]
     print("\n".join(problems) or f"{len(documents)} documents are up to date")
     return 1 if problems or not documents else 0

@@ -1,41 +1,51 @@
-"""tests/tutorials/items.tsv: all 80 items, and that the tests it names exist."""
+"""tools/tutorial_items.py: the tables that it writes, and the rows that it refuses."""
 
-import re
+import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 
-TESTS = Path(__file__).resolve().parents[1]
-ITEMS_OF_TUTORIAL = (25, 17, 13, 13, 12)
-DEFINED = re.compile(r"^(?:TEST|TEST_F|TEST_P)\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools"))
+import tutorial_items  # noqa: E402
 
 
-def rows() -> list[list[str]]:
-    lines = (TESTS / "tutorials/items.tsv").read_text(encoding="utf-8").splitlines()
-    return [line.split("\t") for line in lines[1:]]
+def with_row(changed: str, **columns: str) -> list[list[str]]:
+    """The rows as they are, one of them changed."""
+    names = ("number", "item", "state", "tests", "note")
+    return [
+        [columns.get(name, old) for name, old in zip(names, row)] if row[0] == changed else row
+        for row in tutorial_items.rows()
+    ]
 
 
 class TutorialItems(unittest.TestCase):
-    def test_each_item_has_a_row_in_order(self):
-        wanted = [f"{t}.{i}" for t, count in enumerate(ITEMS_OF_TUTORIAL) for i in range(1, count + 1)]
-        numbered = sorted(rows(), key=lambda row: [int(part) for part in row[0].split(".")])
-        self.assertEqual([row[0] for row in numbered], wanted)
-        self.assertTrue(all(len(row) == 4 for row in numbered))
+    def test_all_80_items_are_there_and_their_tests_exist(self):
+        self.assertEqual(tutorial_items.problems(), [])
+        self.assertEqual(len(tutorial_items.rows()), 80)
 
-    def test_a_state_has_what_it_needs(self):
-        for item, state, tests, note in rows():
-            self.assertIn(state, ("works", "needs a GPU", "declined", ""), item)
-            self.assertEqual(state == "works", bool(tests) and state != "declined", item)
-            self.assertTrue(state != "declined" or note, f"{item} is declined without a reason")
+    def test_a_row_that_promises_too_much_is_named(self):
+        for number, columns, said in (
+            ("0.4", {"tests": "Models.Absent"}, "item 0.4: no test is called Models.Absent"),
+            ("0.4", {"tests": "e2e.absent"}, "item 0.4: no test is called e2e.absent"),
+            ("0.4", {"tests": "ranks.shm.absent_np7"}, "item 0.4: no test is called ranks.shm.absent_np7"),
+            ("0.4", {"tests": "tests/long/absent.sh"}, "item 0.4: no test is called tests/long/absent.sh"),
+            ("0.4", {"tests": ""}, "item 0.4: one that works has tests"),
+            ("0.4", {"state": "", "note": "soon"}, "item 0.4: its state is ''"),
+            ("2.13", {"note": ""}, "item 2.13: one that works has tests, another says why"),
+            ("0.4", {"number": "0.44"}, "items: {'0.4"),
+        ):
+            changed = with_row(number, **columns)
+            with mock.patch.object(tutorial_items, "rows", return_value=changed):
+                found = tutorial_items.problems()
+            self.assertTrue(any(said in problem for problem in found), f"{said}: {found}")
 
-    def test_the_tests_exist(self):
-        texts = [path.read_text(encoding="utf-8") for path in TESTS.rglob("*_test.cpp")]
-        defined = {f"{suite}.{name}" for text in texts for suite, name in DEFINED.findall(text)}
-        cmake = (TESTS / "CMakeLists.txt").read_text(encoding="utf-8")
-        for item, _, tests, _ in rows():
-            for test in tests.split():
-                script = re.fullmatch(r"(?:e2e|ranks\.\w+)\.([a-z_]+?)(?:_np\d+|\.[\w-]+)?", test)
-                found = script and script[1] in cmake or test in defined
-                self.assertTrue(found, f"{item}: no test is called {test}")
+    def test_the_document_is_written_between_its_marks(self):
+        text = "a\n<!-- states -->\n-\n<!-- /states -->\nb\n<!-- items: 4 -->\n<!-- /items -->\nc\n"
+        with mock.patch.object(tutorial_items, "rows", return_value=[["4.12", "the GIL", "works", "A.B C.D", "none"]]):
+            written = tutorial_items.with_tables(text)
+        self.assertIn("-->\nStates of the 1 items: works: 1, needs a GPU: 0, declined: 0, open: 0.\n<!--", written)
+        self.assertIn("| 4.12 | the GIL | works | `A.B`<br>`C.D` | none |\n<!-- /items -->\nc\n", written)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,99 @@
+"""Writes the tables of docs/tutorials/README.md: the 80 items of the tutorials, from tests/tutorials/items.tsv.
+
+usage: python3 tools/tutorial_items.py
+
+A row: number, what the tutorial asks for, state (works, needs a GPU, declined, open), tests apart by blanks, note.
+Tests are named as ctest names them, or by their path where they take too long for ctest.
+"""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLE = ROOT / "tests/tutorials/items.tsv"
+DOCUMENT = ROOT / "docs/tutorials/README.md"
+PLACE = re.compile(r"(<!-- items: (\d) -->\n).*?(<!-- /items -->)", re.DOTALL)
+STATED = re.compile(r"(<!-- states -->\n).*?(\n<!-- /states -->)", re.DOTALL)
+ITEMS = (25, 17, 13, 13, 12)  # of each tutorial
+STATES = ("works", "needs a GPU", "declined", "open")
+DEFINED = re.compile(r"^(?:TEST|TEST_F|TEST_P)\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
+SCRIPTS = re.compile(r"foreach\(script ([\w. ]+)\)")
+
+
+def rows() -> list[list[str]]:
+    return [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines()[1:]]
+
+
+def code(tests: str) -> str:
+    return "<br>".join(f"`{test}`" for test in tests.split())
+
+
+def table(tutorial: str) -> str:
+    lines = ["| item | the tutorial | state | tests | note |", "|---|---|---|---|---|"]
+    for number, item, state, tests, note in rows():
+        if number.startswith(f"{tutorial}."):
+            lines.append(f"| {number} | {item} | {state} | {code(tests)} | {note} |")
+    return "\n".join(lines) + "\n"
+
+
+def states_line() -> str:
+    states = [row[2] for row in rows()]
+    counts = ", ".join(f"{state}: {states.count(state)}" for state in STATES)
+    return f"States of the {len(states)} items: {counts}."
+
+
+def with_tables(text: str) -> str:
+    text = STATED.sub(rf"\g<1>{states_line()}\g<2>", text)
+    return PLACE.sub(lambda match: match[1] + table(match[2]) + match[3], text)
+
+
+def outdated() -> dict[Path, str]:
+    """The document where it does not hold what the table says, with what it should hold."""
+    held = DOCUMENT.read_text(encoding="utf-8")
+    expected = with_tables(held)
+    return {} if held == expected else {DOCUMENT: expected}
+
+
+def ctest_names() -> set[str]:
+    """Suites' tests, and the entries of tests/CMakeLists.txt, with the numbers that its loops give."""
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*_test.cpp")]
+    names = {f"{suite}.{name}" for text in sources for suite, name in DEFINED.findall(text)}
+    cmake = (ROOT / "tests/CMakeLists.txt").read_text(encoding="utf-8")
+    names |= {f"e2e.{Path(script).stem}" for match in SCRIPTS.findall(cmake) for script in match.split()}
+    return names | set(re.findall(r"add_test\(NAME ([\w.]+)", cmake))
+
+
+def in_loops(name: str, cmake: str) -> bool:
+    """ranks.shm.collectives_np7: add_test's name has ${transport} and ${ranks} there."""
+    pattern = r"NAME e2e\.two_hosts\.|lockstep_mpi_test\("
+    parts = [re.sub(r"_np\d+$", "_np${ranks}", part) for part in name.split(".")[1:]]
+    return bool(re.search(pattern, cmake)) and all(part in cmake for part in parts)
+
+
+def exists(name: str, names: set[str], cmake: str) -> bool:
+    if "/" in name:
+        return (ROOT / name).is_file()
+    is_loop = name.startswith(("ranks.", "e2e.two_hosts."))
+    return name in names or (is_loop and in_loops(name, cmake))
+
+
+def problems() -> list[str]:
+    found, names = [], ctest_names()
+    cmake = (ROOT / "tests/CMakeLists.txt").read_text(encoding="utf-8")
+    wanted = [f"{tutorial}.{item}" for tutorial, count in enumerate(ITEMS) for item in range(1, count + 1)]
+    numbers = [row[0] for row in rows()]
+    if numbers != wanted:
+        found.append(f"items: {set(wanted) ^ set(numbers) or 'not in order'}")
+    for number, item, state, tests, note in rows():
+        if state not in STATES:
+            found.append(f"item {number}: its state is {state!r}")
+        if not item or (state == "works" and not tests) or (state != "works" and not note):
+            found.append(f"item {number}: one that works has tests, another says why in its note")
+        absent = [test for test in tests.split() if not exists(test, names, cmake)]
+        found += [f"item {number}: no test is called {test}" for test in absent]
+    return [f"tests/tutorials/items.tsv: {problem}" for problem in found]
+
+
+if __name__ == "__main__":
+    for path, text in outdated().items():
+        path.write_text(text, encoding="utf-8")
