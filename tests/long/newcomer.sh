@@ -52,8 +52,8 @@ schedule() {
 }
 
 train() {  # on $1 ranks, algorithm $2
-  scripts/run -np "$1" train_convnet --shards 4 --max-steps 20 --threads 1 --algorithm "$2" -o "run-$2-$1" \
-    >"run-$2-$1.log" 2>&1 || { cat "run-$2-$1.log"; exit 1; }
+  scripts/run -np "$1" train_convnet --global-batch-size 64 --shards 4 --bn-groups 4 --max-steps 20 --threads 1 \
+    --algorithm "$2" -o "run-$2-$1" >"run-$2-$1.log" 2>&1 || { cat "run-$2-$1.log"; exit 1; }
 }
 collective() {
   build build/release test_comm bench_allreduce train_convnet lockstep
