@@ -42,15 +42,15 @@ Connection over_messages(std::unique_ptr<Communicator> messages,
   return {std::move(messages), name, shared.problem, launch};
 }
 
-Connection meet_over_tcp(Launch launch, const ConnectOptions& options) {
+Connection meet_over_tcp(Launch launch, const MeetingPlace& place, const ConnectOptions& options) {
   if (options.transport == Transport::kMpi) {
     throw EnvironmentError("the ranks did not meet through MPI",
-                           fmt::format("they meet at {}", to_string(*launch.place)),
+                           fmt::format("they meet at {}", to_string(place)),
                            fmt::format("mpirun -np {} PROGRAM ARGUMENTS", launch.size),
                            Remedy::kMpi);
   }
   tcp::Peers peers = tcp::meet(
-      *launch.place,
+      place,
       launch.rank,
       launch.size,
       {.timeout = options.rendezvous_timeout, .note = options.tell, .stop = options.stop});
@@ -64,7 +64,7 @@ Connection meet_over_tcp(Launch launch, const ConnectOptions& options) {
 
 Connection connect(const Launch& launch, const ConnectOptions& options) {
   if (launch.size == 1) return {std::make_unique<SingleCommunicator>(), "none", {}, launch};
-  if (launch.place) return meet_over_tcp(launch, options);
+  if (launch.place) return meet_over_tcp(launch, *launch.place, options);
   if (options.transport == Transport::kTcp) {
     throw EnvironmentError("the ranks have no place to meet over TCP",
                            "the launcher's MPI connects them",

@@ -30,6 +30,7 @@ std::vector<uint16_t> derived_ports(std::string_view text) {
   constexpr uint64_t kTries = 8;
   const uint64_t begin = digest(std::as_bytes(std::span(text)));
   std::vector<uint16_t> ports;
+  ports.reserve(kTries);
   for (uint64_t i = 0; i < kTries; ++i) {
     ports.push_back(static_cast<uint16_t>(kFirst + (begin % kCount + i * kStep) % kCount));
   }

@@ -224,10 +224,12 @@ fs::path find_idx_folder(const fs::path& dir, const std::string& name) {
 
 DatasetPair open_idx_pair(const fs::path& dir, const std::string& name, Splits splits) {
   const std::array<fs::path, 4> files = find_files(dir, name, splits);
-  DatasetPair pair{.train = {},
-                   .test = std::make_shared<IdxDataset>(name + "/test", files[2], files[3])};
-  if (splits == Splits::kTest) return pair;
-  pair.train = std::make_shared<IdxDataset>(name + "/train", files[0], files[1]);
+  DatasetPair pair;
+  if (splits == Splits::kBoth) {
+    pair.train = std::make_shared<IdxDataset>(name + "/train", files[0], files[1]);
+  }
+  pair.test = std::make_shared<IdxDataset>(name + "/test", files[2], files[3]);
+  if (!pair.train) return pair;
   const ImageShape train = pair.train->image_shape();
   const ImageShape test = pair.test->image_shape();
   if (train != test) {

@@ -225,11 +225,9 @@ bool receive_all(int socket, std::span<std::byte> bytes, Clock::time_point deadl
     const ssize_t got = ::recv(socket, bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got > 0) {
       bytes = bytes.subspan(static_cast<size_t>(got));
-    } else if (got == 0) {
-      return false;
-    } else if (errno == EAGAIN) {
+    } else if (got < 0 && errno == EAGAIN) {
       if (!wait_for(socket, POLLIN, deadline)) return false;
-    } else if (errno != EINTR) {
+    } else if (got == 0 || errno != EINTR) {
       return false;
     }
   }

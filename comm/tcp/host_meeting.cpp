@@ -207,11 +207,11 @@ class Host {
   }
 
   template <class E>
-  [[noreturn]] void fail(const E& error) {
+  [[noreturn]] void fail(E error) {
     for (const auto& guest : guests_) {
       if (guest) tell_failure(*guest, error);
     }
-    throw error;
+    throw E(std::move(error));
   }
 
   Meeting adjourn() {
@@ -221,9 +221,10 @@ class Host {
     meeting.sockets.resize(guests_.size());
     meeting.seats.ranks[0].host = this_host();
     for (size_t rank = 1; rank < guests_.size(); ++rank) {
-      const Guest& guest = *guests_[rank];
+      const std::optional<Guest>& guest = guests_[rank];
+      LS_CHECK(guest.has_value(), "[meeting] rank {}: absent", rank);
       meeting.seats.ranks[rank] = {
-          .address = guest.from.bytes(), .host = guest.hello.host, .port = guest.hello.port};
+          .address = guest->from.bytes(), .host = guest->hello.host, .port = guest->hello.port};
     }
     std::vector<std::byte> message(sizeof(uint64_t) + guests_.size() * sizeof(Seat));
     std::memcpy(message.data(), &meeting.seats.secret, sizeof(uint64_t));
@@ -231,7 +232,7 @@ class Host {
                 meeting.seats.ranks.data(),
                 guests_.size() * sizeof(Seat));
     for (size_t rank = 1; rank < guests_.size(); ++rank) {
-      meeting.sockets[rank] = std::move(guests_[rank]->socket);
+      if (guests_[rank]) meeting.sockets[rank] = std::move(guests_[rank]->socket);
       send_reply(meeting.sockets[rank].get(), Reply::Kind::kSeats, std::span(message));
     }
     return meeting;

@@ -83,7 +83,8 @@ MeetingFile::~MeetingFile() {
     std::string problem;
     const std::optional<MeetingNotice> there = read_meeting_file(path_, problem);
     if (there && there->key == key_) ::unlink(path_.c_str());
-  } catch (const Error&) {  // no longer ours
+  } catch (const Error&) {
+    return;  // no longer ours
   }
 }
 

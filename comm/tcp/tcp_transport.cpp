@@ -15,6 +15,8 @@ class TcpRound : public Round {
  public:
   TcpRound(TcpTransport& transport, const Operation& operation)
       : transport_(transport), operation_(operation) {}
+  TcpRound(const TcpRound&) = delete;
+  TcpRound& operator=(const TcpRound&) = delete;
   ~TcpRound() override {
     if (!missing().empty()) transport_.abandon();
   }

@@ -23,7 +23,7 @@ TEST(BadInput, ArgumentsAreRefusedBeforeAnythingIsWritten) {
       {{"--epochs", "-1"}, "--epochs"},
       {{"--lr", "nan"}, "--lr"},
       {{"-b", "0"}, "-b"},
-      {{"-b", "60001"}, "60001 images"},
+      {{"--drop-last", "-b", "60001"}, "60001 images"},
       {{"--batch-sise", "4"}, "--batch-size"},
       {{"--bananas"}, "--bananas"},
       {{"--shards", "3", "--bn-groups", "2"}, "--bn-groups"},
@@ -56,7 +56,8 @@ TEST(BadInput, RankZeroSpeaksForAll) {
   expect_refused(run_ranks(3, convnet(dir / "run", {"--lr", "fast"})), 2, "--lr");
   expect_refused(
       run_ranks(3, convnet(dir / "run", {"--data", (dir / "no").string()})), 3, "--data names");
-  expect_refused(run_ranks(3, convnet(dir / "run", {"-b", "60000"})), 2, "180000 images");
+  expect_refused(
+      run_ranks(3, convnet(dir / "run", {"-b", "60000", "--drop-last"})), 2, "180000 images");
 }
 
 TEST(BadInput, OutputThatCannotBeWritten) {

@@ -120,7 +120,7 @@ TEST(LockstepTool, SuggestsTheNearestCommand) {
   EXPECT_TRUE(contains(near.err, "try: did you mean lockstep diff?\n")) << near.err;
   EXPECT_TRUE(contains(lockstep({"scale_report"}).err, "mean lockstep scale-report?"));
   const Outcome far = lockstep({"frobnicate"});
-  EXPECT_TRUE(contains(far.err, "its commands are diff, inspect, plan, ")) << far.err;
+  EXPECT_TRUE(contains(far.err, "its commands are diff, inspect, export, plan, ")) << far.err;
   EXPECT_TRUE(contains(far.err, "try: lockstep --help\n")) << far.err;
 }
 

@@ -1,6 +1,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -66,14 +67,21 @@ bool printed_instead(const Options& options, bool prints) {
   return true;
 }
 
+// Ranks that are threads may fail at once: the first to come speaks, and ends the process.
+[[noreturn]] void report_and_die(const std::exception& error, ErrorScope scope) {
+  static std::mutex first;
+  const std::lock_guard lock(first);
+  comm::die(static_cast<ExitCode>(report_error(error, scope)));
+}
+
 // Ends the process where the rank fails: its peers wait for it.
 int run_rank(const Job& job) {
   try {
     return static_cast<int>(train_run(job));
   } catch (const CommError& error) {  // each rank knows something else of a lost peer
-    comm::die(static_cast<ExitCode>(report_error(error, ErrorScope::kThisRank)));
+    report_and_die(error, ErrorScope::kThisRank);
   } catch (const std::exception& error) {
-    comm::die(static_cast<ExitCode>(report_error(error)));
+    report_and_die(error, ErrorScope::kEveryRank);
   }
 }
 

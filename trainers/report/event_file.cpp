@@ -1,5 +1,6 @@
 #include "trainers/report/event_file.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
@@ -37,9 +38,9 @@ std::string bytes_of(T value) {
 
 template <class T>
 T read(std::string_view bytes) {
-  T value{};
-  std::memcpy(&value, bytes.data(), sizeof(T));
-  return value;
+  std::array<char, sizeof(T)> number{};
+  std::ranges::copy_n(bytes.begin(), number.size(), number.begin());
+  return std::bit_cast<T>(number);
 }
 
 // Protocol buffers: a field is its key, (number << 3) | wire type, and its value.

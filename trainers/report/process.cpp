@@ -56,6 +56,7 @@ std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine)
   const std::vector<int> local_ranks = comm::gather_value(ranks, mine.local_rank);
   const std::vector<std::string> devices = comm::gather_texts(ranks, mine.device);
   std::vector<RankPlace> places;
+  places.reserve(hosts.size());
   for (size_t rank = 0; rank < hosts.size(); ++rank) {
     places.push_back({hosts[rank], pids[rank], local_ranks[rank], devices[rank]});
   }

@@ -15,6 +15,7 @@ std::string python_repr(double value) {
 
 std::vector<std::string> tricks_start_lines(int64_t ranks, const std::string& name) {
   std::vector<std::string> lines;
+  lines.reserve(static_cast<size_t>(ranks) + 1);
   for (int64_t rank = 0; rank < ranks; ++rank) {
     lines.push_back(fmt::format("Running DDP on rank: {}", rank));
   }

@@ -86,6 +86,7 @@ class Pickler {
 void put_tensor(Pickler& out, const Tensor& tensor, size_t storage) {
   const Shape& shape = tensor.shape();
   std::vector<int64_t> extents;
+  extents.reserve(static_cast<size_t>(shape.rank()));
   std::vector<int64_t> strides(static_cast<size_t>(shape.rank()));
   for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
   int64_t stride = 1;
