@@ -9,6 +9,7 @@
 namespace lockstep::trainers::tutorial_spelling_test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::options_of;
 using testing::refusal;
