@@ -13,6 +13,7 @@
 #include <sys/random.h>
 
 #include "comm/tcp/meeting_file.h"
+#include "core/check.h"
 #include "core/digest.h"
 #include "core/words.h"
 
@@ -232,7 +233,9 @@ class Host {
                 meeting.seats.ranks.data(),
                 guests_.size() * sizeof(Seat));
     for (size_t rank = 1; rank < guests_.size(); ++rank) {
-      if (guests_[rank]) meeting.sockets[rank] = std::move(guests_[rank]->socket);
+      std::optional<Guest>& guest = guests_[rank];
+      LS_CHECK(guest.has_value(), "[meeting] rank {}: absent", rank);
+      meeting.sockets[rank] = std::move(guest->socket);
       send_reply(meeting.sockets[rank].get(), Reply::Kind::kSeats, std::span(message));
     }
     return meeting;
