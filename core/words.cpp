@@ -82,10 +82,11 @@ std::optional<double> parse_float(std::string_view text) {
 
 std::string_view nearest_word(std::string_view word, std::span<const std::string_view> candidates) {
   const int limit = std::max(1, static_cast<int>(word.size()) / 3);
+  const std::string letters = plain(word);
   std::string_view best;
   int best_distance = limit + 1;
   for (const std::string_view candidate : candidates) {
-    const bool begins = word.size() >= 3 && plain(candidate).starts_with(plain(word));
+    const bool begins = letters.size() >= 3 && plain(candidate).starts_with(letters);
     const int distance = begins ? 1 : edit_distance(word, candidate);
     if (distance < best_distance) {
       best = candidate;

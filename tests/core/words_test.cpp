@@ -39,6 +39,7 @@ TEST(Words, NearestWord) {
   EXPECT_EQ(nearest_word("Batch_", kWords), "batch-size");
   EXPECT_EQ(nearest_word("momentum", kWords), "");
   EXPECT_EQ(nearest_word("", kWords), "");
+  EXPECT_EQ(nearest_word("--e", kWords), "");
 }
 
 }  // namespace

@@ -112,6 +112,7 @@ TEST(TutorialSpelling, ElsewhereANumberBehindEIsAnswered) {
     EXPECT_THAT(refusal(line), HasSubstr("| --epochs ")) << line;
   }
   EXPECT_THAT(refusal("-w 3"), HasSubstr("unknown flag -w"));
+  EXPECT_THAT(refusal("-w 3"), HasSubstr("| --preset ddp-tricks, which has it"));
 }
 
 TEST(TutorialSpelling, BehindTwoDashesNothingIsAFlag) {

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/words.h"
+#include "trainers/options/tutorial_spelling.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -109,10 +110,14 @@ UsageError unknown_flag(Program program, std::string_view argument) {
   if (!nearest.empty()) nearest.insert(2, "no-");
   if (nearest.empty()) nearest = nearest_of(dashed, known);
   if (nearest.empty()) nearest = nearest_of(positive, known);
+  const std::string_view preset = preset_with(name);
+  const std::string advice =
+      !preset.empty()   ? fmt::format("--preset {}, which has it, or --help for ours", preset)
+      : nearest.empty() ? fmt::format("{} --help", name_of(program))
+                        : fmt::format("did you mean {}?", nearest);
   return UsageError(fmt::format("unknown flag {}", name),
                     fmt::format("{} has no such flag", name_of(program)),
-                    nearest.empty() ? fmt::format("{} --help", name_of(program))
-                                    : fmt::format("did you mean {}?", nearest));
+                    advice);
 }
 
 // Rewrites what CLI11 does not know: _ for -, a switch's value as a word of its own, shorthands,

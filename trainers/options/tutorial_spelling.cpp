@@ -91,6 +91,15 @@ class RunName {
 
 }  // namespace
 
+std::string_view preset_with(std::string_view name) {
+  for (const PresetSpelling& preset : kPresetSpellings) {
+    for (const Spelling& spelling : preset.flags) {
+      if (std::ranges::count(split_words(spelling.theirs, ' '), name) > 0) return preset.preset;
+    }
+  }
+  return {};
+}
+
 std::string preset_in(const std::vector<std::string>& arguments, std::string_view otherwise) {
   std::string preset(otherwise);
   for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {

@@ -14,6 +14,9 @@ std::string preset_in(const std::vector<std::string>& arguments, std::string_vie
 // without a number still evaluates. Those of other presets come back as they are.
 std::vector<std::string> respelled(std::string_view preset, std::vector<std::string> arguments);
 
+// The first preset that spells a flag so; empty: none does.
+std::string_view preset_with(std::string_view name);
+
 // "With --preset NAME: -e is --epochs, ..." for each preset that has such flags; for --help-all.
 std::string spelling_help();
 
