@@ -20,7 +20,7 @@ struct Convolution {
                             const Shape& weight,
                             const kernels::Conv2dParams& params);
 
-  // Of square images and a square kernel, with random values.
+  // Makes a problem of square images and a square kernel, with random values.
   Convolution(Timer& t, const Shape& weights, int64_t stride, OutputShape output_shape)
       : shards(t.shards()),
         params(same_size(weights[2], stride)),

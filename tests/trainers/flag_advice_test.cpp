@@ -26,7 +26,7 @@ TEST(FlagAdvice, TheTrainersHaveFlagsForEveryRemedy) {
   }
 }
 
-// Of a run on this many ranks of a host with so many cores.
+// Returns the advice on a run with these flags on this host.
 std::vector<std::string> advice(const std::string& line,
                                 Program program = Program::kTrainConvnet,
                                 const HostShare& host = {2, 2, 1}) {

@@ -41,7 +41,7 @@ std::string number(int32_t value) {
   return "J" + u32(static_cast<uint32_t>(value));
 }
 
-// What a tensor of one axis is pickled as.
+// Returns the pickle of a tensor of one axis.
 struct PickledVector {
   std::string type = "torch\nFloatStorage";
   std::string key = "0";

@@ -14,7 +14,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include "core/atomic_file.h"
 #include "core/error.h"
@@ -166,20 +165,16 @@ EventFile::EventFile(const fs::path& folder, int64_t last) {
     kept = up_to(content_of(path_), last);
   }
   write_file_atomically(path_, kept.empty() ? record(first_event()) : kept);
-  fd_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
-  if (fd_ < 0) {
+  file_ = UniqueFd(open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  if (!file_.valid()) {
     throw EnvironmentError(fmt::format("cannot write {}", path_.string()),
                            std::generic_category().message(errno),
                            "check the permissions of that folder");
   }
 }
 
-EventFile::~EventFile() {
-  close(fd_);
-}
-
 void EventFile::append(int64_t step, std::span<const Scalar> scalars) {
-  append_whole(fd_, path_, record(scalar_event(step, scalars)));
+  append_whole(file_.get(), path_, record(scalar_event(step, scalars)));
 }
 
 fs::path event_file_in(const fs::path& folder) {

@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
+
+#include "core/unique_fd.h"
 
 namespace lockstep::trainers {
 
@@ -22,9 +25,6 @@ class EventFile {
   // step `last`; later ones are dropped, and so is what a killed process left of its last event.
   // Errors: EnvironmentError.
   EventFile(const std::filesystem::path& folder, int64_t last);
-  EventFile(const EventFile&) = delete;
-  EventFile& operator=(const EventFile&) = delete;
-  ~EventFile();
 
   // The values at `step`, now. NaN and infinities are written as they are. Errors:
   // EnvironmentError; then the file is as before.
@@ -32,7 +32,7 @@ class EventFile {
 
  private:
   std::filesystem::path path_;
-  int fd_ = -1;
+  UniqueFd file_;
 };
 
 // The event file of `folder`; empty where there is none.

@@ -128,7 +128,7 @@ class Unpickler {
     }
   }
 
-  // What puts values on the stack together.
+  // Handles the opcodes that join values of the stack into one. Returns false for others.
   bool gather(uint8_t op) {
     switch (op) {
       case pickle::kMark:

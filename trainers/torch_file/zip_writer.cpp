@@ -45,7 +45,7 @@ class ZipBytes {
   std::vector<std::byte> bytes_;
 };
 
-// What a local header and the directory have in common.
+// Writes the fields that a local header and the directory have in common.
 void put_member(ZipBytes& to, const ZipPart& part, uint32_t crc, size_t extra) {
   const auto size = static_cast<uint32_t>(part.content.size());
   to.put(kVersion).put(kUtf8).put(zip::kPlain).put(uint16_t{0}).put(kNewYear1980);
