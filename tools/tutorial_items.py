@@ -9,6 +9,8 @@ Tests are named as ctest names them, or by their path where they take too long f
 import re
 from pathlib import Path
 
+import named_tests
+
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests/tutorials/items.tsv"
 DOCUMENT = ROOT / "docs/tutorials/README.md"
@@ -16,8 +18,6 @@ PLACE = re.compile(r"(<!-- items: (\d) -->\n).*?(<!-- /items -->)", re.DOTALL)
 STATED = re.compile(r"(<!-- states -->\n).*?(\n<!-- /states -->)", re.DOTALL)
 ITEMS = (25, 17, 13, 13, 12)  # of each tutorial
 STATES = ("works", "needs a GPU", "declined", "open")
-DEFINED = re.compile(r"^(?:TEST|TEST_F|TEST_P)\(\s*(\w+),\s*(\w+)\)", re.MULTILINE)
-SCRIPTS = re.compile(r"foreach\(script ([\w. ]+)\)")
 
 
 def rows() -> list[list[str]]:
@@ -54,32 +54,8 @@ def outdated() -> dict[Path, str]:
     return {} if held == expected else {DOCUMENT: expected}
 
 
-def ctest_names() -> set[str]:
-    """Suites' tests, and the entries of tests/CMakeLists.txt, with the numbers that its loops give."""
-    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*_test.cpp")]
-    names = {f"{suite}.{name}" for text in sources for suite, name in DEFINED.findall(text)}
-    cmake = (ROOT / "tests/CMakeLists.txt").read_text(encoding="utf-8")
-    names |= {f"e2e.{Path(script).stem}" for match in SCRIPTS.findall(cmake) for script in match.split()}
-    return names | set(re.findall(r"add_test\(NAME ([\w.]+)", cmake))
-
-
-def in_loops(name: str, cmake: str) -> bool:
-    """ranks.shm.collectives_np7: add_test's name has ${transport} and ${ranks} there."""
-    pattern = r"NAME e2e\.two_hosts\.|lockstep_mpi_test\("
-    parts = [re.sub(r"_np\d+$", "_np${ranks}", part) for part in name.split(".")[1:]]
-    return bool(re.search(pattern, cmake)) and all(part in cmake for part in parts)
-
-
-def exists(name: str, names: set[str], cmake: str) -> bool:
-    if "/" in name:
-        return (ROOT / name).is_file()
-    is_loop = name.startswith(("ranks.", "e2e.two_hosts."))
-    return name in names or (is_loop and in_loops(name, cmake))
-
-
 def problems() -> list[str]:
-    found, names = [], ctest_names()
-    cmake = (ROOT / "tests/CMakeLists.txt").read_text(encoding="utf-8")
+    found = []
     wanted = [f"{tutorial}.{item}" for tutorial, count in enumerate(ITEMS) for item in range(1, count + 1)]
     numbers = [row[0] for row in rows()]
     if numbers != wanted:
@@ -89,7 +65,7 @@ def problems() -> list[str]:
             found.append(f"item {number}: its state is {state!r}")
         if not item or (state == "works" and not tests) or (state != "works" and not note):
             found.append(f"item {number}: one that works has tests, another says why in its note")
-        absent = [test for test in tests.split() if not exists(test, names, cmake)]
+        absent = [test for test in tests.split() if not named_tests.exists(test)]
         found += [f"item {number}: no test is called {test}" for test in absent]
     return [f"tests/tutorials/items.tsv: {problem}" for problem in found]
 
