@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
 #include <tuple>
@@ -15,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/input_file.h"
 
 namespace lockstep {
 namespace {
@@ -108,28 +107,10 @@ void write_file_atomically(const fs::path& path, std::string_view text) {
   write_file_atomically(path, std::span(&part, 1));
 }
 
-void append_whole(int fd, const fs::path& path, std::string_view bytes) {
-  const off_t before = lseek(fd, 0, SEEK_END);
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      const int error = errno;
-      std::ignore = ftruncate(fd, before);
-      fail(path, "write", error);
-    }
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-}
-
 void copy_file_atomically(const fs::path& from, const fs::path& to) {
-  std::ifstream file(from, std::ios::binary);
-  std::string content((std::istreambuf_iterator<char>(file)), {});
-  if (!file.is_open() || file.bad()) {
-    throw EnvironmentError(fmt::format("cannot read {}", from.string()),
-                           "reading failed",
-                           "check the path and its permissions");
-  }
+  const InputFile file(from);
+  std::string content(file.size(), '\0');
+  file.read(0, std::as_writable_bytes(std::span(content)));
   write_file_atomically(to, content);
 }
 
@@ -143,6 +124,26 @@ void link_atomically(const fs::path& path, const fs::path& target) {
     fail(path, "rename", error);
   }
   sync_folder(path);
+}
+
+AppendedFile::AppendedFile(const fs::path& path)
+    : path_(path),
+      fd_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644)) {
+  if (!fd_.valid()) fail(path_, "open", errno);
+}
+
+void AppendedFile::append(std::string_view bytes) const {
+  const off_t before = lseek(fd_.get(), 0, SEEK_END);
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd_.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const int error = errno;
+      std::ignore = ftruncate(fd_.get(), before);
+      fail(path_, "write", error);
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
 }
 
 }  // namespace lockstep

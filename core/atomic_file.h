@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "core/unique_fd.h"
+
 namespace lockstep {
 
 // Replaces `path` by the concatenation of `parts`: a temporary file beside it, fsync, close,
@@ -15,15 +17,27 @@ void write_file_atomically(const std::filesystem::path& path,
                            std::span<const std::span<const std::byte>> parts);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
-// Appends `bytes` to the file `path` that is open for appending as `fd`. Errors: EnvironmentError
-// with the system's reason; then the file is as before.
-void append_whole(int fd, const std::filesystem::path& path, std::string_view bytes);
-
 // Replaces `to` by a copy of the file `from`. Errors: EnvironmentError.
 void copy_file_atomically(const std::filesystem::path& from, const std::filesystem::path& to);
 
 // Replaces `path`, whatever file or link is there, by a symbolic link to `target`, which may be
 // relative to the link's folder. Errors: EnvironmentError, also when `path` is a folder.
 void link_atomically(const std::filesystem::path& path, const std::filesystem::path& target);
+
+// A file that grows at its end.
+class AppendedFile {
+ public:
+  // Opens `path`, or makes an empty file there. Errors: EnvironmentError, also for a symbolic link.
+  explicit AppendedFile(const std::filesystem::path& path);
+
+  const std::filesystem::path& path() const { return path_; }
+  // The bytes are the system's when this returns. Errors: EnvironmentError; then the file is as
+  // before.
+  void append(std::string_view bytes) const;
+
+ private:
+  std::filesystem::path path_;
+  UniqueFd fd_;
+};
 
 }  // namespace lockstep

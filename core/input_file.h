@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -28,5 +29,8 @@ class InputFile {
   UniqueFd fd_;
   uint64_t size_ = 0;
 };
+
+// All of a regular file, bytes as they are; nothing where there is none that this user may read.
+std::optional<std::string> contents_of(const std::filesystem::path& path);
 
 }  // namespace lockstep

@@ -108,5 +108,25 @@ TEST(AtomicCopy, CopiesAllBytesOrNothing) {
   EXPECT_EQ(read_text(dir / "to"), bytes);
 }
 
+TEST(AppendedFile, GrowsAtItsEndAndAFailedAppendLeavesItAsItWas) {
+  const TempDir dir;
+  write_text(dir / "file", "a");
+  const AppendedFile file(dir / "file");
+  file.append("b");
+  {
+    const FileSizeLimit limit(4096);
+    EXPECT_THROW(file.append(std::string(8192, 'x')), EnvironmentError);
+  }
+  file.append("c");
+  EXPECT_EQ(read_text(dir / "file"), "abc");
+}
+
+TEST(AppendedFile, ALinkIsRefused) {
+  const TempDir dir;
+  fs::create_symlink("target", dir / "link");
+  EXPECT_THROW(AppendedFile{dir / "link"}, EnvironmentError);
+  EXPECT_FALSE(fs::exists(dir / "target"));
+}
+
 }  // namespace
 }  // namespace lockstep::atomic_file_test

@@ -1,7 +1,5 @@
 #include "trainers/cli/compare_ranks.h"
 
-#include <fstream>
-#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "comm/handshake.h"
 #include "core/cuda/device.h"
 #include "core/digest.h"
+#include "core/input_file.h"
 #include "core/version.h"
 #include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
@@ -20,8 +19,7 @@ namespace lockstep::trainers {
 namespace {
 
 std::string executable_digest() {
-  std::ifstream file("/proc/self/exe", std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  const std::string bytes = contents_of("/proc/self/exe").value_or("");
   return to_hex(digest(std::as_bytes(std::span(bytes))));
 }
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 
@@ -12,6 +10,7 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/report/run_record.h"
@@ -21,12 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using SortedJson = nlohmann::json;
-
-std::optional<std::string> text_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
 
 // Where a run begins, what it leaves and on which machine: the replay's own affair. And the cut of
 // the batch, which is settled below.
@@ -133,13 +126,13 @@ ReplayPlan plan_of(const fs::path& directory, const SortedJson& run, const Sorte
 }  // namespace
 
 ReplayPlan read_replay_plan(const fs::path& run_directory) {
-  const std::optional<std::string> run = text_of(run_directory / "run.json");
+  const std::optional<std::string> run = contents_of(run_directory / "run.json");
   if (!run) {
     throw UsageError(fmt::format("there is no run in {}", run_directory.string()),
                      "it holds no run.json that can be read",
                      "lockstep replay with the directory of a training run");
   }
-  const std::optional<std::string> numerics = text_of(run_directory / kNumericsFile);
+  const std::optional<std::string> numerics = contents_of(run_directory / kNumericsFile);
   if (!numerics) {
     throw UsageError(
         fmt::format("the run in {} has nothing to replay", run_directory.string()),

@@ -4,13 +4,12 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/input_file.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -36,10 +35,9 @@ std::string upper(std::string text) {
 }
 
 nlohmann::json read_properties(const std::string& path) {
-  std::ifstream file(path);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::string text = contents_of(path).value_or("");
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (file && json.is_object() && json.contains("deviceName") && json["deviceName"].is_string()) {
+  if (json.is_object() && json.contains("deviceName") && json["deviceName"].is_string()) {
     return json;
   }
   throw EnvironmentError(fmt::format("--gpu {}: the file does not describe a GPU", path),

@@ -1,14 +1,11 @@
 #include "trainers/planner/plan_file.h"
 
-#include <fstream>
-#include <iterator>
-#include <system_error>
-
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 #include "core/digest.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/words.h"
 
 namespace lockstep::trainers {
@@ -65,12 +62,9 @@ PlanFile parse_plans(const std::string& text, const std::string& file) {
 }
 
 PlanFile read_plans(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::error_code error;
-  if (!in || std::filesystem::is_directory(file, error)) {
-    refuse(file.string(), "it is not there, or nothing that this user may read");
-  }
-  return parse_plans({std::istreambuf_iterator<char>(in), {}}, file.string());
+  const std::optional<std::string> text = contents_of(file);
+  if (!text) refuse(file.string(), "it is not there, or nothing that this user may read");
+  return parse_plans(*text, file.string());
 }
 
 void check_origin(const PlanFile& plans, const PlanOrigin& here, const std::string& file) {

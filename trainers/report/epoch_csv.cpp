@@ -1,12 +1,11 @@
 #include "trainers/report/epoch_csv.h"
 
-#include <fstream>
 #include <sstream>
 
 #include <fmt/core.h>
 
-#include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/words.h"
 #include "trainers/report/process.h"
 
@@ -14,11 +13,6 @@ namespace lockstep::trainers {
 namespace {
 
 constexpr size_t kStepColumn = 3;
-
-std::string read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {(std::istreambuf_iterator<char>(file)), {}};
-}
 
 // Whole rows about steps up to `last`, with the header; the row in hand when a run was killed may
 // lack its end.
@@ -68,23 +62,18 @@ std::string csv_line(const EpochRow& row) {
 
 EpochCsv::EpochCsv(const std::filesystem::path& path,
                    std::optional<int64_t> resumed,
-                   bool overwrite)
-    : path_(path) {
-  const std::string before = overwrite ? "" : read_text(path_);
+                   bool overwrite) {
+  const std::string before = overwrite ? "" : contents_of(path).value_or("");
   if (!before.empty() && !before.starts_with(csv_header())) {
-    refuse(path_, "it does not begin with the columns of this table");
+    refuse(path, "it does not begin with the columns of this table");
   }
-  if (!before.empty() && !resumed) refuse(path_, "it holds the epochs of another run");
-  write_file_atomically(path_, resumed ? rows_up_to(before, *resumed) : csv_header());
+  if (!before.empty() && !resumed) refuse(path, "it holds the epochs of another run");
+  write_file_atomically(path, resumed ? rows_up_to(before, *resumed) : csv_header());
+  file_.emplace(path);
 }
 
 void EpochCsv::append(const EpochRow& row) const {
-  std::ofstream file(path_, std::ios::binary | std::ios::app);
-  file << csv_line(row) << std::flush;
-  if (file) return;
-  throw EnvironmentError(fmt::format("cannot write {}", path_.string()),
-                         "the system refused a row",
-                         "check the space on that disk");
+  file_->append(csv_line(row));
 }
 
 }  // namespace lockstep::trainers

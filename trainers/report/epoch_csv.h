@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "core/atomic_file.h"
 #include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
@@ -37,7 +38,7 @@ class EpochCsv {
   void append(const EpochRow& row) const;
 
  private:
-  std::filesystem::path path_;
+  std::optional<AppendedFile> file_;
 };
 
 }  // namespace lockstep::trainers

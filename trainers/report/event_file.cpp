@@ -3,20 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string_view>
-#include <system_error>
 
-#include <fcntl.h>
 #include <fmt/core.h>
 
-#include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "trainers/report/process.h"
 
 namespace lockstep::trainers {
@@ -137,11 +132,6 @@ std::string_view up_to(std::string_view file, int64_t last) {
   return file.substr(0, kept);
 }
 
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 fs::path new_name(const fs::path& folder) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const RankPlace place = this_place();
@@ -157,24 +147,19 @@ fs::path new_name(const fs::path& folder) {
 EventFile::EventFile(const fs::path& folder, int64_t last) {
   std::error_code error;
   fs::create_directories(folder, error);
-  path_ = event_file_in(folder);
+  fs::path path = event_file_in(folder);
   std::string kept;
-  if (path_.empty()) {
-    path_ = new_name(folder);
+  if (path.empty()) {
+    path = new_name(folder);
   } else {
-    kept = up_to(content_of(path_), last);
+    kept = up_to(contents_of(path).value_or(""), last);
   }
-  write_file_atomically(path_, kept.empty() ? record(first_event()) : kept);
-  file_ = UniqueFd(open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
-  if (!file_.valid()) {
-    throw EnvironmentError(fmt::format("cannot write {}", path_.string()),
-                           std::generic_category().message(errno),
-                           "check the permissions of that folder");
-  }
+  write_file_atomically(path, kept.empty() ? record(first_event()) : kept);
+  file_.emplace(path);
 }
 
 void EventFile::append(int64_t step, std::span<const Scalar> scalars) {
-  append_whole(file_.get(), path_, record(scalar_event(step, scalars)));
+  file_->append(record(scalar_event(step, scalars)));
 }
 
 fs::path event_file_in(const fs::path& folder) {

@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "core/unique_fd.h"
+#include "core/atomic_file.h"
 
 namespace lockstep::trainers {
 
@@ -31,8 +32,7 @@ class EventFile {
   void append(int64_t step, std::span<const Scalar> scalars);
 
  private:
-  std::filesystem::path path_;
-  UniqueFd file_;
+  std::optional<AppendedFile> file_;
 };
 
 // The event file of `folder`; empty where there is none.

@@ -17,6 +17,7 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "core/input_file.h"
 #include "core/words.h"
 #include "trainers/report/process.h"
 
@@ -183,18 +184,8 @@ RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing)
   prove_writable(path_);
   create(checkpoints());
   prove_writable(checkpoints());
-  open_metrics();
+  metrics_file_.emplace(metrics());
   point_latest_at(path_);
-}
-
-void RunDirectory::open_metrics() {
-  metrics_fd_ =
-      open(metrics().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (metrics_fd_ < 0) refuse_environment(metrics(), std::generic_category().message(errno));
-}
-
-RunDirectory::~RunDirectory() {
-  close(metrics_fd_);
 }
 
 void RunDirectory::write(const RunRecord& record) const {
@@ -202,7 +193,7 @@ void RunDirectory::write(const RunRecord& record) const {
 }
 
 void RunDirectory::append(std::initializer_list<Metric> metrics) const {
-  append_whole(metrics_fd_, this->metrics(), to_json_line(metrics));
+  metrics_file_->append(to_json_line(metrics));
 }
 
 void RunDirectory::cut_metrics(int64_t step) {
@@ -212,13 +203,10 @@ void RunDirectory::cut_metrics(int64_t step) {
   while (std::getline(file, line)) {
     if (is_up_to(line, step)) kept += line + "\n";
   }
-  close(metrics_fd_);
-  metrics_fd_ = -1;
   write_file_atomically(metrics(), kept);
-  open_metrics();
-  std::ifstream numerics(path_ / kNumericsFile, std::ios::binary);
-  const std::string report(std::istreambuf_iterator<char>(numerics), {});
-  if (!report.empty() && !is_up_to(report, step)) fs::remove(path_ / kNumericsFile);
+  metrics_file_.emplace(metrics());
+  const std::optional<std::string> report = contents_of(path_ / kNumericsFile);
+  if (report && !is_up_to(*report, step)) fs::remove(path_ / kNumericsFile);
 }
 
 fs::path unused_path(const fs::path& path) {

@@ -49,7 +49,6 @@ class RunDirectory {
   RunDirectory(const std::filesystem::path& path, ExistingRun existing);
   RunDirectory(const RunDirectory&) = delete;
   RunDirectory& operator=(const RunDirectory&) = delete;
-  ~RunDirectory();
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }  // exists
@@ -66,11 +65,10 @@ class RunDirectory {
 
  private:
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
-  void open_metrics();
 
   std::filesystem::path path_;
   FileLock lock_;
-  int metrics_fd_ = -1;
+  std::optional<AppendedFile> metrics_file_;
 };
 
 // Returns `path`, or the first of `path`-2, -3, ... that does not exist: two runs that name no
