@@ -55,7 +55,7 @@ const std::shared_ptr<CachingAllocator>& pool_in_use() {
   refuse();
 }
 
-Library::Library(std::string, const std::string&, std::string_view, Remedy) {
+Library::Library(const char*, const std::string&, std::string_view, Remedy) {
   refuse();
 }
 void* Library::symbol(const char*) const {

@@ -34,7 +34,7 @@ std::string Api::version() const {
 }
 
 const Api& api() {
-  static const Api& opened = *new Api;  // its threads may outlive static objects
+  static const Api opened;
   return opened;
 }
 

@@ -1,7 +1,5 @@
 #include "core/cuda/library.h"
 
-#include <utility>
-
 #include <dlfcn.h>
 #include <fmt/core.h>
 
@@ -22,13 +20,9 @@ bool is_emulated() {
   return &lockstep_emulated_library != nullptr;
 }
 
-std::shared_ptr<void> open(const char* soname) {
-  if (is_emulated()) {
-    return {const_cast<void*>(lockstep_emulated_library(soname)), [](void*) {}};
-  }
-  return {dlopen(soname, RTLD_NOW | RTLD_LOCAL), [](void* handle) {
-            if (handle != nullptr) dlclose(handle);
-          }};
+void* open(const char* soname) {
+  if (is_emulated()) return const_cast<void*>(lockstep_emulated_library(soname));
+  return dlopen(soname, RTLD_NOW | RTLD_LOCAL);
 }
 
 }  // namespace
@@ -41,12 +35,12 @@ std::string version_text(size_t version) {
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
-Library::Library(std::string product,
+Library::Library(const char* product,
                  const std::string& soname,
                  std::string_view without,
                  Remedy remedy)
-    : product_(std::move(product)), remedy_(remedy), handle_(open(soname.c_str())) {
-  if (handle_) return;
+    : product_(product), remedy_(remedy), handle_(open(soname.c_str())) {
+  if (handle_ != nullptr) return;
   throw EnvironmentError(
       fmt::format("{} cannot be loaded", product_),
       is_emulated() ? fmt::format("the emulated machine has no {}", soname) : last_loader_error(),
@@ -59,7 +53,7 @@ Library::Library(std::string product,
 
 void* Library::symbol(const char* name) const {
   void* const found =
-      is_emulated() ? lockstep_emulated_symbol(handle_.get(), name) : dlsym(handle_.get(), name);
+      is_emulated() ? lockstep_emulated_symbol(handle_, name) : dlsym(handle_, name);
   if (found != nullptr) return found;
   throw EnvironmentError(fmt::format("{} is not what this build knows", product_),
                          fmt::format("it has no function {}", name),

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -20,12 +19,16 @@ bool has_library(const std::string& soname);
 std::string version_text(size_t version);
 
 // Thread safety: all functions may be called from any thread.
+//
+// A library stays open until the process ends, and a Library has nothing to destroy: a library's
+// threads and exit handlers, and static objects that call it, may outlive any object that would
+// close it.
 class Library {
  public:
-  // `soname` as dlopen takes it, "libcudnn.so.9". For messages: `product`, "cuDNN 9", and how to do
-  // `without` it; `remedy` for programs that offer that choice. Stays open as long as any copy.
+  // `soname` as dlopen takes it, "libcudnn.so.9". For messages: `product`, "cuDNN 9", a literal
+  // that is kept; how to do `without` it; `remedy` for programs that offer that choice.
   // Errors: EnvironmentError when there is none, or it does not load.
-  Library(std::string product,
+  Library(const char* product,
           const std::string& soname,
           std::string_view without,
           Remedy remedy = Remedy::kNone);
@@ -39,9 +42,9 @@ class Library {
  private:
   void* symbol(const char* name) const;
 
-  std::string product_;
+  const char* product_;
   Remedy remedy_;
-  std::shared_ptr<void> handle_;
+  void* handle_;
 };
 
 }  // namespace lockstep::cuda

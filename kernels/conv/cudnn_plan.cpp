@@ -10,6 +10,7 @@
 #include "core/function_ref.h"
 #include "core/words.h"
 #include "kernels/conv/cudnn_graph.h"
+#include "kernels/support/cudnn/device_properties.h"
 
 namespace lockstep::kernels::cudnn {
 namespace {
@@ -52,7 +53,7 @@ std::vector<Descriptor> preferences(const Target& target,
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)
       .set(CUDNN_ATTR_ENGINEHEUR_MODE, mode);
   if (target.properties() != nullptr)
-    heuristics.set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *target.properties());
+    heuristics.set(kHeuristicsDeviceProperties, *target.properties());
   if (!heuristics.try_finalize()) return {};
   return heuristics.descriptors(
       CUDNN_ATTR_ENGINEHEUR_RESULTS,

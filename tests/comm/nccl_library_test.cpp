@@ -1,5 +1,6 @@
 // The library itself: missing, of no use, or the one that is installed.
 #include <optional>
+#include <type_traits>
 
 #include <gtest/gtest.h>
 
@@ -43,6 +44,11 @@ TEST(NcclLibrary, RealOneIsTakenWhereItIs) {
   EXPECT_EQ(real->get_version(&version), ncclSuccess);
   EXPECT_GE(version, NCCL_VERSION(2, 18, 0));
   EXPECT_EQ(real->version().substr(0, 2), "2.");
+}
+
+// Its threads may outlive static objects.
+TEST(CudaAuditA5, NcclIsNeverClosed) {
+  EXPECT_TRUE(std::is_trivially_destructible_v<Api>);
 }
 
 }  // namespace

@@ -8,20 +8,11 @@
 namespace lockstep::kernels::cudnn {
 namespace {
 
-constexpr size_t kOldest = 91100;  // plans for a device that is not there
-
 constexpr const char* kWithout = "build with -DLOCKSTEP_CUDNN=OFF";
 
 }  // namespace
 
 Api::Api(const std::string& soname) : library_("cuDNN 9", soname, kWithout) {
-  if (get_version() < kOldest) {
-    throw EnvironmentError("cuDNN is too old",
-                           fmt::format("it is {}, convolutions need {} or newer",
-                                       version(),
-                                       lockstep::cuda::version_text(kOldest)),
-                           fmt::format("a newer cuDNN 9, or {}", kWithout));
-  }
   const size_t cuda = get_cudart_version() / 1000;
   if (cuda != CUDART_VERSION / 1000) {
     throw EnvironmentError(
@@ -33,6 +24,15 @@ Api::Api(const std::string& soname) : library_("cuDNN 9", soname, kWithout) {
 
 std::string Api::version() const {
   return lockstep::cuda::version_text(get_version());
+}
+
+void Api::require(size_t oldest, std::string_view what) const {
+  if (get_version() >= oldest) return;
+  throw EnvironmentError(
+      "cuDNN is too old",
+      fmt::format(
+          "it is {}, {} need {} or newer", version(), what, lockstep::cuda::version_text(oldest)),
+      fmt::format("a newer cuDNN 9, or {}", kWithout));
 }
 
 const Api& api() {

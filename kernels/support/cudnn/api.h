@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <cudnn_graph.h>
 
@@ -14,11 +15,14 @@ inline constexpr const char* kSoname = "libcudnn.so.9";
 // Functions of the graph API, cuDNN 9's C interface. Thread safety: all may be called.
 class Api {
  public:
-  // Errors: EnvironmentError, in three lines, for a cuDNN that is missing, too old to make plans
-  // without a card, or built for another major version of CUDA than this program.
+  // Errors: EnvironmentError, in three lines, for a cuDNN that is missing, lacks a function, or
+  // was built for another major version of CUDA than this program.
   explicit Api(const std::string& soname = kSoname);
 
   std::string version() const;  // "9.19.0"
+  // Errors: EnvironmentError where this cuDNN is older than `oldest`, 91100 for 9.11.0, which
+  // `what`, a plural, needs.
+  void require(size_t oldest, std::string_view what) const;
 
  private:
   lockstep::cuda::Library library_;

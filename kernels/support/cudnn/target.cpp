@@ -1,6 +1,7 @@
 #include "kernels/support/cudnn/target.h"
 
 #include "core/cuda/device.h"
+#include "kernels/support/cudnn/device_properties.h"
 
 namespace lockstep::kernels::cudnn {
 namespace {
@@ -21,11 +22,10 @@ Target Target::present() {
 }
 
 Target Target::described_by(const std::string& properties) {
+  api().require(kHasDeviceProperties, "plans for a GPU that is not here");
   Target target;
-  target.properties_.emplace(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
-  target.properties_
-      ->set_all(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, std::span<const char>(properties))
-      .finalize();
+  target.properties_.emplace(kDeviceProperties);
+  target.properties_->set_all(kDevicePropertiesJson, std::span<const char>(properties)).finalize();
   return target;
 }
 
@@ -37,10 +37,11 @@ const Target& target_of(Stream& stream) {
 }
 
 std::string properties_of_present() {
+  api().require(kHasDeviceProperties, "descriptions of a GPU");
   const Target target = Target::present();
-  Descriptor properties(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
-  properties.set(CUDNN_ATTR_DEVICEPROP_HANDLE, target.handle()).finalize();
-  return properties.text(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+  Descriptor properties(kDeviceProperties);
+  properties.set(kDevicePropertiesHandle, target.handle()).finalize();
+  return properties.text(kDevicePropertiesJson);
 }
 
 }  // namespace lockstep::kernels::cudnn

@@ -16,7 +16,8 @@ class Target {
   // The process's device. Errors: CudnnError; as api().
   static Target present();
   // `properties`: as properties_of_present() gives it on such a card. Its plans can be made and
-  // looked at, not executed. Errors: CudnnError for another text; as api().
+  // looked at, not executed. Errors: CudnnError for another text; EnvironmentError where cuDNN is
+  // older than 9.11; as api().
   static Target described_by(const std::string& properties);
 
   cudnnHandle_t handle() const { return handle_.get(); }  // null for a described one
@@ -30,7 +31,8 @@ class Target {
 // The process's device, for calls that `stream` is to run next. Errors: as Target::present().
 const Target& target_of(Stream& stream);
 
-// JSON, for Target::described_by. Errors: CudnnError; as api().
+// JSON, for Target::described_by. Errors: CudnnError; EnvironmentError where cuDNN is older than
+// 9.11; as api().
 std::string properties_of_present();
 
 }  // namespace lockstep::kernels::cudnn

@@ -1,0 +1,26 @@
+// The names for descriptions of a GPU, which headers of cuDNN 9.0 lack. The numbers are part of
+// cuDNN 9's binary interface, so a program built with such headers makes plans without a card
+// where it finds a newer library.
+#pragma once
+
+#include <cstddef>
+
+#include <cudnn_graph.h>
+
+namespace lockstep::kernels::cudnn {
+
+inline constexpr size_t kHasDeviceProperties = 91100;  // the first cuDNN that plans with them
+
+inline constexpr auto kDeviceProperties = static_cast<cudnnBackendDescriptorType_t>(38);
+inline constexpr auto kDevicePropertiesHandle = static_cast<cudnnBackendAttributeName_t>(2701);
+inline constexpr auto kDevicePropertiesJson = static_cast<cudnnBackendAttributeName_t>(2702);
+inline constexpr auto kHeuristicsDeviceProperties = static_cast<cudnnBackendAttributeName_t>(204);
+
+#if CUDNN_GRAPH_MINOR >= 11
+static_assert(kDeviceProperties == CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
+static_assert(kDevicePropertiesHandle == CUDNN_ATTR_DEVICEPROP_HANDLE);
+static_assert(kDevicePropertiesJson == CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+static_assert(kHeuristicsDeviceProperties == CUDNN_ATTR_ENGINEHEUR_DEVICEPROP);
+#endif
+
+}  // namespace lockstep::kernels::cudnn
