@@ -2,7 +2,6 @@
 #include <cstdlib>
 #include <type_traits>
 
-#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <fmt/core.h>
 #include <gmock/gmock.h>
@@ -17,7 +16,10 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr const char* kFake = "libfake_cudnn.so";
-const std::string kThisCuda = fmt::format("{}", CUDART_VERSION);
+
+std::string this_cuda() {
+  return fmt::format("{}", api().get_cudart_version());
+}
 
 EnvironmentError refusal(const std::string& soname) {
   try {
@@ -59,7 +61,7 @@ TEST(CudnnLibrary, RealOneIsTaken) {
 }
 
 TEST(CudaAuditA5, Cudnn90IsTaken) {
-  pretend("90000", kThisCuda);
+  pretend("90000", this_cuda());
   EXPECT_EQ(Api(kFake).version(), "9.0.0");
 }
 
@@ -69,7 +71,7 @@ TEST(CudaAuditA5, PlansWithoutACardSayWhichCudnnTheyNeed) {
   const lockstep::testing::ProgramOptions old_cudnn{
       .environment = {{"LD_LIBRARY_PATH", folder},
                       {"FAKE_CUDNN_VERSION", "91002"},
-                      {"FAKE_CUDNN_CUDA", kThisCuda}}};
+                      {"FAKE_CUDNN_CUDA", this_cuda()}}};
   const auto said = lockstep::testing::run_program(
       {"lockstep", "plan", "--arch=convnet", "--batch-size=100", "--gpu=h200"}, old_cudnn);
   EXPECT_EQ(said.exit_code, 0) << said.err;
@@ -79,7 +81,7 @@ TEST(CudaAuditA5, PlansWithoutACardSayWhichCudnnTheyNeed) {
 }
 
 TEST(CudaAuditA5, AnOldCudnnIsRefusedInThreeLines) {
-  pretend("90000", kThisCuda);
+  pretend("90000", this_cuda());
   const Api api(kFake);
   EXPECT_NO_THROW(api.require(90000, "these"));
   try {
@@ -93,7 +95,7 @@ TEST(CudaAuditA5, AnOldCudnnIsRefusedInThreeLines) {
 }
 
 TEST(CudaAuditA5, CudnnStaysOpen) {
-  pretend("90000", kThisCuda);
+  pretend("90000", this_cuda());
   {
     const Api used(kFake);
   }
