@@ -2,7 +2,7 @@
 
 add_library(lockstep_options INTERFACE)
 target_include_directories(lockstep_options INTERFACE ${PROJECT_SOURCE_DIR})
-# No contraction: a product and a sum round twice on every x86-64 level, so all levels give the same bits.
+# No contraction: a product and a sum round twice on every processor, so all levels give the same bits.
 set(host_options -Wall -Wextra -Wshadow -Wconversion -ffp-contract=off -fno-math-errno
   # GCC 12 warns about its own std::string (PR 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-array-bounds;-Wno-stringop-overflow>
@@ -87,7 +87,8 @@ function(lockstep_library folder)
       target_link_libraries(${objects} PRIVATE lockstep_options ${ARG_PUBLIC})
       target_compile_definitions(${objects} PRIVATE LS_ISA=${level})
       target_compile_options(${objects} PRIVATE
-        -march=x86-64-v${level} $<$<CONFIG:Release>:-O3> $<$<EQUAL:${level},4>:-mprefer-vector-width=512>)
+        $<$<BOOL:${LOCKSTEP_X86}>:-march=x86-64-v${level}> $<$<CONFIG:Release>:-O3>
+        $<$<EQUAL:${level},4>:-mprefer-vector-width=512>)
       target_sources(lockstep_${folder} PRIVATE $<TARGET_OBJECTS:${objects}>)
     endforeach()
   endif()

@@ -6,6 +6,8 @@
 
 #include <sched.h>
 
+#include "core/pause_core.h"
+
 namespace lockstep::comm {
 
 // One wait. Polls at full speed for some microseconds, then yields the core between polls for half
@@ -20,7 +22,7 @@ class Backoff {
   bool poll_or_yield() {
     if (polls_left_ > 0) {
       --polls_left_;
-      __builtin_ia32_pause();
+      pause_core();
       return true;
     }
     const Clock::time_point now = Clock::now();

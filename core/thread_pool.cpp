@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/pause_core.h"
 
 namespace lockstep {
 namespace {
@@ -14,12 +15,6 @@ namespace {
 // Some tens of microseconds: longer than the serial part between forks. Where another process holds
 // a core, polling for longer only takes time from it.
 constexpr int kSpins = 2000;
-
-inline void pause_core() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 // Returns once `value` differs from `old`.
 void wait_change(const std::atomic<uint32_t>& value, uint32_t old, int spins) {

@@ -6,7 +6,11 @@
 #include <cmath>
 #include <cstring>
 
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
+
+#include "core/error.h"
 
 namespace lockstep::data {
 namespace {
@@ -92,6 +96,7 @@ void resize_row_any(const ResampleWeights& columns, const uint8_t* from, bool fl
   }
 }
 
+#if defined(__x86_64__)
 [[gnu::target("avx2")]] inline __m256i load(const int16_t* from) {
   return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
 }
@@ -134,6 +139,21 @@ alignas(32) constexpr int8_t kPairs[32] = {
     const uint8_t* from, int64_t bytes, int64_t rows, const int32_t* weights, uint8_t* to) {
   mix_rows_body(from, bytes, rows, weights, to);
 }
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") != 0;
+}
+#else
+void resize_row_avx2(
+    const ResampleWeights&, const int16_t*, int64_t, const uint8_t*, bool, uint8_t*) {
+  throw InternalError("[resample] this processor has no AVX2");
+}
+void mix_rows_avx2(const uint8_t*, int64_t, int64_t, const int32_t*, uint8_t*) {
+  throw InternalError("[resample] this processor has no AVX2");
+}
+bool has_avx2() {
+  return false;
+}
+#endif
 
 }  // namespace
 
@@ -163,7 +183,7 @@ ResampleWeights::ResampleWeights(const Axis& axis, int64_t out, int64_t first, i
 }
 
 RowCode best_row_code() {
-  static const RowCode best = __builtin_cpu_supports("avx2") != 0 ? RowCode::kAvx2 : RowCode::kAny;
+  static const RowCode best = has_avx2() ? RowCode::kAvx2 : RowCode::kAny;
   return best;
 }
 

@@ -12,6 +12,10 @@
 namespace lockstep::kernels {
 namespace {
 
+#if defined(__x86_64__)
+constexpr std::array<std::string_view, 3> kNames = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+constexpr size_t kPrefix = std::string_view("x86-64-").size();
+
 IsaLevel processor_level() {
   __builtin_cpu_init();
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -22,11 +26,23 @@ IsaLevel processor_level() {
   if (v4) return IsaLevel::kV4;
   return v3 ? IsaLevel::kV3 : IsaLevel::kV2;
 }
+#else
+#if defined(__aarch64__)
+constexpr std::array<std::string_view, 1> kNames = {"aarch64"};
+#else
+constexpr std::array<std::string_view, 1> kNames = {"portable"};
+#endif
+constexpr size_t kPrefix = 0;
+
+IsaLevel processor_level() {
+  return IsaLevel::kV2;
+}
+#endif
 
 constexpr std::array kLevels = {IsaLevel::kV2, IsaLevel::kV3, IsaLevel::kV4};
 
 std::string_view short_name(IsaLevel level) {
-  return name_of(level).substr(7);
+  return name_of(level).substr(kPrefix);
 }
 
 // Ascending.
@@ -71,15 +87,7 @@ IsaLevel isa_level() {
 }
 
 std::string_view name_of(IsaLevel level) {
-  switch (level) {
-    case IsaLevel::kV2:
-      return "x86-64-v2";
-    case IsaLevel::kV3:
-      return "x86-64-v3";
-    case IsaLevel::kV4:
-      return "x86-64-v4";
-  }
-  return "?";
+  return kNames.at(static_cast<size_t>(level) - static_cast<size_t>(IsaLevel::kV2));
 }
 
 }  // namespace lockstep::kernels

@@ -1,6 +1,6 @@
 // Which build of the CPU kernels runs. Each <op>_cpu.cpp is compiled for up to three x86-64 levels
 // (LOCKSTEP_ISA_LEVELS), in a namespace each; one level is chosen when it is first asked for and
-// holds for the process.
+// holds for the process. Other processors have one level, kV2, that is what all of them run.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ enum class IsaLevel : uint8_t { kV2 = 2, kV3 = 3, kV4 = 4 };
 // (v2, v3, v4) names. Errors: UsageError where LOCKSTEP_ISA names no such level; EnvironmentError
 // where this processor runs none of the build's levels.
 IsaLevel isa_level();
-std::string_view name_of(IsaLevel level);  // "x86-64-v3"
+std::string_view name_of(IsaLevel level);  // "x86-64-v3", or "aarch64"
 
 #if defined(LS_ISA_LEVELS)
 // Whether this build has CPU kernels for a level. For files of kernels/ alone: the build gives them

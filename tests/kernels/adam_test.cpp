@@ -139,8 +139,7 @@ TEST(Adam, InstructionSetsAgree) {
   const AdamParams params = {.lr = 0.1, .weight_decay = 0.1};
   std::vector<AdamSlot> want = make_slots({301});
   adam_step(stream, want, params, 3);
-  for (AdamStep* body :
-       testing::isa_bodies(cpu_v2::adam_step, cpu_v3::adam_step, cpu_v4::adam_step)) {
+  for (AdamStep* body : LS_ISA_BODIES(adam_step)) {
     std::vector<AdamSlot> got = make_slots({301});
     body(stream, got, params, 3);
     EXPECT_TRUE(same_bits(got[0].param, want[0].param));

@@ -81,16 +81,12 @@ TEST_P(AdaptiveAvgPool2d, InstructionSetsAgree) {
     Tensor want_grad = poisoned_tensor(pool.in.shape(), dtype);
     adaptive_avg_pool2d_forward(stream, pool.shards, pool.in, want);
     adaptive_avg_pool2d_backward(stream, pool.shards, pool.grad_out, want_grad);
-    for (AvgPool2dForward* body : testing::isa_bodies(cpu_v2::adaptive_avg_pool2d_forward,
-                                                      cpu_v3::adaptive_avg_pool2d_forward,
-                                                      cpu_v4::adaptive_avg_pool2d_forward)) {
+    for (AvgPool2dForward* body : LS_ISA_BODIES(adaptive_avg_pool2d_forward)) {
       Tensor got = poisoned_tensor(want.shape(), dtype);
       body(stream, pool.shards, pool.in, got);
       EXPECT_TRUE(same_bits(got, want));
     }
-    for (AvgPool2dBackward* body : testing::isa_bodies(cpu_v2::adaptive_avg_pool2d_backward,
-                                                       cpu_v3::adaptive_avg_pool2d_backward,
-                                                       cpu_v4::adaptive_avg_pool2d_backward)) {
+    for (AvgPool2dBackward* body : LS_ISA_BODIES(adaptive_avg_pool2d_backward)) {
       Tensor got = poisoned_tensor(want_grad.shape(), dtype);
       body(stream, pool.shards, pool.grad_out, got);
       EXPECT_TRUE(same_bits(got, want_grad));

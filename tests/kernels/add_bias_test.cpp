@@ -143,14 +143,12 @@ TEST(AddBias, InstructionSetsAgree) {
     Tensor want_sums = poisoned_tensor({2, 37}, Dtype::kF32);
     add_bias_forward(stream, in, bias, want);
     add_bias_backward(stream, shards, in, want_sums);
-    for (AddBiasForward* body : testing::isa_bodies(
-             cpu_v2::add_bias_forward, cpu_v3::add_bias_forward, cpu_v4::add_bias_forward)) {
+    for (AddBiasForward* body : LS_ISA_BODIES(add_bias_forward)) {
       Tensor got = poisoned_tensor(in.shape(), dtype);
       body(stream, in, bias, got);
       EXPECT_TRUE(same_bits(got, want)) << name_of(dtype);
     }
-    for (AddBiasBackward* body : testing::isa_bodies(
-             cpu_v2::add_bias_backward, cpu_v3::add_bias_backward, cpu_v4::add_bias_backward)) {
+    for (AddBiasBackward* body : LS_ISA_BODIES(add_bias_backward)) {
       Tensor got = poisoned_tensor({2, 37}, Dtype::kF32);
       body(stream, shards, in, got);
       EXPECT_TRUE(same_bits(got, want_sums)) << name_of(dtype);

@@ -72,7 +72,7 @@ TEST(Add, NanInfinityAndDenormalsFollowIeeeOnEveryLevel) {
       const auto all = [&](double value) {
         return tensor_of(std::vector<double>(37, value), {37}, dtype);
       };
-      for (Add* body : testing::isa_bodies(cpu_v2::add, cpu_v3::add, cpu_v4::add)) {
+      for (Add* body : LS_ISA_BODIES(add)) {
         Tensor dst = all(y);
         body(stream, all(x), dst);
         EXPECT_TRUE(testing::same_bits_or_nan(dst, all(sum))) << name_of(dtype) << " " << x;
@@ -88,7 +88,7 @@ TEST(Add, InstructionSetsAgree) {
     const Tensor terms = rounded_to(dtype, random_tensor({1003}, 2));
     Tensor want = rounded_to(dtype, terms);
     add(stream, src, want);
-    for (Add* body : testing::isa_bodies(cpu_v2::add, cpu_v3::add, cpu_v4::add)) {
+    for (Add* body : LS_ISA_BODIES(add)) {
       Tensor dst = rounded_to(dtype, terms);
       body(stream, src, dst);
       EXPECT_TRUE(same_bits(dst, want)) << name_of(dtype);

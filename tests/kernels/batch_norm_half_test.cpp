@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/support/isa.h"
+#include "tests/support/batch_norm_levels.h"
 #include "tests/support/batch_norm_step.h"
 #include "tests/support/close.h"
 #include "tests/support/float_types.h"
@@ -92,9 +93,8 @@ const BatchNormBodies kOps = LS_BATCH_NORM_BODIES(kernels);
 const BatchNormBodies kByF32 = LS_BATCH_NORM_BODIES(by_f32);
 
 std::vector<BatchNormBodies> bodies_of_all_levels() {
-  std::vector<BatchNormBodies> levels = {kOps, LS_BATCH_NORM_BODIES(cpu_v2)};
-  if (isa_level() >= IsaLevel::kV3) levels.push_back(LS_BATCH_NORM_BODIES(cpu_v3));
-  if (isa_level() >= IsaLevel::kV4) levels.push_back(LS_BATCH_NORM_BODIES(cpu_v4));
+  std::vector<BatchNormBodies> levels = testing::batch_norm_levels();
+  levels.insert(levels.begin(), kOps);
   return levels;
 }
 

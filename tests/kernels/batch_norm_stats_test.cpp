@@ -16,7 +16,6 @@ namespace {
 
 using testing::close;
 using testing::doubles;
-using testing::isa_bodies;
 using testing::poisoned_tensor;
 using testing::random_tensor;
 using testing::same_bits;
@@ -155,9 +154,7 @@ TEST(BatchNormStats, EveryLevelMergesToTheSameBits) {
                                  stats_of(random_tensor({3, 37}, 2)),
                                  stats_of(random_tensor({4, 37}, 3))});
   const Tensor want = merged(leaves, 1);
-  for (BatchNormMergeStats* body : isa_bodies(cpu_v2::batch_norm_merge_stats,
-                                              cpu_v3::batch_norm_merge_stats,
-                                              cpu_v4::batch_norm_merge_stats)) {
+  for (BatchNormMergeStats* body : LS_ISA_BODIES(batch_norm_merge_stats)) {
     Tensor got = poisoned_tensor({75}, Dtype::kF32);
     body(stream, leaves, 1, got);
     EXPECT_TRUE(same_bits(got, want));

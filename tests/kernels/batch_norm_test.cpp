@@ -10,6 +10,7 @@
 #include "kernels/elementwise/relu.h"
 #include "kernels/support/isa.h"
 #include "tests/reference/batch_norm.h"
+#include "tests/support/batch_norm_levels.h"
 #include "tests/support/batch_norm_step.h"
 #include "tests/support/close.h"
 #include "tests/support/doubles.h"
@@ -124,10 +125,7 @@ TEST_P(BatchNormShapes, LevelsDoNotChangeABit) {
   Stream stream;
   for (const bool relu : {false, true}) {
     const BatchNormStep want = batch_norm_step(stream, shards, x, {.relu = relu}, kOps);
-    std::vector<BatchNormBodies> levels = {LS_BATCH_NORM_BODIES(cpu_v2)};
-    if (isa_level() >= IsaLevel::kV3) levels.push_back(LS_BATCH_NORM_BODIES(cpu_v3));
-    if (isa_level() >= IsaLevel::kV4) levels.push_back(LS_BATCH_NORM_BODIES(cpu_v4));
-    for (const BatchNormBodies& level : levels) {
+    for (const BatchNormBodies& level : testing::batch_norm_levels()) {
       expect_same_bits(batch_norm_step(stream, shards, x, {.relu = relu}, level), want);
     }
   }

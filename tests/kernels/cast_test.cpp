@@ -147,7 +147,7 @@ TEST(Cast, InstructionSetsAndThreadsAgree) {
       EXPECT_TRUE(same_bits(cast_to(to, src, 2), want));
       EXPECT_TRUE(same_bits(cast_to(to, src, 3), want));
       Stream stream;
-      for (Cast* body : testing::isa_bodies(cpu_v2::cast, cpu_v3::cast, cpu_v4::cast)) {
+      for (Cast* body : LS_ISA_BODIES(cast)) {
         Tensor got = poisoned_tensor(src.shape(), to);
         body(stream, src, got);
         EXPECT_TRUE(same_bits(got, want)) << name_of(from) << " to " << name_of(to);

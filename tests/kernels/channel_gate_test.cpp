@@ -65,14 +65,10 @@ TEST_P(ChannelGate, InstructionSetsAgree) {
   for (const Dtype dtype : kFloatTypes) {
     const ChannelGateCase gating(GetParam(), dtype);
     const auto want = gating.run(stream);
-    for (ChannelGateForward* body : testing::isa_bodies(cpu_v2::channel_gate_forward,
-                                                        cpu_v3::channel_gate_forward,
-                                                        cpu_v4::channel_gate_forward)) {
+    for (ChannelGateForward* body : LS_ISA_BODIES(channel_gate_forward)) {
       EXPECT_TRUE(same_bits(gating.run(stream, body).out, want.out));
     }
-    for (ChannelGateBackward* body : testing::isa_bodies(cpu_v2::channel_gate_backward,
-                                                         cpu_v3::channel_gate_backward,
-                                                         cpu_v4::channel_gate_backward)) {
+    for (ChannelGateBackward* body : LS_ISA_BODIES(channel_gate_backward)) {
       const auto got = gating.run(stream, channel_gate_forward, body);
       EXPECT_TRUE(same_bits(got.grad_in, want.grad_in));
       EXPECT_TRUE(same_bits(got.grad_gate, want.grad_gate));

@@ -54,14 +54,10 @@ TEST_P(ConcatChannels, IsTheReferenceOnAnyNumberOfThreadsAndLevel) {
     Stream one, two(Device::kCpu, 2);
     expect(one, concat_channels_forward, concat_channels_backward);
     expect(two, concat_channels_forward, concat_channels_backward);
-    for (ConcatChannelsForward* body : testing::isa_bodies(cpu_v2::concat_channels_forward,
-                                                           cpu_v3::concat_channels_forward,
-                                                           cpu_v4::concat_channels_forward)) {
+    for (ConcatChannelsForward* body : LS_ISA_BODIES(concat_channels_forward)) {
       expect(one, body, concat_channels_backward);
     }
-    for (ConcatChannelsBackward* body : testing::isa_bodies(cpu_v2::concat_channels_backward,
-                                                            cpu_v3::concat_channels_backward,
-                                                            cpu_v4::concat_channels_backward)) {
+    for (ConcatChannelsBackward* body : LS_ISA_BODIES(concat_channels_backward)) {
       expect(one, concat_channels_forward, body);
     }
   }

@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Copy, InstructionSetsAgree) {
   Stream stream;
   const Tensor src = counting_tensor({2, 3, 4, 5}, Dtype::kF32);
-  for (Copy* body : testing::isa_bodies(cpu_v2::copy, cpu_v3::copy, cpu_v4::copy)) {
+  for (Copy* body : LS_ISA_BODIES(copy)) {
     Tensor dst = poisoned_tensor(src.shape(), Dtype::kF32);
     body(stream, src, dst);
     EXPECT_EQ(bytes(dst), bytes(src));

@@ -89,8 +89,7 @@ TEST_P(CropFlipNormalizeCases, EveryLevelGivesTheSameBits) {
   Stream stream;
   const AugmentedImages images(GetParam(), 2, true);
   const Tensor want = reference_of(images);
-  for (CropFlipNormalize* body : testing::isa_bodies(
-           cpu_v2::crop_flip_normalize, cpu_v3::crop_flip_normalize, cpu_v4::crop_flip_normalize)) {
+  for (CropFlipNormalize* body : LS_ISA_BODIES(crop_flip_normalize)) {
     for (const Dtype dtype : kFloatTypes) {
       Tensor out = poisoned_tensor(GetParam(), dtype);
       body(stream, Shards::single(GetParam()[0]), images.in, images.indices, images.params, out);

@@ -92,15 +92,9 @@ TEST_P(DepthwiseConv2dCases, SixteenBitsAreF32Rounded) {
 }
 
 TEST_P(DepthwiseConv2dCases, InstructionSetsAgree) {
-  const auto forward = testing::isa_bodies(cpu_v2::depthwise_conv2d_forward,
-                                           cpu_v3::depthwise_conv2d_forward,
-                                           cpu_v4::depthwise_conv2d_forward);
-  const auto data = testing::isa_bodies(cpu_v2::depthwise_conv2d_backward_data,
-                                        cpu_v3::depthwise_conv2d_backward_data,
-                                        cpu_v4::depthwise_conv2d_backward_data);
-  const auto weight = testing::isa_bodies(cpu_v2::depthwise_conv2d_backward_weight,
-                                          cpu_v3::depthwise_conv2d_backward_weight,
-                                          cpu_v4::depthwise_conv2d_backward_weight);
+  const auto forward = LS_ISA_BODIES(depthwise_conv2d_forward);
+  const auto data = LS_ISA_BODIES(depthwise_conv2d_backward_data);
+  const auto weight = LS_ISA_BODIES(depthwise_conv2d_backward_weight);
   for (const Dtype dtype : kFloatTypes) {
     const DepthwiseProblem problem(GetParam(), dtype);
     const Shards shards = Shards::cut(problem.z.n, 2, 1);

@@ -173,13 +173,11 @@ TEST(Dropout, InstructionSetsAgree) {
     const Tensor in = rounded_to(dtype, random_tensor({3, 333}, 1));
     const Tensor want = dropped(in, images);
     Tensor got = poisoned_tensor(in.shape(), dtype);
-    for (DropoutForward* body : testing::isa_bodies(
-             cpu_v2::dropout_forward, cpu_v3::dropout_forward, cpu_v4::dropout_forward)) {
+    for (DropoutForward* body : LS_ISA_BODIES(dropout_forward)) {
       body(stream, in, images, kParams, got);
       EXPECT_TRUE(same_bits(got, want));
     }
-    for (DropoutBackward* body : testing::isa_bodies(
-             cpu_v2::dropout_backward, cpu_v3::dropout_backward, cpu_v4::dropout_backward)) {
+    for (DropoutBackward* body : LS_ISA_BODIES(dropout_backward)) {
       body(stream, in, images, kParams, got);
       EXPECT_TRUE(same_bits(got, want));
     }

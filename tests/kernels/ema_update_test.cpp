@@ -88,8 +88,7 @@ TEST(EmaUpdate, InstructionSetsAgree) {
   Stream stream;
   std::vector<EmaSlot> want = make_slots({301});
   ema_update(stream, want, {.decay = 0.3});
-  for (EmaUpdate* body :
-       testing::isa_bodies(cpu_v2::ema_update, cpu_v3::ema_update, cpu_v4::ema_update)) {
+  for (EmaUpdate* body : LS_ISA_BODIES(ema_update)) {
     std::vector<EmaSlot> got = make_slots({301});
     body(stream, got, {.decay = 0.3});
     EXPECT_TRUE(same_bits(got[0].ema, want[0].ema));

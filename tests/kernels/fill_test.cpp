@@ -80,7 +80,7 @@ TEST(Fill, RoundsOnceToSixteenBits) {
 
 TEST(Fill, InstructionSetsAgree) {
   Stream stream;
-  for (Fill* body : testing::isa_bodies(cpu_v2::fill, cpu_v3::fill, cpu_v4::fill)) {
+  for (Fill* body : LS_ISA_BODIES(fill)) {
     Tensor out = poisoned_tensor({33}, Dtype::kF16);
     body(stream, 0.1, out);
     for (const Half value : out.span<const Half>()) EXPECT_EQ(value.bits, Half(0.1F).bits);

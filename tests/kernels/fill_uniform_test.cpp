@@ -110,8 +110,7 @@ TEST(FillUniform, InstructionSetsAgree) {
   Stream stream;
   for (const Dtype dtype : kFloatTypes) {
     const Tensor want = filled(1003, between(-7, 0.3F), dtype);
-    for (FillUniform* body :
-         testing::isa_bodies(cpu_v2::fill_uniform, cpu_v3::fill_uniform, cpu_v4::fill_uniform)) {
+    for (FillUniform* body : LS_ISA_BODIES(fill_uniform)) {
       Tensor got = poisoned_tensor({1003}, dtype);
       body(stream, between(-7, 0.3F), got);
       EXPECT_TRUE(same_bits(got, want)) << name_of(dtype);

@@ -163,16 +163,12 @@ TEST(GlobalAvgPool, InstructionSetsAgree) {
     Tensor want_grad = poisoned_tensor(in.shape(), dtype);
     global_avg_pool_forward(stream, shards, in, want);
     global_avg_pool_backward(stream, shards, grad_out, want_grad);
-    for (AvgPool2dForward* body : testing::isa_bodies(cpu_v2::global_avg_pool_forward,
-                                                      cpu_v3::global_avg_pool_forward,
-                                                      cpu_v4::global_avg_pool_forward)) {
+    for (AvgPool2dForward* body : LS_ISA_BODIES(global_avg_pool_forward)) {
       Tensor got = poisoned_tensor(want.shape(), dtype);
       body(stream, shards, in, got);
       EXPECT_TRUE(same_bits(got, want));
     }
-    for (AvgPool2dBackward* body : testing::isa_bodies(cpu_v2::global_avg_pool_backward,
-                                                       cpu_v3::global_avg_pool_backward,
-                                                       cpu_v4::global_avg_pool_backward)) {
+    for (AvgPool2dBackward* body : LS_ISA_BODIES(global_avg_pool_backward)) {
       Tensor got = poisoned_tensor(in.shape(), dtype);
       body(stream, shards, grad_out, got);
       EXPECT_TRUE(same_bits(got, want_grad));

@@ -58,8 +58,7 @@ TEST(Lookahead, InstructionSetsAgree) {
   Stream stream;
   std::vector<LookaheadSlot> want = make_slots({301});
   lookahead_sync(stream, want, {.alpha = 0.3F});
-  for (LookaheadSync* body : testing::isa_bodies(
-           cpu_v2::lookahead_sync, cpu_v3::lookahead_sync, cpu_v4::lookahead_sync)) {
+  for (LookaheadSync* body : LS_ISA_BODIES(lookahead_sync)) {
     std::vector<LookaheadSlot> got = make_slots({301});
     body(stream, got, {.alpha = 0.3F});
     EXPECT_TRUE(same_bits(got[0].slow, want[0].slow));

@@ -118,14 +118,12 @@ TEST(LossScale, InstructionSetsAgree) {
   Stream stream;
   Tensor bucket = rounded_to(Dtype::kF16, random_tensor({301}, 1));
   testing::set(bucket, 300, kInf);
-  for (CheckFinite* body :
-       testing::isa_bodies(cpu_v2::check_finite, cpu_v3::check_finite, cpu_v4::check_finite)) {
+  for (CheckFinite* body : LS_ISA_BODIES(check_finite)) {
     Tensor state = loss_scale_state(stream);
     body(stream, {&bucket, 1}, state);
     EXPECT_EQ(read_loss_scale(stream, state).found_inf, 1);
   }
-  for (LossScaleUpdate* body : testing::isa_bodies(
-           cpu_v2::loss_scale_update, cpu_v3::loss_scale_update, cpu_v4::loss_scale_update)) {
+  for (LossScaleUpdate* body : LS_ISA_BODIES(loss_scale_update)) {
     Tensor state = loss_scale_state(stream, 1000, 0, true);
     body(stream, {.backoff_factor = 0.3}, state);
     EXPECT_EQ(read_loss_scale(stream, state).scale, static_cast<float>(1000 * 0.3));

@@ -26,7 +26,6 @@ using testing::close;
 using testing::doubles;
 using testing::floats_of;
 using testing::get;
-using testing::isa_bodies;
 using testing::kFloatTypes;
 using testing::poisoned_tensor;
 using testing::random_tensor;
@@ -253,16 +252,14 @@ void expect_same_on_every_level(const Tensor& in, const MaxPool2dParams& params)
   const Tensor grad_out = rounded_to(dtype, random_tensor(want.out.shape(), 6));
   Tensor want_grad = poisoned_tensor(in.shape(), dtype);
   max_pool2d_backward(stream, shards, grad_out, want.winner, params, want_grad);
-  for (MaxPool2dForward* body : isa_bodies(
-           cpu_v2::max_pool2d_forward, cpu_v3::max_pool2d_forward, cpu_v4::max_pool2d_forward)) {
+  for (MaxPool2dForward* body : LS_ISA_BODIES(max_pool2d_forward)) {
     Pooled got{poisoned_tensor(want.out.shape(), dtype),
                poisoned_tensor(want.out.shape(), Dtype::kU8)};
     body(stream, shards, in, params, got.out, got.winner);
     EXPECT_TRUE(same_bits(got.out, want.out));
     EXPECT_TRUE(same_bits(got.winner, want.winner));
   }
-  for (MaxPool2dBackward* body : isa_bodies(
-           cpu_v2::max_pool2d_backward, cpu_v3::max_pool2d_backward, cpu_v4::max_pool2d_backward)) {
+  for (MaxPool2dBackward* body : LS_ISA_BODIES(max_pool2d_backward)) {
     Tensor got = poisoned_tensor(in.shape(), dtype);
     body(stream, shards, grad_out, want.winner, params, got);
     EXPECT_TRUE(same_bits(got, want_grad));

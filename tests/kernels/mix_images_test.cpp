@@ -92,8 +92,7 @@ TEST(MixImages, InstructionSetsAgree) {
   for (const Dtype dtype : kFloatTypes) {
     Tensor want = images(dtype, 12);
     mix_images(stream, uneven_shards(), weight(0.3F), want);
-    for (MixImages* body :
-         testing::isa_bodies(cpu_v2::mix_images, cpu_v3::mix_images, cpu_v4::mix_images)) {
+    for (MixImages* body : LS_ISA_BODIES(mix_images)) {
       Tensor got = images(dtype, 12);
       body(stream, uneven_shards(), weight(0.3F), got);
       EXPECT_TRUE(same_bits(got, want));

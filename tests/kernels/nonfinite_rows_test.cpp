@@ -59,8 +59,7 @@ TEST(NonfiniteRows, EveryLevelCountsAlike) {
   Stream stream;
   for (const Dtype dtype : kFloatTypes) {
     const Tensor in = mostly_finite({3, 1003}, dtype);
-    for (NonfiniteRows* body : testing::isa_bodies(
-             cpu_v2::nonfinite_rows, cpu_v3::nonfinite_rows, cpu_v4::nonfinite_rows)) {
+    for (NonfiniteRows* body : LS_ISA_BODIES(nonfinite_rows)) {
       Tensor counts = poisoned_tensor({3}, Dtype::kI32);
       body(stream, in, counts);
       EXPECT_EQ(counts_of(counts), reference::nonfinite_rows(values_of(in), 3));

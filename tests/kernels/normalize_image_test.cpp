@@ -78,8 +78,7 @@ TEST(NormalizeImage, InstructionSetsAgree) {
   for (const NormalizeImageParams& params : {kMnist, kImageNet}) {
     const Tensor in = counting_bytes({1, static_cast<int64_t>(params.mean.size()), 16, 17});
     const Tensor want = expected(in, params);
-    for (NormalizeImage* body : testing::isa_bodies(
-             cpu_v2::normalize_image, cpu_v3::normalize_image, cpu_v4::normalize_image)) {
+    for (NormalizeImage* body : LS_ISA_BODIES(normalize_image)) {
       for (const Dtype dtype : kFloatTypes) {
         Tensor got = poisoned_tensor(in.shape(), dtype);
         body(stream, shards, in, params, got);

@@ -18,7 +18,6 @@ namespace lockstep::kernels::peer_sum_test {
 namespace {
 
 using testing::format_of;
-using testing::isa_bodies;
 using testing::kFloatTypes;
 using testing::poisoned_tensor;
 using testing::random_tensor;
@@ -78,7 +77,7 @@ TEST_P(PeerSumRanks, EveryLevelGivesTheSameBits) {
   for (const Dtype dtype : kFloatTypes) {
     const std::vector<Tensor> leaves = random_leaves(GetParam(), 77, dtype);
     const Tensor want = reference_sum(leaves);
-    for (PeerSum* body : isa_bodies(cpu_v2::peer_sum, cpu_v3::peer_sum, cpu_v4::peer_sum)) {
+    for (PeerSum* body : LS_ISA_BODIES(peer_sum)) {
       std::vector<Tensor> sums = {poisoned_tensor({77}, dtype)};
       body(stream, leaves, sums);
       EXPECT_TRUE(same_bits(sums[0], want)) << name_of(dtype);

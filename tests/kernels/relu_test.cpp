@@ -20,7 +20,6 @@ namespace {
 using testing::close;
 using testing::doubles;
 using testing::floats_of;
-using testing::isa_bodies;
 using testing::kFloatTypes;
 using testing::numerical_gradient;
 using testing::poisoned_tensor;
@@ -138,14 +137,12 @@ TEST(Relu, EveryLevelGivesTheSameBits) {
     Tensor want_grad = poisoned_tensor(in.shape(), dtype);
     relu_forward(stream, in, want);
     relu_backward(stream, want, grad_out, want_grad);
-    for (ReluForward* body :
-         isa_bodies(cpu_v2::relu_forward, cpu_v3::relu_forward, cpu_v4::relu_forward)) {
+    for (ReluForward* body : LS_ISA_BODIES(relu_forward)) {
       Tensor got = poisoned_tensor(in.shape(), dtype);
       body(stream, in, got);
       EXPECT_TRUE(same_bits(got, want));
     }
-    for (ReluBackward* body :
-         isa_bodies(cpu_v2::relu_backward, cpu_v3::relu_backward, cpu_v4::relu_backward)) {
+    for (ReluBackward* body : LS_ISA_BODIES(relu_backward)) {
       Tensor got = poisoned_tensor(in.shape(), dtype);
       body(stream, want, grad_out, got);
       EXPECT_TRUE(same_bits(got, want_grad));

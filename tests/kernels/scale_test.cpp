@@ -62,7 +62,7 @@ TEST(Scale, InstructionSetsAgree) {
   Stream stream;
   Tensor want = random_tensor({1003}, 1);
   scale(stream, 1.7F, want);
-  for (Scale* body : testing::isa_bodies(cpu_v2::scale, cpu_v3::scale, cpu_v4::scale)) {
+  for (Scale* body : LS_ISA_BODIES(scale)) {
     Tensor values = random_tensor({1003}, 1);
     body(stream, 1.7F, values);
     EXPECT_TRUE(same_bits(values, want));

@@ -140,8 +140,7 @@ TEST(Sgd, InstructionSetsAgree) {
         .lr = 0.1F, .momentum = momentum, .weight_decay = 0.01F, .nesterov = momentum != 0};
     std::vector<SgdSlot> want = make_slots({301}, true);
     sgd_step(stream, want, params);
-    for (SgdStep* body :
-         testing::isa_bodies(cpu_v2::sgd_step, cpu_v3::sgd_step, cpu_v4::sgd_step)) {
+    for (SgdStep* body : LS_ISA_BODIES(sgd_step)) {
       std::vector<SgdSlot> got = make_slots({301}, true);
       body(stream, got, params);
       EXPECT_TRUE(same_bits(got[0].param, want[0].param));

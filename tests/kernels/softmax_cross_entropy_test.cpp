@@ -322,12 +322,8 @@ TEST_P(SoftmaxCrossEntropyTypes, InstructionSetsAgree) {
   *mix.data<float>() = 0.3F;
   const SoftmaxCrossEntropyParams params = {.label_smoothing = 0.1F, .mix = mix};
   const Result want = run(stream, shards, logits, labels, params);
-  const auto forwards = testing::isa_bodies(cpu_v2::softmax_cross_entropy_forward,
-                                            cpu_v3::softmax_cross_entropy_forward,
-                                            cpu_v4::softmax_cross_entropy_forward);
-  const auto backwards = testing::isa_bodies(cpu_v2::softmax_cross_entropy_backward,
-                                             cpu_v3::softmax_cross_entropy_backward,
-                                             cpu_v4::softmax_cross_entropy_backward);
+  const auto forwards = LS_ISA_BODIES(softmax_cross_entropy_forward);
+  const auto backwards = LS_ISA_BODIES(softmax_cross_entropy_backward);
   for (size_t i = 0; i < forwards.size(); ++i) {
     const Result got = run(stream, shards, logits, labels, params, forwards[i], backwards[i]);
     EXPECT_TRUE(same_bits(got.losses, want.losses));

@@ -40,16 +40,12 @@ TEST_P(SubsamplePadCases, MatchesReferenceOnAnyNumberOfThreadsAndLevel) {
     const auto want_grad = reference::subsample_pad_backward(values_of(grad_out), c.geometry());
     for (const int threads : {1, 2, 4}) {
       Stream stream(Device::kCpu, threads);
-      for (SubsamplePadForward* body : testing::isa_bodies(cpu_v2::subsample_pad_forward,
-                                                           cpu_v3::subsample_pad_forward,
-                                                           cpu_v4::subsample_pad_forward)) {
+      for (SubsamplePadForward* body : LS_ISA_BODIES(subsample_pad_forward)) {
         Tensor out = poisoned_tensor(c.out(), dtype);
         body(stream, shards, in, c.stride, out);
         EXPECT_TRUE(close(floats_of(out), want_out, {})) << name_of(dtype);
       }
-      for (SubsamplePadBackward* body : testing::isa_bodies(cpu_v2::subsample_pad_backward,
-                                                            cpu_v3::subsample_pad_backward,
-                                                            cpu_v4::subsample_pad_backward)) {
+      for (SubsamplePadBackward* body : LS_ISA_BODIES(subsample_pad_backward)) {
         Tensor grad_in = poisoned_tensor(c.in, dtype);
         body(stream, shards, grad_out, c.stride, grad_in);
         EXPECT_TRUE(close(floats_of(grad_in), want_grad, {})) << name_of(dtype);

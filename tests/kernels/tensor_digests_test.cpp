@@ -77,8 +77,7 @@ TEST(TensorDigests, TellApartWhatDiffers) {
 TEST(TensorDigests, InstructionSetsAgree) {
   Stream stream;
   const Tensor tensor = bytes_of(1003);
-  for (TensorDigests* body : testing::isa_bodies(
-           cpu_v2::tensor_digests, cpu_v3::tensor_digests, cpu_v4::tensor_digests)) {
+  for (TensorDigests* body : LS_ISA_BODIES(tensor_digests)) {
     Tensor digests = Tensor::zeros({1}, Dtype::kI64);
     body(stream, {&tensor, 1}, digests);
     EXPECT_EQ(static_cast<uint64_t>(*digests.data<int64_t>()), specified(tensor));

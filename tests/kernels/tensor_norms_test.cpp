@@ -119,8 +119,7 @@ TEST(TensorNorms, InstructionSetsAgree) {
   Stream stream;
   const Tensor tensor = rounded_to(Dtype::kF16, random_tensor({20001}, 1));
   const Tensor want = expected({tensor});
-  for (TensorNorms* body :
-       testing::isa_bodies(cpu_v2::tensor_norms, cpu_v3::tensor_norms, cpu_v4::tensor_norms)) {
+  for (TensorNorms* body : LS_ISA_BODIES(tensor_norms)) {
     Tensor norms = poisoned_tensor({2}, Dtype::kF32);
     body(stream, {&tensor, 1}, norms);
     EXPECT_TRUE(same_bits(norms, want));

@@ -25,7 +25,6 @@ namespace {
 using testing::doubles;
 using testing::format_of;
 using testing::get;
-using testing::isa_bodies;
 using testing::kFloatTypes;
 using testing::poisoned_tensor;
 using testing::random_tensor;
@@ -99,7 +98,7 @@ TEST_P(TreeSumRows, EveryLevelGivesTheSameBits) {
   Stream stream;
   const Tensor leaves = random_tensor({GetParam(), 77}, 9);
   const Tensor want = reference_sums(leaves);
-  for (TreeSum* body : isa_bodies(cpu_v2::tree_sum, cpu_v3::tree_sum, cpu_v4::tree_sum)) {
+  for (TreeSum* body : LS_ISA_BODIES(tree_sum)) {
     Tensor got = poisoned_tensor({77}, Dtype::kF32);
     body(stream, leaves, got);
     EXPECT_TRUE(same_bits(got, want));
@@ -111,7 +110,7 @@ TEST_P(TreeSumRows, LeavesAndNodesAreRoundedToOutsType) {
     for (const Dtype dtype : kFloatTypes) {
       const Tensor want = reference_sums(leaves, dtype);
       Stream stream(Device::kCpu, 2);
-      for (TreeSum* body : isa_bodies(cpu_v2::tree_sum, cpu_v3::tree_sum, cpu_v4::tree_sum)) {
+      for (TreeSum* body : LS_ISA_BODIES(tree_sum)) {
         Tensor got = poisoned_tensor({77}, dtype);
         body(stream, leaves, got);
         EXPECT_TRUE(same_bits(got, want)) << name_of(leaf_dtype) << " to " << name_of(dtype);
@@ -196,7 +195,7 @@ TEST(TreeSum, ConvertsEveryPatternAndEveryTieAsDtypesDo) {
     }
     const Tensor want_wide = rounded_to(Dtype::kF32, patterns.view({65536}));
     const Tensor want_narrow = rounded_to(dtype, wide.view({4 * 65536}));
-    for (TreeSum* body : isa_bodies(cpu_v2::tree_sum, cpu_v3::tree_sum, cpu_v4::tree_sum)) {
+    for (TreeSum* body : LS_ISA_BODIES(tree_sum)) {
       Tensor got_wide = poisoned_tensor({65536}, Dtype::kF32);
       Tensor got_narrow = poisoned_tensor({4 * 65536}, dtype);
       body(stream, patterns, got_wide);
@@ -213,7 +212,7 @@ TEST(TreeSum, NanOfAnyPayloadStaysNan) {
   for (const uint32_t bits : {0x7f800001U, 0x7fbfffffU, 0x7fffffffU, 0xffffffffU}) {
     std::ranges::fill(leaves.span<float>(), std::bit_cast<float>(bits));
     for (const Dtype dtype : kFloatTypes) {
-      for (TreeSum* body : isa_bodies(cpu_v2::tree_sum, cpu_v3::tree_sum, cpu_v4::tree_sum)) {
+      for (TreeSum* body : LS_ISA_BODIES(tree_sum)) {
         Tensor out = Tensor::zeros({16}, dtype);
         body(stream, leaves, out);
         EXPECT_TRUE(std::isnan(get(out, 0))) << name_of(dtype);

@@ -7,7 +7,8 @@
 
 namespace lockstep::testing {
 
-// Those of x86-64-v2, v3 and v4 up to kernels::isa_level(), which LOCKSTEP_ISA may lower.
+// Of those of x86-64-v2, v3 and v4, the ones up to kernels::isa_level(), which LOCKSTEP_ISA may
+// lower.
 template <class Op>
 std::vector<Op*> isa_bodies(Op* v2, Op* v3, Op* v4) {
   std::vector<Op*> bodies = {v2};
@@ -17,3 +18,11 @@ std::vector<Op*> isa_bodies(Op* v2, Op* v3, Op* v4) {
 }
 
 }  // namespace lockstep::testing
+
+// The bodies of an op, for tests in lockstep::kernels.
+#if defined(__x86_64__)
+#define LS_ISA_BODIES(name) \
+  ::lockstep::testing::isa_bodies(cpu_v2::name, cpu_v3::name, cpu_v4::name)
+#else
+#define LS_ISA_BODIES(name) (std::vector{&cpu_v2::name})
+#endif

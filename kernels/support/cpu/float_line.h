@@ -6,7 +6,9 @@
 #include <bit>
 #include <cstring>
 
+#if defined(__x86_64__) && !defined(LS_PORTABLE)
 #include <immintrin.h>
+#endif
 
 #include "core/dtype.h"
 #include "kernels/support/cpu/float_tile.h"
@@ -67,7 +69,7 @@ using LineInts [[gnu::vector_size(Line::kVectorLanes * 4)]] = int32_t;
   const __m256i halves = _mm256_shuffle_epi8(__m256i(words), _mm256_broadcastsi128_si256(places));
   return LineHalves(_mm256_castsi256_si128(_mm256_permute4x64_epi64(halves, 0x08)));
 }
-#else
+#elif defined(__x86_64__) && !defined(LS_PORTABLE)
 [[gnu::always_inline]] inline LineWords widened(LineHalves halves) {
   return LineWords(_mm_cvtepu16_epi32(_mm_cvtsi64_si128(std::bit_cast<int64_t>(halves))));
 }
@@ -77,6 +79,22 @@ using LineInts [[gnu::vector_size(Line::kVectorLanes * 4)]] = int32_t;
 [[gnu::always_inline]] inline LineHalves narrowed(LineWords words) {
   return std::bit_cast<LineHalves>(
       _mm_cvtsi128_si64(_mm_packus_epi32(__m128i(words), __m128i(words))));
+}
+[[gnu::always_inline]] inline LineHalves upper_halves(LineWords words) {
+  return narrowed(words >> 16);
+}
+#else
+[[gnu::always_inline]] inline LineWords widened(LineHalves halves) {
+  return __builtin_convertvector(halves, LineWords);
+}
+[[gnu::always_inline]] inline LineInts load_bytes(const uint8_t* from) {
+  using Bytes [[gnu::vector_size(Line::kVectorLanes)]] = uint8_t;
+  Bytes bytes;
+  std::memcpy(&bytes, from, sizeof(bytes));
+  return __builtin_convertvector(bytes, LineInts);
+}
+[[gnu::always_inline]] inline LineHalves narrowed(LineWords words) {
+  return __builtin_convertvector(words, LineHalves);
 }
 [[gnu::always_inline]] inline LineHalves upper_halves(LineWords words) {
   return narrowed(words >> 16);

@@ -14,6 +14,7 @@ namespace lockstep::kernels::onednn {
 namespace {
 
 dnnl::engine make_engine() {
+#if defined(__x86_64__)
   switch (isa_level()) {  // before oneDNN looks at the processor
     case IsaLevel::kV2:
       dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
@@ -24,6 +25,7 @@ dnnl::engine make_engine() {
     case IsaLevel::kV4:
       break;
   }
+#endif
   return {dnnl::engine::kind::cpu, 0};
 }
 
