@@ -1,4 +1,4 @@
-// What a loop that polls memory does between two looks.
+// A pause for loops that poll memory.
 #pragma once
 
 namespace lockstep {

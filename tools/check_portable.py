@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = re.compile(r".*\.(h|cpp|cuh|cu)")
 BUILD_FILE = re.compile(r".*\.cmake|(.*/)?CMakeLists\.txt|CMakePresets\.json")
 ONLY_X86 = re.compile(
-    r"\b_mm\d*_\w+|\b__m(?:64|128|256|512)[di]?\b|\b\w*mmintrin\.h|\bx86intrin\.h|\bcpuid\.h|\b__builtin_(?:ia32|cpu)_\w+"
-    r"|\b__rdtscp?\b|\b__cpuid\w*|\bgnu::target\b|\btarget_clones\b|\b(?:__)?asm(?:__)?\b"
+    r"\b_mm\d*_\w+|\b__m(?:64|128|256|512)[di]?\b|\b\w*mmintrin\.h|\bx86intrin\.h|\bcpuid\.h"
+    r"|\b__builtin_(?:ia32|cpu)_\w+|\b__rdtscp?\b|\b__cpuid\w*|\bgnu::target\b|\btarget_clones\b|\b(?:__)?asm(?:__)?\b"
 )
 OPTION = re.compile(r"-m(?:arch=|avx|sse|fma|f16c|prefer-vector)[\w=.-]*")
 GUARD = re.compile(r"#\s*(?:el)?if(?:def\s+|\s+(?:defined\(?\s*)?)(?:__x86_64__|__aarch64__|LS_ISA == [34])")

@@ -12,7 +12,9 @@ cat >nvcc <<'END'
 case "$1" in
 --version) echo "Cuda compilation tools, release $VERSION, V$VERSION.1"; [ -n "$VERSION" ] ;;
 --list-gpu-code) for code in $CODES; do echo "sm_$code"; done ;;
-*) echo "$*" >>"$CALLS"; [ -z "$COMPLAINT" ] || { printf 'In file included from probe.cu\n%s\n' "$COMPLAINT" >&2; exit 2; } ;;
+*)
+  echo "$*" >>"$CALLS"
+  case "$*" in *"$FAILS_AT"*) [ -z "$COMPLAINT" ] && exit; printf 'In a.cu:\n%s\n' "$COMPLAINT" >&2; exit 2 ;; esac ;;
 esac
 END
 chmod +x nvcc
@@ -32,7 +34,7 @@ choose() {  # CODE VARIABLE=VALUE... -- OPTION...: writes said
   done
   shift
   : >calls
-  env -u CUDAARCHS -u CUDAHOSTCXX CALLS="$work/calls" COMPLAINT= "${environment[@]}" \
+  env -u CUDAARCHS -u CUDAHOSTCXX CALLS="$work/calls" COMPLAINT= FAILS_AT= "${environment[@]}" \
     cmake -DCMAKE_CUDA_COMPILER="$work/nvcc" -DLOCKSTEP_CUDA=AUTO "$@" -P choose.cmake >said 2>&1 || got=$?
   [ $got = "$code" ] || { cat said; echo "exit code $got, expected $code: ${environment[*]} $*"; exit 1; }
 }
@@ -55,7 +57,9 @@ toolkit="try: install the CUDA toolkit 12.4 or newer, or pip install nvidia-cuda
 # The architectures follow the compiler, unless the user names them.
 choose 0 "${cuda12_4[@]}" --
 says "CUDA ON 80;90."
-grep -q '^-std=c++20 -cudart shared .*/cuda_probe.cu' calls
+for step in '-std=c++20 -c .*/cuda_probe.cu' '-cudart static' '-cudart shared'; do
+  grep -q -- "^$step" calls
+done
 choose 0 "${cuda12_6[@]}" --
 says "CUDA ON 80;90."
 choose 0 "${cuda12_9[@]}" --
@@ -86,14 +90,16 @@ refused "$work/nvcc does not say its version" "$toolkit" VERSION= CODES= --
 refused "$work/nvcc --list-gpu-code names no architecture" "$toolkit" VERSION=12.4 CODES= --
 refused "$work/nvcc knows none of sm_80, sm_90, sm_100" "$toolkit" VERSION=19.0 "CODES=190 200" --
 refused "$work/nvcc does not know sm_120, the newest that it knows is sm_90" \
-  "or -DCMAKE_CUDA_ARCHITECTURES=90, whose PTX newer GPUs can run" \
+  "or -DCMAKE_CUDA_ARCHITECTURES=90, whose PTX newer GPUs run" \
   "${cuda12_4[@]}" -- -DCMAKE_CUDA_ARCHITECTURES="90;120"
 refused "$work/nvcc does not know sm_103" "a newer CUDA toolkit, or" "${cuda12_6[@]}" CUDAARCHS=103 --
 fails="why: a small program does not compile and link with $work/nvcc:"
 refused "${fails#why: } cuda_runtime.h: No such file or directory" "$toolkit" \
   "${cuda12_4[@]}" "COMPLAINT=cuda_runtime.h: No such file or directory" --
-refused "${fails#why: } ld: cannot find -lcudart_static" "$toolkit" \
-  "${cuda12_9[@]}" "COMPLAINT=ld: cannot find -lcudart_static" --
+for runtime in static shared; do
+  refused "${fails#why: } ld: cannot find $runtime" "$toolkit" \
+    "${cuda12_9[@]}" "COMPLAINT=ld: cannot find $runtime" FAILS_AT=$runtime --
+done
 refused "${fails#why: } host_config.h:137:2: error: #error -- unsupported GNU version! gcc later than 13" \
   "try: an older host compiler, as by -DCMAKE_CUDA_HOST_COMPILER=g++-12, or a newer CUDA toolkit" \
   "${cuda12_4[@]}" "COMPLAINT=host_config.h:137:2: error: #error -- unsupported GNU version! gcc later than 13" --

@@ -7,8 +7,7 @@
 
 namespace lockstep::testing {
 
-// Of those of x86-64-v2, v3 and v4, the ones up to kernels::isa_level(), which LOCKSTEP_ISA may
-// lower.
+// Those up to kernels::isa_level(), which LOCKSTEP_ISA may lower.
 template <class Op>
 std::vector<Op*> isa_bodies(Op* v2, Op* v3, Op* v4) {
   std::vector<Op*> bodies = {v2};

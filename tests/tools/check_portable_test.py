@@ -29,7 +29,7 @@ class CheckPortable(unittest.TestCase):
 
     def test_code_outside_a_guard_is_found_with_file_and_line(self):
         for code in ("__m256i sum;", "_mm_pause();", "#include <emmintrin.h>", "__builtin_ia32_pause();",
-                     '__builtin_cpu_supports("avx2");', '[[gnu::target("avx2")]] void f();', 'asm volatile("");'):  # fmt: skip
+                     '__builtin_cpu_supports("a");', '[[gnu::target("a")]] int f();', 'asm volatile("");'):  # fmt: skip
             for place in ("Words all(Words x);", "#include <cstring>"):
                 found = problems_of("data/a.h", CLEAN.replace(place, code))
                 self.assertEqual(len(found), 1, code)
