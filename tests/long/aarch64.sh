@@ -68,9 +68,9 @@ cat >"$table" <<END
 # Lockstep on aarch64
 
 By \`tests/long/aarch64.sh\` on $(date +%F), commit $(git rev-parse --short HEAD): \
-$(aarch64-linux-gnu-g++ --version | sed 's/.*(\(.*\))/\1/;q'), oneDNN, Open MPI, libjpeg and libpng of Debian 12's \
-arm64 packages, $(qemu-aarch64-static --version | sed 's/ (.*//;q'). The build has no warning, as with \
-\`LOCKSTEP_WERROR\`.
+$(aarch64-linux-gnu-g++ --version | sed 1q),
+$(qemu-aarch64-static --version | sed 's/ (.*//;q'), oneDNN, Open MPI, libjpeg and libpng of Debian 12's arm64 packages.
+The build has no warning, as with \`LOCKSTEP_WERROR\`.
 
 | program | result |
 |---|---|

@@ -160,8 +160,9 @@ fi
 # CUDA toolkits that compile the kernels
 
 By \`tests/long/toolkits.sh\` on $(date +%F), commit $(git rev-parse --short HEAD), with \
-$(c++ --version | head -n 1) on $(nproc) cores. A toolkit's row is of its last run. "Kernels" are all units of \`kernels/*/*_cuda.cu\`, for the
-architectures that the build derives; the program is \`lockstep\`, whose other objects may come from ccache.
+$(c++ --version | head -n 1) on $(nproc) cores.
+A toolkit's row is of its last run. "Kernels" are all units of \`kernels/*/*_cuda.cu\`, for the architectures that the
+build derives; the program is \`lockstep\`, whose other objects may come from ccache.
 
 | CUDA | nvcc | architectures | kernels | program linked | libraries found, or what was said |
 |---|---|---|---|---|---|
