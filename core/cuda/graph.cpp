@@ -43,7 +43,9 @@ Graph Graph::record(CUstream_st* stream, FunctionRef<void()> body) {
   body();
   const std::shared_ptr<CUgraph_st> recorded = recording.end();
   cudaGraphExec_t executable = nullptr;
-  check(cudaGraphInstantiate(&executable, recorded.get(), 0), "graph");
+  // Without the flag all nodes have the launch stream's priority, the exchange's kernels too.
+  check(cudaGraphInstantiate(&executable, recorded.get(), cudaGraphInstantiateFlagUseNodePriority),
+        "graph");
   Graph graph;
   graph.executable_ = {executable, [](cudaGraphExec_t ended) { cudaGraphExecDestroy(ended); }};
   return graph;

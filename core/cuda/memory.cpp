@@ -102,6 +102,9 @@ void copy_when_idle(void* to, const void* from, size_t bytes) {
   wait_watched_streams();
   check(cudaDeviceSynchronize(), "copy");
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copy");
+  // From ordinary memory it returns when the bytes are staged, within the device at once, and our
+  // streams do not wait for the default stream.
+  check(cudaDeviceSynchronize(), "copy");
 }
 
 void zero_when_idle(void* memory, size_t bytes) {
