@@ -93,12 +93,12 @@ TEST_F(CudaMemory, OutOfMemorySaysWantedHeldAndFree) {
     EXPECT_EQ(format_error(error),
               fmt::format("lockstep: error: out of device memory ({} of {} bytes are free): {} "
                           "bytes more are needed\n"
-                          "  why: {} bytes are in use already\n"
+                          "  why: in use are {:.1f} MiB of weights and what else stays\n"
                           "  try: a smaller batch or fewer ranks on this host\n",
                           kMiB,
                           total,
                           2 * kMiB,
-                          in_use));
+                          static_cast<double>(in_use) / static_cast<double>(kMiB)));
     EXPECT_EQ(error.code(), ExitCode::kEnvironment);
   }
   EXPECT_EQ(cuda_allocator().stats().bytes_in_use, in_use);

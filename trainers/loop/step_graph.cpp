@@ -1,5 +1,6 @@
 #include "trainers/loop/step_graph.h"
 
+#include "core/check.h"
 #include "kernels/elementwise/copy.h"
 
 namespace lockstep::trainers {
@@ -19,6 +20,7 @@ struct StepGraph::Recorded {
   Tensor images, labels, mix, numbers;
   nn::CrossEntropy figures;
   std::shared_ptr<std::byte> workspace;
+  size_t pool_bytes = 0;  // that the recorded step left in use
   cuda::Graph graph;
 
   void begin(const Var& first_images, const Tensor& first_labels, const Tensor& first_mix) {
@@ -46,6 +48,10 @@ StepGraph::~StepGraph() {
   if (recorded_) stream_.synchronize();  // its memory is about to be somebody else's
 }
 
+cuda::MemoryPool::Use StepGraph::use_memory() const {
+  return cuda::MemoryPool::Use(recorded_ ? &recorded_->pool : nullptr);
+}
+
 nn::CrossEntropy StepGraph::run(const Var& images,
                                 const Tensor& labels,
                                 const Tensor& mix,
@@ -56,6 +62,7 @@ nn::CrossEntropy StepGraph::run(const Var& images,
   if (!recorded.graph && !alike(recorded.shards, images.shards()))
     recorded.begin(images, labels, mix);
   if (!alike(recorded.shards, images.shards()) || ++recorded.steps == 1) {
+    const auto memory = use_memory();
     return step(images, labels, mix);
   }
   kernels::copy(stream_, images.value(), recorded.images);
@@ -63,7 +70,7 @@ nn::CrossEntropy StepGraph::run(const Var& images,
   kernels::copy(stream_, images.batch().draws.images, recorded.numbers);
   if (mix.defined()) kernels::copy(stream_, mix, recorded.mix);
   const auto on_copies = [&] {
-    const cuda::MemoryPool::Use memory_apart(recorded.pool);
+    const auto memory = use_memory();
     return step(recorded.fixed(images.batch()), recorded.labels, recorded.mix);
   };
   if (recorded.steps == 2) return on_copies();
@@ -71,7 +78,14 @@ nn::CrossEntropy StepGraph::run(const Var& images,
   if (!repeated_) {
     recorded.graph = cuda::Graph::record(stream_.cuda(), [&] { recorded.figures = on_copies(); });
     recorded.workspace = stream_.workspace_memory();
+    recorded.pool.hold();
+    recorded.pool_bytes = recorded.pool.bytes_in_use();
   }
+  LS_CHECK(
+      recorded.pool.bytes_in_use() <= recorded.pool_bytes,
+      "[step_graph] memory that the graph writes: {} bytes are in use, {} when it was recorded",
+      recorded.pool.bytes_in_use(),
+      recorded.pool_bytes);
   recorded.graph.launch(stream_.cuda());
   return recorded.figures;
 }
