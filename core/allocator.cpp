@@ -139,14 +139,16 @@ void* CachingAllocator::from_arenas(size_t size) {
   }
   const size_t arena_bytes = options_.arena_bytes.value_or(source_.arena_bytes());
   if (arena_bytes == 0 || size > SIZE_MAX / 2) return nullptr;
+  const bool first = arenas_.empty() && options_.first_arena_bytes > 0;
+  const size_t usual = first ? options_.first_arena_bytes : arena_bytes;
   const size_t unit = options_.arena_unit;
   const size_t least = (size + unit - 1) / unit * unit;
-  // The last one may have to be smaller.
-  for (const size_t bytes : {std::max(arena_bytes, least), least}) {
+  for (size_t bytes = std::max(usual, least);; bytes = std::max(bytes / 2, least)) {
+    bytes = bytes / unit * unit;
     auto* begin = static_cast<std::byte*>(source_.allocate(bytes));
     if (begin != nullptr) return cut(arenas_.emplace_back(begin, bytes, unit), size);
+    if (bytes == least) return nullptr;
   }
-  return nullptr;
 }
 
 void* CachingAllocator::cut(Arena& arena, size_t size) {

@@ -90,6 +90,7 @@ class CachingAllocator {
     std::optional<size_t> arena_bytes = {};   // in place of the source's
     size_t smallest_in_arenas = kLargeBlock;  // smaller blocks are not cut out of arenas
     size_t arena_unit = 4096;
+    size_t first_arena_bytes = 0;  // 0: as the others
   };
 
   // Requires: `source` outlives this.

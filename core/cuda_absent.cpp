@@ -50,7 +50,7 @@ size_t free_bytes() {
   refuse();
 }
 
-MemoryPool::MemoryPool() {
+MemoryPool::MemoryPool(size_t) {
   refuse();
 }
 void MemoryPool::hold() {

@@ -1,5 +1,6 @@
 #include "core/cuda/memory.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -82,17 +83,21 @@ namespace cuda {
 namespace {
 
 // Pieces that are large enough for few of them to be asked for, and small beside the card.
-CachingAllocator::Options pool_options() {
+CachingAllocator::Options pool_options(size_t expected) {
+  ensure_device();
+  size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "allocate");
   return {.holds = "activations and what else a step makes",
-          .arena_bytes = device_properties().total_bytes / 64 / kPoolUnit * kPoolUnit,
+          .arena_bytes = std::max(kPoolUnit, total / 64 / kPoolUnit * kPoolUnit),
           .smallest_in_arenas = 0,
-          .arena_unit = kPoolUnit};
+          .arena_unit = kPoolUnit,
+          .first_arena_bytes = expected};
 }
 
 }  // namespace
 
-MemoryPool::MemoryPool()
-    : allocator_(std::make_shared<CachingAllocator>(device_memory(), pool_options())) {}
+MemoryPool::MemoryPool(size_t expected)
+    : allocator_(std::make_shared<CachingAllocator>(device_memory(), pool_options(expected))) {}
 
 void MemoryPool::hold() {
   allocator_->hold_arenas();

@@ -23,6 +23,7 @@
 #include "trainers/loop/training_data.h"
 #include "trainers/model/models.h"
 #include "trainers/model/weights.h"
+#include "trainers/planner/memory_plan.h"
 #include "trainers/planner/run_engines.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/flag_advice.h"
@@ -105,6 +106,7 @@ class Run {
     const std::optional<Fault>& fault;
     Stream& stream;
     Console& console;
+    int64_t pool_bytes;  // TrainingParts'
   };
 
   Run(const Parts& parts, RunRecord record)
@@ -143,7 +145,8 @@ class Run {
                        p_.fault,
                        p_.start.position(),
                        plan ? std::optional(plan->target) : std::nullopt,
-                       p_.route.exchange});
+                       p_.route.exchange,
+                       p_.pool_bytes});
     on_all_ranks(ranks_, [&] {
       const std::optional<ResumePoint>& from = p_.start.resumed();
       if (!is_rank0() || !from) return;
@@ -385,7 +388,15 @@ ExitCode train_run(const Job& job) {
                         .cuda_libraries = libraries,
                         .plan_choices = digest_of(engines.engines),
                         .output_dir = output_dir};
-  return Run({job, run, data, network, route, engines, start, fault, stream, console}, record)
+  int64_t pool_bytes = 0;
+  if (train && request.device == Device::kCuda) {
+    const MemoryPlan memory =
+        plan_memory(run, network, train->size(), request.no_eval ? 0 : data.sets.test->size());
+    on_all_ranks(ranks, [&] { check_memory(memory, room_on_device(job.launch.local_size)); });
+    pool_bytes = memory.step.pool();
+  }
+  return Run({job, run, data, network, route, engines, start, fault, stream, console, pool_bytes},
+             record)
       .execute();
 }
 

@@ -14,13 +14,15 @@ bool alike(const Shards& a, const Shards& b) {
 
 // Members end in reverse order: tensors, then the pool that they are in.
 struct StepGraph::Recorded {
+  explicit Recorded(size_t expected) : pool(expected) {}
+
   cuda::MemoryPool pool;
   Shards shards;
   int64_t steps = 0;  // with these shards
   Tensor images, labels, mix, numbers;
   nn::CrossEntropy figures;
   std::shared_ptr<std::byte> workspace;
-  size_t pool_bytes = 0;  // that the recorded step left in use
+  size_t left_bytes = 0;  // in the pool, by the recorded step
   cuda::Graph graph;
 
   void begin(const Var& first_images, const Tensor& first_labels, const Tensor& first_mix) {
@@ -40,8 +42,9 @@ struct StepGraph::Recorded {
   }
 };
 
-StepGraph::StepGraph(Stream& stream, bool wanted) : stream_(stream) {
-  if (wanted && stream.device() == Device::kCuda) recorded_ = std::make_unique<Recorded>();
+StepGraph::StepGraph(Stream& stream, bool wanted, size_t pool_bytes) : stream_(stream) {
+  if (wanted && stream.device() == Device::kCuda)
+    recorded_ = std::make_unique<Recorded>(pool_bytes);
 }
 
 StepGraph::~StepGraph() {
@@ -79,13 +82,13 @@ nn::CrossEntropy StepGraph::run(const Var& images,
     recorded.graph = cuda::Graph::record(stream_.cuda(), [&] { recorded.figures = on_copies(); });
     recorded.workspace = stream_.workspace_memory();
     recorded.pool.hold();
-    recorded.pool_bytes = recorded.pool.bytes_in_use();
+    recorded.left_bytes = recorded.pool.bytes_in_use();
   }
   LS_CHECK(
-      recorded.pool.bytes_in_use() <= recorded.pool_bytes,
+      recorded.pool.bytes_in_use() <= recorded.left_bytes,
       "[step_graph] memory that the graph writes: {} bytes are in use, {} when it was recorded",
       recorded.pool.bytes_in_use(),
-      recorded.pool_bytes);
+      recorded.left_bytes);
   recorded.graph.launch(stream_.cuda());
   return recorded.figures;
 }

@@ -20,8 +20,9 @@ class StepGraph {
   // of kernels::SoftmaxCrossEntropyParams, may be undefined.
   using Step = nn::CrossEntropy(const Var& images, const Tensor& labels, const Tensor& mix);
 
-  // Unless `wanted`, or off CUDA, every step runs as it is.
-  StepGraph(Stream& stream, bool wanted);
+  // Unless `wanted`, or off CUDA, every step runs as it is. pool_bytes: what steps are expected to
+  // make; 0: not known.
+  StepGraph(Stream& stream, bool wanted, size_t pool_bytes = 0);
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
   ~StepGraph();

@@ -21,7 +21,8 @@ struct FakeDevice {
   size_t memory_bytes = size_t{1} << 30;
 };
 
-// At start there are as many such devices as LOCKSTEP_EMULATION_DEVICES says; one when unset.
+// At start there are as many such devices as LOCKSTEP_EMULATION_DEVICES says; one when unset. Each
+// has LOCKSTEP_EMULATION_MEMORY bytes; 1 GiB when unset.
 struct FakeMachine {
   int driver_version = CUDART_VERSION;  // 0: no driver
   std::vector<FakeDevice> devices = {FakeDevice{}};
