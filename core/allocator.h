@@ -75,9 +75,9 @@ class MemorySource {
   std::vector<CachingAllocator*> users_;
 };
 
-// Blocks are 64-byte aligned. Small ones have sizes rounded to steps of an eighth of a power of two,
-// so that at most 1/8 is lost and shapes of a step find last step's blocks. Larger ones are cut out
-// of arenas, where there are such: sizes that follow each other through a step then share memory.
+// Blocks are 64-byte aligned. Small ones have sizes rounded to steps of an eighth of a power of
+// two, so that at most 1/8 is lost and shapes of a step find last step's blocks. Larger ones are cut
+// out of arenas, where there are such: sizes that follow each other in a step then share memory.
 // When the source has no more, all allocators on it let go of what they keep. Thread safety: all
 // functions may be called from any thread.
 class CachingAllocator {
@@ -135,7 +135,7 @@ CachingAllocator& cpu_allocator();
 // stream uses is kept until an event says that it is done. LOCKSTEP_NO_CUDA_CACHE=1 keeps no block,
 // so that memory checkers see the end of each. Errors: EnvironmentError in a build without CUDA.
 CachingAllocator& cuda_allocator();
-// Of scratch memory of streams on a device, whose sizes are not asked for again.
+// They give out scratch memory of streams, whose sizes are not asked for again.
 CachingAllocator& cpu_workspaces();
 CachingAllocator& cuda_workspaces();
 

@@ -29,8 +29,8 @@ void zero_when_idle(void* memory, size_t bytes);
 // short and a piece holds none. The pool's memory lives as long as it or one of its tensors.
 class MemoryPool {
  public:
-  // `expected`: bytes that the first tensor takes from the device at once, if they are there. Errors:
-  // EnvironmentError in a build without CUDA.
+  // `expected`: bytes that the first tensor takes from the device at once, if they are there.
+  // Errors: EnvironmentError in a build without CUDA.
   explicit MemoryPool(size_t expected = 0);
 
   // Recorded work has addresses in the pool: the pieces that there are by now stay.

@@ -87,7 +87,7 @@ class CudaAuditC3 : public CudaGraph {
   Tensor shared_ = device_floats(1);
 };
 
-// The fake: whoever has a priority there runs first, in one of its orders.
+// The fake runs nodes of a high priority first, in one of its orders.
 TEST_F(CudaAuditC3, WithoutTheFlagNodesHaveTheLaunchStreamsPriority) {
   set_stream_order(StreamOrder::kEager);
   EXPECT_EQ(launched(0), std::pair(Priorities{{0, 3}}, 3));

@@ -1,5 +1,5 @@
-// Training near the limit of the device's memory: what lockstep plan's arithmetic says is enough, and
-// less is refused before the first step.
+// Training near the limit of the device's memory: what lockstep plan's arithmetic says is enough,
+// and less is refused before the first step.
 #include <gtest/gtest.h>
 
 #include "core/cuda/device.h"

@@ -60,7 +60,7 @@ TEST_F(CudaAuditC5, AGraphRecordsWhatAnotherThreadLaunches) {
   EXPECT_EQ(runtime_counters.graph_nodes_at, (std::map<int, int64_t>{{-5, 1}}));
 }
 
-// The mode that core/cuda/graph.cpp must not take: NCCL's thread may do there what it does anywhere.
+// The mode that core/cuda/graph.cpp must not take: NCCL's thread does what other threads may do.
 TEST_F(CudaAuditC5, ACaptureThatConcernsAllThreadsBreaksNccl) {
   cudaGraph_t graph = nullptr;
   ASSERT_EQ(cudaStreamBeginCapture(compute_->cuda(), cudaStreamCaptureModeGlobal), cudaSuccess);

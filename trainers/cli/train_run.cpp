@@ -388,13 +388,7 @@ ExitCode train_run(const Job& job) {
                         .cuda_libraries = libraries,
                         .plan_choices = digest_of(engines.engines),
                         .output_dir = output_dir};
-  int64_t pool_bytes = 0;
-  if (train && request.device == Device::kCuda) {
-    const MemoryPlan memory =
-        plan_memory(run, network, train->size(), request.no_eval ? 0 : data.sets.test->size());
-    on_all_ranks(ranks, [&] { check_memory(memory, room_on_device(job.launch.local_size)); });
-    pool_bytes = memory.step.pool();
-  }
+  const int64_t pool_bytes = settle_memory(run, network, data.sets, ranks, job.launch.local_size);
   return Run({job, run, data, network, route, engines, start, fault, stream, console, pool_bytes},
              record)
       .execute();

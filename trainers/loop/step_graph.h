@@ -34,8 +34,8 @@ class StepGraph {
                        const Tensor& mix,
                        FunctionRef<Step> step);
 
-  // While it lives, the calling thread's tensors are in the steps' memory, which is free between two
-  // steps. They must end before the next one. Nothing where no step is recorded.
+  // While it lives, the calling thread's tensors are in the steps' memory, which is free between
+  // two steps. They must end before the next one. It changes nothing where no step is recorded.
   cuda::MemoryPool::Use use_memory() const;
   // The last step was one call; `step` did not run.
   bool repeated() const { return repeated_; }

@@ -73,7 +73,7 @@ DeviceBatches::DeviceBatches(Stream& stream, const data::ImageShape& image, int6
   copies_ = std::make_unique<Stream>(Device::kCuda);
   for (auto& buffer : buffers_) {
     buffer = std::make_unique<Buffer>(image, max_images);
-    buffer->note_used(stream);  // by whoever had its memory before
+    buffer->note_used(stream);  // its memory may have been another tensor's
   }
 }
 

@@ -61,6 +61,25 @@ class LayerMeter final : public TapeListener {
   size_t counted_ = 0;
 };
 
+// The optimizer of the step. Notes its state.
+std::unique_ptr<nn::Optimizer> make_metered(const StepExtras& extras,
+                                            const nn::Module& model,
+                                            Meter& meter,
+                                            StepMemory& memory) {
+  OptimizerConfig config = extras.optimizer.value_or(OptimizerConfig{.lr = 0.1, .momentum = 0.9});
+  if (extras.larc) config.larc.emplace();
+  const bool averages = extras.ema || config.ema > 0;
+  config.ema = 0;
+  std::unique_ptr<nn::Optimizer> optimizer = make_optimizer(config, model.named_parameters());
+  memory.optimizer = meter.taken();
+  if (averages) {
+    optimizer = std::make_unique<nn::Ema>(std::move(optimizer), buffers_of(model), 0.9999);
+    optimizer->set_applied_steps(1);  // the first step copies the weights
+  }
+  memory.average = meter.taken();
+  return optimizer;
+}
+
 // Bytes of an image on its way to the device: pixels, label, index and number.
 int64_t uploaded_bytes(const data::ImageShape& image) {
   return image.channels * image.height * image.width + 4 + 8 + 8;
@@ -104,17 +123,7 @@ DryStep run_dry_step(const ModelOptions& network,
   step.memory.parameters = meter.taken();
   const StoredWeights stored(precision, model->named_parameters());
   step.memory.copies = meter.taken();
-  OptimizerConfig config = extras.optimizer.value_or(OptimizerConfig{.lr = 0.1, .momentum = 0.9});
-  if (extras.larc) config.larc.emplace();
-  const bool averages = extras.ema || config.ema > 0;
-  config.ema = 0;
-  std::unique_ptr<nn::Optimizer> optimizer = make_optimizer(config, model->named_parameters());
-  step.memory.optimizer = meter.taken();
-  if (averages) {
-    optimizer = std::make_unique<nn::Ema>(std::move(optimizer), buffers_of(*model), 0.9999);
-    optimizer->set_applied_steps(1);  // the first step copies the weights
-  }
-  step.memory.average = meter.taken();
+  const std::unique_ptr<nn::Optimizer> optimizer = make_metered(extras, *model, meter, step.memory);
   for (Var parameter : model->parameters()) {  // as comm::GradientReducer's buckets
     const Tensor sum = Tensor::empty(parameter.shape(), Dtype::kF32, Device::kDry);
     parameter.on_grad_ready([sum](Var& complete) { complete.set_grad(sum); });

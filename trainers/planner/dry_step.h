@@ -25,7 +25,7 @@ struct StepMemory {        // bytes
   int64_t batches = 0;      // images and labels: two batches on their way, and a graph's own
   int64_t evaluation = 0;   // what an evaluation makes, between two steps
 
-  // What steps and evaluations make: a pool of memory, of which a twentieth is lost between tensors.
+  // The memory of what steps and evaluations make. A twentieth is lost between tensors.
   int64_t pool() const { return std::max(peak - fixed(), evaluation) / 20 * 21; }
   int64_t needed() const { return fixed() + batches + pool(); }
   // Bytes that do not grow with the batch.

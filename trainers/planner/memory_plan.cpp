@@ -28,14 +28,40 @@ std::string smaller(const MemoryPlan& plan, int64_t room) {
                     : "a smaller --arch, or a GPU with more memory";
 }
 
+void check_memory(const MemoryPlan& plan, int64_t room) {
+  const StepMemory& step = plan.step;
+  if (plan.needed() > room) {
+    throw EnvironmentError(
+        fmt::format("a step of {} images a rank does not fit the GPU's memory", plan.images),
+        fmt::format("{:.1f} MiB are needed and {:.1f} are free: {:.1f} of weights, gradients and "
+                    "optimizer, {:.1f} of images, {:.1f} of activations and what else a step makes",
+                    in_mib(plan.needed()),
+                    in_mib(room),
+                    in_mib(step.fixed()),
+                    in_mib(step.batches),
+                    in_mib(plan.needed() - step.fixed() - step.batches)),
+        smaller(plan, room),
+        Remedy::kSmallerBatch);
+  }
+  suggest_batch(std::min(plan.images - 1, plan.largest_batch(room / 10 * 9)));
+}
+
+// The chosen device's memory that is free for each of the ranks that share it.
+int64_t room_on_device(int64_t local_ranks) {
+  const int64_t devices = cuda::visible_devices();
+  const int64_t later = local_ranks - 1 - cuda::device_properties().index;  // behind the first
+  const int64_t sharing = 1 + std::max<int64_t>(0, later) / devices;
+  return static_cast<int64_t>(cuda::free_bytes()) / sharing;
+}
+
 }  // namespace
 
 int64_t MemoryPlan::bytes_per_image() const {
   const auto grows = [](const StepMemory& of) {
     return of.batches + (of.peak - of.fixed()) / 20 * 21;
   };
-  const int64_t more = std::max<int64_t>(1, images - half_images);
-  return std::max<int64_t>(1, (grows(step) - grows(half_step)) / more);
+  const int64_t more = images - other_images;
+  return more == 0 ? 1 : std::max<int64_t>(1, (grows(step) - grows(other_step)) / more);
 }
 
 int64_t MemoryPlan::largest_batch(int64_t room) const {
@@ -66,39 +92,29 @@ MemoryPlan plan_memory(const ResolvedRun& run,
                           .graph = run.runs_as_graph(),
                           .evaluated = std::min(request.val_batch_size, test_images)};
   MemoryPlan plan;
-  plan.images = share(std::min(batch.images, train_images), batch.micro_steps * batch.ranks);
-  plan.half_images = plan.images / 2;
+  const int64_t of_rank =
+      share(std::min(batch.images, train_images), batch.micro_steps * batch.ranks);
+  plan.images = std::max<int64_t>(2, of_rank);  // one alone has no variance, in groups of all ranks
+  plan.other_images = 2 * plan.images;
   plan.step = run_dry_step(network, plan.images, request.precision, extras).memory;
-  plan.half_step = run_dry_step(network, plan.half_images, request.precision, extras).memory;
+  plan.other_step = run_dry_step(network, plan.other_images, request.precision, extras).memory;
   if (run.over_nccl()) {
     plan.exchange = exchange_bytes(plan.step.gradients, batch.ranks, request.exchange.caps.bytes);
   }
   return plan;
 }
 
-void check_memory(const MemoryPlan& plan, int64_t room) {
-  const StepMemory& step = plan.step;
-  if (plan.needed() > room) {
-    throw EnvironmentError(
-        fmt::format("a step of {} images a rank does not fit the GPU's memory", plan.images),
-        fmt::format("{:.1f} MiB are needed and {:.1f} are free: {:.1f} of weights, gradients and "
-                    "optimizer, {:.1f} of images, {:.1f} of activations and what else a step makes",
-                    in_mib(plan.needed()),
-                    in_mib(room),
-                    in_mib(step.fixed()),
-                    in_mib(step.batches),
-                    in_mib(plan.needed() - step.fixed() - step.batches)),
-        smaller(plan, room),
-        Remedy::kSmallerBatch);
-  }
-  suggest_batch(std::min(plan.images - 1, plan.largest_batch(room / 10 * 9)));
-}
-
-int64_t room_on_device(int64_t local_ranks) {
-  const int64_t devices = cuda::visible_devices();
-  const int64_t later = local_ranks - 1 - cuda::device_properties().index;  // behind the first
-  const int64_t sharing = 1 + std::max<int64_t>(0, later) / devices;
-  return static_cast<int64_t>(cuda::free_bytes()) / sharing;
+int64_t settle_memory(const ResolvedRun& run,
+                      const ModelOptions& network,
+                      const data::DatasetPair& data,
+                      Communicator& ranks,
+                      int64_t local_ranks) {
+  const RunRequest& request = run.request;
+  if (!data.train || request.device != Device::kCuda) return 0;
+  const int64_t tested = request.no_eval ? 0 : data.test->size();
+  const MemoryPlan plan = plan_memory(run, network, data.train->size(), tested);
+  on_all_ranks(ranks, [&] { check_memory(plan, room_on_device(local_ranks)); });
+  return plan.step.pool();
 }
 
 }  // namespace lockstep::trainers

@@ -4,15 +4,17 @@
 
 #include <cstdint>
 
+#include "core/communicator.h"
+#include "data/dataset.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/planner/dry_step.h"
 
 namespace lockstep::trainers {
 
-// Of one rank; bytes.
+// Bytes of one rank.
 struct MemoryPlan {
-  int64_t images = 0, half_images = 0;  // of a step, and of one that tells what grows with it
-  StepMemory step = {}, half_step = {};
+  int64_t images = 0, other_images = 0;  // of a step, and of one that tells what grows with it
+  StepMemory step = {}, other_step = {};
   int64_t workspace = 0;  // of the largest convolution, where its engine is known
   int64_t exchange = 0;   // other ranks' parts of a bucket
 
@@ -31,13 +33,15 @@ MemoryPlan plan_memory(const ResolvedRun& run,
                        int64_t train_images,
                        int64_t test_images);
 
-// Refuses a run that needs more than `room` bytes. A run that starts advises a smaller batch
-// (report/errors.h) should memory run out all the same. Errors: EnvironmentError with the parts, and
-// the largest batch that fits.
-void check_memory(const MemoryPlan& plan, int64_t room);
-
-// The chosen device's memory that is free for each of the ranks that share it. local_ranks: of this
-// host, which take the visible devices in turn.
-int64_t room_on_device(int64_t local_ranks);
+// A collective call, before the run takes memory. Refuses a training that needs more than is free
+// on the chosen device: an error ends all ranks, with the parts and the largest batch that fits.
+// Should memory run out later all the same, errors name a smaller batch. Returns the bytes of what
+// steps make; 0 off CUDA, and for an evaluation. local_ranks: ranks on this host, which take the
+// visible devices in turn.
+int64_t settle_memory(const ResolvedRun& run,
+                      const ModelOptions& network,
+                      const data::DatasetPair& data,
+                      Communicator& ranks,
+                      int64_t local_ranks);
 
 }  // namespace lockstep::trainers

@@ -82,9 +82,9 @@ int64_t TrainingPlan::workspace_bytes() const {
 
 MemoryPlan TrainingPlan::memory() const {
   return {.images = step.images,
-          .half_images = half_step.images,
+          .other_images = half_step.images,
           .step = step.memory,
-          .half_step = half_step.memory,
+          .other_step = half_step.memory,
           .workspace = workspace_bytes(),
           .exchange = exchange_bytes(step.memory.gradients, ranks, kBucket)};
 }

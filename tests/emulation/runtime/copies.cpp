@@ -87,9 +87,9 @@ cudaError_t cudaMemcpyAsync(
                              : copy(*stream, to, from, bytes, kind);
   });
 }
-// "API synchronization behavior" in NVIDIA's manual: from ordinary memory to the device it waits for
-// the stream, and returns when the bytes are staged; within the device it does not wait at all. Else
-// it returns when the copy is done.
+// "API synchronization behavior" in NVIDIA's manual: from ordinary memory to the device it waits
+// for the stream, and returns when the bytes are staged; within the device it does not wait at all.
+// Else it returns when the copy is done.
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   return api([&] {
     if (const cudaError_t status = refuse_default_stream(); status != cudaSuccess) return status;
