@@ -76,8 +76,8 @@ class MemorySource {
 };
 
 // Blocks are 64-byte aligned. Small ones have sizes rounded to steps of an eighth of a power of
-// two, so that at most 1/8 is lost and shapes of a step find last step's blocks. Larger ones are cut
-// out of arenas, where there are such: sizes that follow each other in a step then share memory.
+// two, so that at most 1/8 is lost and shapes of a step find last step's blocks. Larger ones are
+// cut out of arenas, where there are such: sizes that follow each other in a step share memory.
 // When the source has no more, all allocators on it let go of what they keep. Thread safety: all
 // functions may be called from any thread.
 class CachingAllocator {
