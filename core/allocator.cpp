@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <iterator>
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 
 #include "core/check.h"
@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;
+constexpr double kMiB = 1 << 20;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 class SystemMemory : public MemorySource {
@@ -41,12 +42,12 @@ class SystemMemory : public MemorySource {
 
 }  // namespace
 
-Arena::Arena(std::byte* begin, size_t bytes)
-    : begin_(begin), bytes_(bytes), parts_{{0, {bytes, true}}} {}
+Arena::Arena(std::byte* begin, size_t bytes, size_t unit)
+    : begin_(begin), bytes_(bytes), unit_(unit), parts_{{0, {bytes, true}}} {}
 
 void* Arena::allocate(size_t bytes) {
   if (bytes > bytes_) return nullptr;
-  const size_t wanted = std::max(kPage, (bytes + kPage - 1) / kPage * kPage);
+  const size_t wanted = std::max(unit_, (bytes + unit_ - 1) / unit_ * unit_);
   const auto fits = [&](const auto& part) {
     return part.second.free && part.second.bytes >= wanted;
   };
@@ -79,7 +80,17 @@ bool Arena::holds(const void* part) const {
   return part >= begin_ && part < begin_ + bytes_;
 }
 
+CachingAllocator::CachingAllocator(MemorySource& source, const Options& options)
+    : source_(source), options_(options) {
+  const std::lock_guard lock(source_.users_mutex_);
+  source_.users_.push_back(this);
+}
+
 CachingAllocator::~CachingAllocator() {
+  {
+    const std::lock_guard lock(source_.users_mutex_);
+    std::erase(source_.users_, this);
+  }
   release_cache();
   for (const Arena& arena : arenas_) source_.free(arena.begin());
 }
@@ -94,15 +105,28 @@ size_t CachingAllocator::rounded(size_t bytes) {
 
 void* CachingAllocator::allocate(size_t bytes) {
   const size_t size = rounded(bytes);
-  const std::lock_guard lock(mutex_);
-  void* block = size >= kLargeBlock ? from_arenas(size) : nullptr;
-  if (block == nullptr) block = from_cache(size);
-  if (block == nullptr) block = from_source(size);
+  void* block = obtain(size);
+  if (block == nullptr && source_.takes_back()) {
+    release_caches_of(source_);
+    block = obtain(size);
+  }
   if (block == nullptr) {
     throw EnvironmentError(fmt::format("{}: {} bytes more are needed", source_.exhausted(), size),
-                           fmt::format("{} bytes are in use already", stats_.bytes_in_use),
+                           fmt::format("in use are {}", held_from(source_)),
                            "a smaller batch or fewer ranks on this host",
                            Remedy::kSmallerBatch);
+  }
+  return block;
+}
+
+void* CachingAllocator::obtain(size_t size) {
+  const std::lock_guard lock(mutex_);
+  void* block = size >= options_.smallest_in_arenas ? from_arenas(size) : nullptr;
+  if (block == nullptr) block = from_cache(size);
+  if (block == nullptr) {
+    block = source_.allocate(size);
+    if (block == nullptr) return nullptr;
+    ++stats_.system_allocations;
   }
   stats_.bytes_in_use += size;
   stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);
@@ -110,15 +134,21 @@ void* CachingAllocator::allocate(size_t bytes) {
 }
 
 void* CachingAllocator::from_arenas(size_t size) {
-  const size_t arena_bytes = source_.arena_bytes();
   for (Arena& arena : arenas_) {
     if (void* block = cut(arena, size); block != nullptr) return block;
   }
-  if (arena_bytes == 0) return nullptr;
-  const size_t bytes = std::max(arena_bytes, size);
-  auto* begin = static_cast<std::byte*>(source_.allocate(bytes));
-  if (begin == nullptr) return nullptr;
-  return cut(arenas_.emplace_back(begin, bytes), size);
+  const size_t arena_bytes = options_.arena_bytes.value_or(source_.arena_bytes());
+  if (arena_bytes == 0 || size > SIZE_MAX / 2) return nullptr;
+  const bool first = arenas_.empty() && options_.first_arena_bytes > 0;
+  const size_t usual = first ? options_.first_arena_bytes : arena_bytes;
+  const size_t unit = options_.arena_unit;
+  const size_t least = (size + unit - 1) / unit * unit;
+  for (size_t bytes = std::max(usual, least);; bytes = std::max(bytes / 2, least)) {
+    bytes = bytes / unit * unit;
+    auto* begin = static_cast<std::byte*>(source_.allocate(bytes));
+    if (begin != nullptr) return cut(arenas_.emplace_back(begin, bytes, unit), size);
+    if (bytes == least) return nullptr;
+  }
 }
 
 void* CachingAllocator::cut(Arena& arena, size_t size) {
@@ -140,25 +170,8 @@ void* CachingAllocator::from_cache(size_t size) {
   return block;
 }
 
-void* CachingAllocator::from_source(size_t size) {
-  void* block = source_.allocate(size);
-  if (block == nullptr) {
-    release_cache();
-    block = source_.allocate(size);
-  }
-  if (block != nullptr) ++stats_.system_allocations;
-  return block;
-}
-
 void CachingAllocator::free(void* block, size_t bytes) {
-  give_back(block, rounded(bytes), keep_);
-}
-
-void CachingAllocator::discard(void* block, size_t bytes) {
-  give_back(block, rounded(bytes), false);
-}
-
-void CachingAllocator::give_back(void* block, size_t size, bool keep) {
+  const size_t size = rounded(bytes);
   const std::lock_guard lock(mutex_);
   stats_.bytes_in_use -= size;
   for (Arena& arena : arenas_) {
@@ -166,7 +179,7 @@ void CachingAllocator::give_back(void* block, size_t size, bool keep) {
     stats_.bytes_cached += size;
     return arena.free(block);
   }
-  if (!keep) return source_.free(block);
+  if (!options_.keep) return source_.free(block);
   cache_[size].push_back(block);
   stats_.bytes_cached += size;
 }
@@ -176,7 +189,13 @@ AllocatorStats CachingAllocator::stats() const {
   return stats_;
 }
 
+void CachingAllocator::hold_arenas() {
+  const std::lock_guard lock(mutex_);
+  held_arenas_ = arenas_.size();
+}
+
 void CachingAllocator::release_cache() {
+  const std::lock_guard lock(mutex_);
   for (auto& [size, blocks] : cache_) {
     for (void* block : blocks) {
       source_.free(block);
@@ -184,6 +203,30 @@ void CachingAllocator::release_cache() {
     }
   }
   cache_.clear();
+  for (size_t i = arenas_.size(); i-- > held_arenas_;) {
+    if (!arenas_[i].is_free()) continue;
+    source_.free(arenas_[i].begin());
+    stats_.bytes_cached -= arenas_[i].touched_bytes();
+    arenas_.erase(arenas_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void CachingAllocator::release_caches_of(MemorySource& source) {
+  const std::lock_guard lock(source.users_mutex_);
+  for (CachingAllocator* user : source.users_) user->release_cache();
+}
+
+// "12.5 MiB of weights and 3.0 MiB of activations".
+std::string CachingAllocator::held_from(MemorySource& source) {
+  const std::lock_guard lock(source.users_mutex_);
+  std::vector<std::string> parts;
+  for (const CachingAllocator* user : source.users_) {
+    const AllocatorStats stats = user->stats();
+    if (stats.bytes_in_use == 0) continue;
+    parts.push_back(fmt::format(
+        "{:.1f} MiB of {}", static_cast<double>(stats.bytes_in_use) / kMiB, user->options_.holds));
+  }
+  return parts.empty() ? "no bytes of this process" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 MemorySource& system_memory() {
@@ -193,6 +236,12 @@ MemorySource& system_memory() {
 
 CachingAllocator& cpu_allocator() {
   static CachingAllocator& allocator = *new CachingAllocator(system_memory());
+  return allocator;
+}
+
+CachingAllocator& cpu_workspaces() {
+  static CachingAllocator& allocator = *new CachingAllocator(
+      system_memory(), {.holds = "workspace", .keep = false, .arena_bytes = 0});
   return allocator;
 }
 

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lockstep {
@@ -14,13 +16,14 @@ namespace lockstep {
 // become one part. Thread safety: none.
 class Arena {
  public:
-  // Owns: nothing. Parts are aligned as `begin` is, to 4096 bytes at most.
-  Arena(std::byte* begin, size_t bytes);
+  // Owns: nothing. Parts are aligned as `begin` is, to `unit` bytes at most, and have whole units.
+  Arena(std::byte* begin, size_t bytes, size_t unit = 4096);
 
   // Null where no free part is as large.
   void* allocate(size_t bytes);
   void free(void* part);
   bool holds(const void* part) const;
+  bool is_free() const { return parts_.size() == 1 && parts_.begin()->second.free; }
 
   std::byte* begin() const { return begin_; }
   // From the begin to the end of the last byte that was ever allocated.
@@ -33,6 +36,7 @@ class Arena {
   };
   std::byte* begin_;
   size_t bytes_;
+  size_t unit_;
   size_t touched_ = 0;
   std::map<size_t, Part> parts_;  // by offset; without gaps
 };
@@ -45,7 +49,9 @@ struct AllocatorStats {
   size_t bytes_cached = 0;
 };
 
-// The source of a caching allocator's blocks.
+class CachingAllocator;
+
+// The source of caching allocators' blocks.
 class MemorySource {
  public:
   MemorySource() = default;
@@ -60,46 +66,66 @@ class MemorySource {
   virtual size_t arena_bytes() const { return 0; }
   // The message's first line: "out of memory", and what else is known of the memory's state.
   virtual std::string exhausted() const = 0;
+  // False: free() must not be called now.
+  virtual bool takes_back() const { return true; }
+
+ private:
+  friend class CachingAllocator;
+  std::mutex users_mutex_;  // taken before those of the users
+  std::vector<CachingAllocator*> users_;
 };
 
-// Blocks are 64-byte aligned. Below kLargeBlock their sizes are rounded to steps of an eighth of a
-// power of two, so that at most 1/8 is lost and shapes of a step find last step's blocks. Larger
-// ones are cut out of arenas, where the source gives such: sizes that follow each other through a
-// step then share memory. Thread safety: all functions may be called from any thread.
+// Blocks are 64-byte aligned. Small ones have sizes rounded to steps of an eighth of a power of
+// two, so that at most 1/8 is lost and shapes of a step find last step's blocks. Larger ones are
+// cut out of arenas, where there are such: sizes that follow each other in a step share memory.
+// When the source has no more, all allocators on it let go of what they keep. Thread safety: all
+// functions may be called from any thread.
 class CachingAllocator {
  public:
   static constexpr size_t kLargeBlock = size_t{1} << 20;
 
-  // Without `keep`, blocks go back to the source at once. Requires: `source` outlives this.
-  explicit CachingAllocator(MemorySource& source, bool keep = true)
-      : source_(source), keep_(keep) {}
+  struct Options {
+    std::string_view holds = "tensors";       // in messages: "3.5 MiB of tensors"
+    bool keep = true;                         // false: blocks go back to the source at once
+    std::optional<size_t> arena_bytes = {};   // in place of the source's
+    size_t smallest_in_arenas = kLargeBlock;  // smaller blocks are not cut out of arenas
+    size_t arena_unit = 4096;
+    size_t first_arena_bytes = 0;  // 0: as the others
+  };
+
+  // Requires: `source` outlives this.
+  explicit CachingAllocator(MemorySource& source) : CachingAllocator(source, Options{}) {}
+  CachingAllocator(MemorySource& source, const Options& options);
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
   ~CachingAllocator();
 
-  // Errors: EnvironmentError with the bytes wanted and held when the system has no more.
+  // Errors: EnvironmentError with the bytes wanted, and who holds how many, when the source has no
+  // more.
   void* allocate(size_t bytes);
   void free(void* block, size_t bytes);
-  // Gives a block whose size will not be asked for again back to the source.
-  void discard(void* block, size_t bytes);
   AllocatorStats stats() const;
+  // Recorded work uses the arenas that there are by now: they stay until this ends.
+  void hold_arenas();
 
   static size_t rounded(size_t bytes);
 
  private:
   // Null where they have no such block.
+  void* obtain(size_t size);
   void* from_arenas(size_t size);
   void* cut(Arena& arena, size_t size);
   void* from_cache(size_t size);
-  void* from_source(size_t size);
-  void give_back(void* block, size_t size, bool keep);
   void release_cache();
+  static void release_caches_of(MemorySource& source);
+  static std::string held_from(MemorySource& source);
 
   MemorySource& source_;
-  const bool keep_;
+  const Options options_;
   mutable std::mutex mutex_;
   std::map<size_t, std::vector<void*>> cache_;
   std::vector<Arena> arenas_;
+  size_t held_arenas_ = 0;  // the first so many
   AllocatorStats stats_;
 };
 
@@ -109,5 +135,8 @@ CachingAllocator& cpu_allocator();
 // stream uses is kept until an event says that it is done. LOCKSTEP_NO_CUDA_CACHE=1 keeps no block,
 // so that memory checkers see the end of each. Errors: EnvironmentError in a build without CUDA.
 CachingAllocator& cuda_allocator();
+// They give out scratch memory of streams, whose sizes are not asked for again.
+CachingAllocator& cpu_workspaces();
+CachingAllocator& cuda_workspaces();
 
 }  // namespace lockstep

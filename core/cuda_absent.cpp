@@ -25,6 +25,9 @@ namespace {
 CachingAllocator& cuda_allocator() {
   refuse();
 }
+CachingAllocator& cuda_workspaces() {
+  refuse();
+}
 
 namespace cuda {
 
@@ -43,13 +46,20 @@ void ensure_device() {
 const DeviceProperties& device_properties() {
   refuse();
 }
+size_t free_bytes() {
+  refuse();
+}
 
-MemoryPool::MemoryPool() {
+MemoryPool::MemoryPool(size_t) {
   refuse();
 }
-MemoryPool::Use::Use(const MemoryPool&) {
+void MemoryPool::hold() {
   refuse();
 }
+size_t MemoryPool::bytes_in_use() const {
+  refuse();
+}
+MemoryPool::Use::Use(const MemoryPool*) : changes_(false) {}
 MemoryPool::Use::~Use() = default;
 const std::shared_ptr<CachingAllocator>& pool_in_use() {
   refuse();
@@ -76,6 +86,9 @@ Graph Graph::record(CUstream_st*, FunctionRef<void()>) {
 }
 void Graph::launch(CUstream_st*) const {
   refuse();
+}
+bool records_here() {
+  return false;
 }
 bool is_recording(CUstream_st*) {
   refuse();

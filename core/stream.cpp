@@ -36,10 +36,10 @@ Workspace Stream::workspace(size_t shared_bytes, size_t worker_bytes) {
   const size_t wanted = shared + each * static_cast<size_t>(threads());
   if (workspace_bytes_ < wanted) {
     workspace_.reset();  // give the old block back first
-    CachingAllocator& allocator = device_ == Device::kCuda ? cuda_allocator() : cpu_allocator();
+    CachingAllocator& allocator = device_ == Device::kCuda ? cuda_workspaces() : cpu_workspaces();
     auto* block = static_cast<std::byte*>(allocator.allocate(wanted));
     workspace_ = std::shared_ptr<std::byte>(
-        block, [wanted, &allocator](std::byte* ended) { allocator.discard(ended, wanted); });
+        block, [wanted, &allocator](std::byte* ended) { allocator.free(ended, wanted); });
     workspace_bytes_ = wanted;
   }
   return {.shared = workspace_.get(), .workers = workspace_.get() + shared, .worker_bytes = each};

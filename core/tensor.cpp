@@ -16,7 +16,9 @@ thread_local DryMemory dry;
 
 // No memory, and yet counted until the last copy ends.
 std::shared_ptr<std::byte> dry_block(size_t bytes) {
-  const auto rounded = static_cast<int64_t>(CachingAllocator::rounded(bytes));
+  constexpr size_t kUnit = 512;  // of a GPU's memory
+  const size_t block = (CachingAllocator::rounded(bytes) + kUnit - 1) / kUnit * kUnit;
+  const auto rounded = static_cast<int64_t>(block);
   dry.bytes_in_use += rounded;
   dry.peak_bytes_in_use = std::max(dry.peak_bytes_in_use, dry.bytes_in_use);
   return {nullptr, [rounded](std::byte*) { dry.bytes_in_use -= rounded; }};

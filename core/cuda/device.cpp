@@ -154,4 +154,11 @@ const DeviceProperties& device_properties() {
   return chosen;
 }
 
+size_t free_bytes() {
+  ensure_device();
+  size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "device");
+  return free;
+}
+
 }  // namespace lockstep::cuda

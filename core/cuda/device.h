@@ -33,7 +33,8 @@ void select_device(int local_rank, int local_ranks);
 // launches calls it first. Errors: as select_device.
 void ensure_device();
 
-// Properties of the chosen device. Errors: as ensure_device.
+// Properties of the chosen device, and its memory that nobody holds now. Errors: as ensure_device.
 const DeviceProperties& device_properties();
+size_t free_bytes();
 
 }  // namespace lockstep::cuda

@@ -9,16 +9,20 @@
 namespace lockstep::cuda {
 namespace {
 
+thread_local bool recording_here = false;
+
 // Ends the recording also where the body throws.
 class Recording {
  public:
   explicit Recording(cudaStream_t stream) : stream_(stream) {
     // Other threads, such as the loader's, may call CUDA meanwhile.
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "graph");
+    recording_here = true;
   }
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
   ~Recording() {
+    recording_here = false;
     if (stream_ == nullptr) return;
     cudaGraph_t graph = nullptr;
     cudaStreamEndCapture(stream_, &graph);
@@ -28,6 +32,7 @@ class Recording {
 
   std::shared_ptr<CUgraph_st> end() {
     cudaGraph_t graph = nullptr;
+    recording_here = false;
     check(cudaStreamEndCapture(std::exchange(stream_, nullptr), &graph), "graph");
     return {graph, [](cudaGraph_t ended) { cudaGraphDestroy(ended); }};
   }
@@ -43,7 +48,9 @@ Graph Graph::record(CUstream_st* stream, FunctionRef<void()> body) {
   body();
   const std::shared_ptr<CUgraph_st> recorded = recording.end();
   cudaGraphExec_t executable = nullptr;
-  check(cudaGraphInstantiate(&executable, recorded.get(), 0), "graph");
+  // Without the flag all nodes have the launch stream's priority, the exchange's kernels too.
+  check(cudaGraphInstantiate(&executable, recorded.get(), cudaGraphInstantiateFlagUseNodePriority),
+        "graph");
   Graph graph;
   graph.executable_ = {executable, [](cudaGraphExec_t ended) { cudaGraphExecDestroy(ended); }};
   return graph;
@@ -51,6 +58,10 @@ Graph Graph::record(CUstream_st* stream, FunctionRef<void()> body) {
 
 void Graph::launch(CUstream_st* stream) const {
   check(cudaGraphLaunch(executable_.get(), stream), "graph");
+}
+
+bool records_here() {
+  return recording_here;
 }
 
 bool is_recording(CUstream_st* stream) {

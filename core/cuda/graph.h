@@ -18,7 +18,7 @@ class Graph {
   Graph() = default;  // empty
 
   // Records what `body` gives to the stream, and runs none of it. Errors: what `body` throws;
-  // CudaError for what cannot be recorded: waiting for the device, or new memory from it.
+  // CudaError for what cannot be recorded: waiting for the device.
   static Graph record(CUstream_st* stream, FunctionRef<void()> body);
 
   explicit operator bool() const { return executable_ != nullptr; }
@@ -29,6 +29,8 @@ class Graph {
   std::shared_ptr<CUgraphExec_st> executable_;
 };
 
+// True while the calling thread is inside record().
+bool records_here();
 // True while work that the stream is given is recorded: it, or a stream that it waits for, is
 // inside record().
 bool is_recording(CUstream_st* stream);

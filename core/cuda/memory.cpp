@@ -1,5 +1,6 @@
 #include "core/cuda/memory.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 
@@ -10,6 +11,7 @@
 #include "core/check.h"
 #include "core/cuda/device.h"
 #include "core/cuda/error.h"
+#include "core/cuda/graph.h"
 #include "core/cuda/watch.h"
 
 namespace lockstep {
@@ -20,7 +22,15 @@ class DeviceMemory : public MemorySource {
   void* allocate(size_t bytes) override {
     cuda::ensure_device();
     void* block = nullptr;
-    const cudaError_t status = cudaMalloc(&block, bytes);
+    cudaError_t status = cudaSuccess;
+    if (cuda::records_here()) {  // the graph's memory may grow while it is recorded
+      cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+      cuda::check(cudaThreadExchangeStreamCaptureMode(&mode), "allocate");
+      status = cudaMalloc(&block, bytes);
+      cuda::check(cudaThreadExchangeStreamCaptureMode(&mode), "allocate");
+    } else {
+      status = cudaMalloc(&block, bytes);
+    }
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();  // not a failure yet: the cache may be given back
       return nullptr;
@@ -37,6 +47,7 @@ class DeviceMemory : public MemorySource {
     cuda::check(cudaMemGetInfo(&free, &total), "allocate");
     return fmt::format("out of device memory ({} of {} bytes are free)", free, total);
   }
+  bool takes_back() const override { return !cuda::records_here(); }
 };
 
 bool caches() {
@@ -49,26 +60,61 @@ DeviceMemory& device_memory() {
   return memory;
 }
 
+constexpr size_t kPoolUnit = 512;  // as cudaMalloc's
+
 thread_local std::shared_ptr<CachingAllocator> used_pool;
 
 }  // namespace
 
 CachingAllocator& cuda_allocator() {
-  static CachingAllocator& allocator = *new CachingAllocator(device_memory(), caches());
+  static CachingAllocator& allocator = *new CachingAllocator(
+      device_memory(), {.holds = "weights and what else stays", .keep = caches()});
+  return allocator;
+}
+
+CachingAllocator& cuda_workspaces() {
+  static CachingAllocator& allocator =
+      *new CachingAllocator(device_memory(), {.holds = "workspace", .keep = false});
   return allocator;
 }
 
 namespace cuda {
 
-MemoryPool::MemoryPool() : allocator_(std::make_shared<CachingAllocator>(device_memory())) {}
+namespace {
 
-MemoryPool::Use::Use(const MemoryPool& pool) {
+// Pieces that are large enough for few of them to be asked for, and small beside the card.
+CachingAllocator::Options pool_options(size_t expected) {
+  ensure_device();
+  size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total), "allocate");
+  return {.holds = "activations and what else a step makes",
+          .arena_bytes = std::max(kPoolUnit, total / 64 / kPoolUnit * kPoolUnit),
+          .smallest_in_arenas = 0,
+          .arena_unit = kPoolUnit,
+          .first_arena_bytes = expected};
+}
+
+}  // namespace
+
+MemoryPool::MemoryPool(size_t expected)
+    : allocator_(std::make_shared<CachingAllocator>(device_memory(), pool_options(expected))) {}
+
+void MemoryPool::hold() {
+  allocator_->hold_arenas();
+}
+
+size_t MemoryPool::bytes_in_use() const {
+  return allocator_->stats().bytes_in_use;
+}
+
+MemoryPool::Use::Use(const MemoryPool* pool) : changes_(pool != nullptr) {
+  if (!changes_) return;
   LS_CHECK(used_pool == nullptr, "[memory_pool] another pool is in use");
-  used_pool = pool.allocator_;
+  used_pool = pool->allocator_;
 }
 
 MemoryPool::Use::~Use() {
-  used_pool.reset();
+  if (changes_) used_pool.reset();
 }
 
 const std::shared_ptr<CachingAllocator>& pool_in_use() {
@@ -102,6 +148,9 @@ void copy_when_idle(void* to, const void* from, size_t bytes) {
   wait_watched_streams();
   check(cudaDeviceSynchronize(), "copy");
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copy");
+  // From ordinary memory it returns when the bytes are staged, within the device at once, and our
+  // streams do not wait for the default stream.
+  check(cudaDeviceSynchronize(), "copy");
 }
 
 void zero_when_idle(void* memory, size_t bytes) {

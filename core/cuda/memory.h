@@ -25,17 +25,28 @@ void copy_when_idle(void* to, const void* from, size_t bytes);
 void zero_when_idle(void* memory, size_t bytes);
 
 // While a Use lives, the calling thread's new tensors on the device come from the pool, and go back
-// there. The pool's memory lives as long as it or one of its tensors.
+// there. Tensors of all sizes share its pieces of memory, which are the device's again when it runs
+// short and a piece holds none. The pool's memory lives as long as it or one of its tensors.
 class MemoryPool {
  public:
-  MemoryPool();  // Errors: EnvironmentError in a build without CUDA
+  // `expected`: bytes that the first tensor takes from the device at once, if they are there.
+  // Errors: EnvironmentError in a build without CUDA.
+  explicit MemoryPool(size_t expected = 0);
+
+  // Recorded work has addresses in the pool: the pieces that there are by now stay.
+  void hold();
+  size_t bytes_in_use() const;
 
   class Use {
    public:
-    explicit Use(const MemoryPool& pool);
+    explicit Use(const MemoryPool& pool) : Use(&pool) {}
+    explicit Use(const MemoryPool* pool);  // null: changes nothing
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
     ~Use();
+
+   private:
+    bool changes_;
   };
 
  private:

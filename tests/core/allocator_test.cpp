@@ -94,7 +94,7 @@ TEST(CachingAllocator, AfterOneStepTheSystemIsNotAsked) {
 }
 
 TEST(CachingAllocator, SaysHowMuchIsMissing) {
-  CachingAllocator allocator(system_memory());
+  CachingAllocator allocator(system_memory(), {.holds = "what this test holds"});
   void* held = allocator.allocate(1024);
   for (const size_t bytes : {size_t{1} << 60, SIZE_MAX}) {
     try {
@@ -102,7 +102,7 @@ TEST(CachingAllocator, SaysHowMuchIsMissing) {
       FAIL() << "no error";
     } catch (const EnvironmentError& error) {
       EXPECT_TRUE(std::string(error.what()).starts_with("out of memory: ")) << error.what();
-      EXPECT_EQ(error.why(), "1024 bytes are in use already");
+      EXPECT_TRUE(error.why().ends_with("0.0 MiB of what this test holds")) << error.why();
       EXPECT_EQ(error.remedy(), Remedy::kSmallerBatch);
     }
   }
@@ -170,15 +170,79 @@ TEST(CachingAllocator, LargeBlocksOfManySizesShareAnArena) {
   EXPECT_EQ(allocator.stats().bytes_cached, 29 * kMiB);
 }
 
-TEST(CachingAllocator, DiscardedBlocksAreNotKept) {
-  CachingAllocator allocator(system_memory());
-  allocator.discard(allocator.allocate(1000), 1000);
-  EXPECT_EQ(allocator.stats().bytes_cached, 0U);
-  EXPECT_EQ(allocator.stats().bytes_in_use, 0U);
+// So many bytes in all.
+class LittleMemory : public ArenaSource {
+ public:
+  explicit LittleMemory(size_t bytes) : left_(bytes) {}
+  void* allocate(size_t bytes) override {
+    if (bytes > left_) return nullptr;
+    void* block = ArenaSource::allocate(bytes);
+    sizes_[block] = bytes;
+    left_ -= bytes;
+    return block;
+  }
+  void free(void* block) override {
+    left_ += sizes_.at(block);
+    sizes_.erase(block);
+    ArenaSource::free(block);
+  }
+  size_t arena_bytes() const override { return 0; }
+  size_t left() const { return left_; }
+
+ private:
+  size_t left_;
+  std::map<void*, size_t> sizes_;
+};
+
+constexpr CachingAllocator::Options kCutAll = {
+    .holds = "parts", .arena_bytes = 1 << 20, .smallest_in_arenas = 0, .arena_unit = 512};
+
+TEST(CudaAuditA1, AShortageMakesAllAllocatorsOfASourceLetGo) {
+  constexpr size_t kKiB = 1024;
+  LittleMemory memory(4096 * kKiB);
+  CachingAllocator one(memory), other(memory), parts(memory, kCutAll);
+  one.free(one.allocate(1500 * kKiB), 1500 * kKiB);
+  parts.free(parts.allocate(100 * kKiB), 100 * kKiB);
+  void* all = other.allocate(4096 * kKiB);
+  EXPECT_EQ(one.stats().bytes_cached, 0U);
+  EXPECT_EQ(parts.stats().bytes_cached, 0U);
+  try {
+    parts.allocate(1000);
+    FAIL() << "no error";
+  } catch (const EnvironmentError& error) {
+    EXPECT_EQ(error.why(), "in use are 4.0 MiB of tensors");
+  }
+  other.free(all, 4096 * kKiB);
+}
+
+TEST(CudaAuditA1, ArenasThatAreHeldStay) {
+  constexpr size_t kMiB = 1 << 20;
+  LittleMemory memory(4 * kMiB);
+  CachingAllocator other(memory), parts(memory, kCutAll);
+  void* recorded = parts.allocate(kMiB);
+  parts.free(recorded, kMiB);
+  parts.hold_arenas();
+  void* later = parts.allocate(2 * kMiB);  // of another shape
+  parts.free(later, 2 * kMiB);
+  EXPECT_THROW(other.allocate(4 * kMiB), EnvironmentError);
+  EXPECT_EQ(memory.left(), 3 * kMiB);
+  EXPECT_EQ(parts.allocate(kMiB), recorded);  // and are used again
+  parts.free(recorded, kMiB);
+}
+
+// The last arena may be smaller than others.
+TEST(CudaAuditA1, WhatIsLeftOfAMemoryIsUsed) {
+  LittleMemory memory((1 << 20) + 4096);
+  CachingAllocator parts(memory, kCutAll);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 257; ++i) blocks.push_back(parts.allocate(4096));
+  EXPECT_EQ(memory.left(), 0U);
+  EXPECT_THROW(parts.allocate(64), EnvironmentError);
+  for (void* block : blocks) parts.free(block, 4096);
 }
 
 TEST(CachingAllocator, KeepsNothingWhenToldSo) {
-  CachingAllocator allocator(system_memory(), false);
+  CachingAllocator allocator(system_memory(), {.keep = false});
   allocator.free(allocator.allocate(1000), 1000);
   allocator.free(allocator.allocate(1000), 1000);
   EXPECT_EQ(allocator.stats().system_allocations, 2);

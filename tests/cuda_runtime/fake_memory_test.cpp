@@ -98,18 +98,18 @@ TEST_F(FakeMemory, IsFreedOnceAndAsWhatItIs) {
 
 TEST_F(FakeMemory, IsLimited) {
   const size_t held = emulation::device_bytes_in_use();
-  reset_runtime({.devices = {{.memory_bytes = held + 100}},
+  reset_runtime({.devices = {{.memory_bytes = held + 1024}},
                  .pinned_bytes = emulation::pinned_bytes_in_use() + 10});
   void* block = nullptr;
-  EXPECT_EQ(cudaMalloc(&block, 101), cudaErrorMemoryAllocation);
+  EXPECT_EQ(cudaMalloc(&block, 1025), cudaErrorMemoryAllocation);
   EXPECT_EQ(cudaMallocHost(&block, 11), cudaErrorMemoryAllocation);
   ASSERT_EQ(cudaMalloc(&block, 60), cudaSuccess);
   size_t free = 0, total = 0;
   ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
-  EXPECT_EQ(free, 40U);
-  EXPECT_EQ(total, held + 100);
+  EXPECT_EQ(free, 512U);  // in units of 512 bytes
+  EXPECT_EQ(total, held + 1024);
   EXPECT_EQ(cudaFree(block), cudaSuccess);
-  ASSERT_EQ(cudaMalloc(&block, 100), cudaSuccess);
+  ASSERT_EQ(cudaMalloc(&block, 1024), cudaSuccess);
   EXPECT_EQ(cudaFree(block), cudaSuccess);
 }
 

@@ -53,6 +53,66 @@ TEST_F(CudaGraph, WaitingCannotBeRecorded) {
   EXPECT_EQ(first_byte(tensor), 4);
 }
 
+class CudaAuditC3 : public CudaGraph {
+ protected:
+  // Records two branches that write one tensor, the second at a high priority.
+  void branches() {
+    set(shared_, 1);
+    forked_.record(stream_.cuda());
+    forked_.make_wait(urgent_.cuda());
+    set(shared_, 2);
+    ASSERT_EQ(cudaMemsetAsync(shared_.bytes(), 3, 4, urgent_.cuda()), cudaSuccess);
+    joined_.record(urgent_.cuda());
+    joined_.make_wait(stream_.cuda());
+  }
+  using Priorities = std::map<int, int64_t>;
+  // Those that the nodes run with, and the value that is written last.
+  std::pair<Priorities, int> launched(unsigned long long flags) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    EXPECT_EQ(cudaStreamBeginCapture(stream_.cuda(), cudaStreamCaptureModeThreadLocal),
+              cudaSuccess);
+    branches();
+    EXPECT_EQ(cudaStreamEndCapture(stream_.cuda(), &graph), cudaSuccess);
+    EXPECT_EQ(cudaGraphInstantiate(&executable, graph, flags), cudaSuccess);
+    runtime_counters = {};
+    EXPECT_EQ(cudaGraphLaunch(executable, stream_.cuda()), cudaSuccess);
+    cudaGraphExecDestroy(executable);
+    cudaGraphDestroy(graph);
+    return {runtime_counters.graph_nodes_at, first_byte(shared_)};
+  }
+
+  Stream urgent_{Device::kCuda, 1, false, cuda::Priority::kHigh};
+  cuda::Event forked_, joined_;
+  Tensor shared_ = device_floats(1);
+};
+
+// The fake runs nodes of a high priority first, in one of its orders.
+TEST_F(CudaAuditC3, WithoutTheFlagNodesHaveTheLaunchStreamsPriority) {
+  set_stream_order(StreamOrder::kEager);
+  EXPECT_EQ(launched(0), std::pair(Priorities{{0, 3}}, 3));
+  EXPECT_EQ(launched(cudaGraphInstantiateFlagUseNodePriority),
+            std::pair(Priorities{{0, 2}, {-5, 1}}, 2));
+}
+
+TEST_F(CudaAuditC3, UnknownFlagsAreRefused) {
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream_.cuda(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  ASSERT_EQ(cudaStreamEndCapture(stream_.cuda(), &graph), cudaSuccess);
+  for (const unsigned long long flags : {2ULL, 4ULL, 16ULL}) {
+    EXPECT_EQ(cudaGraphInstantiate(&executable, graph, flags), cudaErrorInvalidValue) << flags;
+  }
+  cudaGraphDestroy(graph);
+}
+
+TEST_F(CudaAuditC3, ARecordedStreamKeepsItsPriority) {
+  const cuda::Graph graph = cuda::Graph::record(stream_.cuda(), [&] { branches(); });
+  runtime_counters = {};
+  graph.launch(stream_.cuda());
+  EXPECT_EQ(runtime_counters.graph_nodes_at, (Priorities{{0, 2}, {-5, 1}}));
+}
+
 TEST_F(CudaGraph, MemoryOfAPoolIsNobodyElses) {
   const cuda::MemoryPool pool;
   const std::byte* place = nullptr;

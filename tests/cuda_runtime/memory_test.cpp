@@ -82,23 +82,23 @@ TEST_F(CudaMemory, TheCacheIsGivenBackBeforeGivingUp) {
 TEST_F(CudaMemory, OutOfMemorySaysWantedHeldAndFree) {
   limit(0);
   EXPECT_THROW((void)device_bytes(64 * kMiB), EnvironmentError);  // empties the cache
-  limit(4 * kMiB);
-  const size_t total = emulation::device_bytes_in_use() + 4 * kMiB;
-  const Tensor held = device_bytes(3 * kMiB);
+  limit(6 * kMiB);
+  const size_t total = emulation::device_bytes_in_use() + 6 * kMiB;
+  const Tensor held = device_bytes(4 * kMiB);
   const size_t in_use = cuda_allocator().stats().bytes_in_use;
   try {
-    (void)device_bytes(2 * kMiB);
+    (void)device_bytes(3 * kMiB);
     FAIL() << "no error";
   } catch (const EnvironmentError& error) {
     EXPECT_EQ(format_error(error),
               fmt::format("lockstep: error: out of device memory ({} of {} bytes are free): {} "
                           "bytes more are needed\n"
-                          "  why: {} bytes are in use already\n"
+                          "  why: in use are {:.1f} MiB of weights and what else stays\n"
                           "  try: a smaller batch or fewer ranks on this host\n",
-                          kMiB,
-                          total,
                           2 * kMiB,
-                          in_use));
+                          total,
+                          3 * kMiB,
+                          static_cast<double>(in_use) / static_cast<double>(kMiB)));
     EXPECT_EQ(error.code(), ExitCode::kEnvironment);
   }
   EXPECT_EQ(cuda_allocator().stats().bytes_in_use, in_use);

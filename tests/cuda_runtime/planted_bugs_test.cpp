@@ -19,6 +19,7 @@ enum class Bug : uint8_t {
   kReadTooEarly,            // the result is read before the stream is done
   kPinnedRefilledTooEarly,  // the next batch is written while the last is still being copied
   kMemoryReusedTooEarly,    // another stream takes memory that the first still uses
+  kBareCopy,                // a stream reads what the host has just copied to the device
   kUnjoinedCapture,         // the exchange is not waited for before the capture ends
   kSynchronizeInCapture,
 };
@@ -59,7 +60,7 @@ class Program {
   bool is_right() {
     capture();
     for (int step = 0; step < kSteps; ++step) run(step);
-    return read() == expected() && keeps_its_memory();
+    return read() == expected() && keeps_its_memory() && reads_what_the_host_copied();
   }
 
  private:
@@ -124,6 +125,18 @@ class Program {
     return std::ranges::all_of(values.span<float>(), [](float value) { return value == 7; });
   }
 
+  bool reads_what_the_host_copied() {
+    Tensor twos = Tensor::empty({kCount}, Dtype::kF32);
+    std::ranges::fill(twos.span<float>(), 2.0F);
+    if (has(Bug::kBareCopy)) {
+      cuda::check(cudaMemcpy(state_.bytes(), twos.bytes(), twos.nbytes(), cudaMemcpyDefault),
+                  "copy");
+    } else {
+      overwrite(twos, state_);
+    }
+    return to_cpu(compute_, state_).span<float>().back() == 2;
+  }
+
   const Bug bug_;
   Stream compute_{Device::kCuda}, exchange_{Device::kCuda}, copy_{Device::kCuda};
   cuda::Event computed_, exchanged_, copied_, stepped_;
@@ -182,6 +195,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expectation{"ReadTooEarly", Bug::kReadTooEarly},
         Expectation{"PinnedRefilledTooEarly", Bug::kPinnedRefilledTooEarly},
         Expectation{"MemoryReusedTooEarly", Bug::kMemoryReusedTooEarly},
+        Expectation{"CudaAuditA3BareCopy", Bug::kBareCopy},
         Expectation{"UnjoinedCapture", Bug::kUnjoinedCapture, cudaErrorStreamCaptureUnjoined},
         Expectation{
             "SynchronizeInCapture", Bug::kSynchronizeInCapture, cudaErrorStreamCaptureUnsupported}),

@@ -93,12 +93,13 @@ RuntimeCounters calls_of_a_step(ResolvedRun run) {
   };
   calls(3);
   const RuntimeCounters few = calls(6), more = calls(7);
-  return {.launches = more.launches - few.launches,
-          .graph_launches = more.graph_launches - few.graph_launches,
-          .synchronizations = more.synchronizations - few.synchronizations,
-          .allocations = more.allocations - few.allocations,
-          .pinned_allocations = more.pinned_allocations - few.pinned_allocations,
-          .launches_of = {}};
+  RuntimeCounters step;
+  step.launches = more.launches - few.launches;
+  step.graph_launches = more.graph_launches - few.graph_launches;
+  step.synchronizations = more.synchronizations - few.synchronizations;
+  step.allocations = more.allocations - few.allocations;
+  step.pinned_allocations = more.pinned_allocations - few.pinned_allocations;
+  return step;
 }
 
 void expect_no_waiting(const RuntimeCounters& calls) {

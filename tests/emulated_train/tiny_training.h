@@ -64,7 +64,8 @@ inline std::unique_ptr<nn::Module> make_resnet8(const nn::Init& init) {
 inline TinyResult train_tiny(
     const trainers::ResolvedRun& run,
     const MakeTiny& make = make_resnet8,
-    const std::function<void(Stream&)>& prepare = [](Stream&) {}) {
+    const std::function<void(Stream&)>& prepare = [](Stream&) {},
+    int64_t pool_bytes = 0) {
   const data::DatasetPair data = {.train = std::make_shared<TinyShapes>(42),
                                   .test = std::make_shared<TinyShapes>(4)};
   comm::SingleCommunicator alone;
@@ -73,7 +74,8 @@ inline TinyResult train_tiny(
   Mt19937 rng(3);
   const std::unique_ptr<nn::Module> model = make(nn::Init{rng, run.request.device});
   trainers::Console console({.prints = false});
-  trainers::Training training({run, data, alone, stream, *model, console, {}});
+  trainers::Training training(
+      {run, data, alone, stream, *model, console, {}, {}, {}, {}, pool_bytes});
   TinyResult result{.training = training.run({}), .weights = {}};
   for (const nn::StateEntry& entry : model->state()) result.weights.push_back(to_cpu(entry.tensor));
   return result;

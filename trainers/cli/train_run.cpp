@@ -23,6 +23,7 @@
 #include "trainers/loop/training_data.h"
 #include "trainers/model/models.h"
 #include "trainers/model/weights.h"
+#include "trainers/planner/memory_plan.h"
 #include "trainers/planner/run_engines.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/flag_advice.h"
@@ -105,6 +106,7 @@ class Run {
     const std::optional<Fault>& fault;
     Stream& stream;
     Console& console;
+    int64_t pool_bytes;  // TrainingParts'
   };
 
   Run(const Parts& parts, RunRecord record)
@@ -143,7 +145,8 @@ class Run {
                        p_.fault,
                        p_.start.position(),
                        plan ? std::optional(plan->target) : std::nullopt,
-                       p_.route.exchange});
+                       p_.route.exchange,
+                       p_.pool_bytes});
     on_all_ranks(ranks_, [&] {
       const std::optional<ResumePoint>& from = p_.start.resumed();
       if (!is_rank0() || !from) return;
@@ -385,7 +388,9 @@ ExitCode train_run(const Job& job) {
                         .cuda_libraries = libraries,
                         .plan_choices = digest_of(engines.engines),
                         .output_dir = output_dir};
-  return Run({job, run, data, network, route, engines, start, fault, stream, console}, record)
+  const int64_t pool_bytes = settle_memory(run, network, data.sets, ranks, job.launch.local_size);
+  return Run({job, run, data, network, route, engines, start, fault, stream, console, pool_bytes},
+             record)
       .execute();
 }
 

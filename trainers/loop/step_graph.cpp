@@ -1,5 +1,6 @@
 #include "trainers/loop/step_graph.h"
 
+#include "core/check.h"
 #include "kernels/elementwise/copy.h"
 
 namespace lockstep::trainers {
@@ -13,12 +14,15 @@ bool alike(const Shards& a, const Shards& b) {
 
 // Members end in reverse order: tensors, then the pool that they are in.
 struct StepGraph::Recorded {
+  explicit Recorded(size_t expected) : pool(expected) {}
+
   cuda::MemoryPool pool;
   Shards shards;
   int64_t steps = 0;  // with these shards
   Tensor images, labels, mix, numbers;
   nn::CrossEntropy figures;
   std::shared_ptr<std::byte> workspace;
+  size_t left_bytes = 0;  // in the pool, by the recorded step
   cuda::Graph graph;
 
   void begin(const Var& first_images, const Tensor& first_labels, const Tensor& first_mix) {
@@ -38,12 +42,17 @@ struct StepGraph::Recorded {
   }
 };
 
-StepGraph::StepGraph(Stream& stream, bool wanted) : stream_(stream) {
-  if (wanted && stream.device() == Device::kCuda) recorded_ = std::make_unique<Recorded>();
+StepGraph::StepGraph(Stream& stream, bool wanted, size_t pool_bytes) : stream_(stream) {
+  if (wanted && stream.device() == Device::kCuda)
+    recorded_ = std::make_unique<Recorded>(pool_bytes);
 }
 
 StepGraph::~StepGraph() {
   if (recorded_) stream_.synchronize();  // its memory is about to be somebody else's
+}
+
+cuda::MemoryPool::Use StepGraph::use_memory() const {
+  return cuda::MemoryPool::Use(recorded_ ? &recorded_->pool : nullptr);
 }
 
 nn::CrossEntropy StepGraph::run(const Var& images,
@@ -56,6 +65,7 @@ nn::CrossEntropy StepGraph::run(const Var& images,
   if (!recorded.graph && !alike(recorded.shards, images.shards()))
     recorded.begin(images, labels, mix);
   if (!alike(recorded.shards, images.shards()) || ++recorded.steps == 1) {
+    const auto memory = use_memory();
     return step(images, labels, mix);
   }
   kernels::copy(stream_, images.value(), recorded.images);
@@ -63,7 +73,7 @@ nn::CrossEntropy StepGraph::run(const Var& images,
   kernels::copy(stream_, images.batch().draws.images, recorded.numbers);
   if (mix.defined()) kernels::copy(stream_, mix, recorded.mix);
   const auto on_copies = [&] {
-    const cuda::MemoryPool::Use memory_apart(recorded.pool);
+    const auto memory = use_memory();
     return step(recorded.fixed(images.batch()), recorded.labels, recorded.mix);
   };
   if (recorded.steps == 2) return on_copies();
@@ -71,7 +81,14 @@ nn::CrossEntropy StepGraph::run(const Var& images,
   if (!repeated_) {
     recorded.graph = cuda::Graph::record(stream_.cuda(), [&] { recorded.figures = on_copies(); });
     recorded.workspace = stream_.workspace_memory();
+    recorded.pool.hold();
+    recorded.left_bytes = recorded.pool.bytes_in_use();
   }
+  LS_CHECK(
+      recorded.pool.bytes_in_use() <= recorded.left_bytes,
+      "[step_graph] memory that the graph writes: {} bytes are in use, {} when it was recorded",
+      recorded.pool.bytes_in_use(),
+      recorded.left_bytes);
   recorded.graph.launch(stream_.cuda());
   return recorded.figures;
 }

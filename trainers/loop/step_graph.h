@@ -10,17 +10,19 @@
 
 namespace lockstep::trainers {
 
-// The first step runs as it is, the second with memory apart from all else, the third is recorded;
-// from then on the device gets each step in one call. Steps whose images are cut otherwise, such as
-// an epoch's last, run as they are. Borrows the stream.
+// The first step runs as it is, the second on images at addresses of their own, the third is
+// recorded; from then on the device gets each step in one call. Steps whose images are cut
+// otherwise, such as an epoch's last, run as they are. All have one pool of memory, in the order of
+// the stream: what one step leaves there the next one overwrites. Borrows the stream.
 class StepGraph {
  public:
   // Gives the stream all the work of a step on these images and labels; returns its figures. mix:
   // of kernels::SoftmaxCrossEntropyParams, may be undefined.
   using Step = nn::CrossEntropy(const Var& images, const Tensor& labels, const Tensor& mix);
 
-  // Unless `wanted`, or off CUDA, every step runs as it is.
-  StepGraph(Stream& stream, bool wanted);
+  // Unless `wanted`, or off CUDA, every step runs as it is. pool_bytes: what steps are expected to
+  // make; 0: not known.
+  StepGraph(Stream& stream, bool wanted, size_t pool_bytes = 0);
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
   ~StepGraph();
@@ -32,6 +34,9 @@ class StepGraph {
                        const Tensor& mix,
                        FunctionRef<Step> step);
 
+  // While it lives, the calling thread's tensors are in the steps' memory, which is free between
+  // two steps. They must end before the next one. It changes nothing where no step is recorded.
+  cuda::MemoryPool::Use use_memory() const;
   // The last step was one call; `step` did not run.
   bool repeated() const { return repeated_; }
 

@@ -73,6 +73,7 @@ TrainingResult Training::run(const Traces& traces) {
     ++epoch;
   }
   if (!result_.final && !result_.stopped && !p_.replay && !p_.run.request.no_eval) {
+    const auto memory = step_.use_memory();
     result_.final = evaluation_.measure();
     result_.stopped = !result_.final;
   }
@@ -207,6 +208,7 @@ void Training::log_epoch(const EpochProgress& epoch, const std::optional<Evaluat
 }
 
 std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
+  const auto memory = step_.use_memory();
   WeightUpdate& update = step_.update();
   const std::optional<Evaluation> evaluation = evaluation_.measure();
   std::optional<Evaluation> of_average;

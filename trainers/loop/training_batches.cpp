@@ -71,7 +71,10 @@ DeviceBatches::DeviceBatches(Stream& stream, const data::ImageShape& image, int6
     : stream_(stream) {
   if (stream.device() != Device::kCuda) return;
   copies_ = std::make_unique<Stream>(Device::kCuda);
-  for (auto& buffer : buffers_) buffer = std::make_unique<Buffer>(image, max_images);
+  for (auto& buffer : buffers_) {
+    buffer = std::make_unique<Buffer>(image, max_images);
+    buffer->note_used(stream);  // its memory may have been another tensor's
+  }
 }
 
 DeviceBatches::~DeviceBatches() = default;

@@ -30,6 +30,7 @@ struct TrainingParts {
   std::optional<TrainingPosition> start{};  // of an earlier process; its weights are in `model`
   std::optional<ReplayTarget> replay{};
   comm::MakeDeviceExchange exchange{};  // how gradients on GPUs travel; empty: over `ranks`
+  int64_t pool_bytes = 0;  // on a GPU, of what steps and evaluations make; 0: not known
 
   // Ranks of the run; a replay may have fewer.
   int64_t run_ranks() const { return replay ? replay->ranks : run.batch.ranks; }

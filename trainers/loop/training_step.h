@@ -37,6 +37,8 @@ class TrainingStep {
   WeightUpdate& update() { return update_; }
   const WeightUpdate& update() const { return update_; }
   std::span<const comm::Bucket> buckets() const { return reducer_.buckets(); }
+  // For work between steps: StepGraph's.
+  cuda::MemoryPool::Use use_memory() const { return graph_.use_memory(); }
   DevicePeers* device_peers() { return reducer_.device_peers(); }
 
  private:

@@ -61,6 +61,53 @@ class LayerMeter final : public TapeListener {
   size_t counted_ = 0;
 };
 
+// The optimizer of the step. Notes its state.
+std::unique_ptr<nn::Optimizer> make_metered(const StepExtras& extras,
+                                            const nn::Module& model,
+                                            Meter& meter,
+                                            StepMemory& memory) {
+  OptimizerConfig config = extras.optimizer.value_or(OptimizerConfig{.lr = 0.1, .momentum = 0.9});
+  if (extras.larc) config.larc.emplace();
+  const bool averages = extras.ema || config.ema > 0;
+  config.ema = 0;
+  std::unique_ptr<nn::Optimizer> optimizer = make_optimizer(config, model.named_parameters());
+  memory.optimizer = meter.taken();
+  if (averages) {
+    optimizer = std::make_unique<nn::Ema>(std::move(optimizer), buffers_of(model), 0.9999);
+    optimizer->set_applied_steps(1);  // the first step copies the weights
+  }
+  memory.average = meter.taken();
+  return optimizer;
+}
+
+// Bytes of an image on its way to the device: pixels, label, index and number.
+int64_t uploaded_bytes(const data::ImageShape& image) {
+  return image.channels * image.height * image.width + 4 + 8 + 8;
+}
+
+// What an evaluation of one batch holds at its worst moment, its images on their way included.
+int64_t evaluation_bytes(nn::Module& model,
+                         const data::ImageShape& image,
+                         int64_t images,
+                         const Precision& precision) {
+  if (images == 0) return 0;
+  const int64_t before = dry_memory().bytes_in_use;
+  begin_dry_peak();
+  Stream stream(Device::kDry);
+  model.train(false);
+  {
+    const Tensor pixels = Tensor::empty(
+        {images, image.channels, image.height, image.width}, Dtype::kU8, Device::kDry);
+    const Var x = nn::normalize_image(
+        pixels, nn::make_batch(stream, Shards::single(images), false, precision));
+    const Tensor labels = Tensor::empty({images}, Dtype::kI32, Device::kDry);
+    nn::softmax_cross_entropy(model.forward(x), labels);
+  }
+  model.train(true);
+  // One of the two buffers was counted.
+  return dry_memory().peak_bytes_in_use - before + images * uploaded_bytes(image);
+}
+
 }  // namespace
 
 DryStep run_dry_step(const ModelOptions& network,
@@ -76,37 +123,37 @@ DryStep run_dry_step(const ModelOptions& network,
   step.memory.parameters = meter.taken();
   const StoredWeights stored(precision, model->named_parameters());
   step.memory.copies = meter.taken();
-  OptimizerConfig config{.lr = 0.1, .momentum = 0.9};
-  if (extras.larc) config.larc.emplace();
-  std::unique_ptr<nn::Optimizer> optimizer = make_optimizer(config, model->named_parameters());
-  step.memory.optimizer = meter.taken();
-  if (extras.ema) {
-    optimizer = std::make_unique<nn::Ema>(std::move(optimizer), buffers_of(*model), 0.9999);
-    optimizer->set_applied_steps(1);  // the first step copies the weights
-  }
-  step.memory.average = meter.taken();
+  const std::unique_ptr<nn::Optimizer> optimizer = make_metered(extras, *model, meter, step.memory);
   for (Var parameter : model->parameters()) {  // as comm::GradientReducer's buckets
     const Tensor sum = Tensor::empty(parameter.shape(), Dtype::kF32, Device::kDry);
     parameter.on_grad_ready([sum](Var& complete) { complete.set_grad(sum); });
   }
   step.memory.gradients = meter.taken();
 
+  step.memory.evaluation =
+      evaluation_bytes(*model, network.image, extras.evaluated, precision.network());
+  meter.taken();
   begin_dry_peak();
   Stream stream(Device::kDry);
+  const Shards shards = Shards::cut(images, extras.shards, 1);
   const LayerNames names(model->named_parameters());
   LayerMeter layers(names, stream, step.layers);
   {
     const auto [channels, height, width] = network.image;
     const Var x = nn::normalize_image(
         Tensor::empty({images, channels, height, width}, Dtype::kU8, Device::kDry),
-        nn::make_batch(stream, Shards::single(images), true, precision.network(), &layers));
+        nn::make_batch(stream, shards, true, precision.network(), &layers));
     kernels::SoftmaxCrossEntropyParams mixed;
     if (extras.mixup) {
       mixed.mix = Tensor::empty({1}, Dtype::kF32, Device::kDry);
       Tensor pixels = x.value();
-      kernels::mix_images(stream, Shards::single(images), mixed.mix, pixels);
+      kernels::mix_images(stream, shards, mixed.mix, pixels);
     }
     layers.add("images");
+    step.memory.batches = 2 * images * uploaded_bytes(network.image);
+    if (extras.graph) {
+      step.memory.batches += static_cast<int64_t>(x.value().nbytes()) + images * (4 + 8);
+    }
     const Tensor labels = Tensor::empty({images}, Dtype::kI32, Device::kDry);
     nn::CrossEntropy result = nn::softmax_cross_entropy(model->forward(x), labels, mixed);
     step.memory.activations = meter.taken();

@@ -1,11 +1,14 @@
 // A training step on the dry device: what it would compute, move and hold, for lockstep plan.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/stream.h"
+#include "trainers/config/optimizer_config.h"
 #include "trainers/config/precision_config.h"
 #include "trainers/model/models.h"
 
@@ -19,7 +22,12 @@ struct StepMemory {        // bytes
   int64_t gradients = 0;    // of parameters, f32
   int64_t activations = 0;  // that wait for backward()
   int64_t peak = 0;         // all of these and what lives shortly, at the worst moment
+  int64_t batches = 0;      // images and labels: two batches on their way, and a graph's own
+  int64_t evaluation = 0;   // what an evaluation makes, between two steps
 
+  // The memory of what steps and evaluations make. A twentieth is lost between tensors.
+  int64_t pool() const { return std::max(peak - fixed(), evaluation) / 20 * 21; }
+  int64_t needed() const { return fixed() + batches + pool(); }
   // Bytes that do not grow with the batch.
   int64_t fixed() const { return parameters + copies + optimizer + average + gradients; }
 };
@@ -42,9 +50,13 @@ struct StepExtras {
   bool larc = false;
   bool mixup = false;
   bool ema = false;
+  std::optional<OptimizerConfig> optimizer = {};  // absent: SGD with momentum
+  int64_t shards = 1;
+  bool graph = true;      // the step reads images at addresses of its own
+  int64_t evaluated = 0;  // images of an evaluation's batch; 0: there is none
 };
 
-// One step of SGD with momentum on one shard of `images`. Errors: UsageError as make_model.
+// One step on `images`. Errors: UsageError as make_model.
 DryStep run_dry_step(const ModelOptions& network,
                      int64_t images,
                      const PrecisionConfig& precision,

@@ -42,6 +42,12 @@ std::string memory_text(const TrainingPlan& plan) {
   text += memory_line("activations that wait for backward()", memory.activations);
   text +=
       memory_line("short-lived, at the peak", memory.peak - memory.fixed() - memory.activations);
+  text += memory_line("lost between tensors (a twentieth)",
+                      memory.pool() - (memory.peak - memory.fixed()));
+  text += memory_line("images on their way, and a graph's", memory.batches);
+  if (plan.ranks > 1) {
+    text += memory_line("parts of a bucket from other ranks", plan.memory().exchange);
+  }
   text += memory_line(plan.no_engines.empty() ? "workspace of the largest convolution"
                                               : "workspace of convolutions: not known",
                       plan.workspace_bytes());
@@ -53,7 +59,7 @@ std::string memory_text(const TrainingPlan& plan) {
                   plan.needed_bytes() <= plan.card.memory_bytes ? "it fits" : "IT DOES NOT FIT");
   return text + fmt::format("  largest batch that fits: {} images a rank, {:.2f} MiB each\n",
                             plan.largest_batch(),
-                            mib(plan.bytes_per_image()));
+                            mib(plan.memory().bytes_per_image()));
 }
 
 std::string operations_text(const TrainingPlan& plan) {

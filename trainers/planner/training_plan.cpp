@@ -5,6 +5,8 @@
 namespace lockstep::trainers {
 namespace {
 
+constexpr int64_t kBucket = int64_t{25} << 20;
+
 bool is_product(std::string_view op) {
   return op.starts_with("conv2d") || op.starts_with("linear");
 }
@@ -78,20 +80,21 @@ int64_t TrainingPlan::workspace_bytes() const {
   return most;
 }
 
-int64_t TrainingPlan::needed_bytes() const {
-  return step.memory.peak + workspace_bytes() + kLibraries;
+MemoryPlan TrainingPlan::memory() const {
+  return {.images = step.images,
+          .other_images = half_step.images,
+          .step = step.memory,
+          .other_step = half_step.memory,
+          .workspace = workspace_bytes(),
+          .exchange = exchange_bytes(step.memory.gradients, ranks, kBucket)};
 }
 
-int64_t TrainingPlan::bytes_per_image() const {
-  const int64_t more = step.images - half_step.images;
-  return more == 0 ? step.memory.peak - step.memory.fixed()
-                   : (step.memory.peak - half_step.memory.peak) / more;
+int64_t TrainingPlan::needed_bytes() const {
+  return memory().needed() + kLibraries;
 }
 
 int64_t TrainingPlan::largest_batch() const {
-  const int64_t room = card.memory_bytes - needed_bytes();
-  return std::max<int64_t>(
-      0, step.images + (room >= 0 ? room / bytes_per_image() : room / bytes_per_image() - 1));
+  return memory().largest_batch(card.memory_bytes - kLibraries);
 }
 
 std::map<std::string_view, OpTotals> TrainingPlan::totals_by_op() const {
@@ -106,7 +109,6 @@ std::map<std::string_view, OpTotals> TrainingPlan::totals_by_op() const {
 }
 
 ScalingPrediction TrainingPlan::scaled_to(int64_t count) const {
-  constexpr int64_t kBucket = int64_t{25} << 20;
   const int64_t bytes = step.memory.gradients;
   const double step_s =
       predict(step, Scheme::kFusedBatchNorm, card, precision, constants).predicted_s;

@@ -12,6 +12,7 @@
 #include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/dry_step.h"
 #include "trainers/planner/gpu_card.h"
+#include "trainers/planner/memory_plan.h"
 
 namespace lockstep::trainers {
 
@@ -78,8 +79,8 @@ struct TrainingPlan {
   PredictionConstants constants = {};
 
   int64_t workspace_bytes() const;  // of the largest convolution
-  int64_t needed_bytes() const;     // peak, workspace, and kLibraries
-  int64_t bytes_per_image() const;
+  MemoryPlan memory() const;
+  int64_t needed_bytes() const;   // memory(), and kLibraries
   int64_t largest_batch() const;  // that fits; 0 for none
   std::map<std::string_view, OpTotals> totals_by_op() const;
   double peak_flops() const { return precision.is_mixed() ? card.half_flops : card.f32_flops; }

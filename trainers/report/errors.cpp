@@ -17,6 +17,7 @@ namespace lockstep::trainers {
 namespace {
 
 std::optional<int> known_rank;
+std::string batch_advice = "-b sets the batch";
 
 // MPI_Init may not have happened yet, or may be what failed.
 int rank_of_this_process() {
@@ -47,7 +48,6 @@ void report(const std::exception_ptr& error, ErrorScope scope) {
 constexpr std::pair<Remedy, std::string_view> kTrainerAdvice[] = {
     {Remedy::kCpu, "or --device cpu"},
     {Remedy::kCuda, "or --device cuda"},
-    {Remedy::kSmallerBatch, "-b sets the batch"},
     {Remedy::kEnginesByRule, "training without --autotune goes by rule"},
     {Remedy::kPlanFile, "--plan-file names another, --autotune makes one"},
     {Remedy::kMpi, "--transport auto chooses by itself"},
@@ -113,7 +113,14 @@ void on_all_ranks(Communicator& ranks, FunctionRef<void()> body) {
   comm::die(static_cast<ExitCode>(*failed));
 }
 
+void suggest_batch(int64_t images) {
+  if (images < 1) return;
+  batch_advice = fmt::format(
+      "-b sets the batch: {} images a rank would leave a tenth of the memory free", images);
+}
+
 std::string_view trainer_advice(Remedy remedy) {
+  if (remedy == Remedy::kSmallerBatch) return batch_advice;
   const auto* const found =
       std::ranges::find(kTrainerAdvice, remedy, &std::pair<Remedy, std::string_view>::first);
   return found == std::end(kTrainerAdvice) ? std::string_view() : found->second;

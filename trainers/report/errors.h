@@ -30,6 +30,10 @@ int report_error(const std::exception& error, ErrorScope scope = ErrorScope::kEv
 // failed reports its error, and every rank leaves with that error's exit code.
 void on_all_ranks(Communicator& ranks, FunctionRef<void()> body);
 
+// From now on trainer_advice(Remedy::kSmallerBatch) names a batch that should fit; 0: none is
+// known. Call it before threads start.
+void suggest_batch(int64_t images);
+
 // Word a remedy of the library's errors as flags of a program, for set_remedy_text(). Empty where
 // the program has no flag for it.
 std::string_view trainer_advice(Remedy remedy);  // train_convnet, train_resnet

@@ -1,6 +1,7 @@
 // NCCL's functions as Lockstep calls them. They promise no more than NCCL: what a stream is given
 // happens when every rank's stream has got there, and a call that is in progress may not have
-// reached its stream before it has been asked for. LOCKSTEP_EMULATION_NCCL plants a fault:
+// reached its stream before it has been asked for. As of communicators that do not block, a thread
+// of NCCL's own gives it to the stream. LOCKSTEP_EMULATION_NCCL plants a fault:
 //   missing, old-version, lacks-a-function   the library
 //   init-fails, init-hangs                   a communicator's beginning
 //   async-error:N, hangs:N                   each rank's N-th group of calls, recorded ones once
@@ -9,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "tests/emulation/nccl/collective.h"
@@ -48,8 +50,19 @@ struct Group {
   ncclComm* comm = nullptr;
   CUstream_st* stream = nullptr;
   std::vector<NcclCall> calls = {};
+  std::thread::id thread = std::this_thread::get_id();
 };
 thread_local Group group;
+
+// A call that threads in CUDA's usual capture mode must not make while a capture in that mode lives
+// anywhere: nothing promises that NCCL changes its thread's mode.
+bool may_ask_for_events() {
+  cudaEvent_t event = nullptr;
+  if (cudaEventCreateWithFlags(&event, cudaEventDisableTiming) != cudaSuccess) return false;
+  const bool may = cudaEventQuery(event) == cudaSuccess;
+  cudaEventDestroy(event);
+  return may;
+}
 
 void give_to_stream(ncclComm& comm, CUstream_st* handle, std::vector<NcclCall> calls) {
   const Planted fault = planted();
@@ -60,6 +73,8 @@ void give_to_stream(ncclComm& comm, CUstream_st* handle, std::vector<NcclCall> c
   const auto work = std::make_shared<Collective>(comm.shared, std::move(calls));
   if (stream == nullptr) {
     comm.error = ncclInvalidArgument;
+  } else if (!may_ask_for_events()) {
+    comm.error = ncclUnhandledCudaError;
   } else if (give(*stream, [=] { work->run(); }, [=] { return work->ready(); }) != cudaSuccess) {
     comm.error = ncclUnhandledCudaError;
   }
@@ -124,9 +139,13 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
-  const std::lock_guard lock(state().mutex);
+  std::unique_lock lock(state().mutex);
   if (comm->meets) comm->meets = comm->shared->world.joined() < comm->shared->size;
-  if (comm->pending && comm->asked) std::exchange(comm->pending, {})();
+  if (comm->pending && comm->asked) {
+    lock.unlock();  // the thread takes it
+    std::thread(std::exchange(comm->pending, {})).join();
+    lock.lock();
+  }
   comm->asked = static_cast<bool>(comm->pending);
   *error = comm->error != ncclSuccess                ? comm->error
            : comm->meets || comm->pending != nullptr ? ncclInProgress
@@ -164,6 +183,8 @@ ncclResult_t ncclGroupEnd() {
   if (ended.comm->error != ncclSuccess) return ended.comm->error;
   const std::lock_guard lock(state().mutex);
   ended.comm->pending = [ended = std::move(ended)] {
+    const std::lock_guard launching(state().mutex);
+    if (std::this_thread::get_id() != ended.thread) ++runtime_counters.nccl_launches_elsewhere;
     give_to_stream(*ended.comm, ended.stream, ended.calls);
   };
   return ncclInProgress;

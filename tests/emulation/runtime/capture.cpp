@@ -28,7 +28,7 @@ cudaError_t give(CUstream_st& stream, std::function<void()> run, std::function<b
   }
   if (!stream.capture->valid) return cudaErrorStreamCaptureInvalidated;
   GraphNodes& nodes = stream.capture->nodes;
-  nodes.push_back({std::move(run), stream.after, std::move(ready)});
+  nodes.push_back({std::move(run), stream.after, std::move(ready), stream.priority});
   stream.after = {nodes.size() - 1};
   return cudaSuccess;
 }

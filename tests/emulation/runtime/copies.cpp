@@ -30,8 +30,8 @@ void wait_for(CUstream_st& stream) {
   state().queues.finish(stream);
 }
 
-// Ordinary memory is read at the call and written before it returns; pinned memory is read and
-// written when the stream gets there.
+// Ordinary memory is read at the call, into a staging buffer, and written before it returns; pinned
+// memory is read and written when the stream gets there.
 cudaError_t copy(
     CUstream_st& stream, void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   const auto source = state().heap.place_of(from, bytes);
@@ -87,13 +87,18 @@ cudaError_t cudaMemcpyAsync(
                              : copy(*stream, to, from, bytes, kind);
   });
 }
+// "API synchronization behavior" in NVIDIA's manual: from ordinary memory to the device it waits
+// for the stream, and returns when the bytes are staged; within the device it does not wait at all.
+// Else it returns when the copy is done.
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
   return api([&] {
     if (const cudaError_t status = refuse_default_stream(); status != cudaSuccess) return status;
+    const bool to_device = state().heap.place_of(to, bytes) == Place::kDevice;
+    const bool from_pinned = state().heap.place_of(from, bytes) == Place::kPinned;
+    const bool staged = to_device && state().heap.place_of(from, bytes) == Place::kPageable;
+    if (staged) wait_for(default_stream());
     const cudaError_t status = copy(default_stream(), to, from, bytes, kind);
-    const bool within = state().heap.place_of(from, bytes) == Place::kDevice &&
-                        state().heap.place_of(to, bytes) == Place::kDevice;
-    if (status == cudaSuccess && !within) wait_for(default_stream());
+    if (status == cudaSuccess && (!to_device || from_pinned)) wait_for(default_stream());
     return status;
   });
 }

@@ -21,7 +21,8 @@ struct FakeDevice {
   size_t memory_bytes = size_t{1} << 30;
 };
 
-// At start there are as many such devices as LOCKSTEP_EMULATION_DEVICES says; one when unset.
+// At start there are as many such devices as LOCKSTEP_EMULATION_DEVICES says; one when unset. Each
+// has LOCKSTEP_EMULATION_MEMORY bytes; 1 GiB when unset.
 struct FakeMachine {
   int driver_version = CUDART_VERSION;  // 0: no driver
   std::vector<FakeDevice> devices = {FakeDevice{}};
@@ -34,7 +35,8 @@ void reset_runtime(const FakeMachine& machine = {});
 
 // When queued work runs. CUDA promises each stream's order, and what events and synchronizing add.
 enum class StreamOrder : uint8_t {
-  kEager,   // at once: a launch returns its own fault, as under CUDA_LAUNCH_BLOCKING=1
+  kEager,   // at once: a launch returns its own fault, as under CUDA_LAUNCH_BLOCKING=1; of a graph
+            // the nodes of the highest priority go first
   kLazy,    // only when somebody waits for it; of a graph the last nodes that may run go first
   kRandom,  // some at once, some later; streams and branches of graphs mixed
 };
@@ -52,6 +54,8 @@ struct RuntimeCounters {
   int64_t copies = 0, copied_bytes = 0;
   int64_t memsets = 0;
   std::map<std::string, int64_t, std::less<>> launches_of;  // by the op that asked for them
+  std::map<int, int64_t> graph_nodes_at;                    // launched, by their priority
+  int64_t nccl_launches_elsewhere = 0;  // by a thread that is not the one that ended the group
 };
 extern RuntimeCounters runtime_counters;
 

@@ -94,10 +94,14 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t*
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable,
                                  cudaGraph_t graph,
-                                 unsigned long long) {
+                                 unsigned long long flags) {
+  // Upload is cudaGraphInstantiateWithParams' alone; graphs that devices launch are nobody's here.
+  constexpr unsigned long long kKnown =
+      cudaGraphInstantiateFlagAutoFreeOnLaunch | cudaGraphInstantiateFlagUseNodePriority;
   return api([&] {
-    if (!state().graphs.holds(graph)) return cudaErrorInvalidValue;
-    *executable = state().executables.add({graph->nodes});
+    if (!state().graphs.holds(graph) || (flags & ~kKnown) != 0) return cudaErrorInvalidValue;
+    const bool own_priorities = (flags & cudaGraphInstantiateFlagUseNodePriority) != 0;
+    *executable = state().executables.add({graph->nodes, own_priorities});
     return cudaSuccess;
   });
 }
@@ -111,7 +115,12 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
       return cudaErrorStreamCaptureUnsupported;
     }
     ++runtime_counters.graph_launches;
-    state().queues.push(*stream, {.nodes = executable->nodes});
+    Operation operation = {.nodes = executable->nodes};
+    if (!executable->own_priorities) operation.priority = stream->priority;
+    for (const GraphNode& node : *operation.nodes) {
+      ++runtime_counters.graph_nodes_at[operation.priority.value_or(node.priority)];
+    }
+    state().queues.push(*stream, std::move(operation));
     return cudaSuccess;
   });
 }

@@ -108,9 +108,15 @@ size_t Heap::device_bytes(int device) const {
   size_t sum = 0;
   for (const auto& [begin, block] : blocks_) {
     if (block.place == Place::kDevice && block.device == device && block.imports == 0)
-      sum += block.bytes;
+      sum += taken_bytes(block.bytes);
   }
   return sum;
+}
+
+size_t Heap::taken_bytes(size_t bytes) {
+  constexpr size_t kLarge = size_t{2} << 20;
+  const size_t unit = bytes < kLarge ? 512 : kLarge;
+  return (bytes + unit - 1) / unit * unit;
 }
 
 size_t Heap::pinned_bytes() const {

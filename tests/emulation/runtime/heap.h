@@ -40,6 +40,8 @@ class Heap {
   std::span<const std::byte> range_of(const void* at) const;  // its bytes
   // Where these bytes lie; nothing if they leave the block that they begin in.
   std::optional<Place> place_of(const void* at, size_t bytes) const;
+  // As cudaMalloc is known to take them: from 2 MiB on in units of 2 MiB, else of 512 bytes.
+  static size_t taken_bytes(size_t bytes);
   size_t device_bytes(int device) const;
   size_t pinned_bytes() const;
 

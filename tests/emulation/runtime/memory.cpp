@@ -23,7 +23,8 @@ cudaError_t allocate(void** memory, size_t bytes, Place place) {
   if (bytes == 0) return cudaSuccess;
   const int device = this_thread().device;
   const auto [held, total] = use_of(place, device);
-  if (held > total || bytes > total - held) return cudaErrorMemoryAllocation;
+  const size_t taken = place == Place::kDevice ? Heap::taken_bytes(bytes) : bytes;
+  if (held > total || taken > total - held) return cudaErrorMemoryAllocation;
   *memory = state().heap.allocate(bytes, place, device);
   if (*memory == nullptr) return cudaErrorMemoryAllocation;
   ++(place == Place::kDevice ? runtime_counters.allocations : runtime_counters.pinned_allocations);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <stdexcept>
 #include <thread>
 
@@ -154,7 +155,7 @@ bool Queues::run_one(CUstream_st& stream) {
   if (operation.nodes && !operation.nodes->empty()) {
     const std::vector<size_t> candidates = ready_nodes(operation);
     if (candidates.empty()) return false;
-    const size_t node = pick_node(candidates);
+    const size_t node = pick_node(operation, candidates);
     ++clock_;
     run_on_device((*operation.nodes)[node].run);
     operation.ran[node] = true;
@@ -167,10 +168,13 @@ bool Queues::run_one(CUstream_st& stream) {
   return true;
 }
 
-size_t Queues::pick_node(const std::vector<size_t>& candidates) {
+size_t Queues::pick_node(const Operation& operation, const std::vector<size_t>& candidates) {
+  const auto priority = [&](size_t node) {  // the lowest number is the highest
+    return operation.priority.value_or((*operation.nodes)[node].priority);
+  };
   switch (order_) {
     case StreamOrder::kEager:
-      return candidates.front();
+      return *std::ranges::min_element(candidates, std::less(), priority);
     case StreamOrder::kLazy:
       return candidates.back();
     case StreamOrder::kRandom:

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct GraphNode {
   std::function<void()> run;
   std::vector<size_t> after;         // these nodes
   std::function<bool()> ready = {};  // asked when its turn has come; empty: it is
+  int priority = 0;                  // of the stream that it was captured from
 };
 using GraphNodes = std::vector<GraphNode>;
 
@@ -33,6 +35,7 @@ struct Operation {
   std::shared_ptr<const GraphNodes> nodes = {};
   std::shared_ptr<Point> passes = {};
   std::vector<bool> ran = {};
+  std::optional<int> priority = {};  // of all nodes; nothing: each has its own
 };
 
 struct Capture;
@@ -78,7 +81,7 @@ class Queues {
   void follow(CUstream_st& later, CUstream_st& earlier);
   bool run_any();
   bool run_one(CUstream_st& stream);  // false: what comes next is not ready
-  size_t pick_node(const std::vector<size_t>& candidates);
+  size_t pick_node(const Operation& operation, const std::vector<size_t>& candidates);
 
   CUstream_st default_stream_;
   std::vector<std::unique_ptr<CUstream_st>> streams_;  // in order of creation

@@ -25,9 +25,13 @@ void order_from_environment() {
 }
 
 void devices_from_environment() {
-  const char* const text = std::getenv("LOCKSTEP_EMULATION_DEVICES");
-  if (text == nullptr) return;
-  state().machine.devices.assign(std::strtoul(text, nullptr, 10), FakeDevice{});
+  FakeDevice device;
+  if (const char* const bytes = std::getenv("LOCKSTEP_EMULATION_MEMORY")) {
+    device.memory_bytes = std::strtoull(bytes, nullptr, 10);
+  }
+  const char* const devices = std::getenv("LOCKSTEP_EMULATION_DEVICES");
+  const size_t count = devices == nullptr ? 1 : std::strtoul(devices, nullptr, 10);
+  state().machine.devices.assign(count, device);
 }
 // A line a process: ranks write to one file.
 void write_counts() {

@@ -16,6 +16,7 @@ struct CUgraph_st {
 };
 struct CUgraphExec_st {
   std::shared_ptr<const lockstep::emulation::GraphNodes> nodes;
+  bool own_priorities = false;  // of the nodes; else they have the launch stream's
 };
 
 namespace lockstep::emulation {

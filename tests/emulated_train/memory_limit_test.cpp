@@ -1,0 +1,122 @@
+// Training near the limit of the device's memory: what lockstep plan's arithmetic says is enough,
+// and less is refused before the first step.
+#include <gtest/gtest.h>
+
+#include "core/cuda/device.h"
+#include "tests/emulated_train/programs.h"
+#include "tests/emulated_train/tiny_training.h"
+#include "tests/emulation/runtime/fake_runtime.h"
+#include "trainers/planner/memory_plan.h"
+
+namespace lockstep::testing::memory_limit_test {
+namespace {
+
+using emulation::runtime_counters;
+using trainers::MemoryPlan;
+using trainers::ResolvedRun;
+
+constexpr int64_t kTrainImages = 42, kTestImages = 4;  // train_tiny's
+
+// An epoch of three steps and a shorter one, and more; with an evaluation after either.
+ResolvedRun two_epochs(int64_t steps, bool graph) {
+  ResolvedRun run = tiny_run(Device::kCuda, steps);
+  run.batch.images = 12;
+  run.request.val_batch_size = 4;
+  run.request.epochs = 2;
+  run.request.eval_freq = 1;
+  run.request.graph = graph;
+  return run;
+}
+
+MemoryPlan plan_of(const ResolvedRun& run) {
+  const trainers::ModelOptions network = {.arch = "resnet20", .classes = 10, .image = {3, 8, 8}};
+  return trainers::plan_memory(run, network, kTrainImages, kTestImages);
+}
+
+std::unique_ptr<nn::Module> make_resnet20(const nn::Init& init) {
+  return std::make_unique<nn::CifarResNet>(init, 20);
+}
+
+void train(const ResolvedRun& run) {
+  try {
+    train_tiny(run, make_resnet20, [](Stream&) {}, plan_of(run).step.pool());
+  } catch (const Error& error) {
+    FAIL() << format_error(error);
+  }
+}
+
+// Leaves so many bytes of the device's memory.
+void limit(int64_t bytes) {
+  emulation::reset_runtime({.devices = {{.memory_bytes = emulation::device_bytes_in_use() +
+                                                         static_cast<size_t>(bytes)}}});
+  emulation::set_stream_order(emulation::StreamOrder::kLazy);
+}
+
+// Empties the caches that earlier trainings of this process have left.
+void empty_caches() {
+  limit(0);
+  EXPECT_THROW((void)Tensor::empty({1 << 28}, Dtype::kF32, Device::kCuda), EnvironmentError);
+}
+
+class MemoryLimit : public ::testing::Test {
+ protected:
+  MemoryLimit() { empty_caches(); }
+  ~MemoryLimit() override { emulation::reset_runtime(); }
+};
+
+class CudaAuditA1 : public MemoryLimit {};
+class CudaAuditC4 : public MemoryLimit {};
+
+// Activations are a third of all: twice, they would not fit.
+TEST_F(CudaAuditA1, AGraphHasOneCopyOfActivations) {
+  const ResolvedRun run = two_epochs(6, true);
+  const MemoryPlan plan = plan_of(run);
+  limit(plan.needed() * 11 / 10);
+  train(run);
+  EXPECT_EQ(runtime_counters.graph_launches, 3);
+}
+
+TEST_F(CudaAuditC4, WhatThePlanPromisesTrainsWithoutAGraphToo) {
+  const ResolvedRun run = two_epochs(4, false);
+  limit(plan_of(run).needed() * 11 / 10);
+  train(run);
+}
+
+TEST_F(CudaAuditC4, TheLargestBatchIsTheLastThatFits) {
+  ResolvedRun run = two_epochs(6, true);
+  const int64_t room = plan_of(run).needed();
+  for (const int64_t images : {6, 12, 24}) {
+    run.batch.images = images;
+    EXPECT_NEAR(static_cast<double>(plan_of(run).largest_batch(room)), 12, 1) << images;
+  }
+}
+
+class NearTheLimit : public EmulatedProgram {
+ protected:
+  ProgramResult train(int64_t bytes) const {
+    return run_program(on_cuda("run", {"-b", "16", "--epochs", "1", "--max-steps", "5"}),
+                       {.environment = {{"LOCKSTEP_EMULATION_MEMORY", std::to_string(bytes)}}});
+  }
+};
+
+class CudaAuditC4Programs : public NearTheLimit {};
+
+TEST_F(CudaAuditC4Programs, RefuseBeforeTheFirstStep) {
+  ResolvedRun run{.batch = {.images = 16}};
+  run.request.device = Device::kCuda;
+  run.request.val_batch_size = 10;
+  run.request.optimizer.momentum = 0.9;
+  const int64_t needed =
+      trainers::plan_memory(run, {.arch = "convnet", .image = {1, 28, 28}}, 160, 20).needed();
+  const ProgramResult refused = train(needed * 9 / 10);
+  EXPECT_EQ(refused.exit_code, 5) << said(refused);
+  EXPECT_EQ(count_of(refused.err, "a step of 16 images a rank does not fit the GPU's memory\n"), 1)
+      << refused.err;
+  EXPECT_EQ(count_of(refused.err, "\n  why: "), 1) << refused.err;
+  EXPECT_EQ(count_of(refused.err, "\n  try: at most "), 1) << refused.err;
+  EXPECT_EQ(count_of(refused.err, "-b sets the batch"), 1) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "run"));
+}
+
+}  // namespace
+}  // namespace lockstep::testing::memory_limit_test

@@ -1,0 +1,120 @@
+#include "trainers/planner/memory_plan.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "core/cuda/device.h"
+#include "trainers/report/errors.h"
+
+namespace lockstep::trainers {
+namespace {
+
+double in_mib(int64_t bytes) {
+  return static_cast<double>(bytes) / (1 << 20);
+}
+
+int64_t share(int64_t images, int64_t parts) {
+  return (images + parts - 1) / parts;
+}
+
+// What to try where the plan does not fit.
+std::string smaller(const MemoryPlan& plan, int64_t room) {
+  if (plan.step.fixed() + plan.step.evaluation > room) {
+    return "a smaller --val-batch-size or --arch, or a GPU with more memory";
+  }
+  const int64_t images = plan.largest_batch(room);
+  return images > 0 ? fmt::format("at most {} images a rank and micro-step", images)
+                    : "a smaller --arch, or a GPU with more memory";
+}
+
+void check_memory(const MemoryPlan& plan, int64_t room) {
+  const StepMemory& step = plan.step;
+  if (plan.needed() > room) {
+    throw EnvironmentError(
+        fmt::format("a step of {} images a rank does not fit the GPU's memory", plan.images),
+        fmt::format("{:.1f} MiB are needed and {:.1f} are free: {:.1f} of weights, gradients and "
+                    "optimizer, {:.1f} of images, {:.1f} of activations and what else a step makes",
+                    in_mib(plan.needed()),
+                    in_mib(room),
+                    in_mib(step.fixed()),
+                    in_mib(step.batches),
+                    in_mib(plan.needed() - step.fixed() - step.batches)),
+        smaller(plan, room),
+        Remedy::kSmallerBatch);
+  }
+  suggest_batch(std::min(plan.images - 1, plan.largest_batch(room / 10 * 9)));
+}
+
+// The chosen device's memory that is free for each of the ranks that share it.
+int64_t room_on_device(int64_t local_ranks) {
+  const int64_t devices = cuda::visible_devices();
+  const int64_t later = local_ranks - 1 - cuda::device_properties().index;  // behind the first
+  const int64_t sharing = 1 + std::max<int64_t>(0, later) / devices;
+  return static_cast<int64_t>(cuda::free_bytes()) / sharing;
+}
+
+}  // namespace
+
+int64_t MemoryPlan::bytes_per_image() const {
+  const auto grows = [](const StepMemory& of) {
+    return of.batches + (of.peak - of.fixed()) / 20 * 21;
+  };
+  const int64_t more = images - other_images;
+  return more == 0 ? 1 : std::max<int64_t>(1, (grows(step) - grows(other_step)) / more);
+}
+
+int64_t MemoryPlan::largest_batch(int64_t room) const {
+  StepMemory alone = step;  // an evaluation
+  alone.peak = alone.batches = 0;
+  StepMemory trains = step;
+  trains.evaluation = 0;
+  const int64_t others = workspace + exchange;
+  if (alone.needed() + others > room) return 0;
+  const int64_t spare = room - others - trains.needed();
+  const int64_t fewer = spare >= 0 ? 0 : 1;
+  return std::max<int64_t>(0, images + spare / bytes_per_image() - fewer);
+}
+
+int64_t exchange_bytes(int64_t gradients, int64_t ranks, int64_t bucket_bytes) {
+  return std::min(gradients, bucket_bytes) * (ranks - 1) / ranks;
+}
+
+MemoryPlan plan_memory(const ResolvedRun& run,
+                       const ModelOptions& network,
+                       int64_t train_images,
+                       int64_t test_images) {
+  const RunRequest& request = run.request;
+  const BatchDivision& batch = run.batch;
+  const StepExtras extras{.mixup = request.mixup > 0,
+                          .optimizer = request.optimizer,
+                          .shards = share(batch.shards, batch.ranks),
+                          .graph = run.runs_as_graph(),
+                          .evaluated = std::min(request.val_batch_size, test_images)};
+  MemoryPlan plan;
+  const int64_t of_rank =
+      share(std::min(batch.images, train_images), batch.micro_steps * batch.ranks);
+  plan.images = std::max<int64_t>(2, of_rank);  // one alone has no variance, in groups of all ranks
+  plan.other_images = 2 * plan.images;
+  plan.step = run_dry_step(network, plan.images, request.precision, extras).memory;
+  plan.other_step = run_dry_step(network, plan.other_images, request.precision, extras).memory;
+  if (run.over_nccl()) {
+    plan.exchange = exchange_bytes(plan.step.gradients, batch.ranks, request.exchange.caps.bytes);
+  }
+  return plan;
+}
+
+int64_t settle_memory(const ResolvedRun& run,
+                      const ModelOptions& network,
+                      const data::DatasetPair& data,
+                      Communicator& ranks,
+                      int64_t local_ranks) {
+  const RunRequest& request = run.request;
+  if (!data.train || request.device != Device::kCuda) return 0;
+  const int64_t tested = request.no_eval ? 0 : data.test->size();
+  const MemoryPlan plan = plan_memory(run, network, data.train->size(), tested);
+  on_all_ranks(ranks, [&] { check_memory(plan, room_on_device(local_ranks)); });
+  return plan.step.pool();
+}
+
+}  // namespace lockstep::trainers

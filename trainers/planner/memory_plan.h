@@ -1,0 +1,47 @@
+// The GPU memory that a training needs: one arithmetic for lockstep plan and for a run before its
+// first step.
+#pragma once
+
+#include <cstdint>
+
+#include "core/communicator.h"
+#include "data/dataset.h"
+#include "trainers/config/resolved_run.h"
+#include "trainers/planner/dry_step.h"
+
+namespace lockstep::trainers {
+
+// Bytes of one rank.
+struct MemoryPlan {
+  int64_t images = 0, other_images = 0;  // of a step, and of one that tells what grows with it
+  StepMemory step = {}, other_step = {};
+  int64_t workspace = 0;  // of the largest convolution, where its engine is known
+  int64_t exchange = 0;   // other ranks' parts of a bucket
+
+  int64_t needed() const { return step.needed() + workspace + exchange; }
+  int64_t bytes_per_image() const;
+  // Images of the largest step that `room` bytes hold; 0: none.
+  int64_t largest_batch(int64_t room) const;
+};
+
+// Other ranks' parts of a bucket of that many bytes at most, where NCCL carries gradients.
+int64_t exchange_bytes(int64_t gradients, int64_t ranks, int64_t bucket_bytes);
+
+// Images of the run's data set; test_images: 0 where nothing is evaluated.
+MemoryPlan plan_memory(const ResolvedRun& run,
+                       const ModelOptions& network,
+                       int64_t train_images,
+                       int64_t test_images);
+
+// A collective call, before the run takes memory. Refuses a training that needs more than is free
+// on the chosen device: an error ends all ranks, with the parts and the largest batch that fits.
+// Should memory run out later all the same, errors name a smaller batch. Returns the bytes of what
+// steps make; 0 off CUDA, and for an evaluation. local_ranks: ranks on this host, which take the
+// visible devices in turn.
+int64_t settle_memory(const ResolvedRun& run,
+                      const ModelOptions& network,
+                      const data::DatasetPair& data,
+                      Communicator& ranks,
+                      int64_t local_ranks);
+
+}  // namespace lockstep::trainers
