@@ -43,7 +43,12 @@ StepGraph::StepGraph(Stream& stream, bool wanted) : stream_(stream) {
 }
 
 StepGraph::~StepGraph() {
-  if (recorded_) stream_.synchronize();  // its memory is about to be somebody else's
+  if (!recorded_) return;
+  try {
+    stream_.synchronize();  // its memory is about to be somebody else's
+  } catch (const Error&) {
+    // The device is lost, and the error that says so is on its way.
+  }
 }
 
 nn::CrossEntropy StepGraph::run(const Var& images,
