@@ -1,12 +1,13 @@
 // --device cuda with convolutions by the fake machine's cuDNN.
 #include <cstdlib>
 
+#include "kernels/conv/conv2d_cudnn.h"
 #include "kernels/conv/conv2d_fused.h"
 #include "tests/emulated_train/programs.h"
 #include "tests/emulated_train/tiny_training.h"
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "tests/support/close.h"
-#include "tests/support/image_files.h"
+#include "tests/support/random_tensor.h"
 #include "trainers/planner/convolution_plans.h"
 
 namespace lockstep::testing::cudnn_test {
@@ -109,6 +110,28 @@ TEST_F(CudaAuditA2, StepsLearnWhatTheCpuLearns) {
     EXPECT_GT(launches_of("cudnn backward data"), 0);
     EXPECT_GT(launches_of("cudnn backward weight"), 0);
     EXPECT_EQ(launches_of("conv2d_forward"), 0);
+  }
+}
+
+TEST_F(CudaAuditA2, EnginesAreChosenWithTheirKnobs) {
+  const kernels::ConvolutionProblem problem{
+      .in = {2, 8, 6, 6}, .weight = {8, 8, 3, 3}, .params = {1, 1, 1, 1}};
+  const auto result_of = [&](const char* choice) {
+    Stream stream(Device::kCuda);
+    kernels::cudnn::keep_plan(stream, problem, choice);
+    const Tensor in = to_device(stream, random_tensor(problem.in, 1));
+    const Tensor weight = to_device(stream, random_tensor(problem.weight, 2));
+    Tensor out = Tensor::empty(problem.out(), Dtype::kF32, Device::kCuda);
+    kernels::conv2d_forward(
+        stream, Shards::single(2), {in, weight, kernels::no_tensor, problem.params, out});
+    return to_cpu(stream, out);
+  };
+  const Tensor two = result_of("engine 6 17:2 2:5"), three = result_of("engine 6 17:3 2:5");
+  EXPECT_FALSE(same_bits(two, three));
+  EXPECT_TRUE(same_bits(three, result_of("engine 6 17:3 2:5")));
+  EXPECT_FALSE(same_bits(three, result_of("engine 9")));
+  for (const char* choice : {"engine 0", "engine 1", "engine 3", "engine 4", "engine 6 17:9 2:5"}) {
+    EXPECT_THROW(result_of(choice), EnvironmentError) << choice;
   }
 }
 
