@@ -21,7 +21,7 @@ endif()
 
 # What is compiled only with a part; without it <part>_absent.cpp is.
 set(LOCKSTEP_CUDA_SOURCES "core/cuda/")
-set(LOCKSTEP_CUDNN_SOURCES "(kernels|trainers)/.*cudnn[a-z_]*(/|\\.cpp)")
+set(LOCKSTEP_CUDNN_SOURCES "(kernels|trainers|emulation|emulated_train)/.*cudnn[a-z_]*(/|\\.cpp)")
 set(LOCKSTEP_CUBLASLT_SOURCES "(kernels|emulation|emulated_train)/.*cublaslt[a-z_]*(/|\\.cpp)")
 set(LOCKSTEP_NCCL_SOURCES "(comm|emulation|emulated_train)/.*nccl[a-z_]*(/|\\.cpp)")
 set(LOCKSTEP_MPI_SOURCES "comm/messages/mpi_(session|transport)\\.cpp")

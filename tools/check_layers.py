@@ -34,7 +34,7 @@ HOMES = {
         r"core/cuda/.*|kernels/.*\.cuh?|kernels/support/cu(dnn|blaslt)/.*|bench/kernels/op_bench\.cpp"
         r"|tests/(cuda|emulation)/.*"
     ),
-    r"cudnn.*": r"kernels/support/cudnn/.*",
+    r"cudnn.*": r"(kernels/support/cudnn|tests/emulation/cudnn|tests/cudnn)/.*",
     r"cublasLt\.h": r"(kernels/support|tests/emulation)/cublaslt/.*",
     r"nccl\.h": r"(comm|tests/emulation)/nccl/.*",
     r"boost/.*": r"tests/emulation/fiber\.h",

@@ -46,7 +46,7 @@ void conv2d_forward(Stream& stream, const Shards& shards, const Conv2dForwardArg
                 problem.key())) {
     return;
   }
-  LS_DISPATCH_CUDNN(conv2d_forward, problem, (stream, shards, args))
+  LS_DISPATCH_CUDNN(conv2d_forward, problem, (in, weight, bias, args.out), (stream, shards, args))
   LS_DISPATCH_ONEDNN(conv2d_forward, (stream, shards, args))
 }
 
@@ -72,8 +72,10 @@ void conv2d_backward_data(Stream& stream,
                 problem.key())) {
     return;
   }
-  LS_DISPATCH_CUDNN(
-      conv2d_backward_data, problem, (stream, shards, grad_out, weight, params, grad_in))
+  LS_DISPATCH_CUDNN(conv2d_backward_data,
+                    problem,
+                    (grad_out, weight, grad_in),
+                    (stream, shards, grad_out, weight, params, grad_in))
   LS_DISPATCH_ONEDNN(conv2d_backward_data, (stream, shards, grad_out, weight, params, grad_in))
 }
 
@@ -98,7 +100,8 @@ void conv2d_backward_weight(Stream& stream,
                 problem.key())) {
     return;
   }
-  LS_DISPATCH_CUDNN(conv2d_backward_weight, problem, (stream, shards, args))
+  LS_DISPATCH_CUDNN(
+      conv2d_backward_weight, problem, (in, grad_out, args.grad_weight), (stream, shards, args))
   LS_DISPATCH_ONEDNN(conv2d_backward_weight, (stream, shards, args))
 }
 

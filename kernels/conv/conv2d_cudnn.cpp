@@ -15,8 +15,6 @@
 namespace lockstep::kernels::cudnn {
 namespace {
 
-constexpr size_t kAlignment = 16;
-
 using ConvolutionPlans = ShardPlans<ConvolutionPlan>;
 
 ConvolutionPlans plans_of(Stream& stream, const Shards& shards, const ConvolutionProblem& problem) {

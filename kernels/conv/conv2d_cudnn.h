@@ -14,6 +14,8 @@ namespace lockstep::kernels::cudnn {
 // Largest workspace of a call. resnet50 with 256 images in f32 asks for slightly less.
 inline constexpr size_t kMostWorkspace = size_t{1} << 30;
 
+inline constexpr size_t kAlignment = 16;  // bytes, of all operands
+
 // Whether there is a cuDNN to call: not in builds without it, nor under emulation.
 bool is_there();
 // "9.19.0". Errors: EnvironmentError where it cannot be loaded, and in builds without it.
@@ -25,6 +27,13 @@ std::string version();
 bool fits(const ConvolutionProblem& problem);
 // True where cuDNN computes such calls: where it fits, and is_there().
 bool takes(const ConvolutionProblem& problem);
+
+// Whether all of these begin where cuDNN may read and write kAlignment bytes at once, as plans are
+// promised. An undefined tensor does.
+template <class... Tensors>
+bool are_aligned(const Tensors&... tensors) {
+  return (... && (reinterpret_cast<size_t>(tensors.bytes()) % kAlignment == 0));
+}
 
 // Workspace of a call on one shard beside its plan's: what is copied for cuDNN's sake.
 size_t staged_bytes(const ConvolutionProblem& problem);

@@ -71,8 +71,10 @@ void conv2d_fused_forward(Stream& stream,
   const Shape out_shape = conv2d_output_shape(in.shape(), args.weight.shape(), args.params);
   check.like("out", args.out, out_shape, in.dtype());
   check.like("sums", sums, {2, shards.local(), out_shape[1]}, Dtype::kF32);
-  LS_DISPATCH_CUDNN(
-      conv2d_fused_forward, fused(problem_of(args), affine), (stream, shards, args, affine, sums))
+  LS_DISPATCH_CUDNN(conv2d_fused_forward,
+                    fused(problem_of(args), affine),
+                    (in, args.weight, args.out, affine, sums),
+                    (stream, shards, args, affine, sums))
   LS_DISPATCH_CUDA(conv2d_fused_forward, (stream, shards, args, affine, sums))
 }
 
@@ -87,8 +89,10 @@ void conv2d_fused_backward_weight(Stream& stream,
   check.like("grad_out", args.grad_out, out_shape, args.in.dtype());
   check.like(
       "grad_weight", args.grad_weight, {shards.local(), args.weight_shape.numel()}, Dtype::kF32);
-  LS_DISPATCH_CUDNN(
-      conv2d_fused_backward_weight, fused(problem_of(args), affine), (stream, shards, args, affine))
+  LS_DISPATCH_CUDNN(conv2d_fused_backward_weight,
+                    fused(problem_of(args), affine),
+                    (args.in, args.grad_out, args.grad_weight, affine),
+                    (stream, shards, args, affine))
   LS_DISPATCH_CUDA(conv2d_fused_backward_weight, (stream, shards, args, affine))
 }
 

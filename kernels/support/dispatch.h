@@ -16,9 +16,13 @@
 #define LS_DISPATCH_CUDA(name, args) \
   LS_DISPATCH_CUDA_IF(stream.device() == Device::kCuda, cuda, name, args)
 // Calls a library's body on CUDA, where the library takes the call; in a build without it
-// (kernels/<library>_absent.cpp) it takes none.
-#define LS_DISPATCH_CUDNN(name, problem, args) \
-  LS_DISPATCH_CUDA_IF(stream.device() == Device::kCuda && cudnn::takes(problem), cudnn, name, args)
+// (kernels/<library>_absent.cpp) it takes none. Lists of operands and arguments in parentheses.
+#define LS_DISPATCH_CUDNN(name, problem, operands, args)                                        \
+  LS_DISPATCH_CUDA_IF(                                                                          \
+      stream.device() == Device::kCuda && cudnn::takes(problem) && cudnn::are_aligned operands, \
+      cudnn,                                                                                    \
+      name,                                                                                     \
+      args)
 #define LS_DISPATCH_CUBLASLT(name, args) \
   LS_DISPATCH_CUDA_IF(                   \
       stream.device() == Device::kCuda && cublaslt::is_there(), cublaslt, name, args)

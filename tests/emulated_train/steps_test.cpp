@@ -1,6 +1,4 @@
 // Steps on the fake device: at each precision level what the CPU computes, and without waiting.
-#include <cmath>
-
 #include <gtest/gtest.h>
 
 #include "tests/emulated_train/tiny_training.h"
@@ -17,23 +15,6 @@ using emulation::set_stream_order;
 using emulation::StreamOrder;
 using trainers::OptLevel;
 using trainers::ResolvedRun;
-
-// Largest difference of any tensor's elements over that tensor's largest, or over 0.1: biases begin
-// at 0, and their gradients are sums in which much cancels.
-double distance(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  double farthest = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i].dtype() != Dtype::kF32) continue;
-    double most = 0, largest = 0;
-    for (int64_t k = 0; k < a[i].numel(); ++k) {
-      const double one = a[i].data<float>()[k], other = b[i].data<float>()[k];
-      most = std::max(most, std::isfinite(one - other) ? std::abs(one - other) : INFINITY);
-      largest = std::max(largest, std::abs(one));
-    }
-    farthest = std::max(farthest, most / std::max(largest, 0.1));
-  }
-  return farthest;
-}
 
 struct Level {
   const char* name;

@@ -1,6 +1,8 @@
 // Training in this process, of a narrow ResNet on small images: to look at tensors and count calls.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -79,6 +81,23 @@ inline TinyResult train_tiny(
   TinyResult result{.training = training.run({}), .weights = {}};
   for (const nn::StateEntry& entry : model->state()) result.weights.push_back(to_cpu(entry.tensor));
   return result;
+}
+
+// Largest difference of any tensor's elements over that tensor's largest, or over 0.1: biases begin
+// at 0, and their gradients are sums in which much cancels.
+inline double distance(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  double farthest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].dtype() != Dtype::kF32) continue;
+    double most = 0, largest = 0;
+    for (int64_t k = 0; k < a[i].numel(); ++k) {
+      const double one = a[i].data<float>()[k], other = b[i].data<float>()[k];
+      most = std::max(most, std::isfinite(one - other) ? std::abs(one - other) : INFINITY);
+      largest = std::max(largest, std::abs(one));
+    }
+    farthest = std::max(farthest, most / std::max(largest, 0.1));
+  }
+  return farthest;
 }
 
 }  // namespace lockstep::testing

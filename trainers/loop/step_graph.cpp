@@ -48,7 +48,12 @@ StepGraph::StepGraph(Stream& stream, bool wanted, size_t pool_bytes) : stream_(s
 }
 
 StepGraph::~StepGraph() {
-  if (recorded_) stream_.synchronize();  // its memory is about to be somebody else's
+  if (!recorded_) return;
+  try {
+    stream_.synchronize();  // its memory is about to be somebody else's
+  } catch (const Error&) {
+    // The device is lost, and the error that says so is on its way.
+  }
 }
 
 cuda::MemoryPool::Use StepGraph::use_memory() const {

@@ -19,5 +19,6 @@ const FakeLibrary* find_library(const char* soname);
 const FakeLibrary* fake_driver();
 const FakeLibrary* fake_nccl();
 const FakeLibrary* fake_cublaslt();
+const FakeLibrary* fake_cudnn();
 
 }  // namespace lockstep::emulation

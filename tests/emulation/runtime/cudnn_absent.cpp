@@ -1,0 +1,10 @@
+// Where the build has no cudnn_graph.h, nothing looks for a fake.
+#include "tests/emulation/runtime/libraries.h"
+
+namespace lockstep::emulation {
+
+const FakeLibrary* fake_cudnn() {
+  return nullptr;
+}
+
+}  // namespace lockstep::emulation
