@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "bench/ranks.h"
+#include "bench/train/against_cpu.h"
 #include "bench/train/options.h"
 #include "bench/train/report.h"
 #include "bench/train/synthetic_training.h"
@@ -23,6 +24,10 @@ int run(int argc, char** argv) {
         return RanksRequest{.connect = options.connect, .help = options.help};
       },
       [&](const comm::Launch& launch, const comm::Connection& connection) {
+        if (options.against_cpu) {
+          std::fputs(compare_step(options, launch, *connection.ranks).c_str(), stdout);
+          return;
+        }
         const SyntheticReport report = measure_training(options, launch, connection);
         if (options.json && connection.ranks->rank() == 0) {
           std::fputs(json_text(report).c_str(), stdout);

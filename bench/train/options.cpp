@@ -1,11 +1,15 @@
 #include "bench/train/options.h"
 
+#include <array>
+
 #include "bench/flags.h"
 
 namespace lockstep::bench {
 namespace {
 
 constexpr int64_t kMany = 1'000'000;
+constexpr std::array kDeviceNames = {trainers::Named<Device>(Device::kCpu, "cpu"),
+                                     trainers::Named<Device>(Device::kCuda, "cuda")};
 
 void add_network(Flags& flags, SyntheticOptions& options) {
   flags.add("-a,--arch,--model", "NAME", "resnet50", "the network", [&](const std::string& text) {
@@ -33,6 +37,26 @@ void add_measurement(Flags& flags, SyntheticOptions& options) {
       "--json", "one JSON object on standard output, all else on standard error", options.json);
 }
 
+void add_device(Flags& flags, SyntheticOptions& options) {
+  flags.add_choice("--device", "NAME", "cpu or cuda", kDeviceNames, options.device);
+  flags.add_switch("--no-graph", "on CUDA: no step is recorded as a graph", options.no_graph);
+  flags.add_switch("--with-input",
+                   "images come from the loader, as in a training; else one batch stays on the "
+                   "device",
+                   options.with_input);
+  flags.add_switch("--against-cpu",
+                   "on CUDA: instead of a measurement, one step whose every result and gradient is "
+                   "compared with the CPU's",
+                   options.against_cpu);
+  flags.add_number("-j,--workers", "the loader's threads, a rank", 0, 1024, options.workers);
+  flags.add_switch("--autotune", "on CUDA: choose cuDNN's engines by time", options.autotune);
+  flags.add("--plan-file",
+            "FILE",
+            "",
+            "engines that --autotune chose; those it chooses now go there",
+            [&](const std::string& text) { options.plan_file = text; });
+}
+
 void add_run(Flags& flags, SyntheticOptions& options) {
   flags.add_number("--threads", "a rank; its share of the cores", 1, 1024, options.threads);
   flags.add_number(
@@ -48,7 +72,7 @@ void add_run(Flags& flags, SyntheticOptions& options) {
   add_connection(flags, options.connect);
   flags.add_choice("--opt-level",
                    "LEVEL",
-                   "O0: f32; O1 to O3 as train_resnet has them, without loss scaling",
+                   "O0: f32; O1 to O3 as train_resnet has them",
                    trainers::kOptLevelNames,
                    options.opt_level);
   flags.add_choice("--dtype",
@@ -67,6 +91,7 @@ SyntheticOptions read_synthetic_options(const std::vector<std::string>& argument
               "the flags of Horovod's synthetic benchmark and some of the trainers'");
   add_network(flags, options);
   add_measurement(flags, options);
+  add_device(flags, options);
   add_run(flags, options);
   options.help = flags.parse(arguments);
   return options;
@@ -90,8 +115,24 @@ trainers::RunRequest run_request(const SyntheticOptions& options) {
   request.arch = options.arch;
   request.precision = trainers::at_level(options.opt_level);
   request.precision.dtype = options.dtype;
+  if (request.precision.is_mixed() && options.dtype == Dtype::kF16) {
+    request.precision.loss_scaling.emplace();
+  }
+  request.optimizer = {.lr = 0.01, .momentum = 0.9, .weight_decay = 1e-4};
+  request.epochs = 1;
+  request.device = options.device;
+  request.graph = !options.no_graph;
+  request.workers = options.workers;
+  request.autotune = options.autotune;
+  request.plan_file = options.plan_file;
+  request.val_batch_size = options.batch_size;
   request.exchange.algorithm = options.algorithm;
   request.exchange.transport = options.connect.transport;
+  const bool chosen_by_device = options.device == Device::kCuda &&
+                                options.connect.transport == comm::Transport::kAuto &&
+                                options.algorithm != Algorithm::kStar;
+  if (!chosen_by_device) request.exchange.on_device = trainers::DeviceTransport::kHost;
+  request.stall_abort_s = options.connect.stall_abort.count();
   request.batch.per_rank = options.batch_size;
   request.batch.shards = options.shards;
   request.threads = options.threads;

@@ -9,6 +9,7 @@
 
 #include "comm/connect.h"
 #include "core/communicator.h"
+#include "core/device.h"
 #include "core/error.h"
 #include "trainers/config/run_request.h"
 #include "trainers/model/models.h"
@@ -21,6 +22,13 @@ struct SyntheticOptions {
   std::optional<int64_t> image_size;  // height and width; absent: the network's usual one
   std::optional<int64_t> classes;     // absent: the network's usual number
   bool cifar_stem = false;
+  Device device = Device::kCpu;
+  bool no_graph = false;     // on CUDA: no step is recorded
+  bool with_input = false;   // images come from the loader instead of one batch that stays
+  int64_t workers = 2;       // of the loader
+  bool autotune = false;     // cuDNN's engines are chosen by time
+  std::string plan_file;     // of those engines; empty: none
+  bool against_cpu = false;  // one step, compared with the CPU's, in place of a measurement
   int64_t warmup_batches = 10;
   int64_t batches_per_iteration = 10;
   int64_t iterations = 10;

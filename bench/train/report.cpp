@@ -38,6 +38,11 @@ trainers::RankSeconds mean_seconds(const SyntheticReport& report) {
   return sum / static_cast<double>(report.seconds.size() * report.step_s.size());
 }
 
+// Horovod's word for a rank.
+std::string_view unit_of(const SyntheticReport& report) {
+  return report.options.device == Device::kCuda ? "GPU" : "CPU";
+}
+
 nlohmann::ordered_json milliseconds(double seconds) {
   return seconds * 1e3;
 }
@@ -54,10 +59,11 @@ std::vector<double> SyntheticReport::images_per_s() const {
 std::string opening_text(const SyntheticReport& report) {
   const trainers::ResolvedRun& run = report.run;
   const data::ImageShape& image = report.network.image;
-  return fmt::format("Model: {} ({} parameters)\nBatch size: {}\nNumber of CPUs: {}\n",
+  return fmt::format("Model: {} ({} parameters)\nBatch size: {}\nNumber of {}s: {}\n",
                      report.network.arch,
                      report.parameters,
                      report.options.batch_size,
+                     unit_of(report),
                      run.batch.ranks) +
          fmt::format(
              "Images: {}x{}x{}, classes: {}, threads a rank: {}, shards: {}, BN groups: {}, "
@@ -74,8 +80,10 @@ std::string opening_text(const SyntheticReport& report) {
 }
 
 std::string iteration_text(const SyntheticReport& report, size_t iteration) {
-  return fmt::format(
-      "Iter #{}: {:.1f} img/sec per CPU\n", iteration, report.images_per_s()[iteration]);
+  return fmt::format("Iter #{}: {:.1f} img/sec per {}\n",
+                     iteration,
+                     report.images_per_s()[iteration],
+                     unit_of(report));
 }
 
 std::string closing_text(const SyntheticReport& report) {
@@ -85,14 +93,16 @@ std::string closing_text(const SyntheticReport& report) {
   const auto ranks = static_cast<double>(report.run.batch.ranks);
   const trainers::RankSeconds seconds = mean_seconds(report);
   return fmt::format(
-      "Img/sec per CPU: {:.1f} +-{:.1f}\n"
-      "Total img/sec on {} CPU(s): {:.1f} +-{:.1f}\n"
+      "Img/sec per {}: {:.1f} +-{:.1f}\n"
+      "Total img/sec on {} {}(s): {:.1f} +-{:.1f}\n"
       "Step: median {:.1f} ms, first done after {:.2f} s; exchange exposed {:.1f} ms, hidden "
       "{:.1f} "
       "ms; peak memory {:.0f} MiB a rank\n",
+      unit_of(report),
       speed,
       half_width,
       report.run.batch.ranks,
+      unit_of(report),
       ranks * speed,
       ranks * half_width,
       median(report.step_s) * 1e3,
@@ -122,6 +132,11 @@ std::string json_text(const SyntheticReport& report) {
       {"peak_rss_mib", std::ranges::max(report.peak_rss_mib)},
       {"peak_rss_mib_by_rank", report.peak_rss_mib},
       {"loss", report.loss},
+      {"device", name_of(report.options.device)},
+      {"graph", run.runs_as_graph()},
+      {"input", report.options.with_input ? "loader" : "resident"},
+      {"autotune", run.request.autotune || !run.request.plan_file.empty()},
+      {"cuda_libraries", run.cuda_libraries},
       {"arch", report.network.arch},
       {"parameters", report.parameters},
       {"image", {image.channels, image.height, image.width}},

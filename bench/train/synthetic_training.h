@@ -1,67 +1,83 @@
-// Whole training steps on one batch of random images.
+// Whole training steps on random images.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "bench/train/options.h"
 #include "bench/train/report.h"
 #include "comm/connect.h"
+#include "comm/device_exchange.h"
 #include "comm/gradient_reducer.h"
 #include "core/communicator.h"
 #include "core/stream.h"
 #include "nn/module.h"
-#include "nn/optimizer.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/loop/exchange_log.h"
 #include "trainers/loop/step_figures.h"
+#include "trainers/loop/step_graph.h"
+#include "trainers/loop/training_batches.h"
+#include "trainers/loop/weight_update.h"
 #include "trainers/model/models.h"
-#include "trainers/model/weights.h"
 
 namespace lockstep::bench {
 
-// Forward, cross-entropy, backward, exchange of gradients, SGD with momentum 0.9 and weight decay
-// 1e-4. Borrows communicator, stream and model.
+// Forward, cross-entropy, backward, exchange of gradients and update of the weights, as the
+// trainers do it: on CUDA as one graph where the run allows that.
 class SyntheticTraining {
  public:
-  // The images and labels depend on their place in the global batch alone. A collective call.
-  SyntheticTraining(const trainers::ResolvedRun& run,
-                    const trainers::ModelOptions& network,
-                    Communicator& ranks,
-                    Stream& stream,
-                    nn::Module& model);
+  // `run`: as run_request() asks for it. Borrows communicator, stream and model.
+  struct Parts {
+    const trainers::ResolvedRun& run;
+    const trainers::ModelOptions& network;
+    Communicator& ranks;
+    Stream& stream;
+    nn::Module& model;
+    comm::MakeDeviceExchange exchange = {};  // of gradients between GPUs; empty: by the host
+    TapeListener* listener = nullptr;        // of one batch that all steps use
+    int64_t input_steps =
+        0;  // so many steps get their images from the loader; 0: all use one batch
+  };
 
-  // Returns the seconds that it took.
-  double step();
+  // The images and labels depend on their place in the global batch alone. A collective call.
+  explicit SyntheticTraining(const Parts& parts);
+
+  // On CUDA it does not wait for the device.
+  void step();
   // Exchanges the totals of the steps since the last call. A collective call.
   trainers::WindowTotals exchange_totals() { return window_.exchange(ranks_, false); }
 
  private:
+  // On the stream's device.
   struct Batch {
-    Tensor images;  // u8 (N,C,H,W)
-    Tensor labels;  // i32 (N)
+    Tensor images;   // u8 (N,C,H,W)
+    Tensor labels;   // i32 (N)
+    Tensor numbers;  // i64 (N)
     Shards shards;
+    TapeListener* listener = nullptr;
   };
-  static Batch make_batch(const trainers::BatchDivision& cut,
-                          const trainers::ModelOptions& network,
-                          int rank);
+  static Batch make_batch(const Parts& parts);
+  trainers::TrainingBatches::MicroStep next_batch();
 
   Communicator& ranks_;
   Stream& stream_;
   nn::Module& model_;
-  trainers::TimedPeers batch_norm_peers_;
-  Batch batch_;
   const Precision precision_;
-  const trainers::StoredWeights stored_;
+  trainers::TimedPeers batch_norm_peers_;
   comm::GradientReducer reducer_;
-  nn::Sgd optimizer_;
+  trainers::WeightUpdate update_;
+  trainers::TrainingBatches::GroupPeers peers_;
+  std::optional<trainers::TrainingBatches> loader_;
+  Batch batch_;
+  trainers::StepGraph graph_;
   trainers::StepWindow window_;
 };
 
 // Measures what `options` ask for and says so: on standard output, or on standard error where
 // options.json wants the other for itself. Rank 0 prints. A collective call. Errors: UsageError for
 // a network that there is not, and for shards that do not fit; DivergedError for a loss that is not
-// finite.
+// finite; EnvironmentError for a device that is not there.
 SyntheticReport measure_training(const SyntheticOptions& options,
                                  const comm::Launch& launch,
                                  const comm::Connection& connection);

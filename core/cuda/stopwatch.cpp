@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 
 #include <cuda_runtime_api.h>
 
+#include "core/cuda/device.h"
 #include "core/cuda/error.h"
 #include "core/cuda/graph.h"
 #include "core/cuda/stream.h"
@@ -15,26 +15,24 @@ namespace {
 
 constexpr size_t kRounds = 7;
 
-// A place in a stream's order that knows when it was passed.
-class Mark {
- public:
-  Mark() {
-    cudaEvent_t event = nullptr;
-    check(cudaEventCreate(&event), "stopwatch");
-    event_ = {event, [](cudaEvent_t ended) { cudaEventDestroy(ended); }};
-  }
-  void record(CUstream_st* stream) { check(cudaEventRecord(event_.get(), stream), "stopwatch"); }
-  double microseconds_since(const Mark& earlier) const {
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, earlier.event_.get(), event_.get()), "stopwatch");
-    return 1e3 * static_cast<double>(milliseconds);
-  }
-
- private:
-  std::shared_ptr<CUevent_st> event_;
-};
-
 }  // namespace
+
+Mark::Mark() {
+  ensure_device();
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreate(&event), "stopwatch");
+  event_ = {event, [](cudaEvent_t ended) { cudaEventDestroy(ended); }};
+}
+
+void Mark::record(CUstream_st* stream) {
+  check(cudaEventRecord(event_.get(), stream), "stopwatch");
+}
+
+double Mark::microseconds_since(const Mark& earlier) const {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, earlier.event_.get(), event_.get()), "stopwatch");
+  return 1e3 * static_cast<double>(milliseconds);
+}
 
 double median_microseconds(CUstream_st* stream, FunctionRef<void()> queue) {
   queue();

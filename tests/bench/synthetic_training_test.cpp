@@ -18,11 +18,11 @@ struct Outcome {
 };
 
 // Three steps of the ConvNet on 16 images in 4 shards, over `ranks` ranks.
-Outcome train(int ranks, int64_t bn_groups) {
+Outcome train(int ranks, int64_t bn_groups, int64_t input_steps = 0) {
   Outcome outcome;
   std::mutex mutex;
   comm::spawn_ranks(ranks, [&](Communicator& peers) {
-    trainers::RunRequest request;
+    trainers::RunRequest request = run_request(read_synthetic_options({"-a", "convnet"}));
     request.batch = {.global = 16, .shards = 4, .bn_groups = bn_groups};
     const trainers::ResolvedRun run{.request = request,
                                     .batch = trainers::divide_batch(request, ranks, 1)};
@@ -30,8 +30,8 @@ Outcome train(int ranks, int64_t bn_groups) {
     Mt19937 rng(7);
     const auto model = trainers::make_model(network, nn::Init{rng});
     Stream stream;
-    SyntheticTraining training(run, network, peers, stream, *model);
-    for (int step = 0; step < 3; ++step) EXPECT_GT(training.step(), 0);
+    SyntheticTraining training({run, network, peers, stream, *model, {}, nullptr, input_steps});
+    for (int step = 0; step < 3; ++step) training.step();
     const trainers::WindowTotals totals = training.exchange_totals();
     const std::lock_guard lock(mutex);
     if (peers.rank() == 0) outcome = {totals.losses, totals.images, totals.ranks};
@@ -60,6 +60,15 @@ TEST(SyntheticTraining, LossesDoNotDependOnTheNumberOfRanks) {
     }
   }
   EXPECT_NE(train(1, 1).losses, train(1, 4).losses);
+}
+
+// Other images in each step, and those too are dealt as the trainers deal theirs.
+TEST(SyntheticTraining, TakesImagesFromTheLoaderWhereItIsAsked) {
+  const Outcome alone = train(1, 1, 3);
+  EXPECT_NE(alone.losses, train(1, 1).losses);
+  EXPECT_EQ(alone.images, 3 * 16);
+  EXPECT_GT(alone.seconds[0].own, 0);
+  EXPECT_EQ(train(2, 1, 3).losses, alone.losses);
 }
 
 }  // namespace

@@ -87,6 +87,35 @@ TEST(SyntheticOptions, AllFlags) {
   EXPECT_EQ(request.exchange.transport, comm::Transport::kMpi);
 }
 
+TEST(SyntheticOptions, DeviceInputAndEngines) {
+  const trainers::RunRequest usual = run_request(read_synthetic_options({}));
+  EXPECT_EQ(usual.device, Device::kCpu);
+  EXPECT_EQ(usual.exchange.on_device, trainers::DeviceTransport::kHost);
+  const SyntheticOptions options = read_synthetic_options({"--device",
+                                                           "cuda",
+                                                           "--no-graph",
+                                                           "--with-input",
+                                                           "-j",
+                                                           "5",
+                                                           "--autotune",
+                                                           "--plan-file",
+                                                           "plans.json",
+                                                           "--opt-level",
+                                                           "O2",
+                                                           "--dtype",
+                                                           "f16"});
+  EXPECT_TRUE(options.with_input);
+  const trainers::RunRequest request = run_request(options);
+  EXPECT_EQ(request.device, Device::kCuda);
+  EXPECT_EQ(request.exchange.on_device, trainers::DeviceTransport::kAuto);
+  EXPECT_FALSE(request.graph);
+  EXPECT_EQ(request.workers, 5);
+  EXPECT_TRUE(request.autotune);
+  EXPECT_EQ(request.plan_file, "plans.json");
+  EXPECT_TRUE(request.precision.loss_scaling);  // as train_resnet, so that f16 keeps its gradients
+  EXPECT_FALSE(usual.precision.loss_scaling);
+}
+
 TEST(SyntheticOptions, SyncBatchNormIsOneGroup) {
   EXPECT_EQ(run_request(read_synthetic_options({"--sync_bn"})).batch.bn_groups, 1);
   EXPECT_FALSE(run_request(read_synthetic_options({})).batch.bn_groups);
