@@ -29,7 +29,7 @@ set(LOCKSTEP_ONEDNN_SOURCES "kernels/.*(_onednn\\.cpp|/onednn/)")
 set(LOCKSTEP_CODECS_SOURCES "data/codecs/")
 
 # What most sources include, compiled once: half of a small file's compilation is these headers. A target of its own,
-# since whatever changes how they are compiled has all other sources compiled anew.
+# since whatever changes how they are compiled has all other sources compiled again.
 file(CONFIGURE OUTPUT common_headers.cpp CONTENT "// Its headers are what counts.\n")
 add_library(lockstep_common_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/common_headers.cpp)
 target_link_libraries(lockstep_common_headers PRIVATE lockstep_options fmt::fmt)

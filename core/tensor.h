@@ -94,7 +94,7 @@ struct DryMemory {
 
 // Counts of the calling thread's tensors.
 DryMemory dry_memory();
-// The peak begins anew, at what is in use.
+// The peak starts over, at what is in use.
 void begin_dry_peak();
 
 }  // namespace lockstep

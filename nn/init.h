@@ -14,12 +14,12 @@ Tensor default_bias(const Init& init, int64_t size, int64_t fan_in);
 // Says what keeps its variance through a layer: activations (inputs a unit) or gradients (outputs
 // times kernel area).
 enum class Fan { kIn, kOut };
-// Draws `weight` (K,C,R,S) or (O,K) anew from a normal distribution with mean 0 and variance
+// Draws `weight` (K,C,R,S) or (O,K) from a normal distribution with mean 0 and variance
 // 2 / fan, within 1.8e-6 standard deviations of PyTorch's. On the dry device nothing is drawn.
 // Source: torch.nn.init.kaiming_normal_(nonlinearity="relu").
 void kaiming_normal(const Init& init, Fan fan, Tensor& weight);
 
-// Draws `weight` anew from a normal distribution with mean 0, to the same error.
+// Draws `weight` from a normal distribution with mean 0, to the same error.
 // Source: torch.nn.init.normal_.
 void normal(const Init& init, double std, Tensor& weight);
 

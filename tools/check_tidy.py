@@ -3,7 +3,7 @@
 usage: python3 tools/check_tidy.py [--all] BUILD_DIR
 
 It looks at what differs from the commit in tools/tidy_checked.txt, and at what includes that; at everything where
-clang-tidy's version or settings changed. --all looks at everything and, where that passes, writes the file anew.
+clang-tidy's version or settings changed. --all looks at everything and, where that passes, rewrites the file.
 Most of clang-tidy's time goes into the headers of libraries, so the files of a folder that are compiled
 with the same flags are looked at together, as one source that includes them. Where that finds anything (two
 files may use one name), each half is looked at again, down to single files: only what is found there

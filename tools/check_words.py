@@ -64,6 +64,8 @@ REPLACED = {  # a name or phrase that was unclear -> what to write
     r"\btravelers\b": "exchanged gradients",
     r"look_at_scale": "report_loss_scale",
     r"\bwhoever\b": "name the caller, the rank or the op",
+    r"\banew\b": "again, or start over",
+    r"\bgoe?s? by for each\b": "takes",
     r"no numbers any more|numbers that are none": "infinities and NaNs",
 }
 FRAGMENT = re.compile(r"\s*// ?(Of|What|The same)\b")  # as the first line of a comment

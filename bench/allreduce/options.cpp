@@ -168,7 +168,7 @@ void check_together(const SizeRange& sizes) {
                      fmt::format("-b {} -e {}", sizes.min_bytes, sizes.min_bytes));
   }
   if (sizes.min_bytes < sizes.max_bytes && sizes.step_bytes == 0 && sizes.step_factor == 1) {
-    throw UsageError("--stepbytes 0 leads nowhere",
+    throw UsageError("--stepbytes 0 never reaches the largest size",
                      "the sizes go from --minbytes to --maxbytes",
                      "--stepfactor 2");
   }

@@ -36,7 +36,7 @@ enum class Blocking : uint8_t {
   kNone,           // the next starts as soon as this rank has its sum
   kTimedBarrier,   // a barrier, part of the time
   kWait,           // as kNone: a call returns when the sum is there
-  kUntimedBarrier  // a barrier, not part of the time; the values are written anew before it
+  kUntimedBarrier  // a barrier, not part of the time; the values are written again before it
 };
 
 struct BenchOptions {

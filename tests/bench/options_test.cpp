@@ -120,7 +120,7 @@ TEST(BenchOptions, BadValuesAreNamed) {
       {{"-n", "0"}, "bad value: --iters 0"},
       {{"-n", "-5"}, "bad value: --iters -5"},
       {{"-f", "1.5"}, "bad value: --stepfactor 1.5"},
-      {{"-i", "0", "-b", "8"}, "--stepbytes 0 leads nowhere"},
+      {{"-i", "0", "-b", "8"}, "--stepbytes 0 never reaches the largest size"},
       {{"-a", "4"}, "bad value: --average 4"},
       {{"-z", "x"}, "bad value: --blocking x"},
       {{"-d", "double"}, "float, half, bfloat16"},

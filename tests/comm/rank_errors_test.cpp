@@ -177,7 +177,7 @@ TEST(MessageErrors, FirstErrorEndsThoseUnderWay) {
   EXPECT_EQ(lost, 4);
 }
 
-// The clock starts anew with every round: 16 steps of the ring, each late by less than the
+// The clock starts over with every round: 16 steps of the ring, each late by less than the
 // deadline.
 TEST(MessageErrors, DeadlineIsForOneRound) {
   constexpr auto kLate = 25ms;

@@ -192,7 +192,7 @@ TEST_F(Resume, DamageIsRefusedByPathAndPassedOverByAuto) {
   EXPECT_THAT(by_path.err, HasSubstr("step0000030.safetensors as a checkpoint\n  why: "));
   const ProgramResult automatic = run(2, "damaged", {"--resume", "auto"});
   EXPECT_EQ(automatic.exit_code, 0) << said(automatic);
-  EXPECT_EQ(count_of(automatic.err, "note: passed over: "), 2) << automatic.err;
+  EXPECT_EQ(count_of(automatic.err, "note: skipped a checkpoint: "), 2) << automatic.err;
   EXPECT_THAT(automatic.out, HasSubstr("(epoch 1, step 10)"));
   expect_as_base("damaged");
 }

@@ -20,7 +20,7 @@ class Fiber {
 
   // Goes on in `to`, which must be suspended or new; returns when somebody switches back here.
   void switch_to(Fiber& to);
-  // Forgets where it stood: the next switch starts it anew.
+  // Forgets where it stood: the next switch starts it again.
   void reset();
 
  private:

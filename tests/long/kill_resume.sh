@@ -63,5 +63,5 @@ until [ $killed -ge "$kills" ] && [ $unfinished = no ]; do
   fi
   [ $starts -lt $((10 * kills)) ] || { tail "$dir.log"; echo "it does not end"; exit 1; }
 done
-grep -h '^=> loaded\|passed over' "$work"/killed*.log | sed 's/.*(epoch/  went on from (epoch/' || true
+grep -h '^=> loaded\|skipped a checkpoint' "$work"/killed*.log | sed 's/.*(epoch/  went on from (epoch/' || true
 echo "killed $killed times in $starts starts on ${rank_counts[*]} ranks: $ended runs hold the undisturbed one's bits"

@@ -69,7 +69,7 @@ TEST(PlanFile, AnotherCudnnOrCardMakesItStale) {
   EXPECT_EQ(refusal([&] { check_origin(two_engines(), newer, "p.json"); }),
             "the plan file p.json is stale | its engines were timed by cuDNN 9.19.0 on NVIDIA H200 "
             "(sm_90), here are cuDNN 9.20.0 and NVIDIA H200 (sm_90) | --autotune to time them "
-            "anew, or no --plan-file to go by cuDNN's order");
+            "again, or no --plan-file: cuDNN's own order");
   EXPECT_THAT(refusal([&] { check_origin(two_engines(), smaller, "p.json"); }),
               HasSubstr("NVIDIA A100"));
 }

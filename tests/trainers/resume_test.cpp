@@ -70,7 +70,7 @@ TEST_F(FindResumePoint, AutoPassesOverDamageAndSaysSo) {
   damage("step0000030.safetensors");
   EXPECT_EQ(find("auto"), "20");
   EXPECT_THAT(notes_,
-              ElementsAre(AllOf(HasSubstr("note: passed over: cannot use "),
+              ElementsAre(AllOf(HasSubstr("note: skipped a checkpoint: cannot use "),
                                 HasSubstr("step0000030.safetensors"),
                                 HasSubstr("its digest differs"))));
 }

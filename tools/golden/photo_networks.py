@@ -19,7 +19,7 @@ def make_network(name: str, num_classes: int, dropout: float | None = None) -> n
 
 
 def narrow(name: str) -> nn.Module:
-    """With few classes, a classifier of HIDDEN units and no dropout; drawn anew as torchvision draws its own."""
+    """With few classes, a classifier of HIDDEN units and no dropout; drawn as torchvision draws its own."""
     if name == "ghostnet_100":
         return make_network(name, CLASSES, 0)
     linear = nn.Linear

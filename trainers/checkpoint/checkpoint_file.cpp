@@ -159,7 +159,7 @@ std::optional<SoundCheckpoint> newest_sound(const fs::path& folder,
       return SoundCheckpoint{.model_file = stored.model_file,
                              .checkpoint = read_checkpoint(stored.model_file)};
     } catch (const CheckpointError& error) {
-      notes.push_back(fmt::format("note: passed over: {}: {}", error.what(), error.why()));
+      notes.push_back(fmt::format("note: skipped a checkpoint: {}: {}", error.what(), error.why()));
     }
   }
   return std::nullopt;

@@ -11,7 +11,7 @@
 namespace lockstep::trainers {
 
 // A loss above best - delta is worse than the best; any other one becomes the best, an equal one
-// too, and the count of worse epochs begins anew. Source: EarlyStopping of tutorial 000.
+// too, and the count of worse epochs starts over. Source: EarlyStopping of tutorial 000.
 class EarlyStopping {
  public:
   explicit EarlyStopping(const EarlyStoppingConfig& config) : config_(config) {}

@@ -115,7 +115,7 @@ std::string speed_text(const TrainingPlan& plan) {
       "speed of one {} in images a second (predicted, not measured)\n"
       "  {:.0f} GB/s, of which copies reach {:.2f}; {:.0f} TFLOP/s, of which products reach "
       "{:.2f};\n"
-      "  an engine reaches {:.2f} of the limit op by op, and {:.1f} us go by for each op\n"
+      "  engines reach {:.2f} of the op-by-op limit, and each op takes {:.1f} us to launch\n"
       "  {:<22} {:>9} {:>14} {:>14} {:>14} {:>10} {:>10}\n",
       plan.card.name,
       plan.card.dram_bytes_per_s / 1e9,

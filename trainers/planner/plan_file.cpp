@@ -76,7 +76,7 @@ void check_origin(const PlanFile& plans, const PlanOrigin& here, const std::stri
                   printable(plans.origin.card),
                   here.cudnn,
                   here.card),
-      "--autotune to time them anew, or no --plan-file to go by cuDNN's order");
+      "--autotune to time them again, or no --plan-file: cuDNN's own order");
 }
 
 std::string digest_of(const PlannedEngines& engines) {

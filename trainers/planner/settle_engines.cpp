@@ -78,7 +78,7 @@ PlanFile known_plans(const fs::path& file,
   if (may_replace && !fs::exists(file, error)) return fresh;
   PlanFile plans = read_plans(file);
   if (may_replace && plans.origin != here) {
-    note = fmt::format("note: {} was of cuDNN {} on {}: its engines are timed anew",
+    note = fmt::format("note: {} was of cuDNN {} on {}: its engines are timed again",
                        file.string(),
                        printable(plans.origin.cudnn),
                        printable(plans.origin.card));

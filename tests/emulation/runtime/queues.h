@@ -14,7 +14,7 @@
 
 namespace lockstep::emulation {
 
-// A point in a stream's order, made by each cudaEventRecord anew.
+// A point in a stream's order, a new one for each cudaEventRecord.
 struct Point {
   bool passed = false;
   uint64_t time = 0;  // operations that had run by then
