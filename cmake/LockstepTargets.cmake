@@ -98,4 +98,5 @@ endfunction()
 function(lockstep_program name)
   add_executable(${name} ${PROJECT_SOURCE_DIR}/trainers/${name}_main.cpp)
   target_link_libraries(${name} PRIVATE lockstep_trainers)
+  set_target_properties(${name} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)  # the same file once installed
 endfunction()

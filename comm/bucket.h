@@ -10,6 +10,7 @@
 #include "core/communicator.h"
 #include "core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::comm {
 
 struct BucketCaps {
@@ -44,3 +45,4 @@ std::vector<Bucket> make_buckets(Communicator& peers,
                                  const BucketCaps& caps);
 
 }  // namespace lockstep::comm
+#pragma GCC visibility pop

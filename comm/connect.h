@@ -12,6 +12,7 @@
 #include "comm/operation.h"
 #include "core/communicator.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::comm {
 
 // Transports between ranks.
@@ -46,3 +47,4 @@ struct Connection {
 Connection connect(const Launch& launch, const ConnectOptions& options = {});
 
 }  // namespace lockstep::comm
+#pragma GCC visibility pop

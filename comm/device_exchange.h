@@ -12,6 +12,7 @@
 #include "core/stream.h"
 #include "core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::comm {
 
 // Slices begin at whole units of 256 bytes, so that kernels and links move them in packs; their cut
@@ -52,3 +53,4 @@ using MakeDeviceExchange = std::function<std::unique_ptr<DeviceExchange>(
 void check_devices_differ(Communicator& peers, std::string_view device);
 
 }  // namespace lockstep::comm
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace lockstep::comm {
 
 // Times of a bucket's events in the last step.
@@ -58,3 +59,4 @@ class ExchangeClock {
 };
 
 }  // namespace lockstep::comm
+#pragma GCC visibility pop

@@ -15,6 +15,7 @@
 #include "core/stream.h"
 #include "core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::comm {
 
 // Exchanges a bucket in place of Communicator::start_all_reduce; null when it is done already.
@@ -116,3 +117,4 @@ class GradientReducer {
 };
 
 }  // namespace lockstep::comm
+#pragma GCC visibility pop

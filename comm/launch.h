@@ -7,6 +7,7 @@
 
 #include "comm/meeting_place.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::comm {
 
 enum class Launcher : uint8_t {
@@ -52,3 +53,4 @@ Launch read_launch(const LaunchWishes& wishes = {});
 bool shares_cores(const Launch& launch);
 
 }  // namespace lockstep::comm
+#pragma GCC visibility pop

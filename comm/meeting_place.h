@@ -9,6 +9,7 @@
 
 #include "core/function_ref.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::comm {
 
 // Gives the value of an environment variable, or null, as getenv does.
@@ -41,3 +42,4 @@ std::string first_host(std::string_view slurm_list);
 std::string to_string(const MeetingPlace& place);  // "10.0.0.7:29500", "the file /tmp/meet"
 
 }  // namespace lockstep::comm
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::comm {
 
 // --stall-abort: how long a rank waits for its peers without any progress.
@@ -53,3 +54,4 @@ void check_all_gather(size_t row, size_t all, int ranks);
 void check_all_reduce_dtype(Dtype dtype);
 
 }  // namespace lockstep::comm
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "core/communicator.h"
 #include "core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::comm {
 
 // Overwrites the tensors of all ranks with root's. Those on CUDA go by `between_gpus`, in the order
@@ -46,3 +47,4 @@ std::optional<ReplicaDifference> audit_replicas(Communicator& peers,
                                                 std::span<const NamedTensor> tensors);
 
 }  // namespace lockstep::comm
+#pragma GCC visibility pop

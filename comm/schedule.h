@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace lockstep::comm {
 
 struct Slice {
@@ -67,3 +68,4 @@ constexpr RingStep ring_gather_step(int rank, int ranks, int step) {
 }
 
 }  // namespace lockstep::comm
+#pragma GCC visibility pop

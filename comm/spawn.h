@@ -6,6 +6,7 @@
 #include "core/communicator.h"
 #include "core/error.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 // A rank of spawn() failed: "rank 2: WHAT", with the exit code, the reason and the advice of the
@@ -32,3 +33,4 @@ class RankError : public Error {
 void spawn(int ranks, const std::function<void(Communicator& peers)>& body);
 
 }  // namespace lockstep
+#pragma GCC visibility pop

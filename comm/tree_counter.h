@@ -7,6 +7,7 @@
 #include "core/stream.h"
 #include "core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::comm {
 
 // A binary counter: equal complete subtrees are merged as soon as both are there, so that n leaves
@@ -27,3 +28,4 @@ class TreeCounter {
 };
 
 }  // namespace lockstep::comm
+#pragma GCC visibility pop

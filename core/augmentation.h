@@ -5,6 +5,7 @@
 
 #include "core/philox.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 // None by default. An image's changes are a pure function of (seed, epoch, index in the data set);
@@ -42,3 +43,4 @@ struct CropFlip {
 }
 
 }  // namespace lockstep
+#pragma GCC visibility pop

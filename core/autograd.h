@@ -14,6 +14,7 @@
 #include "core/stream.h"
 #include "core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 // dst += src, element by element. Lent by the layer above, since core has no kernels.
@@ -187,3 +188,4 @@ class TapeListener {
 };
 
 }  // namespace lockstep
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 
 #include "core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 // The algorithms of a sum over ranks. Only kTree and kStar give bits that do not depend on the
@@ -121,3 +122,4 @@ class DevicePeers {
 };
 
 }  // namespace lockstep
+#pragma GCC visibility pop

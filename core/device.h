@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 // kDry runs nothing: ops check their arguments and declare bytes and FLOPs in the stream's ledger,
@@ -24,3 +25,4 @@ constexpr std::string_view name_of(Device device) {
 }
 
 }  // namespace lockstep
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 enum class Dtype : uint8_t { kF32, kF16, kBF16, kU8, kI32, kI64 };
@@ -142,3 +143,4 @@ struct DtypeOf<int64_t> {
 };
 
 }  // namespace lockstep
+#pragma GCC visibility pop

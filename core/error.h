@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 // Process exit codes; scripts rely on them.
@@ -108,3 +109,4 @@ std::string advice_of(const Error& error);
 std::string format_error(const Error& error);
 
 }  // namespace lockstep
+#pragma GCC visibility pop

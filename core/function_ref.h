@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 template <class Signature>
@@ -32,3 +33,4 @@ class FunctionRef<Result(Args...)> {
 };
 
 }  // namespace lockstep
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 // Thread safety: none; one generator belongs to one caller.
@@ -43,3 +44,4 @@ class Mt19937 {
 };
 
 }  // namespace lockstep
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 // Purpose of a random stream. It is part of the key, so two purposes never share numbers.
@@ -86,3 +87,4 @@ class PhiloxStream {
 };
 
 }  // namespace lockstep
+#pragma GCC visibility pop

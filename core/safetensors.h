@@ -8,6 +8,7 @@
 
 #include "core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 // Tensors here are in the file's row-major order whatever their rank: pass rank 4 through
@@ -27,3 +28,4 @@ Safetensors read_safetensors(const std::filesystem::path& path);
 void write_safetensors(const std::filesystem::path& path, const Safetensors& content);
 
 }  // namespace lockstep
+#pragma GCC visibility pop

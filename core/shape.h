@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 // Up to 4 extents, each >= 0. A rank-4 shape is named (N,C,H,W), or (K,C,R,S) for weights, and
@@ -35,3 +36,4 @@ class Shape {
 std::string to_string(const Shape& shape);  // "(8,64,28,28)"
 
 }  // namespace lockstep
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 class Communicator;
@@ -47,3 +48,4 @@ struct Shards {
 bool any_group_spans_ranks(int64_t shards, int64_t groups, int64_t ranks);
 
 }  // namespace lockstep
+#pragma GCC visibility pop

@@ -15,6 +15,7 @@
 #include "core/function_ref.h"
 #include "core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 class ThreadPool;
@@ -116,3 +117,4 @@ class Stream {
 };
 
 }  // namespace lockstep
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/shape.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 // Copies share memory, as do views; memory is freed with the last of them. Constness is shallow
@@ -97,3 +98,4 @@ DryMemory dry_memory();
 void begin_dry_peak();
 
 }  // namespace lockstep
+#pragma GCC visibility pop

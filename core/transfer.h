@@ -4,6 +4,7 @@
 #include "core/stream.h"
 #include "core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep {
 
 // Queues a copy of `from` into `to`, tensors alike, each on the CPU or on the stream's device.
@@ -22,3 +23,4 @@ Tensor to_cpu(const Tensor& tensor);
 void overwrite(const Tensor& from, Tensor& to);
 
 }  // namespace lockstep
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "core/shards.h"
 #include "data/distributed_sampler.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 // Requires: groups * micro_steps divides global_batch, groups divides shards, 1 <= ranks <= shards,
@@ -89,3 +90,4 @@ BatchSequence training_sequence(const BatchPlan& plan, int64_t first_step, int64
 BatchSequence evaluation_sequence(const EvaluationPlan& plan);
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

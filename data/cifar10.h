@@ -7,6 +7,7 @@
 
 #include "data/dataset.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 // Color images of 32 x 32 with labels 0..9, from files of 10,000 records each: a label, then 1,024
@@ -52,3 +53,4 @@ bool has_cifar10_pickles(const std::filesystem::path& dir);
 DatasetPair open_cifar10(const std::filesystem::path& dir, Splits splits = Splits::kBoth);
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

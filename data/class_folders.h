@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 struct ImageFile {
@@ -27,3 +28,4 @@ struct ClassFolders {
 ClassFolders find_class_folders(const std::filesystem::path& root);
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 
 #include "core/augmentation.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 struct ImageShape {
@@ -72,3 +73,4 @@ void crop_flip(const ImageShape& shape,
                std::span<uint8_t> to);
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

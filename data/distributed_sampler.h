@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 struct SamplerOptions {
@@ -39,3 +40,4 @@ inline int64_t dealt_image(std::span<const int64_t> order,
 std::vector<int64_t> distributed_sampler(const SamplerOptions& options, int64_t replica);
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

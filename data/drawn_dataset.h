@@ -12,6 +12,7 @@
 #include "core/philox.h"
 #include "data/dataset.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 // Room for `images` of `image_bytes` each; the system hands out the memory page by page as images
@@ -108,3 +109,4 @@ class Shapes : public DrawnDataset {
 DatasetPair open_shapes(Splits splits = Splits::kBoth);
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

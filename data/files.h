@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 // Both follow symbolic links. A path without permission is an error, not a missing file. Errors:
@@ -34,3 +35,4 @@ FileStamp stamp_of(const std::string& path);
 FileStamp read_file(const std::string& path, std::vector<std::byte>& bytes);
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

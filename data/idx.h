@@ -7,6 +7,7 @@
 
 #include "data/dataset.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 // Gray images with labels 0..9, held in memory.
@@ -49,3 +50,4 @@ DatasetPair open_idx_pair(const std::filesystem::path& dir,
                           Splits splits = Splits::kBoth);
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "data/photo_options.h"
 #include "data/resample.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 // Options of one split.
@@ -77,3 +78,4 @@ DatasetPair open_image_folders(const std::filesystem::path& dir,
                                Splits splits = Splits::kBoth);
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

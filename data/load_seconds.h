@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 struct LoadSeconds {
@@ -45,3 +46,4 @@ class LoadClock {
 };
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

@@ -21,6 +21,7 @@
 #include "data/dataset.h"
 #include "data/load_seconds.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 struct SkippedImage {
@@ -136,3 +137,4 @@ class Loader {
 };
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

@@ -7,6 +7,7 @@
 #include "data/dataset.h"
 #include "data/photo_options.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 // Looks at what lies in `dir`: "mnist", "fashion-mnist", "cifar10" or "imagefolder", the last by
@@ -25,3 +26,4 @@ DatasetPair open_dataset(const std::string& name,
                          Splits splits = Splits::kBoth);
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

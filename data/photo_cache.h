@@ -11,6 +11,7 @@
 #include "data/codecs/image.h"
 #include "data/files.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 struct KeptPhoto {
@@ -58,3 +59,4 @@ class PhotoCache {
 };
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 struct PhotoOptions {
@@ -20,3 +21,4 @@ struct PhotoOptions {
 };
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

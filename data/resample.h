@@ -9,6 +9,7 @@
 
 #include "data/codecs/image.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 // Part of a box that need not end where pixels do.
@@ -40,3 +41,4 @@ Region needed(const Resample& what);
 void resample(const Image& image, const Resample& what, bool flip, std::span<uint8_t> to);
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

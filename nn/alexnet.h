@@ -3,6 +3,7 @@
 
 #include "nn/conv_stack.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 struct AlexNetOptions {
@@ -27,3 +28,4 @@ class AlexNet : public Module {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

@@ -8,6 +8,7 @@
 #include "nn/layers.h"
 #include "nn/residual_block.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 // 3x3 stem of 16 channels, three stages of basic blocks (16, 32, 64 channels) with parameter-free
@@ -28,3 +29,4 @@ class CifarResNet : public Module {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

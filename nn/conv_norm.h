@@ -5,6 +5,7 @@
 
 #include "nn/functional.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 // Computes conv2d for the batch norm behind it, with sums where that form was chosen.
@@ -23,3 +24,4 @@ NormInput norm_conv2d(const NormInput& x,
                       const kernels::Conv2dParams& params);
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 
 #include "nn/layers.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 // A convolution, batch norm where the stack has it, ReLU, and a max-pool of stride 2 where
@@ -52,3 +53,4 @@ class DenseHead : public Module {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 
 #include "nn/layers.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 // conv5 1->16, BN, ReLU, pool; conv5 16->32, BN, ReLU, pool; fc 1568->10. 29,034 parameters.
@@ -45,3 +46,4 @@ class ToyNet : public Module {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "kernels/norm/batch_norm.h"
 #include "kernels/pool/max_pool2d.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 // Returns what the activations of one micro-step share. `stream` and `listener` must outlive them.
@@ -107,3 +108,4 @@ CrossEntropy softmax_cross_entropy(const Var& logits,
                                    const kernels::SoftmaxCrossEntropyParams& params = {});
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 
 #include "nn/layers.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 // Squeeze-and-excitation, which scales channels by factors computed from the image:
@@ -61,3 +62,4 @@ class GhostBottleneck : public Module {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

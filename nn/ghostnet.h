@@ -7,6 +7,7 @@
 #include "nn/ghost_block.h"
 #include "nn/layers.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 struct GhostNetOptions {
@@ -34,3 +35,4 @@ class GhostNet : public Module {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 
 #include "nn/optimizer.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 // Call clip() when gradients are summed over ranks and before the optimizer's step(), which then
@@ -25,3 +26,4 @@ class GradClipper {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include "kernels/optim/loss_scale.h"
 #include "nn/optimizer.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 // A step: loss.backward(scaler.seed(..)), check() when gradients are summed over ranks, the
@@ -42,3 +43,4 @@ class GradScaler {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 #include "kernels/optim/gradient_factors.h"
 #include "nn/module.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 struct ParameterGroup;
@@ -37,3 +38,4 @@ class Larc {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 #include "nn/conv_norm.h"
 #include "nn/module.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 struct Conv2dOptions {
@@ -139,3 +140,4 @@ class Sequential : public Module {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

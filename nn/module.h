@@ -10,6 +10,7 @@
 #include "core/function_ref.h"
 #include "core/mt19937.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 // Arguments of a model's construction: PyTorch's generator, drawn from in construction order, and
@@ -89,3 +90,4 @@ class Module {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@
 #include "nn/larc.h"
 #include "nn/module.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 struct ParameterGroup {
@@ -178,3 +179,4 @@ class Ema : public Optimizer {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

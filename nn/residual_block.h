@@ -6,6 +6,7 @@
 
 #include "nn/layers.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 struct BlockOptions {
@@ -91,3 +92,4 @@ class Bottleneck : public ResidualBlock {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

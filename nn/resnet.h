@@ -7,6 +7,7 @@
 #include "nn/layers.h"
 #include "nn/residual_block.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 struct ResNetOptions {
@@ -33,3 +34,4 @@ class ResNet : public Module {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

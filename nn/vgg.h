@@ -3,6 +3,7 @@
 
 #include "nn/conv_stack.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::nn {
 
 struct VggOptions {
@@ -30,3 +31,4 @@ class Vgg16 : public Module {
 };
 
 }  // namespace lockstep::nn
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 struct CUstream_st;
 struct CUevent_st;
 
+#pragma GCC visibility push(default)
 namespace lockstep::cuda {
 
 // Blocks of a high stream go before waiting blocks of others: what exchanges gradients beside
@@ -43,3 +44,4 @@ class Event {
 };
 
 }  // namespace lockstep::cuda
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace lockstep::data {
 
 struct ImageSize {
@@ -41,3 +42,4 @@ struct Image {
 };
 
 }  // namespace lockstep::data
+#pragma GCC visibility pop

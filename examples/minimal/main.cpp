@@ -1,11 +1,7 @@
 // Tutorial 004's first program: nn.Linear(10, 10) under DDP, on any number of ranks.
-#include <fmt/core.h>
+#include <cstdio>
 
-#include "comm/connect.h"
-#include "comm/gradient_reducer.h"
-#include "nn/functional.h"
-#include "nn/layers.h"
-#include "nn/optimizer.h"
+#include <lockstep/lockstep.h>
 
 using namespace lockstep;  // NOLINT(google-build-using-namespace): a program of one file
 
@@ -39,9 +35,9 @@ int main() {
     optimizer.step(stream);
     float mean = *loss.value().data<float>();
     ranks.all_reduce_sum(std::span(&mean, 1));
-    if (ranks.rank() == 0) fmt::print("step {} loss {:.6f}\n", step + 1, mean);
+    if (ranks.rank() == 0) std::printf("step %d loss %.6f\n", static_cast<int>(step) + 1, mean);
   }
-  fmt::print("rank {} weight {:.6f}\n",
-             ranks.rank(),
-             *model.named_parameters().front().var.value().data<float>());
+  std::printf("rank %d weight %.6f\n",
+              ranks.rank(),
+              *model.named_parameters().front().var.value().data<float>());
 }

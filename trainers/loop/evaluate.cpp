@@ -170,6 +170,7 @@ EvaluationTask test_of(const RunRequest& request,
                       .chunk_images = request.val_batch_size,
                       .loss_div_batch = request.loss_div_batch,
                       .workers = request.workers,
+                      .warn = warn_of_images(console),
                       .stop = stop_requested};
   if (request.main_py_lines) {
     task.on_batch = [&console,
@@ -193,7 +194,7 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
                                   .ranks = ranks.size()};
   data::Loader loader(
       task.dataset, data::evaluation_sequence(plan), {.workers = static_cast<int>(task.workers)});
-  SkippedPhotos of_this(task.dataset->size(), warn_of_images);
+  SkippedPhotos of_this(task.dataset->size(), task.warn);
   SkippedPhotos& skipped = task.skipped == nullptr ? of_this : *task.skipped;
   const int64_t max_images = task.chunk_images * stream.threads();
   DeviceBatches on_device(stream, task.dataset->image_shape(), max_images);
@@ -244,7 +245,7 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
 }
 
 TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts)
-    : p_(parts), skipped_(p_.data.test->size(), warn_of_images) {}
+    : p_(parts), skipped_(p_.data.test->size(), warn_of_images(p_.console)) {}
 
 EvaluationTask TrainingEvaluation::task() {
   EvaluationTask task = test_of(p_.run.request, p_.data, p_.model, p_.console);

@@ -26,8 +26,9 @@ struct EvaluationTask {
   kernels::NormalizeImageParams normalization;
   Precision precision = {};
   int64_t chunk_images = 250;
-  bool loss_div_batch = false;  // a chunk's loss is divided by its images
-  int64_t workers = 0;          // threads that read ahead
+  bool loss_div_batch = false;                          // a chunk's loss is divided by its images
+  int64_t workers = 0;                                  // threads that read ahead
+  std::function<void(const std::string& text)> warn{};  // of an image that is skipped; rank 0's
   // After each batch of this rank, counted from 0; may be empty.
   std::function<void(int64_t batch, int64_t batches, const TestMetrics&)> on_batch{};
   // Asked before each batch; true gives up. May be empty.

@@ -75,8 +75,8 @@ Augmentation augmentation(uint64_t seed, const data::Dataset& train) {
   return {.pad = 4, .flip = true, .seed = seed};
 }
 
-void warn_of_images(const std::string& text) {
-  fmt::print(stderr, "lockstep: warning: {}\n", text);
+std::function<void(const std::string& text)> warn_of_images(Console& console) {
+  return [&console](const std::string& text) { console.warn("lockstep: warning: " + text); };
 }
 
 void SkippedPhotos::note(std::span<const data::SkippedImage> skipped) {

@@ -15,6 +15,7 @@
 #include "data/loader.h"
 #include "trainers/config/run_request.h"
 #include "trainers/debug/fault.h"
+#include "trainers/report/console.h"
 
 namespace lockstep::trainers {
 
@@ -29,8 +30,8 @@ data::DatasetPair open_training_data(const RunRequest& request,
 // CIFAR-10 and shapes: a crop out of the image padded by 4, and a flip; all others: none.
 Augmentation augmentation(uint64_t seed, const data::Dataset& train);
 
-// Warns of an image that is skipped, on stderr.
-void warn_of_images(const std::string& text);
+// Warns of an image that is skipped. Borrows the console.
+std::function<void(const std::string& text)> warn_of_images(Console& console);
 
 // The images that a run skips, over all ranks. A rank notes what its batches skipped when a step
 // uses them, not when a thread met it, and ranks put their notes together where they meet anyway:

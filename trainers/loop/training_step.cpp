@@ -36,7 +36,7 @@ TrainingStep::TrainingStep(const TrainingParts& parts, const StepRange& range)
       groups_span_ranks_(groups_span_ranks(p_.run.batch)),
       update_(p_.run, p_.stream, p_.model, range.per_epoch),
       batches_(p_.run, p_.data.train, p_.ranks, p_.stream, range.first, range.end),
-      skipped_(p_.data.train->size(), warn_of_images),
+      skipped_(p_.data.train->size(), warn_of_images(p_.console)),
       graph_(p_.stream, runs_as_graph(), static_cast<size_t>(p_.pool_bytes)) {
   if (p_.fault && p_.fault->is_of_gradient()) {
     gradient_fault_.emplace(*p_.fault, p_.model, p_.run_ranks());

@@ -120,15 +120,6 @@ std::string average_line(const Evaluation& evaluation) {
       " * of --ema: Acc@1 {:.3f} Acc@5 {:.3f}", evaluation.acc1(), evaluation.acc5());
 }
 
-namespace {
-
-void write_line(std::FILE* file, const std::string& line) {
-  fmt::print(file, "{}\n", line);
-  std::fflush(file);
-}
-
-}  // namespace
-
 void Console::info(const std::string& line) {
   if (!options_.quiet) result(line);
 }
@@ -136,19 +127,19 @@ void Console::info(const std::string& line) {
 void Console::result(const std::string& line) {
   if (!options_.prints) return;
   end_bar();
-  write_line(out(), line);
+  write(out(), line);
 }
 
 void Console::tutorial(TutorialLines of, const std::string& line) {
   if (!options_.prints || options_.tutorial != of) return;
   end_bar();
-  write_line(stdout, line);
+  write(stdout, line);
 }
 
 void Console::warn(const std::string& line) {
   if (!options_.prints) return;
   end_bar();
-  write_line(stderr, line);
+  write(stderr, line);
 }
 
 void Console::progress_line(const std::string& line) {
@@ -164,6 +155,12 @@ void Console::progress_bar(const std::string& line) {
 void Console::end_bar() {
   if (bar_open_) fmt::print(stderr, "\n");
   bar_open_ = false;
+}
+
+void Console::write(std::FILE* to, const std::string& line) const {
+  if (options_.sink) return options_.sink(line);
+  fmt::print(to, "{}\n", line);
+  std::fflush(to);
 }
 
 }  // namespace lockstep::trainers

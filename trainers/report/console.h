@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <string>
 
 #include "trainers/report/training_result.h"
@@ -81,6 +82,7 @@ class Console {
     bool quiet = false;  // results and warnings only
     TutorialLines tutorial = TutorialLines::kNone;
     ProgressMode progress = ProgressMode::kLine;
+    std::function<void(const std::string& line)> sink = {};  // empty: the standard streams
   };
 
   explicit Console(const Options& options) : options_(options) {}
@@ -95,6 +97,7 @@ class Console {
 
  private:
   void end_bar();
+  void write(std::FILE* to, const std::string& line) const;
   std::FILE* out() const { return options_.tutorial == TutorialLines::kNone ? stdout : stderr; }
 
   Options options_;

@@ -1,0 +1,269 @@
+#include "engine/trainer.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "comm/gather.h"
+#include "comm/replicas.h"
+#include "core/error.h"
+#include "trainers/checkpoint/state_tensors.h"
+#include "trainers/config/batch_division.h"
+#include "trainers/loop/evaluate.h"
+#include "trainers/loop/training_guards.h"
+#include "trainers/loop/training_step.h"
+
+namespace lockstep {
+namespace {
+
+trainers::OptimizerConfig optimizer_config(const TrainerOptions& options) {
+  const OptimizerOptions& wanted = options.optimizer;
+  const ScheduleOptions& schedule = options.schedule;
+  trainers::OptimizerConfig config{.lr = wanted.lr,
+                                   .momentum = wanted.momentum,
+                                   .nesterov = wanted.nesterov,
+                                   .weight_decay = wanted.weight_decay,
+                                   .clip_grad_norm = wanted.clip_grad_norm};
+  switch (wanted.kind) {
+    case OptimizerKind::kSgd:
+      config.kind = trainers::OptimizerKind::kSgd;
+      break;
+    case OptimizerKind::kAdam:
+      config.kind = trainers::OptimizerKind::kAdam;
+      break;
+    case OptimizerKind::kAdamW:
+      config.kind = trainers::OptimizerKind::kAdamW;
+      break;
+  }
+  switch (schedule.kind) {
+    case ScheduleKind::kConstant:
+      config.schedule.kind = trainers::ScheduleKind::kConst;
+      break;
+    case ScheduleKind::kStep:
+      config.schedule.kind = trainers::ScheduleKind::kStep;
+      break;
+    case ScheduleKind::kCosine:
+      config.schedule.kind = trainers::ScheduleKind::kCosine;
+      break;
+  }
+  config.schedule.step_size = schedule.step_epochs;
+  config.schedule.gamma = schedule.gamma;
+  config.schedule.warmup.epochs = schedule.warmup_epochs;
+  return config;
+}
+
+trainers::PrecisionConfig precision_config(const TrainerOptions& options) {
+  if (options.opt_level < 0 || options.opt_level > 3) {
+    throw UsageError(fmt::format("opt_level {} is none", options.opt_level),
+                     "levels are Apex's O0 to O3",
+                     "a number from 0 to 3");
+  }
+  if (options.half != Dtype::kF16 && options.half != Dtype::kBF16) {
+    throw UsageError("half is no 16-bit type", "activations are kept in it", "kF16 or kBF16");
+  }
+  trainers::PrecisionConfig config =
+      trainers::at_level(static_cast<trainers::OptLevel>(options.opt_level));
+  config.dtype = options.half;
+  if (config.is_mixed() && config.dtype == Dtype::kF16) config.loss_scaling.emplace();
+  return config;
+}
+
+// What can be told without the images. Errors: UsageError.
+trainers::RunRequest request_of(const TrainerOptions& options) {
+  if (options.batch < 1 || options.epochs < 1 || options.threads < 1 || options.workers < 0 ||
+      options.test_batch < 1) {
+    throw UsageError("a training of no images, epochs or threads",
+                     fmt::format("batch {}, epochs {}, threads {}, workers {}, test_batch {}",
+                                 options.batch,
+                                 options.epochs,
+                                 options.threads,
+                                 options.workers,
+                                 options.test_batch),
+                     "at least 1 of each, and 0 workers");
+  }
+  trainers::RunRequest request;
+  request.workers = options.workers;
+  request.val_batch_size = options.test_batch;
+  request.epochs = options.epochs;
+  request.optimizer = optimizer_config(options);
+  request.label_smoothing = options.label_smoothing;
+  request.seeds = {options.seed, options.seed, options.seed};
+  request.batch.global = options.batch;
+  request.batch.shards = options.shards;
+  request.batch.bn_groups = options.batch_norm_groups;
+  request.precision = precision_config(options);
+  request.device = options.device;
+  request.print_freq = 1;
+  return request;
+}
+
+trainers::ResolvedRun resolve(const TrainerOptions& options,
+                              Communicator& ranks,
+                              const data::DatasetPair& images) {
+  trainers::ResolvedRun run{.request = request_of(options)};
+  const std::vector<int64_t> threads = comm::gather_value(ranks, int64_t{options.threads});
+  run.threads = *std::ranges::min_element(threads);
+  run.batch = trainers::divide_batch(run.request, ranks.size(), run.threads);
+  trainers::check_steps(run.batch, images.train->size());
+  return run;
+}
+
+// Calls body() on rank 0. Errors: its error there, and one on each other rank that says so.
+void on_rank_0(Communicator& ranks, FunctionRef<void()> body) {
+  std::exception_ptr error;
+  if (ranks.rank() == 0) {
+    try {
+      body();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+  auto failed = static_cast<uint8_t>(error != nullptr);
+  ranks.broadcast(std::as_writable_bytes(std::span(&failed, 1)), 0);
+  if (error) std::rethrow_exception(error);
+  if (failed != 0) throw EnvironmentError("rank 0 failed", "it has the reason", "its error");
+}
+
+}  // namespace
+
+// Members are made in this order: later ones refer to earlier ones.
+struct Trainer::Impl {
+  Impl(Communicator& communicator,
+       nn::Module& network,
+       data::DatasetPair images,
+       const TrainerOptions& options)
+      : ranks(communicator),
+        model(network),
+        data(std::move(images)),
+        run(resolve(options, ranks, data)),
+        stream(options.device, options.device == Device::kCpu ? static_cast<int>(run.threads) : 1),
+        console({.prints = ranks.rank() == 0 && options.warn != nullptr,
+                 .quiet = true,
+                 .progress = trainers::ProgressMode::kNone,
+                 .sink = options.warn}),
+        parts{run, data, ranks, stream, model, console, std::nullopt},
+        range(trainers::step_range(
+            parts, data::steps_per_epoch(trainers::batch_plan(run, *data.train, ranks)))),
+        log(nullptr, console),
+        guard(parts, log),
+        step(parts, range),
+        evaluation(parts) {
+    share_weights();
+    guard.start(step.update().scaled());
+  }
+
+  void share_weights() {
+    std::vector<Tensor> tensors;
+    for (const nn::StateEntry& entry : model.state()) tensors.push_back(entry.tensor);
+    comm::broadcast_tensors(ranks, tensors, step.device_peers());
+    step.update().weights_were_written();
+  }
+  // Batch norm's statistics are rank 0's.
+  void share_buffers() {
+    std::vector<Tensor> buffers;
+    for (const nn::StateEntry& entry : model.state()) {
+      if (!entry.is_parameter) buffers.push_back(entry.tensor);
+    }
+    comm::broadcast_tensors(ranks, buffers, step.device_peers());
+  }
+
+  Communicator& ranks;
+  nn::Module& model;
+  const data::DatasetPair data;
+  const trainers::ResolvedRun run;
+  Stream stream;
+  trainers::Console console;
+  const trainers::TrainingParts parts;
+  const trainers::StepRange range;
+  trainers::RunLog log;
+  trainers::NumericsGuard guard;
+  trainers::TrainingStep step;
+  trainers::TrainingEvaluation evaluation;
+  int64_t steps = 0;
+};
+
+Trainer::Trainer(Communicator& ranks,
+                 nn::Module& network,
+                 data::DatasetPair images,
+                 const TrainerOptions& options) {
+  if (!images.train || !images.test) {
+    throw UsageError("a trainer without images",
+                     "it trains on some and evaluates on others",
+                     "both members of DatasetPair");
+  }
+  impl_ = std::make_unique<Impl>(ranks, network, std::move(images), options);
+}
+
+Trainer::~Trainer() = default;
+
+int64_t Trainer::steps() const {
+  return impl_->steps;
+}
+
+int64_t Trainer::steps_per_epoch() const {
+  return impl_->range.per_epoch;
+}
+
+int64_t Trainer::end() const {
+  return impl_->range.end;
+}
+
+StepReport Trainer::step() {
+  Impl& own = *impl_;
+  if (own.steps >= own.range.end) {
+    throw UsageError("no step is left",
+                     fmt::format("{} were to be taken", own.range.end),
+                     "more epochs, or a step while steps() < end()");
+  }
+  const int64_t number = own.steps++;
+  const int64_t epoch = number / own.range.per_epoch;
+  own.step.take(number, own.guard);
+  own.guard.read_scale(own.step.update(), own.steps);
+  const trainers::WindowTotals totals = own.step.exchange_figures(false);
+  const double lr = own.step.update().lr();
+  own.guard.check_losses(totals, own.steps, static_cast<int>(epoch), lr);
+  return {
+      .step = own.steps,
+      .epoch = epoch,
+      .loss = totals.losses.front(),
+      .accuracy = 100 * static_cast<double>(totals.correct1) / static_cast<double>(totals.images),
+      .lr = lr,
+      .ends_epoch = own.steps % own.range.per_epoch == 0};
+}
+
+void Trainer::run(const std::function<bool(const StepReport& report)>& on_step) {
+  while (steps() < end()) {
+    const StepReport report = step();
+    if (on_step && !on_step(report)) return;
+  }
+}
+
+EvaluationReport Trainer::evaluate() {
+  impl_->share_buffers();
+  const trainers::Evaluation found = impl_->evaluation.measure().value();
+  return {.correct = found.correct1,
+          .correct5 = found.correct5,
+          .images = found.total,
+          .loss = found.loss};
+}
+
+void Trainer::save(const std::filesystem::path& file) {
+  impl_->share_buffers();
+  on_rank_0(impl_->ranks, [&] {
+    write_safetensors(file,
+                      {.tensors = trainers::file_tensors(impl_->model.state()), .metadata = {}});
+  });
+}
+
+void Trainer::load(const std::filesystem::path& file) {
+  on_rank_0(impl_->ranks, [&] {
+    trainers::load_pretrained(
+        file, trainers::read_weights(file).tensors, impl_->model, trainers::Classifier::kMustFit);
+  });
+  impl_->share_weights();
+}
+
+}  // namespace lockstep

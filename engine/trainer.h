@@ -1,0 +1,121 @@
+// Training in steps, for programs of one's own: what train_convnet and train_resnet do, without
+// their flags, files and output.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/communicator.h"
+#include "core/device.h"
+#include "core/dtype.h"
+#include "data/dataset.h"
+#include "nn/module.h"
+
+#pragma GCC visibility push(default)
+namespace lockstep {
+
+enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW };
+enum class ScheduleKind : uint8_t { kConstant, kStep, kCosine };
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::kSgd;
+  double lr = 0.01;
+  double momentum = 0;  // SGD's
+  bool nesterov = false;
+  double weight_decay = 0;
+  double clip_grad_norm = 0;  // of all gradients together; 0: not clipped
+};
+
+struct ScheduleOptions {
+  ScheduleKind kind = ScheduleKind::kConstant;
+  int64_t step_epochs = 30;  // kStep: epochs between cuts by `gamma`
+  double gamma = 0.1;
+  int64_t warmup_epochs = 0;
+};
+
+struct TrainerOptions {
+  int64_t batch = 64;  // images a step, over all ranks
+  // Pieces that a step's images are cut into, and batch norm's groups; absent: one a rank and
+  // thread, and one a rank. A run has the same bits on each number of ranks, a power of two, that
+  // divides both.
+  std::optional<int64_t> shards = {};
+  std::optional<int64_t> batch_norm_groups = {};
+  int64_t epochs = 1;
+  OptimizerOptions optimizer = {};
+  ScheduleOptions schedule = {};
+  double label_smoothing = 0;
+  int opt_level = 0;         // 0 to 3, as Apex's O0 to O3
+  Dtype half = Dtype::kF16;  // the 16-bit type of levels above 0
+  uint64_t seed = 42;        // of the images' order, augmentation and dropout
+  Device device = Device::kCpu;
+  int threads = 1;           // of this rank
+  int workers = 0;           // threads that read images ahead
+  int64_t test_batch = 250;  // images a batch of an evaluation
+  // Hears of what training can go on after: skipped steps, images that cannot be read. On rank 0.
+  std::function<void(const std::string& text)> warn = {};
+};
+
+struct StepReport {
+  int64_t step = 0;     // from 1
+  int64_t epoch = 0;    // from 0
+  double loss = 0;      // mean over the step's images on all ranks
+  double accuracy = 0;  // percent, before the update
+  double lr = 0;
+  bool ends_epoch = false;
+};
+
+struct EvaluationReport {
+  int64_t correct = 0, correct5 = 0, images = 0;
+  double loss = 0;  // mean cross-entropy, in nats
+
+  double accuracy() const {  // percent
+    return 100.0 * static_cast<double>(correct) / static_cast<double>(images);
+  }
+};
+
+// Trains one network on the ranks of a communicator. Every function but the getters is a collective
+// call: all ranks make the same calls in the same order. Owns the optimizer; borrows the
+// communicator and the network. Thread safety: none; ranks that are threads have one each.
+// Errors of all functions: lockstep::Error. After a CommError the trainer is of no more use.
+class Trainer {
+ public:
+  // Gives all ranks rank 0's weights. Errors: UsageError for options that do not fit together, with
+  // values that do; DataError where a label has no output of the network.
+  Trainer(Communicator& ranks,
+          nn::Module& network,
+          data::DatasetPair images,
+          const TrainerOptions& options);
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+  ~Trainer();
+
+  int64_t steps() const;  // taken so far
+  int64_t steps_per_epoch() const;
+  int64_t end() const;  // steps of all epochs together
+
+  // Takes the next step. Requires: steps() < end(). Errors: DivergedError for a loss that is not
+  // finite; DataError where too many images cannot be read.
+  StepReport step();
+  // Takes the steps that are left. `on_step` is called after each; false ends the training.
+  void run(const std::function<bool(const StepReport& report)>& on_step = {});
+  // All test images, each once.
+  EvaluationReport evaluate();
+
+  // Weights and buffers, by PyTorch's names, as safetensors; rank 0 writes. Errors:
+  // EnvironmentError.
+  void save(const std::filesystem::path& file);
+  // Reads such a file on rank 0, for all ranks. Errors: CheckpointError where names or shapes
+  // differ from the network's.
+  void load(const std::filesystem::path& file);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace lockstep
+#pragma GCC visibility pop
