@@ -9,12 +9,12 @@ bandwidth, of the instructions in the kernel's main loop:
     instructions / bytes * bandwidth / (SMs * 4 schedulers * 32 threads * clock)
 
 The main loop is the innermost one whose iteration moves most bytes of device memory a thread; a kernel without such a
-loop counts as a whole. Where branches give it several paths, the one with most instructions counts. Subroutines, such as
-divisions of 64 bits, count as one call, inner loops without accesses as one turn, and all accesses as moved, in caches
-or not.
+loop counts as a whole. Where branches give it several paths, the one with most instructions counts. Subroutines, such
+as divisions of 64 bits, count as one call, inner loops without accesses as one turn, and all accesses as moved, in
+caches or not.
 The budget says for each kernel and architecture instructions and bytes a thread, and the use. It fails when a kernel is
-new, gone, or issues more than its budget (if the same toolkit compiled it), and when a kernel is above the limit without
-a reason: one in "reasons" (pattern -> reason), or in "not_streaming" of tests/cuda/resources.json.
+new, gone, or issues more than its budget (if the same toolkit compiled it), and when a kernel is above the limit
+without a reason: one in "reasons" (pattern -> reason), or in "not_streaming" of tests/cuda/resources.json.
 """
 
 import argparse
@@ -98,7 +98,9 @@ def main_loop(code: list[Instruction]) -> MainLoop:
     ]
     bodies = [[i for i in code if first <= i.address <= last] for first, last in inner]
     moving = [loop for body in bodies if (loop := longest_path(body, is_loop=True)).bytes > 0]
-    return max(moving, key=lambda loop: (loop.bytes, -loop.instructions)) if moving else longest_path(code, is_loop=False)
+    if not moving:
+        return longest_path(code, is_loop=False)
+    return max(moving, key=lambda loop: (loop.bytes, -loop.instructions))
 
 
 def issue_use(loop: MainLoop, card: dict) -> float:
@@ -149,7 +151,8 @@ def problems_of(found: dict[str, dict], budget: dict, not_streaming: dict[str, s
         reasons = [pattern for pattern in budget["reasons"] if fnmatchcase(name, pattern)]
         above.update(reasons)
         if not reasons:
-            problems.append(f"{key}: issue use {entry['issue']} at the card's bandwidth, at most {limit} without a reason")
+            use = f"issue use {entry['issue']} at the card's bandwidth"
+            problems.append(f"{key}: {use}, at most {limit} without a reason")
     problems += [f"{key}: gone, but has a budget" for key in planned.keys() - found.keys()]
     problems += [f"reasons name no kernel above {limit}: {pattern}" for pattern in budget["reasons"].keys() - above]
     return sorted(problems)

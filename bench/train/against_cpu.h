@@ -10,7 +10,7 @@
 namespace lockstep::bench {
 
 // Takes one step of the same network on the same images on both devices. Each result and each
-// gradient on CUDA is compared and then replaced by the CPU's, so that every op is judged alone, on
+// gradient on CUDA is compared and then replaced by the CPU's, so that every op is compared alone, on
 // the inputs that the CPU's had; then the updated weights are compared. A tensor's difference is
 // relative, by root mean squares. Returns one object on one line: the
 // largest differences and their places. One rank. Errors: UsageError for several ranks and off

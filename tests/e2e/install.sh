@@ -19,8 +19,11 @@ cmake --install "$build" --prefix "$prefix" --strip >"$work/log" || { cat "$work
 cp -r examples "$work/examples"
 programs=(minimal embed)
 for name in "${programs[@]}"; do
-  cmake -S "$work/examples/$name" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" &&
-    cmake --build "$work/$name" >>"$work/log" 2>&1 || { cat "$work/log"; fail "$name cannot be built"; }
+  if ! { cmake -S "$work/examples/$name" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" &&
+    cmake --build "$work/$name"; } >"$work/log" 2>&1; then
+    cat "$work/log"
+    fail "$name cannot be built"
+  fi
 done
 
 # minimal: two ranks hold the same weight.
