@@ -27,11 +27,12 @@ void link_atomically(const std::filesystem::path& path, const std::filesystem::p
 // A file that grows at its end.
 class AppendedFile {
  public:
+  AppendedFile() = default;  // none yet
   // Opens `path`, or makes an empty file there. Errors: EnvironmentError, also for a symbolic link.
   explicit AppendedFile(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
-  // The bytes are the system's when this returns. Errors: EnvironmentError; then the file is as
+  // Requires: a file. The bytes are the system's when this returns. Errors: EnvironmentError; then the file is as
   // before.
   void append(std::string_view bytes) const;
 

@@ -54,7 +54,7 @@ TEST(Mt19937, UniformScalesWithOneRounding) {
   EXPECT_TRUE(close(got, std::span<const float>(want), {.abs = 1e-8}));
 }
 
-// Small draws share a cached half pair; draws of 16 and more take blocks, and draw their last block again.
+// Small draws share a cached half pair; draws of 16 and more take blocks, the last one twice.
 TEST(Mt19937, NormalIsCloseToPyTorch) {
   ASSERT_EQ(cases_of("randn").size(), 8U);
   for (const GoldenCase& golden : cases_of("randn")) {

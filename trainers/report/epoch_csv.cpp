@@ -69,11 +69,11 @@ EpochCsv::EpochCsv(const std::filesystem::path& path,
   }
   if (!before.empty() && !resumed) refuse(path, "it holds the epochs of another run");
   write_file_atomically(path, resumed ? rows_up_to(before, *resumed) : csv_header());
-  file_.emplace(path);
+  file_ = AppendedFile(path);
 }
 
 void EpochCsv::append(const EpochRow& row) const {
-  file_->append(csv_line(row));
+  file_.append(csv_line(row));
 }
 
 }  // namespace lockstep::trainers

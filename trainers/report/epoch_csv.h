@@ -38,7 +38,7 @@ class EpochCsv {
   void append(const EpochRow& row) const;
 
  private:
-  std::optional<AppendedFile> file_;
+  AppendedFile file_;
 };
 
 }  // namespace lockstep::trainers

@@ -155,11 +155,11 @@ EventFile::EventFile(const fs::path& folder, int64_t last) {
     kept = up_to(contents_of(path).value_or(""), last);
   }
   write_file_atomically(path, kept.empty() ? record(first_event()) : kept);
-  file_.emplace(path);
+  file_ = AppendedFile(path);
 }
 
 void EventFile::append(int64_t step, std::span<const Scalar> scalars) {
-  file_->append(record(scalar_event(step, scalars)));
+  file_.append(record(scalar_event(step, scalars)));
 }
 
 fs::path event_file_in(const fs::path& folder) {

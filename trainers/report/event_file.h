@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,7 +31,7 @@ class EventFile {
   void append(int64_t step, std::span<const Scalar> scalars);
 
  private:
-  std::optional<AppendedFile> file_;
+  AppendedFile file_;
 };
 
 // The event file of `folder`; empty where there is none.

@@ -184,7 +184,7 @@ RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing)
   prove_writable(path_);
   create(checkpoints());
   prove_writable(checkpoints());
-  metrics_file_.emplace(metrics());
+  metrics_file_ = AppendedFile(metrics());
   point_latest_at(path_);
 }
 
@@ -193,7 +193,7 @@ void RunDirectory::write(const RunRecord& record) const {
 }
 
 void RunDirectory::append(std::initializer_list<Metric> metrics) const {
-  metrics_file_->append(to_json_line(metrics));
+  metrics_file_.append(to_json_line(metrics));
 }
 
 void RunDirectory::cut_metrics(int64_t step) {
@@ -204,7 +204,7 @@ void RunDirectory::cut_metrics(int64_t step) {
     if (is_up_to(line, step)) kept += line + "\n";
   }
   write_file_atomically(metrics(), kept);
-  metrics_file_.emplace(metrics());
+  metrics_file_ = AppendedFile(metrics());
   const std::optional<std::string> report = contents_of(path_ / kNumericsFile);
   if (report && !is_up_to(*report, step)) fs::remove(path_ / kNumericsFile);
 }

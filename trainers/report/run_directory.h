@@ -47,8 +47,6 @@ class RunDirectory {
   // and the folder holds files but no run, or when another run holds it; EnvironmentError when it
   // cannot be created or written.
   RunDirectory(const std::filesystem::path& path, ExistingRun existing);
-  RunDirectory(const RunDirectory&) = delete;
-  RunDirectory& operator=(const RunDirectory&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }  // exists
@@ -68,7 +66,7 @@ class RunDirectory {
 
   std::filesystem::path path_;
   FileLock lock_;
-  std::optional<AppendedFile> metrics_file_;
+  AppendedFile metrics_file_;
 };
 
 // Returns `path`, or the first of `path`-2, -3, ... that does not exist: two runs that name no
