@@ -32,8 +32,8 @@ class AppendedFile {
   explicit AppendedFile(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
-  // Requires: a file. The bytes are the system's when this returns. Errors: EnvironmentError; then the file is as
-  // before.
+  // The bytes are the system's when this returns. Requires: a file. Errors: EnvironmentError; then
+  // the file is as before.
   void append(std::string_view bytes) const;
 
  private:
