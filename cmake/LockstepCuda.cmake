@@ -48,6 +48,7 @@ include(LockstepCudaUnits)
 function(lockstep_cuda_kernels folder)
   lockstep_cuda_units(${folder} units)
   add_library(lockstep_${folder}_cuda STATIC ${units})
+  lockstep_for_shared(lockstep_${folder}_cuda)
   target_link_libraries(lockstep_${folder}_cuda PRIVATE lockstep_options lockstep_core ${ARGN}
     INTERFACE lockstep_${folder})  # kernels call what computes shapes there
   target_compile_options(lockstep_${folder}_cuda PRIVATE -fmad=false --expt-relaxed-constexpr

@@ -19,6 +19,13 @@ if(LOCKSTEP_SANITIZE)
   target_link_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
 endif()
 
+# lockstep_for_shared(<targets>...): their objects become part of the shared library too, which shows the symbols of
+# public headers alone.
+function(lockstep_for_shared)
+  set_target_properties(${ARGN} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
 # What is compiled only with a part; without it <part>_absent.cpp is.
 set(LOCKSTEP_CUDA_SOURCES "core/cuda/")
 set(LOCKSTEP_CUDNN_SOURCES "(kernels|trainers|emulation|emulated_train)/.*cudnn[a-z_]*(/|\\.cpp)")
@@ -32,6 +39,7 @@ set(LOCKSTEP_CODECS_SOURCES "data/codecs/")
 # since whatever changes how they are compiled has all other sources compiled again.
 file(CONFIGURE OUTPUT common_headers.cpp CONTENT "// Its headers are what counts.\n")
 add_library(lockstep_common_headers OBJECT ${CMAKE_CURRENT_BINARY_DIR}/common_headers.cpp)
+lockstep_for_shared(lockstep_common_headers)
 target_link_libraries(lockstep_common_headers PRIVATE lockstep_options fmt::fmt)
 target_precompile_headers(lockstep_common_headers PRIVATE <algorithm> <array> <atomic> <cmath> <cstring> <exception>
   <filesystem> <functional> <limits> <map> <memory> <mutex> <optional> <span> <string> <string_view> <tuple>
@@ -70,11 +78,13 @@ function(lockstep_library folder)
   list(FILTER sources EXCLUDE REGEX "_(cpu|main)\\.cpp$")
   list(FILTER isa_sources INCLUDE REGEX "_cpu\\.cpp$")
   add_library(lockstep_${folder} STATIC ${sources})
+  lockstep_for_shared(lockstep_${folder})
   target_link_libraries(lockstep_${folder} PUBLIC lockstep_options ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE}
     INTERFACE "$<LINK_ONLY:${ARG_PARTS}>")
   target_precompile_headers(lockstep_${folder} REUSE_FROM lockstep_common_headers)
   if(of_parts)
     add_library(lockstep_${folder}_parts OBJECT ${of_parts})
+    lockstep_for_shared(lockstep_${folder}_parts)
     target_link_libraries(lockstep_${folder}_parts PRIVATE lockstep_options ${ARG_PUBLIC} ${ARG_PARTS})
     target_include_directories(lockstep_${folder}_parts SYSTEM PRIVATE ${LOCKSTEP_VENDOR_INCLUDES})
     target_precompile_headers(lockstep_${folder}_parts REUSE_FROM lockstep_common_headers)
@@ -84,6 +94,7 @@ function(lockstep_library folder)
     foreach(level ${LOCKSTEP_LEVELS})
       set(objects lockstep_${folder}_v${level})
       add_library(${objects} OBJECT ${isa_sources})
+      lockstep_for_shared(${objects})
       target_link_libraries(${objects} PRIVATE lockstep_options ${ARG_PUBLIC})
       target_compile_definitions(${objects} PRIVATE LS_ISA=${level})
       target_compile_options(${objects} PRIVATE
