@@ -216,8 +216,8 @@ TEST_F(CudaAuditA2, AnEngineThatTakesNoPlanGivesWayToTheNext) {
 }
 
 TEST_F(CudaAuditA2, SaysWhatIsWrongWithTheOneThatItFinds) {
-  say("old-version");
-  expect_error(run(1, "run"), 5, "error: cuDNN is too old");
+  say("old-version");  // 9.7: too old to plan without a card, not to run on one
+  expect_success(run(1, "run"));
   say("other-cuda");
   expect_error(run(1, "run", {"--overwrite"}), 5, "error: cuDNN is for another CUDA");
   say("lacks-a-function");
