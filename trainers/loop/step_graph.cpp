@@ -52,7 +52,7 @@ StepGraph::~StepGraph() {
   try {
     stream_.synchronize();  // its memory is about to be somebody else's
   } catch (const Error&) {
-    // The device is lost, and the error that says so is on its way.
+    return;  // the device is lost, and the error that says so is on its way
   }
 }
 

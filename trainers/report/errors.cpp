@@ -17,7 +17,11 @@ namespace lockstep::trainers {
 namespace {
 
 std::optional<int> known_rank;
-std::string batch_advice = "-b sets the batch";
+
+std::string& batch_advice() {
+  static std::string text = "-b sets the batch";
+  return text;
+}
 
 // MPI_Init may not have happened yet, or may be what failed.
 int rank_of_this_process() {
@@ -115,12 +119,12 @@ void on_all_ranks(Communicator& ranks, FunctionRef<void()> body) {
 
 void suggest_batch(int64_t images) {
   if (images < 1) return;
-  batch_advice = fmt::format(
+  batch_advice() = fmt::format(
       "-b sets the batch: {} images a rank would leave a tenth of the memory free", images);
 }
 
 std::string_view trainer_advice(Remedy remedy) {
-  if (remedy == Remedy::kSmallerBatch) return batch_advice;
+  if (remedy == Remedy::kSmallerBatch) return batch_advice();
   const auto* const found =
       std::ranges::find(kTrainerAdvice, remedy, &std::pair<Remedy, std::string_view>::first);
   return found == std::end(kTrainerAdvice) ? std::string_view() : found->second;
