@@ -106,7 +106,7 @@ void drop_absent_counters(std::vector<nn::StateEntry>& entries, const FileTensor
 
 // The module of the last parameter: "fc".
 std::string classifier_of(const nn::Module& model) {
-  const std::string& last = model.named_parameters().back().name;
+  const std::string last = model.named_parameters().back().name;
   return last.substr(0, last.rfind('.'));
 }
 
