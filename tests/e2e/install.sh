@@ -16,6 +16,9 @@ fail() {
 
 cmake --install "$build" --prefix "$prefix" --strip >"$work/log" || { cat "$work/log"; fail "it cannot be installed"; }
 ! grep -rlE '#include "(core|nn|comm|data|kernels|engine)/' "$prefix/include" || fail "headers name the tree"
+shown=$(nm -DC --defined-only "$(find "$prefix" -name liblockstep.so)" |
+  grep -E '^[0-9a-f]+ [A-Z] (lockstep::(kernels|trainers)|__device_stub|cuda[A-Z])' || true)
+[ -z "$shown" ] || fail "the library shows more than its public headers: ${shown%%$'\n'*}"
 cp -r examples "$work/examples"
 programs=(minimal embed)
 for name in "${programs[@]}"; do
