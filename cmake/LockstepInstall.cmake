@@ -1,5 +1,5 @@
-# The library for other people's programs: liblockstep.so with its headers, the static libraries that it is made of,
-# and what find_package(Lockstep) and pkg-config read.
+# The library for other people's programs: liblockstep.so, its headers, and the files that find_package(Lockstep) and
+# pkg-config read.
 if(LOCKSTEP_SANITIZE OR LOCKSTEP_LACKS)
   return()
 endif()

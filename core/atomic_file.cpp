@@ -108,10 +108,7 @@ void write_file_atomically(const fs::path& path, std::string_view text) {
 }
 
 void copy_file_atomically(const fs::path& from, const fs::path& to) {
-  const InputFile file(from);
-  std::string content(file.size(), '\0');
-  file.read(0, std::as_writable_bytes(std::span(content)));
-  write_file_atomically(to, content);
+  write_file_atomically(to, InputFile(from).contents());
 }
 
 void link_atomically(const fs::path& path, const fs::path& target) {

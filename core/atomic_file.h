@@ -31,7 +31,6 @@ class AppendedFile {
   // Opens `path`, or makes an empty file there. Errors: EnvironmentError, also for a symbolic link.
   explicit AppendedFile(const std::filesystem::path& path);
 
-  const std::filesystem::path& path() const { return path_; }
   // The bytes are the system's when this returns. Requires: a file. Errors: EnvironmentError; then
   // the file is as before.
   void append(std::string_view bytes) const;

@@ -41,12 +41,15 @@ void InputFile::read(uint64_t offset, std::span<std::byte> out) const {
   }
 }
 
+std::string InputFile::contents() const {
+  std::string bytes(size_, '\0');
+  read(0, std::as_writable_bytes(std::span(bytes)));
+  return bytes;
+}
+
 std::optional<std::string> contents_of(const std::filesystem::path& path) {
   try {
-    const InputFile file(path);
-    std::string contents(file.size(), '\0');
-    file.read(0, std::as_writable_bytes(std::span(contents)));
-    return contents;
+    return InputFile(path).contents();
   } catch (const EnvironmentError&) {
     return std::nullopt;
   }

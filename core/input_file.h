@@ -23,6 +23,7 @@ class InputFile {
 
   // Fills `out` from `offset` on. Errors: EnvironmentError, also where the file ends before.
   void read(uint64_t offset, std::span<std::byte> out) const;
+  std::string contents() const;  // all of it; errors as read()
 
  private:
   std::string name_;

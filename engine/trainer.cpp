@@ -71,7 +71,7 @@ trainers::PrecisionConfig precision_config(const TrainerOptions& options) {
   return config;
 }
 
-// What can be told without the images. Errors: UsageError.
+// Settings that do not depend on the images. Errors: UsageError.
 trainers::RunRequest request_of(const TrainerOptions& options) {
   if (options.batch < 1 || options.epochs < 1 || options.threads < 1 || options.workers < 0 ||
       options.test_batch < 1) {
@@ -156,8 +156,7 @@ struct Trainer::Impl {
   }
 
   void share_weights() {
-    std::vector<Tensor> tensors;
-    for (const nn::StateEntry& entry : model.state()) tensors.push_back(entry.tensor);
+    std::vector<Tensor> tensors = nn::tensors_of(model.state());
     comm::broadcast_tensors(ranks, tensors, step.device_peers());
     step.update().weights_were_written();
   }

@@ -6,6 +6,13 @@
 
 namespace lockstep::nn {
 
+std::vector<Tensor> tensors_of(std::span<const StateEntry> entries) {
+  std::vector<Tensor> tensors;
+  tensors.reserve(entries.size());
+  for (const StateEntry& entry : entries) tensors.push_back(entry.tensor);
+  return tensors;
+}
+
 void Module::apply(FunctionRef<void(Module&)> visit) {
   visit(*this);
   for (const Child& child : children_) child.module->apply(visit);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct StateEntry {
   Shape file_shape;  // PyTorch's; as many elements
   bool is_parameter = false;
 };
+
+// The entries' tensors.
+std::vector<Tensor> tensors_of(std::span<const StateEntry> entries);
 
 struct NamedParameter {
   std::string name;  // PyTorch's, "layer1.0.weight"

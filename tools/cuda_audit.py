@@ -19,13 +19,13 @@ ROWS = [f"{part}{number}" for part, count in (("A", 5), ("C", 10), ("D", 6)) for
 
 
 def rows() -> list[list[str]]:
-    return [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines()[1:]]
+    return named_tests.rows_of(TABLE)
 
 
 def with_table(text: str) -> str:
     lines = ["| row | found | now | tests |", "|---|---|---|---|"]
     for name, found, now, tests in rows():
-        lines.append(f"| {name} | {found} | {now} | {'<br>'.join(f'`{test}`' for test in tests.split())} |")
+        lines.append(f"| {name} | {found} | {now} | {named_tests.code_of(tests)} |")
     return PLACE.sub(lambda match: match[1] + "\n".join(lines) + "\n" + match[2], text)
 
 
@@ -42,7 +42,7 @@ def problems() -> list[str]:
     for name, fault, now, tests in rows():
         if not (fault and now and (tests or now == "open")):
             found.append(f"row {name}: what was found, and what holds now with its test, or `open`")
-        found += [f"row {name}: no test is called {test}" for test in tests.split() if not named_tests.exists(test)]
+        found += [f"row {name}: no test is called {test}" for test in named_tests.absent(tests)]
     return [f"tests/cuda_audit.tsv: {problem}" for problem in found]
 
 

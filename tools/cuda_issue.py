@@ -26,6 +26,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from cubins import MEMBER, ROOT, SASS_FUNCTION, TOOLKIT, CudaToolsMissing, cuobjdump, demangled, functions_in
+from cuda_resources import json_of_kernels
 
 BUDGET = ROOT / "tests" / "cuda" / "issue.json"
 RESOURCES = ROOT / "tests" / "cuda" / "resources.json"
@@ -160,9 +161,7 @@ def problems_of(found: dict[str, dict], budget: dict, not_streaming: dict[str, s
 
 def budget_text(found: dict[str, dict], toolkit: str, budget: dict) -> str:
     kept = {name: budget[name] for name in ("cards", "limit", "reasons")}
-    head = json.dumps({"toolkit": toolkit, **kept}, indent=2).removesuffix("\n}")
-    lines = [f"    {json.dumps(key)}: {json.dumps(entry)}" for key, entry in found.items()]
-    return f'{head},\n  "kernels": {{\n' + ",\n".join(lines) + "\n  }\n}\n"
+    return json_of_kernels({"toolkit": toolkit, **kept}, found)
 
 
 def main() -> int:

@@ -105,10 +105,16 @@ def problems_of(kernels: list[Kernel], toolkit: str, budget: dict) -> list[str]:
     return problems
 
 
+def json_of_kernels(head: dict, entries: dict[str, dict]) -> str:
+    """A budget's text: the members of `head`, then one line a kernel."""
+    lines = [f"    {json.dumps(key)}: {json.dumps(entry)}" for key, entry in entries.items()]
+    opening = json.dumps(head, indent=2).removesuffix("\n}")
+    return f'{opening},\n  "kernels": {{\n' + ",\n".join(lines) + "\n  }\n}\n"
+
+
 def budget_text(kernels: list[Kernel], toolkit: str, exceptions: dict[str, str]) -> str:
-    lines = [f"    {json.dumps(key_of(kernel))}: {json.dumps(entry_of(kernel))}" for kernel in kernels]
-    head = json.dumps({"toolkit": toolkit, "not_streaming": exceptions}, indent=2).removesuffix("\n}")
-    return f'{head},\n  "kernels": {{\n' + ",\n".join(lines) + "\n  }\n}\n"
+    entries = {key_of(kernel): entry_of(kernel) for kernel in kernels}
+    return json_of_kernels({"toolkit": toolkit, "not_streaming": exceptions}, entries)
 
 
 def read_budget() -> dict:

@@ -42,5 +42,19 @@ def all_names() -> frozenset[str]:
     return frozenset(names)
 
 
+def rows_of(table: Path) -> list[list[str]]:
+    """The rows of a table with a heading and a tabulator between columns."""
+    return [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()[1:]]
+
+
+def code_of(tests: str) -> str:
+    """Names with blanks between them, as a cell of a document."""
+    return "<br>".join(f"`{test}`" for test in tests.split())
+
+
+def absent(tests: str) -> list[str]:
+    return [test for test in tests.split() if not exists(test)]
+
+
 def exists(name: str) -> bool:
     return (ROOT / name).is_file() if "/" in name else name in all_names()

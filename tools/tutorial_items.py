@@ -21,18 +21,14 @@ STATES = ("works", "needs a GPU", "declined", "open")
 
 
 def rows() -> list[list[str]]:
-    return [line.split("\t") for line in TABLE.read_text(encoding="utf-8").splitlines()[1:]]
-
-
-def code(tests: str) -> str:
-    return "<br>".join(f"`{test}`" for test in tests.split())
+    return named_tests.rows_of(TABLE)
 
 
 def table(tutorial: str) -> str:
     lines = ["| item | the tutorial | state | tests | note |", "|---|---|---|---|---|"]
     for number, item, state, tests, note in rows():
         if number.startswith(f"{tutorial}."):
-            lines.append(f"| {number} | {item} | {state} | {code(tests)} | {note} |")
+            lines.append(f"| {number} | {item} | {state} | {named_tests.code_of(tests)} | {note} |")
     return "\n".join(lines) + "\n"
 
 
@@ -65,8 +61,7 @@ def problems() -> list[str]:
             found.append(f"item {number}: its state is {state!r}")
         if not item or (state == "works" and not tests) or (state != "works" and not note):
             found.append(f"item {number}: one that works has tests, another says why in its note")
-        absent = [test for test in tests.split() if not named_tests.exists(test)]
-        found += [f"item {number}: no test is called {test}" for test in absent]
+        found += [f"item {number}: no test is called {test}" for test in named_tests.absent(tests)]
     return [f"tests/tutorials/items.tsv: {problem}" for problem in found]
 
 

@@ -24,7 +24,7 @@
 namespace lockstep::bench {
 namespace {
 
-// What a measurement runs on.
+// A step to measure, and what carries it out.
 struct Setting {
   SyntheticReport report = {};
   trainers::GradientRoute route = {};

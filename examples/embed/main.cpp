@@ -10,7 +10,7 @@
 
 namespace {
 
-// What the program has: 28 x 28 gray images and their labels, here drawn digits.
+// The program's own images: 28 x 28 pixels, gray. Here they are drawn digits.
 class Album : public lockstep::data::Dataset {
  public:
   explicit Album(lockstep::data::Digits::Split split) {

@@ -14,7 +14,7 @@ class CudaAuditA3 : public RuntimeTest {
     fill(stream_, tensor_, kBefore);
     stream_.synchronize();
   }
-  // What a stream of ours finds in `tensor_` now.
+  // Returns the first value that a stream of ours reads from `tensor_` now.
   float seen_by_a_stream() {
     transfer(stream_, tensor_, pinned_);
     stream_.synchronize();

@@ -182,7 +182,7 @@ TEST_F(CudaAuditA2, RanksGiveTheBitsOfOne) {
   }
 }
 
-// Of the engine by rule a sum is cut in two, of the fastest in three: knobs that a plan file keeps.
+// The engine by rule cuts a sum in two, the fastest one in three. A plan file keeps these knobs.
 TEST_F(CudaAuditA2, AutotuneTakesTheFastestAndItsFileGivesItAgain) {
   const std::string file = (dir_ / "plans.json").string();
   expect_success(run(1, "rule"));

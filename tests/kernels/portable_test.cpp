@@ -1,5 +1,5 @@
-// What processors other than x86-64 compile, compiled here: the code without intrinsics gives their
-// bits. The build compiles some <op>_cpu.cpp for it, with LS_ISA=1 and LS_PORTABLE.
+// Processors other than x86-64 compile code without intrinsics. Here it gives the intrinsics' bits.
+// The build compiles some <op>_cpu.cpp for it, with LS_ISA=1 and LS_PORTABLE.
 #include <bit>
 #include <cstring>
 

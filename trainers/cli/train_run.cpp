@@ -264,8 +264,7 @@ class Run {
     const RunRequest& request = p_.run.request;
     open_directory({});
     announce(model, loaded);
-    std::vector<Tensor> weights;
-    for (const nn::StateEntry& entry : model.state()) weights.push_back(entry.tensor);
+    std::vector<Tensor> weights = nn::tensors_of(model.state());
     comm::broadcast_tensors(ranks_, weights);
     StoredWeights(request.precision, model.named_parameters()).refresh(p_.stream);
     const double start_s = seconds_since_process_start();

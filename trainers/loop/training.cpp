@@ -43,12 +43,10 @@ void Training::restore(const FileTensors& optimizer, const std::string& file) {
 
 // Rank 0 holds the initial weights, or what it read from a checkpoint.
 void Training::share_start() {
-  std::vector<Tensor> tensors;
-  for (const nn::StateEntry& entry : p_.model.state()) tensors.push_back(entry.tensor);
+  std::vector<Tensor> tensors = nn::tensors_of(p_.model.state());
   if (p_.start) {
-    for (const nn::StateEntry& entry : step_.update().optimizer().state()) {
-      tensors.push_back(entry.tensor);
-    }
+    const std::vector<Tensor> more = nn::tensors_of(step_.update().optimizer().state());
+    tensors.insert(tensors.end(), more.begin(), more.end());
   }
   comm::broadcast_tensors(p_.ranks, tensors, step_.device_peers());
   step_.update().weights_were_written();

@@ -85,7 +85,8 @@ int64_t uploaded_bytes(const data::ImageShape& image) {
   return image.channels * image.height * image.width + 4 + 8 + 8;
 }
 
-// What an evaluation of one batch holds at its worst moment, its images on their way included.
+// Returns the most bytes that an evaluation of one batch holds. Images that are being uploaded
+// count too.
 int64_t evaluation_bytes(nn::Module& model,
                          const data::ImageShape& image,
                          int64_t images,

@@ -25,9 +25,11 @@ struct StepMemory {        // bytes
   int64_t batches = 0;      // images and labels: two batches on their way, and a graph's own
   int64_t evaluation = 0;   // what an evaluation makes, between two steps
 
-  // The memory of what steps and evaluations make. A twentieth is lost between tensors.
-  int64_t pool() const { return std::max(peak - fixed(), evaluation) / 20 * 21; }
+  // The memory of what steps and evaluations make.
+  int64_t pool() const { return with_loss(std::max(peak - fixed(), evaluation)); }
   int64_t needed() const { return fixed() + batches + pool(); }
+  // A twentieth of a pool is lost between its tensors.
+  static int64_t with_loss(int64_t bytes) { return bytes / 20 * 21; }
   // Bytes that do not grow with the batch.
   int64_t fixed() const { return parameters + copies + optimizer + average + gradients; }
 };

@@ -18,7 +18,7 @@ int64_t share(int64_t images, int64_t parts) {
   return (images + parts - 1) / parts;
 }
 
-// What to try where the plan does not fit.
+// Says what to try when the plan does not fit.
 std::string smaller(const MemoryPlan& plan, int64_t room) {
   if (plan.step.fixed() + plan.step.evaluation > room) {
     return "a smaller --val-batch-size or --arch, or a GPU with more memory";
@@ -58,7 +58,7 @@ int64_t room_on_device(int64_t local_ranks) {
 
 int64_t MemoryPlan::bytes_per_image() const {
   const auto grows = [](const StepMemory& of) {
-    return of.batches + (of.peak - of.fixed()) / 20 * 21;
+    return of.batches + StepMemory::with_loss(of.peak - of.fixed());
   };
   const int64_t more = images - other_images;
   return more == 0 ? 1 : std::max<int64_t>(1, (grows(step) - grows(other_step)) / more);

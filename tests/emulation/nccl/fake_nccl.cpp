@@ -1,7 +1,7 @@
 // NCCL's functions as Lockstep calls them. They promise no more than NCCL: what a stream is given
 // happens when every rank's stream has got there, and a call that is in progress may not have
-// reached its stream before it has been asked for. As of communicators that do not block, a thread
-// of NCCL's own gives it to the stream. LOCKSTEP_EMULATION_NCCL plants a fault:
+// reached its stream before it has been asked for. A thread of NCCL's own gives it to
+// the stream, as communicators that do not block do. LOCKSTEP_EMULATION_NCCL plants a fault:
 //   missing, old-version, lacks-a-function   the library
 //   init-fails, init-hangs                   a communicator's beginning
 //   async-error:N, hangs:N                   each rank's N-th group of calls, recorded ones once
