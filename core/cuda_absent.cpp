@@ -13,11 +13,15 @@
 namespace lockstep {
 namespace {
 
+EnvironmentError refusal() {
+  return EnvironmentError("this build has no CUDA",
+                          "no CUDA toolkit was found when it was configured, or LOCKSTEP_CUDA=OFF",
+                          "cmake --preset release -DLOCKSTEP_CUDA=ON",
+                          Remedy::kCpu);
+}
+
 [[noreturn]] void refuse() {
-  throw EnvironmentError("this build has no CUDA",
-                         "no CUDA toolkit was found when it was configured, or LOCKSTEP_CUDA=OFF",
-                         "cmake --preset release -DLOCKSTEP_CUDA=ON",
-                         Remedy::kCpu);
+  throw refusal();
 }
 
 }  // namespace
@@ -31,8 +35,20 @@ CachingAllocator& cuda_workspaces() {
 
 namespace cuda {
 
+std::optional<Obstacle> find_obstacle() {
+  return Obstacle{.kind = Obstacle::Kind::kNotBuilt, .error = refusal()};
+}
+std::string driver_version() {
+  return {};
+}
+std::string runtime_version() {
+  return {};
+}
 int visible_devices() {
   return 0;
+}
+std::vector<DeviceProperties> list_devices() {
+  return {};
 }
 int visible_device(const std::string&) {
   return -1;

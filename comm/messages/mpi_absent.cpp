@@ -23,6 +23,10 @@ bool MpiSession::unwinding() const {
   refuse();
 }
 
+std::string mpi_library() {
+  return {};
+}
+
 std::unique_ptr<Round> MpiTransport::start(const Operation&,
                                            std::span<const Send>,
                                            std::span<const Receive>) {

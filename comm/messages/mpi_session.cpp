@@ -16,19 +16,11 @@ void check_setup(int status, const char* call) {
   throw EnvironmentError(fmt::format("{} failed", call), mpi_error_text(status));
 }
 
-// First line of what the library calls itself: "Open MPI v4.1.4, package: ...".
-std::string library_name() {
-  std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
-  int length = 0;
-  MPI_Get_library_version(text.data(), &length);
-  return text.substr(0, text.find_first_of(",\n\0", 0, 3));
-}
-
 void check_world(const Launch& launch, int size) {
   if (launch.size == 0 || launch.size == size) return;
   throw EnvironmentError(
       fmt::format("the launcher started {} ranks, but MPI connects {}", launch.size, size),
-      fmt::format("this program uses {}; the launcher belongs to another MPI", library_name()),
+      fmt::format("this program uses {}; the launcher belongs to another MPI", mpi_library()),
       "start it with the mpirun of the MPI that it was built with; under Slurm with srun "
       "--mpi=pmix");
 }
@@ -48,7 +40,7 @@ MpiSession::MpiSession(const Launch& launch)
   check_world(launch, size_);
   if (provided < MPI_THREAD_FUNNELED) {
     throw EnvironmentError(
-        "this MPI allows no threads", library_name(), "use an MPI built with thread support");
+        "this MPI allows no threads", mpi_library(), "use an MPI built with thread support");
   }
 }
 
@@ -58,6 +50,14 @@ MpiSession::~MpiSession() {
 
 bool MpiSession::unwinding() const {
   return std::uncaught_exceptions() > exceptions_;
+}
+
+// Its own text goes on: "Open MPI v4.1.4, package: ...".
+std::string mpi_library() {
+  std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  return text.substr(0, text.find_first_of(",\n\0", 0, 3));
 }
 
 std::string mpi_error_text(int status) {

@@ -32,5 +32,7 @@ class MpiSession {
 };
 
 std::string mpi_error_text(int status);  // what MPI calls it
+// "Open MPI v4.1.4", before MPI is initialized too; empty in a build without MPI.
+std::string mpi_library();
 
 }  // namespace lockstep::comm

@@ -13,8 +13,6 @@
 namespace lockstep::cuda {
 namespace {
 
-constexpr int kOldestMajor = 8;  // sm_80; newer architectures compile the PTX
-
 std::mutex mutex;
 DeviceProperties chosen;            // set once
 thread_local bool current = false;  // the chosen one is this thread's
@@ -25,43 +23,42 @@ std::string mask_text() {
                          : fmt::format("CUDA_VISIBLE_DEVICES={}", mask);
 }
 
-// "13.0" of 13000.
+// "13.0" of 13000; empty for 0.
 std::string version_text(int version) {
-  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  return version == 0 ? "" : fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-[[noreturn]] void throw_insufficient_driver() {
-  int driver = 0, runtime = 0;
-  cudaDriverGetVersion(&driver);
-  cudaRuntimeGetVersion(&runtime);
-  if (driver == 0) {
-    throw EnvironmentError("CUDA has no driver",
-                           fmt::format("libcuda.so, which this build's CUDA {} needs, is missing",
-                                       version_text(runtime)),
-                           "nvidia-smi; for a container docker run --gpus all",
-                           Remedy::kCpu);
+Obstacle insufficient_driver() {
+  if (driver_version().empty()) {
+    return {.kind = Obstacle::Kind::kNoDriver,
+            .error = EnvironmentError(
+                "CUDA has no driver",
+                fmt::format("libcuda.so, which this build's CUDA {} needs, is missing",
+                            runtime_version()),
+                "nvidia-smi; for a container docker run --gpus all",
+                Remedy::kCpu)};
   }
-  throw EnvironmentError(
-      "the CUDA driver is too old",
-      fmt::format(
-          "it knows CUDA {}, this build uses {}", version_text(driver), version_text(runtime)),
-      "a newer driver, or a build with an older toolkit",
-      Remedy::kCpu);
+  return {
+      .kind = Obstacle::Kind::kOldDriver,
+      .error = EnvironmentError(
+          "the CUDA driver is too old",
+          fmt::format("it knows CUDA {}, this build uses {}", driver_version(), runtime_version()),
+          "a newer driver, or a build with an older toolkit",
+          Remedy::kCpu)};
+}
+
+Obstacle broken_driver(cudaError_t status) {
+  return {.kind = Obstacle::Kind::kBroken,
+          .error = EnvironmentError(
+              "CUDA does not start",
+              fmt::format("{}: {}", cudaGetErrorName(status), cudaGetErrorString(status)),
+              "nvidia-smi, which must work first; after a driver's update the machine is restarted",
+              Remedy::kCpu)};
 }
 
 int count_devices() {
-  int count = 0;
-  const cudaError_t status = cudaGetDeviceCount(&count);
-  if (status == cudaErrorInsufficientDriver) throw_insufficient_driver();
-  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
-    throw EnvironmentError(
-        "no CUDA device is visible",
-        fmt::format("{} ({})", cudaGetErrorString(cudaErrorNoDevice), mask_text()),
-        "nvidia-smi -L, or another mask",
-        Remedy::kCpu);
-  }
-  check(status, "device");
-  return count;
+  if (const std::optional<Obstacle> obstacle = find_obstacle()) throw obstacle->error;
+  return visible_devices();
 }
 
 std::string uuid_text(const cudaUUID_t& uuid) {
@@ -121,9 +118,41 @@ void choose(int local_rank) {
 
 }  // namespace
 
+std::optional<Obstacle> find_obstacle() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaErrorInsufficientDriver) return insufficient_driver();
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0)) {
+    return Obstacle{.kind = Obstacle::Kind::kNoDevice,
+                    .error = EnvironmentError(
+                        "no CUDA device is visible",
+                        fmt::format("{} ({})", cudaGetErrorString(cudaErrorNoDevice), mask_text()),
+                        "nvidia-smi -L, or another mask",
+                        Remedy::kCpu)};
+  }
+  if (status != cudaSuccess) return broken_driver(status);
+  return std::nullopt;
+}
+
+std::string driver_version() {
+  int version = 0;
+  return cudaDriverGetVersion(&version) == cudaSuccess ? version_text(version) : "";
+}
+
+std::string runtime_version() {
+  return version_text(CUDART_VERSION);
+}
+
 int visible_devices() {
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+std::vector<DeviceProperties> list_devices() {
+  std::vector<DeviceProperties> devices;
+  const int count = visible_devices();
+  for (int index = 0; index < count; ++index) devices.push_back(properties_of(index));
+  return devices;
 }
 
 int visible_device(const std::string& uuid) {

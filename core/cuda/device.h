@@ -4,9 +4,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "core/error.h"
 
 namespace lockstep::cuda {
+
+inline constexpr int kOldestMajor = 8;  // sm_80; newer architectures compile the PTX
 
 struct DeviceProperties {
   int index = -1;  // among the visible ones; -1: none
@@ -18,8 +25,30 @@ struct DeviceProperties {
   size_t shared_bytes_per_block = 0;  // the most a launch may ask for
 };
 
-// Devices that CUDA_VISIBLE_DEVICES leaves. 0 without a driver or a device.
+// Says why this process can use no device.
+struct Obstacle {
+  enum class Kind : uint8_t {
+    kNotBuilt,   // this build has no CUDA
+    kNoDriver,   // libcuda is missing
+    kOldDriver,  // it knows an older CUDA than the build's
+    kNoDevice,   // none is there, or CUDA_VISIBLE_DEVICES hides all
+    kBroken,     // CUDA fails to start
+  };
+  Kind kind;
+  EnvironmentError error;  // what select_device() throws
+};
+// Nothing where a device is visible. Chooses none.
+std::optional<Obstacle> find_obstacle();
+
+// "13.0": the newest CUDA that the driver knows, and the one that this build uses. Empty without a
+// driver, and in a build without CUDA.
+std::string driver_version();
+std::string runtime_version();
+
+// Devices that CUDA_VISIBLE_DEVICES leaves. 0 where there is an obstacle.
 int visible_devices();
+// Properties of each. Errors: EnvironmentError.
+std::vector<DeviceProperties> list_devices();
 // The one of that UUID among them; -1: none.
 int visible_device(const std::string& uuid);
 

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <fmt/core.h>
 
+#include "core/cuda/python_packages.h"
+
 // Defined by the emulated machine (tests/emulation) alone, which has libraries of its own: null for
 // one that it lacks, and for a function that a library lacks.
 extern "C" [[gnu::weak]] const void* lockstep_emulated_library(const char* soname);
@@ -22,7 +24,7 @@ bool is_emulated() {
 
 void* open(const char* soname) {
   if (is_emulated()) return const_cast<void*>(lockstep_emulated_library(soname));
-  return dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+  return open_library(soname);
 }
 
 }  // namespace

@@ -69,6 +69,17 @@ TEST_F(DeviceTest, NoDevice) {
               HasSubstr(message));
 }
 
+TEST_F(DeviceTest, BrokenDriver) {
+  reset_runtime({.start_error = cudaErrorSystemNotReady});
+  EXPECT_EQ(cuda::visible_devices(), 0);
+  EXPECT_EQ(cuda::find_obstacle()->kind, cuda::Obstacle::Kind::kBroken);
+  EXPECT_EXIT(run_as_program([] { cuda::select_device(0, 1); }),
+              ExitedWithCode(kEnvironment),
+              HasSubstr("lockstep: error: CUDA does not start\n"
+                        "  why: cudaErrorSystemNotReady: system not yet initialized\n"
+                        "  try: nvidia-smi, which must work first"));
+}
+
 TEST_F(DeviceTest, MoreRanksThanDevicesShareThem) {
   reset_runtime({.devices = {{}, {.name = "second"}}});
   EXPECT_EQ(cuda::visible_devices(), 2);

@@ -18,6 +18,7 @@
 #include "trainers/checkpoint/checkpoint_reports.h"
 #include "trainers/checkpoint/export_weights.h"
 #include "trainers/checkpoint/state_tensors.h"
+#include "trainers/cli/doctor_command.h"
 #include "trainers/cli/programs.h"
 #include "trainers/cli/ranks_command.h"
 #include "trainers/planner/convolution_plans.h"
@@ -185,6 +186,14 @@ Command ranks_command(CLI::App& app) {
           }};
 }
 
+Command doctor_command(CLI::App& app, std::ostream& out) {
+  const auto ranks_alone = std::make_shared<bool>(false);
+  CLI::App* const command = app.add_subcommand(
+      "doctor", "what this machine has for training, and what is missing; exits 0 if it can train");
+  command->add_flag("--ranks", *ranks_alone, "print only how many ranks suit this machine");
+  return {command, [&out, ranks_alone] { return run_doctor(out, *ranks_alone); }};
+}
+
 // CLI11 only says that a subcommand is required.
 void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv) {
   if (argc < 2 || *argv[1] == '-') return;
@@ -210,7 +219,8 @@ int run(const std::vector<std::string>& argv, const char* const* arguments, std:
                               describe_gpu_command(app, out),
                               replay_command(app, argv),
                               scale_command(app, out),
-                              ranks_command(app)};
+                              ranks_command(app),
+                              doctor_command(app, out)};
   const auto argc = static_cast<int>(argv.size());
   refuse_unknown_command(app, argc, arguments);
   try {

@@ -17,6 +17,7 @@
 #include "trainers/checkpoint/starting_point.h"
 #include "trainers/cli/compare_ranks.h"
 #include "trainers/cli/gradient_route.h"
+#include "trainers/cli/start_warnings.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/loop/training.h"
@@ -26,7 +27,6 @@
 #include "trainers/planner/memory_plan.h"
 #include "trainers/planner/run_engines.h"
 #include "trainers/report/errors.h"
-#include "trainers/report/flag_advice.h"
 #include "trainers/report/process.h"
 #include "trainers/report/rank_lines.h"
 #include "trainers/report/run_report.h"
@@ -367,11 +367,7 @@ ExitCode train_run(const Job& job) {
           ? unused_path(default_output_dir(request.arch, ranks.size(), std::time(nullptr))).string()
           : start.output_dir();
   Console console = make_console(job);
-  if (!request.evaluate) {
-    for (const std::string& line : run_advice(request, batch, host_share(job.launch.local_size))) {
-      console.warn(line);
-    }
-  }
+  warn_at_start(job, request, batch, libraries, console);
   if (request.lr_dry_run) return print(lr_lines(request, batch, train->size()), console, ranks);
   if (request.explain_precision) return print(explain(request.precision), console, ranks);
   if (request.device == Device::kCpu) kernels::require_onednn();

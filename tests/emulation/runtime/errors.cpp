@@ -38,6 +38,7 @@ constexpr Known kKnown[] = {
     KNOWN(cudaErrorLaunchFailure, "unspecified launch failure"),
     KNOWN(cudaErrorNotPermitted, "operation not permitted"),
     KNOWN(cudaErrorNotSupported, "operation not supported"),
+    KNOWN(cudaErrorSystemNotReady, "system not yet initialized"),
     KNOWN(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"),
     KNOWN(cudaErrorStreamCaptureInvalidated,
           "operation failed due to a previous error during capture"),

@@ -22,9 +22,11 @@ struct FakeDevice {
 };
 
 // At start there are as many such devices as LOCKSTEP_EMULATION_DEVICES says; one when unset. Each
-// has LOCKSTEP_EMULATION_MEMORY bytes; 1 GiB when unset.
+// has LOCKSTEP_EMULATION_MEMORY bytes; 1 GiB when unset. LOCKSTEP_EMULATION_DRIVER: absent, too-old
+// or broken.
 struct FakeMachine {
-  int driver_version = CUDART_VERSION;  // 0: no driver
+  int driver_version = CUDART_VERSION;    // 0: no driver
+  cudaError_t start_error = cudaSuccess;  // what every call returns
   std::vector<FakeDevice> devices = {FakeDevice{}};
   size_t pinned_bytes = size_t{1} << 30;  // that may be page-locked
 };

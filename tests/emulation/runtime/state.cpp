@@ -33,6 +33,22 @@ void devices_from_environment() {
   const size_t count = devices == nullptr ? 1 : std::strtoul(devices, nullptr, 10);
   state().machine.devices.assign(count, device);
 }
+void driver_from_environment() {
+  const char* const text = std::getenv("LOCKSTEP_EMULATION_DRIVER");
+  if (text == nullptr) return;
+  FakeMachine& machine = state().machine;
+  const std::string driver = text;
+  if (driver == "absent") {
+    machine.driver_version = 0;
+  } else if (driver == "too-old") {
+    machine.driver_version = 11080;
+  } else if (driver == "broken") {
+    machine.start_error = cudaErrorSystemNotReady;
+  } else {
+    std::fprintf(stderr, "LOCKSTEP_EMULATION_DRIVER=%s: use absent, too-old or broken\n", text);
+    std::exit(2);
+  }
+}
 // A line a process: ranks write to one file.
 void write_counts() {
   std::FILE* const file = std::fopen(std::getenv("LOCKSTEP_EMULATION_COUNTS"), "a");
@@ -50,8 +66,11 @@ void write_counts() {
 void counts_from_environment() {
   if (std::getenv("LOCKSTEP_EMULATION_COUNTS") != nullptr) std::atexit(write_counts);
 }
-[[maybe_unused]] const bool kEnvironmentRead =
-    (order_from_environment(), devices_from_environment(), counts_from_environment(), true);
+[[maybe_unused]] const bool kEnvironmentRead = (order_from_environment(),
+                                                devices_from_environment(),
+                                                driver_from_environment(),
+                                                counts_from_environment(),
+                                                true);
 
 }  // namespace
 
@@ -108,6 +127,7 @@ cudaError_t refusal() {
   const FakeMachine& machine = state().machine;
   if (state().in_host_function) return cudaErrorNotPermitted;
   if (machine.driver_version < CUDART_VERSION / 1000 * 1000) return cudaErrorInsufficientDriver;
+  if (machine.start_error != cudaSuccess) return machine.start_error;
   return machine.devices.empty() ? cudaErrorNoDevice : cudaSuccess;
 }
 

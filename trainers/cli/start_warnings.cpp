@@ -1,0 +1,34 @@
+#include "trainers/cli/start_warnings.h"
+
+#include "trainers/config/rank_machine.h"
+#include "trainers/machine/run_findings.h"
+#include "trainers/report/flag_advice.h"
+#include "trainers/report/process.h"
+
+namespace lockstep::trainers {
+
+void warn_at_start(const Job& job,
+                   const RunRequest& request,
+                   const BatchDivision& batch,
+                   const LibraryVersions& libraries,
+                   Console& console) {
+  const bool computes = !request.lr_dry_run && !request.explain_precision;
+  std::vector<Finding> findings;
+  if (computes && request.device == Device::kCuda) {
+    const GpuShares shares = gather_gpu_shares(job.ranks, this_place().host);
+    findings = share_findings(shares, std::string(name_of(job.options.program)));
+  }
+  if (job.ranks.rank() != 0) return;
+  if (computes) {
+    for (const Finding& finding : run_findings(request, job.options, libraries)) {
+      findings.push_back(finding);
+    }
+  }
+  for (const Finding& finding : findings) console.warn(start_line(finding));
+  if (request.evaluate) return;
+  for (const std::string& line : run_advice(request, batch, host_share(job.launch.local_size))) {
+    console.warn(line);
+  }
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,15 @@
+// Judges what the machine has besides GPUs.
+#pragma once
+
+#include <vector>
+
+#include "trainers/machine/finding.h"
+#include "trainers/machine/host_facts.h"
+
+namespace lockstep::trainers {
+
+// Processor, cores, memory, and what ranks need from the system. `gpus`: 0 for training on the CPU;
+// NCCL between several asks for more of /dev/shm and of locked memory.
+std::vector<Finding> host_findings(const HostFacts& facts, int gpus);
+
+}  // namespace lockstep::trainers
