@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: [LOCKSTEP_CUDA=ON|OFF] [CUDAARCHS=90] [LOCKSTEP_ISA_LEVELS=all] scripts/build_training.sh
 # Builds the training programs into build/release/bin, for this machine: CUDA where a GPU's driver is, for that GPU's
-# architecture (or CUDAARCHS), and the CPU kernels of this processor's x86-64 level. A build folder that is there
-# already keeps its configuration, unless it has no CUDA and CUDA is wanted.
+# architecture (or CUDAARCHS), and the CPU kernels of this processor's x86-64 level. Says what a GPU lacks here. A build
+# folder that is there already keeps its configuration, unless it has no CUDA, or CUDA without a library, and may now.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/release
@@ -12,11 +12,35 @@ say() { printf 'build: %s\n  why: %s\n  try: %s\n' "$1" "$2" "$3" >&2; }  # WHAT
 
 cached() { sed -n "s/^$1:[A-Z]*=//p" $build/CMakeCache.txt 2>/dev/null || true; }
 
-has_driver() { [ -e /dev/nvidiactl ] || { ldconfig -p 2>/dev/null || true; } | grep -q 'libcuda\.so\.1'; }
+has_driver() {
+  [ -e /dev/nvidiactl ] || { ldconfig -p 2>/dev/null || true; } | grep -q 'libcuda\.so\.1' ||
+    { nvidia-smi -L 2>/dev/null || true; } | grep -q '^GPU '
+}
 
-has_nvcc() {  # as cmake/LockstepCuda.cmake looks for it
-  command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] ||
-    [ -n "$(python3 tools/nvidia_packages.py nvcc)" ]
+absent_parts() {  # of those that CMake looks for beside nvcc: "CUDNN NCCL"
+  local part
+  for part in CUDNN CUBLASLT NCCL; do
+    [ "$(cached LOCKSTEP_$part)" != OFF ] || continue
+    ! grep -q "^${part}_[A-Z_]*:[A-Z]*=.*-NOTFOUND" $build/CMakeCache.txt || echo $part
+  done
+}
+
+say_absent_parts() {
+  local parts part names=() packages=() nvcc cuda='' follows
+  parts=$(absent_parts)
+  [ -n "$parts" ] || return 0
+  nvcc=$(scripts/nvcc.sh)
+  [ -z "$nvcc" ] || cuda=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+  for part in $parts; do
+    case $part in
+      CUDNN) names+=(cuDNN) packages+=("nvidia-cudnn-cu${cuda:-13}") ;;
+      CUBLASLT) names+=(cuBLASLt) packages+=(nvidia-cublas) ;;
+      NCCL) names+=(NCCL) packages+=("nvidia-nccl-cu${cuda:-13}") ;;
+    esac
+  done
+  follows=$(sed -n 's/^-- Left out: \(CUDNN\|CUBLASLT\|NCCL\), so //p' build/configure.log | paste -sd ';')
+  say "CUDA is built without ${names[*]}" "${follows//;/; }" \
+    "scripts/setup.sh cuda (or pip install ${packages[*]}), then this again"
 }
 
 gpu_architectures() {  # such as "80 90"; nothing where nvidia-smi does not tell
@@ -36,10 +60,10 @@ if [ -z "$cuda" ]; then
   cuda=AUTO without="no nvcc here that can be used"
   if ! has_driver; then
     cuda=OFF without="no GPU driver here"
-  elif ! has_nvcc; then
+  elif [ -z "$(scripts/nvcc.sh)" ]; then
     cuda=OFF without="no nvcc here"
     say "a GPU driver is here but no nvcc: the programs are built for the CPU alone" "kernels are compiled by nvcc" \
-      "install the CUDA toolkit 12.4 or newer (or nvidia-cuda-nvcc, -cccl and nvidia-nvtx by pip), then this again"
+      "scripts/setup.sh cuda (or the CUDA toolkit 12.4 or newer), then this again"
   fi
 fi
 if [ -n "${CUDAARCHS:-}" ]; then
@@ -61,10 +85,12 @@ fi
 
 if [ ! -f $build/build.ninja ]; then
   options+=("-DLOCKSTEP_CUDA=$cuda" "-DLOCKSTEP_ISA_LEVELS=${LOCKSTEP_ISA_LEVELS:-native}")
-elif [ "$cuda" != OFF ] && [ "$(cached LOCKSTEP_CUDA)" = OFF ]; then
+elif [ "$cuda" != OFF ] && [ -z "$(cached CMAKE_CUDA_COMPILER)" ]; then
   options+=("-DLOCKSTEP_CUDA=$cuda" "-DLOCKSTEP_ISA_LEVELS=${LOCKSTEP_ISA_LEVELS:-$(cached LOCKSTEP_ISA_LEVELS)}")
 elif [ -n "${LOCKSTEP_ISA_LEVELS:-}" ] && [ "$LOCKSTEP_ISA_LEVELS" != "$(cached LOCKSTEP_ISA_LEVELS)" ]; then
   options+=("-DLOCKSTEP_CUDA=$(cached LOCKSTEP_CUDA)" "-DLOCKSTEP_ISA_LEVELS=$LOCKSTEP_ISA_LEVELS")
+elif [ "$cuda" != OFF ] && [ -n "$(absent_parts)" ]; then
+  options=("-DLOCKSTEP_CUDA=$(cached LOCKSTEP_CUDA)")
 else
   options=()
 fi
@@ -75,7 +101,11 @@ if [ ${#options[@]} -gt 0 ]; then
   }
   grep -E '^ +(CUDA is left out|why: |try: )' build/configure.log >&2 || true
   levels=$(sed -n 's/^-- CPU kernels: //p' build/configure.log)
-  if grep -q '^-- CUDA: ON' build/configure.log; then with="with CUDA"; else with="without CUDA: $without"; fi
+  with="without CUDA: $without"
+  if grep -q '^-- CUDA: ON' build/configure.log; then
+    with="with CUDA"
+    say_absent_parts
+  fi
   echo "build: for $levels, $with. To add more, put LOCKSTEP_CUDA=ON or LOCKSTEP_ISA_LEVELS=all before this command."
 fi
 cmake --build --preset release --target train_convnet train_resnet lockstep

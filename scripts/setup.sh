@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# usage: scripts/setup.sh [train|test]
+# usage: scripts/setup.sh [train|test|cuda]
 # Installs what building and training (train, the default) or building and testing (test) needs, on
 # Debian 12, Ubuntu 24.04 and their derivatives. Asks apt only for what is missing; uses sudo only when not root.
-# What tests need newer than these systems have it comes from PyPI into build/tools.
+# What tests need newer than these systems have it comes from PyPI into build/tools. So do NVIDIA's compiler, cuDNN
+# and NCCL into build/cuda (cuda): without root, and beside any system's packages. A compiler that is here is kept.
 set -euo pipefail
 
 build_packages=(g++ make cmake ninja-build ccache pkg-config git python3
@@ -13,9 +14,57 @@ test_packages=(libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev libb
 
 python3 -m pip --version >/dev/null 2>&1 || test_packages+=(python3-pip)
 
+# wheels FOLDER WHEEL...: installs what FOLDER lacks of them, each NAME==VERSION.
+wheels() {
+  local folder=$1 wheel name absent=()
+  shift
+  for wheel in "$@"; do
+    name=${wheel//-/_}
+    [ -d "$folder/${name/==/-}.dist-info" ] || absent+=("$wheel")
+  done
+  [ ${#absent[@]} -gt 0 ] || return 0
+  echo "setup: installing ${absent[*]} into $folder"
+  python3 -m pip install -q --no-deps --disable-pip-version-check --root-user-action=ignore \
+    --upgrade --target "$folder" "${absent[@]}"
+}
+
+# cuda_wheels: one set of versions that fit each other; CI compiles with them. Empty where there is none for the driver.
+cuda_wheels() {
+  local nvcc cuda
+  nvcc=$(scripts/nvcc.sh)
+  if [ -n "$nvcc" ]; then
+    cuda=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+    echo "nvidia-cudnn-cu$cuda==9.19.0.56 nvidia-nccl-cu$cuda==2.28.9"
+    return
+  fi
+  cuda=$({ nvidia-smi 2>/dev/null || true; } | sed -n 's/.*CUDA Version: *\([0-9]*\)\..*/\1/p')
+  [ "${cuda:-13}" -ge 13 ] || return 0
+  echo nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.96 \
+    nvidia-cuda-cccl==13.0.85 nvidia-nvtx==13.0.85 nvidia-cuda-nvrtc==13.0.88 nvidia-cublas==13.1.0.3 \
+    nvidia-cudnn-cu13==9.19.0.56 nvidia-nccl-cu13==2.28.9
+}
+
+install_cuda() {
+  local chosen
+  read -ra chosen <<<"$(cuda_wheels)"
+  if [ ${#chosen[@]} = 0 ]; then
+    printf 'setup: %s\n  why: %s\n  try: %s\n' "Python's packages have no compiler for this driver" \
+      "it knows CUDA 12, and those compilers are of CUDA 13 (driver 580 or newer)" \
+      "a newer driver, or CUDA 12.4 or newer from developer.nvidia.com/cuda-downloads, then this again" >&2
+    return 5
+  fi
+  wheels build/cuda "${chosen[@]}" || {
+    printf 'setup: %s\n  try: %s\n' "pip could not install them into build/cuda" \
+      "apt-get install python3-pip where pip is missing; else pip's own message says why" >&2
+    return 5
+  }
+  chmod -f +x build/cuda/nvidia/cu*/bin/* build/cuda/nvidia/cu*/nvvm/bin/* || true  # pip drops the execute bits
+}
+
 case "${1:-train}" in
   train) packages=("${build_packages[@]}") ;;
   test) packages=("${build_packages[@]}" "${test_packages[@]}") ;;
+  cuda) cd "$(dirname "$0")/.." && install_cuda; exit ;;
   *) sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2 ;;
 esac
 
@@ -28,7 +77,7 @@ fi
 # What reads compiled kernels (tools/cubins.py), and a clang-tidy that looks past the headers of libraries
 # (19 takes five times as long); without them the tests labeled cuda-compile and lint.tidy fail.
 tools=build/tools
-wheels=(nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51 clang-tidy==22.1.8)
+test_wheels=(nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51 clang-tidy==22.1.8)
 
 missing=()
 for package in "${packages[@]}"; do
@@ -46,17 +95,8 @@ fi
 
 [ "${1:-train}" = test ] || exit 0
 cd "$(dirname "$0")/.."
-absent=()
-for wheel in "${wheels[@]}"; do
-  name=${wheel//-/_}
-  [ -d "$tools/${name/==/-}.dist-info" ] || absent+=("$wheel")
-done
-if [ ${#absent[@]} -gt 0 ]; then
-  echo "setup: installing ${absent[*]} into $tools"
-  if python3 -m pip install -q --no-deps --disable-pip-version-check --root-user-action=ignore \
-    --upgrade --target $tools "${absent[@]}"; then
-    chmod +x $tools/nvidia/*/bin/* $tools/clang_tidy/data/bin/*  # pip drops the execute bits
-  else
-    echo "setup: pip could not, so the tests labeled cuda-compile and lint.tidy will fail" >&2
-  fi
+if wheels $tools "${test_wheels[@]}"; then
+  chmod +x $tools/nvidia/*/bin/* $tools/clang_tidy/data/bin/*  # pip drops the execute bits
+else
+  echo "setup: pip could not, so the tests labeled cuda-compile and lint.tidy will fail" >&2
 fi

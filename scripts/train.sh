@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# usage: [NP=2] [DATA=DIR] [LOCKSTEP_CUDA=ON|OFF] scripts/train.sh [ARGS...]
+# usage: [NP=N] [DATA=DIR] [LOCKSTEP_CUDA=ON|OFF] scripts/train.sh [ARGS...]
 # From a bare machine to a trained network: installs what is missing, builds what this machine needs
 # (scripts/build_training.sh), and trains the ConvNet on the built-in digits (or on the data set in DATA) with NP
-# ranks. ARGS go to train_convnet.
+# ranks: by default one for each GPU, and two where there is none. ARGS go to train_convnet.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 . scripts/part.sh
 part packages scripts/setup.sh train
 part "train.sh: build" scripts/build_training.sh
+lockstep=build/release/bin/lockstep
+if [ -z "${NP:-}" ]; then
+  NP=$($lockstep doctor --ranks) || $lockstep doctor >&2  # training cannot start: it says why
+fi
 data=()
 [ -z "${DATA:-}" ] || data=(--data "$DATA")
-part "train.sh: training" scripts/run -np "${NP:-2}" train_convnet "${data[@]}" "$@"
+part "train.sh: training" scripts/run -np "$NP" train_convnet "${data[@]}" "$@"

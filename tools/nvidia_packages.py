@@ -1,4 +1,5 @@
-"""Prints where this Python's packages hold CUDA; nothing where there is none.
+"""Prints where Python's packages hold CUDA; nothing where there is none. Those of scripts/setup.sh cuda come before
+this Python's own.
 
 usage: python3 tools/nvidia_packages.py nvcc    nvcc's path (nvidia-cuda-nvcc)
        python3 tools/nvidia_packages.py 13      folders with include/ and lib/ of packages of CUDA 13, joined by ';'
@@ -9,9 +10,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 
+SETUP = Path(__file__).absolute().parent.parent / "build" / "cuda" / "nvidia"
+
+
 def nvidia_folders() -> list[Path]:
     spec = find_spec("nvidia")
-    return [Path(folder) for folder in (spec.submodule_search_locations or [] if spec else [])]
+    own = [Path(folder) for folder in (spec.submodule_search_locations or [] if spec else [])]
+    return [folder for folder in [SETUP, *own] if folder.is_dir()]
 
 
 def package_folders(nvidia: Path, cuda: str) -> list[Path]:
@@ -23,7 +28,7 @@ def package_folders(nvidia: Path, cuda: str) -> list[Path]:
 
 def main() -> int:
     if sys.argv[1] == "nvcc":
-        found = sorted(nvcc for nvidia in nvidia_folders() for nvcc in nvidia.glob("cu*/bin/nvcc"))[-1:]
+        found = [nvcc for nvidia in nvidia_folders() for nvcc in sorted(nvidia.glob("cu*/bin/nvcc"))[-1:]][:1]
     else:
         found = [folder for nvidia in nvidia_folders() for folder in package_folders(nvidia, sys.argv[1])]
     print(";".join(map(str, found)), end="")

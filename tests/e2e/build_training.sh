@@ -11,7 +11,7 @@ ln -s "$root/scripts" "$root/tools" "$work/tree/"
 # build_training.sh goes to the folder above its own, which is a link: it is copied.
 rm "$work/tree/scripts"
 mkdir "$work/tree/scripts"
-cp "$root/scripts/build_training.sh" "$work/tree/scripts/"
+cp "$root"/scripts/{build_training,nvcc}.sh "$work/tree/scripts/"
 
 fake() {  # NAME TEXT: a program that says TEXT
   printf '#!/bin/sh\n%s\n' "$2" >"$work/bin/$1"
@@ -46,7 +46,7 @@ if [ ! -e /dev/nvidiactl ]; then  # else this machine has a driver
   expect 0 "without CUDA: no GPU driver here" "-DLOCKSTEP_CUDA=OFF -DLOCKSTEP_ISA_LEVELS=native" A=
 fi
 expect 0 "without CUDA: no nvcc here" "-DLOCKSTEP_CUDA=OFF" DRIVER=1
-grep -q '^  try: install the CUDA toolkit 12.4 or newer' "$work/said"
+grep -q '^  try: scripts/setup.sh cuda (or the CUDA toolkit 12.4 or newer), then this again' "$work/said"
 with_nvcc=(DRIVER=1 "PATH=$work/bin:$work/nvcc:/usr/bin:/bin")
 expect 0 "with CUDA" "-DCMAKE_CUDA_ARCHITECTURES=90 -DLOCKSTEP_CUDA=AUTO" "${with_nvcc[@]}" CAPABILITY=9.0
 expect 0 "the programs are built for the CPU alone" "-DLOCKSTEP_CUDA=OFF" "${with_nvcc[@]}" CAPABILITY=7.5
