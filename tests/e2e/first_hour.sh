@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # usage: tests/e2e/first_hour.sh SCENARIO BIN: what scripts say and do in the first hour on a GPU machine: rows D2 and
-# D3 of the CUDA audit. CMake, pip, nvcc and the driver's tools are fakes; the programs of BIN are real, on emulated GPUs.
+# D3 of the CUDA audit. CMake, pip, nvcc and the driver's tools are fakes; the programs of BIN are real, on emulated
+# GPUs.
 # shellcheck disable=SC2016  # the fakes expand what stands in single quotes
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
