@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 
 #include <cuda_runtime_api.h>
 #include <fmt/core.h>
@@ -57,7 +58,7 @@ Obstacle broken_driver(cudaError_t status) {
 }
 
 int count_devices() {
-  if (const std::optional<Obstacle> obstacle = find_obstacle()) throw obstacle->error;
+  if (std::optional<Obstacle> obstacle = find_obstacle()) throw std::move(obstacle->error);
   return visible_devices();
 }
 
@@ -151,6 +152,7 @@ int visible_devices() {
 std::vector<DeviceProperties> list_devices() {
   std::vector<DeviceProperties> devices;
   const int count = visible_devices();
+  devices.reserve(static_cast<size_t>(count));
   for (int index = 0; index < count; ++index) devices.push_back(properties_of(index));
   return devices;
 }

@@ -34,7 +34,7 @@ struct Obstacle {
     kNoDevice,   // none is there, or CUDA_VISIBLE_DEVICES hides all
     kBroken,     // CUDA fails to start
   };
-  Kind kind;
+  Kind kind = Kind::kNotBuilt;
   EnvironmentError error;  // what select_device() throws
 };
 // Nothing where a device is visible. Chooses none.
