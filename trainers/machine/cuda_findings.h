@@ -1,4 +1,4 @@
-// Judges what is there of CUDA: what training on a GPU lacks here, and what to type.
+// Judges the machine's CUDA: what training on a GPU lacks here, and what to type.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,13 @@
 
 namespace lockstep::trainers {
 
-// A GPU that training on the CPU would leave aside, where the user may not know it: CUDA does not
-// start, its driver is too old or missing, the mask hides all, or this build has no CUDA. Nothing
-// on a machine without a GPU, and where an empty mask says that none is wanted.
+// A GPU that training would not use, where the user may not know it: CUDA does not start, its
+// driver is too old or missing, the mask hides all GPUs, or this build has no CUDA. Nothing on a
+// machine without a GPU, or where an empty mask says that no GPU is wanted.
 std::optional<Finding> unused_gpu(const CudaFacts& facts);
 
-// Without cuDNN convolutions are kernels of our own. `toolkit`: "13.0". Nothing where it is there.
+// Without cuDNN, Lockstep's own kernels compute convolutions. `toolkit`: "13.0". Nothing where
+// cuDNN is installed.
 std::optional<Finding> no_cudnn(const LibraryFacts& cudnn, const std::string& toolkit);
 
 // Driver, each GPU, toolkit and libraries.

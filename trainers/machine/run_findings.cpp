@@ -21,8 +21,8 @@ std::string start_text(int ranks, const std::string& program) {
       program);
 }
 
-// Training on the CPU, which nobody may have asked for.
-std::optional<Finding> left_aside(const Options& options) {
+// Training is on the CPU, and nobody asked for that.
+std::optional<Finding> idle_gpu(const Options& options) {
   if (options.text("device") != "auto") return std::nullopt;
   std::optional<Finding> finding = unused_gpu(read_gpus());
   if (!finding) return std::nullopt;
@@ -31,16 +31,14 @@ std::optional<Finding> left_aside(const Options& options) {
   return finding;
 }
 
-// Tensor cores stay idle, and nobody asked for that.
+// Training is in f32, and nobody asked for that.
 std::optional<Finding> in_f32(const RunRequest& request, const Options& options) {
   if (request.evaluate || request.precision.is_mixed() || options.given("opt-level")) {
     return std::nullopt;
   }
   return Finding{.subject = "precision",
                  .state = Finding::State::kNote,
-                 .text =
-                     "products are in f32, which this GPU computes several times slower than "
-                     "16 bits",
+                 .text = "products are in f32, which leaves this GPU's tensor cores idle",
                  .remedy = "--opt-level O2, or --amp; --opt-level O0 asks for f32"};
 }
 
@@ -92,7 +90,7 @@ std::vector<Finding> run_findings(const RunRequest& request,
     if (finding) findings.push_back(*finding);
   };
   if (request.device != Device::kCuda) {
-    add(left_aside(options));
+    add(idle_gpu(options));
     return findings;
   }
   if (!libraries.contains("cudnn")) add(no_cudnn(read_cudnn(), cuda::runtime_version()));

@@ -1,5 +1,5 @@
-// Finds what a run should tell at its start: a GPU that is left aside, ranks that do not match the
-// GPUs, what makes it slow.
+// Finds what a run should say at its start: a GPU that is not used, ranks that do not match the
+// GPUs, and what makes the run slow.
 #pragma once
 
 #include <string>
