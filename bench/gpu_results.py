@@ -1,16 +1,25 @@
 """Writes what bench/gpu_suite.sh found as JSON.
 
-usage: python3 bench/gpu_results.py suite RESULTS COMMIT STATE...      gpu_suite.json: what became of each part
-       python3 bench/gpu_results.py training RESULTS COMMIT RUN_JSON...  training_cuda.json: final figures of each run
-       python3 bench/gpu_results.py train-peers RESULTS COMMIT STEP_JSON...  adds bench/peers/torch_step.py's speeds
-                                                                       to it, of files named NETWORK/VARIANT.json
-       python3 bench/gpu_results.py convolutions RESULTS COMMIT PLANS_JSON  convolutions_cuda.json: engines and times
-       python3 bench/gpu_results.py kernels RESULTS COMMIT BENCH_JSON  kernels_cuda.json, from Google Benchmark's file
-       python3 bench/gpu_results.py peers RESULTS COMMIT PEER_JSON     adds bench/peers/torch_kernels.py's times to it
+usage: python3 bench/gpu_results.py KIND RESULTS COMMIT FILE...
+       python3 bench/gpu_results.py figure RESULTS COMMIT NAME=VALUE...      one more of gpu_figures.json
+
+| KIND | FILE | into |
+|---|---|---|
+| suite | state files | gpu_suite.json: what became of each part |
+| training | run.json of trainings | training_cuda.json: final figures of each run |
+| convolutions | plans.json | convolutions_cuda.json: engines and times |
+| kernels | Google Benchmark's | kernels_cuda.json |
+| norms | Google Benchmark's | norms_cuda.json, and the lowest share of a copy's rate |
+| peers | bench/peers/torch_kernels.py's | adds PyTorch's times to kernels_cuda.json |
+| against-cpu | bench_train --against-cpu's | a figure of gpu_figures.json |
+| scaling | bench_train's on 1 and on N ranks | images a second and efficiency there |
+| trace | bench_train's | trace_cuda.json: each step's time |
+| jpeg | run.json | images a second from photos |
 """
 
 import datetime
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -23,7 +32,10 @@ GPU_FIELDS = ("name", "driver_version", "clocks.max.sm", "clocks.max.mem", "memo
 
 def gpu_origin(commit: str) -> dict:
     query = ["nvidia-smi", f"--query-gpu={','.join(GPU_FIELDS)}", "--format=csv,noheader", "--id=0"]
-    values = subprocess.run(query, check=True, capture_output=True, text=True).stdout.strip().split(", ")
+    if os.environ.get("SUITE_REHEARSES"):
+        values = ["the emulated machine", *[""] * (len(GPU_FIELDS) - 1)]
+    else:
+        values = subprocess.run(query, check=True, capture_output=True, text=True).stdout.strip().split(", ")
     return {
         "script": "bench/gpu_suite.sh",
         "date": datetime.date.today().isoformat(),
@@ -83,32 +95,39 @@ def trainings_of(records: list[Path]) -> dict:
         record = json.loads(path.read_text())
         final = None
         if record["final"]:
-            final = {name: record["final"][name] for name in ("acc1", "images_per_s", "wall_s", "first_step_s")}
+            final = {name: record["final"].get(name) for name in ("acc1", "images_per_s", "wall_s", "first_step_s")}
             final["steady_images_per_s"] = steady_speed(path.parent)
         found[path.parent.name] = {"arguments": record["argv"][1:], "final": final}
     return found
 
 
-def over_peers(name: str, run: dict, speeds: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Variant of PyTorch -> how many times as fast the run is. Mixed precision meets mixed precision."""
-    if run["final"] is None:
-        return {}
-    ours, mixed = run["final"]["steady_images_per_s"], "O2" in run["arguments"]
-    theirs = speeds.get(name.split("_")[0], {})
-    return {variant: round(ours / speed, 2) for variant, speed in theirs.items() if (variant != "f32") == mixed}
+def add_figures(results: Path, commit: str, figures: dict[str, float]) -> None:
+    """Puts them among those that are known; summary.md compares them with bench/gpu_goals.json."""
+    file = results / "gpu_figures.json"
+    known = json.loads(file.read_text())["figures"] if file.exists() else {}
+    merge_result(file, gpu_origin(commit) | {"figures": known | figures})
 
 
-def with_training_peers(runs: dict, steps: list[Path]) -> dict:
-    """The runs beside PyTorch's steps, each the file NETWORK/VARIANT.json."""
-    reports = {path: json.loads(path.read_text()) for path in steps}
-    speeds: dict[str, dict[str, float]] = {}
-    for path, report in reports.items():
-        speeds.setdefault(path.parent.name, {})[path.stem] = round(report["images_per_s"], 1)
+def scaling_figures(one: dict, many: dict) -> dict[str, float]:
+    ranks = many["ranks"]
     return {
-        "peer": f"PyTorch {reports[steps[0]]['torch']}",
-        "peer_images_per_s": speeds,
-        "runs": {name: run | {"over_peer": over_peers(name, run, speeds)} for name, run in runs.items()},
+        f"nccl_{ranks}_images_per_s": round(many["images_per_s"], 1),
+        f"nccl_{ranks}_efficiency": round(many["images_per_s"] / one["images_per_s"] / ranks, 3),
     }
+
+
+def lowest_shares(rows: list[dict]) -> dict[str, float]:
+    """Of the rate of a copy, by direction, over the cases in 16 bits that are far beyond the L2 cache."""
+    found: dict[str, float] = {}
+    for row in rows:
+        if "of_copy" not in row or row["dtype"] == "f32" or not row["op"].startswith("batch_norm_shard_"):
+            continue
+        direction = row["op"].removeprefix("batch_norm_shard_").split("_")[0]
+        large = row["shape"].split("x")[1] in ("64", "256", "512")
+        if direction in ("forward", "backward") and (large or os.environ.get("SUITE_REHEARSES")):
+            name = f"norm_{direction}_of_copy"
+            found[name] = min(found.get(name, row["of_copy"]), row["of_copy"])
+    return found
 
 
 def convolutions_of(plans: dict) -> dict:
@@ -125,24 +144,54 @@ def convolutions_of(plans: dict) -> dict:
     return {"cudnn": plans["cudnn"], "convolutions": sorted(rows, key=lambda row: -row["us"])}
 
 
-def main() -> None:
-    kind, folder, commit, *names = sys.argv[1:]
-    origin, results, files = gpu_origin(commit), Path(folder), [Path(name) for name in names]
-    training, kernels = results / "training_cuda.json", results / "kernels_cuda.json"
+def single_figures(kind: str, reports: list[dict], files: list[Path]) -> dict[str, float]:
+    """The figures of a kind that has no file of its own."""
+    report = reports[0]
+    if kind == "against-cpu":
+        level = "f32" if report["tolerance"] < 1e-3 else "f16"
+        return {f"against_cpu_{report['arch']}_{level}": report["largest_difference"] / report["tolerance"]}
+    if kind == "scaling":
+        return scaling_figures(*reports)
+    if kind == "jpeg":
+        return {"jpeg_images_per_s": steady_speed(files[0].parent)}
+    return {"trace_step_ms": round(report["step_ms_median"], 3), "trace_host_ms": round(report["host_ms_mean"], 4)}
+
+
+def write_kind(kind: str, results: Path, commit: str, files: list[Path]) -> None:
+    origin, kernels = gpu_origin(commit), results / "kernels_cuda.json"
     if kind == "suite":
         merge_result(results / "gpu_suite.json", origin | {"parts": parts_of(files)})
-    elif kind == "training":
-        merge_result(training, origin | {"runs": trainings_of(files)})
-    elif kind == "train-peers":
-        merge_result(training, with_training_peers(json.loads(training.read_text())["runs"], files))
-    elif kind == "convolutions":
-        plans = json.loads(files[0].read_text())
-        merge_result(results / "convolutions_cuda.json", origin | convolutions_of(plans))
-    elif kind == "kernels":
-        merge_result(kernels, origin | {"kernels": kernels_of(json.loads(files[0].read_text()))})
+        return
+    if kind == "training":
+        runs = trainings_of(files)
+        merge_result(results / "training_cuda.json", origin | {"runs": runs})
+        if final := runs.get("convnet", {}).get("final"):
+            figures = {"convnet_wall_s": final["wall_s"], "convnet_acc1": final["acc1"]}
+            add_figures(results, commit, {name: value for name, value in figures.items() if value is not None})
+        return
+    reports = [json.loads(file.read_text()) for file in files]
+    if kind == "convolutions":
+        merge_result(results / "convolutions_cuda.json", origin | convolutions_of(reports[0]))
+    elif kind in ("kernels", "norms"):
+        rows = kernels_of(reports[0])
+        merge_result(results / f"{kind}_cuda.json", origin | {"kernels": rows})
+        add_figures(results, commit, lowest_shares(rows))
+    elif kind == "peers":
+        rows = json.loads(kernels.read_text())["kernels"]
+        peer = {"peer": f"PyTorch {reports[0]['torch']}", "kernels": with_peer(rows, reports[0]["us"])}
+        merge_result(kernels, peer)
     else:
-        report, rows = json.loads(files[0].read_text()), json.loads(kernels.read_text())["kernels"]
-        merge_result(kernels, {"peer": f"PyTorch {report['torch']}", "kernels": with_peer(rows, report["us"])})
+        if kind == "trace":
+            merge_result(results / "trace_cuda.json", origin | reports[0])
+        add_figures(results, commit, single_figures(kind, reports, files))
+
+
+def main() -> None:
+    kind, folder, commit, *names = sys.argv[1:]
+    if kind == "figure":
+        add_figures(Path(folder), commit, {name: float(value) for name, value in (text.split("=") for text in names)})
+    else:
+        write_kind(kind, Path(folder), commit, [Path(name) for name in names])
 
 
 if __name__ == "__main__":

@@ -2,12 +2,12 @@
 object.
 
 usage: python3 torch_step.py -a convnet|resnet18|resnet50 [--cifar-stem] [--device cuda] [--channels-last]
-           [--autocast f16|bf16] [--compile] [-b 32] [--steps 6]
+           [--autocast f16|bf16] [--tf32] [--compile | --max-autotune] [-b 32] [--steps 6]
 
 Forward, cross-entropy, backward, fused SGD with momentum and weight decay, in f32 or under autocast, f16 with a
 GradScaler. Without --channels-last it is what a tutorial writes; with it, and tcmalloc in LD_PRELOAD, what someone
-writes who has tuned PyTorch on CPUs. On a GPU f32 is f32, not TF32, as ours is; cuDNN chooses by time; the batch lies
-there, and nothing is waited for between two steps.
+writes who has tuned PyTorch on CPUs. On a GPU f32 is f32, as ours is, and with --tf32 what PyTorch has by default, TF32
+in convolutions; cuDNN chooses by time; the batch lies there, and nothing is waited for between two steps.
 """
 
 import argparse
@@ -59,7 +59,9 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--autocast", choices=DTYPES)
+    parser.add_argument("--tf32", action="store_true")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--max-autotune", action="store_true", help="compile so, which takes minutes")
     parser.add_argument("-b", "--batch-size", type=int, default=32)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=6)
@@ -68,7 +70,7 @@ def main() -> None:
 
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = args.tf32
     torch.backends.cudnn.benchmark = True
     model, shape, classes = build(args.arch, args.cifar_stem)
     layout = torch.channels_last if args.channels_last else torch.contiguous_format
@@ -77,8 +79,8 @@ def main() -> None:
     labels = torch.randint(classes, (args.batch_size,), device=args.device)
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9, weight_decay=1e-4, fused=True)
     scaler = torch.amp.GradScaler(args.device, enabled=args.autocast == "f16")
-    if args.compile:
-        model = torch.compile(model)
+    if args.compile or args.max_autotune:
+        model = torch.compile(model, mode="max-autotune" if args.max_autotune else "default")
 
     marks = [mark(args.device)]
     for _ in range(args.warmup + args.steps):

@@ -120,12 +120,17 @@ std::string json_text(const SyntheticReport& report) {
   std::ranges::transform(per_rank, all_ranks.begin(), [&](double speed) { return speed * ranks; });
   const data::ImageShape& image = report.network.image;
   const trainers::RankSeconds seconds = mean_seconds(report);
+  std::vector<double> step_ms(report.step_s.size());
+  std::ranges::transform(
+      report.step_s, step_ms.begin(), [](double step_s) { return step_s * 1e3; });
   const nlohmann::ordered_json json = {
       {"images_per_s", mean(all_ranks)},
       {"images_per_s_spread", spread(all_ranks)},
       {"images_per_s_by_iteration", all_ranks},
       {"step_ms_mean", milliseconds(mean(report.step_s))},
       {"step_ms_median", milliseconds(median(report.step_s))},
+      {"step_ms", step_ms},
+      {"host_ms_mean", milliseconds(seconds.own)},
       {"comm_exposed_ms", milliseconds(seconds.exposed)},
       {"comm_hidden_ms", milliseconds(seconds.hidden)},
       {"first_step_s", report.first_step_s},

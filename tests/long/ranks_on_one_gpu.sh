@@ -14,7 +14,8 @@ arguments=(--device cuda --global-batch-size 64 --shards 4 --bn-groups 4 --max-s
 train() {  # NAME RANKS ARGS...
   local name=$1 ranks=$2
   shift 2
-  "$root/scripts/run" -np "$ranks" "$1" "${arguments[@]}" --output-dir "$work/$name" "${@:2}" >"$work/$name.log" 2>&1 ||
+  "$root/bench/on_ranks.sh" "$ranks" "$1" "${arguments[@]}" --output-dir "$work/$name" "${@:2}" \
+    >"$work/$name.log" 2>&1 ||
     { cat "$work/$name.log" >&2; return 1; }
   echo "$name: $(grep -o '[0-9.,]* images/s' "$work/$name.log" | tail -1)"
 }
