@@ -11,7 +11,8 @@ if [ -z "$SUITE_REHEARSES" ]; then
   gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
   resnet50=(-a resnet50 -b 256) small=(-a resnet50 -b 32) convnet=(-a convnet -b 64)
   timed=(--num-warmup-batches 10 --num-batches-per-iter 10 --num-iters 5)
-  convnet_steps=() resnet_steps=(--dataset synthetic -j 8 --max-steps 60) nccl_steps=(--max-steps 200 --global-batch-size 64)
+  convnet_steps=() resnet_steps=(--dataset synthetic -j 8 --max-steps 60)
+  nccl_steps=(--max-steps 200 --global-batch-size 64)
   ranks_arguments=() tests_filter=() bench_filter='^cuda/' bench_flags=() norms_filter='^cuda/batch_norm_shard_'
   network=train_resnet step_networks=("-a convnet -b 64" "-a resnet20 -b 32" "-a resnet50 -b 8") rounds=3
   patience=20 patience_after_kill=20
@@ -70,8 +71,9 @@ same_bits() {
 # measure NAME RANKS ARGS...: bench_train's object, to steps/NAME.json.
 measure() {
   mkdir -p "$work/steps"
-  bench/on_ranks.sh "$2" "$(program bench_train)" --device cuda --json "${timed[@]}" "${@:3}" >"$work/steps/$1.json.part"
-  mv "$work/steps/$1.json.part" "$work/steps/$1.json"
+  local file=$work/steps/$1.json
+  bench/on_ranks.sh "$2" "$(program bench_train)" --device cuda --json "${timed[@]}" "${@:3}" >"$file.part"
+  mv "$file.part" "$file"
 }
 
 build() {
@@ -167,7 +169,8 @@ train() {
   local failed=0 resnet=("$network" "${resnet_steps[@]}")
   [ -n "$SUITE_REHEARSES" ] || resnet+=("${resnet50[@]}")
   train_one convnet 1 train_convnet "${convnet_steps[@]}" || failed=1
-  train_one convnet_eager 1 train_convnet "${convnet_steps[@]}" --no-graph && same_bits convnet convnet_eager || failed=1
+  train_one convnet_eager 1 train_convnet "${convnet_steps[@]}" --no-graph &&
+    same_bits convnet convnet_eager || failed=1
   if [ -z "$SUITE_REHEARSES" ]; then  # the emulated machine has no cuDNN whose engines could be timed
     train_one convnet_tuned 1 train_convnet --autotune &&
       train_one convnet_planned 1 train_convnet --plan-file "$work/runs/convnet_tuned/plans.json" &&
@@ -212,7 +215,8 @@ photos() {
 trace() {
   local ten=(--device cuda --json "${o2[@]}" "${resnet50[@]}" --num-warmup-batches 5 --num-batches-per-iter 10)
   if command -v nsys >/dev/null; then
-    nsys profile --force-overwrite true -o "$results/trace" "$(program bench_train)" "${ten[@]}" --num-iters 1 >/dev/null ||
+    nsys profile --force-overwrite true -o "$results/trace" \
+      "$(program bench_train)" "${ten[@]}" --num-iters 1 >/dev/null ||
       echo "nsys failed; the steps' times follow"
   else
     echo "nsys is not installed; the steps' times follow"

@@ -2,8 +2,8 @@
 
 usage: python3 bench/gpu_step_speed.py RESULTS COMMIT NAME --ours LINE --peer LINE [--rounds 3] [--alone]
 
-Both lines print one JSON object with "images_per_s" and "step_ms_median". They run as A B A B; the row holds medians and
-the ratio over rounds. A peer that fails is named in the row, and ours is measured all the same. --alone: there is none.
+Both lines print one JSON object with "images_per_s" and "step_ms_median". They run as A B A B; the row holds medians
+and the ratio over rounds. A peer that fails is named in the row, and ours is still measured. --alone: no peer.
 """
 
 import argparse

@@ -10,8 +10,8 @@
 #   step       a training step of three networks against the CPU's, layer by layer
 #   memory     ResNet-50 with the largest batch that the plan promises
 #   nccl-1     ConvNet on one rank over NCCL, with our sum and with NCCL's, to the bits without it
-#   nccl-2 nccl-4 nccl-8      where there are as many GPUs: bits of one rank, graph and eager; NCCL's own sum; batch norm
-#              over ranks; a rank that is killed; images a second beside one rank's
+#   nccl-2 nccl-4 nccl-8      where there are as many GPUs: bits of one rank, graph and eager; NCCL's own sum;
+#              batch norm over ranks; a rank that is killed; images a second beside one rank's
 #   ranks      2 and 4 ranks on one GPU over CUDA IPC, with the bits of one
 #   norms      the kernels of batch norm that a training runs
 #   train      whole trainings, ConvNet's with and without a graph and with the engines of a plan file to the same bits
