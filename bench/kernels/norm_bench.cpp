@@ -143,15 +143,25 @@ const Bench kShardAdd("batch_norm_shard_forward_residual", kLayers, [](Timer& t)
   shard_forward(t, true);
 });
 
-void shard_backward(Timer& t, bool adds) {
+void shard_backward(Timer& t, bool adds, const Tensor& addend = {}) {
   Layer l(t, Groups::kShards, adds);
-  t.run((adds ? 7 : 5) * l.in.nbytes(), [&] {
-    kernels::batch_norm_shard_backward(l.stream, l.shards, l.sums_by(l.leaves), {}, l.residual);
-  });
+  t.run((addend.defined() ? 8
+         : adds           ? 7
+                          : 5) *
+            l.in.nbytes(),
+        [&] {
+          kernels::batch_norm_shard_backward(
+              l.stream, l.shards, l.sums_by(l.leaves), addend, l.residual);
+        });
 }
 const Bench kGrad("batch_norm_shard_backward", kLayers, [](Timer& t) { shard_backward(t, false); });
 const Bench kGradAdd("batch_norm_shard_backward_residual", kLayers, [](Timer& t) {
   shard_backward(t, true);
+});
+
+// Between two blocks: the branch's gradient is added on the way (Forked).
+const Bench kGradFork("batch_norm_shard_backward_forked", kLayers, [](Timer& t) {
+  shard_backward(t, true, t.random(t.shape(), t.dtype()));
 });
 
 const Bench kShardAffine("batch_norm_shard_affine", kAffine, [](Timer& t) {
