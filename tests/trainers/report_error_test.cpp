@@ -1,7 +1,10 @@
 #include <cstdlib>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/single.h"
 #include "core/error.h"
 #include "trainers/report/errors.h"
 
@@ -68,6 +71,33 @@ TEST_F(ReportError, OneRanksErrorNamesTheRank) {
             "lockstep: error: rank 3: no file\n");
   EXPECT_EQ(printed(CommError("rank 3 lost a peer"), ErrorScope::kThisRank, 75),
             "lockstep: error: rank 3 lost a peer\n");
+}
+
+// Rank 1 of two.
+class RankOne : public comm::SingleCommunicator {
+ public:
+  explicit RankOne(bool peer_ends) : peer_ends_(peer_ends) {}
+  int rank() const override { return 1; }
+  int size() const override { return 2; }
+  std::vector<int> gone() override {
+    ++looks_;
+    return peer_ends_ && looks_ > 3 ? std::vector<int>{0} : std::vector<int>{};
+  }
+
+ private:
+  const bool peer_ends_;
+  int looks_ = 0;
+};
+
+TEST_F(ReportError, RanksThatFailAlikeLeaveAfterRankZeroAndALoneOneSpeaks) {
+  setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+  setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  const auto code3 = ::testing::ExitedWithCode(3);
+  RankOne alike(true);
+  EXPECT_EXIT(fail_rank(alike, DataError("broken")), code3, ::testing::Eq(""));
+  RankOne alone(false);
+  const auto named = ::testing::Eq("lockstep: error: rank 1: broken\n");
+  EXPECT_EXIT(fail_rank(alone, DataError("broken")), code3, named);
 }
 
 TEST_F(ReportError, ForeignExceptionsAreBugs) {

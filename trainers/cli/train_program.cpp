@@ -1,7 +1,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,7 +9,6 @@
 #include <fmt/core.h>
 
 #include "comm/connect.h"
-#include "comm/die.h"
 #include "comm/launch.h"
 #include "comm/thread_communicator.h"
 #include "core/cuda/device.h"
@@ -67,21 +65,12 @@ bool printed_instead(const Options& options, bool prints) {
   return true;
 }
 
-// Ranks that are threads may fail at once: the first to come speaks, and ends the process.
-[[noreturn]] void report_and_die(const std::exception& error, ErrorScope scope) {
-  static std::mutex first;
-  const std::lock_guard lock(first);
-  comm::die(static_cast<ExitCode>(report_error(error, scope)));
-}
-
 // Ends the process where the rank fails: its peers wait for it.
 int run_rank(const Job& job) {
   try {
     return static_cast<int>(train_run(job));
-  } catch (const CommError& error) {  // each rank knows something else of a lost peer
-    report_and_die(error, ErrorScope::kThisRank);
   } catch (const std::exception& error) {
-    report_and_die(error, ErrorScope::kEveryRank);
+    fail_rank(job.ranks, error);
   }
 }
 
@@ -154,9 +143,9 @@ int connect_and_run(const std::vector<std::string>& argv,
   } catch (const Error& error) {
     // Each rank that was started by hand has a terminal of its own.
     if (launch.place) return report_error(with_meeting_advice(error), ErrorScope::kThisRank);
-    return report_error(error);
+    return report_early_error(error);
   } catch (const std::exception& error) {
-    return report_error(error);
+    return report_early_error(error);
   }
   return run_rank({.argv = argv,
                    .options = options,
@@ -180,7 +169,7 @@ int run_train_program(Program program, int argc, char** argv) {
     launch = launch_of(options);
     if (printed_instead(options, launch.rank == 0)) return 0;
   } catch (const std::exception& error) {
-    return report_error(error);
+    return report_early_error(error);
   }
   return connect_and_run(argv_copy, std::move(options), launch, std::nullopt);
 }
@@ -194,7 +183,7 @@ int run_replay(const std::vector<std::string>& argv, const std::string& run_dire
     plan = read_replay_plan(run_directory);
     options = read_options(plan.program, plan.arguments, [](const char*) { return nullptr; });
   } catch (const std::exception& error) {
-    return report_error(error);
+    return report_early_error(error);
   }
   return connect_and_run(argv, std::move(options), launch, plan);
 }

@@ -1,9 +1,12 @@
 #include "trainers/report/errors.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <iterator>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,6 +41,17 @@ Error as_error(const std::exception& error) {
   return InternalError(error.what(),
                        "an exception that Lockstep does not throw itself",
                        "please report this with the command line: it is a bug in Lockstep");
+}
+
+// False if it still runs after two seconds, or if the transport cannot tell.
+bool rank0_has_ended(Communicator& ranks) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  while (std::chrono::steady_clock::now() < limit) {
+    const std::vector<int> gone = ranks.gone();
+    if (std::ranges::find(gone, 0) != gone.end()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
 }
 
 void report(const std::exception_ptr& error, ErrorScope scope) {
@@ -95,6 +109,21 @@ int report_error(const std::exception& error, ErrorScope scope) {
     std::fputs(format_error(reported).c_str(), stderr);
   }
   return static_cast<int>(reported.code());
+}
+
+int report_early_error(const std::exception& error) {
+  const int code = report_error(error);
+  if (rank_of_this_process() != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  return code;
+}
+
+void fail_rank(Communicator& ranks, const std::exception& error) {
+  static std::mutex first;  // ranks that are threads may fail at once: the first one ends them all
+  const std::lock_guard lock(first);
+  const bool lost_peer = dynamic_cast<const CommError*>(&error) != nullptr;  // each knows another
+  const bool alone = lost_peer || (rank_of_this_process() != 0 && !rank0_has_ended(ranks));
+  const ErrorScope scope = alone ? ErrorScope::kThisRank : ErrorScope::kEveryRank;
+  comm::die(static_cast<ExitCode>(report_error(error, scope)));
 }
 
 void on_all_ranks(Communicator& ranks, FunctionRef<void()> body) {

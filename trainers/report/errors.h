@@ -26,6 +26,14 @@ void report_as_rank(int rank);
 // reported as a bug. May be called before MPI_Init.
 int report_error(const std::exception& error, ErrorScope scope = ErrorScope::kEveryRank);
 
+// The same before the ranks met, for rank 0 alone to print. The other ranks return a second later:
+// mpirun ends all ranks when one fails, and rank 0 must have printed by then.
+int report_early_error(const std::exception& error);
+
+// Reports the error of a rank in a run, and ends its process. Where all ranks fail alike rank 0
+// prints, and the others leave after it; a rank that fails alone prints with its number.
+[[noreturn]] void fail_rank(Communicator& ranks, const std::exception& error);
+
 // Runs `body` on every rank and returns when it succeeded on all. Otherwise the lowest rank that
 // failed reports its error, and every rank leaves with that error's exit code.
 void on_all_ranks(Communicator& ranks, FunctionRef<void()> body);
