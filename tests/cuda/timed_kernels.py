@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Every kernel of a family that a training step on CUDA launches is timed by bench_kernels: on the emulated machine, which
-notes what each program launches.
+"""Checks on the emulated machine that bench_kernels times every kernel of a family that training steps launch.
 
 usage: tests/cuda/timed_kernels.py BIN audit.C6.norms|audit.C9.products      products: convolutions and linear layers
 """
@@ -17,7 +16,8 @@ from cuda_symbols import read_run  # noqa: E402
 UNITS = {"audit.C6.norms": ("norm_cuda: ",), "audit.C9.products": ("conv_cuda: ", "linear_cuda: ")}
 BENCHES = {
     "audit.C6.norms": "^cuda/batch_norm_.*/(f32|f16)/256x(64|2048)x",
-    "audit.C9.products": "^cuda/(conv2d_(forward|backward).*/(f32|f16)/(64|256x(64x56x64|128x56)x)|linear_.*/(f32|f16)/)",
+    "audit.C9.products": "^cuda/(conv2d_(forward|backward).*/(f32|f16)/(64|256x(64x56x64|128x56)x)"
+    "|linear_.*/(f32|f16)/)",
 }
 NETWORKS = {"train_convnet": "convnet", "train_resnet": "resnet20"}
 TRAININGS = [(program, level) for program in NETWORKS for level in ("O0", "O2")]

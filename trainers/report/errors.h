@@ -26,8 +26,8 @@ void report_as_rank(int rank);
 // reported as a bug. May be called before MPI_Init.
 int report_error(const std::exception& error, ErrorScope scope = ErrorScope::kEveryRank);
 
-// The same before the ranks met, for rank 0 alone to print. The other ranks return a second later:
-// mpirun ends all ranks when one fails, and rank 0 must have printed by then.
+// Reports an error that comes before the ranks meet, for rank 0 alone to print. The other ranks
+// return a second later: mpirun ends all ranks when one fails, and rank 0 must have printed first.
 int report_early_error(const std::exception& error);
 
 // Reports the error of a rank in a run, and ends its process. Where all ranks fail alike rank 0
