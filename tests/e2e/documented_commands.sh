@@ -16,7 +16,7 @@ run_commands() {  # of document $1, at least $2; trainings with the flags $3
   local line background count=0
   while read -r line; do
     count=$((count + 1))
-    if [[ ($line == *\~/data* && ! -e data) || ($line == *" runs/mine/"* && ! -e runs/mine) ]]; then
+    if [[ ($line == *\~/data* && ! -e data) || ($line =~ \ (runs/[a-z]+)/ && ! -e ${BASH_REMATCH[1]}) ]]; then
       left_out=$((left_out + 1))
       continue
     fi
