@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# usage: packages.sh BUILD
+# Packs the build by cpack, unpacks it and moves the folder: a program is built against it, and train.sh trains in it
+# on 2 ranks to the build's bits. The .deb names the libraries that scripts/setup.sh installs.
+set -euo pipefail
+build=$(cd "$1" && pwd)
+cd "$(dirname "$0")/../.."
+tree=$PWD
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+  echo "packages.sh: $*" >&2
+  exit 1
+}
+
+logged() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; fail "this failed: $*"; }; }
+
+pack() {  # GENERATOR [ARGS...]
+  (cd "$build" && logged cpack -B "$work/packages" -G "$@")
+}
+
+pack TGZ
+(cd "$work/packages" && sha256sum --quiet -c ./*.tar.gz.sha256)
+mkdir "$work/first place" "$work/second"
+tar -xzf "$work"/packages/*.tar.gz -C "$work/first place"
+mv "$work/first place"/* "$work/second/lockstep"
+folder=$work/second/lockstep
+bytes=$(stat -c %s "$work"/packages/*.tar.gz)
+[ "$bytes" -lt 15000000 ] || fail "the package has $bytes bytes; at most 15 MB"
+bytes=$(stat -c %s "$folder"/lib/liblockstep.so.*.*.*)
+[ "$bytes" -lt 6000000 ] || fail "the library has $bytes bytes; at most 6 MB"
+! grep -rIlF -e "$tree" -e "$work" "$folder" || fail "these files name the folder that they were made in"
+for file in "$folder"/bin/* "$folder"/lib/liblockstep.so; do
+  ! readelf -d "$file" | grep -E 'R(UN)?PATH' | grep -v 'ORIGIN' || fail "$file looks in a fixed folder"
+done
+
+# A program of ten lines of CMake, against the folder.
+logged cmake -S "$folder/examples/minimal" -B "$work/minimal" -DCMAKE_PREFIX_PATH="$folder"
+logged cmake --build "$work/minimal"
+logged scripts/run -np 2 "$work/minimal/minimal"
+grep -q "rank 1 weight" "$work/log" || fail "minimal: $(cat "$work/log")"
+
+# train.sh builds nothing there, and is called from anywhere.
+options=(--epochs 1 --max-steps 30 --no-eval --seed 3 --quiet --shards 4 --bn-groups 4 --global-batch-size 64)
+(cd / && logged env -i PATH="$PATH" HOME="$HOME" "$folder/scripts/train.sh" "${options[@]}" -o "$work/there")
+! grep -q "setup: installing" "$work/log" || fail "train.sh lacked packages on a machine that builds: $(cat "$work/log")"
+[ ! -e "$folder/build" ] || fail "train.sh built something"
+logged scripts/run -np 2 "$build/bin/train_convnet" "${options[@]}" -o "$work/here"
+logged "$folder/bin/lockstep" diff "$work"/{here,there}/checkpoints/last.safetensors
+
+# The .deb: scripts/setup.sh run installs what it depends on, but for what every Debian has.
+if command -v dpkg-shlibdeps >/dev/null && grep -q VERSION_CODENAME=bookworm /etc/os-release; then
+  pack DEB -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip
+  deb=$(echo "$work"/packages/*.deb)
+  needed=$(dpkg-deb -f "$deb" Depends Recommends | sed 's/^[A-Z][a-z]*: //; s/([^)]*)//g' | tr -d ' ' | tr ',' '\n' |
+    grep -Ev '^(libc6|libgcc-s1|libstdc\+\+6)$' | sort | xargs)
+  known=$(sed -n 's/^run_packages=(\(.*\))$/\1/p' scripts/setup.sh | tr ' ' '\n' | sort | xargs)
+  [ "$needed" = "$known" ] || fail "the .deb needs '$needed', scripts/setup.sh run installs '$known'"
+  dpkg-deb -R "$deb" "$work/deb"
+  [ -x "$work/deb/usr/bin/lockstep-run" ] || fail "the .deb has no lockstep-run"
+  grep -q ldconfig "$work/deb/DEBIAN/triggers" || fail "the .deb runs no ldconfig"
+fi
