@@ -45,6 +45,15 @@ logged cmake --build "$work/minimal"
 logged scripts/run -np 2 "$work/minimal/minimal"
 grep -q "rank 1 weight" "$work/log" || fail "minimal: $(cat "$work/log")"
 
+# The recipes of docs/library.md, each in a namespace, linked with nothing left open. What they use is exported.
+awk 'BEGIN {print "#include <lockstep/lockstep.h>\nusing namespace lockstep;"}
+  /^```$/ && inside {print "}"; inside = 0}
+  inside {print}
+  /^```cpp$/ {print "namespace recipe_" ++count " {"; inside = 1}
+  END {exit count != 10}' docs/library.md >"$work/recipes.cpp" || fail "docs/library.md has not ten recipes"
+read -ra flags <<<"$(PKG_CONFIG_PATH=$folder/lib/pkgconfig pkg-config --cflags --libs lockstep)"
+logged "${CXX:-c++}" -O0 -Wall -Wextra -Werror -fPIC -shared -Wl,-z,defs "$work/recipes.cpp" "${flags[@]}" -o "$work/r"
+
 # train.sh builds nothing there, and is called from anywhere.
 options=(--epochs 1 --max-steps 30 --no-eval --seed 3 --quiet --shards 4 --bn-groups 4 --global-batch-size 64)
 (cd / && logged env -i PATH="$PATH" HOME="$HOME" "$folder/scripts/train.sh" "${options[@]}" -o "$work/there")
