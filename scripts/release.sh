@@ -28,7 +28,7 @@ release() {  # NAME: the packages in $work/NAME/packages
   tar -xzf "$packages/$name.tar.gz" -C "$work/$1/unpacked"
   tar --sort=name --mtime=@"$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=gnu \
     -C "$work/$1/unpacked" -cf - "$name" | gzip -9n >"$packages/$name.tar.gz"
-  ! grep -rlF "$work" "$work/$1/unpacked" || { echo "release: these files name the folder they were built in"; return 1; }
+  ! grep -rlF "$work" "$work/$1/unpacked" || { echo "release: these files name its folder"; return 1; }
   rm -rf "$packages"/_CPack_Packages "$packages"/*.sha256
   (cd "$packages" && sha256sum -- * >"$work/$1.sums")
   rm -rf "$tree" "$work/$1/unpacked"

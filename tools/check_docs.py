@@ -15,7 +15,7 @@ import tutorial_items
 
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 120  # of a line that is not a table's
-LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)|<img[^>]* src=\"([^\":]+)\"")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)|<img[^>]* src=\"([^\":]+)\"")
 FOLDERS = "bench|cmake|comm|core|data|docs|kernels|nn|scripts|tests|tools|trainers"
 NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./*{{}},-]+)(?: [^`]*)?`")
 BRACES = re.compile(r"(.*)\{([^}]*)\}(.*)")

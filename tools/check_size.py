@@ -1,4 +1,4 @@
-"""Fails when a file outgrows its budget: sources 400 lines, all CMake files 1036 together, lines 120 columns.
+"""Fails when a file outgrows its budget: sources 400 lines, all CMake files 1140 together, lines 120 columns.
 
 usage: python3 tools/check_size.py
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = {".h", ".cpp", ".cu", ".cuh", ".py", ".sh"}
-FILE_LINES, CMAKE_LINES, COLUMNS, CPP_COLUMNS = 400, 1036, 120, 100
+FILE_LINES, CMAKE_LINES, COLUMNS, CPP_COLUMNS = 400, 1140, 120, 100
 
 
 def main() -> int:
