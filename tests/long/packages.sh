@@ -15,10 +15,12 @@ fail() {
 
 logged() { "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; fail "this failed: $*"; }; }
 
-inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"; }
+inside() {
+  chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"
+}
 
-options="--epochs 1 --max-steps 100 --no-eval --quiet --seed 42 --global-batch-size 64 --shards 4 --bn-groups 4 --lr 0.02
-  --momentum 0.9"
+options="--epochs 1 --max-steps 100 --no-eval --quiet --seed 42 --global-batch-size 64 --shards 4 --bn-groups 4
+  --lr 0.02 --momentum 0.9"
 
 enter() {  # NAME: a fresh copy of the empty system
   root=$work/$1
