@@ -5,9 +5,10 @@
 set -euo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }
 mkdir -p "$1"
-folder=$(cd "$1" && pwd) commit=${2:-HEAD}
+folder=$(cd "$1" && pwd)
 [ -z "$(ls -A "$folder")" ] || { echo "release: $folder is not empty" >&2; exit 2; }
 cd "$(dirname "$0")/.."
+commit=$(git rev-parse --short "${2:-HEAD}^{commit}")  # HEAD may move meanwhile
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct "$commit")
 export SOURCE_DATE_EPOCH CCACHE_DISABLE=1 TZ=UTC LC_ALL=C
 umask 022
@@ -40,4 +41,4 @@ diff "$work"/{first,another_place}.sums || { echo "release: two builds differ" >
 mv "$work"/first/packages/* "$folder"
 mv "$work/first.sums" "$folder/SHA256SUMS"
 (cd "$folder" && sha256sum -c --quiet SHA256SUMS && ls -l)
-echo "two builds of $(git rev-parse --short "$commit") gave the same bytes"
+echo "two builds of $commit gave the same bytes"
