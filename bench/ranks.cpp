@@ -31,11 +31,12 @@ int run_on_ranks(const std::vector<std::string>& arguments,
   comm::Connection connection;
   try {
     launch = comm::read_launch();
-    const RanksRequest asked = request();
+    RanksRequest asked = request();
     if (!asked.help.empty()) {
       if (launch.rank == 0) fmt::print("{}", asked.help);
       return 0;
     }
+    asked.connect.lost_at_end = [](const Error& error) { comm::die(error); };
     connection = comm::connect(launch, asked.connect);
   } catch (const std::exception& error) {
     return trainers::report_error(error);

@@ -24,7 +24,7 @@ void place_on_host(const std::vector<uint64_t>& hosts, Launch& launch) {
   launch.local_rank = static_cast<int>(std::count(hosts.begin(), hosts.begin() + rank, host));
 }
 
-Connection over_messages(std::unique_ptr<Communicator> messages,
+Connection over_messages(std::unique_ptr<MessageCommunicator> messages,
                          std::string_view name,
                          const Launch& launch,
                          const ConnectOptions& options) {
@@ -55,8 +55,11 @@ Connection meet_over_tcp(Launch launch, const MeetingPlace& place, const Connect
       launch.size,
       {.timeout = options.rendezvous_timeout, .note = options.tell, .stop = options.stop});
   place_on_host(peers.hosts, launch);
-  auto messages = std::make_unique<tcp::TcpCommunicator>(
-      launch.rank, std::move(peers.sockets), shares_cores(launch), options.stall_abort);
+  auto messages = std::make_unique<tcp::TcpCommunicator>(launch.rank,
+                                                         std::move(peers.sockets),
+                                                         shares_cores(launch),
+                                                         options.stall_abort,
+                                                         options.lost_at_end);
   return over_messages(std::move(messages), "tcp", launch, options);
 }
 
@@ -70,8 +73,8 @@ Connection connect(const Launch& launch, const ConnectOptions& options) {
                            "the launcher's MPI connects them",
                            "start them with torchrun, or let them talk through MPI");
   }
-  auto messages =
-      std::make_unique<MpiCommunicator>(std::make_unique<MpiSession>(launch), options.stall_abort);
+  auto messages = std::make_unique<MpiCommunicator>(
+      std::make_unique<MpiSession>(launch), options.stall_abort, options.lost_at_end);
   return over_messages(std::move(messages), "mpi", launch, options);
 }
 

@@ -31,6 +31,8 @@ struct ConnectOptions {
   std::chrono::milliseconds rendezvous_timeout = std::chrono::seconds(300);
   std::function<void(const std::string& text)> tell = {};
   std::function<bool()> stop = {};  // asked while they wait; true gives up
+  // Where ranks are processes. A last barrier() tells of such a peer by an exception.
+  LostAtEnd lost_at_end = {};
 };
 
 struct Connection {
@@ -41,9 +43,11 @@ struct Connection {
 };
 
 // Ranks of several processes meet through MPI, or over TCP where `launch` has a place to meet;
-// whatever they use later. Call it once, from the thread that will use the result. An error after
-// this ends the process with die(), not with exit(). Errors: EnvironmentError for a launcher of
-// another MPI, in a build without MPI, and for a transport that cannot be; those of tcp::meet().
+// whatever they use later. MPI that the program has started is used and left running; otherwise it
+// is started here and ends with the last connection. Call it from the thread that will use the
+// result, on all ranks in the same order. After an error of a rank MPI is not ended, since its end
+// waits for all peers. Errors: EnvironmentError for a launcher of another MPI, in a build without
+// MPI, and for a transport that cannot be; UsageError after the end of MPI; those of tcp::meet().
 Connection connect(const Launch& launch, const ConnectOptions& options = {});
 
 }  // namespace lockstep::comm

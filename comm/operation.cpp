@@ -43,7 +43,8 @@ CommError lost_peer_error(const Operation& operation, int rank, std::span<const 
 
 CommError lost_peer_error(std::string_view what, int rank, std::span<const int> gone) {
   return CommError(fmt::format("rank {} lost a peer in {}", rank, what),
-                   fmt::format("{} {} gone", list_of_ranks(gone), gone.size() == 1 ? "is" : "are"));
+                   fmt::format("{} {} gone", list_of_ranks(gone), gone.size() == 1 ? "is" : "are"),
+                   "see what it said last, or whether the system ended it for want of memory");
 }
 
 UsageError no_library_sum_error() {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,10 @@ namespace lockstep::comm {
 
 // --stall-abort: how long a rank waits for its peers without any progress.
 constexpr std::chrono::milliseconds kDefaultStallAbort = std::chrono::seconds(60);
+
+// Hears of a peer that did not come to a communicator's end, where no caller could catch an error.
+// It must not throw. Empty: nobody hears of it.
+using LostAtEnd = std::function<void(const Error& error)>;
 
 struct Operation {
   enum class Kind : uint8_t {

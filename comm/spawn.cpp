@@ -16,12 +16,14 @@ RankError::RankError(int rank, const Error& error)
             error.remedy()),
       rank_(rank) {}
 
-void spawn(int ranks, const std::function<void(Communicator&)>& body) {
+void spawn(int ranks,
+           const std::function<void(Communicator&)>& body,
+           std::chrono::milliseconds stall_abort) {
   if (ranks < 1) {
     throw UsageError(fmt::format("{} ranks cannot be started", ranks),
                      "a job has at least one rank");
   }
-  comm::spawn_ranks(ranks, [&](Communicator& peers) {
+  const auto run_rank = [&](Communicator& peers) {
     try {
       body(peers);
     } catch (const Error& error) {
@@ -29,7 +31,8 @@ void spawn(int ranks, const std::function<void(Communicator&)>& body) {
     } catch (const std::exception& error) {
       std::throw_with_nested(RankError(peers.rank(), InternalError(error.what())));
     }
-  });
+  };
+  comm::spawn_ranks(ranks, run_rank, stall_abort);
 }
 
 }  // namespace lockstep

@@ -45,62 +45,68 @@ MessageCommunicator::MessageCommunicator(std::unique_ptr<MessageTransport> trans
     : engine_(std::move(transport), stall_abort, traffic_) {}
 
 void MessageCommunicator::barrier() {
-  const std::byte mine{};
-  std::vector<std::byte> all(static_cast<size_t>(size()));
-  gather(next(Operation::Kind::kBarrier), {&mine, 1}, all);
+  engine_.guard().run([&] {
+    const std::byte mine{};
+    std::vector<std::byte> all(static_cast<size_t>(size()));
+    gather(next(Operation::Kind::kBarrier), {&mine, 1}, all);
+  });
 }
 
 void MessageCommunicator::broadcast(std::span<std::byte> bytes, int root) {
-  check_root(root, size());
-  std::vector<Send> sends;
-  std::vector<Receive> receives;
-  if (rank() == root) {
-    for (int i = 1; i < size(); ++i) sends.push_back({(root + i) % size(), bytes});
-  } else {
-    receives.push_back({root, bytes});
-  }
-  SingleRound work(
-      engine_, next(Operation::Kind::kBroadcast), std::move(sends), std::move(receives));
-  finish(work);
+  engine_.guard().run([&] {
+    check_root(root, size());
+    std::vector<Send> sends;
+    std::vector<Receive> receives;
+    if (rank() == root) {
+      for (int i = 1; i < size(); ++i) sends.push_back({(root + i) % size(), bytes});
+    } else {
+      receives.push_back({root, bytes});
+    }
+    SingleRound work(
+        engine_, next(Operation::Kind::kBroadcast), std::move(sends), std::move(receives));
+    finish(work);
+  });
 }
 
 void MessageCommunicator::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
-  gather(next(Operation::Kind::kAllGather), mine, all);
+  engine_.guard().run([&] { gather(next(Operation::Kind::kAllGather), mine, all); });
 }
 
 std::unique_ptr<Work> MessageCommunicator::start_all_reduce(const AllReduce& what) {
-  check_all_reduce_dtype(what.values.dtype());
-  const Tensor values = what.values.view({what.values.numel()});
-  const Operation operation = next(Operation::Kind::kAllReduce, what.label);
-  if (what.algorithm == Algorithm::kNone) return std::make_unique<DoneWork>();
-  const auto make = [&]() -> std::unique_ptr<MessageWork> {
-    switch (what.algorithm) {
-      case Algorithm::kRing:
-        return std::make_unique<RingSum>(engine_, operation, stream_, values);
-      case Algorithm::kStar:
-        return std::make_unique<OwnerSum>(
-            engine_, operation, stream_, values, star_slices(values.numel(), size()));
-      case Algorithm::kLibrary:
-        return std::make_unique<LibrarySum>(engine_, operation, values);
-      case Algorithm::kTree:
-      case Algorithm::kNone:
-        break;
-    }
-    return std::make_unique<OwnerSum>(
-        engine_, operation, stream_, values, tree_slices(values.numel(), size()));
-  };
-  std::unique_ptr<MessageWork> work = make();
-  engine_.launch(*work);
-  traffic_.reduced_bytes += static_cast<int64_t>(values.nbytes());
-  return work;
+  return engine_.guard().run([&]() -> std::unique_ptr<Work> {
+    check_all_reduce_dtype(what.values.dtype());
+    const Tensor values = what.values.view({what.values.numel()});
+    const Operation operation = next(Operation::Kind::kAllReduce, what.label);
+    if (what.algorithm == Algorithm::kNone) return std::make_unique<DoneWork>();
+    const auto make = [&]() -> std::unique_ptr<MessageWork> {
+      switch (what.algorithm) {
+        case Algorithm::kRing:
+          return std::make_unique<RingSum>(engine_, operation, stream_, values);
+        case Algorithm::kStar:
+          return std::make_unique<OwnerSum>(
+              engine_, operation, stream_, values, star_slices(values.numel(), size()));
+        case Algorithm::kLibrary:
+          return std::make_unique<LibrarySum>(engine_, operation, values);
+        case Algorithm::kTree:
+        case Algorithm::kNone:
+          break;
+      }
+      return std::make_unique<OwnerSum>(
+          engine_, operation, stream_, values, tree_slices(values.numel(), size()));
+    };
+    std::unique_ptr<MessageWork> work = make();
+    engine_.launch(*work);
+    traffic_.reduced_bytes += static_cast<int64_t>(values.nbytes());
+    return work;
+  });
 }
 
 void MessageCommunicator::all_reduce_sum(std::span<float> values) {
-  reduce(next(Operation::Kind::kAllReduce), values);
+  engine_.guard().run([&] { reduce(next(Operation::Kind::kAllReduce), values); });
 }
 
 void MessageCommunicator::all_reduce_sum(std::span<int64_t> values) {
-  reduce(next(Operation::Kind::kAllReduceInt64), values);
+  engine_.guard().run([&] { reduce(next(Operation::Kind::kAllReduceInt64), values); });
 }
 
 void MessageCommunicator::gather(const Operation& operation,

@@ -32,6 +32,12 @@ class MessageCommunicator : public Communicator {
   void all_reduce_sum(std::span<float> values) final;
   void all_reduce_sum(std::span<int64_t> values) final;
 
+  // The peers no longer follow, as was found elsewhere: every call ends with this error.
+  void give_up(const CommError& error) { engine_.guard().fail(error); }
+
+ protected:
+  bool has_given_up() const { return engine_.guard().failure().has_value(); }
+
  private:
   Operation next(Operation::Kind kind, std::string_view label = {}) {
     return {kind, ++sequence_, label};

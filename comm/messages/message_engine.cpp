@@ -79,8 +79,12 @@ void MessageEngine::forget(MessageWork& work) {
 }
 
 bool MessageWork::advance() {
-  if (!done_) engine_.advance();
+  if (!done_) engine_.guard().run([&] { engine_.advance(); });
   return done_;
+}
+
+void MessageWork::wait() {
+  if (!done_) engine_.guard().run([&] { engine_.wait(*this); });
 }
 
 void MessageWork::step() {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/call_guard.h"
 #include "comm/messages/message_transport.h"
 #include "comm/operation.h"
 #include "core/communicator.h"
@@ -30,6 +31,8 @@ class MessageEngine {
   ~MessageEngine() = default;
 
   MessageTransport& transport() { return *transport_; }
+  CallGuard& guard() { return guard_; }
+  const CallGuard& guard() const { return guard_; }
   int rank() const { return transport_->rank(); }
   int size() const { return transport_->size(); }
 
@@ -50,6 +53,7 @@ class MessageEngine {
   const std::unique_ptr<MessageTransport> transport_;
   const std::chrono::milliseconds stall_abort_;
   Traffic& traffic_;
+  CallGuard guard_;
   std::vector<MessageWork*> under_way_;  // in the order of their start
 };
 
@@ -62,7 +66,7 @@ class MessageWork : public Work {
   ~MessageWork() override { engine_.forget(*this); }
 
   bool advance() final;
-  void wait() final { engine_.wait(*this); }
+  void wait() final;
 
   const Operation& operation() const { return operation_; }
   bool done() const { return done_; }

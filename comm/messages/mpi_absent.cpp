@@ -14,6 +14,8 @@ namespace {
 
 }  // namespace
 
+struct MpiSession::World {};
+
 MpiSession::MpiSession(const Launch&) : shares_cores_(false), exceptions_(0) {
   refuse();
 }

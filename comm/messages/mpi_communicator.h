@@ -16,15 +16,17 @@ class MpiCommunicator : public MessageCommunicator {
   // piece_bytes: the longest message that MPI is given.
   explicit MpiCommunicator(std::shared_ptr<MpiSession> session,
                            std::chrono::milliseconds stall_abort = kDefaultStallAbort,
+                           LostAtEnd lost_at_end = {},
                            size_t piece_bytes = size_t{1} << 30);
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
-  // Waits for the peers as every call does; when one never comes, ends the process with exit code
-  // 75 after saying so, because no caller could catch an error here.
+  // Waits for the peers as every call does, and tells `lost_at_end` when one never comes. While an
+  // exception is under way, and after an error, it waits for nobody.
   ~MpiCommunicator() override;
 
  private:
   const std::shared_ptr<MpiSession> session_;
+  const LostAtEnd lost_at_end_;
 };
 
 }  // namespace lockstep::comm

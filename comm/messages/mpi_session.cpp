@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <mpi.h>
 
+#include "comm/messages/mpi_world.h"
 #include "core/error.h"
 
 namespace lockstep::comm {
@@ -25,27 +26,78 @@ void check_world(const Launch& launch, int size) {
       "--mpi=pmix");
 }
 
-}  // namespace
+bool has_ended() {
+  int ended = 0;
+  MPI_Finalized(&ended);
+  return ended != 0;
+}
 
-MpiSession::MpiSession(const Launch& launch)
-    : shares_cores_(comm::shares_cores(launch)), exceptions_(std::uncaught_exceptions()) {
+// MPI's calls are for one thread, and so are these. A session that ended with an error counts on:
+// then MPI is never ended.
+struct {
+  int count = 0;
+  bool started_mpi = false;
+} sessions;
+
+void start_mpi(bool shares_cores) {
+  if (has_ended()) {
+    throw UsageError("MPI has ended",
+                     "a process can start it once",
+                     "one connection that lives as long as ranks are needed");
+  }
+  int runs = 0;
+  MPI_Initialized(&runs);
+  if (runs != 0) return;
   // Open MPI polls at full speed unless told otherwise: 60 times slower when ranks share cores.
-  if (shares_cores_) ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+  if (shares_cores) ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
   int provided = MPI_THREAD_SINGLE;
   check_setup(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  sessions.started_mpi = true;
   check_setup(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
               "MPI_Comm_set_errhandler");
-  check_setup(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
-  check_setup(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
-  check_world(launch, size_);
   if (provided < MPI_THREAD_FUNNELED) {
     throw EnvironmentError(
         "this MPI allows no threads", mpi_library(), "use an MPI built with thread support");
   }
 }
 
+}  // namespace
+
+MpiSession::MpiSession(const Launch& launch)
+    : world_(std::make_unique<World>()),
+      thread_(std::this_thread::get_id()),
+      shares_cores_(comm::shares_cores(launch)),
+      exceptions_(std::uncaught_exceptions()) {
+  start_mpi(shares_cores_);
+  check_setup(MPI_Comm_dup(MPI_COMM_WORLD, &world_->ranks), "MPI_Comm_dup");
+  check_setup(MPI_Comm_set_errhandler(world_->ranks, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_setup(MPI_Comm_rank(world_->ranks, &rank_), "MPI_Comm_rank");
+  check_setup(MPI_Comm_size(world_->ranks, &size_), "MPI_Comm_size");
+  check_world(launch, size_);
+  int level = MPI_THREAD_SINGLE;
+  check_setup(MPI_Query_thread(&level), "MPI_Query_thread");
+  serves_all_threads_ = level >= MPI_THREAD_SERIALIZED;
+  ++sessions.count;
+}
+
 MpiSession::~MpiSession() {
-  if (!unwinding()) MPI_Finalize();
+  if (unwinding() || abandoned_ || has_ended()) return;
+  MPI_Comm_free(&world_->ranks);
+  if (--sessions.count == 0 && sessions.started_mpi) MPI_Finalize();
+}
+
+const MpiSession::World& MpiSession::world() const {
+  if (has_ended()) {
+    throw UsageError("MPI has ended before the ranks have",
+                     "the program called MPI_Finalize",
+                     "end the communicator first");
+  }
+  if (!serves_all_threads_ && std::this_thread::get_id() != thread_) {
+    throw UsageError("another thread than that which connected the ranks calls them",
+                     "this MPI serves one thread",
+                     "calls by one thread, or MPI_Init_thread(MPI_THREAD_SERIALIZED) first");
+  }
+  return *world_;
 }
 
 bool MpiSession::unwinding() const {

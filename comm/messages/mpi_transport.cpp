@@ -6,6 +6,8 @@
 #include <fmt/core.h>
 #include <mpi.h>
 
+#include "comm/messages/mpi_world.h"
+
 namespace lockstep::comm {
 namespace {
 
@@ -25,7 +27,8 @@ void for_each_piece(Bytes bytes, size_t piece_bytes, Start&& start) {
 // Requests under way together.
 class MpiRequests : public Round {
  public:
-  MpiRequests(const Operation& operation, int rank) : operation_(operation), rank_(rank) {}
+  MpiRequests(const Operation& operation, const MpiSession& session)
+      : operation_(operation), rank_(session.rank()), ranks_(session.world().ranks) {}
 
   bool test() override;
   void check(int status) const;
@@ -41,6 +44,7 @@ class MpiRequests : public Round {
 
   const Operation operation_;
   const int rank_;
+  const MPI_Comm ranks_;
   std::vector<MPI_Request> handles_;
 
  private:
@@ -71,6 +75,16 @@ void MpiRequests::check(int status) const {
 class MpiMessages : public MpiRequests {
  public:
   using MpiRequests::MpiRequests;
+  MpiMessages(const MpiMessages&) = delete;
+  MpiMessages& operator=(const MpiMessages&) = delete;
+  // MPI must not write into memory that was freed.
+  ~MpiMessages() override {
+    for (size_t i = 0; i < handles_.size(); ++i) {
+      if (handles_[i] == MPI_REQUEST_NULL || !pieces_[i].received) continue;
+      MPI_Cancel(&handles_[i]);
+      MPI_Request_free(&handles_[i]);
+    }
+  }
 
   void send(const Send& message, size_t piece_bytes) {
     for_each_piece(message.bytes, piece_bytes, [&](std::span<const std::byte> piece) {
@@ -78,7 +92,7 @@ class MpiMessages : public MpiRequests {
       pieces_.push_back({message.to, count, false});
       add([&](MPI_Request* request) {
         return MPI_Isend(
-            piece.data(), count, MPI_BYTE, message.to, tag_of(operation_), MPI_COMM_WORLD, request);
+            piece.data(), count, MPI_BYTE, message.to, tag_of(operation_), ranks_, request);
       });
     });
   }
@@ -87,13 +101,8 @@ class MpiMessages : public MpiRequests {
       const int count = static_cast<int>(piece.size());
       pieces_.push_back({message.from, count, true});
       add([&](MPI_Request* request) {
-        return MPI_Irecv(piece.data(),
-                         count,
-                         MPI_BYTE,
-                         message.from,
-                         tag_of(operation_),
-                         MPI_COMM_WORLD,
-                         request);
+        return MPI_Irecv(
+            piece.data(), count, MPI_BYTE, message.from, tag_of(operation_), ranks_, request);
       });
     });
   }
@@ -150,7 +159,7 @@ class MpiSums : public MpiRequests {
                             static_cast<int>(values.size()),
                             MPI_FLOAT,
                             MPI_SUM,
-                            MPI_COMM_WORLD,
+                            ranks_,
                             request);
     });
   }
@@ -162,7 +171,7 @@ class MpiSums : public MpiRequests {
 std::unique_ptr<Round> MpiTransport::start(const Operation& operation,
                                            std::span<const Send> sends,
                                            std::span<const Receive> receives) {
-  auto round = std::make_unique<MpiMessages>(operation, rank());
+  auto round = std::make_unique<MpiMessages>(operation, *session_);
   for (const Receive& message : receives) round->receive(message, piece_bytes_);
   for (const Send& message : sends) round->send(message, piece_bytes_);
   return round;
@@ -176,7 +185,7 @@ std::unique_ptr<Round> MpiTransport::start_library_sum(const Operation& operatio
         "exchange f32, or use the tree, the ring or the star",
         Remedy::kAlgorithm);
   }
-  auto round = std::make_unique<MpiSums>(operation, rank());
+  auto round = std::make_unique<MpiSums>(operation, *session_);
   for_each_piece(values.span<float>(),
                  std::max<size_t>(1, piece_bytes_ / sizeof(float)),
                  [&](std::span<float> piece) { round->sum(piece); });

@@ -42,8 +42,13 @@ class SharedProcesses : public SharedCommunicator {
  public:
   SharedProcesses(std::unique_ptr<SharedHost> host, std::chrono::milliseconds stall_abort)
       : SharedCommunicator(std::move(host), stall_abort) {}
+  SharedProcesses(const SharedProcesses&) = delete;
+  SharedProcesses& operator=(const SharedProcesses&) = delete;
+  ~SharedProcesses() override {
+    if (messages_ && failure()) messages_->give_up(*failure());
+  }
 
-  void keep(std::unique_ptr<Communicator> messages) { messages_ = std::move(messages); }
+  void keep(std::unique_ptr<MessageCommunicator> messages) { messages_ = std::move(messages); }
 
  private:
   // Waits at once: other ranks might wait for sums in memory meanwhile, which do not move MPI's on.
@@ -53,7 +58,8 @@ class SharedProcesses : public SharedCommunicator {
     return work;
   }
 
-  std::unique_ptr<Communicator> messages_;  // ends first: peers must not take this rank for lost
+  // Ends first: peers must not take this rank for lost.
+  std::unique_ptr<MessageCommunicator> messages_;
 };
 
 void check_one_host(const Launch& launch, int ranks) {
@@ -118,7 +124,7 @@ UniqueFd ProcessHost::receive(const Operation& operation) const {
   throw EnvironmentError("rank 0 has no memory to share", "its own message says why");
 }
 
-SharedRanks share_memory(std::unique_ptr<Communicator>& messages,
+SharedRanks share_memory(std::unique_ptr<MessageCommunicator>& messages,
                          const Launch& launch,
                          std::chrono::milliseconds stall_abort) {
   Communicator& ranks = *messages;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/launch.h"
+#include "comm/messages/message_communicator.h"
 #include "comm/shared/host.h"
 #include "comm/shared/socket_mesh.h"
 #include "core/communicator.h"
@@ -53,7 +54,7 @@ struct SharedRanks {
 // A collective call of `messages`, which the result owns from then on: it ends with `messages`' own
 // last wait for the peers. Where there is no result the caller keeps it. Errors: those of
 // `messages`.
-SharedRanks share_memory(std::unique_ptr<Communicator>& messages,
+SharedRanks share_memory(std::unique_ptr<MessageCommunicator>& messages,
                          const Launch& launch,
                          std::chrono::milliseconds stall_abort);
 

@@ -16,16 +16,19 @@ constexpr size_t kPieceBytes = size_t{256} << 10;
 
 class QueuedWork : public Work {
  public:
-  QueuedWork(CallQueue& queue, std::shared_ptr<const Call> call)
-      : queue_(queue), call_(std::move(call)) {}
+  QueuedWork(CallGuard& guard, CallQueue& queue, std::shared_ptr<const Call> call)
+      : guard_(guard), queue_(queue), call_(std::move(call)) {}
 
   bool advance() override {
-    if (!call_->is_over) queue_.advance();
+    if (!call_->is_over) guard_.run([&] { queue_.advance(); });
     return call_->is_over;
   }
-  void wait() override { queue_.wait(*call_); }
+  void wait() override {
+    if (!call_->is_over) guard_.run([&] { queue_.wait(*call_); });
+  }
 
  private:
+  CallGuard& guard_;
   CallQueue& queue_;
   const std::shared_ptr<const Call> call_;
 };
@@ -79,64 +82,73 @@ std::vector<int> SharedCommunicator::gone() {
 }
 
 Tensor SharedCommunicator::allocate(const Shape& shape, Dtype dtype) {
-  const size_t bytes = static_cast<size_t>(shape.numel()) * size_of(dtype);
-  const CallRecord record = next(Kind::kAllocate, bytes, dtype);
-  wait_for_all(record);
-  const Segment segment = host_->allocate(bytes, operation_of(record));
-  segments_.push_back({segment.memory, segment.parts, segment.bytes});
-  std::byte* mine = segment.parts[static_cast<size_t>(rank_)];
-  return Tensor::wrap({segment.memory, mine}, shape, dtype, Device::kCpu);
+  return guard_.run([&] {
+    const size_t bytes = static_cast<size_t>(shape.numel()) * size_of(dtype);
+    const CallRecord record = next(Kind::kAllocate, bytes, dtype);
+    wait_for_all(record);
+    const Segment segment = host_->allocate(bytes, operation_of(record));
+    segments_.push_back({segment.memory, segment.parts, segment.bytes});
+    std::byte* mine = segment.parts[static_cast<size_t>(rank_)];
+    return Tensor::wrap({segment.memory, mine}, shape, dtype, Device::kCpu);
+  });
 }
 
 void SharedCommunicator::barrier() {
-  wait_for_all(next(Kind::kBarrier, 0));
+  guard_.run([&] { wait_for_all(next(Kind::kBarrier, 0)); });
 }
 
 void SharedCommunicator::broadcast(std::span<std::byte> bytes, int root) {
-  check_root(root, size_);
-  CallRecord record = next(Kind::kBroadcast, bytes.size());
-  record.root = root;
-  for_each_piece(bytes.size(), kPieceBytes, [&](size_t begin, size_t count) {
-    std::byte* half = next_half()[static_cast<size_t>(root)];
-    if (rank_ == root) copy_bytes(half, bytes.data() + begin, count);
-    wait_for_all(record);
-    if (rank_ != root) copy_bytes(bytes.data() + begin, half, count);
+  guard_.run([&] {
+    check_root(root, size_);
+    CallRecord record = next(Kind::kBroadcast, bytes.size());
+    record.root = root;
+    for_each_piece(bytes.size(), kPieceBytes, [&](size_t begin, size_t count) {
+      std::byte* half = next_half()[static_cast<size_t>(root)];
+      if (rank_ == root) copy_bytes(half, bytes.data() + begin, count);
+      wait_for_all(record);
+      if (rank_ != root) copy_bytes(bytes.data() + begin, half, count);
+    });
+    if (rank_ != root) traffic_.moved_bytes += std::ssize(bytes);
   });
-  if (rank_ != root) traffic_.moved_bytes += std::ssize(bytes);
 }
 
 void SharedCommunicator::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
-  const size_t row = mine.size();
-  check_all_gather(row, all.size(), size_);
-  const CallRecord record = next(Kind::kAllGather, row);
-  for_each_piece(row, kPieceBytes, [&](size_t begin, size_t count) {
-    const auto halves = next_half();
-    copy_bytes(halves[static_cast<size_t>(rank_)], mine.data() + begin, count);
-    wait_for_all(record);
-    for (size_t r = 0; r < halves.size(); ++r) {
-      copy_bytes(all.data() + r * row + begin, halves[r], count);
-    }
+  guard_.run([&] {
+    const size_t row = mine.size();
+    check_all_gather(row, all.size(), size_);
+    const CallRecord record = next(Kind::kAllGather, row);
+    for_each_piece(row, kPieceBytes, [&](size_t begin, size_t count) {
+      const auto halves = next_half();
+      copy_bytes(halves[static_cast<size_t>(rank_)], mine.data() + begin, count);
+      wait_for_all(record);
+      for (size_t r = 0; r < halves.size(); ++r) {
+        copy_bytes(all.data() + r * row + begin, halves[r], count);
+      }
+    });
+    traffic_.moved_bytes += static_cast<int64_t>(all.size() - row);
   });
-  traffic_.moved_bytes += static_cast<int64_t>(all.size() - row);
 }
 
 std::unique_ptr<Work> SharedCommunicator::start_all_reduce(const AllReduce& what) {
-  const Tensor& values = what.values;
-  CallRecord record = next(Kind::kAllReduce, values.nbytes(), values.dtype());
-  const Operation operation = operation_of(record, what.label);
-  check_all_reduce_dtype(values.dtype());
-  if (what.algorithm == Algorithm::kLibrary) return start_library_sum(what);
-  if (what.algorithm == Algorithm::kNone) return std::make_unique<DoneWork>();
+  return guard_.run([&]() -> std::unique_ptr<Work> {
+    const Tensor& values = what.values;
+    CallRecord record = next(Kind::kAllReduce, values.nbytes(), values.dtype());
+    const Operation operation = operation_of(record, what.label);
+    check_all_reduce_dtype(values.dtype());
+    if (what.algorithm == Algorithm::kLibrary) return start_library_sum(what);
+    if (what.algorithm == Algorithm::kNone) return std::make_unique<DoneWork>();
 
-  traffic_.reduced_bytes += static_cast<int64_t>(values.nbytes());
-  record.algorithm = what.algorithm;
-  std::vector<Tensor> shared = find_shared(values, record);
-  if (shared.empty()) {
-    reduce_staged(operation, record, values);
-    return std::make_unique<DoneWork>();
-  }
-  auto exchange = make_exchange(what.algorithm, rank_, std::move(shared), stream_, traffic_);
-  return std::make_unique<QueuedWork>(queue_, queue_.post(operation, record, std::move(exchange)));
+    traffic_.reduced_bytes += static_cast<int64_t>(values.nbytes());
+    record.algorithm = what.algorithm;
+    std::vector<Tensor> shared = find_shared(values, record);
+    if (shared.empty()) {
+      reduce_staged(operation, record, values);
+      return std::make_unique<DoneWork>();
+    }
+    auto exchange = make_exchange(what.algorithm, rank_, std::move(shared), stream_, traffic_);
+    return std::make_unique<QueuedWork>(
+        guard_, queue_, queue_.post(operation, record, std::move(exchange)));
+  });
 }
 
 std::unique_ptr<Work> SharedCommunicator::start_library_sum(const AllReduce&) {
@@ -144,26 +156,30 @@ std::unique_ptr<Work> SharedCommunicator::start_library_sum(const AllReduce&) {
 }
 
 void SharedCommunicator::all_reduce_sum(std::span<float> values) {
-  auto* data = reinterpret_cast<std::byte*>(values.data());
-  start_all_reduce({.values = borrow(data, std::ssize(values), Dtype::kF32)})->wait();
+  guard_.run([&] {
+    auto* data = reinterpret_cast<std::byte*>(values.data());
+    start_all_reduce({.values = borrow(data, std::ssize(values), Dtype::kF32)})->wait();
+  });
 }
 
 void SharedCommunicator::all_reduce_sum(std::span<int64_t> values) {
-  const CallRecord record = next(Kind::kAllReduceInt64, values.size_bytes(), Dtype::kI64);
-  for_each_piece(values.size_bytes(), kPieceBytes, [&](size_t begin, size_t count) {
-    auto* sums = reinterpret_cast<std::byte*>(values.data()) + begin;
-    const auto piece = values.subspan(begin / sizeof(int64_t), count / sizeof(int64_t));
-    const auto halves = next_half();
-    copy_bytes(halves[static_cast<size_t>(rank_)], sums, count);
-    wait_for_all(record);
-    for (int r = 0; r < size_; ++r) {
-      if (r == rank_) continue;
-      const auto* theirs = reinterpret_cast<const int64_t*>(halves[static_cast<size_t>(r)]);
-      for (size_t i = 0; i < piece.size(); ++i) piece[i] += theirs[i];
-    }
+  guard_.run([&] {
+    const CallRecord record = next(Kind::kAllReduceInt64, values.size_bytes(), Dtype::kI64);
+    for_each_piece(values.size_bytes(), kPieceBytes, [&](size_t begin, size_t count) {
+      auto* sums = reinterpret_cast<std::byte*>(values.data()) + begin;
+      const auto piece = values.subspan(begin / sizeof(int64_t), count / sizeof(int64_t));
+      const auto halves = next_half();
+      copy_bytes(halves[static_cast<size_t>(rank_)], sums, count);
+      wait_for_all(record);
+      for (int r = 0; r < size_; ++r) {
+        if (r == rank_) continue;
+        const auto* theirs = reinterpret_cast<const int64_t*>(halves[static_cast<size_t>(r)]);
+        for (size_t i = 0; i < piece.size(); ++i) piece[i] += theirs[i];
+      }
+    });
+    traffic_.moved_bytes += std::ssize(std::as_bytes(values)) * (size_ - 1);
+    traffic_.reduced_bytes += std::ssize(std::as_bytes(values));
   });
-  traffic_.moved_bytes += std::ssize(std::as_bytes(values)) * (size_ - 1);
-  traffic_.reduced_bytes += std::ssize(std::as_bytes(values));
 }
 
 // A rank enters its staged call m when m-1 is over and read. That was over when all ranks had

@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "comm/call_guard.h"
 #include "comm/operation.h"
 #include "comm/shared/call_queue.h"
 #include "comm/shared/host.h"
@@ -38,6 +40,8 @@ class SharedCommunicator : public Communicator {
  protected:
   // For ranks that have a library beside the memory. Errors: UsageError where there is none.
   virtual std::unique_ptr<Work> start_library_sum(const AllReduce& what);
+  // The error that made it of no more use.
+  const std::optional<CommError>& failure() const { return guard_.failure(); }
 
  private:
   struct KnownSegment {
@@ -64,6 +68,7 @@ class SharedCommunicator : public Communicator {
   Stream stream_;
   uint64_t sequence_ = 0;
   std::vector<KnownSegment> segments_;
+  CallGuard guard_;
   CallQueue queue_;
   std::shared_ptr<void> staging_;
   std::vector<std::byte*> halves_[2];

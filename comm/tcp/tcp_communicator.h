@@ -15,19 +15,22 @@ class TcpCommunicator : public MessageCommunicator {
   TcpCommunicator(int rank,
                   std::vector<UniqueFd> sockets,
                   bool shares_cores,
-                  std::chrono::milliseconds stall_abort = kDefaultStallAbort);
+                  std::chrono::milliseconds stall_abort = kDefaultStallAbort,
+                  LostAtEnd lost_at_end = {});
   TcpCommunicator(const TcpCommunicator&) = delete;
   TcpCommunicator& operator=(const TcpCommunicator&) = delete;
-  // Waits for the peers as every call does; when one never comes, ends the process with exit code
-  // 75 after saying so, because no caller could catch an error here. While an exception is under
-  // way it waits for nobody.
+  // Waits for the peers as every call does, and tells `lost_at_end` when one never comes. While an
+  // exception is under way, and after an error, it waits for nobody.
   ~TcpCommunicator() override;
 
  private:
   // Takes the transport.
-  TcpCommunicator(TcpTransport* transport, std::chrono::milliseconds stall_abort);
+  TcpCommunicator(TcpTransport* transport,
+                  std::chrono::milliseconds stall_abort,
+                  LostAtEnd lost_at_end);
 
   const TcpTransport& transport_;
+  const LostAtEnd lost_at_end_;
   const int exceptions_;
 };
 

@@ -1,6 +1,7 @@
 // What only ranks as processes can show. Started by mpirun or start_ranks.sh:
 //   mpi_ranks TRANSPORT                                the tests below, on every rank
 //   mpi_ranks TRANSPORT SCENARIO STALL_ABORT_SECONDS   how a run ends
+//   mpi_ranks TRANSPORT host                           in a program that has started MPI itself
 #include <csignal>
 #include <cstdio>
 #include <functional>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <mpi.h>
 #include <unistd.h>
 
 #include "comm/connect.h"
@@ -197,11 +199,12 @@ int run_tests(Transport transport) {
   std::unique_ptr<Communicator> peers;
   if (transport == Transport::kMpi) {
     peers = std::make_unique<MpiCommunicator>(
-        std::make_unique<MpiSession>(read_launch()), 30s, kPieceBytes);
+        std::make_unique<MpiSession>(read_launch()), 30s, LostAtEnd(), kPieceBytes);
   } else {
     peers = connect(read_launch(), {.stall_abort = 30s, .transport = transport}).ranks;
   }
   world = peers.get();
+  ::testing::GTEST_FLAG(filter) = "-HostProgram.*";
   return RUN_ALL_TESTS();
 }
 
@@ -209,8 +212,10 @@ int run_scenario(Transport transport, const std::string& name, std::chrono::seco
   try {
     Launch launch = read_launch();
     if (name == "two-hosts" && launch.rank == 1) launch.local_size = 1;
-    const Connection connection =
-        connect(launch, {.stall_abort = stall_abort, .transport = transport});
+    const Connection connection = connect(launch,
+                                          {.stall_abort = stall_abort,
+                                           .transport = transport,
+                                           .lost_at_end = [](const Error& error) { die(error); }});
     std::printf(
         "transport %s %s\n", std::string(connection.transport).c_str(), connection.note.c_str());
     scenarios.at(name)(*connection.ranks);
@@ -218,6 +223,59 @@ int run_scenario(Transport transport, const std::string& name, std::chrono::seco
   } catch (const Error& error) {
     die(error);
   }
+}
+
+bool has_ended() {
+  int ended = 0;
+  MPI_Finalized(&ended);
+  return ended != 0;
+}
+
+void sum_ranks(Communicator& peers) {
+  int64_t sum = peers.rank() + 1;
+  peers.all_reduce_sum(std::span(&sum, 1));
+  EXPECT_EQ(sum, peers.size() * (peers.size() + 1) / 2);
+}
+
+// Messages of the program's own are under way meanwhile, and MPI is the program's to end.
+TEST(HostProgram, KeepsItsMpi) {
+  const ConnectOptions options = {.stall_abort = 30s, .transport = Transport::kMpi};
+  const int rank = read_launch().rank;
+  constexpr int kTag = 12;  // of this library's first sum, too
+  int got = -1;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (rank == 1) MPI_Irecv(&got, 1, MPI_INT, 0, kTag, MPI_COMM_WORLD, &request);
+  for (int i = 0; i < 2; ++i) {  // one after the other, each beside a second
+    const Connection first = connect(read_launch(), options);
+    const Connection second = connect(read_launch(), options);
+    sum_ranks(*first.ranks);
+    sum_ranks(*second.ranks);
+    sum_ranks(*first.ranks);
+  }
+  ASSERT_FALSE(has_ended());
+  const int sent = 17;
+  if (rank == 0) MPI_Send(&sent, 1, MPI_INT, 1, kTag, MPI_COMM_WORLD);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  EXPECT_EQ(got, rank == 1 ? 17 : -1);
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+  EXPECT_EQ(handler, MPI_ERRORS_ARE_FATAL);
+}
+
+// One thread is served, and the program ends MPI too early: errors, and no abort.
+TEST(HostProgram, WrongCallsAreErrors) {
+  const Connection job = connect(read_launch(), {.stall_abort = 30s, .transport = Transport::kMpi});
+  std::thread([&] { EXPECT_THROW(job.ranks->barrier(), UsageError); }).join();
+  sum_ranks(*job.ranks);
+  MPI_Finalize();
+  EXPECT_THROW(job.ranks->barrier(), UsageError);
+  EXPECT_THROW(connect(read_launch(), {.transport = Transport::kMpi}), UsageError);
+}
+
+int run_host_program() {
+  ::testing::GTEST_FLAG(filter) = "HostProgram.*";
+  MPI_Init(nullptr, nullptr);
+  return RUN_ALL_TESTS();
 }
 
 }  // namespace
@@ -231,6 +289,7 @@ int main(int argc, char** argv) {
                                                        {"shm", Transport::kShm},
                                                        {"tcp", Transport::kTcp}};
   const Transport transport = transports.at(argc > 1 ? argv[1] : "auto");
+  if (argc == 3) return lockstep::comm::run_host_program();
   if (argc < 4) return lockstep::comm::run_tests(transport);
   return lockstep::comm::run_scenario(transport, argv[2], std::chrono::seconds(std::stoi(argv[3])));
 }

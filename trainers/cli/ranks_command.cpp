@@ -19,10 +19,11 @@ namespace {
 comm::Connection connect_ranks(const comm::LaunchWishes& wishes, std::chrono::seconds timeout) {
   const comm::Launch launch = comm::read_launch(wishes);
   try {
-    return comm::connect(launch,
-                         {.rendezvous_timeout = timeout, .tell = [](const std::string& text) {
-                            fmt::print(stderr, "note: {}\n", text);
-                          }});
+    return comm::connect(
+        launch,
+        {.rendezvous_timeout = timeout,
+         .tell = [](const std::string& text) { fmt::print(stderr, "note: {}\n", text); },
+         .lost_at_end = [](const Error& error) { comm::die(error); }});
   } catch (const Error& error) {
     if (launch.place) throw with_meeting_advice(error);
     throw;

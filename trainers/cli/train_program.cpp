@@ -138,7 +138,8 @@ int connect_and_run(const std::vector<std::string>& argv,
          .transport = request.exchange.transport,
          .rendezvous_timeout = std::chrono::seconds(request.rendezvous_timeout_s),
          .tell = [](const std::string& text) { fmt::print(stderr, "note: {}\n", text); },
-         .stop = stop_requested});
+         .stop = stop_requested,
+         .lost_at_end = [](const Error& error) { comm::die(error); }});
     if (!connection.note.empty()) options.notes.push_back("note: " + connection.note);
   } catch (const Error& error) {
     // Each rank that was started by hand has a terminal of its own.

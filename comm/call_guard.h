@@ -1,0 +1,52 @@
+// Finds what a communicator cannot serve: calls of two threads at the same time, and calls after an
+// error.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "core/error.h"
+
+namespace lockstep::comm {
+
+// One a communicator. Thread safety: run() may be called from any thread.
+class CallGuard {
+ public:
+  // Returns what body() does, one call of the communicator, which may make others. After a
+  // CommError the ranks no longer follow each other: every later call ends at once with the same.
+  // Errors: UsageError while another thread is in a call.
+  template <class Body>
+  decltype(auto) run(Body&& body) {
+    const Turn turn(*this);
+    if (failure_) throw CommError(*failure_);
+    try {
+      return std::forward<Body>(body)();
+    } catch (const CommError& error) {
+      fail(error);
+      throw;
+    }
+  }
+
+  void fail(const CommError& error);  // the first counts
+  const std::optional<CommError>& failure() const { return failure_; }
+
+ private:
+  class Turn {
+   public:
+    explicit Turn(CallGuard& guard);
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn();
+
+   private:
+    CallGuard& guard_;
+    bool is_outermost_ = true;
+  };
+
+  std::atomic<std::thread::id> caller_;  // of the call under way; no thread: none
+  std::optional<CommError> failure_;
+};
+
+}  // namespace lockstep::comm
