@@ -7,6 +7,7 @@
 #include "comm/replicas.h"
 #include "comm/spawn.h"
 #include "core/autograd.h"
+#include "core/cuda/device.h"
 #include "core/safetensors.h"
 #include "core/transfer.h"
 #include "core/version.h"

@@ -111,20 +111,59 @@ trainers::ResolvedRun resolve(const TrainerOptions& options,
   return run;
 }
 
-// Calls body() on rank 0. Errors: its error there, and one on each other rank that says so.
+// Calls body() on rank 0. Errors: on all ranks CheckpointError where it throws that, else
+// EnvironmentError.
 void on_rank_0(Communicator& ranks, FunctionRef<void()> body) {
-  std::exception_ptr error;
+  std::string parts[3];
+  auto code = ExitCode::kDone;
   if (ranks.rank() == 0) {
     try {
       body();
-    } catch (...) {
-      error = std::current_exception();
+    } catch (const Error& error) {
+      code = error.code();
+      parts[0] = error.what();
+      parts[1] = error.why();
+      parts[2] = error.hint();
+    } catch (const std::exception& error) {
+      code = ExitCode::kEnvironment;
+      parts[0] = error.what();
     }
   }
-  auto failed = static_cast<uint8_t>(error != nullptr);
-  ranks.broadcast(std::as_writable_bytes(std::span(&failed, 1)), 0);
-  if (error) std::rethrow_exception(error);
-  if (failed != 0) throw EnvironmentError("rank 0 failed", "it has the reason", "its error");
+  ranks.broadcast(std::as_writable_bytes(std::span(&code, 1)), 0);
+  if (code == ExitCode::kDone) return;
+  for (std::string& part : parts) part = comm::broadcast_text(ranks, part);
+  if (code == ExitCode::kCheckpoint) throw CheckpointError(parts[0], parts[1], parts[2]);
+  throw EnvironmentError(parts[0], parts[1], parts[2]);
+}
+
+// Reads weights on rank 0. Errors: CheckpointError.
+void read_into(nn::Module& network,
+               const std::filesystem::path& file,
+               trainers::Classifier classifier) {
+  try {
+    trainers::load_pretrained(file, trainers::read_weights(file).tensors, network, classifier);
+  } catch (const CheckpointError& error) {  // without the programs' flags
+    throw CheckpointError(error.what(),
+                          error.why(),
+                          "the network that the file was made with, names as torchvision's");
+  }
+}
+
+// Calls body(), which runs the network. Errors: its own; a ShapeError says which images there were.
+template <class Body>
+auto with_images(const data::Dataset& images, Body&& body) {
+  try {
+    return body();
+  } catch (const ShapeError& error) {
+    const data::ImageShape shape = images.image_shape();
+    throw ShapeError(error.what(),
+                     fmt::format("the network was given {}: images of {} x {} pixels, {} channels",
+                                 images.name(),
+                                 shape.height,
+                                 shape.width,
+                                 shape.channels),
+                     "a network for such images, or images of another shape");
+  }
 }
 
 }  // namespace
@@ -219,7 +258,7 @@ StepReport Trainer::step() {
   }
   const int64_t number = own.steps++;
   const int64_t epoch = number / own.range.per_epoch;
-  own.step.take(number, own.guard);
+  with_images(*own.data.train, [&] { return own.step.take(number, own.guard); });
   own.guard.read_scale(own.step.update(), own.steps);
   const trainers::WindowTotals totals = own.step.exchange_figures(false);
   const double lr = own.step.update().lr();
@@ -242,7 +281,8 @@ void Trainer::run(const std::function<bool(const StepReport& report)>& on_step) 
 
 EvaluationReport Trainer::evaluate() {
   impl_->share_buffers();
-  const trainers::Evaluation found = impl_->evaluation.measure().value();
+  const trainers::Evaluation found =
+      with_images(*impl_->data.test, [&] { return impl_->evaluation.measure().value(); });
   return {.correct = found.correct1,
           .correct5 = found.correct5,
           .images = found.total,
@@ -258,10 +298,13 @@ void Trainer::save(const std::filesystem::path& file) {
 }
 
 void Trainer::load(const std::filesystem::path& file) {
-  on_rank_0(impl_->ranks, [&] {
-    trainers::load_pretrained(
-        file, trainers::read_weights(file).tensors, impl_->model, trainers::Classifier::kMustFit);
-  });
+  on_rank_0(impl_->ranks, [&] { read_into(impl_->model, file, trainers::Classifier::kMustFit); });
+  impl_->share_weights();
+}
+
+void Trainer::load_all_but_classifier(const std::filesystem::path& file) {
+  on_rank_0(impl_->ranks,
+            [&] { read_into(impl_->model, file, trainers::Classifier::kMayStartFresh); });
   impl_->share_weights();
 }
 

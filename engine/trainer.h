@@ -84,7 +84,7 @@ struct EvaluationReport {
 class Trainer {
  public:
   // Gives all ranks rank 0's weights. Errors: UsageError for options that do not fit together, with
-  // values that do; DataError where a label has no output of the network.
+  // values that do.
   Trainer(Communicator& ranks,
           nn::Module& network,
           data::DatasetPair images,
@@ -98,7 +98,8 @@ class Trainer {
   int64_t end() const;  // steps of all epochs together
 
   // Takes the next step. Requires: steps() < end(). Errors: DivergedError for a loss that is not
-  // finite; DataError where too many images cannot be read.
+  // finite; DataError where too many images cannot be read, and on the CPU for a label without an
+  // output of the network; ShapeError where the network does not take the data set's images.
   StepReport step();
   // Takes the steps that are left. `on_step` is called after each; false ends the training.
   void run(const std::function<bool(const StepReport& report)>& on_step = {});
@@ -108,9 +109,12 @@ class Trainer {
   // Weights and buffers, by PyTorch's names, as safetensors; rank 0 writes. Errors:
   // EnvironmentError.
   void save(const std::filesystem::path& file);
-  // Reads such a file on rank 0, for all ranks. Errors: CheckpointError where names or shapes
-  // differ from the network's.
+  // Reads such a file, or one of torch.save, on rank 0, for all ranks. Errors: CheckpointError
+  // where names or shapes differ from the network's; EnvironmentError.
   void load(const std::filesystem::path& file);
+  // Likewise for a network of another number of classes: its last layer keeps its initial weights
+  // where the file's has another number of outputs.
+  void load_all_but_classifier(const std::filesystem::path& file);
 
  private:
   struct Impl;

@@ -1,0 +1,209 @@
+// What users of the library do with a Trainer, rightly and wrongly.
+#include "engine/trainer.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "comm/single.h"
+#include "nn/resnet.h"
+#include "tests/engine/trainings.h"
+#include "tests/support/temp_dir.h"
+
+namespace lockstep::testing::trainer_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string refused(const TrainerOptions& options) {
+  return error_of<UsageError>([&] {
+    comm::SingleCommunicator alone;
+    train_digits(alone, options, 1);
+  });
+}
+
+TEST(Trainer, HasTheSameBitsOnOneTwoAndFourRanks) {
+  const Trained one = train_on(1, short_options(), 4);
+  EXPECT_FALSE(one.weights.empty());
+  EXPECT_EQ(train_on(2, short_options(), 4), one);
+  EXPECT_EQ(train_on(4, short_options(), 4), one);
+  EXPECT_NE(train_on(1, short_options(), 3), one);
+}
+
+TEST(Trainer, OptionsThatDoNotFitAreRefused) {
+  TrainerOptions options = short_options();
+  options.batch = 0;
+  EXPECT_THAT(refused(options), HasSubstr("no images"));
+  options = short_options();
+  options.batch = 10;  // no four equal groups
+  refused(options);
+  options = short_options();
+  options.shards = 3;
+  refused(options);
+  options = short_options();
+  options.opt_level = 4;
+  EXPECT_THAT(refused(options), HasSubstr("opt_level 4"));
+  options = short_options();
+  options.half = Dtype::kI32;
+  refused(options);
+}
+
+TEST(Trainer, NeedsBothDataSets) {
+  error_of<UsageError>([] {
+    comm::SingleCommunicator alone;
+    Mt19937 rng(1);
+    nn::ConvNet network(nn::Init{rng});
+    const Trainer trainer(alone, network, data::open_digits(data::Splits::kTest), {});
+  });
+}
+
+TEST(Trainer, ANetworkForOtherImagesIsAShapeErrorWithTheImages) {
+  comm::SingleCommunicator alone;
+  Mt19937 rng(1);
+  nn::ConvNet network(nn::Init{rng});  // for gray images of 28 x 28
+  Trainer trainer(alone, network, data::open_shapes(), short_options());
+  error_of<ShapeError>([&] { trainer.step(); });
+  error_of<ShapeError>([&] { trainer.evaluate(); });
+}
+
+TEST(Trainer, ALabelWithoutAnOutputIsADataError) {
+  comm::SingleCommunicator alone;
+  Mt19937 rng(1);
+  nn::ResNet network(nn::Init{rng}, 18, {.classes = 4, .cifar_stem = true});
+  Trainer trainer(alone, network, data::open_shapes(), short_options());
+  error_of<DataError>([&] { trainer.step(); });
+}
+
+// The first 32 of the digits.
+class FewDigits : public data::Digits {
+ public:
+  FewDigits() : Digits(Split::kTrain) {}
+  int64_t size() const override { return 32; }
+};
+
+TEST(Trainer, NoStepIsLeftAfterTheEnd) {
+  comm::SingleCommunicator alone;
+  Mt19937 rng(42);
+  nn::ConvNet network(nn::Init{rng});
+  const auto few = std::make_shared<FewDigits>();
+  Trainer trainer(alone, network, {.train = few, .test = few}, short_options());
+  EXPECT_EQ(trainer.steps_per_epoch(), 2);
+  int reports = 0;
+  trainer.run([&](const StepReport& report) {
+    EXPECT_EQ(report.ends_epoch, report.step == 2);
+    ++reports;
+    return true;
+  });
+  EXPECT_EQ(reports, 2);
+  EXPECT_EQ(trainer.steps(), trainer.end());
+  const std::vector<float> weights = weights_of(network);
+  EXPECT_THAT(error_of<UsageError>([&] { trainer.step(); }), HasSubstr("no step is left"));
+  EXPECT_EQ(weights_of(network), weights);
+  EXPECT_EQ(trainer.evaluate().images, 32);
+}
+
+TEST(Trainer, LoadsWhatItSavedAndRefusesOtherFiles) {
+  const TempDir dir;
+  const auto file = dir / "weights.safetensors";
+  spawn(2, [&](Communicator& peers) {
+    Mt19937 rng(42);
+    nn::ConvNet network(nn::Init{rng});
+    Trainer trainer(peers, network, data::open_digits(), short_options());
+    trainer.step();
+    trainer.save(file);
+    const std::vector<float> saved = weights_of(network);
+    trainer.step();
+    EXPECT_NE(weights_of(network), saved);
+    trainer.load(file);
+    EXPECT_EQ(weights_of(network), saved);
+    write_text(dir / "junk", "no weights");
+    error_of<CheckpointError>([&] { trainer.load(dir / "junk"); });
+  });
+  spawn(2, [&](Communicator& peers) {
+    Mt19937 rng(42);
+    nn::ToyNet network(nn::Init{rng});
+    Trainer trainer(peers, network, data::open_digits(), short_options());
+    EXPECT_THAT(error_of<CheckpointError>([&] { trainer.load(file); }), HasSubstr("does not fit"));
+  });
+}
+
+TEST(Trainer, FrozenParametersStayAndOthersLearn) {
+  comm::SingleCommunicator alone;
+  Mt19937 rng(42);
+  nn::ConvNet network(nn::Init{rng});
+  for (nn::NamedParameter& parameter : network.named_parameters()) {
+    parameter.var.set_requires_grad(parameter.name.starts_with("fc."));
+  }
+  const std::vector<float> before = weights_of(network);
+  Trainer trainer(alone, network, data::open_digits(), short_options());
+  trainer.step();
+  const std::vector<float> after = weights_of(network);
+  const auto classifier = static_cast<std::ptrdiff_t>(32 * 7 * 7 * 10 + 10);
+  const std::ptrdiff_t body = std::ssize(before) - classifier;
+  EXPECT_TRUE(std::equal(before.begin(), before.begin() + body, after.begin()));
+  EXPECT_FALSE(std::equal(before.begin() + body, before.end(), after.begin() + body));
+}
+
+TEST(Trainer, PrintsNothing) {
+  const TempDir dir;
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  spawn(2, [&](Communicator& peers) {
+    Mt19937 rng(42);
+    nn::ConvNet network(nn::Init{rng});
+    TrainerOptions options = short_options();
+    options.opt_level = 2;  // its first steps overflow and are skipped, which a program would say
+    options.test_batch = 1000;
+    Trainer trainer(peers, network, data::open_digits(), options);
+    for (int i = 0; i < 3; ++i) trainer.step();
+    trainer.evaluate();
+    trainer.save(dir / "weights.safetensors");
+    try {
+      trainer.load(dir / "absent");
+    } catch (const Error&) {
+    }
+  });
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Trainer, TwoWithOtherSettingsSideBySideHaveTheBitsOfEachAlone) {
+  TrainerOptions other = short_options();
+  other.batch = 32;
+  other.optimizer = {.kind = OptimizerKind::kAdam, .lr = 0.001};
+  other.seed = 7;
+  other.threads = 2;
+  const Trained first_alone = train_on(2, short_options(), 4);
+  const Trained second_alone = train_on(2, other, 3);
+  Trained first;
+  std::thread beside([&] { first = train_on(2, short_options(), 4); });
+  const Trained second = train_on(2, other, 3);
+  beside.join();
+  EXPECT_EQ(first, first_alone);
+  EXPECT_EQ(second, second_alone);
+  EXPECT_NE(first.weights, second.weights);
+}
+
+TEST(Trainer, TwoOnOneCommunicatorInTurnHaveTheBitsOfEachAlone) {
+  TrainerOptions other = short_options();
+  other.seed = 7;
+  const Trained first_alone = train_on(2, short_options(), 3);
+  const Trained second_alone = train_on(2, other, 3);
+  spawn(2, [&](Communicator& peers) {
+    Mt19937 first_rng(42);
+    nn::ConvNet first(nn::Init{first_rng});
+    Trainer first_trainer(peers, first, data::open_digits(), short_options());
+    Mt19937 second_rng(42);
+    nn::ConvNet second(nn::Init{second_rng});
+    Trainer second_trainer(peers, second, data::open_digits(), other);
+    for (int i = 0; i < 3; ++i) {
+      first_trainer.step();
+      second_trainer.step();
+    }
+    EXPECT_EQ(weights_of(first), first_alone.weights);
+    EXPECT_EQ(weights_of(second), second_alone.weights);
+  });
+}
+
+}  // namespace
+}  // namespace lockstep::testing::trainer_test
