@@ -15,7 +15,8 @@ import tutorial_items
 
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = 120  # of a line that is not a table's
-LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)|<img[^>]* src=\"([^\":]+)\"")
+CODE = re.compile(r"^```cpp\n.*?^```$", re.MULTILINE | re.DOTALL)  # where [&](x) is no link
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)|<img[^>]* src=\"([^\":]+)\"")
 FOLDERS = "bench|cmake|comm|core|data|docs|kernels|nn|scripts|tests|tools|trainers"
 NAMED = re.compile(rf"`((?:{FOLDERS})/[\w./*{{}},-]+)(?: [^`]*)?`")
 BRACES = re.compile(r"(.*)\{([^}]*)\}(.*)")
@@ -36,6 +37,7 @@ def exists(name: str) -> bool:
 
 def problems_of(path: Path, text: str) -> list[str]:
     found, name_of_path = [], path.relative_to(ROOT)
+    text = CODE.sub(lambda block: "\n" * block[0].count("\n"), text)
     for number, line in enumerate(text.splitlines(), 1):
         if len(line) > COLUMNS and not line.startswith("|"):
             found.append(f"{name_of_path}:{number}: {len(line)} columns, {COLUMNS} allowed")

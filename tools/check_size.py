@@ -1,4 +1,5 @@
-"""Fails when a file outgrows its budget: sources 400 lines, all CMake files 1140 together, lines 120 columns.
+"""Fails when a file outgrows its budget: sources 400 lines, the build's CMake files 1100 together (those of
+examples/ are builds of their own), lines 120 columns.
 
 usage: python3 tools/check_size.py
 """
@@ -9,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = {".h", ".cpp", ".cu", ".cuh", ".py", ".sh"}
-FILE_LINES, CMAKE_LINES, COLUMNS, CPP_COLUMNS = 400, 1140, 120, 100
+FILE_LINES, CMAKE_LINES, COLUMNS, CPP_COLUMNS = 400, 1100, 120, 100
 
 
 def main() -> int:
@@ -21,7 +22,7 @@ def main() -> int:
             continue
         lines = path.read_text(encoding="utf-8").splitlines()
         if path.suffix not in SOURCES:
-            cmake += len(lines)
+            cmake += 0 if name.startswith("examples/") else len(lines)
         elif len(lines) > FILE_LINES:
             problems.append(f"{name}: {len(lines)} lines, {FILE_LINES} allowed")
         columns = CPP_COLUMNS if path.suffix in {".h", ".cpp", ".cu", ".cuh"} else COLUMNS

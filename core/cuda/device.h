@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 
+#pragma GCC visibility push(default)
 namespace lockstep::cuda {
 
 inline constexpr int kOldestMajor = 8;  // sm_80; newer architectures compile the PTX
@@ -67,3 +68,4 @@ const DeviceProperties& device_properties();
 size_t free_bytes();
 
 }  // namespace lockstep::cuda
+#pragma GCC visibility pop

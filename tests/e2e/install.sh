@@ -20,7 +20,7 @@ shown=$(nm -DC --defined-only "$(find "$prefix" -name liblockstep.so)" |
   grep -E '^[0-9a-f]+ [A-Z] (lockstep::(kernels|trainers)|__device_stub|cuda[A-Z])' || true)
 [ -z "$shown" ] || fail "the library shows more than its public headers: ${shown%%$'\n'*}"
 cp -r examples "$work/examples"
-programs=(minimal embed)
+programs=(minimal embed digits own_model own_layer compression_hook finetune)
 for name in "${programs[@]}"; do
   if ! { cmake -S "$work/examples/$name" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" &&
     cmake --build "$work/$name"; } >"$work/log" 2>&1; then
@@ -42,6 +42,59 @@ for ranks in 1 2; do
     { cat "$work/log"; fail "embed on $ranks ranks has other bits"; }
 done
 grep -E '9[0-9]\.[0-9]+ % of the test images' "$work/said"
+
+# digits: two ranks without MPI reach 97 %.
+"$work/digits/digits" >"$work/said"
+grep -E '^(9[789]\.[0-9]+|100\.00) % of the test images' "$work/said" ||
+  { cat "$work/said"; fail "digits learns too little"; }
+
+# own_model: threads or a launcher's processes, the same bits.
+model() {
+  "$@" --steps 20 >"$work/said" || { cat "$work/said"; fail "own_model: $*"; }
+}
+model "$work/own_model/own_model" "$work/model1.safetensors" --threads 1
+model "$work/own_model/own_model" "$work/model2.safetensors" --threads 2
+model scripts/run -np 4 "$work/own_model/own_model" "$work/model4.safetensors"
+for ranks in 2 4; do
+  "$prefix/bin/lockstep" diff "$work/model1.safetensors" "$work/model$ranks.safetensors" >"$work/log" ||
+    { cat "$work/log"; fail "own_model on $ranks ranks has other bits"; }
+done
+# A folder without the data set is an error that says so.
+! "$work/own_model/own_model" "$work/none.safetensors" --data "$work" 2>"$work/said" || fail "own_model found no data"
+grep -q "^  why: " "$work/said" || fail "own_model does not say why: $(cat "$work/said")"
+
+# own_layer: its gradients are those of finite differences.
+"$work/own_layer/own_layer" || fail "own_layer has wrong gradients"
+
+# compression_hook: fewer bytes, and what that costs.
+"$work/compression_hook/compression_hook" 2 40 | tee "$work/said"
+awk '{ bytes[$1] = $2 } END { exit !(bytes["top-k"] > 0 && bytes["top-k"] * 20 < bytes["uncompressed"]) }' \
+  "$work/said" || fail "compression_hook saves too little"
+grep -q "gives up the tree's order of the sum: its bits depend on the number of ranks" "$work/said" ||
+  fail "compression_hook does not say what it gives up"
+
+# finetune: another training's weights below a new classifier, which alone changes.
+python3 tests/e2e/make_small_data.py "$work/small"
+"$prefix/bin/train_resnet" -a resnet18 --dataset shapes -b 16 --max-steps 20 --no-eval --quiet -o "$work/run18" \
+  >"$work/log"
+body=$work/run18/checkpoints/last.safetensors tuned=$work/tuned.safetensors
+"$work/finetune/finetune" "$body" "$work/small/photos" "$tuned" 32 5 | tee "$work/said"
+grep -qE "^after an epoch: (100|[6-9][0-9])\." "$work/said" || fail "finetune learns too little"
+python3 - "$body" "$tuned" <<'END' || fail "finetune changed the body"
+import json, sys
+
+def tensors(path):
+    content = open(path, "rb").read()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    entries = json.loads(content[8:begin])
+    entries.pop("__metadata__", None)
+    return {n: (e["shape"], content[begin:][slice(*e["data_offsets"])]) for n, e in entries.items()}
+
+body, tuned = map(tensors, sys.argv[1:])
+frozen = [name for name in body if not name.startswith("fc.") and name.endswith((".weight", ".bias"))]
+assert len(frozen) == 60 and all(body[name] == tuned[name] for name in frozen), len(frozen)
+assert body["fc.weight"][0] == [10, 512] and tuned["fc.weight"][0] == [2, 512]
+END
 
 # pkg-config tells a compiler the same.
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name lockstep.pc)")

@@ -17,8 +17,9 @@ def idx(shape: tuple[int, ...], values: bytes) -> bytes:
     return struct.pack(f">I{len(shape)}I", 0x800 + len(shape), *shape) + values
 
 
-def png(side: int, pixels: random.Random) -> bytes:
-    rows = b"".join(b"\0" + pixels.randbytes(3 * side) for _ in range(side))
+def png(side: int, pixels: random.Random, shift: int) -> bytes:
+    """Noise, darker by `shift` bits."""
+    rows = b"".join(b"\0" + bytes(value >> shift for value in pixels.randbytes(3 * side)) for _ in range(side))
     head = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)  # 8 bits, RGB
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
@@ -36,11 +37,11 @@ def main() -> None:
         labels = bytes(source.randrange(10) for _ in range(count))
         (raw / f"{prefix}-labels-idx1-ubyte").write_bytes(idx((count,), labels))
     for split, count in (("train", TRAIN_PHOTOS), ("val", VAL_PHOTOS)):
-        for name in ("ants", "bees"):
+        for shift, name in enumerate(("ants", "bees")):  # there is something to learn
             photos = folder / "photos" / split / name
             photos.mkdir(parents=True)
             for number in range(count):
-                (photos / f"{number}.png").write_bytes(png(PHOTO_SIDE, source))
+                (photos / f"{number}.png").write_bytes(png(PHOTO_SIDE, source, shift))
 
 
 if __name__ == "__main__":

@@ -33,6 +33,11 @@ class CheckDocs(unittest.TestCase):
             self.assertEqual(len(found), 1, line)
             self.assertIn(f"README.md:2: {said}", found[0])
 
+    def test_a_lambda_in_code_is_no_link(self):
+        text = "```cpp\nrun([&](int x) {});\n```\n"
+        self.assertEqual(check_docs.problems_of(README, text), [])
+        self.assertIn("README.md:4: ", check_docs.problems_of(README, text + "[a](docs/nowhere.md)")[0])
+
     def test_a_table_that_no_document_holds_is_homeless(self):
         self.assertEqual(bench_table.homeless(), [])
         with mock.patch.dict(bench_table.ROWS, {"new_table": lambda _: []}):

@@ -13,6 +13,10 @@ class Layers(unittest.TestCase):
         self.assertEqual(problems_of("nn/a.cpp", '#include "core/error.h"\n'), [])
         self.assertEqual(len(problems_of("nn/a.cpp", '#include "comm/die.h"\n')), 1)
 
+    def test_an_example_sees_what_is_installed(self):
+        self.assertEqual(problems_of("examples/a/main.cpp", '#include <lockstep/nn/layers.h>\n#include "a.h"\n'), [])
+        self.assertEqual(len(problems_of("examples/a/main.cpp", '#include "nn/layers.h"\n')), 1)
+
     def test_a_library_outside_its_home(self):
         self.assertEqual(problems_of("data/codecs/png.cpp", "#include <png.h>\n"), [])
         self.assertEqual(len(problems_of("data/idx.cpp", "#include <png.h>\n")), 1)

@@ -1,0 +1,27 @@
+// The CUDA kernels of main.cpp's layer. Values lie channels last: value i belongs to channel
+// i % channels.
+#pragma once
+
+#include <cstdint>
+
+struct CUstream_st;
+
+// out = x where x > 0, else slope of the channel times x.
+void prelu_forward_cuda(CUstream_st* stream,
+                        const float* x,
+                        const float* slope,
+                        float* out,
+                        int64_t values,
+                        int64_t channels);
+
+struct PreluGradients {
+  const float* x;
+  const float* slope;     // (channels)
+  const float* grad_out;  // as x
+  float* grad_x;          // as x
+  float* grad_slope;      // (channels): the sum over these values
+};
+void prelu_backward_cuda(CUstream_st* stream,
+                         const PreluGradients& tensors,
+                         int64_t values,
+                         int64_t channels);
