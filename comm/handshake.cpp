@@ -62,8 +62,7 @@ std::string excerpt(std::string_view field, std::string_view other) {
                   excerpt(expected, different));
   const std::string_view field = expected.empty() ? different : expected;
   if (field[0] == kArgumentTag) {
-    throw UsageError(
-        "ranks were started with different arguments", why, "give every rank the same arguments");
+    throw UsageError("ranks have different arguments", why, "give every rank the same arguments");
   }
   throw EnvironmentError(
       fmt::format("ranks differ in {}", printable(field.substr(1, field.find('=') - 1))),

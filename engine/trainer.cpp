@@ -10,6 +10,7 @@
 #include "comm/gather.h"
 #include "comm/replicas.h"
 #include "core/error.h"
+#include "engine/compare_trainings.h"
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/config/batch_division.h"
 #include "trainers/loop/evaluate.h"
@@ -232,6 +233,7 @@ Trainer::Trainer(Communicator& ranks,
                      "it trains on some and evaluates on others",
                      "both members of DatasetPair");
   }
+  compare_trainings(ranks, network, images, options);
   impl_ = std::make_unique<Impl>(ranks, network, std::move(images), options);
 }
 

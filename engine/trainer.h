@@ -1,4 +1,4 @@
-// Training in steps, for programs of one's own: what train_convnet and train_resnet do, without
+// Training in steps, for other programs: what train_convnet and train_resnet do, without
 // their flags, files and output.
 #pragma once
 
@@ -84,7 +84,9 @@ struct EvaluationReport {
 class Trainer {
  public:
   // Gives all ranks rank 0's weights. Errors: UsageError for options that do not fit together, with
-  // values that do.
+  // values that do, and for options, images or a network that differ between ranks, with both;
+  // EnvironmentError for ranks of other versions or processor levels. `threads`, `workers` and
+  // `warn` may differ; the least number of threads counts.
   Trainer(Communicator& ranks,
           nn::Module& network,
           data::DatasetPair images,

@@ -49,7 +49,7 @@ TEST(Handshake, NamesTheFirstDifferenceOnEveryRank) {
     return fields;
   });
   EXPECT_THAT(errors,
-              ::testing::Each("lockstep: error: ranks were started with different arguments\n"
+              ::testing::Each("lockstep: error: ranks have different arguments\n"
                               "  why: rank 1 has --lr=0.2, rank 0 has --lr=0.1\n"
                               "  try: give every rank the same arguments\n"));
 }

@@ -1,0 +1,87 @@
+#include "engine/compare_trainings.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "comm/handshake.h"
+#include "core/cuda/device.h"
+#include "kernels/support/onednn/version.h"
+#include "trainers/config/resolved_run.h"
+
+namespace lockstep {
+namespace {
+
+std::string text_of(const std::optional<int64_t>& number) {
+  return number ? std::to_string(*number) : "default";
+}
+
+// Each tensor's name and shape.
+std::string text_of(const nn::Module& network) {
+  std::vector<std::string> tensors;
+  for (const nn::StateEntry& entry : network.state()) {
+    tensors.push_back(entry.name + to_string(entry.file_shape));
+  }
+  return fmt::format("{}", fmt::join(tensors, " "));
+}
+
+std::string text_of(const OptimizerOptions& optimizer) {
+  return fmt::format("kind {}, lr {}, momentum {}, nesterov {}, weight_decay {}, clip_grad_norm {}",
+                     fmt::underlying(optimizer.kind),
+                     optimizer.lr,
+                     optimizer.momentum,
+                     optimizer.nesterov,
+                     optimizer.weight_decay,
+                     optimizer.clip_grad_norm);
+}
+
+std::string text_of(const ScheduleOptions& schedule) {
+  return fmt::format("kind {}, step_epochs {}, gamma {}, warmup_epochs {}",
+                     fmt::underlying(schedule.kind),
+                     schedule.step_epochs,
+                     schedule.gamma,
+                     schedule.warmup_epochs);
+}
+
+}  // namespace
+
+void compare_trainings(Communicator& ranks,
+                       const nn::Module& network,
+                       const data::DatasetPair& images,
+                       const TrainerOptions& options) {
+  if (ranks.size() == 1) return;
+  using Kind = comm::HandshakeField::Kind;
+  std::vector<comm::HandshakeField> fields;
+  for (const auto& [library, version] : trainers::program_versions()) {
+    fields.push_back({Kind::kEnvironment, library, version});
+  }
+  fields.push_back(
+      {Kind::kEnvironment, "bf16 products", kernels::onednn_has_bf16() ? "native" : "in f32"});
+  const auto add = [&](const char* name, std::string value) {
+    fields.push_back({Kind::kArgument, name, std::move(value)});
+  };
+  add("batch", std::to_string(options.batch));
+  add("shards", text_of(options.shards));
+  add("batch_norm_groups", text_of(options.batch_norm_groups));
+  add("epochs", std::to_string(options.epochs));
+  add("optimizer", text_of(options.optimizer));
+  add("schedule", text_of(options.schedule));
+  add("label_smoothing", fmt::format("{}", options.label_smoothing));
+  add("opt_level", std::to_string(options.opt_level));
+  add("half", std::string(name_of(options.half)));
+  add("seed", std::to_string(options.seed));
+  add("test_batch", std::to_string(options.test_batch));
+  add("network", text_of(network));
+  add("training images", images.train->digest());
+  add("test images", images.test->digest());
+  fields.push_back({Kind::kEnvironment,
+                    "device",
+                    options.device == Device::kCpu ? "cpu" : cuda::device_properties().name});
+  comm::handshake(ranks, fields);
+}
+
+}  // namespace lockstep
