@@ -24,7 +24,7 @@ void finetune(Communicator& ranks, char** arguments, int64_t side, int64_t epoch
       arguments[2], {.train_crop = side, .val_resize = side * 8 / 7, .val_crop = side});
   Mt19937 rng(42);
   nn::ResNet network(nn::Init{rng}, 18, {.classes = photos.train->classes()});
-  freeze_body(network);  // before the trainer, which exchanges gradients that there will be
+  freeze_body(network);  // before the trainer, which asks once what needs gradients
   Trainer trainer(ranks,
                   network,
                   photos,

@@ -1,4 +1,4 @@
-// A layer of one's own with its gradient: PReLU, which multiplies negative values by a slope that
+// A layer of your own with its gradient: PReLU, which multiplies negative values by a slope that
 // is learned, one a channel. main() compares its gradients with finite differences, and CUDA's with
 // the CPU's where the library and this program have CUDA and there is a card.
 #include <algorithm>

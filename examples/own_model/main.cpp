@@ -1,4 +1,4 @@
-// A network of one's own on CIFAR-10. Ranks are started by mpirun or torchrun, or are threads: with
+// A network of your own on CIFAR-10. Ranks are started by mpirun or torchrun, or are threads: with
 // four shards a step, 1, 2 and 4 of either leave the same bits.
 // usage: own_model FILE.safetensors [--data FOLDER] [--threads RANKS] [--steps N]
 #include <cstdio>

@@ -39,10 +39,13 @@ for file in "$folder"/bin/* "$folder"/lib/liblockstep.so; do
     fail "$file looks in a fixed folder"
 done
 
-# A program of ten lines of CMake, against the folder.
-logged cmake -S "$folder/examples/minimal" -B "$work/minimal" -DCMAKE_PREFIX_PATH="$folder"
-logged cmake --build "$work/minimal"
-logged scripts/run -np 2 "$work/minimal/minimal"
+# A program by the lines of CMake that docs/library.md shows, against the folder.
+mkdir "$work/mine"
+cp "$folder/examples/minimal/main.cpp" "$work/mine"
+awk '/^```/ {inside = /cmake$/; next} inside' docs/library.md >"$work/mine/CMakeLists.txt"
+logged cmake -S "$work/mine" -B "$work/mine/build" -DCMAKE_PREFIX_PATH="$folder"
+logged cmake --build "$work/mine/build"
+logged scripts/run -np 2 "$work/mine/build/mine"
 grep -q "rank 1 weight" "$work/log" || fail "minimal: $(cat "$work/log")"
 
 # The recipes of docs/library.md, each in a namespace, linked with nothing left open. What they use is exported.
