@@ -71,8 +71,8 @@ void compare_trainings(Communicator& ranks,
   add("optimizer", text_of(options.optimizer));
   add("schedule", text_of(options.schedule));
   add("label_smoothing", fmt::format("{}", options.label_smoothing));
-  add("opt_level", std::to_string(options.opt_level));
-  add("half", std::string(name_of(options.half)));
+  add("precision.level", std::to_string(options.precision.level));
+  add("precision.half", std::string(name_of(options.precision.half)));
   add("seed", std::to_string(options.seed));
   add("test_batch", std::to_string(options.test_batch));
   add("network", text_of(network));
@@ -80,7 +80,7 @@ void compare_trainings(Communicator& ranks,
   add("test images", images.test->digest());
   fields.push_back({Kind::kEnvironment,
                     "device",
-                    options.device == Device::kCpu ? "cpu" : cuda::device_properties().name});
+                    options.rank.device == Device::kCpu ? "cpu" : cuda::device_properties().name});
   comm::handshake(ranks, fields);
 }
 

@@ -1,4 +1,4 @@
-// What ranks compare before they train together.
+// Compares the trainings that ranks are about to do together.
 #pragma once
 
 #include "core/communicator.h"

@@ -57,36 +57,37 @@ trainers::OptimizerConfig optimizer_config(const TrainerOptions& options) {
 }
 
 trainers::PrecisionConfig precision_config(const TrainerOptions& options) {
-  if (options.opt_level < 0 || options.opt_level > 3) {
-    throw UsageError(fmt::format("opt_level {} is none", options.opt_level),
+  if (options.precision.level < 0 || options.precision.level > 3) {
+    throw UsageError(fmt::format("precision.level {} does not exist", options.precision.level),
                      "levels are Apex's O0 to O3",
                      "a number from 0 to 3");
   }
-  if (options.half != Dtype::kF16 && options.half != Dtype::kBF16) {
-    throw UsageError("half is no 16-bit type", "activations are kept in it", "kF16 or kBF16");
+  if (options.precision.half != Dtype::kF16 && options.precision.half != Dtype::kBF16) {
+    throw UsageError(
+        "precision.half is not a 16-bit type", "activations are kept in it", "kF16 or kBF16");
   }
   trainers::PrecisionConfig config =
-      trainers::at_level(static_cast<trainers::OptLevel>(options.opt_level));
-  config.dtype = options.half;
+      trainers::at_level(static_cast<trainers::OptLevel>(options.precision.level));
+  config.dtype = options.precision.half;
   if (config.is_mixed() && config.dtype == Dtype::kF16) config.loss_scaling.emplace();
   return config;
 }
 
 // Settings that do not depend on the images. Errors: UsageError.
 trainers::RunRequest request_of(const TrainerOptions& options) {
-  if (options.batch < 1 || options.epochs < 1 || options.threads < 1 || options.workers < 0 ||
-      options.test_batch < 1) {
+  if (options.batch < 1 || options.epochs < 1 || options.rank.threads < 1 ||
+      options.rank.workers < 0 || options.test_batch < 1) {
     throw UsageError("a training of no images, epochs or threads",
                      fmt::format("batch {}, epochs {}, threads {}, workers {}, test_batch {}",
                                  options.batch,
                                  options.epochs,
-                                 options.threads,
-                                 options.workers,
+                                 options.rank.threads,
+                                 options.rank.workers,
                                  options.test_batch),
                      "at least 1 of each, and 0 workers");
   }
   trainers::RunRequest request;
-  request.workers = options.workers;
+  request.workers = options.rank.workers;
   request.val_batch_size = options.test_batch;
   request.epochs = options.epochs;
   request.optimizer = optimizer_config(options);
@@ -96,7 +97,7 @@ trainers::RunRequest request_of(const TrainerOptions& options) {
   request.batch.shards = options.shards;
   request.batch.bn_groups = options.batch_norm_groups;
   request.precision = precision_config(options);
-  request.device = options.device;
+  request.device = options.rank.device;
   request.print_freq = 1;
   return request;
 }
@@ -105,7 +106,7 @@ trainers::ResolvedRun resolve(const TrainerOptions& options,
                               Communicator& ranks,
                               const data::DatasetPair& images) {
   trainers::ResolvedRun run{.request = request_of(options)};
-  const std::vector<int64_t> threads = comm::gather_value(ranks, int64_t{options.threads});
+  const std::vector<int64_t> threads = comm::gather_value(ranks, int64_t{options.rank.threads});
   run.threads = *std::ranges::min_element(threads);
   run.batch = trainers::divide_batch(run.request, ranks.size(), run.threads);
   trainers::check_steps(run.batch, images.train->size());
@@ -176,15 +177,15 @@ struct Trainer::Impl {
        data::DatasetPair images,
        const TrainerOptions& options)
       : ranks(communicator),
-        model(network),
         data(std::move(images)),
         run(resolve(options, ranks, data)),
-        stream(options.device, options.device == Device::kCpu ? static_cast<int>(run.threads) : 1),
+        stream(options.rank.device,
+               options.rank.device == Device::kCpu ? static_cast<int>(run.threads) : 1),
         console({.prints = ranks.rank() == 0 && options.warn != nullptr,
                  .quiet = true,
                  .progress = trainers::ProgressMode::kNone,
                  .sink = options.warn}),
-        parts{run, data, ranks, stream, model, console, std::nullopt},
+        parts{run, data, ranks, stream, network, console, std::nullopt},
         range(trainers::step_range(
             parts, data::steps_per_epoch(trainers::batch_plan(run, *data.train, ranks)))),
         log(nullptr, console),
@@ -196,21 +197,20 @@ struct Trainer::Impl {
   }
 
   void share_weights() {
-    std::vector<Tensor> tensors = nn::tensors_of(model.state());
+    std::vector<Tensor> tensors = nn::tensors_of(parts.model.state());
     comm::broadcast_tensors(ranks, tensors, step.device_peers());
     step.update().weights_were_written();
   }
   // Batch norm's statistics are rank 0's.
   void share_buffers() {
     std::vector<Tensor> buffers;
-    for (const nn::StateEntry& entry : model.state()) {
+    for (const nn::StateEntry& entry : parts.model.state()) {
       if (!entry.is_parameter) buffers.push_back(entry.tensor);
     }
     comm::broadcast_tensors(ranks, buffers, step.device_peers());
   }
 
   Communicator& ranks;
-  nn::Module& model;
   const data::DatasetPair data;
   const trainers::ResolvedRun run;
   Stream stream;
@@ -294,19 +294,20 @@ EvaluationReport Trainer::evaluate() {
 void Trainer::save(const std::filesystem::path& file) {
   impl_->share_buffers();
   on_rank_0(impl_->ranks, [&] {
-    write_safetensors(file,
-                      {.tensors = trainers::file_tensors(impl_->model.state()), .metadata = {}});
+    write_safetensors(
+        file, {.tensors = trainers::file_tensors(impl_->parts.model.state()), .metadata = {}});
   });
 }
 
 void Trainer::load(const std::filesystem::path& file) {
-  on_rank_0(impl_->ranks, [&] { read_into(impl_->model, file, trainers::Classifier::kMustFit); });
+  on_rank_0(impl_->ranks,
+            [&] { read_into(impl_->parts.model, file, trainers::Classifier::kMustFit); });
   impl_->share_weights();
 }
 
 void Trainer::load_all_but_classifier(const std::filesystem::path& file) {
   on_rank_0(impl_->ranks,
-            [&] { read_into(impl_->model, file, trainers::Classifier::kMayStartFresh); });
+            [&] { read_into(impl_->parts.model, file, trainers::Classifier::kMayStartFresh); });
   impl_->share_weights();
 }
 

@@ -37,6 +37,18 @@ struct ScheduleOptions {
   int64_t warmup_epochs = 0;
 };
 
+struct PrecisionOptions {
+  int level = 0;             // 0 to 3, as Apex's O0 to O3
+  Dtype half = Dtype::kF16;  // the 16-bit type of levels above 0
+};
+
+// What one rank computes with.
+struct RankOptions {
+  Device device = Device::kCpu;
+  int threads = 1;
+  int workers = 0;  // threads that read images ahead
+};
+
 struct TrainerOptions {
   int64_t batch = 64;  // images a step, over all ranks
   // Pieces that a step's images are cut into, and batch norm's groups; absent: one a rank and
@@ -48,13 +60,10 @@ struct TrainerOptions {
   OptimizerOptions optimizer = {};
   ScheduleOptions schedule = {};
   double label_smoothing = 0;
-  int opt_level = 0;         // 0 to 3, as Apex's O0 to O3
-  Dtype half = Dtype::kF16;  // the 16-bit type of levels above 0
+  PrecisionOptions precision = {};
   uint64_t seed = 42;        // of the images' order, augmentation and dropout
-  Device device = Device::kCpu;
-  int threads = 1;           // of this rank
-  int workers = 0;           // threads that read images ahead
   int64_t test_batch = 250;  // images a batch of an evaluation
+  RankOptions rank = {};
   // Hears of what training can go on after: skipped steps, images that cannot be read. On rank 0.
   std::function<void(const std::string& text)> warn = {};
 };

@@ -23,7 +23,7 @@ changed_tests() {  # the unit test programs of what changed, a line each
   local changed
   changed=$(git diff --name-only HEAD; git ls-files --others --exclude-standard)
   [ -n "$changed" ] || changed=$(git diff --name-only HEAD~1)
-  sed -n -E 's/^(tests\/)?(core|kernels|nn|comm|data|trainers|bench)\/.*/test_\2/p' <<<"$changed" | sort -u
+  sed -n -E 's/^(tests\/)?(core|kernels|nn|comm|data|trainers|engine|bench)\/.*/test_\2/p' <<<"$changed" | sort -u
   ! grep -qE '^(kernels/.*\.cuh?|core/cuda/.*|tests/cuda/.*)$' <<<"$changed" || echo test_cuda_fast
 }
 
@@ -76,7 +76,8 @@ status=0
 suite release all -j 2 || status=1
 if [ "$mode" != --quick ]; then
   rm -rf build/{asan-ubsan,tsan}/gtest
-  suite asan-ubsan "test_core test_kernels test_comm test_data" -j 2 -R '^test_(core|kernels|comm|data)\.' || status=1
+  suite asan-ubsan "test_core test_kernels test_comm test_data test_engine" -j 2 \
+    -R '^test_(core|kernels|comm|data|engine)\.' || status=1
   suite tsan "test_core test_comm" -j 2 -R '^test_(core|comm)\.' || status=1
 fi
 python3 tools/minutes.py "$LOCKSTEP_MINUTES" $results/release.txt

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("core", "kernels", "nn", "comm", "data", "trainers")
+FOLDERS = ("core", "kernels", "nn", "comm", "data", "trainers", "engine")
 LINES, PARAMETERS, MEMBERS = 60, 6, 12
 LISTS = {"RunRequest", "StepMetrics", "RunPlan", "RunRecord"}  # a member a flag, a column, a row of run.json
 EXEMPT = (

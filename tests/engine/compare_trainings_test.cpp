@@ -37,19 +37,19 @@ TEST(CompareTrainings, NamesTheOptionThatDiffers) {
               HasSubstr("lr 0.5"));
   EXPECT_THAT(why_refused([](TrainerOptions& options) { options.schedule.gamma = 0.5; }),
               HasSubstr("gamma 0.5"));
-  EXPECT_EQ(why_refused([](TrainerOptions& options) { options.opt_level = 4; }),
-            "rank 1 has opt_level=4, rank 0 has opt_level=0");
+  EXPECT_EQ(why_refused([](TrainerOptions& options) { options.precision.level = 4; }),
+            "rank 1 has precision.level=4, rank 0 has precision.level=0");
 }
 
 TEST(CompareTrainings, ThreadsWorkersAndWarningsAreARanksOwn) {
   TrainerOptions options = short_options();
-  options.threads = 2;
+  options.rank.threads = 2;
   const Trained expected = train_on(2, options, 2);
   spawn(2, [&](Communicator& peers) {
     TrainerOptions mine = options;
     if (peers.rank() == 1) {
-      mine.threads = 1;
-      mine.workers = 1;
+      mine.rank.threads = 1;
+      mine.rank.workers = 1;
       mine.warn = [](const std::string&) {};
     }
     EXPECT_EQ(train_digits(peers, mine, 2), expected);

@@ -41,10 +41,10 @@ TEST(Trainer, OptionsThatDoNotFitAreRefused) {
   options.shards = 3;
   refused(options);
   options = short_options();
-  options.opt_level = 4;
-  EXPECT_THAT(refused(options), HasSubstr("opt_level 4"));
+  options.precision.level = 4;
+  EXPECT_THAT(refused(options), HasSubstr("precision.level 4"));
   options = short_options();
-  options.half = Dtype::kI32;
+  options.precision.half = Dtype::kI32;
   refused(options);
 }
 
@@ -152,7 +152,8 @@ TEST(Trainer, PrintsNothing) {
     Mt19937 rng(42);
     nn::ConvNet network(nn::Init{rng});
     TrainerOptions options = short_options();
-    options.opt_level = 2;  // its first steps overflow and are skipped, which a program would say
+    options.precision.level =
+        2;  // its first steps overflow and are skipped, which a program would say
     options.test_batch = 1000;
     Trainer trainer(peers, network, data::open_digits(), options);
     for (int i = 0; i < 3; ++i) trainer.step();
@@ -172,7 +173,7 @@ TEST(Trainer, TwoWithOtherSettingsSideBySideHaveTheBitsOfEachAlone) {
   other.batch = 32;
   other.optimizer = {.kind = OptimizerKind::kAdam, .lr = 0.001};
   other.seed = 7;
-  other.threads = 2;
+  other.rank.threads = 2;
   const Trained first_alone = train_on(2, short_options(), 4);
   const Trained second_alone = train_on(2, other, 3);
   Trained first;
