@@ -42,7 +42,7 @@ struct PrecisionOptions {
   Dtype half = Dtype::kF16;  // the 16-bit type of levels above 0
 };
 
-// What one rank computes with.
+// The resources of one rank.
 struct RankOptions {
   Device device = Device::kCpu;
   int threads = 1;
