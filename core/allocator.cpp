@@ -40,6 +40,10 @@ class SystemMemory : public MemorySource {
   std::string exhausted() const override { return "out of memory"; }
 };
 
+size_t in_units(size_t bytes, size_t unit) {
+  return std::max(unit, (bytes + unit - 1) / unit * unit);
+}
+
 }  // namespace
 
 Arena::Arena(std::byte* begin, size_t bytes, size_t unit)
@@ -47,11 +51,12 @@ Arena::Arena(std::byte* begin, size_t bytes, size_t unit)
 
 void* Arena::allocate(size_t bytes) {
   if (bytes > bytes_) return nullptr;
-  const size_t wanted = std::max(unit_, (bytes + unit_ - 1) / unit_ * unit_);
-  const auto fits = [&](const auto& part) {
-    return part.second.free && part.second.bytes >= wanted;
-  };
-  const auto found = std::ranges::find_if(parts_, fits);
+  const size_t wanted = in_units(bytes, unit_);
+  auto found = parts_.end();
+  for (auto at = parts_.begin(); at != parts_.end(); ++at) {
+    if (!at->second.free || at->second.bytes < wanted) continue;
+    if (found == parts_.end() || at->second.bytes < found->second.bytes) found = at;
+  }
   if (found == parts_.end()) return nullptr;
   auto& [offset, part] = *found;
   if (part.bytes > wanted) parts_[offset + wanted] = {part.bytes - wanted, true};
@@ -80,6 +85,42 @@ bool Arena::holds(const void* part) const {
   return part >= begin_ && part < begin_ + bytes_;
 }
 
+size_t ArenaRecord::allocate(size_t bytes) {
+  const size_t number = sizes_.size();
+  sizes_.push_back(in_units(bytes, unit_));
+  events_.push_back({number, sizes_.back()});
+  bytes_in_use_ += sizes_.back();
+  peak_ = std::max(peak_, bytes_in_use_);
+  return number;
+}
+
+void ArenaRecord::free(size_t number) {
+  events_.push_back({number, 0});
+  bytes_in_use_ -= sizes_.at(number);
+}
+
+size_t ArenaRecord::arena_bytes() const {
+  const size_t step = in_units(peak_ / 64, unit_);
+  size_t bytes = peak_;
+  while (!fit(bytes)) bytes += step;
+  return bytes;
+}
+
+bool ArenaRecord::fit(size_t arena_bytes) const {
+  // Never touched: the arena keeps its books elsewhere.
+  Arena arena(reinterpret_cast<std::byte*>(uintptr_t{1} << 40), arena_bytes, unit_);
+  std::vector<void*> parts(sizes_.size());
+  for (const auto& [number, bytes] : events_) {
+    if (bytes == 0) {
+      arena.free(parts[number]);
+    } else {
+      parts[number] = arena.allocate(bytes);
+      if (parts[number] == nullptr) return false;
+    }
+  }
+  return true;
+}
+
 CachingAllocator::CachingAllocator(MemorySource& source, const Options& options)
     : source_(source), options_(options) {
   const std::lock_guard lock(source_.users_mutex_);
@@ -103,13 +144,16 @@ size_t CachingAllocator::rounded(size_t bytes) {
   return to_multiple(std::bit_floor(bytes - 1) / 8);
 }
 
+size_t CachingAllocator::block_size(size_t bytes) const {
+  const bool cuts_all = options_.smallest_in_arenas == 0 && bytes <= SIZE_MAX / 2;
+  return cuts_all ? in_units(bytes, options_.arena_unit) : rounded(bytes);
+}
+
 void* CachingAllocator::allocate(size_t bytes) {
-  const size_t size = rounded(bytes);
-  void* block = obtain(size);
-  if (block == nullptr && source_.takes_back()) {
-    release_caches_of(source_);
-    block = obtain(size);
-  }
+  const size_t size = block_size(bytes);
+  void* block = obtain(size, Arenas::kUsual);
+  if (block == nullptr && source_.takes_back()) release_caches_of(source_);
+  if (block == nullptr) block = obtain(size, Arenas::kSmaller);
   if (block == nullptr) {
     throw EnvironmentError(fmt::format("{}: {} bytes more are needed", source_.exhausted(), size),
                            fmt::format("in use are {}", held_from(source_)),
@@ -119,35 +163,38 @@ void* CachingAllocator::allocate(size_t bytes) {
   return block;
 }
 
-void* CachingAllocator::obtain(size_t size) {
+void* CachingAllocator::obtain(size_t size, Arenas arenas) {
   const std::lock_guard lock(mutex_);
-  void* block = size >= options_.smallest_in_arenas ? from_arenas(size) : nullptr;
-  if (block == nullptr) block = from_cache(size);
-  if (block == nullptr) {
+  const bool cuts = size >= options_.smallest_in_arenas && arena_bytes() > 0;
+  void* block = cuts ? from_arenas(size, arenas) : from_cache(size);
+  if (block == nullptr && !cuts) {
     block = source_.allocate(size);
-    if (block == nullptr) return nullptr;
-    ++stats_.system_allocations;
+    if (block != nullptr) ++stats_.system_allocations;
   }
+  if (block == nullptr) return nullptr;
   stats_.bytes_in_use += size;
   stats_.peak_bytes_in_use = std::max(stats_.peak_bytes_in_use, stats_.bytes_in_use);
   return block;
 }
 
-void* CachingAllocator::from_arenas(size_t size) {
+size_t CachingAllocator::arena_bytes() const {
+  return options_.arena_bytes.value_or(source_.arena_bytes());
+}
+
+void* CachingAllocator::from_arenas(size_t size, Arenas arenas) {
   for (Arena& arena : arenas_) {
     if (void* block = cut(arena, size); block != nullptr) return block;
   }
-  const size_t arena_bytes = options_.arena_bytes.value_or(source_.arena_bytes());
-  if (arena_bytes == 0 || size > SIZE_MAX / 2) return nullptr;
+  if (size > SIZE_MAX / 2) return nullptr;
   const bool first = arenas_.empty() && options_.first_arena_bytes > 0;
-  const size_t usual = first ? options_.first_arena_bytes : arena_bytes;
+  const size_t usual = first ? options_.first_arena_bytes : arena_bytes();
   const size_t unit = options_.arena_unit;
-  const size_t least = (size + unit - 1) / unit * unit;
+  const size_t least = in_units(size, unit);
   for (size_t bytes = std::max(usual, least);; bytes = std::max(bytes / 2, least)) {
     bytes = bytes / unit * unit;
     auto* begin = static_cast<std::byte*>(source_.allocate(bytes));
     if (begin != nullptr) return cut(arenas_.emplace_back(begin, bytes, unit), size);
-    if (bytes == least) return nullptr;
+    if (bytes == least || arenas == Arenas::kUsual) return nullptr;
   }
 }
 
@@ -171,7 +218,7 @@ void* CachingAllocator::from_cache(size_t size) {
 }
 
 void CachingAllocator::free(void* block, size_t bytes) {
-  const size_t size = rounded(bytes);
+  const size_t size = block_size(bytes);
   const std::lock_guard lock(mutex_);
   stats_.bytes_in_use -= size;
   for (Arena& arena : arenas_) {

@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-// First fit from the range's begin, so that what is never needed is never touched; free neighbors
-// become one part. Thread safety: none.
+// Best fit, the first of equal parts: tensors fill the holes that others of their size have left,
+// and what is never needed is never touched. Free neighbors become one part. Thread safety: none.
 class Arena {
  public:
   // Owns: nothing. Parts are aligned as `begin` is, to `unit` bytes at most, and have whole units.
@@ -39,6 +39,35 @@ class Arena {
   size_t unit_;
   size_t touched_ = 0;
   std::map<size_t, Part> parts_;  // by offset; without gaps
+};
+
+// Records requests for memory and their ends, to say how large an arena holds them all. Thread
+// safety: none.
+class ArenaRecord {
+ public:
+  explicit ArenaRecord(size_t unit) : unit_(unit) {}
+
+  // Returns the request's number.
+  size_t allocate(size_t bytes);
+  void free(size_t number);
+
+  // In whole units.
+  size_t bytes_in_use() const { return bytes_in_use_; }
+  size_t peak_bytes_in_use() const { return peak_; }
+  // The peak, and what holes between parts cost, to a 64th of the peak.
+  size_t arena_bytes() const;
+
+ private:
+  struct Event {
+    size_t number;
+    size_t bytes;  // 0: the request of that number ends
+  };
+  bool fit(size_t arena_bytes) const;
+
+  size_t unit_;
+  std::vector<size_t> sizes_;  // by number
+  std::vector<Event> events_;
+  size_t bytes_in_use_ = 0, peak_ = 0;
 };
 
 struct AllocatorStats {
@@ -77,9 +106,10 @@ class MemorySource {
 
 // Blocks are 64-byte aligned. Small ones have sizes rounded to steps of an eighth of a power of
 // two, so that at most 1/8 is lost and shapes of a step find last step's blocks. Larger ones are
-// cut out of arenas, where there are such: sizes that follow each other in a step share memory.
-// When the source has no more, all allocators on it let go of what they keep. Thread safety: all
-// functions may be called from any thread.
+// cut out of arenas, where there are such: sizes that follow each other in a step share memory, and
+// where all are cut, sizes are rounded to the arenas' units alone.
+// When the source has no more, all allocators on it let go of what they keep; then arenas become
+// smaller. Thread safety: all functions may be called from any thread.
 class CachingAllocator {
  public:
   static constexpr size_t kLargeBlock = size_t{1} << 20;
@@ -111,9 +141,13 @@ class CachingAllocator {
   static size_t rounded(size_t bytes);
 
  private:
+  size_t block_size(size_t bytes) const;
+  size_t arena_bytes() const;  // 0: nothing is cut out of arenas
+  // kSmaller: a new arena may have less than its usual size, once all allocators have let go.
+  enum class Arenas : uint8_t { kUsual, kSmaller };
   // Null where they have no such block.
-  void* obtain(size_t size);
-  void* from_arenas(size_t size);
+  void* obtain(size_t size, Arenas arenas);
+  void* from_arenas(size_t size, Arenas arenas);
   void* cut(Arena& arena, size_t size);
   void* from_cache(size_t size);
   void release_cache();

@@ -7,21 +7,26 @@
 #include <fmt/core.h>
 
 #include "core/allocator.h"
+#include "core/check.h"
 #include "core/cuda/memory.h"
 
 namespace lockstep {
 namespace {
 
-thread_local DryMemory dry;
+thread_local int64_t dry_bytes = 0;
+thread_local std::shared_ptr<ArenaRecord> dry_record;
 
 // No memory, and yet counted until the last copy ends.
 std::shared_ptr<std::byte> dry_block(size_t bytes) {
-  constexpr size_t kUnit = 512;  // of a GPU's memory
+  constexpr size_t kUnit = cuda::MemoryPool::kUnit;
   const size_t block = (CachingAllocator::rounded(bytes) + kUnit - 1) / kUnit * kUnit;
   const auto rounded = static_cast<int64_t>(block);
-  dry.bytes_in_use += rounded;
-  dry.peak_bytes_in_use = std::max(dry.peak_bytes_in_use, dry.bytes_in_use);
-  return {nullptr, [rounded](std::byte*) { dry.bytes_in_use -= rounded; }};
+  dry_bytes += rounded;
+  const size_t number = dry_record ? dry_record->allocate(bytes) : 0;
+  return {nullptr, [rounded, number, record = dry_record](std::byte*) {
+            dry_bytes -= rounded;
+            if (record) record->free(number);
+          }};
 }
 
 // Copies [n][rows][cols] elements of `size` bytes into [n][cols][rows].
@@ -60,12 +65,29 @@ Tensor reorder(const Tensor& tensor, bool to_channels_last) {
 
 }  // namespace
 
-DryMemory dry_memory() {
-  return dry;
+int64_t dry_bytes_in_use() {
+  return dry_bytes;
 }
 
-void begin_dry_peak() {
-  dry.peak_bytes_in_use = dry.bytes_in_use;
+DryRecord::DryRecord() : record_(std::make_shared<ArenaRecord>(cuda::MemoryPool::kUnit)) {
+  LS_CHECK(dry_record == nullptr, "[dry_record] another one lives");
+  dry_record = record_;
+}
+
+DryRecord::~DryRecord() {
+  dry_record.reset();
+}
+
+int64_t DryRecord::bytes_in_use() const {
+  return static_cast<int64_t>(record_->bytes_in_use());
+}
+
+int64_t DryRecord::peak_bytes_in_use() const {
+  return static_cast<int64_t>(record_->peak_bytes_in_use());
+}
+
+int64_t DryRecord::pool_bytes() const {
+  return static_cast<int64_t>(record_->arena_bytes());
 }
 
 Tensor Tensor::empty(const Shape& shape, Dtype dtype, Device device) {

@@ -86,16 +86,28 @@ class Tensor {
 Tensor to_row_major(const Tensor& tensor);
 Tensor from_row_major(const Tensor& tensor);
 
-// Counts the bytes that tensors on the dry device would take.
-struct DryMemory {
-  int64_t bytes_in_use = 0;
-  int64_t peak_bytes_in_use = 0;  // since begin_dry_peak()
-};
+// Bytes that the calling thread's tensors on the dry device would take, each in a block of its own.
+int64_t dry_bytes_in_use();
 
-// Counts of the calling thread's tensors.
-DryMemory dry_memory();
-// The peak starts over, at what is in use.
-void begin_dry_peak();
+class ArenaRecord;
+
+// While it lives, it counts the tensors that the calling thread makes on the dry device, as
+// cuda::MemoryPool would place them. Requires: no other one lives on the thread.
+class DryRecord {
+ public:
+  DryRecord();
+  DryRecord(const DryRecord&) = delete;
+  DryRecord& operator=(const DryRecord&) = delete;
+  ~DryRecord();
+
+  int64_t bytes_in_use() const;
+  int64_t peak_bytes_in_use() const;
+  // A pool of so many bytes in one piece has room for each tensor beside those that live.
+  int64_t pool_bytes() const;
+
+ private:
+  std::shared_ptr<ArenaRecord> record_;
+};
 
 }  // namespace lockstep
 #pragma GCC visibility pop

@@ -60,8 +60,6 @@ DeviceMemory& device_memory() {
   return memory;
 }
 
-constexpr size_t kPoolUnit = 512;  // as cudaMalloc's
-
 thread_local std::shared_ptr<CachingAllocator> used_pool;
 
 }  // namespace
@@ -87,10 +85,11 @@ CachingAllocator::Options pool_options(size_t expected) {
   ensure_device();
   size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "allocate");
+  constexpr size_t kUnit = MemoryPool::kUnit;
   return {.holds = "activations and what else a step makes",
-          .arena_bytes = std::max(kPoolUnit, total / 64 / kPoolUnit * kPoolUnit),
+          .arena_bytes = std::max(kUnit, total / 64 / kUnit * kUnit),
           .smallest_in_arenas = 0,
-          .arena_unit = kPoolUnit,
+          .arena_unit = kUnit,
           .first_arena_bytes = expected};
 }
 

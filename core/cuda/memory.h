@@ -29,6 +29,8 @@ void zero_when_idle(void* memory, size_t bytes);
 // short and a piece holds none. The pool's memory lives as long as it or one of its tensors.
 class MemoryPool {
  public:
+  static constexpr size_t kUnit = 512;  // of its tensors' sizes, as cudaMalloc's
+
   // `expected`: bytes that the first tensor takes from the device at once, if they are there.
   // Errors: EnvironmentError in a build without CUDA.
   explicit MemoryPool(size_t expected = 0);

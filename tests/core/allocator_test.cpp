@@ -230,6 +230,36 @@ TEST(CudaAuditA1, ArenasThatAreHeldStay) {
   parts.free(recorded, kMiB);
 }
 
+// A tensor of half the size finds room where two of them were one, whatever is rounded elsewhere.
+TEST(CudaAuditA1, PartsAreRoundedToUnitsAlone) {
+  constexpr size_t kHalf = 300 * 512;
+  CachingAllocator::Options options = kCutAll;
+  options.first_arena_bytes = 2 * kHalf;
+  LittleMemory memory(2 * kHalf);
+  CachingAllocator parts(memory, options);
+  void* const whole = parts.allocate(2 * kHalf);
+  parts.free(whole, 2 * kHalf);
+  EXPECT_EQ(parts.allocate(kHalf), whole);
+  void* const half = parts.allocate(kHalf - 1);
+  EXPECT_EQ(half, static_cast<std::byte*>(whole) + kHalf);
+  EXPECT_EQ(parts.stats().bytes_in_use, 2 * kHalf);
+  parts.free(half, kHalf - 1);
+  parts.free(whole, kHalf);
+  EXPECT_EQ(parts.stats().bytes_in_use, 0U);
+}
+
+TEST(CudaAuditA1, CachesAreLetGoBeforeArenasBecomeSmaller) {
+  constexpr size_t kKiB = 1024;
+  LittleMemory memory(4096 * kKiB);
+  CachingAllocator::Options options = kCutAll;
+  options.first_arena_bytes = 4096 * kKiB;
+  CachingAllocator other(memory), parts(memory, options);
+  other.free(other.allocate(kKiB), kKiB);
+  void* const block = parts.allocate(kKiB);
+  EXPECT_EQ(memory.left(), 0U);
+  parts.free(block, kKiB);
+}
+
 // The last arena may be smaller than others.
 TEST(CudaAuditA1, WhatIsLeftOfAMemoryIsUsed) {
   LittleMemory memory((1 << 20) + 4096);

@@ -34,6 +34,32 @@ TEST_F(ArenaTest, FirstFitFromTheBegin) {
   EXPECT_EQ(arena_.touched_bytes(), 8 * kPage);
 }
 
+TEST_F(ArenaTest, TheSmallestHoleThatIsLargeEnough) {
+  for (const size_t pages : {4, 1, 2, 1, 2}) arena_.allocate(pages * kPage);
+  for (const size_t begin : {0, 5, 8}) arena_.free(at(begin));
+  EXPECT_EQ(arena_.allocate(2 * kPage), at(5));
+  EXPECT_EQ(arena_.allocate(2 * kPage), at(8));
+  EXPECT_EQ(arena_.allocate(2 * kPage), at(0));
+}
+
+// The last one fits neither of the holes beside the second.
+TEST(ArenaRecord, SaysHowLargeAnArenaHoldsARecord) {
+  ArenaRecord record(kPage);
+  const size_t first = record.allocate(3 * kPage), second = record.allocate(3 * kPage - 1);
+  const size_t third = record.allocate(3 * kPage);
+  EXPECT_EQ(record.arena_bytes(), 9 * kPage);
+  record.free(first);
+  record.free(third);
+  EXPECT_EQ(record.bytes_in_use(), 3 * kPage);
+  const size_t last = record.allocate(5 * kPage);
+  EXPECT_EQ(record.peak_bytes_in_use(), 9 * kPage);
+  EXPECT_EQ(record.arena_bytes(), 11 * kPage);
+  record.free(second);
+  record.free(last);
+  EXPECT_EQ(record.arena_bytes(), 11 * kPage);
+  EXPECT_EQ(ArenaRecord(kPage).arena_bytes(), 0U);
+}
+
 TEST_F(ArenaTest, NeighborsBecomeOneInEveryOrder) {
   const std::vector<std::vector<size_t>> orders = {
       {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};

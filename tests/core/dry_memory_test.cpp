@@ -7,26 +7,36 @@ namespace lockstep::dry_memory_test {
 namespace {
 
 TEST(DryMemory, CountsTensorsUntilTheirLastCopyEnds) {
-  const int64_t before = dry_memory().bytes_in_use;
+  const int64_t before = dry_bytes_in_use();
   Tensor tensor = Tensor::empty({1024}, Dtype::kF32, Device::kDry);
-  const int64_t one = dry_memory().bytes_in_use - before;
+  const int64_t one = dry_bytes_in_use() - before;
   EXPECT_GE(one, 4096);
   Tensor row = tensor.view({32, 32}).slice(3, 1);
   tensor = {};
-  EXPECT_EQ(dry_memory().bytes_in_use, before + one);
+  EXPECT_EQ(dry_bytes_in_use(), before + one);
   row = {};
-  EXPECT_EQ(dry_memory().bytes_in_use, before);
+  EXPECT_EQ(dry_bytes_in_use(), before);
 }
 
-TEST(DryMemory, PeakIsSinceItsBeginning) {
-  const Tensor kept = Tensor::zeros({256}, Dtype::kF32, Device::kDry);
+TEST(DryRecord, CountsWhatIsMadeWhileItLives) {
+  Tensor earlier = Tensor::zeros({256}, Dtype::kF32, Device::kDry);
+  Tensor kept, later;
   {
-    const Tensor ended = Tensor::empty({1 << 20}, Dtype::kF32, Device::kDry);
+    const DryRecord made;
+    kept = Tensor::empty({300}, Dtype::kU8, Device::kDry);
+    {
+      const Tensor ended = Tensor::empty({1 << 20}, Dtype::kF32, Device::kDry);
+    }
+    earlier = {};
+    EXPECT_EQ(made.bytes_in_use(), 512);
+    EXPECT_EQ(made.peak_bytes_in_use(), 512 + (4 << 20));
+    EXPECT_EQ(made.pool_bytes(), 512 + (4 << 20));
   }
-  const int64_t now = dry_memory().bytes_in_use;
-  EXPECT_GE(dry_memory().peak_bytes_in_use, now + (4 << 20));
-  begin_dry_peak();
-  EXPECT_EQ(dry_memory().peak_bytes_in_use, now);
+  later = Tensor::empty({256}, Dtype::kF32, Device::kDry);
+  const DryRecord next;
+  kept = later = {};
+  EXPECT_EQ(next.bytes_in_use(), 0);
+  EXPECT_EQ(next.pool_bytes(), 0);
 }
 
 TEST(DryMemory, HasNoMemory) {

@@ -19,14 +19,14 @@ class Meter {
  public:
   // Returns the bytes taken since the last call.
   int64_t taken() {
-    const int64_t now = dry_memory().bytes_in_use;
+    const int64_t now = dry_bytes_in_use();
     const int64_t since = now - last_;
     last_ = now;
     return since;
   }
 
  private:
-  int64_t last_ = dry_memory().bytes_in_use;
+  int64_t last_ = dry_bytes_in_use();
 };
 
 // Assigns entries of the ledger to layers.
@@ -85,15 +85,15 @@ int64_t uploaded_bytes(const data::ImageShape& image) {
   return image.channels * image.height * image.width + 4 + 8 + 8;
 }
 
-// Returns the most bytes that an evaluation of one batch holds. Images that are being uploaded
-// count too.
+// Returns the bytes of a pool for an evaluation of one batch. Images that are being uploaded lie
+// there too.
 int64_t evaluation_bytes(nn::Module& model,
                          const data::ImageShape& image,
                          int64_t images,
                          const Precision& precision) {
   if (images == 0) return 0;
-  const int64_t before = dry_memory().bytes_in_use;
-  begin_dry_peak();
+  const DryRecord made;
+  const Tensor uploads = Tensor::empty({images * uploaded_bytes(image)}, Dtype::kU8, Device::kDry);
   Stream stream(Device::kDry);
   model.train(false);
   {
@@ -105,8 +105,7 @@ int64_t evaluation_bytes(nn::Module& model,
     nn::softmax_cross_entropy(model.forward(x), labels);
   }
   model.train(true);
-  // One of the two buffers was counted.
-  return dry_memory().peak_bytes_in_use - before + images * uploaded_bytes(image);
+  return made.pool_bytes();
 }
 
 }  // namespace
@@ -116,7 +115,6 @@ DryStep run_dry_step(const ModelOptions& network,
                      const PrecisionConfig& precision,
                      const StepExtras& extras) {
   DryStep step{.images = images};
-  const int64_t before = dry_memory().bytes_in_use;
   Meter meter;
   Mt19937 rng(0);
   const auto model = make_model(network, nn::Init{rng, Device::kDry});
@@ -133,8 +131,7 @@ DryStep run_dry_step(const ModelOptions& network,
 
   step.memory.evaluation =
       evaluation_bytes(*model, network.image, extras.evaluated, precision.network());
-  meter.taken();
-  begin_dry_peak();
+  const DryRecord made;
   Stream stream(Device::kDry);
   const Shards shards = Shards::cut(images, extras.shards, 1);
   const LayerNames names(model->named_parameters());
@@ -157,11 +154,12 @@ DryStep run_dry_step(const ModelOptions& network,
     }
     const Tensor labels = Tensor::empty({images}, Dtype::kI32, Device::kDry);
     nn::CrossEntropy result = nn::softmax_cross_entropy(model->forward(x), labels, mixed);
-    step.memory.activations = meter.taken();
+    step.memory.activations = made.bytes_in_use();
     result.loss.backward();
   }
   optimizer->step(stream);
-  step.memory.peak = dry_memory().peak_bytes_in_use - before;
+  step.memory.made = made.peak_bytes_in_use();
+  step.memory.placed = made.pool_bytes();
   step.ledger = stream.ledger();
   return step;
 }

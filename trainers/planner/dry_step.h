@@ -21,15 +21,22 @@ struct StepMemory {        // bytes
   int64_t average = 0;      // of parameters and buffers: --ema
   int64_t gradients = 0;    // of parameters, f32
   int64_t activations = 0;  // that wait for backward()
-  int64_t peak = 0;         // all of these and what lives shortly, at the worst moment
+  int64_t made = 0;         // these and what lives shortly, at the worst moment
+  int64_t placed = 0;       // a pool for these: tensors leave holes that no other one fits
   int64_t batches = 0;      // images and labels: two batches on their way, and a graph's own
-  int64_t evaluation = 0;   // what an evaluation makes, between two steps
+  int64_t evaluation = 0;   // a pool for what an evaluation makes, between two steps
 
   // The memory of what steps and evaluations make.
-  int64_t pool() const { return with_loss(std::max(peak - fixed(), evaluation)); }
+  int64_t pool() const {
+    const int64_t most = std::max(placed, evaluation);
+    return in_pieces(most) < most ? in_pieces(most) + kPiece : most;
+  }
   int64_t needed() const { return fixed() + batches + pool(); }
-  // A twentieth of a pool is lost between its tensors.
-  static int64_t with_loss(int64_t bytes) { return bytes / 20 * 21; }
+  // The largest block that so many bytes of a GPU hold: larger ones take whole pieces.
+  static constexpr int64_t kPiece = int64_t{2} << 20;
+  static int64_t in_pieces(int64_t bytes) {
+    return bytes < kPiece ? bytes : bytes / kPiece * kPiece;
+  }
   // Bytes that do not grow with the batch.
   int64_t fixed() const { return parameters + copies + optimizer + average + gradients; }
 };

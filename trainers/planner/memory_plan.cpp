@@ -57,21 +57,19 @@ int64_t room_on_device(int64_t local_ranks) {
 }  // namespace
 
 int64_t MemoryPlan::bytes_per_image() const {
-  const auto grows = [](const StepMemory& of) {
-    return of.batches + StepMemory::with_loss(of.peak - of.fixed());
-  };
   const int64_t more = images - other_images;
-  return more == 0 ? 1 : std::max<int64_t>(1, (grows(step) - grows(other_step)) / more);
+  if (more == 0) return 1;
+  // Holes between tensors grow as these do.
+  const double holes = static_cast<double>(step.placed) / static_cast<double>(step.made);
+  const auto made = static_cast<double>(step.made - other_step.made) * holes;
+  const int64_t grows = step.batches - other_step.batches + static_cast<int64_t>(made);
+  return std::max<int64_t>(1, grows / more);
 }
 
 int64_t MemoryPlan::largest_batch(int64_t room) const {
-  StepMemory alone = step;  // an evaluation
-  alone.peak = alone.batches = 0;
-  StepMemory trains = step;
-  trains.evaluation = 0;
-  const int64_t others = workspace + exchange;
-  if (alone.needed() + others > room) return 0;
-  const int64_t spare = room - others - trains.needed();
+  const int64_t left = room - step.fixed() - workspace - exchange;
+  if (step.evaluation > StepMemory::in_pieces(left)) return 0;
+  const int64_t spare = StepMemory::in_pieces(left - step.batches) - step.placed;
   const int64_t fewer = spare >= 0 ? 0 : 1;
   return std::max<int64_t>(0, images + spare / bytes_per_image() - fewer);
 }

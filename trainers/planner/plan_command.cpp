@@ -40,10 +40,8 @@ std::string memory_text(const TrainingPlan& plan) {
   }
   text += memory_line("gradients of parameters, f32", memory.gradients);
   text += memory_line("activations that wait for backward()", memory.activations);
-  text +=
-      memory_line("short-lived, at the peak", memory.peak - memory.fixed() - memory.activations);
-  text += memory_line("lost between tensors (a twentieth)",
-                      memory.pool() - (memory.peak - memory.fixed()));
+  text += memory_line("short-lived, at the peak", memory.made - memory.activations);
+  text += memory_line("lost between tensors", memory.placed - memory.made);
   text += memory_line("images on their way, and a graph's", memory.batches);
   if (plan.ranks > 1) {
     text += memory_line("parts of a bucket from other ranks", plan.memory().exchange);
