@@ -191,7 +191,7 @@ struct Trainer::Impl {
         log(nullptr, console),
         guard(parts, log),
         step(parts, range),
-        evaluation(parts) {
+        evaluation(parts, step) {
     share_weights();
     guard.start(step.update().scaled());
   }

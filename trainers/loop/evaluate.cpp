@@ -244,8 +244,8 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   return left_and_skipped[0] > 0 ? std::nullopt : std::optional(evaluation);
 }
 
-TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts)
-    : p_(parts), skipped_(p_.data.test->size(), warn_of_images(p_.console)) {}
+TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts, TrainingStep& step)
+    : p_(parts), step_(step), skipped_(p_.data.test->size(), warn_of_images(p_.console)) {}
 
 EvaluationTask TrainingEvaluation::task() {
   EvaluationTask task = test_of(p_.run.request, p_.data, p_.model, p_.console);
@@ -255,16 +255,17 @@ EvaluationTask TrainingEvaluation::task() {
 
 std::optional<Evaluation> TrainingEvaluation::measure() {
   p_.console.tutorial(TutorialLines::kDemo, "begin testing");
+  const auto memory = step_.use_memory();
   std::optional<Evaluation> evaluation = evaluate(task(), p_.stream, p_.ranks);
   if (evaluation) p_.console.info(accuracy_line(*evaluation, p_.run.request.apex_lines));
   return evaluation;
 }
 
-std::optional<Evaluation> TrainingEvaluation::measure_average(WeightUpdate& update,
-                                                              CheckpointWriter* checkpoints,
+std::optional<Evaluation> TrainingEvaluation::measure_average(CheckpointWriter* checkpoints,
                                                               const TrainingPosition& at) {
+  const auto memory = step_.use_memory();
   std::optional<Evaluation> evaluation;
-  update.with_average([&] {
+  step_.update().with_average([&] {
     EvaluationTask silent = task();
     silent.on_batch = {};
     evaluation = evaluate(silent, p_.stream, p_.ranks);

@@ -14,7 +14,7 @@
 #include "trainers/config/run_request.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/loop/training_parts.h"
-#include "trainers/loop/weight_update.h"
+#include "trainers/loop/training_step.h"
 #include "trainers/report/console.h"
 #include "trainers/report/training_result.h"
 
@@ -49,24 +49,25 @@ EvaluationTask test_of(const RunRequest& request,
 // Nothing when a rank gave up. Errors: DataError when too many images cannot be read.
 std::optional<Evaluation> evaluate(const EvaluationTask& task, Stream& stream, Communicator& ranks);
 
-// Evaluates a training's network, and its moving average, on the test images.
+// Evaluates a training's network, and its moving average, on the test images, in the memory of its
+// steps.
 class TrainingEvaluation {
  public:
-  // `parts` must outlive this.
-  explicit TrainingEvaluation(const TrainingParts& parts);
+  // Both must outlive this.
+  TrainingEvaluation(const TrainingParts& parts, TrainingStep& step);
 
   // A collective call. Nothing when a signal asked for a stop meanwhile.
   std::optional<Evaluation> measure();
   // Evaluates the weights' moving average, which `checkpoints`, unless null, then save with `at`.
   // Requires: --ema.
-  std::optional<Evaluation> measure_average(WeightUpdate& update,
-                                            CheckpointWriter* checkpoints,
+  std::optional<Evaluation> measure_average(CheckpointWriter* checkpoints,
                                             const TrainingPosition& at);
 
  private:
   EvaluationTask task();
 
   const TrainingParts& p_;
+  TrainingStep& step_;
   SkippedPhotos skipped_;
 };
 

@@ -22,7 +22,7 @@ Training::Training(const TrainingParts& parts)
       step_(p_, range_),
       early_stopping_(p_.run.request.early_stopping),
       replicas_(p_.model, step_.update().optimizer()),
-      evaluation_(p_) {
+      evaluation_(p_, step_) {
   result_.steps = range_.first;
   if (p_.start) {
     result_.best = p_.start->best;
@@ -71,7 +71,6 @@ TrainingResult Training::run(const Traces& traces) {
     ++epoch;
   }
   if (!result_.final && !result_.stopped && !p_.replay && !p_.run.request.no_eval) {
-    const auto memory = step_.use_memory();
     result_.final = evaluation_.measure();
     result_.stopped = !result_.final;
   }
@@ -206,14 +205,11 @@ void Training::log_epoch(const EpochProgress& epoch, const std::optional<Evaluat
 }
 
 std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
-  const auto memory = step_.use_memory();
-  WeightUpdate& update = step_.update();
   const std::optional<Evaluation> evaluation = evaluation_.measure();
   std::optional<Evaluation> of_average;
-  const bool averages = evaluation && update.average() != nullptr;
+  const bool averages = evaluation && step_.update().average() != nullptr;
   if (averages) {
-    of_average =
-        evaluation_.measure_average(update, traces_.checkpoints, position(epoch, Evaluated::kYes));
+    of_average = evaluation_.measure_average(traces_.checkpoints, position(epoch, Evaluated::kYes));
   }
   result_.stopped = !evaluation || (averages && !of_average);
   if (result_.stopped) return std::nullopt;
