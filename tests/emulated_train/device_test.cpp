@@ -93,7 +93,8 @@ TEST_F(OneRank, OfAnotherDeviceTheCheckpointSaysSo) {
 // No real cuDNN knows this device's memory.
 TEST_F(OneRank, WithoutCudnnThereAreNoEnginesToChoose) {
   for (const Arguments& flags : {Arguments{"--autotune"}, Arguments{"--plan-file", "p.json"}}) {
-    const ProgramResult result = run_program(on_cuda("run", flags));
+    const ProgramResult result =
+        run_program(on_cuda("run", flags), {.environment = {{"LOCKSTEP_EMULATION_CUDNN", ""}}});
     EXPECT_EQ(result.exit_code, 2) << said(result);
     EXPECT_EQ(count_of(result.err, flags[0] + " has no engines to choose from"), 1) << result.err;
     EXPECT_EQ(count_of(result.err, "\n  try: leave it out, or a build"), 1) << result.err;

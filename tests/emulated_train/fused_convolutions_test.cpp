@@ -1,5 +1,10 @@
-// Training where convolutions are one pass with the batch norms around them. No cuDNN is here: the
-// forms are chosen by hand, and computed step by step.
+// Training where convolutions are one pass with the batch norms around them. The forms are chosen
+// by hand and computed step by step, with or without a cuDNN on the machine: cudnn_test.cpp has
+// cuDNN's.
+#include <cstdlib>
+#include <optional>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "kernels/conv/conv2d_fused.h"
@@ -76,8 +81,26 @@ int64_t launches_of(const char* op) {
   return found == runtime_counters.launches_of.end() ? 0 : found->second;
 }
 
+class WithoutCudnn {
+ public:
+  WithoutCudnn() {
+    if (const char* const text = std::getenv(kVariable)) was_ = text;
+    unsetenv(kVariable);
+  }
+  WithoutCudnn(const WithoutCudnn&) = delete;
+  WithoutCudnn& operator=(const WithoutCudnn&) = delete;
+  ~WithoutCudnn() {
+    if (was_) setenv(kVariable, was_->c_str(), 1);
+  }
+
+ private:
+  static constexpr const char* kVariable = "LOCKSTEP_EMULATION_CUDNN";
+  std::optional<std::string> was_;
+};
+
 class FusedTraining : public ::testing::TestWithParam<OptLevel> {
  protected:
+  const WithoutCudnn machine_;
   double tolerance() const { return GetParam() == OptLevel::kO0 ? 1e-4 : 5e-3; }
 };
 
@@ -126,6 +149,7 @@ struct Listener : TapeListener {
 
 // It asks for values that nobody else wants.
 TEST(FusedTape, AListenerChangesNoBit) {
+  const WithoutCudnn machine;
   reset_runtime();
   const auto state_after = [](TapeListener* listener) {
     Stream stream(Device::kCuda);
@@ -158,6 +182,7 @@ TEST(FusedTape, AListenerChangesNoBit) {
 
 // A batch norm over all shards takes its statistics itself, whatever a convolution gives.
 TEST(FusedTrainingOverShards, LeavesLargerGroupsAlone) {
+  const WithoutCudnn machine;
   ResolvedRun run = run_of(OptLevel::kO0, 2);
   run.batch.bn_groups = 1;
   run.request.graph = false;
