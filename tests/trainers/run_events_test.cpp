@@ -1,7 +1,5 @@
 #include "trainers/report/run_events.h"
 
-#include <cstring>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,43 +7,33 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "tests/support/event_reader.h"
 #include "tests/support/temp_dir.h"
 
 namespace lockstep::trainers::run_events_test {
 namespace {
 
 namespace fs = std::filesystem;
+
 using testing::read_text;
+using testing::read_events;
+using testing::ReadEvent;
 using testing::TempDir;
 using testing::write_text;
 
-constexpr size_t kRecordHead = 12, kRecordTail = 4, kWallTime = 9;
+constexpr size_t kRecordHead = 12;
 
-// Events without their wall times.
-std::vector<std::string> events_in(const fs::path& folder) {
-  const std::string file = read_text(event_file_in(folder));
-  std::vector<std::string> events;
-  for (size_t at = 0; at + kRecordHead <= file.size();) {
-    uint64_t size = 0;
-    std::memcpy(&size, file.data() + at, sizeof(size));
-    events.push_back(file.substr(at + kRecordHead, size).substr(kWallTime));
-    at += kRecordHead + size + kRecordTail;
-  }
-  return events;
-}
-
-// Steps below 128, one byte each.
-std::vector<int> steps_in(const fs::path& folder) {
-  std::vector<int> steps;
-  for (const std::string& event : events_in(folder)) {
-    if (event.front() == 0x10) steps.push_back(event[1]);
+std::vector<int64_t> steps_in(const fs::path& folder) {
+  std::vector<int64_t> steps;
+  for (const ReadEvent& event : read_events(folder)) {
+    if (event.file_version.empty()) steps.push_back(event.step);
   }
   return steps;
 }
 
-void append_steps(const fs::path& folder, int64_t last, std::initializer_list<int> steps) {
+void append_steps(const fs::path& folder, int64_t last, std::initializer_list<int64_t> steps) {
   EventFile file(folder, last);
-  for (const int step : steps) file.append(step, std::vector<Scalar>{{"train/loss", 0.5}});
+  for (const int64_t step : steps) file.append(step, std::vector{scalar_value("train/loss", 0.5)});
 }
 
 TEST(EventFile, ChecksumsAreCrc32c) {
@@ -55,28 +43,46 @@ TEST(EventFile, ChecksumsAreCrc32c) {
 // Bytes that tensorboard 2.21 writes for these events.
 TEST(EventFile, HoldsTensorBoardsBytes) {
   const TempDir dir;
-  EventFile(dir.path(), 0).append(300, std::vector<Scalar>{{"train/loss", 0.25}, {"lr", 0.1}});
-  const std::vector<std::string> events = events_in(dir.path());
-  ASSERT_EQ(events.size(), 2U);
-  EXPECT_EQ(events[0],
+  EventFile(dir.path(), 0)
+      .append(300, std::vector{scalar_value("train/loss", 0.25), scalar_value("lr", 0.1)});
+  constexpr size_t kWallTime = 9, kFirst = kRecordHead + kWallTime;
+  const std::string file = read_text(event_file_in(dir.path()));
+  EXPECT_EQ(file.substr(0, kRecordHead), std::string("\x18\0\0\0\0\0\0\0\xa3\x7f\x4b\x22", 12));
+  EXPECT_EQ(file.substr(kFirst, 15),
             "\x1a\x0d"
             "brain.Event:2");
-  EXPECT_EQ(events[1],
+  EXPECT_EQ(file.substr(kFirst + 15 + 4 + kFirst, 35),
             std::string("\x10\xac\x02\x2a\x1e"
                         "\x0a\x11\x0a\x0atrain/loss\x15\x00\x00\x80\x3e"
                         "\x0a\x09\x0a\x02lr\x15\xcd\xcc\xcc\x3d",
                         35));
-  const std::string file = read_text(event_file_in(dir.path()));
-  EXPECT_EQ(file.substr(0, kRecordHead), std::string("\x18\0\0\0\0\0\0\0\xa3\x7f\x4b\x22", 12));
 }
 
 TEST(EventFile, AContinuationDropsLaterSteps) {
   const TempDir dir;
   append_steps(dir.path(), 0, {1, 2, 3, 4, 5});
   append_steps(dir.path(), 3, {4, 6});
-  EXPECT_EQ(steps_in(dir.path()), (std::vector{1, 2, 3, 4, 6}));
+  EXPECT_EQ(steps_in(dir.path()), (std::vector<int64_t>{1, 2, 3, 4, 6}));
   append_steps(dir.path(), 0, {1});
-  EXPECT_EQ(steps_in(dir.path()), (std::vector{1}));
+  EXPECT_EQ(steps_in(dir.path()), (std::vector<int64_t>{1}));
+}
+
+// A session has not ended where the run goes on.
+TEST(EventFile, AContinuationDropsTheSessionsEnd) {
+  const TempDir dir;
+  append_steps(dir.path(), 0, {1, 2});
+  EventFile(dir.path(), 2).append(2, std::vector{session_end_value({})});
+  append_steps(dir.path(), 2, {3});
+  EXPECT_EQ(steps_in(dir.path()), (std::vector<int64_t>{1, 2, 3}));
+}
+
+TEST(EventFile, IsNewWhileItHoldsNoValues) {
+  const TempDir dir;
+  EXPECT_TRUE(EventFile(dir.path(), 0).is_new());
+  EXPECT_TRUE(EventFile(dir.path(), 0).is_new()) << "a killed run's, with its first event alone";
+  append_steps(dir.path(), 0, {1});
+  EXPECT_FALSE(EventFile(dir.path(), 1).is_new());
+  EXPECT_TRUE(EventFile(dir.path(), 0).is_new());
 }
 
 TEST(EventFile, AnEventThatAKillCutShortIsDropped) {
@@ -89,7 +95,7 @@ TEST(EventFile, AnEventThatAKillCutShortIsDropped) {
   for (size_t size = whole.size(); size < longer.size(); ++size) {
     write_text(path, longer.substr(0, size));
     append_steps(dir.path(), 9, {4});
-    ASSERT_EQ(steps_in(dir.path()), (std::vector{1, 2, 4})) << size << " bytes";
+    ASSERT_EQ(steps_in(dir.path()), (std::vector<int64_t>{1, 2, 4})) << size << " bytes";
   }
 }
 
@@ -116,15 +122,12 @@ TEST(EventFile, AFolderThatCannotBeMadeIsNamed) {
   }
 }
 
-// Tag -> its value, of the last event that has it. Tags and events of fewer than 128 bytes.
+// Tag -> its value, of the last event that has it.
 std::map<std::string, float> values_in(const fs::path& folder) {
   std::map<std::string, float> values;
-  for (const std::string& event : events_in(folder)) {
-    for (size_t at = event.find('\x2a') + 2; event.front() == 0x10 && at < event.size();) {
-      const auto size = static_cast<size_t>(event[at + 1]);
-      const auto tag = static_cast<size_t>(event[at + 3]);
-      std::memcpy(&values[event.substr(at + 4, tag)], event.data() + at + 5 + tag, sizeof(float));
-      at += 2 + size;
+  for (const ReadEvent& event : read_events(folder)) {
+    for (const auto& [tag, value] : event.values) {
+      values[tag] = testing::number_in<float>(testing::field(value, 2));
     }
   }
   return values;
@@ -137,7 +140,7 @@ TEST(RunEvents, OwnTagsStandAtSteps) {
   const TempDir dir;
   RunEvents events(dir.path(), EventTags::kOwn, {});
   events.after_epoch(0, 7, kTrain, kVal);
-  EXPECT_EQ(steps_in(dir.path()), std::vector{7});
+  EXPECT_EQ(steps_in(dir.path()), std::vector<int64_t>{7});
   EXPECT_EQ(
       values_in(dir.path()),
       (std::map<std::string, float>{{"val/acc1", 75}, {"val/acc5", 100}, {"val/loss", 0.125}}));
@@ -160,7 +163,46 @@ TEST(RunEvents, TutorialOnesTagsCountEpochsFromOne) {
   RunEvents(dir.path(), EventTags::kApex, {}).after_epoch(0, 7, kTrain, kVal);
   RunEvents(dir.path(), EventTags::kApex, {.steps = 7, .epochs = 1})
       .after_epoch(1, 14, kTrain, kVal);
-  EXPECT_EQ(steps_in(dir.path()), (std::vector{1, 2}));
+  EXPECT_EQ(steps_in(dir.path()), (std::vector<int64_t>{1, 2}));
+}
+
+EventOpening opening() {
+  return {.hparams = {{"lr", 0.25}},
+          .texts = {{"run/command", "`train_convnet`"}},
+          .images = Picture{.height = 1, .width = 1, .channels = 1, .pixels = "x"}};
+}
+
+TEST(RunEvents, WhatARunToldAtItsBeginningStandsOnce) {
+  const TempDir dir;
+  for (const int64_t steps : {0, 7}) {
+    RunEvents events(dir.path(), EventTags::kOwn, {.steps = steps, .epochs = 0});
+    events.begin([] { return opening(); });
+    events.after_step(steps + 7, kTrain);
+    events.end(steps + 7);
+  }
+  EXPECT_EQ(steps_in(dir.path()), (std::vector<int64_t>{0, 7, 14, 14}));
+  const std::vector<ReadEvent> events = read_events(dir.path());
+  std::vector<std::string> tags;
+  for (const auto& [tag, value] : events[1].values) tags.push_back(tag);
+  EXPECT_EQ(tags,
+            (std::vector<std::string>{
+                "_hparams_/session_start_info", "run/command/text_summary", "train/images"}));
+  EXPECT_EQ(events.back().values.count("_hparams_/session_end_info"), 1U);
+}
+
+// Readers of the scripts' files find no tag that the scripts do not write.
+TEST(RunEvents, TutorialsFilesHoldTheirTagsAlone) {
+  const TempDir dir;
+  const std::vector<float> weights = {1, 2};
+  RunEvents events(dir.path(), EventTags::kApex, {});
+  events.begin([] { return opening(); });
+  events.histograms(3, std::vector<NamedValues>{{"weight/fc.bias", weights}});
+  events.after_epoch(0, 7, kTrain, kVal);
+  events.end(7);
+  EXPECT_EQ(steps_in(dir.path()), (std::vector<int64_t>{1}));
+  EXPECT_EQ(steps_in(dir / "details"), (std::vector<int64_t>{0, 3, 7}));
+  remove_events(dir.path());
+  EXPECT_FALSE(fs::exists(dir / "details"));
 }
 
 TEST(RunEvents, RemovingThemLeavesOtherFiles) {

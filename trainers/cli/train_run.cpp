@@ -161,7 +161,8 @@ class Run {
     const TrainingResult result =
         training.run({.directory = directory_.get(),
                       .checkpoints = checkpoints ? &*checkpoints : nullptr,
-                      .csv = csv_ ? &*csv_ : nullptr});
+                      .csv = csv_ ? &*csv_ : nullptr,
+                      .record = directory_ ? &record_ : nullptr});
     if (p_.run.request.apex_lines) {
       p_.console.info(apex_end_line(seconds_since_process_start() - start_s));
     }

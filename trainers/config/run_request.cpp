@@ -148,6 +148,15 @@ void read_batch(const Options& options, RunRequest& request) {
   batch.bn_groups = groups;
 }
 
+void read_tensorboard(const Options& options, RunRequest& request) {
+  request.tensorboard = options.boolean("tensorboard");
+  request.histograms = options.integer("histograms");
+  if (request.tensorboard || request.histograms == 0) return;
+  throw UsageError("--histograms and --no-tensorboard contradict each other",
+                   "histograms are in TensorBoard's event files",
+                   "one of them alone");
+}
+
 void read_engines(const Options& options, RunRequest& request) {
   request.autotune = options.boolean("autotune");
   request.plan_file = text_or_empty(options, "plan-file");
@@ -194,7 +203,7 @@ RunRequest make_run_request(const Options& options) {
   request.print_freq = options.integer("print-freq");
   request.progress = options.text("progress");
   request.quiet = options.boolean("quiet");
-  request.tensorboard = options.boolean("tensorboard");
+  read_tensorboard(options, request);
   return request;
 }
 

@@ -93,6 +93,7 @@ struct RunRequest {
   std::string progress;
   bool quiet = false;
   bool tensorboard = true;     // event files in the run directory
+  int64_t histograms = 0;      // steps between those of weights there; 0: none
   bool apex_lines = false;     // those of Apex's example instead of main.py's
   bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
 };

@@ -26,6 +26,7 @@ using SortedJson = nlohmann::json;
 bool is_replayed(const std::string& flag) {
   static const std::set<std::string_view> others = {"output-dir",
                                                     "csv",
+                                                    "histograms",
                                                     "parallel",
                                                     "devices",
                                                     "overwrite",

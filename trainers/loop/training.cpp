@@ -8,7 +8,10 @@
 
 #include "comm/replicas.h"
 #include "core/digest.h"
+#include "trainers/loop/first_images.h"
+#include "trainers/loop/weight_histograms.h"
 #include "trainers/report/console.h"
+#include "trainers/report/event_opening.h"
 #include "trainers/report/process.h"
 #include "trainers/report/tricks_lines.h"
 
@@ -56,6 +59,7 @@ TrainingResult Training::run(const Traces& traces) {
   const int64_t epochs = p_.run.request.epochs;
   traces_ = traces;
   log_ = RunLog(traces.directory, p_.console, open_events());
+  begin_events();
   share_start();
   EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
   auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.run.request.start_epoch);
@@ -78,6 +82,7 @@ TrainingResult Training::run(const Traces& traces) {
     result_.saved = traces_.checkpoints->last_is_saved();
   }
   result_.communication = step_.summarize();
+  if (!result_.stopped) log_.end_events(result_.steps);
   return result_;
 }
 
@@ -99,8 +104,20 @@ std::optional<RunEvents> Training::open_events() const {
   return RunEvents(traces_.directory->path(), tags, start);
 }
 
+void Training::begin_events() {
+  if (traces_.record == nullptr) return;
+  log_.begin_events([&] {
+    EventOpening opening = event_opening(*traces_.record);
+    opening.images = first_images(p_, range_);
+    return opening;
+  });
+}
+
 void Training::train_step(EpochProgress& epoch) {
   const RunRequest& request = p_.run.request;
+  const bool draws_histograms = draws_histograms_after(result_.steps + 1);
+  if (draws_histograms) read_scale();  // that the gradients of this step have
+  const auto loss_scale = static_cast<float>(numerics_.scaled().scale);
   const TrainingStep::Seconds seconds = step_.take(result_.steps, numerics_);
   epoch.end_step(seconds.all, seconds.data);
   ++result_.steps;
@@ -108,6 +125,9 @@ void Training::train_step(EpochProgress& epoch) {
   if (p_.stream.device() == Device::kCpu || numerics_.listener() != nullptr) read_scale();
   if (result_.first_step_s == 0) result_.first_step_s = seconds_since_process_start();
   inject(p_.fault, p_.ranks.rank(), result_.steps, p_.model);
+  if (draws_histograms && traces_.directory != nullptr) {
+    log_histograms(p_.model, loss_scale, result_.steps, log_);
+  }
 
   const int64_t check_ranks = request.exchange.check_ranks;
   if (request.exchange.keeps_replicas() && check_ranks > 0 && result_.steps % check_ranks == 0) {
@@ -273,6 +293,11 @@ bool Training::evaluates_after(int epoch) const {
   if (early_stopping_.watches_validation() && !p_.replay) return true;
   return p_.console.options().tutorial != TutorialLines::kDemo && !p_.replay &&
          (epoch + 1) % p_.run.request.eval_freq == 0;
+}
+
+bool Training::draws_histograms_after(int64_t step) const {
+  const int64_t every = p_.run.request.histograms;
+  return every > 0 && !p_.replay && step % every == 0;
 }
 
 bool Training::saves_after(int64_t step) const {

@@ -34,6 +34,7 @@ class Training {
     const RunDirectory* directory = nullptr;
     CheckpointWriter* checkpoints = nullptr;
     const EpochCsv* csv = nullptr;
+    const RunRecord* record = nullptr;  // of the run's settings
   };
 
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
@@ -43,6 +44,7 @@ class Training {
 
  private:
   void share_start();
+  void begin_events();
   bool goes_on(const EpochSums& in_hand) const;
   std::optional<RunEvents> open_events() const;  // rank 0's
   void train_step(EpochProgress& epoch);
@@ -56,6 +58,7 @@ class Training {
   bool learn_from(const Evaluation& evaluation, const EpochProgress& epoch);
   void log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation);
   bool evaluates_after(int epoch) const;
+  bool draws_histograms_after(int64_t step) const;
   bool saves_after(int64_t step) const;
   // An epoch whose steps are done is over once it is evaluated.
   enum class Evaluated : uint8_t { kNo, kYes };

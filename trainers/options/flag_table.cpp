@@ -278,6 +278,8 @@ constexpr Flag kOutputFlags[] = {
      .help = "never evaluate, not even at the end"},
     {.name = "tensorboard", .kind = kBool, .initial = "true",
      .help = "write no event files for TensorBoard"},
+    {.name = "histograms", .kind = kInt, .initial = "0", .range = kFrom0,
+     .help = "TensorBoard: weights and gradients every N steps; 0: none"},
     {.name = "help", .aliases = "-h", .kind = kBool, .brief = true, .help = "this page"},
     {.name = "help-all", .kind = kBool, .brief = true, .help = "every flag"},
     {.name = "version", .kind = kBool, .brief = true,

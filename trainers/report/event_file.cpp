@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <chrono>
-#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -12,23 +11,17 @@
 
 #include "core/error.h"
 #include "core/input_file.h"
+#include "trainers/report/event_values.h"
 #include "trainers/report/process.h"
+#include "trainers/report/protobuf.h"
 
 namespace lockstep::trainers {
 namespace {
 
 namespace fs = std::filesystem;
-
-static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
+namespace pb = protobuf;
 
 constexpr std::string_view kNamePrefix = "events.out.tfevents.";
-
-template <class T>
-std::string bytes_of(T value) {
-  std::string bytes(sizeof(T), '\0');
-  std::memcpy(bytes.data(), &value, sizeof(T));
-  return bytes;
-}
 
 template <class T>
 T read(std::string_view bytes) {
@@ -37,46 +30,26 @@ T read(std::string_view bytes) {
   return std::bit_cast<T>(number);
 }
 
-// Protocol buffers: a field is its key, (number << 3) | wire type, and its value.
-enum class Wire : uint64_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
-
-std::string varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-  return bytes + static_cast<char>(value);
-}
-
-std::string key(uint64_t number, Wire wire) {
-  return varint(number << 3 | static_cast<uint64_t>(wire));
-}
-
-std::string bytes_field(uint64_t number, std::string_view bytes) {
-  return key(number, Wire::kBytes) + varint(bytes.size()) + std::string(bytes);
-}
-
 // Fields of tensorflow.Event and what it holds.
 constexpr uint64_t kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5;
-constexpr uint64_t kSummaryValue = 1, kTag = 1, kSimpleValue = 2;
 
 std::string event_at(std::chrono::system_clock::time_point time) {
   const std::chrono::duration<double> seconds = time.time_since_epoch();
-  return key(kWallTime, Wire::kFixed64) + bytes_of(seconds.count());
+  return pb::real(kWallTime, seconds.count());
 }
 
 std::string first_event() {
-  return event_at(std::chrono::system_clock::now()) + bytes_field(kFileVersion, "brain.Event:2");
+  return event_at(std::chrono::system_clock::now()) + pb::bytes(kFileVersion, "brain.Event:2");
 }
 
-std::string scalar_event(int64_t step, std::span<const Scalar> scalars) {
+std::string event_of(int64_t step, std::span<const std::string> values) {
+  constexpr uint64_t kValue = 1;
   std::string summary;
-  for (const Scalar& scalar : scalars) {
-    const std::string value = key(kSimpleValue, Wire::kFixed32);
-    summary += bytes_field(
-        kSummaryValue,
-        bytes_field(kTag, scalar.tag) + value + bytes_of(static_cast<float>(scalar.value)));
+  for (const std::string& value : values) {
+    if (!value.empty()) summary += pb::bytes(kValue, value);
   }
-  return event_at(std::chrono::system_clock::now()) + key(kStep, Wire::kVarint) +
-         varint(static_cast<uint64_t>(step)) + bytes_field(kSummary, summary);
+  return event_at(std::chrono::system_clock::now()) + pb::whole(kStep, step) +
+         pb::bytes(kSummary, summary);
 }
 
 constexpr size_t kHead = sizeof(uint64_t) + sizeof(uint32_t), kTail = sizeof(uint32_t);
@@ -86,8 +59,9 @@ uint32_t masked_crc(std::string_view bytes) {
 }
 
 std::string record(std::string_view event) {
-  const std::string size = bytes_of(uint64_t{event.size()});
-  return size + bytes_of(masked_crc(size)) + std::string(event) + bytes_of(masked_crc(event));
+  const std::string size = pb::bytes_of(uint64_t{event.size()});
+  return size + pb::bytes_of(masked_crc(size)) + std::string(event) +
+         pb::bytes_of(masked_crc(event));
 }
 
 // The event that `file` begins with; nothing where it is damaged or unfinished.
@@ -107,11 +81,11 @@ std::optional<std::string_view> first_record(std::string_view file) {
 // behind it. Nothing where this is not so.
 std::optional<int64_t> step_of(std::string_view event) {
   constexpr size_t kTime = 1 + sizeof(double);
-  if (event.size() <= kTime || event.substr(0, 1) != key(kWallTime, Wire::kFixed64)) {
+  if (event.size() <= kTime || event.substr(0, 1) != pb::key(kWallTime, pb::Wire::kFixed64)) {
     return std::nullopt;
   }
   event.remove_prefix(kTime);
-  if (event.substr(0, 1) != key(kStep, Wire::kVarint)) return 0;
+  if (event.substr(0, 1) != pb::key(kStep, pb::Wire::kVarint)) return 0;
   uint64_t step = 0;
   for (size_t i = 1, shift = 0; i < event.size() && shift < 64; ++i, shift += 7) {
     const auto byte = static_cast<uint8_t>(event[i]);
@@ -121,12 +95,17 @@ std::optional<int64_t> step_of(std::string_view event) {
   return std::nullopt;
 }
 
-// The beginning of `file` that holds sound events of steps up to `last`.
+bool ends_session(std::string_view event) {
+  constexpr uint64_t kTag = 1;
+  return event.find(pb::bytes(kTag, kSessionEndTag)) != std::string_view::npos;
+}
+
+// The beginning of `file` that holds sound events of steps up to `last`, and no session's end.
 std::string_view up_to(std::string_view file, int64_t last) {
   size_t kept = 0;
   while (const auto event = first_record(file.substr(kept))) {
     const std::optional<int64_t> step = step_of(*event);
-    if (!step || *step > last) break;
+    if (!step || *step > last || ends_session(*event)) break;
     kept += kHead + event->size() + kTail;
   }
   return file.substr(0, kept);
@@ -155,11 +134,13 @@ EventFile::EventFile(const fs::path& folder, int64_t last) {
     kept = up_to(contents_of(path).value_or(""), last);
   }
   write_file_atomically(path, kept.empty() ? record(first_event()) : kept);
+  const std::optional<std::string_view> first = first_record(kept);
+  is_new_ = !first || kept.size() == kHead + first->size() + kTail;
   file_ = AppendedFile(path);
 }
 
-void EventFile::append(int64_t step, std::span<const Scalar> scalars) {
-  file_.append(record(scalar_event(step, scalars)));
+void EventFile::append(int64_t step, std::span<const std::string> values) {
+  file_.append(record(event_of(step, values)));
 }
 
 fs::path event_file_in(const fs::path& folder) {

@@ -1,4 +1,4 @@
-// TensorBoard's event files: records of protocol-buffer messages, each with checksums.
+// TensorBoard's event files: records of protocol buffers (event_values.h), each with checksums.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,24 @@
 
 namespace lockstep::trainers {
 
-// A point of a curve.
-struct Scalar {
-  std::string tag;  // such as "train/loss"
-  double value = 0;
-};
-
 // Written by one process. TensorBoard reads the file while it grows: an event is one write().
 class EventFile {
  public:
   // Opens the event file of `folder`, or makes the folder and a file named as torch names it:
   // events.out.tfevents.<seconds>.<host>.<process>.0. A file that is there keeps its events up to
-  // step `last`; later ones are dropped, and so is what a killed process left of its last event.
+  // step `last`; later ones are dropped, and so are the end of a session, which has not ended after
+  // all, and what a killed process left of its last event.
   // Errors: EnvironmentError.
   EventFile(const std::filesystem::path& folder, int64_t last);
 
-  // The values at `step`, now. NaN and infinities are written as they are. Errors:
-  // EnvironmentError; then the file is as before.
-  void append(int64_t step, std::span<const Scalar> scalars);
+  // True where no values were kept.
+  bool is_new() const { return is_new_; }
+  // The values at `step`, now; empty ones are left out. Errors: EnvironmentError; then the file is
+  // as before.
+  void append(int64_t step, std::span<const std::string> values);
 
  private:
+  bool is_new_ = true;
   AppendedFile file_;
 };
 

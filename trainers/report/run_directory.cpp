@@ -270,6 +270,18 @@ void RunLog::append_epoch(const EpochCsv& csv, const EpochRow& row) {
   attempt([&] { csv.append(row); });
 }
 
+void RunLog::begin_events(FunctionRef<EventOpening()> opening) {
+  if (events_) attempt([&] { events_->begin(opening); });
+}
+
+void RunLog::append_histograms(int64_t step, std::span<const NamedValues> tensors) {
+  if (events_) attempt([&] { events_->histograms(step, tensors); });
+}
+
+void RunLog::end_events(int64_t step) {
+  if (events_) attempt([&] { events_->end(step); });
+}
+
 void RunLog::write_numerics(const std::string& text) {
   attempt([&] { write_file_atomically(directory_->path() / kNumericsFile, text); });
 }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -97,6 +98,10 @@ class RunLog {
                          const Evaluation& evaluation,
                          std::string_view digest);
   void append_epoch(const EpochCsv& csv, const EpochRow& row);
+  // Of RunEvents, where the run has them.
+  void begin_events(FunctionRef<EventOpening()> opening);
+  void append_histograms(int64_t step, std::span<const NamedValues> tensors);
+  void end_events(int64_t step);
   void write_numerics(const std::string& text);
 
  private:

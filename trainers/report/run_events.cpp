@@ -1,5 +1,6 @@
 #include "trainers/report/run_events.h"
 
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -9,7 +10,8 @@ namespace {
 namespace fs = std::filesystem;
 
 // torch's add_scalars("Loss", {"train": ...}) writes the tag Loss in a folder Loss_train.
-constexpr const char* kTricksFolders[] = {"Loss_train", "Loss_valid", "Acc_train", "Acc_valid"};
+constexpr const char* kFolders[] = {
+    "Loss_train", "Loss_valid", "Acc_train", "Acc_valid", "details"};
 
 // The last step that a file may hold already.
 int64_t last_of(EventTags tags, const RunEvents::Position& start) {
@@ -24,7 +26,9 @@ int64_t last_of(EventTags tags, const RunEvents::Position& start) {
   return start.epochs - 1;
 }
 
-std::vector<Scalar> apex_scalars(const StepMetrics& train, const Evaluation& val) {
+using Scalars = std::vector<std::pair<std::string_view, double>>;
+
+Scalars apex_scalars(const StepMetrics& train, const Evaluation& val) {
   return {{"Loss/train", train.loss_avg},
           {"Loss/val", val.loss},
           {"Top1/train", train.acc1_avg},
@@ -39,10 +43,37 @@ std::vector<Scalar> apex_scalars(const StepMetrics& train, const Evaluation& val
 }  // namespace
 
 RunEvents::RunEvents(fs::path folder, EventTags tags, const Position& start)
-    : folder_(std::move(folder)), tags_(tags), last_(last_of(tags, start)) {}
+    : folder_(std::move(folder)), tags_(tags), start_(start) {}
 
-void RunEvents::write(const std::string& folder, int64_t step, const std::vector<Scalar>& scalars) {
-  files_.try_emplace(folder, folder_ / folder, last_).first->second.append(step, scalars);
+EventFile& RunEvents::file(const std::string& folder) {
+  const int64_t last = folder == kDetails ? start_.steps : last_of(tags_, start_);
+  return files_.try_emplace(folder, folder_ / folder, last).first->second;
+}
+
+void RunEvents::write(const std::string& folder, int64_t step, const Scalars& scalars) {
+  std::vector<std::string> values;
+  for (const auto& [tag, value] : scalars) values.push_back(scalar_value(tag, value));
+  file(folder).append(step, values);
+}
+
+void RunEvents::begin(FunctionRef<EventOpening()> opening) {
+  if (!details().is_new()) return;
+  const EventOpening told = opening();
+  std::vector<std::string> values = {
+      session_start_value(told.hparams, std::chrono::system_clock::now())};
+  for (const auto& [tag, markdown] : told.texts) values.push_back(text_value(tag, markdown));
+  if (told.images) values.push_back(image_value("train/images", *told.images));
+  details().append(start_.steps, values);
+}
+
+void RunEvents::end(int64_t step) {
+  details().append(step, std::vector{session_end_value(std::chrono::system_clock::now())});
+}
+
+void RunEvents::histograms(int64_t step, std::span<const NamedValues> tensors) {
+  std::vector<std::string> values;
+  for (const auto& [name, numbers] : tensors) values.push_back(histogram_value(name, numbers));
+  details().append(step, values);
 }
 
 void RunEvents::after_step(int64_t step, const StepMetrics& train) {
@@ -86,7 +117,7 @@ void remove_events(const fs::path& folder) {
        file = event_file_in(folder)) {
     fs::remove(file, error);
   }
-  for (const char* const name : kTricksFolders) {
+  for (const char* const name : kFolders) {
     if (event_file_in(folder / name).empty()) continue;
     remove_events(folder / name);
     fs::remove(folder / name, error);  // stays where something else is in it

@@ -3,12 +3,17 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "core/function_ref.h"
 #include "trainers/report/console.h"
 #include "trainers/report/event_file.h"
+#include "trainers/report/event_values.h"
 #include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
@@ -19,7 +24,25 @@ enum class EventTags : uint8_t {
   kTricks,  // tutorial 000's LR, and Loss and Acc with a folder each for train and valid, by epoch
 };
 
-// Writes to event files in `folder`. Thread safety: none.
+// Shown beside the curves, before the first step.
+struct EventOpening {
+  struct Text {
+    std::string tag;
+    std::string markdown;
+  };
+  std::vector<HParam> hparams = {};
+  std::vector<Text> texts = {};
+  std::optional<Picture> images = {};  // that are trained on first
+};
+
+// A parameter or its gradient.
+struct NamedValues {
+  std::string name;  // "weight/layer1.0.weight"
+  std::span<const float> values;
+};
+
+// Writes to event files in `folder`. Tutorials' files hold their scripts' tags alone; all else goes
+// to a file in the folder `details` there. Thread safety: none.
 class RunEvents {
  public:
   // How far the run is whose curves are continued: what is beyond is dropped and comes again.
@@ -32,16 +55,25 @@ class RunEvents {
   RunEvents(std::filesystem::path folder, EventTags tags, const Position& start);
 
   // Errors of each: EnvironmentError.
+  // What a run that goes on has told already is not told again; `opening` is not called then.
+  void begin(FunctionRef<EventOpening()> opening);
+  void end(int64_t step);  // of the whole run
+  void histograms(int64_t step, std::span<const NamedValues> tensors);
   void after_step(int64_t step, const StepMetrics& train);
   // `train` has the averages of that epoch; `step` steps were done since epoch 0.
   void after_epoch(int epoch, int64_t step, const StepMetrics& train, const Evaluation& val);
 
  private:
-  void write(const std::string& folder, int64_t step, const std::vector<Scalar>& scalars);
+  using Scalars = std::vector<std::pair<std::string_view, double>>;
+  void write(const std::string& folder, int64_t step, const Scalars& scalars);
+  EventFile& file(const std::string& folder);
+  EventFile& details() { return file(tags_ == EventTags::kOwn ? "" : kDetails); }
+
+  static constexpr const char* kDetails = "details";
 
   std::filesystem::path folder_;
   EventTags tags_;
-  int64_t last_;  // as the files count: steps or epochs
+  Position start_;
   std::map<std::string, EventFile> files_;
 };
 

@@ -1,0 +1,13 @@
+// What TensorBoard shows of a run's settings.
+#pragma once
+
+#include "trainers/report/run_events.h"
+#include "trainers/report/run_record.h"
+
+namespace lockstep::trainers {
+
+// Settings that --help shows or that were set, as columns of the table of runs; the command line
+// and all flags as texts.
+EventOpening event_opening(const RunRecord& record);
+
+}  // namespace lockstep::trainers
