@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "trainers/report/color.h"
 #include "trainers/report/console.h"
 
 namespace lockstep::trainers::progress_test {
@@ -92,6 +93,48 @@ TEST(Progress, LinesUnderALauncherUnlessToldOtherwise) {
   EXPECT_EQ(choose_progress("auto", true), ProgressMode::kBar);
   EXPECT_EQ(choose_progress("none", true), ProgressMode::kNone);
   unsetenv("LOCKSTEP_PROGRESS");
+}
+
+// What a console writes to the standard streams.
+std::pair<std::string, std::string> written(const Console::Options& options) {
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  Console console(options);
+  console.info("info");
+  console.progress_line("line");
+  console.progress_json("{}\n");
+  console.tutorial(TutorialLines::kDemo, "tutorial");
+  console.summary("{\"final\":0}\n");
+  const std::string out = ::testing::internal::GetCapturedStdout();
+  return {out, ::testing::internal::GetCapturedStderr()};
+}
+
+TEST(Console, StandardOutputHoldsOneKindOfLines) {
+  using Written = std::pair<std::string, std::string>;
+  EXPECT_EQ(written({}), (Written{"info\nline\n", ""}));
+  EXPECT_EQ(written({.tutorial = TutorialLines::kDemo}), (Written{"tutorial\n", "info\nline\n"}));
+  EXPECT_EQ(written({.progress = ProgressMode::kJson}), (Written{"{}\n", "info\n"}));
+  EXPECT_EQ(written({.quiet = true, .progress = ProgressMode::kJson}), (Written{"", ""}));
+  EXPECT_EQ(written({.json = true}), (Written{"{\"final\":0}\n", "info\nline\n"}));
+  EXPECT_EQ(
+      written({.tutorial = TutorialLines::kDemo, .progress = ProgressMode::kJson, .json = true}),
+      (Written{"{\"final\":0}\n", "info\n{}\ntutorial\n"}));
+  EXPECT_EQ(written({.prints = false, .json = true}), (Written{"", ""}));
+}
+
+TEST(Color, LabelsAtTheBeginningOfALineAlone) {
+  EXPECT_EQ(with_color("lockstep: error: note: x\n  why: y\n"),
+            "\x1b[1;31mlockstep: error:\x1b[0m note: x\n\x1b[1m  why:\x1b[0m y\n");
+  EXPECT_EQ(with_color("Epoch: [0]"), "Epoch: [0]");
+}
+
+TEST(Color, OnTerminalsUnlessAskedFor) {
+  EXPECT_EQ(color_choice("auto"), ColorChoice::kAuto);
+  choose_color(color_choice("always"), true);
+  EXPECT_EQ(painted(stderr, "note: x"), "\x1b[36mnote:\x1b[0m x");
+  choose_color(color_choice("never"), false);
+  EXPECT_EQ(painted(stderr, "note: x"), "note: x");
+  choose_color(ColorChoice::kAuto, false);
 }
 
 TEST(Progress, ClockSurvivesNonsense) {

@@ -49,5 +49,16 @@ TEST(RankPlace, ALineAHostAndALineARank) {
                                       "   2           1  cpu           33  node7"}));
 }
 
+TEST(RankPlace, HostsAreNumberedInPlaceOfTheirNames) {
+  std::vector<RankPlace> places(3);
+  places[0].host = "node8";
+  places[1].host = "node7";
+  places[2].host = "node8";
+  number_hosts(places);
+  EXPECT_EQ(places[0].host, "host0");
+  EXPECT_EQ(places[1].host, "host1");
+  EXPECT_EQ(places[2].host, "host0");
+}
+
 }  // namespace
 }  // namespace lockstep::trainers::rank_place_test

@@ -43,8 +43,8 @@ TEST(RunDirectory, CreatesMissingParentsAndWritesIntoThem) {
   record.plan.seeds.run = 6;
   directory.write(record);
   EXPECT_EQ(nlohmann::json::parse(read_text(dir / "a/b/c/run.json"))["seed"], 6);
-  directory.append({{"step", int64_t{1}}});
-  directory.append({{"step", int64_t{2}}});
+  directory.append("{\"step\":1}\n");
+  directory.append("{\"step\":2}\n");
   EXPECT_EQ(read_text(dir / "a/b/c/metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
 }
 
@@ -85,7 +85,7 @@ TEST(RunDirectory, OverwriteRemovesTheRunAndNothingElse) {
   {
     const RunDirectory first(dir / "run", ExistingRun::kRefuse);
     first.write({});
-    first.append({{"step", int64_t{1}}});
+    first.append("{\"step\":1}\n");
     write_text(first.checkpoints() / "last.safetensors", "old");
     write_text(first.checkpoints() / "notes.txt", "mine");
     write_text(dir / "run" / kPlansFile, "{}");
@@ -104,7 +104,8 @@ TEST(RunDirectory, AContinuationDropsWhatItWillSayAgain) {
   const TempDir dir;
   for (const int64_t numerics_step : {12, 13}) {
     RunDirectory directory(dir / "run", ExistingRun::kOverwrite);
-    for (const int64_t step : {11, 12, 13}) directory.append({{"step", step}});
+    for (const int64_t step : {11, 12, 13})
+      directory.append(fmt::format("{{\"step\":{}}}\n", step));
     write_text(dir / "run" / kNumericsFile, fmt::format("{{\n\"step\": {}\n}}\n", numerics_step));
     directory.cut_metrics(12);
     EXPECT_EQ(read_text(dir / "run/metrics.jsonl"), "{\"step\":11}\n{\"step\":12}\n");

@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using testing::read_text;
 using testing::read_events;
+using testing::read_text;
 using testing::ReadEvent;
 using testing::TempDir;
 using testing::write_text;

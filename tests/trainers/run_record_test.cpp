@@ -124,6 +124,29 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
                   {"first_step_s", 0.25}}));
 }
 
+TEST(RunRecord, ASummaryHasTheRecordsFigures) {
+  RunRecord record = started();
+  TrainingResult result;
+  result.steps = 20;
+  json got = json::parse(summary_json(record, "runs/a", result));
+  EXPECT_EQ(got["run_dir"], "runs/a");
+  EXPECT_EQ(got["steps"], 20);
+  for (const char* name : {"exit_code", "final", "best", "digest"})
+    EXPECT_TRUE(got[name].is_null());
+  record.exit_code = ExitCode::kDone;
+  record.digest = 0xabc;
+  record.final_metrics = FinalMetrics{.images_per_s = 2e4};
+  result.best = {.correct1 = 3, .total = 4};
+  result.best_epoch = 2;
+  const std::string line = summary_json(record, "runs/a", result);
+  EXPECT_EQ(line.find('\n'), line.size() - 1);
+  got = json::parse(line);
+  EXPECT_EQ(got["exit_code"], 0);
+  EXPECT_EQ(got["final"], json::parse(to_json(record))["final"]);
+  EXPECT_EQ(got["best"], json({{"acc1", 75.0}, {"epoch", 2}}));
+  EXPECT_EQ(got["digest"], "0000000000000abc");
+}
+
 TEST(RunRecord, NumbersThatAreNotFiniteAreMarked) {
   RunRecord record = started();
   record.final_metrics = FinalMetrics{.evaluation = Evaluation{.total = 1, .loss = kNan}};

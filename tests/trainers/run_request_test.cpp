@@ -73,6 +73,34 @@ TEST(RunRequest, DataSetWithoutDirectory) {
   EXPECT_THAT(color->hint(), HasSubstr("--dataset shapes, which is built in"));
 }
 
+TEST(RunRequest, ANameIsADirectoryInRuns) {
+  EXPECT_EQ(make_run_request(options_of("--name first-try_2")).output_dir, "runs/first-try_2");
+  const auto refused = [](const std::string& name) {
+    const char* const arguments[] = {"--name", name.c_str()};
+    const auto error = testing::usage_error([&] {
+      make_run_request(read_options(Program::kTrainConvnet,
+                                    std::vector<std::string>(arguments, arguments + 2),
+                                    [](const char*) { return nullptr; }));
+    });
+    return error ? std::string(error->what()) : "accepted";
+  };
+  EXPECT_EQ(refused("<script>"), "accepted") << "a folder like any other";
+  EXPECT_EQ(refused("a/b"), "bad value: --name a/b");
+  EXPECT_EQ(refused(".."), "bad value: --name ..");
+  EXPECT_EQ(refused("latest"), "bad value: --name latest");
+  EXPECT_EQ(refused("\x1b[1m"), "bad value: --name \\x1b[1m");
+  const auto both = testing::usage_error([] { make_run_request(options_of("--name a -o b")); });
+  ASSERT_TRUE(both.has_value());
+  EXPECT_EQ(std::string(both->what()), "--name a and --output-dir contradict each other");
+}
+
+TEST(RunRequest, HistogramsNeedEventFiles) {
+  EXPECT_EQ(make_run_request(options_of("--histograms 5")).histograms, 5);
+  EXPECT_TRUE(testing::usage_error([] {
+                make_run_request(options_of("--histograms 5 --no-tensorboard"));
+              }).has_value());
+}
+
 TEST(RunRequest, SyncBnIsOneGroup) {
   EXPECT_EQ(request_of("").batch.bn_groups, std::nullopt);
   EXPECT_EQ(request_of("--sync-bn").batch.bn_groups, 1);

@@ -118,8 +118,8 @@ TEST(TutorialSpelling, ElsewhereANumberBehindEIsAnswered) {
 TEST(TutorialSpelling, BehindTwoDashesNothingIsAFlag) {
   EXPECT_THAT(respelled("demo-ddp", {"-e", "3", "--", "-e", "3"}),
               ElementsAre("--epochs=3", "--", "-e", "3"));
-  EXPECT_EQ(preset_in({"--", "--preset", "demo-ddp"}, ""), "");
-  EXPECT_EQ(preset_in({"--preset", "a", "--preset=b"}, "c"), "b");
+  EXPECT_EQ(value_in({"--", "--preset", "demo-ddp"}, "--preset", ""), "");
+  EXPECT_EQ(value_in({"--preset", "a", "--preset=b"}, "--preset", "c"), "b");
 }
 
 }  // namespace

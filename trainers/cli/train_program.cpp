@@ -20,6 +20,8 @@
 #include "trainers/debug/replay_plan.h"
 #include "trainers/options/command_line.h"
 #include "trainers/options/parser.h"
+#include "trainers/options/tutorial_spelling.h"
+#include "trainers/report/color.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/process.h"
 
@@ -165,10 +167,16 @@ int run_train_program(Program program, int argc, char** argv) {
   const std::vector<std::string> argv_copy(argv, argv + argc);
   Options options;
   comm::Launch launch;
+  const char* const color = environment("LOCKSTEP_COLOR");
+  choose_color(color_choice(value_in(argv_copy, "--color", color == nullptr ? "" : color)), false);
   try {
     options = read_options(program, std::span(argv_copy).subspan(1), environment);
     launch = launch_of(options);
     if (printed_instead(options, launch.rank == 0)) return 0;
+    choose_color(color_choice(options.text("color")), launch.launcher != comm::Launcher::kNone);
+    if (const auto limit = options.maybe_integer("time-limit")) {
+      stop_after(static_cast<double>(*limit));
+    }
   } catch (const std::exception& error) {
     return report_early_error(error);
   }

@@ -17,6 +17,7 @@
 #include "trainers/checkpoint/starting_point.h"
 #include "trainers/cli/compare_ranks.h"
 #include "trainers/cli/gradient_route.h"
+#include "trainers/cli/run_console.h"
 #include "trainers/cli/start_warnings.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
@@ -67,20 +68,6 @@ ModelOptions model_options(const RunRequest& request, const data::Dataset& image
           .zero_init_residual = request.zero_init_residual};
 }
 
-TutorialLines tutorial_lines(const std::string& preset) {
-  if (preset.starts_with("demo-")) return TutorialLines::kDemo;
-  return preset == "ddp-tricks" ? TutorialLines::kTricks : TutorialLines::kNone;
-}
-
-Console make_console(const Job& job) {
-  const RunRequest& request = job.request;
-  return Console({.prints = job.ranks.rank() == 0,
-                  .quiet = request.quiet,
-                  .tutorial = tutorial_lines(request.preset),
-                  .progress = choose_progress(request.progress,
-                                              job.launch.launcher != comm::Launcher::kNone)});
-}
-
 ExitCode print(const std::vector<std::string>& lines, Console& console, Communicator& ranks) {
   for (const std::string& line : lines) console.result(line);
   ranks.barrier();
@@ -118,6 +105,10 @@ class Run {
     here.local_rank = p_.job.launch.local_rank;
     here.device = name_of(p_.run.request.device);
     places_ = gather_places(ranks_, here);
+    if (p_.run.request.anonymous) {
+      number_hosts(places_);
+      show_host_as(places_[static_cast<size_t>(ranks_.rank())].host);
+    }
     describe_run(p_.run, places_, record_);
   }
 
@@ -279,6 +270,7 @@ class Run {
     }
     leave_record(result, model, seconds_since_process_start(), code);
     p_.console.result(fmt::format("record  {}/run.json", p_.run.output_dir));
+    p_.console.summary(summary_json(record_, p_.run.output_dir, result));
     ranks_.barrier();
     return code;
   }
@@ -297,6 +289,7 @@ class Run {
     p_.console.tutorial(TutorialLines::kDemo,
                         fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
     if (directory_) report_end(p_.console, p_.run, result, directory_->path(), wall_s);
+    p_.console.summary(summary_json(record_, p_.run.output_dir, result));
     ranks_.barrier();
     return code;
   }

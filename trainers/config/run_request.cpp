@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/error.h"
+#include "core/words.h"
 #include "trainers/config/normalization.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/options/presets.h"
@@ -148,6 +149,24 @@ void read_batch(const Options& options, RunRequest& request) {
   batch.bn_groups = groups;
 }
 
+// runs/latest is a link to the newest run.
+std::string output_dir_of(const Options& options) {
+  const Setting* const name = options.find("name");
+  if (name == nullptr) return text_or_empty(options, "output-dir");
+  const std::string shown = printable(name->value);
+  if (options.given("output-dir")) {
+    throw UsageError(fmt::format("--name {} and --output-dir contradict each other", shown),
+                     "--name NAME means --output-dir runs/NAME",
+                     "one of them alone");
+  }
+  const bool is_plain = shown == name->value && shown.find('/') == std::string::npos;
+  if (is_plain && !shown.starts_with('.') && shown != "latest") return "runs/" + shown;
+  throw UsageError(
+      fmt::format("bad value: --name {}", shown),
+      "it names a folder in runs/: plain ASCII without / or a dot in front, not latest",
+      "--name first-try, or --output-dir DIR for any folder");
+}
+
 void read_tensorboard(const Options& options, RunRequest& request) {
   request.tensorboard = options.boolean("tensorboard");
   request.histograms = options.integer("histograms");
@@ -195,7 +214,7 @@ RunRequest make_run_request(const Options& options) {
   request.exchange = make_exchange_config(options);
   request.stall_abort_s = options.integer("stall-abort");
   request.rendezvous_timeout_s = options.integer("rendezvous-timeout");
-  request.output_dir = text_or_empty(options, "output-dir");
+  request.output_dir = output_dir_of(options);
   request.overwrite = options.boolean("overwrite");
   request.csv = text_or_empty(options, "csv");
   read_checkpoints(options, request);
@@ -203,6 +222,9 @@ RunRequest make_run_request(const Options& options) {
   request.print_freq = options.integer("print-freq");
   request.progress = options.text("progress");
   request.quiet = options.boolean("quiet");
+  request.json = options.boolean("json");
+  request.time_limit_s = options.maybe_integer("time-limit");
+  request.anonymous = options.boolean("anonymous");
   read_tensorboard(options, request);
   return request;
 }

@@ -92,9 +92,12 @@ struct RunRequest {
   int64_t print_freq = 0;
   std::string progress;
   bool quiet = false;
-  bool tensorboard = true;     // event files in the run directory
-  int64_t histograms = 0;      // steps between those of weights there; 0: none
-  bool apex_lines = false;     // those of Apex's example instead of main.py's
+  bool json = false;                    // a summary on standard output, and nothing else there
+  std::optional<int64_t> time_limit_s;  // from the process's start
+  bool anonymous = false;               // the run directory names no hosts
+  bool tensorboard = true;              // event files in the run directory
+  int64_t histograms = 0;               // steps between those of weights there; 0: none
+  bool apex_lines = false;              // those of Apex's example instead of main.py's
   bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
 };
 

@@ -47,7 +47,12 @@ bool is_replayed(const std::string& flag) {
                                                     "world-size",
                                                     "local-rank",
                                                     "rendezvous-timeout",
-                                                    "progress"};
+                                                    "progress",
+                                                    "name",
+                                                    "anonymous",
+                                                    "json",
+                                                    "color",
+                                                    "time-limit"};
   return !others.contains(flag);
 }
 

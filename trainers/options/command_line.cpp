@@ -133,7 +133,7 @@ Options read_options(Program program,
   };
   const std::vector<std::string> words(arguments.begin(), arguments.end());
   const char* variable = environment("LOCKSTEP_PRESET");
-  const std::string preset_name = preset_in(words, variable == nullptr ? "" : variable);
+  const std::string preset_name = value_in(words, "--preset", variable == nullptr ? "" : variable);
   ParsedArguments typed = parse_arguments(program, respelled(preset_name, words));
   options.notes = std::move(typed.notes);
   options.foreign = std::move(typed.foreign);

@@ -74,7 +74,7 @@ constexpr ForeignFlag kForeignFlags[] = {
     {"save-model", !kValue, !kRefused, "", "mnist/main.py", "the weights are always saved",
      "see checkpoints/ in the run directory"},
     {"experiment", kValue, !kRefused, "", "timm", "a run is known by its directory",
-     "--output-dir DIR"},
+     "--name NAME or --output-dir DIR"},
     {"log-wandb", !kValue, kRefused, "", "timm", "nothing is sent to other hosts",
      "metrics.jsonl and TensorBoard's events in the run directory, or --csv FILE"},
     {"log-dir", kValue, kRefused, "", "Horovod", "all files of a run go to one directory",

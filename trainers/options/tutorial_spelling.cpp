@@ -100,14 +100,18 @@ std::string_view preset_with(std::string_view name) {
   return {};
 }
 
-std::string preset_in(const std::vector<std::string>& arguments, std::string_view otherwise) {
-  std::string preset(otherwise);
+std::string value_in(const std::vector<std::string>& arguments,
+                     std::string_view names,
+                     std::string_view otherwise) {
+  std::string value(otherwise);
   for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     const std::string& argument = arguments[i];
-    if (argument.starts_with("--preset=")) preset = argument.substr(argument.find('=') + 1);
-    if (argument == "--preset" && i + 1 < arguments.size()) preset = arguments[i + 1];
+    const size_t equals = argument.find('=');
+    if (std::ranges::count(split_words(names, ' '), argument.substr(0, equals)) == 0) continue;
+    if (equals != std::string::npos) value = argument.substr(equals + 1);
+    if (equals == std::string::npos && i + 1 < arguments.size()) value = arguments[i + 1];
   }
-  return preset;
+  return value;
 }
 
 std::vector<std::string> respelled(std::string_view preset, std::vector<std::string> arguments) {

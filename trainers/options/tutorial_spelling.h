@@ -7,8 +7,10 @@
 
 namespace lockstep::trainers {
 
-// The last --preset of `arguments`, else `otherwise`.
-std::string preset_in(const std::vector<std::string>& arguments, std::string_view otherwise);
+// The last value of a flag among `arguments`, else `otherwise`; `names`: "-c --config".
+std::string value_in(const std::vector<std::string>& arguments,
+                     std::string_view names,
+                     std::string_view otherwise);
 
 // `arguments` in the spelling of the flag table: "-e 3" of a demo preset is "--epochs=3", while -e
 // without a number still evaluates. Those of other presets come back as they are.

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "trainers/report/color.h"
+
 namespace lockstep::trainers {
 namespace {
 
@@ -28,6 +30,7 @@ ProgressMode choose_progress(const std::string& flag, bool launched) {
     }
   }
   if (mode == "bar") return ProgressMode::kBar;
+  if (mode == "json") return ProgressMode::kJson;
   return mode == "none" ? ProgressMode::kNone : ProgressMode::kLine;
 }
 
@@ -133,7 +136,7 @@ void Console::result(const std::string& line) {
 void Console::tutorial(TutorialLines of, const std::string& line) {
   if (!options_.prints || options_.tutorial != of) return;
   end_bar();
-  write(stdout, line);
+  write(options_.json || progress_is_json() ? stderr : stdout, line);
 }
 
 void Console::warn(const std::string& line) {
@@ -152,6 +155,26 @@ void Console::progress_bar(const std::string& line) {
   bar_open_ = true;
 }
 
+void Console::progress_json(const std::string& line) {
+  if (!options_.prints || options_.quiet || !progress_is_json()) return;
+  std::FILE* const to = options_.json ? stderr : stdout;
+  fmt::print(to, "{}", line);
+  std::fflush(to);
+}
+
+void Console::summary(const std::string& line) {
+  if (!options_.prints || !options_.json) return;
+  end_bar();
+  fmt::print("{}", line);
+  std::fflush(stdout);
+}
+
+std::FILE* Console::out() const {
+  const bool taken =
+      options_.json || progress_is_json() || options_.tutorial != TutorialLines::kNone;
+  return taken ? stderr : stdout;
+}
+
 void Console::end_bar() {
   if (bar_open_) fmt::print(stderr, "\n");
   bar_open_ = false;
@@ -159,7 +182,7 @@ void Console::end_bar() {
 
 void Console::write(std::FILE* to, const std::string& line) const {
   if (options_.sink) return options_.sink(line);
-  fmt::print(to, "{}\n", line);
+  fmt::print(to, "{}\n", painted(to, line));
   std::fflush(to);
 }
 

@@ -10,7 +10,7 @@
 
 namespace lockstep::trainers {
 
-enum class ProgressMode { kLine, kBar, kNone };
+enum class ProgressMode { kLine, kBar, kJson, kNone };
 
 // --progress auto: LOCKSTEP_PROGRESS as the launcher set it, else lines under a launcher (a rank's
 // terminal lies), else a bar when standard error is a terminal.
@@ -73,8 +73,9 @@ std::string clock_text(double seconds);
 // The scripts whose lines presets print: demo-baseline and demo-ddp, ddp-tricks.
 enum class TutorialLines : uint8_t { kNone, kDemo, kTricks };
 
-// Silent on other ranks. With TutorialLines, standard output holds those and nothing else; the rest
-// goes to standard error. Thread safety: none.
+// Silent on other ranks. Standard output holds nothing but the summary where one is wanted, else
+// nothing but progress where that is JSON, else nothing but TutorialLines where there are some; the
+// rest goes to standard error. Thread safety: none.
 class Console {
  public:
   struct Options {
@@ -82,6 +83,7 @@ class Console {
     bool quiet = false;  // results and warnings only
     TutorialLines tutorial = TutorialLines::kNone;
     ProgressMode progress = ProgressMode::kLine;
+    bool json = false;                                       // a summary
     std::function<void(const std::string& line)> sink = {};  // empty: the standard streams
   };
 
@@ -93,12 +95,15 @@ class Console {
   void tutorial(TutorialLines of, const std::string& line);  // of that one only, on standard output
   void warn(const std::string& line);                        // always, on standard error
   void progress_line(const std::string& line);
-  void progress_bar(const std::string& line);  // replaces the last bar
+  void progress_bar(const std::string& line);   // replaces the last bar
+  void progress_json(const std::string& line);  // ends in a newline, as the one below
+  void summary(const std::string& line);        // where it is wanted
 
  private:
   void end_bar();
   void write(std::FILE* to, const std::string& line) const;
-  std::FILE* out() const { return options_.tutorial == TutorialLines::kNone ? stdout : stderr; }
+  bool progress_is_json() const { return options_.progress == ProgressMode::kJson; }
+  std::FILE* out() const;
 
   Options options_;
   bool bar_open_ = false;

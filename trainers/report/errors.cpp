@@ -15,6 +15,7 @@
 #include "comm/die.h"
 #include "comm/gather.h"
 #include "comm/launch.h"
+#include "trainers/report/color.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -104,9 +105,9 @@ int report_error(const std::exception& error, ErrorScope scope) {
                       reported.why(),
                       reported.hint(),
                       reported.remedy());
-    std::fputs(format_error(named).c_str(), stderr);
+    std::fputs(painted(stderr, format_error(named)).c_str(), stderr);
   } else if (scope == ErrorScope::kThisRank || rank == 0) {
-    std::fputs(format_error(reported).c_str(), stderr);
+    std::fputs(painted(stderr, format_error(reported)).c_str(), stderr);
   }
   return static_cast<int>(reported.code());
 }

@@ -1,4 +1,4 @@
-// What TensorBoard shows of a run's settings.
+// TensorBoard shows a run's settings beside its curves.
 #pragma once
 
 #include "trainers/report/run_events.h"

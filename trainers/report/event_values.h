@@ -23,8 +23,8 @@ struct Picture {
 };
 std::string image_value(std::string_view tag, const Picture& picture);
 
-// Of the values that are finite, in the bins that torch's add_histogram has by default. Empty where
-// no value is finite.
+// Counts the values that are finite, in the bins that torch's add_histogram has by default. Empty
+// where no value is finite.
 std::string histogram_value(std::string_view tag, std::span<const float> values);
 
 // Markdown. Requires: ASCII or UTF-8.
@@ -37,7 +37,7 @@ struct HParam {
 };
 std::string session_start_value(std::span<const HParam> hparams,
                                 std::chrono::system_clock::time_point start);
-// Of a session that reached its end.
+// The session reached its end.
 std::string session_end_value(std::chrono::system_clock::time_point end);
 inline constexpr std::string_view kSessionEndTag = "_hparams_/session_end_info";
 

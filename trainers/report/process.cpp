@@ -3,6 +3,8 @@
 #include <array>
 #include <fstream>
 #include <initializer_list>
+#include <map>
+#include <optional>
 #include <sstream>
 
 #include <fmt/chrono.h>
@@ -14,6 +16,9 @@
 
 namespace lockstep::trainers {
 namespace {
+
+std::optional<double> time_limit_s;
+std::string shown_host;  // in place of the machine's name
 
 // Field 22 of /proc/self/stat, in clock ticks since boot; the name before it may hold blanks.
 double start_since_boot() {
@@ -45,6 +50,7 @@ double seconds_since_process_start() {
 }
 
 RankPlace this_place() {
+  if (!shown_host.empty()) return {.host = shown_host, .pid = getpid()};
   std::array<char, 256> name{};
   const bool known = gethostname(name.data(), name.size() - 1) == 0;
   return {.host = known ? name.data() : "unknown", .pid = getpid()};
@@ -86,8 +92,28 @@ void install_stop_handlers() {
   sigaction(SIGXFSZ, &ignore, nullptr);  // nor a limit on file sizes: that write fails
 }
 
+void stop_after(double seconds) {
+  time_limit_s = seconds;
+}
+
 bool stop_requested() {
-  return g_requested != 0;
+  return g_requested != 0 || (time_limit_s && seconds_since_process_start() >= *time_limit_s);
+}
+
+std::string stop_cause() {
+  if (g_requested != 0 || !time_limit_s) return "on a signal";
+  return fmt::format("at --time-limit {}", *time_limit_s);
+}
+
+void number_hosts(std::span<RankPlace> places) {
+  std::map<std::string, std::string> labels;
+  for (RankPlace& place : places) {
+    place.host = labels.try_emplace(place.host, fmt::format("host{}", labels.size())).first->second;
+  }
+}
+
+void show_host_as(const std::string& name) {
+  shown_host = name;
 }
 
 }  // namespace lockstep::trainers

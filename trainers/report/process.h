@@ -1,8 +1,9 @@
-// This process: its place, its clock, and whether a signal asked it to stop.
+// This process: its place, its clock, and whether it is asked to stop.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,9 +29,17 @@ RankPlace this_place();  // host and process; host "unknown" where the system do
 // The places of all ranks, by rank. A collective call.
 std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine);
 
+// Puts "host0", "host1", ... for the hosts' names.
+void number_hosts(std::span<RankPlace> places);
+// From then on this_place() calls the host so. Call it before threads need it.
+void show_host_as(const std::string& name);
+
 // From then on SIGINT, SIGTERM and SIGUSR1 ask for a stop at a step that all ranks agree on; a
 // second such signal ends the process at once.
 void install_stop_handlers();
+// From then on this process asks for a stop once it is so old. Call it before threads start.
+void stop_after(double seconds);
 bool stop_requested();
+std::string stop_cause();  // "on a signal", "at --time-limit 60"; another rank's is a signal's
 
 }  // namespace lockstep::trainers

@@ -192,8 +192,8 @@ void RunDirectory::write(const RunRecord& record) const {
   write_file_atomically(path_ / "run.json", to_json(record));
 }
 
-void RunDirectory::append(std::initializer_list<Metric> metrics) const {
-  metrics_file_.append(to_json_line(metrics));
+void RunDirectory::append(std::string_view line) const {
+  metrics_file_.append(line);
 }
 
 void RunDirectory::cut_metrics(int64_t step) {
@@ -219,7 +219,10 @@ fs::path unused_path(const fs::path& path) {
 }
 
 void RunLog::append(std::initializer_list<Metric> metrics) {
-  attempt([&] { directory_->append(metrics); });
+  if (directory_ == nullptr) return;
+  const std::string line = to_json_line(metrics);
+  console_->progress_json(line);
+  attempt([&] { directory_->append(line); });
 }
 
 void RunLog::append_step(int epoch, int64_t step, const StepMetrics& metrics) {

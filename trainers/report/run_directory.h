@@ -54,9 +54,9 @@ class RunDirectory {
 
   // Replaces run.json as a whole. Errors: EnvironmentError.
   void write(const RunRecord& record) const;
-  // Appends a line to metrics.jsonl; it is the system's when this returns. Errors:
-  // EnvironmentError; then the file is as before.
-  void append(std::initializer_list<Metric> metrics) const;
+  // Appends a line of to_json_line() to metrics.jsonl; it is the system's when this returns.
+  // Errors: EnvironmentError; then the file is as before.
+  void append(std::string_view line) const;
   // Drops the lines of metrics.jsonl about later steps than this one, and an unfinished last line:
   // a continuation writes them again; numerics.json too where it is about such a step. Errors:
   // EnvironmentError.
@@ -88,7 +88,8 @@ class RunLog {
   RunLog(const RunDirectory* directory, Console& console, std::optional<RunEvents> events = {})
       : directory_(directory), console_(&console), events_(std::move(events)) {}
 
-  void append(std::initializer_list<Metric> metrics);  // to metrics.jsonl
+  // To metrics.jsonl, and to the console where progress is JSON.
+  void append(std::initializer_list<Metric> metrics);
   // Appends a line of training, or of an evaluation, after `step` steps. `digest`: of the model, or
   // "".
   void append_step(int epoch, int64_t step, const StepMetrics& metrics);
@@ -98,7 +99,7 @@ class RunLog {
                          const Evaluation& evaluation,
                          std::string_view digest);
   void append_epoch(const EpochCsv& csv, const EpochRow& row);
-  // Of RunEvents, where the run has them.
+  // For TensorBoard, where the run has events.
   void begin_events(FunctionRef<EventOpening()> opening);
   void append_histograms(int64_t step, std::span<const NamedValues> tensors);
   void end_events(int64_t step);

@@ -181,6 +181,25 @@ std::string to_json(const RunRecord& record) {
   return dump(json, 2);
 }
 
+std::string summary_json(const RunRecord& record,
+                         const std::string& directory,
+                         const TrainingResult& result) {
+  Json json = Json::object();
+  json["schema_version"] = RunRecord::kSchemaVersion;
+  json["run_dir"] = directory;
+  json["ranks"] = record.ranks.size();
+  json["steps"] = result.steps;
+  json["stopped"] = result.stopped;
+  json["exit_code"] =
+      or_null(record.exit_code, [](ExitCode code) { return static_cast<int>(code); });
+  json["final"] = or_null(record.final_metrics, [](const FinalMetrics& m) { return json_of(m); });
+  const bool has_best = result.best.total > 0;
+  json["best"] =
+      has_best ? Json{{"acc1", result.best.acc1()}, {"epoch", result.best_epoch}} : Json();
+  json["digest"] = or_null(record.digest, to_hex);
+  return dump(json, -1);
+}
+
 std::string to_json_line(std::span<const Metric> metrics) {
   Json json = Json::object();
   for (const Metric& metric : metrics) {

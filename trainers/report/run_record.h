@@ -97,7 +97,11 @@ struct Metric {
 
 // Numbers that are not finite become null, and then their object says "nonfinite": true. Text that
 // is not UTF-8 is mended with U+FFFD.
-std::string to_json(const RunRecord& record);               // indented, ends in a newline
+std::string to_json(const RunRecord& record);  // indented, ends in a newline
+// --json's: figures of the run and where it is. One line, ends in a newline.
+std::string summary_json(const RunRecord& record,
+                         const std::string& directory,
+                         const TrainingResult& result);
 std::string to_json_line(std::span<const Metric> metrics);  // one line, ends in a newline
 
 }  // namespace lockstep::trainers

@@ -173,7 +173,8 @@ void report_end(Console& console,
                 const std::filesystem::path& directory,
                 double wall_s) {
   if (result.stopped) {
-    console.warn(fmt::format("stopped on a signal after step {}{}",
+    console.warn(fmt::format("stopped {} after step {}{}",
+                             stop_cause(),
                              result.steps,
                              result.saved ? "; --resume goes on from there" : ""));
   }

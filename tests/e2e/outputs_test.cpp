@@ -1,0 +1,113 @@
+// What a run prints for machines, and that its files say what they should: JSON, TensorBoard's
+// events, no hosts.
+#include <array>
+#include <filesystem>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "tests/e2e/training_runs.h"
+#include "tests/support/event_reader.h"
+
+namespace lockstep::testing::outputs_test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+TEST(Outputs, JsonIsAloneOnStandardOutput) {
+  const TempDir dir;
+  const ProgramResult result = run_ranks(
+      2, convnet(dir / "run", {"--json", "--progress", "json", "--preset", "demo-baseline"}));
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  const json summary = json::parse(result.out);
+  const json record = read_json(dir / "run" / "run.json");
+  EXPECT_EQ(count_of(result.out, "\n"), 1);
+  EXPECT_EQ(summary.at("run_dir"), (dir / "run").string());
+  EXPECT_EQ(summary.at("ranks"), 2);
+  EXPECT_EQ(summary.at("steps"), 20);
+  for (const char* name : {"final", "digest", "exit_code"}) {
+    EXPECT_EQ(summary.at(name), record.at(name)) << name;
+  }
+  EXPECT_EQ(count_of(result.err, R"({"split":"train")"), 3) << result.err;
+
+  const ProgramResult bad = run_program({"train_convnet", "--json", "--epochs", "-1"});
+  EXPECT_EQ(bad.exit_code, 2);
+  EXPECT_EQ(bad.out, "");
+}
+
+TEST(Outputs, ProgressAsJsonIsThatOfTheFile) {
+  const TempDir dir;
+  const ProgramResult result = run_program(convnet(dir / "run", {"--progress", "json"}));
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_EQ(result.out, read_text(dir / "run" / "metrics.jsonl"));
+}
+
+TEST(Outputs, ATimeLimitSavesAndTheRunGoesOn) {
+  const TempDir dir;
+  const ProgramResult stopped = run_program(
+      {"train_convnet", "--epochs", "100", "--time-limit", "1", "-o", (dir / "run").string()});
+  EXPECT_EQ(stopped.exit_code, 43) << said(stopped);
+  EXPECT_EQ(count_of(stopped.err, "stopped at --time-limit 1 after step "), 1) << stopped.err;
+  const auto step = read_metrics(dir / "run").back().at("step").get<int64_t>();
+  const ProgramResult resumed = run_program({"train_convnet",
+                                             "--resume",
+                                             "auto",
+                                             "--max-steps",
+                                             std::to_string(step + 5),
+                                             "--epochs",
+                                             "100",
+                                             "--no-eval",
+                                             "-o",
+                                             (dir / "run").string()});
+  EXPECT_EQ(resumed.exit_code, 0) << said(resumed);
+}
+
+// Rank 0 alone writes; a continuation drops what it will write again.
+TEST(Outputs, EventsStandOnceAfterAContinuation) {
+  const TempDir dir;
+  const Arguments often = {"--histograms", "10", "--print-freq", "5", "--save-steps", "10"};
+  ASSERT_EQ(run_ranks(2, convnet(dir / "run", often)).exit_code, 0);
+  fs::remove(dir / "run" / "checkpoints" / "step0000020.state.safetensors");
+  Arguments again = convnet(dir / "run", often);
+  again.insert(again.end(), {"--resume", "auto", "--max-steps", "30"});
+  const ProgramResult resumed = run_program(again);
+  ASSERT_EQ(resumed.exit_code, 0) << said(resumed);
+  const std::vector<ReadEvent> events = read_events(dir / "run");
+  std::vector<int64_t> steps;
+  for (const auto& [step, loss] : scalars_of(events, "train/loss")) steps.push_back(step);
+  EXPECT_EQ(steps, (std::vector<int64_t>{1, 5, 10, 15, 20, 25, 30}));
+  std::map<std::string, int> count;
+  for (const ReadEvent& event : events) {
+    for (const auto& [tag, value] : event.values) ++count[tag];
+  }
+  EXPECT_EQ(count["weight/fc.weight"], 3);
+  EXPECT_EQ(count["grad/layer1.0.bias"], 3);
+  for (const char* once : {"train/images",
+                           "run/flags/text_summary",
+                           "_hparams_/session_start_info",
+                           "_hparams_/session_end_info"}) {
+    EXPECT_EQ(count[once], 1) << once;
+  }
+}
+
+TEST(Outputs, AnAnonymousRunNamesNoHost) {
+  std::array<char, 256> name{};
+  ASSERT_EQ(gethostname(name.data(), name.size() - 1), 0);
+  const std::string host = fmt::format(" {} ", name.data());
+  const TempDir dir;
+  const ProgramResult result = run_ranks(2, convnet(dir / "run", {"--anonymous"}));
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_EQ(read_json(dir / "run" / "run.json").at("ranks").at(1).at("host"), "host0");
+  const std::string lock = read_text(dir / "run" / ".lock");
+  EXPECT_EQ(count_of(lock, " on host0 since"), 1) << lock;
+  EXPECT_EQ(count_of(lock, host), 0) << lock;
+  int events = 0;
+  for (const auto& file : fs::directory_iterator(dir / "run")) {
+    if (file.path().filename().string().find(".host0.") != std::string::npos) ++events;
+  }
+  EXPECT_EQ(events, 1);
+}
+
+}  // namespace
+}  // namespace lockstep::testing::outputs_test

@@ -1,0 +1,26 @@
+#include "trainers/cli/run_console.h"
+
+#include <string>
+
+namespace lockstep::trainers {
+namespace {
+
+TutorialLines tutorial_lines(const std::string& preset) {
+  if (preset.starts_with("demo-")) return TutorialLines::kDemo;
+  return preset == "ddp-tricks" ? TutorialLines::kTricks : TutorialLines::kNone;
+}
+
+}  // namespace
+
+Console make_console(const Job& job) {
+  const RunRequest& request = job.request;
+  const bool only_prints = request.lr_dry_run || request.explain_precision;
+  return Console(
+      {.prints = job.ranks.rank() == 0,
+       .quiet = request.quiet,
+       .tutorial = tutorial_lines(request.preset),
+       .progress = choose_progress(request.progress, job.launch.launcher != comm::Launcher::kNone),
+       .json = request.json && !only_prints});
+}
+
+}  // namespace lockstep::trainers
