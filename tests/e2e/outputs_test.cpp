@@ -1,5 +1,6 @@
 // What a run prints for machines, and that its files say what they should: JSON, TensorBoard's
 // events, no hosts.
+#include <algorithm>
 #include <array>
 #include <filesystem>
 
@@ -107,6 +108,52 @@ TEST(Outputs, AnAnonymousRunNamesNoHost) {
     if (file.path().filename().string().find(".host0.") != std::string::npos) ++events;
   }
   EXPECT_EQ(events, 1);
+}
+
+// The printed file gives the run's bits, and Python reads from it what run.json has.
+TEST(Outputs, APrintedConfigRunsTheSameJob) {
+  const TempDir dir;
+  Arguments line = {"train_convnet", "--preset", "demo-baseline", "--max-steps", "12"};
+  line.insert(line.end(), {"--lr", "3e-4", "--wd", ".5", "--no-overlap", "--normalize", "0.5,.25"});
+  line.insert(line.end(), {"--name", "it's #1", "--seed", "9007199254740992"});
+  Arguments printing = line;
+  printing.emplace_back("--print-config");
+  const ProgramResult printed = run_program(printing);
+  ASSERT_EQ(printed.exit_code, 0) << said(printed);
+  const std::string file = (dir / "run.toml").string();
+  write_text(file, printed.out);
+
+  line.erase(std::ranges::find(line, "--name"), std::ranges::find(line, "--seed"));
+  line.insert(line.end(), {"-o", (dir / "typed").string()});
+  ASSERT_EQ(run_program(line).exit_code, 0);
+  std::string text = read_text(file);
+  text.erase(text.find("name = "),
+             text.find('\n', text.find("name = ")) + 1 - text.find("name = "));
+  write_text(dir / "nameless.toml", text);
+  const ProgramResult configured = run_program({"train_convnet",
+                                                "-o",
+                                                (dir / "configured").string(),
+                                                "-c",
+                                                (dir / "nameless.toml").string()});
+  ASSERT_EQ(configured.exit_code, 0) << said(configured);
+  expect_same_bits(dir / "typed", dir / "configured");
+
+  const ProgramResult python = run_program(
+      {"python3",
+       "-c",
+       "import json, sys, tomllib; print(json.dumps(tomllib.load(open(sys.argv[1], 'rb'))))",
+       file});
+  if (count_of(python.err, "No module named 'tomllib'") > 0) GTEST_SKIP() << "Python before 3.11";
+  ASSERT_EQ(python.exit_code, 0) << said(python);
+  EXPECT_EQ(json::parse(python.out),
+            json({{"preset", "demo-baseline"},
+                  {"max-steps", 12},
+                  {"lr", 3e-4},
+                  {"weight-decay", 0.5},
+                  {"overlap", false},
+                  {"normalize", "0.5,.25"},
+                  {"name", "it's #1"},
+                  {"seed", 9007199254740992}}));
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "trainers/config/run_request.h"
 #include "trainers/debug/replay_plan.h"
 #include "trainers/options/command_line.h"
+#include "trainers/options/config_file.h"
 #include "trainers/options/parser.h"
 #include "trainers/options/tutorial_spelling.h"
 #include "trainers/report/color.h"
@@ -61,6 +62,10 @@ bool printed_instead(const Options& options, bool prints) {
       break;
     case Request::kVersion:
       text = version_text(options.program, options.boolean("verbose"));
+      break;
+    case Request::kPrintConfig:
+      make_run_request(options);  // what it refuses is no job
+      text = config_text(options);
       break;
   }
   if (prints) fmt::print("{}", text);

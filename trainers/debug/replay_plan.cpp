@@ -52,6 +52,7 @@ bool is_replayed(const std::string& flag) {
                                                     "anonymous",
                                                     "json",
                                                     "color",
+                                                    "config",
                                                     "time-limit"};
   return !others.contains(flag);
 }
@@ -70,7 +71,8 @@ std::vector<std::string> arguments_of(const SortedJson& run, const fs::path& dir
   std::vector<std::string> arguments = {"--quiet"};
   for (const auto& [name, flag] : run.at("flags").items()) {
     const auto origin = flag.at("origin").get<std::string>();
-    const bool given = origin == "command line" || origin == "environment";
+    const bool given =
+        origin == "command line" || origin == "environment" || origin == "config file";
     if (!given || !is_replayed(name)) continue;
     arguments.push_back(fmt::format("--{}={}", name, flag.at("value").get<std::string>()));
   }

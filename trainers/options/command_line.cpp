@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 
 #include "core/check.h"
+#include "core/error.h"
+#include "core/input_file.h"
 #include "core/words.h"
+#include "trainers/options/config_file.h"
 #include "trainers/options/parser.h"
 #include "trainers/options/presets.h"
 #include "trainers/options/tutorial_spelling.h"
@@ -21,12 +24,6 @@ std::optional<Request> help_request(std::span<const std::string> arguments) {
     if (argument == "--help-all" || argument == "--help_all") return Request::kHelpAll;
   }
   return std::nullopt;
-}
-
-bool only_prints(const Flag& flag) {
-  const std::string_view name = flag.name;
-  return name.starts_with("help") || name == "version" || name == "check-build" ||
-         name == "verbose";
 }
 
 // Not by CLI11, which ignores a variable's bad value without a word from version 2.4 on.
@@ -48,10 +45,52 @@ Values environment_values(Program program, const Environment& environment) {
   return values;
 }
 
+Request request_of(const Options& options) {
+  const auto asked = [&](std::string_view name) {
+    return options.find(name) != nullptr && options.boolean(name);
+  };
+  if (asked("version")) return Request::kVersion;
+  return asked("print-config") ? Request::kPrintConfig : Request::kRun;
+}
+
 template <class T>
 T checked(const std::optional<T>& value, std::string_view name) {
   LS_CHECK(value.has_value(), "[options] --{} is of another kind", name);
   return *value;
+}
+
+// The file that --config names, or LOCKSTEP_CONFIG: before the line is parsed, since the preset in
+// it settles how the line is spelled.
+std::string config_file(const std::vector<std::string>& words, const Environment& environment) {
+  const char* const variable = environment("LOCKSTEP_CONFIG");
+  return value_in(words, "-c --config", variable == nullptr ? "" : variable);
+}
+
+Values config_values(Program program, const std::string& file, std::vector<std::string>& notes) {
+  const std::optional<std::string> text = contents_of(file);
+  if (!text) {
+    throw UsageError(fmt::format("--config {} cannot be read", printable(file)),
+                     "there is no such file, or this user may not read it",
+                     fmt::format("{} --print-config > FILE makes one", name_of(program)));
+  }
+  Values values;
+  for (const ConfigEntry& entry : parse_config(*text, printable(file))) {
+    const std::string where = fmt::format("{}:{}: ", printable(file), entry.line);
+    const std::string argument = fmt::format("--{}", entry.key);
+    const Flag* const flag = find_flag(argument);
+    if (flag != nullptr && (only_prints(*flag) || flag->name == "config")) {
+      throw UsageError(where + argument, "it is for the command line alone", "leave it out");
+    }
+    try {
+      ParsedArguments parsed =
+          parse_arguments(program, {fmt::format("{}={}", argument, entry.value)});
+      for (auto& [name, value] : parsed.values) values[name] = value;
+      notes.insert(notes.end(), parsed.notes.begin(), parsed.notes.end());
+    } catch (const UsageError& error) {
+      throw UsageError(where + error.what(), error.why(), error.hint());
+    }
+  }
+  return values;
 }
 
 Values values_of(Program program, Arguments typed) {
@@ -61,8 +100,13 @@ Values values_of(Program program, Arguments typed) {
 }  // namespace
 
 std::string_view name_of(Origin origin) {
-  constexpr std::string_view kNames[] = {
-      "default", "data set", "preset", "weights file", "environment", "command line"};
+  constexpr std::string_view kNames[] = {"default",
+                                         "data set",
+                                         "preset",
+                                         "weights file",
+                                         "config file",
+                                         "environment",
+                                         "command line"};
   return kNames[static_cast<size_t>(origin)];
 }
 
@@ -74,7 +118,7 @@ const Setting* Options::find(std::string_view name) const {
 
 bool Options::given(std::string_view name) const {
   const Setting* setting = find(name);
-  return setting != nullptr && setting->origin >= Origin::kEnvironment;
+  return setting != nullptr && setting->origin >= Origin::kConfigFile;
 }
 
 const std::string& Options::text(std::string_view name) const {
@@ -132,10 +176,19 @@ Options read_options(Program program,
     }
   };
   const std::vector<std::string> words(arguments.begin(), arguments.end());
+  const std::string file = config_file(words, environment);
+  Values configured;
+  if (!file.empty()) configured = config_values(program, file, options.notes);
   const char* variable = environment("LOCKSTEP_PRESET");
-  const std::string preset_name = value_in(words, "--preset", variable == nullptr ? "" : variable);
+  const auto preset_of_file = configured.find("preset");
+  const std::string preset_name =
+      value_in(words,
+               "--preset",
+               variable != nullptr                  ? variable
+               : preset_of_file != configured.end() ? preset_of_file->second
+                                                    : "");
   ParsedArguments typed = parse_arguments(program, respelled(preset_name, words));
-  options.notes = std::move(typed.notes);
+  options.notes.insert(options.notes.end(), typed.notes.begin(), typed.notes.end());
   options.foreign = std::move(typed.foreign);
   Values defaults;
   for (const Flag& flag : flag_table()) {
@@ -143,6 +196,7 @@ Options read_options(Program program,
     if (flag.of(program) && !value.empty()) defaults[flag.name] = value;
   }
   apply(defaults, Origin::kDefault);
+  apply(configured, Origin::kConfigFile);
   apply(environment_values(program, environment), Origin::kEnvironment);
   apply(typed.values, Origin::kCommandLine);
   if (const Setting* preset = options.find("preset")) {
@@ -154,8 +208,13 @@ Options read_options(Program program,
   for (const auto& [name, arguments_of_set] : data_defaults(program)) {
     if (name == dataset) apply(values_of(program, arguments_of_set), Origin::kDataSet);
   }
-  const Setting* version = options.find("version");
-  if (version != nullptr && options.boolean("version")) options.request = Request::kVersion;
+  const Setting* const config = options.find("config");
+  if (config != nullptr && config->value != file) {
+    throw UsageError(fmt::format("--config {} is not read", printable(config->value)),
+                     "its name is part of another argument",
+                     fmt::format("--config {}, as words of its own", printable(config->value)));
+  }
+  options.request = request_of(options);
   return options;
 }
 

@@ -1,4 +1,4 @@
-// Command line, environment, preset and defaults, merged into one checked value a flag.
+// Command line, environment, --config, preset and defaults, merged into one checked value a flag.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ enum class Origin : uint8_t {  // later ones win
   kDataSet,  // data_defaults()
   kPreset,
   kWeightsFile,  // trainers/checkpoint/recorded_flags.h
+  kConfigFile,   // of --config
   kEnvironment,
   kCommandLine
 };
@@ -37,13 +38,13 @@ struct ResolvedFlag {
 };
 
 // Names what to print in place of a run.
-enum class Request : uint8_t { kRun, kHelp, kHelpAll, kVersion };
+enum class Request : uint8_t { kRun, kHelp, kHelpAll, kVersion, kPrintConfig };
 
 class Options {
  public:
   // A flag's setting, null where it has neither value nor default. Requires: a name of the table.
   const Setting* find(std::string_view name) const;
-  // True when the command line or the environment set it.
+  // True when the command line, the environment or the file of --config set it.
   bool given(std::string_view name) const;
 
   // The checked value. Requires: the flag is of this kind and has a value.
@@ -77,7 +78,7 @@ using Environment = std::function<const char*(const char*)>;
 
 // `arguments`: without the program's name. Every flag but the ones that print and stop can also be
 // set as LOCKSTEP_<FLAG>; an empty variable counts as absent. A repeated flag: the last one holds.
-// Errors: UsageError.
+// Reads the file of --config. Errors: UsageError.
 Options read_options(Program program,
                      std::span<const std::string> arguments,
                      const Environment& environment);

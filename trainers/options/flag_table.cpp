@@ -289,6 +289,9 @@ constexpr Flag kOutputFlags[] = {
      .help = "write no event files for TensorBoard"},
     {.name = "histograms", .kind = kInt, .initial = "0", .range = kFrom0,
      .help = "TensorBoard: weights and gradients every N steps; 0: none"},
+    {.name = "config", .aliases = "-c", .takes = "FILE",
+     .help = "read flags from lines \"lr = 0.1\" of TOML; flags and environment override them"},
+    {.name = "print-config", .kind = kBool, .help = "print such a file for this run, and stop"},
     {.name = "help", .aliases = "-h", .kind = kBool, .brief = true, .help = "this page"},
     {.name = "help-all", .kind = kBool, .brief = true, .help = "every flag"},
     {.name = "version", .kind = kBool, .brief = true,
@@ -337,6 +340,12 @@ const Flag* find_flag(std::string_view dashed) {
     if (std::ranges::count(split_words(flag.aliases, ' '), dashed) > 0) return &flag;
   }
   return nullptr;
+}
+
+bool only_prints(const Flag& flag) {
+  constexpr std::string_view kPrinting[] = {
+      "help", "help-all", "version", "check-build", "verbose", "print-config"};
+  return std::ranges::find(kPrinting, flag.name) != std::end(kPrinting);
 }
 
 bool is_ranks_own(const Flag& flag) {

@@ -59,6 +59,9 @@ std::span<const Flag> flag_table();
 // The flag with this name or alias: "--batch-size", "-b", "--b". Null when there is none.
 const Flag* find_flag(std::string_view dashed);
 
+// True where it prints something in place of a run, and for --verbose: on the command line alone.
+bool only_prints(const Flag& flag);
+
 // True where it says which rank this is, or where ranks meet: the ranks of a run need not agree.
 bool is_ranks_own(const Flag& flag);
 

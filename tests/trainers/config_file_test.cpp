@@ -1,0 +1,168 @@
+#include "trainers/options/config_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/words.h"
+#include "tests/support/temp_dir.h"
+#include "tests/trainers/options_of.h"
+
+namespace lockstep::trainers::config_file_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::options_of;
+using testing::refusal;
+using ::testing::StartsWith;
+using testing::TempDir;
+using testing::write_text;
+
+std::vector<std::string> entries(std::string_view text) {
+  std::vector<std::string> shown;
+  for (const ConfigEntry& entry : parse_config(text, "f")) {
+    shown.push_back(fmt::format("{}|{}|{}", entry.line, entry.key, entry.value));
+  }
+  return shown;
+}
+
+std::string refused(std::string_view text) {
+  const auto error = testing::usage_error([&] { parse_config(text, "f"); });
+  return error ? error->what() : "accepted";
+}
+
+TEST(ConfigFile, ReadsTomlsValues) {
+  EXPECT_THAT(
+      entries(
+          "# a file\r\n\n lr = 1e-4 # rate\nname='a#b\\n' \n\"data\" = \"a\\tb # \\u00e9\\\"\"\n"
+          "lr-milestones = [ 30, # first\n 60, ]\nsync_bn=true\nseed = 1_000"),
+      ElementsAre("3|lr|1e-4",
+                  "4|name|a#b\\n",
+                  "5|data|a\tb # \xc3\xa9\"",
+                  "6|lr-milestones|30,60",
+                  "8|sync_bn|true",
+                  "9|seed|1000"));
+  EXPECT_THAT(entries(""), ElementsAre());
+  EXPECT_THAT(entries("a = \"\\U0001F600\""), ElementsAre("1|a|\xf0\x9f\x98\x80"));
+}
+
+TEST(ConfigFile, RefusesWhatIsNotToml) {
+  EXPECT_EQ(refused("lr = 1\n[table]\n"), "f:2: a table begins");
+  EXPECT_EQ(refused("lr 0.1"), "f:1: there is no = after the name");
+  EXPECT_EQ(refused("a.b = 1"), "f:1: there is no = after the name");
+  EXPECT_EQ(refused("= 1"), "f:1: a line begins without a name");
+  EXPECT_EQ(refused("lr ="), "f:1: there is no value");
+  EXPECT_EQ(refused("lr = 1 2"), "f:1: more follows the value");
+  EXPECT_EQ(refused("lr = 1\nlr = 2"), "f:2: lr stands twice");
+  EXPECT_EQ(refused("a = 'x\n'"), "f:1: a string does not end");
+  EXPECT_EQ(refused("a = '''x'''"), "f:1: a string of several lines begins");
+  EXPECT_EQ(refused("a = \"\\q\""), "f:1: a string has an unknown escape");
+  EXPECT_EQ(refused("a = \"\\ud800\""), "f:1: an escape is no character");
+  EXPECT_EQ(refused("a = [1 2]"), "f:1: an array does not end");
+  EXPECT_EQ(refused("a = [1,"), "f:1: there is no value");
+  for (const char* word :
+       {"convnet", "01", "1.", ".5", "1__0", "1_", "0x10", "1979-05-27", "nan"}) {
+    EXPECT_EQ(refused(fmt::format("a = {}", word)), fmt::format("f:1: {} is no value", word));
+  }
+}
+
+// Some values of a flag that are worth writing.
+std::vector<std::string> values_of(const Flag& flag) {
+  switch (flag.kind) {
+    case FlagKind::kBool:
+      return {"true", "false"};
+    case FlagKind::kChoice: {
+      std::vector<std::string> choices;
+      for (const auto choice : split_words(flag.choices.resnet, '|')) choices.emplace_back(choice);
+      return choices;
+    }
+    case FlagKind::kString:
+      return {"plain", "it's \"a\\b\" #1", "tab\tnewline\n\x7f", "\xc3\xa9 [x], = true"};
+    case FlagKind::kInt:
+      return {fmt::format("{}", flag.range.max), "+7"};
+    case FlagKind::kFloat:
+      break;
+  }
+  return {fmt::format("{}", flag.range.max), ".5", "1e-5", "1E-5"};
+}
+
+// Every flag's values come back as they were given.
+TEST(ConfigFile, RoundTripOverAllFlags) {
+  const TempDir dir;
+  const std::string file = (dir / "run.toml").string();
+  int round_trips = 0;
+  for (const Flag& flag : flag_table()) {
+    if (only_prints(flag) || flag.name == "config" || !flag.means.empty()) continue;
+    for (const std::string& value : values_of(flag)) {
+      const std::vector<std::string> line = {fmt::format("--{}={}", flag.name, value)};
+      const auto nothing = [](const char*) { return nullptr; };
+      Options typed;
+      try {
+        typed = read_options(Program::kTrainResnet, line, nothing);
+      } catch (const UsageError&) {
+        continue;  // "+7" is beyond some ranges
+      }
+      write_text(file, config_text(typed));
+      const Options read =
+          read_options(Program::kTrainResnet, std::vector<std::string>{"--config", file}, nothing);
+      ASSERT_EQ(read.find(flag.name)->origin, Origin::kConfigFile) << flag.name;
+      for (const ResolvedFlag& setting : typed.resolved()) {
+        const std::string& got = read.text(setting.name);
+        if (setting.name == flag.name && flag.kind == FlagKind::kFloat) {
+          EXPECT_EQ(parse_float(got), parse_float(setting.value)) << setting.name;
+        } else if (setting.name == flag.name && flag.kind == FlagKind::kInt) {
+          EXPECT_EQ(parse_int(got), parse_int(setting.value)) << setting.name;
+        } else {
+          EXPECT_EQ(got, setting.value) << setting.name;
+        }
+      }
+      ++round_trips;
+    }
+  }
+  EXPECT_GT(round_trips, 200);
+}
+
+class ConfigOption : public ::testing::Test {
+ protected:
+  std::string with(std::string_view text) const {
+    write_text(dir_ / "run.toml", text);
+    return "-c " + (dir_ / "run.toml").string();
+  }
+  const TempDir dir_;
+};
+
+TEST_F(ConfigOption, StandsBetweenPresetAndEnvironment) {
+  const std::string line = with("preset = 'demo-baseline'\nepochs = 5\nlr = 0.5\nwd = 0.1\n");
+  const Options options = options_of(line + " --lr 0.25", {{"LOCKSTEP_EPOCHS", "7"}});
+  EXPECT_EQ(options.number("lr"), 0.25);
+  EXPECT_EQ(options.integer("epochs"), 7);
+  EXPECT_EQ(options.number("weight-decay"), 0.1);
+  EXPECT_EQ(options.integer("batch-size"), 32) << "the preset's";
+  EXPECT_TRUE(options.given("weight-decay"));
+  EXPECT_EQ(options_of("", {{"LOCKSTEP_CONFIG", (dir_ / "run.toml").string()}}).number("lr"), 0.5);
+  EXPECT_EQ(options_of(line + " -e 9").integer("epochs"), 9) << "as that preset spells it";
+}
+
+TEST_F(ConfigOption, ErrorsNameFileAndLine) {
+  const std::string file = (dir_ / "run.toml").string();
+  EXPECT_THAT(refusal(with("lr = 0.1\nepochs = -1")),
+              StartsWith(file + ":2: bad value: --epochs -1 | --epochs takes"));
+  EXPECT_THAT(refusal(with("epoch = 3")), HasSubstr(":1: unknown flag --epoch"));
+  EXPECT_THAT(refusal(with("help = true")), HasSubstr(":1: --help | it is for the command line"));
+  EXPECT_THAT(refusal(with("config = 'x'")), HasSubstr(":1: --config | "));
+  EXPECT_THAT(refusal("--config /none"), StartsWith("--config /none cannot be read"));
+  EXPECT_THAT(refusal(with("dummy = true\ngpu = 0")), "accepted");
+  EXPECT_THAT(refusal("-q" + with("lr = 1").substr(1)), HasSubstr("is not read"));
+}
+
+TEST_F(ConfigOption, IsPrintedWithWhatElseIsSettled) {
+  const Options options = options_of("--print-config --lr 0.50 --amp --data it's");
+  EXPECT_EQ(options.request, Request::kPrintConfig);
+  EXPECT_THAT(config_text(options),
+              ::testing::AllOf(HasSubstr("\ndata = \"it's\"\nlr = 0.50\nopt-level = 'O1'\n\n#"),
+                               HasSubstr("# epochs = 3  # default\n")));
+}
+
+}  // namespace
+}  // namespace lockstep::trainers::config_file_test
