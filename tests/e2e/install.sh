@@ -19,6 +19,10 @@ cmake --install "$build" --prefix "$prefix" --strip >"$work/log" || { cat "$work
 shown=$(nm -DC --defined-only "$(find "$prefix" -name liblockstep.so)" |
   grep -E '^[0-9a-f]+ [A-Z] (lockstep::(kernels|trainers)|__device_stub|cuda[A-Z])' || true)
 [ -z "$shown" ] || fail "the library shows more than its public headers: ${shown%%$'\n'*}"
+for page in bash-completion/completions/train_convnet zsh/site-functions/_train_resnet \
+  fish/vendor_completions.d/train_convnet.fish man/man1/train_resnet.1; do
+  grep -q shards "$prefix/share/$page" || fail "share/$page is not what the program prints"
+done
 cp -r examples "$work/examples"
 programs=(minimal embed digits own_model own_layer compression_hook finetune)
 for name in "${programs[@]}"; do

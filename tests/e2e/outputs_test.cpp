@@ -156,5 +156,27 @@ TEST(Outputs, APrintedConfigRunsTheSameJob) {
                   {"seed", 9007199254740992}}));
 }
 
+// Bash itself completes with the script.
+TEST(Outputs, BashCompletesFlagsAndChoices) {
+  const TempDir dir;
+  const std::string script = (dir / "script").string();
+  write_text(script, run_program({"train_convnet", "--completion", "bash"}).out);
+  const auto completed = [&](const std::string& before, const std::string& word) {
+    return run_program({"bash",
+                        "-c",
+                        R"(set -eu; . "$1"; COMP_WORDS=(train_convnet "$2" "$3"); COMP_CWORD=2
+                           _train_convnet; echo "${COMPREPLY[*]}")",
+                        "-",
+                        script,
+                        before,
+                        word})
+        .out;
+  };
+  EXPECT_EQ(completed("-a", "to"), "toy_net\n");
+  EXPECT_EQ(completed("--amp", "--early"), "--early-stopping --early-stopping-delta\n");
+  EXPECT_EQ(completed("--lr", ""), "\n");
+  EXPECT_EQ(completed("--data", dir.path().string().substr(0, 5)).find("/tmp"), 0U);
+}
+
 }  // namespace
 }  // namespace lockstep::testing::outputs_test

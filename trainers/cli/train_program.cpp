@@ -63,6 +63,12 @@ bool printed_instead(const Options& options, bool prints) {
     case Request::kVersion:
       text = version_text(options.program, options.boolean("verbose"));
       break;
+    case Request::kCompletion:
+      text = completion_text(options.program, options.text("completion"));
+      break;
+    case Request::kMan:
+      text = man_text(options.program);
+      break;
     case Request::kPrintConfig:
       make_run_request(options);  // what it refuses is no job
       text = config_text(options);

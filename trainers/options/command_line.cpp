@@ -50,6 +50,8 @@ Request request_of(const Options& options) {
     return options.find(name) != nullptr && options.boolean(name);
   };
   if (asked("version")) return Request::kVersion;
+  if (options.find("completion") != nullptr) return Request::kCompletion;
+  if (asked("man")) return Request::kMan;
   return asked("print-config") ? Request::kPrintConfig : Request::kRun;
 }
 

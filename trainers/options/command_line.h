@@ -38,7 +38,7 @@ struct ResolvedFlag {
 };
 
 // Names what to print in place of a run.
-enum class Request : uint8_t { kRun, kHelp, kHelpAll, kVersion, kPrintConfig };
+enum class Request : uint8_t { kRun, kHelp, kHelpAll, kVersion, kPrintConfig, kCompletion, kMan };
 
 class Options {
  public:

@@ -294,6 +294,9 @@ constexpr Flag kOutputFlags[] = {
     {.name = "print-config", .kind = kBool, .help = "print such a file for this run, and stop"},
     {.name = "help", .aliases = "-h", .kind = kBool, .brief = true, .help = "this page"},
     {.name = "help-all", .kind = kBool, .brief = true, .help = "every flag"},
+    {.name = "completion", .kind = kChoice, .choices = "bash|zsh|fish",
+     .help = "print a script that completes flags in this shell, and stop"},
+    {.name = "man", .kind = kBool, .help = "print a manual page for man -l, and stop"},
     {.name = "version", .kind = kBool, .brief = true,
      .help = "version; with -v build and processor"},
     {.name = "check-build", .kind = kBool, .means = "--version"},
@@ -344,7 +347,7 @@ const Flag* find_flag(std::string_view dashed) {
 
 bool only_prints(const Flag& flag) {
   constexpr std::string_view kPrinting[] = {
-      "help", "help-all", "version", "check-build", "verbose", "print-config"};
+      "help", "help-all", "version", "check-build", "verbose", "print-config", "completion", "man"};
   return std::ranges::find(kPrinting, flag.name) != std::end(kPrinting);
 }
 

@@ -1,4 +1,4 @@
-// CLI11 set up from the flag table: what was typed, checked, and the help pages.
+// CLI11 set up from the flag table: what was typed, checked, and the pages about flags.
 #pragma once
 
 #include <map>
@@ -33,5 +33,14 @@ void check_flag_value(const Flag& flag,
 
 std::string help_text(Program program);
 std::string help_all_text(Program program);  // every flag
+
+// A script for `shell`, "bash", "zsh" or "fish", that completes flags and their values.
+std::string completion_text(Program program, std::string_view shell);
+std::string man_text(Program program);  // in roff
+
+// A flag as all these pages have it: " N", " DIR", " auto|cpu", or nothing after a switch; and what
+// it does, with its default.
+std::string value_shown(const Flag& flag, Program program);
+std::string meaning_shown(const Flag& flag, Program program);
 
 }  // namespace lockstep::trainers
