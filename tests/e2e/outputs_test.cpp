@@ -92,6 +92,23 @@ TEST(Outputs, EventsStandOnceAfterAContinuation) {
   }
 }
 
+// A power of two as loss scale changes no bit of a gradient once it is taken out again.
+TEST(Outputs, HistogramsOfGradientsLackTheLossScale) {
+  const TempDir dir;
+  std::vector<std::string> gradients;
+  for (const char* scale : {"1", "1024"}) {
+    const ProgramResult result = run_program(
+        convnet(dir / scale, {"--histograms", "20", "--no-eval", "--loss-scale", scale}));
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+    for (const ReadEvent& event : read_events(dir / scale)) {
+      const auto found = event.values.find("grad/fc.weight");
+      if (found != event.values.end()) gradients.push_back(field(found->second, 5));
+    }
+  }
+  ASSERT_EQ(gradients.size(), 2U);
+  EXPECT_EQ(gradients[0], gradients[1]);
+}
+
 TEST(Outputs, AnAnonymousRunNamesNoHost) {
   std::array<char, 256> name{};
   ASSERT_EQ(gethostname(name.data(), name.size() - 1), 0);
