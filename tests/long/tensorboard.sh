@@ -86,6 +86,6 @@ request = urllib.request.Request(
 session = json.loads(urllib.request.urlopen(request).read())["sessionGroups"][0]
 assert session["hparams"]["lr"] == 0.02 and session["hparams"]["arch"] == "convnet", session
 assert session["sessions"][0]["status"] == "STATUS_SUCCESS", session
-print(f"killed {kills} times: TensorBoard reads {len(points)} losses, each step once, with the values of metrics.jsonl; "
-      "20 histograms, the image, the text and the hparams")
+print(f"killed {kills} times: TensorBoard reads {len(points)} losses, each step once, with the values of "
+      "metrics.jsonl; 20 histograms, the image, the text and the hparams")
 PYTHON
