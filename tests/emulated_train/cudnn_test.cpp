@@ -113,6 +113,50 @@ TEST_F(CudaAuditA2, StepsLearnWhatTheCpuLearns) {
   }
 }
 
+// Losses of a run of cudnn_steps, and its digest.
+struct Steps {
+  std::vector<double> losses;
+  std::string digest;
+};
+
+Steps steps_of(const ProgramResult& result) {
+  EXPECT_EQ(result.exit_code, 0) << said(result);
+  Steps steps;
+  std::istringstream words(result.out);
+  for (std::string name, value; words >> name >> value;) {
+    if (name == "loss") steps.losses.push_back(std::stod(value));
+    if (name == "weights") steps.digest = value;
+  }
+  return steps;
+}
+
+// tests/long/cudnn_steps.py has more steps, pixels, ranks and orders.
+TEST_F(CudaAuditA2, ResNetsLearnWhatTheCpuLearnsOnRanksToo) {
+  for (const char* network : {"resnet20", "narrow50"}) {
+    for (const char* level : {"O0", "O2"}) {
+      SCOPED_TRACE(std::string(network) + level);
+      const bool half = level == std::string("O2");
+      const auto line = [&](const char* device) {
+        const char* const pixels = network == std::string("resnet20") ? "8" : "32";
+        return Arguments{"cudnn_steps", network, level, device, pixels, "3"};
+      };
+      const Steps want = steps_of(run_program(line("cpu")));
+      const Steps got = steps_of(run_program(line("cuda")));
+      ASSERT_EQ(got.losses.size(), 3U);
+      for (size_t i = 0; i < 3; ++i) {
+        EXPECT_NEAR(got.losses[i] / want.losses.at(i), 1, half ? 2e-2 : 2e-4) << i;
+      }
+      const Steps several =
+          steps_of(run_ranks(half ? 4 : 2,
+                             line("cuda"),
+                             {.environment = {{"LOCKSTEP_EMULATION_DEVICES", "4"},
+                                              {"LOCKSTEP_EMULATION_STREAMS", "random:5"}}}));
+      EXPECT_EQ(several.digest, got.digest);
+      EXPECT_EQ(several.losses, got.losses);
+    }
+  }
+}
+
 TEST_F(CudaAuditA2, EnginesAreChosenWithTheirKnobs) {
   const kernels::ConvolutionProblem problem{
       .in = {2, 8, 6, 6}, .weight = {8, 8, 3, 3}, .params = {1, 1, 1, 1}};
