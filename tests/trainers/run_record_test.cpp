@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "trainers/report/run_record_reader.h"
+
 namespace lockstep::trainers::run_record_test {
 namespace {
 
@@ -45,7 +47,12 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
   EXPECT_EQ(got["versions"]["mpi"], "4.1.4");
   ASSERT_EQ(got["ranks"].size(), 2U);
   EXPECT_EQ(got["ranks"][0],
-            json({{"host", "a"}, {"device", "cpu"}, {"threads", 2}, {"local_rank", 0}}));
+            json({{"host", "a"},
+                  {"device", "cpu"},
+                  {"threads", 2},
+                  {"local_rank", 0},
+                  {"cores", 0},
+                  {"peak_bytes", nullptr}}));
   EXPECT_EQ(got["data_digest"], "0123456789abcdef");
   EXPECT_EQ(got["seed"], std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(got["seed_order"], 0);
@@ -70,7 +77,7 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
                   {"same_bits_on", {1, 2, 4, 8}}}));
   EXPECT_EQ(got["start"], "2026-01-01T12:00:00Z");
   for (const char* name :
-       {"end", "exit_code", "final", "early_stop_epoch", "communication", "digest"}) {
+       {"end", "exit_code", "final", "early_stop_epoch", "communication", "step_times", "digest"}) {
     ASSERT_TRUE(got.contains(name)) << name;
     EXPECT_TRUE(got[name].is_null()) << name;
   }
@@ -95,7 +102,13 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
                                  .images = 640},
                                 {.seconds = {.own = 0.25, .exposed = 0.75, .hidden = 0.375}}},
                       .buckets = {{.ready = 0.25, .start = 0.5, .end = 0.75}}};
+  record.step_times = StepTimes::of({{.low_s = 0.0099, .high_s = 0.0101, .count = 7}});
+  record.ranks[0].peak_bytes = 4096;
   const json got = json::parse(to_json(record));
+  EXPECT_EQ(got["step_times"].size(), 1U);
+  EXPECT_EQ(got["step_times"][0]["steps"], 7);
+  EXPECT_EQ(got["ranks"][0]["peak_bytes"], 4096);
+  EXPECT_EQ(to_json(run_record_of(to_json(record), "run.json")), to_json(record));
   EXPECT_EQ(got["end"], "2026-01-01T12:01:01Z");
   EXPECT_EQ(got["run"]["plan_choices"], "5b7e");
   const json& communication = got["communication"];
@@ -145,6 +158,25 @@ TEST(RunRecord, ASummaryHasTheRecordsFigures) {
   EXPECT_EQ(got["final"], json::parse(to_json(record))["final"]);
   EXPECT_EQ(got["best"], json({{"acc1", 75.0}, {"epoch", 2}}));
   EXPECT_EQ(got["digest"], "0000000000000abc");
+}
+
+TEST(RunRecord, IsReadBack) {
+  const std::string text = to_json(started());
+  EXPECT_EQ(to_json(run_record_of(text, "run.json")), text);
+  json other = json::parse(text);
+  for (const char* name : {"seed_order", "evaluation", "step_times"}) other.erase(name);
+  EXPECT_EQ(run_record_of(other.dump(), "run.json").plan.seeds.order, started().plan.seeds.run);
+  for (const json& version : {json(2), json("1"), json()}) {
+    other["schema_version"] = version;
+    EXPECT_THROW(run_record_of(other.dump(), "run.json"), DataError) << version;
+  }
+  EXPECT_THROW(run_record_of(text.substr(0, text.size() / 2), "run.json"), DataError);
+  other = json::parse(text);
+  other["ranks"] = 7;
+  EXPECT_THROW(run_record_of(other.dump(), "run.json"), DataError);
+  other = json::parse(text);
+  other["digest"] = "no number";
+  EXPECT_THROW(run_record_of(other.dump(), "run.json"), DataError);
 }
 
 TEST(RunRecord, NumbersThatAreNotFiniteAreMarked) {

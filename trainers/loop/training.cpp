@@ -123,7 +123,11 @@ void Training::train_step(EpochProgress& epoch) {
   ++result_.steps;
   // On a device, reading the scale would wait for the step.
   if (p_.stream.device() == Device::kCpu || numerics_.listener() != nullptr) read_scale();
-  if (result_.first_step_s == 0) result_.first_step_s = seconds_since_process_start();
+  if (result_.first_step_s == 0) {
+    result_.first_step_s = seconds_since_process_start();
+  } else {
+    result_.step_times.add(seconds.all);
+  }
   inject(p_.fault, p_.ranks.rank(), result_.steps, p_.model);
   if (draws_histograms && traces_.directory != nullptr) {
     log_histograms(p_.model, loss_scale, result_.steps, log_);

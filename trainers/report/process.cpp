@@ -8,7 +8,9 @@
 #include <sstream>
 
 #include <fmt/chrono.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,7 +55,16 @@ RankPlace this_place() {
   if (!shown_host.empty()) return {.host = shown_host, .pid = getpid()};
   std::array<char, 256> name{};
   const bool known = gethostname(name.data(), name.size() - 1) == 0;
-  return {.host = known ? name.data() : "unknown", .pid = getpid()};
+  RankPlace place{.host = known ? name.data() : "unknown", .pid = getpid()};
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof(mask), &mask) == 0) place.cores = CPU_COUNT(&mask);
+  return place;
+}
+
+int64_t peak_host_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
 }
 
 std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine) {
@@ -61,10 +72,11 @@ std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine)
   const std::vector<int64_t> pids = comm::gather_value(ranks, mine.pid);
   const std::vector<int> local_ranks = comm::gather_value(ranks, mine.local_rank);
   const std::vector<std::string> devices = comm::gather_texts(ranks, mine.device);
+  const std::vector<int64_t> cores = comm::gather_value(ranks, mine.cores);
   std::vector<RankPlace> places;
   places.reserve(hosts.size());
   for (size_t rank = 0; rank < hosts.size(); ++rank) {
-    places.push_back({hosts[rank], pids[rank], local_ranks[rank], devices[rank]});
+    places.push_back({hosts[rank], pids[rank], local_ranks[rank], devices[rank], cores[rank]});
   }
   return places;
 }

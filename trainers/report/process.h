@@ -22,9 +22,13 @@ struct RankPlace {
   int64_t pid = 0;
   int local_rank = 0;
   std::string device = {};  // "cpu", "cuda"
+  int64_t cores = 0;        // that this process may use; 0: not known
 };
 
-RankPlace this_place();  // host and process; host "unknown" where the system does not tell
+// The most memory that this process has held on the host so far, in bytes.
+int64_t peak_host_bytes();
+
+RankPlace this_place();  // but rank and device; host "unknown" where the system does not tell
 
 // The places of all ranks, by rank. A collective call.
 std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine);

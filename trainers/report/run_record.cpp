@@ -57,7 +57,9 @@ Json json_of(const std::vector<RankRecord>& ranks) {
     json.push_back({{"host", rank.host},
                     {"device", rank.device},
                     {"threads", rank.threads},
-                    {"local_rank", rank.local_rank}});
+                    {"local_rank", rank.local_rank},
+                    {"cores", rank.cores},
+                    {"peak_bytes", rank.peak_bytes ? Json(*rank.peak_bytes) : Json()}});
   }
   return json;
 }
@@ -101,6 +103,14 @@ Json json_of(const ExchangeSummary& summary) {
   for (const ExchangeSummary::BucketSeconds& bucket : summary.buckets) {
     json["buckets"].push_back(
         {{"ready_s", bucket.ready}, {"start_s", bucket.start}, {"end_s", bucket.end}});
+  }
+  return json;
+}
+
+Json json_of(const StepTimes& times) {
+  Json json = Json::array();
+  for (const StepTimes::Bin& bin : times.bins()) {
+    json.push_back({{"from_s", bin.low_s}, {"to_s", bin.high_s}, {"steps", bin.count}});
   }
   return json;
 }
@@ -177,6 +187,8 @@ std::string to_json(const RunRecord& record) {
   json["early_stop_epoch"] = record.early_stop_epoch ? Json(*record.early_stop_epoch) : Json();
   json["communication"] = or_null(record.communication,
                                   [](const ExchangeSummary& summary) { return json_of(summary); });
+  json["step_times"] =
+      or_null(record.step_times, [](const StepTimes& times) { return json_of(times); });
   json["digest"] = or_null(record.digest, to_hex);
   return dump(json, 2);
 }

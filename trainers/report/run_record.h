@@ -53,6 +53,8 @@ struct RankRecord {
   std::string device;
   int threads = 1;
   int local_rank = 0;
+  int64_t cores = 0;                       // that the process may use; 0: not known
+  std::optional<int64_t> peak_bytes = {};  // of the process's memory on the host, at the end
 };
 
 struct FinalMetrics {
@@ -86,7 +88,8 @@ struct RunRecord {
   std::optional<FinalMetrics> final_metrics;
   std::optional<int64_t> early_stop_epoch;  // from 0
   std::optional<ExchangeSummary> communication;
-  std::optional<uint64_t> digest;  // of the final weights and buffers, core/digest.h
+  std::optional<StepTimes> step_times;  // of rank 0
+  std::optional<uint64_t> digest;       // of the final weights and buffers, core/digest.h
 };
 
 // One member of a line of metrics.jsonl.

@@ -153,7 +153,20 @@ void describe_run(const ResolvedRun& run, std::span<const RankPlace> places, Run
     record.ranks.push_back({.host = place.host,
                             .device = place.device,
                             .threads = threads,
-                            .local_rank = place.local_rank});
+                            .local_rank = place.local_rank,
+                            .cores = place.cores});
+  }
+}
+
+void describe_end(const TrainingResult& result,
+                  std::span<const int64_t> peak_bytes,
+                  RunRecord& record) {
+  record.end = std::chrono::system_clock::now();
+  record.early_stop_epoch = result.early_stop_epoch;
+  record.communication = result.communication;
+  if (result.step_times.count() > 0) record.step_times = result.step_times;
+  for (size_t rank = 0; rank < peak_bytes.size(); ++rank) {
+    record.ranks[rank].peak_bytes = peak_bytes[rank];
   }
 }
 

@@ -30,6 +30,10 @@ std::vector<std::string> lr_lines(const RunRequest& request,
 
 // Fills in the record's versions and machines.
 void describe_run(const ResolvedRun& run, std::span<const RankPlace> places, RunRecord& record);
+// Its end, now, and where time and memory went. `peak_bytes`: of each rank's process on its host.
+void describe_end(const TrainingResult& result,
+                  std::span<const int64_t> peak_bytes,
+                  RunRecord& record);
 
 // Returns nothing where a signal ended the run. Under --no-eval there are no accuracies.
 std::optional<FinalMetrics> final_metrics(const RunRequest& request,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/loader.h"
+#include "trainers/report/step_times.h"
 
 namespace lockstep::trainers {
 
@@ -79,6 +80,7 @@ struct TrainingResult {
   std::optional<int64_t> early_stop_epoch = {};  // the last one, from 0, of --early-stopping
   bool saved = true;                             // the last state; known on rank 0
   ExchangeSummary communication;
+  StepTimes step_times;  // of this rank in this process, but for the first step
 };
 
 }  // namespace lockstep::trainers

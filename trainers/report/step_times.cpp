@@ -1,0 +1,50 @@
+#include "trainers/report/step_times.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep::trainers {
+namespace {
+
+constexpr double kShortest = 1e-6, kLongest = 3600;  // seconds; what is beyond falls into the ends
+constexpr double kRatio = 1.02;
+
+double low_of(int bin) {
+  return kShortest * std::pow(kRatio, bin);
+}
+
+}  // namespace
+
+int StepTimes::bin_of(double seconds) {
+  const double inside = std::clamp(seconds, kShortest, kLongest);
+  return static_cast<int>(std::floor(std::log(inside / kShortest) / std::log(kRatio)));
+}
+
+void StepTimes::add(int bin, int64_t count) {
+  counts_[bin] += count;
+  count_ += count;
+}
+
+StepTimes StepTimes::of(const std::vector<Bin>& bins) {
+  StepTimes times;
+  for (const Bin& bin : bins) times.add(bin_of(std::sqrt(bin.low_s * bin.high_s)), bin.count);
+  return times;
+}
+
+std::vector<StepTimes::Bin> StepTimes::bins() const {
+  std::vector<Bin> bins;
+  for (const auto& [bin, count] : counts_) bins.push_back({low_of(bin), low_of(bin + 1), count});
+  return bins;
+}
+
+double StepTimes::quantile(double part) const {
+  const auto wanted = static_cast<int64_t>(std::ceil(part * static_cast<double>(count_)));
+  int64_t seen = 0;
+  for (const auto& [bin, count] : counts_) {
+    seen += count;
+    if (seen >= wanted) return std::sqrt(low_of(bin) * low_of(bin + 1));
+  }
+  return low_of(counts_.rbegin()->first + 1);
+}
+
+}  // namespace lockstep::trainers
