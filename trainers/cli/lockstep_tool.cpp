@@ -21,10 +21,12 @@
 #include "trainers/cli/doctor_command.h"
 #include "trainers/cli/programs.h"
 #include "trainers/cli/ranks_command.h"
+#include "trainers/cli/run_commands.h"
 #include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/plan_command.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/scale_report.h"
+#include "trainers/runs/run_list.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -194,6 +196,53 @@ Command doctor_command(CLI::App& app, std::ostream& out) {
   return {command, [&out, ranks_alone] { return run_doctor(out, *ranks_alone); }};
 }
 
+Command report_command(CLI::App& app, std::ostream& out) {
+  struct Options {
+    std::vector<std::string> runs;
+    std::string file;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command =
+      app.add_subcommand("report", "a run on one page of HTML, or several laid over each other");
+  command->add_option("RUN", options->runs, "run directories")->required();
+  command->add_option(
+      "-o,--output", options->file, "the page [RUN/report.html; of several runs report.html here]");
+  return {command, [&out, options] {
+            out << run_report(options->runs, options->file);
+            return 0;
+          }};
+}
+
+Command runs_command(CLI::App& app, std::ostream& out) {
+  struct Options {
+    std::string folder = "runs";
+    std::string order{kRunOrders[0]};
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command = app.add_subcommand(
+      "runs", "list the runs of a folder, the newest first, and what they reached");
+  command->add_option("DIR", options->folder, "holds run directories")->capture_default_str();
+  command->add_option("--sort", options->order, "what comes first: the newest, the best, ...")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kRunOrders), std::end(kRunOrders))))
+      ->capture_default_str();
+  return {command, [&out, options] {
+            const auto* const order = std::ranges::find(kRunOrders, options->order);
+            out << list_runs(options->folder, static_cast<RunOrder>(order - kRunOrders));
+            return 0;
+          }};
+}
+
+Command compare_command(CLI::App& app, std::ostream& out) {
+  const auto runs = std::make_shared<std::vector<std::string>>();
+  CLI::App* const command = app.add_subcommand(
+      "compare", "two runs or more: flags that differ, what they reached, time, bits");
+  command->add_option("RUN", *runs, "run directories")->required()->expected(2, 8);
+  return {command, [&out, runs] {
+            out << compare_runs(view_runs(*runs));
+            return 0;
+          }};
+}
+
 // CLI11 only says that a subcommand is required.
 void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv) {
   if (argc < 2 || *argv[1] == '-') return;
@@ -220,7 +269,10 @@ int run(const std::vector<std::string>& argv, const char* const* arguments, std:
                               replay_command(app, argv),
                               scale_command(app, out),
                               ranks_command(app),
-                              doctor_command(app, out)};
+                              doctor_command(app, out),
+                              report_command(app, out),
+                              runs_command(app, out),
+                              compare_command(app, out)};
   const auto argc = static_cast<int>(argv.size());
   refuse_unknown_command(app, argc, arguments);
   try {

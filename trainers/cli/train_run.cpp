@@ -9,6 +9,7 @@
 
 #include <fmt/core.h>
 
+#include "comm/gather.h"
 #include "comm/handshake.h"
 #include "comm/replicas.h"
 #include "core/cuda/device.h"
@@ -33,6 +34,7 @@
 #include "trainers/report/run_report.h"
 #include "trainers/report/tricks_lines.h"
 #include "trainers/report/tutorial_lines.h"
+#include "trainers/runs/report_page.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -272,6 +274,7 @@ class Run {
     p_.console.result(fmt::format("record  {}/run.json", p_.run.output_dir));
     p_.console.summary(summary_json(record_, p_.run.output_dir, result));
     ranks_.barrier();
+    report_run();
     return code;
   }
 
@@ -291,21 +294,26 @@ class Run {
     if (directory_) report_end(p_.console, p_.run, result, directory_->path(), wall_s);
     p_.console.summary(summary_json(record_, p_.run.output_dir, result));
     ranks_.barrier();
+    report_run();
     return code;
+  }
+
+  // No other rank waits for it.
+  void report_run() const {
+    if (directory_ && p_.run.request.report) leave_report(directory_->path(), p_.console);
   }
 
   void leave_record(const TrainingResult& result,
                     const nn::Module& model,
                     double wall_s,
                     ExitCode code) {
+    const std::vector<int64_t> peaks = comm::gather_value(ranks_, peak_host_bytes());
     on_all_ranks(ranks_, [&] {
       if (!directory_) return;
       record_.digest = state_digest(model);
-      record_.end = std::chrono::system_clock::now();
       record_.exit_code = code;
       record_.final_metrics = final_metrics(p_.run.request, result, wall_s);
-      record_.early_stop_epoch = result.early_stop_epoch;
-      record_.communication = result.communication;
+      describe_end(result, peaks, record_);
       directory_->write(record_);
     });
   }

@@ -226,6 +226,7 @@ RunRequest make_run_request(const Options& options) {
   request.time_limit_s = options.maybe_integer("time-limit");
   request.anonymous = options.boolean("anonymous");
   read_tensorboard(options, request);
+  request.report = options.boolean("report");
   return request;
 }
 

@@ -98,6 +98,7 @@ struct RunRequest {
   bool tensorboard = true;              // event files in the run directory
   int64_t histograms = 0;               // steps between those of weights there; 0: none
   bool apex_lines = false;              // those of Apex's example instead of main.py's
+  bool report = true;                   // report.html there, at the end
   bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
 };
 

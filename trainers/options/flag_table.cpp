@@ -292,6 +292,8 @@ constexpr Flag kOutputFlags[] = {
     {.name = "config", .aliases = "-c", .takes = "FILE",
      .help = "read flags from lines \"lr = 0.1\" of TOML; flags and environment override them"},
     {.name = "print-config", .kind = kBool, .help = "print such a file for this run, and stop"},
+    {.name = "report", .kind = kBool, .initial = "true",
+     .help = "write no report.html at the end"},
     {.name = "help", .aliases = "-h", .kind = kBool, .brief = true, .help = "this page"},
     {.name = "help-all", .kind = kBool, .brief = true, .help = "every flag"},
     {.name = "completion", .kind = kChoice, .choices = "bash|zsh|fish",

@@ -1,0 +1,23 @@
+#include "trainers/cli/run_commands.h"
+
+#include <filesystem>
+
+#include <fmt/core.h>
+
+#include "core/atomic_file.h"
+#include "trainers/runs/report_page.h"
+
+namespace lockstep::trainers {
+
+std::string run_report(const std::vector<std::string>& directories, const std::string& file) {
+  const std::vector<ViewedRun> runs = view_runs(directories);
+  std::filesystem::path page = file;
+  if (file.empty()) {
+    page = runs.size() == 1 ? runs.front().directory / kReportFile
+                            : std::filesystem::path(kReportFile);
+  }
+  write_file_atomically(page, report_page(runs));
+  return fmt::format("report  {} (any browser)\n", page.string());
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,33 @@
+// Pieces of a page that needs nothing but itself: no scripts, no fonts, nothing from outside.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace lockstep::trainers {
+
+// Text that shows as it is in a page, in attributes too: <, >, &, quotes are escaped; control
+// characters and what is not UTF-8 become U+FFFD.
+std::string escaped(std::string_view text);
+
+// A whole page. `title` is escaped here, `body` is HTML.
+std::string html_page(std::string_view title, const std::string& body);
+
+// A titled part of the page. `title` is text, `body` HTML; nothing where the body is empty.
+std::string html_section(std::string_view title, std::string_view note, const std::string& body);
+
+// Cells are HTML; columns from `numbers_from` on are numbers and stand to the right.
+struct HtmlTable {
+  std::vector<std::string> head{};
+  std::vector<std::vector<std::string>> rows{};
+  size_t numbers_from = 1;
+};
+std::string html(const HtmlTable& table);
+
+// Two columns: names and values. Both are HTML.
+std::string html_facts(std::span<const std::pair<std::string, std::string>> facts);
+
+}  // namespace lockstep::trainers

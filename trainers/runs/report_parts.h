@@ -1,0 +1,35 @@
+// The parts of a report, each as HTML, or "" where the runs' files have nothing for it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trainers/runs/viewed_run.h"
+
+namespace lockstep::trainers {
+
+using ViewedRuns = std::span<const ViewedRun>;
+
+// Loss, accuracy, learning rate, throughput, ... over steps; several runs laid over each other.
+std::string curve_charts(ViewedRuns runs);
+// Where time and memory went: figures of ranks, step times, the slowest rank, one step, buckets.
+std::string time_charts(const ViewedRun& run);
+std::string bucket_table(const ViewedRun& run);
+// Final figures side by side.
+std::string figures_table(ViewedRuns runs);
+// Flags, ranks and versions of one run; the flags that differ of several.
+std::string configuration(const ViewedRun& run);
+std::string different_flags(ViewedRuns runs);
+// What fixes a run's bits, its digest, and what may go on from it.
+std::string bits_of(const ViewedRun& run);
+
+// A flag whose values differ between runs; "" where a run has none.
+struct FlagDifference {
+  std::string name;
+  std::vector<std::string> values{};  // by run
+};
+// Without those that say where a run's files are and which rank a process is.
+std::vector<FlagDifference> flag_differences(ViewedRuns runs);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,93 @@
+#include "trainers/runs/run_curves.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+
+#include <nlohmann/json.hpp>
+
+namespace lockstep::trainers {
+namespace {
+
+constexpr size_t kSpans = 120;  // at most, even: what a strip of a chart can show
+
+bool is_count(std::string_view name) {
+  return name == "epoch" || name == "step" || name == "slowest_rank" || name == "total";
+}
+
+}  // namespace
+
+void RunCurves::add_line(std::string_view line) {
+  if (line.empty()) return;
+  const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  const auto is_integer = [&](const char* name) {
+    return json.contains(name) && json.at(name).is_number_integer();
+  };
+  if (!json.is_object() || !json.contains("split") || !json.at("split").is_string() ||
+      !is_integer("step")) {
+    ++broken_lines_;
+    return;
+  }
+  const auto split = json.at("split").get<std::string>();
+  last_step_ = json.at("step");
+  if (is_integer("epoch")) last_epoch_ = json.at("epoch");
+  for (const auto& [name, value] : json.items()) {
+    if (is_count(name) || (!value.is_number() && !value.is_null())) continue;
+    curves_[split + "/" + name].add(
+        static_cast<double>(last_step_),
+        value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
+  }
+  if (split != "train") return;
+  ++train_lines_;
+  if (json.value("loader_waited", 0.0) >= kLoaderWaits && json.contains("loader_busy_with")) {
+    const nlohmann::json& busy = json.at("loader_busy_with");
+    if (busy.is_string() && loader_busy_.size() < kSpans) ++loader_busy_[busy];
+  }
+  if (!is_integer("slowest_rank") || !json.contains("skew") || !json.at("skew").is_number()) return;
+  const SlowestRankSpan span{
+      .last = last_step_, .rank = json.at("slowest_rank"), .skew = json.at("skew")};
+  if (span.skew >= kSlowSkew) ++times_slow_[span.rank];
+  add_slowest(span);
+}
+
+void RunCurves::add_slowest(const SlowestRankSpan& span) {
+  const auto merge = [](const SlowestRankSpan& a, const SlowestRankSpan& b) {
+    const SlowestRankSpan& slower = a.skew > b.skew ? a : b;
+    return SlowestRankSpan{.last = b.last, .rank = slower.rank, .skew = slower.skew};
+  };
+  if (!slowest_.empty() && slowest_pending_ < slowest_stride_) {
+    slowest_.back() = merge(slowest_.back(), span);
+    ++slowest_pending_;
+    return;
+  }
+  if (slowest_.size() == kSpans) {
+    for (size_t i = 0; i < kSpans / 2; ++i) {
+      slowest_[i] = merge(slowest_[2 * i], slowest_[2 * i + 1]);
+    }
+    slowest_.resize(kSpans / 2);
+    slowest_stride_ *= 2;
+  }
+  slowest_.push_back(span);
+  slowest_pending_ = 1;
+}
+
+const Curve& RunCurves::curve(const std::string& name) const {
+  static const Curve kEmpty;
+  const auto found = curves_.find(name);
+  return found == curves_.end() ? kEmpty : found->second;
+}
+
+std::string RunCurves::loader_busy_with() const {
+  const auto most =
+      std::ranges::max_element(loader_busy_, {}, [](const auto& e) { return e.second; });
+  return most == loader_busy_.end() ? "" : most->first;
+}
+
+RunCurves read_curves(const std::filesystem::path& metrics_file) {
+  RunCurves curves;
+  std::ifstream file(metrics_file, std::ios::binary);
+  for (std::string line; std::getline(file, line);) curves.add_line(line);
+  return curves;
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,62 @@
+// The content of metrics.jsonl, as curves.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainers/runs/curve.h"
+
+namespace lockstep::trainers {
+
+// The slowest rank of the steps up to `last`: of those since the entry before.
+struct SlowestRankSpan {
+  int64_t last = 0;
+  int64_t rank = 0;
+  double skew = 0;  // SlowestRank's, the largest of the span
+};
+
+// Grows by lines of metrics.jsonl; its memory does not grow with their number.
+class RunCurves {
+ public:
+  // Takes in one line. One that is not whole or not a figure's is counted and left out.
+  void add_line(std::string_view line);
+
+  // "train/loss", "val/acc1", "train/comm_exposed_s", ... over steps. Empty where there is none.
+  const Curve& curve(const std::string& name) const;
+  const std::vector<SlowestRankSpan>& slowest() const { return slowest_; }
+  // Lines in which a rank was slower than the others' mean by a tenth or more, by rank.
+  const std::map<int64_t, int64_t>& times_slow() const { return times_slow_; }
+  // What the loader was busy with in most lines where a tenth of the time went into waiting for it.
+  std::string loader_busy_with() const;
+  int64_t train_lines() const { return train_lines_; }
+  int64_t broken_lines() const { return broken_lines_; }
+  int64_t last_step() const { return last_step_; }
+  int64_t last_epoch() const { return last_epoch_; }  // from 0
+
+ private:
+  void add_slowest(const SlowestRankSpan& span);
+
+  std::map<std::string, Curve> curves_;
+  std::vector<SlowestRankSpan> slowest_;
+  int64_t slowest_stride_ = 1, slowest_pending_ = 0;  // lines a span; lines in the last one
+  std::map<int64_t, int64_t> times_slow_;
+  std::map<std::string, int64_t> loader_busy_;
+  int64_t train_lines_ = 0;
+  int64_t broken_lines_ = 0;
+  int64_t last_step_ = 0;
+  int64_t last_epoch_ = 0;
+};
+
+// Skew from which a rank counts as slow.
+inline constexpr double kSlowSkew = 0.1;
+// Part of the time that steps waited for the loader from which it counts.
+inline constexpr double kLoaderWaits = 0.1;
+
+// Reads a file line by line; a file that is not there gives no curves.
+RunCurves read_curves(const std::filesystem::path& metrics_file);
+
+}  // namespace lockstep::trainers

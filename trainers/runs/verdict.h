@@ -1,0 +1,38 @@
+// A run in three sentences: what it reached, what bound its speed, what its bits are good for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trainers/runs/viewed_run.h"
+
+namespace lockstep::trainers {
+
+enum class Bound : uint8_t {
+  kUnknown,        // too few figures, or none that stands out
+  kLoader,         // steps waited for images
+  kSlowRank,       // the others waited for one rank
+  kCommunication,  // all ranks waited for the exchange itself
+  kSharedCores,    // ranks have fewer cores than threads: waiting is then the machine's
+  kCompute,        // nothing else took a part worth naming
+};
+
+struct SpeedVerdict {
+  Bound bound = Bound::kUnknown;
+  double share = 0;    // of a step's time; kSlowRank: by how much it is slower
+  int64_t rank = 0;    // kSlowRank
+  std::string busy{};  // kLoader: with "disk", "decode" or "augment"
+};
+
+// Abstains where fewer than five lines were logged, or fifty steps taken.
+SpeedVerdict speed_verdict(const ViewedRun& run);
+
+// Three sentences in plain text.
+std::vector<std::string> verdict(const ViewedRun& run);
+
+// "exit code 6: the loss diverged"
+std::string exit_text(ExitCode code);
+// "1, 2, 4, 8"
+std::string reach_text(const RunPlan& plan);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,96 @@
+#include "trainers/runs/viewed_run.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+
+#include "core/input_file.h"
+#include "core/unique_fd.h"
+#include "core/words.h"
+#include "trainers/report/run_record_reader.h"
+
+namespace lockstep::trainers {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Whether a process holds the lock of a run directory, as RunDirectory does while it lives.
+bool is_locked(const fs::path& directory) {
+  const UniqueFd fd(open((directory / ".lock").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return fd.get() >= 0 && flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+RunState state_of(const RunRecord& record, const fs::path& directory) {
+  if (record.exit_code == ExitCode::kDone) return RunState::kDone;
+  if (record.exit_code == ExitCode::kStopped) return RunState::kStopped;
+  if (record.exit_code) return RunState::kFailed;
+  return is_locked(directory) ? RunState::kRunning : RunState::kBroken;
+}
+
+std::string folder_name(const fs::path& directory) {
+  std::error_code error;
+  const fs::path whole = fs::weakly_canonical(directory, error);
+  const fs::path& path = error ? directory : whole;
+  return (path.has_filename() ? path : path.parent_path()).filename().string();
+}
+
+}  // namespace
+
+std::string_view name_of(RunState state) {
+  constexpr std::string_view kNames[] = {"done", "stopped", "failed", "running", "broken off"};
+  return kNames[static_cast<size_t>(state)];
+}
+
+ViewedRun view_run(const fs::path& path) {
+  const fs::path directory = path.filename() == "run.json" ? path.parent_path() : path;
+  const fs::path file = directory / "run.json";
+  const std::optional<std::string> json = contents_of(file);
+  if (!json) {
+    throw EnvironmentError(fmt::format("there is no run in {}", printable(directory.string())),
+                           fmt::format("cannot read {}", printable(file.string())),
+                           "a folder that a training wrote, such as runs/latest");
+  }
+  ViewedRun run{.directory = directory, .name = folder_name(directory)};
+  run.record = run_record_of(*json, file.string());
+  run.state = state_of(run.record, directory);
+  run.curves = read_curves(directory / "metrics.jsonl");
+  return run;
+}
+
+std::vector<ViewedRun> view_runs(const std::vector<std::string>& paths) {
+  std::vector<ViewedRun> runs;
+  for (const std::string& path : paths) runs.push_back(view_run(path));
+  return runs;
+}
+
+const std::string& flag_of(const RunRecord& record, std::string_view name) {
+  static const std::string kNone;
+  const auto found = std::ranges::find(record.flags, name, &ResolvedFlag::name);
+  return found == record.flags.end() ? kNone : found->value;
+}
+
+const Evaluation* evaluation_of(const ViewedRun& run) {
+  const std::optional<FinalMetrics>& final = run.record.final_metrics;
+  return final && final->evaluation ? &*final->evaluation : nullptr;
+}
+
+double images_per_s_of(const ViewedRun& run) {
+  const std::optional<FinalMetrics>& final = run.record.final_metrics;
+  if (final && final->images_per_s) return *final->images_per_s;
+  const Curve& rate = run.curves.curve("train/img_s");
+  return rate.empty() ? 0 : rate.mean();
+}
+
+double seconds_of(const ViewedRun& run) {
+  if (run.record.final_metrics) return run.record.final_metrics->wall_s;
+  if (run.record.end) {
+    return std::chrono::duration<double>(*run.record.end - run.record.start).count();
+  }
+  const Curve& clock = run.curves.curve("train/t");
+  return clock.empty() ? 0 : clock.last();
+}
+
+}  // namespace lockstep::trainers

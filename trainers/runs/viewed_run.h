@@ -1,0 +1,47 @@
+// A run as its files show it, for reports, lists and comparisons.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trainers/report/run_record.h"
+#include "trainers/runs/run_curves.h"
+
+namespace lockstep::trainers {
+
+enum class RunState : uint8_t {
+  kDone,     // ended with exit code 0
+  kStopped,  // on a signal, and saved
+  kFailed,   // ended with another exit code
+  kRunning,  // its process holds the run directory
+  kBroken,   // its process is gone and wrote no end
+};
+std::string_view name_of(RunState state);  // "done"
+
+struct ViewedRun {
+  std::filesystem::path directory{};
+  std::string name{};  // the folder's, as it is: escape it before it is shown
+  RunState state = RunState::kDone;
+  RunRecord record{};
+  RunCurves curves{};
+};
+
+// `path`: a run directory or its run.json.
+// Errors: EnvironmentError when there is no run.json; DataError when it cannot be read.
+ViewedRun view_run(const std::filesystem::path& path);
+
+std::vector<ViewedRun> view_runs(const std::vector<std::string>& paths);
+
+// A flag's value, "" where the run has none.
+const std::string& flag_of(const RunRecord& record, std::string_view name);
+// The final evaluation; null where there is none.
+const Evaluation* evaluation_of(const ViewedRun& run);
+// Images/s of the whole run as its record has it, or the mean of its lines; 0 where it took no step.
+double images_per_s_of(const ViewedRun& run);
+// Seconds from the start to the end, or to the last line of metrics.jsonl where there is no end.
+double seconds_of(const ViewedRun& run);
+
+}  // namespace lockstep::trainers
