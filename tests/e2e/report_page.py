@@ -93,6 +93,13 @@ def check_figures(path: Path) -> Page:
     steps = sum(entry["steps"] for entry in record["step_times"])
     page.has(f"{steps} steps of rank 0", "half ", "99 % ")
     assert all(rank["peak_bytes"] > 10_000_000 and rank["cores"] > 0 for rank in record["ranks"]), record["ranks"]
+    mistakes = json.loads((path / "mistakes.json").read_text())
+    assert sum(mistakes["confusion"]) == final["total"], mistakes["confusion"]
+    assert sum(mistakes["confusion"][:: mistakes["classes"] + 1]) == final["correct"], mistakes["confusion"]
+    for wrong in mistakes["worst"]:
+        page.has(f"{wrong['label']} taken for {wrong['predicted']}")
+        page.has(f"image {wrong['index']:,}, loss {wrong['loss']:.2f}")
+    assert len(page.images) == 10 and page.images == [f"data:image/png;base64,{w['png']}" for w in mistakes["worst"]]
     return page
 
 
@@ -145,6 +152,9 @@ def main() -> None:
         train("plain", "--lr", "0.01", "--no-report", cwd=work)
         assert not (work / "plain" / "report.html").exists()
         run("lockstep", "report", "plain", cwd=work)
+        assert not (work / "plain" / "mistakes.json").exists()
+        assert not Page(work / "plain" / "report.html").images
+        train("plain", "--lr", "0.01", "--overwrite", cwd=work)
         check_figures(work / "plain")
         run("lockstep", "report", "plain", EVIL, "-o", "both.html", cwd=work)
         Page(work / "both.html").has("2 runs side by side", "--lr 0.01 0.02", "<script>")

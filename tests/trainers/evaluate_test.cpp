@@ -1,12 +1,15 @@
 // Evaluation counts every image once, or is given up by all ranks together.
 #include "trainers/loop/evaluate.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "comm/single.h"
 #include "comm/thread_communicator.h"
 #include "data/synthetic.h"
 #include "nn/convnet.h"
+#include "trainers/loop/find_mistakes.h"
 
 namespace lockstep::trainers::evaluate_test {
 namespace {
@@ -18,7 +21,8 @@ std::shared_ptr<const data::Dataset> forty_images() {
 
 std::optional<Evaluation> evaluation_on(Communicator& ranks,
                                         std::function<bool()> stop,
-                                        bool loss_div_batch = false) {
+                                        bool loss_div_batch = false,
+                                        Mistakes* mistakes = nullptr) {
   Mt19937 rng(1);
   nn::ConvNet model(nn::Init{rng});
   Stream stream;
@@ -26,6 +30,7 @@ std::optional<Evaluation> evaluation_on(Communicator& ranks,
   task.chunk_images = 10;
   task.stop = std::move(stop);
   task.loss_div_batch = loss_div_batch;
+  task.mistakes = mistakes;
   return evaluate(task, stream, ranks);
 }
 
@@ -41,6 +46,80 @@ TEST(Evaluate, CountsEachImageOnceOnAnyNumberOfRanks) {
     EXPECT_EQ(together->correct1, alone->correct1);
     EXPECT_EQ(together->loss, alone->loss);
   });
+}
+
+std::string text_of(Mistakes mistakes) {
+  add_pictures(*forty_images(), mistakes);
+  return to_json(mistakes);
+}
+
+TEST(Evaluate, FindsTheSameMistakesOnAnyNumberOfRanks) {
+  comm::SingleCommunicator single;
+  Mistakes alone;
+  const std::optional<Evaluation> evaluation = evaluation_on(single, {}, false, &alone);
+  ASSERT_EQ(alone.classes, 10);
+  int64_t all = 0, right = 0;
+  for (int64_t label = 0; label < 10; ++label) {
+    for (int64_t said = 0; said < 10; ++said) {
+      const int64_t count = alone.confusion[static_cast<size_t>(10 * label + said)];
+      all += count;
+      right += label == said ? count : 0;
+    }
+  }
+  EXPECT_EQ(all, 40);
+  EXPECT_EQ(right, evaluation->correct1);
+  ASSERT_EQ(alone.worst.size(), Mistakes::kWorst);
+  for (size_t i = 0; i < alone.worst.size(); ++i) {
+    const Mistake& mistake = alone.worst[i];
+    EXPECT_EQ(mistake.label, forty_images()->label(mistake.index));
+    EXPECT_NE(mistake.label, mistake.predicted);
+    if (i > 0) {
+      EXPECT_LE(mistake.loss, alone.worst[i - 1].loss);
+    }
+  }
+  const std::string text = text_of(alone);
+  comm::spawn_ranks(3, [&](Communicator& ranks) {
+    Mistakes together;
+    ASSERT_TRUE(evaluation_on(ranks, {}, false, &together));
+    EXPECT_EQ(text_of(together), text);
+  });
+  const std::optional<Mistakes> read = mistakes_of(text);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(to_json(*read), text);
+  EXPECT_TRUE(read->pictures.front().starts_with("iVBORw0KGgo"));  // a PNG file's signature
+  EXPECT_FALSE(mistakes_of(text.substr(0, text.size() / 2)));
+  Mistakes hostile = *read;
+  hostile.pictures[0] = "\"><script>";
+  EXPECT_FALSE(mistakes_of(to_json(hostile)));
+}
+
+TEST(MistakeFinder, ReadsLogitsOfEachTypeAndCountsNoNan) {
+  const float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (const Dtype dtype : {Dtype::kF32, Dtype::kF16, Dtype::kBF16}) {
+    MistakeFinder finder(3);
+    Tensor logits = Tensor::empty({3, 3}, dtype);
+    Tensor labels = Tensor::empty({3}, Dtype::kI32);
+    Tensor indices = Tensor::empty({3}, Dtype::kI64);
+    Tensor losses = Tensor::empty({3}, Dtype::kF32);
+    const float values[] = {1, 5, 5, 7, -1, 2, 0, kNan, 0};
+    for (size_t i = 0; i < 9; ++i) {
+      if (dtype == Dtype::kF32) logits.data<float>()[i] = values[i];
+      if (dtype == Dtype::kF16) logits.data<Half>()[i] = Half(values[i]);
+      if (dtype == Dtype::kBF16) logits.data<BFloat16>()[i] = BFloat16(values[i]);
+    }
+    for (int i = 0; i < 3; ++i) {
+      labels.data<int32_t>()[i] = 0;
+      indices.data<int64_t>()[i] = 20 + i;
+      losses.data<float>()[i] = 1;
+    }
+    finder.add({logits, labels, indices, losses});
+    comm::SingleCommunicator single;
+    const Mistakes found = finder.over_ranks(single);
+    EXPECT_EQ(found.confusion, (std::vector<int64_t>{1, 1, 0, 0, 0, 0, 0, 0, 0}));
+    ASSERT_EQ(found.worst.size(), 1U);
+    EXPECT_EQ(found.worst[0].index, 20);
+    EXPECT_EQ(found.worst[0].predicted, 1);
+  }
 }
 
 // Four batches of ten images.

@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "comm/connect.h"
+#include "comm/die.h"
 #include "comm/launch.h"
 #include "comm/thread_communicator.h"
 #include "core/cuda/device.h"

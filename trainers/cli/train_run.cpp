@@ -18,6 +18,7 @@
 #include "trainers/checkpoint/starting_point.h"
 #include "trainers/cli/compare_ranks.h"
 #include "trainers/cli/gradient_route.h"
+#include "trainers/cli/leave_report.h"
 #include "trainers/cli/run_console.h"
 #include "trainers/cli/start_warnings.h"
 #include "trainers/config/rank_machine.h"
@@ -34,7 +35,6 @@
 #include "trainers/report/run_report.h"
 #include "trainers/report/tricks_lines.h"
 #include "trainers/report/tutorial_lines.h"
-#include "trainers/runs/report_page.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -159,6 +159,7 @@ class Run {
     if (p_.run.request.apex_lines) {
       p_.console.info(apex_end_line(seconds_since_process_start() - start_s));
     }
+    mistakes_ = training.mistakes();
     return end(result, model);
   }
 
@@ -263,7 +264,9 @@ class Run {
     StoredWeights(request.precision, model.named_parameters()).refresh(p_.stream);
     const double start_s = seconds_since_process_start();
     TrainingResult result;
-    result.final = evaluate(test_of(request, p_.data.sets, model, p_.console), p_.stream, ranks_);
+    EvaluationTask task = test_of(request, p_.data.sets, model, p_.console);
+    task.mistakes = &mistakes_;
+    result.final = evaluate(task, p_.stream, ranks_);
     const ExitCode code = result.final ? ExitCode::kDone : ExitCode::kStopped;
     if (result.final) {
       result.images = result.final->total;
@@ -273,7 +276,6 @@ class Run {
     leave_record(result, model, seconds_since_process_start(), code);
     p_.console.result(fmt::format("record  {}/run.json", p_.run.output_dir));
     p_.console.summary(summary_json(record_, p_.run.output_dir, result));
-    ranks_.barrier();
     report_run();
     return code;
   }
@@ -285,22 +287,18 @@ class Run {
                           : result.stopped ? ExitCode::kStopped
                                            : ExitCode::kDone;
     leave_record(result, model, wall_s, code);
-    if (result.final) {
-      p_.console.tutorial(TutorialLines::kDemo,
-                          fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
-    }
-    p_.console.tutorial(TutorialLines::kDemo,
-                        fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
     if (directory_) report_end(p_.console, p_.run, result, directory_->path(), wall_s);
     p_.console.summary(summary_json(record_, p_.run.output_dir, result));
-    ranks_.barrier();
     report_run();
     return code;
   }
 
   // No other rank waits for it.
-  void report_run() const {
-    if (directory_ && p_.run.request.report) leave_report(directory_->path(), p_.console);
+  void report_run() {
+    ranks_.barrier();
+    if (!directory_ || !p_.run.request.report) return;
+    if (record_.final_metrics) mistakes_.digest = to_hex(*record_.digest);
+    leave_report(directory_->path(), mistakes_, *p_.data.sets.test, p_.console);
   }
 
   void leave_record(const TrainingResult& result,
@@ -324,6 +322,7 @@ class Run {
   std::unique_ptr<RunDirectory> directory_;  // rank 0's
   std::optional<EpochCsv> csv_;              // rank 0's
   RunRecord record_;
+  Mistakes mistakes_;  // of the last evaluation
 };
 
 // This rank's GPU, and what is to go wrong.

@@ -12,6 +12,7 @@
 #include "data/loader.h"
 #include "nn/functional.h"
 #include "trainers/config/normalization.h"
+#include "trainers/loop/find_mistakes.h"
 #include "trainers/loop/training_batches.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/report/process.h"
@@ -25,9 +26,9 @@ Tensor copy_behind(Stream& stream, const Tensor& from, const Tensor& pinned) {
   return to;
 }
 
-// A batch's losses (N) f32 and target ranks (N) i32. On CUDA they travel into page-locked memory
-// behind the kernels that make them, and the host need not wait before it queues the next batch. On
-// the CPU they stay where they are.
+// A batch's losses (N) f32, target ranks (N) i32 and logits (N,C). On CUDA they travel into
+// page-locked memory behind the kernels that make them, and the host need not wait before it queues
+// the next batch. On the CPU they stay where they are.
 class BatchResults {
  public:
   // Batches have at most `max_images` images. Errors: EnvironmentError when memory runs out.
@@ -39,12 +40,18 @@ class BatchResults {
   }
 
   // Queues the copies. Overwrites what was fetched before.
-  void fetch(Stream& stream, const nn::CrossEntropy& results) {
+  void fetch(Stream& stream, const nn::CrossEntropy& results, const Tensor& logits) {
     if (!copied_) {
       losses_ = results.losses;
       target_rank_ = results.target_rank;
+      logits_ = logits;
       return;
     }
+    if (!pinned_logits_.defined()) {
+      const int64_t images = pinned_losses_.shape()[0];
+      pinned_logits_ = cuda::empty_pinned({images, logits.shape()[1]}, logits.dtype());
+    }
+    logits_ = copy_behind(stream, logits, pinned_logits_);
     losses_ = copy_behind(stream, results.losses, pinned_losses_);
     target_rank_ = copy_behind(stream, results.target_rank, pinned_target_rank_);
     copied_->record(stream.cuda());
@@ -56,10 +63,11 @@ class BatchResults {
 
   const Tensor& losses() const { return losses_; }
   const Tensor& target_rank() const { return target_rank_; }
+  const Tensor& logits() const { return logits_; }
 
  private:
-  Tensor pinned_losses_, pinned_target_rank_;
-  Tensor losses_, target_rank_;
+  Tensor pinned_losses_, pinned_target_rank_, pinned_logits_;
+  Tensor losses_, target_rank_, logits_;
   std::optional<cuda::Event> copied_;  // on CUDA
 };
 
@@ -121,7 +129,24 @@ struct QueuedBatch {
   BatchResults results;
   int64_t number = 0;
   Shards shards = {};
+  Tensor labels = {}, indices = {};  // on the host
 };
+
+// Also writes the losses of the batch's chunks, as over_ranks() takes them.
+Counts count_chunks(const EvaluationTask& task,
+                    const data::EvaluationPlan& plan,
+                    const QueuedBatch& batch,
+                    std::vector<int64_t>& chunk_losses) {
+  Counts of_batch;
+  for (int64_t k = 0; k < batch.shards.local(); ++k) {
+    const Counts of_chunk = count(batch.results, batch.shards.begin(k), batch.shards.begin(k + 1));
+    const int64_t chunk = data::chunk_of(plan, batch.number, k);
+    const double divisor = task.loss_div_batch ? static_cast<double>(of_chunk.images) : 1;
+    chunk_losses[static_cast<size_t>(chunk)] = std::bit_cast<int64_t>(of_chunk.loss / divisor);
+    of_batch += of_chunk;
+  }
+  return of_batch;
+}
 
 // Times batches and averages their figures, as main.py's meters do.
 class Meter {
@@ -200,21 +225,15 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   DeviceBatches on_device(stream, task.dataset->image_shape(), max_images);
   const int64_t batches = loader.left();
   Counts sums;
+  MistakeFinder finder(task.dataset->classes());
   Meter meter;
   std::vector<int64_t> chunk_losses(static_cast<size_t>(data::chunk_count(plan)), 0);
 
   const auto settle = [&](const QueuedBatch& batch) {
     batch.results.wait();
-    Counts of_batch;
-    for (int64_t k = 0; k < batch.shards.local(); ++k) {
-      const Counts of_chunk =
-          count(batch.results, batch.shards.begin(k), batch.shards.begin(k + 1));
-      const int64_t chunk = data::chunk_of(plan, batch.number, k);
-      const double divisor = task.loss_div_batch ? static_cast<double>(of_chunk.images) : 1;
-      chunk_losses[static_cast<size_t>(chunk)] = std::bit_cast<int64_t>(of_chunk.loss / divisor);
-      of_batch += of_chunk;
-    }
+    const Counts of_batch = count_chunks(task, plan, batch, chunk_losses);
     sums += of_batch;
+    finder.add({batch.results.logits(), batch.labels, batch.indices, batch.results.losses()});
     if (task.on_batch) task.on_batch(batch.number, batches, meter.update(of_batch, sums));
   };
 
@@ -224,13 +243,17 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
                                       QueuedBatch{BatchResults(stream, max_images)}};
   size_t queued = 0, settled = 0;
   while (loader.left() > 0 && !(task.stop && task.stop())) {
-    const data::LoadedBatch batch = on_device.upload(loader.next());
+    QueuedBatch& next = queue[queued++ % 2];
+    data::LoadedBatch loaded = loader.next();
+    next.labels = loaded.labels;
+    next.indices = loaded.indices;
+    const data::LoadedBatch batch = on_device.upload(std::move(loaded));
     skipped.note(batch.skipped);
     const Var x = nn::normalize_image(batch.images,
                                       nn::make_batch(stream, batch.shards, false, task.precision),
                                       task.normalization);
-    QueuedBatch& next = queue[queued++ % 2];
-    next.results.fetch(stream, nn::softmax_cross_entropy(task.model.forward(x), batch.labels));
+    const Var logits = task.model.forward(x);
+    next.results.fetch(stream, nn::softmax_cross_entropy(logits, batch.labels), logits.value());
     next.number = batch.number;
     next.shards = batch.shards;
     if (queued - settled > ahead) settle(queue[settled++ % 2]);
@@ -241,6 +264,7 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   ranks.all_reduce_sum(std::span<int64_t>(left_and_skipped));
   if (left_and_skipped[1] > 0) skipped.agree(ranks);
   const Evaluation evaluation = over_ranks(sums, chunk_losses, ranks);
+  if (task.mistakes != nullptr) *task.mistakes = finder.over_ranks(ranks);
   return left_and_skipped[0] > 0 ? std::nullopt : std::optional(evaluation);
 }
 
@@ -250,6 +274,7 @@ TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts, TrainingStep&
 EvaluationTask TrainingEvaluation::task() {
   EvaluationTask task = test_of(p_.run.request, p_.data, p_.model, p_.console);
   task.skipped = &skipped_;
+  task.mistakes = &mistakes_;
   return task;
 }
 
@@ -268,6 +293,7 @@ std::optional<Evaluation> TrainingEvaluation::measure_average(CheckpointWriter* 
   step_.update().with_average([&] {
     EvaluationTask silent = task();
     silent.on_batch = {};
+    silent.mistakes = nullptr;
     evaluation = evaluate(silent, p_.stream, p_.ranks);
     if (evaluation && checkpoints != nullptr) checkpoints->save_average(p_.model, at);
   });

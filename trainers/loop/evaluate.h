@@ -16,6 +16,7 @@
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/training_step.h"
 #include "trainers/report/console.h"
+#include "trainers/report/mistakes.h"
 #include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
@@ -33,6 +34,7 @@ struct EvaluationTask {
   std::function<void(int64_t batch, int64_t batches, const TestMetrics&)> on_batch{};
   // Asked before each batch; true gives up. May be empty.
   std::function<bool()> stop{};
+  Mistakes* mistakes = nullptr;  // becomes this evaluation's, without pictures; null: not wanted
   SkippedPhotos* skipped = nullptr;  // of earlier evaluations too; null: of this one alone
 };
 
@@ -58,6 +60,8 @@ class TrainingEvaluation {
 
   // A collective call. Nothing when a signal asked for a stop meanwhile.
   std::optional<Evaluation> measure();
+  // Of the last measure(), without pictures.
+  const Mistakes& mistakes() const { return mistakes_; }
   // Evaluates the weights' moving average, which `checkpoints`, unless null, then save with `at`.
   // Requires: --ema.
   std::optional<Evaluation> measure_average(CheckpointWriter* checkpoints,
@@ -69,6 +73,7 @@ class TrainingEvaluation {
   const TrainingParts& p_;
   TrainingStep& step_;
   SkippedPhotos skipped_;
+  Mistakes mistakes_;
 };
 
 }  // namespace lockstep::trainers

@@ -19,6 +19,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/words.h"
+#include "trainers/report/mistakes.h"
 #include "trainers/report/process.h"
 
 namespace lockstep::trainers {
@@ -132,7 +133,7 @@ fs::path prepare(const fs::path& path, ExistingRun existing) {
 
 void remove_earlier_run(const fs::path& path) {
   std::error_code error;
-  for (const char* name : {"run.json", "metrics.jsonl", kNumericsFile, kPlansFile}) {
+  for (const char* name : {"run.json", "metrics.jsonl", kMistakesFile, kNumericsFile, kPlansFile}) {
     fs::remove(path / name, error);
     if (error) refuse_environment(path / name, error.message());
   }

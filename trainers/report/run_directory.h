@@ -42,8 +42,8 @@ class RunDirectory {
  public:
   // Creates `path` and its missing parents and proves that files can be written there. A folder
   // `runs/x` also becomes the target of the link `runs/latest`. kOverwrite removes an earlier run's
-  // run.json, metrics.jsonl, events, numerics.json, plans.json and checkpoints, no other file;
-  // kContinue keeps them.
+  // run.json, metrics.jsonl, events, mistakes.json, numerics.json, plans.json and checkpoints, no
+  // other file; kContinue keeps them.
   // Errors: UsageError when the folder is not empty and `existing` is kRefuse, when it is kContinue
   // and the folder holds files but no run, or when another run holds it; EnvironmentError when it
   // cannot be created or written.

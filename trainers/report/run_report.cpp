@@ -185,6 +185,12 @@ void report_end(Console& console,
                 const TrainingResult& result,
                 const std::filesystem::path& directory,
                 double wall_s) {
+  if (result.final) {
+    console.tutorial(TutorialLines::kDemo,
+                     fmt::format("Accuracy is {:.2f}%", result.final->acc1()));
+  }
+  console.tutorial(TutorialLines::kDemo,
+                   fmt::format("\ntime elapsed: {:.2f} seconds", result.training_s));
   if (result.stopped) {
     console.warn(fmt::format("stopped {} after step {}{}",
                              stop_cause(),

@@ -42,7 +42,7 @@ struct HistogramMark {
   std::string label{};
   double x = 0;
 };
-// Bars over a linear axis, with vertical marks. "" without bars.
+// Bars over a linear axis, with vertical marks that the legend names. "" without bars.
 std::string histogram(const ChartFrame& frame,
                       std::span<const HistogramBar> bars,
                       std::span<const HistogramMark> marks);

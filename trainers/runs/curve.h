@@ -16,8 +16,8 @@ struct CurvePoint {
   int64_t count = 0;
 };
 
-// Keeps at most kPoints points. When there would be more, neighbors are merged two by two, and later
-// points hold twice as many values.
+// Keeps at most kPoints points. When there would be more, neighbors are merged two by two, and
+// later points hold twice as many values.
 class Curve {
  public:
   static constexpr size_t kPoints = 600;  // even; about one a pixel of a chart

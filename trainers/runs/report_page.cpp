@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "core/atomic_file.h"
-#include "core/error.h"
 #include "core/version.h"
 #include "trainers/report/process.h"
 #include "trainers/runs/html.h"
@@ -69,7 +68,7 @@ std::string opening(const ViewedRun& run) {
 
 std::string one_run(const ViewedRun& run) {
   return opening(run) + html_section("Curves", "", curve_charts({&run, 1})) +
-         html_section("Where the time went", "", time_charts(run)) +
+         html_section("Where the time went", "", time_charts(run)) + mistake_parts(run) +
          html_section(
              "Bucket plan",
              "Gradients are summed over ranks bucket by bucket, the last layers' first. Times are "
@@ -102,18 +101,6 @@ std::string report_page(std::span<const ViewedRun> runs) {
 void write_report(const std::filesystem::path& directory) {
   const ViewedRun run = view_run(directory);
   write_file_atomically(directory / kReportFile, report_page({&run, 1}));
-}
-
-void leave_report(const std::filesystem::path& directory, Console& console) {
-  try {
-    write_report(directory);
-    console.result(fmt::format("report  {}/{} (any browser)", directory.string(), kReportFile));
-  } catch (const Error& error) {
-    console.warn(fmt::format("lockstep: warning: there is no report: {}\n  why: {}\n  try: {}",
-                             error.what(),
-                             error.why(),
-                             advice_of(error)));
-  }
 }
 
 }  // namespace lockstep::trainers

@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 
-#include "trainers/report/console.h"
 #include "trainers/runs/viewed_run.h"
 
 namespace lockstep::trainers {
@@ -18,8 +17,5 @@ std::string report_page(std::span<const ViewedRun> runs);
 // Writes the report of a run directory's files into it. Errors: those of view_run() and of
 // write_file_atomically().
 void write_report(const std::filesystem::path& directory);
-// The same at the end of a run, with a line that tells where it is. It fails no run: what goes wrong
-// is a warning.
-void leave_report(const std::filesystem::path& directory, Console& console);
 
 }  // namespace lockstep::trainers

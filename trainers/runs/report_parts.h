@@ -16,6 +16,8 @@ std::string curve_charts(ViewedRuns runs);
 // Where time and memory went: figures of ranks, step times, the slowest rank, one step, buckets.
 std::string time_charts(const ViewedRun& run);
 std::string bucket_table(const ViewedRun& run);
+// The confusion matrix, and the images that were most wrong.
+std::string mistake_parts(const ViewedRun& run);
 // Final figures side by side.
 std::string figures_table(ViewedRuns runs);
 // Flags, ranks and versions of one run; the flags that differ of several.

@@ -57,7 +57,7 @@ std::string histogram(const ChartFrame& frame,
                       std::span<const HistogramMark> marks) {
   if (bars.empty()) return "";
   const double most = std::ranges::max_element(bars, {}, &HistogramBar::count)->count;
-  PlotArea area{.left = 52, .top = 24, .right = width_of(frame) - 14, .bottom = 214};
+  PlotArea area{.left = 52, .top = 10, .right = width_of(frame) - 14, .bottom = 214};
   area.x = linear_axis(bars.front().low, bars.back().high, 6);
   area.y = linear_axis(0, most, 4);
   Svg svg(width_of(frame), 252, frame.title);
@@ -69,18 +69,14 @@ std::string histogram(const ChartFrame& frame,
     const double width = std::max(0.8, area.x_of(bar.high) - x - 0.8);
     svg.bar(x, y, width, area.bottom - y, "fill=\"var(--c0)\" fill-opacity=\".85\"");
   }
-  double free_from = 0;  // labels must not touch
+  std::string legend;
   for (const HistogramMark& mark : marks) {
+    legend += legend_entry(mark.label, 1, false);
     const double x = area.x_of(mark.x);
-    if (x > area.right + 1) continue;
-    svg.line(x, 16, x, area.bottom, "stroke=\"var(--c1)\" stroke-dasharray=\"3 3\"");
-    const double room = 6.2 * static_cast<double>(mark.label.size());
-    const double at = std::max(std::min(x, area.right - room / 2), free_from + room / 2);
-    if (at > area.right) continue;
-    svg.text(at, 11, Anchor::kMiddle, mark.label);
-    free_from = at + room / 2 + 8;
+    if (x > area.right) continue;
+    svg.line(x, area.top, x, area.bottom, "stroke=\"var(--c1)\" stroke-dasharray=\"3 3\"");
   }
-  return figure(frame, "", svg.finish());
+  return figure(frame, legend, svg.finish());
 }
 
 std::string stacked_rows(const ChartFrame& frame,

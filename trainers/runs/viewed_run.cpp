@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 #include <sys/file.h>
 
+#include "core/digest.h"
 #include "core/input_file.h"
 #include "core/unique_fd.h"
 #include "core/words.h"
@@ -28,6 +29,14 @@ RunState state_of(const RunRecord& record, const fs::path& directory) {
   if (record.exit_code == ExitCode::kStopped) return RunState::kStopped;
   if (record.exit_code) return RunState::kFailed;
   return is_locked(directory) ? RunState::kRunning : RunState::kBroken;
+}
+
+std::optional<Mistakes> mistakes_in(const fs::path& directory, const RunRecord& record) {
+  const std::optional<std::string> text = contents_of(directory / kMistakesFile);
+  if (!text) return std::nullopt;
+  std::optional<Mistakes> mistakes = mistakes_of(*text);
+  const bool fits = mistakes && record.digest && mistakes->digest == to_hex(*record.digest);
+  return fits ? mistakes : std::nullopt;
 }
 
 std::string folder_name(const fs::path& directory) {
@@ -57,6 +66,7 @@ ViewedRun view_run(const fs::path& path) {
   run.record = run_record_of(*json, file.string());
   run.state = state_of(run.record, directory);
   run.curves = read_curves(directory / "metrics.jsonl");
+  run.mistakes = mistakes_in(directory, run.record);
   return run;
 }
 

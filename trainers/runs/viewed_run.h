@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "trainers/report/mistakes.h"
 #include "trainers/report/run_record.h"
 #include "trainers/runs/run_curves.h"
 
@@ -27,6 +29,7 @@ struct ViewedRun {
   RunState state = RunState::kDone;
   RunRecord record{};
   RunCurves curves{};
+  std::optional<Mistakes> mistakes{};  // of the weights that the record is about
 };
 
 // `path`: a run directory or its run.json.
@@ -39,7 +42,7 @@ std::vector<ViewedRun> view_runs(const std::vector<std::string>& paths);
 const std::string& flag_of(const RunRecord& record, std::string_view name);
 // The final evaluation; null where there is none.
 const Evaluation* evaluation_of(const ViewedRun& run);
-// Images/s of the whole run as its record has it, or the mean of its lines; 0 where it took no step.
+// Images/s of the whole run as its record has it, or the mean of its lines; 0: there is none.
 double images_per_s_of(const ViewedRun& run);
 // Seconds from the start to the end, or to the last line of metrics.jsonl where there is no end.
 double seconds_of(const ViewedRun& run);

@@ -1,0 +1,45 @@
+// Finds an evaluation's mistakes while it runs.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/communicator.h"
+#include "core/tensor.h"
+#include "data/dataset.h"
+#include "trainers/report/mistakes.h"
+
+namespace lockstep::trainers {
+
+// Images of an evaluation with what the network made of them, all on the CPU.
+struct EvaluatedImages {
+  Tensor logits;   // (N,C) f32, f16 or bf16
+  Tensor labels;   // (N) i32
+  Tensor indices;  // (N) i64, in the test set
+  Tensor losses;   // (N) f32
+};
+
+// Counts one rank's images. A class is predicted where its logit is the largest, the first of equal
+// ones, as in softmax_cross_entropy's target_rank; no class where a logit is NaN.
+class MistakeFinder {
+ public:
+  // More classes than this have no confusion matrix.
+  static constexpr int64_t kMostClasses = 100;
+
+  explicit MistakeFinder(int64_t classes);
+
+  void add(const EvaluatedImages& images);
+  // Over all ranks, the same on each: sums of integers, and the worst by loss, then by index. A
+  // collective call.
+  Mistakes over_ranks(Communicator& ranks) const;
+
+ private:
+  int64_t classes_;
+  std::vector<int64_t> confusion_;
+  std::vector<Mistake> worst_;
+};
+
+// Adds the pictures of the worst images, reduced to at most 96 pixels a side.
+void add_pictures(const data::Dataset& images, Mistakes& mistakes);
+
+}  // namespace lockstep::trainers
