@@ -9,7 +9,7 @@
 
 namespace lockstep::trainers {
 
-// What the ticks of an x axis count.
+// The ticks of an x axis count one of these.
 enum class AxisScale : uint8_t { kNumber, kSeconds, kBytes };
 
 // All text is escaped where it is drawn.

@@ -23,7 +23,7 @@ std::string figures_table(ViewedRuns runs);
 // Flags, ranks and versions of one run; the flags that differ of several.
 std::string configuration(const ViewedRun& run);
 std::string different_flags(ViewedRuns runs);
-// What fixes a run's bits, its digest, and what may go on from it.
+// Everything that fixes a run's bits, its digest, and where it may go on.
 std::string bits_of(const ViewedRun& run);
 
 // A flag whose values differ between runs; "" where a run has none.

@@ -30,7 +30,7 @@ class RunCurves {
   const std::vector<SlowestRankSpan>& slowest() const { return slowest_; }
   // Lines in which a rank was slower than the others' mean by a tenth or more, by rank.
   const std::map<int64_t, int64_t>& times_slow() const { return times_slow_; }
-  // What the loader was busy with in most lines where a tenth of the time went into waiting for it.
+  // Names the work of the loader in most lines where steps waited a tenth of the time for it.
   std::string loader_busy_with() const;
   int64_t train_lines() const { return train_lines_; }
   int64_t broken_lines() const { return broken_lines_; }
