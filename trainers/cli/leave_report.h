@@ -9,8 +9,8 @@
 
 namespace lockstep::trainers {
 
-// Rank 0's: writes mistakes.json, where the run was evaluated, and report.html, and prints where the
-// report is. It fails no run: what goes wrong is a warning. `images`: those of the evaluation.
+// Rank 0's: writes mistakes.json, where the run was evaluated, and report.html, and prints where
+// the report is. It fails no run: what goes wrong is a warning. `images`: those of the evaluation.
 void leave_report(const std::filesystem::path& directory,
                   Mistakes mistakes,
                   const data::Dataset& images,
