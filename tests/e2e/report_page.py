@@ -159,7 +159,7 @@ def main() -> None:
         run("lockstep", "report", "plain", EVIL, "-o", "both.html", cwd=work)
         Page(work / "both.html").has("2 runs side by side", "--lr 0.01 0.02", "<script>")
         (work / "plain" / "report.html").unlink()
-        (work / "plain" / "report.html").mkdir()  # cannot be replaced by a file, whoever tries
+        (work / "plain" / "report.html").mkdir()  # cannot be replaced by a file
         said = train("plain", "--overwrite", cwd=work)
         assert "lockstep: warning: there is no report" in said, said
         check_refusals(work)

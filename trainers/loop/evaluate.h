@@ -60,7 +60,7 @@ class TrainingEvaluation {
 
   // A collective call. Nothing when a signal asked for a stop meanwhile.
   std::optional<Evaluation> measure();
-  // Of the last measure(), without pictures.
+  // Those of the last measure(), without pictures.
   const Mistakes& mistakes() const { return mistakes_; }
   // Evaluates the weights' moving average, which `checkpoints`, unless null, then save with `at`.
   // Requires: --ema.

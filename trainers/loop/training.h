@@ -39,7 +39,7 @@ class Training {
 
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
   TrainingResult run(const Traces& traces);
-  // Of the last evaluation, without pictures.
+  // Those of the last evaluation, without pictures.
   const Mistakes& mistakes() const { return evaluation_.mistakes(); }
   // The last report of the run.
   const std::optional<NumericsReport>& numerics() const { return numerics_.report(); }
