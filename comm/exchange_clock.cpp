@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/timeline.h"
+
 namespace lockstep::comm {
 namespace {
 
@@ -23,7 +25,25 @@ double seconds_under_way(std::span<const BucketTimes> buckets) {
 }
 
 ExchangeClock::Exposed::~Exposed() {
-  clock_.step_.exposed_s += Seconds(Clock::now() - since_).count();
+  const Clock::time_point now = Clock::now();
+  clock_.step_.exposed_s += Seconds(now - since_).count();
+  constexpr auto kShort = std::chrono::microseconds(1);  // nothing was there to do
+  if (clock_.timeline_ == nullptr || now - since_ < kShort) return;
+  clock_.timeline_->record({.name = kExchangeSpan, .begin = since_, .end = now});
+}
+
+void ExchangeClock::end(size_t bucket) {
+  BucketTimes& times = step_.buckets[bucket];
+  times.end = Clock::now();
+  if (timeline_ == nullptr) return;
+  const TimelineLane lane{TimelineLane::Kind::kBucket, static_cast<int32_t>(bucket)};
+  timeline_->record({.lane = lane,
+                     .name = kBucketSpan,
+                     .detail = last_gradients_[bucket],
+                     .number = static_cast<int64_t>(bucket),
+                     .begin = times.ready,
+                     .end = times.end});
+  timeline_->record({.lane = lane, .name = "sum", .begin = times.start, .end = times.end});
 }
 
 ExchangeTimes ExchangeClock::take() {

@@ -3,9 +3,14 @@
 
 #include <chrono>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #pragma GCC visibility push(default)
+namespace lockstep {
+class Timeline;
+}
+
 namespace lockstep::comm {
 
 // Times of a bucket's events in the last step.
@@ -27,16 +32,25 @@ struct ExchangeTimes {
 // starts.
 double seconds_under_way(std::span<const BucketTimes> buckets);
 
-// Takes the times of a step. Thread safety: none.
+// Takes the times of a step, and records them in a timeline where there is one: each bucket, and
+// each time that the exchange held the step up. Thread safety: none.
 class ExchangeClock {
  public:
   using Clock = BucketTimes::Clock;
 
-  explicit ExchangeClock(size_t buckets) : step_{.buckets = std::vector<BucketTimes>(buckets)} {}
+  // The timeline may be null.
+  explicit ExchangeClock(size_t buckets, Timeline* timeline = nullptr)
+      : step_{.buckets = std::vector<BucketTimes>(buckets)},
+        last_gradients_(buckets),
+        timeline_(timeline) {}
 
-  void ready(size_t bucket) { step_.buckets[bucket].ready = Clock::now(); }
+  // `last_gradient`: the parameter that it waited for; the text outlives the timeline.
+  void ready(size_t bucket, std::string_view last_gradient = {}) {
+    step_.buckets[bucket].ready = Clock::now();
+    last_gradients_[bucket] = last_gradient;
+  }
   void start(size_t bucket) { step_.buckets[bucket].start = Clock::now(); }
-  void end(size_t bucket) { step_.buckets[bucket].end = Clock::now(); }
+  void end(size_t bucket);
 
   // The exchange holds this thread up as long as this lives.
   class Exposed {
@@ -56,6 +70,8 @@ class ExchangeClock {
 
  private:
   ExchangeTimes step_;
+  std::vector<std::string_view> last_gradients_;  // of buckets
+  Timeline* timeline_;
 };
 
 }  // namespace lockstep::comm

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 
 #include <fmt/core.h>
@@ -21,6 +22,26 @@ std::vector<std::string> gather_texts(Communicator& peers, std::string mine) {
   texts.reserve(lengths.size());
   for (size_t rank = 0; rank < lengths.size(); ++rank) {
     texts.emplace_back(all.data() + rank * longest, lengths[rank]);
+  }
+  return texts;
+}
+
+std::vector<std::string> collect_texts(Communicator& peers, const std::string& mine) {
+  constexpr size_t kPart = size_t{1} << 20;
+  const std::vector<uint64_t> lengths = gather_value(peers, static_cast<uint64_t>(mine.size()));
+  std::vector<std::string> texts;
+  if (peers.rank() == 0) texts.push_back(mine);
+  std::vector<std::byte> part;
+  for (int rank = 1; rank < peers.size(); ++rank) {
+    std::string text;
+    const size_t length = lengths[static_cast<size_t>(rank)];
+    for (size_t begin = 0; begin < length; begin += kPart) {
+      part.resize(std::min(kPart, length - begin));
+      if (peers.rank() == rank) std::memcpy(part.data(), mine.data() + begin, part.size());
+      peers.broadcast(part, rank);
+      if (peers.rank() == 0) text.append(reinterpret_cast<const char*>(part.data()), part.size());
+    }
+    if (peers.rank() == 0) texts.push_back(std::move(text));
   }
   return texts;
 }

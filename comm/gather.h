@@ -30,6 +30,9 @@ std::vector<T> gather_value(Communicator& peers, const T& mine) {
 // Gathers texts of any lengths.
 std::vector<std::string> gather_texts(Communicator& peers, std::string mine);
 
+// Gathers them on rank 0 alone: others get nothing, and need memory for a part of a text only.
+std::vector<std::string> collect_texts(Communicator& peers, const std::string& mine);
+
 // rank 0's text on every rank.
 std::string broadcast_text(Communicator& peers, const std::string& text);
 

@@ -98,7 +98,7 @@ void GradientReducer::place_gradients() {
     }
     exchanges_.push_back({.missing = bucket.parameters.size(), .sums = sums, .work = nullptr});
   }
-  clock_ = ExchangeClock(buckets_.size());
+  clock_ = ExchangeClock(buckets_.size(), options_.timeline);
 }
 
 void GradientReducer::on_grad_ready(size_t parameter) {
@@ -134,7 +134,9 @@ void GradientReducer::add_leaf(size_t parameter, Tensor leaf, bool is_in_place) 
     leaf = gradient.leaves.take(stream_);
   }
   if (!is_in_place) kernels::tree_sum(stream_, leaf, gradient.wire);
-  if (--exchanges_[gradient.bucket].missing == 0) clock_.ready(gradient.bucket);
+  if (--exchanges_[gradient.bucket].missing == 0) {
+    clock_.ready(gradient.bucket, names_[parameter]);
+  }
 }
 
 // In the order of the plan, so that all ranks start them in one order.

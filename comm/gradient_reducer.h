@@ -31,6 +31,7 @@ struct ReducerOptions {
   bool zero_unused = false;  // a parameter that got no gradient counts as zero; otherwise an error
   BucketExchange exchange{};       // empty: Communicator::start_all_reduce, on CUDA on_device
   MakeDeviceExchange on_device{};  // empty: by the host, comm/staged_exchange.h
+  Timeline* timeline = nullptr;    // outlives the reducer; null: times are not recorded
 };
 
 // Each gradient is summed over micro-steps and over this rank's shards as soon as backward() has

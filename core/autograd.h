@@ -49,6 +49,9 @@ struct Batch {
   FillFn* fill = nullptr;  // needed on CUDA
   Draws draws;
   TapeListener* listener = nullptr;  // outlives the batch; null: none
+
+  // A listener wants to see each op's result and gradients.
+  bool is_watched() const;
 };
 
 class Grads;
@@ -180,12 +183,18 @@ class TapeListener {
   TapeListener& operator=(const TapeListener&) = delete;
   virtual ~TapeListener() = default;
 
+  // Whether it looks at tensors. Ops that compute several things at once then keep them apart.
+  virtual bool reads_tensors() const { return true; }
   // An op has computed its result; only while the batch is recording.
   virtual void on_result(const TapeOp& op, const Tensor& result) = 0;
   // backward() has computed the gradient of the op's input `i`, and added it to what other
   // consumers of that input gave. It may be changed. Shapes: Var.
   virtual void on_gradient(const TapeOp& op, size_t i, Tensor& gradient) = 0;
 };
+
+inline bool Batch::is_watched() const {
+  return listener != nullptr && listener->reads_tensors();
+}
 
 }  // namespace lockstep
 #pragma GCC visibility pop

@@ -15,6 +15,7 @@
 #include "core/words.h"
 #include "data/codecs/decode_image.h"
 #include "data/load_seconds.h"
+#include "data/load_span.h"
 #include "data/random_resized_crop.h"
 
 namespace lockstep::data {
@@ -103,6 +104,7 @@ int ImageFolder::shrink_for(const Resample& what) const {
 
 FileStamp ImageFolder::load(int64_t i, std::vector<std::byte>& bytes) const {
   const LoadClock clock(load_seconds().disk);
+  const LoadSpan span("read");
   if (options_.slow_disk.count() > 0) std::this_thread::sleep_for(options_.slow_disk);
   const FileStamp stamp = data::read_file(path_of(i), bytes);
   if (stamp.bytes != file(i).bytes) {
@@ -124,6 +126,7 @@ bool ImageFolder::read_kept(int64_t i,
   if (kept->can_shrink && kept->shrink != shrink_for(what)) return false;
   const Region& region = kept->image.region;
   const ImageSize shrunk = {.height = region.height, .width = region.width};
+  const LoadSpan span("augment");
   resample(kept->image, shrunk_by(kept->shrink, what, shrunk), flip, pixels);
   return true;
 }
@@ -156,10 +159,14 @@ void ImageFolder::read_file(int64_t i,
   };
   {
     const LoadClock clock(load_seconds().decode);
+    const LoadSpan span("decode");
     if (options_.slow_decode.count() > 0) std::this_thread::sleep_for(options_.slow_decode);
     decode_image(bytes, shrink, region, image);
   }
-  resample(image, what, flip, pixels);
+  {
+    const LoadSpan span("augment");
+    resample(image, what, flip, pixels);
+  }
   if (!keep) return;
   photo.image = image;
   cache_->keep(i, std::move(photo));

@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "core/error.h"
 #include "data/codecs/decode_image.h"
+#include "data/load_span.h"
 
 namespace lockstep::data {
 namespace {
@@ -34,23 +35,22 @@ void reserve_memory(const ImageShape& image, int64_t max_images, int64_t batches
 Loader::Loader(std::shared_ptr<const Dataset> dataset,
                BatchSequence batches,
                const LoaderOptions& options)
-    : dataset_(std::move(dataset)),
-      plans_{.batches = std::move(batches)},
-      augmentation_(options.augmentation) {
+    : dataset_(std::move(dataset)), plans_{.batches = std::move(batches)}, options_(options) {
   LS_CHECK(options.workers >= 0 && options.ahead >= 1,
            "[loader] got {} workers, {} batches ahead",
            options.workers,
            options.ahead);
   const ImageShape image = dataset_->image_shape();
-  LS_CHECK(augmentation_.pad >= 0 && augmentation_.pad <= std::min(image.height, image.width),
+  const int64_t pad = options.augmentation.pad;
+  LS_CHECK(pad >= 0 && pad <= std::min(image.height, image.width),
            "[loader] pad: got {} for images of {} x {}",
-           augmentation_.pad,
+           pad,
            image.height,
            image.width);
   const int64_t ahead = options.workers == 0 ? 0 : options.ahead;
   reserve_memory(image, plans_.batches.max_images, ahead + kBatchesInUse);
   slots_.resize(static_cast<size_t>(ahead));
-  for (int i = 0; i < options.workers; ++i) workers_.emplace_back([this] { work(); });
+  for (int i = 0; i < options.workers; ++i) workers_.emplace_back([this, i] { work(i); });
 }
 
 Loader::~Loader() {
@@ -64,6 +64,7 @@ Loader::~Loader() {
 
 LoadedBatch Loader::next() {
   LS_CHECK(left() > 0, "[loader] next: got {} batches already, all there are", taken_);
+  const TimelineSpan span(options_.timeline, kLoaderWaitSpan, taken_);
   const auto start = std::chrono::steady_clock::now();
   const auto stop_clock = [&] {
     const double seconds =
@@ -94,7 +95,9 @@ LoadedBatch Loader::next() {
   return batch;
 }
 
-void Loader::work() {
+void Loader::work(int worker) {
+  load_record() = {.timeline = options_.timeline,
+                   .lane = {.kind = TimelineLane::Kind::kLoader, .index = worker}};
   while (std::optional<Job> job = next_job()) {
     const int64_t number = job->number;
     if (!wait_for_room(number)) return;
@@ -133,6 +136,7 @@ Loader::Slot Loader::run(Job job) {
   double all = 0;
   try {
     const LoadClock clock(all);
+    const LoadSpan span("batch", job.number);
     slot.batch = load(job.number, std::move(job.plan));
   } catch (...) {
     slot.error = std::current_exception();
@@ -176,7 +180,7 @@ int64_t Loader::read_image(int64_t i, std::span<uint8_t> pixels, LoadedBatch& ba
   const auto limit = static_cast<size_t>(skip_limit(dataset_->size()));
   for (; batch.skipped.size() <= limit; i = (i + 1) % dataset_->size()) {
     try {
-      dataset_->read_for_training(i, batch.epoch, augmentation_, pixels);
+      dataset_->read_for_training(i, batch.epoch, options_.augmentation, pixels);
       return i;
     } catch (const UnreadableImage& error) {
       if (std::ranges::find(batch.skipped, i, &SkippedImage::index) == batch.skipped.end()) {

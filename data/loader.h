@@ -22,6 +22,10 @@
 #include "data/load_seconds.h"
 
 #pragma GCC visibility push(default)
+namespace lockstep {
+class Timeline;
+}
+
 namespace lockstep::data {
 
 struct SkippedImage {
@@ -64,6 +68,7 @@ struct LoaderOptions {
   int workers = 2;    // threads; 0: next() makes the batch itself
   int64_t ahead = 4;  // batches being made or waiting, at most
   Augmentation augmentation = {};
+  Timeline* timeline = nullptr;  // outlives the loader; null: times are not recorded
 };
 
 // Yields the batches of a sequence in order; workers and ahead do not change their bytes. Where an
@@ -111,7 +116,7 @@ class Loader {
     bool ready = false;
   };
 
-  void work();
+  void work(int worker);
   std::optional<Job> next_job();       // nothing when all are planned
   bool wait_for_room(int64_t number);  // false when the loader is being destroyed
   Slot run(Job job);
@@ -123,7 +128,7 @@ class Loader {
 
   std::shared_ptr<const Dataset> dataset_;
   Plans plans_;
-  const Augmentation augmentation_;
+  const LoaderOptions options_;
   double waited_seconds_ = 0;
   LoaderSeconds seconds_;
 

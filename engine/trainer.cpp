@@ -190,7 +190,8 @@ struct Trainer::Impl {
             parts, data::steps_per_epoch(trainers::batch_plan(run, *data.train, ranks)))),
         log(nullptr, console),
         guard(parts, log),
-        step(parts, range),
+        timeline(parts),
+        step(parts, range, timeline),
         evaluation(parts, step) {
     share_weights();
     guard.start(step.update().scaled());
@@ -219,6 +220,7 @@ struct Trainer::Impl {
   const trainers::StepRange range;
   trainers::RunLog log;
   trainers::NumericsGuard guard;
+  trainers::StepTimeline timeline;  // records nothing
   trainers::TrainingStep step;
   trainers::TrainingEvaluation evaluation;
   int64_t steps = 0;

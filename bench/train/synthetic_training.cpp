@@ -53,7 +53,8 @@ SyntheticTraining::SyntheticTraining(const Parts& parts)
         std::make_shared<data::Synthetic>(data::Synthetic::Options{.images = kBatches * cut.images,
                                                                    .classes = parts.network.classes,
                                                                    .shape = parts.network.image});
-    loader_.emplace(parts.run, images, ranks_, stream_, 0, parts.input_steps);
+    const trainers::StepRange steps{.per_epoch = kBatches, .end = parts.input_steps};
+    loader_.emplace(parts.run, images, ranks_, stream_, steps, nullptr);
   } else {
     batch_ = make_batch(parts);
   }

@@ -103,7 +103,7 @@ NormInput norm_conv2d(const NormInput& input,
   Stream& stream = x.stream();
   const Tensor& kernel = weight.as(x.dtype());
   // A listener gets every value and gradient. The convolution computes the same bits.
-  const bool heard = x.batch().listener != nullptr;
+  const bool heard = x.batch().is_watched();
   const Var normalized = heard ? batch_norm(input, norm) : Var();
   Normalization done(x, norm);
   const Tensor affine = done.affine(stream, input.sums, heard ? nullptr : &norm.running);

@@ -221,7 +221,7 @@ Forked batch_norm(const NormInput& input, BatchNormState& norm, const Var& resid
   const Tensor gate = norm.params.relu ? out : Tensor();
   // A listener gets whole gradients. A dry stream has none.
   const Batch& batch = x.batch();
-  const bool heard = batch.listener != nullptr && x.stream().device() != Device::kDry;
+  const bool heard = batch.is_watched() && x.stream().device() != Device::kDry;
   const bool adds = gate.defined() && done.groups_are_shards() && x.requires_grad() && !heard;
   Var branch;
   if (batch.recording && adds) {

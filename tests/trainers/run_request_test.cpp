@@ -20,6 +20,23 @@ RunRequest request_of(const std::string& line, const Variables& variables = {}) 
   return make_run_request(options_of(line, variables));
 }
 
+TEST(RunRequest, ATraceIsOfStepsCountedFrom1) {
+  EXPECT_FALSE(request_of("").trace);
+  const RunRequest request = request_of("--trace 20:30");
+  EXPECT_EQ(request.trace->first, 20);
+  EXPECT_EQ(request.trace->last, 30);
+  EXPECT_EQ(request_of("--trace 5:5").trace->last, 5);
+  const auto refusal = [](const std::string& line) {
+    const auto error = usage_error([&] { request_of(line); });
+    return error ? std::string(error->what()) : "nothing was refused";
+  };
+  for (const char* text : {"20", "0:3", "5:4", "a:b", ":", "1:", "-1:2", "1:9999999999999999999"}) {
+    EXPECT_THAT(refusal(fmt::format("--trace={}", text)), HasSubstr("names no steps")) << text;
+  }
+  EXPECT_THAT(refusal("--trace 1:2 -e --pretrained x.safetensors"),
+              HasSubstr("--trace and --evaluate contradict each other"));
+}
+
 TEST(RunRequest, TakesOverEveryValue) {
   const RunRequest request = request_of(
       "DIR --dataset mnist -a toy_net -j 3 --val-batch-size 7 --epochs 4 --max-steps 9 --lr 0.5 "

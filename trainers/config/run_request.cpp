@@ -176,6 +176,26 @@ void read_tensorboard(const Options& options, RunRequest& request) {
                    "one of them alone");
 }
 
+void read_trace(const Options& options, RunRequest& request) {
+  const std::string text = text_or_empty(options, "trace");
+  if (text.empty()) return;
+  const size_t colon = text.find(':');
+  const bool has_colon = colon != std::string::npos;
+  const auto first = has_colon ? parse_int(text.substr(0, colon)) : std::nullopt;
+  const auto last = has_colon ? parse_int(text.substr(colon + 1)) : std::nullopt;
+  if (!first || !last || *first < 1 || *last < *first) {
+    throw UsageError(fmt::format("--trace {} names no steps", printable(text)),
+                     "it takes the first step and the last one, counted from 1",
+                     "--trace 20:30");
+  }
+  if (request.evaluate) {
+    throw UsageError("--trace and --evaluate contradict each other",
+                     "a trace shows training steps, and --evaluate takes none",
+                     "one of them alone");
+  }
+  request.trace = TracedSteps{.first = *first, .last = *last};
+}
+
 void read_engines(const Options& options, RunRequest& request) {
   request.autotune = options.boolean("autotune");
   request.plan_file = text_or_empty(options, "plan-file");
@@ -219,6 +239,7 @@ RunRequest make_run_request(const Options& options) {
   request.csv = text_or_empty(options, "csv");
   read_checkpoints(options, request);
   read_evaluations(options, request);
+  read_trace(options, request);
   request.print_freq = options.integer("print-freq");
   request.progress = options.text("progress");
   request.quiet = options.boolean("quiet");

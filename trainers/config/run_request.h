@@ -39,6 +39,12 @@ struct EarlyStoppingConfig {
   double delta = 0;      // a loss above best - delta is worse
 };
 
+// The steps of a timeline, from 1, both ends included.
+struct TracedSteps {
+  int64_t first = 0;
+  int64_t last = 0;
+};
+
 // Made once from the options. A file of weights that fixes more of a run gives another request.
 struct RunRequest {
   std::string data;     // directory; empty: built-in set
@@ -82,6 +88,7 @@ struct RunRequest {
 
   std::string output_dir;  // empty: default_output_dir()
   bool overwrite = false;
+  std::optional<TracedSteps> trace;   // absent: no timeline
   std::string csv;                    // file with a row an epoch; empty: none
   std::string pretrained;             // weight file; empty: none
   bool evaluate = false;              // saved weights, instead of training

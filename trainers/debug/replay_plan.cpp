@@ -27,6 +27,7 @@ bool is_replayed(const std::string& flag) {
   static const std::set<std::string_view> others = {"output-dir",
                                                     "csv",
                                                     "histograms",
+                                                    "trace",
                                                     "parallel",
                                                     "devices",
                                                     "overwrite",

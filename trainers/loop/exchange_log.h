@@ -8,15 +8,17 @@
 
 #include "comm/gradient_reducer.h"
 #include "core/communicator.h"
+#include "core/timeline.h"
 #include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
 
-// Peers whose calls are timed: passes every call on and counts the time that it takes. Its own
-// traffic() is empty.
+// The peers of batch norms, whose calls are timed: passes every call on and counts the time that it
+// takes. Its own traffic() is empty. The timeline may be null.
 class TimedPeers final : public Communicator {
  public:
-  explicit TimedPeers(Communicator& peers) : peers_(peers) {}
+  explicit TimedPeers(Communicator& peers, Timeline* timeline = nullptr)
+      : peers_(peers), timeline_(timeline) {}
 
   double seconds() const { return seconds_; }
 
@@ -49,10 +51,14 @@ class TimedPeers final : public Communicator {
   void timed(Call&& call) {
     const auto start = std::chrono::steady_clock::now();
     call();
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const auto end = std::chrono::steady_clock::now();
+    seconds_ += std::chrono::duration<double>(end - start).count();
+    if (timeline_ == nullptr) return;
+    timeline_->record({.name = kExchangeSpan, .detail = "batch norm", .begin = start, .end = end});
   }
 
   Communicator& peers_;
+  Timeline* const timeline_;
   double seconds_ = 0;
 };
 

@@ -153,21 +153,23 @@ TrainingBatches::TrainingBatches(const ResolvedRun& run,
                                  const std::shared_ptr<const data::Dataset>& dataset,
                                  const Communicator& ranks,
                                  Stream& stream,
-                                 int64_t first_step,
-                                 int64_t end_step)
+                                 const StepRange& range,
+                                 Timeline* timeline)
     : stream_(stream),
+      timeline_(timeline),
       augmentation_(augmentation(run.request.seeds.run, *dataset)),
       normalization_(normalization(run.request.normalize, *dataset)),
       precision_(run.request.precision.network()),
       mixup_(run.request.mixup),
       seed_(run.request.seeds.run),
-      first_batch_(first_step * run.batch.micro_steps),
+      first_batch_(range.first * run.batch.micro_steps),
       loader_(dataset,
-              data::training_sequence(batch_plan(run, *dataset, ranks), first_step, end_step),
+              data::training_sequence(batch_plan(run, *dataset, ranks), range.first, range.end),
               {.workers = static_cast<int>(run.request.workers),
                .ahead =
                    std::max<int64_t>(4, run.request.workers + 2),  // none waits for another's batch
-               .augmentation = device_augments() ? Augmentation{} : augmentation_}),
+               .augmentation = device_augments() ? Augmentation{} : augmentation_,
+               .timeline = timeline}),
       on_device_(stream, dataset->image_shape(), largest_batch(batch_plan(run, *dataset, ranks))) {}
 
 bool TrainingBatches::device_augments() const {
@@ -177,7 +179,9 @@ bool TrainingBatches::device_augments() const {
 
 TrainingBatches::MicroStep TrainingBatches::next(
     const GroupPeers& peers, FunctionRef<TapeListener*(const Shards& shards)> listener) {
-  data::LoadedBatch batch = on_device_.upload(loader_.next());
+  data::LoadedBatch batch = loader_.next();
+  const TimelineSpan span(timeline_, "prepare images");
+  batch = on_device_.upload(std::move(batch));
   batch.shards.peers = peers.on_host;
   batch.shards.device_peers = peers.on_device;
   const auto of_tape = nn::make_batch(stream_,

@@ -10,10 +10,12 @@
 #include "core/communicator.h"
 #include "core/function_ref.h"
 #include "core/stream.h"
+#include "core/timeline.h"
 #include "data/batch_plan.h"
 #include "data/loader.h"
 #include "nn/functional.h"
 #include "trainers/config/resolved_run.h"
+#include "trainers/loop/training_parts.h"
 
 namespace lockstep::trainers {
 
@@ -63,13 +65,13 @@ class TrainingBatches {
     const Shards& shards() const { return images.shards(); }
   };
 
-  // Batches of the steps [first_step, end_step). Errors: EnvironmentError when memory runs out.
+  // The timeline may be null. Errors: EnvironmentError when memory runs out.
   TrainingBatches(const ResolvedRun& run,
                   const std::shared_ptr<const data::Dataset>& dataset,
                   const Communicator& ranks,
                   Stream& stream,
-                  int64_t first_step,
-                  int64_t end_step);
+                  const StepRange& range,
+                  Timeline* timeline);
 
   // The ranks of batch-norm groups that span ranks; else none.
   struct GroupPeers {
@@ -92,6 +94,7 @@ class TrainingBatches {
   Tensor mix(const data::LoadedBatch& batch, Tensor images);
 
   Stream& stream_;
+  Timeline* const timeline_;
   const Augmentation augmentation_;
   const kernels::NormalizeImageParams normalization_;
   const Precision precision_;

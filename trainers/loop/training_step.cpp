@@ -13,9 +13,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-comm::ReducerOptions reducer_options(const TrainingParts& p) {
+comm::ReducerOptions reducer_options(const TrainingParts& p, Timeline* timeline) {
   comm::ReducerOptions options = reducer_options(p.run.request.exchange, p.run.batch.micro_steps);
   options.on_device = p.exchange;
+  options.timeline = timeline;
   return options;
 }
 
@@ -25,17 +26,20 @@ bool groups_span_ranks(const BatchDivision& batch) {
 
 }  // namespace
 
-TrainingStep::TrainingStep(const TrainingParts& parts, const StepRange& range)
+TrainingStep::TrainingStep(const TrainingParts& parts,
+                           const StepRange& range,
+                           StepTimeline& timeline)
     : p_(parts),
+      timeline_(timeline),
       reducer_(p_.ranks,
                p_.stream,
                p_.model.parameters(),
                p_.model.parameter_names(),
-               reducer_options(p_)),
-      batch_norm_peers_(p_.ranks),
+               reducer_options(p_, timeline.timeline())),
+      batch_norm_peers_(p_.ranks, timeline.timeline()),
       groups_span_ranks_(groups_span_ranks(p_.run.batch)),
       update_(p_.run, p_.stream, p_.model, range.per_epoch),
-      batches_(p_.run, p_.data.train, p_.ranks, p_.stream, range.first, range.end),
+      batches_(p_.run, p_.data.train, p_.ranks, p_.stream, range, timeline.timeline()),
       skipped_(p_.data.train->size(), warn_of_images(p_.console)),
       graph_(p_.stream, runs_as_graph(), static_cast<size_t>(p_.pool_bytes)) {
   if (p_.fault && p_.fault->is_of_gradient()) {
@@ -44,6 +48,7 @@ TrainingStep::TrainingStep(const TrainingParts& parts, const StepRange& range)
 }
 
 TrainingStep::Seconds TrainingStep::take(int64_t number, NumericsGuard& numerics) {
+  const TimelineSpan span(timeline_.timeline(), kStepSpan, number + 1);
   const Start start = {.traffic = p_.ranks.traffic(),
                        .batch_norm_s = batch_norm_peers_.seconds(),
                        .data_s = batches_.waited_seconds(),
@@ -73,8 +78,12 @@ void TrainingStep::step_by_step(const Start& start, int64_t number, NumericsGuar
     images += batch.shards().images();
   }
   delay(p_.fault, p_.ranks.rank());
-  reducer_.finish();
+  {
+    const TimelineSpan span(timeline_.timeline(), kSumsSpan);
+    reducer_.finish();
+  }
   log_exchange(start, images, reducer_.times());
+  const TimelineSpan span(timeline_.timeline(), kUpdateSpan);
   update_.step(number);
 }
 
@@ -94,7 +103,7 @@ void TrainingStep::step_as_graph(const Start& start, int64_t number, NumericsGua
 
 TrainingBatches::MicroStep TrainingStep::next_batch(int64_t number, NumericsGuard& numerics) {
   const auto listener = [&](const Shards& shards) {
-    TapeListener* const watch = numerics.listener();
+    TapeListener* const watch = timeline_.listener(numerics.listener());
     return gradient_fault_ ? gradient_fault_->listener(number + 1, shards, watch) : watch;
   };
   TrainingBatches::GroupPeers peers;
@@ -111,13 +120,21 @@ nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
   const Shards& shards = images.shards();
   // A DDP process and micro-step has what is a group's here.
   const int64_t batch = shards.step_images / (shards.groups * p_.run.batch.micro_steps);
-  nn::CrossEntropy result = nn::softmax_cross_entropy(
-      p_.model.forward(images),
-      labels,
-      {.label_smoothing = static_cast<float>(p_.run.request.label_smoothing),
-       .mix = mix,
-       .divide_by = p_.run.request.loss_div_batch ? batch : 1});
+  const auto forward = [&] {
+    const TimelineSpan span(timeline_.timeline(), kForwardSpan);
+    timeline_.begin_pass();
+    return nn::softmax_cross_entropy(
+        p_.model.forward(images),
+        labels,
+        {.label_smoothing = static_cast<float>(p_.run.request.label_smoothing),
+         .mix = mix,
+         .divide_by = p_.run.request.loss_div_batch ? batch : 1});
+  };
+  nn::CrossEntropy result = forward();
+  const TimelineSpan span(timeline_.timeline(), kBackwardSpan);
+  timeline_.begin_pass();
   result.loss.backward(update_.seed(images.shards().local()));
+  timeline_.end_pass();
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include "trainers/loop/exchange_log.h"
 #include "trainers/loop/step_figures.h"
 #include "trainers/loop/step_graph.h"
+#include "trainers/loop/step_timeline.h"
 #include "trainers/loop/training_batches.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/loop/training_guards.h"
@@ -19,8 +20,8 @@ namespace lockstep::trainers {
 
 class TrainingStep {
  public:
-  // `parts` must outlive this. A collective call.
-  TrainingStep(const TrainingParts& parts, const StepRange& range);
+  // All must outlive this. A collective call.
+  TrainingStep(const TrainingParts& parts, const StepRange& range, StepTimeline& timeline);
 
   struct Seconds {
     double all = 0;
@@ -60,6 +61,7 @@ class TrainingStep {
   void log_exchange(const Start& start, int64_t images, const comm::ExchangeTimes& exchange);
 
   const TrainingParts& p_;
+  StepTimeline& timeline_;
   comm::GradientReducer reducer_;
   TimedPeers batch_norm_peers_;
   const bool groups_span_ranks_;

@@ -258,6 +258,7 @@ constexpr Flag kOutputFlags[] = {
     {.name = "name", .takes = "NAME", .help = "of the run: its directory is runs/NAME"},
     {.name = "anonymous", .kind = kBool, .initial = "false",
      .help = "name no host in the run directory"},
+    {.name = "trace", .takes = "A:B", .help = "write a timeline of the steps A to B"},
     {.name = "csv", .takes = "FILE", .help = "write a row of figures for each epoch"},
     {.name = "overwrite", .kind = kBool, .brief = true, .initial = "false",
      .help = "replace the run in the run directory"},

@@ -133,7 +133,8 @@ fs::path prepare(const fs::path& path, ExistingRun existing) {
 
 void remove_earlier_run(const fs::path& path) {
   std::error_code error;
-  for (const char* name : {"run.json", "metrics.jsonl", kMistakesFile, kNumericsFile, kPlansFile}) {
+  for (const char* name :
+       {"run.json", "metrics.jsonl", kMistakesFile, kNumericsFile, kPlansFile, kTraceFile}) {
     fs::remove(path / name, error);
     if (error) refuse_environment(path / name, error.message());
   }

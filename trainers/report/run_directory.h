@@ -42,8 +42,8 @@ class RunDirectory {
  public:
   // Creates `path` and its missing parents and proves that files can be written there. A folder
   // `runs/x` also becomes the target of the link `runs/latest`. kOverwrite removes an earlier run's
-  // run.json, metrics.jsonl, events, mistakes.json, numerics.json, plans.json and checkpoints, no
-  // other file; kContinue keeps them.
+  // run.json, metrics.jsonl, events, mistakes.json, numerics.json, plans.json, trace.json and
+  // checkpoints, no other file; kContinue keeps them.
   // Errors: UsageError when the folder is not empty and `existing` is kRefuse, when it is kContinue
   // and the folder holds files but no run, or when another run holds it; EnvironmentError when it
   // cannot be created or written.
@@ -79,6 +79,8 @@ std::filesystem::path unused_path(const std::filesystem::path& path);
 inline constexpr const char* kNumericsFile = "numerics.json";
 // The file with the engines of cuDNN that were not chosen by rule (trainers/planner/plan_file.h).
 inline constexpr const char* kPlansFile = "plans.json";
+// The file with the timeline of --trace (trainers/timeline/trace_file.h).
+inline constexpr const char* kTraceFile = "trace.json";
 
 // Writes a run's files while it goes on. A disk that is full costs lines, not the training: there
 // is one warning then. Silent without a directory, as on ranks other than 0.

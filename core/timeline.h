@@ -1,0 +1,112 @@
+// Spans of a rank's time: what its threads did and when, for a picture of its steps.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+// Spans of one lane may enclose each other, and overlap in no other way.
+struct TimelineLane {
+  enum class Kind : uint8_t {
+    kStep,    // the thread that trains
+    kLoader,  // a thread that makes batches
+    kBucket,  // a bucket of gradients on its way
+  };
+  Kind kind = Kind::kStep;
+  int32_t index = 0;  // among those of its kind
+
+  auto operator<=>(const TimelineLane& other) const = default;
+};
+
+// Names of spans that readers of a timeline ask for.
+inline constexpr const char* kStepSpan = "step";
+inline constexpr const char* kLoaderWaitSpan = "wait for images";
+inline constexpr const char* kForwardSpan = "forward";
+inline constexpr const char* kBackwardSpan = "backward";
+inline constexpr const char* kExchangeSpan = "exchange";  // it holds the step up
+inline constexpr const char* kSumsSpan = "wait for sums";
+inline constexpr const char* kUpdateSpan = "optimizer";
+inline constexpr const char* kBucketSpan = "bucket";  // from its last gradient to its sum
+
+// Any thread may record, without a lock, into memory that is taken at the start: so recording costs
+// a step little, and a long one no more memory. Text is not copied: it outlives the timeline.
+class Timeline {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Span {
+    TimelineLane lane = {};
+    std::string_view name = {};
+    std::string_view detail = {};
+    int64_t number = -1;  // of the step, the batch, the bucket; -1: none
+    Clock::time_point begin = {};
+    Clock::time_point end = {};
+  };
+
+  // Takes memory for so many spans. The ones after them are lost.
+  explicit Timeline(size_t capacity)
+      : capacity_(capacity),
+        // NOLINTNEXTLINE(modernize-avoid-c-arrays): atomics cannot be moved
+        slots_(std::make_unique<Slot[]>(capacity)) {}
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+  ~Timeline() = default;
+
+  // Spans are kept between the two.
+  void start() { on_.store(true, std::memory_order_release); }
+  void stop() { on_.store(false, std::memory_order_release); }
+  bool is_on() const { return on_.load(std::memory_order_acquire); }
+
+  void record(const Span& span);
+
+  // In the order of their begins; of two that begin together, the longer one first.
+  std::vector<Span> spans() const;
+  // When the first lost span began. Nothing where all found room.
+  std::optional<Clock::time_point> first_lost() const;
+
+ private:
+  struct Slot {
+    std::atomic<bool> is_written = false;
+    Span span;
+  };
+  static constexpr int64_t kNone = INT64_MAX;
+
+  const size_t capacity_;
+  const std::unique_ptr<Slot[]> slots_;  // NOLINT(modernize-avoid-c-arrays)
+  std::atomic<bool> on_ = false;
+  std::atomic<size_t> used_ = 0;
+  std::atomic<int64_t> first_lost_ = kNone;  // in ticks of the clock
+};
+
+// A span that lasts as long as this lives. Null, or a timeline that is off: nothing is recorded, and
+// no clock is read.
+class TimelineSpan {
+ public:
+  TimelineSpan(Timeline* timeline,
+               std::string_view name,
+               int64_t number = -1,
+               TimelineLane lane = {})
+      : timeline_(timeline != nullptr && timeline->is_on() ? timeline : nullptr) {
+    if (timeline_ == nullptr) return;
+    span_ = {.lane = lane, .name = name, .number = number, .begin = Timeline::Clock::now()};
+  }
+  TimelineSpan(const TimelineSpan&) = delete;
+  TimelineSpan& operator=(const TimelineSpan&) = delete;
+  ~TimelineSpan() {
+    if (timeline_ == nullptr) return;
+    span_.end = Timeline::Clock::now();
+    timeline_->record(span_);
+  }
+
+ private:
+  Timeline* const timeline_;
+  Timeline::Span span_;
+};
+
+}  // namespace lockstep

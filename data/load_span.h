@@ -1,0 +1,26 @@
+// Records the work on training images in a loader's timeline.
+#pragma once
+
+#include "core/timeline.h"
+
+namespace lockstep::data {
+
+// Where this thread's work is recorded: set by a loader that has a timeline.
+struct LoadRecord {
+  Timeline* timeline = nullptr;
+  TimelineLane lane = {};
+};
+
+inline LoadRecord& load_record() {
+  thread_local LoadRecord record;
+  return record;
+}
+
+// A part of the work, as long as it lives.
+class LoadSpan : public TimelineSpan {
+ public:
+  explicit LoadSpan(const char* name, int64_t number = -1)
+      : TimelineSpan(load_record().timeline, name, number, load_record().lane) {}
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,52 @@
+// The timeline of the steps that --trace asks for, over all ranks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/clock_offsets.h"
+#include "core/autograd.h"
+#include "core/timeline.h"
+#include "trainers/loop/training_parts.h"
+#include "trainers/report/run_directory.h"
+#include "trainers/timeline/layer_spans.h"
+
+namespace lockstep::trainers {
+
+// Without --trace it does nothing. Borrows the parts. Steps count from 1.
+class StepTimeline {
+ public:
+  explicit StepTimeline(const TrainingParts& parts);
+
+  Timeline* timeline() { return timeline_ ? &*timeline_ : nullptr; }
+
+  // A collective call before the first traced step: the ranks compare their clocks.
+  void begin_step(int64_t step);
+  // A collective call after the last traced step: rank 0, which has a directory, writes the file.
+  void end_step(int64_t step, const RunDirectory* directory);
+  // A collective call at the end of the training: writes what there is.
+  void end(const RunDirectory* directory);
+
+  // The listener for a tape; `next` on the way, which may be null.
+  TapeListener* listener(TapeListener* next);
+  void begin_pass();
+  void end_pass();
+
+ private:
+  void write(const RunDirectory* directory);
+  // The last step that found room on all ranks.
+  int64_t last_whole_step(const std::vector<Timeline::Span>& spans) const;
+  void keep_steps_up_to(int64_t step, std::vector<Timeline::Span>& spans) const;
+  void report(const RunDirectory* directory, const std::vector<std::string>& parts) const;
+
+  const TrainingParts& p_;
+  std::optional<Timeline> timeline_;
+  std::optional<LayerSpans> layers_;
+  std::vector<comm::ClockOffset> clocks_before_;  // while steps are traced
+  int64_t last_taken_ = 0;
+  bool is_written_ = false;
+};
+
+}  // namespace lockstep::trainers
