@@ -84,8 +84,8 @@ class Timeline {
   std::atomic<int64_t> first_lost_ = kNone;  // in ticks of the clock
 };
 
-// A span that lasts as long as this lives. Null, or a timeline that is off: nothing is recorded, and
-// no clock is read.
+// A span that lasts as long as this lives. Null, or a timeline that is off: nothing is recorded,
+// and no clock is read.
 class TimelineSpan {
  public:
   TimelineSpan(Timeline* timeline,

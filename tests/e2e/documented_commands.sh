@@ -35,7 +35,7 @@ run_commands() {  # of document $1, at least $2; trainings with the flags $3
   done < <(grep -E '^(scripts/run|build/release/bin/[a-z_]+|python3 tools/[a-z_]+\.py) ' "$root/docs/$1")
   [ $count -ge "$2" ] || { echo "$1 has $count commands, expected $2"; exit 1; }
 }
-run_commands running.md 17 "--max-steps 20"
+run_commands running.md 19 "--max-steps 20"
 run_commands evaluation.md 4 "--max-steps 20"
 run_commands bench_allreduce.md 4
 run_commands bench_train.md 3

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tests/e2e/training_runs.h"
+#include "tests/e2e/photo_runs.h"
 
 namespace lockstep::testing::trace_test {
 namespace {
@@ -190,6 +190,39 @@ TEST_F(TracedRun, WhatCannotBeWrittenCostsTheTraceAlone) {
   const ProgramResult short_run = train(2, "short", {"--trace", "10:100"});
   EXPECT_EQ(short_run.exit_code, 0) << said(short_run);
   EXPECT_EQ(read_json(dir_ / "short" / "trace.json").at("otherData").at("last_step"), 12);
+}
+
+// tests/long/trace_verdicts.sh takes twenty runs of each.
+TEST_F(TracedRun, ThePlantedCauseIsNamed) {
+  const auto verdict = [&](const std::string& name, const std::string& fault) {
+    Arguments line = convnet(dir_ / name, {"--trace", "4:18", "-b", "32", "--threads", "1"});
+    const ProgramResult run = run_ranks(2, line, {.environment = {{"LOCKSTEP_FAULT", fault}}});
+    EXPECT_EQ(run.exit_code, 0) << said(run);
+    const ProgramResult told = run_program({"lockstep", "trace", (dir_ / name).string()});
+    EXPECT_EQ(told.exit_code, 0) << said(told);
+    EXPECT_LE(count_of(told.out, "\n"), 10);
+    return told.out;
+  };
+  EXPECT_THAT(verdict("rank", "slow:rank=1,ms=20"), HasSubstr("verdict rank 1 is slow"));
+  EXPECT_THAT(verdict("network", "slownet:ms=20"), HasSubstr("verdict the network"));
+  EXPECT_THAT(verdict("quiet", ""), HasSubstr("verdict none"));
+}
+
+TEST_F(TracedRun, ASlowLoaderIsNamed) {
+  write_image_folders(dir_ / "photos", 16);
+  const Arguments flags = {"--max-steps", "10", "--no-eval", "--threads", "1", "-j", "1"};
+  Arguments line = resnet20(dir_ / "photos", dir_ / "run", flags);
+  line.insert(line.end(), {"--trace", "3:10"});
+  const ProgramResult run =
+      run_program(line, {.environment = {{"LOCKSTEP_FAULT", "slowdecode:ms=60"}}});
+  ASSERT_EQ(run.exit_code, 0) << said(run);
+  const ProgramResult told = run_program({"lockstep", "trace", (dir_ / "run").string()});
+  EXPECT_THAT(told.out, HasSubstr("verdict the loader"));
+  const Trace trace(dir_ / "run" / "trace.json");
+  for (const char* part : {"read", "decode", "augment"}) {
+    EXPECT_FALSE(trace.of_rank(0, part).empty()) << part;
+  }
+  trace.expect_nested();
 }
 
 }  // namespace

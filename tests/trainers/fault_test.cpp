@@ -27,6 +27,8 @@ TEST(Fault, IsReadFromText) {
   EXPECT_TRUE(disk->is_of_photos());
   EXPECT_EQ(disk->delay(), std::chrono::milliseconds(30));
   EXPECT_EQ(parse_fault("slowdecode:ms=1")->kind, "slowdecode");
+  EXPECT_TRUE(parse_fault("slownet:ms=5")->is_of_network());
+  EXPECT_FALSE(disk->is_of_network());
   const auto slow = parse_fault("slow:rank=2,ms=7");
   ASSERT_TRUE(slow);
   EXPECT_EQ(slow->kind, "slow");

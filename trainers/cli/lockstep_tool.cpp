@@ -27,6 +27,8 @@
 #include "trainers/report/errors.h"
 #include "trainers/report/scale_report.h"
 #include "trainers/runs/run_list.h"
+#include "trainers/timeline/read_trace.h"
+#include "trainers/timeline/step_bounds.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -139,6 +141,17 @@ Command replay_command(CLI::App& app, const std::vector<std::string>& argv) {
       "replay", "take a diverged run's last steps again and name the tensor that it began in");
   command->add_option("RUN_DIR", *directory, "what the run left")->required();
   return {command, [&argv, directory] { return run_replay(argv, *directory); }};
+}
+
+Command trace_command(CLI::App& app, std::ostream& out) {
+  const auto file = std::make_shared<std::string>();
+  CLI::App* const command =
+      app.add_subcommand("trace", "what bound each step of a run's timeline, in ten lines");
+  command->add_option("FILE", *file, "a trace.json, or the run directory that has it")->required();
+  return {command, [&out, file] {
+            out << describe_trace(read_trace(*file));
+            return 0;
+          }};
 }
 
 Command scale_command(CLI::App& app, std::ostream& out) {
@@ -267,6 +280,7 @@ int run(const std::vector<std::string>& argv, const char* const* arguments, std:
                               plan_command(app, out),
                               describe_gpu_command(app, out),
                               replay_command(app, argv),
+                              trace_command(app, out),
                               scale_command(app, out),
                               ranks_command(app),
                               doctor_command(app, out),

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <regex>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -41,8 +43,8 @@ void fill_with(double value, Tensor tensor) {
 
 std::optional<Fault> parse_fault(const std::string& text) {
   if (text.empty()) return std::nullopt;
-  static const std::regex of_photos(R"((slowdisk|slowdecode):ms=(\d{1,5}))");
-  if (std::smatch match; std::regex_match(text, match, of_photos)) {
+  static const std::regex of_all_ranks(R"((slowdisk|slowdecode|slownet):ms=(\d{1,5}))");
+  if (std::smatch match; std::regex_match(text, match, of_all_ranks)) {
     return Fault{.kind = match[1], .number = std::stoll(match[2])};
   }
   static const std::regex pattern(
@@ -56,7 +58,7 @@ std::optional<Fault> parse_fault(const std::string& text) {
   if (!understood || !value || (of_gradient && match[1] != "inf")) {
     throw UsageError(fmt::format("LOCKSTEP_FAULT is '{}'", text),
                      "it takes flipbit, kill, stop, nan or inf, a rank and a step, or slow, a rank "
-                     "and milliseconds, or slowdisk or slowdecode and milliseconds",
+                     "and milliseconds, or slowdisk, slowdecode or slownet and milliseconds",
                      "LOCKSTEP_FAULT=flipbit:rank=1,step=30, or unset it");
   }
   const size_t kind = match[1].matched ? 1 : 3;
@@ -73,9 +75,43 @@ void delay(const std::optional<Fault>& fault, int rank) {
   std::this_thread::sleep_for(std::chrono::milliseconds(fault->number));
 }
 
+namespace {
+
+// A sum that is there some time after it was started, at the earliest.
+class LateWork : public Work {
+ public:
+  LateWork(std::unique_ptr<Work> work, std::chrono::milliseconds delay)
+      : work_(std::move(work)), arrives_(Clock::now() + delay) {}
+
+  bool advance() override { return work_->advance() && Clock::now() >= arrives_; }
+  void wait() override {
+    work_->wait();
+    std::this_thread::sleep_until(arrives_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  const std::unique_ptr<Work> work_;
+  const Clock::time_point arrives_;
+};
+
+}  // namespace
+
+comm::BucketExchange slow_exchange(const Fault& fault, Algorithm algorithm, Device device) {
+  if (device != Device::kCpu) {
+    throw UsageError("LOCKSTEP_FAULT=slownet is for the CPU",
+                     "sums on a GPU are not awaited by the host",
+                     "--device cpu, or unset it");
+  }
+  return [delay = fault.delay(), algorithm](Communicator& peers, comm::Bucket& bucket) {
+    const AllReduce sum{.values = bucket.values, .algorithm = algorithm, .label = bucket.label};
+    return std::make_unique<LateWork>(peers.start_all_reduce(sum), delay);
+  };
+}
+
 void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model) {
   if (!fault || fault->kind == kSlow || fault->is_of_gradient() || fault->is_of_photos() ||
-      fault->rank != rank || fault->number != step)
+      fault->is_of_network() || fault->rank != rank || fault->number != step)
     return;
   fmt::print(stderr, "LOCKSTEP_FAULT: {} on rank {} after step {}\n", fault->kind, rank, step);
   if (fault->kind == "kill") raise(SIGKILL);

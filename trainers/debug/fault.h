@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "comm/gradient_reducer.h"
 #include "core/autograd.h"
 #include "core/shards.h"
 #include "nn/module.h"
@@ -19,7 +20,8 @@ namespace lockstep::trainers {
 // (GradientFault), in the step, and with ",count=N" in the N - 1 next ones, with
 // ",layer=conv1" in that layer's gradients instead of the loss's, with ",value=1e5" another number.
 // Or slow:rank=R,ms=N: each step takes the rank N milliseconds more; slowdisk:ms=N and
-// slowdecode:ms=N: so does reading, or decoding, a photo, on all ranks. Inert when unset.
+// slowdecode:ms=N: so does reading, or decoding, a photo, on all ranks; slownet:ms=N: each sum over
+// ranks is there N milliseconds later, during which ranks may compute. Inert when unset.
 struct Fault {
   std::string kind;
   int rank = 0;
@@ -31,12 +33,16 @@ struct Fault {
   bool is_of_photos() const { return kind == "slowdisk" || kind == "slowdecode"; }
   std::chrono::milliseconds delay() const { return std::chrono::milliseconds(number); }
   bool is_of_gradient() const { return kind == "inf"; }
+  bool is_of_network() const { return kind == "slownet"; }
 };
 
 // Errors: UsageError for text that is no fault.
 std::optional<Fault> parse_fault(const std::string& text);
 // Carries out a delay when this is its rank: before the gradients of a step are waited for.
 void delay(const std::optional<Fault>& fault, int rank);
+// The exchange of gradients on a slow network: as the ranks would sum them, and late. Errors:
+// UsageError off the CPU.
+comm::BucketExchange slow_exchange(const Fault& fault, Algorithm algorithm, Device device);
 // Carries out what a fault does after a step, when this is its rank and `step` steps are done.
 void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model);
 

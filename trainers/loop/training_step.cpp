@@ -17,6 +17,9 @@ comm::ReducerOptions reducer_options(const TrainingParts& p, Timeline* timeline)
   comm::ReducerOptions options = reducer_options(p.run.request.exchange, p.run.batch.micro_steps);
   options.on_device = p.exchange;
   options.timeline = timeline;
+  if (p.fault && p.fault->is_of_network()) {
+    options.exchange = slow_exchange(*p.fault, p.run.request.exchange.algorithm, p.stream.device());
+  }
   return options;
 }
 
