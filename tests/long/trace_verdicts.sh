@@ -15,7 +15,8 @@ count() {  # NAME FAULT EXPECTED PROGRAM ARGS...
   shift 3
   for ((i = 0; i < runs; ++i)); do
     rm -rf "$work/run"
-    LOCKSTEP_FAULT=$fault "$root/scripts/run" -np 2 "$bin/$1" "${@:2}" --threads 1 -q -o "$work/run" > "$work/log" 2>&1 ||
+    LOCKSTEP_FAULT=$fault "$root/scripts/run" -np 2 "$bin/$1" "${@:2}" --threads 1 -q -o "$work/run" \
+      > "$work/log" 2>&1 ||
       { cat "$work/log"; exit 1; }
     said=$("$bin/lockstep" trace "$work/run" | tail -1)
     if [[ $said == "verdict $expected"* ]]; then right=$((right + 1)); else echo "  $name: $said"; fi

@@ -46,7 +46,7 @@ class TracedRanks {
   }
 
   TraceContents& trace() { return trace_; }
-  Verdict verdict() const { return judge(step_parts(trace_.steps)); }
+  Verdict verdict() const { return verdict_on(step_parts(trace_.steps)); }
 
  private:
   static double us(double ms) { return 1000 * ms; }

@@ -180,7 +180,7 @@ std::vector<StepParts> step_parts(const std::vector<TracedStep>& steps) {
   return parts;
 }
 
-Verdict judge(const std::vector<StepParts>& steps) {
+Verdict verdict_on(const std::vector<StepParts>& steps) {
   if (steps.size() < kFewSteps) {
     return {.abstains = fmt::format(
                 "{} steps are too few, {} or more show a habit", steps.size(), kFewSteps)};
@@ -235,7 +235,7 @@ std::string describe_trace(const TraceContents& trace) {
     text += "\n";
   }
   text += fmt::format("largest in steps {}\n", bounds_line(steps));
-  return text + fmt::format("verdict {}\n", verdict_text(judge(steps), steps));
+  return text + fmt::format("verdict {}\n", verdict_text(verdict_on(steps), steps));
 }
 
 }  // namespace lockstep::trainers

@@ -1,5 +1,5 @@
-// What bound each step of a trace: compute, the loader, the exchange, or a rank that others waited
-// for.
+// Names what bound each step of a trace: compute, the loader, the exchange, or a rank that others
+// waited for.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ struct Verdict {
 };
 
 // Names a cause only where it took a good part of most steps, skew only where it is one rank's.
-Verdict judge(const std::vector<StepParts>& steps);
+Verdict verdict_on(const std::vector<StepParts>& steps);
 
 // At most ten lines.
 std::string describe_trace(const TraceContents& trace);
