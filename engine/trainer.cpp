@@ -190,8 +190,7 @@ struct Trainer::Impl {
             parts, data::steps_per_epoch(trainers::batch_plan(run, *data.train, ranks)))),
         log(nullptr, console),
         guard(parts, log),
-        timeline(parts),
-        step(parts, range, timeline),
+        step(parts, range),
         evaluation(parts, step) {
     share_weights();
     guard.start(step.update().scaled());
@@ -220,7 +219,6 @@ struct Trainer::Impl {
   const trainers::StepRange range;
   trainers::RunLog log;
   trainers::NumericsGuard guard;
-  trainers::StepTimeline timeline;  // records nothing
   trainers::TrainingStep step;
   trainers::TrainingEvaluation evaluation;
   int64_t steps = 0;

@@ -22,8 +22,7 @@ Training::Training(const TrainingParts& parts)
       range_(step_range(p_, data::steps_per_epoch(batch_plan(p_.run, *p_.data.train, p_.ranks)))),
       log_(nullptr, p_.console),
       numerics_(p_, log_),
-      timeline_(p_),
-      step_(p_, range_, timeline_),
+      step_(p_, range_),
       early_stopping_(p_.run.request.early_stopping),
       replicas_(p_.model, step_.update().optimizer()),
       evaluation_(p_, step_) {
@@ -82,7 +81,7 @@ TrainingResult Training::run(const Traces& traces) {
   if (traces_.checkpoints != nullptr && result_.steps > range_.first) {
     result_.saved = traces_.checkpoints->last_is_saved();
   }
-  timeline_.end(traces_.directory);
+  step_.timeline().end(traces_.directory);
   result_.communication = step_.summarize();
   if (!result_.stopped) log_.end_events(result_.steps);
   return result_;
@@ -120,7 +119,7 @@ void Training::train_step(EpochProgress& epoch) {
   const bool draws_histograms = draws_histograms_after(result_.steps + 1);
   if (draws_histograms) read_scale();  // that the gradients of this step have
   const auto loss_scale = static_cast<float>(numerics_.scaled().scale);
-  timeline_.begin_step(result_.steps + 1);
+  step_.timeline().begin_step(result_.steps + 1);
   const TrainingStep::Seconds seconds = step_.take(result_.steps, numerics_);
   epoch.end_step(seconds.all, seconds.data);
   ++result_.steps;
@@ -138,7 +137,7 @@ void Training::train_step(EpochProgress& epoch) {
 
   const int64_t check_ranks = request.exchange.check_ranks;
   if (request.exchange.keeps_replicas() && check_ranks > 0 && result_.steps % check_ranks == 0) {
-    const TimelineSpan span(timeline_.timeline(), "compare ranks");
+    const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
     replicas_.compare(p_.ranks, result_.steps);
   }
   constexpr int64_t kStopLatency = 10;  // steps until ranks agree to stop
@@ -151,7 +150,7 @@ void Training::train_step(EpochProgress& epoch) {
     synchronize_replicas();
     save(position(epoch, Evaluated::kYes));
   }
-  timeline_.end_step(result_.steps, traces_.directory);
+  step_.timeline().end_step(result_.steps, traces_.directory);
 }
 
 void Training::read_scale() {
@@ -163,7 +162,7 @@ void Training::exchange_figures(EpochProgress& epoch) {
   const RunRequest& request = p_.run.request;
   if (p_.stream.device() != Device::kCpu) read_scale();
   const WindowTotals totals = [&] {
-    const TimelineSpan span(timeline_.timeline(), "figures of ranks");
+    const TimelineSpan span(step_.timeline().timeline(), "figures of ranks");
     return step_.exchange_figures(stop_requested());
   }();
   result_.stopped |= totals.stop;
@@ -185,7 +184,7 @@ void Training::exchange_figures(EpochProgress& epoch) {
 // Rank 0's batch-norm statistics are the run's; weights must be equal already, unless the ranks do
 // without an exchange: then rank 0's are the run's too.
 void Training::synchronize_replicas() {
-  const TimelineSpan span(timeline_.timeline(), "compare ranks");
+  const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
   const bool keeps_replicas = p_.run.request.exchange.keeps_replicas();
   std::vector<Tensor> rank0s;
   for (const nn::StateEntry& entry : p_.model.state()) {
@@ -238,7 +237,7 @@ void Training::log_epoch(const EpochProgress& epoch, const std::optional<Evaluat
 }
 
 std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
-  const TimelineSpan span(timeline_.timeline(), "evaluation");
+  const TimelineSpan span(step_.timeline().timeline(), "evaluation");
   const std::optional<Evaluation> evaluation = evaluation_.measure();
   std::optional<Evaluation> of_average;
   const bool averages = evaluation && step_.update().average() != nullptr;
@@ -298,7 +297,7 @@ TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evalua
 
 void Training::save(const TrainingPosition& at) {
   if (traces_.checkpoints == nullptr) return;
-  const TimelineSpan span(timeline_.timeline(), "checkpoint");
+  const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
   traces_.checkpoints->save(p_.model, step_.update().optimizer(), at);
 }
 

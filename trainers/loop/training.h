@@ -8,7 +8,6 @@
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/step_figures.h"
-#include "trainers/loop/step_timeline.h"
 #include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/training_step.h"
@@ -73,7 +72,6 @@ class Training {
   Traces traces_;
   RunLog log_;
   NumericsGuard numerics_;
-  StepTimeline timeline_;
   TrainingStep step_;
   EarlyStopping early_stopping_;
   const ReplicaCheck replicas_;

@@ -29,20 +29,18 @@ bool groups_span_ranks(const BatchDivision& batch) {
 
 }  // namespace
 
-TrainingStep::TrainingStep(const TrainingParts& parts,
-                           const StepRange& range,
-                           StepTimeline& timeline)
+TrainingStep::TrainingStep(const TrainingParts& parts, const StepRange& range)
     : p_(parts),
-      timeline_(timeline),
+      timeline_(p_),
       reducer_(p_.ranks,
                p_.stream,
                p_.model.parameters(),
                p_.model.parameter_names(),
-               reducer_options(p_, timeline.timeline())),
-      batch_norm_peers_(p_.ranks, timeline.timeline()),
+               reducer_options(p_, timeline_.timeline())),
+      batch_norm_peers_(p_.ranks, timeline_.timeline()),
       groups_span_ranks_(groups_span_ranks(p_.run.batch)),
       update_(p_.run, p_.stream, p_.model, range.per_epoch),
-      batches_(p_.run, p_.data.train, p_.ranks, p_.stream, range, timeline.timeline()),
+      batches_(p_.run, p_.data.train, p_.ranks, p_.stream, range, timeline_.timeline()),
       skipped_(p_.data.train->size(), warn_of_images(p_.console)),
       graph_(p_.stream, runs_as_graph(), static_cast<size_t>(p_.pool_bytes)) {
   if (p_.fault && p_.fault->is_of_gradient()) {

@@ -20,8 +20,8 @@ namespace lockstep::trainers {
 
 class TrainingStep {
  public:
-  // All must outlive this. A collective call.
-  TrainingStep(const TrainingParts& parts, const StepRange& range, StepTimeline& timeline);
+  // Both must outlive this. A collective call.
+  TrainingStep(const TrainingParts& parts, const StepRange& range);
 
   struct Seconds {
     double all = 0;
@@ -35,6 +35,7 @@ class TrainingStep {
   // A collective call.
   ExchangeSummary summarize() const { return exchange_log_.summarize(p_.ranks); }
 
+  StepTimeline& timeline() { return timeline_; }
   WeightUpdate& update() { return update_; }
   const WeightUpdate& update() const { return update_; }
   std::span<const comm::Bucket> buckets() const { return reducer_.buckets(); }
@@ -61,7 +62,7 @@ class TrainingStep {
   void log_exchange(const Start& start, int64_t images, const comm::ExchangeTimes& exchange);
 
   const TrainingParts& p_;
-  StepTimeline& timeline_;
+  StepTimeline timeline_;
   comm::GradientReducer reducer_;
   TimedPeers batch_norm_peers_;
   const bool groups_span_ranks_;

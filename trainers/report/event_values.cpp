@@ -29,9 +29,10 @@ std::string metadata(std::string_view plugin, std::string_view content) {
 const std::vector<double>& bin_edges() {
   static const std::vector<double> edges = [] {
     std::vector<double> positive;
-    for (double edge = 1e-12; edge < 1e20; edge *= 1.1) positive.push_back(edge);
+    double edge = 1e-12;
+    while (edge < 1e20) positive.push_back(std::exchange(edge, edge * 1.1));
     std::vector<double> all(positive.rbegin(), positive.rend());
-    for (double& edge : all) edge = -edge;
+    for (double& negative : all) negative = -negative;
     all.push_back(0);
     all.insert(all.end(), positive.begin(), positive.end());
     return all;

@@ -1,4 +1,4 @@
-// What a trace file says about each step of each rank.
+// Reads a trace file: each step of each rank.
 #pragma once
 
 #include <cstdint>
