@@ -2,6 +2,7 @@
 #include <regex>
 #include <thread>
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 
 #include "tests/e2e/small_dataset.h"

@@ -46,7 +46,7 @@ class TracedRanks {
   }
 
   TraceContents& trace() { return trace_; }
-  Verdict verdict() const { return verdict_on(step_parts(trace_.steps)); }
+  TraceVerdict verdict() const { return verdict_on(step_parts(trace_.steps)); }
 
  private:
   static double us(double ms) { return 1000 * ms; }
@@ -58,11 +58,11 @@ class TracedRanks {
 TEST(StepBounds, NamesASlowRank) {
   TracedRanks run;
   run.steps(10, {{}, {}, {.compute = 18}, {}});
-  EXPECT_EQ(run.verdict().bound, Bound::kSkew);
+  EXPECT_EQ(run.verdict().bound, StepBound::kSkew);
   EXPECT_EQ(run.verdict().rank, 2);
   const StepParts parts = step_parts(run.trace().steps).back();
-  EXPECT_NEAR(parts.parts_us[static_cast<size_t>(Bound::kSkew)], 8000, 1e-6);
-  EXPECT_NEAR(parts.parts_us[static_cast<size_t>(Bound::kCompute)], 11000, 1e-6)
+  EXPECT_NEAR(parts.parts_us[static_cast<size_t>(StepBound::kSkew)], 8000, 1e-6);
+  EXPECT_NEAR(parts.parts_us[static_cast<size_t>(StepBound::kCompute)], 11000, 1e-6)
       << "with the update";
   EXPECT_NEAR(parts.total_us(), 19500, 1e-6);
 }
@@ -73,13 +73,13 @@ TEST(StepBounds, NamesALoaderThatHandsOutBatchesInBursts) {
     run.step({{.loader = 20}, {.loader = 18}});
     run.step({{}, {}});
   }
-  EXPECT_EQ(run.verdict().bound, Bound::kLoader);
+  EXPECT_EQ(run.verdict().bound, StepBound::kLoader);
 }
 
 TEST(StepBounds, NamesTheNetwork) {
   TracedRanks run;
   run.steps(8, {{.exchange = 6}, {.compute = 11, .exchange = 6}});
-  EXPECT_EQ(run.verdict().bound, Bound::kExchange);
+  EXPECT_EQ(run.verdict().bound, StepBound::kExchange);
   EXPECT_EQ(run.verdict().rank, -1);
 }
 
@@ -90,13 +90,13 @@ TEST(StepBounds, AbstainsWhereTheEvidenceIsThin) {
 
   TracedRanks even;
   even.steps(10, {{}, {.compute = 10.5}});
-  EXPECT_EQ(even.verdict().bound, Bound::kCompute);
+  EXPECT_EQ(even.verdict().bound, StepBound::kCompute);
 
   TracedRanks in_turns;  // slow steps, but of no one rank
   for (int i = 0; i < 10; ++i) {
     in_turns.step({{.compute = i % 2 == 0 ? 20.0 : 10.0}, {.compute = i % 2 == 0 ? 10.0 : 20.0}});
   }
-  EXPECT_EQ(in_turns.verdict().bound, Bound::kCompute);
+  EXPECT_EQ(in_turns.verdict().bound, StepBound::kCompute);
 
   std::mt19937 random(7);
   TracedRanks bursts;  // another program takes the processor now and then
@@ -104,14 +104,14 @@ TEST(StepBounds, AbstainsWhereTheEvidenceIsThin) {
     const double burst = random() % 3 == 0 ? 30 : 0;
     bursts.step({{.exchange = 0.5 + burst}, {.exchange = 0.5 + burst}});
   }
-  EXPECT_EQ(bursts.verdict().bound, Bound::kCompute);
+  EXPECT_EQ(bursts.verdict().bound, StepBound::kCompute);
 }
 
 TEST(StepBounds, ALoneRankHasNoSkew) {
   TracedRanks run;
   run.steps(6, {{}});
-  EXPECT_EQ(run.verdict().bound, Bound::kCompute);
-  EXPECT_EQ(step_parts(run.trace().steps)[3].share(Bound::kSkew), 0);
+  EXPECT_EQ(run.verdict().bound, StepBound::kCompute);
+  EXPECT_EQ(step_parts(run.trace().steps)[3].share(StepBound::kSkew), 0);
 }
 
 TEST(DescribeTrace, TakesTenLinesAndNoVerdictOnADevice) {

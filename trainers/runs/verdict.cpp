@@ -95,27 +95,27 @@ std::string reached(const ViewedRun& run) {
 
 std::string bound_text(const SpeedVerdict& speed) {
   switch (speed.bound) {
-    case Bound::kLoader:
+    case RunBound::kLoader:
       return fmt::format(
           "steps waited {:.0f} % of their time for images (the loader was busy with {}), "
           "so the loader bound it",
           percent(speed.share),
           speed.busy.empty() ? "nothing that it tells" : speed.busy);
-    case Bound::kSlowRank:
+    case RunBound::kSlowRank:
       return fmt::format("rank {} was {:.0f} % slower than the others, which waited for it",
                          speed.rank,
                          percent(speed.share));
-    case Bound::kCommunication:
+    case RunBound::kCommunication:
       return fmt::format(
           "{:.0f} % of a step was exposed communication on every rank, so the exchange bound it",
           percent(speed.share));
-    case Bound::kSharedCores:
+    case RunBound::kSharedCores:
       return fmt::format(
           "the threads of its ranks shared {} cores, so waiting says nothing about the exchange",
           speed.rank);
-    case Bound::kCompute:
+    case RunBound::kCompute:
       return "no rank, loader or exchange held it up, so the computation bound it";
-    case Bound::kUnknown:
+    case RunBound::kUnknown:
       break;
   }
   return "the figures do not say what bound it";
@@ -151,11 +151,11 @@ SpeedVerdict speed_verdict(const ViewedRun& run) {
   if (curves.train_lines() < kFewLines || curves.last_step() < kFewSteps) return {};
   const Curve& waited = curves.curve("train/loader_waited");
   if (!waited.empty() && waited.mean() >= kLoaderWaits) {
-    return {.bound = Bound::kLoader, .share = waited.mean(), .busy = curves.loader_busy_with()};
+    return {.bound = RunBound::kLoader, .share = waited.mean(), .busy = curves.loader_busy_with()};
   }
   const std::optional<ExchangeSummary>& exchange = run.record.communication;
   if (!exchange || exchange->ranks.empty()) return {};
-  if (exchange->ranks.size() == 1) return {.bound = Bound::kCompute};
+  if (exchange->ranks.size() == 1) return {.bound = RunBound::kCompute};
   const SlowestRank slowest = slowest_of(*exchange);
   const auto times = curves.times_slow().find(slowest.rank);
   const double often =
@@ -163,14 +163,14 @@ SpeedVerdict speed_verdict(const ViewedRun& run) {
           ? 0
           : static_cast<double>(times->second) / static_cast<double>(curves.train_lines());
   if (slowest.skew >= kClearlySlower && often >= kOften) {
-    return {.bound = Bound::kSlowRank, .share = slowest.skew, .rank = slowest.rank};
+    return {.bound = RunBound::kSlowRank, .share = slowest.skew, .rank = slowest.rank};
   }
   if (const int64_t cores = shared_cores(run.record); cores > 0) {
-    return {.bound = Bound::kSharedCores, .rank = cores};
+    return {.bound = RunBound::kSharedCores, .rank = cores};
   }
   const double exposed = exposed_share(*exchange);
-  if (exposed >= kExposed) return {.bound = Bound::kCommunication, .share = exposed};
-  return {.bound = slowest.skew < kSlowSkew ? Bound::kCompute : Bound::kUnknown};
+  if (exposed >= kExposed) return {.bound = RunBound::kCommunication, .share = exposed};
+  return {.bound = slowest.skew < kSlowSkew ? RunBound::kCompute : RunBound::kUnknown};
 }
 
 std::vector<std::string> verdict(const ViewedRun& run) {

@@ -8,7 +8,7 @@
 
 namespace lockstep::trainers {
 
-enum class Bound : uint8_t {
+enum class RunBound : uint8_t {
   kUnknown,        // too few figures, or none that stands out
   kLoader,         // steps waited for images
   kSlowRank,       // the others waited for one rank
@@ -18,7 +18,7 @@ enum class Bound : uint8_t {
 };
 
 struct SpeedVerdict {
-  Bound bound = Bound::kUnknown;
+  RunBound bound = RunBound::kUnknown;
   double share = 0;    // of a step's time; kSlowRank: by how much it is slower
   int64_t rank = 0;    // kSlowRank
   std::string busy{};  // kLoader: with "disk", "decode" or "augment"

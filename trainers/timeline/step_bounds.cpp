@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, kBounds> kBoundNames = {
     "compute", "loader", "exchange", "skew", "between steps"};
-constexpr size_t kFewSteps = 5;
+constexpr size_t kFewTraced = 5;
 // A cause is named where it takes at least this share of a usual step in most of the steps. Other
 // work on the machine comes in bursts, which are large and leave some steps alone.
 constexpr double kLargeShare = 0.2;
@@ -20,7 +20,7 @@ constexpr double kMostSteps = 0.8;
 // A loader hands out batches in bursts, as many as it has threads.
 constexpr size_t kLoaderBlock = 4;
 
-size_t bound_index(Bound bound) {
+size_t bound_index(StepBound bound) {
   return static_cast<size_t>(bound);
 }
 
@@ -52,11 +52,11 @@ StepParts parts_of(const TracedStep& step, const TracedStep* before) {
     others /= static_cast<double>(own.size() - 1);
   }
   StepParts parts{.step = step.number, .rank = static_cast<int>(last)};
-  parts.parts_us[bound_index(Bound::kCompute)] = std::min(own[last].compute, others);
-  parts.parts_us[bound_index(Bound::kSkew)] = std::max(0.0, own[last].compute - others);
-  parts.parts_us[bound_index(Bound::kLoader)] = step.ranks[last].loader;
-  parts.parts_us[bound_index(Bound::kExchange)] = step.ranks[last].exchange;
-  parts.parts_us[bound_index(Bound::kBetween)] = own[last].between;
+  parts.parts_us[bound_index(StepBound::kCompute)] = std::min(own[last].compute, others);
+  parts.parts_us[bound_index(StepBound::kSkew)] = std::max(0.0, own[last].compute - others);
+  parts.parts_us[bound_index(StepBound::kLoader)] = step.ranks[last].loader;
+  parts.parts_us[bound_index(StepBound::kExchange)] = step.ranks[last].exchange;
+  parts.parts_us[bound_index(StepBound::kBetween)] = own[last].between;
   return parts;
 }
 
@@ -74,11 +74,11 @@ std::vector<double> values_of(const std::vector<StepParts>& steps, Value&& value
 }
 
 // What the bound takes at least of a usual step, in most of the steps.
-double floor_share(const std::vector<StepParts>& steps, Bound bound) {
+double floor_share(const std::vector<StepParts>& steps, StepBound bound) {
   const auto times =
       values_of(steps, [&](const StepParts& step) { return step.parts_us[bound_index(bound)]; });
   const auto totals = values_of(steps, [](const StepParts& step) { return step.total_us(); });
-  const bool is_loaders = bound == Bound::kLoader;
+  const bool is_loaders = bound == StepBound::kLoader;
   const auto block = static_cast<std::ptrdiff_t>(is_loaders ? kLoaderBlock : 1);
   std::vector<double> means;
   for (auto first = times.begin(); times.end() - first >= block; ++first) {
@@ -90,7 +90,7 @@ double floor_share(const std::vector<StepParts>& steps, Bound bound) {
   return total > 0 ? quantile(means, 1 - kMostSteps) / total : 0;
 }
 
-double median_share(const std::vector<StepParts>& steps, Bound bound) {
+double median_share(const std::vector<StepParts>& steps, StepBound bound) {
   return quantile(values_of(steps, [&](const StepParts& step) { return step.share(bound); }), 0.5);
 }
 
@@ -114,7 +114,7 @@ std::string bounds_line(const std::vector<StepParts>& steps) {
   std::string line;
   size_t runs = 0;
   for (size_t i = 0; i < steps.size();) {
-    const Bound bound = steps[i].largest();
+    const StepBound bound = steps[i].largest();
     size_t end = i + 1;
     while (end < steps.size() && steps[end].largest() == bound) ++end;
     if (++runs > kRuns) return line + fmt::format(", and {} more steps", steps.size() - i);
@@ -128,29 +128,29 @@ std::string bounds_line(const std::vector<StepParts>& steps) {
   return line;
 }
 
-std::string verdict_text(const Verdict& verdict, const std::vector<StepParts>& steps) {
+std::string verdict_text(const TraceVerdict& verdict, const std::vector<StepParts>& steps) {
   if (!verdict.abstains.empty()) return "none: " + verdict.abstains;
   const double percent =
-      100 * (verdict.bound == Bound::kCompute ? median_share(steps, verdict.bound)
-                                              : floor_share(steps, verdict.bound));
+      100 * (verdict.bound == StepBound::kCompute ? median_share(steps, verdict.bound)
+                                                  : floor_share(steps, verdict.bound));
   switch (verdict.bound) {
-    case Bound::kLoader:
+    case StepBound::kLoader:
       return fmt::format("the loader: {:.0f} % of the time or more goes into waiting for images",
                          percent);
-    case Bound::kExchange:
+    case StepBound::kExchange:
       return fmt::format("the network: {:.0f} % of a step or more is exchange that nothing hides",
                          percent);
-    case Bound::kSkew:
+    case StepBound::kSkew:
       return fmt::format(
           "rank {} is slow: {:.0f} % of a step or more is its extra time, for "
           "which the others wait",
           verdict.rank,
           percent);
-    case Bound::kBetween:
+    case StepBound::kBetween:
       return fmt::format(
           "between steps: {:.0f} % of the time or more goes into checkpoints and the like",
           percent);
-    case Bound::kCompute:
+    case StepBound::kCompute:
       return fmt::format("none: no cause stands out, compute takes {:.0f} % of a step", percent);
   }
   return "";
@@ -162,13 +162,13 @@ double StepParts::total_us() const {
   return std::accumulate(parts_us.begin(), parts_us.end(), 0.0);
 }
 
-double StepParts::share(Bound bound) const {
+double StepParts::share(StepBound bound) const {
   const double total = total_us();
   return total > 0 ? parts_us[bound_index(bound)] / total : 0;
 }
 
-Bound StepParts::largest() const {
-  return static_cast<Bound>(std::ranges::max_element(parts_us) - parts_us.begin());
+StepBound StepParts::largest() const {
+  return static_cast<StepBound>(std::ranges::max_element(parts_us) - parts_us.begin());
 }
 
 std::vector<StepParts> step_parts(const std::vector<TracedStep>& steps) {
@@ -180,21 +180,22 @@ std::vector<StepParts> step_parts(const std::vector<TracedStep>& steps) {
   return parts;
 }
 
-Verdict verdict_on(const std::vector<StepParts>& steps) {
-  if (steps.size() < kFewSteps) {
+TraceVerdict verdict_on(const std::vector<StepParts>& steps) {
+  if (steps.size() < kFewTraced) {
     return {.abstains = fmt::format(
-                "{} steps are too few, {} or more show a habit", steps.size(), kFewSteps)};
+                "{} steps are too few, {} or more show a habit", steps.size(), kFewTraced)};
   }
-  Verdict verdict;
+  TraceVerdict verdict;
   double largest = 0;
   const LastRank last = last_rank(steps);
   const auto most = static_cast<size_t>(kMostSteps * static_cast<double>(steps.size()));
-  for (const Bound bound : {Bound::kLoader, Bound::kExchange, Bound::kSkew, Bound::kBetween}) {
-    if (bound == Bound::kSkew && last.steps < most) continue;
+  for (const StepBound bound :
+       {StepBound::kLoader, StepBound::kExchange, StepBound::kSkew, StepBound::kBetween}) {
+    if (bound == StepBound::kSkew && last.steps < most) continue;
     const double usual = floor_share(steps, bound);
     if (usual < kLargeShare || usual <= largest) continue;
     largest = usual;
-    verdict = {.bound = bound, .rank = bound == Bound::kSkew ? last.rank : -1, .abstains = {}};
+    verdict = {.bound = bound, .rank = bound == StepBound::kSkew ? last.rank : -1, .abstains = {}};
   }
   return verdict;
 }
@@ -226,8 +227,8 @@ std::string describe_trace(const TraceContents& trace) {
     text += fmt::format("  {:<13} {:8.2f} ms {:3.0f} %",
                         kBoundNames[bound],
                         quantile(ms, 0.5),
-                        100 * median_share(steps, static_cast<Bound>(bound)));
-    if (static_cast<Bound>(bound) == Bound::kSkew && trace.steps.front().ranks.size() > 1) {
+                        100 * median_share(steps, static_cast<StepBound>(bound)));
+    if (static_cast<StepBound>(bound) == StepBound::kSkew && trace.steps.front().ranks.size() > 1) {
       const LastRank last = last_rank(steps);
       text +=
           fmt::format("  rank {} came last in {} of {} steps", last.rank, last.steps, steps.size());

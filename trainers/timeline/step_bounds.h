@@ -11,7 +11,7 @@
 
 namespace lockstep::trainers {
 
-enum class Bound : uint8_t {
+enum class StepBound : uint8_t {
   kCompute,   // what a rank computes, as long as the other ranks take for it
   kLoader,    // images that were not there
   kExchange,  // communication that no rank's work hid
@@ -25,23 +25,23 @@ inline constexpr size_t kBounds = 5;
 struct StepParts {
   int64_t step = 0;
   int rank = 0;                            // that one
-  std::array<double, kBounds> parts_us{};  // by Bound
+  std::array<double, kBounds> parts_us{};  // by StepBound
   double total_us() const;
-  double share(Bound bound) const;  // of the total
-  Bound largest() const;
+  double share(StepBound bound) const;  // of the total
+  StepBound largest() const;
 };
 
 // Requires: each step says when its gradients were summed.
 std::vector<StepParts> step_parts(const std::vector<TracedStep>& steps);
 
-struct Verdict {
-  Bound bound = Bound::kCompute;  // nothing but the arithmetic: no cause stands out
-  int rank = -1;                  // of a skew
-  std::string abstains;           // why nothing can be said; empty: something can
+struct TraceVerdict {
+  StepBound bound = StepBound::kCompute;  // nothing but the arithmetic: no cause stands out
+  int rank = -1;                          // of a skew
+  std::string abstains;                   // why nothing can be said; empty: something can
 };
 
 // Names a cause only where it took a good part of most steps, skew only where it is one rank's.
-Verdict verdict_on(const std::vector<StepParts>& steps);
+TraceVerdict verdict_on(const std::vector<StepParts>& steps);
 
 // At most ten lines.
 std::string describe_trace(const TraceContents& trace);
