@@ -192,7 +192,7 @@ TEST_F(TracedRun, WhatCannotBeWrittenCostsTheTraceAlone) {
   EXPECT_EQ(read_json(dir_ / "short" / "trace.json").at("otherData").at("last_step"), 12);
 }
 
-// tests/long/trace_verdicts.sh takes twenty runs of each, and quiet ones, which need a quiet machine.
+// tests/long/trace_verdicts.sh takes twenty runs of each, and quiet ones on a quiet machine.
 TEST_F(TracedRun, ThePlantedCauseIsNamed) {
   const auto verdict = [&](const std::string& name, const std::string& fault) {
     Arguments line = convnet(dir_ / name, {"--trace", "4:18", "-b", "32", "--threads", "1"});
