@@ -33,6 +33,7 @@ StepTimes StepTimes::of(const std::vector<Bin>& bins) {
 
 std::vector<StepTimes::Bin> StepTimes::bins() const {
   std::vector<Bin> bins;
+  bins.reserve(counts_.size());
   for (const auto& [bin, count] : counts_) bins.push_back({low_of(bin), low_of(bin + 1), count});
   return bins;
 }

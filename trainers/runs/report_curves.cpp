@@ -10,9 +10,9 @@ namespace {
 
 // A curve of each run that has it, under the runs' names; under `label` where there is one run.
 struct Series {
-  const char* curve;
-  const char* label;
-  int color;  // where there is one run
+  const char* curve = "";
+  const char* label = "";
+  int color = 0;  // where there is one run
   bool marks = false;
   double scale = 1;
 };

@@ -90,6 +90,7 @@ std::string configuration(const ViewedRun& run) {
                       defaults.rows.size(),
                       html(defaults));
   std::vector<std::pair<std::string, std::string>> versions;
+  versions.reserve(record.versions.size());
   for (const auto& [name, version] : record.versions) {
     versions.emplace_back(escaped(name), escaped(version));
   }

@@ -49,6 +49,7 @@ std::string step_times_chart(const ViewedRun& run) {
   const double high = std::max(1.05 * times.quantile(0.99), 1.05 * low);
   const double width = (high - low) / kBars;
   std::vector<HistogramBar> bars;
+  bars.reserve(kBars);
   for (int i = 0; i < kBars; ++i) bars.push_back({low + i * width, low + (i + 1) * width, 0});
   int64_t longer = 0;
   for (const StepTimes::Bin& bin : times.bins()) {
@@ -95,6 +96,7 @@ std::string slowest_chart(const ViewedRun& run) {
   const size_t ranks = std::min(run.record.ranks.size(), kMostRows);
   if (ranks < 2) return "";
   std::vector<std::string> rows;
+  rows.reserve(ranks);
   for (size_t rank = 0; rank < ranks; ++rank) rows.push_back(fmt::format("rank {}", rank));
   std::vector<StripCell> cells;
   double begin = 0;

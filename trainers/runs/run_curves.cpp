@@ -4,6 +4,7 @@
 #include <fstream>
 #include <limits>
 
+#include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
 namespace lockstep::trainers {
@@ -33,7 +34,7 @@ void RunCurves::add_line(std::string_view line) {
   if (is_integer("epoch")) last_epoch_ = json.at("epoch");
   for (const auto& [name, value] : json.items()) {
     if (is_count(name) || (!value.is_number() && !value.is_null())) continue;
-    curves_[split + "/" + name].add(
+    curves_[fmt::format("{}/{}", split, name)].add(
         static_cast<double>(last_step_),
         value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
   }
@@ -72,9 +73,9 @@ void RunCurves::add_slowest(const SlowestRankSpan& span) {
 }
 
 const Curve& RunCurves::curve(const std::string& name) const {
-  static const Curve kEmpty;
+  static const Curve empty;
   const auto found = curves_.find(name);
-  return found == curves_.end() ? kEmpty : found->second;
+  return found == curves_.end() ? empty : found->second;
 }
 
 std::string RunCurves::loader_busy_with() const {

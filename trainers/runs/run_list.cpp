@@ -72,7 +72,8 @@ std::string speed_text(const ViewedRun& run) {
 }
 
 std::string state_text(const ViewedRun& run) {
-  if (run.state != RunState::kFailed) return std::string(name_of(run.state));
+  if (run.state != RunState::kFailed || !run.record.exit_code)
+    return std::string(name_of(run.state));
   return fmt::format("failed ({})", static_cast<int>(*run.record.exit_code));
 }
 

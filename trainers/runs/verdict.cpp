@@ -69,7 +69,7 @@ std::string reached(const ViewedRun& run) {
   if (run.state == RunState::kBroken) {
     return fmt::format("{} broke off after {}: its process is gone and wrote no end.", arch, steps);
   }
-  if (run.state != RunState::kDone) {
+  if (run.state != RunState::kDone && run.record.exit_code) {
     return fmt::format("{} ended after {} with {}.", arch, steps, exit_text(*run.record.exit_code));
   }
   if (evaluation_of(run) == nullptr) {

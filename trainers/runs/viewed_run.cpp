@@ -72,14 +72,15 @@ ViewedRun view_run(const fs::path& path) {
 
 std::vector<ViewedRun> view_runs(const std::vector<std::string>& paths) {
   std::vector<ViewedRun> runs;
+  runs.reserve(paths.size());
   for (const std::string& path : paths) runs.push_back(view_run(path));
   return runs;
 }
 
 const std::string& flag_of(const RunRecord& record, std::string_view name) {
-  static const std::string kNone;
+  static const std::string none;
   const auto found = std::ranges::find(record.flags, name, &ResolvedFlag::name);
-  return found == record.flags.end() ? kNone : found->value;
+  return found == record.flags.end() ? none : found->value;
 }
 
 const Evaluation* evaluation_of(const ViewedRun& run) {
