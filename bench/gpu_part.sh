@@ -171,7 +171,7 @@ train() {
   train_one convnet 1 train_convnet "${convnet_steps[@]}" || failed=1
   train_one convnet_eager 1 train_convnet "${convnet_steps[@]}" --no-graph &&
     same_bits convnet convnet_eager || failed=1
-  if [ -z "$SUITE_REHEARSES" ]; then  # the emulated machine has no cuDNN whose engines could be timed
+  if [ -z "$SUITE_REHEARSES" ]; then  # a rehearsal runs without cuDNN, whose engines these time
     train_one convnet_tuned 1 train_convnet --autotune &&
       train_one convnet_planned 1 train_convnet --plan-file "$work/runs/convnet_tuned/plans.json" &&
       same_bits convnet_tuned convnet_planned || failed=1

@@ -26,11 +26,10 @@ absent_parts() {  # of those that CMake looks for beside nvcc: "CUDNN NCCL"
 }
 
 say_absent_parts() {
-  local parts part names=() packages=() nvcc cuda='' follows
+  local parts part names=() packages=() cuda follows
   parts=$(absent_parts)
   [ -n "$parts" ] || return 0
-  nvcc=$(scripts/nvcc.sh)
-  [ -z "$nvcc" ] || cuda=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+  cuda=$(scripts/nvcc.sh --major)
   for part in $parts; do
     case $part in
       CUDNN) names+=(cuDNN) packages+=("nvidia-cudnn-cu${cuda:-13}") ;;

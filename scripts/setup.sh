@@ -33,10 +33,9 @@ wheels() {
 
 # cuda_wheels: one set of versions that fit each other; CI compiles with them. Empty where there is none for the driver.
 cuda_wheels() {
-  local nvcc cuda
-  nvcc=$(scripts/nvcc.sh)
-  if [ -n "$nvcc" ]; then
-    cuda=$("$nvcc" --version | sed -n 's/.*release \([0-9]*\)\..*/\1/p')
+  local cuda
+  cuda=$(scripts/nvcc.sh --major)
+  if [ -n "$cuda" ]; then
     echo "nvidia-cudnn-cu$cuda==9.19.0.56 nvidia-nccl-cu$cuda==2.28.9"
     return
   fi

@@ -145,14 +145,10 @@ const Bench kShardAdd("batch_norm_shard_forward_residual", kLayers, [](Timer& t)
 
 void shard_backward(Timer& t, bool adds, const Tensor& addend = {}) {
   Layer l(t, Groups::kShards, adds);
-  t.run((addend.defined() ? 8
-         : adds           ? 7
-                          : 5) *
-            l.in.nbytes(),
-        [&] {
-          kernels::batch_norm_shard_backward(
-              l.stream, l.shards, l.sums_by(l.leaves), addend, l.residual);
-        });
+  const int tensors = 5 + (adds ? 2 : 0) + (addend.defined() ? 1 : 0);  // read or written
+  t.run(tensors * l.in.nbytes(), [&] {
+    kernels::batch_norm_shard_backward(l.stream, l.shards, l.sums_by(l.leaves), addend, l.residual);
+  });
 }
 const Bench kGrad("batch_norm_shard_backward", kLayers, [](Timer& t) { shard_backward(t, false); });
 const Bench kGradAdd("batch_norm_shard_backward_residual", kLayers, [](Timer& t) {
