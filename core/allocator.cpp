@@ -108,7 +108,7 @@ size_t ArenaRecord::arena_bytes() const {
 
 bool ArenaRecord::fit(size_t arena_bytes) const {
   // Never touched: the arena keeps its books elsewhere.
-  Arena arena(reinterpret_cast<std::byte*>(uintptr_t{1} << 40), arena_bytes, unit_);
+  Arena arena(std::bit_cast<std::byte*>(uintptr_t{1} << 40), arena_bytes, unit_);
   std::vector<void*> parts(sizes_.size());
   for (const auto& [number, bytes] : events_) {
     if (bytes == 0) {

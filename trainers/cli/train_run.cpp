@@ -297,7 +297,7 @@ class Run {
   void report_run() {
     ranks_.barrier();
     if (!directory_ || !p_.run.request.report) return;
-    if (record_.final_metrics) mistakes_.digest = to_hex(*record_.digest);
+    if (record_.final_metrics && record_.digest) mistakes_.digest = to_hex(*record_.digest);
     leave_report(directory_->path(), mistakes_, *p_.data.sets.test, p_.console);
   }
 

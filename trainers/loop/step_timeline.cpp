@@ -19,16 +19,18 @@ constexpr size_t kMaxSpans = size_t{1} << 17;
 
 }  // namespace
 
-StepTimeline::StepTimeline(const TrainingParts& parts) : p_(parts) {
+StepTimeline::StepTimeline(const TrainingParts& parts)
+    : p_(parts), wanted_(parts.run.request.trace.value_or(TracedSteps{})) {
   if (!p_.run.request.trace || p_.replay) return;
-  timeline_.emplace(kMaxSpans);
-  if (p_.stream.device() == Device::kCpu) layers_.emplace(*timeline_, p_.model);
+  timeline_ = std::make_unique<Timeline>(kMaxSpans);
+  if (p_.stream.device() == Device::kCpu) {
+    layers_ = std::make_unique<LayerSpans>(*timeline_, p_.model);
+  }
 }
 
 void StepTimeline::begin_step(int64_t step) {
   if (!timeline_ || is_written_ || timeline_->is_on()) return;
-  const TracedSteps& wanted = *p_.run.request.trace;
-  if (step < wanted.first || step > wanted.last) return;
+  if (step < wanted_.first || step > wanted_.last) return;
   clocks_before_ = comm::measure_clock_offsets(p_.ranks);
   timeline_->start();
 }
@@ -36,15 +38,14 @@ void StepTimeline::begin_step(int64_t step) {
 void StepTimeline::end_step(int64_t step, const RunDirectory* directory) {
   if (!timeline_ || !timeline_->is_on()) return;
   last_taken_ = step;
-  if (step == p_.run.request.trace->last) write(directory);
+  if (step == wanted_.last) write(directory);
 }
 
 void StepTimeline::end(const RunDirectory* directory) {
   if (!timeline_ || is_written_) return;
   if (timeline_->is_on()) return write(directory);
-  const TracedSteps& wanted = *p_.run.request.trace;
   p_.console.warn(fmt::format(
-      "no trace: the run took none of the steps {} to {} of --trace", wanted.first, wanted.last));
+      "no trace: the run took none of the steps {} to {} of --trace", wanted_.first, wanted_.last));
 }
 
 TapeListener* StepTimeline::listener(TapeListener* next) {
@@ -74,7 +75,7 @@ void StepTimeline::write(const RunDirectory* directory) {
   std::vector<std::string> parts = comm::collect_texts(p_.ranks, mine);
   if (directory == nullptr) return;
   parts.insert(parts.begin(),
-               trace_header({.first_step = p_.run.request.trace->first,
+               trace_header({.first_step = wanted_.first,
                              .last_step = last,
                              .device = name_of(p_.stream.device()),
                              .clocks_before = clocks_before_,
@@ -90,7 +91,7 @@ void StepTimeline::write(const RunDirectory* directory) {
 int64_t StepTimeline::last_whole_step(const std::vector<Timeline::Span>& spans) const {
   int64_t last = last_taken_;
   if (const auto lost = timeline_->first_lost()) {
-    last = p_.run.request.trace->first - 1;
+    last = wanted_.first - 1;
     for (const Timeline::Span& span : spans) {
       if (span.name == kStepSpan && span.end <= *lost) last = std::max(last, span.number);
     }

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "comm/clock_offsets.h"
 #include "core/autograd.h"
 #include "core/timeline.h"
+#include "trainers/config/run_request.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/timeline/layer_spans.h"
@@ -20,7 +21,7 @@ class StepTimeline {
  public:
   explicit StepTimeline(const TrainingParts& parts);
 
-  Timeline* timeline() { return timeline_ ? &*timeline_ : nullptr; }
+  Timeline* timeline() { return timeline_.get(); }
 
   // A collective call before the first traced step: the ranks compare their clocks.
   void begin_step(int64_t step);
@@ -42,8 +43,9 @@ class StepTimeline {
   void report(const RunDirectory* directory, const std::vector<std::string>& parts) const;
 
   const TrainingParts& p_;
-  std::optional<Timeline> timeline_;
-  std::optional<LayerSpans> layers_;
+  const TracedSteps wanted_;
+  std::unique_ptr<Timeline> timeline_;            // only with --trace
+  std::unique_ptr<LayerSpans> layers_;            // only on the CPU
   std::vector<comm::ClockOffset> clocks_before_;  // while steps are traced
   int64_t last_taken_ = 0;
   bool is_written_ = false;
