@@ -30,6 +30,9 @@ bool takes(const ConvolutionProblem&) {
 void keep_plan(Stream&, const ConvolutionProblem&, std::string_view) {
   refuse();
 }
+size_t workspace_bytes(Stream&, const ConvolutionProblem&) {
+  refuse();
+}
 
 void conv2d_forward(Stream&, const Shards&, const Conv2dForwardArgs&) {
   refuse();

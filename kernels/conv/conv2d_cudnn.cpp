@@ -261,6 +261,11 @@ void keep_plan(Stream& stream, const ConvolutionProblem& problem, std::string_vi
   });
 }
 
+size_t workspace_bytes(Stream& stream, const ConvolutionProblem& problem) {
+  const ConvolutionPlans plans = plans_of(stream, Shards::single(problem.in[0]), problem.padded());
+  return aligned(plans[0].workspace_bytes()) + staged_bytes(problem);
+}
+
 void conv2d_forward(Stream& stream, const Shards& shards, const Conv2dForwardArgs& args) {
   forward(stream, shards, problem_of(args).padded(), args, {});
 }

@@ -42,6 +42,9 @@ size_t staged_bytes(const ConvolutionProblem& problem);
 // this is. Without it, or behind a call of that problem, it is the rule's. Errors: EnvironmentError
 // where cuDNN has no such engine.
 void keep_plan(Stream& stream, const ConvolutionProblem& problem, std::string_view choice);
+// The workspace that a call on one such shard takes. Settles its engine, as the call would. Errors:
+// EnvironmentError where cuDNN has none.
+size_t workspace_bytes(Stream& stream, const ConvolutionProblem& problem);
 
 Conv2dForward conv2d_forward;
 Conv2dFusedForward conv2d_fused_forward;

@@ -12,11 +12,7 @@ bool alike(const Shards& a, const Shards& b) {
 
 }  // namespace
 
-// Members end in reverse order: tensors, then the pool that they are in.
 struct StepGraph::Recorded {
-  explicit Recorded(size_t expected) : pool(expected) {}
-
-  cuda::MemoryPool pool;
   Shards shards;
   int64_t steps = 0;  // with these shards
   Tensor images, labels, mix, numbers;
@@ -43,12 +39,13 @@ struct StepGraph::Recorded {
 };
 
 StepGraph::StepGraph(Stream& stream, bool wanted, size_t pool_bytes) : stream_(stream) {
-  if (wanted && stream.device() == Device::kCuda)
-    recorded_ = std::make_unique<Recorded>(pool_bytes);
+  if (stream.device() != Device::kCuda) return;
+  pool_.emplace(pool_bytes);
+  if (wanted) recorded_ = std::make_unique<Recorded>();
 }
 
 StepGraph::~StepGraph() {
-  if (!recorded_) return;
+  if (!pool_) return;
   try {
     stream_.synchronize();  // its memory is about to be somebody else's
   } catch (const Error&) {
@@ -57,7 +54,7 @@ StepGraph::~StepGraph() {
 }
 
 cuda::MemoryPool::Use StepGraph::use_memory() const {
-  return cuda::MemoryPool::Use(recorded_ ? &recorded_->pool : nullptr);
+  return cuda::MemoryPool::Use(pool_ ? &*pool_ : nullptr);
 }
 
 nn::CrossEntropy StepGraph::run(const Var& images,
@@ -65,7 +62,10 @@ nn::CrossEntropy StepGraph::run(const Var& images,
                                 const Tensor& mix,
                                 FunctionRef<Step> step) {
   repeated_ = false;
-  if (!recorded_) return step(images, labels, mix);
+  if (!recorded_) {
+    const auto memory = use_memory();
+    return step(images, labels, mix);
+  }
   Recorded& recorded = *recorded_;
   if (!recorded.graph && !alike(recorded.shards, images.shards()))
     recorded.begin(images, labels, mix);
@@ -86,13 +86,13 @@ nn::CrossEntropy StepGraph::run(const Var& images,
   if (!repeated_) {
     recorded.graph = cuda::Graph::record(stream_.cuda(), [&] { recorded.figures = on_copies(); });
     recorded.workspace = stream_.workspace_memory();
-    recorded.pool.hold();
-    recorded.left_bytes = recorded.pool.bytes_in_use();
+    pool_->hold();
+    recorded.left_bytes = pool_->bytes_in_use();
   }
   LS_CHECK(
-      recorded.pool.bytes_in_use() <= recorded.left_bytes,
+      pool_->bytes_in_use() <= recorded.left_bytes,
       "[step_graph] memory that the graph writes: {} bytes are in use, {} when it was recorded",
-      recorded.pool.bytes_in_use(),
+      pool_->bytes_in_use(),
       recorded.left_bytes);
   recorded.graph.launch(stream_.cuda());
   return recorded.figures;

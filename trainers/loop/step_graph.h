@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "core/cuda/graph.h"
 #include "core/cuda/memory.h"
@@ -12,8 +13,8 @@ namespace lockstep::trainers {
 
 // The first step runs as it is, the second on images at addresses of their own, the third is
 // recorded; from then on the device gets each step in one call. Steps whose images are cut
-// otherwise, such as an epoch's last, run as they are. All have one pool of memory, in the order of
-// the stream: what one step leaves there the next one overwrites. Borrows the stream.
+// otherwise, such as an epoch's last, run as they are. All steps have one pool of memory, in the
+// stream's order: what one leaves there the next one overwrites. Borrows the stream.
 class StepGraph {
  public:
   // Gives the stream all the work of a step on these images and labels; returns its figures. mix:
@@ -21,7 +22,7 @@ class StepGraph {
   using Step = nn::CrossEntropy(const Var& images, const Tensor& labels, const Tensor& mix);
 
   // Unless `wanted`, or off CUDA, every step runs as it is. pool_bytes: what steps are expected to
-  // make; 0: not known.
+  // make; 0: not known. Off CUDA there is no pool.
   StepGraph(Stream& stream, bool wanted, size_t pool_bytes = 0);
   StepGraph(const StepGraph&) = delete;
   StepGraph& operator=(const StepGraph&) = delete;
@@ -35,7 +36,7 @@ class StepGraph {
                        FunctionRef<Step> step);
 
   // While it lives, the calling thread's tensors are in the steps' memory, which is free between
-  // two steps. They must end before the next one. It changes nothing where no step is recorded.
+  // two steps. They must end before the next one. It changes nothing off CUDA.
   cuda::MemoryPool::Use use_memory() const;
   // The last step was one call; `step` did not run.
   bool repeated() const { return repeated_; }
@@ -44,6 +45,7 @@ class StepGraph {
   struct Recorded;
 
   Stream& stream_;
+  std::optional<cuda::MemoryPool> pool_;
   std::unique_ptr<Recorded> recorded_;  // null: every step runs as it is
   bool repeated_ = false;
 };

@@ -75,10 +75,12 @@ void TrainingStep::step_by_step(const Start& start, int64_t number, NumericsGuar
   for (int64_t micro = 0; micro < p_.run.batch.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
     const TrainingBatches::MicroStep batch = next_batch(number, numerics);
+    const auto memory = use_memory();
     window_.add(forward_backward(batch.images, batch.labels, batch.mix));
     images += batch.shards().images();
   }
   delay(p_.fault, p_.ranks.rank());
+  const auto memory = use_memory();
   {
     const TimelineSpan span(timeline_.timeline(), kSumsSpan);
     reducer_.finish();

@@ -27,15 +27,16 @@ struct StepMemory {        // bytes
   int64_t evaluation = 0;   // a pool for what an evaluation makes, between two steps
 
   // The memory of what steps and evaluations make.
-  int64_t pool() const {
-    const int64_t most = std::max(placed, evaluation);
-    return in_pieces(most) < most ? in_pieces(most) + kPiece : most;
-  }
+  int64_t pool() const { return whole_pieces(std::max(placed, evaluation)); }
   int64_t needed() const { return fixed() + batches + pool(); }
   // The largest block that so many bytes of a GPU hold: larger ones take whole pieces.
   static constexpr int64_t kPiece = int64_t{2} << 20;
   static int64_t in_pieces(int64_t bytes) {
     return bytes < kPiece ? bytes : bytes / kPiece * kPiece;
+  }
+  // Bytes of a GPU that a block of so many takes.
+  static int64_t whole_pieces(int64_t bytes) {
+    return in_pieces(bytes) < bytes ? in_pieces(bytes) + kPiece : bytes;
   }
   // Bytes that do not grow with the batch.
   int64_t fixed() const { return parameters + copies + optimizer + average + gradients; }

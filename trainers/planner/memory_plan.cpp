@@ -34,12 +34,14 @@ void check_memory(const MemoryPlan& plan, int64_t room) {
     throw EnvironmentError(
         fmt::format("a step of {} images a rank does not fit the GPU's memory", plan.images),
         fmt::format("{:.1f} MiB are needed and {:.1f} are free: {:.1f} of weights, gradients and "
-                    "optimizer, {:.1f} of images, {:.1f} of activations and what else a step makes",
+                    "optimizer, {:.1f} of images, {:.1f} of cuDNN's workspace, {:.1f} of "
+                    "activations and what else a step makes",
                     in_mib(plan.needed()),
                     in_mib(room),
                     in_mib(step.fixed()),
                     in_mib(step.batches),
-                    in_mib(plan.needed() - step.fixed() - step.batches)),
+                    in_mib(plan.workspace),
+                    in_mib(plan.needed() - plan.workspace - step.fixed() - step.batches)),
         smaller(plan, room),
         Remedy::kSmallerBatch);
   }
@@ -67,7 +69,7 @@ int64_t MemoryPlan::bytes_per_image() const {
 }
 
 int64_t MemoryPlan::largest_batch(int64_t room) const {
-  const int64_t left = room - step.fixed() - workspace - exchange;
+  const int64_t left = room - step.fixed() - beside_steps();
   if (step.evaluation > StepMemory::in_pieces(left)) return 0;
   const int64_t spare = StepMemory::in_pieces(left - step.batches) - step.placed;
   const int64_t fewer = spare >= 0 ? 0 : 1;
@@ -106,11 +108,13 @@ int64_t settle_memory(const ResolvedRun& run,
                       const ModelOptions& network,
                       const data::DatasetPair& data,
                       Communicator& ranks,
-                      int64_t local_ranks) {
+                      int64_t local_ranks,
+                      int64_t workspace) {
   const RunRequest& request = run.request;
   if (!data.train || request.device != Device::kCuda) return 0;
   const int64_t tested = request.no_eval ? 0 : data.test->size();
-  const MemoryPlan plan = plan_memory(run, network, data.train->size(), tested);
+  MemoryPlan plan = plan_memory(run, network, data.train->size(), tested);
+  plan.workspace = workspace;
   on_all_ranks(ranks, [&] { check_memory(plan, room_on_device(local_ranks)); });
   return plan.step.pool();
 }

@@ -15,19 +15,22 @@ namespace lockstep::trainers {
 struct MemoryPlan {
   int64_t images = 0, other_images = 0;  // of a step, and of one that tells what grows with it
   StepMemory step = {}, other_step = {};
-  int64_t workspace = 0;  // of the largest convolution, where its engine is known
+  int64_t workspace = 0;  // of the largest convolution by cuDNN
   int64_t exchange = 0;   // other ranks' parts of a bucket
 
-  int64_t needed() const { return step.needed() + workspace + exchange; }
+  int64_t needed() const { return step.needed() + beside_steps(); }
   int64_t bytes_per_image() const;
   // Images of the largest step that `room` bytes hold; 0: none.
   int64_t largest_batch(int64_t room) const;
+
+ private:
+  int64_t beside_steps() const { return StepMemory::whole_pieces(workspace) + exchange; }
 };
 
 // Other ranks' parts of a bucket of that many bytes at most, where NCCL carries gradients.
 int64_t exchange_bytes(int64_t gradients, int64_t ranks, int64_t bucket_bytes);
 
-// Images of the run's data set; test_images: 0 where nothing is evaluated.
+// Without a workspace. Images of the run's data set; test_images: 0 where nothing is evaluated.
 MemoryPlan plan_memory(const ResolvedRun& run,
                        const ModelOptions& network,
                        int64_t train_images,
@@ -37,11 +40,12 @@ MemoryPlan plan_memory(const ResolvedRun& run,
 // on the chosen device: an error ends all ranks, with the parts and the largest batch that fits.
 // Should memory run out later all the same, errors name a smaller batch. Returns the bytes of what
 // steps make; 0 off CUDA, and for an evaluation. local_ranks: ranks on this host, which take the
-// visible devices in turn.
+// visible devices in turn. workspace: bytes of the largest convolution's.
 int64_t settle_memory(const ResolvedRun& run,
                       const ModelOptions& network,
                       const data::DatasetPair& data,
                       Communicator& ranks,
-                      int64_t local_ranks);
+                      int64_t local_ranks,
+                      int64_t workspace);
 
 }  // namespace lockstep::trainers

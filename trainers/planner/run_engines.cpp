@@ -1,5 +1,6 @@
 #include "trainers/planner/run_engines.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -20,6 +21,7 @@ namespace {
 
 namespace cublaslt = kernels::cublaslt;
 namespace cudnn = kernels::cudnn;
+using kernels::ConvolutionProblem;
 
 bool asks_for_engines(const RunRequest& request) {
   return request.autotune || !request.plan_file.empty();
@@ -32,11 +34,10 @@ PlanOrigin plan_origin(const LibraryVersions& libraries) {
 }
 
 // As they reach cuDNN.
-std::vector<kernels::ConvolutionProblem> problems_of(const EngineWishes& wishes) {
-  std::vector<kernels::ConvolutionProblem> problems;
-  for (const kernels::ConvolutionProblem& problem :
-       run_convolutions(wishes.request, wishes.batch, wishes.network, wishes.test)) {
-    if (cudnn::fits(problem)) problems.push_back(problem.padded());
+std::vector<ConvolutionProblem> padded(std::span<const ConvolutionProblem> calls) {
+  std::vector<ConvolutionProblem> problems;
+  for (const ConvolutionProblem& call : calls) {
+    if (cudnn::fits(call)) problems.push_back(call.padded());
   }
   return problems;
 }
@@ -55,6 +56,37 @@ LibraryVersions cuda_libraries() {
   if (cudnn::is_there()) versions["cudnn"] = cudnn::version();
   if (cublaslt::is_there()) versions["cublaslt"] = cublaslt::version();
   return versions;
+}
+
+// Engines by --autotune and --plan-file.
+SettledEngines wished_engines(const EngineWishes& wishes,
+                              std::span<const ConvolutionProblem> problems,
+                              Stream& stream,
+                              Communicator& ranks,
+                              Console& console) {
+  const RunRequest& request = wishes.request;
+  if (request.autotune) {
+    on_all_ranks(ranks, [&] {
+      if (ranks.rank() == 0) check_writable(request.plan_file);
+    });
+    console.info(fmt::format("choosing cuDNN's engines for {} convolutions", problems.size()));
+  }
+  SettledEngines settled = settle_engines(ranks,
+                                          wishes.plan_file,
+                                          plan_origin(wishes.libraries),
+                                          problems,
+                                          request.autotune ? make_tuner(stream) : TuneEngine());
+  on_all_ranks(ranks, [&] {
+    for (const ConvolutionProblem& problem : problems) {
+      const auto found = settled.engines.find(problem.text());
+      if (found == settled.engines.end() || !found->second.is_there()) continue;
+      cudnn::keep_plan(stream, problem, found->second.engine);
+    }
+    for (const ConvolutionProblem& form : fused_layers(problems, settled.engines)) {
+      kernels::choose_form(stream, form);
+    }
+  });
+  return settled;
 }
 
 }  // namespace
@@ -83,34 +115,28 @@ std::filesystem::path plan_file_of(const RunRequest& request, const std::string&
   return std::filesystem::path(output_dir) / kPlansFile;
 }
 
+int64_t largest_workspace(std::span<const ConvolutionProblem> problems, Stream& stream) {
+  size_t most = 0;
+  for (const ConvolutionProblem& problem : problems) {
+    if (!cudnn::takes(problem)) continue;
+    if (problem.is_fused() && !kernels::is_chosen(stream, problem)) continue;
+    most = std::max(most, cudnn::workspace_bytes(stream, problem));
+  }
+  return static_cast<int64_t>(most);
+}
+
 SettledEngines settle_run_engines(const EngineWishes& wishes,
                                   Stream& stream,
                                   Communicator& ranks,
                                   Console& console) {
   const RunRequest& request = wishes.request;
-  if (!asks_for_engines(request)) return {};
-  const auto problems = problems_of(wishes);
-  if (request.autotune) {
-    on_all_ranks(ranks, [&] {
-      if (ranks.rank() == 0) check_writable(request.plan_file);
-    });
-    console.info(fmt::format("choosing cuDNN's engines for {} convolutions", problems.size()));
+  if (request.device != Device::kCuda || !cudnn::is_there()) return {};
+  const auto calls = run_convolutions(request, wishes.batch, wishes.network, wishes.test);
+  SettledEngines settled;
+  if (asks_for_engines(request)) {
+    settled = wished_engines(wishes, padded(calls), stream, ranks, console);
   }
-  SettledEngines settled = settle_engines(ranks,
-                                          wishes.plan_file,
-                                          plan_origin(wishes.libraries),
-                                          problems,
-                                          request.autotune ? make_tuner(stream) : TuneEngine());
-  on_all_ranks(ranks, [&] {
-    for (const kernels::ConvolutionProblem& problem : problems) {
-      const auto found = settled.engines.find(problem.text());
-      if (found == settled.engines.end() || !found->second.is_there()) continue;
-      cudnn::keep_plan(stream, problem, found->second.engine);
-    }
-    for (const kernels::ConvolutionProblem& form : fused_layers(problems, settled.engines)) {
-      kernels::choose_form(stream, form);
-    }
-  });
+  on_all_ranks(ranks, [&] { settled.workspace_bytes = largest_workspace(calls, stream); });
   return settled;
 }
 

@@ -2,6 +2,8 @@
 // settles them.
 #pragma once
 
+#include <span>
+
 #include "core/stream.h"
 #include "data/dataset.h"
 #include "trainers/config/resolved_run.h"
@@ -29,8 +31,14 @@ struct EngineWishes {
   std::filesystem::path plan_file;   // plan_file_of()
 };
 
-// A collective call. Makes the plans of `stream` that --autotune and --plan-file ask for. An error
-// ends all ranks, as settle_engines() does. Requires: the rank's device is chosen.
+// Bytes of the largest workspace of these calls, each on one shard, by cuDNN's engines. Makes the
+// plans that `stream` lacks; it must be on CUDA. 0 without cuDNN. Errors: EnvironmentError where it
+// has no engine.
+int64_t largest_workspace(std::span<const kernels::ConvolutionProblem> problems, Stream& stream);
+
+// A collective call. Makes the plans of the run's convolutions: those that --autotune and
+// --plan-file ask for, else the rule's. An error ends all ranks, as settle_engines() does.
+// Requires: the rank's device is chosen.
 SettledEngines settle_run_engines(const EngineWishes& wishes,
                                   Stream& stream,
                                   Communicator& ranks,

@@ -54,6 +54,7 @@ std::vector<ConvolutionProblem> run_convolutions(const RunRequest& request,
       }
     }
   }
+  if (request.no_eval) return problems;
   ModelOptions tested = network;
   tested.image = test.image_shape();
   const int64_t chunk = std::min(request.val_batch_size, test.size());

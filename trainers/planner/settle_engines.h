@@ -19,8 +19,8 @@ namespace lockstep::trainers {
 
 // Lists the convolutions of a step in its order, for each size that shards have on any rank; each
 // size is followed by the fused forms of its layers, where batch-norm groups are shards and no
-// casts lie between. Those of a chunk of the evaluation follow. The smaller last step of an epoch
-// and the smaller last chunk are left out: they come once in an epoch.
+// casts lie between. Those of a chunk of the evaluation follow, where there is one. The smaller
+// last step of an epoch and the smaller last chunk are left out: they come once in an epoch.
 std::vector<kernels::ConvolutionProblem> run_convolutions(const RunRequest& request,
                                                           const BatchDivision& batch,
                                                           const ModelOptions& network,
@@ -34,7 +34,8 @@ struct SettledEngines {
   int64_t timed = 0;      // of `engines`, now
   std::string note = {};  // what to tell the user; may be empty
 
-  int64_t fused = 0;  // of `convolutions`: forward passes that are one with batch norms
+  int64_t fused = 0;            // of `convolutions`: forward passes that are one with batch norms
+  int64_t workspace_bytes = 0;  // largest_workspace()
 
   // "cuDNN's engines: 60 of 68 convolutions by plans.json, 8 of them timed now, 8 by rule, 20 fused
   // with batch norms"
