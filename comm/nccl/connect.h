@@ -14,9 +14,9 @@ namespace lockstep::comm::nccl {
 std::string version();
 
 // A collective call in which the ranks meet in NCCL; the calling thread's device becomes this
-// rank's. The result must outlive the exchanges that it makes, and the graphs that they are
-// recorded in. Errors: as version(); EnvironmentError when NCCL refuses; CommError when the ranks
-// do not all come within `deadline`.
+// rank's. `peers` must outlive the result, which must outlive the exchanges that it makes, and the
+// graphs that they are recorded in. Errors: as version(); EnvironmentError when NCCL refuses;
+// CommError when the ranks do not all come within `deadline`.
 MakeDeviceExchange connect(Communicator& peers, std::chrono::milliseconds deadline);
 
 }  // namespace lockstep::comm::nccl

@@ -1,12 +1,11 @@
 #include "comm/nccl/ranks.h"
 
-#include <span>
 #include <utility>
-#include <vector>
 
 #include <fmt/core.h>
 
 #include "comm/backoff.h"
+#include "comm/operation.h"
 
 namespace lockstep::comm::nccl {
 namespace {
@@ -45,7 +44,11 @@ ncclUniqueId shared_id(Communicator& peers, const Api& api) {
 }  // namespace
 
 Ranks::Ranks(Communicator& peers, std::chrono::milliseconds deadline, const Api& functions)
-    : api_(functions), deadline_(deadline), rank_(peers.rank()), size_(peers.size()) {
+    : api_(functions),
+      peers_(peers),
+      deadline_(deadline),
+      rank_(peers.rank()),
+      size_(peers.size()) {
   const ncclUniqueId id = shared_id(peers, api_);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
@@ -117,6 +120,10 @@ void Ranks::abort() {
   if (comm_ != nullptr) api_.comm_abort(std::exchange(comm_, nullptr));
 }
 
+void Ranks::lose(std::string_view what, std::span<const int> gone) {
+  fail(lost_peer_error(what, rank_, gone));
+}
+
 void Ranks::give_up(std::string_view what, std::chrono::milliseconds waited) {
   fail(CommError(
       fmt::format("rank {} gave up waiting in NCCL for {}", rank_, what),
@@ -159,6 +166,7 @@ ncclResult_t Ranks::settle(std::string_view what) {
   Backoff backoff(true);
   for (;;) {
     if (const ncclResult_t now = state(); now != ncclInProgress) return now;
+    if (const std::vector<int> lost = gone(); !lost.empty()) lose(what, lost);
     const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start);
     if (waited >= deadline_) give_up(what, waited);
     backoff.pause();

@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "comm/nccl/api.h"
 #include "core/communicator.h"
@@ -20,9 +22,9 @@ namespace lockstep::comm::nccl {
 // Thread safety: none.
 class Ranks {
  public:
-  // A collective call: rank 0's id travels over `peers`, which are not kept. The calling thread's
-  // device becomes this rank's. Errors: EnvironmentError when NCCL refuses; CommError when the
-  // ranks do not all come within `deadline`.
+  // A collective call: rank 0's id travels over `peers`, which must outlive this, since waits ask
+  // them who is gone. The calling thread's device becomes this rank's. Errors: EnvironmentError
+  // when NCCL refuses; CommError when the ranks do not all come within `deadline`.
   Ranks(Communicator& peers, std::chrono::milliseconds deadline, const Api& functions = api());
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -43,6 +45,10 @@ class Ranks {
 
   // Whether NCCL knows of a failure by now.
   void check(std::string_view what);
+  // Ranks that are known to have ended; none where the peers' transport cannot tell.
+  std::vector<int> gone() const { return peers_.gone(); }
+  // As a failure: these ended before `what` was done.
+  [[noreturn]] void lose(std::string_view what, std::span<const int> gone);
   // As a failure, after waiting that long for `what`.
   [[noreturn]] void give_up(std::string_view what, std::chrono::milliseconds waited);
   // Ends what is under way for an error that is not NCCL's.
@@ -61,6 +67,7 @@ class Ranks {
   std::string text_of(ncclResult_t result) const;
 
   const Api& api_;
+  Communicator& peers_;
   const std::chrono::milliseconds deadline_;
   int rank_ = 0;
   int size_ = 1;

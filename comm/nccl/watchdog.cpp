@@ -32,6 +32,7 @@ void Watchdog::look(std::chrono::steady_clock::duration waited) {
     return;
   }
   ranks_.check("the exchange of gradients");
+  if (const std::vector<int> gone = ranks_.gone(); !gone.empty()) ranks_.lose(awaited(), gone);
   if (waited >= ranks_.deadline()) ranks_.give_up(awaited(), duration_cast<milliseconds>(waited));
 }
 

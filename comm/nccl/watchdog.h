@@ -12,9 +12,9 @@
 
 namespace lockstep::comm::nccl {
 
-// While the host waits, NCCL is asked for failures and the clock for the ranks' deadline. Either
-// ends NCCL's work and throws a CommError that names what was waited for, again where the streams
-// still do not end.
+// While the host waits, NCCL is asked for failures, the peers for who is gone, and the clock for
+// the deadline. Each ends NCCL's work and throws a CommError that names what was waited for,
+// again where the streams still do not end.
 class Watchdog : public cuda::Watch {
  public:
   // `streams`: that NCCL's work runs on, alone or in graphs.

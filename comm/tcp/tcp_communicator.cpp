@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 namespace lockstep::comm::tcp {
@@ -33,6 +34,13 @@ TcpCommunicator::~TcpCommunicator() {
   } catch (const Error& error) {
     if (lost_at_end_) lost_at_end_(error);
   }
+}
+
+std::vector<int> TcpCommunicator::gone() {
+  std::vector<int> peers(static_cast<size_t>(size()));
+  std::iota(peers.begin(), peers.end(), 0);
+  transport_.progress();
+  return transport_.gone(peers);
 }
 
 }  // namespace lockstep::comm::tcp

@@ -23,13 +23,15 @@ class TcpCommunicator : public MessageCommunicator {
   // exception is under way, and after an error, it waits for nobody.
   ~TcpCommunicator() override;
 
+  std::vector<int> gone() override;
+
  private:
   // Takes the transport.
   TcpCommunicator(TcpTransport* transport,
                   std::chrono::milliseconds stall_abort,
                   LostAtEnd lost_at_end);
 
-  const TcpTransport& transport_;
+  TcpTransport& transport_;
   const LostAtEnd lost_at_end_;
   const int exceptions_;
 };

@@ -34,11 +34,7 @@ class TcpRound : public Round {
     transport_.progress();
     const std::vector<int> peers = missing();
     if (peers.empty()) return true;
-    std::vector<int> gone;
-    for (const int peer : peers) {
-      const auto since = transport_.link(peer).closed_since();
-      if (since && Clock::now() - *since >= kHeadStart) gone.push_back(peer);
-    }
+    const std::vector<int> gone = transport_.gone(peers);
     if (!gone.empty()) throw lost_peer_error(operation_, transport_.rank(), gone);
     return false;
   }
@@ -90,6 +86,15 @@ void TcpTransport::progress() {
   for (Link& link : links_) {
     if (link.peer() != rank_) link.progress();
   }
+}
+
+std::vector<int> TcpTransport::gone(std::span<const int> peers) const {
+  std::vector<int> gone;
+  for (const int peer : peers) {
+    const auto since = links_[static_cast<size_t>(peer)].closed_since();
+    if (since && Clock::now() - *since >= kHeadStart) gone.push_back(peer);
+  }
+  return gone;
 }
 
 void TcpTransport::abandon() {

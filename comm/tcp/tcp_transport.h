@@ -28,6 +28,8 @@ class TcpTransport : public MessageTransport {
   Link& link(int peer) { return links_[static_cast<size_t>(peer)]; }
   // Moves the messages of all rounds on. Errors: CommError.
   void progress();
+  // Peers among these whose connection ended a while ago, with all that they had sent received.
+  std::vector<int> gone(std::span<const int> peers) const;
   void abandon();
   bool is_abandoned() const { return abandoned_; }
 

@@ -2,10 +2,12 @@
 #include "comm/tcp/tcp_transport.h"
 
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 
+#include "comm/tcp/tcp_communicator.h"
 #include "tests/comm/rank_errors.h"
 #include "tests/support/all_reduces.h"
 #include "tests/support/tcp_ranks.h"
@@ -14,7 +16,9 @@ namespace lockstep::comm::tcp::tcp_transport_test {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::spawn_tcp_ranks;
 
 class TcpRanks : public ::testing::TestWithParam<int> {};
@@ -112,6 +116,19 @@ TEST(TcpTransport, APeerThatEndsIsNamedOnlyWhereItIsMissed) {
       }
     }
   });
+}
+
+TEST(TcpTransport, SaysWhoIsGoneWhileNobodyIsWaitedFor) {
+  auto mesh = testing::socket_mesh(3);
+  TcpCommunicator stays(0, std::move(mesh[0]), true);
+  EXPECT_THAT(stays.gone(), IsEmpty());
+  mesh[2].clear();
+  std::vector<int> gone;
+  for (int i = 0; gone.empty() && i < 400; ++i) {
+    std::this_thread::sleep_for(5ms);
+    gone = stays.gone();
+  }
+  EXPECT_THAT(gone, ElementsAre(2));
 }
 
 TEST(TcpTransport, DifferentCallsAreNamedAtOnce) {

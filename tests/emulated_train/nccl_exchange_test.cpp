@@ -1,5 +1,7 @@
 // The exchange over the emulated machine's NCCL: ranks are processes of this test.
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -30,17 +32,25 @@ constexpr int64_t kSizes[] = {1000, 131};
 constexpr int64_t kRows = 7, kColumns = 5;  // of all ranks; each has some
 constexpr int kWrongBits = 3;
 
-// Enough of a communicator to hand round NCCL's id.
+// Enough of a communicator to hand round NCCL's id, and to know who has ended.
 class Meeting : public SingleCommunicator {
  public:
   struct Board {
     std::atomic<bool> written;
+    std::atomic<bool> ended[4];
     std::byte bytes[1024];
   };
   Meeting(int rank, int size, Board& board) : rank_(rank), size_(size), board_(board) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  std::vector<int> gone() override {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < size_; ++rank) {
+      if (board_.ended[rank]) ranks.push_back(rank);
+    }
+    return ranks;
+  }
   void broadcast(std::span<std::byte> bytes, int) override {
     if (rank_ == 0) {
       std::memcpy(board_.bytes, bytes.data(), bytes.size());
@@ -64,11 +74,23 @@ Tensor rows_of_step(int64_t first, int64_t end, int step) {
   return rows;
 }
 
+struct Setting {
+  emulation::StreamOrder order = emulation::StreamOrder::kLazy;
+  uint64_t seed = 1;
+  Algorithm algorithm = Algorithm::kTree;
+  bool records = true;
+  bool fails = false;        // rank 0 does
+  bool ends = false;         // rank 1 does, before its fourth sum
+  const char* fault = "";    // LOCKSTEP_EMULATION_NCCL
+  const char* forgets = "";  // LOCKSTEP_EMULATION_FORGETS
+  std::chrono::milliseconds deadline{1000};
+};
+
 // Two steps as they are, then four of one graph if it `records`. An exit code.
-int sum_on(Communicator& peers, Algorithm algorithm, bool records) {
+int sum_on(Communicator& peers, const Setting& setting) {
   cuda::select_device(peers.rank(), peers.size());
   Stream compute(Device::kCuda);
-  const MakeDeviceExchange make = connect(peers, std::chrono::milliseconds(1000));
+  const MakeDeviceExchange make = connect(peers, setting.deadline);
   std::vector<Bucket> buckets(2);
   std::vector<Tensor> in, out, told, heard;
   for (size_t b = 0; b < 2; ++b) {
@@ -93,8 +115,9 @@ int sum_on(Communicator& peers, Algorithm algorithm, bool records) {
     std::vector<std::unique_ptr<Work>> works;
     for (size_t b = 0; b < 2; ++b) {
       transfer(compute, in[b], buckets[b].values);
-      works.push_back(exchange->start(
-          {.values = buckets[b].values, .algorithm = algorithm, .label = buckets[b].label}));
+      works.push_back(exchange->start({.values = buckets[b].values,
+                                       .algorithm = setting.algorithm,
+                                       .label = buckets[b].label}));
       if (b > 0) continue;
       transfer(compute, rows, sent);
       exchange->peers()->gather_rows(std::span(&sent, 1), first_rows, std::span(&all, 1));
@@ -110,19 +133,20 @@ int sum_on(Communicator& peers, Algorithm algorithm, bool records) {
   };
   cuda::Graph graph;
   for (int step = 0; step < 6; ++step) {
+    if (setting.ends && peers.rank() == 1 && step == 3) _exit(0);
     for (Tensor& values : in) {
       const Tensor mine = rank_values(values.shape(), peers.rank(), step);
       transfer(compute, mine, values);
     }
     Tensor to = rows;
     transfer(compute, rows_of_step(first, end, step), to);
-    if (step < 2 || !records) {
+    if (step < 2 || !setting.records) {
       sum();
     } else {
       if (!graph) graph = cuda::Graph::record(compute.cuda(), sum);
       graph.launch(compute.cuda());
     }
-    const auto is_sum = algorithm == Algorithm::kRing ? is_ring_sum : is_tree_sum;
+    const auto is_sum = setting.algorithm == Algorithm::kRing ? is_ring_sum : is_tree_sum;
     for (const Tensor& sums : out) {
       if (!is_sum(to_cpu(compute, sums), peers.size(), step)) return kWrongBits;
     }
@@ -149,23 +173,15 @@ int fail_in_a_sum(Communicator& peers) {
   throw DataError("an error of this rank", "the test says so", "nothing");
 }
 
-struct Setting {
-  emulation::StreamOrder order = emulation::StreamOrder::kLazy;
-  uint64_t seed = 1;
-  Algorithm algorithm = Algorithm::kTree;
-  bool records = true;
-  bool fails = false;        // rank 0 does
-  const char* fault = "";    // LOCKSTEP_EMULATION_NCCL
-  const char* forgets = "";  // LOCKSTEP_EMULATION_FORGETS
-};
-
 // The largest exit code of the ranks, each in its own process.
 int exit_code(int ranks, const Setting& setting) {
   void* const memory = mmap(
       nullptr, sizeof(Meeting::Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto& board = *static_cast<Meeting::Board*>(memory);
+  std::vector<pid_t> processes;
   for (int rank = 0; rank < ranks; ++rank) {
-    if (fork() != 0) continue;
+    processes.push_back(fork());
+    if (processes.back() != 0) continue;
     setenv("LOCKSTEP_EMULATION_NCCL", setting.fault, 1);
     setenv("LOCKSTEP_EMULATION_FORGETS", setting.forgets, 1);
     emulation::FakeMachine machine;
@@ -175,8 +191,7 @@ int exit_code(int ranks, const Setting& setting) {
     alarm(30);
     try {
       Meeting peers(rank, ranks, board);
-      _exit(setting.fails ? fail_in_a_sum(peers)
-                          : sum_on(peers, setting.algorithm, setting.records));
+      _exit(setting.fails ? fail_in_a_sum(peers) : sum_on(peers, setting));
     } catch (const Error& error) {
       _exit(static_cast<int>(error.code()));
     }
@@ -184,7 +199,8 @@ int exit_code(int ranks, const Setting& setting) {
   int largest = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     int status = 0;
-    wait(&status);
+    const auto ended = std::ranges::find(processes, wait(&status));
+    if (setting.ends) board.ended[ended - processes.begin()] = true;
     largest = std::max(largest, WIFEXITED(status) ? WEXITSTATUS(status) : 128);
   }
   munmap(memory, sizeof(Meeting::Board));
@@ -232,6 +248,15 @@ TEST(NcclExchange, AForgottenWaitShowsInSomeOrder) {
   };
   EXPECT_TRUE(shows("to-wait"));        // buckets leave before their values are there
   EXPECT_TRUE(shows("to-be-awaited"));  // sums are read before they are there
+}
+
+TEST(NcclExchange, ARankThatEndsIsNoticedBeforeTheDeadline) {
+  for (const bool records : {true, false}) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(
+        exit_code(2, {.records = records, .ends = true, .deadline = std::chrono::seconds(20)}), 75);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10)) << records;
+  }
 }
 
 TEST(NcclExchange, FailuresEndInTheirExitCodes) {
