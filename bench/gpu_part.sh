@@ -19,7 +19,7 @@ if [ -z "$SUITE_REHEARSES" ]; then
 else
   gpus=${LOCKSTEP_EMULATION_DEVICES:-2}
   # Lazy, as hardware is: an eager stream waits for its peers in the call that gives it work.
-  export LOCKSTEP_EMULATION_DEVICES=$gpus LOCKSTEP_EMULATION_STREAMS=lazy
+  export LOCKSTEP_EMULATION_DEVICES=$gpus LOCKSTEP_EMULATION_STREAMS=lazy LOCKSTEP_EMULATION_CUDNN=on
   resnet50=(-a convnet -b 2) small=(-a convnet -b 2) convnet=(-a convnet -b 2)
   timed=(--num-warmup-batches 3 --num-batches-per-iter 1 --num-iters 1)
   convnet_steps=(--dataset synthetic -b 2 --max-steps 4 --no-eval --print-freq 2 -j 0)
@@ -171,13 +171,11 @@ train() {
   train_one convnet 1 train_convnet "${convnet_steps[@]}" || failed=1
   train_one convnet_eager 1 train_convnet "${convnet_steps[@]}" --no-graph &&
     same_bits convnet convnet_eager || failed=1
-  if [ -z "$SUITE_REHEARSES" ]; then  # a rehearsal runs without cuDNN, whose engines these time
-    train_one convnet_tuned 1 train_convnet --autotune &&
-      train_one convnet_planned 1 train_convnet --plan-file "$work/runs/convnet_tuned/plans.json" &&
-      same_bits convnet_tuned convnet_planned || failed=1
-    train_one resnet50_o2_tuned 1 "${resnet[@]}" --opt-level O2 --autotune &&
-      results convolutions "$work/runs/resnet50_o2_tuned/plans.json" || failed=1
-  fi
+  train_one convnet_tuned 1 train_convnet "${convnet_steps[@]}" --autotune &&
+    train_one convnet_planned 1 train_convnet "${convnet_steps[@]}" --plan-file "$work/runs/convnet_tuned/plans.json" &&
+    same_bits convnet_tuned convnet_planned || failed=1
+  train_one resnet50_o2_tuned 1 "${resnet[@]}" --opt-level O2 --autotune &&
+    results convolutions "$work/runs/resnet50_o2_tuned/plans.json" || failed=1
   train_one convnet_o2 1 train_convnet "${convnet_steps[@]}" --opt-level O2 || failed=1
   train_one resnet50_f32 1 "${resnet[@]}" || failed=1
   train_one resnet50_o2 1 "${resnet[@]}" --opt-level O2 || failed=1
@@ -197,9 +195,7 @@ speed() {
     --ours "$(program bench_train) --device cuda --json ${timed[*]} ${ours[*]}" \
     --peer "python3 bench/peers/torch_step.py --device cuda --warmup 10 --steps 30 $*"
 }
-tuned() {
-  [ -n "$SUITE_REHEARSES" ] || echo --autotune --plan-file "$work/engines.json"
-}
+tuned="--autotune --plan-file $work/engines.json"
 
 photos() {
   local folder=${LOCKSTEP_PHOTOS:-$work/photos} count=2000 side=500 flags=(-b 256 -j "$(nproc)" --epochs 2)
@@ -232,7 +228,7 @@ kernels() {  # KIND FILTER
 }
 
 amp="--channels-last --autocast f16"
-# shellcheck disable=SC2046,SC2086  # several arguments
+# shellcheck disable=SC2086  # several arguments
 case "$part" in
   build | plan | step | memory | train | trace) "$part" ;;
   tests) "$(program test_cuda)" --gtest_brief=1 "${tests_filter[@]}" ;;
@@ -242,15 +238,15 @@ case "$part" in
   ranks) tests/long/ranks_on_one_gpu.sh "$(program train_convnet)" "${ranks_arguments[@]}" ;;
   norms) kernels norms "$norms_filter" ;;
   bench) kernels kernels "$bench_filter" ;;
-  speed-amp) speed amp "${o2[@]}" "${resnet50[@]}" $(tuned) -- $amp "${resnet50[@]}" ;;
+  speed-amp) speed amp "${o2[@]}" "${resnet50[@]}" $tuned -- $amp "${resnet50[@]}" ;;
   speed-rule) speed rule "${o2[@]}" "${resnet50[@]}" -- $amp "${resnet50[@]}" ;;
-  speed-compile) speed compile "${o2[@]}" "${resnet50[@]}" $(tuned) -- $amp --compile "${resnet50[@]}" ;;
-  speed-max-autotune) speed max_autotune "${o2[@]}" "${resnet50[@]}" $(tuned) -- $amp --max-autotune "${resnet50[@]}" ;;
+  speed-compile) speed compile "${o2[@]}" "${resnet50[@]}" $tuned -- $amp --compile "${resnet50[@]}" ;;
+  speed-max-autotune) speed max_autotune "${o2[@]}" "${resnet50[@]}" $tuned -- $amp --max-autotune "${resnet50[@]}" ;;
   speed-f32) speed f32 "${resnet50[@]}" -- --channels-last "${resnet50[@]}" ;;
-  speed-tf32) speed tf32 "${o2[@]}" "${resnet50[@]}" $(tuned) -- --channels-last --tf32 "${resnet50[@]}" ;;
+  speed-tf32) speed tf32 "${o2[@]}" "${resnet50[@]}" $tuned -- --channels-last --tf32 "${resnet50[@]}" ;;
   speed-convnet) speed convnet "${convnet[@]}" -- "${convnet[@]}" ;;
-  speed-small) speed small "${o2[@]}" "${small[@]}" $(tuned) -- $amp "${small[@]}" ;;
-  input) speed input "${o2[@]}" "${resnet50[@]}" $(tuned) --with-input -j "$(nproc)" -- $amp "${resnet50[@]}" ;;
+  speed-small) speed small "${o2[@]}" "${small[@]}" $tuned -- $amp "${small[@]}" ;;
+  input) speed input "${o2[@]}" "${resnet50[@]}" $tuned --with-input -j "$(nproc)" -- $amp "${resnet50[@]}" ;;
   jpeg) photos ;;
   peers)
     has_torch || lacks "python3 has no PyTorch for this device"
