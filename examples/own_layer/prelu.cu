@@ -28,7 +28,7 @@ __global__ void backward_slope(PreluGradients of, int64_t values, int64_t channe
     if (of.x[i] <= 0) sum += of.grad_out[i] * of.x[i];
   }
   sums[threadIdx.x] = sum;
-  for (int half = kThreads / 2; half > 0; half /= 2) {
+  for (unsigned half = kThreads / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
   }
