@@ -39,6 +39,13 @@ run_commands running.md 19 "--max-steps 20"
 run_commands evaluation.md 4 "--max-steps 20"
 run_commands bench_allreduce.md 4
 run_commands bench_train.md 3
+count=0
+while read -r line; do  # for a GPU: understood, where there is none too
+  code=0 count=$((count + 1))
+  eval "build/release/bin/$line -b 2 --num-warmup-batches 1 --num-batches-per-iter 1 --num-iters 1" || code=$?
+  [ $code = 0 ] || [ $code = 5 ] || { echo "this ended with code $code: $line"; exit 1; }
+done < <(grep '^bench_train --device cuda ' "$root/docs/bench_train.md")
+[ $count = 3 ] || { echo "bench_train.md has $count commands for a GPU, expected 3"; exit 1; }
 
 if [ -n "${LOCKSTEP_PHOTOS:-}" ]; then
   for folder in train/ants train/bees val/ants val/bees; do
