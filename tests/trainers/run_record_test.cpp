@@ -33,6 +33,8 @@ RunRecord started() {
                  .predivide = 2,
                  .overlap = false,
                  .buckets = {{.tensors = 3, .bytes = 1000}, {.tensors = 1, .bytes = 24}},
+                 .steps_per_epoch = 117,
+                 .last_step = 351,
                  .reach = {1, 2, 4, 8}};
   record.evaluation = {.flags = {{"normalize", "0.1307,0.3081"}}, .image = "1x28x28"};
   record.start = std::chrono::system_clock::time_point(std::chrono::seconds(1'767'268'800));
@@ -74,6 +76,8 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
                   {"overlap", false},
                   {"buckets", {{{"tensors", 3}, {"bytes", 1000}}, {{"tensors", 1}, {"bytes", 24}}}},
                   {"plan_choices", nullptr},
+                  {"steps_per_epoch", 117},
+                  {"last_step", 351},
                   {"same_bits_on", {1, 2, 4, 8}}}));
   EXPECT_EQ(got["start"], "2026-01-01T12:00:00Z");
   for (const char* name :

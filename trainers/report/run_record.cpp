@@ -80,6 +80,8 @@ Json json_of(const RunPlan& plan) {
     json["buckets"].push_back({{"tensors", bucket.tensors}, {"bytes", bucket.bytes}});
   }
   json["plan_choices"] = plan.plan_choices.empty() ? Json() : Json(plan.plan_choices);
+  json["steps_per_epoch"] = plan.steps_per_epoch;
+  json["last_step"] = plan.last_step;
   json["same_bits_on"] = plan.reach;
   return json;
 }

@@ -40,6 +40,8 @@ struct RunPlan {
   bool overlap = true;
   std::vector<BucketSize> buckets;
   std::string plan_choices = {};  // as ResolvedRun's
+  int64_t steps_per_epoch = 0;
+  int64_t last_step = 0;       // with which the run ends; 0: it trains nothing
   std::vector<int64_t> reach;  // rank counts with the same bits (trainers/config/batch_division.h)
 };
 

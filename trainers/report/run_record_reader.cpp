@@ -60,6 +60,8 @@ RunPlan plan_of(const Json& json) {
                .predivide = run.at("predivide"),
                .overlap = run.at("overlap"),
                .buckets = {},
+               .steps_per_epoch = run.value("steps_per_epoch", int64_t{0}),
+               .last_step = run.value("last_step", int64_t{0}),
                .reach = run.at("same_bits_on")};
   plan.seeds.run = json.at("seed");
   plan.seeds.order = json.value("seed_order", plan.seeds.run);
