@@ -162,6 +162,10 @@ TEST(RunRecord, ASummaryHasTheRecordsFigures) {
   EXPECT_EQ(got["final"], json::parse(to_json(record))["final"]);
   EXPECT_EQ(got["best"], json({{"acc1", 75.0}, {"epoch", 2}}));
   EXPECT_EQ(got["digest"], "0000000000000abc");
+  EXPECT_TRUE(got["error"].is_null());
+  result.saved = false;
+  got = json::parse(summary_json(record, "runs/a", result));
+  EXPECT_EQ(got["error"]["what"], "the last state of the run is not saved");
 }
 
 TEST(RunRecord, IsReadBack) {

@@ -182,6 +182,7 @@ class Run {
   }
 
   void prepare_directory() {
+    name_run_directory(p_.run.output_dir);
     directory_ = std::make_unique<RunDirectory>(p_.run.output_dir, p_.start.existing_run());
     if (const std::optional<ResumePoint>& from = p_.start.resumed()) {
       record_.resumed = {from->model_file.string(), from->checkpoint.record.at.steps};

@@ -117,6 +117,10 @@ Json json_of(const StepTimes& times) {
   return json;
 }
 
+Json json_of(const Error& error, int rank) {
+  return {{"what", error.what()}, {"why", error.why()}, {"try", advice_of(error)}, {"rank", rank}};
+}
+
 }  // namespace
 
 RunPlan make_run_plan(const ResolvedRun& run, std::span<const comm::Bucket> buckets) {
@@ -211,7 +215,24 @@ std::string summary_json(const RunRecord& record,
   json["best"] =
       has_best ? Json{{"acc1", result.best.acc1()}, {"epoch", result.best_epoch}} : Json();
   json["digest"] = or_null(record.digest, to_hex);
+  json["error"] = result.saved ? Json() : json_of(unsaved_state(directory), 0);
   return dump(json, -1);
+}
+
+std::string summary_json(const Error& error, int rank, const std::string& directory) {
+  Json json = Json::object();
+  json["schema_version"] = RunRecord::kSchemaVersion;
+  json["run_dir"] = directory.empty() ? Json() : Json(directory);
+  json["exit_code"] = static_cast<int>(error.code());
+  json["error"] = json_of(error, rank);
+  return dump(json, -1);
+}
+
+EnvironmentError unsaved_state(const std::string& directory) {
+  return EnvironmentError(
+      "the last state of the run is not saved",
+      "a warning above says which file could not be written and why",
+      fmt::format("more room, then --resume {} from its newest checkpoint", directory));
 }
 
 std::string to_json_line(std::span<const Metric> metrics) {

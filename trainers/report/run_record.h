@@ -107,6 +107,10 @@ std::string to_json(const RunRecord& record);  // indented, ends in a newline
 std::string summary_json(const RunRecord& record,
                          const std::string& directory,
                          const TrainingResult& result);
+// The keys that there are where `rank` failed early. `directory`: empty where there is none.
+std::string summary_json(const Error& error, int rank, const std::string& directory);
+// A run ends with it whose last state could not be written.
+EnvironmentError unsaved_state(const std::string& directory);
 std::string to_json_line(std::span<const Metric> metrics);  // one line, ends in a newline
 
 }  // namespace lockstep::trainers

@@ -197,13 +197,7 @@ void report_end(Console& console,
                              result.steps,
                              result.saved ? "; --resume goes on from there" : ""));
   }
-  if (!result.saved) {
-    console.warn(format_error(
-        EnvironmentError("the last state of the run is not saved",
-                         "a warning above says which file could not be written and why",
-                         fmt::format("more room, then --resume {} from its newest checkpoint",
-                                     directory.string()))));
-  }
+  if (!result.saved) console.warn(format_error(unsaved_state(directory.string())));
   if (result.early_stop_epoch) {
     console.result(fmt::format("stopped early after epoch {}: {} in a row had no better test loss",
                                *result.early_stop_epoch + 1,
