@@ -54,7 +54,8 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
                   {"threads", 2},
                   {"local_rank", 0},
                   {"cores", 0},
-                  {"peak_bytes", nullptr}}));
+                  {"peak_bytes", nullptr},
+                  {"device_peak_bytes", nullptr}}));
   EXPECT_EQ(got["data_digest"], "0123456789abcdef");
   EXPECT_EQ(got["seed"], std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(got["seed_order"], 0);
@@ -108,10 +109,12 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
                       .buckets = {{.ready = 0.25, .start = 0.5, .end = 0.75}}};
   record.step_times = StepTimes::of({{.low_s = 0.0099, .high_s = 0.0101, .count = 7}});
   record.ranks[0].peak_bytes = 4096;
+  record.ranks[1].device_peak_bytes = 8192;
   const json got = json::parse(to_json(record));
   EXPECT_EQ(got["step_times"].size(), 1U);
   EXPECT_EQ(got["step_times"][0]["steps"], 7);
   EXPECT_EQ(got["ranks"][0]["peak_bytes"], 4096);
+  EXPECT_EQ(got["ranks"][1]["device_peak_bytes"], 8192);
   EXPECT_EQ(to_json(run_record_of(to_json(record), "run.json")), to_json(record));
   EXPECT_EQ(got["end"], "2026-01-01T12:01:01Z");
   EXPECT_EQ(got["run"]["plan_choices"], "5b7e");

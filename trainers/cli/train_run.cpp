@@ -308,7 +308,7 @@ class Run {
                     const nn::Module& model,
                     double wall_s,
                     ExitCode code) {
-    const std::vector<int64_t> peaks = comm::gather_value(ranks_, peak_host_bytes());
+    const std::vector<MemoryPeaks> peaks = comm::gather_value(ranks_, memory_peaks());
     on_all_ranks(ranks_, [&] {
       if (!directory_) return;
       record_.digest = state_digest(model);

@@ -54,12 +54,14 @@ Json json_of(const std::vector<ResolvedFlag>& flags) {
 Json json_of(const std::vector<RankRecord>& ranks) {
   Json json = Json::array();
   for (const RankRecord& rank : ranks) {
-    json.push_back({{"host", rank.host},
-                    {"device", rank.device},
-                    {"threads", rank.threads},
-                    {"local_rank", rank.local_rank},
-                    {"cores", rank.cores},
-                    {"peak_bytes", rank.peak_bytes ? Json(*rank.peak_bytes) : Json()}});
+    json.push_back(
+        {{"host", rank.host},
+         {"device", rank.device},
+         {"threads", rank.threads},
+         {"local_rank", rank.local_rank},
+         {"cores", rank.cores},
+         {"peak_bytes", rank.peak_bytes ? Json(*rank.peak_bytes) : Json()},
+         {"device_peak_bytes", rank.device_peak_bytes ? Json(*rank.device_peak_bytes) : Json()}});
   }
   return json;
 }

@@ -55,8 +55,9 @@ struct RankRecord {
   std::string device;
   int threads = 1;
   int local_rank = 0;
-  int64_t cores = 0;                       // that the process may use; 0: not known
-  std::optional<int64_t> peak_bytes = {};  // of the process's memory on the host, at the end
+  int64_t cores = 0;                              // that the process may use; 0: not known
+  std::optional<int64_t> peak_bytes = {};         // of the process's memory on the host, at the end
+  std::optional<int64_t> device_peak_bytes = {};  // on its GPU, at the end
 };
 
 struct FinalMetrics {

@@ -108,6 +108,9 @@ std::vector<RankRecord> ranks_of(const Json& json) {
                      .local_rank = rank.value("local_rank", 0),
                      .cores = rank.value("cores", int64_t{0})});
     if (has(rank, "peak_bytes")) ranks.back().peak_bytes = rank.at("peak_bytes");
+    if (has(rank, "device_peak_bytes")) {
+      ranks.back().device_peak_bytes = rank.at("device_peak_bytes");
+    }
   }
   return ranks;
 }

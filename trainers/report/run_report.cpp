@@ -159,14 +159,15 @@ void describe_run(const ResolvedRun& run, std::span<const RankPlace> places, Run
 }
 
 void describe_end(const TrainingResult& result,
-                  std::span<const int64_t> peak_bytes,
+                  std::span<const MemoryPeaks> peaks,
                   RunRecord& record) {
   record.end = std::chrono::system_clock::now();
   record.early_stop_epoch = result.early_stop_epoch;
   record.communication = result.communication;
   if (result.step_times.count() > 0) record.step_times = result.step_times;
-  for (size_t rank = 0; rank < peak_bytes.size(); ++rank) {
-    record.ranks[rank].peak_bytes = peak_bytes[rank];
+  for (size_t rank = 0; rank < peaks.size(); ++rank) {
+    record.ranks[rank].peak_bytes = peaks[rank].host;
+    if (peaks[rank].device > 0) record.ranks[rank].device_peak_bytes = peaks[rank].device;
   }
 }
 
