@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -320,6 +321,7 @@ int run(const std::vector<std::string>& argv, const char* const* arguments, std:
 
 int run_lockstep_tool(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
   set_remedy_text(tool_advice);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit on file sizes fails, and is told
   try {
     return run({argv, argv + argc}, argv, out);
   } catch (const Error& error) {
