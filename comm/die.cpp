@@ -6,6 +6,19 @@
 #include <unistd.h>
 
 namespace lockstep::comm {
+namespace {
+
+void print_error(const Error& why) {
+  std::fputs(format_error(why).c_str(), stderr);
+}
+
+void (*tell_error)(const Error& why) = print_error;
+
+}  // namespace
+
+void tell_errors_by(void (*tell)(const Error& why)) {
+  tell_error = tell;
+}
 
 void die(ExitCode code) {
   std::cout.flush();
@@ -14,7 +27,7 @@ void die(ExitCode code) {
 }
 
 void die(const Error& why) {
-  std::fputs(format_error(why).c_str(), stderr);
+  tell_error(why);
   die(why.code());
 }
 

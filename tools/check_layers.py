@@ -29,6 +29,7 @@ HOMES = {
     r"(oneapi/)?dnnl.*": r"kernels/.*onednn.*",
     r"omp\.h": r"kernels/.*onednn.*",
     r"CLI/.*": r"(trainers/.*|bench/flags)\.cpp",
+    r"toml\+\+/.*": r"trainers/options/config_file\.cpp",
     r"nlohmann/.*": r".*\.cpp|tests/.*",
     r"xxhash\.h": r"core/digest\.cpp",
     r"(cuda_|driver_types|vector_types|nvtx3/).*": (

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
+#include <unordered_map>
 
 #include <cuda_runtime_api.h>
 #include <fmt/core.h>
@@ -36,9 +38,19 @@ class DeviceMemory : public MemorySource {
       return nullptr;
     }
     cuda::check(status, "allocate");
+    const std::lock_guard lock(mutex_);
+    blocks_[block] = bytes;
+    held_ += bytes;
+    peak_ = std::max(peak_, held_);
     return block;
   }
   void free(void* block) override {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = blocks_.find(block);
+      held_ -= found->second;
+      blocks_.erase(found);
+    }
     cuda::tell_watch_of_end();
     cudaFree(block);
   }
@@ -48,6 +60,15 @@ class DeviceMemory : public MemorySource {
     return fmt::format("out of device memory ({} of {} bytes are free)", free, total);
   }
   bool takes_back() const override { return !cuda::records_here(); }
+  size_t peak_bytes() const {
+    const std::lock_guard lock(mutex_);
+    return peak_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<void*, size_t> blocks_;
+  size_t held_ = 0, peak_ = 0;
 };
 
 bool caches() {
@@ -118,6 +139,10 @@ MemoryPool::Use::~Use() {
 
 const std::shared_ptr<CachingAllocator>& pool_in_use() {
   return used_pool;
+}
+
+size_t peak_bytes() {
+  return device_memory().peak_bytes();
 }
 
 Tensor empty_pinned(const Shape& shape, Dtype dtype) {

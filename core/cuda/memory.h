@@ -55,6 +55,9 @@ class MemoryPool {
   std::shared_ptr<CachingAllocator> allocator_;
 };
 
+// The most memory of the device that this process has held so far, that of caches included.
+size_t peak_bytes();
+
 // The pool in use on this thread; null: none.
 const std::shared_ptr<CachingAllocator>& pool_in_use();
 

@@ -31,10 +31,36 @@ TEST(Outputs, JsonIsAloneOnStandardOutput) {
     EXPECT_EQ(summary.at(name), record.at(name)) << name;
   }
   EXPECT_EQ(count_of(result.err, R"({"split":"train")"), 3) << result.err;
+  EXPECT_TRUE(summary.at("error").is_null());
+}
 
-  const ProgramResult bad = run_program({"train_convnet", "--json", "--epochs", "-1"});
-  EXPECT_EQ(bad.exit_code, 2);
-  EXPECT_EQ(bad.out, "");
+// One object on standard output whatever ends the run; the three lines stay on standard error.
+TEST(Outputs, JsonTellsOfAnError) {
+  const TempDir dir;
+  const auto error_of = [](const ProgramResult& result, int exit_code) {
+    EXPECT_EQ(result.exit_code, exit_code) << said(result);
+    EXPECT_EQ(count_of(result.out, "\n"), 1) << said(result);
+    const json summary = json::parse(result.out, nullptr, false);
+    EXPECT_TRUE(summary.is_object()) << said(result);
+    if (!summary.is_object()) return json::object();
+    EXPECT_EQ(summary.at("exit_code"), exit_code);
+    EXPECT_EQ(count_of(result.err, summary.at("error").at("try").get<std::string>()), 1);
+    return summary;
+  };
+  const json usage = error_of(run_program({"train_convnet", "--json", "--epochs", "-1"}), 2);
+  EXPECT_EQ(usage.at("error").at("what"), "bad value: --epochs -1");
+  EXPECT_TRUE(usage.at("run_dir").is_null());
+  const json data =
+      error_of(run_ranks(2, convnet(dir / "a", {"--json", "--data", (dir / "no").string()})), 3);
+  EXPECT_EQ(data.at("error").at("rank"), 0);
+  const json diverged =
+      error_of(run_ranks(2, convnet(dir / "b", {"--json", "--lr", "1000", "--epochs", "1"})), 6);
+  EXPECT_EQ(diverged.at("run_dir"), (dir / "b").string());
+  const ProgramResult lost = run_ranks(2,
+                                       convnet(dir / "c", {"--json", "--stall-abort", "5"}),
+                                       {.environment = {{"LOCKSTEP_FAULT", "kill:rank=1,step=5"}}});
+  EXPECT_EQ(count_of(lost.out, R"("exit_code":75,"error":{"what")"), 1) << said(lost);
+  EXPECT_EQ(run_program({"train_convnet", "--epochs", "-1"}).out, "");
 }
 
 TEST(Outputs, ProgressAsJsonIsThatOfTheFile) {

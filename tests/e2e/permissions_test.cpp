@@ -103,6 +103,12 @@ TEST_F(Permissions, OutputIsRefusedBeforeTraining) {
     expect_refused(step("folder/run", {}), 5, (dir_ / "folder/run").string());
   }
   ASSERT_EQ(step("run", {}).exit_code, 0);
+  {
+    const FileMode read(dir_ / "run", 0555);
+    const std::string run = (dir_ / "run").string();
+    expect_refused(run_program({"lockstep", "report", run}, kBound), 5, "report.html");
+    EXPECT_EQ(run_program({"lockstep", "watch", run}, kBound).exit_code, 0);
+  }
   for (const unsigned mode : {0555U, 0U}) {
     const FileMode changed(dir_ / "run/checkpoints", mode);
     const std::string path = (dir_ / "run/checkpoints").string();

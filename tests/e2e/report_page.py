@@ -117,6 +117,17 @@ def check_refusals(work: Path) -> None:
         assert words in said and said.count("\n") == 3, said
 
 
+def check_no_room(work: Path) -> None:
+    """A report that cannot be written is refused in three lines, and the page that was there stays."""
+    before = (work / "plain" / "report.html").read_bytes()
+    command = 'ulimit -f 1; exec "$0" report plain'
+    done = subprocess.run(["bash", "-c", command, str(BIN / "lockstep")], cwd=work, capture_output=True, text=True)
+    assert done.returncode == 5 and done.stderr.count("\n") == 3 and "File too large" in done.stderr, done.stderr
+    said = run("lockstep", "report", "plain", "-o", "plain/run.json/page.html", code=5, cwd=work)
+    assert said.count("\n") == 3, said
+    assert (work / "plain" / "report.html").read_bytes() == before
+
+
 def check_lists(work: Path) -> None:
     """`lockstep runs` and `compare`; the run in the folder `broken` cannot be read, one is made to look running."""
     record = json.loads((work / "plain" / "run.json").read_text())
@@ -158,6 +169,7 @@ def main() -> None:
         check_figures(work / "plain")
         run("lockstep", "report", "plain", EVIL, "-o", "both.html", cwd=work)
         Page(work / "both.html").has("2 runs side by side", "--lr 0.01 0.02", "<script>")
+        check_no_room(work)
         (work / "plain" / "report.html").unlink()
         (work / "plain" / "report.html").mkdir()  # cannot be replaced by a file
         said = train("plain", "--overwrite", cwd=work)

@@ -16,7 +16,11 @@ TEST_F(OneRank, LearnsWhatTheCpuLearns) {
   const std::vector<double> got = losses("cuda");
   ASSERT_EQ(got.size(), 21U);  // with the evaluation
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 2e-4 * want[i]) << i;
-  EXPECT_EQ(read_json(dir_ / "cuda" / "run.json").at("ranks")[0].at("device"), "cuda");
+  const auto rank = read_json(dir_ / "cuda" / "run.json").at("ranks")[0];
+  EXPECT_EQ(rank.at("device"), "cuda");
+  EXPECT_GT(rank.at("device_peak_bytes"), 29'034 * 4) << "more than the weights";
+  EXPECT_TRUE(
+      read_json(dir_ / "cpu" / "run.json").at("ranks")[0].at("device_peak_bytes").is_null());
 }
 
 TEST_F(OneRank, NoOrderOfStreamsChangesABit) {

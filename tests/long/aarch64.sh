@@ -33,8 +33,9 @@ Dir::Cache "$folder";
 Dir::Etc::sourcelist "$folder/debian.sources";
 Dir::Etc::sourceparts "/dev/null";
 END
-packages=(libc6-dev libstdc++-12-dev libopenmpi-dev libdnnl-dev ocl-icd-opencl-dev libcli11-dev nlohmann-json3-dev
-  libfmt-dev zlib1g-dev libxxhash-dev libjpeg-dev libpng-dev libgtest-dev libgmock-dev librapidcheck-dev)
+packages=(libc6-dev libstdc++-12-dev libopenmpi-dev libdnnl-dev ocl-icd-opencl-dev libcli11-dev libtomlplusplus-dev
+  nlohmann-json3-dev libfmt-dev zlib1g-dev libxxhash-dev libjpeg-dev libpng-dev libgtest-dev libgmock-dev
+  librapidcheck-dev)
 APT_CONFIG=$folder/apt.conf apt-get update -qq
 APT_CONFIG=$folder/apt.conf apt-get install -y -qq --no-install-recommends --download-only "${packages[@]}" >/dev/null
 for package in "$folder"/archives/*.deb; do

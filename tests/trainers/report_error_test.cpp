@@ -100,6 +100,26 @@ TEST_F(ReportError, RanksThatFailAlikeLeaveAfterRankZeroAndALoneOneSpeaks) {
   EXPECT_EXIT(fail_rank(alone, DataError("broken")), code3, named);
 }
 
+TEST_F(ReportError, AWantedSummaryIsRankZerosAndPrintedOnce) {
+  const auto summary = [&](const Error& error) {
+    ::testing::internal::CaptureStdout();
+    printed(error, ErrorScope::kThisRank, static_cast<int>(error.code()));
+    return ::testing::internal::GetCapturedStdout();
+  };
+  EXPECT_EQ(summary(DataError("x")), "") << "nobody wants it";
+  want_error_summary(true);
+  setenv("RANK", "1", 1);
+  setenv("WORLD_SIZE", "2", 1);
+  EXPECT_EQ(summary(DataError("x")), "");
+  clear();
+  const std::string text = summary(DataError("no \"file\"", "why", "try"));
+  EXPECT_EQ(text,
+            R"({"schema_version":1,"run_dir":null,"exit_code":3,"error":)"
+            R"({"what":"no \"file\"","why":"why","try":"try","rank":0}})"
+            "\n");
+  EXPECT_EQ(summary(DataError("x")), "");
+}
+
 TEST_F(ReportError, ForeignExceptionsAreBugs) {
   const std::string text = printed(std::runtime_error("odd"), ErrorScope::kEveryRank, 1);
   EXPECT_NE(text.find("odd"), std::string::npos);

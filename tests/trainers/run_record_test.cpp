@@ -33,6 +33,8 @@ RunRecord started() {
                  .predivide = 2,
                  .overlap = false,
                  .buckets = {{.tensors = 3, .bytes = 1000}, {.tensors = 1, .bytes = 24}},
+                 .steps_per_epoch = 117,
+                 .last_step = 351,
                  .reach = {1, 2, 4, 8}};
   record.evaluation = {.flags = {{"normalize", "0.1307,0.3081"}}, .image = "1x28x28"};
   record.start = std::chrono::system_clock::time_point(std::chrono::seconds(1'767'268'800));
@@ -52,7 +54,8 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
                   {"threads", 2},
                   {"local_rank", 0},
                   {"cores", 0},
-                  {"peak_bytes", nullptr}}));
+                  {"peak_bytes", nullptr},
+                  {"device_peak_bytes", nullptr}}));
   EXPECT_EQ(got["data_digest"], "0123456789abcdef");
   EXPECT_EQ(got["seed"], std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(got["seed_order"], 0);
@@ -74,6 +77,8 @@ TEST(RunRecord, AtTheStartTheEndIsNull) {
                   {"overlap", false},
                   {"buckets", {{{"tensors", 3}, {"bytes", 1000}}, {{"tensors", 1}, {"bytes", 24}}}},
                   {"plan_choices", nullptr},
+                  {"steps_per_epoch", 117},
+                  {"last_step", 351},
                   {"same_bits_on", {1, 2, 4, 8}}}));
   EXPECT_EQ(got["start"], "2026-01-01T12:00:00Z");
   for (const char* name :
@@ -104,10 +109,12 @@ TEST(RunRecord, AtTheEndNothingIsNull) {
                       .buckets = {{.ready = 0.25, .start = 0.5, .end = 0.75}}};
   record.step_times = StepTimes::of({{.low_s = 0.0099, .high_s = 0.0101, .count = 7}});
   record.ranks[0].peak_bytes = 4096;
+  record.ranks[1].device_peak_bytes = 8192;
   const json got = json::parse(to_json(record));
   EXPECT_EQ(got["step_times"].size(), 1U);
   EXPECT_EQ(got["step_times"][0]["steps"], 7);
   EXPECT_EQ(got["ranks"][0]["peak_bytes"], 4096);
+  EXPECT_EQ(got["ranks"][1]["device_peak_bytes"], 8192);
   EXPECT_EQ(to_json(run_record_of(to_json(record), "run.json")), to_json(record));
   EXPECT_EQ(got["end"], "2026-01-01T12:01:01Z");
   EXPECT_EQ(got["run"]["plan_choices"], "5b7e");
@@ -158,6 +165,10 @@ TEST(RunRecord, ASummaryHasTheRecordsFigures) {
   EXPECT_EQ(got["final"], json::parse(to_json(record))["final"]);
   EXPECT_EQ(got["best"], json({{"acc1", 75.0}, {"epoch", 2}}));
   EXPECT_EQ(got["digest"], "0000000000000abc");
+  EXPECT_TRUE(got["error"].is_null());
+  result.saved = false;
+  got = json::parse(summary_json(record, "runs/a", result));
+  EXPECT_EQ(got["error"]["what"], "the last state of the run is not saved");
 }
 
 TEST(RunRecord, IsReadBack) {

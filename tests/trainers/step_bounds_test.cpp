@@ -3,6 +3,7 @@
 #include <fstream>
 #include <random>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -126,6 +127,29 @@ TEST(DescribeTrace, TakesTenLinesAndNoVerdictOnADevice) {
   run.trace().device = "cuda";
   EXPECT_THAT(describe_trace(run.trace()), HasSubstr("verdict none: the lanes are the host's"));
   EXPECT_THAT(describe_trace({}), HasSubstr("verdict none: "));
+}
+
+// Time and memory grow with the steps, not with their square.
+TEST(ReadTrace, OfAHundredThousandSteps) {
+  constexpr int kSteps = 100'000;
+  const testing::TempDir dir;
+  std::string text = R"({"otherData":{"lockstep":"1","format":1,"ranks":1},"traceEvents":[)";
+  for (int i = 0; i < kSteps; ++i) {
+    const int begin = 1000 * i;
+    text += fmt::format(R"({{"ph":"X","tid":100000,"ts":{},"dur":900,"name":"step {}"}},)"
+                        R"({{"ph":"X","tid":100000,"ts":{},"dur":99,"name":"wait for sums"}},)",
+                        begin,
+                        i + 1,
+                        begin + 700);
+  }
+  text.pop_back();
+  std::ofstream(dir / "trace.json") << text << "]}";
+  const TraceContents trace = read_trace(dir.path());
+  EXPECT_EQ(trace.steps.size(), size_t{kSteps});
+  EXPECT_EQ(trace.typical.ranks.at(0).size(), 2U);
+  const std::string said = describe_trace(trace);
+  EXPECT_LE(std::ranges::count(said, '\n'), 10);
+  EXPECT_THAT(said, HasSubstr("steps 1 to 100000 on 1 ranks"));
 }
 
 TEST(ReadTrace, RefusesWhatIsNoTrace) {

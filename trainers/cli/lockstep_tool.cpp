@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "trainers/cli/programs.h"
 #include "trainers/cli/ranks_command.h"
 #include "trainers/cli/run_commands.h"
+#include "trainers/cli/watch_command.h"
 #include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/plan_command.h"
 #include "trainers/report/errors.h"
@@ -256,6 +258,19 @@ Command compare_command(CLI::App& app, std::ostream& out) {
           }};
 }
 
+Command watch_command(CLI::App& app) {
+  struct Options {
+    std::string run;
+    bool once = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command = app.add_subcommand(
+      "watch", "follow a run in the terminal: curves, ranks, speed; Ctrl-C leaves the run alone");
+  command->add_option("RUN", options->run, "a run directory, such as runs/latest")->required();
+  command->add_flag("--once", options->once, "print one picture and stop");
+  return {command, [options] { return run_watch(options->run, options->once); }};
+}
+
 // CLI11 only says that a subcommand is required.
 void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv) {
   if (argc < 2 || *argv[1] == '-') return;
@@ -286,7 +301,8 @@ int run(const std::vector<std::string>& argv, const char* const* arguments, std:
                               doctor_command(app, out),
                               report_command(app, out),
                               runs_command(app, out),
-                              compare_command(app, out)};
+                              compare_command(app, out),
+                              watch_command(app)};
   const auto argc = static_cast<int>(argv.size());
   refuse_unknown_command(app, argc, arguments);
   try {
@@ -305,6 +321,7 @@ int run(const std::vector<std::string>& argv, const char* const* arguments, std:
 
 int run_lockstep_tool(int argc, const char* const* argv, std::ostream& out, std::ostream& err) {
   set_remedy_text(tool_advice);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit on file sizes fails, and is told
   try {
     return run({argv, argv + argc}, argv, out);
   } catch (const Error& error) {

@@ -10,7 +10,8 @@
 namespace lockstep::trainers {
 
 std::string run_report(const std::vector<std::string>& directories, const std::string& file) {
-  const std::vector<ViewedRun> runs = view_runs(directories);
+  std::vector<ViewedRun> runs = view_runs(directories);
+  if (runs.size() == 1) add_trace(runs.front());
   std::filesystem::path page = file;
   if (file.empty()) {
     page = runs.size() == 1 ? runs.front().directory / kReportFile

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include "comm/thread_communicator.h"
 #include "core/cuda/device.h"
 #include "core/version.h"
+#include "core/words.h"
 #include "kernels/support/isa.h"
 #include "trainers/cli/programs.h"
 #include "trainers/cli/train_run.h"
@@ -77,6 +79,15 @@ bool printed_instead(const Options& options, bool prints) {
   }
   if (prints) fmt::print("{}", text);
   return true;
+}
+
+// As far as a line shows it that may be refused.
+bool asks_for_json(const std::vector<std::string>& words) {
+  const char* const variable = environment("LOCKSTEP_JSON");
+  const bool otherwise = variable != nullptr && parse_bool(variable).value_or(false);
+  const bool is_there = std::ranges::count(words, "--json") > 0;
+  const std::string value = value_in(words, "--json", is_there ? "true" : "");
+  return value.empty() ? otherwise : parse_bool(value).value_or(true);
 }
 
 // Ends the process where the rank fails: its peers wait for it.
@@ -176,13 +187,16 @@ int connect_and_run(const std::vector<std::string>& argv,
 int run_train_program(Program program, int argc, char** argv) {
   install_stop_handlers();
   set_remedy_text(trainer_advice);
+  comm::tell_errors_by(report_lost_peer);
   const std::vector<std::string> argv_copy(argv, argv + argc);
   Options options;
   comm::Launch launch;
   const char* const color = environment("LOCKSTEP_COLOR");
   choose_color(color_choice(value_in(argv_copy, "--color", color == nullptr ? "" : color)), false);
+  want_error_summary(asks_for_json(argv_copy));
   try {
     options = read_options(program, std::span(argv_copy).subspan(1), environment);
+    want_error_summary(options.request == Request::kRun && options.boolean("json"));
     launch = launch_of(options);
     if (printed_instead(options, launch.rank == 0)) return 0;
     choose_color(color_choice(options.text("color")), launch.launcher != comm::Launcher::kNone);

@@ -146,7 +146,7 @@ class Run {
       training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
     });
     if (plan) return replay(*plan, training);
-    open_directory(training.buckets());
+    open_directory(training.buckets(), training.steps());
     announce(model, loaded);
     std::optional<CheckpointWriter> checkpoints;
     if (directory_) checkpoints.emplace(writer_options(), identity(), p_.console);
@@ -182,6 +182,7 @@ class Run {
   }
 
   void prepare_directory() {
+    name_run_directory(p_.run.output_dir);
     directory_ = std::make_unique<RunDirectory>(p_.run.output_dir, p_.start.existing_run());
     if (const std::optional<ResumePoint>& from = p_.start.resumed()) {
       record_.resumed = {from->model_file.string(), from->checkpoint.record.at.steps};
@@ -224,8 +225,10 @@ class Run {
   }
 
   // What may be refused has been by now: a run that does not start leaves nothing.
-  void open_directory(std::span<const comm::Bucket> buckets) {
+  void open_directory(std::span<const comm::Bucket> buckets, const StepRange& steps) {
     record_.plan = make_run_plan(p_.run, buckets);
+    record_.plan.steps_per_epoch = steps.per_epoch;
+    record_.plan.last_step = steps.end;
     comm::handshake(ranks_, handshake_fields(record_.plan));
     on_all_ranks(ranks_, [&] {
       if (!is_rank0()) return;
@@ -257,7 +260,7 @@ class Run {
 
   ExitCode evaluate_weights(nn::Module& model, const std::vector<std::string>& loaded) {
     const RunRequest& request = p_.run.request;
-    open_directory({});
+    open_directory({}, {});
     announce(model, loaded);
     std::vector<Tensor> weights = nn::tensors_of(model.state());
     comm::broadcast_tensors(ranks_, weights);
@@ -305,7 +308,7 @@ class Run {
                     const nn::Module& model,
                     double wall_s,
                     ExitCode code) {
-    const std::vector<int64_t> peaks = comm::gather_value(ranks_, peak_host_bytes());
+    const std::vector<MemoryPeaks> peaks = comm::gather_value(ranks_, memory_peaks());
     on_all_ranks(ranks_, [&] {
       if (!directory_) return;
       record_.digest = state_digest(model);

@@ -24,6 +24,7 @@ class Training {
   explicit Training(const TrainingParts& parts);
 
   std::span<const comm::Bucket> buckets() const { return step_.buckets(); }
+  const StepRange& steps() const { return range_; }
 
   // Rank 0's, before run(): the optimizer's part of a checkpoint. Errors: CheckpointError naming
   // `file` when it is another optimizer's.

@@ -1,7 +1,7 @@
 // --config FILE and --print-config: flags as lines "name = value" of TOML.
 //
-// Our own reader, since CLI11 2.1 cuts a string at # and leaves escapes as they are: a path would
-// become another one without a word. What is read here, each TOML reader reads alike.
+// TOML is read by toml++, not by CLI11: version 2.1 cuts a string at # and leaves escapes as they
+// are, so a path would become another one without a word.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@ namespace lockstep::trainers {
 
 struct ConfigEntry {
   std::string key;
-  std::string value;  // a string's characters, a number as it is written, an array with commas
+  std::string value;  // a string's characters, a number in digits, an array with commas
   int line = 1;
 };
 
-// Strings, numbers, true, false and arrays of these. Errors: UsageError naming `file` and the line
-// for text that is not TOML, for a key that stands twice, and for tables, dates and strings of
-// several lines, which flags do not need.
+// Strings, numbers, true, false and arrays of these, in the order of their lines. Errors:
+// UsageError naming `file` and the line for text that is not TOML, and for tables, dates and arrays
+// in arrays, which flags do not need.
 std::vector<ConfigEntry> parse_config(std::string_view text, std::string_view file);
 
 // The file that gives the run of these options: the flags that were given. The others' values

@@ -63,7 +63,9 @@ std::string man_text(Program program) {
   return page +
          ".SH EXIT STATUS\n0 done, 2 usage, 3 data, 4 checkpoint, 5 environment, 6 diverged, 43 "
          "stopped and saved, 75 a rank was lost or hangs, 1 a bug.\n"
-         ".SH SEE ALSO\nlockstep \\-\\-help looks at what a run left.\n";
+         ".SH SEE ALSO\nlockstep watch follows a run; lockstep \\-\\-help names the commands that "
+         "look at "
+         "what a run left.\n";
 }
 
 }  // namespace lockstep::trainers

@@ -31,14 +31,6 @@ bool is_empty(const char* variable) {
   return value == nullptr || *value == '\0';
 }
 
-bool shows_color(std::FILE* to) {
-  if (chosen != ColorChoice::kAuto) return chosen == ColorChoice::kAlways;
-  if (!is_empty("NO_COLOR") || isatty(fileno(to)) == 0) return false;
-  if (to == stdout && under_launcher) return false;
-  const char* terminal = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe)
-  return terminal != nullptr && std::string_view(terminal) != "dumb";
-}
-
 }  // namespace
 
 ColorChoice color_choice(std::string_view flag) {
@@ -49,6 +41,14 @@ ColorChoice color_choice(std::string_view flag) {
 void choose_color(ColorChoice choice, bool launched) {
   chosen = choice;
   under_launcher = launched;
+}
+
+bool shows_color(std::FILE* to) {
+  if (chosen != ColorChoice::kAuto) return chosen == ColorChoice::kAlways;
+  if (!is_empty("NO_COLOR") || isatty(fileno(to)) == 0) return false;
+  if (to == stdout && under_launcher) return false;
+  const char* terminal = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe)
+  return terminal != nullptr && std::string_view(terminal) != "dumb";
 }
 
 std::string painted(std::FILE* to, std::string_view text) {

@@ -17,6 +17,8 @@ ColorChoice color_choice(std::string_view flag);
 // For the whole process; until then it is kAuto.
 void choose_color(ColorChoice choice, bool launched);
 
+bool shows_color(std::FILE* to);
+
 // `text` for this stream: as it is, or with its labels in color.
 std::string painted(std::FILE* to, std::string_view text);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "trainers/report/color.h"
+#include "trainers/report/errors.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -167,6 +168,7 @@ void Console::summary(const std::string& line) {
   end_bar();
   fmt::print("{}", line);
   std::fflush(stdout);
+  want_error_summary(false);
 }
 
 std::FILE* Console::out() const {

@@ -1,6 +1,7 @@
 #include "trainers/report/errors.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <iterator>
@@ -16,11 +17,14 @@
 #include "comm/gather.h"
 #include "comm/launch.h"
 #include "trainers/report/color.h"
+#include "trainers/report/run_record.h"
 
 namespace lockstep::trainers {
 namespace {
 
 std::optional<int> known_rank;
+std::atomic<bool> summary_wanted = false;
+std::string run_directory;  // empty: there is none yet
 
 std::string& batch_advice() {
   static std::string text = "-b sets the batch";
@@ -55,12 +59,29 @@ bool rank0_has_ended(Communicator& ranks) {
   return false;
 }
 
-void report(const std::exception_ptr& error, ErrorScope scope) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& known) {
-    report_error(known, scope);
+void print_summary(const std::string& summary) {
+  if (!summary_wanted.exchange(false)) return;
+  std::fputs(summary.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+// The three lines, where they are this rank's to print.
+void print_error(const Error& error, bool names_its_rank, ErrorScope scope) {
+  const int rank = rank_of_this_process();
+  if (scope == ErrorScope::kThisRank && !names_its_rank) {
+    const Error named(error.code(),
+                      fmt::format("rank {}: {}", rank, error.what()),
+                      error.why(),
+                      error.hint(),
+                      error.remedy());
+    std::fputs(painted(stderr, format_error(named)).c_str(), stderr);
+  } else if (scope == ErrorScope::kThisRank || rank == 0) {
+    std::fputs(painted(stderr, format_error(error)).c_str(), stderr);
   }
+}
+
+bool is_of_lost_peer(const std::exception& error) {
+  return dynamic_cast<const CommError*>(&error) != nullptr;  // it names its rank
 }
 
 // Remedies that are not here have no flag.
@@ -95,21 +116,24 @@ void report_as_rank(int rank) {
   known_rank = rank;
 }
 
+void want_error_summary(bool wanted) {
+  summary_wanted = wanted;
+}
+
+void name_run_directory(const std::string& path) {
+  run_directory = path;
+}
+
 int report_error(const std::exception& error, ErrorScope scope) {
   const Error reported = as_error(error);
-  const int rank = rank_of_this_process();
-  const bool names_its_rank = dynamic_cast<const CommError*>(&error) != nullptr;
-  if (scope == ErrorScope::kThisRank && !names_its_rank) {
-    const Error named(reported.code(),
-                      fmt::format("rank {}: {}", rank, reported.what()),
-                      reported.why(),
-                      reported.hint(),
-                      reported.remedy());
-    std::fputs(painted(stderr, format_error(named)).c_str(), stderr);
-  } else if (scope == ErrorScope::kThisRank || rank == 0) {
-    std::fputs(painted(stderr, format_error(reported)).c_str(), stderr);
-  }
+  print_error(reported, is_of_lost_peer(error), scope);
+  if (rank_of_this_process() == 0) print_summary(summary_json(reported, 0, run_directory));
   return static_cast<int>(reported.code());
+}
+
+void report_lost_peer(const Error& error) {
+  std::fputs(painted(stderr, format_error(error)).c_str(), stderr);
+  if (rank_of_this_process() == 0) print_summary(summary_json(error, 0, run_directory));
 }
 
 int report_early_error(const std::exception& error) {
@@ -121,29 +145,36 @@ int report_early_error(const std::exception& error) {
 void fail_rank(Communicator& ranks, const std::exception& error) {
   static std::mutex first;  // ranks that are threads may fail at once: the first one ends them all
   const std::lock_guard lock(first);
-  const bool lost_peer = dynamic_cast<const CommError*>(&error) != nullptr;  // each knows another
-  const bool alone = lost_peer || (rank_of_this_process() != 0 && !rank0_has_ended(ranks));
+  const bool alone = is_of_lost_peer(error) ||  // each rank knows another
+                     (rank_of_this_process() != 0 && !rank0_has_ended(ranks));
   const ErrorScope scope = alone ? ErrorScope::kThisRank : ErrorScope::kEveryRank;
   comm::die(static_cast<ExitCode>(report_error(error, scope)));
 }
 
 void on_all_ranks(Communicator& ranks, FunctionRef<void()> body) {
-  std::exception_ptr error;
+  std::optional<Error> error;
+  bool names_its_rank = false;
   int64_t mine = 0;  // exit code
   try {
     body();
   } catch (const std::exception& known) {
-    error = std::current_exception();
-    mine = static_cast<int64_t>(as_error(known).code());
+    error = as_error(known);
+    names_its_rank = is_of_lost_peer(known);
+    mine = static_cast<int64_t>(error->code());
   }
   const std::vector<int64_t> codes = comm::gather_value(ranks, mine);
   const auto failed = std::ranges::find_if(codes, [](int64_t code) { return code != 0; });
   if (failed == codes.end()) return;
   const bool alike = std::ranges::find(codes, 0) == codes.end();
+  std::string summary;
   if (failed - codes.begin() == ranks.rank()) {
-    report(error, alike ? ErrorScope::kEveryRank : ErrorScope::kThisRank);
+    print_error(*error, names_its_rank, alike ? ErrorScope::kEveryRank : ErrorScope::kThisRank);
+    summary = summary_json(*error, ranks.rank(), run_directory);
   }
-  ranks.barrier();  // the message is out before mpirun ends the others
+  // The message is out before mpirun ends the others, and so is rank 0's summary.
+  const std::vector<std::string> summaries = comm::collect_texts(ranks, summary);
+  if (ranks.rank() == 0) print_summary(summaries[static_cast<size_t>(failed - codes.begin())]);
+  ranks.barrier();
   comm::die(static_cast<ExitCode>(*failed));
 }
 

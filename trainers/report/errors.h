@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <string>
 #include <string_view>
 
 #include "core/communicator.h"
@@ -22,9 +23,18 @@ Error with_meeting_advice(const Error& error);
 // From now on errors name this rank. Until then it is the launcher's number.
 void report_as_rank(int rank);
 
+// --json: where it is wanted, rank 0 prints the error that ends the run as JSON on standard output
+// too, once. Not wanted until then, nor once a run has printed its summary.
+void want_error_summary(bool wanted);
+// From now on the summary of an error names this run directory. Call it before threads start.
+void name_run_directory(const std::string& path);
+
 // Prints an Error's three lines to stderr; returns the process exit code. Any other exception is
 // reported as a bug. May be called before MPI_Init.
 int report_error(const std::exception& error, ErrorScope scope = ErrorScope::kEveryRank);
+
+// Reports an error that names its rank, as comm::tell_errors_by() wants it.
+void report_lost_peer(const Error& error);
 
 // Reports an error that comes before the ranks meet, for rank 0 alone to print. The other ranks
 // return a second later: mpirun ends all ranks when one fails, and rank 0 must have printed first.

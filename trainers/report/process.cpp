@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "comm/gather.h"
+#include "core/cuda/memory.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -61,10 +62,11 @@ RankPlace this_place() {
   return place;
 }
 
-int64_t peak_host_bytes() {
+MemoryPeaks memory_peaks() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  return int64_t{usage.ru_maxrss} * 1024;
+  return {.host = int64_t{usage.ru_maxrss} * 1024,
+          .device = static_cast<int64_t>(cuda::peak_bytes())};
 }
 
 std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine) {

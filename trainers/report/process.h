@@ -25,8 +25,12 @@ struct RankPlace {
   int64_t cores = 0;        // that this process may use; 0: not known
 };
 
-// The most memory that this process has held on the host so far, in bytes.
-int64_t peak_host_bytes();
+// The most memory that this process has held so far, in bytes.
+struct MemoryPeaks {
+  int64_t host = 0;
+  int64_t device = 0;  // 0 where it uses none
+};
+MemoryPeaks memory_peaks();
 
 RankPlace this_place();  // but rank and device; host "unknown" where the system does not tell
 

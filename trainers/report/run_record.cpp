@@ -54,12 +54,14 @@ Json json_of(const std::vector<ResolvedFlag>& flags) {
 Json json_of(const std::vector<RankRecord>& ranks) {
   Json json = Json::array();
   for (const RankRecord& rank : ranks) {
-    json.push_back({{"host", rank.host},
-                    {"device", rank.device},
-                    {"threads", rank.threads},
-                    {"local_rank", rank.local_rank},
-                    {"cores", rank.cores},
-                    {"peak_bytes", rank.peak_bytes ? Json(*rank.peak_bytes) : Json()}});
+    json.push_back(
+        {{"host", rank.host},
+         {"device", rank.device},
+         {"threads", rank.threads},
+         {"local_rank", rank.local_rank},
+         {"cores", rank.cores},
+         {"peak_bytes", rank.peak_bytes ? Json(*rank.peak_bytes) : Json()},
+         {"device_peak_bytes", rank.device_peak_bytes ? Json(*rank.device_peak_bytes) : Json()}});
   }
   return json;
 }
@@ -80,6 +82,8 @@ Json json_of(const RunPlan& plan) {
     json["buckets"].push_back({{"tensors", bucket.tensors}, {"bytes", bucket.bytes}});
   }
   json["plan_choices"] = plan.plan_choices.empty() ? Json() : Json(plan.plan_choices);
+  json["steps_per_epoch"] = plan.steps_per_epoch;
+  json["last_step"] = plan.last_step;
   json["same_bits_on"] = plan.reach;
   return json;
 }
@@ -113,6 +117,10 @@ Json json_of(const StepTimes& times) {
     json.push_back({{"from_s", bin.low_s}, {"to_s", bin.high_s}, {"steps", bin.count}});
   }
   return json;
+}
+
+Json json_of(const Error& error, int rank) {
+  return {{"what", error.what()}, {"why", error.why()}, {"try", advice_of(error)}, {"rank", rank}};
 }
 
 }  // namespace
@@ -209,7 +217,24 @@ std::string summary_json(const RunRecord& record,
   json["best"] =
       has_best ? Json{{"acc1", result.best.acc1()}, {"epoch", result.best_epoch}} : Json();
   json["digest"] = or_null(record.digest, to_hex);
+  json["error"] = result.saved ? Json() : json_of(unsaved_state(directory), 0);
   return dump(json, -1);
+}
+
+std::string summary_json(const Error& error, int rank, const std::string& directory) {
+  Json json = Json::object();
+  json["schema_version"] = RunRecord::kSchemaVersion;
+  json["run_dir"] = directory.empty() ? Json() : Json(directory);
+  json["exit_code"] = static_cast<int>(error.code());
+  json["error"] = json_of(error, rank);
+  return dump(json, -1);
+}
+
+EnvironmentError unsaved_state(const std::string& directory) {
+  return EnvironmentError(
+      "the last state of the run is not saved",
+      "a warning above says which file could not be written and why",
+      fmt::format("more room, then --resume {} from its newest checkpoint", directory));
 }
 
 std::string to_json_line(std::span<const Metric> metrics) {

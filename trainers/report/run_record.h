@@ -40,6 +40,8 @@ struct RunPlan {
   bool overlap = true;
   std::vector<BucketSize> buckets;
   std::string plan_choices = {};  // as ResolvedRun's
+  int64_t steps_per_epoch = 0;
+  int64_t last_step = 0;       // with which the run ends; 0: it trains nothing
   std::vector<int64_t> reach;  // rank counts with the same bits (trainers/config/batch_division.h)
 };
 
@@ -53,8 +55,9 @@ struct RankRecord {
   std::string device;
   int threads = 1;
   int local_rank = 0;
-  int64_t cores = 0;                       // that the process may use; 0: not known
-  std::optional<int64_t> peak_bytes = {};  // of the process's memory on the host, at the end
+  int64_t cores = 0;                              // that the process may use; 0: not known
+  std::optional<int64_t> peak_bytes = {};         // of the process's memory on the host, at the end
+  std::optional<int64_t> device_peak_bytes = {};  // on its GPU, at the end
 };
 
 struct FinalMetrics {
@@ -105,6 +108,10 @@ std::string to_json(const RunRecord& record);  // indented, ends in a newline
 std::string summary_json(const RunRecord& record,
                          const std::string& directory,
                          const TrainingResult& result);
+// The keys that there are where `rank` failed early. `directory`: empty where there is none.
+std::string summary_json(const Error& error, int rank, const std::string& directory);
+// A run ends with it whose last state could not be written.
+EnvironmentError unsaved_state(const std::string& directory);
 std::string to_json_line(std::span<const Metric> metrics);  // one line, ends in a newline
 
 }  // namespace lockstep::trainers

@@ -60,6 +60,8 @@ RunPlan plan_of(const Json& json) {
                .predivide = run.at("predivide"),
                .overlap = run.at("overlap"),
                .buckets = {},
+               .steps_per_epoch = run.value("steps_per_epoch", int64_t{0}),
+               .last_step = run.value("last_step", int64_t{0}),
                .reach = run.at("same_bits_on")};
   plan.seeds.run = json.at("seed");
   plan.seeds.order = json.value("seed_order", plan.seeds.run);
@@ -106,6 +108,9 @@ std::vector<RankRecord> ranks_of(const Json& json) {
                      .local_rank = rank.value("local_rank", 0),
                      .cores = rank.value("cores", int64_t{0})});
     if (has(rank, "peak_bytes")) ranks.back().peak_bytes = rank.at("peak_bytes");
+    if (has(rank, "device_peak_bytes")) {
+      ranks.back().device_peak_bytes = rank.at("device_peak_bytes");
+    }
   }
   return ranks;
 }

@@ -159,14 +159,15 @@ void describe_run(const ResolvedRun& run, std::span<const RankPlace> places, Run
 }
 
 void describe_end(const TrainingResult& result,
-                  std::span<const int64_t> peak_bytes,
+                  std::span<const MemoryPeaks> peaks,
                   RunRecord& record) {
   record.end = std::chrono::system_clock::now();
   record.early_stop_epoch = result.early_stop_epoch;
   record.communication = result.communication;
   if (result.step_times.count() > 0) record.step_times = result.step_times;
-  for (size_t rank = 0; rank < peak_bytes.size(); ++rank) {
-    record.ranks[rank].peak_bytes = peak_bytes[rank];
+  for (size_t rank = 0; rank < peaks.size(); ++rank) {
+    record.ranks[rank].peak_bytes = peaks[rank].host;
+    if (peaks[rank].device > 0) record.ranks[rank].device_peak_bytes = peaks[rank].device;
   }
 }
 
@@ -197,13 +198,7 @@ void report_end(Console& console,
                              result.steps,
                              result.saved ? "; --resume goes on from there" : ""));
   }
-  if (!result.saved) {
-    console.warn(format_error(
-        EnvironmentError("the last state of the run is not saved",
-                         "a warning above says which file could not be written and why",
-                         fmt::format("more room, then --resume {} from its newest checkpoint",
-                                     directory.string()))));
-  }
+  if (!result.saved) console.warn(format_error(unsaved_state(directory.string())));
   if (result.early_stop_epoch) {
     console.result(fmt::format("stopped early after epoch {}: {} in a row had no better test loss",
                                *result.early_stop_epoch + 1,

@@ -30,9 +30,9 @@ std::vector<std::string> lr_lines(const RunRequest& request,
 
 // Fills in the record's versions and machines.
 void describe_run(const ResolvedRun& run, std::span<const RankPlace> places, RunRecord& record);
-// Its end, now, and where time and memory went. `peak_bytes`: of each rank's process on its host.
+// Its end, now, and where time and memory went. `peaks`: by rank.
 void describe_end(const TrainingResult& result,
-                  std::span<const int64_t> peak_bytes,
+                  std::span<const MemoryPeaks> peaks,
                   RunRecord& record);
 
 // Returns nothing where a signal ended the run. Under --no-eval there are no accuracies.

@@ -99,7 +99,8 @@ std::string report_page(std::span<const ViewedRun> runs) {
 }
 
 void write_report(const std::filesystem::path& directory) {
-  const ViewedRun run = view_run(directory);
+  ViewedRun run = view_run(directory);
+  add_trace(run);
   write_file_atomically(directory / kReportFile, report_page({&run, 1}));
 }
 

@@ -15,6 +15,9 @@ using ViewedRuns = std::span<const ViewedRun>;
 std::string curve_charts(ViewedRuns runs);
 // Where time and memory went: figures of ranks, step times, the slowest rank, one step, buckets.
 std::string time_charts(const ViewedRun& run);
+// One step: of a trace where the run has one, else as means that run.json has.
+std::string step_chart(const ViewedRun& run);
+inline constexpr size_t kMostRows = 64;  // of ranks or buckets that a chart shows
 std::string bucket_table(const ViewedRun& run);
 // The confusion matrix, and the images that were most wrong.
 std::string mistake_parts(const ViewedRun& run);

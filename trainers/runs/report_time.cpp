@@ -10,8 +10,6 @@
 namespace lockstep::trainers {
 namespace {
 
-constexpr size_t kMostRows = 64;  // of ranks or buckets that a chart shows
-
 std::vector<StackedPart> time_parts() {
   return {{"own work", 0}, {"exposed communication", 1, true}};
 }
@@ -74,21 +72,34 @@ std::string step_times_chart(const ViewedRun& run) {
                    marks);
 }
 
-std::string memory_chart(const ViewedRun& run) {
+std::string memory_chart(const ViewedRun& run,
+                         const ChartFrame& frame,
+                         std::optional<int64_t> RankRecord::* peak) {
   std::vector<StackedRow> rows;
-  for (const RankRecord& rank : run.record.ranks) {
-    if (!rank.peak_bytes || rows.size() == kMostRows) continue;
-    rows.push_back({.label = fmt::format("rank {}", rows.size()),
-                    .parts = {static_cast<double>(*rank.peak_bytes)},
-                    .text = bytes_text(*rank.peak_bytes)});
+  for (size_t rank = 0; rank < std::min(run.record.ranks.size(), kMostRows); ++rank) {
+    const std::optional<int64_t>& bytes = run.record.ranks[rank].*peak;
+    if (!bytes) continue;
+    rows.push_back({.label = fmt::format("rank {}", rank),
+                    .parts = {static_cast<double>(*bytes)},
+                    .text = bytes_text(*bytes)});
   }
   const StackedPart part[] = {{"memory", 6}};
-  return stacked_rows({.title = "Memory",
+  return stacked_rows(frame, part, rows);
+}
+
+std::string memory_charts(const ViewedRun& run) {
+  return memory_chart(run,
+                      {.title = "Memory",
                        .unit = "the most that a process held on the host",
                        .wide = true,
                        .scale = AxisScale::kBytes},
-                      part,
-                      rows);
+                      &RankRecord::peak_bytes) +
+         memory_chart(run,
+                      {.title = "Memory of the GPU",
+                       .unit = "the most that a process held there",
+                       .wide = true,
+                       .scale = AxisScale::kBytes},
+                      &RankRecord::device_peak_bytes);
 }
 
 std::string slowest_chart(const ViewedRun& run) {
@@ -121,50 +132,11 @@ std::string slowest_chart(const ViewedRun& run) {
                      cells);
 }
 
-// What run.json tells of a step: means over all steps but the first, on rank 0.
-std::string step_chart(const ViewedRun& run) {
-  const std::optional<ExchangeSummary>& exchange = run.record.communication;
-  if (!exchange || exchange->ranks.size() < 2 || exchange->buckets.empty()) return "";
-  const RankSeconds& seconds = exchange->ranks.front().seconds;
-  const double own = seconds.own;
-  std::vector<Lane> lanes = {
-      {.label = "rank 0",
-       .spans = {{.begin = 0, .end = own, .color = 0, .title = "own work: " + seconds_text(own)},
-                 {.begin = own,
-                  .end = own + seconds.exposed,
-                  .color = 1,
-                  .hatched = true,
-                  .title = "exposed communication: " + seconds_text(seconds.exposed)}}}};
-  for (const ExchangeSummary::BucketSeconds& bucket : exchange->buckets) {
-    if (lanes.size() > kMostRows) break;
-    lanes.push_back(
-        {.label = fmt::format("bucket {}", lanes.size()),
-         .spans = {{.begin = bucket.ready,
-                    .end = bucket.start,
-                    .color = 2,
-                    .faint = true,
-                    .title = "waits: " + seconds_text(bucket.start - bucket.ready)},
-                   {.begin = bucket.start,
-                    .end = bucket.end,
-                    .color = 2,
-                    .title = "is summed: " + seconds_text(bucket.end - bucket.start)}}});
-  }
-  const StackedPart legend[] = {
-      {"own work", 0}, {"exposed communication", 1, true}, {"sum of a bucket", 2}};
-  return lane_chart({.title = "One step",
-                     .unit = "mean on rank 0",
-                     .x_label = "since the step began",
-                     .wide = true,
-                     .scale = AxisScale::kSeconds},
-                    legend,
-                    lanes);
-}
-
 }  // namespace
 
 std::string time_charts(const ViewedRun& run) {
   const std::string charts = rank_chart(run) + step_times_chart(run) + step_chart(run) +
-                             slowest_chart(run) + memory_chart(run);
+                             slowest_chart(run) + memory_charts(run);
   return charts.empty() ? "" : "<div class=\"grid\">\n" + charts + "</div>\n";
 }
 

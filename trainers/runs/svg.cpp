@@ -58,12 +58,14 @@ void Svg::rect(const LaneSpan& span, double top, double height) {
   const std::string fill = span.hatched ? "url(#hatch)" : fmt::format("var(--c{})", span.color);
   const std::string title =
       span.title.empty() ? "" : fmt::format("<title>{}</title>", escaped(span.title));
+  const double width = std::max(0.8, span.end - span.begin);
+  if (span.hatched) bar(span.begin, top, width, height, "fill=\"var(--card)\"");
   text_ += fmt::format(
       "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" rx=\"2\" "
       "fill=\"{}\"{}>{}</rect>",
       span.begin,
       top,
-      std::max(0.8, span.end - span.begin),
+      width,
       height,
       fill,
       span.faint ? " fill-opacity=\".25\"" : "",

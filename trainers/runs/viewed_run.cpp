@@ -11,6 +11,7 @@
 #include "core/input_file.h"
 #include "core/unique_fd.h"
 #include "core/words.h"
+#include "trainers/report/run_directory.h"
 #include "trainers/report/run_record_reader.h"
 
 namespace lockstep::trainers {
@@ -46,6 +47,19 @@ std::string folder_name(const fs::path& directory) {
   return (path.has_filename() ? path : path.parent_path()).filename().string();
 }
 
+fs::path directory_of(const fs::path& path) {
+  return path.filename() == "run.json" ? path.parent_path() : path;
+}
+
+RunRecord record_in(const fs::path& directory) {
+  const fs::path file = directory / "run.json";
+  const std::optional<std::string> json = contents_of(file);
+  if (json) return run_record_of(*json, file.string());
+  throw EnvironmentError(fmt::format("there is no run in {}", printable(directory.string())),
+                         fmt::format("cannot read {}", printable(file.string())),
+                         "a folder that a training wrote, such as runs/latest");
+}
+
 }  // namespace
 
 std::string_view name_of(RunState state) {
@@ -53,21 +67,41 @@ std::string_view name_of(RunState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-ViewedRun view_run(const fs::path& path) {
-  const fs::path directory = path.filename() == "run.json" ? path.parent_path() : path;
-  const fs::path file = directory / "run.json";
-  const std::optional<std::string> json = contents_of(file);
-  if (!json) {
-    throw EnvironmentError(fmt::format("there is no run in {}", printable(directory.string())),
-                           fmt::format("cannot read {}", printable(file.string())),
-                           "a folder that a training wrote, such as runs/latest");
-  }
+ViewedRun view_record(const fs::path& path) {
+  const fs::path directory = directory_of(path);
   ViewedRun run{.directory = directory, .name = folder_name(directory)};
-  run.record = run_record_of(*json, file.string());
+  run.record = record_in(directory);
   run.state = state_of(run.record, directory);
-  run.curves = read_curves(directory / "metrics.jsonl");
-  run.mistakes = mistakes_in(directory, run.record);
+  if (run.state == RunState::kBroken) {  // or it has ended since its record was read
+    run.record = record_in(directory);
+    run.state = state_of(run.record, directory);
+  }
+  std::error_code unreadable;
+  run.has_numerics = fs::exists(directory / kNumericsFile, unreadable);
   return run;
+}
+
+bool run_is_starting(const fs::path& path) {
+  const fs::path directory = directory_of(path);
+  std::error_code unreadable;
+  return !fs::exists(directory / "run.json", unreadable) && is_locked(directory);
+}
+
+ViewedRun view_run(const fs::path& path) {
+  ViewedRun run = view_record(path);
+  run.curves = read_curves(run.directory / "metrics.jsonl");
+  run.mistakes = mistakes_in(run.directory, run.record);
+  return run;
+}
+
+void add_trace(ViewedRun& run) {
+  std::error_code unreadable;
+  if (!fs::exists(run.directory / kTraceFile, unreadable)) return;
+  try {
+    run.trace = read_trace(run.directory);
+  } catch (const Error&) {
+    run.trace.reset();  // lockstep trace says what is wrong with it
+  }
 }
 
 std::vector<ViewedRun> view_runs(const std::vector<std::string>& paths) {

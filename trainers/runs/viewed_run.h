@@ -11,6 +11,7 @@
 #include "trainers/report/mistakes.h"
 #include "trainers/report/run_record.h"
 #include "trainers/runs/run_curves.h"
+#include "trainers/timeline/read_trace.h"
 
 namespace lockstep::trainers {
 
@@ -30,11 +31,20 @@ struct ViewedRun {
   RunRecord record{};
   RunCurves curves{};
   std::optional<Mistakes> mistakes{};  // of the weights that the record is about
+  bool has_numerics = false;           // numerics.json is there
+  std::optional<TraceContents> trace{};
 };
 
 // `path`: a run directory or its run.json.
 // Errors: EnvironmentError when there is no run.json; DataError when it cannot be read.
 ViewedRun view_run(const std::filesystem::path& path);
+// All but the curves and the mistakes. Errors: as above.
+ViewedRun view_record(const std::filesystem::path& path);
+// Whether a process holds a run directory that has no run.json yet.
+bool run_is_starting(const std::filesystem::path& path);
+
+// Reads trace.json, whose size --trace decides. What is no trace counts as none.
+void add_trace(ViewedRun& run);
 
 std::vector<ViewedRun> view_runs(const std::vector<std::string>& paths);
 

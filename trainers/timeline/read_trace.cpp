@@ -5,8 +5,11 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -31,16 +34,48 @@ constexpr int64_t kMaxRanks = 100'000;
                   "the trace.json of a run with --trace A:B");
 }
 
-struct LaneSpan {
-  double begin = 0;
-  double end = 0;
-  int64_t step = 0;  // of a step
+constexpr std::pair<std::string_view, StepWork> kWorkNames[] = {
+    {kSumsSpan, StepWork::kSums},
+    {kExchangeSpan, StepWork::kExchange},
+    {kForwardSpan, StepWork::kForward},
+    {kBackwardSpan, StepWork::kBackward},
+    {kUpdateSpan, StepWork::kUpdate},
 };
 
-// Spans of the lanes of steps.
-struct LaneOfSteps {
-  std::vector<LaneSpan> steps, sums, loader, exchange;
+// Of a span in a lane of steps; nothing for what does not count, as layers.
+std::optional<StepWork> work_of(std::string_view name) {
+  if (name.starts_with(kLoaderWaitSpan)) return StepWork::kLoader;
+  for (const auto& [known, work] : kWorkNames) {
+    if (name == known) return work;
+  }
+  return std::nullopt;
+}
+
+// The spans of a rank that count, in the order of their begins.
+struct RankLanes {
+  std::map<int64_t, StepSpan> steps;  // by number
+  std::vector<StepSpan> work;
 };
+
+// Those that begin between the two times.
+auto begun_within(const RankLanes& lanes, double begin, double end) {
+  const auto first = std::ranges::lower_bound(lanes.work, begin, {}, &StepSpan::begin);
+  return std::ranges::subrange(first,
+                               std::ranges::lower_bound(lanes.work, end, {}, &StepSpan::begin));
+}
+
+RankStep step_of(const RankLanes& lanes, int64_t number) {
+  const StepSpan& span = lanes.steps.at(number);
+  RankStep step{.begin = span.begin, .end = span.end};
+  for (const StepSpan& work : begun_within(lanes, span.begin, span.end)) {
+    if (work.work == StepWork::kSums) step.summed = work.end;
+    if (work.work == StepWork::kLoader) step.loader += work.end - work.begin;
+  }
+  for (const StepSpan& work : begun_within(lanes, span.begin, step.summed)) {
+    if (work.work == StepWork::kExchange) step.exchange += work.end - work.begin;
+  }
+  return step;
+}
 
 class TraceReader {
  public:
@@ -51,18 +86,17 @@ class TraceReader {
     if (!event.is_object() || event.value("ph", "") != "X") return;
     const int64_t thread = event.value("tid", int64_t{-1});
     const int64_t rank = thread / kThreadsOfRank - 1;
-    if (thread % kThreadsOfRank != 0 || rank < 0 || rank >= kMaxRanks) return;
+    if (rank < 0 || rank >= kMaxRanks) return;
+    const int64_t lane = thread % kThreadsOfRank;
     const double begin = event.value("ts", 0.0);
-    const LaneSpan span{begin, begin + event.value("dur", 0.0)};
+    StepSpan span{.begin = begin, .end = begin + event.value("dur", 0.0)};
     const std::string name = event.value("name", "");
-    LaneOfSteps& lane = lanes_[rank];
-    if (name == kSumsSpan) lane.sums.push_back(span);
-    if (name == kExchangeSpan) lane.exchange.push_back(span);
-    if (name.starts_with(kLoaderWaitSpan)) lane.loader.push_back(span);
-    const std::string prefix = std::string(kStepSpan) + " ";
-    if (!name.starts_with(prefix)) return;
-    if (const auto number = parse_int(name.substr(prefix.size()))) {
-      lane.steps.push_back({span.begin, span.end, *number});
+    if (lane >= kFirstBucketThread) {
+      span.work = name.starts_with(kBucketSpan) ? StepWork::kBucket : StepWork::kBucketSum;
+      span.bucket = lane - kFirstBucketThread;
+      lanes_[rank].work.push_back(span);
+    } else if (lane == 0) {
+      take_step(name, span, lanes_[rank]);
     }
   }
 
@@ -75,52 +109,76 @@ class TraceReader {
     }
     TraceContents contents{.device = about.value("device", "cpu"),
                            .clock_error_us = about.value("clock_error_us", 0.0),
-                           .steps = {}};
+                           .steps = {},
+                           .typical = {}};
     const auto ranks = static_cast<int64_t>(lanes_.size());
     if (ranks != about.value("ranks", int64_t{0})) {
       refuse_trace(file_, fmt::format("it has lanes of {} ranks", ranks));
     }
+    for (auto& [rank, lanes] : lanes_) {
+      std::ranges::stable_sort(lanes.work, {}, &StepSpan::begin);  // of several lanes
+    }
     for (const int64_t number : common_steps()) {
       TracedStep step{.number = number, .ranks = {}};
-      for (const auto& [rank, lane] : lanes_) step.ranks.push_back(step_of(lane, number));
+      for (const auto& [rank, lanes] : lanes_) step.ranks.push_back(step_of(lanes, number));
       contents.steps.push_back(std::move(step));
     }
+    contents.typical = typical_of(contents.steps);
     return contents;
   }
 
  private:
+  static void take_step(std::string_view name, StepSpan span, RankLanes& lanes) {
+    constexpr std::string_view kStep = kStepSpan;
+    if (name.starts_with(kStep) && name.substr(kStep.size()).starts_with(' ')) {
+      const auto number = parse_int(name.substr(kStep.size() + 1));
+      if (number) lanes.steps.emplace(*number, span);
+    } else if (const auto work = work_of(name)) {
+      span.work = *work;
+      lanes.work.push_back(span);
+    }
+  }
+
   std::set<int64_t> common_steps() const {
-    std::map<int64_t, size_t> lanes;
-    for (const auto& [rank, lane] : lanes_) {
-      std::set<int64_t> steps;
-      for (const LaneSpan& span : lane.steps) steps.insert(span.step);
-      for (const int64_t step : steps) ++lanes[step];
+    std::map<int64_t, size_t> counts;
+    for (const auto& [rank, lanes] : lanes_) {
+      for (const auto& [number, span] : lanes.steps) ++counts[number];
     }
     std::set<int64_t> common;
-    for (const auto& [step, count] : lanes) {
+    for (const auto& [step, count] : counts) {
       if (count == lanes_.size()) common.insert(step);
     }
     return common;
   }
 
-  static RankStep step_of(const LaneOfSteps& lane, int64_t number) {
-    const LaneSpan& span = *std::ranges::find(lane.steps, number, &LaneSpan::step);
-    RankStep step{.begin = span.begin, .end = span.end};
-    const auto within = [&](const std::vector<LaneSpan>& spans, double end) {
-      const auto first = std::ranges::lower_bound(spans, span.begin, {}, &LaneSpan::begin);
-      return std::ranges::subrange(first,
-                                   std::ranges::lower_bound(spans, end, {}, &LaneSpan::begin));
-    };
-    for (const LaneSpan& sums : within(lane.sums, span.end)) step.summed = sums.end;
-    for (const LaneSpan& wait : within(lane.loader, span.end)) step.loader += wait.end - wait.begin;
-    for (const LaneSpan& held : within(lane.exchange, step.summed)) {
-      step.exchange += held.end - held.begin;
+  TypicalStep typical_of(const std::vector<TracedStep>& steps) const {
+    if (steps.empty()) return {};
+    std::vector<std::pair<double, int64_t>> times;
+    for (const TracedStep& step : steps) {
+      const RankStep& rank0 = step.ranks.front();
+      times.emplace_back(rank0.end - rank0.begin, step.number);
     }
-    return step;
+    std::ranges::sort(times);
+    TypicalStep typical{.number = times[times.size() / 2].second, .ranks = {}};
+    double origin = 1e300;
+    for (const auto& [rank, lanes] : lanes_) {
+      origin = std::min(origin, lanes.steps.at(typical.number).begin);
+    }
+    for (const auto& [rank, lanes] : lanes_) {
+      const StepSpan& step = lanes.steps.at(typical.number);
+      std::vector<StepSpan>& spans = typical.ranks.emplace_back();
+      spans.push_back(step);
+      for (const StepSpan& span : begun_within(lanes, step.begin, step.end)) spans.push_back(span);
+      for (StepSpan& span : spans) {
+        span.begin -= origin;
+        span.end -= origin;
+      }
+    }
+    return typical;
   }
 
   const fs::path& file_;
-  std::map<int64_t, LaneOfSteps> lanes_;  // by rank; spans in the order of their begins
+  std::map<int64_t, RankLanes> lanes_;  // by rank
 };
 
 }  // namespace
@@ -128,10 +186,11 @@ class TraceReader {
 TraceContents read_trace(const fs::path& path) {
   std::error_code unreadable;
   const fs::path file = fs::is_directory(path, unreadable) ? path / kTraceFile : path;
+  const bool is_folder = fs::is_directory(file, unreadable);  // reading one throws
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) {
+  if (!stream || is_folder) {
     throw EnvironmentError(fmt::format("cannot read {}", printable(file.string())),
-                           std::generic_category().message(errno),
+                           is_folder ? "it is a folder" : std::generic_category().message(errno),
                            "a run with --trace A:B leaves a trace.json");
   }
   TraceReader reader(file);

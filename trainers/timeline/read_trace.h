@@ -22,10 +22,37 @@ struct TracedStep {
   std::vector<RankStep> ranks;  // by rank
 };
 
+// A span of a step is about one of these.
+enum class StepWork : uint8_t {
+  kStep,    // the whole of it
+  kLoader,  // waits for images
+  kForward,
+  kBackward,
+  kSums,      // waits until gradients are summed
+  kExchange,  // held up by communication
+  kUpdate,
+  kBucket,     // of gradients, from the last one to their sum
+  kBucketSum,  // of a bucket, while it is summed
+};
+struct StepSpan {
+  StepWork work = StepWork::kStep;
+  double begin = 0, end = 0;  // in microseconds
+  int64_t bucket = 0;         // of kBucket and kBucketSum
+};
+
+// A step that took as long as the others do: the median one by rank 0's time.
+struct TypicalStep {
+  int64_t number = 0;  // from 1
+  // By rank, in the order of begins, since the step began on the first rank that did; the step
+  // itself comes first.
+  std::vector<std::vector<StepSpan>> ranks;
+};
+
 struct TraceContents {
   std::string device;
   double clock_error_us = 0;
   std::vector<TracedStep> steps;  // in their order, those that all ranks took
+  TypicalStep typical{};          // without ranks where there is no step
 };
 
 // Reads a trace file, or that of a run directory. Memory: by the steps, not by the file. Errors:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <string_view>
 
@@ -100,10 +101,11 @@ struct LastRank {
   size_t steps = 0;
 };
 LastRank last_rank(const std::vector<StepParts>& steps) {
+  std::map<int, size_t> counts;
+  for (const StepParts& step : steps) ++counts[step.rank];
   LastRank most;
-  for (const StepParts& step : steps) {
-    const auto count = static_cast<size_t>(std::ranges::count(steps, step.rank, &StepParts::rank));
-    if (count > most.steps) most = {step.rank, count};
+  for (const auto& [rank, count] : counts) {
+    if (count > most.steps) most = {rank, count};
   }
   return most;
 }

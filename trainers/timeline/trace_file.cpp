@@ -16,7 +16,7 @@ using Kind = TimelineLane::Kind;
 using Clock = Timeline::Clock;
 
 int64_t thread_of(int rank, TimelineLane lane) {
-  constexpr int64_t kFirst[] = {0, 1, 1000};  // of the lanes of each kind
+  constexpr int64_t kFirst[] = {0, 1, kFirstBucketThread};  // of the lanes of each kind
   return (rank + 1) * kThreadsOfRank + kFirst[static_cast<size_t>(lane.kind)] + lane.index;
 }
 

@@ -15,8 +15,10 @@
 namespace lockstep::trainers {
 
 inline constexpr int kTraceFormat = 1;
-// A thread's number in the file is rank_thread_base(rank) + its lane's; the lane of steps is 0.
+// A thread's number in the file is (rank + 1) * kThreadsOfRank + its lane's: 0 of steps, from 1 on
+// of loader threads, from kFirstBucketThread on of buckets.
 inline constexpr int64_t kThreadsOfRank = 100'000;
+inline constexpr int64_t kFirstBucketThread = 1000;
 
 struct TraceHeader {
   int64_t first_step = 0;  // from 1

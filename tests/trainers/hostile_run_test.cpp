@@ -1,0 +1,100 @@
+// Runs whose files hold markup, escape sequences and nonsense, and disks without room.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "data/drawn_dataset.h"
+#include "tests/support/file_size_limit.h"
+#include "tests/trainers/made_run.h"
+#include "trainers/cli/leave_report.h"
+#include "trainers/runs/report_page.h"
+#include "trainers/runs/run_list.h"
+#include "trainers/runs/watch_frame.h"
+
+namespace lockstep::trainers::hostile_run_test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::made_exchange;
+using testing::made_record;
+using ::testing::Not;
+using testing::TempDir;
+using testing::train_line;
+using testing::write_text;
+
+constexpr const char* kEvil = "<script>alert(1)</script>\x1b[31m\"'&\xff";
+
+// A finished run, each of whose texts is evil.
+ViewedRun evil_run() {
+  ViewedRun run{.directory = kEvil, .name = kEvil, .record = made_record(2)};
+  RunRecord& record = run.record;
+  record.argv = {kEvil};
+  for (ResolvedFlag& flag : record.flags) flag.value = flag.origin = kEvil;
+  record.flags.push_back({kEvil, kEvil, kEvil});
+  record.versions = {{kEvil, kEvil}};
+  for (RankRecord& rank : record.ranks) rank.host = rank.device = kEvil;
+  record.data_digest = record.plan.algorithm = record.plan.transport = record.plan.wire = kEvil;
+  record.resumed = ResumedFrom{kEvil, 7};
+  record.evaluation.class_names = {kEvil, kEvil};
+  record.communication = made_exchange({{0.01, 0.001}, {0.01, 0.001}});
+  for (int64_t step = 10; step <= 300; step += 10) {
+    std::string line = train_line({.step = step, .loader_waited = 0.5});
+    line.replace(line.find("decode"), 6, R"(<script>\u001b[31m)");
+    run.curves.add_line(line);
+  }
+  run.mistakes = Mistakes{.classes = 2,
+                          .confusion = {1, 2, 3, 4},
+                          .worst = {{.index = 0, .label = 0, .predicted = 1, .loss = 2}},
+                          .pictures = {""}};
+  return run;
+}
+
+TEST(HostileRun, APageShowsItsTextsAndRunsNone) {
+  const ViewedRun run = evil_run();
+  const ViewedRun two[] = {run, run};
+  for (const std::string& page : {report_page({&run, 1}), report_page(two)}) {
+    EXPECT_THAT(page, AllOf(HasSubstr("&lt;script&gt;"), Not(HasSubstr("<script"))));
+    EXPECT_THAT(page, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\xff"))));
+  }
+}
+
+TEST(HostileRun, ATerminalGetsNoEscape) {
+  ViewedRun run = evil_run();
+  const ViewedRun two[] = {run, run};
+  EXPECT_THAT(compare_runs(two), Not(HasSubstr("\x1b")));
+  for (const std::string& line : watch_frame(run, {.size = {.columns = 200, .rows = 60}})) {
+    EXPECT_THAT(line, Not(HasSubstr("\x1b")));
+  }
+  const TempDir dir;
+  fs::create_directories(dir / kEvil);
+  run.record.evaluation.class_names.clear();  // which are safe to print in a file
+  write_text(dir / kEvil / "run.json", to_json(run.record));
+  fs::create_directories(dir / "older\x1b[1m");
+  write_text(dir / "older\x1b[1m" / "run.json", R"({"schema_version": "\u001b[31m"})");
+  const std::string list = list_runs(dir.path(), RunOrder::kStart);
+  EXPECT_THAT(list, AllOf(HasSubstr("cannot be read"), Not(HasSubstr("\x1b"))));
+}
+
+// Says so, and keeps the page that was there.
+TEST(HostileRun, AFullDiskCostsTheReportAlone) {
+  const TempDir dir;
+  write_text(dir / "run.json", to_json(made_record(1)));
+  write_text(dir / kReportFile, "the page before");
+  std::string said;
+  Console console({.sink = [&](const std::string& line) { said += line + "\n"; }});
+  {
+    const testing::FileSizeLimit full(1000);
+    leave_report(dir.path(), {}, *data::open_digits().test, console);
+  }
+  EXPECT_THAT(said,
+              AllOf(HasSubstr("warning: there is no report: cannot write"),
+                    HasSubstr("File too large\n"),
+                    HasSubstr("try: ")));
+  EXPECT_EQ(testing::read_text(dir / kReportFile), "the page before");
+  leave_report(dir.path(), {}, *data::open_digits().test, console);
+  EXPECT_THAT(testing::read_text(dir / kReportFile), HasSubstr("<html"));
+}
+
+}  // namespace
+}  // namespace lockstep::trainers::hostile_run_test

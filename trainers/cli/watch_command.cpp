@@ -1,0 +1,165 @@
+#include "trainers/cli/watch_command.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/words.h"
+#include "trainers/report/color.h"
+#include "trainers/runs/run_follower.h"
+#include "trainers/runs/watch_frame.h"
+
+namespace lockstep::trainers {
+namespace {
+
+// A signal's number, or 0.
+volatile std::sig_atomic_t last_signal = 0;
+
+// Signals that arrive while this lives; they are held back but for wait().
+class WatchSignals {
+ public:
+  WatchSignals() {
+    sigset_t all;
+    sigemptyset(&all);
+    for (const int signal : kSignals) {
+      sigaddset(&all, signal);
+      struct sigaction action{};
+      action.sa_handler = [](int number) {
+        if (last_signal == 0 || last_signal == SIGWINCH) last_signal = number;
+      };
+      sigaction(signal, &action, nullptr);
+    }
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+
+  // The signal that came within a second; 0: none.
+  int wait() const {
+    constexpr timespec kSecond{.tv_sec = 1, .tv_nsec = 0};
+    last_signal = 0;
+    ppoll(nullptr, 0, &kSecond, &before_);
+    return last_signal;
+  }
+
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
+  sigset_t before_{};
+};
+
+void write_out(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+// The terminal's second screen, without a cursor. When it goes, the first one is as it was.
+class WatchScreen {
+ public:
+  WatchScreen() { enter(); }
+  WatchScreen(const WatchScreen&) = delete;
+  WatchScreen& operator=(const WatchScreen&) = delete;
+  ~WatchScreen() { leave(); }
+
+  static void show(const std::vector<std::string>& lines) {
+    std::string text = "\x1b[H";
+    for (size_t i = 0; i < lines.size(); ++i) {
+      text += (i == 0 ? "\x1b[2K" : "\r\n\x1b[2K") + lines[i];
+    }
+    write_out(text + "\x1b[J");
+  }
+
+  // As Ctrl-Z asks; returns once the process goes on.
+  static void suspend() {
+    leave();
+    raise(SIGSTOP);
+    enter();
+  }
+
+ private:
+  static void enter() { write_out("\x1b[?1049h\x1b[?25l"); }
+  static void leave() { write_out("\x1b[?25h\x1b[?1049l"); }
+};
+
+// Of the terminal, else of the variables that shells set, else 80 x 24.
+FrameSize window_size() {
+  const auto variable = [](const char* name, int otherwise) {
+    const char* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any
+    const auto value = parse_int(text == nullptr ? "" : text);
+    return value && *value > 0 && *value <= 1000 ? static_cast<int>(*value) : otherwise;
+  };
+  winsize window{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 && window.ws_row > 0) {
+    return {window.ws_col, window.ws_row};
+  }
+  return {variable("COLUMNS", 80), variable("LINES", 24)};
+}
+
+bool is_screen() {
+  const char* const terminal = std::getenv("TERM");  // NOLINT(concurrency-mt-unsafe)
+  return isatty(STDOUT_FILENO) != 0 && terminal != nullptr && std::string_view(terminal) != "dumb";
+}
+
+// Follows a run whose directory may have no run.json yet.
+class WatchedRun {
+ public:
+  explicit WatchedRun(const std::string& directory) : directory_(directory), follower_(directory) {}
+
+  void update() {
+    ended_ = false;
+    if (run_is_starting(directory_)) {
+      now_ = nullptr;
+      return;
+    }
+    now_ = &follower_.update();
+    ended_ = now_->state != RunState::kRunning;
+  }
+  bool ended() const { return ended_; }
+  std::vector<std::string> frame(bool follows) const {
+    if (now_ == nullptr) return {"The run is starting."};
+    return watch_frame(*now_,
+                       {.size = window_size(), .colors = shows_color(stdout), .follows = follows});
+  }
+
+ private:
+  std::string directory_;
+  RunFollower follower_;
+  const ViewedRun* now_ = nullptr;
+  bool ended_ = false;
+};
+
+// Until the run has ended, or a signal ends this.
+void follow(WatchedRun& run) {
+  const WatchSignals signals;
+  const WatchScreen screen;
+  while (!run.ended()) {
+    WatchScreen::show(run.frame(true));
+    const int signal = signals.wait();
+    if (signal == SIGTSTP) {
+      WatchScreen::suspend();
+    } else if (signal != 0 && signal != SIGWINCH) {
+      return;
+    }
+    run.update();
+  }
+}
+
+}  // namespace
+
+int run_watch(const std::string& directory, bool once) {
+  WatchedRun run(directory);
+  run.update();
+  if (!once && !run.ended() && is_screen()) follow(run);
+  std::string text;
+  for (const std::string& line : run.frame(false)) text += line + "\n";
+  write_out(text);
+  return 0;
+}
+
+}  // namespace lockstep::trainers

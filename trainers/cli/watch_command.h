@@ -1,0 +1,13 @@
+// lockstep watch: follows a run in the terminal.
+#pragma once
+
+#include <string>
+
+namespace lockstep::trainers {
+
+// Shows the run in this directory until it has ended or a signal comes, and leaves the last picture
+// on standard output. With `once`, and where that is no terminal, it prints one picture. Only files
+// of the run are read. Returns the exit code. Errors: those of view_run().
+int run_watch(const std::string& directory, bool once);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,71 @@
+#include "trainers/runs/frame_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include <fmt/core.h>
+
+namespace lockstep::trainers {
+namespace {
+
+bool begins_character(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+}
+
+}  // namespace
+
+int characters_of(std::string_view text) {
+  return static_cast<int>(std::ranges::count_if(text, begins_character));
+}
+
+std::string cut_to(std::string_view text, int columns) {
+  size_t end = 0;
+  for (int left = columns; end < text.size(); ++end) {
+    if (begins_character(text[end]) && left-- <= 0) break;
+  }
+  return std::string(text.substr(0, end));
+}
+
+std::vector<std::string> flowed(const std::vector<std::string>& parts, int columns) {
+  constexpr std::string_view kBetween = " · ";
+  std::vector<std::string> lines;
+  for (const std::string& whole : parts) {
+    const std::string part = cut_to(whole, columns);
+    const int wanted = characters_of(part) + characters_of(kBetween);
+    if (!lines.empty() && characters_of(lines.back()) + wanted <= columns) {
+      lines.back() += std::string(kBetween) + part;
+    } else {
+      lines.push_back(part);
+    }
+  }
+  return lines;
+}
+
+std::string bar_text(double share, int columns) {
+  const auto done =
+      static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * static_cast<double>(columns)));
+  std::string text;
+  for (int i = 0; i < columns; ++i) text += i < done ? "━" : "─";
+  return text;
+}
+
+FrameLine& FrameLine::add(std::string_view text, int color) {
+  const std::string piece = cut_to(text, left_);
+  left_ -= characters_of(piece);
+  text_ += colors_ && color != 0 ? fmt::format("\x1b[{}m{}\x1b[0m", color, piece) : piece;
+  return *this;
+}
+
+std::string FrameLine::padded() const {
+  return text_ + std::string(static_cast<size_t>(std::max(0, left_)), ' ');
+}
+
+std::vector<std::string> side_by_side(std::vector<std::string> left,
+                                      const std::vector<std::string>& right) {
+  if (left.empty()) return right;
+  for (size_t i = 0; i < std::min(left.size(), right.size()); ++i) left[i] += "  " + right[i];
+  return left;
+}
+
+}  // namespace lockstep::trainers

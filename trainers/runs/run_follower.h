@@ -1,0 +1,32 @@
+// Reads the files of a run again and again while it goes on.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "trainers/runs/viewed_run.h"
+
+namespace lockstep::trainers {
+
+// Reads each line of metrics.jsonl once, so that following costs no more late in a long run. Starts
+// over where the file was replaced or cut, as by a run that was resumed.
+class RunFollower {
+ public:
+  // `path`: as view_run()'s.
+  explicit RunFollower(std::filesystem::path path) : path_(std::move(path)) {}
+
+  // Reads what is new. A run that has ended is read to its end. Errors: those of view_run().
+  const ViewedRun& update();
+
+ private:
+  void read_new_lines();
+
+  std::filesystem::path path_;
+  ViewedRun run_;
+  uint64_t file_ = 0;    // metrics.jsonl's number in its file system
+  uint64_t offset_ = 0;  // what was read of it
+  std::string rest_;     // the beginning of a line that is not whole yet
+};
+
+}  // namespace lockstep::trainers

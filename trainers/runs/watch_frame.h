@@ -1,0 +1,26 @@
+// A run as a picture for the terminal, made again as its files grow.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trainers/runs/viewed_run.h"
+
+namespace lockstep::trainers {
+
+struct FrameSize {
+  int columns = 80;
+  int rows = 24;
+};
+
+struct WatchView {
+  FrameSize size = {};
+  bool colors = false;   // by escape sequences
+  bool follows = false;  // the picture will change, until Ctrl-C
+};
+
+// At most `rows` lines of at most `columns` characters: state, progress, curves, speed, exposed
+// communication, ranks, and what is worth a warning. Text of files is made safe to print.
+std::vector<std::string> watch_frame(const ViewedRun& run, const WatchView& view);
+
+}  // namespace lockstep::trainers
