@@ -40,7 +40,7 @@ struct StepGraph::Recorded {
 
 StepGraph::StepGraph(Stream& stream, bool wanted, size_t pool_bytes) : stream_(stream) {
   if (stream.device() != Device::kCuda) return;
-  pool_.emplace(pool_bytes);
+  pool_ = std::make_unique<cuda::MemoryPool>(pool_bytes);
   if (wanted) recorded_ = std::make_unique<Recorded>();
 }
 
@@ -54,7 +54,7 @@ StepGraph::~StepGraph() {
 }
 
 cuda::MemoryPool::Use StepGraph::use_memory() const {
-  return cuda::MemoryPool::Use(pool_ ? &*pool_ : nullptr);
+  return cuda::MemoryPool::Use(pool_.get());
 }
 
 nn::CrossEntropy StepGraph::run(const Var& images,

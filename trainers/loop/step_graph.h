@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "core/cuda/graph.h"
 #include "core/cuda/memory.h"
@@ -45,8 +44,8 @@ class StepGraph {
   struct Recorded;
 
   Stream& stream_;
-  std::optional<cuda::MemoryPool> pool_;
-  std::unique_ptr<Recorded> recorded_;  // null: every step runs as it is
+  std::unique_ptr<cuda::MemoryPool> pool_;  // null off CUDA
+  std::unique_ptr<Recorded> recorded_;      // null: every step runs as it is
   bool repeated_ = false;
 };
 
