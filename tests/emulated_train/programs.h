@@ -1,11 +1,13 @@
 // Short runs of the trainers on the fake device, and on the CPU to compare with.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
+#include "tests/emulated_train/flags_of_all_runs.h"
 
 namespace lockstep::testing {
 
@@ -33,6 +35,10 @@ class EmulatedProgram : public ::testing::Test {
                       "-o",
                       (dir_ / run).string()};
     line.insert(line.end(), more.begin(), more.end());
+    if (device != "cuda") return line;
+    for (const std::string& flag : flags_of_all_runs()) {
+      if (std::ranges::find(line, flag) == line.end()) line.push_back(flag);
+    }
     return line;
   }
   Arguments on_cuda(const std::string& run, const Arguments& more = {}) const {

@@ -11,6 +11,7 @@
 #include "core/transfer.h"
 #include "data/synthetic.h"
 #include "nn/cifar_resnet.h"
+#include "tests/emulated_train/flags_of_all_runs.h"
 #include "trainers/loop/training.h"
 
 namespace lockstep::testing {
@@ -47,6 +48,7 @@ inline trainers::ResolvedRun tiny_run(Device device, int64_t steps) {
   request.optimizer.momentum = 0.9;
   request.optimizer.weight_decay = 1e-4;
   request.print_freq = 4;
+  request.graph = std::ranges::count(flags_of_all_runs(), "--no-graph") == 0;
   return run;
 }
 
