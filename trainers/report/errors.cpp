@@ -167,7 +167,7 @@ void on_all_ranks(Communicator& ranks, FunctionRef<void()> body) {
   if (failed == codes.end()) return;
   const bool alike = std::ranges::find(codes, 0) == codes.end();
   std::string summary;
-  if (failed - codes.begin() == ranks.rank()) {
+  if (error && failed - codes.begin() == ranks.rank()) {
     print_error(*error, names_its_rank, alike ? ErrorScope::kEveryRank : ErrorScope::kThisRank);
     summary = summary_json(*error, ranks.rank(), run_directory);
   }

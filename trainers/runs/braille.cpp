@@ -127,6 +127,7 @@ std::vector<std::string> braille_plot(std::span<const BrailleCurve> curves,
     }
   }
   std::vector<std::string> rows;
+  rows.reserve(static_cast<size_t>(area.rows));
   for (int row = 0; row < area.rows; ++row) {
     rows.push_back(axis_text(y, row, area.rows) + canvas.row(row, colors));
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <numeric>
 #include <span>
 
 #include <fmt/core.h>
@@ -103,8 +104,8 @@ std::vector<std::string> frame_ranks(const ViewedRun& run, FrameSize size) {
     const auto found = run.curves.times_slow().find(rank);
     return found == run.curves.times_slow().end() ? 0 : found->second;
   };
-  std::vector<int64_t> shown;
-  for (int64_t rank = 0; rank < count; ++rank) shown.push_back(rank);
+  std::vector<int64_t> shown(static_cast<size_t>(count));
+  std::iota(shown.begin(), shown.end(), 0);
   if (count > most) std::ranges::stable_sort(shown, std::greater(), slow);
   shown.resize(static_cast<size_t>(std::min(count, most)));
   const auto lines = static_cast<double>(std::max<int64_t>(1, run.curves.train_lines()));
@@ -114,7 +115,7 @@ std::vector<std::string> frame_ranks(const ViewedRun& run, FrameSize size) {
     const std::string text =
         fmt::format(" slow {:3.0f} %", 100 * static_cast<double>(slow(rank)) / lines);
     const int room = size.columns - static_cast<int>(label.size() + text.size());
-    rows.push_back(label + slowest_strip(run, rank, room) + text);
+    rows.push_back(fmt::format("{}{}{}", label, slowest_strip(run, rank, room), text));
   }
   if (count > most) {
     rows.push_back(cut_to(fmt::format("{} more ranks", count - most), size.columns));
@@ -242,7 +243,9 @@ std::string state_sentence(const ViewedRun& run, bool follows) {
       break;
   }
   std::string more;
-  if (run.state == RunState::kFailed) more = ", " + exit_text(*run.record.exit_code);
+  if (run.state == RunState::kFailed && run.record.exit_code) {
+    more = ", " + exit_text(*run.record.exit_code);
+  }
   if (const Evaluation* const evaluation = evaluation_of(run)) {
     more = fmt::format(", {:.2f} % of the test images", evaluation->acc1());
   }
