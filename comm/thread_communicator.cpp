@@ -5,11 +5,15 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <fmt/core.h>
+
 #include "comm/shared/shared_communicator.h"
+#include "core/error.h"
 #include "core/thread_pool.h"
 
 namespace lockstep::comm {
@@ -69,7 +73,16 @@ void spawn_ranks(int ranks,
   };
   std::vector<std::thread> threads;
   threads.reserve(static_cast<size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run_rank, rank);
+  try {
+    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run_rank, rank);
+  } catch (const std::system_error& error) {
+    const std::lock_guard lock(mutex);
+    first_error = std::make_exception_ptr(
+        EnvironmentError(fmt::format("cannot start rank {} as a thread", threads.size()),
+                         error.what(),
+                         "fewer ranks, or higher limits (ulimit -u, ulimit -v)"));
+    for (auto rank = static_cast<int>(threads.size()); rank < ranks; ++rank) group.leave(rank);
+  }
   for (std::thread& thread : threads) thread.join();
   if (first_error) std::rethrow_exception(first_error);
 }

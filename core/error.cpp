@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "core/check.h"
+#include "core/words.h"
 
 namespace lockstep {
 
@@ -39,7 +40,7 @@ std::string format_error(const Error& error) {
   if (!error.why().empty()) text += fmt::format("  why: {}\n", error.why());
   const std::string advice = advice_of(error);
   if (!advice.empty()) text += fmt::format("  try: {}\n", advice);
-  return text;
+  return without_controls(text);
 }
 
 namespace detail {

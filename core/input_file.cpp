@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
+#include "core/memory_room.h"
 
 namespace lockstep {
 namespace {
@@ -42,6 +43,7 @@ void InputFile::read(uint64_t offset, std::span<std::byte> out) const {
 }
 
 std::string InputFile::contents() const {
+  require_memory(size_, name_);
   std::string bytes(size_, '\0');
   read(0, std::as_writable_bytes(std::span(bytes)));
   return bytes;

@@ -23,7 +23,8 @@ class InputFile {
 
   // Fills `out` from `offset` on. Errors: EnvironmentError, also where the file ends before.
   void read(uint64_t offset, std::span<std::byte> out) const;
-  std::string contents() const;  // all of it; errors as read()
+  // All of it. Errors: as read(), and those of require_memory().
+  std::string contents() const;
 
  private:
   std::string name_;

@@ -13,6 +13,7 @@
 #include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/input_file.h"
+#include "core/memory_room.h"
 #include "core/safetensors_header.h"
 
 namespace lockstep {
@@ -42,6 +43,12 @@ uint64_t header_length(const InputFile& file) {
   return length;
 }
 
+SafetensorsHeader read_header(const InputFile& file, uint64_t length) {
+  std::string json(length, ' ');
+  file.read(kLengthBytes, std::as_writable_bytes(std::span(json)));
+  return parse_safetensors_header(json, file.size() - kLengthBytes - length, file.name());
+}
+
 std::span<const std::byte> bytes_of(const Tensor& tensor) {
   return {tensor.bytes(), tensor.nbytes()};
 }
@@ -60,12 +67,22 @@ std::vector<const std::pair<const std::string, Tensor>*> file_order(const Safete
 }  // namespace
 
 Safetensors read_safetensors(const std::filesystem::path& path) {
+  return read_safetensors(path, [](const SafetensorsHeader&) {});
+}
+
+SafetensorsHeader read_safetensors_header(const std::filesystem::path& path) {
+  const InputFile file(path);
+  return read_header(file, header_length(file));
+}
+
+Safetensors read_safetensors(const std::filesystem::path& path,
+                             FunctionRef<void(const SafetensorsHeader&)> check) {
   const InputFile file(path);
   const uint64_t length = header_length(file);
-  std::string json(length, ' ');
-  file.read(kLengthBytes, std::as_writable_bytes(std::span(json)));
   const uint64_t data_start = kLengthBytes + length;
-  SafetensorsHeader header = parse_safetensors_header(json, file.size() - data_start, file.name());
+  SafetensorsHeader header = read_header(file, length);
+  check(header);
+  require_memory(file.size() - data_start, file.name());
   Safetensors content;
   content.metadata = std::move(header.metadata);
   for (const auto& [name, entry] : header.tensors) {

@@ -20,7 +20,7 @@ struct Safetensors {
 
 // Errors: CheckpointError naming the first problem (what the format forbids, and what its reference
 // reader lets through: duplicate keys, control characters in names, gaps, overlaps, trailing
-// bytes); EnvironmentError when the file cannot be read.
+// bytes); EnvironmentError when the file cannot be read or is larger than memory.
 Safetensors read_safetensors(const std::filesystem::path& path);
 
 // Writes so that a crash leaves the old file or the new one, never a mixture: temporary file beside

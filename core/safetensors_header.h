@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
 
 #include "core/dtype.h"
+#include "core/function_ref.h"
+#include "core/safetensors.h"
 #include "core/shape.h"
 
 namespace lockstep {
@@ -35,6 +38,13 @@ bool is_tensor_name(std::string_view name);
 SafetensorsHeader parse_safetensors_header(std::string_view json,
                                            uint64_t data_bytes,
                                            const std::string& file);
+
+// The header of a file alone. Errors: those of read_safetensors().
+SafetensorsHeader read_safetensors_header(const std::filesystem::path& path);
+// As read_safetensors(path), with a call of check() before memory is taken for tensors: a file that
+// is not the wanted one is refused for what its header says. Errors: also check()'s.
+Safetensors read_safetensors(const std::filesystem::path& path,
+                             FunctionRef<void(const SafetensorsHeader&)> check);
 
 // The header as JSON, tensors by offset, padded with blanks to a multiple of 8 bytes. The same
 // header gives the same bytes; metadata that is not UTF-8 is mended with U+FFFD.

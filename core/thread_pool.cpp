@@ -1,8 +1,11 @@
 #include "core/thread_pool.h"
 
 #include <algorithm>
+#include <span>
+#include <system_error>
 #include <utility>
 
+#include <fmt/core.h>
 #include <sched.h>
 
 #include "core/check.h"
@@ -25,20 +28,33 @@ void wait_change(const std::atomic<uint32_t>& value, uint32_t old, int spins) {
   value.wait(old, std::memory_order_acquire);
 }
 
+void end_threads(std::span<std::thread> threads,
+                 std::atomic<bool>& stopping,
+                 std::atomic<uint32_t>& round) {
+  stopping = true;
+  round.fetch_add(1, std::memory_order_release);
+  round.notify_all();
+  for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace
 
 ThreadPool::ThreadPool(int size, bool spin) : size_(size), spins_(spin ? kSpins : 0) {
   LS_CHECK(size >= 1, "[thread_pool] size: got {}", size);
-  for (int worker = 1; worker < size; ++worker) {
-    threads_.emplace_back([this, worker] { work(worker); });
+  try {
+    for (int worker = 1; worker < size; ++worker) {
+      threads_.emplace_back([this, worker] { work(worker); });
+    }
+  } catch (const std::system_error& error) {
+    end_threads(threads_, stopping_, round_);
+    throw EnvironmentError(fmt::format("cannot start thread {} of {}", threads_.size() + 2, size),
+                           error.what(),
+                           "fewer threads, or higher limits (ulimit -u, ulimit -v)");
   }
 }
 
 ThreadPool::~ThreadPool() {
-  stopping_ = true;
-  round_.fetch_add(1, std::memory_order_release);
-  round_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
+  end_threads(threads_, stopping_, round_);
 }
 
 void ThreadPool::run(int64_t tasks, FunctionRef<void(int64_t, int)> body) {

@@ -96,6 +96,47 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
   return best;
 }
 
+namespace {
+
+// The bytes of the UTF-8 character that begins `text`, 0 where none does. Overlong forms and
+// surrogates count: a terminal shows a sign for them.
+size_t character_bytes(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return 1;
+  const size_t count = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
+  if (byte(0) < 0xc2 || byte(0) > 0xf4 || count > text.size()) return 0;
+  for (size_t i = 1; i < count; ++i) {
+    if (byte(i) < 0x80 || byte(i) > 0xbf) return 0;
+  }
+  return count;
+}
+
+bool is_control(std::string_view character) {
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1)
+    return (first < 0x20 && first != '\t' && first != '\n') || first == 0x7f;
+  return first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0;  // U+0080 to U+009F
+}
+
+}  // namespace
+
+std::string without_controls(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t bytes = character_bytes(text);
+    const std::string_view character = text.substr(0, std::max<size_t>(bytes, 1));
+    if (bytes > 0 && !is_control(character)) {
+      out += character;
+    } else {
+      for (const char c : character) {
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      }
+    }
+    text.remove_prefix(character.size());
+  }
+  return out;
+}
+
 std::string printable(std::string_view text, size_t limit) {
   std::string out;
   for (const char c : text.substr(0, limit)) {

@@ -28,4 +28,8 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
 // input (then ending in "..."): text from files, made safe to print.
 std::string printable(std::string_view text, size_t limit = 100);
 
+// `text` with all control characters but tab and newline as \xNN, and bytes that are not UTF-8:
+// lines of ours with words of others in them, made safe for a terminal.
+std::string without_controls(std::string_view text);
+
 }  // namespace lockstep

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <optional>
+#include <set>
 #include <system_error>
+#include <utility>
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 
 #include "core/error.h"
 #include "core/words.h"
@@ -71,30 +75,80 @@ struct Found {
   auto key() const { return std::pair(folder.string(), name); }
 };
 
-// As torchvision orders them: folder by folder, each folder's files by name.
-std::vector<Found> images_below(const fs::path& folder, std::map<std::string, int64_t>& left) {
-  std::error_code error;
-  std::vector<Found> found;
-  fs::path last = folder;  // the folder that is entered, when one cannot be
-  using Options = fs::directory_options;
-  for (fs::recursive_directory_iterator entry(folder, Options::follow_directory_symlink, error),
-       end;
-       !error && entry != end;
-       entry.increment(error)) {
-    std::error_code ignored;
-    if (entry->is_directory(ignored)) {
-      last = entry->path();
-      continue;
+// A class folder and those below it, each once, however many links lead to it. Links to the split's
+// folder or one above it are not followed: they lead to the other classes, and back. A folder's
+// path is the one without links, where there is such a one.
+class FolderWalk {
+ public:
+  FolderWalk(const fs::path& root, const fs::path& top) {
+    std::error_code error;
+    for (fs::path above = fs::canonical(root, error); !error; above = above.parent_path()) {
+      is_new(above);
+      if (!above.has_relative_path()) break;
     }
-    const std::string extension = lower_extension(entry->path());
-    if (!is_image(extension)) {
-      ++left[extension.empty() ? "no extension" : extension];
-      continue;
-    }
-    const auto bytes = static_cast<int64_t>(entry->file_size(ignored));
-    found.push_back({entry->path().parent_path(), entry->path().filename().string(), bytes});
+    add(top, false);
   }
-  if (error) throw_unreadable(last, error);
+
+  // The next folder to look into; nothing at the end.
+  std::optional<fs::path> next() {
+    while (!folders_.empty() || !links_.empty()) {
+      fs::path folder = take();
+      if (is_new(folder)) return folder;
+    }
+    return std::nullopt;
+  }
+  void add(const fs::path& folder, bool is_link) {
+    if (is_link) {
+      links_.insert(folder);
+    } else {
+      folders_.push_back(folder);
+    }
+  }
+
+ private:
+  bool is_new(const fs::path& folder) {
+    struct stat info{};
+    if (stat(folder.c_str(), &info) != 0) return false;
+    return seen_.emplace(info.st_dev, info.st_ino).second;
+  }
+
+  fs::path take() {
+    if (folders_.empty()) return links_.extract(links_.begin()).value();
+    fs::path folder = std::move(folders_.back());
+    folders_.pop_back();
+    return folder;
+  }
+
+  std::vector<fs::path> folders_;
+  std::set<fs::path> links_;  // in order of their names: the same on every machine
+  std::set<std::pair<dev_t, ino_t>> seen_;
+};
+
+// As torchvision orders them: folder by folder, each folder's files by name.
+std::vector<Found> images_below(const fs::path& root,
+                                const fs::path& top,
+                                std::map<std::string, int64_t>& left) {
+  std::vector<Found> found;
+  FolderWalk walk(root, top);
+  while (const std::optional<fs::path> folder = walk.next()) {
+    std::error_code error;
+    for (fs::directory_iterator entry(*folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+      std::error_code ignored;
+      if (entry->is_directory(ignored)) {
+        walk.add(entry->path(), entry->is_symlink(ignored));
+        continue;
+      }
+      const std::string extension = lower_extension(entry->path());
+      if (!is_image(extension)) {
+        ++left[extension.empty() ? "no extension" : extension];
+        continue;
+      }
+      const auto bytes = static_cast<int64_t>(entry->file_size(ignored));
+      found.push_back({*folder, entry->path().filename().string(), bytes});
+    }
+    if (error) throw_unreadable(*folder, error);
+  }
   std::ranges::sort(found, {}, &Found::key);
   return found;
 }
@@ -105,7 +159,7 @@ ClassFolders find_class_folders(const fs::path& root) {
   ClassFolders folders{.classes = class_names(root), .files = {}, .left = {}};
   for (size_t label = 0; label < folders.classes.size(); ++label) {
     const fs::path folder = root / folders.classes[label];
-    const std::vector<Found> found = images_below(folder, folders.left);
+    const std::vector<Found> found = images_below(root, folder, folders.left);
     if (found.empty()) {
       throw DataError(fmt::format("the class folder {} has no images", printable(folder.string())),
                       "files that end in .jpg, .jpeg or .png were looked for",

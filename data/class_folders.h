@@ -23,8 +23,8 @@ struct ClassFolders {
 };
 
 // Looks for .jpg, .jpeg and .png (in any case) in all folders below each class, through symbolic
-// links. Errors: DataError, naming what is wrong and what to do: `root` is no folder, has no class
-// or only one, a class without images, a folder that cannot be read.
+// links, in each folder once. Errors: DataError, naming what is wrong and what to do: `root` is no
+// folder, has no class or only one, a class without images, a folder that cannot be read.
 ClassFolders find_class_folders(const std::filesystem::path& root);
 
 }  // namespace lockstep::data

@@ -80,6 +80,10 @@ FileStamp read_file(const std::string& path, std::vector<std::byte>& bytes) {
   struct stat file{};
   if (fstat(opened.get(), &file) != 0) refuse_photo("read");
   const FileStamp stamp = stamp_of(file);
+  if (stamp.bytes > kMaxPhotoBytes) {
+    throw UnreadableImage(fmt::format(
+        "the file has {} bytes; at most {} Mi are read", stamp.bytes, kMaxPhotoBytes >> 20));
+  }
   bytes.resize(static_cast<size_t>(stamp.bytes));
   const std::optional<size_t> count = read_at(opened, 0, bytes);
   if (!count) refuse_photo("read");

@@ -31,7 +31,7 @@ struct FileStamp {
 
 // Both: Errors: UnreadableImage when there is no such file, or no plain one.
 FileStamp stamp_of(const std::string& path);
-// Errors: also UnreadableImage when it cannot be read.
+// Errors: also UnreadableImage when it cannot be read or has more than kMaxPhotoBytes.
 FileStamp read_file(const std::string& path, std::vector<std::byte>& bytes);
 
 }  // namespace lockstep::data

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -12,6 +13,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
+#include "core/memory_room.h"
 #include "data/files.h"
 
 namespace lockstep::data {
@@ -38,6 +40,9 @@ class ByteSource {
     if (!file_) refuse_by_errno("open", path);
     gzbuffer(file_.get(), 1U << 17);
   }
+
+  // Whether the bytes are those of the file. Known once something was read.
+  bool is_plain() const { return gzdirect(file_.get()) == 1; }
 
   // Fills `out` as far as the file goes. Returns the number of bytes.
   size_t read(std::span<uint8_t> out) {
@@ -99,6 +104,29 @@ std::vector<int64_t> read_header(ByteSource& source, const fs::path& path, int r
   return extents;
 }
 
+[[noreturn]] void throw_too_long(const fs::path& path, int64_t expected) {
+  refuse_idx(fmt::format("{} is too long", path.string()),
+             fmt::format("it goes on after the {} bytes of its header and data", expected));
+}
+
+// Before memory is taken: whether the file can hold so many bytes.
+void check_claim(const ByteSource& source, const fs::path& path, int64_t claimed) {
+  constexpr int64_t kMostInflated = 1032;  // times, that deflate can shrink
+  std::error_code unknown;
+  const uintmax_t size = fs::file_size(path, unknown);
+  if (unknown) return;  // what is read tells
+  const auto bytes = static_cast<int64_t>(size);
+  if (source.is_plain()) {
+    if (bytes < claimed) throw_truncated(path, bytes, claimed);
+    if (bytes > claimed) throw_too_long(path, claimed);
+  } else if (claimed / kMostInflated > bytes) {
+    refuse_idx(
+        fmt::format("{} has a header that makes no sense", path.string()),
+        fmt::format(
+            "it claims {} bytes, which a gzip file of {} bytes cannot hold", claimed, bytes));
+  }
+}
+
 // Reads unsigned bytes in `rank` dimensions. Errors: DataError, as IdxDataset says.
 IdxFile read_idx(const fs::path& path, int rank) {
   constexpr int64_t kChunk = 1 << 20;  // memory grows with bytes found, not with bytes promised
@@ -108,6 +136,8 @@ IdxFile read_idx(const fs::path& path, int rank) {
   for (const int64_t extent : file.extents) payload *= extent;
 
   const int64_t header = int64_t{4} * (rank + 1);
+  check_claim(source, path, header + payload);
+  require_memory(static_cast<uint64_t>(payload), path.string());
   int64_t found = 0;
   while (found < payload) {
     const int64_t wanted = std::min(kChunk, payload - found);
@@ -118,11 +148,7 @@ IdxFile read_idx(const fs::path& path, int rank) {
     if (got < wanted) throw_truncated(path, header + found, header + payload);
   }
   uint8_t beyond = 0;
-  if (source.read(std::span(&beyond, 1)) != 0) {
-    refuse_idx(
-        fmt::format("{} is too long", path.string()),
-        fmt::format("it goes on after the {} bytes of its header and data", header + payload));
-  }
+  if (source.read(std::span(&beyond, 1)) != 0) throw_too_long(path, header + payload);
   return file;
 }
 

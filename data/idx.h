@@ -14,7 +14,8 @@ namespace lockstep::data {
 class IdxDataset : public Dataset {
  public:
   // Reads one images file (magic 0x00000803) and one labels file (0x00000801). Memory stays in
-  // proportion to what the files really hold, whatever their headers claim.
+  // proportion to what the files really hold, whatever their headers claim; what no file of its
+  // size can hold is refused before. Errors: EnvironmentError for more than the memory there is.
   // Errors: DataError naming file, numbers found and numbers expected: unreadable, wrong magic, no
   // images, dimensions beyond 2^31 x 16384 x 16384, shorter or longer than the header says, damaged
   // gzip data, counts that differ, a label above 9.

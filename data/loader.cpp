@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "core/check.h"
 #include "core/error.h"
@@ -50,10 +53,22 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
   const int64_t ahead = options.workers == 0 ? 0 : options.ahead;
   reserve_memory(image, plans_.batches.max_images, ahead + kBatchesInUse);
   slots_.resize(static_cast<size_t>(ahead));
-  for (int i = 0; i < options.workers; ++i) workers_.emplace_back([this, i] { work(i); });
+  try {
+    for (int i = 0; i < options.workers; ++i) workers_.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error& error) {
+    stop();
+    throw EnvironmentError(
+        fmt::format("cannot start loader {} of {}", workers_.size() + 1, options.workers),
+        error.what(),
+        "fewer workers, or higher limits (ulimit -u, ulimit -v)");
+  }
 }
 
 Loader::~Loader() {
+  stop();
+}
+
+void Loader::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;

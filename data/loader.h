@@ -117,6 +117,7 @@ class Loader {
   };
 
   void work(int worker);
+  void stop();                         // joins all that were started
   std::optional<Job> next_job();       // nothing when all are planned
   bool wait_for_room(int64_t number);  // false when the loader is being destroyed
   Slot run(Job job);

@@ -11,7 +11,7 @@
 #include "comm/replicas.h"
 #include "core/error.h"
 #include "engine/compare_trainings.h"
-#include "trainers/checkpoint/state_tensors.h"
+#include "trainers/checkpoint/weights_file.h"
 #include "trainers/config/batch_division.h"
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/training_guards.h"
@@ -143,7 +143,7 @@ void read_into(nn::Module& network,
                const std::filesystem::path& file,
                trainers::Classifier classifier) {
   try {
-    trainers::load_pretrained(file, trainers::read_weights(file).tensors, network, classifier);
+    trainers::WeightsFile(file).load_into(network, classifier);
   } catch (const CheckpointError& error) {  // without the programs' flags
     throw CheckpointError(error.what(),
                           error.why(),

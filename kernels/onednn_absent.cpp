@@ -10,6 +10,10 @@ std::string onednn_version() {
   return "none";
 }
 
+std::string onednn_isa() {
+  return "none";
+}
+
 void require_onednn() {
   throw EnvironmentError(
       "this build does not train on the CPU",

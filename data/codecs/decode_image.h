@@ -23,6 +23,7 @@ class UnreadableImage : public DataError {
 // Larger ones are refused before memory is taken for them.
 inline constexpr int64_t kMaxImageSide = 65535;
 inline constexpr int64_t kMaxImagePixels = int64_t{64} << 20;
+inline constexpr int64_t kMaxPhotoBytes = 8 * kMaxImagePixels;  // of a file: RGBA of 16 bits
 inline constexpr int kMaxJpegScans = 500;
 inline constexpr int64_t kMaxJpegScannedPixels = 16 * kMaxImagePixels;  // over all scans
 

@@ -141,7 +141,7 @@ TEST_F(IdxErrors, GzipThatInflatesBeyondItsHeaderStopsEarly) {
 }
 
 TEST_F(IdxErrors, DamagedGzip) {
-  const Bytes good = read_file(gzipped_images());
+  const Bytes good = testing::read_file(gzipped_images());
   Bytes wrong_checksum = good;
   wrong_checksum[good.size() - 8] ^= 1;
   write_file(gzipped_images(), wrong_checksum);
@@ -154,7 +154,7 @@ TEST_F(IdxErrors, DamagedGzip) {
 }
 
 TEST_F(IdxErrors, TruncatedGzip) {
-  Bytes bytes = read_file(gzipped_images());
+  Bytes bytes = testing::read_file(gzipped_images());
   for (const size_t cut : {1U, 9U}) {  // in the trailer, in the data
     bytes.resize(bytes.size() - cut);
     write_file(gzipped_images(), bytes);

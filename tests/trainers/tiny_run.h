@@ -1,6 +1,7 @@
 // A network and an optimizer of a few hundred bytes, and what a checkpoint says of their run.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -85,9 +86,13 @@ inline RunIdentity tiny_identity() {
 
 inline TrainingPosition tiny_position(int64_t steps) {
   return {.steps = steps,
-          .applied = steps - 1,
+          .applied = std::max<int64_t>(0, steps - 1),
           .epoch = 3,
-          .sums = {.steps = 5, .images = 320, .loss = 1.0 / 3, .correct1 = 100, .correct5 = 200},
+          .sums = {.steps = std::min<int64_t>(5, steps),
+                   .images = 320,
+                   .loss = 1.0 / 3,
+                   .correct1 = 100,
+                   .correct5 = 200},
           .best = {.correct1 = 77, .correct5 = 90, .total = 100, .loss = 0.1},
           .best_epoch = 2,
           .schedule = R"({"cooldown":3})",

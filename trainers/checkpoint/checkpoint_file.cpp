@@ -10,7 +10,7 @@
 #include "core/atomic_file.h"
 #include "core/digest.h"
 #include "core/error.h"
-#include "core/safetensors.h"
+#include "core/safetensors_header.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -51,16 +51,17 @@ struct SealedFile {
 };
 
 SealedFile read_sealed(const fs::path& file) {
+  const auto check = [&](const SafetensorsHeader& header) {
+    check_version(header.metadata, file.string());
+    if (!header.metadata.contains(kDigestKey)) refuse(file, "it has no digest of its content");
+  };
   Safetensors content;
   try {
-    content = read_safetensors(file);
+    content = read_safetensors(file, check);
   } catch (const EnvironmentError& error) {
     refuse(file, error.why());
   }
-  check_version(content.metadata, file.string());
-  const auto sealed = content.metadata.find(kDigestKey);
-  if (sealed == content.metadata.end()) refuse(file, "it has no digest of its content");
-  if (sealed->second != digest_text(content)) {
+  if (content.metadata.at(kDigestKey) != digest_text(content)) {
     refuse(file, "its content is not what was written: its digest differs");
   }
   return {.record = record_of(content.metadata, file.string()),

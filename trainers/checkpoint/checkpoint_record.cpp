@@ -11,6 +11,8 @@
 
 #include "core/error.h"
 #include "core/words.h"
+#include "trainers/checkpoint/record_ranges.h"
+#include "trainers/config/json_count.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -24,8 +26,9 @@ constexpr const char* kSeedOrderKey = "seed_order";  // absent: the seed
 constexpr const char* kSeedWeightsKey = "seed_weights";
 constexpr const char* kEvaluationKey = "evaluation";
 constexpr const char* kEnvironmentKeys[] = {"isa", "lockstep", "onednn", "predivide", "wire"};
-// Keys of the environment that only runs on CUDA have.
-constexpr const char* kCudaKeys[] = {"cublaslt", "cudnn", "plan_choices"};
+constexpr const char* kOnednnIsaKey = "onednn_isa";
+// Keys of the environment that only runs on CUDA have, or only files of later programs.
+constexpr const char* kLaterKeys[] = {"cublaslt", "cudnn", "plan_choices", kOnednnIsaKey};
 
 template <class T, class Plain>
 concept Possibly = std::same_as<std::remove_const_t<T>, Plain>;  // const or not
@@ -84,17 +87,30 @@ std::string field_text(const T& field) {
   }
 }
 
+bool read_number(const Json& json, int64_t& number) {
+  const std::optional<int64_t> count = json_count(json);
+  number = count.value_or(0);
+  return count.has_value();
+}
+
+bool read_number(const Json& json, double& number) {
+  const bool nan = json.is_null();  // JSON has no NaN
+  number = nan ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+  return true;
+}
+
+// False, or an exception of Json's, for what is not such a field's.
 template <class T>
-void read_field(const Json& json, T& field) {
+bool read_field(const Json& json, T& field) {
+  bool understood = true;
   if constexpr (std::same_as<T, Texts>) {
     json.get_to(field);
   } else {
-    for_each_field(field, [&]<class Value>(const char* name, Value& value) {
-      const Json& found = json.at(name);
-      const bool no_number = std::floating_point<Value> && found.is_null();  // JSON has no NaN
-      value = no_number ? std::numeric_limits<Value>::quiet_NaN() : found.get<Value>();
+    for_each_field(field, [&](const char* name, auto& value) {
+      understood = read_number(json.at(name), value) && understood;
     });
   }
+  return understood;
 }
 
 [[noreturn]] void refuse(const std::string& file,
@@ -126,7 +142,10 @@ class Reader {
       if (!value || *value < 0) refuse_value(key);
       field = static_cast<T>(*value);
     } else {
-      converted(key, [&](const std::string& text) { read_field(Json::parse(text), field); });
+      const auto read = [&](const std::string& text) {
+        return read_field(Json::parse(text), field);
+      };
+      if (!converted(key, read)) refuse_value(key);
     }
   }
 
@@ -177,7 +196,7 @@ Texts to_metadata(const CheckpointRecord& record) {
   if (!record.at.early_stopping.empty()) metadata[kEarlyStoppingKey] = record.at.early_stopping;
   if (run.evaluation.is_known()) metadata[kEvaluationKey] = to_json(run.evaluation);
   for (const char* key : kEnvironmentKeys) metadata[key] = run.environment.at(key);
-  for (const char* key : kCudaKeys) {
+  for (const char* key : kLaterKeys) {
     if (run.environment.contains(key)) metadata[key] = run.environment.at(key);
   }
   return metadata;
@@ -203,7 +222,7 @@ CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
   const Reader read(metadata, file);
   CheckpointRecord record;
   for (const char* key : kEnvironmentKeys) read(key, record.run.environment[key]);
-  for (const char* key : kCudaKeys) {
+  for (const char* key : kLaterKeys) {
     if (metadata.contains(key)) read(key, record.run.environment[key]);
   }
   for_each_field(record, read);
@@ -214,12 +233,15 @@ CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
   seeds.order = seeds.weights = seeds.run;
   if (metadata.contains(kSeedOrderKey)) read(kSeedOrderKey, seeds.order);
   if (metadata.contains(kSeedWeightsKey)) read(kSeedWeightsKey, seeds.weights);
+  check_ranges(record, file);
   return record;
 }
 
 std::vector<std::string> differences(const RunIdentity& now, const RunIdentity& before) {
   std::vector<std::string> found;
-  compare(now.environment, before.environment, found);
+  Texts environment = now.environment;
+  if (!before.environment.contains(kOnednnIsaKey)) environment.erase(kOnednnIsaKey);  // not known
+  compare(environment, before.environment, found);
   compare(now.settings, before.settings, found);
   return found;
 }

@@ -22,9 +22,9 @@ struct RunIdentity {
   int64_t start_epoch = 0;
   std::string data_digest;
   // A run may go on with others, with other bits than it would have had.
-  Texts environment;  // isa, lockstep, onednn (versions); wire, predivide (of gradients); where the
-                      // run has them: cublaslt, cudnn (versions), plan_choices (digest of its
-                      // engines)
+  Texts environment;  // isa, lockstep, onednn (versions), onednn_isa; wire, predivide (of
+                      // gradients); where the run has them: cublaslt, cudnn (versions),
+                      // plan_choices (digest of its engines)
   Texts settings;     // flags that shape the training: "lr" and so on
   EvaluationRecord evaluation = {};  // known of files since it is recorded
 
@@ -66,8 +66,8 @@ struct CheckpointRecord {
 Texts to_metadata(const CheckpointRecord& record);
 // Errors: CheckpointError, naming `file`, for another major version.
 void check_version(const Texts& metadata, const std::string& file);
-// Other keys are ignored. Errors: CheckpointError for text that to_metadata() does not write.
-// Requires: check_version().
+// Other keys are ignored. Errors: CheckpointError for text that to_metadata() does not write, and
+// those of check_ranges(). Requires: check_version().
 CheckpointRecord record_of(const Texts& metadata, const std::string& file);
 // The evaluation's part of the record; of files without one, a record that is not known. Errors: as
 // record_of().

@@ -216,7 +216,7 @@ RunRequest keep_run(RunRequest request,
   if (data_digest != before.data_digest) {
     refuse_change(fmt::format("the data have digest {}, those of the checkpoint's run {}",
                               data_digest,
-                              before.data_digest),
+                              printable(before.data_digest)),
                   "the same --data, --dataset, sizes and --decode");
   }
   if (ranks > before.shards) {

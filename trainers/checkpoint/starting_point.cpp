@@ -82,7 +82,7 @@ void StartingPoint::find() {
   if (!asked_.resume.empty()) find_checkpoint();
   if (resumed_) return;
   if (!asked_.pretrained.empty()) {
-    pretrained_ = read_weights(asked_.pretrained);
+    pretrained_.emplace(asked_.pretrained);
   } else if (asked_.evaluate) {
     throw CheckpointError("there are no weights to evaluate",
                           "--resume auto found no checkpoint",
@@ -109,7 +109,7 @@ void StartingPoint::share_source(Communicator& ranks) {
             {"metadata", to_metadata(resumed_->checkpoint.record)},
             {"resumed", true}};
   } else if (pretrained_) {
-    mine = {{"file", asked_.pretrained}, {"metadata", pretrained_->metadata}, {"resumed", false}};
+    mine = {{"file", asked_.pretrained}, {"metadata", pretrained_->metadata()}, {"resumed", false}};
   }
   const auto source = nlohmann::json::parse(comm::broadcast_text(
       ranks, mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
@@ -209,11 +209,8 @@ std::vector<std::string> StartingPoint::load(nn::Module& model) {
                         at.steps)};
   }
   if (!pretrained_) return {};
-  const auto fresh =
-      load_pretrained(request_.pretrained,
-                      std::exchange(pretrained_->tensors, {}),
-                      model,
-                      request_.evaluate ? Classifier::kMustFit : Classifier::kMayStartFresh);
+  const auto fresh = pretrained_->load_into(
+      model, request_.evaluate ? Classifier::kMustFit : Classifier::kMayStartFresh);
   std::vector<std::string> lines = {
       fmt::format("=> using pre-trained model '{}' ({}{})",
                   request_.arch,

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "core/communicator.h"
-#include "core/safetensors.h"
 #include "data/dataset.h"
 #include "nn/module.h"
 #include "trainers/checkpoint/recorded_flags.h"
 #include "trainers/checkpoint/resume.h"
+#include "trainers/checkpoint/weights_file.h"
 #include "trainers/config/run_request.h"
 #include "trainers/options/command_line.h"
 #include "trainers/report/run_directory.h"
@@ -79,7 +79,7 @@ class StartingPoint {
   std::optional<Source> source_;
   std::optional<CheckpointRecord> record_;  // every rank's, of a run that goes on
   std::optional<ResumePoint> resumed_;
-  std::optional<Safetensors> pretrained_;
+  std::optional<WeightsFile> pretrained_;
   ExistingRun existing_run_;
   std::vector<std::string> notes_;
 };

@@ -149,6 +149,11 @@ void widen(std::span<const nn::StateEntry> entries, FileTensors& tensors) {
     const auto found = tensors.find(entry.name);
     if (found == tensors.end() || entry.tensor.dtype() != Dtype::kF32) continue;
     Tensor& tensor = found->second;
+    if (tensor.device() == Device::kDry) {
+      const bool narrow = tensor.dtype() == Dtype::kF16 || tensor.dtype() == Dtype::kBF16;
+      if (narrow) tensor = Tensor::empty(tensor.shape(), Dtype::kF32, Device::kDry);
+      continue;
+    }
     if (tensor.dtype() == Dtype::kF16) tensor = widened<Half>(tensor);
     if (tensor.dtype() == Dtype::kBF16) tensor = widened<BFloat16>(tensor);
   }
@@ -173,10 +178,20 @@ FileTensors without_module_prefix(FileTensors tensors) {
   return stripped;
 }
 
-std::optional<std::string> load_pretrained(const fs::path& file,
-                                           FileTensors tensors,
-                                           nn::Module& model,
-                                           Classifier classifier) {
+namespace {
+
+// What of a file goes where.
+struct PretrainedFit {
+  std::vector<nn::StateEntry> entries;
+  FileTensors tensors;
+  std::optional<std::string> fresh;  // load_pretrained()'s result
+};
+
+// Errors: those of load_pretrained(). Tensors on the dry device tell it as well.
+PretrainedFit fit(const fs::path& file,
+                  FileTensors tensors,
+                  nn::Module& model,
+                  Classifier classifier) {
   tensors = without_module_prefix(std::move(tensors));
   std::vector<nn::StateEntry> entries = model.state();
   drop_absent_counters(entries, tensors);
@@ -193,8 +208,34 @@ std::optional<std::string> load_pretrained(const fs::path& file,
   } else if (classes) {
     hint = fmt::format("--num-classes {} to evaluate all of the file's classes", *classes);
   }
-  load_state(entries, tensors, fmt::format("{} does not fit the network", file.string()), hint);
-  return fresh;
+  const std::vector<std::string> found = mismatches(entries, tensors);
+  if (!found.empty()) {
+    throw CheckpointError(
+        fmt::format("{} does not fit the network", file.string()), first_of(found), hint);
+  }
+  return {std::move(entries), std::move(tensors), std::move(fresh)};
+}
+
+}  // namespace
+
+std::optional<std::string> load_pretrained(const fs::path& file,
+                                           FileTensors tensors,
+                                           nn::Module& model,
+                                           Classifier classifier) {
+  const PretrainedFit found = fit(file, std::move(tensors), model, classifier);
+  copy_into(found.entries, found.tensors);
+  return found.fresh;
+}
+
+void check_pretrained(const fs::path& file,
+                      const SafetensorsHeader& header,
+                      nn::Module& model,
+                      Classifier classifier) {
+  FileTensors tensors;
+  for (const auto& [name, entry] : header.tensors) {
+    tensors[name] = Tensor::empty(entry.shape, entry.dtype, Device::kDry);
+  }
+  fit(file, std::move(tensors), model, classifier);
 }
 
 }  // namespace lockstep::trainers

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/safetensors.h"
+#include "core/safetensors_header.h"
 #include "core/tensor.h"
 #include "nn/module.h"
 
@@ -62,6 +62,13 @@ std::optional<std::string> load_pretrained(const std::filesystem::path& file,
                                            FileTensors tensors,
                                            nn::Module& model,
                                            Classifier classifier);
+
+// Whether load_pretrained() will take the file, told by its header. Errors: those of
+// load_pretrained().
+void check_pretrained(const std::filesystem::path& file,
+                      const SafetensorsHeader& header,
+                      nn::Module& model,
+                      Classifier classifier);
 
 // "module.conv1.weight" -> "conv1.weight", where all names begin so.
 FileTensors without_module_prefix(FileTensors tensors);

@@ -31,13 +31,19 @@ std::string device_of_rank(Device device) {
 
 }  // namespace
 
+std::vector<comm::HandshakeField> program_fields() {
+  using Kind = comm::HandshakeField::Kind;
+  return {{Kind::kEnvironment, "version", std::string(version())},
+          {Kind::kEnvironment, "program file", executable_digest()},
+          {Kind::kEnvironment, "processor level", std::string(name_of(kernels::isa_level()))},
+          {Kind::kEnvironment, "version of oneDNN", kernels::onednn_version()},
+          {Kind::kEnvironment, "instruction set of oneDNN", kernels::onednn_isa()},
+          {Kind::kEnvironment, "bf16 products", kernels::onednn_has_bf16() ? "native" : "in f32"}};
+}
+
 void compare_ranks(const Job& job) {
   using Kind = comm::HandshakeField::Kind;
-  std::vector<comm::HandshakeField> fields = {
-      {Kind::kEnvironment, "version", std::string(version())},
-      {Kind::kEnvironment, "program file", executable_digest()},
-      {Kind::kEnvironment, "processor level", std::string(name_of(kernels::isa_level()))},
-      {Kind::kEnvironment, "bf16 products", kernels::onednn_has_bf16() ? "native" : "in f32"}};
+  std::vector<comm::HandshakeField> fields = program_fields();
   for (const ResolvedFlag& flag : job.options.resolved()) {
     if (is_ranks_own(*find_flag("--" + flag.name))) continue;
     fields.push_back({Kind::kArgument, "--" + flag.name, flag.value});

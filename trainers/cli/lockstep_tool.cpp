@@ -324,12 +324,10 @@ int run_lockstep_tool(int argc, const char* const* argv, std::ostream& out, std:
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit on file sizes fails, and is told
   try {
     return run({argv, argv + argc}, argv, out);
-  } catch (const Error& error) {
-    err << format_error(error);
-    return static_cast<int>(error.code());
   } catch (const std::exception& error) {
-    err << format_error(InternalError(error.what()));
-    return static_cast<int>(ExitCode::kInternal);
+    const Error known = as_error(error);
+    err << format_error(known);
+    return static_cast<int>(known.code());
   }
 }
 

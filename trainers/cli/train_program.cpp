@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include "comm/connect.h"
 #include "comm/die.h"
@@ -23,6 +24,7 @@
 #include "trainers/debug/replay_plan.h"
 #include "trainers/options/command_line.h"
 #include "trainers/options/config_file.h"
+#include "trainers/options/known_variables.h"
 #include "trainers/options/parser.h"
 #include "trainers/options/tutorial_spelling.h"
 #include "trainers/report/color.h"
@@ -195,6 +197,7 @@ int run_train_program(Program program, int argc, char** argv) {
   choose_color(color_choice(value_in(argv_copy, "--color", color == nullptr ? "" : color)), false);
   want_error_summary(asks_for_json(argv_copy));
   try {
+    check_variables(environ);
     options = read_options(program, std::span(argv_copy).subspan(1), environment);
     want_error_summary(options.request == Request::kRun && options.boolean("json"));
     launch = launch_of(options);

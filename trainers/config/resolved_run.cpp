@@ -12,7 +12,8 @@ namespace lockstep::trainers {
 LibraryVersions program_versions() {
   return {{"lockstep", std::string(version())},
           {"isa", std::string(name_of(kernels::isa_level()))},
-          {"onednn", kernels::onednn_version()}};
+          {"onednn", kernels::onednn_version()},
+          {"onednn_isa", kernels::onednn_isa()}};
 }
 
 bool ResolvedRun::runs_as_graph() const {

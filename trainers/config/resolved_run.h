@@ -14,7 +14,8 @@ namespace lockstep::trainers {
 using LibraryVersions = std::map<std::string, std::string>;  // by name: "cudnn"
 
 // Decides a run's bits on a machine, besides flags and data: the versions of the program, its
-// processor level and its libraries: "lockstep", "isa", "onednn".
+// processor level and its libraries, oneDNN's own level too: "lockstep", "isa", "onednn",
+// "onednn_isa".
 LibraryVersions program_versions();
 
 // Made in one place, train_run(), and const from then on. The request is a member and no base: an

@@ -1,11 +1,14 @@
 #include "trainers/debug/fault.h"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <initializer_list>
 #include <memory>
-#include <regex>
+#include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -41,33 +44,82 @@ void fill_with(double value, Tensor tensor) {
 
 }  // namespace
 
+namespace {
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::ranges::find(words, word) != words.end();
+}
+
+// "rank=1,step=30", word by word.
+class FaultWords {
+ public:
+  explicit FaultWords(std::string_view text) : words_(split_words(text, ',')) {}
+
+  bool at_end() const { return next_ == words_.size(); }
+  // The value of the next word, if it is this key's.
+  std::optional<std::string_view> value(std::string_view key) {
+    if (at_end()) return std::nullopt;
+    const std::string_view word = words_[next_];
+    if (!word.starts_with(key) || !word.substr(key.size()).starts_with('=')) return std::nullopt;
+    ++next_;
+    return word.substr(key.size() + 1);
+  }
+  // Likewise, of so many digits at most. False for another word or other text; absent ones leave
+  // `number` where `optional`.
+  template <class T>
+  bool number(std::string_view key, size_t digits, T& number, bool optional = false) {
+    const std::optional<std::string_view> text = value(key);
+    if (!text) return optional;
+    const std::optional<int64_t> found = parse_int(*text);
+    if (!found || *found < 0 || text->size() > digits) return false;
+    number = static_cast<T>(*found);
+    return true;
+  }
+
+ private:
+  const std::vector<std::string_view> words_;
+  size_t next_ = 0;
+};
+
+bool read_layer(FaultWords& words, std::string& layer) {
+  const std::optional<std::string_view> name = words.value("layer");
+  layer = name.value_or("");
+  const auto is_part = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '.'; };
+  return !name || (!name->empty() && std::ranges::all_of(*name, is_part));
+}
+
+bool read_value(FaultWords& words, double& value) {
+  const std::optional<std::string_view> text = words.value("value");
+  const std::optional<double> number = text ? parse_float(*text) : value;
+  value = number.value_or(0);
+  return number.has_value();
+}
+
+bool read_fault(std::string_view text, Fault& fault) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos || text.ends_with(',')) return false;
+  fault.kind = text.substr(0, colon);
+  FaultWords words(text.substr(colon + 1));
+  const bool of_all_ranks = fault.is_of_photos() || fault.is_of_network();
+  if (of_all_ranks) return words.number("ms", 5, fault.number) && words.at_end();
+  if (!is_one_of(fault.kind, {"flipbit", "kill", "stop", "nan", "inf", kSlow})) return false;
+  if (!words.number("rank", 4, fault.rank)) return false;
+  if (!words.number(fault.kind == kSlow ? "ms" : "step", 9, fault.number)) return false;
+  if (!fault.is_of_gradient()) return words.at_end();
+  return words.number("count", 9, fault.count, true) && read_layer(words, fault.layer) &&
+         read_value(words, fault.value) && words.at_end();
+}
+
+}  // namespace
+
 std::optional<Fault> parse_fault(const std::string& text) {
   if (text.empty()) return std::nullopt;
-  static const std::regex of_all_ranks(R"((slowdisk|slowdecode|slownet):ms=(\d{1,5}))");
-  if (std::smatch match; std::regex_match(text, match, of_all_ranks)) {
-    return Fault{.kind = match[1], .number = std::stoll(match[2])};
-  }
-  static const std::regex pattern(
-      R"((?:(flipbit|kill|stop|nan|inf):rank=(\d{1,4}),step|(slow):rank=(\d{1,4}),ms)=(\d{1,9}))"
-      R"((?:,count=(\d{1,9}))?(?:,layer=([\w.]+))?(?:,value=([-+.\deE]+))?)");
-  std::smatch match;
-  const bool understood = std::regex_match(text, match, pattern);
-  const bool of_gradient = understood && (match[6].matched || match[7].matched || match[8].matched);
-  const std::optional<double> value =
-      understood && match[8].matched ? parse_float(match[8].str()) : Fault().value;
-  if (!understood || !value || (of_gradient && match[1] != "inf")) {
-    throw UsageError(fmt::format("LOCKSTEP_FAULT is '{}'", text),
-                     "it takes flipbit, kill, stop, nan or inf, a rank and a step, or slow, a rank "
-                     "and milliseconds, or slowdisk, slowdecode or slownet and milliseconds",
-                     "LOCKSTEP_FAULT=flipbit:rank=1,step=30, or unset it");
-  }
-  const size_t kind = match[1].matched ? 1 : 3;
-  return Fault{.kind = match[kind],
-               .rank = std::stoi(match[kind + 1]),
-               .number = std::stoll(match[5]),
-               .count = match[6].matched ? std::stoll(match[6]) : 1,
-               .layer = match[7],
-               .value = *value};
+  Fault fault;
+  if (read_fault(text, fault)) return fault;
+  throw UsageError(fmt::format("LOCKSTEP_FAULT is '{}'", printable(text)),
+                   "it takes flipbit, kill, stop, nan or inf, a rank and a step, or slow, a rank "
+                   "and milliseconds, or slowdisk, slowdecode or slownet and milliseconds",
+                   "LOCKSTEP_FAULT=flipbit:rank=1,step=30, or unset it");
 }
 
 void delay(const std::optional<Fault>& fault, int rank) {

@@ -11,6 +11,7 @@
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/words.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/report/run_record.h"
@@ -20,6 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using SortedJson = nlohmann::json;
+
+constexpr size_t kLongestTrouble = 400;
 
 // Where a run begins, what it leaves and on which machine: the replay's own affair. And the cut of
 // the batch, which is settled below.
@@ -63,7 +66,7 @@ Program program_of(const SortedJson& run) {
   for (const Program program : {Program::kTrainConvnet, Program::kTrainResnet}) {
     if (name == name_of(program)) return program;
   }
-  throw CheckpointError(fmt::format("a run of {} cannot be replayed", name),
+  throw CheckpointError(fmt::format("a run of {} cannot be replayed", printable(name)),
                         "run.json names neither train_convnet nor train_resnet",
                         "the directory of a training run");
 }
@@ -124,7 +127,7 @@ ReplayPlan plan_of(const fs::path& directory, const SortedJson& run, const Sorte
                   .program = program_of(run),
                   .arguments = arguments_of(run, directory),
                   .target = {.step = numerics.at("step"), .ranks = std::ssize(run.at("ranks"))},
-                  .trouble = numerics.at("what"),
+                  .trouble = printable(numerics.at("what").get<std::string>(), kLongestTrouble),
                   .start = start_before(numerics.at("step"), directory, run),
                   .data_digest = run.at("data_digest"),
                   .same_bits = run.at("run").at("same_bits_on")};
@@ -153,17 +156,18 @@ ReplayPlan read_replay_plan(const fs::path& run_directory) {
   try {
     return plan_of(run_directory, SortedJson::parse(*run), SortedJson::parse(*numerics));
   } catch (const SortedJson::exception& error) {
-    throw CheckpointError(
-        fmt::format("the run in {} cannot be replayed", run_directory.string()),
-        fmt::format("run.json or {} is damaged or not Lockstep's: {}", kNumericsFile, error.what()),
-        "the directory as the run left it");
+    throw CheckpointError(fmt::format("the run in {} cannot be replayed", run_directory.string()),
+                          fmt::format("run.json or {} is damaged or not Lockstep's: {}",
+                                      kNumericsFile,
+                                      printable(error.what())),
+                          "the directory as the run left it");
   }
 }
 
 void ReplayPlan::check(int64_t ranks, const std::string& data) const {
   if (data != data_digest) {
     throw DataError(fmt::format("{} had other data", directory.string()),
-                    fmt::format("theirs have digest {}, these {}", data_digest, data),
+                    fmt::format("theirs have digest {}, these {}", printable(data_digest), data),
                     "the data set as it was, at the place that the run names");
   }
   const auto has_bits = [&](int64_t count) { return std::ranges::count(same_bits, count) > 0; };

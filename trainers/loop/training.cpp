@@ -8,6 +8,7 @@
 
 #include "comm/replicas.h"
 #include "core/digest.h"
+#include "trainers/checkpoint/record_ranges.h"
 #include "trainers/loop/first_images.h"
 #include "trainers/loop/weight_histograms.h"
 #include "trainers/report/console.h"
@@ -28,6 +29,7 @@ Training::Training(const TrainingParts& parts)
       evaluation_(p_, step_) {
   result_.steps = range_.first;
   if (p_.start) {
+    check_place(*p_.start, range_.per_epoch);
     result_.best = p_.start->best;
     result_.best_epoch = static_cast<int>(p_.start->best_epoch);
     step_.update().restore(*p_.start);

@@ -1,5 +1,6 @@
 #include "trainers/loop/weight_update.h"
 
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/words.h"
+#include "trainers/config/json_count.h"
 #include "trainers/model/weights.h"
 
 namespace lockstep::trainers {
@@ -40,11 +42,19 @@ std::string text_of(const kernels::LossScaleRule& rule, const kernels::LossScale
 std::optional<kernels::LossScaleState> parse_state(const std::string& text) {
   try {
     const auto json = nlohmann::json::parse(text);
-    return kernels::LossScaleState{.scale = json.at("scale"),
-                                   .growth_tracker = json.at("_growth_tracker"),
-                                   .consecutive_skips = json.at("consecutive_skips"),
-                                   .applied = json.at("applied"),
-                                   .skipped = json.at("skipped")};
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    const double scale = json.at("scale");
+    const auto tracker = json_count(json.at("_growth_tracker"), kMost);
+    const auto consecutive = json_count(json.at("consecutive_skips"), kMost);
+    const auto applied = json_count(json.at("applied"));
+    const auto skipped = json_count(json.at("skipped"));
+    if (!(scale > 0 && scale <= std::numeric_limits<float>::max())) return std::nullopt;
+    if (!tracker || !consecutive || !applied || !skipped) return std::nullopt;
+    return kernels::LossScaleState{.scale = static_cast<float>(scale),
+                                   .growth_tracker = static_cast<int32_t>(*tracker),
+                                   .consecutive_skips = static_cast<int32_t>(*consecutive),
+                                   .applied = *applied,
+                                   .skipped = *skipped};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }
@@ -57,7 +67,7 @@ ScaledStep scaled_step(const kernels::LossScaleState& state) {
 
 kernels::LossScaleState state_of(const std::string& text) {
   const std::optional<kernels::LossScaleState> state = parse_state(text);
-  if (state && state->scale > 0 && state->applied >= 0) return *state;
+  if (state) return *state;
   throw CheckpointError("the checkpoint's loss scale cannot be read",
                         fmt::format("it is '{}'", printable(text)),
                         "another checkpoint of that run");

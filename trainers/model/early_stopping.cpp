@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/words.h"
+#include "trainers/config/json_count.h"
 
 namespace lockstep::trainers {
 
@@ -28,14 +29,19 @@ std::string EarlyStopping::state() const {
 
 void EarlyStopping::restore(std::string_view state) {
   if (state.empty()) return;
+  const auto refuse = [&](const std::string& why) {
+    throw CheckpointError(fmt::format("the state of --early-stopping is '{}'", printable(state)),
+                          printable(why),
+                          "another checkpoint");
+  };
   try {
     const auto json = nlohmann::json::parse(state);
-    worse_epochs_ = json.at("worse_epochs").get<int64_t>();
+    const std::optional<int64_t> worse = json_count(json.at("worse_epochs"));
+    if (!worse) return refuse("worse_epochs is no number of epochs");
+    worse_epochs_ = *worse;
     if (json.contains("best")) best_ = json.at("best").get<double>();
   } catch (const nlohmann::json::exception& error) {
-    throw CheckpointError(fmt::format("the state of --early-stopping is '{}'", printable(state)),
-                          error.what(),
-                          "another checkpoint");
+    refuse(error.what());
   }
 }
 

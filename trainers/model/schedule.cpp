@@ -9,6 +9,8 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/words.h"
+#include "trainers/config/json_count.h"
 
 namespace lockstep::trainers {
 
@@ -153,18 +155,24 @@ std::string Schedule::state() const {
 }
 
 void Schedule::restore(std::string_view state) {
+  const auto refuse = [&](const std::string& why) {
+    throw CheckpointError(
+        fmt::format("the state of the learning-rate schedule is {}", printable(state)),
+        printable(why),
+        "another checkpoint");
+  };
   try {
     const Json json = Json::parse(state);
     if (!watches_validation()) return;
     Plateau::State plateau;
     if (json.contains("best")) plateau.best = json.at("best").get<double>();
-    plateau.bad_epochs = json.at("bad_epochs").get<int64_t>();
+    const std::optional<int64_t> bad_epochs = json_count(json.at("bad_epochs"));
+    if (!bad_epochs) return refuse("bad_epochs is no number of epochs");
+    plateau.bad_epochs = *bad_epochs;
     plateau_factor_ = json.at("factor").get<double>();
     plateau_.restore(plateau);
   } catch (const Json::exception& error) {
-    throw CheckpointError(fmt::format("the state of the learning-rate schedule is {}", state),
-                          error.what(),
-                          "another checkpoint");
+    refuse(error.what());
   }
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/words.h"
 #include "trainers/report/color.h"
 #include "trainers/report/errors.h"
 
@@ -184,7 +185,7 @@ void Console::end_bar() {
 
 void Console::write(std::FILE* to, const std::string& line) const {
   if (options_.sink) return options_.sink(line);
-  fmt::print(to, "{}\n", painted(to, line));
+  fmt::print(to, "{}\n", painted(to, without_controls(line)));
   std::fflush(to);
 }
 

@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <iterator>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "comm/die.h"
 #include "comm/gather.h"
 #include "comm/launch.h"
+#include "core/memory_room.h"
 #include "trainers/report/color.h"
 #include "trainers/report/run_record.h"
 
@@ -25,6 +28,9 @@ namespace {
 std::optional<int> known_rank;
 std::atomic<bool> summary_wanted = false;
 std::string run_directory;  // empty: there is none yet
+
+constexpr const char* kLessMemory =
+    "a smaller batch, fewer threads or loader workers, or higher limits (ulimit -v, ulimit -u)";
 
 std::string& batch_advice() {
   static std::string text = "-b sets the batch";
@@ -41,12 +47,24 @@ int rank_of_this_process() {
   }
 }
 
+}  // namespace
+
 Error as_error(const std::exception& error) {
   if (const auto* ours = dynamic_cast<const Error*>(&error)) return *ours;
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
+    return EnvironmentError("out of memory", memory_text(), kLessMemory);
+  }
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again) {
+    return EnvironmentError(
+        "cannot start a thread", fmt::format("{}; {}", error.what(), memory_text()), kLessMemory);
+  }
   return InternalError(error.what(),
                        "an exception that Lockstep does not throw itself",
                        "please report this with the command line: it is a bug in Lockstep");
 }
+
+namespace {
 
 // False if it still runs after two seconds, or if the transport cannot tell.
 bool rank0_has_ended(Communicator& ranks) {

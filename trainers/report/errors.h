@@ -20,6 +20,10 @@ enum class ErrorScope : uint8_t {
 // An error of ranks that did not meet, with the flag that lets them wait longer.
 Error with_meeting_advice(const Error& error);
 
+// An exception as an error of ours: out of memory is an EnvironmentError, what nobody expected an
+// InternalError.
+Error as_error(const std::exception& error);
+
 // From now on errors name this rank. Until then it is the launcher's number.
 void report_as_rank(int rank);
 

@@ -147,7 +147,7 @@ std::string compare_runs(std::span<const ViewedRun> runs) {
     rows.push_back(row);
   };
   for (const FlagDifference& difference : flag_differences(runs)) {
-    std::vector<std::string> row = {"--" + difference.name};
+    std::vector<std::string> row = {"--" + printable(difference.name)};
     for (const std::string& value : difference.values) {
       row.push_back(value.empty() ? "-" : printable(value));
     }

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/memory_room.h"
 #include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
 
@@ -40,14 +41,24 @@ dnnl::stream& thread_stream() {
   return stream;
 }
 
+// oneDNN crashes where its generator of code gets no memory.
+constexpr size_t kCodeRoom = size_t{16} << 20;
+
 // Both here and in execute() the calling thread is held to one: a primitive made for more would
 // fork an OpenMP team in every worker, or leave part of its work undone where no team can be had.
 template <class Make>
 auto for_one_thread(const char* what, Make&& make) {
   omp_set_num_threads(1);
+  require_address_space(kCodeRoom, "oneDNN's code for an op");
   try {
     return make(cpu_engine());
   } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory) {
+      throw EnvironmentError(fmt::format("out of memory: oneDNN could not make {}", what),
+                             memory_text(),
+                             "a smaller batch or fewer ranks on this host",
+                             Remedy::kSmallerBatch);
+    }
     throw InternalError(fmt::format("[onednn] {}: {}", what, error.what()));
   }
 }

@@ -1,14 +1,39 @@
 #include "kernels/support/onednn/version.h"
 
+#include <cstdlib>
+#include <string_view>
+
 #include <fmt/format.h>
+#include <oneapi/dnnl/dnnl_debug.h>
 
 #include "kernels/support/onednn/shim.h"
 
 namespace lockstep::kernels {
+namespace {
+
+// Variables of oneDNN's that choose other code on the same processor; either prefix counts.
+constexpr const char* kChoosing[] = {"DNNL_DEFAULT_FPMATH_MODE",
+                                     "ONEDNN_DEFAULT_FPMATH_MODE",
+                                     "DNNL_CPU_ISA_HINTS",
+                                     "ONEDNN_CPU_ISA_HINTS"};
+
+}  // namespace
 
 std::string onednn_version() {
   const dnnl_version_t& version = *dnnl_version();
   return fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
+}
+
+std::string onednn_isa() {
+  const std::string_view name =
+      dnnl_cpu_isa2str(static_cast<dnnl_cpu_isa_t>(onednn::effective_isa()));
+  std::string text(name.substr(name.find(':') + 1));  // behind "cpu_isa:", where that is
+  for (const char* variable : kChoosing) {
+    const char* const value =
+        std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): nobody sets any
+    if (value != nullptr && *value != '\0') text += fmt::format(", {}={}", variable, value);
+  }
+  return text;
 }
 
 void require_onednn() {}

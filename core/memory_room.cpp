@@ -1,0 +1,74 @@
+#include "core/memory_room.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/error.h"
+
+namespace lockstep {
+namespace {
+
+uint64_t machine_memory() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+rlim_t address_space_limit() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+uint64_t address_space_in_use() {
+  uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::string room_text(uint64_t bytes) {
+  const double mib = static_cast<double>(bytes) / (1 << 20);
+  return mib < 1024 ? fmt::format("{:.1f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
+}
+
+constexpr const char* kMoreRoom = "a machine with more memory, or a higher limit (ulimit -v)";
+
+}  // namespace
+
+uint64_t most_memory() {
+  return std::min<uint64_t>(machine_memory(), address_space_limit());
+}
+
+std::string memory_text() {
+  const rlim_t limit = address_space_limit();
+  if (limit == RLIM_INFINITY) {
+    return fmt::format("this machine has {} in all", room_text(machine_memory()));
+  }
+  return fmt::format("this process holds {} of address space, its limit is {} (ulimit -v)",
+                     room_text(address_space_in_use()),
+                     room_text(limit));
+}
+
+void require_memory(uint64_t bytes, const std::string& what) {
+  if (bytes <= most_memory()) return;
+  throw EnvironmentError(fmt::format("out of memory: {} takes {} bytes", what, bytes),
+                         fmt::format("that is {}; {}", room_text(bytes), memory_text()),
+                         kMoreRoom);
+}
+
+void require_address_space(size_t bytes, const char* what) {
+  if (address_space_limit() == RLIM_INFINITY) return;
+  void* const room =
+      mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) {
+    throw EnvironmentError(fmt::format("out of memory: {} may take {}", what, room_text(bytes)),
+                           memory_text(),
+                           kMoreRoom);
+  }
+  munmap(room, bytes);
+}
+
+}  // namespace lockstep

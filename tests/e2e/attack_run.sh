@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# usage: tests/e2e/attack_run.sh: ranks that differ in oneDNN's instruction set, little address space, misspelled
+# variables; scripts/run with odd options, a pager that goes away, files that killed jobs left, and a small /dev/shm.
+# Each part is named after the row of the attack that found it.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+run=$root/scripts/run
+fail() { echo "$*" >&2; exit 1; }
+
+train=(train_convnet --print-freq 1 --shards 2 --no-eval)
+program=("$root/build/release/bin/${train[0]}" "${train[@]:1}")
+
+# AttackB3: rank 1's oneDNN makes code for an older processor.
+code=0
+# shellcheck disable=SC2016
+"$run" -np 2 "$(command -v bash)" -c '[ $OMPI_COMM_WORLD_RANK = 0 ] || export DNNL_MAX_CPU_ISA=SSE41; exec "$@"' \
+  rank "${program[@]}" --max-steps 2 -o "$work/differ" >"$work/differ.log" 2>&1 || code=$?
+[ $code = 5 ] || fail "B3: exit $code"
+grep -q 'ranks differ in instruction set of oneDNN' "$work/differ.log" || fail "B3: $(cat "$work/differ.log")"
+
+# AttackB5: it trains, or says that memory is short; a loader of libraries that fails exits 127.
+for mib in 140 150 160 165 170 175 190 200; do
+  code=0
+  (ulimit -v $((mib << 10)) && exec "${program[@]}" --max-steps 2 -o "$work/$mib") >"$work/little.log" 2>&1 || code=$?
+  case $code in
+    0 | 127) ;;
+    5) grep -q -e 'out of memory' -e 'cannot start' "$work/little.log" || fail "B5: $(cat "$work/little.log")" ;;
+    *) fail "B5: exit $code with $mib MiB: $(cat "$work/little.log")" ;;
+  esac
+done
+
+# AttackB8
+code=0
+LOCKSTEP_EPOCH=1 "${program[@]}" -o "$work/none" 2>"$work/variable.log" || code=$?
+[ $code = 2 ] || fail "B8: exit $code"
+grep -q 'LOCKSTEP_EPOCHS, or unset it' "$work/variable.log"
+
+# AttackB9: both words behind --mca are its own.
+"$run" -np 1 --mca mpi_show_mca_params none --bind-to none /bin/true 2>"$work/mca.log" ||
+  fail "B9: $(cat "$work/mca.log")"
+grep -q 'mpirun -np 1 --mca mpi_show_mca_params none --bind-to none /bin/true' "$work/mca.log"
+
+# AttackC4: more than ten lines come after the reader has gone.
+LOCKSTEP_FAULT=slow:rank=0,ms=10 "$run" -np 2 "${train[@]}" --max-steps 40 -o "$work/paged" 2>&1 |
+  head -1 >/dev/null || true
+grep -q '"exit_code": 0' "$work/paged/run.json" || fail "C4: the run ended with its pager"
+
+# AttackC2: a segment and a session folder of a process that is gone, and of one that lives.
+host=$(hostname) user=$(id -u)
+sessions=$work/tmp/ompi.$host.$user
+mkdir -p "$sessions/pid.4194999" "$sessions/pid.$$"
+segment=/dev/shm/vader_segment.$host.$user.attack
+touch -d '-5 minutes' "$segment.gone"
+touch "$segment.new"
+TMPDIR=$work/tmp "$run" -np 1 /bin/true 2>/dev/null
+for path in "$sessions/pid.4194999" "$segment.gone"; do [ ! -e "$path" ] || fail "C2: $path is still there"; done
+for path in "$sessions/pid.$$" "$segment.new"; do [ -e "$path" ] || fail "C2: $path is gone"; done
+rm "$segment.new"
+
+# AttackC5: where this user may mount.
+small() { unshare -m sh -c 'mount -t tmpfs -o size=1m none /dev/shm && exec "$@"' sh "$@"; }
+small true 2>/dev/null || { echo "C5 needs root"; exit 0; }
+small "$run" -np 2 "${train[@]}" --max-steps 5 -o "$work/small" >"$work/small.log" 2>&1 ||
+  fail "C5: $(cat "$work/small.log")"
+grep -q '/dev/shm has 1 MiB free, 2 ranks want 10: they start over TCP' "$work/small.log"
+[ "$(grep -c '^---' "$work/small.log")" = 0 ] || fail "C5: $(cat "$work/small.log")"

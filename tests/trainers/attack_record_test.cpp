@@ -1,0 +1,146 @@
+// Checkpoints that were edited and sealed again: their digests are right, their numbers are not.
+// Cases are named after the rows of the attack that found them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "tests/support/temp_dir.h"
+#include "tests/trainers/tiny_run.h"
+#include "trainers/checkpoint/record_ranges.h"
+#include "trainers/config/json_count.h"
+#include "trainers/model/early_stopping.h"
+#include "trainers/model/schedule.h"
+
+namespace lockstep::trainers::attack_record_test {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::TempDir;
+using testing::tiny_identity;
+using testing::tiny_position;
+using testing::TinyRun;
+
+CheckpointRecord tiny_record() {
+  return {.run = tiny_identity(), .at = tiny_position(20), .model_digest = {}};
+}
+
+// Returns what read_checkpoint() says of a pair of files with this record: exit code and why, or
+// "accepted".
+std::string verdict_on(CheckpointRecord record) {
+  const TempDir dir;
+  const TinyRun run(1);
+  const std::filesystem::path file = dir / model_file_name(20);
+  write_model(file, record, file_tensors(run.model.state()));
+  write_state(file, record, file_tensors(run.optimizer.state()));
+  try {
+    read_checkpoint(file);
+  } catch (const Error& error) {
+    return std::to_string(static_cast<int>(error.code())) + ": " + error.why();
+  }
+  return "accepted";
+}
+
+// What record_of() says of a record with one key's text replaced.
+std::string verdict_on(const char* key, const std::string& text) {
+  Texts metadata = to_metadata(tiny_record());
+  metadata[key] = text;
+  try {
+    record_of(metadata, "file");
+  } catch (const CheckpointError& error) {
+    return error.why();
+  }
+  return "accepted";
+}
+
+TEST(AttackB1, NothingIsDividedByZero) {
+  ASSERT_EQ(verdict_on(tiny_record()), "accepted");
+  CheckpointRecord record = tiny_record();
+  record.run.micro_steps = 0;
+  EXPECT_EQ(verdict_on(record), "4: its 'micro_steps' is 0, expected 1 to 1000000");
+  record = tiny_record();
+  record.run.bn_groups = 0;
+  EXPECT_EQ(verdict_on(record), "4: its 'bn_groups' is 0, expected 1 to 65536");
+  record = tiny_record();
+  record.run.global_batch = 0;
+  EXPECT_EQ(verdict_on(record), "4: its 'global_batch' is 0, expected 1 to 1000000000000");
+  record = tiny_record();
+  record.run.shards = 0;
+  EXPECT_EQ(verdict_on(record), "4: its 'shards' is 0, expected 1 to 65536");
+}
+
+TEST(AttackB1, PartsThatDoNotFitTogetherAreRefused) {
+  CheckpointRecord record = tiny_record();
+  record.run.shards = 6;
+  EXPECT_EQ(verdict_on(record), "4: its 'shards' is 6, no multiple of bn_groups, 4");
+  record = tiny_record();
+  record.run.global_batch = 60;
+  EXPECT_EQ(verdict_on(record),
+            "4: its 'global_batch' is 60, no multiple of bn_groups times micro_steps, 8");
+}
+
+TEST(AttackB2, AbsurdPlacesAndCountsAreRefused) {
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+  const std::vector<std::pair<const char*, int64_t TrainingPosition::*>> places = {
+      {"steps", &TrainingPosition::steps},
+      {"epoch", &TrainingPosition::epoch},
+      {"best_epoch", &TrainingPosition::best_epoch},
+      {"applied_steps", &TrainingPosition::applied}};
+  for (const auto& [name, place] : places) {
+    CheckpointRecord record = tiny_record();
+    record.at.*place = kHuge;
+    EXPECT_THAT(verdict_on(record), HasSubstr(fmt::format("its '{}' is {}, ", name, kHuge)));
+  }
+  CheckpointRecord record = tiny_record();
+  record.at.best.correct1 = record.at.best.total + 1;
+  EXPECT_EQ(verdict_on(record), "4: its 'best.correct1' is 101, expected 0 to 100");
+  record = tiny_record();
+  record.at.sums.correct5 = record.at.sums.images + 1;
+  EXPECT_EQ(verdict_on(record), "4: its 'epoch_sums.correct5' is 321, expected 0 to 320");
+}
+
+TEST(AttackB2, NumbersOfAnotherKindAreRefused) {
+  const auto sums = [](const std::string& correct1) {
+    return R"({"steps":5,"images":320,"loss":0.5,"correct5":200,"correct1":)" + correct1 + "}";
+  };
+  ASSERT_EQ(verdict_on("epoch_sums", sums("100")), "accepted");
+  for (const char* text : {"9e95", "-1", "1.5", "true", "18446744073709551615", "null", "\"1\""}) {
+    EXPECT_THAT(verdict_on("epoch_sums", sums(text)), HasSubstr("its 'epoch_sums' is")) << text;
+  }
+  EXPECT_THAT(verdict_on("steps", "9223372036854775807"), HasSubstr("its 'steps' is"));
+  EXPECT_EQ(json_count(nlohmann::json::parse("7"), 7), 7);
+  EXPECT_EQ(json_count(nlohmann::json(7), 7), 7);
+  EXPECT_EQ(json_count(nlohmann::json(8), 7), std::nullopt);
+}
+
+TEST(AttackB2, APlaceOutsideItsEpochIsRefused) {
+  const auto accepts = [](int64_t steps, int64_t steps_of_epoch) {
+    TrainingPosition at = tiny_position(steps);
+    at.sums.steps = steps_of_epoch;
+    try {
+      check_place(at, 10);
+    } catch (const CheckpointError&) {
+      return false;
+    }
+    return true;
+  };
+  ASSERT_EQ(tiny_position(35).epoch, 3);
+  EXPECT_TRUE(accepts(35, 5));
+  EXPECT_TRUE(accepts(40, 10));
+  EXPECT_FALSE(accepts(36, 5));
+  EXPECT_FALSE(accepts(41, 11));
+}
+
+TEST(AttackB2, StatesInsideTheRecordAreReadAlike) {
+  EarlyStopping stopping(EarlyStoppingConfig{.patience = 3});
+  EXPECT_NO_THROW(stopping.restore(R"({"worse_epochs":2})"));
+  for (const char* text : {R"({"worse_epochs":9e95})", R"({"worse_epochs":9223372036854775807})"}) {
+    EXPECT_THROW(stopping.restore(text), CheckpointError) << text;
+  }
+  Schedule schedule({.kind = ScheduleKind::kPlateau}, 0.1, 3, 10);
+  EXPECT_NO_THROW(schedule.restore(R"({"factor":1,"bad_epochs":2})"));
+  EXPECT_THROW(schedule.restore(R"({"factor":1,"bad_epochs":9e95})"), CheckpointError);
+}
+
+}  // namespace
+}  // namespace lockstep::trainers::attack_record_test

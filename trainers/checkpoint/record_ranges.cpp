@@ -1,0 +1,85 @@
+#include "trainers/checkpoint/record_ranges.h"
+
+#include <fmt/core.h>
+
+#include "core/error.h"
+#include "trainers/config/json_count.h"
+
+namespace lockstep::trainers {
+namespace {
+
+// As the flags have them.
+constexpr int64_t kMostEpochs = 1'000'000;
+constexpr int64_t kMostParts = 65536;
+constexpr int64_t kMostMicroSteps = 1'000'000;
+constexpr int64_t kMostImages = 1'000'000'000'000;  // of a step
+
+constexpr const char* kAsWritten = "another checkpoint of that run, as the run wrote it";
+
+class Ranges {
+ public:
+  explicit Ranges(const std::string& file) : file_(file) {}
+
+  void expect(const char* name, int64_t value, int64_t least, int64_t most) const {
+    if (value >= least && value <= most) return;
+    refuse(fmt::format("its '{}' is {}, expected {} to {}", name, value, least, most));
+  }
+  void expect_multiple(const char* name, int64_t value, const char* of, int64_t divisor) const {
+    if (value % divisor == 0) return;
+    refuse(fmt::format("its '{}' is {}, no multiple of {}, {}", name, value, of, divisor));
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw CheckpointError(fmt::format("cannot use {} as a checkpoint", file_), why, kAsWritten);
+  }
+
+  const std::string& file_;
+};
+
+void check_run(const RunIdentity& run, const Ranges& ranges) {
+  ranges.expect("global_batch", run.global_batch, 1, kMostImages);
+  ranges.expect("micro_steps", run.micro_steps, 1, kMostMicroSteps);
+  ranges.expect("shards", run.shards, 1, kMostParts);
+  ranges.expect("bn_groups", run.bn_groups, 1, kMostParts);
+  ranges.expect("start_epoch", run.start_epoch, 0, kMostEpochs);
+  ranges.expect_multiple("shards", run.shards, "bn_groups", run.bn_groups);
+  ranges.expect_multiple("global_batch",
+                         run.global_batch,
+                         "bn_groups times micro_steps",
+                         run.bn_groups * run.micro_steps);
+}
+
+}  // namespace
+
+void check_ranges(const CheckpointRecord& record, const std::string& file) {
+  const Ranges ranges(file);
+  const auto& [run, at, digest] = record;
+  check_run(run, ranges);
+  ranges.expect("steps", at.steps, 0, kMostCounted);
+  ranges.expect("applied_steps", at.applied, 0, at.steps);
+  ranges.expect("epoch", at.epoch, run.start_epoch, kMostEpochs);
+  ranges.expect("epoch_sums.steps", at.sums.steps, 0, at.steps);
+  ranges.expect("epoch_sums.images", at.sums.images, 0, kMostCounted);
+  ranges.expect("epoch_sums.correct1", at.sums.correct1, 0, at.sums.images);
+  ranges.expect("epoch_sums.correct5", at.sums.correct5, 0, at.sums.images);
+  ranges.expect("best.total", at.best.total, 0, kMostCounted);
+  ranges.expect("best.correct1", at.best.correct1, 0, at.best.total);
+  ranges.expect("best.correct5", at.best.correct5, 0, at.best.total);
+  ranges.expect("best_epoch", at.best_epoch, 0, kMostEpochs);
+}
+
+void check_place(const TrainingPosition& at, int64_t steps_per_epoch) {
+  const int64_t before = at.epoch * steps_per_epoch;
+  if (at.sums.steps <= steps_per_epoch && at.steps == before + at.sums.steps) return;
+  throw CheckpointError(
+      "the checkpoint's place in its run makes no sense",
+      fmt::format("it is after step {}, with {} steps of epoch {} done; an epoch has {} steps",
+                  at.steps,
+                  at.sums.steps,
+                  at.epoch,
+                  steps_per_epoch),
+      kAsWritten);
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,29 @@
+// A file of weights to begin with, whose tensors are read only once it is known to fit the network.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "trainers/checkpoint/state_tensors.h"
+
+namespace lockstep::trainers {
+
+class WeightsFile {
+ public:
+  // Reads what a safetensors file says of itself, or all of a file of torch.save. Errors: those of
+  // read_weights().
+  explicit WeightsFile(std::filesystem::path file);
+
+  const std::map<std::string, std::string>& metadata() const { return content_.metadata; }
+
+  // As load_pretrained(), once. Errors: also CheckpointError where the file has changed since.
+  std::optional<std::string> load_into(nn::Module& model, Classifier classifier);
+
+ private:
+  const std::filesystem::path file_;
+  const bool of_torch_;
+  Safetensors content_;  // of a safetensors file the metadata alone
+};
+
+}  // namespace lockstep::trainers
