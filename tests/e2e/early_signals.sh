@@ -35,19 +35,17 @@ A3() {
 
 # After the shell's own start, whose end SIGTERM would be.
 A8() {
-  local caught ms signal
-  for ms in 0 15 40 70 150; do
-    for signal in TERM USR1; do
-      start "$signal$ms"
-      caught=0
-      until ((0x$caught >> 14 & 1)); do
-        caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$run/status")
-      done
-      sleep "$(printf '0.%03d' $ms)"
-      kill -"$signal" "$run"
-      expect_saved "$signal$ms"
+  local caught signal ms
+  while read -r signal ms; do
+    start "$signal$ms"
+    caught=0
+    until ((0x$caught >> 14 & 1)); do
+      caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$run/status")
     done
-  done
+    sleep "0.$ms"
+    kill -"$signal" "$run"
+    expect_saved "$signal$ms"
+  done <<<$'TERM 000\nTERM 015\nTERM 040\nTERM 070\nTERM 150\nUSR1 015\nUSR1 070'
 }
 
 "$1"

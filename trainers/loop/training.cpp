@@ -19,13 +19,12 @@
 namespace lockstep::trainers {
 namespace {
 
-// The same on all ranks. Where gradients do not tell who was asked to stop, ranks ask each other
-// every 0.2 s or each step.
-int64_t stop_interval(const WindowTotals& totals, bool gradients_tell) {
-  constexpr int64_t kAtMost = 10;
-  if (gradients_tell) return kAtMost;
-  const double step_s = totals.seconds / static_cast<double>(totals.losses.size());
-  return std::clamp(static_cast<int64_t>(0.2 / std::max(step_s, 1e-3)), int64_t{1}, kAtMost);
+constexpr int64_t kMostSteps = 10;  // between two exchanges of figures
+
+// As many steps like those of the window take so long; the same on all ranks.
+int64_t steps_within(double seconds, const WindowTotals& window) {
+  const double step_s = window.seconds / static_cast<double>(window.losses.size());
+  return std::clamp(static_cast<int64_t>(seconds / std::max(step_s, 1e-3)), int64_t{1}, kMostSteps);
 }
 
 }  // namespace
@@ -153,7 +152,8 @@ void Training::train_step(EpochProgress& epoch) {
     const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
     replicas_.compare(p_.ranks, result_.steps);
   }
-  const int64_t interval = std::min(request.print_freq, stop_interval_);
+  // Where gradients do not tell that a rank was asked to stop, the ranks ask each other so often.
+  const int64_t interval = std::min(request.print_freq, stop_interval_.value_or(kMostSteps));
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
   const bool saves = saves_after(result_.steps) && !last;
@@ -181,7 +181,8 @@ void Training::exchange_figures(EpochProgress& epoch) {
     return step_.exchange_figures(stop_requested());
   }();
   result_.stopped |= totals.stop;
-  stop_interval_ = stop_interval(totals, step_.agrees_on_stops());
+  const bool first = result_.steps == range_.first + 1;  // it takes longer than others
+  if (!first && !step_.agrees_on_stops()) stop_interval_ = steps_within(0.2, totals);
   const double lr = step_.update().lr();
   numerics_.check_losses(totals, result_.steps, epoch.number(), lr);
   result_.stopped |= numerics_.ends_replay();

@@ -77,7 +77,7 @@ class Training {
   EarlyStopping early_stopping_;
   const ReplicaCheck replicas_;
   TrainingEvaluation evaluation_;
-  int64_t stop_interval_ = 1;  // steps until ranks exchange whether to stop
+  std::optional<int64_t> stop_interval_;  // steps until ranks ask each other whether to stop
   TrainingResult result_;
 };
 
