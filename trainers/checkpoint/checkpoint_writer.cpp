@@ -91,7 +91,7 @@ bool CheckpointWriter::try_to_save(const std::string& name,
 std::string CheckpointWriter::newest_text() const {
   std::error_code error;
   if (newest_sound_.empty()) return "there is no checkpoint yet";
-  if (!fs::exists(newest_sound_, error)) {
+  if (fs::status(newest_sound_, error).type() == fs::file_type::not_found) {
     return fmt::format("and {}, the last that was saved, is no longer there",
                        newest_sound_.string());
   }
