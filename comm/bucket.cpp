@@ -49,29 +49,32 @@ std::vector<Bucket> make_buckets(Communicator& peers,
                                  std::span<const Var> parameters,
                                  std::span<const std::string> names,
                                  std::span<const size_t> places,
-                                 Dtype wire,
-                                 const BucketCaps& caps) {
-  const auto element_bytes = static_cast<int64_t>(size_of(wire));
-  const int64_t alignment = 256 / element_bytes;
+                                 const BucketLayout& layout) {
+  const auto element_bytes = static_cast<int64_t>(size_of(layout.wire));
+  const auto aligned = [alignment = 256 / element_bytes](int64_t elements) {
+    return (elements + alignment - 1) / alignment * alignment;
+  };
   std::vector<int64_t> bytes;
   for (const size_t place : places) {
     bytes.push_back(parameters[place].value().numel() * element_bytes);
   }
   std::vector<Bucket> buckets;
-  for (const std::vector<size_t>& members : plan_buckets(bytes, caps)) {
+  const std::vector<std::vector<size_t>> plan = plan_buckets(bytes, layout.caps);
+  for (const std::vector<size_t>& members : plan) {
     Bucket bucket;
     bucket.index = std::ssize(buckets);
     int64_t end = 0;
     for (const size_t member : members) {
       const size_t place = places[member];
       bucket.parameters.push_back(place);
-      bucket.offsets.push_back((end + alignment - 1) / alignment * alignment);
+      bucket.offsets.push_back(aligned(end));
       bucket.bytes += bytes[member];
       end = bucket.offsets.back() + parameters[place].value().numel();
     }
+    if (layout.spare && buckets.size() + 1 == plan.size()) end = aligned(end + 1);
     const Device device = parameters[bucket.parameters.front()].value().device();
-    bucket.values =
-        device == Device::kCuda ? Tensor::zeros({end}, wire, device) : peers.allocate({end}, wire);
+    bucket.values = device == Device::kCuda ? Tensor::zeros({end}, layout.wire, device)
+                                            : peers.allocate({end}, layout.wire);
     bucket.label = label_of(bucket, names);
     buckets.push_back(std::move(bucket));
   }

@@ -34,15 +34,19 @@ struct Bucket {
       label;  // "bucket 2 (15 tensors, layer4.2.conv3.weight to layer4.1.bn1.bias, 25.1 MiB)"
 };
 
-// Plans buckets of dtype `wire` for the parameters at `places` and allocates them; every gradient
-// begins at a multiple of 256 bytes. They lie in memory of `peers`, on CUDA on the device. A
-// collective call.
+struct BucketLayout {
+  Dtype wire = Dtype::kF32;
+  BucketCaps caps{};
+  bool spare = false;  // the last bucket ends with an element that is no gradient's
+};
+
+// Plans buckets for the parameters at `places` and allocates them; every gradient begins at a
+// multiple of 256 bytes. They lie in memory of `peers`, on CUDA on the device. A collective call.
 std::vector<Bucket> make_buckets(Communicator& peers,
                                  std::span<const Var> parameters,
                                  std::span<const std::string> names,
                                  std::span<const size_t> places,
-                                 Dtype wire,
-                                 const BucketCaps& caps);
+                                 const BucketLayout& layout);
 
 }  // namespace lockstep::comm
 #pragma GCC visibility pop

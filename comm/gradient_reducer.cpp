@@ -34,6 +34,8 @@ GradientReducer::GradientReducer(Communicator& peers,
   LS_CHECK(options_.micro_steps >= 1,
            "[gradient_reducer] micro-steps: got {}, expected 1 or more",
            options_.micro_steps);
+  LS_CHECK(!options_.ask || stream_.device() == Device::kCpu,
+           "[gradient_reducer] ask: the ranks' answers are read on the CPU alone");
   LS_CHECK(options_.predivide > 0,
            "[gradient_reducer] predivide: got {}, expected a positive number",
            options_.predivide);
@@ -83,7 +85,12 @@ void GradientReducer::place_gradients() {
   for (size_t i = 0; i < gradients_.size(); ++i) {
     if (gradients_[i].exchanged) places.push_back(i);
   }
-  buckets_ = make_buckets(peers_, parameters_, names_, places, options_.wire, options_.caps);
+  buckets_ = make_buckets(
+      peers_,
+      parameters_,
+      names_,
+      places,
+      {.wire = options_.wire, .caps = options_.caps, .spare = static_cast<bool>(options_.ask)});
   for (size_t b = 0; b < buckets_.size(); ++b) {
     const Bucket& bucket = buckets_[b];
     const bool wide = options_.wire == Dtype::kF32;
@@ -150,6 +157,10 @@ void GradientReducer::start(size_t bucket) {
   const ExchangeClock::Exposed exposed(clock_);
   Bucket& full = buckets_[bucket];
   std::unique_ptr<Work>& work = exchanges_[bucket].work;
+  if (options_.ask && bucket + 1 == buckets_.size()) {
+    Tensor mine = answer(full.values);
+    kernels::fill(stream_, options_.ask() ? 1 : 0, mine);
+  }
   if (options_.exchange) {
     work = options_.exchange(peers_, full);
   } else if (options_.algorithm != Algorithm::kNone) {
@@ -158,6 +169,11 @@ void GradientReducer::start(size_t bucket) {
     work = device_ ? device_->start(sum) : peers_.start_all_reduce(sum);
   }
   if (work == nullptr) clock_.end(bucket);
+}
+
+// The place of the ranks' answers, and of their sum: the last bucket's last element.
+Tensor GradientReducer::answer(const Tensor& values) const {
+  return values.slice(values.numel() - 1, 1);
 }
 
 void GradientReducer::advance() {
@@ -204,7 +220,8 @@ void GradientReducer::finish() {
     exchange.missing = buckets_[b].parameters.size();
   }
   times_ = clock_.take();
-  now_ = {.rows = now_.rows};
+  now_ = {.rows = now_.rows,
+          .any_said_yes = asks() && *answer(exchanges_.back().sums).data<float>() != 0};
 }
 
 void GradientReducer::end_micro_step() {

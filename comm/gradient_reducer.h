@@ -31,7 +31,10 @@ struct ReducerOptions {
   bool zero_unused = false;  // a parameter that got no gradient counts as zero; otherwise an error
   BucketExchange exchange{};       // empty: Communicator::start_all_reduce, on CUDA on_device
   MakeDeviceExchange on_device{};  // empty: by the host, comm/staged_exchange.h
-  Timeline* timeline = nullptr;    // outlives the reducer; null: times are not recorded
+  // Asked on each rank when a step's last bucket starts; any_said_yes() tells the same to all. On
+  // the CPU alone, and where the ranks exchange. Empty: nothing is asked.
+  std::function<bool()> ask{};
+  Timeline* timeline = nullptr;  // outlives the reducer; null: times are not recorded
 };
 
 // Each gradient is summed over micro-steps and over this rank's shards as soon as backward() has
@@ -66,6 +69,11 @@ class GradientReducer {
   DevicePeers* device_peers() const { return device_ ? device_->peers() : nullptr; }
   const std::vector<Bucket>& buckets() const { return buckets_; }
   const ExchangeTimes& times() const { return times_; }
+  // Whether the ranks are asked something.
+  bool asks() const { return options_.ask && !buckets_.empty(); }
+  // Whether any rank's ReducerOptions::ask returned true in the last step. The answers travel with
+  // the gradients and cost no message.
+  bool any_said_yes() const { return now_.any_said_yes; }
 
  private:
   struct Gradient {
@@ -88,7 +96,8 @@ class GradientReducer {
   struct Progress {
     size_t started = 0;  // buckets
     int64_t micro_step = 0;
-    int64_t rows = 1;  // local shards
+    int64_t rows = 1;           // local shards
+    bool any_said_yes = false;  // of the last step
   };
 
   void choose_exchanged();
@@ -97,6 +106,7 @@ class GradientReducer {
   void add_leaf(size_t parameter, Tensor leaf, bool is_in_place = false);
   void start_full_buckets();
   void start(size_t bucket);
+  Tensor answer(const Tensor& values) const;
   void advance();
   void wait(size_t bucket);
   void end_micro_step();

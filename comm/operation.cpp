@@ -23,17 +23,28 @@ std::string to_string(const Operation& operation) {
   return fmt::format("{} #{} ({})", name, operation.sequence, operation.label);
 }
 
+std::string list_of_ranks(std::span<const int> ranks, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", list_of_ranks(ranks), ranks.size() == 1 ? one : many);
+}
+
 CommError stall_error(const Operation& operation,
                       int rank,
                       std::span<const int> missing,
                       std::chrono::milliseconds waited) {
+  if (missing.empty()) {
+    return CommError(
+        fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
+        fmt::format("it was not through after {} s; MPI does not say whose part is missing",
+                    static_cast<double>(waited.count()) / 1000),
+        "see which rank is stopped, out of memory or only slow",
+        Remedy::kLongerWait);
+  }
   const std::string who = list_of_ranks(missing);
   return CommError(
       fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
       fmt::format("{} did not take part for {} s", who, static_cast<double>(waited.count()) / 1000),
-      fmt::format("see whether {} {} stopped, out of memory or only slow",
-                  who,
-                  missing.size() == 1 ? "is" : "are"),
+      fmt::format("see whether {} stopped, out of memory or only slow",
+                  list_of_ranks(missing, "is", "are")),
       Remedy::kLongerWait);
 }
 
@@ -43,7 +54,7 @@ CommError lost_peer_error(const Operation& operation, int rank, std::span<const 
 
 CommError lost_peer_error(std::string_view what, int rank, std::span<const int> gone) {
   return CommError(fmt::format("rank {} lost a peer in {}", rank, what),
-                   fmt::format("{} {} gone", list_of_ranks(gone), gone.size() == 1 ? "is" : "are"),
+                   list_of_ranks(gone, "is gone", "are gone"),
                    "see what it said last, or whether the system ended it for want of memory");
 }
 

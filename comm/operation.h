@@ -39,7 +39,8 @@ struct Operation {
 
 std::string to_string(const Operation& operation);  // "all_reduce #118 (bucket 2: ...)"
 
-// `missing` did not take part in `operation` for as long as `waited`.
+// `missing` did not take part in `operation` for as long as `waited`; empty: nobody knows whose
+// part is missing.
 CommError stall_error(const Operation& operation,
                       int rank,
                       std::span<const int> missing,
@@ -60,3 +61,10 @@ void check_all_reduce_dtype(Dtype dtype);
 
 }  // namespace lockstep::comm
 #pragma GCC visibility pop
+
+namespace lockstep::comm {
+
+// "rank 2 is", "ranks 2, 3 are"
+std::string list_of_ranks(std::span<const int> ranks, std::string_view one, std::string_view many);
+
+}  // namespace lockstep::comm

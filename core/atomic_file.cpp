@@ -31,103 +31,128 @@ fs::path folder_of(const fs::path& path) {
       fmt::format("check space and permissions of {}", folder_of(path).string()));
 }
 
-// Calls make(name) with names beside `target` until it makes something new there, which it says by
-// returning at least 0. A killed process may have left its file, and in a container ids repeat.
-template <class Make>
-std::pair<fs::path, int> make_beside(const fs::path& target, const char* call, Make&& make) {
-  constexpr int kTries = 100;
-  for (int i = 0; i < kTries; ++i) {
-    const std::string name = fmt::format(".tmp.{}.{}.{}", target.filename().string(), getpid(), i);
-    const fs::path path = folder_of(target) / name;
-    const int made = make(path.c_str());
-    if (made >= 0) return {path, made};
-    if (errno != EEXIST) break;
-  }
-  fail(target, call, errno);
+[[noreturn]] void fail(const Folder& folder, const std::string& name, const char* call) {
+  const int error = errno;
+  fail(folder.path() / name, call, error);
 }
 
-// A new file beside its target; unlinked unless it becomes the target.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const fs::path& target) : target_(target) {
-    std::tie(path_, fd_) = make_beside(target, "open", [](const char* path) {
-      return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    });
+// Calls make(temporary) with names for a file beside `name` until it makes something new there,
+// which it says by returning at least 0. A killed process may have left its file, and in a
+// container ids repeat.
+template <class Make>
+std::pair<std::string, int> make_beside(const Folder& folder,
+                                        const std::string& name,
+                                        const char* call,
+                                        Make&& make) {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    const std::string temporary = fmt::format(".tmp.{}.{}.{}", name, getpid(), i);
+    const int made = make(temporary.c_str());
+    if (made >= 0) return {temporary, made};
+    if (errno != EEXIST) break;
   }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    if (fd_ >= 0) close(fd_);
-    if (!path_.empty()) unlink(path_.c_str());
+  fail(folder, name, call);
+}
+
+void put_in_place(const Folder& folder, const std::string& from, const std::string& to) {
+  if (renameat(folder.fd(), from.c_str(), folder.fd(), to.c_str()) != 0) {
+    fail(folder, to, "rename");
   }
-
-  void append(std::span<const std::byte> bytes) {
-    constexpr size_t kMaxCall = size_t{1} << 30;
-    while (!bytes.empty()) {
-      const ssize_t written = write(fd_, bytes.data(), std::min(bytes.size(), kMaxCall));
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(target_, "write", errno);
-      bytes = bytes.subspan(static_cast<size_t>(written));
-    }
-  }
-
-  void become_target() {
-    if (fsync(fd_) != 0) fail(target_, "fsync", errno);
-    if (close(std::exchange(fd_, -1)) != 0) fail(target_, "close", errno);
-    if (rename(path_.c_str(), target_.c_str()) != 0) fail(target_, "rename", errno);
-    path_.clear();
-  }
-
- private:
-  fs::path target_;
-  fs::path path_;
-  int fd_ = -1;
-};
-
-void sync_folder(const fs::path& target) {
-  const int fd = open(folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) fail(target, "open of the folder", errno);
-  const int error = fsync(fd) == 0 ? 0 : errno;
-  close(fd);
-  if (error != 0 && error != EINVAL) fail(target, "fsync of the folder", error);  // EINVAL: no need
+  if (fsync(folder.fd()) == 0 || errno == EINVAL) return;  // EINVAL: no need
+  fail(folder, to, "fsync of the folder");
 }
 
 }  // namespace
 
+AtomicFile::AtomicFile(const Folder& folder, std::string name)
+    : folder_(folder), name_(std::move(name)) {
+  const auto [temporary, fd] = make_beside(folder_, name_, "open", [&](const char* path) {
+    return openat(folder_.fd(), path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  });
+  temporary_ = temporary;
+  fd_ = UniqueFd(fd);
+}
+
+AtomicFile::~AtomicFile() {
+  if (!temporary_.empty()) folder_.remove(temporary_);
+}
+
+void AtomicFile::append(std::span<const std::byte> bytes) {
+  constexpr size_t kMaxCall = size_t{1} << 30;
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd_.get(), bytes.data(), std::min(bytes.size(), kMaxCall));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail(folder_, name_, "write");
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+}
+
+void AtomicFile::flush() {
+  if (fsync(fd_.get()) != 0) fail(folder_, name_, "fsync");
+  if (close(fd_.release()) != 0) fail(folder_, name_, "close");
+}
+
+void AtomicFile::take_place() {
+  put_in_place(folder_, temporary_, name_);
+  temporary_.clear();
+}
+
+Folder folder_for(const fs::path& file) {
+  const fs::path folder = folder_of(file);
+  UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) fail(file, "open", errno);
+  return {folder, std::move(fd)};
+}
+
+void write_file_atomically(const Folder& folder,
+                           const std::string& name,
+                           std::span<const std::span<const std::byte>> parts) {
+  AtomicFile file(folder, name);
+  for (const std::span<const std::byte> part : parts) file.append(part);
+  file.flush();
+  file.take_place();
+}
+
+void write_file_atomically(const Folder& folder, const std::string& name, std::string_view text) {
+  const std::span<const std::byte> part = std::as_bytes(std::span(text));
+  write_file_atomically(folder, name, std::span(&part, 1));
+}
+
 void write_file_atomically(const fs::path& path,
                            std::span<const std::span<const std::byte>> parts) {
-  TemporaryFile file(path);
-  for (const std::span<const std::byte> part : parts) file.append(part);
-  file.become_target();
-  sync_folder(path);
+  write_file_atomically(folder_for(path), path.filename().string(), parts);
 }
 
 void write_file_atomically(const fs::path& path, std::string_view text) {
-  const std::span<const std::byte> part = std::as_bytes(std::span(text));
-  write_file_atomically(path, std::span(&part, 1));
+  write_file_atomically(folder_for(path), path.filename().string(), text);
 }
 
 void copy_file_atomically(const fs::path& from, const fs::path& to) {
   write_file_atomically(to, InputFile(from).contents());
 }
 
-void link_atomically(const fs::path& path, const fs::path& target) {
-  const fs::path fresh = make_beside(path, "symlink", [&](const char* name) {
-                           return symlink(target.c_str(), name);
-                         }).first;
-  if (rename(fresh.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    unlink(fresh.c_str());
-    fail(path, "rename", error);
+void link_atomically(const Folder& folder, const std::string& name, const fs::path& target) {
+  const std::string fresh = make_beside(folder, name, "symlink", [&](const char* path) {
+                              return symlinkat(target.c_str(), folder.fd(), path);
+                            }).first;
+  try {
+    put_in_place(folder, fresh, name);
+  } catch (const EnvironmentError&) {
+    folder.remove(fresh);
+    throw;
   }
-  sync_folder(path);
 }
 
-AppendedFile::AppendedFile(const fs::path& path)
-    : path_(path),
-      fd_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644)) {
+AppendedFile::AppendedFile(fs::path path, int folder, const char* name)
+    : path_(std::move(path)),
+      fd_(openat(folder, name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644)) {
   if (!fd_.valid()) fail(path_, "open", errno);
 }
+
+AppendedFile::AppendedFile(const fs::path& path) : AppendedFile(path, AT_FDCWD, path.c_str()) {}
+
+AppendedFile::AppendedFile(const Folder& folder, const std::string& name)
+    : AppendedFile(folder.path() / name, folder.fd(), name.c_str()) {}
 
 void AppendedFile::append(std::string_view bytes) const {
   const off_t before = lseek(fd_.get(), 0, SEEK_END);
@@ -141,6 +166,19 @@ void AppendedFile::append(std::string_view bytes) const {
     }
     bytes.remove_prefix(static_cast<size_t>(written));
   }
+}
+
+std::string AppendedFile::contents() const {
+  std::string text(static_cast<size_t>(std::max<off_t>(0, lseek(fd_.get(), 0, SEEK_END))), '\0');
+  const auto read = read_at(fd_, 0, std::as_writable_bytes(std::span(text)));
+  if (!read) fail(path_, "read", errno);
+  text.resize(*read);
+  return text;
+}
+
+bool AppendedFile::is_removed() const {
+  struct stat file = {};
+  return fstat(fd_.get(), &file) != 0 || file.st_nlink == 0;
 }
 
 }  // namespace lockstep

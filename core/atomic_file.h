@@ -4,25 +4,60 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 
+#include "core/folder.h"
 #include "core/unique_fd.h"
 
 namespace lockstep {
 
-// Replaces `path` by the concatenation of `parts`: a temporary file beside it, fsync, close,
-// rename, fsync of the folder. The temporary file is removed on failure. A symbolic link at `path`
-// is replaced, not followed. Errors: EnvironmentError with the system's reason.
+// A new version of the file `name` of a folder: a temporary file beside it, removed unless it takes
+// the old one's place. Errors of each function: EnvironmentError with the system's reason.
+class AtomicFile {
+ public:
+  // The folder must outlive this.
+  AtomicFile(const Folder& folder, std::string name);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  void append(std::span<const std::byte> bytes);
+  // The appended bytes are on the disk when this returns.
+  void flush();
+  // Requires: flush(). A symbolic link of that name is replaced, not followed. Ends with the new
+  // name on the disk.
+  void take_place();
+
+ private:
+  const Folder& folder_;
+  const std::string name_;
+  std::string temporary_;  // empty: it took the place
+  UniqueFd fd_;
+};
+
+// The open folder that a file is written in. Errors: EnvironmentError naming the file.
+Folder folder_for(const std::filesystem::path& file);
+
+// Replaces `path` by the concatenation of `parts`. Errors: EnvironmentError with the system's
+// reason.
 void write_file_atomically(const std::filesystem::path& path,
                            std::span<const std::span<const std::byte>> parts);
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
+// Replaces the file `name` of an open folder likewise.
+void write_file_atomically(const Folder& folder,
+                           const std::string& name,
+                           std::span<const std::span<const std::byte>> parts);
+void write_file_atomically(const Folder& folder, const std::string& name, std::string_view text);
 
 // Replaces `to` by a copy of the file `from`. Errors: EnvironmentError.
 void copy_file_atomically(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// Replaces `path`, whatever file or link is there, by a symbolic link to `target`, which may be
-// relative to the link's folder. Errors: EnvironmentError, also when `path` is a folder.
-void link_atomically(const std::filesystem::path& path, const std::filesystem::path& target);
+// Replaces `name`, whatever file or link is there, by a symbolic link to `target`, which may be
+// relative to the folder. Errors: EnvironmentError, also when `name` is a folder.
+void link_atomically(const Folder& folder,
+                     const std::string& name,
+                     const std::filesystem::path& target);
 
 // A file that grows at its end.
 class AppendedFile {
@@ -30,12 +65,19 @@ class AppendedFile {
   AppendedFile() = default;  // none yet
   // Opens `path`, or makes an empty file there. Errors: EnvironmentError, also for a symbolic link.
   explicit AppendedFile(const std::filesystem::path& path);
+  AppendedFile(const Folder& folder, const std::string& name);
 
   // The bytes are the system's when this returns. Requires: a file. Errors: EnvironmentError; then
   // the file is as before.
   void append(std::string_view bytes) const;
 
+  // All of it, also when it was removed. Errors: EnvironmentError.
+  std::string contents() const;
+  bool is_removed() const;
+
  private:
+  AppendedFile(std::filesystem::path path, int folder, const char* name);
+
   std::filesystem::path path_;
   UniqueFd fd_;
 };

@@ -1,10 +1,13 @@
 // The interface through which the engine talks to its peers. Implementations live in comm/.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -59,6 +62,16 @@ struct Traffic {
   int64_t reduced_bytes = 0;  // size of what was all-reduced
 };
 
+// A part of a job in which a rank may be busy for long without a call, such as saving: peers that
+// wait for it then are patient.
+struct SlowPart {
+  std::string_view doing;  // "saving a checkpoint"
+  // Takes the place of the ranks' deadline, unless that is longer.
+  std::chrono::seconds limit;
+  // Hears of a wait that has become longer than the ranks' deadline, on the lowest rank that waits.
+  std::function<void(const std::string& note)> tell;
+};
+
 // A fixed group of ranks that all make the same calls in the same order.
 // Thread safety: one call at a time per rank.
 // Every call that waits for a peer throws CommError when the peer died or the deadline passed.
@@ -94,11 +107,16 @@ class Communicator {
   // In place, exact.
   virtual void all_reduce_sum(std::span<int64_t> values) = 0;
 
+  // From now on the ranks are in this part, until another call; null: in none. All ranks must call
+  // it at the same place. Borrowed.
+  void enter(const SlowPart* part) { slow_part_ = part; }
+
   // Since the beginning.
   const Traffic& traffic() const { return traffic_; }
 
  protected:
   Traffic traffic_;
+  const SlowPart* slow_part_ = nullptr;
 };
 
 // Ranks whose GPUs reach each other, beside the communicator of the same ranks. Calls are in the

@@ -15,6 +15,7 @@
 #include "core/input_file.h"
 #include "core/memory_room.h"
 #include "core/safetensors_header.h"
+#include "core/safetensors_parts.h"
 
 namespace lockstep {
 namespace {
@@ -93,9 +94,9 @@ Safetensors read_safetensors(const std::filesystem::path& path,
   return content;
 }
 
-void write_safetensors(const std::filesystem::path& path, const Safetensors& content) {
+void append_safetensors(AtomicFile& file, const Safetensors& content) {
   SafetensorsHeader header{.tensors = {}, .metadata = content.metadata};
-  std::vector<std::span<const std::byte>> parts(2);
+  std::vector<std::span<const std::byte>> tensors;
   uint64_t offset = 0;
   for (const auto* named : file_order(content)) {
     const auto& [name, tensor] = *named;
@@ -106,15 +107,23 @@ void write_safetensors(const std::filesystem::path& path, const Safetensors& con
     const uint64_t end = offset + tensor.nbytes();
     header.tensors[name] = {
         .dtype = tensor.dtype(), .shape = tensor.shape(), .begin = offset, .end = end};
-    parts.push_back(bytes_of(tensor));
+    tensors.push_back(bytes_of(tensor));
     offset = end;
   }
   const std::string json = format_safetensors_header(header);
   LS_CHECK(json.size() <= kMaxSafetensorsHeader, "[write_safetensors] header: {}", json.size());
   const auto length = std::bit_cast<std::array<std::byte, kLengthBytes>>(uint64_t{json.size()});
-  parts[0] = length;
-  parts[1] = std::as_bytes(std::span(json));
-  write_file_atomically(path, parts);
+  file.append(length);
+  file.append(std::as_bytes(std::span(json)));
+  for (const std::span<const std::byte> tensor : tensors) file.append(tensor);
+}
+
+void write_safetensors(const std::filesystem::path& path, const Safetensors& content) {
+  const Folder folder = folder_for(path);
+  AtomicFile file(folder, path.filename().string());
+  append_safetensors(file, content);
+  file.flush();
+  file.take_place();
 }
 
 }  // namespace lockstep

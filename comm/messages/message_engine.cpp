@@ -3,33 +3,19 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/core.h>
-
 #include "comm/backoff.h"
+#include "comm/wait_limit.h"
 #include "core/check.h"
 
 namespace lockstep::comm {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-CommError stall_of(const MessageWork& work, int rank, std::chrono::milliseconds waited) {
-  const std::vector<int> missing = work.unfinished_peers();
-  if (!missing.empty()) return stall_error(work.operation(), rank, missing, waited);
-  return CommError(
-      fmt::format("rank {} gave up waiting in {}", rank, to_string(work.operation())),
-      fmt::format("it was not through after {} s; MPI does not say whose part is missing",
-                  static_cast<double>(waited.count()) / 1000),
-      "see which rank is stopped, out of memory or only slow",
-      Remedy::kLongerWait);
-}
-
-}  // namespace
-
 MessageEngine::MessageEngine(std::unique_ptr<MessageTransport> transport,
                              std::chrono::milliseconds stall_abort,
-                             Traffic& traffic)
-    : transport_(std::move(transport)), stall_abort_(stall_abort), traffic_(traffic) {
+                             Traffic& traffic,
+                             const SlowPart* const& slow_part)
+    : transport_(std::move(transport)),
+      stall_abort_(stall_abort),
+      traffic_(traffic),
+      slow_part_(slow_part) {
   LS_CHECK(0 <= rank() && rank() < size(), "[communicator] rank: got {} of {}", rank(), size());
 }
 
@@ -59,18 +45,18 @@ void MessageEngine::advance() {
 }
 
 void MessageEngine::wait(MessageWork& work) {
-  Backoff backoff(transport_->shares_cores());
-  Clock::time_point deadline = Clock::now() + stall_abort_;
-  int64_t rounds = work.rounds();
   for (advance(); !work.done(); advance()) {
-    if (work.rounds() != rounds) {
-      rounds = work.rounds();
-      deadline = Clock::now() + stall_abort_;
-      backoff = Backoff(transport_->shares_cores());
-    } else if (Clock::now() > deadline) {
-      throw stall_of(work, rank(), stall_abort_);
+    const int64_t rounds = work.rounds();
+    Backoff backoff(transport_->shares_cores());
+    WaitLimit limit(stall_abort_, slow_part_);
+    while (!work.done() && work.rounds() == rounds) {
+      if (limit.is_to_be_told()) limit.tell(rank(), work.unfinished_peers());
+      if (limit.left() < WaitLimit::Clock::duration::zero()) {
+        throw limit.error(work.operation(), rank(), work.unfinished_peers());
+      }
+      backoff.pause();
+      advance();
     }
-    backoff.pause();
   }
 }
 

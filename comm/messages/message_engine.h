@@ -22,10 +22,11 @@ class MessageWork;
 // ranks that wait in different orders do not wait for each other.
 class MessageEngine {
  public:
-  // `traffic` counts what is sent.
+  // `traffic` counts what is sent. `slow_part`: that the ranks are in at the time of a wait.
   MessageEngine(std::unique_ptr<MessageTransport> transport,
                 std::chrono::milliseconds stall_abort,
-                Traffic& traffic);
+                Traffic& traffic,
+                const SlowPart* const& slow_part);
   MessageEngine(const MessageEngine&) = delete;
   MessageEngine& operator=(const MessageEngine&) = delete;
   ~MessageEngine() = default;
@@ -53,6 +54,7 @@ class MessageEngine {
   const std::unique_ptr<MessageTransport> transport_;
   const std::chrono::milliseconds stall_abort_;
   Traffic& traffic_;
+  const SlowPart* const& slow_part_;
   CallGuard guard_;
   std::vector<MessageWork*> under_way_;  // in the order of their start
 };

@@ -125,7 +125,7 @@ std::vector<int> MpiMessages::unfinished_peers() {
   std::vector<int> peers;
   for (size_t i = 0; i < handles_.size(); ++i) {
     int done = 0;
-    MPI_Test(&handles_[i], &done, MPI_STATUS_IGNORE);
+    MPI_Request_get_status(handles_[i], &done, MPI_STATUS_IGNORE);  // test() will ask again
     if (done == 0) peers.push_back(pieces_[i].peer);
   }
   std::ranges::sort(peers);

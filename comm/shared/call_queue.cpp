@@ -8,11 +8,10 @@
 #include <fmt/core.h>
 
 #include "comm/backoff.h"
+#include "comm/wait_limit.h"
 
 namespace lockstep::comm {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // A rank enters call k only when its call k-kMostUnderWay is over, which means that all ranks have
 // entered that one; and to enter it they ended call k-2*kMostUnderWay, having read its record on
@@ -39,9 +38,12 @@ std::string in_full(const CallRecord& record) {
 
 }  // namespace
 
-CallQueue::CallQueue(SharedHost& host, std::chrono::milliseconds stall_abort)
+CallQueue::CallQueue(SharedHost& host,
+                     std::chrono::milliseconds stall_abort,
+                     const SlowPart* const& slow_part)
     : host_(host),
       stall_abort_(stall_abort),
+      slow_part_(slow_part),
       rank_(host.rank()),
       shares_cores_(host.shares_cores()) {
   const Segment control =
@@ -155,14 +157,15 @@ void CallQueue::wait_for(const Obstacle& obstacle, const Call& call) {
   while (backoff.poll_or_yield()) {
     if (counter.has_reached(obstacle.target)) return;
   }
-  const Clock::time_point deadline = Clock::now() + stall_abort_;
+  WaitLimit limit(stall_abort_, slow_part_);
   while (!counter.has_reached(obstacle.target)) {
     check_alive(call);
-    const auto left = deadline - Clock::now();
-    if (left <= Clock::duration::zero()) {
-      throw stall_error(call.operation, rank_, furthest_behind(obstacle.counter), stall_abort_);
+    if (limit.is_to_be_told()) limit.tell(rank_, furthest_behind(obstacle.counter));
+    const auto left = limit.left();
+    if (left <= WaitLimit::Clock::duration::zero()) {
+      throw limit.error(call.operation, rank_, furthest_behind(obstacle.counter));
     }
-    counter.sleep_below(obstacle.target, std::min<Clock::duration>(left, kNap));
+    counter.sleep_below(obstacle.target, std::min<WaitLimit::Clock::duration>(left, kNap));
   }
 }
 

@@ -185,6 +185,45 @@ TEST(GradientSums, WithoutAnExchangeTheyStayEachRanksOwn) {
   });
 }
 
+// Rank 2 says yes in the second of three steps.
+void expect_answers(const ReducerOptions& base) {
+  spawn_ranks(4, [&](Communicator& peers) {
+    KnownGradients model(peers, 4);
+    KnownGradients silent(peers, 4);
+    int step = 0;
+    ReducerOptions options = base;
+    options.ask = [&] { return step == 1 && peers.rank() == 2; };
+    GradientReducer asking(peers, model.stream, model.parameters, model.names, options);
+    GradientReducer plain(peers, silent.stream, silent.parameters, silent.names, base);
+    for (; step < 3; ++step) {
+      model.backward();
+      silent.backward();
+      asking.finish();
+      plain.finish();
+      EXPECT_EQ(asking.any_said_yes(), step == 1) << "rank " << peers.rank();
+      EXPECT_FALSE(plain.any_said_yes());
+      for (size_t i = 0; i < model.parameters.size(); ++i) {
+        const std::span<const float> want = silent.parameters[i].grad().span<float>();
+        expect_same(model.parameters[i].grad(), {want.begin(), want.end()});
+        model.parameters[i].set_grad({});
+        silent.parameters[i].set_grad({});
+      }
+    }
+    EXPECT_EQ(asking.times().buckets.size(), plain.times().buckets.size());
+  });
+}
+
+TEST(GradientSums, AttackA10_AnAnswerOfEachRankTravelsAlongAndChangesNoBit) {
+  for (const Dtype wire : {Dtype::kF32, Dtype::kF16, Dtype::kBF16}) {
+    for (const BucketCaps& caps : {BucketCaps{}, BucketCaps{1, 1}}) {
+      for (const bool overlap : {true, false}) {
+        expect_answers({.caps = caps, .overlap = overlap, .wire = wire, .predivide = 8});
+      }
+    }
+  }
+  expect_answers({.algorithm = Algorithm::kStar});
+}
+
 // What a compression does: leaves are rounded for the wire by the user's own exchange.
 TEST(GradientSums, AUsersExchangeTakesTheCommunicatorsPlace) {
   spawn_ranks(2, [](Communicator& peers) {

@@ -87,14 +87,14 @@ TEST(AtomicLink, ReplacesFilesAndLinksButNoFolders) {
   const TempDir dir;
   write_text(dir / "a", "A");
   write_text(dir / "link", "a file of that name");
-  link_atomically(dir / "link", "a");
+  link_atomically(Folder(dir.path()), "link", "a");
   EXPECT_EQ(read_text(dir / "link"), "A");
   write_text(dir / "b", "B");
-  link_atomically(dir / "link", "b");
+  link_atomically(Folder(dir.path()), "link", "b");
   EXPECT_EQ(read_text(dir / "link"), "B");
   EXPECT_EQ(read_text(dir / "a"), "A");
   fs::create_directory(dir / "folder");
-  EXPECT_THROW(link_atomically(dir / "folder", "a"), EnvironmentError);
+  EXPECT_THROW(link_atomically(Folder(dir.path()), "folder", "a"), EnvironmentError);
   EXPECT_EQ(entries(dir.path()), 4U);
 }
 

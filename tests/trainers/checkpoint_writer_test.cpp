@@ -1,10 +1,20 @@
+#include "trainers/checkpoint/checkpoint_writer.h"
+
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <iterator>
 #include <random>
 #include <set>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,7 +22,6 @@
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
-#include "trainers/checkpoint/checkpoint_file.h"
 
 namespace lockstep::trainers::checkpoint_writer_test {
 namespace {
@@ -45,13 +54,16 @@ std::vector<int64_t> steps_in(const fs::path& folder) {
 class Writer : public ::testing::Test {
  protected:
   CheckpointWriter writer(int64_t keep = 3) {
-    return {{.folder = dir_.path(), .keep = keep}, tiny_identity(), console_};
+    return {{.folder = [this]() -> const Folder& { return folder_; }, .keep = keep},
+            tiny_identity(),
+            console_};
   }
   void save(CheckpointWriter& to, int64_t step) {
     to.save(run_.model, run_.optimizer, tiny_position(step));
   }
 
   const TempDir dir_;
+  const Folder folder_{dir_.path()};
   TinyRun run_{1};
   Console console_{Console::Options{}};
 };
@@ -106,7 +118,7 @@ TEST_F(Writer, ClearsWhatAKilledProcessLeft) {
   write_text(dir_ / ".tmp.step0000010.safetensors.77.0", "half");
   write_tiny(dir_.path(), run_, 10);
   write_tiny(dir_.path(), run_, 20);
-  fs::remove(dir_ / "step0000020.state.safetensors");
+  fs::remove(dir_ / "step0000020.safetensors");
   write_text(dir_ / "notes.txt", "mine");
   writer();
   EXPECT_EQ(names_in(dir_.path()),
@@ -188,6 +200,71 @@ TEST_F(Writer, AKillAtAnyMomentLeavesASoundCheckpoint) {
     newest = found->checkpoint.record.at.steps;
   }
   EXPECT_GT(newest, 1);
+}
+
+TEST_F(Writer, AttackA4_ModelsWithoutTheirStateStay) {
+  write_tiny(dir_.path(), run_, 10);
+  fs::remove(dir_ / "step0000010.state.safetensors");
+  CheckpointWriter to = writer(1);
+  for (const int64_t step : {5, 20, 30}) save(to, step);
+  EXPECT_THAT(names_in(dir_.path()), ::testing::Contains("step0000010.safetensors"));
+  EXPECT_THAT(steps_in(dir_.path()), ElementsAre(30));
+}
+
+TEST_F(Writer, AttackA5_AFolderThatMayNotBeReadForAWhileCostsOneSave) {
+  const pid_t child = fork();
+  if (child == 0) {
+    CheckpointWriter to = writer(1);
+    save(to, 10);
+    if (geteuid() == 0 && (chown(dir_.path().c_str(), 65534, 65534) != 0 || seteuid(65534) != 0)) {
+      _exit(3);
+    }
+    fs::permissions(dir_.path(), fs::perms::none);
+    save(to, 20);
+    if (to.last_is_saved()) _exit(1);
+    fs::permissions(dir_.path(), fs::perms::owner_all);
+    save(to, 30);
+    _exit(to.last_is_saved() ? 0 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// From then on this process gets EPERM for links, as on file systems that have none.
+bool forbid_links() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_symlinkat, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter = {.len = std::size(program), .filter = program};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+TEST_F(Writer, AttackA6_WithoutLinksSavesCountAndOldOnesGo) {
+  constexpr int kNoFilter = 77;
+  const fs::path said = dir_ / "said";
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!forbid_links() || std::freopen(said.c_str(), "w", stderr) == nullptr) _exit(kNoFilter);
+    CheckpointWriter to = writer(1);
+    for (const int64_t step : {10, 20, 30}) save(to, step);
+    std::fflush(stderr);
+    _exit(to.last_is_saved() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == kNoFilter) GTEST_SKIP() << "no seccomp here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_THAT(steps_in(dir_.path()), ElementsAre(30));
+  const std::string text = read_text(said);
+  EXPECT_THAT(text, HasSubstr("checkpoints are saved, but last.safetensors does not lead to"));
+  EXPECT_THAT(text, HasSubstr("symlink: Operation not permitted"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3) << text;
 }
 
 }  // namespace

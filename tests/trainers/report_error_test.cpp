@@ -1,10 +1,13 @@
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "comm/single.h"
+#include "comm/thread_communicator.h"
 #include "core/error.h"
 #include "trainers/report/errors.h"
 
@@ -124,6 +127,22 @@ TEST_F(ReportError, ForeignExceptionsAreBugs) {
   const std::string text = printed(std::runtime_error("odd"), ErrorScope::kEveryRank, 1);
   EXPECT_NE(text.find("odd"), std::string::npos);
   EXPECT_NE(text.find("bug"), std::string::npos);
+}
+
+TEST(OnAllRanks, AttackA2_ARankThatOpensItsDataSlowlyIsWaitedForAndNamed) {
+  constexpr std::chrono::milliseconds kDeadline(100);
+  ::testing::internal::CaptureStderr();
+  comm::spawn_ranks(
+      3,
+      [&](Communicator& ranks) {
+        const auto open = [&] {
+          if (ranks.rank() == 1) std::this_thread::sleep_for(4 * kDeadline);
+        };
+        on_all_ranks(ranks, open, "opening the data");
+      },
+      kDeadline);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "note: rank 1 is still opening the data; the other ranks wait for 600 s at most\n");
 }
 
 }  // namespace

@@ -89,6 +89,18 @@ TEST_F(FindResumePoint, AutoStartsAfreshOnlyWhereThereIsNothingToLose) {
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("there is no checkpoint in " + run_.string())));
 }
 
+TEST_F(FindResumePoint, AttackA4_AutoReplacesNoModelsWhoseStateIsMissing) {
+  for (const int64_t step : {10, 20, 30}) {
+    fs::remove(state_file_of(run_ / "checkpoints" / model_file_name(step)));
+  }
+  EXPECT_THAT(find("auto"),
+              AllOf(HasSubstr("its checkpoints hold models alone"),
+                    HasSubstr("step0000030.state.safetensors, is missing"),
+                    HasSubstr("--pretrained " + (run_ / "checkpoints/step0000030").string())));
+  write_tiny(run_ / "checkpoints", TinyRun(1), 20);
+  EXPECT_EQ(find("auto"), "20");
+}
+
 TEST_F(FindResumePoint, WhatIsNoneIsRefused) {
   EXPECT_THAT(find(dir_ / "nowhere"), HasSubstr("there is no checkpoint at "));
   fs::create_directory(dir_ / "empty");

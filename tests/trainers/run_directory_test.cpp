@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/atomic_file.h"
+#include "core/error.h"
 #include "tests/support/temp_dir.h"
 
 namespace lockstep::trainers::run_directory_test {
@@ -35,9 +38,9 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST(RunDirectory, CreatesMissingParentsAndWritesIntoThem) {
   const TempDir dir;
-  const RunDirectory directory(dir / "a/b/c/", ExistingRun::kRefuse);
+  RunDirectory directory(dir / "a/b/c/", ExistingRun::kRefuse);
   EXPECT_EQ(directory.path(), dir / "a/b/c");
-  EXPECT_TRUE(fs::is_directory(directory.checkpoints()));
+  EXPECT_TRUE(fs::is_directory(directory.checkpoints().path()));
   RunRecord record;
   directory.write(record);
   record.plan.seeds.run = 6;
@@ -83,20 +86,20 @@ TEST(RunDirectory, ARunThatFailedBeforeItWroteIsNoObstacle) {
 TEST(RunDirectory, OverwriteRemovesTheRunAndNothingElse) {
   const TempDir dir;
   {
-    const RunDirectory first(dir / "run", ExistingRun::kRefuse);
+    RunDirectory first(dir / "run", ExistingRun::kRefuse);
     first.write({});
     first.append("{\"step\":1}\n");
-    write_text(first.checkpoints() / "last.safetensors", "old");
-    write_text(first.checkpoints() / "notes.txt", "mine");
+    write_text(first.checkpoints().path() / "last.safetensors", "old");
+    write_text(first.checkpoints().path() / "notes.txt", "mine");
     write_text(dir / "run" / kPlansFile, "{}");
     write_text(dir / "run/letter.txt", "dear");
   }
-  const RunDirectory second(dir / "run", ExistingRun::kOverwrite);
+  RunDirectory second(dir / "run", ExistingRun::kOverwrite);
   EXPECT_FALSE(fs::exists(dir / "run/run.json"));
   EXPECT_FALSE(fs::exists(dir / "run" / kPlansFile));
   EXPECT_EQ(read_text(dir / "run/metrics.jsonl"), "");
-  EXPECT_FALSE(fs::exists(second.checkpoints() / "last.safetensors"));
-  EXPECT_TRUE(fs::exists(second.checkpoints() / "notes.txt"));
+  EXPECT_FALSE(fs::exists(second.checkpoints().path() / "last.safetensors"));
+  EXPECT_TRUE(fs::exists(second.checkpoints().path() / "notes.txt"));
   EXPECT_TRUE(fs::exists(dir / "run/letter.txt"));
 }
 
@@ -211,6 +214,85 @@ TEST(RunDirectory, AFolderCalledLatestStays) {
   const RunDirectory run("runs/x", ExistingRun::kRefuse);
   EXPECT_TRUE(fs::is_directory("runs/latest/kept"));
   EXPECT_EQ(std::distance(fs::directory_iterator("runs"), {}), 2);
+}
+
+// A run whose folder somebody else treats as theirs.
+class DisturbedRun : public ::testing::Test {
+ protected:
+  DisturbedRun() {
+    mine_.write({});
+    mine_.append("{\"step\":1}\n");
+  }
+  void save(const std::string& text) {
+    write_file_atomically(mine_.checkpoints(), "step0000001.safetensors", text);
+  }
+
+  const TempDir dir_;
+  std::vector<std::string> said_;
+  RunDirectory mine_{dir_ / "run", ExistingRun::kRefuse, [this](const std::string& warning) {
+                       said_.push_back(warning);
+                     }};
+};
+
+TEST_F(DisturbedRun, AttackA1_AnotherRunAtItsPathIsLeftAlone) {
+  fs::remove_all(dir_ / "run");
+  RunDirectory other(dir_ / "run", ExistingRun::kRefuse);
+  write_file_atomically(other.checkpoints(), "step0000001.safetensors", "other's");
+  save("mine");
+  mine_.append("{\"step\":2}\n");
+  EXPECT_EQ(read_text(dir_ / "run/checkpoints/step0000001.safetensors"), "other's");
+  EXPECT_FALSE(fs::exists(dir_ / "run/run.json"));
+  EXPECT_EQ(mine_.path(), dir_ / "run-2");
+  EXPECT_EQ(read_text(dir_ / "run-2/checkpoints/step0000001.safetensors"), "mine");
+  EXPECT_EQ(read_text(dir_ / "run-2/metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
+  EXPECT_TRUE(fs::exists(dir_ / "run-2/run.json"));
+  ASSERT_EQ(said_.size(), 1U);
+  EXPECT_TRUE(contains(said_[0], (dir_ / "run").string() + " was removed: this run goes on in "))
+      << said_[0];
+}
+
+TEST_F(DisturbedRun, AttackA1_ARemovedFolderIsMadeAgain) {
+  fs::remove_all(dir_ / "run");
+  save("mine");
+  EXPECT_EQ(mine_.path(), dir_ / "run");
+  EXPECT_EQ(read_text(dir_ / "run/checkpoints/step0000001.safetensors"), "mine");
+  EXPECT_TRUE(contains(error_text<UsageError>(dir_ / "run"), "in use by another run"));
+}
+
+TEST_F(DisturbedRun, AttackA1_AMovedFolderIsFollowed) {
+  fs::rename(dir_ / "run", dir_ / "moved");
+  RunDirectory other(dir_ / "run", ExistingRun::kRefuse);
+  save("mine");
+  save("mine again");
+  EXPECT_EQ(read_text(dir_ / "moved/checkpoints/step0000001.safetensors"), "mine again");
+  EXPECT_FALSE(fs::exists(dir_ / "run/checkpoints/step0000001.safetensors"));
+  ASSERT_EQ(said_.size(), 1U);
+  EXPECT_TRUE(contains(said_[0], "this run goes on in " + (dir_ / "moved").string())) << said_[0];
+}
+
+TEST_F(DisturbedRun, AttackA1_ALockThatWasRemovedIsTakenAgain) {
+  fs::remove(dir_ / "run/.lock");
+  save("mine");
+  EXPECT_TRUE(contains(error_text<UsageError>(dir_ / "run", ExistingRun::kContinue), "in use"));
+  fs::remove(dir_ / "run/.lock");
+  RunDirectory other(dir_ / "run", ExistingRun::kContinue);
+  save("mine again");
+  EXPECT_EQ(read_text(dir_ / "run/checkpoints/step0000001.safetensors"), "mine");
+  EXPECT_EQ(read_text(dir_ / "run-2/checkpoints/step0000001.safetensors"), "mine again");
+}
+
+TEST_F(DisturbedRun, AttackA7_RemovedCheckpointsGetANewFolder) {
+  fs::remove_all(dir_ / "run/checkpoints");
+  save("mine");
+  EXPECT_EQ(read_text(dir_ / "run/checkpoints/step0000001.safetensors"), "mine");
+  ASSERT_EQ(said_.size(), 1U);
+  EXPECT_TRUE(contains(said_[0], "checkpoints was removed or replaced")) << said_[0];
+}
+
+TEST_F(DisturbedRun, RemovedLinesComeBack) {
+  fs::remove(dir_ / "run/metrics.jsonl");
+  mine_.append("{\"step\":2}\n");
+  EXPECT_EQ(read_text(dir_ / "run/metrics.jsonl"), "{\"step\":1}\n{\"step\":2}\n");
 }
 
 }  // namespace

@@ -103,11 +103,14 @@ inline TrainingPosition tiny_position(int64_t steps) {
 inline std::filesystem::path write_tiny(const std::filesystem::path& folder,
                                         const TinyRun& run,
                                         int64_t steps) {
-  const std::filesystem::path file = folder / model_file_name(steps);
+  const std::string name = model_file_name(steps);
   CheckpointRecord record{.run = tiny_identity(), .at = tiny_position(steps), .model_digest = {}};
-  write_model(file, record, file_tensors(run.model.state()));
-  write_state(file, record, file_tensors(run.optimizer.state()));
-  return file;
+  write_checkpoint(Folder(folder),
+                   name,
+                   record,
+                   file_tensors(run.model.state()),
+                   file_tensors(run.optimizer.state()));
+  return folder / name;
 }
 
 }  // namespace lockstep::testing

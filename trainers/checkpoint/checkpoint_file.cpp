@@ -11,6 +11,7 @@
 #include "core/digest.h"
 #include "core/error.h"
 #include "core/safetensors_header.h"
+#include "core/safetensors_parts.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDigestKey = "digest";
+constexpr std::string_view kStateEnding = ".state.safetensors";
 constexpr const char* kHint =
     "an older checkpoint of that run; --resume auto looks for the newest sound one";
 
@@ -39,10 +41,12 @@ std::string digest_text(const Safetensors& content) {
   return to_hex(digest.value());
 }
 
-void write_sealed(const fs::path& file, Safetensors content) {
+void append_sealed(AtomicFile& file, const CheckpointRecord& record, const FileTensors& tensors) {
+  Safetensors content{.tensors = tensors, .metadata = to_metadata(record)};
   content.metadata["format"] = "pt";  // what Hugging Face's readers look for
   content.metadata[kDigestKey] = digest_text(content);
-  write_safetensors(file, content);
+  append_safetensors(file, content);
+  file.flush();
 }
 
 struct SealedFile {
@@ -74,20 +78,45 @@ std::string model_file_name(int64_t step) {
   return fmt::format("step{:07}.safetensors", step);
 }
 
+std::optional<int64_t> step_of_model(const std::string& name) {
+  static const std::regex pattern(R"(step(\d{7,15})\.safetensors)");
+  std::smatch match;
+  if (!std::regex_match(name, match, pattern)) return std::nullopt;
+  return std::stoll(match[1]);
+}
+
 fs::path state_file_of(const fs::path& model_file) {
-  return fs::path(model_file).replace_extension(".state.safetensors");
+  return fs::path(model_file).replace_extension(kStateEnding);
 }
 
-void write_model(const fs::path& file, CheckpointRecord& record, FileTensors model) {
+std::optional<std::string> model_of_state(const std::string& name) {
+  if (!name.ends_with(kStateEnding)) return std::nullopt;
+  return name.substr(0, name.size() - kStateEnding.size()) + ".safetensors";
+}
+
+void write_checkpoint(const Folder& folder,
+                      const std::string& model_file,
+                      CheckpointRecord& record,
+                      const FileTensors& model,
+                      const FileTensors& optimizer) {
   record.model_digest = to_hex(digest_of_row_major(model));
-  write_sealed(file, {.tensors = std::move(model), .metadata = to_metadata(record)});
+  const std::string state_file = state_file_of(model_file).string();
+  AtomicFile model_half(folder, model_file);
+  append_sealed(model_half, record, model);
+  AtomicFile state_half(folder, state_file);
+  append_sealed(state_half, record, optimizer);
+  state_half.take_place();
+  model_half.take_place();
 }
 
-void write_state(const fs::path& model_file,
-                 const CheckpointRecord& record,
-                 FileTensors optimizer) {
-  write_sealed(state_file_of(model_file),
-               {.tensors = std::move(optimizer), .metadata = to_metadata(record)});
+void write_weights(const Folder& folder,
+                   const std::string& file,
+                   CheckpointRecord& record,
+                   const FileTensors& model) {
+  record.model_digest = to_hex(digest_of_row_major(model));
+  AtomicFile written(folder, file);
+  append_sealed(written, record, model);
+  written.take_place();
 }
 
 Checkpoint read_checkpoint(const fs::path& model_file) {
@@ -114,43 +143,36 @@ Checkpoint read_checkpoint(const fs::path& model_file) {
 
 namespace {
 
-// The step of a model file's name.
-std::optional<int64_t> step_of(const fs::path& file) {
-  static const std::regex pattern(R"(step(\d{7,15})\.safetensors)");
-  const std::string name = file.filename().string();
-  std::smatch match;
-  if (!std::regex_match(name, match, pattern)) return std::nullopt;
-  return std::stoll(match[1]);
-}
-
-std::vector<fs::path> files_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
-    files.push_back(file.path());
-  }
-  if (error == std::errc::permission_denied) {
-    throw EnvironmentError(
-        fmt::format("cannot read {}", folder.string()), error.message(), "check who may read it");
-  }
-  return files;
-}
-
 bool is_pair(const fs::path& model_file) {
   std::error_code error;
   return fs::is_regular_file(state_file_of(model_file), error);
 }
 
-}  // namespace
-
-std::vector<StoredCheckpoint> list_checkpoints(const fs::path& folder) {
+std::vector<StoredCheckpoint> list_models(const fs::path& folder, bool paired) {
   std::vector<StoredCheckpoint> found;
-  for (const fs::path& file : files_in(folder)) {
-    const std::optional<int64_t> step = step_of(file);
-    if (step && is_pair(file)) found.push_back({.step = *step, .model_file = file});
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
+    const std::optional<int64_t> step = step_of_model(file.path().filename().string());
+    if (step && is_pair(file.path()) == paired) {
+      found.push_back({.step = *step, .model_file = file.path()});
+    }
+  }
+  if (error == std::errc::permission_denied) {
+    throw EnvironmentError(
+        fmt::format("cannot read {}", folder.string()), error.message(), "check who may read it");
   }
   std::ranges::sort(found, std::ranges::greater{}, &StoredCheckpoint::step);
   return found;
+}
+
+}  // namespace
+
+std::vector<StoredCheckpoint> list_checkpoints(const fs::path& folder) {
+  return list_models(folder, true);
+}
+
+std::vector<StoredCheckpoint> list_lone_models(const fs::path& folder) {
+  return list_models(folder, false);
 }
 
 std::optional<SoundCheckpoint> newest_sound(const fs::path& folder,
@@ -164,102 +186,6 @@ std::optional<SoundCheckpoint> newest_sound(const fs::path& folder,
     }
   }
   return std::nullopt;
-}
-
-namespace {
-
-// Points last.safetensors at this checkpoint.
-void mark_last(const fs::path& model_file) {
-  link_atomically(model_file.parent_path() / "last.safetensors", model_file.filename());
-}
-
-// Removes what a killed process left: unfinished writes, and models whose state was not yet
-// written. Requires: no other process writes there.
-void remove_leftovers(const fs::path& folder) {
-  for (const fs::path& file : files_in(folder)) {
-    const bool unfinished = file.filename().string().starts_with(".tmp.");
-    const bool unpaired = step_of(file).has_value() && !is_pair(file);
-    std::error_code ignored;
-    if (unfinished || unpaired) fs::remove(file, ignored);
-  }
-}
-
-// Removes all but the `keep` newest up to `step`, and those after it: they were made by a
-// continuation that was given up. What cannot be removed stays.
-void remove_superseded(const fs::path& folder, int64_t step, int64_t keep) {
-  int64_t kept = 0;
-  for (const StoredCheckpoint& stored : list_checkpoints(folder)) {
-    if (stored.step <= step && kept++ < keep) continue;
-    std::error_code ignored;
-    fs::remove(state_file_of(stored.model_file), ignored);
-    fs::remove(stored.model_file, ignored);
-  }
-}
-
-}  // namespace
-
-CheckpointWriter::CheckpointWriter(Options options, RunIdentity run, Console& console)
-    : options_(std::move(options)),
-      run_(std::move(run)),
-      console_(console),
-      newest_sound_(options_.newest_sound) {
-  remove_leftovers(options_.folder);
-}
-
-template <class Write>
-bool CheckpointWriter::try_to_save(const fs::path& file, Write&& write) {
-  try {
-    write();
-    return true;
-  } catch (const EnvironmentError& error) {
-    const std::string newest = newest_sound_.empty()
-                                   ? "there is no checkpoint yet"
-                                   : "the newest sound checkpoint is " + newest_sound_.string();
-    console_.warn(fmt::format(
-        "lockstep: warning: {} is not saved\n  why: {}: {}\n  try: {}; training goes on, {}",
-        file.string(),
-        error.what(),
-        error.why(),
-        advice_of(error),
-        newest));
-    return false;
-  }
-}
-
-void CheckpointWriter::save(const nn::Module& model,
-                            const nn::Optimizer& optimizer,
-                            const TrainingPosition& at) {
-  const fs::path file = options_.folder / model_file_name(at.steps);
-  last_is_saved_ = try_to_save(file, [&] {
-    CheckpointRecord record{.run = run_, .at = at, .model_digest = {}};
-    write_model(file, record, file_tensors(model.state()));
-    write_state(file, record, file_tensors(optimizer.state()));
-    newest_sound_ = file;
-    mark_last(file);
-    remove_superseded(options_.folder, at.steps, options_.keep);
-  });
-  if (!last_is_saved_) remove_leftovers(options_.folder);
-}
-
-void CheckpointWriter::save_best(const nn::Module& model, const TrainingPosition& at) {
-  save_weights("best.safetensors", model, at, run_);
-}
-
-void CheckpointWriter::save_average(const nn::Module& model, const TrainingPosition& at) {
-  RunIdentity run = run_;
-  run.evaluation.average = true;
-  save_weights("ema.safetensors", model, at, run);
-}
-
-void CheckpointWriter::save_weights(const char* name,
-                                    const nn::Module& model,
-                                    const TrainingPosition& at,
-                                    const RunIdentity& run) {
-  const fs::path file = options_.folder / name;
-  try_to_save(file, [&] {
-    CheckpointRecord record{.run = run, .at = at, .model_digest = {}};
-    write_model(file, record, file_tensors(model.state()));
-  });
 }
 
 }  // namespace lockstep::trainers

@@ -17,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kStateEnding = ".state.safetensors";
 constexpr const char* kCheckpoints = "checkpoints";
 
 [[noreturn]] void refuse_missing(const std::string& path, const std::string& why) {
@@ -39,9 +38,8 @@ fs::path model_file_of(const fs::path& file) {
   std::error_code error;
   const fs::path target = fs::read_symlink(file, error);
   fs::path real = error ? file : file.parent_path() / target;
-  const std::string name = real.filename().string();
-  if (!name.ends_with(kStateEnding)) return real;
-  return real.parent_path() / (name.substr(0, name.size() - kStateEnding.size()) + ".safetensors");
+  const std::optional<std::string> model = model_of_state(real.filename().string());
+  return model ? real.parent_path() / *model : real;
 }
 
 fs::path newest_in(const fs::path& directory) {
@@ -51,6 +49,20 @@ fs::path newest_in(const fs::path& directory) {
   const std::vector<StoredCheckpoint> stored = list_checkpoints(folder);
   if (stored.empty()) refuse_missing(directory.string(), "no stepN.safetensors with its state");
   return stored.front().model_file;
+}
+
+// A run that starts would replace them.
+void refuse_lone_models(const fs::path& output_dir) {
+  const std::vector<StoredCheckpoint> models = list_lone_models(output_dir / kCheckpoints);
+  if (models.empty()) return;
+  const std::string newest = models.front().model_file.string();
+  throw CheckpointError(
+      fmt::format("cannot go on in {}: its checkpoints hold models alone", output_dir.string()),
+      fmt::format("the rest of the training state, such as {}, is missing",
+                  state_file_of(newest).string()),
+      fmt::format("--pretrained {} with another --output-dir to train from its weights, or "
+                  "--overwrite without --resume to remove them and start again",
+                  newest));
 }
 
 std::optional<ResumePoint> find_newest(const fs::path& output_dir,
@@ -68,6 +80,7 @@ std::optional<ResumePoint> find_newest(const fs::path& output_dir,
         fmt::format("{} damaged; {}", notes.size() - notes_before, notes[notes_before]),
         "--overwrite without --resume to start that run again, or another --output-dir");
   }
+  refuse_lone_models(output_dir);
   notes.push_back(fmt::format("note: --resume auto: there is no checkpoint in {}, a run starts",
                               output_dir.string()));
   return std::nullopt;

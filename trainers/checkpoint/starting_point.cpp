@@ -1,5 +1,6 @@
 #include "trainers/checkpoint/starting_point.h"
 
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -46,6 +47,25 @@ EvaluationRecord recorded_in(const Texts& metadata, const std::string& file) {
     recorded.flags.try_emplace("arch", arch->second);
   }
   return recorded;
+}
+
+// Gives NAME.safetensors a name that nothing has; returns its path, or nothing where it is missing.
+fs::path set_aside(const Folder& folder, const std::string& name) {
+  const std::vector<std::string> names = folder.names();
+  const auto present = [&](const std::string& file) { return std::ranges::count(names, file) > 0; };
+  const std::string from = name + ".safetensors";
+  if (!present(from)) return {};
+  std::string to;
+  for (int number = 1; to.empty() || present(to); ++number) {
+    to = fmt::format("{}.earlier-{}.safetensors", name, number);
+  }
+  std::error_code error;
+  fs::rename(folder.path() / from, folder.path() / to, error);
+  if (!error) return folder.path() / to;
+  throw EnvironmentError(fmt::format("cannot keep {}, which a run that starts would replace",
+                                     (folder.path() / from).string()),
+                         error.message(),
+                         "another --output-dir, or move it");
 }
 
 }  // namespace
@@ -224,12 +244,22 @@ std::vector<std::string> StartingPoint::load(nn::Module& model) {
   return lines;
 }
 
-void StartingPoint::carry_best_to(const fs::path& checkpoints) const {
-  if (!resumed_) return;
-  const fs::path from = resumed_->model_file.parent_path() / kBest;
-  std::error_code error;
-  if (!fs::exists(from, error) || same_folder(from.parent_path(), checkpoints)) return;
-  copy_file_atomically(from, checkpoints / kBest);
+std::vector<std::string> StartingPoint::settle_best(const Folder& checkpoints) const {
+  if (resumed_) {
+    const fs::path from = resumed_->model_file.parent_path() / kBest;
+    std::error_code error;
+    if (!fs::exists(from, error) || same_folder(from.parent_path(), checkpoints.path())) return {};
+    copy_file_atomically(from, checkpoints.path() / kBest);
+    return {};
+  }
+  std::vector<std::string> notes;
+  for (const std::string name : {"best", "ema"}) {
+    const fs::path kept = set_aside(checkpoints, name);
+    if (kept.empty()) continue;
+    notes.push_back(
+        fmt::format("note: {}.safetensors of an earlier run is kept as {}", name, kept.string()));
+  }
+  return notes;
 }
 
 }  // namespace lockstep::trainers

@@ -53,8 +53,9 @@ class StartingPoint {
   // Overwrites the model's weights where --resume or --pretrained asks for it, once; returns
   // main.py's lines about it. Errors: CheckpointError.
   std::vector<std::string> load(nn::Module& model);
-  // best.safetensors belongs to a run wherever it goes on. Errors: EnvironmentError.
-  void carry_best_to(const std::filesystem::path& checkpoints) const;
+  // best.safetensors belongs to a run wherever it goes on; where none goes on, the best weights
+  // that the folder holds get another name, which the note tells. Errors: EnvironmentError.
+  std::vector<std::string> settle_best(const Folder& checkpoints) const;
 
  private:
   // A file of weights, as every rank knows it.

@@ -20,11 +20,12 @@
 #include "trainers/cli/gradient_route.h"
 #include "trainers/cli/leave_report.h"
 #include "trainers/cli/run_console.h"
+#include "trainers/cli/run_data.h"
 #include "trainers/cli/start_warnings.h"
+#include "trainers/cli/weight_soundness.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/loop/training.h"
-#include "trainers/loop/training_data.h"
 #include "trainers/model/models.h"
 #include "trainers/model/weights.h"
 #include "trainers/planner/memory_plan.h"
@@ -42,24 +43,6 @@ namespace {
 std::string variable(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
   return value == nullptr ? "" : value;
-}
-
-// The images of a run: the same on every rank.
-struct RunData {
-  data::DatasetPair sets;
-  std::string digest;
-};
-
-RunData open_data(const RunRequest& request,
-                  const std::optional<Fault>& fault,
-                  Communicator& ranks) {
-  RunData data;
-  on_all_ranks(ranks, [&] { data.sets = open_training_data(request, fault); });
-  if (data.sets.train) data.digest = data.sets.train->digest();
-  data.digest += data.sets.test->digest();
-  const comm::HandshakeField same = {comm::HandshakeField::Kind::kEnvironment, "data", data.digest};
-  comm::handshake(ranks, std::span(&same, 1));
-  return data;
 }
 
 ModelOptions model_options(const RunRequest& request, const data::Dataset& images) {
@@ -183,12 +166,16 @@ class Run {
 
   void prepare_directory() {
     name_run_directory(p_.run.output_dir);
-    directory_ = std::make_unique<RunDirectory>(p_.run.output_dir, p_.start.existing_run());
+    directory_ = std::make_unique<RunDirectory>(
+        p_.run.output_dir, p_.start.existing_run(), [this](const std::string& warning) {
+          p_.console.warn(warning);
+        });
     if (const std::optional<ResumePoint>& from = p_.start.resumed()) {
       record_.resumed = {from->model_file.string(), from->checkpoint.record.at.steps};
     }
     if (p_.run.request.evaluate) return;
-    p_.start.carry_best_to(directory_->checkpoints());
+    const Folder& checkpoints = directory_->checkpoints();
+    for (const std::string& note : p_.start.settle_best(checkpoints)) p_.console.warn(note);
     const RunRequest& request = p_.run.request;
     if (!request.csv.empty()) {
       const auto step = record_.resumed ? std::optional(record_.resumed->step) : std::nullopt;
@@ -200,7 +187,7 @@ class Run {
   }
 
   CheckpointWriter::Options writer_options() const {
-    return {.folder = directory_->checkpoints(),
+    return {.folder = [this]() -> const Folder& { return directory_->checkpoints(); },
             .keep = p_.run.request.keep,
             .newest_sound = p_.start.newest_in_place()};
   }
@@ -270,17 +257,26 @@ class Run {
     EvaluationTask task = test_of(request, p_.data.sets, model, p_.console);
     task.mistakes = &mistakes_;
     result.final = evaluate(task, p_.stream, ranks_);
-    const ExitCode code = result.final ? ExitCode::kDone : ExitCode::kStopped;
+    ExitCode code = result.final ? ExitCode::kDone : ExitCode::kStopped;
     if (result.final) {
+      if (const auto doubt = doubt_about(model, *result.final)) {
+        code = doubt->code();
+        p_.console.warn(format_error(*doubt).substr(0, format_error(*doubt).size() - 1));
+      }
       result.images = result.final->total;
       result.training_s = seconds_since_process_start() - start_s;
       p_.console.result(accuracy_line(*result.final, request.apex_lines));
     }
     leave_record(result, model, seconds_since_process_start(), code);
-    p_.console.result(fmt::format("record  {}/run.json", p_.run.output_dir));
-    p_.console.summary(summary_json(record_, p_.run.output_dir, result));
+    p_.console.result(fmt::format("record  {}/run.json", output_dir()));
+    p_.console.summary(summary_json(record_, output_dir(), result));
     report_run();
     return code;
+  }
+
+  // Rank 0's may have moved.
+  std::string output_dir() const {
+    return directory_ ? directory_->path().string() : p_.run.output_dir;
   }
 
   ExitCode end(TrainingResult result, const nn::Module& model) {
@@ -291,17 +287,17 @@ class Run {
                                            : ExitCode::kDone;
     leave_record(result, model, wall_s, code);
     if (directory_) report_end(p_.console, p_.run, result, directory_->path(), wall_s);
-    p_.console.summary(summary_json(record_, p_.run.output_dir, result));
+    p_.console.summary(summary_json(record_, output_dir(), result));
     report_run();
     return code;
   }
 
-  // No other rank waits for it.
   void report_run() {
-    ranks_.barrier();
-    if (!directory_ || !p_.run.request.report) return;
-    if (record_.final_metrics && record_.digest) mistakes_.digest = to_hex(*record_.digest);
-    leave_report(directory_->path(), mistakes_, *p_.data.sets.test, p_.console);
+    on_rank_0(ranks_, "writing the report", [&] {
+      if (!p_.run.request.report) return;
+      if (record_.final_metrics && record_.digest) mistakes_.digest = to_hex(*record_.digest);
+      leave_report(directory_->path(), mistakes_, *p_.data.sets.test, p_.console);
+    });
   }
 
   void leave_record(const TrainingResult& result,
@@ -309,14 +305,17 @@ class Run {
                     double wall_s,
                     ExitCode code) {
     const std::vector<MemoryPeaks> peaks = comm::gather_value(ranks_, memory_peaks());
-    on_all_ranks(ranks_, [&] {
-      if (!directory_) return;
-      record_.digest = state_digest(model);
-      record_.exit_code = code;
-      record_.final_metrics = final_metrics(p_.run.request, result, wall_s);
-      describe_end(result, peaks, record_);
-      directory_->write(record_);
-    });
+    on_all_ranks(
+        ranks_,
+        [&] {
+          if (!directory_) return;
+          record_.digest = state_digest(model);
+          record_.exit_code = code;
+          record_.final_metrics = final_metrics(p_.run.request, result, wall_s);
+          describe_end(result, peaks, record_);
+          directory_->write(record_);
+        },
+        "writing its record");
   }
 
   const Parts p_;

@@ -15,6 +15,7 @@
 #include "trainers/loop/find_mistakes.h"
 #include "trainers/loop/training_batches.h"
 #include "trainers/loop/training_data.h"
+#include "trainers/report/errors.h"
 #include "trainers/report/process.h"
 
 namespace lockstep::trainers {
@@ -295,7 +296,10 @@ std::optional<Evaluation> TrainingEvaluation::measure_average(CheckpointWriter* 
     silent.on_batch = {};
     silent.mistakes = nullptr;
     evaluation = evaluate(silent, p_.stream, p_.ranks);
-    if (evaluation && checkpoints != nullptr) checkpoints->save_average(p_.model, at);
+    if (!evaluation) return;
+    on_rank_0(p_.ranks, "saving the average's weights", [&] {
+      if (checkpoints != nullptr) checkpoints->save_average(p_.model, at);
+    });
   });
   if (evaluation) p_.console.info(average_line(*evaluation));
   return evaluation;

@@ -10,7 +10,7 @@
 #include "data/dataset.h"
 #include "kernels/image/normalize_image.h"
 #include "nn/module.h"
-#include "trainers/checkpoint/checkpoint_file.h"
+#include "trainers/checkpoint/checkpoint_writer.h"
 #include "trainers/config/run_request.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/loop/training_parts.h"

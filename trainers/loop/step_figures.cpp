@@ -104,8 +104,10 @@ WindowTotals StepWindow::exchange(Communicator& ranks, bool stop, int64_t skippe
     begin = end;
   }
   const Counts mine = count();
-  std::array<int64_t, 5> counts = {
-      mine.correct1, mine.correct5, mine.images, stop ? 1 : 0, skipped_photos};
+  const auto since = std::exchange(since_, std::chrono::steady_clock::now());
+  const auto waited = std::chrono::duration_cast<std::chrono::microseconds>(since_ - since);
+  std::array<int64_t, 6> counts = {
+      mine.correct1, mine.correct5, mine.images, stop ? 1 : 0, skipped_photos, waited.count()};
   ranks.all_reduce_sum(std::span<int64_t>(counts));
   ranks.all_reduce_sum(std::span<float>(losses));
   WindowTotals totals{.losses = std::move(losses),
@@ -113,6 +115,7 @@ WindowTotals StepWindow::exchange(Communicator& ranks, bool stop, int64_t skippe
                       .correct5 = counts[1],
                       .images = counts[2],
                       .stop = counts[3] != 0,
+                      .seconds = static_cast<double>(counts[5]) * 1e-6 / ranks.size(),
                       .skipped_photos = counts[4],
                       .ranks = comm::gather_value(ranks, seconds_)};
   micro_steps_.clear();

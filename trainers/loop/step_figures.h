@@ -22,6 +22,7 @@ struct WindowTotals {
   int64_t correct5 = 0;
   int64_t images = 0;
   bool stop = false;               // some rank was asked to stop
+  double seconds = 0;              // since the last exchange, mean of the ranks
   int64_t skipped_photos = 0;      // sum of what ranks gave
   std::vector<RankSeconds> ranks;  // by rank, sums over the steps
 };
@@ -73,6 +74,7 @@ class StepWindow {
   std::vector<MicroStep> pinned_;  // of the largest micro-steps so far
   Stream* stream_ = nullptr;       // on CUDA, which the figures come from
   RankSeconds seconds_;
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
 // The figures of the epoch in hand.

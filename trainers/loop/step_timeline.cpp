@@ -9,6 +9,7 @@
 #include "comm/gather.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "trainers/report/errors.h"
 #include "trainers/timeline/trace_file.h"
 
 namespace lockstep::trainers {
@@ -35,13 +36,13 @@ void StepTimeline::begin_step(int64_t step) {
   timeline_->start();
 }
 
-void StepTimeline::end_step(int64_t step, const RunDirectory* directory) {
+void StepTimeline::end_step(int64_t step, RunDirectory* directory) {
   if (!timeline_ || !timeline_->is_on()) return;
   last_taken_ = step;
   if (step == wanted_.last) write(directory);
 }
 
-void StepTimeline::end(const RunDirectory* directory) {
+void StepTimeline::end(RunDirectory* directory) {
   if (!timeline_ || is_written_) return;
   if (timeline_->is_on()) return write(directory);
   p_.console.warn(fmt::format(
@@ -60,7 +61,7 @@ void StepTimeline::end_pass() {
   if (layers_ && timeline_->is_on()) layers_->end_pass();
 }
 
-void StepTimeline::write(const RunDirectory* directory) {
+void StepTimeline::write(RunDirectory* directory) {
   timeline_->stop();
   is_written_ = true;
   const std::vector<comm::ClockOffset> after = comm::measure_clock_offsets(p_.ranks);
@@ -73,15 +74,17 @@ void StepTimeline::write(const RunDirectory* directory) {
                                          .clock = {clocks_before_[rank], after[rank]},
                                          .origin = clocks_before_.front().at});
   std::vector<std::string> parts = comm::collect_texts(p_.ranks, mine);
-  if (directory == nullptr) return;
-  parts.insert(parts.begin(),
-               trace_header({.first_step = wanted_.first,
-                             .last_step = last,
-                             .device = name_of(p_.stream.device()),
-                             .clocks_before = clocks_before_,
-                             .clocks_after = after}));
-  report(directory, parts);
-  if (last == last_taken_) return;
+  on_rank_0(p_.ranks, "writing the trace", [&] {
+    if (directory == nullptr) return;
+    parts.insert(parts.begin(),
+                 trace_header({.first_step = wanted_.first,
+                               .last_step = last,
+                               .device = name_of(p_.stream.device()),
+                               .clocks_before = clocks_before_,
+                               .clocks_after = after}));
+    report(directory, parts);
+  });
+  if (directory == nullptr || last == last_taken_) return;
   p_.console.warn(fmt::format(
       "the trace ends after step {}: there is room for {} spans a rank; trace fewer steps",
       last,
@@ -108,9 +111,7 @@ void StepTimeline::keep_steps_up_to(int64_t step, std::vector<Timeline::Span>& s
   std::erase_if(spans, [&](const Timeline::Span& span) { return span.end > end; });
 }
 
-void StepTimeline::report(const RunDirectory* directory,
-                          const std::vector<std::string>& parts) const {
-  const std::filesystem::path file = directory->path() / kTraceFile;
+void StepTimeline::report(RunDirectory* directory, const std::vector<std::string>& parts) const {
   std::vector<std::span<const std::byte>> pieces;
   for (size_t i = 0; i < parts.size(); ++i) {
     constexpr std::string_view kBetween = ",\n";
@@ -119,12 +120,12 @@ void StepTimeline::report(const RunDirectory* directory,
   }
   pieces.push_back(std::as_bytes(std::span(kTraceEnd)));
   try {
-    write_file_atomically(file, pieces);
+    write_file_atomically(directory->folder(), kTraceFile, pieces);
   } catch (const EnvironmentError& error) {
     p_.console.warn(fmt::format("no trace: {}: {}", error.what(), error.why()));
     return;
   }
-  p_.console.info(fmt::format("trace {}", file.string()));
+  p_.console.info(fmt::format("trace {}", (directory->path() / kTraceFile).string()));
 }
 
 }  // namespace lockstep::trainers

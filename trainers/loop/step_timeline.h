@@ -26,9 +26,9 @@ class StepTimeline {
   // A collective call before the first traced step: the ranks compare their clocks.
   void begin_step(int64_t step);
   // A collective call after the last traced step: rank 0, which has a directory, writes the file.
-  void end_step(int64_t step, const RunDirectory* directory);
+  void end_step(int64_t step, RunDirectory* directory);
   // A collective call at the end of the training: writes what there is.
-  void end(const RunDirectory* directory);
+  void end(RunDirectory* directory);
 
   // The listener for a tape; `next` on the way, which may be null.
   TapeListener* listener(TapeListener* next);
@@ -36,11 +36,11 @@ class StepTimeline {
   void end_pass();
 
  private:
-  void write(const RunDirectory* directory);
+  void write(RunDirectory* directory);
   // The last step that found room on all ranks.
   int64_t last_whole_step(const std::vector<Timeline::Span>& spans) const;
   void keep_steps_up_to(int64_t step, std::vector<Timeline::Span>& spans) const;
-  void report(const RunDirectory* directory, const std::vector<std::string>& parts) const;
+  void report(RunDirectory* directory, const std::vector<std::string>& parts) const;
 
   const TrainingParts& p_;
   const TracedSteps wanted_;

@@ -12,11 +12,23 @@
 #include "trainers/loop/first_images.h"
 #include "trainers/loop/weight_histograms.h"
 #include "trainers/report/console.h"
+#include "trainers/report/errors.h"
 #include "trainers/report/event_opening.h"
 #include "trainers/report/process.h"
 #include "trainers/report/tricks_lines.h"
 
 namespace lockstep::trainers {
+namespace {
+
+constexpr int64_t kMostSteps = 10;  // between two exchanges of figures
+
+// As many steps like those of the window take so long; the same on all ranks.
+int64_t steps_within(double seconds, const WindowTotals& window) {
+  const double step_s = window.seconds / static_cast<double>(window.losses.size());
+  return std::clamp(static_cast<int64_t>(seconds / std::max(step_s, 1e-3)), int64_t{1}, kMostSteps);
+}
+
+}  // namespace
 
 Training::Training(const TrainingParts& parts)
     : p_(parts),
@@ -142,12 +154,15 @@ void Training::train_step(EpochProgress& epoch) {
     const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
     replicas_.compare(p_.ranks, result_.steps);
   }
-  constexpr int64_t kStopLatency = 10;  // steps until ranks agree to stop
-  const int64_t interval = std::min(request.print_freq, kStopLatency);
+  // Where gradients do not tell that a rank was asked to stop, the ranks ask each other so often.
+  const int64_t interval = std::min(request.print_freq, stop_interval_.value_or(kMostSteps));
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
   const bool saves = saves_after(result_.steps) && !last;
-  if (p_.replay || first || epoch.done() % interval == 0 || last || saves) exchange_figures(epoch);
+  const bool asked = step_.asked_to_stop();
+  if (p_.replay || first || epoch.done() % interval == 0 || last || saves || asked) {
+    exchange_figures(epoch);
+  }
   if (saves && !result_.stopped) {
     synchronize_replicas();
     save(position(epoch, Evaluated::kYes));
@@ -168,6 +183,8 @@ void Training::exchange_figures(EpochProgress& epoch) {
     return step_.exchange_figures(stop_requested());
   }();
   result_.stopped |= totals.stop;
+  const bool first = result_.steps == range_.first + 1;  // it takes longer than others
+  if (!first && !step_.agrees_on_stops()) stop_interval_ = steps_within(0.2, totals);
   const double lr = step_.update().lr();
   numerics_.check_losses(totals, result_.steps, epoch.number(), lr);
   result_.stopped |= numerics_.ends_replay();
@@ -258,9 +275,10 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   if (result_.best.total > 0 && evaluation->correct1 <= result_.best.correct1) return evaluation;
   result_.best = *evaluation;
   result_.best_epoch = number;
-  if (traces_.checkpoints != nullptr) {
+  on_rank_0(p_.ranks, "saving the best weights", [&] {
+    if (traces_.checkpoints == nullptr) return;
     traces_.checkpoints->save_best(p_.model, position(epoch, Evaluated::kYes));
-  }
+  });
   return evaluation;
 }
 
@@ -298,9 +316,12 @@ TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evalua
 }
 
 void Training::save(const TrainingPosition& at) {
-  if (traces_.checkpoints == nullptr) return;
+  if (p_.replay) return;
   const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
-  traces_.checkpoints->save(p_.model, step_.update().optimizer(), at);
+  on_rank_0(p_.ranks, "saving a checkpoint", [&] {
+    if (traces_.checkpoints == nullptr) return;
+    traces_.checkpoints->save(p_.model, step_.update().optimizer(), at);
+  });
 }
 
 bool Training::evaluates_after(int epoch) const {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "trainers/checkpoint/checkpoint_file.h"
+#include "trainers/checkpoint/checkpoint_writer.h"
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/step_figures.h"
@@ -13,6 +13,7 @@
 #include "trainers/loop/training_step.h"
 #include "trainers/model/early_stopping.h"
 #include "trainers/report/run_directory.h"
+#include "trainers/report/run_log.h"
 #include "trainers/report/training_result.h"
 
 namespace lockstep::trainers {
@@ -32,7 +33,7 @@ class Training {
 
   // Where a run leaves its traces: rank 0's, null elsewhere.
   struct Traces {
-    const RunDirectory* directory = nullptr;
+    RunDirectory* directory = nullptr;
     CheckpointWriter* checkpoints = nullptr;
     const EpochCsv* csv = nullptr;
     const RunRecord* record = nullptr;  // of the run's settings
@@ -77,6 +78,7 @@ class Training {
   EarlyStopping early_stopping_;
   const ReplicaCheck replicas_;
   TrainingEvaluation evaluation_;
+  std::optional<int64_t> stop_interval_;  // steps until ranks ask each other whether to stop
   TrainingResult result_;
 };
 

@@ -14,7 +14,7 @@
 #include "trainers/loop/step_figures.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/weight_update.h"
-#include "trainers/report/run_directory.h"
+#include "trainers/report/run_log.h"
 
 namespace lockstep::trainers {
 

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "trainers/loop/training_data.h"
+#include "trainers/report/process.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -13,10 +14,16 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// A device's sums are read later.
+bool gradients_carry_stops(const TrainingParts& p) {
+  return p.stream.device() == Device::kCpu && p.run.request.exchange.keeps_replicas();
+}
+
 comm::ReducerOptions reducer_options(const TrainingParts& p, Timeline* timeline) {
   comm::ReducerOptions options = reducer_options(p.run.request.exchange, p.run.batch.micro_steps);
   options.on_device = p.exchange;
   options.timeline = timeline;
+  if (gradients_carry_stops(p)) options.ask = stop_requested;
   if (p.fault && p.fault->is_of_network()) {
     options.exchange = slow_exchange(*p.fault, p.run.request.exchange.algorithm, p.stream.device());
   }

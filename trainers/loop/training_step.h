@@ -32,6 +32,10 @@ class TrainingStep {
   // The figures of the steps since the last call, over all ranks. A collective call. Errors:
   // DataError when too many images cannot be read.
   WindowTotals exchange_figures(bool stop);
+  // Whether the exchange of gradients tells all ranks that one was asked to stop.
+  bool agrees_on_stops() const { return reducer_.asks(); }
+  // One was, before the last step's gradients were all there.
+  bool asked_to_stop() const { return reducer_.any_said_yes(); }
   // A collective call.
   ExchangeSummary summarize() const { return exchange_log_.summarize(p_.ranks); }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "nn/module.h"
-#include "trainers/report/run_directory.h"
+#include "trainers/report/run_log.h"
 
 namespace lockstep::trainers {
 

@@ -102,6 +102,24 @@ bool is_of_lost_peer(const std::exception& error) {
   return dynamic_cast<const CommError*>(&error) != nullptr;  // it names its rank
 }
 
+// The ranks are in a part that may take long while this lives.
+class SlowPartOf {
+ public:
+  SlowPartOf(Communicator& ranks, std::string_view doing)
+      : ranks_(ranks), part_{.doing = doing, .limit = std::chrono::minutes(10), .tell = note} {
+    ranks_.enter(&part_);
+  }
+  SlowPartOf(const SlowPartOf&) = delete;
+  SlowPartOf& operator=(const SlowPartOf&) = delete;
+  ~SlowPartOf() { ranks_.enter(nullptr); }
+
+ private:
+  static void note(const std::string& text) { fmt::print(stderr, "note: {}\n", text); }
+
+  Communicator& ranks_;
+  const SlowPart part_;
+};
+
 // Remedies that are not here have no flag.
 constexpr std::pair<Remedy, std::string_view> kTrainerAdvice[] = {
     {Remedy::kCpu, "or --device cpu"},
@@ -169,7 +187,14 @@ void fail_rank(Communicator& ranks, const std::exception& error) {
   comm::die(static_cast<ExitCode>(report_error(error, scope)));
 }
 
-void on_all_ranks(Communicator& ranks, FunctionRef<void()> body) {
+void on_rank_0(Communicator& ranks, std::string_view doing, FunctionRef<void()> body) {
+  const SlowPartOf part(ranks, doing);
+  if (ranks.rank() == 0) body();
+  ranks.barrier();
+}
+
+void on_all_ranks(Communicator& ranks, FunctionRef<void()> body, std::string_view doing) {
+  const SlowPartOf part(ranks, doing);
   std::optional<Error> error;
   bool names_its_rank = false;
   int64_t mine = 0;  // exit code

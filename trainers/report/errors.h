@@ -49,8 +49,14 @@ int report_early_error(const std::exception& error);
 [[noreturn]] void fail_rank(Communicator& ranks, const std::exception& error);
 
 // Runs `body` on every rank and returns when it succeeded on all. Otherwise the lowest rank that
-// failed reports its error, and every rank leaves with that error's exit code.
-void on_all_ranks(Communicator& ranks, FunctionRef<void()> body);
+// failed reports its error, and every rank leaves with that error's exit code. It may take long:
+// ranks that wait say what for, as "rank 2 is still opening the data".
+void on_all_ranks(Communicator& ranks,
+                  FunctionRef<void()> body,
+                  std::string_view doing = "getting ready");
+// Runs `body` on rank 0 while the others wait, as they do above: they must not take a slow disk for
+// a lost rank.
+void on_rank_0(Communicator& ranks, std::string_view doing, FunctionRef<void()> body);
 
 // From now on trainer_advice(Remedy::kSmallerBatch) names a batch that should fit; 0: none is
 // known. Call it before threads start.

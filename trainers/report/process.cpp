@@ -1,6 +1,7 @@
 #include "trainers/report/process.h"
 
 #include <array>
+#include <atomic>
 #include <fstream>
 #include <initializer_list>
 #include <map>
@@ -86,10 +87,24 @@ std::vector<RankPlace> gather_places(Communicator& ranks, const RankPlace& mine)
 namespace {
 
 volatile sig_atomic_t g_requested = 0;
+std::atomic<int64_t> g_requested_ms = 0;
+static_assert(std::atomic<int64_t>::is_always_lock_free);
 
+int64_t milliseconds_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// A batch system may send one request to the launcher, which hands it on, and to its ranks too.
 void on_signal(int signal) {
-  if (g_requested != 0) _exit(128 + signal);
-  g_requested = 1;
+  constexpr int64_t kOneRequestMs = 100;
+  if (g_requested == 0) {
+    g_requested_ms = milliseconds_now();
+    g_requested = 1;
+  } else if (signal != SIGUSR1 && milliseconds_now() - g_requested_ms >= kOneRequestMs) {
+    _exit(128 + signal);
+  }
 }
 
 }  // namespace

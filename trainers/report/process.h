@@ -42,8 +42,8 @@ void number_hosts(std::span<RankPlace> places);
 // From then on this_place() calls the host so. Call it before threads need it.
 void show_host_as(const std::string& name);
 
-// From then on SIGINT, SIGTERM and SIGUSR1 ask for a stop at a step that all ranks agree on; a
-// second such signal ends the process at once.
+// From then on SIGINT, SIGTERM and SIGUSR1 ask for a stop at a step that all ranks agree on. SIGINT
+// or SIGTERM ends the process at once where one of them came before, but in the last 100 ms.
 void install_stop_handlers();
 // From then on this process asks for a stop once it is so old. Call it before threads start.
 void stop_after(double seconds);

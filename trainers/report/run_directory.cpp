@@ -4,15 +4,16 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <fstream>
+#include <optional>
+#include <sstream>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/atomic_file.h"
@@ -21,14 +22,20 @@
 #include "core/words.h"
 #include "trainers/report/mistakes.h"
 #include "trainers/report/process.h"
+#include "trainers/report/run_events.h"
 
 namespace lockstep::trainers {
 namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const fs::path& path, int error) {
-  throw EnvironmentError(fmt::format("cannot lock {}", path.string()),
+constexpr const char* kLockName = ".lock";
+constexpr const char* kMetricsName = "metrics.jsonl";
+constexpr const char* kRunName = "run.json";
+constexpr const char* kCheckpointsName = "checkpoints";
+
+[[noreturn]] void fail_to_lock(const Folder& folder, int error) {
+  throw EnvironmentError(fmt::format("cannot lock {}", folder.path().string()),
                          std::generic_category().message(error),
                          "another --output-dir, one this user may write to");
 }
@@ -39,42 +46,35 @@ std::string holder_text() {
       "process {} on {} since {}", here.pid, here.host, utc_text(std::chrono::system_clock::now()));
 }
 
-std::string read_start(int fd) {
+std::string read_start(const UniqueFd& file) {
   std::array<char, 400> text{};
-  const ssize_t size = pread(fd, text.data(), text.size(), 0);
+  const ssize_t size = pread(file.get(), text.data(), text.size(), 0);
   return size > 0 ? std::string(text.data(), static_cast<size_t>(size)) : "an unknown process";
 }
 
 }  // namespace
 
-FileLock::FileLock(const fs::path& path)
-    : fd_(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)) {
-  if (fd_ < 0) fail(path, errno);
-  if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-    const int error = errno;
-    const std::string holder = read_start(fd_);
-    close(fd_);
-    if (error != EWOULDBLOCK) fail(path, error);
-    throw UsageError(fmt::format("{} is in use by another run", path.parent_path().string()),
-                     fmt::format("its lock is held by {}", printable(holder)),
+FolderLock::FolderLock(const Folder& folder)
+    : file_(openat(folder.fd(), kLockName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)) {
+  if (!file_.valid()) fail_to_lock(folder, errno);
+  if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) fail_to_lock(folder, errno);
+    throw UsageError(fmt::format("{} is in use by another run", folder.path().string()),
+                     fmt::format("its lock is held by {}", printable(read_start(file_))),
                      "another --output-dir, or wait for that run to end");
   }
   const std::string text = holder_text();
-  if (ftruncate(fd_, 0) != 0 ||
-      pwrite(fd_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    const int error = errno;
-    close(fd_);
-    fail(path, error);
+  if (ftruncate(file_.get(), 0) != 0 || pwrite(file_.get(), text.data(), text.size(), 0) < 0) {
+    fail_to_lock(folder, errno);
   }
 }
 
-FileLock::~FileLock() {
-  close(fd_);
+bool FolderLock::is_broken() const {
+  struct stat file = {};
+  return fstat(file_.get(), &file) != 0 || file.st_nlink == 0;
 }
 
 namespace {
-
-constexpr const char* kLockName = ".lock";
 
 [[noreturn]] void refuse_environment(const fs::path& path, const std::string& why) {
   throw EnvironmentError(fmt::format("cannot use {} as the run directory", path.string()),
@@ -118,17 +118,16 @@ fs::path without_trailing_slash(const fs::path& path) {
                    "another --output-dir, or --overwrite to replace the run in it");
 }
 
-// Creates the folder and returns its lock's path. A folder of somebody else's files gets no lock.
-fs::path prepare(const fs::path& path, ExistingRun existing) {
+// Creates the folder. One of somebody else's files gets no lock.
+Folder prepare(const fs::path& path, ExistingRun existing) {
   create(path);
-  const fs::path lock = path / kLockName;
   std::error_code unreadable;
-  const bool has_lock = fs::exists(lock, unreadable);
+  const bool has_lock = fs::exists(path / kLockName, unreadable);
   if (existing == ExistingRun::kRefuse && !has_lock && holds_files(path)) refuse_existing(path);
   if (existing == ExistingRun::kContinue && !holds_run(path) && holds_files(path)) {
     refuse_existing(path);
   }
-  return lock;
+  return Folder(path);
 }
 
 void remove_earlier_run(const fs::path& path) {
@@ -150,12 +149,17 @@ void remove_earlier_run(const fs::path& path) {
   }
 }
 
-void prove_writable(const fs::path& path) {
-  const fs::path probe = path / ".tmp.probe";
-  write_file_atomically(probe, "probe");
-  std::error_code error;
-  fs::remove(probe, error);
-  if (error) refuse_environment(path, error.message());
+void prove_writable(const Folder& folder) {
+  constexpr const char* kProbe = ".tmp.probe";
+  write_file_atomically(folder, kProbe, "probe");
+  folder.remove(kProbe);
+}
+
+// Removes what a killed process left of unfinished writes. Requires: the lock.
+void remove_unfinished(const Folder& folder) {
+  for (const std::string& name : folder.names()) {
+    if (name.starts_with(".tmp.")) folder.remove(name);
+  }
 }
 
 // A convenience: where links cannot be made, or a folder of that name is in the way, there is none.
@@ -163,7 +167,7 @@ void point_latest_at(const fs::path& path) {
   const fs::path runs = path.parent_path();
   if (runs != "runs") return;
   try {
-    link_atomically(runs / "latest", path.filename());
+    link_atomically(Folder(runs), "latest", path.filename());
   } catch (const EnvironmentError&) {
     return;
   }
@@ -179,36 +183,99 @@ bool is_up_to(const std::string& line, int64_t last) {
 
 }  // namespace
 
-RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing)
-    : path_(without_trailing_slash(path)), lock_(prepare(path_, existing)) {
-  if (existing == ExistingRun::kRefuse && holds_files(path_)) refuse_existing(path_);
-  if (existing == ExistingRun::kOverwrite) remove_earlier_run(path_);
-  prove_writable(path_);
-  create(checkpoints());
-  prove_writable(checkpoints());
-  metrics_file_ = AppendedFile(metrics());
+RunDirectory::Place::Place(const fs::path& path, ExistingRun existing)
+    : folder(prepare(path, existing)), lock(folder), checkpoints(folder.inner(kCheckpointsName)) {
+  if (existing == ExistingRun::kRefuse && holds_files(path)) refuse_existing(path);
+  if (existing == ExistingRun::kOverwrite) remove_earlier_run(path);
+  remove_unfinished(folder);
+  prove_writable(folder);
+  prove_writable(checkpoints);
+  metrics = AppendedFile(folder, kMetricsName);
+}
+
+RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing, Tell tell)
+    : path_(without_trailing_slash(path)), place_(path_, existing), tell_(std::move(tell)) {
   point_latest_at(path_);
 }
 
-void RunDirectory::write(const RunRecord& record) const {
-  write_file_atomically(path_ / "run.json", to_json(record));
+const Folder& RunDirectory::folder() {
+  if (place_.folder.is_removed()) {
+    begin_elsewhere("was removed");
+  } else if (place_.lock.is_broken()) {
+    try {
+      place_.lock = FolderLock(place_.folder);
+    } catch (const UsageError&) {
+      begin_elsewhere("was given to another run: its lock was removed");
+    }
+  }
+  if (const fs::path now = place_.folder.present_path(); now != path_) {
+    say(fmt::format("the run directory {} was moved or replaced: this run goes on in {}",
+                    path_.string(),
+                    now.string()));
+    path_ = now;
+  }
+  if (place_.metrics.is_removed()) keep_metrics(place_.metrics.contents());
+  return place_.folder;
 }
 
-void RunDirectory::append(std::string_view line) const {
-  metrics_file_.append(line);
+const Folder& RunDirectory::checkpoints() {
+  const Folder& home = folder();
+  Folder found = home.inner(kCheckpointsName);
+  if (!found.is_same(place_.checkpoints)) {
+    say(
+        fmt::format("{} was removed or replaced: checkpoints are saved in a new one, those before "
+                    "are not in it",
+                    (path_ / kCheckpointsName).string()));
+    place_.checkpoints = std::move(found);
+  }
+  return place_.checkpoints;
+}
+
+void RunDirectory::begin_elsewhere(const std::string& why) {
+  const std::string metrics = place_.metrics.contents();
+  const fs::path before = path_;
+  const fs::path path = unused_path(before);
+  try {
+    place_ = Place(path, ExistingRun::kRefuse);
+  } catch (const UsageError& error) {  // somebody was faster
+    throw EnvironmentError(error.what(), error.why(), error.hint());
+  }
+  path_ = path;
+  keep_metrics(metrics);
+  if (!record_.empty()) write_file_atomically(place_.folder, kRunName, record_);
+  say(fmt::format(
+      "the run directory {} {}: this run goes on in {}", before.string(), why, path.string()));
+}
+
+void RunDirectory::keep_metrics(const std::string& lines) {
+  write_file_atomically(place_.folder, kMetricsName, lines);
+  place_.metrics = AppendedFile(place_.folder, kMetricsName);
+}
+
+void RunDirectory::say(const std::string& what) const {
+  if (tell_) tell_("lockstep: warning: " + what);
+}
+
+void RunDirectory::write(const RunRecord& record) {
+  record_ = to_json(record);
+  write_file_atomically(folder(), kRunName, record_);
+}
+
+void RunDirectory::append(std::string_view line) {
+  folder();
+  place_.metrics.append(line);
 }
 
 void RunDirectory::cut_metrics(int64_t step) {
-  std::ifstream file(metrics(), std::ios::binary);
+  std::istringstream file(place_.metrics.contents());
   std::string kept;
   std::string line;
   while (std::getline(file, line)) {
     if (is_up_to(line, step)) kept += line + "\n";
   }
-  write_file_atomically(metrics(), kept);
-  metrics_file_ = AppendedFile(metrics());
+  keep_metrics(kept);
   const std::optional<std::string> report = contents_of(path_ / kNumericsFile);
-  if (report && !is_up_to(*report, step)) fs::remove(path_ / kNumericsFile);
+  if (report && !is_up_to(*report, step)) place_.folder.remove(kNumericsFile);
 }
 
 fs::path unused_path(const fs::path& path) {
@@ -218,91 +285,6 @@ fs::path unused_path(const fs::path& path) {
     unused = fmt::format("{}-{}", path.string(), number);
   }
   return unused;
-}
-
-void RunLog::append(std::initializer_list<Metric> metrics) {
-  if (directory_ == nullptr) return;
-  const std::string line = to_json_line(metrics);
-  console_->progress_json(line);
-  attempt([&] { directory_->append(line); });
-}
-
-void RunLog::append_step(int epoch, int64_t step, const StepMetrics& metrics) {
-  append({{"split", "train"},
-          {"epoch", int64_t{epoch}},
-          {"step", step},
-          {"t", seconds_since_process_start()},
-          {"loss", metrics.loss},
-          {"loss_avg", metrics.loss_avg},
-          {"acc1", metrics.acc1},
-          {"acc5", metrics.acc5},
-          {"lr", metrics.lr},
-          {"img_s", metrics.images_per_s},
-          {"step_s", metrics.step_s_avg},
-          {"data_s", metrics.data_s_avg},
-          {"comm_exposed_s", metrics.comm_exposed_s},
-          {"comm_hidden_s", metrics.comm_hidden_s},
-          {"slowest_rank", int64_t{metrics.slowest_rank}},
-          {"skew", metrics.skew},
-          {"loader_waited", metrics.loader_waited},
-          {"loader_busy_with", metrics.loader_busy_with},
-          {"loss_scale", metrics.loss_scale},
-          {"skipped_steps", metrics.skipped_steps}});
-  train_ = metrics;
-  if (events_) attempt([&] { events_->after_step(step, metrics); });
-}
-
-void RunLog::append_evaluation(std::string_view split,
-                               int epoch,
-                               int64_t step,
-                               const Evaluation& evaluation,
-                               std::string_view digest) {
-  append({{"split", split},
-          {"epoch", int64_t{epoch}},
-          {"step", step},
-          {"t", seconds_since_process_start()},
-          {"loss", evaluation.loss},
-          {"acc1", evaluation.acc1()},
-          {"acc5", evaluation.acc5()},
-          {"correct", evaluation.correct1},
-          {"total", evaluation.total},
-          {"digest", digest}});
-  if (!events_ || split != "val") return;
-  attempt([&] { events_->after_epoch(epoch, step, train_, evaluation); });
-}
-
-void RunLog::append_epoch(const EpochCsv& csv, const EpochRow& row) {
-  attempt([&] { csv.append(row); });
-}
-
-void RunLog::begin_events(FunctionRef<EventOpening()> opening) {
-  if (events_) attempt([&] { events_->begin(opening); });
-}
-
-void RunLog::append_histograms(int64_t step, std::span<const NamedValues> tensors) {
-  if (events_) attempt([&] { events_->histograms(step, tensors); });
-}
-
-void RunLog::end_events(int64_t step) {
-  if (events_) attempt([&] { events_->end(step); });
-}
-
-void RunLog::write_numerics(const std::string& text) {
-  attempt([&] { write_file_atomically(directory_->path() / kNumericsFile, text); });
-}
-
-void RunLog::attempt(FunctionRef<void()> write) {
-  if (directory_ == nullptr) return;
-  try {
-    write();
-  } catch (const EnvironmentError& error) {
-    if (std::exchange(lost_, true)) return;
-    console_->warn(
-        fmt::format("lockstep: warning: {}\n  why: {}\n  try: {}; training goes on, lines are lost",
-                    error.what(),
-                    error.why(),
-                    advice_of(error)));
-  }
 }
 
 }  // namespace lockstep::trainers

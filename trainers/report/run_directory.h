@@ -4,42 +4,44 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
-#include <optional>
-#include <span>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "core/function_ref.h"
-#include "trainers/report/console.h"
-#include "trainers/report/epoch_csv.h"
-#include "trainers/report/run_events.h"
+#include "core/atomic_file.h"
+#include "core/folder.h"
+#include "core/unique_fd.h"
 #include "trainers/report/run_record.h"
 
 namespace lockstep::trainers {
 
-// Keeps other runs out of a folder: holds an exclusive lock on a file, created if missing, until
-// destroyed or until the process ends in whatever way. The file then names the holder and stays
-// behind, unlocked.
-class FileLock {
+// Keeps other runs out of a folder: holds an exclusive lock on its file .lock, created if missing,
+// until destroyed or until the process ends in whatever way. The file then names the holder and
+// stays behind, unlocked.
+class FolderLock {
  public:
   // Errors: UsageError naming the holder's process, host and start when another run holds it;
   // EnvironmentError when the file cannot be opened.
-  explicit FileLock(const std::filesystem::path& path);
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-  ~FileLock();
+  explicit FolderLock(const Folder& folder);
+
+  // The file was removed: another run could lock a new one.
+  bool is_broken() const;
 
  private:
-  int fd_ = -1;
+  UniqueFd file_;
 };
 
 enum class ExistingRun { kRefuse, kOverwrite, kContinue };
 
-// Locked for this process while the object lives. One rank of a job makes it.
+// Locked for this process while the object lives. One rank of a job makes it. All that a run writes
+// goes through descriptors of its folders: in a folder that was moved it follows, and it never
+// reaches one that has taken its path. Where the folder was removed while the run goes on, the next
+// write makes another, at an unused path, with what is still known. `tell` hears of each.
 class RunDirectory {
  public:
+  using Tell = std::function<void(const std::string& warning)>;
+
   // Creates `path` and its missing parents and proves that files can be written there. A folder
   // `runs/x` also becomes the target of the link `runs/latest`. kOverwrite removes an earlier run's
   // run.json, metrics.jsonl, events, mistakes.json, numerics.json, plans.json, trace.json and
@@ -47,27 +49,43 @@ class RunDirectory {
   // Errors: UsageError when the folder is not empty and `existing` is kRefuse, when it is kContinue
   // and the folder holds files but no run, or when another run holds it; EnvironmentError when it
   // cannot be created or written.
-  RunDirectory(const std::filesystem::path& path, ExistingRun existing);
+  RunDirectory(const std::filesystem::path& path, ExistingRun existing, Tell tell = {});
 
+  // Where it was at the last write.
   const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }  // exists
 
-  // Replaces run.json as a whole. Errors: EnvironmentError.
-  void write(const RunRecord& record) const;
-  // Appends a line of to_json_line() to metrics.jsonl; it is the system's when this returns.
-  // Errors: EnvironmentError; then the file is as before.
-  void append(std::string_view line) const;
+  // Errors of all below: EnvironmentError.
+  // Where the next file is to be written, until the next call.
+  const Folder& folder();
+  const Folder& checkpoints();
+
+  // Replaces run.json as a whole.
+  void write(const RunRecord& record);
+  // Appends a line of to_json_line() to metrics.jsonl; it is the system's when this returns. After
+  // an error the file is as before.
+  void append(std::string_view line);
   // Drops the lines of metrics.jsonl about later steps than this one, and an unfinished last line:
-  // a continuation writes them again; numerics.json too where it is about such a step. Errors:
-  // EnvironmentError.
+  // a continuation writes them again; numerics.json too where it is about such a step.
   void cut_metrics(int64_t step);
 
  private:
-  std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
+  struct Place {
+    Place(const std::filesystem::path& path, ExistingRun existing);
+
+    Folder folder;
+    FolderLock lock;
+    Folder checkpoints;
+    AppendedFile metrics;
+  };
+
+  void begin_elsewhere(const std::string& why);
+  void keep_metrics(const std::string& lines);
+  void say(const std::string& what) const;
 
   std::filesystem::path path_;
-  FileLock lock_;
-  AppendedFile metrics_file_;
+  Place place_;
+  std::string record_;  // run.json
+  Tell tell_;
 };
 
 // Returns `path`, or the first of `path`-2, -3, ... that does not exist: two runs that name no
@@ -81,40 +99,5 @@ inline constexpr const char* kNumericsFile = "numerics.json";
 inline constexpr const char* kPlansFile = "plans.json";
 // The file with the timeline of --trace (trainers/timeline/trace_file.h).
 inline constexpr const char* kTraceFile = "trace.json";
-
-// Writes a run's files while it goes on. A disk that is full costs lines, not the training: there
-// is one warning then. Silent without a directory, as on ranks other than 0.
-class RunLog {
- public:
-  // Directory and console must outlive this. Without `events` there is nothing for TensorBoard.
-  RunLog(const RunDirectory* directory, Console& console, std::optional<RunEvents> events = {})
-      : directory_(directory), console_(&console), events_(std::move(events)) {}
-
-  // To metrics.jsonl, and to the console where progress is JSON.
-  void append(std::initializer_list<Metric> metrics);
-  // Appends a line of training, or of an evaluation, after `step` steps. `digest`: of the model, or
-  // "".
-  void append_step(int epoch, int64_t step, const StepMetrics& metrics);
-  void append_evaluation(std::string_view split,
-                         int epoch,
-                         int64_t step,
-                         const Evaluation& evaluation,
-                         std::string_view digest);
-  void append_epoch(const EpochCsv& csv, const EpochRow& row);
-  // For TensorBoard, where the run has events.
-  void begin_events(FunctionRef<EventOpening()> opening);
-  void append_histograms(int64_t step, std::span<const NamedValues> tensors);
-  void end_events(int64_t step);
-  void write_numerics(const std::string& text);
-
- private:
-  void attempt(FunctionRef<void()> write);
-
-  const RunDirectory* directory_;
-  Console* console_;
-  std::optional<RunEvents> events_;
-  StepMetrics train_;  // of the last step that was appended
-  bool lost_ = false;
-};
 
 }  // namespace lockstep::trainers

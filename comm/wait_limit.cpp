@@ -1,0 +1,59 @@
+#include "comm/wait_limit.h"
+
+#include <algorithm>
+#include <string>
+
+#include <fmt/core.h>
+
+namespace lockstep::comm {
+namespace {
+
+std::chrono::milliseconds limit_of(std::chrono::milliseconds deadline, const SlowPart* part) {
+  return part == nullptr ? deadline : std::max<std::chrono::milliseconds>(deadline, part->limit);
+}
+
+double seconds_of(std::chrono::milliseconds time) {
+  return static_cast<double>(time.count()) / 1000;
+}
+
+int lowest_that_waits(std::span<const int> missing) {
+  int lowest = 0;
+  while (std::ranges::find(missing, lowest) != missing.end()) ++lowest;
+  return lowest;
+}
+
+}  // namespace
+
+WaitLimit::WaitLimit(std::chrono::milliseconds deadline, const SlowPart* part)
+    : part_(part),
+      limit_(limit_of(deadline, part)),
+      tell_at_(part == nullptr ? Clock::time_point::max() : start_ + deadline) {}
+
+bool WaitLimit::is_to_be_told() {
+  if (Clock::now() < tell_at_) return false;
+  tell_at_ = Clock::time_point::max();
+  return true;
+}
+
+void WaitLimit::tell(int rank, std::span<const int> missing) const {
+  if (!part_->tell || lowest_that_waits(missing) != rank) return;
+  part_->tell(fmt::format("{} still {}; the other ranks wait for {} s at most",
+                          missing.empty() ? "a rank is" : list_of_ranks(missing, "is", "are"),
+                          part_->doing,
+                          seconds_of(limit_)));
+}
+
+CommError WaitLimit::error(const Operation& operation,
+                           int rank,
+                           std::span<const int> missing) const {
+  if (part_ == nullptr) return stall_error(operation, rank, missing, limit_);
+  return CommError(fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
+                   fmt::format("{} still {} after {} s",
+                               missing.empty() ? "a rank is" : list_of_ranks(missing, "is", "are"),
+                               part_->doing,
+                               seconds_of(limit_)),
+                   "see whether its disk or file server answers",
+                   Remedy::kLongerWait);
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# usage: tests/e2e/early_signals.sh A3|A8: signals to scripts/run (docs/reliability.md). A3: SIGUSR1 while it
+# trains, also twice. A8: SIGTERM and SIGUSR1 while mpirun and the ranks come up. Nothing of them is lost.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# start NAME: begins a run of two ranks that would train for minutes.
+start() {
+  "$root/scripts/run" -np 2 train_convnet --shards 4 --bn-groups 4 --global-batch-size 64 --max-steps 100000 \
+    --epochs 1000 -o "$work/$1" >"$work/$1.log" 2>&1 &
+  run=$!
+}
+
+# expect_saved NAME: the run has stopped and left a checkpoint, if it had begun at all.
+expect_saved() {
+  local code=0
+  timeout 60 tail --pid="$run" -f /dev/null
+  wait "$run" || code=$?
+  [ $code = 43 ] || { echo "$1: exit $code" && cat "$work/$1.log" && exit 1; }
+  if grep -q 'before the ranks were started' "$work/$1.log"; then return; fi
+  grep -q 'stopped on a signal after step' "$work/$1.log"
+  [ -e "$work/$1/checkpoints/last.safetensors" ]
+}
+
+A3() {
+  start user
+  until grep -q 'Epoch: \[0\]' "$work/user.log"; do sleep 0.05; done
+  kill -USR1 "$run"
+  sleep 0.05
+  kill -USR1 "$run" 2>/dev/null || true
+  expect_saved user
+}
+
+# After the shell's own start, whose end SIGTERM would be.
+A8() {
+  local caught signal ms
+  while read -r signal ms; do
+    start "$signal$ms"
+    caught=0
+    until ((0x$caught >> 14 & 1)); do
+      caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$run/status")
+    done
+    sleep "0.$ms"
+    kill -"$signal" "$run"
+    expect_saved "$signal$ms"
+  done <<<$'TERM 000\nTERM 015\nTERM 040\nTERM 070\nTERM 150\nUSR1 015\nUSR1 070'
+}
+
+"$1"

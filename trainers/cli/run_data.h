@@ -1,0 +1,25 @@
+// The images of a run.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/communicator.h"
+#include "data/dataset.h"
+#include "trainers/config/run_request.h"
+#include "trainers/debug/fault.h"
+
+namespace lockstep::trainers {
+
+// They are the same on every rank.
+struct RunData {
+  data::DatasetPair sets;
+  std::string digest;
+};
+
+// A collective call. An error ends all ranks here, and so do ranks with other images.
+RunData open_data(const RunRequest& request,
+                  const std::optional<Fault>& fault,
+                  Communicator& ranks);
+
+}  // namespace lockstep::trainers
