@@ -76,8 +76,8 @@ status=0
 suite release all -j 2 || status=1
 if [ "$mode" != --quick ]; then
   rm -rf build/{asan-ubsan,tsan}/gtest
-  suite asan-ubsan "test_core test_kernels test_comm test_data test_engine" -j 2 \
-    -R '^test_(core|kernels|comm|data|engine)\.' || status=1
+  suite asan-ubsan "test_core test_kernels test_comm test_data test_engine test_fuzz" -j 2 \
+    -R '^test_(core|kernels|comm|data|engine|fuzz)\.' || status=1
   suite tsan "test_core test_comm" -j 2 -R '^test_(core|comm)\.' || status=1
 fi
 python3 tools/minutes.py "$LOCKSTEP_MINUTES" $results/release.txt

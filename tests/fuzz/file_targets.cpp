@@ -1,0 +1,125 @@
+// Files of weights and data sets.
+#include <algorithm>
+#include <stdexcept>
+
+#include "core/safetensors.h"
+#include "data/cifar10.h"
+#include "data/idx.h"
+#include "tests/fuzz/input_file.h"
+#include "tests/fuzz/target.h"
+#include "trainers/torch_file/torch_file.h"
+
+namespace lockstep::fuzz {
+namespace {
+
+Safetensors small_weights() {
+  Safetensors weights;
+  weights.tensors["fc.weight"] = Tensor::zeros(Shape{2, 3}, Dtype::kF32);
+  weights.tensors["fc.bias"] = Tensor::zeros(Shape{2}, Dtype::kF16);
+  weights.metadata["format"] = "pt";
+  return weights;
+}
+
+// What was read can be written and read again.
+void check_again(const Safetensors& read) {
+  const auto path = scratch() / "again";
+  write_safetensors(path, read);
+  const Safetensors again = read_safetensors(path);
+  if (again.tensors.size() != read.tensors.size() || again.metadata != read.metadata) {
+    throw std::logic_error("what was read is not what is read again");
+  }
+}
+
+void read_weights(std::string_view input) {
+  check_again(read_safetensors(as_file(input)));
+}
+
+std::vector<std::string> weights_seeds() {
+  const auto path = scratch() / "seed";
+  write_safetensors(path, small_weights());
+  return {testing::read_text(path)};
+}
+
+void read_torch(std::string_view input) {
+  const auto path = as_file(input);
+  (void)trainers::is_torch_file(path);
+  (void)trainers::read_torch_file(path);
+}
+
+std::vector<std::string> torch_seeds() {
+  const auto path = scratch() / "seed";
+  std::vector<std::string> seeds;
+  trainers::write_torch_file(path, small_weights());
+  seeds.push_back(testing::read_text(path));
+  trainers::write_torch_file(
+      path,
+      small_weights(),
+      trainers::ScalerState{{"scale", 65536.0}, {"growth_interval", int64_t{2000}}});
+  seeds.push_back(testing::read_text(path));
+  return seeds;
+}
+
+std::string big_endian(uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+  return bytes;
+}
+
+std::string idx_images() {
+  return big_endian(0x803) + big_endian(2) + big_endian(2) + big_endian(3) + std::string(12, 'p');
+}
+std::string idx_labels() {
+  return big_endian(0x801) + big_endian(2) + std::string("\1\2", 2);
+}
+
+// The first byte says which of the two files the rest is.
+void read_idx(std::string_view input) {
+  if (input.empty()) return;
+  const bool is_images = (input.front() & 1) == 0;
+  const std::string_view rest = input.substr(1);
+  const data::IdxDataset set("idx",
+                             as_file(is_images ? rest : idx_images(), "images"),
+                             as_file(is_images ? idx_labels() : rest, "labels"));
+  const data::ImageShape shape = set.image_shape();
+  std::vector<uint8_t> pixels(static_cast<size_t>(shape.channels * shape.height * shape.width));
+  for (int64_t i = 0; i < std::min<int64_t>(set.size(), 4); ++i) set.read(i, pixels);
+}
+
+std::vector<std::string> idx_seeds() {
+  // Two labels, by gzip -9.
+  const std::string zipped(
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x63\x60\x60\x64\x64\x60\x60\x60\x62\x64\x02\x00"
+      "\x7a\x2f\x6c\x6e\x0a\x00\x00\x00",
+      30);
+  return {'\0' + idx_images(), '\1' + idx_labels(), '\1' + zipped};
+}
+
+// The first byte says whether zeros make up what is missing of a file's 30 MB.
+void read_cifar10(std::string_view input) {
+  if (input.empty()) return;
+  const auto path = as_file(input.substr(1));
+  if ((input.front() & 1) == 0) std::filesystem::resize_file(path, data::Cifar10::kFileBytes);
+  const data::Cifar10 set("cifar10", {path});
+  std::vector<uint8_t> pixels(3072);
+  set.read(0, pixels);
+  set.read(set.size() - 1, pixels);
+}
+
+std::vector<std::string> cifar10_seeds() {
+  return {std::string("\0\3", 2), std::string("\1\3", 2), std::string("\0\xff", 2)};
+}
+
+constexpr Target kFileTargets[] = {
+    {"safetensors", read_weights, weights_seeds},
+    {"torch_file", read_torch, torch_seeds},
+    {"idx", read_idx, idx_seeds},
+    {"cifar10", read_cifar10, cifar10_seeds},
+};
+
+}  // namespace
+
+std::span<const Target> file_targets() {
+  return kFileTargets;
+}
+
+}  // namespace lockstep::fuzz
