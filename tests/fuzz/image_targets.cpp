@@ -45,7 +45,7 @@ std::vector<std::string> image_seeds() {
   return seeds;
 }
 
-// Lines: "d NAME" makes a folder, "f NAME" a file, "l NAME TARGET" a link. Names stay in the folder.
+// Lines: "d NAME" makes a folder, "f NAME" a file, "l NAME TARGET" a link. All are in one.
 void list_folders(std::string_view input) {
   const fs::path root = scratch() / "tree";
   fs::remove_all(root);

@@ -59,15 +59,16 @@ def main() -> None:
         count, failed, minutes = run(flags, tests)
         reasons |= {name: reason_of(name) for name in failed}
         unknown += [f"{name} with {flags or 'no flag'}" for name in failed if not reason_of(name)]
-        rows.append(f"| `{flags}` | {count} | {count - len(failed)} | {len(failed)} | {minutes:.1f} |".replace("``", "none"))
+        shown = f"`{flags}`" if flags else "none"
+        rows.append(f"| {shown} | {count} | {count - len(failed)} | {len(failed)} | {minutes:.1f} |")
         print(rows[-1], flush=True)
     verdict = "ALSO FAILED: " + ", ".join(unknown) if unknown else "No other test failed."
     if tests == "*":
         listed = "\n".join(f"- `{name}` {why}" for name, why in sorted(reasons.items()) if why)
         (ROOT / "tests/long/over_cudnn.md").write_text(f"""# Training tests over the emulated cuDNN, by every way
 
-`tests/long/over_cudnn.py` wrote this on {time.strftime("%Y-%m-%d")}: the tests of `test_emulated_train`, whose runs on the
-fake device get these flags.
+`tests/long/over_cudnn.py` wrote this on {time.strftime("%Y-%m-%d")}: the tests of `test_emulated_train`, whose runs on
+the fake device get these flags.
 
 | flags | tests | passed | failed as they must | processor minutes |
 |---|---|---|---|---|
