@@ -1,4 +1,4 @@
-// What reads bytes from outside, each as a function of bytes. libFuzzer looks for input that breaks
+// Each reader of bytes from outside, as a function of bytes. libFuzzer looks for input that breaks
 // one (tests/long/fuzz.sh); test_fuzz gives each its corpus, and changed copies of it.
 #pragma once
 
