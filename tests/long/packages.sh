@@ -6,7 +6,7 @@ set -euo pipefail
 folder=$(cd "$1" && pwd) mirror=${2:-http://deb.debian.org/debian}
 work=$(mktemp -d)
 root=$work/root
-trap 'umount "$work"/*/proc 2>/dev/null; rm -rf "$work"' EXIT
+trap 'umount "$work"/*/proc 2>/dev/null || true; rm -rf "$work"' EXIT
 
 fail() {
   echo "packages.sh: $*" >&2
