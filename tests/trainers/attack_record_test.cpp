@@ -30,11 +30,14 @@ CheckpointRecord tiny_record() {
 std::string verdict_on(CheckpointRecord record) {
   const TempDir dir;
   const TinyRun run(1);
-  const std::filesystem::path file = dir / model_file_name(20);
-  write_model(file, record, file_tensors(run.model.state()));
-  write_state(file, record, file_tensors(run.optimizer.state()));
+  const std::string file = model_file_name(20);
+  write_checkpoint(Folder(dir.path()),
+                   file,
+                   record,
+                   file_tensors(run.model.state()),
+                   file_tensors(run.optimizer.state()));
   try {
-    read_checkpoint(file);
+    read_checkpoint(dir / file);
   } catch (const Error& error) {
     return std::to_string(static_cast<int>(error.code())) + ": " + error.why();
   }
