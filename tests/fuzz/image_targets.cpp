@@ -67,7 +67,8 @@ void list_folders(std::string_view input) {
   }
   const data::ClassFolders found = data::find_class_folders(root);
   for (const data::ImageFile& file : found.files) {
-    if (!fs::exists(root / file.path)) throw std::logic_error("no such file: " + file.path);
+    if (!fs::exists(fs::symlink_status(root / file.path)))
+      throw std::logic_error("no such file: " + file.path);
     if (file.label < 0 || static_cast<size_t>(file.label) >= found.classes.size()) {
       throw std::logic_error("no such class");
     }
