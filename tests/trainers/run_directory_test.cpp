@@ -289,6 +289,19 @@ TEST_F(DisturbedRun, AttackA7_RemovedCheckpointsGetANewFolder) {
   EXPECT_TRUE(contains(said_[0], "checkpoints was removed or replaced")) << said_[0];
 }
 
+TEST(AttackC6, WhatAKilledRunLeftUnfinishedIsRemoved) {
+  const TempDir dir;
+  {
+    const RunDirectory killed(dir / "run", ExistingRun::kRefuse);
+  }
+  for (const char* name : {".tmp.run.json.Xy12ab", ".tmp.probe"}) {
+    write_text(dir / "run" / name, "half");
+  }
+  const RunDirectory next(dir / "run", ExistingRun::kContinue);
+  EXPECT_FALSE(fs::exists(dir / "run/.tmp.run.json.Xy12ab"));
+  EXPECT_FALSE(fs::exists(dir / "run/.tmp.probe"));
+}
+
 TEST_F(DisturbedRun, RemovedLinesComeBack) {
   fs::remove(dir_ / "run/metrics.jsonl");
   mine_.append("{\"step\":2}\n");
