@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "comm/gather.h"
 #include "comm/replicas.h"
 #include "core/digest.h"
 #include "trainers/checkpoint/record_ranges.h"
@@ -20,12 +21,10 @@
 namespace lockstep::trainers {
 namespace {
 
-constexpr int64_t kMostSteps = 10;  // between two exchanges of figures
-
 // As many steps like those of the window take so long; the same on all ranks.
 int64_t steps_within(double seconds, const WindowTotals& window) {
   const double step_s = window.seconds / static_cast<double>(window.losses.size());
-  return std::clamp(static_cast<int64_t>(seconds / std::max(step_s, 1e-3)), int64_t{1}, kMostSteps);
+  return std::max(static_cast<int64_t>(seconds / std::max(step_s, 1e-3)), int64_t{1});
 }
 
 }  // namespace
@@ -154,13 +153,11 @@ void Training::train_step(EpochProgress& epoch) {
     const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
     replicas_.compare(p_.ranks, result_.steps);
   }
-  // Where gradients do not tell that a rank was asked to stop, the ranks ask each other so often.
-  const int64_t interval = std::min(request.print_freq, stop_interval_.value_or(kMostSteps));
+  const int64_t interval = std::min(request.print_freq, kMostSteps);
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
   const bool saves = saves_after(result_.steps) && !last;
-  const bool asked = step_.asked_to_stop();
-  if (p_.replay || first || epoch.done() % interval == 0 || last || saves || asked) {
+  if (p_.replay || first || epoch.done() % interval == 0 || last || saves || asked_to_stop()) {
     exchange_figures(epoch);
   }
   if (saves && !result_.stopped) {
@@ -168,6 +165,16 @@ void Training::train_step(EpochProgress& epoch) {
     save(position(epoch, Evaluated::kYes));
   }
   step_.timeline().end_step(result_.steps, traces_.directory);
+}
+
+// Whether any rank was. Where gradients do not tell, the ranks ask each other now and then, which no
+// device waits for. A collective call.
+bool Training::asked_to_stop() const {
+  if (p_.ranks.size() == 1) return stop_requested();
+  if (step_.agrees_on_stops()) return step_.asked_to_stop();
+  if (result_.steps % stop_interval_ != 0) return false;
+  const std::vector<int64_t> answers = comm::gather_value(p_.ranks, int64_t{stop_requested()});
+  return std::ranges::find(answers, 1) != answers.end();
 }
 
 void Training::read_scale() {
@@ -184,7 +191,7 @@ void Training::exchange_figures(EpochProgress& epoch) {
   }();
   result_.stopped |= totals.stop;
   const bool first = result_.steps == range_.first + 1;  // it takes longer than others
-  if (!first && !step_.agrees_on_stops()) stop_interval_ = steps_within(0.2, totals);
+  if (!first) stop_interval_ = std::min(steps_within(0.2, totals), kMostSteps);
   const double lr = step_.update().lr();
   numerics_.check_losses(totals, result_.steps, epoch.number(), lr);
   result_.stopped |= numerics_.ends_replay();
@@ -317,9 +324,9 @@ TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evalua
 
 void Training::save(const TrainingPosition& at) {
   if (p_.replay) return;
-  const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
   on_rank_0(p_.ranks, "saving a checkpoint", [&] {
     if (traces_.checkpoints == nullptr) return;
+    const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
     traces_.checkpoints->save(p_.model, step_.update().optimizer(), at);
   });
 }

@@ -47,11 +47,14 @@ class Training {
   const std::optional<NumericsReport>& numerics() const { return numerics_.report(); }
 
  private:
+  static constexpr int64_t kMostSteps = 10;  // between two exchanges of figures
+
   void share_start();
   void begin_events();
   bool goes_on(const EpochSums& in_hand) const;
   std::optional<RunEvents> open_events() const;  // rank 0's
   void train_step(EpochProgress& epoch);
+  bool asked_to_stop() const;
   void read_scale();
   void exchange_figures(EpochProgress& epoch);
   void synchronize_replicas();
@@ -78,7 +81,7 @@ class Training {
   EarlyStopping early_stopping_;
   const ReplicaCheck replicas_;
   TrainingEvaluation evaluation_;
-  std::optional<int64_t> stop_interval_;  // steps until ranks ask each other whether to stop
+  int64_t stop_interval_ = kMostSteps;  // steps until ranks ask each other whether to stop
   TrainingResult result_;
 };
 
