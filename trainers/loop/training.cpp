@@ -167,8 +167,8 @@ void Training::train_step(EpochProgress& epoch) {
   step_.timeline().end_step(result_.steps, traces_.directory);
 }
 
-// Whether any rank was. Where gradients do not tell, the ranks ask each other now and then, which no
-// device waits for. A collective call.
+// Whether any rank was. Where gradients do not tell, the ranks ask each other now and then; no
+// device waits for that. A collective call.
 bool Training::asked_to_stop() const {
   if (p_.ranks.size() == 1) return stop_requested();
   if (step_.agrees_on_stops()) return step_.asked_to_stop();
