@@ -78,6 +78,10 @@ def ratio_text(ratio: dict) -> str:
     return f"{ratio['ratio']:.2f} ({ratio['min']:.2f}-{ratio['max']:.2f})"
 
 
+def percent_text(ratio: dict) -> str:
+    return f"{ratio['ratio']:.1%} ({ratio['min']:.1%} to {ratio['max']:.1%})"
+
+
 def places_text(parts: list[dict]) -> str:
     """Where and when, of parts that may have been measured on different days."""
     origins = {f"{part['cpu']}, {part['cores']} cores, {part['date']}, commit {part['commit']}" for part in parts}
@@ -154,6 +158,26 @@ def learning_rows(result: dict) -> list[str]:
         f"sides. Speed: {speed['lockstep_images_per_s']:.0f} images/s, PyTorch {speed['torch']} with channels_last and "
         f"tcmalloc {speed['torch_images_per_s']:.0f}: {ratio_text(speed['speed'])}, "
         f"{speed['speed']['rounds']} rounds of {speed['steps']} steps in turn. By `{speed['script']}`.",
+    ]
+
+
+def observing_rows(result: dict) -> list[str]:
+    rows = [
+        "| images/s of a run on 2 threads | with log lines, event files and report, over without "
+        "| with a trace, over without | before the first and after the last step |",
+        "|---|---|---|---|",
+    ]
+    for part in result.values():
+        rows.append(
+            f"| {part['title']}: {part['images_per_s']:,} images/s | {percent_text(part['observed_over_bare'])} "
+            f"| {percent_text(part['traced_over_observed'])} | {part['other_s']:.2f} s |"
+        )
+    one = next(iter(result.values()))
+    return [
+        *rows,
+        "",
+        f"{places_text(list(result.values()))}; medians of {one['observed_over_bare']['rounds']} rounds in turn, with "
+        f"the smallest and the largest, by `{one['script']}`.",
     ]
 
 
@@ -244,6 +268,7 @@ ROWS = {
     "resnet_cpu": resnet_rows,
     "cifar_resnet20": learning_rows,
     "loader_cpu": loader_rows,
+    "observing_cpu": observing_rows,
 }
 
 RESULTS_OF = {"summary": ("convnet_cpu", "resnet_cpu", "allreduce_cpu")}  # a table of another name has one

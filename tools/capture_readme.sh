@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 captured=$(mktemp)
 trap 'rm -f "$captured"' EXIT
-scripts/train.sh 2>&1 | tail -n 6 >"$captured"
+scripts/train.sh 2>&1 | tail -n 7 >"$captured"
 python3 - "$captured" <<'P'
 import sys
 from pathlib import Path
