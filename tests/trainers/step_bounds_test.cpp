@@ -152,6 +152,20 @@ TEST(ReadTrace, OfAHundredThousandSteps) {
   EXPECT_THAT(said, HasSubstr("steps 1 to 100000 on 1 ranks"));
 }
 
+// Neither has a span of sums, and the second one ends before it begins.
+TEST(ReadTrace, OfStepsThatWaitForNoSums) {
+  const testing::TempDir dir;
+  testing::write_text(dir / "trace.json",
+                      R"({"otherData":{"lockstep":"1","format":1,"ranks":1},"traceEvents":[)"
+                      R"({"ph":"X","pid":1,"tid":100000,"ts":10,"dur":9,"name":"step 1"},)"
+                      R"({"ph":"X","pid":1,"tid":100000,"ts":11,"dur":2,"name":"exchange"},)"
+                      R"({"ph":"X","pid":1,"tid":100000,"ts":20,"dur":-15,"name":"step 2"},)"
+                      R"({"ph":"X","pid":1,"tid":100000,"ts":21,"dur":2,"name":"exchange"}]})");
+  const TraceContents trace = read_trace(dir.path());
+  ASSERT_EQ(trace.steps.size(), 2U);
+  for (const TracedStep& step : trace.steps) EXPECT_EQ(step.ranks.at(0).exchange, 0);
+}
+
 TEST(ReadTrace, RefusesWhatIsNoTrace) {
   const testing::TempDir dir;
   EXPECT_THROW(read_trace(dir / "absent.json"), EnvironmentError);

@@ -57,11 +57,12 @@ struct RankLanes {
   std::vector<StepSpan> work;
 };
 
-// Those that begin between the two times.
+// Those that begin between the two times; none where the end comes first.
 auto begun_within(const RankLanes& lanes, double begin, double end) {
   const auto first = std::ranges::lower_bound(lanes.work, begin, {}, &StepSpan::begin);
+  const auto last = lanes.work.end();
   return std::ranges::subrange(first,
-                               std::ranges::lower_bound(lanes.work, end, {}, &StepSpan::begin));
+                               std::ranges::lower_bound(first, last, end, {}, &StepSpan::begin));
 }
 
 RankStep step_of(const RankLanes& lanes, int64_t number) {
