@@ -16,6 +16,10 @@ double seconds_of(std::chrono::milliseconds time) {
   return static_cast<double>(time.count()) / 1000;
 }
 
+std::string who_is(std::span<const int> missing) {
+  return missing.empty() ? "a rank is" : list_of_ranks(missing, "is", "are");
+}
+
 int lowest_that_waits(std::span<const int> missing) {
   int lowest = 0;
   while (std::ranges::find(missing, lowest) != missing.end()) ++lowest;
@@ -25,12 +29,10 @@ int lowest_that_waits(std::span<const int> missing) {
 }  // namespace
 
 WaitLimit::WaitLimit(std::chrono::milliseconds deadline, const SlowPart* part)
-    : part_(part),
-      limit_(limit_of(deadline, part)),
-      tell_at_(part == nullptr ? Clock::time_point::max() : start_ + deadline) {}
+    : part_(part), limit_(limit_of(deadline, part)), tell_at_(start_ + deadline) {}
 
 bool WaitLimit::is_to_be_told() {
-  if (Clock::now() < tell_at_) return false;
+  if (part_ == nullptr || Clock::now() < tell_at_) return false;
   tell_at_ = Clock::time_point::max();
   return true;
 }
@@ -38,7 +40,7 @@ bool WaitLimit::is_to_be_told() {
 void WaitLimit::tell(int rank, std::span<const int> missing) const {
   if (!part_->tell || lowest_that_waits(missing) != rank) return;
   part_->tell(fmt::format("{} still {}; the other ranks wait for {} s at most",
-                          missing.empty() ? "a rank is" : list_of_ranks(missing, "is", "are"),
+                          who_is(missing),
                           part_->doing,
                           seconds_of(limit_)));
 }
@@ -47,13 +49,11 @@ CommError WaitLimit::error(const Operation& operation,
                            int rank,
                            std::span<const int> missing) const {
   if (part_ == nullptr) return stall_error(operation, rank, missing, limit_);
-  return CommError(fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
-                   fmt::format("{} still {} after {} s",
-                               missing.empty() ? "a rank is" : list_of_ranks(missing, "is", "are"),
-                               part_->doing,
-                               seconds_of(limit_)),
-                   "see whether its disk or file server answers",
-                   Remedy::kLongerWait);
+  return CommError(
+      fmt::format("rank {} gave up waiting in {}", rank, to_string(operation)),
+      fmt::format("{} still {} after {} s", who_is(missing), part_->doing, seconds_of(limit_)),
+      "see whether its disk or file server answers",
+      Remedy::kLongerWait);
 }
 
 }  // namespace lockstep::comm

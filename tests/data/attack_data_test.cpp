@@ -52,7 +52,7 @@ TEST(AttackB4, LinksToFoldersAboveNeitherHangNorRepeatImages) {
               ElementsAre("ants/1.jpg", "ants/deep/2.jpg", "bees/3.jpg"));
 }
 
-// What lies elsewhere is found through one of its links, the first by name.
+// A folder outside the split is found through the first of its links, by name.
 TEST(AttackB4, LinkedFoldersCountOnce) {
   const TempDir dir;
   write_file(dir / "elsewhere/1.jpg", {0});
@@ -122,7 +122,7 @@ TEST_F(HugeIdx, AttackB6_AGzipFileThatClaimsMoreThanItCanHoldIsRefused) {
   EXPECT_THAT(error(),
               AllOf(HasSubstr("3: "),
                     HasSubstr("it claims 576460752303423504 bytes, which a gzip file of")));
-  // What deflate shrinks most is still read.
+  // Zeros shrink most of all, and are still read.
   write_gzip(images_.string() + ".gz", idx(0x803, {4, 2048, 2048}, Bytes(4 << 22)));
   EXPECT_THAT(error(), HasSubstr("their images are 2048 x 2048 and 2 x 3"));
 }

@@ -5,6 +5,7 @@
 #include "core/safetensors.h"
 #include "data/cifar10.h"
 #include "data/idx.h"
+#include "tests/data/idx_files.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/fuzz/target.h"
 #include "trainers/torch_file/torch_file.h"
@@ -20,7 +21,7 @@ Safetensors small_weights() {
   return weights;
 }
 
-// What was read can be written and read again.
+// A file that was read can be written and read again.
 void check_again(const Safetensors& read) {
   const auto path = scratch() / "again";
   write_safetensors(path, read);
@@ -59,17 +60,15 @@ std::vector<std::string> torch_seeds() {
   return seeds;
 }
 
-std::string big_endian(uint32_t value) {
-  std::string bytes;
-  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
-  return bytes;
+std::string text_of_bytes(const testing::Bytes& bytes) {
+  return {bytes.begin(), bytes.end()};
 }
 
 std::string idx_images() {
-  return big_endian(0x803) + big_endian(2) + big_endian(2) + big_endian(3) + std::string(12, 'p');
+  return text_of_bytes(testing::tiny_images(2));
 }
 std::string idx_labels() {
-  return big_endian(0x801) + big_endian(2) + std::string("\1\2", 2);
+  return text_of_bytes(testing::tiny_labels(2));
 }
 
 // The first byte says which of the two files the rest is.
@@ -86,12 +85,9 @@ void read_idx(std::string_view input) {
 }
 
 std::vector<std::string> idx_seeds() {
-  // Two labels, by gzip -9.
-  const std::string zipped(
-      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x63\x60\x60\x64\x64\x60\x60\x60\x62\x64\x02\x00"
-      "\x7a\x2f\x6c\x6e\x0a\x00\x00\x00",
-      30);
-  return {'\0' + idx_images(), '\1' + idx_labels(), '\1' + zipped};
+  const auto zipped = scratch() / "seed.gz";
+  testing::write_gzip(zipped, testing::tiny_labels(2));
+  return {'\0' + idx_images(), '\1' + idx_labels(), '\1' + testing::read_text(zipped)};
 }
 
 // The first byte says whether zeros make up what is missing of a file's 30 MB.

@@ -23,19 +23,10 @@ namespace {
 
 using namespace trainers;
 
-std::vector<std::string> split(std::string_view text, char at) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(at), text.size());
-    parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
 // An argument a line. Files that the arguments name are not read.
 void read_arguments(std::string_view input) {
-  const std::vector<std::string> arguments = split(input, '\n');
+  const std::vector<std::string_view> lines = split_words(input, '\n');
+  const std::vector<std::string> arguments(lines.begin(), lines.end());
   for (const std::string& argument : arguments) {
     if (argument.starts_with("-c") || argument.starts_with("--c")) return;
   }
@@ -106,9 +97,10 @@ std::vector<std::string> plan_seeds() {
 // Lines "key=value": the metadata of a checkpoint.
 void read_record(std::string_view input) {
   Texts metadata;
-  for (const std::string& line : split(input, '\n')) {
+  for (const std::string_view line : split_words(input, '\n')) {
     const size_t equals = line.find('=');
-    if (equals != std::string::npos) metadata[line.substr(0, equals)] = line.substr(equals + 1);
+    if (equals == std::string_view::npos) continue;
+    metadata[std::string(line.substr(0, equals))] = line.substr(equals + 1);
   }
   check_version(metadata, "file");
   const CheckpointRecord record = record_of(metadata, "file");

@@ -1,4 +1,4 @@
-// What lockstep watch shows, and how it follows files that grow.
+// The frames of lockstep watch, and how it follows files that grow.
 #include <algorithm>
 #include <array>
 #include <fstream>

@@ -8,7 +8,7 @@
 namespace lockstep::trainers {
 namespace {
 
-// As the flags have them.
+// The flags have these limits too.
 constexpr int64_t kMostEpochs = 1'000'000;
 constexpr int64_t kMostParts = 65536;
 constexpr int64_t kMostMicroSteps = 1'000'000;

@@ -180,7 +180,7 @@ FileTensors without_module_prefix(FileTensors tensors) {
 
 namespace {
 
-// What of a file goes where.
+// The tensors of a file that a network takes, and their places in it.
 struct PretrainedFit {
   std::vector<nn::StateEntry> entries;
   FileTensors tensors;

@@ -83,7 +83,7 @@ bool printed_instead(const Options& options, bool prints) {
   return true;
 }
 
-// As far as a line shows it that may be refused.
+// The command line may be refused later, so only --json and its variable are read.
 bool asks_for_json(const std::vector<std::string>& words) {
   const char* const variable = environment("LOCKSTEP_JSON");
   const bool otherwise = variable != nullptr && parse_bool(variable).value_or(false);

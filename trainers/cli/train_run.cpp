@@ -261,7 +261,8 @@ class Run {
     if (result.final) {
       if (const auto doubt = doubt_about(model, *result.final)) {
         code = doubt->code();
-        p_.console.warn(format_error(*doubt).substr(0, format_error(*doubt).size() - 1));
+        const std::string text = format_error(*doubt);
+        p_.console.warn(text.substr(0, text.size() - 1));  // without its newline
       }
       result.images = result.final->total;
       result.training_s = seconds_since_process_start() - start_s;

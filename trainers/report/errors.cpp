@@ -168,7 +168,7 @@ int report_error(const std::exception& error, ErrorScope scope) {
 }
 
 void report_lost_peer(const Error& error) {
-  std::fputs(painted(stderr, format_error(error)).c_str(), stderr);
+  print_error(error, true, ErrorScope::kThisRank);
   if (rank_of_this_process() == 0) print_summary(summary_json(error, 0, run_directory));
 }
 
