@@ -19,6 +19,8 @@ if(LOCKSTEP_SANITIZE)
   target_link_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
 endif()
 
+set(LOCKSTEP_FMA -mfma)  # for tests alone, where this machine has it
+
 # lockstep_for_shared(<targets>...): their objects become part of the shared library too, which shows the symbols of
 # public headers alone.
 function(lockstep_for_shared)

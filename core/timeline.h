@@ -17,6 +17,7 @@ struct TimelineLane {
     kStep,    // the thread that trains
     kLoader,  // a thread that makes batches
     kBucket,  // a bucket of gradients on its way
+    kDevice,  // what a GPU does
   };
   Kind kind = Kind::kStep;
   int32_t index = 0;  // among those of its kind
@@ -32,6 +33,8 @@ inline constexpr const char* kBackwardSpan = "backward";
 inline constexpr const char* kExchangeSpan = "exchange";  // it holds the step up
 inline constexpr const char* kSumsSpan = "wait for sums";
 inline constexpr const char* kUpdateSpan = "optimizer";
+inline constexpr const char* kGraphSpan =
+    "graph";  // forward to optimizer, given to a GPU in one call
 inline constexpr const char* kBucketSpan = "bucket";  // from its last gradient to its sum
 
 // Any thread may record, without a lock, into memory that is taken at the start: so recording costs

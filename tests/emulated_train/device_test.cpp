@@ -64,6 +64,35 @@ TEST_F(OneRank, AGraphAStepGivesTheSameBits) {
   }
 }
 
+// Of the lane of the GPU, in the order of their begins: names, and that no span overlaps the next.
+std::vector<std::string> device_phases(const std::filesystem::path& run) {
+  const nlohmann::json trace = read_json(run / "trace.json");
+  std::vector<std::string> names;
+  double end = -1e9;
+  for (const nlohmann::json& span : trace.at("traceEvents")) {
+    if (span.at("ph") != "X" || span.at("tid") != 100'999) continue;
+    EXPECT_GE(span.at("ts").get<double>(), end - 0.01) << span;
+    EXPECT_GT(span.at("dur").get<double>(), 0) << span;
+    end = span.at("ts").get<double>() + span.at("dur").get<double>();
+    names.push_back(span.at("name"));
+  }
+  return names;
+}
+
+TEST_F(OneRank, ATraceSaysWhenTheGpuDidTheWork) {
+  Arguments traced = {"--max-steps", "6", "--trace", "2:4", "-b", "4"};
+  expect_success(run_program(on_cuda("graph", traced)));
+  EXPECT_EQ(device_phases(dir_ / "graph"), std::vector<std::string>(3, "graph"));
+  traced.emplace_back("--no-graph");
+  expect_success(run_program(on_cuda("eager", traced)));
+  std::vector<std::string> phases;
+  for (int step = 2; step <= 4; ++step) {
+    phases.insert(phases.end(), {"forward", "backward", "wait for sums", "optimizer"});
+  }
+  EXPECT_EQ(device_phases(dir_ / "eager"), phases);
+  expect_same_bits(dir_ / "graph", dir_ / "eager");
+}
+
 TEST_F(OneRank, GoesOnFromACheckpointAsIfNothingHadHappened) {
   const ProgramOptions lazy = {.environment = {{"LOCKSTEP_EMULATION_STREAMS", "lazy"}}};
   const Arguments adam = {"-b", "8", "--opt", "adam"};

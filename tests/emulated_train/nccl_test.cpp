@@ -236,7 +236,7 @@ TEST_F(FailingNccl, EndsWhenTheRanksDoNotMeet) {
 
 TEST_F(FailingNccl, EndsWhenAStepNeverDoes) {
   stall_abort_s_ = 1;
-  const ProgramResult eager = run_with("hangs:4", {"--no-graph"});
+  const ProgramResult eager = run_with("hangs:8", {"--no-graph"});
   expect_error(eager, 75, "gave up waiting in NCCL for the sum of bucket ");
   // Recorded in the third step, launched for ever.
   expect_error(run_with("hangs:16", {"--overwrite"}), 75, "gave up waiting in NCCL for ");

@@ -32,7 +32,7 @@ Schedule schedule_from_environment() {
 
 bool same_place(const Location& a, const Location& b) {
   return a.line() == b.line() && a.column() == b.column() &&
-         std::string_view(a.file_name()) == b.file_name();
+         (a.file_name() == b.file_name() || std::string_view(a.file_name()) == b.file_name());
 }
 
 std::string thread_text(const uint3& block, const uint3& thread) {

@@ -26,6 +26,8 @@ StepTimeline::StepTimeline(const TrainingParts& parts)
   timeline_ = std::make_unique<Timeline>(kMaxSpans);
   if (p_.stream.device() == Device::kCpu) {
     layers_ = std::make_unique<LayerSpans>(*timeline_, p_.model);
+  } else {
+    phases_.emplace(*timeline_, p_.stream);
   }
 }
 
@@ -33,6 +35,7 @@ void StepTimeline::begin_step(int64_t step) {
   if (!timeline_ || is_written_ || timeline_->is_on()) return;
   if (step < wanted_.first || step > wanted_.last) return;
   clocks_before_ = comm::measure_clock_offsets(p_.ranks);
+  if (phases_) phases_->start();
   timeline_->start();
 }
 
@@ -61,7 +64,16 @@ void StepTimeline::end_pass() {
   if (layers_ && timeline_->is_on()) layers_->end_pass();
 }
 
+void StepTimeline::in_phase(std::string_view name, FunctionRef<void()> work) {
+  const TimelineSpan span(timeline_.get(), name);
+  const bool is_timed = phases_ && timeline_->is_on();
+  if (is_timed) phases_->begin(name);
+  work();
+  if (is_timed) phases_->end();
+}
+
 void StepTimeline::write(RunDirectory* directory) {
+  if (phases_) phases_->finish();
   timeline_->stop();
   is_written_ = true;
   const std::vector<comm::ClockOffset> after = comm::measure_clock_offsets(p_.ranks);

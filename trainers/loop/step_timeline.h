@@ -3,13 +3,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/clock_offsets.h"
 #include "core/autograd.h"
+#include "core/function_ref.h"
 #include "core/timeline.h"
 #include "trainers/config/run_request.h"
+#include "trainers/loop/device_phases.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/timeline/layer_spans.h"
@@ -30,6 +33,8 @@ class StepTimeline {
   // A collective call at the end of the training: writes what there is.
   void end(RunDirectory* directory);
 
+  // A span of the host and, on CUDA, of the device.
+  void in_phase(std::string_view name, FunctionRef<void()> work);
   // The listener for a tape; `next` on the way, which may be null.
   TapeListener* listener(TapeListener* next);
   void begin_pass();
@@ -46,6 +51,7 @@ class StepTimeline {
   const TracedSteps wanted_;
   std::unique_ptr<Timeline> timeline_;            // only with --trace
   std::unique_ptr<LayerSpans> layers_;            // only on the CPU
+  std::optional<DevicePhases> phases_;            // only on CUDA, with --trace
   std::vector<comm::ClockOffset> clocks_before_;  // while steps are traced
   int64_t last_taken_ = 0;
   bool is_written_ = false;

@@ -88,13 +88,9 @@ void TrainingStep::step_by_step(const Start& start, int64_t number, NumericsGuar
   }
   delay(p_.fault, p_.ranks.rank());
   const auto memory = use_memory();
-  {
-    const TimelineSpan span(timeline_.timeline(), kSumsSpan);
-    reducer_.finish();
-  }
+  timeline_.in_phase(kSumsSpan, [&] { reducer_.finish(); });
   log_exchange(start, images, reducer_.times());
-  const TimelineSpan span(timeline_.timeline(), kUpdateSpan);
-  update_.step(number);
+  timeline_.in_phase(kUpdateSpan, [&] { update_.step(number); });
 }
 
 void TrainingStep::step_as_graph(const Start& start, int64_t number, NumericsGuard& numerics) {
@@ -106,7 +102,8 @@ void TrainingStep::step_as_graph(const Start& start, int64_t number, NumericsGua
     update_.step(number);
     return figures;
   };
-  window_.add(graph_.run(batch.images, batch.labels, batch.mix, step));
+  timeline_.in_phase(kGraphSpan,
+                     [&] { window_.add(graph_.run(batch.images, batch.labels, batch.mix, step)); });
   if (graph_.repeated()) p_.model.count_step();
   log_exchange(start, batch.shards().images(), {});
 }
@@ -130,21 +127,21 @@ nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
   const Shards& shards = images.shards();
   // A DDP process and micro-step has what is a group's here.
   const int64_t batch = shards.step_images / (shards.groups * p_.run.batch.micro_steps);
-  const auto forward = [&] {
-    const TimelineSpan span(timeline_.timeline(), kForwardSpan);
+  nn::CrossEntropy result;
+  timeline_.in_phase(kForwardSpan, [&] {
     timeline_.begin_pass();
-    return nn::softmax_cross_entropy(
+    result = nn::softmax_cross_entropy(
         p_.model.forward(images),
         labels,
         {.label_smoothing = static_cast<float>(p_.run.request.label_smoothing),
          .mix = mix,
          .divide_by = p_.run.request.loss_div_batch ? batch : 1});
-  };
-  nn::CrossEntropy result = forward();
-  const TimelineSpan span(timeline_.timeline(), kBackwardSpan);
-  timeline_.begin_pass();
-  result.loss.backward(update_.seed(images.shards().local()));
-  timeline_.end_pass();
+  });
+  timeline_.in_phase(kBackwardSpan, [&] {
+    timeline_.begin_pass();
+    result.loss.backward(update_.seed(images.shards().local()));
+    timeline_.end_pass();
+  });
   return result;
 }
 

@@ -16,12 +16,13 @@ using Kind = TimelineLane::Kind;
 using Clock = Timeline::Clock;
 
 int64_t thread_of(int rank, TimelineLane lane) {
-  constexpr int64_t kFirst[] = {0, 1, kFirstBucketThread};  // of the lanes of each kind
+  constexpr int64_t kFirst[] = {0, 1, kFirstBucketThread, kDeviceThread};  // by kind
   return (rank + 1) * kThreadsOfRank + kFirst[static_cast<size_t>(lane.kind)] + lane.index;
 }
 
 std::string name_of(TimelineLane lane) {
   if (lane.kind == Kind::kStep) return "step";
+  if (lane.kind == Kind::kDevice) return "device";
   return fmt::format("{} {}", lane.kind == Kind::kLoader ? "loader" : "bucket", lane.index);
 }
 
@@ -171,7 +172,8 @@ std::string trace_header(const TraceHeader& header) {
                           {"clock_error_us", error},
                           {"clocks", clocks}};
   if (header.device != "cpu") {
-    about["note"] = "lanes are the host's: a span ends when work is queued, not when it is done";
+    about["note"] =
+        "the device's lane says when work was done, the other lanes when the host queued it";
   }
   return fmt::format("{{\"displayTimeUnit\":\"ms\",\"otherData\":{},\n\"traceEvents\":[\n",
                      about.dump());

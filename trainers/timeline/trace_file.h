@@ -16,8 +16,9 @@ namespace lockstep::trainers {
 
 inline constexpr int kTraceFormat = 1;
 // A thread's number in the file is (rank + 1) * kThreadsOfRank + its lane's: 0 of steps, from 1 on
-// of loader threads, from kFirstBucketThread on of buckets.
+// of loader threads, kDeviceThread of its GPU, from kFirstBucketThread on of buckets.
 inline constexpr int64_t kThreadsOfRank = 100'000;
+inline constexpr int64_t kDeviceThread = 999;
 inline constexpr int64_t kFirstBucketThread = 1000;
 
 struct TraceHeader {
