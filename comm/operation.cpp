@@ -1,6 +1,8 @@
 #include "comm/operation.h"
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 #include <fmt/ranges.h>
 
@@ -56,6 +58,24 @@ CommError lost_peer_error(std::string_view what, int rank, std::span<const int> 
   return CommError(fmt::format("rank {} lost a peer in {}", rank, what),
                    list_of_ranks(gone, "is gone", "are gone"),
                    "see what it said last, or whether the system ended it for want of memory");
+}
+
+CommError lost_peer_error(const Operation& operation,
+                          int rank,
+                          std::span<const int> gone,
+                          std::span<const int> culprits) {
+  const auto is_gone = [&](int culprit) { return std::ranges::count(gone, culprit) > 0; };
+  if (std::ranges::all_of(culprits, is_gone)) return lost_peer_error(operation, rank, culprits);
+  std::vector<int> victims;
+  for (const int peer : gone) {
+    if (std::ranges::count(culprits, peer) == 0) victims.push_back(peer);
+  }
+  return CommError(
+      fmt::format("rank {} lost a peer in {}", rank, to_string(operation)),
+      fmt::format("{} gave up waiting for {}", list_of_ranks(victims), list_of_ranks(culprits)),
+      fmt::format("see whether {} stopped, out of memory or only slow",
+                  list_of_ranks(culprits, "is", "are")),
+      Remedy::kLongerWait);
 }
 
 UsageError no_library_sum_error() {

@@ -49,6 +49,12 @@ CommError stall_error(const Operation& operation,
 // `gone` ended before their part of `operation` was done.
 CommError lost_peer_error(const Operation& operation, int rank, std::span<const int> gone);
 CommError lost_peer_error(std::string_view what, int rank, std::span<const int> gone);
+// `culprits`: those among them that did not give up themselves, and those that the others gave up
+// on, which may only be slow.
+CommError lost_peer_error(const Operation& operation,
+                          int rank,
+                          std::span<const int> gone,
+                          std::span<const int> culprits);
 
 // The error for Algorithm::kLibrary on a transport without a library.
 UsageError no_library_sum_error();

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "comm/operation.h"
+#include "comm/wait_clock.h"
 #include "core/communicator.h"
 #include "core/error.h"
 
@@ -13,7 +14,7 @@ namespace lockstep::comm {
 // Begins when it is made.
 class WaitLimit {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = WaitClock;
 
   // `deadline` is the ranks'; `part`, which may be null, the one that they are in.
   WaitLimit(std::chrono::milliseconds deadline, const SlowPart* part);

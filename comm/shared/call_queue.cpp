@@ -121,8 +121,9 @@ bool CallQueue::find_obstacle(const Call& call, Obstacle& obstacle) const {
 
 bool CallQueue::find_behind(int rank, Obstacle& obstacle) const {
   if (rank == Need::kNobody) return false;
-  const int first = rank == Need::kEverybody ? 0 : rank;
-  const int last = rank == Need::kEverybody ? host_.size() - 1 : rank;
+  obstacle.needs_everybody = rank == Need::kEverybody;
+  const int first = obstacle.needs_everybody ? 0 : rank;
+  const int last = obstacle.needs_everybody ? host_.size() - 1 : rank;
   for (obstacle.rank = first; obstacle.rank <= last; ++obstacle.rank) {
     if (!(state(obstacle.rank).*obstacle.counter).has_reached(obstacle.target)) return true;
   }
@@ -151,22 +152,33 @@ void CallQueue::compare_records(const Call& call) const {
   }
 }
 
+void CallQueue::publish(const Obstacle& obstacle) {
+  const uint32_t is_phase = obstacle.counter == &RankState::phase ? 1 : 0;
+  Waiting& waits = state(rank_).waits;
+  waits.target.store(obstacle.target);
+  waits.on.store(1 + 2 * static_cast<uint32_t>(obstacle.rank) + is_phase);
+}
+
 void CallQueue::wait_for(const Obstacle& obstacle, const Call& call) {
   Counter& counter = state(obstacle.rank).*obstacle.counter;
   Backoff backoff(shares_cores_);
   while (backoff.poll_or_yield()) {
     if (counter.has_reached(obstacle.target)) return;
   }
+  publish(obstacle);
   WaitLimit limit(stall_abort_, slow_part_);
   while (!counter.has_reached(obstacle.target)) {
     check_alive(call);
-    if (limit.is_to_be_told()) limit.tell(rank_, furthest_behind(obstacle.counter));
+    if (limit.is_to_be_told()) limit.tell(rank_, culprits_of(obstacle));
     const auto left = limit.left();
     if (left <= WaitLimit::Clock::duration::zero()) {
-      throw limit.error(call.operation, rank_, furthest_behind(obstacle.counter));
+      const std::vector<int> missing = culprits_of(obstacle);
+      if (!missing.empty()) blame(missing.front());
+      throw limit.error(call.operation, rank_, missing);
     }
     counter.sleep_below(obstacle.target, std::min<WaitLimit::Clock::duration>(left, kNap));
   }
+  state(rank_).waits.on.store(0);
 }
 
 // A rank that ended after its part of the call is no loss.
@@ -180,23 +192,47 @@ void CallQueue::check_alive(const Call& call) {
     }
     gone.push_back(peer);
   }
-  if (!gone.empty()) throw lost_peer_error(call.operation, rank_, gone);
+  if (gone.empty()) return;
+  std::vector<int> culprits;
+  for (const int peer : gone) culprits.push_back(culprit_behind(peer));
+  std::ranges::sort(culprits);
+  culprits.erase(std::ranges::unique(culprits).begin(), culprits.end());
+  blame(culprits.front());
+  throw lost_peer_error(call.operation, rank_, gone, culprits);
 }
 
-// The others may only be waiting for these.
-std::vector<int> CallQueue::furthest_behind(Counter RankState::* counter) const {
-  std::vector<int> ranks;
-  uint32_t lowest = (state(rank_).*counter).value.load();
+std::vector<int> CallQueue::culprits_of(const Obstacle& obstacle) const {
+  std::vector<int> culprits;
   for (int peer = 0; peer < host_.size(); ++peer) {
-    if (peer == rank_) continue;
-    const uint32_t value = (state(peer).*counter).value.load();
-    if (ranks.empty() || !reached(value, lowest)) {
-      ranks.clear();
-      lowest = value;
-    }
-    if (value == lowest) ranks.push_back(peer);
+    const bool is_needed = obstacle.needs_everybody ? peer != rank_ : peer == obstacle.rank;
+    if (!is_needed || (state(peer).*obstacle.counter).has_reached(obstacle.target)) continue;
+    culprits.push_back(culprit_behind(peer));
   }
-  return ranks;
+  std::ranges::sort(culprits);
+  culprits.erase(std::ranges::unique(culprits).begin(), culprits.end());
+  return culprits;
+}
+
+int CallQueue::culprit_behind(int rank) const {
+  for (int i = 0; i < host_.size(); ++i) {
+    const int next = held_up_by(rank);
+    if (next == rank || next == rank_) break;
+    rank = next;
+  }
+  return rank;
+}
+
+int CallQueue::held_up_by(int rank) const {
+  const RankState& theirs = state(rank);
+  if (const uint32_t blamed = theirs.blames.load(); blamed > 0) return static_cast<int>(blamed) - 1;
+  if (host_.is_gone(rank)) return rank;  // it waits no more
+  const uint32_t on = theirs.waits.on.load();
+  const uint32_t target = theirs.waits.target.load();
+  if (on == 0 || theirs.waits.on.load() != on) return rank;
+  const auto peer = static_cast<int>((on - 1) / 2);
+  const RankState& awaited = state(peer);
+  const Counter& counter = (on - 1) % 2 == 1 ? awaited.phase : awaited.posted;
+  return counter.has_reached(target) ? rank : peer;
 }
 
 }  // namespace lockstep::comm

@@ -53,8 +53,9 @@ class CallQueue {
   // A peer's counter that is not there yet.
   struct Obstacle {
     Counter RankState::* counter;
-    int rank;
+    int rank;  // the first one where everybody is needed
     uint32_t target;
+    bool needs_everybody;
   };
 
   bool run_phases(Call& call);
@@ -64,8 +65,16 @@ class CallQueue {
   void compare_records(const Call& call) const;
 
   void wait_for(const Obstacle& obstacle, const Call& call);
+  void publish(const Obstacle& obstacle);
   void check_alive(const Call& call);
-  std::vector<int> furthest_behind(Counter RankState::* counter) const;
+  // The ranks to blame for an obstacle that stays.
+  std::vector<int> culprits_of(const Obstacle& obstacle) const;
+  // A rank that waits for another is held up by it, and one that gave up was: the last one in such
+  // a row. It may be `rank` itself.
+  int culprit_behind(int rank) const;
+  // Whom a rank waits for or gave up on; itself: nobody.
+  int held_up_by(int rank) const;
+  void blame(int rank) { state(rank_).blames.store(static_cast<uint32_t>(rank) + 1); }
 
   RankState& state(int rank) const { return *states_[static_cast<size_t>(rank)]; }
 

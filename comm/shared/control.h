@@ -2,19 +2,19 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 
 #include "comm/operation.h"
+#include "comm/shared/word.h"
 #include "core/communicator.h"
 
 namespace lockstep::comm {
 
 // Sleeps while `word` holds `seen`, until a wake, for `at_most` at the longest. May return early.
-void futex_wait(std::atomic<uint32_t>& word, uint32_t seen, std::chrono::nanoseconds at_most);
+void futex_wait(Word& word, uint32_t seen, std::chrono::nanoseconds at_most);
 
-void futex_wake_all(std::atomic<uint32_t>& word);
+void futex_wake_all(Word& word);
 
 // Counters wrap around: of two, the one up to 2^31 ahead is the later.
 constexpr bool reached(uint32_t value, uint32_t target) {
@@ -23,8 +23,8 @@ constexpr bool reached(uint32_t value, uint32_t target) {
 
 // A number that its rank raises and the others wait for. All zeros is a valid state.
 struct alignas(64) Counter {
-  std::atomic<uint32_t> value;
-  std::atomic<uint32_t> sleepers;
+  Word value;
+  Word sleepers;
 
   bool has_reached(uint32_t target) const {
     return reached(value.load(std::memory_order_acquire), target);
@@ -63,11 +63,19 @@ struct alignas(64) CallRecord {
   bool operator==(const CallRecord&) const = default;
 };
 
+// What a rank sleeps for, so that others see who holds it up.
+struct Waiting {
+  Word on;      // 1 + 2 * rank, and 1 more for its phase in place of what it posted; 0: it goes on
+  Word target;  // written first
+};
+
 // One rank's part of the control segment, written by that rank alone (sleepers excepted).
 struct RankState {
   static constexpr uint32_t kRecords = 64;
 
   Counter posted;                            // calls entered
+  Waiting waits;                             // for a peer's counter
+  Word blames;                               // 1 + the rank for whose absence it gave up; 0: none
   Counter phase;                             // phases done, counted over all calls in order
   std::array<CallRecord, kRecords> records;  // call k is at k % kRecords from its posting on
 };

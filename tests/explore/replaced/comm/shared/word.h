@@ -1,0 +1,34 @@
+// In place of the product's: another rank may run before and after each access.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "tests/explore/explorer.h"
+
+namespace lockstep::comm {
+
+class Word {
+ public:
+  uint32_t load(std::memory_order = std::memory_order_seq_cst) const {
+    return explore::access([&] { return value_; });
+  }
+  void store(uint32_t value, std::memory_order = std::memory_order_seq_cst) {
+    explore::access([&] { return value_ = value; });
+  }
+  uint32_t fetch_add(uint32_t more, std::memory_order = std::memory_order_seq_cst) {
+    return explore::access([&] { return std::exchange(value_, value_ + more); });
+  }
+  uint32_t fetch_sub(uint32_t less, std::memory_order = std::memory_order_seq_cst) {
+    return explore::access([&] { return std::exchange(value_, value_ - less); });
+  }
+
+  // For the explorer, which compares and sleeps in one.
+  uint32_t peek() const { return value_; }
+
+ private:
+  uint32_t value_;
+};
+
+}  // namespace lockstep::comm
