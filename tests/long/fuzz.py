@@ -28,7 +28,7 @@ def build(tree: Path) -> Path:
         line += ["-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O1 -g1"]
         line += ["-DLOCKSTEP_SANITIZE=address,undefined,fuzzer-no-link", "-DLOCKSTEP_CUDA=OFF", "-DLOCKSTEP_BENCH=OFF"]
         subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["nice", "ninja", "-C", folder, "fuzz_target"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["nice", "-n", "15", "ninja", "-j", "2", "-C", folder, "fuzz_target"], check=True, stdout=subprocess.DEVNULL)
     return folder / "bin/fuzz_target"
 
 
