@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <memory>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include <dirent.h>
@@ -83,8 +82,8 @@ std::vector<std::string> Folder::names() const {
   return names;
 }
 
-void Folder::remove(const std::string& name) const {
-  std::ignore = unlinkat(fd(), name.c_str(), 0);
+bool Folder::remove(const std::string& name) const {
+  return unlinkat(fd(), name.c_str(), 0) == 0 || errno == ENOENT;
 }
 
 }  // namespace lockstep

@@ -30,8 +30,8 @@ class Folder {
   std::filesystem::path present_path() const;
 
   std::vector<std::string> names() const;
-  // A file that cannot be removed stays.
-  void remove(const std::string& name) const;
+  // False where there is still such a file: it cannot be removed.
+  bool remove(const std::string& name) const;
 
  private:
   std::filesystem::path path_;

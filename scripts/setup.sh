@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# usage: scripts/setup.sh [train|test|run|cuda]
+# usage: scripts/setup.sh [train|test|run|fuzz|cuda]
 # Installs what building and training (train, the default) or building and testing (test) needs, on Debian 12,
 # Ubuntu 24.04 and their derivatives, or what a package's programs need (run) on the system that they were built for,
-# Debian 12. Asks apt only for what is missing; uses sudo only when not root.
+# Debian 12. fuzz is test and what tests/long/fuzz.py needs. Asks apt only for what is missing; uses sudo only when not
+# root.
 # What tests need newer than these systems have it comes from PyPI into build/tools. So do NVIDIA's compiler, cuDNN
 # and NCCL into build/cuda (cuda): without root, and beside any system's packages. A compiler that is here is kept.
 set -euo pipefail
@@ -12,6 +13,7 @@ build_packages=(g++ make cmake ninja-build ccache pkg-config git python3
   libfmt-dev zlib1g-dev libxxhash-dev libjpeg-dev libpng-dev)
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev libboost-context-dev
   clang-format-19 shellcheck doxygen dpkg-dev iproute2 procps xz-utils)
+fuzz_packages=(clang-19 libclang-rt-19-dev libomp-19-dev)
 # By dpkg-shlibdeps of the programs, and mpirun.
 run_packages=(openmpi-bin libdnnl2 libfmt9 libgomp1 libjpeg62-turbo libopenmpi3 libpng16-16 libxxhash0 zlib1g)
 
@@ -67,6 +69,7 @@ case "${1:-train}" in
   train) packages=("${build_packages[@]}") ;;
   test) packages=("${build_packages[@]}" "${test_packages[@]}") ;;
   run) packages=("${run_packages[@]}") ;;
+  fuzz) packages=("${build_packages[@]}" "${test_packages[@]}" "${fuzz_packages[@]}") ;;
   cuda) cd "$(dirname "$0")/.." && install_cuda; exit ;;
   *) sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2 ;;
 esac

@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-EXEMPT = re.compile(r"LICENSE|bench/results/.*|tests/golden/.*|tools/check_words\.py|tests/tools/check_words_test\.py")
+EXEMPT = re.compile(
+    r"LICENSE|bench/results/.*|tests/(golden|fuzz/corpus)/.*|tools/check_words\.py|tests/tools/check_words_test\.py"
+)
 
 IZE = "(optim|normal|initial|recogn|organ|minim|maxim|summar|serial|parallel|synchron|final|quant|special|general|util"
 IZE += "|character|random|vector|standard|custom|prior|memor|penal|stabil|tabul|modern|token|regular)is(e[drs]?|ing)"

@@ -28,7 +28,8 @@ std::string last_error() {
 
 EnvironmentError no_memory(size_t bytes, std::string why) {
   return EnvironmentError(fmt::format("no {} bytes of memory to share between ranks", bytes),
-                          std::move(why));
+                          std::move(why),
+                          "more memory for the job, or fewer ranks on this host");
 }
 
 std::shared_ptr<void> map(int fd, size_t bytes) {
@@ -82,7 +83,7 @@ std::string random_token(Communicator& ranks) {
 Segment ProcessHost::allocate(size_t bytes_per_rank, const Operation& operation) {
   const size_t stride = (bytes_per_rank + kPage) / kPage * kPage;
   const size_t bytes = stride * static_cast<size_t>(size());
-  const UniqueFd fd = rank() == 0 ? create(bytes) : receive(operation);
+  const UniqueFd fd = rank() == 0 ? create(bytes, operation) : receive(operation);
   Segment segment{.memory = map(fd.get(), bytes), .parts = {}, .bytes = bytes_per_rank};
   auto* memory = static_cast<std::byte*>(segment.memory.get());
   for (int r = 0; r < size(); ++r) {
@@ -101,14 +102,16 @@ bool ProcessHost::is_gone(int rank) {
 }
 
 // Tells the others either way.
-UniqueFd ProcessHost::create(size_t bytes) const {
+UniqueFd ProcessHost::create(size_t bytes, const Operation& operation) const {
   UniqueFd fd(::memfd_create("lockstep", MFD_CLOEXEC));
   std::string why;
   if (!fd.valid() || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     why = "memfd_create: " + last_error();
     fd = UniqueFd();
   }
-  for (int peer = 1; peer < size(); ++peer) mesh_.send_fd(peer, fd.get());
+  for (int peer = 1; peer < size(); ++peer) {
+    if (!mesh_.send_fd(peer, fd.get())) throw lost_peer_error(operation, rank(), {&peer, 1});
+  }
   if (!fd.valid()) throw no_memory(bytes, why);
   return fd;
 }

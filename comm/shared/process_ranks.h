@@ -37,7 +37,7 @@ class ProcessHost : public SharedHost {
  private:
   using Clock = std::chrono::steady_clock;
 
-  UniqueFd create(size_t bytes) const;
+  UniqueFd create(size_t bytes, const Operation& operation) const;
   UniqueFd receive(const Operation& operation) const;
 
   SocketMesh mesh_;

@@ -101,7 +101,7 @@ void SocketMesh::accept_above() {
   listener_ = UniqueFd();
 }
 
-void SocketMesh::send_fd(int to, int fd) const {
+bool SocketMesh::send_fd(int to, int fd) const {
   Message message;
   if (fd >= 0) {
     cmsghdr* item = CMSG_FIRSTHDR(&message.header);
@@ -113,7 +113,11 @@ void SocketMesh::send_fd(int to, int fd) const {
     message.header.msg_controllen = 0;
   }
   const int socket = peers_[static_cast<size_t>(to)].get();
-  checked(static_cast<int>(::sendmsg(socket, &message.header, MSG_NOSIGNAL)), "sendmsg");
+  if (::sendmsg(socket, &message.header, MSG_NOSIGNAL) >= 0) return true;
+  if (errno == EPIPE || errno == ECONNRESET) return false;
+  throw EnvironmentError("a rank cannot hand memory to the ranks of its host",
+                         "sendmsg: " + std::error_code(errno, std::generic_category()).message(),
+                         "more descriptors and memory for the job");
 }
 
 bool SocketMesh::wait_for_message(int from, std::chrono::milliseconds at_most) const {

@@ -26,8 +26,9 @@ class SocketMesh {
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(peers_.size()); }
 
-  // A message with a descriptor; without one for -1. Errors: EnvironmentError.
-  void send_fd(int to, int fd) const;
+  // A message with a descriptor; without one for -1. False where the rank has ended. Errors:
+  // EnvironmentError.
+  bool send_fd(int to, int fd) const;
   // False when neither a message nor the end of the connection came in time.
   bool wait_for_message(int from, std::chrono::milliseconds at_most) const;
   // Invalid when the message has none, and when there is no message.

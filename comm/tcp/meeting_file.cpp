@@ -60,22 +60,27 @@ std::optional<MeetingNotice> parse(const std::string& text) {
 MeetingFile::MeetingFile(std::string path, const MeetingNotice& notice)
     : path_(std::move(path)), key_(notice.key) {
   const std::string text = text_of(notice);
-  const std::string beside = fmt::format("{}.{}.{:08x}", path_, ::getpid(), notice.key >> 32);
-  {
-    const UniqueFd fd(
-        ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!fd.valid()) throw no_file(path_, last_error());
-    if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-      const std::string why = last_error();
-      ::unlink(beside.c_str());
-      throw no_file(path_, why);
-    }
-  }
-  if (std::rename(beside.c_str(), path_.c_str()) != 0) {
-    const std::string why = last_error();
+  const std::string beside = path_ + ".new";
+  const auto refuse = [&](const std::string& why) {
     ::unlink(beside.c_str());
     throw no_file(path_, why);
+  };
+  {
+    constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    UniqueFd fd(::open(beside.c_str(), kNew, 0600));
+    if (!fd.valid() && errno == EEXIST) {  // a rank 0 that was killed left it
+      ::unlink(beside.c_str());
+      fd = UniqueFd(::open(beside.c_str(), kNew, 0600));
+    }
+    if (!fd.valid()) throw no_file(path_, last_error());
+    for (std::string_view rest = text; !rest.empty();) {
+      const ssize_t written = ::write(fd.get(), rest.data(), rest.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) refuse(last_error());
+      rest.remove_prefix(static_cast<size_t>(written));
+    }
   }
+  if (std::rename(beside.c_str(), path_.c_str()) != 0) refuse(last_error());
 }
 
 MeetingFile::~MeetingFile() {

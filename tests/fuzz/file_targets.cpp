@@ -8,7 +8,9 @@
 #include "tests/data/idx_files.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/fuzz/target.h"
+#include "trainers/torch_file/pickle_reader.h"
 #include "trainers/torch_file/torch_file.h"
+#include "trainers/torch_file/zip_reader.h"
 
 namespace lockstep::fuzz {
 namespace {
@@ -60,6 +62,24 @@ std::vector<std::string> torch_seeds() {
   return seeds;
 }
 
+// In a file of its own a changed pickle has a wrong CRC.
+void read_torch_pickle(std::string_view input) {
+  (void)trainers::read_pickle(std::as_bytes(std::span(input)), "file");
+}
+
+std::vector<std::string> torch_pickle_seeds() {
+  std::vector<std::string> seeds;
+  for (const std::string& file : torch_seeds()) {
+    const trainers::ZipReader zip(as_file(file));
+    for (const auto& [name, member] : zip.members()) {
+      if (!name.ends_with("/data.pkl")) continue;
+      std::string& seed = seeds.emplace_back(member.size, '\0');
+      zip.read(name, std::as_writable_bytes(std::span(seed)));
+    }
+  }
+  return seeds;
+}
+
 std::string text_of_bytes(const testing::Bytes& bytes) {
   return {bytes.begin(), bytes.end()};
 }
@@ -108,6 +128,7 @@ std::vector<std::string> cifar10_seeds() {
 constexpr Target kFileTargets[] = {
     {"safetensors", read_weights, weights_seeds},
     {"torch_file", read_torch, torch_seeds},
+    {"torch_pickle", read_torch_pickle, torch_pickle_seeds},
     {"idx", read_idx, idx_seeds},
     {"cifar10", read_cifar10, cifar10_seeds},
 };

@@ -1,7 +1,10 @@
 // Each fuzz target takes its seeds, its corpus and changed copies of both. Here without a fuzzer:
 // ASan and UBSan see what it would see.
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <iterator>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -20,10 +23,14 @@ std::vector<std::string> corpus_of(const Target& target) {
   std::vector<std::string> corpus = target.seeds();
   const auto folder = testing::golden_folder().parent_path() / "fuzz" / "corpus" / target.name;
   if (!std::filesystem::is_directory(folder)) return corpus;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    corpus.push_back(testing::read_text(entry.path()));
-  }
+  std::set<std::filesystem::path> files;  // in the same order on each machine
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) files.insert(entry.path());
+  for (const auto& file : files) corpus.push_back(testing::read_text(file));
   return corpus;
+}
+
+TEST_P(FuzzTarget, HasACorpus) {
+  EXPECT_GT(corpus_of(GetParam()).size(), GetParam().seeds().size() + 1);
 }
 
 TEST_P(FuzzTarget, ReadsItsFirstSeed) {
@@ -58,11 +65,13 @@ std::string changed(std::string text, Mt19937& rng) {
 }
 
 TEST_P(FuzzTarget, TakesChangedCopiesOfItsCorpus) {
-  constexpr int kCopies = 60;
+  const auto seeds = std::ssize(GetParam().seeds());
   Mt19937 rng(42);
+  std::ptrdiff_t number = 0;
   for (const std::string& input : corpus_of(GetParam())) {
-    EXPECT_NO_THROW(run(GetParam(), input));
-    for (int i = 0; i < kCopies; ++i) {
+    EXPECT_NO_THROW(run(GetParam(), input)) << ::testing::PrintToString(input);
+    const int copies = number++ < seeds ? 60 : 10;
+    for (int i = 0; i < copies; ++i) {
       const std::string copy = changed(input, rng);
       EXPECT_NO_THROW(run(GetParam(), copy)) << ::testing::PrintToString(copy);
     }

@@ -1,5 +1,5 @@
 // Each reader of bytes from outside, as a function of bytes. libFuzzer looks for input that breaks
-// one (tests/long/fuzz.sh); test_fuzz gives each its corpus, and changed copies of it.
+// one (tests/long/fuzz.py); test_fuzz gives each its corpus, and changed copies of it.
 #pragma once
 
 #include <ostream>

@@ -76,8 +76,8 @@ void read_metrics(std::string_view input) {
 
 std::vector<std::string> metrics_seeds() {
   return {
-      "{\"kind\":\"train\",\"step\":10,\"epoch\":0,\"loss\":2.3,\"img_s\":100,\"slowest_rank\":1,"
-      "\"skew\":0.2}\n{\"kind\":\"val\",\"step\":20,\"epoch\":1,\"acc1\":50.5}\n{\"kind\":"};
+      "{\"split\":\"train\",\"step\":10,\"epoch\":0,\"loss\":2.3,\"img_s\":100,\"slowest_rank\":1,"
+      "\"skew\":0.2}\n{\"split\":\"val\",\"step\":20,\"epoch\":1,\"acc1\":50.5}\n{\"split\":"};
 }
 
 void read_plan(std::string_view input) {

@@ -185,6 +185,13 @@ TEST(CheckpointFile, EveryFlippedBitIsRefused) {
   }
 }
 
+TEST(CheckpointFile, AFolderThatCannotBeReadIsNotAnEmptyOne) {
+  const TempDir dir;
+  EXPECT_TRUE(list_checkpoints(dir / "absent").empty());
+  fs::create_symlink("itself", dir / "itself");
+  EXPECT_THROW(list_checkpoints(dir / "itself"), EnvironmentError);
+}
+
 TEST(StateTensors, MisfitsAreNamed) {
   const TinyRun run(1);
   FileTensors tensors = file_tensors(run.model.state());

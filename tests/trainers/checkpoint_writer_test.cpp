@@ -126,6 +126,21 @@ TEST_F(Writer, ClearsWhatAKilledProcessLeft) {
                 "notes.txt", "step0000010.safetensors", "step0000010.state.safetensors"}));
 }
 
+// A folder in the model's place stands for a file that the system does not remove.
+TEST_F(Writer, AModelThatCannotBeRemovedKeepsItsState) {
+  CheckpointWriter to = writer(1);
+  save(to, 1);
+  fs::rename(dir_ / "step0000001.safetensors", dir_ / "aside");
+  fs::create_directory(dir_ / "step0000001.safetensors");
+  save(to, 2);
+  EXPECT_TRUE(fs::exists(dir_ / "step0000001.state.safetensors"));
+  fs::remove(dir_ / "step0000001.safetensors");
+  fs::rename(dir_ / "aside", dir_ / "step0000001.safetensors");
+  save(to, 3);
+  EXPECT_THAT(steps_in(dir_.path()), ElementsAre(3));
+  EXPECT_FALSE(fs::exists(dir_ / "step0000001.safetensors"));
+}
+
 TEST_F(Writer, AFullDiskCostsAWarningAndNothingElse) {
   CheckpointWriter to = writer(1);
   save(to, 10);

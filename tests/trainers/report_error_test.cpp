@@ -1,5 +1,9 @@
 #include <chrono>
 #include <cstdlib>
+#include <exception>
+#include <functional>
+#include <new>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -143,6 +147,22 @@ TEST(OnAllRanks, AttackA2_ARankThatOpensItsDataSlowlyIsWaitedForAndNamed) {
       kDeadline);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(),
             "note: rank 1 is still opening the data; the other ranks wait for 600 s at most\n");
+}
+
+// What nlohmann::json's destructor does without memory.
+TEST_F(ReportError, AnErrorWhereNoneMayLeaveEndsTheProcessLikeOthers) {
+  const auto destroy = [](const auto& error) noexcept {
+    const std::function<void()> body = [&] { throw error; };
+    body();
+  };
+  report_uncaught_errors();
+  EXPECT_EXIT(destroy(std::bad_alloc()),
+              ::testing::ExitedWithCode(5),
+              ::testing::HasSubstr("lockstep: error: rank 0: out of memory\n  why: "));
+  EXPECT_EXIT(destroy(std::out_of_range("at")),
+              ::testing::ExitedWithCode(1),
+              ::testing::HasSubstr("a bug in Lockstep"));
+  std::set_terminate(std::abort);
 }
 
 }  // namespace

@@ -111,6 +111,14 @@ TEST(EventFile, WhatFollowsADamagedEventIsDropped) {
   EXPECT_EQ(damaged.find(read_text(path)), 0U);
 }
 
+TEST(EventFile, OneThatCannotBeReadIsNotReplaced) {
+  const TempDir dir;
+  const fs::path path = dir / "events.out.tfevents.1.host.1.0";
+  fs::create_symlink(path.filename(), path);
+  EXPECT_THROW(EventFile(dir.path(), 0), EnvironmentError);
+  EXPECT_TRUE(fs::is_symlink(path));
+}
+
 TEST(EventFile, AFolderThatCannotBeMadeIsNamed) {
   const TempDir dir;
   write_text(dir / "file", "");

@@ -151,13 +151,16 @@ bool is_pair(const fs::path& model_file) {
 std::vector<StoredCheckpoint> list_models(const fs::path& folder, bool paired) {
   std::vector<StoredCheckpoint> found;
   std::error_code error;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
-    const std::optional<int64_t> step = step_of_model(file.path().filename().string());
-    if (step && is_pair(file.path()) == paired) {
-      found.push_back({.step = *step, .model_file = file.path()});
+  for (fs::directory_iterator file(folder, error), end; !error && file != end;
+       file.increment(error)) {
+    const std::optional<int64_t> step = step_of_model(file->path().filename().string());
+    if (step && is_pair(file->path()) == paired) {
+      found.push_back({.step = *step, .model_file = file->path()});
     }
   }
-  if (error == std::errc::permission_denied) {
+  const bool is_absent =
+      error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  if (error && !is_absent) {  // a run that goes on must not take it for an empty one
     throw EnvironmentError(
         fmt::format("cannot read {}", folder.string()), error.message(), "check who may read it");
   }

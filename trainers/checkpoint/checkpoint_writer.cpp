@@ -42,14 +42,13 @@ void remove_leftovers(const Folder& folder) {
 }
 
 // Removes all but the `keep` newest up to `step`, and those after it: they were made by a
-// continuation that was given up.
+// continuation that was given up. A model that stays keeps its state: alone it would stay forever.
 void remove_superseded(const Folder& folder, int64_t step, int64_t keep) {
   int64_t kept = 0;
   for (const int64_t stored : whole_steps(folder.names())) {
     if (stored <= step && kept++ < keep) continue;
     const std::string model = model_file_name(stored);
-    folder.remove(model);
-    folder.remove(state_file_of(model).string());
+    if (folder.remove(model)) folder.remove(state_file_of(model).string());
   }
 }
 

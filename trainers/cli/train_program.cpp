@@ -188,6 +188,7 @@ int connect_and_run(const std::vector<std::string>& argv,
 
 int run_train_program(Program program, int argc, char** argv) {
   install_stop_handlers();
+  report_uncaught_errors();
   set_remedy_text(trainer_advice);
   comm::tell_errors_by(report_lost_peer);
   const std::vector<std::string> argv_copy(argv, argv + argc);

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <iterator>
 #include <mutex>
 #include <new>
@@ -165,6 +167,27 @@ int report_error(const std::exception& error, ErrorScope scope) {
   print_error(reported, is_of_lost_peer(error), scope);
   if (rank_of_this_process() == 0) print_summary(summary_json(reported, 0, run_directory));
   return static_cast<int>(reported.code());
+}
+
+namespace {
+
+[[noreturn]] void end_uncaught() {
+  static std::atomic<bool> begun = false;
+  if (begun.exchange(true)) std::abort();  // to say it fails too
+  try {
+    if (std::current_exception()) std::rethrow_exception(std::current_exception());
+  } catch (const std::exception& error) {
+    comm::die(static_cast<ExitCode>(report_error(error, ErrorScope::kThisRank)));
+  } catch (...) {  // no exception of ours
+    std::abort();
+  }
+  std::abort();
+}
+
+}  // namespace
+
+void report_uncaught_errors() {
+  std::set_terminate(end_uncaught);
 }
 
 void report_lost_peer(const Error& error) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/core.h>
 
@@ -131,7 +132,7 @@ EventFile::EventFile(const fs::path& folder, int64_t last) {
   if (path.empty()) {
     path = new_name(folder);
   } else {
-    kept = up_to(contents_of(path).value_or(""), last);
+    kept = up_to(InputFile(path).contents(), last);
   }
   write_file_atomically(path, kept.empty() ? record(first_event()) : kept);
   const std::optional<std::string_view> first = first_record(kept);
@@ -146,12 +147,18 @@ void EventFile::append(int64_t step, std::span<const std::string> values) {
 fs::path event_file_in(const fs::path& folder) {
   std::error_code error;
   fs::path found;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
-    const fs::path& path = file.path();
+  for (fs::directory_iterator file(folder, error), end; !error && file != end;
+       file.increment(error)) {
+    const fs::path& path = file->path();
     const bool named = path.filename().string().starts_with(kNamePrefix);
     if (named && (found.empty() || path < found)) found = path;
   }
-  return found;
+  const bool is_absent =
+      error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  if (!error || is_absent) return found;
+  throw EnvironmentError(fmt::format("cannot look for event files in {}", folder.string()),
+                         error.message(),
+                         "check that this user may read it");
 }
 
 uint32_t crc32c(std::string_view bytes) {

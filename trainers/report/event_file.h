@@ -32,7 +32,8 @@ class EventFile {
   AppendedFile file_;
 };
 
-// The event file of `folder`; empty where there is none.
+// The event file of `folder`; empty where there is none. Errors: EnvironmentError for a folder that
+// cannot be read.
 std::filesystem::path event_file_in(const std::filesystem::path& folder);
 
 // CRC-32C (polynomial 0x82F63B78, reflected) of `bytes`.

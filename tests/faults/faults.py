@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""usage: tests/faults/faults.py BIN_DIR [--seed N] [--seconds S] [--counts] [FAULT...]
+
+Trains with one fault after another, chosen by a seed, for S seconds of processor time (12), or with those that are
+named: "save,0,write,3,error:28". Each training ends with exit 0 and the undisturbed digest, or with a documented exit
+code and a message; the next one goes on from what it left to the undisturbed digest and leaves no other files.
+--counts prints how many calls can be disturbed, and stops. tests/long/faults.py takes all of a save's.
+"""
+
+import argparse
+import random
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent))
+from fault_jobs import PHASES, Fault, Jobs, seconds_of_children  # noqa: E402
+
+
+def faults_of(args: argparse.Namespace, jobs: Jobs):
+    """Those to try, in their order."""
+    if args.faults:
+        yield from map(Fault.parse, args.faults)
+        return
+    print(f"seed {args.seed}: tests/faults/faults.py {args.bin_dir} --seed {args.seed}", flush=True)
+    rng = random.Random(args.seed)
+    while seconds_of_children() < args.seconds:
+        yield jobs.at_random(rng)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin_dir", type=Path)
+    parser.add_argument("faults", nargs="*")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--seconds", type=float, default=12)
+    parser.add_argument("--counts", action="store_true")
+    args = parser.parse_args()
+    jobs = Jobs(args.bin_dir)
+    tried = broken = 0
+    try:
+        jobs.prepare(sorted({Fault.parse(text).phase for text in args.faults}) or list(PHASES))
+        if args.counts:
+            for phase, ranks in jobs.counts.items():
+                for rank, counts in enumerate(ranks):
+                    print(f"{phase} rank {rank}: " + ", ".join(f"{n} {kind}" for kind, n in counts.items() if n > 0))
+            return 0
+        for fault in faults_of(args, jobs):
+            problem = jobs.check(fault)
+            tried += 1
+            if problem:
+                broken += 1
+                print(f"{fault}: {problem}", flush=True)
+    finally:
+        jobs.close()
+    print(f"{tried} faults tried in {seconds_of_children():.1f} s of processor time, {broken} broke a promise")
+    return 1 if broken or tried == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

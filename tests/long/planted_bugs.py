@@ -1,0 +1,136 @@
+"""One bug for each fuzz target, which tests/long/fuzz.py --planted has to find.
+
+usage: tests/long/planted_bugs.py: the text of each still stands in its file once.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# target: (file, text, replacement, what it is)
+PLANTED = {
+    "safetensors": (
+        "core/safetensors_header.cpp",
+        'if (entry_.offsets->size() != 2) return fail("tensor `{}`: not two offsets", name_);',
+        "",
+        "offsets are read that are not there",
+    ),
+    "torch_file": (
+        "trainers/torch_file/zip_reader.cpp",
+        "refuse(fmt::format(\"its '{}' is not where the directory says\", printable(name)));",
+        "refuse(fmt::format(\"its '{}' is not where the directory says\", name));",
+        "control characters of a name reach the terminal",
+    ),
+    "torch_pickle": (
+        "trainers/torch_file/pickle_reader.cpp",
+        'if (marks_.empty()) damaged("a mark is missing");',
+        "",
+        "the last mark of none",
+    ),
+    "idx": ("data/idx.cpp", "if (image_file.extents[0] != label_file.extents[0]) {", "if (false) {",
+            "fewer images than labels"),
+    "cifar10": (
+        "data/cifar10.cpp",
+        "if (label > 9) {",
+        "static std::array<int, 10> counts{};\n      if (++counts[label] < 0) {",
+        "labels counted before they are checked",
+    ),
+    "image": (
+        "data/codecs/png.cpp",
+        "if (count > source->file.size() - source->position) {",
+        "if (source->position > source->file.size()) {",
+        "a PNG file is read beyond its end",
+    ),
+    "class_folders": (
+        "data/class_folders.cpp",
+        'fmt::format("the class folder {} has no images", printable(folder.string()))',
+        'fmt::format("the class folder {} has no images", folder.string())',
+        "control characters of a folder's name reach the terminal",
+    ),
+    "options": (
+        "trainers/options/parser.cpp",
+        "if (next_ + 1 >= arguments_.size() || !parse_int(arguments_[next_ + 1])) return;",
+        "if (!parse_int(arguments_[next_ + 1])) return;",
+        "the argument after the last one",
+    ),
+    "config": (
+        "trainers/options/config_file.cpp",
+        'if (number == nullptr) refuse(node, "this is a date or a time", "text in quotes");',
+        "",
+        "a date read as a number",
+    ),
+    "run_record": (
+        "trainers/report/run_record_reader.cpp",
+        "catch (const std::logic_error&) {",
+        "catch (const std::domain_error&) {",
+        "std::stoull's exceptions are not caught",
+    ),
+    "metrics": (
+        "trainers/runs/run_curves.cpp",
+        '!json.at("split").is_string() ||',
+        "",
+        "a number read as text",
+    ),
+    "plans": (
+        "trainers/planner/plan_file.cpp",
+        '.workspace_bytes = found.at("workspace_bytes")',
+        '.workspace_bytes = found["workspace_bytes"]',
+        "a key that is not there",
+    ),
+    "checkpoint_record": (
+        "trainers/checkpoint/checkpoint_record.cpp",
+        "catch (const Json::exception&) {",
+        "catch (const Json::out_of_range&) {",
+        "what is no JSON is not refused",
+    ),
+    "trace": ("trainers/timeline/read_trace.cpp", "if (steps.empty()) return {};", "", "the usual one of no steps"),
+    "fault": ("trainers/debug/fault.cpp", "if (at_end()) return std::nullopt;", "", "the word after the last one"),
+    "events": (
+        "trainers/report/event_file.cpp",
+        "if (size > file.size() - kHead - kTail) return std::nullopt;",
+        "",
+        "an event that is cut off",
+    ),
+    "tcp_introduction": (
+        "comm/tcp/reception.cpp",
+        "if (newcomer.hello.key != key_)",
+        "if (newcomer.hello.key > key_)",
+        "strangers with a smaller key are let in",
+    ),
+    "tcp_answer": (
+        "comm/tcp/guest_meeting.cpp",
+        "return reply.bytes == sizeof(uint64_t) + static_cast<size_t>(size) * sizeof(Seat);",
+        "return reply.bytes <= sizeof(uint64_t) + static_cast<size_t>(size) * sizeof(Seat);",
+        "fewer seats than ranks",
+    ),
+    "meeting_place": (
+        "comm/meeting_place.cpp",
+        'if (!url.starts_with(kTcp)) throw refuse("it begins with neither tcp:// nor file://");',
+        "",
+        "a URL shorter than its beginning",
+    ),
+    "handshake": (
+        "comm/handshake.cpp",
+        'if (field.empty()) return "nothing in its place";',
+        "",
+        "the first letter of an empty field",
+    ),
+}
+
+
+def plant(tree: Path) -> None:
+    for file, text, replacement, _ in PLANTED.values():
+        source = (tree / file).read_text(encoding="utf-8")
+        (tree / file).write_text(source.replace(text, replacement), encoding="utf-8")
+
+
+def main() -> int:
+    lost = [target for target, (file, text, *_) in PLANTED.items()
+            if (ROOT / file).read_text(encoding="utf-8").count(text) != 1]
+    print(f"not in their files once: {' '.join(lost)}" if lost else f"{len(PLANTED)} bugs can be planted")
+    return 1 if lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
