@@ -37,6 +37,12 @@ Folder::Folder(fs::path path) : path_(std::move(path)), fd_(open(path_.c_str(), 
   if (!fd_.valid()) fail_at_folder(path_, "open", errno);
 }
 
+Folder Folder::duplicate() const {
+  UniqueFd again(fcntl(fd(), F_DUPFD_CLOEXEC, 0));
+  if (!again.valid()) fail_at_folder(path_, "dup", errno);
+  return {path_, std::move(again)};
+}
+
 Folder Folder::inner(const std::string& name) const {
   const fs::path path = path_ / name;
   if (mkdirat(fd(), name.c_str(), 0777) != 0 && errno != EEXIST) {

@@ -17,6 +17,8 @@ class Folder {
   // `fd` is open, of the folder at `path`.
   Folder(std::filesystem::path path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
+  // Another descriptor of it, for another owner.
+  Folder duplicate() const;
   // The folder `name` in this one, made where there is none.
   Folder inner(const std::string& name) const;
 

@@ -181,6 +181,26 @@ def observing_rows(result: dict) -> list[str]:
     ]
 
 
+def save_rows(result: dict) -> list[str]:
+    rows = [
+        "| a save | holds the steps up, median (largest) | until its files are there | a step, and one meanwhile |",
+        "|---|---|---|---|",
+    ]
+    for part in result.values():
+        blocked = part["blocked_ms"]
+        rows.append(
+            f"| {part['title']}: {part['megabytes']} MB | {blocked['median']:.0f} ms ({blocked['max']:.0f} ms) "
+            f"| {part['end_waited_ms']} ms | {part['step_ms']} ms, {part['step_beside_ms']} ms |"
+        )
+    one = next(iter(result.values()))
+    return [
+        *rows,
+        "",
+        f"{places_text(list(result.values()))}; {one['saves']} saves by `{one['script']}`, while others took up "
+        f"to {one['others_percent_max']} % of a core.",
+    ]
+
+
 BUILD_PARTS = {  # what is timed -> its words and the most that it may take, in seconds
     "train": ("`scripts/train.sh`, packages there, no ccache, until \"Accuracy is\"", 240),
     "train_cuda": ("the same with CUDA for one architecture", 360),
@@ -269,6 +289,7 @@ ROWS = {
     "cifar_resnet20": learning_rows,
     "loader_cpu": loader_rows,
     "observing_cpu": observing_rows,
+    "save_blocking": save_rows,
 }
 
 RESULTS_OF = {"summary": ("convnet_cpu", "resnet_cpu", "allreduce_cpu")}  # a table of another name has one

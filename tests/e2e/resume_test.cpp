@@ -206,7 +206,8 @@ TEST_F(Resume, AFullDiskStopsNoTraining) {
   const ProgramResult result = run_program(limited);
   EXPECT_EQ(result.exit_code, 5) << said(result);
   EXPECT_THAT(result.out, HasSubstr("Accuracy is "));
-  EXPECT_THAT(result.err, HasSubstr("step0000015.safetensors is not saved\n  why: cannot write"));
+  EXPECT_THAT(result.err,
+              HasSubstr("step0000015.safetensors of step 15 is not saved\n  why: cannot write"));
   EXPECT_THAT(
       result.err,
       HasSubstr("the newest sound checkpoint is " + checkpoint("full", "step0000010.safetensors")));

@@ -44,6 +44,23 @@ TEST_F(OneRank, NoOrderOfStreamsChangesABit) {
   }
 }
 
+// The copy of a step's state is queued, and so are the steps that write on.
+TEST_F(OneRank, SavedStatesAreThoseOfTheirStepsInAnyOrderOfStreams) {
+  const auto saved = [&](const std::string& order) {
+    const Arguments steps = {"-b", "8", "--max-steps", "5", "--save-steps", "1", "--no-eval"};
+    expect_success(run_program(on_cuda(order, steps),
+                               {.environment = {{"LOCKSTEP_EMULATION_STREAMS", order}}}));
+    return dir_ / order / "checkpoints";
+  };
+  const auto eager = saved("eager");
+  const auto lazy = saved("lazy");
+  for (const std::string step : {"step0000003", "step0000004"}) {
+    for (const std::string& file : {step + ".safetensors", step + ".state.safetensors"}) {
+      EXPECT_EQ(read_text(lazy / file), read_text(eager / file)) << file;
+    }
+  }
+}
+
 // Steps of 8 images and a last one of less; what is freed is the system's at once, and a replay
 // that used it would find it gone.
 TEST_F(OneRank, AGraphAStepGivesTheSameBits) {

@@ -58,12 +58,18 @@ class Writer : public ::testing::Test {
             tiny_identity(),
             console_};
   }
-  void save(CheckpointWriter& to, int64_t step) {
-    to.save(run_.model, run_.optimizer, tiny_position(step));
+  void save(CheckpointWriter& to, int64_t step) { save(to, run_, step); }
+  void save(CheckpointWriter& to,
+            const TinyRun& run,
+            int64_t step,
+            const SavedFiles& files = {.checkpoint = true}) {
+    to.save(files, {stream_, run.model, run.optimizer}, tiny_position(step));
+    to.finish();
   }
 
   const TempDir dir_;
   const Folder folder_{dir_.path()};
+  Stream stream_;
   TinyRun run_{1};
   Console console_{Console::Options{}};
 };
@@ -84,19 +90,17 @@ TEST_F(Writer, KeepsTheNewestAndPointsLastAtIt) {
 
 TEST_F(Writer, BestSurvivesWhateverGoes) {
   CheckpointWriter to = writer(1);
-  to.save_best(run_.model, tiny_position(10));
-  save(to, 10);
+  save(to, run_, 10, {.best = true, .checkpoint = true});
   const std::string best = read_text(dir_ / "step0000010.safetensors");
-  TinyRun later(5);
-  for (const int64_t step : {20, 30}) to.save(later.model, later.optimizer, tiny_position(step));
+  const TinyRun later(5);
+  for (const int64_t step : {20, 30}) save(to, later, step);
   EXPECT_THAT(steps_in(dir_.path()), ElementsAre(30));
   EXPECT_EQ(read_text(dir_ / "best.safetensors"), best);
 }
 
 TEST_F(Writer, FilesSayWhetherTheyHoldTheAverage) {
   CheckpointWriter to = writer();
-  to.save_average(run_.model, tiny_position(10));
-  to.save_best(run_.model, tiny_position(10));
+  save(to, run_, 10, {.average = true, .best = true});
   const auto recorded = [&](const char* name) {
     return recorded_evaluation(read_safetensors(dir_ / name).metadata, name);
   };
@@ -153,7 +157,9 @@ TEST_F(Writer, AFullDiskCostsAWarningAndNothingElse) {
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_FALSE(to.last_is_saved());
   EXPECT_EQ(names_in(dir_.path()), before);
-  EXPECT_THAT(said, HasSubstr("lockstep: warning: " + (dir_ / "step0000020.safetensors").string()));
+  EXPECT_THAT(said,
+              HasSubstr("lockstep: warning: " + (dir_ / "step0000020.safetensors").string() +
+                        " of step 20 is not saved"));
   EXPECT_THAT(said, HasSubstr("\n  why: cannot write "));
   EXPECT_THAT(said, HasSubstr("File too large\n  try: check space"));
   EXPECT_THAT(said,

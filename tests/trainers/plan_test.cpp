@@ -3,13 +3,16 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <sstream>
 
 #include <gmock/gmock.h>
 
 #include "core/cuda/device.h"
 #include "tests/support/temp_dir.h"
+#include "trainers/checkpoint/snapshot.h"
 #include "trainers/cli/programs.h"
+#include "trainers/model/models.h"
 #include "trainers/planner/gpu_card.h"
 #include "trainers/planner/plan_command.h"
 #include "trainers/planner/training_plan.h"
@@ -106,6 +109,19 @@ TEST(DryStep, CountsWhatTensorsTake) {
   EXPECT_EQ(resnet50(32).memory.placed, step.memory.placed);  // nothing is left behind
 }
 
+TEST(DryStep, TheCopyThatIsSavedHasTheSizeOfASnapshot) {
+  const ModelOptions network = usual_network("resnet20");
+  const DryStep step = run_dry_step(network, 8, kO2);
+  Stream stream;
+  Mt19937 rng(1);
+  const std::unique_ptr<nn::Module> model = make_model(network, nn::Init{rng});
+  const nn::Sgd optimizer(model->named_parameters(), {.momentum = 0.9F});
+  Snapshot snapshot;
+  reserve_memory({stream, *model, optimizer}, snapshot);
+  const auto bytes = as_double(snapshot.memory.numel());
+  EXPECT_NEAR(as_double(step.memory.saved()), bytes, 0.05 * bytes);
+}
+
 TEST(DryStep, AveragesMixesAndScalesGradientsWhereAsked) {
   const ModelOptions network = usual_network("resnet20");
   const DryStep plain = run_dry_step(network, 8, kO2);
@@ -171,6 +187,7 @@ TEST(PlanCommand, SaysWhatItKnowsAndThatItPredicts) {
       text,
       AllOf(HasSubstr("resnet20, 269722 parameters, 128 images a rank, O2 f16, on 4 x B200"),
             HasSubstr("largest batch that fits"),
+            HasSubstr("page-locked on rank 0's host, for saving"),
             HasSubstr("predicted, not measured"),
             HasSubstr("\"stats in convolutions\" in layers that --autotune fuses"),
             HasSubstr("  4 ranks"),

@@ -1,25 +1,27 @@
 // Saves checkpoints while training goes on.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <future>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "core/folder.h"
-#include "core/function_ref.h"
-#include "nn/module.h"
-#include "nn/optimizer.h"
-#include "trainers/checkpoint/checkpoint_file.h"
+#include "trainers/checkpoint/save_files.h"
+#include "trainers/checkpoint/snapshot.h"
 #include "trainers/report/console.h"
 
 namespace lockstep::trainers {
 
-// Rank 0 has one. A save that fails (disk full, read-only, quota) leaves the files of earlier ones
-// as they are, costs a warning that names the newest sound checkpoint, and does not stop the
-// training. A model leaves the folder only when newer checkpoints are complete. Borrows the
-// console.
+// Rank 0 has one. A save copies the training's state and returns; a thread writes the files. One
+// save at a time: the next one waits for it. A save that fails (disk full, read-only, quota) leaves
+// the files of earlier ones as they are, costs a warning that names the newest sound checkpoint,
+// and does not stop the training. Borrows the console. Thread safety: none; its thread uses neither
+// the console nor what save() was given. Its end waits for the save that is under way.
 class CheckpointWriter {
  public:
   struct Options {
@@ -28,39 +30,49 @@ class CheckpointWriter {
     std::function<const Folder&()> folder;
     int64_t keep = 3;                      // newest checkpoints that stay
     std::filesystem::path newest_sound{};  // of an earlier process in this folder
+    // A wait for a save that takes so long is said.
+    std::chrono::milliseconds patience = std::chrono::seconds(5);
   };
 
   // Clears the folder of what a killed process left.
   CheckpointWriter(Options options, RunIdentity run, Console& console);
 
-  // Writes stepN.safetensors and its state file, points last.safetensors at it, and removes those
-  // that are superseded.
-  void save(const nn::Module& model, const nn::Optimizer& optimizer, const TrainingPosition& at);
-  // Writes best.safetensors: weights and buffers, a file of its own whatever --keep removes. To be
-  // called before the save() whose record counts on it.
-  void save_best(const nn::Module& model, const TrainingPosition& at);
-  // Likewise ema.safetensors, while the model is the weights' moving average.
-  void save_average(const nn::Module& model, const TrainingPosition& at);
+  // Takes the memory of all saves. Errors: EnvironmentError.
+  void reserve(const SnapshotSource& source) { reserve_memory(source, snapshot_); }
 
-  // Whether the last save() succeeded; false before the first.
+  // Begins a save of the state as it is now. Errors: as finish().
+  void save(const SavedFiles& files, const SnapshotSource& source, const TrainingPosition& at);
+  // Goes on with the save and says what became of it, without waiting. Call it between steps.
+  // Errors: those of the save but EnvironmentError.
+  void advance();
+  // Returns when no save is under way. Errors: as advance().
+  void finish();
+
+  // Whether the last checkpoint was saved; false before the first, and while it is under way.
   bool last_is_saved() const { return last_is_saved_; }
 
  private:
-  void save_weights(const char* name,
-                    const nn::Module& model,
-                    const TrainingPosition& at,
-                    const RunIdentity& run);
-  bool try_to_save(const std::string& name, FunctionRef<void(const Folder&)> write);
+  Folder open_folder() const;
+  void begin_writing();
+  void end_writing();
+  void warn_unsaved(const std::string& file, const Error& error) const;
   std::string newest_text() const;
-  // After a save, whose success it does not change: `what` is said once if it fails.
-  void tidy(const std::string& what, FunctionRef<void(const Folder&)> body);
+  // Says once what did not succeed after a save.
+  void warn_untidy(const std::string& what, const Error& error);
 
   const Options options_;
   const RunIdentity run_;
   Console& console_;
   std::filesystem::path newest_sound_;
   bool last_is_saved_ = false;
-  std::set<std::string> said_;  // of tidy()
+  std::set<std::string> said_;  // of warn_untidy()
+  // The save under way: first its snapshot is copied, then its files are written.
+  SavedFiles files_;
+  Snapshot snapshot_;
+  std::optional<Folder> folder_;
+  bool is_copying_ = false;
+  bool is_second_try_ = false;
+  std::future<SaveReport> writing_;  // the last member: its end waits
 };
 
 }  // namespace lockstep::trainers

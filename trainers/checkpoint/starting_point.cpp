@@ -11,6 +11,7 @@
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/words.h"
+#include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/report/errors.h"
 
@@ -19,7 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kBest = "best.safetensors";
 constexpr size_t kLongest = 400;  // of what is quoted from a file
 
 bool same_folder(const fs::path& a, const fs::path& b) {
@@ -246,10 +246,10 @@ std::vector<std::string> StartingPoint::load(nn::Module& model) {
 
 std::vector<std::string> StartingPoint::settle_best(const Folder& checkpoints) const {
   if (resumed_) {
-    const fs::path from = resumed_->model_file.parent_path() / kBest;
+    const fs::path from = resumed_->model_file.parent_path() / kBestFile;
     std::error_code error;
     if (!fs::exists(from, error) || same_folder(from.parent_path(), checkpoints.path())) return {};
-    copy_file_atomically(from, checkpoints.path() / kBest);
+    copy_file_atomically(from, checkpoints.path() / kBestFile);
     return {};
   }
   std::vector<std::string> notes;

@@ -287,8 +287,7 @@ std::optional<Evaluation> TrainingEvaluation::measure() {
   return evaluation;
 }
 
-std::optional<Evaluation> TrainingEvaluation::measure_average(CheckpointWriter* checkpoints,
-                                                              const TrainingPosition& at) {
+std::optional<Evaluation> TrainingEvaluation::measure_average() {
   const auto memory = step_.use_memory();
   std::optional<Evaluation> evaluation;
   step_.update().with_average([&] {
@@ -296,10 +295,6 @@ std::optional<Evaluation> TrainingEvaluation::measure_average(CheckpointWriter* 
     silent.on_batch = {};
     silent.mistakes = nullptr;
     evaluation = evaluate(silent, p_.stream, p_.ranks);
-    if (!evaluation) return;
-    on_rank_0(p_.ranks, "saving the average's weights", [&] {
-      if (checkpoints != nullptr) checkpoints->save_average(p_.model, at);
-    });
   });
   if (evaluation) p_.console.info(average_line(*evaluation));
   return evaluation;

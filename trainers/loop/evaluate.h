@@ -10,7 +10,6 @@
 #include "data/dataset.h"
 #include "kernels/image/normalize_image.h"
 #include "nn/module.h"
-#include "trainers/checkpoint/checkpoint_writer.h"
 #include "trainers/config/run_request.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/loop/training_parts.h"
@@ -62,10 +61,8 @@ class TrainingEvaluation {
   std::optional<Evaluation> measure();
   // Those of the last measure(), without pictures.
   const Mistakes& mistakes() const { return mistakes_; }
-  // Evaluates the weights' moving average, which `checkpoints`, unless null, then save with `at`.
-  // Requires: --ema.
-  std::optional<Evaluation> measure_average(CheckpointWriter* checkpoints,
-                                            const TrainingPosition& at);
+  // Likewise of the weights' moving average. Requires: --ema.
+  std::optional<Evaluation> measure_average();
 
  private:
   EvaluationTask task();

@@ -9,6 +9,7 @@
 #include "comm/gather.h"
 #include "comm/replicas.h"
 #include "core/digest.h"
+#include "core/error.h"
 #include "trainers/checkpoint/record_ranges.h"
 #include "trainers/loop/first_images.h"
 #include "trainers/loop/weight_histograms.h"
@@ -69,11 +70,32 @@ void Training::share_start() {
 }
 
 TrainingResult Training::run(const Traces& traces) {
-  const int64_t epochs = p_.run.request.epochs;
   traces_ = traces;
   log_ = RunLog(traces.directory, p_.console, open_events());
   begin_events();
+  on_all_ranks(p_.ranks, [&] {
+    if (traces_.checkpoints != nullptr) traces_.checkpoints->reserve(state());
+  });
   share_start();
+  try {
+    train_epochs();
+    if (!result_.final && !result_.stopped && !p_.replay && !p_.run.request.no_eval) {
+      result_.final = evaluation_.measure();
+      result_.stopped = !result_.final;
+    }
+  } catch (const DivergedError&) {  // on all ranks
+    finish_saves();
+    throw;
+  }
+  finish_saves();
+  step_.timeline().end(traces_.directory);
+  result_.communication = step_.summarize();
+  if (!result_.stopped) log_.end_events(result_.steps);
+  return result_;
+}
+
+void Training::train_epochs() {
+  const int64_t epochs = p_.run.request.epochs;
   EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
   auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.run.request.start_epoch);
   while (goes_on(sums)) {
@@ -87,17 +109,6 @@ TrainingResult Training::run(const Traces& traces) {
     end_epoch(progress);
     ++epoch;
   }
-  if (!result_.final && !result_.stopped && !p_.replay && !p_.run.request.no_eval) {
-    result_.final = evaluation_.measure();
-    result_.stopped = !result_.final;
-  }
-  if (traces_.checkpoints != nullptr && result_.steps > range_.first) {
-    result_.saved = traces_.checkpoints->last_is_saved();
-  }
-  step_.timeline().end(traces_.directory);
-  result_.communication = step_.summarize();
-  if (!result_.stopped) log_.end_events(result_.steps);
-  return result_;
 }
 
 // An epoch in hand may want nothing but its evaluation.
@@ -162,7 +173,10 @@ void Training::train_step(EpochProgress& epoch) {
   }
   if (saves && !result_.stopped) {
     synchronize_replicas();
+    unsaved_.checkpoint = true;
     save(position(epoch, Evaluated::kYes));
+  } else if (traces_.checkpoints != nullptr) {
+    traces_.checkpoints->advance();
   }
   step_.timeline().end_step(result_.steps, traces_.directory);
 }
@@ -236,14 +250,13 @@ void Training::end_epoch(const EpochProgress& epoch) {
   // it.
   if (result_.stopped) {
     result_.final.reset();
-    save(position(epoch, Evaluated::kNo));
-    return;
+    unsaved_.checkpoint = true;
+    return save(position(epoch, Evaluated::kNo));
   }
   if (traces_.csv != nullptr) log_epoch(epoch, evaluation);
-  if (last || result_.early_stop_epoch || (number + 1) % p_.run.request.save_freq == 0 ||
-      saves_after(result_.steps)) {
-    save(position(epoch, Evaluated::kYes));
-  }
+  unsaved_.checkpoint = last || result_.early_stop_epoch ||
+                        (number + 1) % p_.run.request.save_freq == 0 || saves_after(result_.steps);
+  save(position(epoch, Evaluated::kYes));
 }
 
 void Training::log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation) {
@@ -268,7 +281,8 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   std::optional<Evaluation> of_average;
   const bool averages = evaluation && step_.update().average() != nullptr;
   if (averages) {
-    of_average = evaluation_.measure_average(traces_.checkpoints, position(epoch, Evaluated::kYes));
+    of_average = evaluation_.measure_average();
+    unsaved_.average = of_average.has_value();
   }
   result_.stopped = !evaluation || (averages && !of_average);
   if (result_.stopped) return std::nullopt;
@@ -282,10 +296,7 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   if (result_.best.total > 0 && evaluation->correct1 <= result_.best.correct1) return evaluation;
   result_.best = *evaluation;
   result_.best_epoch = number;
-  on_rank_0(p_.ranks, "saving the best weights", [&] {
-    if (traces_.checkpoints == nullptr) return;
-    traces_.checkpoints->save_best(p_.model, position(epoch, Evaluated::kYes));
-  });
+  unsaved_.best = true;
   return evaluation;
 }
 
@@ -323,11 +334,22 @@ TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evalua
 }
 
 void Training::save(const TrainingPosition& at) {
+  const SavedFiles files = std::exchange(unsaved_, {});
+  if (p_.replay || !files.any()) return;
+  on_rank_0(p_.ranks, "saving a checkpoint", [&] {
+    if (traces_.checkpoints == nullptr) return;
+    const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
+    traces_.checkpoints->save(files, state(), at);
+  });
+}
+
+void Training::finish_saves() {
   if (p_.replay) return;
   on_rank_0(p_.ranks, "saving a checkpoint", [&] {
     if (traces_.checkpoints == nullptr) return;
     const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
-    traces_.checkpoints->save(p_.model, step_.update().optimizer(), at);
+    traces_.checkpoints->finish();
+    if (result_.steps > range_.first) result_.saved = traces_.checkpoints->last_is_saved();
   });
 }
 

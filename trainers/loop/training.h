@@ -50,6 +50,7 @@ class Training {
   static constexpr int64_t kMostSteps = 10;  // between two exchanges of figures
 
   void share_start();
+  void train_epochs();
   void begin_events();
   bool goes_on(const EpochSums& in_hand) const;
   std::optional<RunEvents> open_events() const;  // rank 0's
@@ -70,7 +71,11 @@ class Training {
   // An epoch whose steps are done is over once it is evaluated.
   enum class Evaluated : uint8_t { kNo, kYes };
   TrainingPosition position(const EpochProgress& epoch, Evaluated evaluated) const;
+  SnapshotSource state() { return {p_.stream, p_.model, step_.update().optimizer()}; }
+  // Begins to save what `unsaved_` says. A collective call, as finish_saves().
   void save(const TrainingPosition& at);
+  // Returns when the last save is complete.
+  void finish_saves();
 
   const TrainingParts p_;
   const StepRange range_;
@@ -81,6 +86,7 @@ class Training {
   EarlyStopping early_stopping_;
   const ReplicaCheck replicas_;
   TrainingEvaluation evaluation_;
+  SavedFiles unsaved_;                  // of the state after the last step
   int64_t stop_interval_ = kMostSteps;  // steps until ranks ask each other whether to stop
   TrainingResult result_;
 };

@@ -55,9 +55,10 @@ std::string memory_text(const TrainingPlan& plan) {
       fmt::format("  of {:.1f} MiB on the card: {}\n",
                   mib(plan.card.memory_bytes),
                   plan.needed_bytes() <= plan.card.memory_bytes ? "it fits" : "IT DOES NOT FIT");
-  return text + fmt::format("  largest batch that fits: {} images a rank, {:.2f} MiB each\n",
-                            plan.largest_batch(),
-                            mib(plan.memory().bytes_per_image()));
+  text += fmt::format("  largest batch that fits: {} images a rank, {:.2f} MiB each\n",
+                      plan.largest_batch(),
+                      mib(plan.memory().bytes_per_image()));
+  return text + memory_line("page-locked on rank 0's host, for saving", memory.saved());
 }
 
 std::string operations_text(const TrainingPlan& plan) {
