@@ -13,10 +13,12 @@
 
 #include "core/tensor.h"
 
+namespace lockstep {
+class FlightRecorder;  // not exported
+}
+
 #pragma GCC visibility push(default)
 namespace lockstep {
-
-class FlightRecorder;
 
 // The algorithms of a sum over ranks. Only kTree and kStar give bits that do not depend on the
 // number of ranks (core/tree.h); every algorithm gives the same bits on all ranks, kNone excepted.

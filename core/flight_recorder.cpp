@@ -140,7 +140,7 @@ void FlightRecorder::end(int code, std::string_view what) {
 FlightEvent FlightRecorder::made(FlightEvent event,
                                  std::string_view name,
                                  Clock::time_point now) const {
-  std::copy_n(name.data(), std::min(name.size(), event.name.size()), event.name.begin());
+  std::ranges::copy(name.substr(0, event.name.size()), event.name.begin());
   stamp(event, now);
   return event;
 }

@@ -181,6 +181,7 @@ void FlightFiles::keep_others() const {
 // The first one stays: launchers let a stopped rank go on before they end it. Not flushed: after a
 // failure there are other things to wait for than a disk.
 void FlightFiles::keep(const FlightRecord& record) const {
+  if (!folder_) return;
   const std::string name = flight_file_of(record.header.rank);
   struct stat there{};
   const bool is_there = fstatat(folder_->fd(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0;

@@ -94,7 +94,8 @@ void StepTimeline::write(RunDirectory* directory) {
 
 int64_t StepTimeline::last_whole_step(const std::vector<Timeline::Span>& spans) const {
   int64_t last = last_taken_;
-  if (const auto lost = timeline_->first_lost()) {
+  const auto lost = timeline_->first_lost();
+  if (lost && wanted_) {
     last = wanted_->first - 1;
     for (const Timeline::Span& span : spans) {
       if (span.name == kStepSpan && span.end <= *lost) last = std::max(last, span.number);
