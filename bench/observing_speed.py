@@ -2,9 +2,10 @@
 
 usage: python3 bench/observing_speed.py [--only convnet,resnet20] [--rounds 9] [--max-others 15]
 
-Three runs in turn, on built-in images with one rank: without log lines, event files and report; with the defaults; and
-with --trace over all steps as well. The cost is what training loses in images per second, round by round; other_s is
-what the report and the event files take before the first and after the last step, in seconds.
+Four runs in turn, on built-in images with one rank: without log lines, event files and report; with the defaults;
+without the flight recorder; and with --trace over all steps as well. The cost is what training loses in images per
+second, round by round; other_s is what the report and the event files take before the first and after the last step, in
+seconds.
 """
 
 import argparse
@@ -40,6 +41,7 @@ def measure(network: dict, rounds: int, max_others: float) -> dict:
     variants = {
         "bare": ["-p", str(10 * steps), "--no-tensorboard", "--no-report"],
         "observed": [],
+        "unrecorded": ["--no-flight"],
         "traced": ["--trace", f"1:{steps}"],
     }
     programs = {name: lambda flags=flags: run(network, flags) for name, flags in variants.items()}
@@ -56,6 +58,7 @@ def measure(network: dict, rounds: int, max_others: float) -> dict:
         "steps": steps,
         "images_per_s": round(statistics.median(speeds("observed"))),
         "observed_over_bare": ratio(speeds("observed"), speeds("bare")),
+        "observed_over_unrecorded": ratio(speeds("observed"), speeds("unrecorded")),
         "traced_over_observed": ratio(speeds("traced"), speeds("observed")),
         "other_s": round(other_s("observed") - other_s("bare"), 2),
         "others_percent_max": round(max(others)),

@@ -11,6 +11,9 @@
 namespace lockstep::comm {
 namespace {
 
+constexpr std::array<std::string_view, 6> kKindNames = {
+    "barrier", "broadcast", "all_gather", "all_reduce", "all_reduce(int64)", "allocate"};
+
 std::string list_of_ranks(std::span<const int> ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }
@@ -18,11 +21,14 @@ std::string list_of_ranks(std::span<const int> ranks) {
 }  // namespace
 
 std::string to_string(const Operation& operation) {
-  constexpr std::array<std::string_view, 6> kNames = {
-      "barrier", "broadcast", "all_gather", "all_reduce", "all_reduce(int64)", "allocate"};
-  const std::string_view name = kNames[static_cast<size_t>(operation.kind)];
+  const std::string_view name = kKindNames[static_cast<size_t>(operation.kind)];
   if (operation.label.empty()) return fmt::format("{} #{}", name, operation.sequence);
   return fmt::format("{} #{} ({})", name, operation.sequence, operation.label);
+}
+
+std::string_view short_name(const Operation& operation) {
+  if (!operation.label.empty()) return operation.label;
+  return kKindNames[static_cast<size_t>(operation.kind)];
 }
 
 std::string list_of_ranks(std::span<const int> ranks, std::string_view one, std::string_view many) {

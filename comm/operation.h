@@ -70,6 +70,9 @@ void check_all_reduce_dtype(Dtype dtype);
 
 namespace lockstep::comm {
 
+// "bucket 2: ...", or the kind of call where it has no label.
+std::string_view short_name(const Operation& operation);
+
 // "rank 2 is", "ranks 2, 3 are"
 std::string list_of_ranks(std::span<const int> ranks, std::string_view one, std::string_view many);
 

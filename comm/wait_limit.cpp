@@ -28,17 +28,37 @@ int lowest_that_waits(std::span<const int> missing) {
 
 }  // namespace
 
-WaitLimit::WaitLimit(std::chrono::milliseconds deadline, const SlowPart* part)
-    : part_(part), limit_(limit_of(deadline, part)), tell_at_(start_ + deadline) {}
+WaitLimit::WaitLimit(std::chrono::milliseconds deadline, const CallContext& context)
+    : part_(context.slow_part),
+      warning_(context.warning),
+      limit_(limit_of(deadline, part_)),
+      tell_at_(Clock::time_point::max()) {
+  if (part_ != nullptr) {
+    tell_at_ = start_ + deadline;
+  } else if (warning_ != nullptr) {
+    tell_at_ = start_ + warning_->after;
+  }
+}
 
 bool WaitLimit::is_to_be_told() {
-  if (part_ == nullptr || Clock::now() < tell_at_) return false;
+  if (Clock::now() < tell_at_) return false;
   tell_at_ = Clock::time_point::max();
   return true;
 }
 
-void WaitLimit::tell(int rank, std::span<const int> missing) const {
-  if (!part_->tell || lowest_that_waits(missing) != rank) return;
+void WaitLimit::tell(const Operation& operation, int rank, std::span<const int> missing) const {
+  if (lowest_that_waits(missing) != rank) return;
+  if (part_ == nullptr) {
+    warning_->tell(
+        fmt::format("rank {} has waited in {} for {} s: {} not there; it gives up after {} s",
+                    rank,
+                    to_string(operation),
+                    seconds_of(warning_->after),
+                    who_is(missing),
+                    seconds_of(limit_)));
+    return;
+  }
+  if (!part_->tell) return;
   part_->tell(fmt::format("{} still {}; the other ranks wait for {} s at most",
                           who_is(missing),
                           part_->doing,

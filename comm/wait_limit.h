@@ -16,20 +16,22 @@ class WaitLimit {
  public:
   using Clock = WaitClock;
 
-  // `deadline` is the ranks'; `part`, which may be null, the one that they are in.
-  WaitLimit(std::chrono::milliseconds deadline, const SlowPart* part);
+  // `deadline` is the ranks'.
+  WaitLimit(std::chrono::milliseconds deadline, const CallContext& context);
 
   // Zero or less: it is over.
   Clock::duration left() const { return start_ + limit_ - Clock::now(); }
-  // True once, when the part that the ranks are in takes longer than their deadline.
+  // True once: when the part that the ranks are in takes longer than their deadline, or, outside of
+  // one, when the wait takes as long as the warning says.
   bool is_to_be_told();
   // `missing` may be empty where nobody knows whose part is missing.
-  void tell(int rank, std::span<const int> missing) const;
+  void tell(const Operation& operation, int rank, std::span<const int> missing) const;
   CommError error(const Operation& operation, int rank, std::span<const int> missing) const;
 
  private:
   const Clock::time_point start_ = Clock::now();
   const SlowPart* const part_;
+  const StallWarning* const warning_;
   const std::chrono::milliseconds limit_;
   Clock::time_point tell_at_;
 };

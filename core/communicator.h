@@ -13,6 +13,10 @@
 
 #include "core/tensor.h"
 
+namespace lockstep {
+class FlightRecorder;  // not exported
+}
+
 #pragma GCC visibility push(default)
 namespace lockstep {
 
@@ -72,6 +76,20 @@ struct SlowPart {
   std::function<void(const std::string& note)> tell;
 };
 
+// A wait for peers that has lasted so long, outside of a SlowPart, is told once on the lowest rank
+// that waits, with the ranks and the call that it waits for.
+struct StallWarning {
+  std::chrono::milliseconds after;
+  std::function<void(const std::string& note)> tell;
+};
+
+// The state that a rank's calls heed beside their arguments. Borrowed; each may be null.
+struct CallContext {
+  const SlowPart* slow_part = nullptr;
+  const StallWarning* warning = nullptr;
+  FlightRecorder* recorder = nullptr;
+};
+
 // A fixed group of ranks that all make the same calls in the same order.
 // Thread safety: one call at a time per rank.
 // Every call that waits for a peer throws CommError when the peer died or the deadline passed.
@@ -109,14 +127,19 @@ class Communicator {
 
   // From now on the ranks are in this part, until another call; null: in none. All ranks must call
   // it at the same place. Borrowed.
-  void enter(const SlowPart* part) { slow_part_ = part; }
+  void enter(const SlowPart* part) { context_.slow_part = part; }
+
+  // From now on; null: none. Borrowed. Each rank may decide by itself.
+  void warn_of_stalls(const StallWarning* warning) { context_.warning = warning; }
+  void record_in(FlightRecorder* recorder) { context_.recorder = recorder; }
+  FlightRecorder* recorder() const { return context_.recorder; }
 
   // Since the beginning.
   const Traffic& traffic() const { return traffic_; }
 
  protected:
   Traffic traffic_;
-  const SlowPart* slow_part_ = nullptr;
+  CallContext context_;
 };
 
 // Ranks whose GPUs reach each other, beside the communicator of the same ranks. Calls are in the

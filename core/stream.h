@@ -15,10 +15,12 @@
 #include "core/function_ref.h"
 #include "core/tensor.h"
 
+namespace lockstep {
+class ThreadPool;  // not exported
+}
+
 #pragma GCC visibility push(default)
 namespace lockstep {
-
-class ThreadPool;
 
 // Anything worth keeping between calls with the same arguments: library primitives, descriptors.
 struct Plan {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/flight_recorder.h"
+
 namespace lockstep {
 
 void Timeline::record(const Span& span) {
@@ -17,6 +19,24 @@ void Timeline::record(const Span& span) {
   }
   slots_[place].span = span;
   slots_[place].is_written.store(true, std::memory_order_release);
+}
+
+void Timeline::enter(const Span& span) {
+  if (recorder_ == nullptr) return;
+  if (span.lane.kind == TimelineLane::Kind::kLoader) {
+    recorder_->enter_load(static_cast<size_t>(span.lane.index), span.name, span.number, span.begin);
+  } else {
+    recorder_->enter_part(span.name, span.number, span.begin);
+  }
+}
+
+void Timeline::leave(const Span& span) {
+  if (recorder_ == nullptr) return;
+  if (span.lane.kind == TimelineLane::Kind::kLoader) {
+    recorder_->leave_load(static_cast<size_t>(span.lane.index), span.end);
+  } else {
+    recorder_->leave_part(span.end);
+  }
 }
 
 std::vector<Timeline::Span> Timeline::spans() const {

@@ -4,12 +4,15 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 namespace lockstep {
+
+class FlightRecorder;
 
 // Spans of one lane may enclose each other, and overlap in no other way.
 struct TimelineLane {
@@ -38,7 +41,8 @@ inline constexpr const char* kGraphSpan =
 inline constexpr const char* kBucketSpan = "bucket";  // from its last gradient to its sum
 
 // Any thread may record, without a lock, into memory that is taken at the start: so recording costs
-// a step little, and a long one no more memory. Text is not copied: it outlives the timeline.
+// a step little, and a long one no more memory. Text is not copied: it outlives the timeline. A
+// flight recorder beside it hears of each span when it begins and when it ends, at all times.
 class Timeline {
  public:
   using Clock = std::chrono::steady_clock;
@@ -52,9 +56,10 @@ class Timeline {
     Clock::time_point end = {};
   };
 
-  // Takes memory for so many spans. The ones after them are lost.
-  explicit Timeline(size_t capacity)
-      : capacity_(capacity),
+  // Takes memory for so many spans. The ones after them are lost. The recorder may be null.
+  explicit Timeline(size_t capacity, FlightRecorder* recorder = nullptr)
+      : recorder_(recorder),
+        capacity_(capacity),
         // NOLINTNEXTLINE(modernize-avoid-c-arrays): atomics cannot be moved
         slots_(std::make_unique<Slot[]>(capacity)) {}
   Timeline(const Timeline&) = delete;
@@ -68,6 +73,11 @@ class Timeline {
 
   void record(const Span& span);
 
+  FlightRecorder* recorder() const { return recorder_; }
+  // A span begins, or ends, for the recorder alone.
+  void enter(const Span& span);
+  void leave(const Span& span);
+
   // In the order of their begins; of two that begin together, the longer one first.
   std::vector<Span> spans() const;
   // When the first lost span began. Nothing where all found room.
@@ -80,6 +90,7 @@ class Timeline {
   };
   static constexpr int64_t kNone = INT64_MAX;
 
+  FlightRecorder* const recorder_;
   const size_t capacity_;
   const std::unique_ptr<Slot[]> slots_;  // NOLINT(modernize-avoid-c-arrays)
   std::atomic<bool> on_ = false;
@@ -87,27 +98,33 @@ class Timeline {
   std::atomic<int64_t> first_lost_ = kNone;  // in ticks of the clock
 };
 
-// A span that lasts as long as this lives. Null, or a timeline that is off: nothing is recorded,
-// and no clock is read.
+// A span that lasts as long as this lives. Null, or a timeline that is off and has no recorder:
+// nothing is recorded, and no clock is read. The recorder does not hear of a span that an exception
+// ends: it keeps what the rank failed in.
 class TimelineSpan {
  public:
   TimelineSpan(Timeline* timeline,
                std::string_view name,
                int64_t number = -1,
                TimelineLane lane = {})
-      : timeline_(timeline != nullptr && timeline->is_on() ? timeline : nullptr) {
+      : is_kept_(timeline != nullptr && timeline->is_on()),
+        timeline_(is_kept_ || (timeline != nullptr && timeline->recorder() != nullptr) ? timeline
+                                                                                       : nullptr) {
     if (timeline_ == nullptr) return;
     span_ = {.lane = lane, .name = name, .number = number, .begin = Timeline::Clock::now()};
+    timeline_->enter(span_);
   }
   TimelineSpan(const TimelineSpan&) = delete;
   TimelineSpan& operator=(const TimelineSpan&) = delete;
   ~TimelineSpan() {
     if (timeline_ == nullptr) return;
     span_.end = Timeline::Clock::now();
-    timeline_->record(span_);
+    if (std::uncaught_exceptions() == 0) timeline_->leave(span_);
+    if (is_kept_) timeline_->record(span_);
   }
 
  private:
+  const bool is_kept_;
   Timeline* const timeline_;
   Timeline::Span span_;
 };

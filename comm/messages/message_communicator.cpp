@@ -42,7 +42,7 @@ Tensor copy_of(std::span<const T> values) {
 
 MessageCommunicator::MessageCommunicator(std::unique_ptr<MessageTransport> transport,
                                          std::chrono::milliseconds stall_abort)
-    : engine_(std::move(transport), stall_abort, traffic_, slow_part_) {}
+    : engine_(std::move(transport), stall_abort, traffic_, context_) {}
 
 void MessageCommunicator::barrier() {
   engine_.guard().run([&] {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "comm/backoff.h"
+#include "comm/call_record.h"
 #include "comm/wait_limit.h"
 #include "core/check.h"
 
@@ -11,11 +12,11 @@ namespace lockstep::comm {
 MessageEngine::MessageEngine(std::unique_ptr<MessageTransport> transport,
                              std::chrono::milliseconds stall_abort,
                              Traffic& traffic,
-                             const SlowPart* const& slow_part)
+                             const CallContext& context)
     : transport_(std::move(transport)),
       stall_abort_(stall_abort),
       traffic_(traffic),
-      slow_part_(slow_part) {
+      context_(context) {
   LS_CHECK(0 <= rank() && rank() < size(), "[communicator] rank: got {} of {}", rank(), size());
 }
 
@@ -34,6 +35,7 @@ std::unique_ptr<Round> MessageEngine::start(const Operation& operation,
 }
 
 void MessageEngine::launch(MessageWork& work) {
+  record_entry(recorder(), work.operation());
   under_way_.push_back(&work);
   work.step();
   if (work.done()) forget(work);
@@ -48,9 +50,10 @@ void MessageEngine::wait(MessageWork& work) {
   for (advance(); !work.done(); advance()) {
     const int64_t rounds = work.rounds();
     Backoff backoff(transport_->shares_cores());
-    WaitLimit limit(stall_abort_, slow_part_);
+    const RecordedWait recorded(recorder(), work.operation());
+    WaitLimit limit(stall_abort_, context_);
     while (!work.done() && work.rounds() == rounds) {
-      if (limit.is_to_be_told()) limit.tell(rank(), work.unfinished_peers());
+      if (limit.is_to_be_told()) limit.tell(work.operation(), rank(), work.unfinished_peers());
       if (limit.left() < WaitLimit::Clock::duration::zero()) {
         throw limit.error(work.operation(), rank(), work.unfinished_peers());
       }
@@ -79,6 +82,7 @@ void MessageWork::step() {
     round_.reset();
     ++rounds_;
     done_ = !next_round();
+    if (done_) record_exit(engine_.recorder(), operation_);
   }
 }
 

@@ -22,17 +22,19 @@ class MessageWork;
 // ranks that wait in different orders do not wait for each other.
 class MessageEngine {
  public:
-  // `traffic` counts what is sent. `slow_part`: that the ranks are in at the time of a wait.
+  // `traffic` counts what is sent. `context` is looked at when a rank enters a call, waits in it
+  // and leaves it.
   MessageEngine(std::unique_ptr<MessageTransport> transport,
                 std::chrono::milliseconds stall_abort,
                 Traffic& traffic,
-                const SlowPart* const& slow_part);
+                const CallContext& context);
   MessageEngine(const MessageEngine&) = delete;
   MessageEngine& operator=(const MessageEngine&) = delete;
   ~MessageEngine() = default;
 
   MessageTransport& transport() { return *transport_; }
   CallGuard& guard() { return guard_; }
+  FlightRecorder* recorder() const { return context_.recorder; }
   const CallGuard& guard() const { return guard_; }
   int rank() const { return transport_->rank(); }
   int size() const { return transport_->size(); }
@@ -54,7 +56,7 @@ class MessageEngine {
   const std::unique_ptr<MessageTransport> transport_;
   const std::chrono::milliseconds stall_abort_;
   Traffic& traffic_;
-  const SlowPart* const& slow_part_;
+  const CallContext& context_;
   CallGuard guard_;
   std::vector<MessageWork*> under_way_;  // in the order of their start
 };

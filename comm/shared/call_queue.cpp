@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 
 #include "comm/backoff.h"
+#include "comm/call_record.h"
 #include "comm/wait_limit.h"
 
 namespace lockstep::comm {
@@ -40,10 +41,10 @@ std::string in_full(const CallRecord& record) {
 
 CallQueue::CallQueue(SharedHost& host,
                      std::chrono::milliseconds stall_abort,
-                     const SlowPart* const& slow_part)
+                     const CallContext& context)
     : host_(host),
       stall_abort_(stall_abort),
-      slow_part_(slow_part),
+      context_(context),
       rank_(host.rank()),
       shares_cores_(host.shares_cores()) {
   const Segment control =
@@ -68,6 +69,7 @@ std::shared_ptr<const Call> CallQueue::post(const Operation& operation,
   state(rank_).records[call->number % RankState::kRecords] = record;
   state(rank_).posted.raise_to(call->number);
   calls_.push_back(call);
+  record_entry(context_.recorder, operation);
   return call;
 }
 
@@ -98,6 +100,7 @@ bool CallQueue::run_phases(Call& call) {
       call.entered_by_all = true;
     } else if (call.phases_done == call.phases()) {
       call.is_over = true;
+      record_exit(context_.recorder, call.operation);
     } else {
       call.exchange->run(call.phases_done);
       ++call.phases_done;
@@ -166,10 +169,11 @@ void CallQueue::wait_for(const Obstacle& obstacle, const Call& call) {
     if (counter.has_reached(obstacle.target)) return;
   }
   publish(obstacle);
-  WaitLimit limit(stall_abort_, slow_part_);
+  const RecordedWait recorded(context_.recorder, call.operation);
+  WaitLimit limit(stall_abort_, context_);
   while (!counter.has_reached(obstacle.target)) {
     check_alive(call);
-    if (limit.is_to_be_told()) limit.tell(rank_, culprits_of(obstacle));
+    if (limit.is_to_be_told()) limit.tell(call.operation, rank_, culprits_of(obstacle));
     const auto left = limit.left();
     if (left <= WaitLimit::Clock::duration::zero()) {
       const std::vector<int> missing = culprits_of(obstacle);

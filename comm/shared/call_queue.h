@@ -34,11 +34,9 @@ struct Call {
 // none. After an error the queue is of no more use.
 class CallQueue {
  public:
-  // A collective call. The host must outlive the queue. So must `slow_part`, the part that the
-  // ranks are in at the time of a wait.
-  CallQueue(SharedHost& host,
-            std::chrono::milliseconds stall_abort,
-            const SlowPart* const& slow_part);
+  // A collective call. The host must outlive the queue. So must `context`, which is looked at when
+  // a rank enters a call, waits in it and leaves it.
+  CallQueue(SharedHost& host, std::chrono::milliseconds stall_abort, const CallContext& context);
 
   // Enters a call. Waits when too many are under way. `exchange` may be null.
   std::shared_ptr<const Call> post(const Operation& operation,
@@ -80,7 +78,7 @@ class CallQueue {
 
   SharedHost& host_;
   const std::chrono::milliseconds stall_abort_;
-  const SlowPart* const& slow_part_;
+  const CallContext& context_;
   const int rank_;
   const bool shares_cores_;
   std::shared_ptr<void> memory_;

@@ -66,7 +66,7 @@ SharedCommunicator::SharedCommunicator(std::unique_ptr<SharedHost> host,
       rank_(host_->rank()),
       size_(host_->size()),
       stream_(Device::kCpu),
-      queue_(*host_, stall_abort, slow_part_) {
+      queue_(*host_, stall_abort, context_) {
   const Segment staging = host_->allocate(2 * kPieceBytes, {Kind::kAllocate, 0});
   staging_ = staging.memory;
   halves_[0] = staging.parts;

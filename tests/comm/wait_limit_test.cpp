@@ -1,8 +1,9 @@
-// Waits for ranks that are busy for long, such as with a slow disk.
+// Waits for ranks that are busy for long, such as with a slow disk: limits, warnings, records.
 #include "comm/wait_limit.h"
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -11,6 +12,7 @@
 #include <gmock/gmock.h>
 
 #include "comm/thread_communicator.h"
+#include "core/flight_recorder.h"
 #include "tests/support/mailbox_ranks.h"
 
 namespace lockstep::comm::wait_limit_test {
@@ -75,6 +77,58 @@ TEST_P(SlowParts, AttackA2_OtherWaitsKeepTheirDeadline) {
   } catch (const CommError& error) {
     EXPECT_THAT(error.why(), HasSubstr("did not take part for 0.1 s"));
   }
+}
+
+TEST_P(SlowParts, AWaitIsWarnedOfWithRankAndCall) {
+  std::mutex mutex;
+  std::vector<std::string> told;
+  const StallWarning warning{.after = kDeadline / 2, .tell = [&](const std::string& note) {
+                               const std::lock_guard lock(mutex);
+                               told.push_back(note);
+                             }};
+  GetParam()(
+      3,
+      [&](Communicator& peers) {
+        peers.warn_of_stalls(&warning);
+        peers.barrier();
+        if (peers.rank() == 1) std::this_thread::sleep_for(4 * kDeadline);
+        peers.barrier();
+        peers.warn_of_stalls(nullptr);
+      },
+      20 * kDeadline);
+  EXPECT_THAT(told,
+              ElementsAre("rank 0 has waited in barrier #2 for 0.05 s: rank 1 is not there; it "
+                          "gives up after 2 s"));
+}
+
+// Rank 1 stays away from the second sum, whose deadline passes.
+TEST_P(SlowParts, ARecorderHasEachCallAndTheWaitThatFailed) {
+  std::vector<std::unique_ptr<FlightRecorder>> recorders;
+  for (int rank = 0; rank < 3; ++rank) {
+    recorders.push_back(std::make_unique<FlightRecorder>(rank, 3, 0));
+  }
+  const auto body = [&](Communicator& peers) {
+    peers.record_in(recorders[static_cast<size_t>(peers.rank())].get());
+    Tensor values = Tensor::zeros({8}, Dtype::kF32);
+    const AllReduce sum{.values = values, .label = "bucket 0"};
+    peers.start_all_reduce(sum)->wait();
+    if (peers.rank() == 1) std::this_thread::sleep_for(4 * kDeadline);
+    peers.start_all_reduce(sum)->wait();
+  };
+  EXPECT_THROW(GetParam()(3, body, kDeadline), CommError);
+  int waiting = 0;
+  for (const auto& recorder : recorders) {
+    const FlightState& state = recorder->record().state;
+    if (!state.wait || state.wait.number != 2) continue;
+    ++waiting;
+    EXPECT_EQ(state.open_call.number, 2);
+    EXPECT_EQ(state.last_call.text(), "bucket 0");
+  }
+  EXPECT_GE(waiting, 1);
+  const auto& events = recorders[0]->record().events;
+  EXPECT_EQ(events[0].number, 1);
+  EXPECT_EQ(events[1].number, 1);
+  EXPECT_EQ(events[1].phase, FlightEvent::Phase::kLeft);
 }
 
 void by_memory(int ranks, const std::function<void(Communicator&)>& body, milliseconds deadline) {

@@ -36,6 +36,7 @@ run_commands() {  # of document $1, at least $2; trainings with the flags $3
   [ $count -ge "$2" ] || { echo "$1 has $count commands, expected $2"; exit 1; }
 }
 run_commands running.md 19 "--max-steps 20"
+run_commands reliability.md 1
 run_commands evaluation.md 4 "--max-steps 20"
 run_commands bench_allreduce.md 4
 run_commands bench_train.md 3

@@ -2,12 +2,16 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/flight_recorder.h"
 #include "core/safetensors.h"
+#include "core/timeline.h"
 #include "data/cifar10.h"
 #include "data/idx.h"
 #include "tests/data/idx_files.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/fuzz/target.h"
+#include "trainers/flight/describe_flight.h"
+#include "trainers/flight/read_flight.h"
 #include "trainers/torch_file/pickle_reader.h"
 #include "trainers/torch_file/torch_file.h"
 #include "trainers/torch_file/zip_reader.h"
@@ -125,12 +129,37 @@ std::vector<std::string> cifar10_seeds() {
   return {std::string("\0\3", 2), std::string("\1\3", 2), std::string("\0\xff", 2)};
 }
 
+// Records of two ranks, one behind the other.
+void read_flight_records(std::string_view input) {
+  trainers::RunFlight run{.ranks = 2, .flights = {}, .problems = {}};
+  const size_t half = input.size() / 2;
+  for (const std::string_view part : {input.substr(0, half), input.substr(half)}) {
+    run.flights.push_back(trainers::flight_of(std::as_bytes(std::span(part)), "file"));
+  }
+  check_message(trainers::describe_flight(run));
+}
+
+std::vector<std::string> flight_seeds() {
+  std::string records;
+  for (int rank = 0; rank < 2; ++rank) {
+    FlightRecorder recorder(rank, 2, 7);
+    recorder.enter_part(kStepSpan, 1);
+    recorder.enter_load(0, "decode", 3, {});
+    recorder.enter_layer("conv1", {}, {});
+    recorder.enter_call(4, "bucket 0");
+    if (rank == 0) recorder.begin_wait(4, "bucket 0");
+    records.append(reinterpret_cast<const char*>(&recorder.record()), sizeof(FlightRecord));
+  }
+  return {records};
+}
+
 constexpr Target kFileTargets[] = {
     {"safetensors", read_weights, weights_seeds},
     {"torch_file", read_torch, torch_seeds},
     {"torch_pickle", read_torch_pickle, torch_pickle_seeds},
     {"idx", read_idx, idx_seeds},
     {"cifar10", read_cifar10, cifar10_seeds},
+    {"flight", read_flight_records, flight_seeds},
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include "core/error.h"
 
 namespace lockstep::fuzz {
-namespace {
 
 // Control characters of a file would reach the terminal that the message is printed on.
 void check_message(const std::string& text) {
@@ -15,8 +14,6 @@ void check_message(const std::string& text) {
   });
   if (!is_plain) throw std::logic_error("a message holds control characters: " + text);
 }
-
-}  // namespace
 
 std::span<const Target> all_targets() {
   static const std::vector<Target> targets = [] {

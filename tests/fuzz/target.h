@@ -31,6 +31,9 @@ inline void PrintTo(const Target& target, std::ostream* out) {
 // Null where there is none of this name.
 const Target* find_target(std::string_view name);
 
+// Throws std::logic_error for text that a terminal would not print as it is.
+void check_message(const std::string& text);
+
 // Gives the bytes to the target. Throws std::logic_error for a message of ours that a terminal
 // would not print as it is.
 void run(const Target& target, std::string_view input);

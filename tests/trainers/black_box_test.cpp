@@ -29,7 +29,7 @@ class BlackBoxTest : public ::testing::Test {
   }
   void step(int64_t number, const Tensor& images) { step(number, images, &box_); }
   void step_with(const std::string& fault) {
-    GradientFault gradients(*parse_fault(fault), run_.model, 2);
+    LayerFault gradients(*parse_fault(fault), run_.model, 2);
     step(3, images(), gradients.listener(3, shards(), &box_));
   }
   static Tensor images() { return lockstep::testing::random_tensor({6, 1, 4, 4}, 1); }
@@ -152,10 +152,10 @@ TEST_F(BlackBoxTest, KeepsTheCauseOfSpoiledWeights) {
   EXPECT_FALSE(box_.first());
 }
 
-TEST(GradientFaultTest, RefusesALayerThatIsNotThere) {
+TEST(LayerFaultTest, RefusesALayerThatIsNotThere) {
   testing::TinyRun run(1);
   try {
-    GradientFault(*parse_fault("inf:rank=0,step=1,layer=conv9"), run.model, 1);
+    LayerFault(*parse_fault("inf:rank=0,step=1,layer=conv9"), run.model, 1);
     FAIL() << "no error";
   } catch (const UsageError& error) {
     EXPECT_STREQ(error.what(), "LOCKSTEP_FAULT strikes layer conv9");

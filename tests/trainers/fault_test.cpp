@@ -27,8 +27,15 @@ TEST(Fault, IsReadFromText) {
   EXPECT_TRUE(disk->is_of_photos());
   EXPECT_EQ(disk->delay(), std::chrono::milliseconds(30));
   EXPECT_EQ(parse_fault("slowdecode:ms=1")->kind, "slowdecode");
-  EXPECT_TRUE(parse_fault("slownet:ms=5")->is_of_network());
-  EXPECT_FALSE(disk->is_of_network());
+  EXPECT_TRUE(disk->strikes(0) && disk->strikes(7));
+  const auto of_one = parse_fault("slowdisk:ms=30,rank=1");
+  ASSERT_TRUE(of_one);
+  EXPECT_TRUE(of_one->strikes(1) && !of_one->strikes(0));
+  for (const char* text : {"slownet:ms=5", "skip:rank=1,step=3", "lost:rank=0,step=3"}) {
+    EXPECT_TRUE(parse_fault(text)->is_of_exchange()) << text;
+  }
+  EXPECT_FALSE(disk->is_of_exchange());
+  EXPECT_EQ(parse_fault("loop:rank=1,step=4,layer=conv2")->layer, "conv2");
   const auto slow = parse_fault("slow:rank=2,ms=7");
   ASSERT_TRUE(slow);
   EXPECT_EQ(slow->kind, "slow");
@@ -37,8 +44,8 @@ TEST(Fault, IsReadFromText) {
   EXPECT_FALSE(parse_fault(""));
   const auto inf = parse_fault("inf:rank=1,step=4");
   ASSERT_TRUE(inf);
-  EXPECT_TRUE(inf->is_of_gradient());
-  EXPECT_FALSE(slow->is_of_gradient());
+  EXPECT_TRUE(inf->is_of_layer());
+  EXPECT_FALSE(slow->is_of_layer());
   EXPECT_EQ(inf->count, 1);
   EXPECT_EQ(inf->layer, "");
   EXPECT_EQ(inf->value, std::numeric_limits<double>::infinity());
@@ -52,6 +59,9 @@ TEST(Fault, IsReadFromText) {
 TEST(Fault, OtherTextIsRefused) {
   for (const char* text : {"slow:rank=1,step=3",
                            "slowdisk:rank=0,ms=3",
+                           "slownet:ms=3,rank=1",
+                           "skip:rank=1,step=3,layer=fc",
+                           "loop:rank=1,step=3,value=2",
                            "nan:rank=1,ms=3",
                            "slow:rank=1",
                            "melt:rank=0,step=1",

@@ -28,7 +28,7 @@ std::vector<int64_t> whole_steps(const std::vector<std::string>& names) {
 }
 
 // Removes all but the `keep` newest up to `step`, and those after it: they were made by a
-// continuation that was given up.
+// continuation that was given up. A model that stays keeps its state: alone it would stay forever.
 void remove_superseded(const Folder& folder, int64_t step, int64_t keep) {
   int64_t kept = 0;
   for (const int64_t stored : whole_steps(folder.names())) {

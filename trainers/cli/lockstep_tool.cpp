@@ -24,6 +24,8 @@
 #include "trainers/cli/ranks_command.h"
 #include "trainers/cli/run_commands.h"
 #include "trainers/cli/watch_command.h"
+#include "trainers/flight/describe_flight.h"
+#include "trainers/flight/read_flight.h"
 #include "trainers/planner/convolution_plans.h"
 #include "trainers/planner/plan_command.h"
 #include "trainers/report/errors.h"
@@ -271,6 +273,17 @@ Command watch_command(CLI::App& app) {
   return {command, [options] { return run_watch(options->run, options->once); }};
 }
 
+Command flight_command(CLI::App& app, std::ostream& out) {
+  const auto directory = std::make_shared<std::string>();
+  CLI::App* const command = app.add_subcommand(
+      "flight", "what each rank of a run did last, and who waits for whom; also while it runs");
+  command->add_option("RUN", *directory, "a run directory, such as runs/latest")->required();
+  return {command, [&out, directory] {
+            out << describe_flight(read_flights(*directory));
+            return 0;
+          }};
+}
+
 // CLI11 only says that a subcommand is required.
 void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv) {
   if (argc < 2 || *argv[1] == '-') return;
@@ -302,7 +315,8 @@ int run(const std::vector<std::string>& argv, const char* const* arguments, std:
                               report_command(app, out),
                               runs_command(app, out),
                               compare_command(app, out),
-                              watch_command(app)};
+                              watch_command(app),
+                              flight_command(app, out)};
   const auto argc = static_cast<int>(argv.size());
   refuse_unknown_command(app, argc, arguments);
   try {

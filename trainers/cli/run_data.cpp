@@ -12,8 +12,9 @@ RunData open_data(const RunRequest& request,
                   const std::optional<Fault>& fault,
                   Communicator& ranks) {
   RunData data;
+  const bool is_others = fault && !fault->strikes(ranks.rank());
   const auto open = [&] {
-    data.sets = open_training_data(request, fault);
+    data.sets = open_training_data(request, is_others ? std::nullopt : fault);
     if (data.sets.train) data.digest = data.sets.train->digest();
     data.digest += data.sets.test->digest();
   };

@@ -15,6 +15,7 @@
 #include "comm/launch.h"
 #include "comm/thread_communicator.h"
 #include "core/cuda/device.h"
+#include "core/flight_recorder.h"
 #include "core/version.h"
 #include "core/words.h"
 #include "kernels/support/isa.h"
@@ -22,6 +23,9 @@
 #include "trainers/cli/train_run.h"
 #include "trainers/config/run_request.h"
 #include "trainers/debug/replay_plan.h"
+#include "trainers/flight/describe_flight.h"
+#include "trainers/flight/flight_files.h"
+#include "trainers/flight/rank_process.h"
 #include "trainers/options/command_line.h"
 #include "trainers/options/config_file.h"
 #include "trainers/options/known_variables.h"
@@ -92,10 +96,38 @@ bool asks_for_json(const std::vector<std::string>& words) {
   return value.empty() ? otherwise : parse_bool(value).value_or(true);
 }
 
-// Ends the process where the rank fails: its peers wait for it.
-int run_rank(const Job& job) {
+void tell_note(const std::string& text) {
+  fmt::print(stderr, "note: {}\n", text);
+}
+
+int run_recorded(const Job& job) {
   try {
-    return static_cast<int>(train_run(job));
+    const ExitCode code = train_run(job);
+    job.flight->end(code);
+    return static_cast<int>(code);
+  } catch (const std::exception& error) {
+    const Error known = as_error(error);
+    job.flight->fail(known);
+    const bool is_of_peers = known.code() == ExitCode::kPeerLost;
+    fail_rank(job.ranks, error, is_of_peers ? last_words(job.flight->run(), job.ranks.rank()) : "");
+  }
+}
+
+// Ends the process where the rank fails: its peers wait for it.
+int run_rank(Job job) {
+  const StallWarning warning{.after = std::chrono::seconds(job.request.stall_warn_s),
+                             .tell = tell_note};
+  try {
+    std::optional<FlightRecorder> recorder;
+    if (job.request.flight) recorder.emplace(job.ranks.rank(), job.ranks.size(), this_host());
+    FlightFiles flight(recorder ? &*recorder : nullptr);
+    job.flight = &flight;
+    job.ranks.record_in(recorder ? &*recorder : nullptr);
+    if (job.request.stall_warn_s > 0) job.ranks.warn_of_stalls(&warning);
+    const int code = run_recorded(job);
+    job.ranks.record_in(nullptr);
+    job.ranks.warn_of_stalls(nullptr);
+    return code;
   } catch (const std::exception& error) {
     fail_rank(job.ranks, error);
   }
@@ -159,14 +191,14 @@ int connect_and_run(const std::vector<std::string>& argv,
       refuse_two_kinds_of_ranks(launch);
       return run_as_threads(argv, options, request);
     }
-    connection = comm::connect(
-        launch,
-        {.stall_abort = std::chrono::seconds(request.stall_abort_s),
-         .transport = request.exchange.transport,
-         .rendezvous_timeout = std::chrono::seconds(request.rendezvous_timeout_s),
-         .tell = [](const std::string& text) { fmt::print(stderr, "note: {}\n", text); },
-         .stop = stop_requested,
-         .lost_at_end = [](const Error& error) { comm::die(error); }});
+    connection =
+        comm::connect(launch,
+                      {.stall_abort = std::chrono::seconds(request.stall_abort_s),
+                       .transport = request.exchange.transport,
+                       .rendezvous_timeout = std::chrono::seconds(request.rendezvous_timeout_s),
+                       .tell = tell_note,
+                       .stop = stop_requested,
+                       .lost_at_end = [](const Error& error) { comm::die(error); }});
     if (!connection.note.empty()) options.notes.push_back("note: " + connection.note);
   } catch (const Error& error) {
     // Each rank that was started by hand has a terminal of its own.

@@ -59,11 +59,6 @@ ExitCode print(const std::vector<std::string>& lines, Console& console, Communic
   return ExitCode::kDone;
 }
 
-// Ops of a CUDA stream run on no thread of the host.
-int stream_threads(Device device, int64_t threads) {
-  return device == Device::kCuda ? 1 : static_cast<int>(threads);
-}
-
 // A run that all ranks agree on.
 class Run {
  public:
@@ -223,6 +218,9 @@ class Run {
       directory_->write(record_);
       keep_plans(p_.run, p_.engines);
     });
+    const Folder* const folder = directory_ ? &directory_->folder() : nullptr;
+    const std::string problem = p_.job.flight->open(ranks_, folder);
+    if (!problem.empty()) p_.console.warn("note: no flight record of " + problem);
   }
 
   void announce(const nn::Module& model, const std::vector<std::string>& loaded) const {
@@ -375,8 +373,8 @@ ExitCode train_run(const Job& job) {
   if (request.lr_dry_run) return print(lr_lines(request, batch, train->size()), console, ranks);
   if (request.explain_precision) return print(explain(request.precision), console, ranks);
   if (request.device == Device::kCpu) kernels::require_onednn();
-  Stream stream(
-      request.device, stream_threads(request.device, threads), may_spin(job.launch, threads));
+  const int64_t workers = request.device == Device::kCuda ? 1 : threads;  // on the host
+  Stream stream(request.device, static_cast<int>(workers), may_spin(job.launch, threads));
   const EngineWishes wishes{
       request, batch, network, *data.sets.test, libraries, plan_file_of(request, output_dir)};
   const SettledEngines engines = settle_run_engines(wishes, stream, ranks, console);

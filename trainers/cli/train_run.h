@@ -10,6 +10,7 @@
 #include "core/communicator.h"
 #include "trainers/config/run_request.h"
 #include "trainers/debug/replay_plan.h"
+#include "trainers/flight/flight_files.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
@@ -23,6 +24,7 @@ struct Job {
   Communicator& ranks;
   std::string_view transport;  // of `ranks`, as comm::Connection names it, or "threads"
   std::optional<ReplayPlan> replay{};
+  FlightFiles* flight = nullptr;  // keeps this rank's record
 };
 
 // Returns kDone or kStopped. Errors: those of Training; of a replay also UsageError for ranks that

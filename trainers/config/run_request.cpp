@@ -233,6 +233,8 @@ RunRequest make_run_request(const Options& options) {
   read_engines(options, request);
   request.exchange = make_exchange_config(options);
   request.stall_abort_s = options.integer("stall-abort");
+  request.stall_warn_s = options.integer("stall-warn");
+  request.flight = options.boolean("flight");
   request.rendezvous_timeout_s = options.integer("rendezvous-timeout");
   request.output_dir = output_dir_of(options);
   request.overwrite = options.boolean("overwrite");

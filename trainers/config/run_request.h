@@ -84,6 +84,8 @@ struct RunRequest {
   std::string plan_file;  // of engines; empty: the run directory's, or none
   ExchangeConfig exchange;
   int64_t stall_abort_s = 0;
+  int64_t stall_warn_s = 0;  // 0: never
+  bool flight = true;        // what ranks do is recorded
   int64_t rendezvous_timeout_s = 0;
 
   std::string output_dir;  // empty: default_output_dir()

@@ -1,6 +1,7 @@
 #include "trainers/debug/fault.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <chrono>
 #include <initializer_list>
@@ -21,6 +22,8 @@ namespace lockstep::trainers {
 namespace {
 
 constexpr const char* kSlow = "slow";
+constexpr const char* kSlowNet = "slownet";
+constexpr const char* kLoop = "loop";
 
 template <class T>
 void fill(Tensor& tensor, double value) {
@@ -100,12 +103,21 @@ bool read_fault(std::string_view text, Fault& fault) {
   if (colon == std::string_view::npos || text.ends_with(',')) return false;
   fault.kind = text.substr(0, colon);
   FaultWords words(text.substr(colon + 1));
-  const bool of_all_ranks = fault.is_of_photos() || fault.is_of_network();
-  if (of_all_ranks) return words.number("ms", 5, fault.number) && words.at_end();
-  if (!is_one_of(fault.kind, {"flipbit", "kill", "stop", "nan", "inf", kSlow})) return false;
+  if (fault.is_of_photos() || fault.kind == kSlowNet) {
+    fault.rank = Fault::kAllRanks;
+    const bool is_read = words.number("ms", 5, fault.number);
+    const bool may_name_rank = fault.is_of_photos();
+    return is_read && (!may_name_rank || words.number("rank", 4, fault.rank, true)) &&
+           words.at_end();
+  }
+  if (!fault.is_of_layer() && !fault.is_of_exchange() &&
+      !is_one_of(fault.kind, {"flipbit", "kill", "stop", "nan", kSlow})) {
+    return false;
+  }
   if (!words.number("rank", 4, fault.rank)) return false;
   if (!words.number(fault.kind == kSlow ? "ms" : "step", 9, fault.number)) return false;
-  if (!fault.is_of_gradient()) return words.at_end();
+  if (!fault.is_of_layer()) return words.at_end();
+  if (fault.kind == kLoop) return read_layer(words, fault.layer) && words.at_end();
   return words.number("count", 9, fault.count, true) && read_layer(words, fault.layer) &&
          read_value(words, fault.value) && words.at_end();
 }
@@ -117,8 +129,9 @@ std::optional<Fault> parse_fault(const std::string& text) {
   Fault fault;
   if (read_fault(text, fault)) return fault;
   throw UsageError(fmt::format("LOCKSTEP_FAULT is '{}'", printable(text)),
-                   "it takes flipbit, kill, stop, nan or inf, a rank and a step, or slow, a rank "
-                   "and milliseconds, or slowdisk, slowdecode or slownet and milliseconds",
+                   "it takes flipbit, kill, stop, nan, inf, loop, skip or lost, a rank and a step, "
+                   "or slow, a rank and milliseconds, or slowdisk, slowdecode or slownet and "
+                   "milliseconds",
                    "LOCKSTEP_FAULT=flipbit:rank=1,step=30, or unset it");
 }
 
@@ -147,24 +160,44 @@ class LateWork : public Work {
   const Clock::time_point arrives_;
 };
 
+// A sum whose messages to this rank never come.
+class LostWork : public Work {
+ public:
+  explicit LostWork(std::unique_ptr<Work> work) : work_(std::move(work)) {}
+
+  bool advance() override { return false; }
+  void wait() override {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+
+ private:
+  const std::unique_ptr<Work> work_;
+};
+
 }  // namespace
 
-comm::BucketExchange slow_exchange(const Fault& fault, Algorithm algorithm, Device device) {
+comm::BucketExchange disturbed_exchange(const Fault& fault, Algorithm algorithm, Device device) {
   if (device != Device::kCpu) {
-    throw UsageError("LOCKSTEP_FAULT=slownet is for the CPU",
+    throw UsageError(fmt::format("LOCKSTEP_FAULT={} is for the CPU", fault.kind),
                      "sums on a GPU are not awaited by the host",
                      "--device cpu, or unset it");
   }
-  return [delay = fault.delay(), algorithm](Communicator& peers, comm::Bucket& bucket) {
+  return [fault, algorithm, step = int64_t{0}](
+             Communicator& peers, comm::Bucket& bucket) mutable -> std::unique_ptr<Work> {
+    if (bucket.index == 0) ++step;
+    const bool strikes = fault.strikes(peers.rank()) && step == fault.number;
+    if (strikes && fault.kind == "skip") return nullptr;
     const AllReduce sum{.values = bucket.values, .algorithm = algorithm, .label = bucket.label};
-    return std::make_unique<LateWork>(peers.start_all_reduce(sum), delay);
+    std::unique_ptr<Work> work = peers.start_all_reduce(sum);
+    if (fault.kind == kSlowNet) return std::make_unique<LateWork>(std::move(work), fault.delay());
+    if (strikes) return std::make_unique<LostWork>(std::move(work));
+    return work;
   };
 }
 
 void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model) {
-  if (!fault || fault->kind == kSlow || fault->is_of_gradient() || fault->is_of_photos() ||
-      fault->is_of_network() || fault->rank != rank || fault->number != step)
-    return;
+  if (!fault || !is_one_of(fault->kind, {"flipbit", "kill", "stop", "nan"})) return;
+  if (fault->rank != rank || fault->number != step) return;
   fmt::print(stderr, "LOCKSTEP_FAULT: {} on rank {} after step {}\n", fault->kind, rank, step);
   if (fault->kind == "kill") raise(SIGKILL);
   if (fault->kind == "stop") raise(SIGSTOP);
@@ -175,7 +208,7 @@ void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Modul
   if (parameter.device() != Device::kCpu) overwrite(first, parameter);
 }
 
-GradientFault::GradientFault(const Fault& fault, const nn::Module& model, int64_t run_ranks)
+LayerFault::LayerFault(const Fault& fault, const nn::Module& model, int64_t run_ranks)
     : fault_(fault), names_(model.named_parameters()), run_ranks_(run_ranks) {
   const std::vector<std::string>& layers = names_.layers();
   if (fault.layer.empty() || std::ranges::find(layers, fault.layer) != layers.end()) return;
@@ -184,7 +217,7 @@ GradientFault::GradientFault(const Fault& fault, const nn::Module& model, int64_
                    fmt::format("one of {}", fmt::join(layers, ", ")));
 }
 
-TapeListener* GradientFault::listener(int64_t step, const Shards& shards, TapeListener* next) {
+TapeListener* LayerFault::listener(int64_t step, const Shards& shards, TapeListener* next) {
   const bool strikes = step >= fault_.number && step < fault_.number + fault_.count;
   const int64_t shard = fault_.rank * shards.total / run_ranks_ - shards.first;
   if (!strikes || shards.micro_step > 0 || shard < 0 || shard >= shards.local()) return next;
@@ -195,14 +228,21 @@ TapeListener* GradientFault::listener(int64_t step, const Shards& shards, TapeLi
   return this;
 }
 
-void GradientFault::on_result(const TapeOp& op, const Tensor& result) {
+void LayerFault::on_result(const TapeOp& op, const Tensor& result) {
+  if (fault_.kind == kLoop && strikes(op)) {
+    std::atomic<uint64_t> turns = 0;
+    for (;;) turns.fetch_add(1, std::memory_order_relaxed);
+  }
   if (next_ != nullptr) next_->on_result(op, result);
 }
 
-void GradientFault::on_gradient(const TapeOp& op, size_t i, Tensor& gradient) {
-  const bool struck = fault_.layer.empty() ? op.name == "softmax_cross_entropy"
-                                           : names_.layer_of(op) == fault_.layer;
-  if (struck) {
+bool LayerFault::strikes(const TapeOp& op) const {
+  return fault_.layer.empty() ? op.name == "softmax_cross_entropy"
+                              : names_.layer_of(op) == fault_.layer;
+}
+
+void LayerFault::on_gradient(const TapeOp& op, size_t i, Tensor& gradient) {
+  if (fault_.kind != kLoop && strikes(op)) {
     const bool leaves = !names_.parameter(op.inputs[i]).empty();
     fill_with(fault_.value, gradient.slice(leaves ? shard_ : image_, 1));
   }

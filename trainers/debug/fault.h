@@ -17,12 +17,17 @@ namespace lockstep::trainers {
 
 // LOCKSTEP_FAULT=KIND:rank=R,step=N. Kinds: flipbit (one bit of the first parameter), kill
 // (SIGKILL), stop (SIGSTOP), nan (the first parameter becomes NaN), each after the step; inf
-// (GradientFault), in the step, and with ",count=N" in the N - 1 next ones, with
-// ",layer=conv1" in that layer's gradients instead of the loss's, with ",value=1e5" another number.
-// Or slow:rank=R,ms=N: each step takes the rank N milliseconds more; slowdisk:ms=N and
-// slowdecode:ms=N: so does reading, or decoding, a photo, on all ranks; slownet:ms=N: each sum over
-// ranks is there N milliseconds later, during which ranks may compute. Inert when unset.
+// (LayerFault), in the step, and with ",count=N" in the N - 1 next ones, with
+// ",layer=conv1" in that layer's gradients instead of the loss's, with ",value=1e5" another number;
+// loop, with ",layer=conv1" too: that layer's forward pass never ends; skip: the rank does not take
+// part in the sums of gradients of that step, counted from its process's first; lost: nor does it
+// get them. Or slow:rank=R,ms=N: each step takes the rank N milliseconds more; slowdisk:ms=N and
+// slowdecode:ms=N: so does reading, or decoding, a photo, on all ranks, with ",rank=R" on one;
+// slownet:ms=N: each sum over ranks is there N milliseconds later, during which ranks may compute.
+// Inert when unset.
 struct Fault {
+  static constexpr int kAllRanks = -1;
+
   std::string kind;
   int rank = 0;
   int64_t number = 0;   // of the step, or of milliseconds
@@ -32,28 +37,29 @@ struct Fault {
 
   bool is_of_photos() const { return kind == "slowdisk" || kind == "slowdecode"; }
   std::chrono::milliseconds delay() const { return std::chrono::milliseconds(number); }
-  bool is_of_gradient() const { return kind == "inf"; }
-  bool is_of_network() const { return kind == "slownet"; }
+  bool is_of_layer() const { return kind == "inf" || kind == "loop"; }
+  bool is_of_exchange() const { return kind == "slownet" || kind == "skip" || kind == "lost"; }
+  bool strikes(int any_rank) const { return rank == kAllRanks || rank == any_rank; }
 };
 
 // Errors: UsageError for text that is no fault.
 std::optional<Fault> parse_fault(const std::string& text);
 // Carries out a delay when this is its rank: before the gradients of a step are waited for.
 void delay(const std::optional<Fault>& fault, int rank);
-// The exchange of gradients on a slow network: as the ranks would sum them, and late. Errors:
-// UsageError off the CPU.
-comm::BucketExchange slow_exchange(const Fault& fault, Algorithm algorithm, Device device);
+// The exchange of gradients that a fault disturbs: as the ranks would sum them, but late, or in one
+// step not at all. Errors: UsageError off the CPU.
+comm::BucketExchange disturbed_exchange(const Fault& fault, Algorithm algorithm, Device device);
 // Carries out what a fault does after a step, when this is its rank and `step` steps are done.
 void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model);
 
-// Fills a row of each gradient that the loss, or a layer, computes with the fault's value: the
+// inf: fills a row of each gradient that the loss, or a layer, computes with the fault's value: the
 // first image of the first shard that the fault's rank owns, or that shard's leaf. A replay on
-// fewer ranks is struck alike. Thread safety: none.
-class GradientFault : public TapeListener {
+// fewer ranks is struck alike. loop: never returns from that layer. Thread safety: none.
+class LayerFault : public TapeListener {
  public:
   // `run_ranks`: of the run that has the fault. Errors: UsageError for a layer that the network
   // does not have.
-  GradientFault(const Fault& fault, const nn::Module& model, int64_t run_ranks);
+  LayerFault(const Fault& fault, const nn::Module& model, int64_t run_ranks);
 
   // The listener for a micro-step of step `step`, from 1: this where it strikes, which passes on to
   // `next`; else `next`.
@@ -63,6 +69,8 @@ class GradientFault : public TapeListener {
   void on_gradient(const TapeOp& op, size_t i, Tensor& gradient) override;
 
  private:
+  bool strikes(const TapeOp& op) const;
+
   const Fault fault_;
   const LayerNames names_;
   const int64_t run_ranks_;

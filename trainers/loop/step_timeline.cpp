@@ -21,47 +21,48 @@ constexpr size_t kMaxSpans = size_t{1} << 17;
 }  // namespace
 
 StepTimeline::StepTimeline(const TrainingParts& parts)
-    : p_(parts), wanted_(parts.run.request.trace.value_or(TracedSteps{})) {
-  if (!p_.run.request.trace || p_.replay) return;
-  timeline_ = std::make_unique<Timeline>(kMaxSpans);
+    : p_(parts), wanted_(p_.replay ? std::nullopt : p_.run.request.trace) {
+  if (!wanted_ && p_.ranks.recorder() == nullptr) return;
+  timeline_ = std::make_unique<Timeline>(wanted_ ? kMaxSpans : 0, p_.ranks.recorder());
   if (p_.stream.device() == Device::kCpu) {
     layers_ = std::make_unique<LayerSpans>(*timeline_, p_.model);
-  } else {
+  } else if (wanted_) {
     phases_.emplace(*timeline_, p_.stream);
   }
 }
 
 void StepTimeline::begin_step(int64_t step) {
-  if (!timeline_ || is_written_ || timeline_->is_on()) return;
-  if (step < wanted_.first || step > wanted_.last) return;
+  if (!wanted_ || is_written_ || timeline_->is_on()) return;
+  if (step < wanted_->first || step > wanted_->last) return;
   clocks_before_ = comm::measure_clock_offsets(p_.ranks);
   if (phases_) phases_->start();
   timeline_->start();
 }
 
 void StepTimeline::end_step(int64_t step, RunDirectory* directory) {
-  if (!timeline_ || !timeline_->is_on()) return;
+  if (!wanted_ || !timeline_->is_on()) return;
   last_taken_ = step;
-  if (step == wanted_.last) write(directory);
+  if (step == wanted_->last) write(directory);
 }
 
 void StepTimeline::end(RunDirectory* directory) {
-  if (!timeline_ || is_written_) return;
+  if (!wanted_ || is_written_) return;
   if (timeline_->is_on()) return write(directory);
-  p_.console.warn(fmt::format(
-      "no trace: the run took none of the steps {} to {} of --trace", wanted_.first, wanted_.last));
+  p_.console.warn(fmt::format("no trace: the run took none of the steps {} to {} of --trace",
+                              wanted_->first,
+                              wanted_->last));
 }
 
 TapeListener* StepTimeline::listener(TapeListener* next) {
-  return layers_ && timeline_->is_on() ? layers_->listener(next) : next;
+  return layers_ ? layers_->listener(next) : next;
 }
 
-void StepTimeline::begin_pass() {
-  if (layers_ && timeline_->is_on()) layers_->begin_pass();
+void StepTimeline::begin_pass(LayerSpans::Pass pass) {
+  if (layers_) layers_->begin_pass(pass);
 }
 
 void StepTimeline::end_pass() {
-  if (layers_ && timeline_->is_on()) layers_->end_pass();
+  if (layers_) layers_->end_pass();
 }
 
 void StepTimeline::in_phase(std::string_view name, FunctionRef<void()> work) {
@@ -89,7 +90,7 @@ void StepTimeline::write(RunDirectory* directory) {
   on_rank_0(p_.ranks, "writing the trace", [&] {
     if (directory == nullptr) return;
     parts.insert(parts.begin(),
-                 trace_header({.first_step = wanted_.first,
+                 trace_header({.first_step = wanted_->first,
                                .last_step = last,
                                .device = name_of(p_.stream.device()),
                                .clocks_before = clocks_before_,
@@ -105,8 +106,9 @@ void StepTimeline::write(RunDirectory* directory) {
 
 int64_t StepTimeline::last_whole_step(const std::vector<Timeline::Span>& spans) const {
   int64_t last = last_taken_;
-  if (const auto lost = timeline_->first_lost()) {
-    last = wanted_.first - 1;
+  const auto lost = timeline_->first_lost();
+  if (lost && wanted_) {
+    last = wanted_->first - 1;
     for (const Timeline::Span& span : spans) {
       if (span.name == kStepSpan && span.end <= *lost) last = std::max(last, span.number);
     }

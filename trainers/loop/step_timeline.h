@@ -1,4 +1,5 @@
-// The timeline of the steps that --trace asks for, over all ranks.
+// The timeline of the steps that --trace asks for, over all ranks; a flight recorder hears of all
+// steps.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@
 
 namespace lockstep::trainers {
 
-// Without --trace it does nothing. Borrows the parts. Steps count from 1.
+// Without --trace, and without the ranks' recorder, it does nothing. Borrows the parts. Steps count
+// from 1.
 class StepTimeline {
  public:
   explicit StepTimeline(const TrainingParts& parts);
@@ -37,7 +39,7 @@ class StepTimeline {
   void in_phase(std::string_view name, FunctionRef<void()> work);
   // The listener for a tape; `next` on the way, which may be null.
   TapeListener* listener(TapeListener* next);
-  void begin_pass();
+  void begin_pass(LayerSpans::Pass pass);
   void end_pass();
 
  private:
@@ -48,8 +50,8 @@ class StepTimeline {
   void report(RunDirectory* directory, const std::vector<std::string>& parts) const;
 
   const TrainingParts& p_;
-  const TracedSteps wanted_;
-  std::unique_ptr<Timeline> timeline_;            // only with --trace
+  const std::optional<TracedSteps> wanted_;
+  std::unique_ptr<Timeline> timeline_;            // only with --trace or a recorder
   std::unique_ptr<LayerSpans> layers_;            // only on the CPU
   std::optional<DevicePhases> phases_;            // only on CUDA, with --trace
   std::vector<comm::ClockOffset> clocks_before_;  // while steps are traced

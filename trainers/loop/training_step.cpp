@@ -24,8 +24,9 @@ comm::ReducerOptions reducer_options(const TrainingParts& p, Timeline* timeline)
   options.on_device = p.exchange;
   options.timeline = timeline;
   if (gradients_carry_stops(p)) options.ask = stop_requested;
-  if (p.fault && p.fault->is_of_network()) {
-    options.exchange = slow_exchange(*p.fault, p.run.request.exchange.algorithm, p.stream.device());
+  if (p.fault && p.fault->is_of_exchange()) {
+    options.exchange =
+        disturbed_exchange(*p.fault, p.run.request.exchange.algorithm, p.stream.device());
   }
   return options;
 }
@@ -50,8 +51,8 @@ TrainingStep::TrainingStep(const TrainingParts& parts, const StepRange& range)
       batches_(p_.run, p_.data.train, p_.ranks, p_.stream, range, timeline_.timeline()),
       skipped_(p_.data.train->size(), warn_of_images(p_.console)),
       graph_(p_.stream, runs_as_graph(), static_cast<size_t>(p_.pool_bytes)) {
-  if (p_.fault && p_.fault->is_of_gradient()) {
-    gradient_fault_.emplace(*p_.fault, p_.model, p_.run_ranks());
+  if (p_.fault && p_.fault->is_of_layer()) {
+    layer_fault_.emplace(*p_.fault, p_.model, p_.run_ranks());
   }
 }
 
@@ -111,7 +112,7 @@ void TrainingStep::step_as_graph(const Start& start, int64_t number, NumericsGua
 TrainingBatches::MicroStep TrainingStep::next_batch(int64_t number, NumericsGuard& numerics) {
   const auto listener = [&](const Shards& shards) {
     TapeListener* const watch = timeline_.listener(numerics.listener());
-    return gradient_fault_ ? gradient_fault_->listener(number + 1, shards, watch) : watch;
+    return layer_fault_ ? layer_fault_->listener(number + 1, shards, watch) : watch;
   };
   TrainingBatches::GroupPeers peers;
   if (groups_span_ranks_) peers = {&batch_norm_peers_, reducer_.device_peers()};
@@ -129,7 +130,7 @@ nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
   const int64_t batch = shards.step_images / (shards.groups * p_.run.batch.micro_steps);
   nn::CrossEntropy result;
   timeline_.in_phase(kForwardSpan, [&] {
-    timeline_.begin_pass();
+    timeline_.begin_pass(LayerSpans::Pass::kForward);
     result = nn::softmax_cross_entropy(
         p_.model.forward(images),
         labels,
@@ -138,7 +139,7 @@ nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
          .divide_by = p_.run.request.loss_div_batch ? batch : 1});
   });
   timeline_.in_phase(kBackwardSpan, [&] {
-    timeline_.begin_pass();
+    timeline_.begin_pass(LayerSpans::Pass::kBackward);
     result.loss.backward(update_.seed(images.shards().local()));
     timeline_.end_pass();
   });

@@ -71,7 +71,7 @@ class TrainingStep {
   TimedPeers batch_norm_peers_;
   const bool groups_span_ranks_;
   WeightUpdate update_;
-  std::optional<GradientFault> gradient_fault_;
+  std::optional<LayerFault> layer_fault_;
   TrainingBatches batches_;
   SkippedPhotos skipped_;
   StepGraph graph_;

@@ -250,6 +250,10 @@ constexpr Flag kDistributedFlags[] = {
      .help = "compare the ranks' weights every N steps and each epoch; 0: each epoch"},
     {.name = "stall-abort", .kind = kInt, .takes = "S", .initial = "60", .range = {1, 86400},
      .help = "give up on a silent rank after S seconds"},
+    {.name = "stall-warn", .kind = kInt, .takes = "S", .initial = "20", .range = {0, 86400},
+     .help = "say who is waited for, and in what, after S seconds; 0: never"},
+    {.name = "flight", .kind = kBool, .initial = "true",
+     .help = "keep no record of what the ranks do, for lockstep flight"},
 };
 
 constexpr Flag kOutputFlags[] = {

@@ -20,6 +20,7 @@
 #include "comm/die.h"
 #include "comm/gather.h"
 #include "comm/launch.h"
+#include "core/flight_recorder.h"
 #include "core/memory_room.h"
 #include "trainers/report/color.h"
 #include "trainers/report/run_record.h"
@@ -110,10 +111,15 @@ class SlowPartOf {
   SlowPartOf(Communicator& ranks, std::string_view doing)
       : ranks_(ranks), part_{.doing = doing, .limit = std::chrono::minutes(10), .tell = note} {
     ranks_.enter(&part_);
+    if (ranks_.recorder() != nullptr) ranks_.recorder()->enter_part(doing, -1);
   }
   SlowPartOf(const SlowPartOf&) = delete;
   SlowPartOf& operator=(const SlowPartOf&) = delete;
-  ~SlowPartOf() { ranks_.enter(nullptr); }
+  ~SlowPartOf() {
+    ranks_.enter(nullptr);
+    if (ranks_.recorder() == nullptr || std::uncaught_exceptions() > 0) return;
+    ranks_.recorder()->leave_part();
+  }
 
  private:
   static void note(const std::string& text) { fmt::print(stderr, "note: {}\n", text); }
@@ -201,13 +207,15 @@ int report_early_error(const std::exception& error) {
   return code;
 }
 
-void fail_rank(Communicator& ranks, const std::exception& error) {
+void fail_rank(Communicator& ranks, const std::exception& error, const std::string& last_words) {
   static std::mutex first;  // ranks that are threads may fail at once: the first one ends them all
   const std::lock_guard lock(first);
   const bool alone = is_of_lost_peer(error) ||  // each rank knows another
                      (rank_of_this_process() != 0 && !rank0_has_ended(ranks));
   const ErrorScope scope = alone ? ErrorScope::kThisRank : ErrorScope::kEveryRank;
-  comm::die(static_cast<ExitCode>(report_error(error, scope)));
+  const int code = report_error(error, scope);
+  if (alone || rank_of_this_process() == 0) std::fputs(last_words.c_str(), stderr);
+  comm::die(static_cast<ExitCode>(code));
 }
 
 void on_rank_0(Communicator& ranks, std::string_view doing, FunctionRef<void()> body) {

@@ -49,8 +49,11 @@ void report_lost_peer(const Error& error);
 int report_early_error(const std::exception& error);
 
 // Reports the error of a rank in a run, and ends its process. Where all ranks fail alike rank 0
-// prints, and the others leave after it; a rank that fails alone prints with its number.
-[[noreturn]] void fail_rank(Communicator& ranks, const std::exception& error);
+// prints, and the others leave after it; a rank that fails alone prints with its number. Who prints
+// adds the last words, lines that may be empty.
+[[noreturn]] void fail_rank(Communicator& ranks,
+                            const std::exception& error,
+                            const std::string& last_words = {});
 
 // Runs `body` on every rank and returns when it succeeded on all. Otherwise the lowest rank that
 // failed reports its error, and every rank leaves with that error's exit code. It may take long:

@@ -1,8 +1,11 @@
-// Records when each op of a network computes, under the name of its layer.
+// Records when each op of a network computes, under the name of its layer; for a flight recorder
+// the layer that computes now, as the last pass of the same kind went on.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "core/autograd.h"
 #include "core/timeline.h"
@@ -22,8 +25,9 @@ class LayerSpans : public TapeListener {
     next_ = next;
     return this;
   }
-  // A forward or backward pass begins, or ends.
-  void begin_pass() { last_end_ = Timeline::Clock::now(); }
+  // A forward or backward pass begins, or a backward pass ends.
+  enum class Pass : uint8_t { kForward, kBackward };
+  void begin_pass(Pass pass);
   void end_pass();
 
   bool reads_tensors() const override { return next_ != nullptr && next_->reads_tensors(); }
@@ -31,7 +35,17 @@ class LayerSpans : public TapeListener {
   void on_gradient(const TapeOp& op, size_t i, Tensor& gradient) override;
 
  private:
+  // The layers of a pass in their order.
+  struct Order {
+    std::vector<std::string_view> names;
+    size_t done = 0;
+  };
+
   std::string_view name_of(const TapeOp& op) const;
+  void record_backward();
+  void record_end(Order& order, std::string_view name);
+  // An op is over, which begins the next one.
+  void tell_next(const Order& order, std::string_view before);
 
   Timeline& timeline_;
   const LayerNames names_;
@@ -40,6 +54,8 @@ class LayerSpans : public TapeListener {
   Timeline::Clock::time_point last_end_;
   Timeline::Span backward_;  // of the op whose gradients arrive
   uint64_t backward_op_ = 0;
+  Order forward_order_;
+  Order backward_order_;
 };
 
 }  // namespace lockstep::trainers

@@ -1,0 +1,157 @@
+#include "trainers/flight/flight_verdict.h"
+
+#include <functional>
+
+#include <gmock/gmock.h>
+
+#include "tests/support/made_flight.h"
+#include "trainers/flight/describe_flight.h"
+
+namespace lockstep::trainers::flight_verdict_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::MadeFlight;
+using ::testing::StartsWith;
+
+constexpr int kRanks = 3;
+constexpr int kCulprit = 1;
+
+// Three ranks take two steps; in the third, rank 1 does `culprit` and the others wait for it.
+RunFlight run_with(const std::function<void(MadeFlight&)>& culprit,
+                   char process = 'S',
+                   double after_s = 5) {
+  RunFlight run{.ranks = kRanks, .flights = {}, .problems = {}};
+  for (int rank = 0; rank < kRanks; ++rank) {
+    MadeFlight flight(rank, kRanks);
+    flight.take_step(1, 1);
+    flight.take_step(2, 2);
+    if (rank == kCulprit) {
+      culprit(flight);
+    } else {
+      flight.wait_in_step(3, 3);
+    }
+    run.flights.push_back(flight.seen(rank == kCulprit ? process : 'S', after_s));
+  }
+  return run;
+}
+
+void expect_named(const RunFlight& run, FlightCause cause, const std::string& text) {
+  const FlightVerdict verdict = verdict_on(run);
+  EXPECT_EQ(verdict.cause, cause) << verdict.text;
+  EXPECT_THAT(verdict.culprits, ElementsAre(kCulprit));
+  EXPECT_THAT(verdict.victims, ElementsAre(0, 2));
+  EXPECT_THAT(verdict.text, HasSubstr(text));
+}
+
+void expect_none(const RunFlight& run, const std::string& why) {
+  const FlightVerdict verdict = verdict_on(run);
+  EXPECT_EQ(verdict.cause, FlightCause::kNone);
+  EXPECT_EQ(verdict.text, "no verdict: " + why);
+  EXPECT_TRUE(verdict.culprits.empty());
+}
+
+TEST(FlightVerdict, NamesAStoppedAndACrashedRank) {
+  const auto between_steps = [](MadeFlight&) {};
+  expect_named(run_with(between_steps, kProcessStopped),
+               FlightCause::kStopped,
+               "rank 1 is stopped by a signal; ranks 0, 2 wait for it in call 3 \"bucket 0 (8 "
+               "tensors)\"");
+  expect_named(run_with(between_steps, kProcessGone), FlightCause::kCrashed, "its process is gone");
+  expect_named(run_with(between_steps), FlightCause::kSilent, "rank 1 has recorded nothing for 5.");
+}
+
+TEST(FlightVerdict, NamesThePartThatARankIsIn) {
+  const auto in = [](const char* part) {
+    return [part](MadeFlight& flight) {
+      flight->enter_part(kStepSpan, 3);
+      flight->enter_part(part, -1);
+    };
+  };
+  expect_named(run_with(in(kUpdateSpan)), FlightCause::kPart, "rank 1 is in \"optimizer\" for 5.");
+  expect_named(run_with(in("saving a checkpoint")), FlightCause::kSaving, "a slow disk");
+  expect_named(run_with([&](MadeFlight& flight) {
+                 in(kLoaderWaitSpan)(flight);
+                 flight->enter_load(0, "batch", 3, FlightRecorder::Clock::now());
+                 flight->enter_load(0, "decode", -1, FlightRecorder::Clock::now());
+               }),
+               FlightCause::kLoader,
+               "rank 1 waits for its loader, whose thread 0 decodes a photo for 5.");
+  expect_named(run_with([&](MadeFlight& flight) {
+                 in(kBackwardSpan)(flight);
+                 flight->enter_call(3, "bucket 0 (8 tensors)");  // and goes on beside it
+                 flight->enter_layer("conv1", "conv2", FlightRecorder::Clock::now());
+               }),
+               FlightCause::kLayer,
+               "rank 1 is in backward, layer conv1 for 5.");
+}
+
+TEST(FlightVerdict, NamesARankThatFailedByItself) {
+  expect_named(run_with([](MadeFlight& flight) { flight->end(3, "no such photo"); }, 'R'),
+               FlightCause::kFailed,
+               "rank 1 ended with exit code 3: no such photo");
+}
+
+TEST(FlightVerdict, NamesARankThatSkippedACall) {
+  const auto skips = [](MadeFlight& flight) {
+    flight->enter_part(kStepSpan, 3);
+    flight->leave_part();
+    flight.wait_in_step(4, 3);
+  };
+  expect_named(
+      run_with(skips),
+      FlightCause::kSkipped,
+      "rank 1 skipped a collective call: there call 3 is \"bucket 0 (8 tensors)\" of step 4");
+  RunFlight two = run_with(skips);
+  two.ranks = 2;
+  two.flights.pop_back();
+  EXPECT_THAT(verdict_on(two).culprits, ElementsAre(kCulprit)) << "the one that is further";
+}
+
+TEST(FlightVerdict, BlamesNobodyForALostMessage) {
+  const RunFlight run = run_with([](MadeFlight& flight) { flight.wait_in_step(3, 3); });
+  const FlightVerdict verdict = verdict_on(run);
+  EXPECT_EQ(verdict.cause, FlightCause::kLostMessage);
+  EXPECT_THAT(verdict.culprits, ElementsAre());
+  EXPECT_THAT(verdict.victims, ElementsAre(0, 1, 2));
+  EXPECT_THAT(verdict.text, StartsWith("a message was lost"));
+}
+
+TEST(FlightVerdict, BlamesNoRankThatGaveUp) {
+  RunFlight run = run_with([](MadeFlight&) {}, kProcessStopped);
+  MadeFlight gave_up(0, kRanks);
+  gave_up.wait_in_step(3, 3);
+  gave_up->end(75, "rank 0 gave up waiting");
+  run.flights[0] = gave_up.seen('R');
+  expect_named(run, FlightCause::kStopped, "rank 1 is stopped by a signal");
+}
+
+TEST(FlightVerdict, AbstainsWithoutEvidence) {
+  const auto in_forward = [](MadeFlight& flight) { flight->enter_part(kForwardSpan, -1); };
+  expect_none(run_with(in_forward, 'R', 0.1), "the ranks go on: no wait is long");
+  RunFlight ended{.ranks = 1, .flights = {}, .problems = {}};
+  MadeFlight done(0, 1);
+  done.take_step(1, 1);
+  done->end(0, "");
+  ended.flights = {done.seen('R')};
+  expect_none(ended, "the run ended by itself");
+  RunFlight alone{.ranks = 1, .flights = {MadeFlight(0, 1).seen()}, .problems = {}};
+  expect_none(alone, "no rank waits for another");
+  RunFlight unknown = run_with(in_forward);
+  unknown.flights.erase(unknown.flights.begin() + kCulprit);
+  expect_none(unknown, "all ranks with a record wait; rank 1 has none");
+  RunFlight asleep = run_with(in_forward);
+  for (RankFlight& flight : asleep.flights) flight.process = kProcessStopped;
+  expect_none(asleep, "all ranks are stopped by a signal");
+}
+
+TEST(DescribeFlight, IsATableAndAVerdict) {
+  const std::string text = describe_flight(run_with([](MadeFlight&) {}, kProcessStopped));
+  EXPECT_THAT(text, StartsWith("rank  process  step  in             last call"));
+  EXPECT_THAT(text, HasSubstr("1     stopped  2     -              2 bucket 0 (8 tensors)  left"));
+  EXPECT_THAT(text, HasSubstr("\nverdict  rank 1 is stopped by a signal; ranks 0, 2 wait for it"));
+}
+
+}  // namespace
+}  // namespace lockstep::trainers::flight_verdict_test
