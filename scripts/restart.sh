@@ -38,9 +38,9 @@ read_restart_options() {
 # setting FLAG: its value in this job, whether a variable, a file, a preset or the command line gave it.
 setting() { sed -nE "s/^(# )?$1 = ('([^']*)'|([^ ]*)).*/\3\4/p" <<<"$config" | head -n 1; }
 
-# prepare_restarts ARGS...: learns from the program what this job is. Sets dir, the run directory, and named, what names it
-# where the job does not; resume; shards, 0
-# where any number of ranks is right; hosts_asked; losses, a file of what mpirun says of lost ranks.
+# prepare_restarts ARGS...: learns from the program what this job is. Sets dir, the run directory, and named, its
+# flag where the job has none; resume; shards, 0 where any number of ranks is right; hosts_asked; losses, a file of
+# what mpirun says of lost ranks.
 prepare_restarts() {
   local flag
   config=$("$program" "$@" --print-config) || exit $?
@@ -72,8 +72,10 @@ read_hosts() {
   hosts_asked=
   for ((i = 0; i < ${#place[@]} - 1; i++)); do
     case ${place[i]} in
-      -H | --host) hosts_asked+=$(tr ',' '\n' <<<"${place[i + 1]}" | sed -nE 's/^([^:]+)(:(.*))?$/\1 \3/p')$'\n' ;;
-      --hostfile) hosts_asked+=$(sed -nE 's/#.*//; s/^([^ ]+)( +slots *= *([0-9]+))?.*/\1 \3/p' "${place[i + 1]}")$'\n' ;;
+      -H | --host) hosts_asked+=$(tr ',' '\n' <<<"${place[i + 1]}" | tr ':' ' ')$'\n' ;;
+      --hostfile)
+        hosts_asked+=$(sed -nE 's/#.*//; s/^([^ ]+)( +slots *= *([0-9]+))?.*/\1 \3/p' "${place[i + 1]}")$'\n'
+        ;;
     esac
   done
 }
@@ -146,7 +148,7 @@ what_was_lost() {
   while [ $tries -gt 0 ] && [ -z "$found" ]; do  # the last lines are on their way
     sleep 0.01
     tries=$((tries - 1))
-    found=$(sed -nE "s/.*process rank ([0-9]+) .* on node (.*) exited on (signal [0-9]+) \((.*)\)\..*/rank \1 on \2 was lost (\3, \4)/p
+    found=$(sed -nE "s/.* rank ([0-9]+) .* node (.*) exited on (signal [0-9]+) \((.*)\).*/rank \1 on \2 was lost (\3, \4)/p
       s/.*Remote daemon:.* on node (.*)/host \1 was lost/p
       s/.*why: (rank .*)/a rank was lost: \1 (exit code $status)/p" "$losses" | sort -r | head -n 1)
   done
@@ -170,8 +172,8 @@ settle_start() {
 
 gives_up() { echo "run: $1; it gives up: $2" >&2; }
 
-# next_start LOST: whether the job goes on after a loss. After a restart that brought it no further it takes fewer ranks,
-# where that is allowed: one of them may never get far.
+# next_start LOST: whether the job goes on after a loss. After a restart that brought it no further it takes fewer
+# ranks, where that is allowed: one of them may never get far.
 next_start() {
   local before=$newest fewer
   number=$((number + 1)) newest=$(newest_checkpoint)

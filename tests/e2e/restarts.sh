@@ -23,7 +23,8 @@ run() {
 expect_code() { [ $code = "$1" ] || fail "$name: exit $code"; }
 says() { [ "$(grep -c -- "$2" "$work/$name.log")" = "$1" ] || fail "$name: not $1 times: $2"; }
 same_bits() {
-  "$bin/lockstep" diff "$work/whole/checkpoints/last.safetensors" "$work/$name/checkpoints/last.safetensors" || fail bits
+  local last=checkpoints/last.safetensors
+  "$bin/lockstep" diff "$work/whole/$last" "$work/$name/$last" || fail bits
 }
 # when TEXT SIGNAL: sends it to a rank of the run that begins next, or to its scripts/run, once the log has the text.
 when() {
