@@ -63,7 +63,16 @@ prepare_restarts() {
   # mpirun would give the other ranks a second to end, and each would only say that it lost a peer.
   set_default OMPI_MCA_odls_base_sigkill_timeout 0
   losses=$(mktemp)
-  trap 'rm -f "$losses"' EXIT
+  name_job
+  trap 'rm -rf "$losses" "$memory"' EXIT
+}
+
+# Names the job for --keep-in-memory (trainers/checkpoint/kept_state.h), and sets memory to where it keeps its state.
+name_job() {
+  export LOCKSTEP_JOB
+  LOCKSTEP_JOB=$(hostname).$$.$(date +%s)
+  memory=/dev/shm/lockstep.$(id -u).$LOCKSTEP_JOB
+  [ "$hosts" = one ] || options+=(-x LOCKSTEP_JOB)
 }
 
 # Sets hosts_asked, lines "HOST SLOTS"; none on one host, or in an allocation that mpirun knows.
@@ -148,16 +157,17 @@ what_was_lost() {
   while [ $tries -gt 0 ] && [ -z "$found" ]; do  # the last lines are on their way
     sleep 0.01
     tries=$((tries - 1))
-    found=$(sed -nE "s/.* rank ([0-9]+) .* node (.*) exited on (signal [0-9]+) \((.*)\).*/rank \1 on \2 was lost (\3, \4)/p
+    found=$(sed -nE "
+      s/.* rank ([0-9]+) .* node (.*) exited on (signal [0-9]+) \((.*)\).*/rank \1 on \2 was lost (\3, \4)/p
       s/.*Remote daemon:.* on node (.*)/host \1 was lost/p
       s/.*why: (rank .*)/a rank was lost: \1 (exit code $status)/p" "$losses" | sort -r | head -n 1)
   done
   echo "${found:-a rank was lost (exit code $status)}"
 }
 
-# "STEP TIME" of the newest checkpoint; empty: none.
+# "STEP TIME" of the newest checkpoint, on disk or in memory; empty: none.
 newest_checkpoint() {
-  find "$dir/checkpoints" -name 'step*.state.safetensors' -printf '%f %T@\n' 2>/dev/null |
+  find "$dir/checkpoints" "$memory" -name 'step*.state.safetensors' -printf '%f %T@\n' 2>/dev/null |
     sed -nE 's/^step0*([0-9]+)\.state\.safetensors/\1/p' | sort -n | tail -n 1 || true  # there may be no folder yet
 }
 

@@ -45,6 +45,25 @@ expect_code 0
 says 1 'run: rank [01] on .* was lost (signal 9, Killed): restart 1 of 3 goes on from step 1[05] with 2 ranks$'
 same_bits
 
+# No step is lost, and nothing stays of the state in memory, nor of a job's that is gone.
+left=/dev/shm/lockstep.$(id -u).$(hostname).4194999.1
+mkdir "$left"
+when kept 'Epoch: \[0\]\[ *12/' KILL "^$bin/train_convnet" &
+LOCKSTEP_FAULT=slow:rank=0,ms=20 run kept -np 2 --max-restarts 3 -- --max-steps 40 --keep-in-memory
+wait $!
+expect_code 0
+steps=$(sed -n '/restart 1 of 3 goes on/q; s/^Epoch: \[0\]\[ *\([0-9]*\).*/\1/p' "$work/kept.log" | tail -n 1)
+from=$(sed -n 's/.*restart 1 of 3 goes on from step \([0-9]*\) with 2 ranks$/\1/p' "$work/kept.log")
+[ $((steps - from)) -le 1 ] || fail "$steps steps were taken before it went on from $from"
+says 1 "=> loaded checkpoint '/dev/shm/"
+memory=$(sed -n "s/^=> loaded checkpoint '\(.*\)\/step.*/\1/p" "$work/kept.log")
+if [ -e "$memory" ] || [ -e "$left" ]; then fail "$memory or $left is still there"; fi
+same_bits
+code=0
+"$bin/train_convnet" --keep-in-memory -o "$work/alone" 2>"$work/kept.log" || code=$?
+expect_code 2
+says 1 'would keep a state that nobody takes up'
+
 # Rank 1 never comes further than its fifth step.
 export LOCKSTEP_FAULT=kill:rank=1,step=5
 run lost -np 2 --max-restarts 1 -- --max-steps 40 --save-steps 4

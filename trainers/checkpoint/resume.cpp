@@ -9,6 +9,7 @@
 
 #include "core/cuda/device.h"
 #include "core/error.h"
+#include "core/words.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/torch_file/torch_file.h"
 
