@@ -36,7 +36,7 @@ read_restart_options() {
 }
 
 # setting FLAG: its value in this job, whether a variable, a file, a preset or the command line gave it.
-setting() { sed -nE "s/^(# )?$1 = ('([^']*)'|([^ ]*)).*/\3\4/p" <<<"$config" | head -n 1; }
+setting() { sed -nE "s/^(# )?$1 = ('([^']*)'|([^ ]*)).*/\3\4/p" <<<"$config" | sed -n 1p; }
 
 # prepare_restarts ARGS...: learns from the program what this job is. Sets dir, the run directory, and named, its
 # flag where the job has none; resume; shards, 0 where any number of ranks is right; hosts_asked; losses, a file of
@@ -160,7 +160,7 @@ what_was_lost() {
     found=$(sed -nE "
       s/.* rank ([0-9]+) .* node (.*) exited on (signal [0-9]+) \((.*)\).*/rank \1 on \2 was lost (\3, \4)/p
       s/.*Remote daemon:.* on node (.*)/host \1 was lost/p
-      s/.*why: (rank .*)/a rank was lost: \1 (exit code $status)/p" "$losses" | sort -r | head -n 1)
+      s/.*why: (rank .*)/a rank was lost: \1 (exit code $status)/p" "$losses" | sort -r | sed -n 1p)
   done
   echo "${found:-a rank was lost (exit code $status)}"
 }
