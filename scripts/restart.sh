@@ -44,7 +44,8 @@ setting() { sed -nE "s/^(# )?$1 = ('([^']*)'|([^ ]*)).*/\3\4/p" <<<"$config" | s
 prepare_restarts() {
   local flag
   config=$("$program" "$@" --print-config) || exit $?
-  resume=$(setting resume) dir=$(setting output-dir) shards=0
+  shards=0 resume=$(setting resume)  # one $() a line, as in clean_leftovers
+  dir=$(setting output-dir)
   if [ -n "$elastic" ]; then
     shards=$(setting shards)
     for flag in global-batch-size shards bn-groups; do
@@ -56,7 +57,8 @@ prepare_restarts() {
   if [ -z "$dir" ] && [ "$resume" = auto ]; then dir=$(readlink -f runs/latest || true); fi
   named=()
   if [ -z "$dir" ]; then
-    dir=runs/$(date -u +%Y%m%d-%H%M%S)-$(setting arch)-n$ranks
+    dir=$(date -u +%Y%m%d-%H%M%S)
+    dir=runs/$dir-$(setting arch)-n$ranks
     named=(-o "$dir")
   fi
   read_hosts
@@ -70,8 +72,8 @@ prepare_restarts() {
 # Names the job for --keep-in-memory (trainers/checkpoint/kept_state.h), and sets memory to where it keeps its state.
 name_job() {
   export LOCKSTEP_JOB
-  LOCKSTEP_JOB=$(hostname).$$.$(date +%s)
-  memory=/dev/shm/lockstep.$(id -u).$LOCKSTEP_JOB
+  LOCKSTEP_JOB=$(hostname).$$.$EPOCHSECONDS
+  memory=/dev/shm/lockstep.$EUID.$LOCKSTEP_JOB
   [ "$hosts" = one ] || options+=(-x LOCKSTEP_JOB)
 }
 

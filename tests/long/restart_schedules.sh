@@ -2,7 +2,7 @@
 # usage: tests/long/restart_schedules.sh BIN [COUNT [SEED]]
 # COUNT (200) runs of the ConvNet on 1, 2, 4 and 8 ranks in turn under scripts/run --max-restarts with --keep-in-memory.
 # One to three times SIGKILL ends a random rank at a random moment, also while the ranks start. Each run ends with the
-# undisturbed digest, and each restart goes on from the last step that was complete: only the step in hand is done again.
+# undisturbed digest, and each restart goes on from the last complete step: only the step in hand is done again.
 set -euo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }
 bin=$(realpath "$1") count=${2:-200} seed=${3:-$$}
@@ -10,11 +10,12 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 RANDOM=$seed
-arguments=(--shards 8 --bn-groups 8 --global-batch-size 64 --threads 1 --max-steps "${STEPS:-100}" --print-freq 1 --no-eval
-  --no-report --no-tensorboard)
+arguments=(--shards 8 --bn-groups 8 --global-batch-size 64 --threads 1 --max-steps "${STEPS:-100}" --print-freq 1
+  --no-eval --no-report --no-tensorboard)
 echo "schedules of seed $seed, commit $(git -C "$root" rev-parse --short HEAD), $(date -u +%F)"
 
 digest() { sed -n 's/^ *"digest": "\(.*\)".*/\1/p' "$1/run.json"; }
+restarts_in() { grep -c '^run: .* restart [0-9]* of' "$1" || true; }
 milliseconds() { sleep "$(($1 / 1000)).$(printf %03d $(($1 % 1000)))"; }
 # kill_one DIR: ends one of the ranks that are there.
 kill_one() {
@@ -41,18 +42,18 @@ kills=0 again=0 failed=0
 for ((i = 0; i < count; i++)); do
   counts=(1 2 4 8) ranks=${counts[i % 4]} planned=$((1 + RANDOM % 3)) done=0 code=0
   dir=$work/run$i log=$work/run$i.log
-  timeout 120 "$root/scripts/run" -np "$ranks" --max-restarts 9 "$bin/train_convnet" "${arguments[@]}" --keep-in-memory \
-    -o "$dir" >"$log" 2>&1 &
+  timeout 120 "$root/scripts/run" -np "$ranks" --max-restarts 9 "$bin/train_convnet" "${arguments[@]}" \
+    --keep-in-memory -o "$dir" >"$log" 2>&1 &
   job=$!
   while [ $done -lt $planned ]; do
     milliseconds $((100 + RANDOM % (800 + 300 * ranks)))
     until kill_one "$dir" || ! kill -0 $job 2>/dev/null; do sleep 0.01; done
     kill -0 $job 2>/dev/null || break
     done=$((done + 1))
-    until [ "$(grep -c '^run: .* restart [0-9]* of' "$log")" -ge $done ] || ! kill -0 $job 2>/dev/null; do sleep 0.02; done
+    until [ "$(restarts_in "$log")" -ge $done ] || ! kill -0 $job 2>/dev/null; do sleep 0.02; done
   done
   wait $job || code=$?
-  kills=$((kills + $(grep -c '^run: .* restart [0-9]* of' "$log" || true)))
+  kills=$((kills + $(restarts_in "$log")))
   if [ $code = 0 ] && [ "$(digest "$dir")" = "$want" ] && more=$(steps_again "$log"); then
     again=$((again + more))
     rm -rf "$dir" "$log"
@@ -62,6 +63,7 @@ for ((i = 0; i < count; i++)); do
     mkdir -p "${KEEP:-$work/failed}" && cp "$log" "${KEEP:-$work/failed}"
   fi
 done
-[ -z "$(find /dev/shm -maxdepth 1 -name "lockstep.$(id -u).*" -newer "$work/base.log")" ] || echo "left: state in /dev/shm"
+left=$(find /dev/shm -maxdepth 1 -name "lockstep.$(id -u).*" -newer "$work/base.log")
+[ -z "$left" ] || echo "left: $left"
 echo "$count schedules on 1 2 4 8 ranks, $kills restarts: $failed failed; steps in hand that were done again: $again"
 [ $failed = 0 ]

@@ -140,8 +140,7 @@ std::optional<SoundCheckpoint> newest_kept(Communicator& ranks, const fs::path& 
     bring(ranks, owner, folder / file, folder / file);
   }
   if (ranks.rank() != 0) return std::nullopt;
-  return SoundCheckpoint{.model_file = folder / name,
-                         .checkpoint = read_checkpoint(folder / name)};
+  return SoundCheckpoint{.model_file = folder / name, .checkpoint = read_checkpoint(folder / name)};
 }
 
 }  // namespace lockstep::trainers

@@ -1,6 +1,6 @@
 // The training's state in memory that outlives the ranks: a restart of the job goes on from it, and
-// no step is lost. A checkpoint's two files in /dev/shm, complete before they take their place; so
-// whoever is killed while it writes leaves the one before.
+// no step is lost. A checkpoint's two files in /dev/shm, complete before they take their place: a
+// rank that is killed while it writes leaves the one before.
 #pragma once
 
 #include <cstdint>

@@ -84,7 +84,7 @@ class StartingPoint {
   std::string output_dir_;
   std::optional<Source> source_;
   std::optional<CheckpointRecord> record_;  // every rank's, of a run that goes on
-  std::optional<SoundCheckpoint> kept_;  // in memory; rank 0's
+  std::optional<SoundCheckpoint> kept_;     // in memory; rank 0's
   std::filesystem::path newest_on_disk_;
   std::optional<ResumePoint> resumed_;
   std::optional<WeightsFile> pretrained_;

@@ -1,7 +1,6 @@
 #include "trainers/cli/train_run.h"
 
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -12,7 +11,6 @@
 #include "comm/gather.h"
 #include "comm/handshake.h"
 #include "comm/replicas.h"
-#include "core/cuda/device.h"
 #include "core/digest.h"
 #include "kernels/support/onednn/version.h"
 #include "trainers/checkpoint/starting_point.h"
@@ -39,11 +37,6 @@
 
 namespace lockstep::trainers {
 namespace {
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
-  return value == nullptr ? "" : value;
-}
 
 ModelOptions model_options(const RunRequest& request, const data::Dataset& images) {
   return {.arch = request.arch,
@@ -166,13 +159,6 @@ class Run {
     return identity_of(p_.run, p_.start.options(), p_.data.digest, record_.evaluation);
   }
 
-  // Whether a run that goes on has nothing to do in its epoch in hand but to evaluate it.
-  bool begins_with_evaluation(const StepRange& steps) const {
-    const auto at = p_.start.position();
-    return at && at->sums.steps > 0 &&
-           (at->sums.steps == steps.per_epoch || at->steps == steps.end);
-  }
-
   void prepare_directory(const StepRange& steps) {
     name_run_directory(p_.run.output_dir);
     directory_ = std::make_unique<RunDirectory>(
@@ -186,7 +172,7 @@ class Run {
     const Folder& checkpoints = directory_->checkpoints();
     for (const std::string& note : p_.start.settle_best(checkpoints)) p_.console.warn(note);
     const RunRequest& request = p_.run.request;
-    const bool evaluates = begins_with_evaluation(steps);
+    const bool evaluates = begins_with_evaluation(p_.start.position(), steps);
     if (!request.csv.empty()) {
       std::optional<int64_t> last_row;
       if (record_.resumed) last_row = record_.resumed->step - (evaluates ? 1 : 0);
@@ -350,19 +336,6 @@ class Run {
   RunRecord record_;
   Mistakes mistakes_;  // of the last evaluation
 };
-
-// This rank's GPU, and what is to go wrong.
-std::optional<Fault> begin_job(const Job& job) {
-  std::optional<Fault> fault;
-  on_all_ranks(job.ranks, [&] {
-    if (job.request.device == Device::kCuda) {
-      cuda::select_device(job.launch.local_rank, job.launch.local_size);
-    }
-    fault = parse_fault(variable("LOCKSTEP_FAULT"));
-  });
-  compare_ranks(job);
-  return fault;
-}
 
 }  // namespace
 
