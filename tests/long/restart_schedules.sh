@@ -38,8 +38,14 @@ steps_again() {
 
 "$root/scripts/run" -np 1 "$bin/train_convnet" "${arguments[@]}" -o "$work/base" >"$work/base.log" 2>&1
 want=$(digest "$work/base")
-kills=0 again=0 failed=0
-for ((i = 0; i < count; i++)); do
+end() {
+  echo "$i of $count schedules on 1 2 4 8 ranks, $kills restarts: $failed failed, $again steps in hand done again"
+  rm -rf "$work"
+}
+i=0 kills=0 again=0 failed=0
+trap end EXIT
+trap 'exit 1' TERM
+for (( ; i < count; i++)); do
   counts=(1 2 4 8) ranks=${counts[i % 4]} planned=$((1 + RANDOM % 3)) done=0 code=0
   dir=$work/run$i log=$work/run$i.log
   timeout 120 "$root/scripts/run" -np "$ranks" --max-restarts 9 "$bin/train_convnet" "${arguments[@]}" \
@@ -65,5 +71,4 @@ for ((i = 0; i < count; i++)); do
 done
 left=$(find /dev/shm -maxdepth 1 -name "lockstep.$(id -u).*" -newer "$work/base.log")
 [ -z "$left" ] || echo "left: $left"
-echo "$count schedules on 1 2 4 8 ranks, $kills restarts: $failed failed; steps in hand that were done again: $again"
 [ $failed = 0 ]

@@ -55,9 +55,11 @@ std::string memory_text(const TrainingPlan& plan) {
       fmt::format("  of {:.1f} MiB on the card: {}\n",
                   mib(plan.card.memory_bytes),
                   plan.needed_bytes() <= plan.card.memory_bytes ? "it fits" : "IT DOES NOT FIT");
-  return text + fmt::format("  largest batch that fits: {} images a rank, {:.2f} MiB each\n",
-                            plan.largest_batch(),
-                            mib(plan.memory().bytes_per_image()));
+  text += fmt::format("  largest batch that fits: {} images a rank, {:.2f} MiB each\n",
+                      plan.largest_batch(),
+                      mib(plan.memory().bytes_per_image()));
+  const int64_t state = memory.parameters + memory.optimizer + memory.average;
+  return text + memory_line("in /dev/shm of a host (--keep-in-memory)", 2 * state);
 }
 
 std::string operations_text(const TrainingPlan& plan) {
