@@ -285,7 +285,7 @@ constexpr Flag kOutputFlags[] = {
     {.name = "keep-in-memory", .kind = kBool, .initial = "false",
      .help = "keep the state in /dev/shm too: scripts/run --max-restarts then loses no step"},
     {.name = "keep-in-memory-steps", .kind = kInt, .initial = "1", .range = kFrom1,
-     .help = "steps between two states that --keep-in-memory keeps"},
+     .help = "the same, with N steps between two states"},
     {.name = "eval-freq", .kind = kInt, .initial = "1", .range = kFrom1,
      .help = "epochs between evaluations"},
     {.name = "no-eval", .kind = kBool, .initial = "false",
