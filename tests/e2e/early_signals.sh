@@ -33,10 +33,11 @@ A3() {
   expect_saved user
 }
 
-# The end of the shell's own start, whose end SIGTERM would be.
+# The end of the shell's own start, whose end SIGTERM would be. Before it is scripts/run it is a copy of this shell.
 wait_for_traps() {
   local caught=0
-  until ((0x$caught >> 14 & 1)); do
+  until grep -q scripts/run "/proc/$run/cmdline"; do :; done
+  until ((0x$caught >> 9 & 1)); do
     caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$run/status")
   done
 }
