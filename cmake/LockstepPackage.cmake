@@ -6,7 +6,7 @@ endif()
 
 # The folder's own files; train.sh finds bin/ there, and builds nothing.
 install(PROGRAMS scripts/run scripts/setup.sh scripts/train.sh DESTINATION scripts COMPONENT folder EXCLUDE_FROM_ALL)
-install(FILES scripts/part.sh DESTINATION scripts COMPONENT folder EXCLUDE_FROM_ALL)
+install(FILES scripts/part.sh scripts/restart.sh DESTINATION scripts COMPONENT folder EXCLUDE_FROM_ALL)
 install(FILES README.md LICENSE CHANGELOG.md DESTINATION . COMPONENT folder EXCLUDE_FROM_ALL)
 install(DIRECTORY docs DESTINATION . COMPONENT folder EXCLUDE_FROM_ALL)
 install(DIRECTORY examples DESTINATION . COMPONENT folder EXCLUDE_FROM_ALL)
@@ -14,6 +14,7 @@ install(DIRECTORY examples DESTINATION . COMPONENT folder EXCLUDE_FROM_ALL)
 # Debian's places. lockstep-run finds the programs beside itself.
 set(docs ${CMAKE_INSTALL_DATADIR}/doc/lockstep)
 install(PROGRAMS scripts/run RENAME lockstep-run DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT debian EXCLUDE_FROM_ALL)
+install(FILES scripts/restart.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/lockstep COMPONENT debian EXCLUDE_FROM_ALL)
 install(FILES packaging/copyright README.md DESTINATION ${docs} COMPONENT debian EXCLUDE_FROM_ALL)
 install(DIRECTORY examples DESTINATION ${docs} COMPONENT debian EXCLUDE_FROM_ALL)
 install(FILES packaging/lintian-overrides RENAME lockstep DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides

@@ -2,6 +2,6 @@
 # usage: tools/check_shell.sh: fails when shellcheck finds fault with a script, or hadolint with the Dockerfile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-git ls-files '*.sh' scripts/run .ci/run | xargs shellcheck
+git ls-files '*.sh' '*.sbatch' scripts/run .ci/run | xargs shellcheck
 hadolint=build/tools/bin/hadolint  # scripts/setup.sh test
 if [ -x $hadolint ]; then $hadolint --no-color Dockerfile; fi

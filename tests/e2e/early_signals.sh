@@ -33,19 +33,33 @@ A3() {
   expect_saved user
 }
 
-# After the shell's own start, whose end SIGTERM would be.
+# The end of the shell's own start, whose end SIGTERM would be. Before it is scripts/run it is a copy of this shell.
+wait_for_traps() {
+  local caught=0
+  until grep -q scripts/run "/proc/$run/cmdline"; do :; done
+  until ((0x$caught >> 9 & 1)); do
+    caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$run/status")
+  done
+}
+
 A8() {
-  local caught signal ms
+  local signal ms code
   while read -r signal ms; do
     start "$signal$ms"
-    caught=0
-    until ((0x$caught >> 14 & 1)); do
-      caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$run/status")
-    done
+    wait_for_traps
     sleep "0.$ms"
     kill -"$signal" "$run"
     expect_saved "$signal$ms"
   done <<<$'TERM 000\nTERM 015\nTERM 040\nTERM 070\nTERM 150\nUSR1 015\nUSR1 070'
+  for ms in 002 005 008 011 014 017 020 023 026 029 032 035; do  # in lines that come before mpirun
+    "$root/scripts/run" -np 1 /bin/sleep 0.1 >"$work/line.log" 2>&1 &
+    run=$! code=0
+    wait_for_traps
+    sleep "0.$ms"
+    kill -TERM "$run"
+    wait "$run" || code=$?
+    [ $code = 43 ] || [ $code = 0 ] || { echo "$ms ms: exit $code" && cat "$work/line.log" && exit 1; }
+  done
 }
 
 "$1"

@@ -368,6 +368,8 @@ TEST(CommandLine, StableSurfaceParses) {
            "--save-freq 2",
            "--save-steps 5",
            "--keep 2",
+           "--keep-in-memory",
+           "--keep-in-memory-steps 5",
            "--eval-freq 2",
            "--start-epoch 1",
            "--pretrained F",

@@ -188,6 +188,7 @@ TEST(PlanCommand, SaysWhatItKnowsAndThatItPredicts) {
       AllOf(HasSubstr("resnet20, 269722 parameters, 128 images a rank, O2 f16, on 4 x B200"),
             HasSubstr("largest batch that fits"),
             HasSubstr("page-locked on rank 0's host, for saving"),
+            HasSubstr("in /dev/shm of a host (--keep-in-memory)"),
             HasSubstr("predicted, not measured"),
             HasSubstr("\"stats in convolutions\" in layers that --autotune fuses"),
             HasSubstr("  4 ranks"),

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/words.h"
 #include "trainers/checkpoint/checkpoint_file.h"
+#include "trainers/checkpoint/kept_state.h"
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/report/errors.h"
 
@@ -70,13 +71,23 @@ fs::path set_aside(const Folder& folder, const std::string& name) {
 
 }  // namespace
 
-StartingPoint::StartingPoint(const RunRequest& asked, const Options& options, Communicator& ranks)
+StartingPoint::StartingPoint(const RunRequest& asked,
+                             const Options& options,
+                             Communicator& ranks,
+                             bool is_first)
     : asked_(asked),
       options_(options),
       request_(asked),
       output_dir_(asked.output_dir),
       existing_run_(asked.overwrite ? ExistingRun::kOverwrite : ExistingRun::kRefuse) {
   if (asked.resume.empty() && asked.pretrained.empty()) return;
+  if (asked.kept_steps > 0 && asked.resume == "auto") {
+    fs::path folder;
+    on_all_ranks(ranks, [&] {
+      if (is_first) folder = kept_state_folder();
+    });
+    kept_ = newest_kept(ranks, folder);
+  }
   on_all_ranks(ranks, [&] {
     if (ranks.rank() == 0) find();
   });
@@ -117,8 +128,26 @@ void StartingPoint::find_checkpoint() {
     notes_.emplace_back("note: --resume auto: there is no runs/latest, a run starts");
     return;
   }
-  resumed_ = find_resume_point(asked_.resume, output_dir_, notes_);
+  if (!take_kept()) {
+    resumed_ = find_resume_point(asked_.resume, output_dir_, notes_);
+    if (resumed_) newest_on_disk_ = resumed_->model_file;
+  }
   stay_in_place();
+}
+
+// Whether the state in memory is what the run goes on from.
+bool StartingPoint::take_kept() {
+  if (!kept_) return false;
+  const std::vector<StoredCheckpoint> stored =
+      list_checkpoints(fs::path(output_dir_) / "checkpoints");
+  if (!stored.empty()) {
+    newest_on_disk_ = stored.front().model_file;
+    if (stored.front().step >= kept_->checkpoint.record.at.steps) return false;
+  }
+  resumed_ = ResumePoint{.model_file = std::move(kept_->model_file),
+                         .run_directory = output_dir_,
+                         .checkpoint = std::move(kept_->checkpoint)};
+  return true;
 }
 
 // Rank 0 hands its source to every rank.
@@ -203,7 +232,7 @@ std::optional<TrainingPosition> StartingPoint::position() const {
 }
 
 fs::path StartingPoint::newest_in_place() const {
-  return resumed_ && existing_run_ == ExistingRun::kContinue ? resumed_->model_file : fs::path();
+  return resumed_ && existing_run_ == ExistingRun::kContinue ? newest_on_disk_ : fs::path();
 }
 
 std::vector<std::string> StartingPoint::notes(const RunIdentity& now) const {

@@ -21,9 +21,13 @@ namespace lockstep::trainers {
 // Rank 0 reads files and hands out what it found, so that other hosts need not see them.
 class StartingPoint {
  public:
-  // A collective call. Reads the checkpoint that --resume means, else --pretrained's file. An error
-  // ends all ranks here.
-  StartingPoint(const RunRequest& asked, const Options& options, Communicator& ranks);
+  // A collective call. Reads the checkpoint that --resume means, else --pretrained's file; with
+  // "auto" a newer state that the job keeps in memory stands for a checkpoint. An error ends all
+  // ranks here. is_first: whether this is the first rank of its host.
+  StartingPoint(const RunRequest& asked,
+                const Options& options,
+                Communicator& ranks,
+                bool is_first);
 
   // The constructor's options, with the flags that the file records and that were not given.
   const Options& options() const { return options_; }
@@ -68,6 +72,7 @@ class StartingPoint {
 
   void find();
   void find_checkpoint();
+  bool take_kept();
   void stay_in_place();
   void share_source(Communicator& ranks);
   void take_recorded_flags(Source& source);
@@ -79,6 +84,8 @@ class StartingPoint {
   std::string output_dir_;
   std::optional<Source> source_;
   std::optional<CheckpointRecord> record_;  // every rank's, of a run that goes on
+  std::optional<SoundCheckpoint> kept_;     // in memory; rank 0's
+  std::filesystem::path newest_on_disk_;
   std::optional<ResumePoint> resumed_;
   std::optional<WeightsFile> pretrained_;
   ExistingRun existing_run_;

@@ -1,5 +1,6 @@
 #include "trainers/cli/compare_ranks.h"
 
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
 #include "trainers/options/flag_table.h"
+#include "trainers/report/errors.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -41,7 +43,15 @@ std::vector<comm::HandshakeField> program_fields() {
           {Kind::kEnvironment, "bf16 products", kernels::onednn_has_bf16() ? "native" : "in f32"}};
 }
 
-void compare_ranks(const Job& job) {
+std::optional<Fault> begin_job(const Job& job) {
+  std::optional<Fault> fault;
+  on_all_ranks(job.ranks, [&] {
+    if (job.request.device == Device::kCuda) {
+      cuda::select_device(job.launch.local_rank, job.launch.local_size);
+    }
+    const char* const text = std::getenv("LOCKSTEP_FAULT");  // NOLINT(concurrency-mt-unsafe)
+    fault = parse_fault(text == nullptr ? "" : text);
+  });
   using Kind = comm::HandshakeField::Kind;
   std::vector<comm::HandshakeField> fields = program_fields();
   for (const ResolvedFlag& flag : job.options.resolved()) {
@@ -50,6 +60,7 @@ void compare_ranks(const Job& job) {
   }
   fields.push_back({Kind::kEnvironment, "device", device_of_rank(job.request.device)});
   comm::handshake(job.ranks, fields);
+  return fault;
 }
 
 }  // namespace lockstep::trainers

@@ -1,7 +1,6 @@
 #include "trainers/cli/train_run.h"
 
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <memory>
@@ -12,7 +11,6 @@
 #include "comm/gather.h"
 #include "comm/handshake.h"
 #include "comm/replicas.h"
-#include "core/cuda/device.h"
 #include "core/digest.h"
 #include "kernels/support/onednn/version.h"
 #include "trainers/checkpoint/starting_point.h"
@@ -39,11 +37,6 @@
 
 namespace lockstep::trainers {
 namespace {
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread starts
-  return value == nullptr ? "" : value;
-}
 
 ModelOptions model_options(const RunRequest& request, const data::Dataset& images) {
   return {.arch = request.arch,
@@ -124,6 +117,7 @@ class Run {
       training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
     });
     if (plan) return replay(*plan, training);
+    open_keeper();
     open_directory(training.buckets(), training.steps());
     announce(model, loaded);
     std::optional<CheckpointWriter> checkpoints;
@@ -133,7 +127,8 @@ class Run {
         training.run({.directory = directory_.get(),
                       .checkpoints = checkpoints ? &*checkpoints : nullptr,
                       .csv = csv_ ? &*csv_ : nullptr,
-                      .record = directory_ ? &record_ : nullptr});
+                      .record = directory_ ? &record_ : nullptr,
+                      .keeper = keeper_ ? &*keeper_ : nullptr});
     if (p_.run.request.apex_lines) {
       p_.console.info(apex_end_line(seconds_since_process_start() - start_s));
     }
@@ -159,7 +154,7 @@ class Run {
     return identity_of(p_.run, p_.start.options(), p_.data.digest, record_.evaluation);
   }
 
-  void prepare_directory() {
+  void prepare_directory(const StepRange& steps) {
     name_run_directory(p_.run.output_dir);
     directory_ = std::make_unique<RunDirectory>(
         p_.run.output_dir, p_.start.existing_run(), [this](const std::string& warning) {
@@ -172,13 +167,25 @@ class Run {
     const Folder& checkpoints = directory_->checkpoints();
     for (const std::string& note : p_.start.settle_best(checkpoints)) p_.console.warn(note);
     const RunRequest& request = p_.run.request;
+    const bool evaluates = begins_with_evaluation(p_.start.position(), steps);
     if (!request.csv.empty()) {
-      const auto step = record_.resumed ? std::optional(record_.resumed->step) : std::nullopt;
-      csv_.emplace(request.csv, step, request.overwrite);
+      std::optional<int64_t> last_row;
+      if (record_.resumed) last_row = record_.resumed->step - (evaluates ? 1 : 0);
+      csv_.emplace(request.csv, last_row, request.overwrite);
     }
     if (p_.start.existing_run() == ExistingRun::kContinue) {
-      directory_->cut_metrics(record_.resumed ? record_.resumed->step : 0);
+      directory_->cut_metrics(record_.resumed ? record_.resumed->step : 0, evaluates);
     }
+  }
+
+  void open_keeper() {
+    if (p_.run.request.kept_steps == 0) return;
+    on_all_ranks(ranks_, [&] {
+      if (p_.job.launch.local_rank != 0) return;
+      keeper_.emplace(kept_state_folder(), identity(), [](const std::string& warning) {
+        fmt::print(stderr, "{}\n", warning);
+      });
+    });
   }
 
   CheckpointWriter::Options writer_options() const {
@@ -214,7 +221,7 @@ class Run {
     comm::handshake(ranks_, handshake_fields(record_.plan));
     on_all_ranks(ranks_, [&] {
       if (!is_rank0()) return;
-      prepare_directory();
+      prepare_directory(steps);
       directory_->write(record_);
       keep_plans(p_.run, p_.engines);
     });
@@ -281,6 +288,7 @@ class Run {
   ExitCode end(TrainingResult result, const nn::Module& model) {
     const double wall_s = seconds_since_process_start();
     ranks_.broadcast(std::as_writable_bytes(std::span(&result.saved, 1)), 0);
+    if (keeper_ && result.saved) keeper_->remove();
     const ExitCode code = !result.saved    ? ExitCode::kEnvironment
                           : result.stopped ? ExitCode::kStopped
                                            : ExitCode::kDone;
@@ -322,29 +330,17 @@ class Run {
   std::vector<RankPlace> places_;            // by rank
   std::unique_ptr<RunDirectory> directory_;  // rank 0's
   std::optional<EpochCsv> csv_;              // rank 0's
+  std::optional<StateKeeper> keeper_;        // of the first rank of each host
   RunRecord record_;
   Mistakes mistakes_;  // of the last evaluation
 };
-
-// This rank's GPU, and what is to go wrong.
-std::optional<Fault> begin_job(const Job& job) {
-  std::optional<Fault> fault;
-  on_all_ranks(job.ranks, [&] {
-    if (job.request.device == Device::kCuda) {
-      cuda::select_device(job.launch.local_rank, job.launch.local_size);
-    }
-    fault = parse_fault(variable("LOCKSTEP_FAULT"));
-  });
-  compare_ranks(job);
-  return fault;
-}
 
 }  // namespace
 
 ExitCode train_run(const Job& job) {
   Communicator& ranks = job.ranks;
   const std::optional<Fault> fault = begin_job(job);
-  StartingPoint start(job.request, job.options, ranks);
+  StartingPoint start(job.request, job.options, ranks, job.launch.local_rank == 0);
   const RunData data = open_data(start.request(), fault, ranks);
   const std::shared_ptr<const data::Dataset>& train = data.sets.train;  // null: an evaluation
   const data::Dataset& images = train ? *train : *data.sets.test;

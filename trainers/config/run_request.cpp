@@ -90,6 +90,9 @@ void read_checkpoints(const Options& options, RunRequest& request) {
   request.save_freq = options.integer("save-freq");
   request.save_steps = options.maybe_integer("save-steps");
   request.keep = options.integer("keep");
+  if (options.boolean("keep-in-memory") || options.given("keep-in-memory-steps")) {
+    request.kept_steps = options.integer("keep-in-memory-steps");
+  }
   request.start_epoch = options.integer("start-epoch");
   if (request.evaluate && request.pretrained.empty() && request.resume.empty()) {
     throw UsageError("--evaluate needs weights",

@@ -98,6 +98,7 @@ struct RunRequest {
   int64_t save_freq = 1;              // epochs between checkpoints
   std::optional<int64_t> save_steps;  // steps between further ones
   int64_t keep = 3;                   // newest checkpoints that stay
+  int64_t kept_steps = 0;             // between two states that are kept in memory; 0: none
   int64_t print_freq = 0;
   std::string progress;
   bool quiet = false;

@@ -75,6 +75,7 @@ TrainingResult Training::run(const Traces& traces) {
   begin_events();
   on_all_ranks(p_.ranks, [&] {
     if (traces_.checkpoints != nullptr) traces_.checkpoints->reserve(state());
+    if (traces_.keeper != nullptr) traces_.keeper->reserve(state());
   });
   share_start();
   try {
@@ -168,7 +169,9 @@ void Training::train_step(EpochProgress& epoch) {
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
   const bool saves = saves_after(result_.steps) && !last;
-  if (p_.replay || first || epoch.done() % interval == 0 || last || saves || asked_to_stop()) {
+  const bool keeps = keeps_after(result_.steps);
+  if (p_.replay || first || epoch.done() % interval == 0 || last || saves || keeps ||
+      asked_to_stop()) {
     exchange_figures(epoch);
   }
   if (saves && !result_.stopped) {
@@ -178,6 +181,7 @@ void Training::train_step(EpochProgress& epoch) {
   } else if (traces_.checkpoints != nullptr) {
     traces_.checkpoints->advance();
   }
+  if (keeps && !result_.stopped) keep(position(epoch, Evaluated::kNo));
   step_.timeline().end_step(result_.steps, traces_.directory);
 }
 
@@ -257,6 +261,7 @@ void Training::end_epoch(const EpochProgress& epoch) {
   unsaved_.checkpoint = last || result_.early_stop_epoch ||
                         (number + 1) % p_.run.request.save_freq == 0 || saves_after(result_.steps);
   save(position(epoch, Evaluated::kYes));
+  if (keeps_after(result_.steps)) keep(position(epoch, Evaluated::kYes));
 }
 
 void Training::log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation) {
@@ -353,6 +358,13 @@ void Training::finish_saves() {
   });
 }
 
+void Training::keep(const TrainingPosition& at) {
+  synchronize_replicas();
+  if (traces_.keeper == nullptr) return;
+  const TimelineSpan span(step_.timeline().timeline(), "keep in memory");
+  traces_.keeper->keep({p_.stream, p_.model, step_.update().optimizer()}, at);
+}
+
 bool Training::evaluates_after(int epoch) const {
   if (p_.run.request.no_eval) return false;
   if (step_.update().watches_validation()) return true;
@@ -369,6 +381,11 @@ bool Training::draws_histograms_after(int64_t step) const {
 bool Training::saves_after(int64_t step) const {
   const std::optional<int64_t>& save_steps = p_.run.request.save_steps;
   return save_steps && step % *save_steps == 0;
+}
+
+bool Training::keeps_after(int64_t step) const {
+  const int64_t every = p_.run.request.kept_steps;
+  return every > 0 && !p_.replay && step % every == 0;
 }
 
 }  // namespace lockstep::trainers

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "trainers/checkpoint/checkpoint_writer.h"
+#include "trainers/checkpoint/kept_state.h"
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/step_figures.h"
@@ -37,6 +38,7 @@ class Training {
     CheckpointWriter* checkpoints = nullptr;
     const EpochCsv* csv = nullptr;
     const RunRecord* record = nullptr;  // of the run's settings
+    StateKeeper* keeper = nullptr;      // of the first rank of each host
   };
 
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
@@ -76,6 +78,9 @@ class Training {
   void save(const TrainingPosition& at);
   // Returns when the last save is complete.
   void finish_saves();
+  bool keeps_after(int64_t step) const;
+  // In memory. A collective call.
+  void keep(const TrainingPosition& at);
 
   const TrainingParts p_;
   const StepRange range_;

@@ -54,4 +54,11 @@ inline StepRange step_range(const TrainingParts& parts, int64_t steps_per_epoch)
   return {.per_epoch = steps_per_epoch, .first = first, .end = std::max(end, first)};
 }
 
+// Whether a run that goes on from there has nothing to do in its epoch in hand but to evaluate it.
+inline bool begins_with_evaluation(const std::optional<TrainingPosition>& at,
+                                   const StepRange& steps) {
+  if (!at || at->sums.steps == 0) return false;
+  return at->sums.steps == steps.per_epoch || at->steps == steps.end;
+}
+
 }  // namespace lockstep::trainers

@@ -19,6 +19,7 @@ constexpr std::string_view kOfTests = "LOCKSTEP_EMULATION_";
 
 // Besides the flags'. Those of scripts and tests reach the programs that they start.
 constexpr std::string_view kOthers[] = {"LOCKSTEP_FAULT",
+                                        "LOCKSTEP_JOB",
                                         "LOCKSTEP_ISA",
                                         "LOCKSTEP_NO_CUDA_CACHE",
                                         "LOCKSTEP_CUDA",

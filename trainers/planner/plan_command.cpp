@@ -58,7 +58,8 @@ std::string memory_text(const TrainingPlan& plan) {
   text += fmt::format("  largest batch that fits: {} images a rank, {:.2f} MiB each\n",
                       plan.largest_batch(),
                       mib(plan.memory().bytes_per_image()));
-  return text + memory_line("page-locked on rank 0's host, for saving", memory.saved());
+  text += memory_line("page-locked on rank 0's host, for saving", memory.saved());
+  return text + memory_line("in /dev/shm of a host (--keep-in-memory)", 2 * memory.saved());
 }
 
 std::string operations_text(const TrainingPlan& plan) {

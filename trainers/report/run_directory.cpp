@@ -173,6 +173,11 @@ void point_latest_at(const fs::path& path) {
   }
 }
 
+bool is_of_evaluation(const std::string& line) {
+  const nlohmann::json metrics = nlohmann::json::parse(line, nullptr, false);
+  return metrics.is_object() && metrics.value("split", nlohmann::json()) != "train";
+}
+
 // Whether a line of metrics.jsonl, or numerics.json, is whole and not about a step after `last`.
 bool is_up_to(const std::string& line, int64_t last) {
   const nlohmann::json metrics = nlohmann::json::parse(line, nullptr, false);
@@ -266,12 +271,13 @@ void RunDirectory::append(std::string_view line) {
   place_.metrics.append(line);
 }
 
-void RunDirectory::cut_metrics(int64_t step) {
+void RunDirectory::cut_metrics(int64_t step, bool begins_with_evaluation) {
   std::istringstream file(place_.metrics.contents());
   std::string kept;
   std::string line;
   while (std::getline(file, line)) {
-    if (is_up_to(line, step)) kept += line + "\n";
+    const bool is_again = begins_with_evaluation && is_of_evaluation(line);
+    if (is_up_to(line, is_again ? step - 1 : step)) kept += line + "\n";
   }
   keep_metrics(kept);
   const std::optional<std::string> report = contents_of(path_ / kNumericsFile);

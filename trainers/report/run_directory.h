@@ -65,8 +65,9 @@ class RunDirectory {
   // an error the file is as before.
   void append(std::string_view line);
   // Drops the lines of metrics.jsonl about later steps than this one, and an unfinished last line:
-  // a continuation writes them again; numerics.json too where it is about such a step.
-  void cut_metrics(int64_t step);
+  // a continuation writes them again; numerics.json too where it is about such a step. Evaluations
+  // after this very step go too where the continuation begins with one.
+  void cut_metrics(int64_t step, bool begins_with_evaluation = false);
 
  private:
   struct Place {
