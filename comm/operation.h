@@ -49,12 +49,6 @@ CommError stall_error(const Operation& operation,
 // `gone` ended before their part of `operation` was done.
 CommError lost_peer_error(const Operation& operation, int rank, std::span<const int> gone);
 CommError lost_peer_error(std::string_view what, int rank, std::span<const int> gone);
-// `culprits`: those among them that did not give up themselves, and those that the others gave up
-// on, which may only be slow.
-CommError lost_peer_error(const Operation& operation,
-                          int rank,
-                          std::span<const int> gone,
-                          std::span<const int> culprits);
 
 // The error for Algorithm::kLibrary on a transport without a library.
 UsageError no_library_sum_error();
@@ -72,6 +66,13 @@ namespace lockstep::comm {
 
 // "bucket 2: ...", or the kind of call where it has no label.
 std::string_view short_name(const Operation& operation);
+
+// As lost_peer_error above. `culprits`: those of the ranks that are gone that did not give up
+// themselves, and those that the others gave up on, which may only be slow.
+CommError lost_peer_error(const Operation& operation,
+                          int rank,
+                          std::span<const int> gone,
+                          std::span<const int> culprits);
 
 // "rank 2 is", "ranks 2, 3 are"
 std::string list_of_ranks(std::span<const int> ranks, std::string_view one, std::string_view many);

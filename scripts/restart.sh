@@ -154,6 +154,17 @@ hear_losses() {
   tee >(grep --line-buffered -E 'exited on signal|why: rank|Remote daemon:' >"$losses") >&2
 }
 
+# mpirun 4.1 waits forever for ranks that were killed while it started them. Ends it once nothing else is left below it.
+watch_for_zombies() {
+  trap '' INT TERM HUP USR1 USR2
+  local looks=0 states
+  while sleep 1 && kill -0 "$mpirun" 2>/dev/null; do
+    states=$(cat /proc/[0-9]*/stat 2>/dev/null | sed 's/^.*) //' | awk -v of="$mpirun" '$2 == of { print $1 }') || true
+    if [ -n "$states" ] && ! grep -q '[^Z]' <<<"$states"; then looks=$((looks + 1)); else looks=0; fi
+    [ $looks -lt 3 ] || { kill -KILL "$mpirun" && return; }
+  done
+}
+
 what_was_lost() {
   local tries=20 found=
   while [ $tries -gt 0 ] && [ -z "$found" ]; do  # the last lines are on their way

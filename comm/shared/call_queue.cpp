@@ -198,6 +198,7 @@ void CallQueue::check_alive(const Call& call) {
   }
   if (gone.empty()) return;
   std::vector<int> culprits;
+  culprits.reserve(gone.size());
   for (const int peer : gone) culprits.push_back(culprit_behind(peer));
   std::ranges::sort(culprits);
   culprits.erase(std::ranges::unique(culprits).begin(), culprits.end());

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <exception>
-#include <random>
-#include <span>
 
 #include <cxxabi.h>
 #include <fmt/format.h>
@@ -15,6 +12,7 @@
 #include "comm/shared/control.h"
 #include "comm/shared/host.h"
 #include "comm/shared/shared_communicator.h"
+#include "tests/explore/choices.h"
 
 namespace lockstep::explore {
 namespace {
@@ -26,67 +24,6 @@ constexpr uint64_t kMaxAccesses = 5'000'000;  // of an execution; more: it does 
 constexpr uint64_t kRareFault = 100;
 
 struct Ended {};  // thrown in a rank that runs no more
-
-struct Choice {
-  uint32_t taken = 0;
-  uint32_t options = 1;
-  bool costs = false;  // all options but the first
-};
-
-// The choices of one execution: some that are given, then the first of each, or random ones.
-class Choices {
- public:
-  Choices(int preemptions, uint64_t seed) : preemptions_(preemptions), is_random_(seed != 0) {
-    random_.seed(seed);
-  }
-
-  void replay(std::vector<uint32_t> given) { given_ = std::move(given); }
-  void begin() {
-    made_.clear();
-    spent_ = 0;
-  }
-
-  // `rare`: at random the first option most of the time; the others cost a preemption where `costs`.
-  uint32_t choose(uint32_t options, bool costs, uint64_t rare = 1) {
-    if (costs && spent_ >= preemptions_) options = 1;
-    if (options <= 1) return 0;
-    const size_t place = made_.size();
-    uint32_t taken = 0;
-    if (place < given_.size()) {
-      taken = std::min(given_[place], options - 1);
-    } else if (is_random_ && random_() % rare == 0) {
-      taken = static_cast<uint32_t>(random_() % options);
-    }
-    made_.push_back({taken, options, costs});
-    if (costs && taken > 0) ++spent_;
-    return taken;
-  }
-
-  // The next order in depth-first search. False: there is none.
-  bool next() {
-    if (is_random_) return true;
-    while (!made_.empty() && made_.back().taken + 1 == made_.back().options) made_.pop_back();
-    if (made_.empty()) return false;
-    ++made_.back().taken;
-    given_.clear();
-    for (const Choice& choice : made_) given_.push_back(choice.taken);
-    return true;
-  }
-
-  std::string text() const {
-    std::string text;
-    for (const Choice& choice : made_) text += fmt::format("{}.", choice.taken);
-    return text;
-  }
-
- private:
-  const int preemptions_;
-  const bool is_random_;
-  std::mt19937_64 random_;
-  std::vector<uint32_t> given_;
-  std::vector<Choice> made_;
-  int spent_ = 0;
-};
 
 enum class State : uint8_t { kReady, kAsleep, kStopped, kEnded };
 
@@ -337,23 +274,11 @@ void World::wake_all(const void* word) {
   }
 }
 
-std::vector<uint32_t> parse_order(const std::string& text) {
-  std::vector<uint32_t> order;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (at < end) {
-    uint32_t taken = 0;
-    at = std::from_chars(at, end, taken).ptr + 1;
-    order.push_back(taken);
-  }
-  return order;
-}
-
 }  // namespace
 
 Report explore(const Scenario& scenario, const Bounds& bounds) {
   Choices choices(bounds.preemptions, bounds.seed);
-  choices.replay(parse_order(bounds.replay));
+  choices.replay(choices_of(bounds.replay));
   Report report;
   do {
     choices.begin();
@@ -361,7 +286,7 @@ Report explore(const Scenario& scenario, const Bounds& bounds) {
     execution.run();
     ++report.executions;
     report.accesses += execution.accesses;
-    report.find = execution.find.empty() ? scenario.judge(execution.result) : execution.find;
+    report.find = execution.find.empty() ? scenario.check(execution.result) : execution.find;
     if (!report.find.empty()) {
       report.order = choices.text();
       return report;

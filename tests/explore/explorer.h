@@ -27,7 +27,7 @@ struct VirtualClock {
   static time_point now();
 };
 
-// What happens to one rank at a moment of the explorer's choice.
+// One happens to one rank, at a moment of the explorer's choice.
 enum class Fault : uint8_t {
   kNone,
   kKilled,   // it runs no more, and the others' hosts know that
@@ -57,7 +57,7 @@ struct Scenario {
   Fault fault = Fault::kNone;
   int victim = 0;
   // A sentence on what is wrong with an execution; empty: nothing.
-  std::function<std::string(const Execution&)> judge;
+  std::function<std::string(const Execution&)> check;
 };
 
 struct Bounds {

@@ -158,7 +158,7 @@ Scenario sums(int ranks, Algorithm algorithm) {
   return {.ranks = ranks,
           .part = [algorithm](Communicator& peers) { overlapping_sums(peers, algorithm); },
           .deadline = kDeadline,
-          .judge = all_are_done_at_once};
+          .check = all_are_done_at_once};
 }
 
 TEST(Protocol, SumsAreRightInEveryOrder) {
@@ -171,7 +171,7 @@ TEST(Protocol, SumsAreRightInEveryOrder) {
 
 TEST(Protocol, StagedCallsAreRightInEveryOrder) {
   Scenario scenario{
-      .ranks = 2, .part = staged_calls, .deadline = kDeadline, .judge = all_are_done_at_once};
+      .ranks = 2, .part = staged_calls, .deadline = kDeadline, .check = all_are_done_at_once};
   expect_no_find("staged calls", scenario, {.preemptions = 1});
   scenario.ranks = 3;
   expect_no_find("staged calls", scenario, {.preemptions = 20, .executions = 500, .seed = 2});
@@ -182,7 +182,7 @@ TEST(Protocol, OfAKilledRankTheOthersHearAtOnce) {
     Scenario scenario = sums(3, algorithm);
     scenario.fault = Fault::kKilled;
     scenario.victim = 1;
-    scenario.judge = [](const Execution& execution) { return blamed_alone(1, kNotice, execution); };
+    scenario.check = [](const Execution& execution) { return blamed_alone(1, kNotice, execution); };
     expect_no_find("a killed rank", scenario, {.preemptions = 0, .executions = 4000});
     expect_no_find("a killed rank", scenario, {.preemptions = 20, .executions = 500, .seed = 3});
   }
@@ -193,7 +193,7 @@ TEST(Protocol, OfAStoppedRankTheOthersSayThatItIsMissing) {
     Scenario scenario = sums(3, algorithm);
     scenario.fault = Fault::kStopped;
     scenario.victim = 2;
-    scenario.judge = [](const Execution& execution) {
+    scenario.check = [](const Execution& execution) {
       return blamed_alone(2, kDeadline + kNotice, execution);
     };
     expect_no_find("a stopped rank", scenario, {.preemptions = 0, .executions = 4000});
@@ -235,7 +235,7 @@ TEST(Protocol, AllRanksStopAfterTheSameStepAndAtMostOneLater) {
                     .deadline = kDeadline,
                     .fault = Fault::kAsked,
                     .victim = 1,
-                    .judge = [&](const Execution& execution) -> std::string {
+                    .check = [&](const Execution& execution) -> std::string {
                       for (size_t r = 1; r < execution.ranks.size(); ++r) {
                         if (stops.after[r] == stops.after[0]) continue;
                         return fmt::format("stopped after steps {}", fmt::join(stops.after, ", "));
@@ -276,7 +276,7 @@ TEST(Protocol, ASlowPartIsWaitedForAndToldOnce) {
   Scenario scenario{.ranks = 3,
                     .part = [&](Communicator& p) { save_for(std::chrono::seconds(30), told, p); },
                     .deadline = kDeadline,
-                    .judge =
+                    .check =
                         [&](const Execution& execution) {
                           const std::string wrong = all_are_done(execution);
                           if (!wrong.empty() || told.times == 1) return wrong;
@@ -284,7 +284,7 @@ TEST(Protocol, ASlowPartIsWaitedForAndToldOnce) {
                         }};
   expect_no_find("a slow part", scenario, {.preemptions = 20, .executions = 10, .seed = 6});
   scenario.part = [&](Communicator& p) { save_for(std::chrono::seconds(3600), told, p); };
-  scenario.judge = [](const Execution& execution) -> std::string {
+  scenario.check = [](const Execution& execution) -> std::string {
     for (size_t r = 1; r < execution.ranks.size(); ++r) {
       const Outcome& outcome = execution.ranks[r];
       if (!outcome.error) return "a rank waits for ever";

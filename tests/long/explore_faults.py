@@ -24,7 +24,8 @@ FAULTS = [
      "% RankState::kRecords] = {};\n  state(rank_).posted.raise_to(call->number);\n"
      "  state(rank_).records[call->number % RankState::kRecords] = record;",
      "a call is entered before its record stands"),
-    (QUEUE, "obstacle.target = call.number;", "obstacle.target = call.number - 1;", "a call begins before all entered it"),
+    (QUEUE, "obstacle.target = call.number;", "obstacle.target = call.number - 1;",
+     "a call begins before all entered it"),
     (QUEUE, "call.first_phase + need.phases", "call.first_phase", "a phase does not wait for the one before it"),
     (QUEUE, "      call.exchange->run(call.phases_done);\n      ++call.phases_done;\n"
      "      state(rank_).phase.raise_to(++phase_);",
@@ -46,7 +47,8 @@ FAULTS = [
      "a rank that died within a sum is waited for"),
     (QUEUE, "    if (state(peer).posted.has_reached(call.number) &&\n", "    if (\n",
      "a rank that died before a call without phases is waited for"),
-    (QUEUE, "if (const uint32_t blamed = theirs.blames.load(); blamed > 0)", "if (const uint32_t blamed = 0; blamed > 0)",
+    (QUEUE, "if (const uint32_t blamed = theirs.blames.load(); blamed > 0)",
+     "if (const uint32_t blamed = 0; blamed > 0)",
      "ranks that gave up are blamed"),
     (QUEUE, "if (host_.is_gone(rank)) return rank;", "", "a dead rank is taken to wait"),
     (QUEUE, "return counter.has_reached(target) ? rank : peer;", "return counter.has_reached(target), peer;",
@@ -85,7 +87,8 @@ FAULTS = [
      "counts are summed before they are written"),
     (CALLS, "copy_bytes(half, target.bytes() + begin, count);\n    std::vector", "std::vector",
      "a staged sum of what lay there"),
-    (EXCHANGE, "return phase == 0 ? Need{} : Need{.rank = Need::kEverybody, .phases = 1};\n  }\n  void run(uint32_t) override {\n"
+    (EXCHANGE, "return phase == 0 ? Need{} : Need{.rank = Need::kEverybody, .phases = 1};\n  }\n"
+     "  void run(uint32_t) override {\n"
      "    std::vector<Tensor> slices;",
      "return phase == 0 ? Need{} : Need{};\n  }\n  void run(uint32_t) override {\n    std::vector<Tensor> slices;",
      "a tree's sum ends before the others wrote their slices"),
@@ -106,7 +109,8 @@ FAULTS = [
     (REDUCER, "if (options_.ask && bucket + 1 == buckets_.size())", "if (options_.ask && bucket == 0)",
      "the answer is put into the first bucket"),
     (LIMIT, "part == nullptr ? deadline : ", "true ? deadline : ", "a slow part has the ranks' deadline"),
-    (LIMIT, "  tell_at_ = Clock::time_point::max();\n  return true;", "  return true;", "a slow part is told again and again"),
+    (LIMIT, "  tell_at_ = Clock::time_point::max();\n  return true;", "  return true;",
+     "a slow part is told again and again"),
     (LIMIT, "lowest_that_waits(missing) != rank", "false", "a slow part is told by all ranks"),
 ]
 

@@ -28,7 +28,7 @@ class Word {
   uint32_t peek() const { return value_; }
 
  private:
-  uint32_t value_;
+  uint32_t value_ = 0;
 };
 
 }  // namespace lockstep::comm
