@@ -9,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 "$bin/train_convnet" --dummy -b 1 --threads 1 --epochs 1000000 --no-eval --max-steps "$steps" \
-  --save-freq 1000000 --histograms $((steps / 20)) -p 10 -q -o "$work/run" >"$work/log" 2>&1 &
+  --save-freq 1000000 --histograms $((steps / 50)) -p 10 -q -o "$work/run" >"$work/log" 2>&1 &
 training=$!
 early=0 training_peak=0 peak=0
 while resident=$(awk '/^VmRSS/ {print $2}' "/proc/$training/status" 2>/dev/null) && [ -n "$resident" ]; do
