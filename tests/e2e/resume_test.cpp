@@ -14,6 +14,7 @@ namespace lockstep::testing::resume_test {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 // Three epochs of ten steps, the last one of each not full, and the run that nothing happens to.
@@ -67,23 +68,29 @@ class Resume : public ::testing::Test {
 };
 TempDir* Resume::dir_ = nullptr;
 
-// In the middle of an epoch, at its last step, and in the first step after it.
+// In the middle of an epoch, at its last step, and in the first step after it. The save that is
+// written while the kill comes may be complete or not.
 TEST_F(Resume, KilledOnFourTwoAndOneRanks) {
   const Arguments save = {"--save-steps", "3", "--resume", "auto"};
   const ProgramResult first = run(4, "killed", save, "kill:rank=0,step=8");
   EXPECT_NE(first.exit_code, 0);
   EXPECT_THAT(first.err, HasSubstr("there is no checkpoint in "));
   const ProgramResult second = run(2, "killed", save, "kill:rank=1,step=10");
-  EXPECT_THAT(second.out, HasSubstr("step0000006.safetensors' (epoch 0, step 6)")) << said(second);
+  EXPECT_THAT(second.out,
+              AnyOf(HasSubstr("step0000006.safetensors' (epoch 0, step 6)"),
+                    HasSubstr("step0000003.safetensors' (epoch 0, step 3)")))
+      << said(second);
   const ProgramResult third = run(1, "killed", save, "kill:rank=0,step=21");
   EXPECT_EQ(third.exit_code, 128 + SIGKILL);
-  EXPECT_THAT(third.out, HasSubstr("(epoch 0, step 9)")) << said(third);
+  EXPECT_THAT(third.out, AnyOf(HasSubstr("(epoch 0, step 9)"), HasSubstr("(epoch 0, step 6)")))
+      << said(third);
   const ProgramResult last = run(4, "killed", save);
   ASSERT_EQ(last.exit_code, 0) << said(last);
-  EXPECT_THAT(last.out, HasSubstr("(epoch 2, step 20)"));
+  EXPECT_THAT(last.out, AnyOf(HasSubstr("(epoch 2, step 20)"), HasSubstr("(epoch 1, step 18)")));
   EXPECT_THAT(last.out, HasSubstr("\nEpoch: [2][ 1/10]"));
   expect_as_base("killed");
-  EXPECT_EQ(read_json(path("killed") / "run.json").at("resumed").at("step"), 20);
+  EXPECT_THAT(read_json(path("killed") / "run.json").at("resumed").at("step").get<int>(),
+              AnyOf(20, 18));
 }
 
 TEST_F(Resume, MidEpochLogLinesGoOn) {
