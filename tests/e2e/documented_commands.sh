@@ -16,6 +16,7 @@ run_commands() {  # of document $1, at least $2; trainings with the flags $3
   local line background count=0
   while read -r line; do
     count=$((count + 1))
+    [[ $line != *"--host a:4,b:4"* ]] || continue  # tests/e2e/restarts.sh has one host for two
     if [[ ($line == *\~/data* && ! -e data) || ($line =~ \ (runs/[a-z]+)/ && ! -e ${BASH_REMATCH[1]}) ]]; then
       left_out=$((left_out + 1))
       continue
@@ -36,7 +37,7 @@ run_commands() {  # of document $1, at least $2; trainings with the flags $3
   [ $count -ge "$2" ] || { echo "$1 has $count commands, expected $2"; exit 1; }
 }
 run_commands running.md 19 "--max-steps 20"
-run_commands reliability.md 1
+run_commands reliability.md 4 "--max-steps 20"
 run_commands evaluation.md 4 "--max-steps 20"
 run_commands bench_allreduce.md 4
 run_commands bench_train.md 3
