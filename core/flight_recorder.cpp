@@ -167,9 +167,8 @@ void FlightRecorder::store(FlightEvent& slot, const FlightEvent& event) {
   const auto words = std::bit_cast<Words>(event);
   auto* const target = reinterpret_cast<uint64_t*>(&slot);
   std::atomic_ref(target[0]).store(0, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  for (size_t i = 1; i < words.size(); ++i) {
-    std::atomic_ref(target[i]).store(words[i], std::memory_order_relaxed);
+  for (size_t i = 1; i < words.size(); ++i) {  // no word is seen before the 0
+    std::atomic_ref(target[i]).store(words[i], std::memory_order_release);
   }
   std::atomic_ref(target[0]).store(words[0], std::memory_order_release);
 }

@@ -55,7 +55,7 @@ enter deb
 cp "$folder/$deb" "$root/tmp"
 logged inside apt-get install -y -qq "/tmp/$deb"
 echo "  $(inside sh -c 'dpkg-query -s lockstep | grep Installed-Size')"
-inside sh -c 'ldconfig -p' | grep -q liblockstep.so || fail "ldconfig does not know the library"
+[[ $(inside ldconfig -p) == *liblockstep.so* ]] || fail "ldconfig does not know the library"
 use /usr/share/doc/lockstep/examples/embed "lockstep-run -np 2 train_convnet" ""
 logged inside apt-get remove -y -qq lockstep
 ! inside sh -c 'ls /usr/bin/train_convnet /usr/include/lockstep' 2>/dev/null || fail "removed, it leaves files"
