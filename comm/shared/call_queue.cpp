@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -35,6 +36,13 @@ std::string in_full(const CallRecord& record) {
                      name_of(record.dtype),
                      place,
                      record.root);
+}
+
+// In order, each once.
+std::vector<int> distinct(std::vector<int> ranks) {
+  std::ranges::sort(ranks);
+  ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
+  return ranks;
 }
 
 }  // namespace
@@ -200,8 +208,7 @@ void CallQueue::check_alive(const Call& call) {
   std::vector<int> culprits;
   culprits.reserve(gone.size());
   for (const int peer : gone) culprits.push_back(culprit_behind(peer));
-  std::ranges::sort(culprits);
-  culprits.erase(std::ranges::unique(culprits).begin(), culprits.end());
+  culprits = distinct(std::move(culprits));
   blame(culprits.front());
   throw lost_peer_error(call.operation, rank_, gone, culprits);
 }
@@ -213,9 +220,7 @@ std::vector<int> CallQueue::culprits_of(const Obstacle& obstacle) const {
     if (!is_needed || (state(peer).*obstacle.counter).has_reached(obstacle.target)) continue;
     culprits.push_back(culprit_behind(peer));
   }
-  std::ranges::sort(culprits);
-  culprits.erase(std::ranges::unique(culprits).begin(), culprits.end());
-  return culprits;
+  return distinct(std::move(culprits));
 }
 
 int CallQueue::culprit_behind(int rank) const {

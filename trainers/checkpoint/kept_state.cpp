@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/words.h"
+#include "trainers/checkpoint/save_files.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -39,15 +40,6 @@ void own_folder(const fs::path& folder) {
   if (::lstat(folder.c_str(), &status) != 0) refuse(std::generic_category().message(errno));
   const bool is_own = S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
   if (!is_own || (status.st_mode & 077) != 0) refuse("it is not a folder of this user alone");
-}
-
-void remove_others(const Folder& folder, int64_t step) {
-  for (const StoredCheckpoint& stored : list_checkpoints(folder.path())) {
-    if (stored.step == step) continue;
-    const std::string model = stored.model_file.filename().string();
-    folder.remove(model);
-    folder.remove(state_file_of(model).string());
-  }
 }
 
 // Copies the owner's file to rank 0. A collective call.
@@ -106,7 +98,7 @@ void StateKeeper::keep(const SnapshotSource& source, const TrainingPosition& at)
     wait_for(snapshot_);
     const Folder folder(folder_);
     write_snapshot(folder, snapshot_);
-    remove_others(folder, at.steps);
+    remove_superseded(folder, at.steps, 1);
   } catch (const EnvironmentError& error) {
     gave_up_ = true;
     warn_(

@@ -27,17 +27,6 @@ std::vector<int64_t> whole_steps(const std::vector<std::string>& names) {
   return steps;
 }
 
-// Removes all but the `keep` newest up to `step`, and those after it: they were made by a
-// continuation that was given up. A model that stays keeps its state: alone it would stay forever.
-void remove_superseded(const Folder& folder, int64_t step, int64_t keep) {
-  int64_t kept = 0;
-  for (const int64_t stored : whole_steps(folder.names())) {
-    if (stored <= step && kept++ < keep) continue;
-    const std::string model = model_file_name(stored);
-    if (folder.remove(model)) folder.remove(state_file_of(model).string());
-  }
-}
-
 // Weights and buffers as their moving average has them. The state of nn::Ema holds the averages.
 FileTensors averaged(const Snapshot& snapshot) {
   FileTensors weights = snapshot.model;
@@ -106,6 +95,15 @@ SaveReport save_files(const Folder& folder,
   if (files.checkpoint) save_checkpoint(folder, keep, snapshot, report);
   report.folder_is_removed = !report.unsaved.empty() && folder.is_removed();
   return report;
+}
+
+void remove_superseded(const Folder& folder, int64_t step, int64_t keep) {
+  int64_t kept = 0;
+  for (const int64_t stored : whole_steps(folder.names())) {
+    if (stored <= step && kept++ < keep) continue;
+    const std::string model = model_file_name(stored);
+    if (folder.remove(model)) folder.remove(state_file_of(model).string());
+  }
 }
 
 void remove_leftovers(const Folder& folder) {

@@ -178,7 +178,7 @@ FlightVerdict lost_message(const Flights& waiting, int64_t end) {
                           seconds_between(call.time_ns, end))};
 }
 
-// What the rank is in that others wait for.
+// The part of a rank that holds the others up.
 struct Finding {
   FlightCause cause;
   std::string text;  // behind "rank 1"
