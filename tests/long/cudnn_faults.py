@@ -11,11 +11,10 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build/release"
+from planted_faults import BUILD, ROOT, lint, plant_all, run
+
 CONV, PLAN, GRAPH = "kernels/conv/conv2d_cudnn.cpp", "kernels/conv/cudnn_plan.cpp", "kernels/conv/cudnn_graph.cpp"
 TARGET = "kernels/support/cudnn/target.cpp"
 
@@ -157,19 +156,6 @@ PROGRAMS = [("test_cuda_fast", "*CudaConv2d*", {}),
             ("test_emulated_train", "CudaAuditA2.Steps*:CudaAuditA2.Engines*:CudaAuditA2.Fused*", {})]
 
 
-def run(command, **options):
-    return subprocess.run(command, cwd=BUILD, capture_output=True, text=True, check=False, **options)
-
-
-def lint():
-    wrong = [f"{file}: {(ROOT / file).read_text().count(text)} times: {text}" for file, text, _, _ in FAULTS
-             if (ROOT / file).read_text().count(text) != 1]
-    if len(FAULTS) < 40:
-        wrong.append(f"{len(FAULTS)} faults, 40 are wanted")
-    print("\n".join(wrong) or f"{len(FAULTS)} planted faults: the text of each stands in its file once")
-    return 1 if wrong else 0
-
-
 def last_command(target):
     return run(["ninja", "-t", "commands", target]).stdout.strip().splitlines()[-1]
 
@@ -224,26 +210,11 @@ def noticed_by(work, compiled, links, fault):
 
 def main():
     if "--lint" in sys.argv:
-        return lint()
-    only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
+        return lint(FAULTS, 40)
     compiled = compile_commands()
     links = {program: last_command(f"bin/{program}") for program, _, _ in PROGRAMS}
-    rows, survivors = [], 0
-    with tempfile.TemporaryDirectory() as folder:
-        for fault in FAULTS:
-            if only not in fault[3]:
-                continue
-            test = noticed_by(Path(folder), compiled, links, fault)
-            survivors += test is None
-            rows.append(f"| `{fault[0]}` | {fault[3]} | {'**survived**' if test is None else f'`{test}`'} |")
-            print(rows[-1], flush=True)
-    if not only:
-        text = f"{len(rows)} faults planted, {len(rows) - survivors} noticed.\n"
-        Path(ROOT / "tests/long/cudnn_faults.md").write_text(
-            "# Faults planted in the host code around cuDNN\n\n`tests/long/cudnn_faults.py` wrote this. " + text +
-            "\n| file | fault | noticed by |\n|---|---|---|\n" + "\n".join(rows) + "\n")
-    print(f"{len(rows)} faults, {survivors} survived")
-    return 1 if survivors else 0
+    return plant_all(FAULTS, lambda work, fault: noticed_by(work, compiled, links, fault),
+                     "Faults planted in the host code around cuDNN")
 
 
 if __name__ == "__main__":

@@ -10,11 +10,10 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "build/release"
+from planted_faults import ROOT, lint, plant_all, run
+
 QUEUE, CONTROL, EXCHANGE = "comm/shared/call_queue.cpp", "comm/shared/control.h", "comm/shared/exchange.cpp"
 CALLS, REDUCER, LIMIT = "comm/shared/shared_communicator.cpp", "comm/gradient_reducer.cpp", "comm/wait_limit.cpp"
 
@@ -115,19 +114,6 @@ FAULTS = [
 ]
 
 
-def run(command, **options):
-    return subprocess.run(command, cwd=BUILD, capture_output=True, text=True, check=False, **options)
-
-
-def lint():
-    wrong = [f"{file}: {(ROOT / file).read_text().count(text)} times: {text}" for file, text, _, _ in FAULTS
-             if (ROOT / file).read_text().count(text) != 1]
-    if len(FAULTS) < 30:
-        wrong.append(f"{len(FAULTS)} faults, 30 are wanted")
-    print("\n".join(wrong) or f"{len(FAULTS)} planted faults: the text of each stands in its file once")
-    return 1 if wrong else 0
-
-
 def objects():
     """Each object of test_explore and the command that compiles it; and the command that links them."""
     lines = run(["ninja", "-t", "commands", "test_explore"]).stdout.strip().splitlines()
@@ -172,25 +158,10 @@ def noticed_by(work, compiled, link, fault):
 
 def main():
     if "--lint" in sys.argv:
-        return lint()
-    only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
+        return lint(FAULTS, 30)
     compiled, link = objects()
-    rows, survivors = [], 0
-    for fault in FAULTS:
-        if only not in fault[3]:
-            continue
-        with tempfile.TemporaryDirectory() as work:
-            test = noticed_by(Path(work), compiled, link, fault)
-        survivors += test is None
-        rows.append(f"| `{fault[0]}` | {fault[3]} | {'**survived**' if test is None else f'`{test}`'} |")
-        print(rows[-1], flush=True)
-    if not only:
-        text = f"{len(rows)} faults planted, {len(rows) - survivors} found.\n"
-        (ROOT / "tests/long/explore_faults.md").write_text(
-            "# Faults planted in the protocol of ranks\n\n`tests/long/explore_faults.py` wrote this. " + text +
-            "\n| file | fault | found by |\n|---|---|---|\n" + "\n".join(rows) + "\n")
-    print(f"{len(rows)} faults, {survivors} survived")
-    return 1 if survivors else 0
+    return plant_all(FAULTS, lambda work, fault: noticed_by(work, compiled, link, fault),
+                     "Faults planted in the protocol of ranks")
 
 
 if __name__ == "__main__":

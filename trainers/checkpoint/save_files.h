@@ -44,8 +44,8 @@ SaveReport save_files(const Folder& folder,
                       Snapshot& snapshot);
 
 // Removes all checkpoints but the `keep` newest up to `step`, and those after it: they were made by
-// a continuation that was given up. A model that stays keeps its state: alone it would stay forever.
-// Errors: EnvironmentError.
+// a continuation that was given up. A model that cannot be removed keeps its state: alone it would
+// stay forever. Errors: EnvironmentError.
 void remove_superseded(const Folder& folder, int64_t step, int64_t keep);
 
 // Removes what a killed process left: unfinished writes, and states whose model did not take its
