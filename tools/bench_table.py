@@ -201,6 +201,16 @@ def save_rows(result: dict) -> list[str]:
     ]
 
 
+def promise_rows(result: dict) -> list[str]:
+    rows = ["| promise | what was measured | times | median | largest | bound |", "|---|---|---|---|---|---|"]
+    for row in result["rows"].values():
+        digits = 0 if row["unit"] == "steps" else 2
+        median, largest, bound = f"{row['median']:.{digits}f}", f"{row['largest']:.{digits}f}", f"{row['bound']:g}"
+        times = [f"{value} {row['unit']}" for value in (median, largest, bound)]
+        rows.append(f"| {row['promise']} | {row['what']} | {row['n']} | {' | '.join(times)} |")
+    return [*rows, "", f"{places_text([result])}; by `{result['script']}`."]
+
+
 BUILD_PARTS = {  # what is timed -> its words and the most that it may take, in seconds
     "train": ("`scripts/train.sh`, packages there, no ccache, until \"Accuracy is\"", 240),
     "train_cuda": ("the same with CUDA for one architecture", 360),
@@ -290,6 +300,7 @@ ROWS = {
     "loader_cpu": loader_rows,
     "observing_cpu": observing_rows,
     "save_blocking": save_rows,
+    "promises": promise_rows,
 }
 
 RESULTS_OF = {"summary": ("convnet_cpu", "resnet_cpu", "allreduce_cpu")}  # a table of another name has one

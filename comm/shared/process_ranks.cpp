@@ -139,8 +139,7 @@ SharedRanks share_memory(std::unique_ptr<MessageCommunicator>& messages,
   std::unique_ptr<SharedProcesses> shared;
   const std::function<void()> steps[] = {
       [&] { mesh.emplace(token, ranks.rank(), ranks.size()); },
-      [&] { mesh->connect_below(); },
-      [&] { mesh->accept_above(); },
+      [&] { mesh->connect(); },
       [&] {
         auto host =
             std::make_unique<ProcessHost>(std::move(*mesh), shares_cores(launch), stall_abort);

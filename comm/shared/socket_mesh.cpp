@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <system_error>
+#include <thread>
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -72,33 +73,66 @@ SocketMesh::SocketMesh(const std::string& token, int rank, int size)
   const Address address(token, rank);
   listener_ = UniqueFd(checked(::socket(AF_UNIX, kSocketType, 0), "socket"));
   checked(::bind(listener_.get(), address.get(), address.size), "bind");
-  checked(::listen(listener_.get(), size), "listen");
+  checked(::listen(listener_.get(), SOMAXCONN), "listen");
+}
+
+void SocketMesh::connect(std::chrono::milliseconds at_most) {
+  const Clock::time_point deadline = Clock::now() + at_most;
+  std::vector<UniqueFd> unnamed;
+  while (true) {
+    accept_above(unnamed);
+    connect_below();
+    if (missing() == 0) break;
+    if (Clock::now() > deadline) {
+      throw EnvironmentError(
+          fmt::format("rank {} cannot reach {} of the ranks of its host", rank_, missing()),
+          fmt::format("their sockets took no connection for {:.1f} s",
+                      std::chrono::duration<double>(at_most).count()),
+          "ss -xp shows who connects to lockstep's sockets");
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  listener_ = UniqueFd();
 }
 
 void SocketMesh::connect_below() {
   for (int peer = 0; peer < rank_; ++peer) {
+    UniqueFd& connection = peers_[static_cast<size_t>(peer)];
+    if (connection.valid()) continue;
     const Address address(token_, peer);
     UniqueFd socket(checked(::socket(AF_UNIX, kSocketType, 0), "socket"));
-    checked(::connect(socket.get(), address.get(), address.size), "connect");
+    const int result = ::connect(socket.get(), address.get(), address.size);
+    if (result != 0 && errno == EAGAIN) continue;  // the queue is full
+    checked(result, "connect");
     if (!has_same_user(socket.get())) {
       throw EnvironmentError(fmt::format("rank {}'s socket belongs to another user", peer));
     }
     checked(static_cast<int>(::send(socket.get(), &rank_, sizeof(rank_), MSG_NOSIGNAL)), "send");
-    peers_[static_cast<size_t>(peer)] = std::move(socket);
+    connection = std::move(socket);
   }
 }
 
-void SocketMesh::accept_above() {
-  for (int missing = size() - 1 - rank_; missing > 0;) {
-    UniqueFd socket(checked(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC), "accept"));
-    if (!has_same_user(socket.get())) continue;
+// unnamed: connections of the same user's processes that have not said which rank they are.
+void SocketMesh::accept_above(std::vector<UniqueFd>& unnamed) {
+  for (int i = 0; i < SOMAXCONN; ++i) {  // a flood does not keep this rank from its own connections
+    UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!socket.valid() && errno == EAGAIN) break;
+    if (!socket.valid() && (errno == ECONNABORTED || errno == EINTR)) continue;
+    checked(socket.get(), "accept");
+    if (has_same_user(socket.get())) unnamed.push_back(std::move(socket));
+  }
+  std::erase_if(unnamed, [&](UniqueFd& socket) {
     int peer = -1;
     const auto bytes = ::recv(socket.get(), &peer, sizeof(peer), MSG_DONTWAIT);
-    if (bytes != sizeof(peer) || peer <= rank_ || peer >= size()) continue;
-    peers_[static_cast<size_t>(peer)] = std::move(socket);
-    --missing;
-  }
-  listener_ = UniqueFd();
+    if (bytes < 0 && errno == EAGAIN) return false;
+    const bool of_a_rank = bytes == sizeof(peer) && peer > rank_ && peer < size();
+    if (of_a_rank) peers_[static_cast<size_t>(peer)] = std::move(socket);
+    return true;
+  });
+}
+
+int64_t SocketMesh::missing() const {
+  return std::ranges::count_if(peers_, [](const UniqueFd& peer) { return !peer.valid(); }) - 1;
 }
 
 bool SocketMesh::send_fd(int to, int fd) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,16 +13,15 @@ namespace lockstep::comm {
 
 // Sockets have names in the abstract namespace: nothing lies in a file system, and nothing is left
 // behind. Others on the host see the names, so only processes of the same user are let in.
-// All ranks take the three steps of the set-up together, each when all have taken the one before.
-// Errors: EnvironmentError, in all of them.
+// All ranks take the two steps of the set-up together, the second when all have taken the first.
+// Errors: EnvironmentError, in both of them.
 class SocketMesh {
  public:
   // Step 1: listens. `token`: the same on all ranks of a job, and on no others.
   SocketMesh(const std::string& token, int rank, int size);
-  // Step 2: connects to the ranks below.
-  void connect_below();
-  // Step 3: lets the ranks above in.
-  void accept_above();
+  // Step 2: connects to the ranks below and lets the ranks above in. It does both at once, since
+  // strangers can fill a rank's queue, which that rank alone can empty.
+  void connect(std::chrono::milliseconds at_most = std::chrono::seconds(10));
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(peers_.size()); }
@@ -38,6 +38,10 @@ class SocketMesh {
   bool is_closed(int rank) const;
 
  private:
+  void connect_below();
+  void accept_above(std::vector<UniqueFd>& unnamed);
+  int64_t missing() const;
+
   const std::string token_;
   const int rank_;
   UniqueFd listener_;

@@ -59,5 +59,36 @@ TEST(BackgroundSaves, AStopMeanwhileLeavesBothCheckpoints) {
   }
 }
 
+// A save of step 4 is under way when the fault comes. What it writes is sound, and it is finished.
+ProgramOptions slow_disk_and(const char* fault) {
+  return {.environment = {{"LD_PRELOAD", path_of_program("slow_fsync.so")},
+                          {"SLOW_FSYNC_MS", "600"},
+                          {"LOCKSTEP_FAULT", fault}}};
+}
+const Arguments kSaveOnce = {
+    "--max-steps", "400", "--save-steps", "4", "--check-ranks", "1", "--no-eval"};
+
+TEST(BackgroundSaves, WeightsThatDifferMeanwhileAreNotSaved) {
+  const TempDir dir;
+  const ProgramResult result =
+      run_ranks(3, convnet(dir / "run", kSaveOnce), slow_disk_and("flipbit:rank=1,step=6"));
+  ASSERT_EQ(result.exit_code, 6) << said(result);
+  EXPECT_EQ(fs::read_symlink(weights(dir / "run")), "step0000004.safetensors");
+  expect_same_files(dir / "run", dir / "run", "step0000004");
+}
+
+TEST(BackgroundSaves, ARankThatIsLostMeanwhileLeavesTheCheckpoint) {
+  const TempDir dir;
+  Arguments line = convnet(dir / "run", kSaveOnce);
+  line.insert(line.end(), {"--dist-url", "file://" + (dir / "meet").string()});
+  line.insert(line.begin(), {"bash", "-c", R"("$@" --rank 1 & exec "$@" --rank 0)", "bash"});
+  line.insert(line.end(), {"--world-size", "2"});
+  line[4] = path_of_program("train_convnet");
+  const ProgramResult result = run_program(line, slow_disk_and("kill:rank=1,step=6"));
+  ASSERT_EQ(result.exit_code, 75) << said(result);
+  EXPECT_EQ(fs::read_symlink(weights(dir / "run")), "step0000004.safetensors");
+  expect_same_files(dir / "run", dir / "run", "step0000004");
+}
+
 }  // namespace
 }  // namespace lockstep::testing::background_saves_test

@@ -45,10 +45,8 @@ std::unique_ptr<Communicator> meet(int rank, int ranks, std::atomic<int>& steps)
   SocketMesh mesh(
       "ipc-test-" + std::to_string(getppid()) + "-" + std::to_string(ranks), rank, ranks);
   all(1);
-  mesh.connect_below();
+  mesh.connect();
   all(2);
-  mesh.accept_above();
-  all(3);
   auto host = std::make_unique<ProcessHost>(std::move(mesh), true, kDeadline);
   return std::make_unique<SharedCommunicator>(std::move(host), kDeadline);
 }

@@ -8,6 +8,9 @@ bin=${1:-$root/build/release/bin} steps=${2:-1000000}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# glibc gives each thread memory of its own, half a MiB, when it first takes some. A loader's second worker may do so
+# late; that is no growth by steps.
+export MALLOC_ARENA_MAX=1
 "$bin/train_convnet" --dummy -b 1 --threads 1 --epochs 1000000 --no-eval --max-steps "$steps" \
   --save-freq 1000000 --histograms $((steps / 50)) -p 10 -q -o "$work/run" >"$work/log" 2>&1 &
 training=$!
