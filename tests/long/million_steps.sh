@@ -14,12 +14,13 @@ export MALLOC_ARENA_MAX=1
 "$bin/train_convnet" --dummy -b 1 --threads 1 --epochs 1000000 --no-eval --max-steps "$steps" \
   --save-freq 1000000 --histograms $((steps / 50)) -p 10 -q -o "$work/run" >"$work/log" 2>&1 &
 training=$!
-early=0 training_peak=0 peak=0
+early=0 training_peak=0 peak=0 before=0  # before: of the last look, which was in training if this one is
 while resident=$(awk '/^VmRSS/ {print $2}' "/proc/$training/status" 2>/dev/null) && [ -n "$resident" ]; do
   step=$({ tail -n 1 "$work/run/metrics.jsonl" 2>/dev/null || true; } | sed -n 's/.*"step":\([0-9]*\).*/\1/p')
   [ $((${step:-0} * 10)) -ge "$steps" ] || early=$resident
   [ "$resident" -le "$peak" ] || peak=$resident
-  [ "$resident" -le "$training_peak" ] || [ $((${step:-0} + 10)) -ge "$steps" ] || training_peak=$resident
+  [ "$before" -le "$training_peak" ] || [ $((${step:-0} + 10)) -ge "$steps" ] || training_peak=$before
+  before=$resident
   sleep 0.1
 done
 wait "$training" || { cat "$work/log"; exit 1; }
