@@ -37,6 +37,12 @@ std::vector<Tensor> Optimizer::gradients() const {
   return gradients;
 }
 
+kernels::StepControl Optimizer::control_of(const ParameterGroup& group) const {
+  kernels::StepControl control = control_;
+  control.lr_factor = group.lr_factor;
+  return control;
+}
+
 std::vector<Tensor> Optimizer::zeros_like_parameters() const {
   std::vector<Tensor> tensors;
   for (const ParameterGroup& group : groups_) {

@@ -20,6 +20,7 @@ namespace lockstep::nn {
 struct ParameterGroup {
   std::vector<NamedParameter> parameters;
   double weight_decay = 0;
+  double lr_factor = 1;  // its learning rate is the optimizer's times this
 };
 
 // Two groups: biases and batch norms' weights, all of rank 1, are not decayed, the others are.
@@ -56,6 +57,8 @@ class Optimizer {
   const std::vector<ParameterGroup>& groups() const { return groups_; }
 
  protected:
+  // control(), for the steps of this group.
+  kernels::StepControl control_of(const ParameterGroup& group) const;
   // A tensor of zeros for each parameter, in groups' order.
   std::vector<Tensor> zeros_like_parameters() const;
   // Appends "<parameter>.<suffix>" for each tensor. Requires: one a parameter, in groups' order.
@@ -69,7 +72,7 @@ class Optimizer {
 };
 
 // Source: torch.optim.SGD. Exact rule: kernels/optim/sgd.h. Each group has its own weight decay,
-// instead of params.weight_decay, as in all optimizers.
+// instead of params.weight_decay, and its own part of the rate, as in all optimizers.
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<NamedParameter> parameters, const kernels::SgdParams& params);
@@ -78,7 +81,7 @@ class Sgd : public Optimizer {
       const std::optional<LarcParams>& larc = {});
 
   void step(Stream& stream) override;
-  void set_lr(double lr) override { params_.lr = static_cast<float>(lr); }
+  void set_lr(double lr) override { params_.lr = lr; }
   std::vector<StateEntry> state() const override;
 
  private:

@@ -34,7 +34,7 @@ TEST(OptimizerConfig, DefaultsOfTrainConvnet) {
   EXPECT_EQ(config.lr, 0.02);
   EXPECT_EQ(config.momentum, 0.9);
   EXPECT_EQ(config.weight_decay, 0);
-  EXPECT_TRUE(config.bias_decay);
+  EXPECT_TRUE(config.groups.bias_decay);
   EXPECT_FALSE(config.lookahead);
   EXPECT_EQ(config.schedule.kind, ScheduleKind::kConst);
   EXPECT_EQ(config.schedule.warmup.epochs, 0);
@@ -61,7 +61,7 @@ TEST(OptimizerConfig, TakesOverEveryValue) {
   EXPECT_EQ(config.kind, OptimizerKind::kAdamW);
   EXPECT_EQ(config.base_lr(1024), 2);
   EXPECT_EQ(config.weight_decay, 1e-3);
-  EXPECT_FALSE(config.bias_decay);
+  EXPECT_FALSE(config.groups.bias_decay);
   ASSERT_TRUE(config.lookahead);
   EXPECT_EQ(config.lookahead->k, 7);
   EXPECT_EQ(config.lookahead->alpha, 0.25);

@@ -81,6 +81,43 @@ def adam() -> GoldenFile:
     return file
 
 
+def param_groups() -> GoldenFile:
+    """Ten steps, five epochs of two, at lr * (1 - step / 10), with --param-groups "*.norm lr=64 wd=0.015625; *.bias
+    lr=0.5 epochs=3": the bias has no gradient from step 6 on. One row per step of each parameter."""
+    file = GoldenFile("param_groups", "f32")
+    shapes = {"a.weight": (3, 8), "a.bias": (3,), "a.norm": (3,)}
+    factors = {"a.weight": (1.0, 1.0), "a.bias": (0.5, 1.0), "a.norm": (64.0, 1 / 64)}
+
+    def add(name: str, adamw=False, clip=0.0) -> None:
+        lr, weight_decay, steps = (1e-3 if adamw else 0.02), 0.05, 10
+        file.case(name, adamw=adamw, clip=clip)
+        grads = {key: torch.randn(steps, *shape) for key, shape in shapes.items()}
+        params = {key: nn.Parameter(torch.randn(shape)) for key, shape in shapes.items()}
+        file.put(**{f"{key}.before": param for key, param in params.items()})
+        file.put(**{f"{key}.grads": grad for key, grad in grads.items()})
+        groups = [{"params": [params[key]], "weight_decay": factors[key][1] * weight_decay} for key in shapes]
+        if adamw:
+            optimizer = torch.optim.AdamW(groups, foreach=False)
+        else:
+            optimizer = torch.optim.SGD(groups, lr=lr, momentum=0.85, nesterov=True, foreach=False)
+        rows = {key: [] for key in shapes}
+        for step in range(steps):
+            for group, key in zip(optimizer.param_groups, shapes, strict=True):
+                group["lr"] = factors[key][0] * lr * (1 - step / steps)
+                params[key].grad = None if key == "a.bias" and step >= 6 else grads[key][step].clone()
+            if clip:
+                torch.nn.utils.clip_grad_norm_(params.values(), clip, foreach=False)
+            optimizer.step()
+            for key, row in rows.items():
+                row.append(params[key].detach().clone())
+        file.put(**{f"{key}.after": torch.stack(row) for key, row in rows.items()})
+
+    add("sgd")
+    add("sgd_clipped", clip=1.0)
+    add("adamw", adamw=True)
+    return file
+
+
 def loss_scale() -> GoldenFile:
     """torch.amp.GradScaler over overflows. One row per step: grads before scaling; scales, growth_trackers and params
     as they are after it. The optimizer's learning rate is lr[steps applied so far]."""

@@ -102,6 +102,13 @@ void check(const OptimizerConfig& config) {
                      "each learning rate is a multiple of it",
                      "--trust-coefficient 0.02");
   }
+  for (const ParameterRule& rule : config.groups.rules) {
+    if (!rule.weight_decay || config.weight_decay > 0) continue;
+    throw UsageError(
+        fmt::format("--param-groups: wd= of '{}' would change nothing", printable(rule.pattern)),
+        "it is a factor on --weight-decay, which is 0",
+        "--weight-decay 1e-4 beside it, or no wd=");
+  }
   if (config.nesterov && config.momentum == 0) {
     throw UsageError("--nesterov needs a momentum above 0",
                      "Nesterov's step looks ahead along the momentum, which is 0",
@@ -188,7 +195,10 @@ OptimizerConfig make_optimizer_config(const Options& options) {
   config.momentum = options.number("momentum");
   config.nesterov = options.boolean("nesterov");
   config.weight_decay = options.number("weight-decay");
-  config.bias_decay = options.boolean("bias-decay");
+  config.groups.bias_decay = options.boolean("bias-decay");
+  if (const Setting* groups = options.find("param-groups")) {
+    config.groups.rules = parse_parameter_rules(groups->value);
+  }
   config.clip_grad_norm = options.number("clip-grad-norm");
   config.larc = make_larc(options);
   config.lookahead = make_lookahead(options);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "nn/optimizer.h"
+#include "trainers/config/parameter_rules.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
@@ -66,6 +67,11 @@ struct ScheduleConfig {
   PlateauConfig plateau = {};
 };
 
+struct GroupsConfig {
+  bool bias_decay = true;  // of parameters of no rule
+  std::vector<ParameterRule> rules = {};
+};
+
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kSgd;
   double lr = 0;  // as given
@@ -73,7 +79,7 @@ struct OptimizerConfig {
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
-  bool bias_decay = true;
+  GroupsConfig groups = {};
   double clip_grad_norm = 0;  // of all gradients together; 0: any
   std::optional<nn::LarcParams> larc = {};
   std::optional<nn::LookaheadParams> lookahead = {};

@@ -63,6 +63,7 @@ TrainingStep::Seconds TrainingStep::take(int64_t number, NumericsGuard& numerics
                        .data_s = batches_.waited_seconds(),
                        .loader = batches_.seconds()};
   numerics.begin_step(number + 1);
+  if (update_.trains_fewer_from(number)) graph_.forget();
   if (runs_as_graph() && numerics.listener() == nullptr) {
     step_as_graph(start, number, numerics);
   } else {

@@ -1,5 +1,6 @@
 #include "trainers/loop/weight_update.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -89,7 +90,9 @@ WeightUpdate::WeightUpdate(const ResolvedRun& run,
                 run.request.epochs,
                 steps_per_epoch),
       first_step_(run.request.start_epoch * steps_per_epoch),
-      end_step_(run.request.epochs * steps_per_epoch) {
+      end_step_(run.request.epochs * steps_per_epoch),
+      trained_at_first_(
+          trained_at_first(run.request.optimizer, model.named_parameters(), steps_per_epoch)) {
   const std::optional<LossScaling>& scaling = run.request.precision.loss_scaling;
   if (scaling || stream.device() == Device::kCuda) {
     const LossScaling one{.dynamic = false, .initial = 1};
@@ -116,7 +119,17 @@ Tensor WeightUpdate::seed(int64_t leaves) const {
   return scaler_ ? scaler_->seed(leaves) : Tensor();
 }
 
+bool WeightUpdate::trains_fewer_from(int64_t number) const {
+  return std::ranges::any_of(trained_at_first_,
+                             [&](const TrainedAtFirst& each) { return each.steps == number; });
+}
+
+// Without a gradient a parameter is left alone, by clipping and decay too, as in PyTorch after
+// requires_grad_(False).
 void WeightUpdate::step(int64_t number) {
+  for (TrainedAtFirst& each : trained_at_first_) {
+    if (number >= each.steps) each.parameter.set_grad({});
+  }
   if (clipper_) clipper_->clip();
   if (scaler_ && may_skip_) scaler_->check();
   if (!scaler_) {

@@ -2,18 +2,9 @@
 
 #include <utility>
 
+#include "trainers/model/parameter_groups.h"
+
 namespace lockstep::trainers {
-namespace {
-
-std::vector<nn::ParameterGroup> groups_of(const OptimizerConfig& config,
-                                          std::vector<nn::NamedParameter> parameters) {
-  if (!config.bias_decay) {
-    return nn::without_bias_decay(std::move(parameters), config.weight_decay);
-  }
-  return {{.parameters = std::move(parameters), .weight_decay = config.weight_decay}};
-}
-
-}  // namespace
 
 std::vector<nn::StateEntry> buffers_of(const nn::Module& model) {
   std::vector<nn::StateEntry> buffers = model.state();
@@ -26,7 +17,7 @@ std::vector<nn::StateEntry> buffers_of(const nn::Module& model) {
 std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
                                               std::vector<nn::NamedParameter> parameters,
                                               std::vector<nn::StateEntry> buffers) {
-  std::vector<nn::ParameterGroup> groups = groups_of(config, std::move(parameters));
+  std::vector<nn::ParameterGroup> groups = parameter_groups(config, std::move(parameters));
   std::unique_ptr<nn::Optimizer> optimizer;
   if (config.kind == OptimizerKind::kSgd) {
     const kernels::SgdParams params = {.momentum = static_cast<float>(config.momentum),

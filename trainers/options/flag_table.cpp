@@ -136,6 +136,8 @@ constexpr Flag kOptimizerFlags[] = {
      .initial = {"0", "1e-4"}, .range = {0, 1000}, .help = "weight decay"},
     {.name = "bias-decay", .kind = kBool, .initial = "true",
      .help = "no weight decay for biases and batch-norm parameters"},
+    {.name = "param-groups", .takes = "\"PATTERN lr=X wd=X epochs=N; ...\"",
+     .help = "parameters by name: factors on lr and weight decay; trained in N epochs only"},
     {.name = "larc", .kind = kBool, .initial = "false",
      .help = "SGD: layer-wise rates from the norms of each parameter and its gradient"},
     {.name = "trust-coefficient", .kind = kFloat, .initial = "0.02", .range = {0, 1000},
