@@ -100,6 +100,28 @@ TEST(OptimizerConfig, ScalesTheLearningRateByTheBatch) {
   EXPECT_EQ(config_of("--lr 0.1").base_lr(208 * 8), 0.1);
 }
 
+// airbench94's 11.5 and 0.0153, whose loss is a sum over the batch: its rate times the batch, its
+// decay over the batch.
+TEST(OptimizerConfig, RateAndDecayMayBeFor1024ImagesAndAnyMomentum) {
+  const std::string line = "--lr-per-1024 --lr 11.5 --wd 0.0153 --momentum 0.85";
+  EXPECT_DOUBLE_EQ(config_of(line).base_lr(1024), 1.5);
+  EXPECT_DOUBLE_EQ(config_of(line).base_lr(512), 0.75);
+  const double scale = 1024 * (1 + 1 / (1 - 0.85));
+  for (const int64_t batch : {512, 1024, 2000}) {
+    const auto images = static_cast<double>(batch);
+    const double rate_of_sum = 11.5 / scale;
+    const double decay_of_sum = 0.0153 * images / scale / rate_of_sum;
+    EXPECT_DOUBLE_EQ(config_of(line).base_lr(batch), rate_of_sum * images);
+    EXPECT_DOUBLE_EQ(config_of(line).base_decay(), decay_of_sum / images);
+  }
+  EXPECT_DOUBLE_EQ(config_of("--lr-per-1024 --lr 11.5 --momentum 0").base_lr(1024), 5.75);
+  EXPECT_EQ(config_of("--lr 11.5 --wd 0.0153").base_decay(), 0.0153);
+  EXPECT_THAT(refusal("--lr-per-1024 --scale-lr"), HasSubstr("contradict each other"));
+  EXPECT_THAT(refusal("--lr-per-1024 --opt adam"), HasSubstr("needs --opt sgd"));
+  EXPECT_THAT(refusal("--lr-per-1024 --lr 0"), HasSubstr("with --momentum 0.9 and --lr 0 | "));
+  EXPECT_THAT(refusal("--lr-per-1024 --momentum 1"), HasSubstr("it divides by 1 - momentum"));
+}
+
 TEST(OptimizerConfig, NesterovNeedsMomentum) {
   EXPECT_THAT(refusal("--nesterov --momentum 0"),
               HasSubstr("--nesterov needs a momentum above 0 | "));
@@ -275,6 +297,7 @@ TEST(MakeOptimizer, DecaysWhatIsAskedFor) {
   EXPECT_THAT(decayed(""), ElementsAre(0.75F, 0.75F));
   EXPECT_THAT(decayed("--no-bias-decay"), ElementsAre(0.75F, 1));
   EXPECT_THAT(decayed("--opt adamw --no-bias-decay"), ElementsAre(0.75F, 1));
+  EXPECT_THAT(decayed("--lr-per-1024 --momentum 0"), ElementsAre(0.5F, 0.5F)) << "0.5 * 0.5 / 0.5";
   EXPECT_NEAR(decayed("--opt adam")[0], 0.5, 1e-6) << "the decay is part of the gradient";
 }
 

@@ -86,7 +86,32 @@ std::optional<nn::LarcParams> make_larc(const Options& options) {
                         .clip = options.boolean("larc-clip")};
 }
 
+LrUnit make_lr_unit(const Options& options) {
+  const bool scale_lr = options.boolean("scale-lr");
+  if (!options.boolean("lr-per-1024")) return scale_lr ? LrUnit::k256Images : LrUnit::kStep;
+  if (!scale_lr) return LrUnit::k1024Images;
+  throw UsageError("--lr-per-1024 and --scale-lr contradict each other",
+                   "one gives the rate for 1,024 images, the other for 256",
+                   "one of them alone");
+}
+
+void check_lr_unit(const OptimizerConfig& config) {
+  if (config.lr_unit != LrUnit::k1024Images) return;
+  if (config.kind != OptimizerKind::kSgd) {
+    throw UsageError("--lr-per-1024 needs --opt sgd",
+                     "it divides by what SGD's momentum makes of a gradient",
+                     "--opt sgd, or no --lr-per-1024");
+  }
+  if (config.momentum == 1 || config.lr == 0) {
+    throw UsageError(
+        fmt::format("--lr-per-1024 with --momentum {:g} and --lr {:g}", config.momentum, config.lr),
+        "it divides by 1 - momentum and by the rate",
+        "--momentum 0.85 and a rate above 0");
+  }
+}
+
 void check(const OptimizerConfig& config) {
+  check_lr_unit(config);
   if (config.ema == 1) {
     throw UsageError("--ema 1 averages nothing",
                      "what is kept of the average at each step would be all of it",
@@ -183,15 +208,28 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
 }  // namespace
 
 double OptimizerConfig::base_lr(int64_t global_batch) const {
-  constexpr double kReferenceBatch = 256;
-  return scale_lr ? lr * static_cast<double>(global_batch) / kReferenceBatch : lr;
+  const auto images = static_cast<double>(global_batch);
+  switch (lr_unit) {
+    case LrUnit::kStep:
+      break;
+    case LrUnit::k256Images:
+      return lr * images / 256;
+    case LrUnit::k1024Images:
+      // A gradient moves a weight by lr / (1 - momentum) in all, and Nesterov's step adds lr.
+      return lr * images / (1024 * (1 + 1 / (1 - momentum)));
+  }
+  return lr;
+}
+
+double OptimizerConfig::base_decay() const {
+  return lr_unit == LrUnit::k1024Images ? weight_decay / lr : weight_decay;
 }
 
 OptimizerConfig make_optimizer_config(const Options& options) {
   OptimizerConfig config;
   config.kind = meant(kOptimizers, options.text("opt"));
   config.lr = options.number("lr");
-  config.scale_lr = options.boolean("scale-lr");
+  config.lr_unit = make_lr_unit(options);
   config.momentum = options.number("momentum");
   config.nesterov = options.boolean("nesterov");
   config.weight_decay = options.number("weight-decay");

@@ -67,6 +67,10 @@ struct ScheduleConfig {
   PlateauConfig plateau = {};
 };
 
+// What lr is given for: a step of any batch; one of 256 images, which others scale; or one of 1,024
+// images with any momentum, and then weight_decay is too.
+enum class LrUnit : uint8_t { kStep, k256Images, k1024Images };
+
 struct GroupsConfig {
   bool bias_decay = true;  // of parameters of no rule
   std::vector<ParameterRule> rules = {};
@@ -74,8 +78,8 @@ struct GroupsConfig {
 
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kSgd;
-  double lr = 0;  // as given
-  bool scale_lr = false;
+  double lr = 0;  // as given, as is weight_decay
+  LrUnit lr_unit = LrUnit::kStep;
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
@@ -88,6 +92,8 @@ struct OptimizerConfig {
 
   // Gives the schedule's first rate with `global_batch` images a step.
   double base_lr(int64_t global_batch) const;
+  // Likewise the weight decay of a step.
+  double base_decay() const;
 };
 
 // Errors: UsageError for flags that contradict each other or would change nothing.

@@ -56,9 +56,9 @@ const ParameterRule* first_that_fits(const std::vector<ParameterRule>& rules,
 std::vector<nn::ParameterGroup> plain_groups(const OptimizerConfig& config,
                                              std::vector<nn::NamedParameter> parameters) {
   if (!config.groups.bias_decay) {
-    return nn::without_bias_decay(std::move(parameters), config.weight_decay);
+    return nn::without_bias_decay(std::move(parameters), config.base_decay());
   }
-  return {{.parameters = std::move(parameters), .weight_decay = config.weight_decay}};
+  return {{.parameters = std::move(parameters), .weight_decay = config.base_decay()}};
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ std::vector<nn::ParameterGroup> parameter_groups(const OptimizerConfig& config,
     if (of_rules[i].empty()) refuse_unused(rules[i], parameters);
     std::vector<nn::ParameterGroup> own;
     if (const std::optional<double>& decay = rules[i].weight_decay) {
-      own = {{.parameters = std::move(of_rules[i]), .weight_decay = config.weight_decay * *decay}};
+      own = {{.parameters = std::move(of_rules[i]), .weight_decay = config.base_decay() * *decay}};
     } else {
       own = plain_groups(config, std::move(of_rules[i]));
     }

@@ -91,6 +91,8 @@ constexpr Flag kOptimizerFlags[] = {
      .initial = {"0.02", "0.1"}, .range = {0, 1000}, .help = "learning rate"},
     {.name = "scale-lr", .kind = kBool, .initial = "false",
      .help = "multiply the learning rate by images per step / 256"},
+    {.name = "lr-per-1024", .kind = kBool, .initial = "false",
+     .help = "lr and weight decay are for 1,024 images a step and for any momentum"},
     {.name = "lr-scheduler", .aliases = "--lr-schedule", .kind = kChoice, .brief = true,
      .initial = {"const", "step"},
      .choices = "const|step|multistep|cosine|linear|poly|onecycle|plateau",
