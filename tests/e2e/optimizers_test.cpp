@@ -95,6 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
         Arguments{"--larc", "--wd", "0.01", "--lr-scheduler", "onecycle", "--ema", "0.9"},
         Arguments{"--larc", "--no-larc-clip", "--clip-grad-norm", "1", "--mixup", "0.4"},
         Arguments{"--mixup", "1", "--ema", "0.5", "--lookahead", "--lr-scheduler", "poly"},
+        Arguments{"--lr-scheduler", "triangular", "--lr-per-1024", "--lr", "0.5", "--nesterov"},
         Arguments{"--clip-grad-norm", "0.5", "--loss-scale", "dynamic", "--opt", "adamw"},
         Arguments{
             "--lr-scheduler", "plateau", "--plateau-patience", "0", "--plateau-threshold", "1"}));

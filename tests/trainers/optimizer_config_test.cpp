@@ -152,9 +152,25 @@ TEST(OptimizerConfig, PolyAndOneCycleHaveTheirFlags) {
   EXPECT_EQ(cycle.one_cycle.div, 10);
   EXPECT_EQ(cycle.one_cycle.final_div, 7);
   EXPECT_EQ(refusal("--lr-scheduler onecycle --warmup-epochs 2"),
-            "--lr-scheduler onecycle and --warmup-epochs contradict each other | the cycle begins "
-            "with a rise of its own, a part of the run long | --onecycle-pct-start X instead of "
+            "--lr-scheduler onecycle and --warmup-epochs contradict each other | it begins with a "
+            "rise of its own, a part of the run long | --onecycle-pct-start X instead of "
             "--warmup-epochs");
+}
+
+TEST(OptimizerConfig, TriangularHasItsFlags) {
+  const std::string line = "--lr-scheduler triangular";
+  EXPECT_EQ(config_of(line).schedule.kind, ScheduleKind::kTriangular);
+  EXPECT_EQ(config_of(line).schedule.triangular.start, 0.2);
+  EXPECT_EQ(config_of(line).schedule.triangular.peak, 0.23);
+  EXPECT_EQ(config_of(line).schedule.triangular.end, 0.07);
+  const TriangularConfig other =
+      config_of(line + " --triangular-start 0.5 --triangular-peak 0.75 --triangular-end 0.25")
+          .schedule.triangular;
+  EXPECT_EQ(other.start, 0.5);
+  EXPECT_EQ(other.peak, 0.75);
+  EXPECT_EQ(other.end, 0.25);
+  EXPECT_THAT(refusal(line + " --warmup-epochs 2"),
+              HasSubstr("--lr-scheduler triangular and --warmup-epochs contradict each other"));
 }
 
 TEST(OptimizerConfig, LarcIsApexsAroundSgd) {
@@ -202,6 +218,9 @@ TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
                            "--onecycle-pct-start 0.2",
                            "--onecycle-div-factor 10",
                            "--onecycle-final-div-factor 10",
+                           "--triangular-start 0.1",
+                           "--triangular-peak 0.1",
+                           "--triangular-end 0.1",
                            "--plateau-on acc",
                            "--plateau-mode min",
                            "--plateau-patience 3",

@@ -24,6 +24,7 @@ constexpr std::array kSchedules = {std::pair{ScheduleKind::kConst, "const"},
                                    std::pair{ScheduleKind::kLinear, "linear"},
                                    std::pair{ScheduleKind::kPoly, "poly"},
                                    std::pair{ScheduleKind::kOneCycle, "onecycle"},
+                                   std::pair{ScheduleKind::kTriangular, "triangular"},
                                    std::pair{ScheduleKind::kPlateau, "plateau"}};
 constexpr std::array kWarmups = {std::pair{WarmupMethod::kLinear, "linear"},
                                  std::pair{WarmupMethod::kFromOne, "from-one"},
@@ -67,6 +68,9 @@ ScheduleConfig make_schedule_config(const Options& options) {
           .one_cycle = {.pct_start = options.number("onecycle-pct-start"),
                         .div = options.number("onecycle-div-factor"),
                         .final_div = options.number("onecycle-final-div-factor")},
+          .triangular = {.start = options.number("triangular-start"),
+                         .peak = options.number("triangular-peak"),
+                         .end = options.number("triangular-end")},
           .warmup = {.epochs = options.integer("warmup-epochs"),
                      .method = meant(kWarmups, options.text("warmup-method")),
                      .decay = options.number("warmup-decay")},
@@ -151,10 +155,14 @@ void check(const OptimizerConfig& config) {
                      "it sets the rate after the warm-up too, and so do other schedules",
                      "--warmup-method linear for a warm-up alone");
   }
-  if (config.schedule.kind == ScheduleKind::kOneCycle && config.schedule.warmup.epochs > 0) {
-    throw UsageError("--lr-scheduler onecycle and --warmup-epochs contradict each other",
-                     "the cycle begins with a rise of its own, a part of the run long",
-                     "--onecycle-pct-start X instead of --warmup-epochs");
+  const bool is_one_cycle = config.schedule.kind == ScheduleKind::kOneCycle;
+  if ((is_one_cycle || config.schedule.kind == ScheduleKind::kTriangular) &&
+      config.schedule.warmup.epochs > 0) {
+    throw UsageError(fmt::format("--lr-scheduler {} and --warmup-epochs contradict each other",
+                                 is_one_cycle ? "onecycle" : "triangular"),
+                     "it begins with a rise of its own, a part of the run long",
+                     fmt::format("--{} X instead of --warmup-epochs",
+                                 is_one_cycle ? "onecycle-pct-start" : "triangular-peak"));
   }
 }
 
@@ -164,6 +172,7 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const WarmupConfig& warmup = config.schedule.warmup;
   const bool is_sgd = config.kind == OptimizerKind::kSgd;
   const bool is_plateau = kind == ScheduleKind::kPlateau;
+  const bool is_triangular = kind == ScheduleKind::kTriangular;
   const bool is_one_cycle = kind == ScheduleKind::kOneCycle;
   const bool cuts = is_plateau || kind == ScheduleKind::kStep || kind == ScheduleKind::kMultiStep;
   const bool rises_linearly =
@@ -184,6 +193,9 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"onecycle-pct-start", is_one_cycle, "--lr-scheduler onecycle"},
            Use{"onecycle-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
            Use{"onecycle-final-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
+           Use{"triangular-start", is_triangular, "--lr-scheduler triangular"},
+           Use{"triangular-peak", is_triangular, "--lr-scheduler triangular"},
+           Use{"triangular-end", is_triangular, "--lr-scheduler triangular"},
            Use{"plateau-on", is_plateau, "--lr-scheduler plateau"},
            Use{"plateau-mode", is_plateau, "--lr-scheduler plateau"},
            Use{"plateau-patience", is_plateau, "--lr-scheduler plateau"},

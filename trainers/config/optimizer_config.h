@@ -20,6 +20,7 @@ enum class ScheduleKind : uint8_t {
   kLinear,
   kPoly,
   kOneCycle,
+  kTriangular,
   kPlateau
 };
 
@@ -54,21 +55,31 @@ struct OneCycleConfig {
   double final_div = 1e4;
 };
 
+// The rate's factor along two straight lines: from `start` at the first step to 1 after the part
+// `peak` of the run, rounded down to steps, then toward `end`, which it would reach one step after
+// the last. Source: airbench94.
+struct TriangularConfig {
+  double start = 0.2;
+  double peak = 0.23;
+  double end = 0.07;
+};
+
 struct ScheduleConfig {
   ScheduleKind kind = ScheduleKind::kConst;
-  // kCosine to kOneCycle and warm-up move each step, else each epoch.
+  // kCosine to kTriangular and warm-up move each step, else each epoch.
   bool on_updates = true;
   int64_t step_size = 30;                // epochs; kStep
   std::vector<int64_t> milestones = {};  // epochs, ascending; kMultiStep
   double gamma = 0.1;                    // of a cut
   double power = 1;                      // kPoly
   OneCycleConfig one_cycle = {};
+  TriangularConfig triangular = {};
   WarmupConfig warmup = {};
   PlateauConfig plateau = {};
 };
 
-// What lr is given for: a step of any batch; one of 256 images, which others scale; or one of 1,024
-// images with any momentum, and then weight_decay is too.
+// The step that lr is given for: of any batch, of 256 images, or of 1,024 and with any momentum, for
+// which weight_decay is given then too.
 enum class LrUnit : uint8_t { kStep, k256Images, k1024Images };
 
 struct GroupsConfig {

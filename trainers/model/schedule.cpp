@@ -31,6 +31,15 @@ double one_cycle(const OneCycleConfig& config, int64_t at, int64_t length) {
   return between(1, first / config.final_div, (now - top) / (last - top));
 }
 
+double triangular(const TriangularConfig& config, int64_t at, int64_t length) {
+  const auto part = [](int64_t done, int64_t all) {
+    return static_cast<double>(done) / static_cast<double>(all);
+  };
+  const auto rise = static_cast<int64_t>(static_cast<double>(length) * config.peak);
+  if (at < rise) return config.start + (1 - config.start) * part(at, rise);
+  return at == rise ? 1 : 1 - (1 - config.end) * part(at - rise, length - rise);
+}
+
 }  // namespace
 
 bool Plateau::calls_for_cut(double loss, double accuracy) {
@@ -112,6 +121,10 @@ double Schedule::factor(int64_t step) const {
     case ScheduleKind::kOneCycle: {
       const Place here = place(step);
       return one_cycle(config_.one_cycle, here.at, here.length);
+    }
+    case ScheduleKind::kTriangular: {
+      const Place here = place(step);
+      return triangular(config_.triangular, here.at, here.length);
     }
     case ScheduleKind::kPlateau:
       break;

@@ -38,6 +38,7 @@ class Plateau {
 //   kCosine, kLinear   from 1, when warm-up has ended, to 0 at the end of the run
 //   kPoly              the same, to a power
 //   kOneCycle          see OneCycleConfig
+//   kTriangular        see TriangularConfig
 //   kPlateau           gamma for each cut; warm-up sets the rate at the ends of epochs 0 to W,
 //                      which undoes a cut one epoch later
 class Schedule {
