@@ -359,6 +359,22 @@ TEST(LrDryRun, BeginsWithTheFirstEpoch) {
       ElementsAre("epoch 2 step 5 lr 0.5", "epoch 2 step 6 lr 0.375", "epoch 3 step 7 lr 0.25"));
 }
 
+TEST(LrDryRun, APartOfAnEpochHasItsPartOfTheSteps) {
+  EXPECT_THAT(lines_of("--lr 1 --epochs 1.5 --lr-scheduler linear", 10, 40),
+              ElementsAre("epoch 0 step 1 lr 1",
+                          "epoch 0 step 2 lr 0.8333333",
+                          "epoch 0 step 3 lr 0.6666667",
+                          "epoch 0 step 4 lr 0.5",
+                          "epoch 1 step 5 lr 0.3333333",
+                          "epoch 1 step 6 lr 0.1666667"));
+  EXPECT_EQ(steps_of(9.9, 48), 476);
+  EXPECT_EQ(steps_of(1.1, 100), 110);
+  EXPECT_EQ(steps_of(1.001, 10), 11);
+  EXPECT_EQ(steps_of(90, 1), 90);
+  EXPECT_EQ(steps_of(2.1, 1), 3);
+  EXPECT_EQ(steps_of(1e6, 999'999'999), 999'999'999'000'000);
+}
+
 TEST(LrDryRun, ALastEpochMayBeCut) {
   const auto lines = lines_of("--lr 1 --max-steps 150", 10, 1000);
   ASSERT_EQ(lines.size(), 2U);

@@ -139,7 +139,7 @@ TEST(Schedule, TriangularRisesAndFallsAlongLines) {
   EXPECT_THAT(triangle(5, {.start = 1, .peak = 0, .end = 0}), rates({1, .8, .6, .4, .2}));
   EXPECT_THAT(triangle(4, {.start = 0, .peak = 1}), rates({0, .25, .5, .75}));
   EXPECT_THAT(triangle(3, {.peak = .3}), rates({1, .69, .38})) << "no step rises";
-  const Schedule record({.kind = ScheduleKind::kTriangular}, 1.5, 119, 4);  // 476 steps
+  const Schedule record({.kind = ScheduleKind::kTriangular}, 1.5, 9.9, 48);  // 476 steps
   EXPECT_NEAR(record.lr(0), .3, kNear);
   EXPECT_NEAR(record.lr(108), 1.5 * (.2 + .8 * 108 / 109), kNear);
   EXPECT_NEAR(record.lr(109), 1.5, kNear);

@@ -1,6 +1,7 @@
 #include "trainers/config/optimizer_config.h"
 
 #include <array>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -231,6 +232,11 @@ double OptimizerConfig::base_lr(int64_t global_batch) const {
       return lr * images / (1024 * (1 + 1 / (1 - momentum)));
   }
   return lr;
+}
+
+int64_t steps_of(double epochs, int64_t steps_per_epoch) {
+  constexpr double kNoise = 1e-6;  // 1.1 epochs of 100 steps are 110, and their product is more
+  return static_cast<int64_t>(std::ceil(epochs * static_cast<double>(steps_per_epoch) - kNoise));
 }
 
 double OptimizerConfig::base_decay() const {

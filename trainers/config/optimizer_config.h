@@ -78,8 +78,8 @@ struct ScheduleConfig {
   PlateauConfig plateau = {};
 };
 
-// The step that lr is given for: of any batch, of 256 images, or of 1,024 and with any momentum, for
-// which weight_decay is given then too.
+// The step that lr is given for: of any batch, of 256 images, or of 1,024 and with any momentum. The
+// last holds for weight_decay too.
 enum class LrUnit : uint8_t { kStep, k256Images, k1024Images };
 
 struct GroupsConfig {
@@ -106,6 +106,9 @@ struct OptimizerConfig {
   // Likewise the weight decay of a step.
   double base_decay() const;
 };
+
+// Steps of so many epochs; the last of them may be cut short.
+int64_t steps_of(double epochs, int64_t steps_per_epoch);
 
 // Errors: UsageError for flags that contradict each other or would change nothing.
 OptimizerConfig make_optimizer_config(const Options& options);

@@ -96,7 +96,7 @@ TrainingResult Training::run(const Traces& traces) {
 }
 
 void Training::train_epochs() {
-  const int64_t epochs = p_.run.request.epochs;
+  const int64_t epochs = p_.run.request.epoch_count();
   EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
   auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.run.request.start_epoch);
   while (goes_on(sums)) {
@@ -218,7 +218,7 @@ void Training::exchange_figures(EpochProgress& epoch) {
   metrics.skipped_steps = numerics_.scaled().skipped;
   const int64_t done = epoch.done();
   p_.console.progress_bar(
-      progress_bar(epoch.number(), static_cast<int>(request.epochs), done, epoch.steps(), metrics));
+      progress_bar(epoch.number(), static_cast<int>(request.epoch_count()), done, epoch.steps(), metrics));
   if (done != 1 && done % request.print_freq != 0 && done != epoch.steps()) return;
   const auto line = request.apex_lines ? apex_progress_line : progress_line;
   p_.console.progress_line(line(epoch.number(), done, epoch.steps(), metrics));
@@ -310,7 +310,7 @@ bool Training::learn_from(const Evaluation& evaluation, const EpochProgress& epo
   WeightUpdate& update = step_.update();
   p_.console.tutorial(TutorialLines::kTricks,
                       tricks_epoch_line({.number = number,
-                                         .epochs = p_.run.request.epochs,
+                                         .epochs = p_.run.request.epoch_count(),
                                          .seconds = epoch.seconds(),
                                          .lr = update.lr(),
                                          .train_loss = epoch.loss(),

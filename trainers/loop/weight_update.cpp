@@ -90,7 +90,7 @@ WeightUpdate::WeightUpdate(const ResolvedRun& run,
                 run.request.epochs,
                 steps_per_epoch),
       first_step_(run.request.start_epoch * steps_per_epoch),
-      end_step_(run.request.epochs * steps_per_epoch),
+      end_step_(run.request.steps(steps_per_epoch)),
       trained_at_first_(
           trained_at_first(run.request.optimizer, model.named_parameters(), steps_per_epoch)) {
   const std::optional<LossScaling>& scaling = run.request.precision.loss_scaling;

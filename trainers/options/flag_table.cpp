@@ -68,8 +68,8 @@ constexpr Flag kModelFlags[] = {
 };
 
 constexpr Flag kOptimizerFlags[] = {
-    {.name = "epochs", .kind = kInt, .brief = true, .initial = {"3", "90"}, .range = {1, kMillion},
-     .help = "passes over the data"},
+    {.name = "epochs", .kind = kFloat, .brief = true, .initial = {"3", "90"}, .range = {1, kMillion},
+     .help = "passes over the data; with a part, such as 9.9, the last one is cut short"},
     {.name = "start-epoch", .kind = kInt, .initial = "0", .range = {0, kMillion},
      .help = "number of the first epoch"},
     {.name = "max-steps", .kind = kInt, .brief = true, .range = kFrom1,
