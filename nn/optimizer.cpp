@@ -67,4 +67,17 @@ void Optimizer::append_state(std::vector<StateEntry>& entries,
   }
 }
 
+std::vector<StateEntry> Optimizer::state_of(const std::vector<StateEntry>& buffers,
+                                            std::string_view suffix,
+                                            const std::vector<Tensor>& tensors) {
+  std::vector<StateEntry> entries;
+  size_t next = tensors.size() - buffers.size();
+  for (const StateEntry& buffer : buffers) {
+    entries.push_back({.name = fmt::format("{}.{}", buffer.name, suffix),
+                       .tensor = tensors[next++],
+                       .file_shape = buffer.file_shape});
+  }
+  return entries;
+}
+
 }  // namespace lockstep::nn

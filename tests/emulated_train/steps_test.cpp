@@ -47,6 +47,8 @@ ResolvedRun run_of(const Level& level, Device device, int64_t steps) {
 void add_all_that_acts_on_the_device(ResolvedRun& run) {
   run.request.optimizer.larc = nn::LarcParams{};
   run.request.optimizer.ema = 0.9;
+  run.request.optimizer.lookahead = {
+      .k = 3, .alpha = 0.25, .variant = nn::LookaheadVariant::kAirbench};
   run.request.optimizer.groups.rules.push_back({.pattern = "*conv1.weight", .epochs = 1});
   run.request.mixup = 0.4;
 }

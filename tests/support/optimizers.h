@@ -58,8 +58,9 @@ inline std::unique_ptr<nn::Optimizer> make_adam(std::vector<nn::NamedParameter> 
 template <class Fast>
 MakeOptimizer with_lookahead(Fast fast, nn::LookaheadVariant variant) {
   return [=](std::vector<nn::NamedParameter> parameters) {
-    return std::make_unique<nn::Lookahead>(fast(std::move(parameters)),
-                                           nn::LookaheadParams{.k = 5, .variant = variant});
+    return std::make_unique<nn::Lookahead>(
+        fast(std::move(parameters)),
+        nn::LookaheadParams{.k = 5, .variant = variant, .total_steps = 40});
   };
 }
 
@@ -84,6 +85,7 @@ inline const NamedOptimizer kOptimizers[] = {
     {"LarcSgd", make_larc},
     {"AdamW", make_adam},
     {"LookaheadSgd", with_lookahead(make_sgd, nn::LookaheadVariant::kAlphadl)},
+    {"FallingLookaheadSgd", with_lookahead(make_sgd, nn::LookaheadVariant::kAirbench)},
     {"LookaheadAdamW", with_lookahead(make_adam, nn::LookaheadVariant::kPaper)},
     {"EmaLookaheadSgd", with_ema(with_lookahead(make_sgd, nn::LookaheadVariant::kPaper))}};
 

@@ -118,6 +118,38 @@ def param_groups() -> GoldenFile:
     return file
 
 
+def lookahead_airbench() -> GoldenFile:
+    """Twelve steps of the Lookahead in airbench94, over a parameter and a buffer that steps change: weights and buffers
+    after each step, and after the run's end."""
+    file = GoldenFile("lookahead_airbench", "f32")
+    file.case("run")
+    steps = 12
+    param, buffer = nn.Parameter(torch.randn(19)), torch.randn(5)
+    grads, changes = torch.randn(steps, 19), torch.randn(steps, 5)
+    file.put(param_before=param, buffer_before=buffer, grads=grads, changes=changes)
+    optimizer = torch.optim.SGD([param], lr=0.1, momentum=0.85, nesterov=True, weight_decay=0.01, foreach=False)
+    fast = [param.data, buffer]
+    slow = [value.clone() for value in fast]
+
+    def meet(keep: float) -> None:
+        for mine, other in zip(slow, fast, strict=True):
+            mine.lerp_(other, 1 - keep)
+            other.copy_(mine)
+
+    rows = {"params": [], "buffers": []}
+    for step in range(1, steps + 1):
+        buffer.mul_(0.5).add_(changes[step - 1])
+        param.grad = grads[step - 1].clone()
+        optimizer.step()
+        if step % 5 == 0:
+            meet(0.95**5 * (step / steps) ** 3)
+        for row, value in zip(rows.values(), fast, strict=True):
+            row.append(value.clone())
+    meet(1.0)
+    file.put(**{key: torch.stack(row) for key, row in rows.items()}, param_at_end=fast[0], buffer_at_end=fast[1])
+    return file
+
+
 def loss_scale() -> GoldenFile:
     """torch.amp.GradScaler over overflows. One row per step: grads before scaling; scales, growth_trackers and params
     as they are after it. The optimizer's learning rate is lr[steps applied so far]."""

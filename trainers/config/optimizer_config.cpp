@@ -32,7 +32,8 @@ constexpr std::array kWarmups = {std::pair{WarmupMethod::kLinear, "linear"},
                                  std::pair{WarmupMethod::kApex, "apex"},
                                  std::pair{WarmupMethod::kFrozenCosine, "frozen-cosine"}};
 constexpr std::array kVariants = {std::pair{nn::LookaheadVariant::kAlphadl, "alphadl"},
-                                  std::pair{nn::LookaheadVariant::kPaper, "paper"}};
+                                  std::pair{nn::LookaheadVariant::kPaper, "paper"},
+                                  std::pair{nn::LookaheadVariant::kAirbench, "airbench"}};
 
 std::vector<int64_t> parse_milestones(const Options& options) {
   const Setting* setting = options.find("lr-milestones");

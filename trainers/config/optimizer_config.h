@@ -78,8 +78,8 @@ struct ScheduleConfig {
   PlateauConfig plateau = {};
 };
 
-// The step that lr is given for: of any batch, of 256 images, or of 1,024 and with any momentum. The
-// last holds for weight_decay too.
+// The step that lr is given for: of any batch, of 256 images, or of 1,024 with any momentum. This
+// last one holds for weight_decay too.
 enum class LrUnit : uint8_t { kStep, k256Images, k1024Images };
 
 struct GroupsConfig {

@@ -69,6 +69,7 @@ TrainingStep::Seconds TrainingStep::take(int64_t number, NumericsGuard& numerics
   } else {
     step_by_step(start, number, numerics);
   }
+  if (number + 1 == update_.end()) update_.finish();
   return {.all = seconds_since(start.time), .data = batches_.waited_seconds() - start.data_s};
 }
 

@@ -74,6 +74,15 @@ kernels::LossScaleState state_of(const std::string& text) {
                         "another checkpoint of that run");
 }
 
+OptimizerConfig optimizer_config(const RunRequest& request, int64_t steps_per_epoch) {
+  OptimizerConfig config = request.optimizer;
+  if (config.lookahead) {
+    config.lookahead->total_steps =
+        request.steps(steps_per_epoch) - request.start_epoch * steps_per_epoch;
+  }
+  return config;
+}
+
 }  // namespace
 
 WeightUpdate::WeightUpdate(const ResolvedRun& run,
@@ -83,8 +92,9 @@ WeightUpdate::WeightUpdate(const ResolvedRun& run,
     : stream_(stream),
       stored_(run.request.precision, model.named_parameters()),
       may_skip_(run.request.precision.loss_scaling.has_value()),
-      optimizer_(
-          make_optimizer(run.request.optimizer, model.named_parameters(), buffers_of(model))),
+      optimizer_(make_optimizer(optimizer_config(run.request, steps_per_epoch),
+                                model.named_parameters(),
+                                buffers_of(model))),
       schedule_(run.request.optimizer.schedule,
                 run.request.optimizer.base_lr(run.batch.images),
                 run.request.epochs,
@@ -105,6 +115,16 @@ WeightUpdate::WeightUpdate(const ResolvedRun& run,
   if (const double norm = run.request.optimizer.clip_grad_norm; norm > 0) {
     clipper_.emplace(stream, *optimizer_, static_cast<float>(norm));
   }
+}
+
+void WeightUpdate::weights_were_written() {
+  stored_.refresh(stream_);
+  optimizer_->begin(stream_);
+}
+
+void WeightUpdate::finish() {
+  optimizer_->finish(stream_);
+  stored_.round(stream_);
 }
 
 // With a scaler the rate is looked up where applied steps are counted, on the device.

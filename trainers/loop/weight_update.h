@@ -35,7 +35,7 @@ class WeightUpdate {
                int64_t steps_per_epoch);
 
   // Call when others have written the parameters, before the first step too.
-  void weights_were_written() { stored_.refresh(stream_); }
+  void weights_were_written();
 
   nn::Optimizer& optimizer() { return *optimizer_; }
   const nn::Optimizer& optimizer() const { return *optimizer_; }
@@ -51,6 +51,9 @@ class WeightUpdate {
   void step(int64_t number);
   // A parameter that the step before changed keeps its value from this one on.
   bool trains_fewer_from(int64_t number) const;
+  // After the last step of all epochs.
+  void finish();
+  int64_t end() const { return end_step_; }
   // Reads which of the `steps` taken so far were applied; waits for the device. Call it before
   // lr(), describe() or optimizer().state(). Errors: DivergedError after too many skipped steps in
   // a row.

@@ -29,7 +29,9 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
   }
   optimizer->set_lr(config.lr);
   if (config.lookahead) {
-    optimizer = std::make_unique<nn::Lookahead>(std::move(optimizer), *config.lookahead);
+    const bool takes_buffers = config.lookahead->variant == nn::LookaheadVariant::kAirbench;
+    optimizer = std::make_unique<nn::Lookahead>(
+        std::move(optimizer), *config.lookahead, takes_buffers ? buffers : decltype(buffers)());
   }
   if (config.ema == 0) return optimizer;
   return std::make_unique<nn::Ema>(std::move(optimizer), std::move(buffers), config.ema);

@@ -68,8 +68,8 @@ constexpr Flag kModelFlags[] = {
 };
 
 constexpr Flag kOptimizerFlags[] = {
-    {.name = "epochs", .kind = kFloat, .brief = true, .initial = {"3", "90"}, .range = {1, kMillion},
-     .help = "passes over the data; with a part, such as 9.9, the last one is cut short"},
+    {.name = "epochs", .kind = kFloat, .brief = true, .initial = {"3", "90"},
+     .range = {1, kMillion}, .help = "passes over the data; the last of 9.9 is cut short"},
     {.name = "start-epoch", .kind = kInt, .initial = "0", .range = {0, kMillion},
      .help = "number of the first epoch"},
     {.name = "max-steps", .kind = kInt, .brief = true, .range = kFrom1,
@@ -157,9 +157,10 @@ constexpr Flag kOptimizerFlags[] = {
     {.name = "lookahead-k", .kind = kInt, .initial = "10", .range = {1, kMillion},
      .help = "lookahead: steps between two updates of the slow weights"},
     {.name = "lookahead-alpha", .kind = kFloat, .initial = "0.5", .range = kUnit,
-     .help = "lookahead: step size of the slow weights"},
-    {.name = "lookahead-variant", .kind = kChoice, .initial = "alphadl", .choices = "alphadl|paper",
-     .help = "slow weights change after steps 1, k+1, 2k+1, ...; paper: after k, 2k, ..."},
+     .help = "lookahead: step size of the slow weights; airbench: at the end, after greater ones"},
+    {.name = "lookahead-variant", .kind = kChoice, .initial = "alphadl",
+     .choices = "alphadl|paper|airbench",
+     .help = "slow weights change after steps 1, k+1, 2k+1, ...; others: after k, 2k, ..."},
     {.name = "ema", .aliases = "--model-ema-decay", .kind = kFloat, .initial = "0", .range = kUnit,
      .help = "keep and evaluate a moving average of the weights with decay X; 0: none"},
     {.name = "model-ema", .kind = kBool, .means = "--ema=0.9999"},
