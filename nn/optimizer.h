@@ -24,7 +24,8 @@ namespace lockstep::nn {
 struct ParameterGroup {
   std::vector<NamedParameter> parameters;
   double weight_decay = 0;
-  double lr_factor = 1;  // its learning rate is the optimizer's times this
+  double lr_factor = 1;           // its learning rate is the optimizer's times this
+  bool may_orthogonalize = true;  // Muon; false: its matrices learn as the other parameters do
 };
 
 // Two groups: biases and batch norms' weights, all of rank 1, are not decayed, the others are.
@@ -124,11 +125,52 @@ class Adam : public Optimizer {
   Tensor steps_;  // (1), i64, on the CPU
 };
 
+struct MuonParams {
+  double lr = 0.02;
+  double momentum = 0.95;
+  bool nesterov = true;
+};
+
+// Moves each matrix by its momentum made orthogonal. A parameter of rank 2 or more is a matrix of
+// (first extent) rows, a convolution's of (K, C*R*S).
+//   buf = momentum * buf + grad;  u = nesterov ? grad + momentum * buf : buf
+//   x = orthogonalized(u / (|u| + 1e-7))
+//   param = param * (1 - lr * weight_decay) - lr * sqrt(max(1, rows / columns)) * x
+// Other parameters, and groups that may not orthogonalize, learn by Sgd with the same rate and
+// momentum. All is in f32. A matrix's products are cut by its shape alone, so their bits depend on
+// no number of ranks or threads; each rank computes them from gradients that are summed already.
+// Source: Keller Jordan's Muon, github.com/KellerJordan/Muon, whose momentum is this one times
+// 1 - momentum, which the division by |u| undoes.
+// State: "<parameter>.momentum_buffer".
+class Muon : public Optimizer {
+ public:
+  Muon(std::vector<ParameterGroup> groups, const MuonParams& params);
+
+  void step(Stream& stream) override;
+  void set_lr(double lr) override;
+  void follow(const kernels::StepControl& control) override;
+  std::vector<StateEntry> state() const override;
+
+ private:
+  void step_matrix(Stream& stream, size_t matrix, const ParameterGroup& group, const Var& var);
+
+  MuonParams params_;
+  std::vector<ParameterGroup> matrices_;
+  Sgd rest_;
+  std::vector<Tensor> momentum_;  // of the matrices, in groups' order
+  Tensor one_;                    // (1), f32: 1
+};
+
+// Five steps of Newton and Schulz's iteration, after which the singular values of x (rows, columns)
+// are near 1, if they were at most 1 and not tiny; x is multiplied by `scale` then.
+//   a = x x^T;  x = 3.4445 x + (-4.7750 a + 2.0315 a a) x       for rows <= columns, else x^T so
+void orthogonalize(Stream& stream, Tensor& x, double scale);
+
 // Steps after which the fast and the slow weights are synchronized, counted from 1:
 //   kAlphadl  after steps 1, k + 1, 2k + 1, ...; slow weights begin as the weights after step 1
 //   kPaper    after steps k, 2k, ...; slow weights begin as the initial weights
-//   kAirbench likewise, with the model's buffers, by an alpha that falls to the given one at the last
-//             step (kernels/optim/weight_averages.h); finish() makes the slow weights the model's
+//   kAirbench likewise, with the model's buffers, by an alpha that falls to the given one at the
+//             last step (kernels/optim/weight_averages.h); finish() makes slow weights the model's
 enum class LookaheadVariant : uint8_t { kAlphadl, kPaper, kAirbench };
 
 struct LookaheadParams {

@@ -15,6 +15,7 @@ struct StepSource {
   int64_t lr_count;
   const float* grad_factor;  // null: 1
   double lr, lr_factor;
+  bool unscales;
 };
 
 [[gnu::always_inline]] inline StepSource source_of(const StepControl& control, double lr) {
@@ -23,7 +24,8 @@ struct StepSource {
                     .lr_count = 0,
                     .grad_factor = nullptr,
                     .lr = lr,
-                    .lr_factor = control.lr_factor};
+                    .lr_factor = control.lr_factor,
+                    .unscales = control.unscales};
   if (control.lr_table.defined()) {
     source.lrs = control.lr_table.data<int64_t>();
     source.lr_count = control.lr_table.numel();
@@ -48,7 +50,8 @@ LS_HOST_DEVICE StepNow step_now(const StepSource& source, int64_t step) {
     const int64_t last = source.lr_count - 1;
     lr = std::bit_cast<double>(source.lrs[state.applied < last ? state.applied : last]);
   }
-  return {state.found_inf != 0, 1 / state.scale * factor, lr * source.lr_factor, state.applied + 1};
+  const float unscale = source.unscales ? 1 / state.scale : 1;
+  return {state.found_inf != 0, unscale * factor, lr * source.lr_factor, state.applied + 1};
 }
 
 }  // namespace lockstep::kernels

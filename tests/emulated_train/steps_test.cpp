@@ -150,6 +150,27 @@ TEST_P(EmulatedSteps, GiveTheSameBitsAsAGraph) {
   EXPECT_EQ(graph.training.final->loss, eager.training.final->loss);
 }
 
+// Its products are cuBLASLt's or our own there, and oneDNN's on the CPU.
+TEST_P(EmulatedCalls, MuonLearnsWhatTheCpuLearnsAndTheGraphTheSame) {
+  set_stream_order(StreamOrder::kLazy);
+  const auto by_muon = [&](Device device, int64_t steps) {
+    ResolvedRun run = run_of(GetParam(), device, steps);
+    run.request.optimizer.kind = trainers::OptimizerKind::kMuon;
+    return run;
+  };
+  const double tolerance = 5 * GetParam().tolerance;
+  EXPECT_LT(distance(train_tiny(by_muon(Device::kCpu, 3)).weights,
+                     train_tiny(by_muon(Device::kCuda, 3)).weights),
+            tolerance);
+  const TinyResult graph = train_tiny(by_muon(Device::kCuda, 6));
+  ResolvedRun without = by_muon(Device::kCuda, 6);
+  without.request.graph = false;
+  const TinyResult eager = train_tiny(without);
+  for (size_t i = 0; i < graph.weights.size(); ++i) {
+    EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Levels,
                          EmulatedCalls,
                          ::testing::Values(kLevels[0], kLevels[2]),

@@ -236,11 +236,12 @@ TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
     EXPECT_THAT(refusal(line), HasSubstr("would change nothing")) << line;
   }
   EXPECT_EQ(refusal("--opt adam"), "accepted") << "momentum's default is no demand";
+  EXPECT_EQ(refusal("--opt muon --momentum 0.95 --nesterov"), "accepted");
 }
 
 TEST(OptimizerConfig, BadValuesAreRefusedInThreeLines) {
   EXPECT_EQ(testing::refusal("--opt rmsprop"),
-            "bad value: --opt rmsprop | --opt takes one of sgd, adam, adamw | "
+            "bad value: --opt rmsprop | --opt takes one of sgd, adam, adamw, muon | "
             "train_convnet --help");
   for (const char* line : {"--lr-scheduler polynomial",
                            "--lr-step-size 0",
@@ -292,6 +293,8 @@ TEST(MakeOptimizer, IsWhatTheFlagsAskFor) {
               ElementsAre("w.momentum_buffer", "b.momentum_buffer"));
   EXPECT_THAT(state_names("--opt adam"),
               ElementsAre("b.exp_avg", "w.exp_avg", "b.exp_avg_sq", "w.exp_avg_sq", "adam.step"));
+  EXPECT_THAT(state_names("--opt muon"), ElementsAre("w.momentum_buffer", "b.momentum_buffer"));
+  EXPECT_THAT(state_names("--opt muon --momentum 0"), ElementsAre());
   EXPECT_THAT(state_names("--momentum 0 --lookahead"),
               ElementsAre("b.slow", "w.slow", "lookahead.counter"));
   EXPECT_THAT(state_names("--momentum 0 --lookahead --ema 0.9"),

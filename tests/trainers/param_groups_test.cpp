@@ -71,6 +71,14 @@ TEST(ParamGroups, OtherTextIsRefused) {
             "--weight-decay, which is 0 | --weight-decay 1e-4 beside it, or no wd=");
 }
 
+TEST(ParamGroups, MatricesMayBeLeftToSgd) {
+  const OptimizerConfig config = config_of("0.* opt=sgd; 1.* lr=2", "--opt muon");
+  EXPECT_TRUE(config.groups.rules[0].by_sgd);
+  EXPECT_FALSE(config.groups.rules[1].by_sgd);
+  EXPECT_THAT(refusal("0.* opt=sgd"), HasSubstr("opt=sgd of '0.*' would change nothing | only "));
+  EXPECT_THAT(refusal("0.* opt=adam"), HasSubstr("bad value: --param-groups '0.* opt=adam'"));
+}
+
 TEST(ParamGroups, PatternsAreGlobs) {
   for (const char* pattern : {"layer1.0.bias",
                               "*",

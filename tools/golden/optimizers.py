@@ -150,6 +150,52 @@ def lookahead_airbench() -> GoldenFile:
     return file
 
 
+def muon() -> GoldenFile:
+    """Ten steps of Keller Jordan's rule in f32 for a matrix that is wide, one that is tall and a convolution's, and of
+    SGD for a bias at twice the rate. One row per step."""
+    file = GoldenFile("muon", "f32")
+    shapes = {"wide": (6, 10), "tall": (9, 4), "conv": (4, 3, 2, 2), "bias": (6,)}
+    lr, steps = 0.02, 10
+
+    def orthogonalized(update: Tensor) -> Tensor:
+        a, b, c = 3.4445, -4.7750, 2.0315
+        x = update.flatten(1)
+        tall = len(x) > x.size(1)
+        x = x.T if tall else x
+        x = x / (x.norm() + 1e-7)
+        for _ in range(5):
+            gram = x @ x.T
+            x = a * x + (b * gram + c * gram @ gram) @ x
+        return (x.T if tall else x).reshape(update.shape)
+
+    def add(name: str, momentum: float, nesterov: bool, weight_decay: float) -> None:
+        file.case(name, momentum=momentum, nesterov=nesterov, weight_decay=weight_decay)
+        grads = {key: torch.randn(steps, *shape) for key, shape in shapes.items()}
+        params = {key: nn.Parameter(torch.randn(shape)) for key, shape in shapes.items()}
+        file.put(**{f"{key}.before": param for key, param in params.items()})
+        for step in range(steps):
+            file.put(**{f"{key}.grad{step}": grad[step] for key, grad in grads.items()})
+        kinds = {"momentum": momentum, "nesterov": nesterov, "weight_decay": weight_decay, "foreach": False}
+        sgd = torch.optim.SGD([params["bias"]], lr=2 * lr, **kinds)
+        buffers = {key: torch.zeros(shape) for key, shape in shapes.items()}
+        for step in range(steps):
+            params["bias"].grad = grads["bias"][step].clone()
+            sgd.step()
+            for key, param in params.items():
+                if key == "bias":
+                    continue
+                grad, buffer = grads[key][step], buffers[key]
+                buffer.lerp_(grad, 1 - momentum)
+                update = orthogonalized(grad.lerp(buffer, momentum) if nesterov else buffer)
+                rows, columns = len(param), param[0].numel()
+                param.data.mul_(1 - lr * weight_decay).add_(update, alpha=-lr * max(1, rows / columns) ** 0.5)
+            file.put(**{f"{key}.after{step}": param for key, param in params.items()})
+
+    add("nesterov", 0.95, True, 0.1)
+    add("plain", 0.85, False, 0.0)
+    return file
+
+
 def loss_scale() -> GoldenFile:
     """torch.amp.GradScaler over overflows. One row per step: grads before scaling; scales, growth_trackers and params
     as they are after it. The optimizer's learning rate is lr[steps applied so far]."""

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::array kOptimizers = {std::pair{OptimizerKind::kSgd, "sgd"},
                                     std::pair{OptimizerKind::kAdam, "adam"},
-                                    std::pair{OptimizerKind::kAdamW, "adamw"}};
+                                    std::pair{OptimizerKind::kAdamW, "adamw"},
+                                    std::pair{OptimizerKind::kMuon, "muon"}};
 constexpr std::array kSchedules = {std::pair{ScheduleKind::kConst, "const"},
                                    std::pair{ScheduleKind::kStep, "step"},
                                    std::pair{ScheduleKind::kMultiStep, "multistep"},
@@ -134,6 +135,12 @@ void check(const OptimizerConfig& config) {
                      "--trust-coefficient 0.02");
   }
   for (const ParameterRule& rule : config.groups.rules) {
+    if (rule.by_sgd && config.kind != OptimizerKind::kMuon) {
+      throw UsageError(fmt::format("--param-groups: opt=sgd of '{}' would change nothing",
+                                   printable(rule.pattern)),
+                       "only --opt muon makes use of it",
+                       "--opt muon beside it, or no opt=");
+    }
     if (!rule.weight_decay || config.weight_decay > 0) continue;
     throw UsageError(
         fmt::format("--param-groups: wd= of '{}' would change nothing", printable(rule.pattern)),
@@ -172,7 +179,8 @@ void check(const OptimizerConfig& config) {
 void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const ScheduleKind kind = config.schedule.kind;
   const WarmupConfig& warmup = config.schedule.warmup;
-  const bool is_sgd = config.kind == OptimizerKind::kSgd;
+  const bool has_momentum =
+      config.kind == OptimizerKind::kSgd || config.kind == OptimizerKind::kMuon;
   const bool is_plateau = kind == ScheduleKind::kPlateau;
   const bool is_triangular = kind == ScheduleKind::kTriangular;
   const bool is_one_cycle = kind == ScheduleKind::kOneCycle;
@@ -186,8 +194,8 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
     std::string_view by;
   };
   for (const Use& use : {
-           Use{"momentum", is_sgd, "--opt sgd"},
-           Use{"nesterov", is_sgd || !config.nesterov, "--opt sgd"},
+           Use{"momentum", has_momentum, "--opt sgd"},
+           Use{"nesterov", has_momentum || !config.nesterov, "--opt sgd"},
            Use{"lr-step-size", kind == ScheduleKind::kStep, "--lr-scheduler step"},
            Use{"lr-milestones", kind == ScheduleKind::kMultiStep, "--lr-scheduler multistep"},
            Use{"lr-gamma", cuts, "--lr-scheduler step"},

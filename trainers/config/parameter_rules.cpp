@@ -26,9 +26,13 @@ void read_setting(std::string_view rule, std::string_view word, ParameterRule& i
   const size_t equals = word.find('=');
   const std::string_view key = word.substr(0, equals);
   const std::string_view value = equals == std::string_view::npos ? "" : word.substr(equals + 1);
+  if (word == "opt=sgd") {
+    into.by_sgd = true;
+    return;
+  }
   const bool is_factor = key == "lr" || key == "wd";
   if (!is_factor && key != "epochs") {
-    refuse_rule(rule, "lr=X, wd=X and epochs=N are what may follow a pattern");
+    refuse_rule(rule, "lr=X, wd=X, epochs=N and opt=sgd are what may follow a pattern");
   }
   const auto factor = parse_float(value);
   const auto epochs = parse_int(value);

@@ -84,6 +84,7 @@ std::vector<nn::ParameterGroup> parameter_groups(const OptimizerConfig& config,
     }
     for (nn::ParameterGroup& group : own) {
       group.lr_factor = rules[i].lr;
+      group.may_orthogonalize = !rules[i].by_sgd;
       if (!group.parameters.empty()) groups.push_back(std::move(group));
     }
   }

@@ -23,6 +23,9 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
     const kernels::SgdParams params = {.momentum = static_cast<float>(config.momentum),
                                        .nesterov = config.nesterov};
     optimizer = std::make_unique<nn::Sgd>(std::move(groups), params, config.larc);
+  } else if (config.kind == OptimizerKind::kMuon) {
+    const nn::MuonParams params = {.momentum = config.momentum, .nesterov = config.nesterov};
+    optimizer = std::make_unique<nn::Muon>(std::move(groups), params);
   } else {
     const kernels::AdamParams params = {.decoupled = config.kind == OptimizerKind::kAdamW};
     optimizer = std::make_unique<nn::Adam>(std::move(groups), params);
