@@ -89,7 +89,7 @@ trainers::RunRequest request_of(const TrainerOptions& options) {
   trainers::RunRequest request;
   request.workers = options.rank.workers;
   request.val_batch_size = options.test_batch;
-  request.epochs = options.epochs;
+  request.epochs = static_cast<double>(options.epochs);
   request.optimizer = optimizer_config(options);
   request.label_smoothing = options.label_smoothing;
   request.seeds = {options.seed, options.seed, options.seed};

@@ -27,23 +27,29 @@ Larc::Larc(const std::vector<ParameterGroup>& groups, const LarcParams& params)
 const Tensor& Larc::factors(Stream& stream,
                             const std::vector<ParameterGroup>& groups,
                             const kernels::StepControl& control,
-                            float lr) {
-  std::vector<Tensor> tensors;
-  std::vector<Tensor> gradients;
+                            double lr) {
+  params_.lr = lr;
+  params_.control = control;
+  int64_t first = 0;
   for (const ParameterGroup& group : groups) {
+    const int64_t count = std::ssize(group.parameters);
+    if (count == 0) continue;
+    std::vector<Tensor> tensors;
+    std::vector<Tensor> gradients;
     for (const NamedParameter& parameter : group.parameters) {
       const Tensor& value = parameter.var.value();
       const Tensor& gradient = parameter.var.grad();
       tensors.push_back(value);
       gradients.push_back(gradient.defined() ? gradient : value);
     }
+    tensors.insert(tensors.end(), gradients.begin(), gradients.end());
+    Tensor norms = Tensor::empty({std::ssize(tensors) + 1}, Dtype::kF32, stream.device());
+    kernels::tensor_norms(stream, tensors, norms);
+    params_.control.lr_factor = group.lr_factor;
+    Tensor factors = factors_.slice(first, count);
+    kernels::larc_factors(stream, norms, weight_decays_.slice(first, count), params_, factors);
+    first += count;
   }
-  tensors.insert(tensors.end(), gradients.begin(), gradients.end());
-  Tensor norms = Tensor::empty({std::ssize(tensors) + 1}, Dtype::kF32, stream.device());
-  kernels::tensor_norms(stream, tensors, norms);
-  params_.lr = lr;
-  params_.control = control;
-  kernels::larc_factors(stream, norms, weight_decays_, params_, factors_);
   return factors_;
 }
 

@@ -29,7 +29,7 @@ class Larc {
   const Tensor& factors(Stream& stream,
                         const std::vector<ParameterGroup>& groups,
                         const kernels::StepControl& control,
-                        float lr);
+                        double lr);
 
  private:
   kernels::LarcParams params_;

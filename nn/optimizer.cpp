@@ -37,6 +37,12 @@ std::vector<Tensor> Optimizer::gradients() const {
   return gradients;
 }
 
+kernels::StepControl Optimizer::control_of(const ParameterGroup& group) const {
+  kernels::StepControl control = control_;
+  control.lr_factor = group.lr_factor;
+  return control;
+}
+
 std::vector<Tensor> Optimizer::zeros_like_parameters() const {
   std::vector<Tensor> tensors;
   for (const ParameterGroup& group : groups_) {
@@ -59,6 +65,19 @@ void Optimizer::append_state(std::vector<StateEntry>& entries,
                          .file_shape = parameter.file_shape});
     }
   }
+}
+
+std::vector<StateEntry> Optimizer::state_of(const std::vector<StateEntry>& buffers,
+                                            std::string_view suffix,
+                                            const std::vector<Tensor>& tensors) {
+  std::vector<StateEntry> entries;
+  size_t next = tensors.size() - buffers.size();
+  for (const StateEntry& buffer : buffers) {
+    entries.push_back({.name = fmt::format("{}.{}", buffer.name, suffix),
+                       .tensor = tensors[next++],
+                       .file_shape = buffer.file_shape});
+  }
+  return entries;
 }
 
 }  // namespace lockstep::nn

@@ -15,11 +15,17 @@
 #include "nn/module.h"
 
 #pragma GCC visibility push(default)
+namespace lockstep::kernels {
+struct LookaheadParams;
+}
+
 namespace lockstep::nn {
 
 struct ParameterGroup {
   std::vector<NamedParameter> parameters;
   double weight_decay = 0;
+  double lr_factor = 1;           // its learning rate is the optimizer's times this
+  bool may_orthogonalize = true;  // Muon; false: its matrices learn as the other parameters do
 };
 
 // Two groups: biases and batch norms' weights, all of rank 1, are not decayed, the others are.
@@ -36,9 +42,14 @@ class Optimizer {
 
   // Drops the gradients of the last step.
   void zero_grad();
+  // Weights and buffers are as the first step will find them, or this is called again before it.
+  // Optional where no buffer counts.
+  virtual void begin(Stream& /*stream*/) {}
   // Updates the parameters in place. Requires: every gradient is reduced, of its parameter's shape.
   // Parameters without a gradient are left alone.
   virtual void step(Stream& stream) = 0;
+  // After the run's last step.
+  virtual void finish(Stream& /*stream*/) {}
   virtual void set_lr(double lr) = 0;
   // From now on gradients are scaled, and with a state steps are applied or skipped and counted, as
   // the tensors of `control` say at the time of step(). With a state the host does not know how
@@ -52,16 +63,24 @@ class Optimizer {
   // "<parameter>.momentum_buffer", of the parameter's file shape, and the like. Copied into another
   // such optimizer's state, the next steps give the same bits.
   virtual std::vector<StateEntry> state() const = 0;
+  // Those tensors of it that follow buffers: ranks that do not change a buffer have others.
+  virtual std::vector<StateEntry> state_of_buffers() const { return {}; }
 
   const std::vector<ParameterGroup>& groups() const { return groups_; }
 
  protected:
+  // control(), for the steps of this group.
+  kernels::StepControl control_of(const ParameterGroup& group) const;
   // A tensor of zeros for each parameter, in groups' order.
   std::vector<Tensor> zeros_like_parameters() const;
-  // Appends "<parameter>.<suffix>" for each tensor. Requires: one a parameter, in groups' order.
+  // Appends "<parameter>.<suffix>" for the first tensors, one a parameter in groups' order.
   void append_state(std::vector<StateEntry>& entries,
                     std::string_view suffix,
                     const std::vector<Tensor>& tensors) const;
+  // "<buffer>.<suffix>" for the last of `tensors`.
+  static std::vector<StateEntry> state_of(const std::vector<StateEntry>& buffers,
+                                          std::string_view suffix,
+                                          const std::vector<Tensor>& tensors);
 
  private:
   std::vector<ParameterGroup> groups_;
@@ -69,7 +88,7 @@ class Optimizer {
 };
 
 // Source: torch.optim.SGD. Exact rule: kernels/optim/sgd.h. Each group has its own weight decay,
-// instead of params.weight_decay, as in all optimizers.
+// instead of params.weight_decay, and its own part of the rate, as in all optimizers.
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<NamedParameter> parameters, const kernels::SgdParams& params);
@@ -78,7 +97,7 @@ class Sgd : public Optimizer {
       const std::optional<LarcParams>& larc = {});
 
   void step(Stream& stream) override;
-  void set_lr(double lr) override { params_.lr = static_cast<float>(lr); }
+  void set_lr(double lr) override { params_.lr = lr; }
   std::vector<StateEntry> state() const override;
 
  private:
@@ -106,43 +125,97 @@ class Adam : public Optimizer {
   Tensor steps_;  // (1), i64, on the CPU
 };
 
+struct MuonParams {
+  double lr = 0.02;
+  double momentum = 0.95;
+  bool nesterov = true;
+};
+
+// Moves each matrix by its momentum made orthogonal. A parameter of rank 2 or more is a matrix of
+// (first extent) rows, a convolution's of (K, C*R*S).
+//   buf = momentum * buf + grad;  u = nesterov ? grad + momentum * buf : buf
+//   x = orthogonalized(u / (|u| + 1e-7))
+//   param = param * (1 - lr * weight_decay) - lr * sqrt(max(1, rows / columns)) * x
+// Other parameters, and groups that may not orthogonalize, learn by Sgd with the same rate and
+// momentum. All is in f32. A matrix's products are cut by its shape alone, so their bits depend on
+// no number of ranks or threads; each rank computes them from gradients that are summed already.
+// Source: Keller Jordan's Muon, github.com/KellerJordan/Muon, whose momentum is this one times
+// 1 - momentum, which the division by |u| undoes.
+// State: "<parameter>.momentum_buffer".
+class Muon : public Optimizer {
+ public:
+  Muon(std::vector<ParameterGroup> groups, const MuonParams& params);
+
+  void step(Stream& stream) override;
+  void set_lr(double lr) override;
+  void follow(const kernels::StepControl& control) override;
+  std::vector<StateEntry> state() const override;
+
+ private:
+  void step_matrix(Stream& stream, size_t matrix, const ParameterGroup& group, const Var& var);
+
+  MuonParams params_;
+  std::vector<ParameterGroup> matrices_;
+  Sgd rest_;
+  std::vector<Tensor> momentum_;  // of the matrices, in groups' order
+  Tensor one_;                    // (1), f32: 1
+};
+
+// Five steps of Newton and Schulz's iteration, after which the singular values of x (rows, columns)
+// are near 1, if they were at most 1 and not tiny; x is multiplied by `scale` then.
+//   a = x x^T;  x = 3.4445 x + (-4.7750 a + 2.0315 a a) x       for rows <= columns, else x^T so
+void orthogonalize(Stream& stream, Tensor& x, double scale);
+
 // Steps after which the fast and the slow weights are synchronized, counted from 1:
 //   kAlphadl  after steps 1, k + 1, 2k + 1, ...; slow weights begin as the weights after step 1
 //   kPaper    after steps k, 2k, ...; slow weights begin as the initial weights
-enum class LookaheadVariant : uint8_t { kAlphadl, kPaper };
+//   kAirbench likewise, with the model's buffers, by an alpha that falls to the given one at the
+//             last step (kernels/optim/weight_averages.h); finish() makes slow weights the model's
+enum class LookaheadVariant : uint8_t { kAlphadl, kPaper, kAirbench };
 
 struct LookaheadParams {
   int64_t k = 10;
   double alpha = 0.5;
   LookaheadVariant variant = LookaheadVariant::kAlphadl;
+  int64_t total_steps = 1;  // of the run; kAirbench
 };
 
 // Lets `fast` take k steps, then moves the slow weights by alpha toward the result and makes them
 // the parameters. Exact rule: kernels/optim/weight_averages.h. Source: Zhang et al. 2019; kAlphadl:
 // github.com/alphadl/lookahead.pytorch.
-// State: that of `fast`, "<parameter>.slow", "lookahead.counter".
+// State: that of `fast`, "<parameter or buffer>.slow", "lookahead.counter".
 class Lookahead : public Optimizer {
  public:
-  // Requires: params.k >= 1.
-  Lookahead(std::unique_ptr<Optimizer> fast, const LookaheadParams& params);
+  // `buffers`: for kAirbench, f32 tensors that training steps change. Requires: params.k >= 1,
+  // params.total_steps >= 1.
+  Lookahead(std::unique_ptr<Optimizer> fast,
+            const LookaheadParams& params,
+            std::vector<StateEntry> buffers = {});
 
+  void begin(Stream& stream) override;
   void step(Stream& stream) override;
+  void finish(Stream& stream) override;
   void set_lr(double lr) override { fast_->set_lr(lr); }
   void follow(const kernels::StepControl& control) override;
   void set_applied_steps(int64_t steps) override;
   std::vector<StateEntry> state() const override;
+  std::vector<StateEntry> state_of_buffers() const override;
 
  private:
+  bool from_initial_weights() const { return params_.variant != LookaheadVariant::kAlphadl; }
   bool synchronizes_after(int64_t step) const;
+  int64_t falls_over() const;  // steps, in which alpha does; 0: it stays
   void begin_slow(Stream& stream);
   void step_on_host(Stream& stream);
-  void synchronize(Stream& stream);
+  void synchronize(Stream& stream, const kernels::LookaheadParams& how);
 
   std::unique_ptr<Optimizer> fast_;
   LookaheadParams params_;
-  std::vector<Tensor> slow_;
-  bool has_begun_ = false;  // in this process
-  Tensor counter_;          // (1), i64, on the CPU: steps taken
+  std::vector<StateEntry> buffers_;
+  std::vector<Tensor> slow_;  // of the parameters in groups' order, then of the buffers
+  bool has_slow_ = false;     // of this process's making
+  bool has_stepped_ = false;  // in this process
+  Tensor counter_;            // (1), i64, on the CPU: steps taken
 };
 
 // Keeps a moving average of the parameters that `fast` updates, and of `buffers`, f32 tensors that
@@ -154,14 +227,14 @@ class Ema : public Optimizer {
   // Requires: 0 <= decay < 1.
   Ema(std::unique_ptr<Optimizer> fast, std::vector<StateEntry> buffers, double decay);
 
+  void begin(Stream& stream) override { fast_->begin(stream); }
   void step(Stream& stream) override;
+  void finish(Stream& stream) override { fast_->finish(stream); }
   void set_lr(double lr) override { fast_->set_lr(lr); }
   void follow(const kernels::StepControl& control) override;
   void set_applied_steps(int64_t steps) override;
   std::vector<StateEntry> state() const override;
-
-  // The averages of the buffers: ranks that do not change a buffer have another average of it.
-  std::span<const Tensor> buffer_averages() const;
+  std::vector<StateEntry> state_of_buffers() const override;
 
   // Copies the average over parameters and buffers; returns what they were, for put_back().
   std::vector<Tensor> put_into_model(Stream& stream) const;

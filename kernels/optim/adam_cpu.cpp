@@ -19,7 +19,7 @@ void update(const float* __restrict grad,
 }  // namespace
 
 void adam_step(Stream& stream, std::span<AdamSlot> slots, const AdamParams& params, int64_t step) {
-  const StepNow now = step_now(source_of(params.control), params.lr, step);
+  const StepNow now = step_now(source_of(params.control, params.lr), step);
   if (now.skip) return;
   const AdamFactors factors = adam_factors(rule_of(params), now.lr, now.step);
   for_slot_blocks(stream, slots, [&](AdamSlot& slot, int64_t first, int64_t count) {

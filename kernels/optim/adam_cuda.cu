@@ -24,12 +24,11 @@ struct Adam {
   };
 
   AdamRule rule;
-  double lr;
   int64_t step;
   StepSource source;
 
   __device__ Now now() const {
-    const StepNow at = step_now(source, lr, step);
+    const StepNow at = step_now(source, step);
     return {adam_factors(rule, at.lr, at.step), at.grad_factor, at.skip};
   }
 
@@ -67,7 +66,7 @@ void adam_step(Stream& stream, std::span<AdamSlot> slots, const AdamParams& para
             aligned({entry.param, entry.exp_avg, entry.exp_avg_sq, entry.grad, entry.copy.values})};
   };
   const Adam body = {
-      .rule = rule_of(params), .lr = params.lr, .step = step, .source = source_of(params.control)};
+      .rule = rule_of(params), .step = step, .source = source_of(params.control, params.lr)};
   launch_optimizer(stream, "adam_step", slots, row_of, body);
 }
 

@@ -32,7 +32,7 @@ LS_DECLARE_OP(ClipFactor, clip_factor)
 struct LarcParams {
   float trust = 0.02F, eps = 1e-8F;
   bool clip = true;
-  float lr = 0;  // unless control has a table
+  double lr = 0;  // unless control has a table
   StepControl control = {};
 };
 

@@ -12,8 +12,7 @@ void larc_factors(Stream&,
                   const Tensor& weight_decays,
                   const LarcParams& params,
                   Tensor& factors) {
-  const LarcRule rule =
-      larc_rule({params.trust, params.eps, params.clip, params.lr, 1}, source_of(params.control));
+  const LarcRule rule = larc_rule(rule_of(params), source_of(params.control, params.lr));
   const int64_t n = factors.numel();
   const float* norm = norms.data<float>();
   for (int64_t i = 0; i < n; ++i) {

@@ -46,7 +46,6 @@ void larc_factors(Stream& stream,
                   const LarcParams& params,
                   Tensor& factors) {
   const int64_t n = factors.numel();
-  const LarcRule rule = {params.trust, params.eps, params.clip, params.lr, 1};
   lockstep::cuda::launch(
       stream,
       "larc_factors",
@@ -55,8 +54,8 @@ void larc_factors(Stream& stream,
       norms.data<float>(),
       weight_decays.data<float>(),
       n,
-      rule,
-      source_of(params.control),
+      rule_of(params),
+      source_of(params.control, params.lr),
       factors.data<float>());
 }
 

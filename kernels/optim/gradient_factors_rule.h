@@ -20,8 +20,12 @@ struct LarcRule {
   float lr, grad_factor;
 };
 
+[[gnu::always_inline]] inline LarcRule rule_of(const LarcParams& params) {
+  return {params.trust, params.eps, params.clip, static_cast<float>(params.lr), 1};
+}
+
 LS_HOST_DEVICE LarcRule larc_rule(LarcRule rule, const StepSource& source) {
-  const StepNow now = step_now(source, rule.lr, 1);
+  const StepNow now = step_now(source, 1);
   rule.lr = static_cast<float>(now.lr);
   rule.grad_factor = now.grad_factor;
   return rule;

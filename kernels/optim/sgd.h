@@ -16,7 +16,8 @@
 namespace lockstep::kernels {
 
 struct SgdParams {
-  float lr = 0, momentum = 0, weight_decay = 0;
+  double lr = 0;
+  float momentum = 0, weight_decay = 0;
   bool nesterov = false;
   StepControl control = {};
 };

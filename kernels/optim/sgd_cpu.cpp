@@ -28,7 +28,7 @@ void update_with_momentum(const float* __restrict grad,
 }  // namespace
 
 void sgd_step(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params) {
-  const StepNow now = step_now(source_of(params.control), params.lr, 1);
+  const StepNow now = step_now(source_of(params.control, params.lr), 1);
   if (now.skip) return;
   SgdRule common = rule_of(params);
   common.lr = static_cast<float>(now.lr);

@@ -27,7 +27,7 @@ struct Sgd {
   StepSource source;
 
   __device__ Now now() const {
-    const StepNow step = step_now(source, rule.lr, 1);
+    const StepNow step = step_now(source, 1);
     Now now = {rule, step.grad_factor, step.skip};
     now.rule.lr = static_cast<float>(step.lr);
     return now;
@@ -75,7 +75,7 @@ void sgd_step(Stream& stream, std::span<SgdSlot> slots, const SgdParams& params)
         .size = slot.param.numel(),
         .packed = aligned({entry.param, entry.momentum, entry.grad, entry.copy.values})};
   };
-  const Sgd body = {.rule = rule_of(params), .source = source_of(params.control)};
+  const Sgd body = {.rule = rule_of(params), .source = source_of(params.control, params.lr)};
   launch_optimizer(stream, "sgd_step", slots, row_of, body);
 }
 

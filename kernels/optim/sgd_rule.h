@@ -12,7 +12,7 @@ struct SgdRule {
 };
 
 [[gnu::always_inline]] inline SgdRule rule_of(const SgdParams& params) {
-  return {params.lr, params.momentum, params.weight_decay, 1, params.nesterov};
+  return {static_cast<float>(params.lr), params.momentum, params.weight_decay, 1, params.nesterov};
 }
 
 LS_HOST_DEVICE float decayed(const SgdRule& rule, float grad, float param) {

@@ -30,6 +30,7 @@ void check_step_state(const OpCheck& check, const Tensor& state) {
 
 void check_control(const OpCheck& check, const StepControl& control) {
   check_step_state(check, control.state);
+  check.require(control.lr_factor >= 0, "control.lr_factor >= 0");
   if (control.grad_factor.defined()) {
     check.like("grad_factor", control.grad_factor, {1}, Dtype::kF32);
   }

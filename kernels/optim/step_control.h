@@ -17,6 +17,8 @@ struct StepControl {
   // With a state: (N), N >= 1, of lr_table_of; undefined: the learning rate is params.lr.
   Tensor lr_table = {};
   Tensor grad_factor = {};  // (1), f32: gradients are multiplied by it too; undefined: by 1
+  double lr_factor = 1;     // the learning rate, the table's too, is multiplied by it
+  bool unscales = true;     // false: gradients are taken as they are, whatever the state's scale
 
   bool scales_gradients() const { return state.defined() || grad_factor.defined(); }
 };

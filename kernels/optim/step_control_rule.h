@@ -10,15 +10,22 @@
 namespace lockstep::kernels {
 
 struct StepSource {
-  const LossScaleState* state;  // null: rate and number of the step are step_now's arguments
-  const int64_t* lrs;
+  const LossScaleState* state;  // null: the step's number is step_now's argument
+  const int64_t* lrs;           // null: `lr`
   int64_t lr_count;
   const float* grad_factor;  // null: 1
+  double lr, lr_factor;
+  bool unscales;
 };
 
-[[gnu::always_inline]] inline StepSource source_of(const StepControl& control) {
-  StepSource source{
-      .state = state_in(control.state), .lrs = nullptr, .lr_count = 0, .grad_factor = nullptr};
+[[gnu::always_inline]] inline StepSource source_of(const StepControl& control, double lr) {
+  StepSource source{.state = state_in(control.state),
+                    .lrs = nullptr,
+                    .lr_count = 0,
+                    .grad_factor = nullptr,
+                    .lr = lr,
+                    .lr_factor = control.lr_factor,
+                    .unscales = control.unscales};
   if (control.lr_table.defined()) {
     source.lrs = control.lr_table.data<int64_t>();
     source.lr_count = control.lr_table.numel();
@@ -34,15 +41,17 @@ struct StepNow {
   int64_t step;  // counts from 1
 };
 
-LS_HOST_DEVICE StepNow step_now(const StepSource& source, double lr, int64_t step) {
+LS_HOST_DEVICE StepNow step_now(const StepSource& source, int64_t step) {
   const float factor = source.grad_factor == nullptr ? 1 : *source.grad_factor;
-  if (source.state == nullptr) return {false, factor, lr, step};
+  double lr = source.lr;
+  if (source.state == nullptr) return {false, factor, lr * source.lr_factor, step};
   const LossScaleState& state = *source.state;
   if (source.lrs != nullptr) {
     const int64_t last = source.lr_count - 1;
     lr = std::bit_cast<double>(source.lrs[state.applied < last ? state.applied : last]);
   }
-  return {state.found_inf != 0, 1 / state.scale * factor, lr, state.applied + 1};
+  const float unscale = source.unscales ? 1 / state.scale : 1;
+  return {state.found_inf != 0, unscale * factor, lr * source.lr_factor, state.applied + 1};
 }
 
 }  // namespace lockstep::kernels

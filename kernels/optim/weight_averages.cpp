@@ -25,6 +25,7 @@ void lookahead_sync(Stream& stream, std::span<LookaheadSlot> slots, const Lookah
   const OpCheck check("lookahead_sync", stream);
   check_step_state(check, params.state);
   check.require(params.k >= 1, "k >= 1");
+  check.require(params.step >= 1 && params.total >= 0, "step >= 1 and total >= 0");
   int64_t numel = 0;
   size_t bytes = 0;
   for (const LookaheadSlot& slot : slots) {

@@ -33,7 +33,10 @@ LS_DECLARE_OP(EmaUpdate, ema_update)
 
 // Lookahead's meeting of slow and fast weights, over many tensors.
 //   slow = slow + (param - slow) * alpha;  param = slow;  copy = slow
-// Source: Zhang et al. 2019, "Lookahead Optimizer: k steps forward, 1 step back".
+// With a total number of steps alpha falls, and at step t = 1, 2, ... it is
+//   1 - (1 - alpha) * (t / total)^3
+// taken in double. Source: Zhang et al. 2019, "Lookahead Optimizer: k steps forward, 1 step back";
+// the falling alpha: airbench94, arXiv 2404.00498.
 // Spec: tests/reference/lookahead.h
 
 // Without a state every call synchronizes the weights. With one (kernels/optim/loss_scale.h) call
@@ -41,8 +44,9 @@ LS_DECLARE_OP(EmaUpdate, ema_update)
 // those applied, and after step `begin` slow = param. Nothing changes after other steps, nor while
 // found_inf is set.
 struct LookaheadParams {
-  float alpha = 0.5F;
+  double alpha = 0.5;
   int64_t k = 1, begin = 0;
+  int64_t step = 1, total = 0;  // t, unless there is a state; 0: alpha stays
   Tensor state = {};
 };
 
@@ -53,7 +57,7 @@ struct LookaheadSlot {  // one parameter; all of one shape
 };
 
 // Updates every slot's slow, param and copy in place. Shapes: LookaheadSlot.
-// Errors: ShapeError (also for k < 1), DtypeError, DeviceError.
+// Errors: ShapeError (also for k < 1, step < 1 or total < 0), DtypeError, DeviceError.
 using LookaheadSync = void(Stream& stream,
                            std::span<LookaheadSlot> slots,
                            const LookaheadParams& params);

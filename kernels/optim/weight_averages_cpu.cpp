@@ -28,15 +28,15 @@ void ema_update(Stream& stream, std::span<EmaSlot> slots, const EmaParams& param
 }
 
 void lookahead_sync(Stream& stream, std::span<LookaheadSlot> slots, const LookaheadParams& params) {
-  const LookaheadAction action = lookahead_action(state_in(params.state), params.k, params.begin);
-  if (action == LookaheadAction::kNothing) return;
+  const LookaheadNow now = lookahead_now(rule_of(params), state_in(params.state));
+  if (now.action == LookaheadAction::kNothing) return;
   for_slot_blocks(stream, slots, [&](LookaheadSlot& slot, int64_t first, int64_t count) {
     float* param = slot.param.data<float>() + first;
     float* slow = slot.slow.data<float>() + first;
-    if (action == LookaheadAction::kBegin) {
+    if (now.action == LookaheadAction::kBegin) {
       std::copy(param, param + count, slow);
     } else {
-      synchronize(param, slow, count, params.alpha);
+      synchronize(param, slow, count, now.alpha);
       write_copy(slot.param, first, count, slot.copy);
     }
   });

@@ -37,17 +37,17 @@ struct Lookahead {
     WeightCopy copy;
   };
   struct Now {
+    float alpha;
     bool begin;
     bool skip;
   };
 
-  float alpha;
-  int64_t k, begin;
+  LookaheadRule rule;
   const LossScaleState* state;
 
   __device__ Now now() const {
-    const LookaheadAction action = lookahead_action(state, k, begin);
-    return {action == LookaheadAction::kBegin, action == LookaheadAction::kNothing};
+    const LookaheadNow at = lookahead_now(rule, state);
+    return {at.alpha, at.action == LookaheadAction::kBegin, at.action == LookaheadAction::kNothing};
   }
 
   template <int n>
@@ -56,7 +56,7 @@ struct Lookahead {
     if (!now.begin) {
       const Pack<float, n> slow = load_pack<n>(entry.slow + first);
 #pragma unroll
-      for (int i = 0; i < n; ++i) param[i] = interpolated(param[i], slow[i], alpha);
+      for (int i = 0; i < n; ++i) param[i] = interpolated(param[i], slow[i], now.alpha);
       store_pack(entry.param + first, param);
       entry.copy.store(param, first);
     }
@@ -86,8 +86,7 @@ void lookahead_sync(Stream& stream, std::span<LookaheadSlot> slots, const Lookah
         .size = slot.param.numel(),
         .packed = aligned({entry.param, entry.slow, entry.copy.values})};
   };
-  const Lookahead body = {
-      .alpha = params.alpha, .k = params.k, .begin = params.begin, .state = state_in(params.state)};
+  const Lookahead body = {.rule = rule_of(params), .state = state_in(params.state)};
   launch_optimizer(stream, "lookahead_sync", slots, row_of, body);
 }
 

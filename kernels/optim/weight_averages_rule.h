@@ -27,14 +27,37 @@ LS_HOST_DEVICE float averaged(const EmaNow& now, float value, float ema) {
 
 enum class LookaheadAction : uint8_t { kNothing, kBegin, kMeet };
 
-LS_HOST_DEVICE LookaheadAction lookahead_action(const LossScaleState* state,
-                                                int64_t k,
-                                                int64_t begin) {
+struct LookaheadRule {
+  double alpha;
+  int64_t k, begin, step, total;
+};
+
+[[gnu::always_inline]] inline LookaheadRule rule_of(const LookaheadParams& params) {
+  return {params.alpha, params.k, params.begin, params.step, params.total};
+}
+
+struct LookaheadNow {
+  LookaheadAction action;
+  float alpha;
+};
+
+LS_HOST_DEVICE LookaheadAction lookahead_action(const LookaheadRule& rule,
+                                                const LossScaleState* state) {
   if (state == nullptr) return LookaheadAction::kMeet;
   if (state->found_inf != 0) return LookaheadAction::kNothing;
-  const int64_t since = state->applied + 1 - begin;
+  const int64_t since = state->applied + 1 - rule.begin;
   if (since == 0) return LookaheadAction::kBegin;
-  return since > 0 && since % k == 0 ? LookaheadAction::kMeet : LookaheadAction::kNothing;
+  return since > 0 && since % rule.k == 0 ? LookaheadAction::kMeet : LookaheadAction::kNothing;
+}
+
+LS_HOST_DEVICE LookaheadNow lookahead_now(const LookaheadRule& rule, const LossScaleState* state) {
+  double alpha = rule.alpha;
+  if (rule.total > 0) {
+    const int64_t step = state == nullptr ? rule.step : state->applied + 1;
+    const double part = static_cast<double>(step) / static_cast<double>(rule.total);
+    alpha = 1 - (1 - alpha) * (part * part * part);
+  }
+  return {lookahead_action(rule, state), static_cast<float>(alpha)};
 }
 
 LS_HOST_DEVICE float interpolated(float param, float slow, float alpha) {

@@ -31,7 +31,7 @@ void Adam::step(Stream& stream) {
                        .copy = parameter.var.copy()});
     }
     params_.weight_decay = group.weight_decay;
-    params_.control = control();
+    params_.control = control_of(group);
     kernels::adam_step(stream, slots, params_, step);
   }
 }

@@ -62,18 +62,17 @@ void Ema::step(Stream& stream) {
 std::vector<StateEntry> Ema::state() const {
   std::vector<StateEntry> entries = fast_->state();
   append_state(entries, "ema", averages_);
-  const std::span<const Tensor> of_buffers = buffer_averages();
-  for (size_t i = 0; i < buffers_.size(); ++i) {
-    entries.push_back({.name = buffers_[i].name + ".ema",
-                       .tensor = of_buffers[i],
-                       .file_shape = buffers_[i].file_shape});
-  }
+  const std::vector<StateEntry> of_buffers = state_of(buffers_, "ema", averages_);
+  entries.insert(entries.end(), of_buffers.begin(), of_buffers.end());
   entries.push_back({.name = "ema.step", .tensor = counter_, .file_shape = counter_.shape()});
   return entries;
 }
 
-std::span<const Tensor> Ema::buffer_averages() const {
-  return std::span(averages_).last(buffers_.size());
+std::vector<StateEntry> Ema::state_of_buffers() const {
+  std::vector<StateEntry> entries = fast_->state_of_buffers();
+  const std::vector<StateEntry> own = state_of(buffers_, "ema", averages_);
+  entries.insert(entries.end(), own.begin(), own.end());
+  return entries;
 }
 
 std::vector<Tensor> Ema::put_into_model(Stream& stream) const {

@@ -31,7 +31,7 @@ void Sgd::step(Stream& stream) {
                        .factor = larc_ ? factors.slice(static_cast<int64_t>(i), 1) : Tensor()});
     }
     params_.weight_decay = static_cast<float>(group.weight_decay);
-    params_.control = control();
+    params_.control = control_of(group);
     kernels::sgd_step(stream, slots, params_);
   }
 }

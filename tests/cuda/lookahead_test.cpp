@@ -68,8 +68,13 @@ TEST_F(CudaLookahead, FollowsTheAppliedSteps) {
   for (const int64_t begin : {0, 1, 3}) {
     for (int64_t applied = 0; applied < 7; ++applied) {
       const LossScaleState state = {.applied = applied};
-      expect_the_cpus_bits(
-          {9, 100}, Dtype::kF16, {.alpha = 0.3F, .k = 2, .begin = begin}, true, &state);
+      for (const int64_t total : {0, 9}) {
+        expect_the_cpus_bits({9, 100},
+                             Dtype::kF16,
+                             {.alpha = 0.3F, .k = 2, .begin = begin, .total = total},
+                             true,
+                             &state);
+      }
     }
   }
 }

@@ -85,10 +85,36 @@ INSTANTIATE_TEST_SUITE_P(
         Arguments{"--opt", "adamw", "--wd", "0.1", "--no-bias-decay"},
         Arguments{"--opt", "adam", "--lookahead", "--lookahead-k", "3"},
         Arguments{"--nesterov", "--lookahead", "--lookahead-variant", "paper"},
+        Arguments{"--lookahead",
+                  "--lookahead-variant",
+                  "airbench",
+                  "--lookahead-k",
+                  "2",
+                  "--lookahead-alpha",
+                  "0.25",
+                  "--ema",
+                  "0.9"},
+        Arguments{"--opt",
+                  "muon",
+                  "--nesterov",
+                  "--wd",
+                  "0.01",
+                  "--clip-grad-norm",
+                  "1",
+                  "--param-groups",
+                  "fc.weight opt=sgd lr=2"},
         Arguments{"--clip-grad-norm", "0.5"},
+        Arguments{"--param-groups",
+                  "*.bias lr=8 wd=0.5; layer1.* lr=0.5 epochs=2",
+                  "--wd",
+                  "0.01",
+                  "--clip-grad-norm",
+                  "1"},
         Arguments{"--larc", "--wd", "0.01", "--lr-scheduler", "onecycle", "--ema", "0.9"},
         Arguments{"--larc", "--no-larc-clip", "--clip-grad-norm", "1", "--mixup", "0.4"},
         Arguments{"--mixup", "1", "--ema", "0.5", "--lookahead", "--lr-scheduler", "poly"},
+        Arguments{
+            "--lr-scheduler", "triangular", "--lr-per-1024", "--lr", "0.5", "--epochs", "2.4"},
         Arguments{"--clip-grad-norm", "0.5", "--loss-scale", "dynamic", "--opt", "adamw"},
         Arguments{
             "--lr-scheduler", "plateau", "--plateau-patience", "0", "--plateau-threshold", "1"}));
@@ -99,6 +125,16 @@ TEST_F(OptimizerRuns, TheRateOfEachStepIsInTheMetrics) {
   for (size_t i = 0; i < rates.size(); ++i) {
     EXPECT_NEAR(rates[i], 0.1125 * (1 - static_cast<double>(i) / 9), 1e-9) << i;
   }
+}
+
+TEST_F(OptimizerRuns, APartOfAnEpochEndsTheRunAndMayBeMadeWhole) {
+  EXPECT_EQ(run({"--epochs", "2.4"}).size(), 8U);
+  EXPECT_EQ(read_json(dir_ / "run" / "run.json").at("final").at("total"), 40);
+  const ProgramResult whole = run_program(short_run(dir_, "whole", {}));
+  ASSERT_EQ(whole.exit_code, 0) << said(whole);
+  EXPECT_EQ(run({"--resume", "auto"}).size(), 9U);
+  EXPECT_EQ(read_json(dir_ / "run" / "run.json").at("digest"),
+            read_json(dir_ / "whole" / "run.json").at("digest"));
 }
 
 // The loss cannot fall below 0, which is asked for here.

@@ -40,12 +40,16 @@ ResolvedRun run_of(const Level& level, Device device, int64_t steps) {
   run.request.precision.master_weights = level.level != OptLevel::kO3;
   run.request.precision.keep_batchnorm_fp32 = run.request.precision.master_weights;
   if (level.scales) run.request.precision.loss_scaling = trainers::LossScaling{.initial = 1024};
+  run.request.optimizer.groups.rules = {{.pattern = "*.bias", .lr = 2, .weight_decay = 0.5}};
   return run;
 }
 
 void add_all_that_acts_on_the_device(ResolvedRun& run) {
   run.request.optimizer.larc = nn::LarcParams{};
   run.request.optimizer.ema = 0.9;
+  run.request.optimizer.lookahead = {
+      .k = 3, .alpha = 0.25, .variant = nn::LookaheadVariant::kAirbench};
+  run.request.optimizer.groups.rules.push_back({.pattern = "*conv1.weight", .epochs = 1});
   run.request.mixup = 0.4;
 }
 
@@ -126,7 +130,8 @@ TEST(EmulatedEvaluation, WaitsForNoBatch) {
   EXPECT_EQ(calls(1), calls(4));
 }
 
-// Two epochs of ten steps and a shorter one, each with its evaluation, in which f16 overflows.
+// Two epochs of ten steps and a shorter one, each with its evaluation, in which f16 overflows. Some
+// weights stay as they are in the second one, so its steps are another graph.
 TEST_P(EmulatedSteps, GiveTheSameBitsAsAGraph) {
   set_stream_order(StreamOrder::kLazy);
   ResolvedRun run = run_of(GetParam(), Device::kCuda, 14);
@@ -143,6 +148,27 @@ TEST_P(EmulatedSteps, GiveTheSameBitsAsAGraph) {
     EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
   }
   EXPECT_EQ(graph.training.final->loss, eager.training.final->loss);
+}
+
+// Its products are cuBLASLt's or our own there, and oneDNN's on the CPU.
+TEST_P(EmulatedCalls, MuonLearnsWhatTheCpuLearnsAndTheGraphTheSame) {
+  set_stream_order(StreamOrder::kLazy);
+  const auto by_muon = [&](Device device, int64_t steps) {
+    ResolvedRun run = run_of(GetParam(), device, steps);
+    run.request.optimizer.kind = trainers::OptimizerKind::kMuon;
+    return run;
+  };
+  const double tolerance = 5 * GetParam().tolerance;
+  EXPECT_LT(distance(train_tiny(by_muon(Device::kCpu, 3)).weights,
+                     train_tiny(by_muon(Device::kCuda, 3)).weights),
+            tolerance);
+  const TinyResult graph = train_tiny(by_muon(Device::kCuda, 6));
+  ResolvedRun without = by_muon(Device::kCuda, 6);
+  without.request.graph = false;
+  const TinyResult eager = train_tiny(without);
+  for (size_t i = 0; i < graph.weights.size(); ++i) {
+    EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels,

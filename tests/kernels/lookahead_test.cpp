@@ -54,6 +54,29 @@ TEST(Lookahead, MatchesReferenceOnAnyNumberOfThreads) {
   }
 }
 
+// airbench94's: keep = 0.95^5 (t / T)^3, slow.lerp_(fast, 1 - keep).
+TEST(Lookahead, AlphaFallsOverTheRun) {
+  constexpr double kLast = 0.2262190625;  // 1 - 0.95^5
+  Stream stream;
+  for (const int64_t t : {1, 5, 13, 20}) {
+    std::vector<LookaheadSlot> slots = make_slots({40});
+    lookahead_sync(stream, slots, {.alpha = kLast, .step = t, .total = 20});
+    const std::vector<LookaheadSlot> before = make_slots({40});
+    std::vector<double> want = doubles(before[0].param);
+    const std::vector<double> slow = doubles(before[0].slow);
+    const double keep = std::pow(0.95, 5) * std::pow(static_cast<double>(t) / 20, 3);
+    EXPECT_NEAR(reference::falling_alpha(kLast, static_cast<double>(t), 20), 1 - keep, 1e-15);
+    for (size_t j = 0; j < want.size(); ++j) {
+      want[j] = reference::lookahead_sync(want[j], slow[j], 1 - keep);
+    }
+    EXPECT_TRUE(close(slots[0].slow.span<const float>(), want, {.abs = 0x1p-22})) << t;
+    EXPECT_TRUE(same_bits(slots[0].param, slots[0].slow));
+  }
+  std::vector<LookaheadSlot> slots = make_slots({3});
+  EXPECT_THROW(lookahead_sync(stream, slots, {.step = 0}), ShapeError);
+  EXPECT_THROW(lookahead_sync(stream, slots, {.total = -1}), ShapeError);
+}
+
 TEST(Lookahead, InstructionSetsAgree) {
   Stream stream;
   std::vector<LookaheadSlot> want = make_slots({301});

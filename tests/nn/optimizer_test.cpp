@@ -7,6 +7,7 @@
 
 #include "tests/support/close.h"
 #include "tests/support/golden.h"
+#include "tests/support/loss_scale_cases.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/random_tensor.h"
 
@@ -16,6 +17,7 @@ namespace {
 using testing::close;
 using testing::copy_bytes;
 using ::testing::ElementsAre;
+using ::testing::FloatEq;
 using testing::make_sgd;
 using testing::parameter;
 using testing::random_tensor;
@@ -229,6 +231,41 @@ TEST(ParameterGroups, EachHasItsOwnWeightDecay) {
                     kernels::AdamParams{.lr = 0.5, .weight_decay = 9, .decoupled = true});
               }),
               ElementsAre(0.75F, 1));
+}
+
+// With a table of rates too, and where LARC divides by the rate.
+TEST(ParameterGroups, EachHasItsOwnRate) {
+  const auto moved = [](auto&& make, bool by_table) {
+    std::vector<NamedParameter> parameters = {scalar("a", 1), scalar("b", 1)};
+    const auto optimizer =
+        make(std::vector<ParameterGroup>{{{parameters[0]}, 0, 4}, {{parameters[1]}, 0}});
+    for (NamedParameter& each : parameters) set_gradient(each, 1);
+    Stream stream;
+    optimizer->set_lr(0.125);
+    if (by_table) {
+      optimizer->set_lr(77);
+      const std::vector<double> lrs = {0.125};
+      optimizer->follow({.state = testing::loss_scale_state(stream, {.scale = 1}),
+                         .lr_table = kernels::lr_table_of(lrs)});
+    }
+    optimizer->step(stream);
+    return std::vector<float>{value_of(parameters[0]), value_of(parameters[1])};
+  };
+  const auto sgd = [](std::vector<ParameterGroup> groups) {
+    return std::make_unique<Sgd>(std::move(groups), kernels::SgdParams{});
+  };
+  const auto adam = [](std::vector<ParameterGroup> groups) {
+    return std::make_unique<Adam>(std::move(groups), kernels::AdamParams{.eps = 0});
+  };
+  const auto larc = [](std::vector<ParameterGroup> groups) {
+    return std::make_unique<Sgd>(
+        std::move(groups), kernels::SgdParams{}, LarcParams{.trust_coefficient = 0.25});
+  };
+  for (const bool by_table : {false, true}) {
+    EXPECT_THAT(moved(sgd, by_table), ElementsAre(0.5F, 0.875F));
+    EXPECT_THAT(moved(adam, by_table), ElementsAre(FloatEq(0.5F), FloatEq(0.875F)));
+    EXPECT_THAT(moved(larc, by_table), ElementsAre(0.75F, 0.875F)) << "at most 0.25";
+  }
 }
 
 // Weights of length 5, a gradient of length 10: 0.02 * 5 / (10 + 0.1 * 5) / lr of each.

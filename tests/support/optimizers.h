@@ -55,11 +55,17 @@ inline std::unique_ptr<nn::Optimizer> make_adam(std::vector<nn::NamedParameter> 
                                     kernels::AdamParams{.weight_decay = 0.1, .decoupled = true});
 }
 
+inline std::unique_ptr<nn::Optimizer> make_muon(std::vector<nn::NamedParameter> parameters) {
+  return std::make_unique<nn::Muon>(nn::without_bias_decay(std::move(parameters), 0.01),
+                                    nn::MuonParams{});
+}
+
 template <class Fast>
 MakeOptimizer with_lookahead(Fast fast, nn::LookaheadVariant variant) {
   return [=](std::vector<nn::NamedParameter> parameters) {
-    return std::make_unique<nn::Lookahead>(fast(std::move(parameters)),
-                                           nn::LookaheadParams{.k = 5, .variant = variant});
+    return std::make_unique<nn::Lookahead>(
+        fast(std::move(parameters)),
+        nn::LookaheadParams{.k = 5, .variant = variant, .total_steps = 40});
   };
 }
 
@@ -83,7 +89,9 @@ inline const NamedOptimizer kOptimizers[] = {
     {"Sgd", make_sgd},
     {"LarcSgd", make_larc},
     {"AdamW", make_adam},
+    {"Muon", make_muon},
     {"LookaheadSgd", with_lookahead(make_sgd, nn::LookaheadVariant::kAlphadl)},
+    {"FallingLookaheadSgd", with_lookahead(make_sgd, nn::LookaheadVariant::kAirbench)},
     {"LookaheadAdamW", with_lookahead(make_adam, nn::LookaheadVariant::kPaper)},
     {"EmaLookaheadSgd", with_ema(with_lookahead(make_sgd, nn::LookaheadVariant::kPaper))}};
 

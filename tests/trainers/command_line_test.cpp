@@ -17,7 +17,7 @@ using testing::refusal;
 
 TEST(CommandLine, DefaultsOfTrainConvnet) {
   const Options options = options_of("");
-  EXPECT_EQ(options.integer("epochs"), 3);
+  EXPECT_EQ(options.number("epochs"), 3);
   EXPECT_EQ(options.integer("batch-size"), 64);
   EXPECT_EQ(options.integer("val-batch-size"), 250);
   EXPECT_EQ(options.number("lr"), 0.02);
@@ -117,19 +117,22 @@ TEST_P(CommandLineRefusal, NamesFlagValueAndWhatIsAllowed) {
   EXPECT_EQ(error->hint(), GetParam().hint) << GetParam().line;
 }
 
-constexpr const char* kEpochs = "--epochs takes a whole number from 1 to 1000000";
+constexpr const char* kEpochs = "--epochs takes a number from 1 to 1000000";
 constexpr const char* kLr = "--lr takes a number from 0 to 1000";
 INSTANTIATE_TEST_SUITE_P(
     BadValues,
     CommandLineRefusal,
     ::testing::Values(
         Refused{"--epochs -1", "bad value: --epochs -1", kEpochs, "--epochs 1"},
-        Refused{"--epochs 1.5", "bad value: --epochs 1.5", kEpochs, "--epochs 3"},
+        Refused{"--start-epoch 1.5",
+                "bad value: --start-epoch 1.5",
+                "--start-epoch takes a whole number from 0 to 1000000",
+                "--start-epoch 0"},
         Refused{"--epochs 3x", "bad value: --epochs 3x", kEpochs, "--epochs 3"},
         Refused{"--epochs 99999999999999999999",
                 "bad value: --epochs 99999999999999999999",
                 kEpochs,
-                "--epochs 3"},
+                "--epochs 1000000"},
         Refused{"--lr nan", "bad value: --lr nan", kLr, "--lr 0.02"},
         Refused{"--lr inf", "bad value: --lr inf", kLr, "--lr 0.02"},
         Refused{"--lr -inf", "bad value: --lr -inf", kLr, "--lr 0.02"},
@@ -276,7 +279,7 @@ TEST(CommandLine, PresetsAreTheTutorials) {
   EXPECT_EQ(baseline.integer("batch-size"), 32);
   EXPECT_EQ(baseline.number("lr"), 1e-4);
   EXPECT_EQ(baseline.number("momentum"), 0.0);
-  EXPECT_EQ(baseline.integer("epochs"), 3);
+  EXPECT_EQ(baseline.number("epochs"), 3);
   EXPECT_FALSE(baseline.boolean("sync-bn"));
   EXPECT_THAT(baseline.notes, IsEmpty());
   const Options ddp = options_of("--preset demo-ddp");

@@ -22,7 +22,7 @@ TEST(DataDefaults, ShapesAreWhatTrainResnetTrainsOnByItself) {
   const Options options = options_of("", {}, Program::kTrainResnet);
   EXPECT_EQ(options.text("arch"), "resnet20");
   EXPECT_EQ(options.integer("batch-size"), 16);
-  EXPECT_EQ(options.integer("epochs"), 4);
+  EXPECT_EQ(options.number("epochs"), 4);
   EXPECT_EQ(options.text("lr-scheduler"), "cosine");
   EXPECT_EQ(origin_of(options, "arch"), "data set");
   EXPECT_EQ(make_run_request(options).dataset, "shapes");
@@ -31,7 +31,7 @@ TEST(DataDefaults, ShapesAreWhatTrainResnetTrainsOnByItself) {
 TEST(DataDefaults, OtherSetsHaveTheFlagsOwn) {
   const Options options = options_of("--dataset synthetic", {}, Program::kTrainResnet);
   EXPECT_EQ(options.text("arch"), "resnet50");
-  EXPECT_EQ(options.integer("epochs"), 90);
+  EXPECT_EQ(options.number("epochs"), 90);
   EXPECT_EQ(origin_of(options, "arch"), "default");
 }
 
@@ -39,7 +39,7 @@ TEST(DataDefaults, GiveWayToTheEnvironmentAndTheCommandLine) {
   const Options options =
       options_of("-a resnet18", {{"LOCKSTEP_EPOCHS", "7"}}, Program::kTrainResnet);
   EXPECT_EQ(options.text("arch"), "resnet18");
-  EXPECT_EQ(options.integer("epochs"), 7);
+  EXPECT_EQ(options.number("epochs"), 7);
   EXPECT_EQ(options.integer("batch-size"), 16);
 }
 

@@ -34,7 +34,7 @@ TEST(OptimizerConfig, DefaultsOfTrainConvnet) {
   EXPECT_EQ(config.lr, 0.02);
   EXPECT_EQ(config.momentum, 0.9);
   EXPECT_EQ(config.weight_decay, 0);
-  EXPECT_TRUE(config.bias_decay);
+  EXPECT_TRUE(config.groups.bias_decay);
   EXPECT_FALSE(config.lookahead);
   EXPECT_EQ(config.schedule.kind, ScheduleKind::kConst);
   EXPECT_EQ(config.schedule.warmup.epochs, 0);
@@ -61,7 +61,7 @@ TEST(OptimizerConfig, TakesOverEveryValue) {
   EXPECT_EQ(config.kind, OptimizerKind::kAdamW);
   EXPECT_EQ(config.base_lr(1024), 2);
   EXPECT_EQ(config.weight_decay, 1e-3);
-  EXPECT_FALSE(config.bias_decay);
+  EXPECT_FALSE(config.groups.bias_decay);
   ASSERT_TRUE(config.lookahead);
   EXPECT_EQ(config.lookahead->k, 7);
   EXPECT_EQ(config.lookahead->alpha, 0.25);
@@ -100,6 +100,28 @@ TEST(OptimizerConfig, ScalesTheLearningRateByTheBatch) {
   EXPECT_EQ(config_of("--lr 0.1").base_lr(208 * 8), 0.1);
 }
 
+// airbench94's 11.5 and 0.0153, whose loss is a sum over the batch: its rate times the batch, its
+// decay over the batch.
+TEST(OptimizerConfig, RateAndDecayMayBeFor1024ImagesAndAnyMomentum) {
+  const std::string line = "--lr-per-1024 --lr 11.5 --wd 0.0153 --momentum 0.85";
+  EXPECT_DOUBLE_EQ(config_of(line).base_lr(1024), 1.5);
+  EXPECT_DOUBLE_EQ(config_of(line).base_lr(512), 0.75);
+  const double scale = 1024 * (1 + 1 / (1 - 0.85));
+  for (const int64_t batch : {512, 1024, 2000}) {
+    const auto images = static_cast<double>(batch);
+    const double rate_of_sum = 11.5 / scale;
+    const double decay_of_sum = 0.0153 * images / scale / rate_of_sum;
+    EXPECT_DOUBLE_EQ(config_of(line).base_lr(batch), rate_of_sum * images);
+    EXPECT_DOUBLE_EQ(config_of(line).base_decay(), decay_of_sum / images);
+  }
+  EXPECT_DOUBLE_EQ(config_of("--lr-per-1024 --lr 11.5 --momentum 0").base_lr(1024), 5.75);
+  EXPECT_EQ(config_of("--lr 11.5 --wd 0.0153").base_decay(), 0.0153);
+  EXPECT_THAT(refusal("--lr-per-1024 --scale-lr"), HasSubstr("contradict each other"));
+  EXPECT_THAT(refusal("--lr-per-1024 --opt adam"), HasSubstr("needs --opt sgd"));
+  EXPECT_THAT(refusal("--lr-per-1024 --lr 0"), HasSubstr("with --momentum 0.9 and --lr 0 | "));
+  EXPECT_THAT(refusal("--lr-per-1024 --momentum 1"), HasSubstr("it divides by 1 - momentum"));
+}
+
 TEST(OptimizerConfig, NesterovNeedsMomentum) {
   EXPECT_THAT(refusal("--nesterov --momentum 0"),
               HasSubstr("--nesterov needs a momentum above 0 | "));
@@ -130,9 +152,25 @@ TEST(OptimizerConfig, PolyAndOneCycleHaveTheirFlags) {
   EXPECT_EQ(cycle.one_cycle.div, 10);
   EXPECT_EQ(cycle.one_cycle.final_div, 7);
   EXPECT_EQ(refusal("--lr-scheduler onecycle --warmup-epochs 2"),
-            "--lr-scheduler onecycle and --warmup-epochs contradict each other | the cycle begins "
-            "with a rise of its own, a part of the run long | --onecycle-pct-start X instead of "
+            "--lr-scheduler onecycle and --warmup-epochs contradict each other | it begins with a "
+            "rise of its own, a part of the run long | --onecycle-pct-start X instead of "
             "--warmup-epochs");
+}
+
+TEST(OptimizerConfig, TriangularHasItsFlags) {
+  const std::string line = "--lr-scheduler triangular";
+  EXPECT_EQ(config_of(line).schedule.kind, ScheduleKind::kTriangular);
+  EXPECT_EQ(config_of(line).schedule.triangular.start, 0.2);
+  EXPECT_EQ(config_of(line).schedule.triangular.peak, 0.23);
+  EXPECT_EQ(config_of(line).schedule.triangular.end, 0.07);
+  const TriangularConfig other =
+      config_of(line + " --triangular-start 0.5 --triangular-peak 0.75 --triangular-end 0.25")
+          .schedule.triangular;
+  EXPECT_EQ(other.start, 0.5);
+  EXPECT_EQ(other.peak, 0.75);
+  EXPECT_EQ(other.end, 0.25);
+  EXPECT_THAT(refusal(line + " --warmup-epochs 2"),
+              HasSubstr("--lr-scheduler triangular and --warmup-epochs contradict each other"));
 }
 
 TEST(OptimizerConfig, LarcIsApexsAroundSgd) {
@@ -180,6 +218,9 @@ TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
                            "--onecycle-pct-start 0.2",
                            "--onecycle-div-factor 10",
                            "--onecycle-final-div-factor 10",
+                           "--triangular-start 0.1",
+                           "--triangular-peak 0.1",
+                           "--triangular-end 0.1",
                            "--plateau-on acc",
                            "--plateau-mode min",
                            "--plateau-patience 3",
@@ -195,11 +236,12 @@ TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
     EXPECT_THAT(refusal(line), HasSubstr("would change nothing")) << line;
   }
   EXPECT_EQ(refusal("--opt adam"), "accepted") << "momentum's default is no demand";
+  EXPECT_EQ(refusal("--opt muon --momentum 0.95 --nesterov"), "accepted");
 }
 
 TEST(OptimizerConfig, BadValuesAreRefusedInThreeLines) {
   EXPECT_EQ(testing::refusal("--opt rmsprop"),
-            "bad value: --opt rmsprop | --opt takes one of sgd, adam, adamw | "
+            "bad value: --opt rmsprop | --opt takes one of sgd, adam, adamw, muon | "
             "train_convnet --help");
   for (const char* line : {"--lr-scheduler polynomial",
                            "--lr-step-size 0",
@@ -251,6 +293,8 @@ TEST(MakeOptimizer, IsWhatTheFlagsAskFor) {
               ElementsAre("w.momentum_buffer", "b.momentum_buffer"));
   EXPECT_THAT(state_names("--opt adam"),
               ElementsAre("b.exp_avg", "w.exp_avg", "b.exp_avg_sq", "w.exp_avg_sq", "adam.step"));
+  EXPECT_THAT(state_names("--opt muon"), ElementsAre("w.momentum_buffer", "b.momentum_buffer"));
+  EXPECT_THAT(state_names("--opt muon --momentum 0"), ElementsAre());
   EXPECT_THAT(state_names("--momentum 0 --lookahead"),
               ElementsAre("b.slow", "w.slow", "lookahead.counter"));
   EXPECT_THAT(state_names("--momentum 0 --lookahead --ema 0.9"),
@@ -275,6 +319,7 @@ TEST(MakeOptimizer, DecaysWhatIsAskedFor) {
   EXPECT_THAT(decayed(""), ElementsAre(0.75F, 0.75F));
   EXPECT_THAT(decayed("--no-bias-decay"), ElementsAre(0.75F, 1));
   EXPECT_THAT(decayed("--opt adamw --no-bias-decay"), ElementsAre(0.75F, 1));
+  EXPECT_THAT(decayed("--lr-per-1024 --momentum 0"), ElementsAre(0.5F, 0.5F)) << "0.5 * 0.5 / 0.5";
   EXPECT_NEAR(decayed("--opt adam")[0], 0.5, 1e-6) << "the decay is part of the gradient";
 }
 
@@ -315,6 +360,22 @@ TEST(LrDryRun, BeginsWithTheFirstEpoch) {
                10,
                20),
       ElementsAre("epoch 2 step 5 lr 0.5", "epoch 2 step 6 lr 0.375", "epoch 3 step 7 lr 0.25"));
+}
+
+TEST(LrDryRun, APartOfAnEpochHasItsPartOfTheSteps) {
+  EXPECT_THAT(lines_of("--lr 1 --epochs 1.5 --lr-scheduler linear", 10, 40),
+              ElementsAre("epoch 0 step 1 lr 1",
+                          "epoch 0 step 2 lr 0.8333333",
+                          "epoch 0 step 3 lr 0.6666667",
+                          "epoch 0 step 4 lr 0.5",
+                          "epoch 1 step 5 lr 0.3333333",
+                          "epoch 1 step 6 lr 0.1666667"));
+  EXPECT_EQ(steps_of(9.9, 48), 476);
+  EXPECT_EQ(steps_of(1.1, 100), 110);
+  EXPECT_EQ(steps_of(1.001, 10), 11);
+  EXPECT_EQ(steps_of(90, 1), 90);
+  EXPECT_EQ(steps_of(2.1, 1), 3);
+  EXPECT_EQ(steps_of(1e6, 999'999'999), 999'999'999'000'000);
 }
 
 TEST(LrDryRun, ALastEpochMayBeCut) {

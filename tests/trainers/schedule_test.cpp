@@ -128,6 +128,31 @@ TEST(Schedule, OneCycleMovesEachEpochIfAsked) {
   EXPECT_EQ(schedule.lr(7), schedule.lr(4));
 }
 
+// airbench94's: 0.2 + 0.8 s / warm, then 1 - 0.93 (s - warm) / (total - warm).
+TEST(Schedule, TriangularRisesAndFallsAlongLines) {
+  const auto triangle = [](int64_t steps, const TriangularConfig& config) {
+    return by_step(Schedule({.kind = ScheduleKind::kTriangular, .triangular = config}, 1, 1, steps),
+                   steps);
+  };
+  EXPECT_THAT(triangle(10, {}),
+              rates({.2, .6, 1, .88375, .7675, .65125, .535, .41875, .3025, .18625}));
+  EXPECT_THAT(triangle(5, {.start = 1, .peak = 0, .end = 0}), rates({1, .8, .6, .4, .2}));
+  EXPECT_THAT(triangle(4, {.start = 0, .peak = 1}), rates({0, .25, .5, .75}));
+  EXPECT_THAT(triangle(3, {.peak = .3}), rates({1, .69, .38})) << "no step rises";
+  const Schedule record({.kind = ScheduleKind::kTriangular}, 1.5, 9.9, 48);  // 476 steps
+  EXPECT_NEAR(record.lr(0), .3, kNear);
+  EXPECT_NEAR(record.lr(108), 1.5 * (.2 + .8 * 108 / 109), kNear);
+  EXPECT_NEAR(record.lr(109), 1.5, kNear);
+  EXPECT_NEAR(record.lr(475), 1.5 * (1 - .93 * 366 / 367), kNear);
+  EXPECT_NEAR(record.lr(476), 1.5 * .07, kNear);
+  const Schedule each_epoch(
+      {.kind = ScheduleKind::kTriangular, .on_updates = false, .triangular = {.peak = .5}},
+      1,
+      4,
+      3);
+  EXPECT_THAT(by_epoch(each_epoch, 5, 3), rates({.2, .6, 1, .535, .07}));
+}
+
 // Item 0.11: e / W, from 0.
 TEST(Warmup, FromZeroByEpoch) {
   const Schedule schedule({.on_updates = false, .warmup = {.epochs = 10, .decay = 0}}, 0.1, 20, 3);

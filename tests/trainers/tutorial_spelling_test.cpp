@@ -61,7 +61,7 @@ TEST(DdpTricksPreset, IsTutorial000) {
   const Options tricks = options_of("--preset ddp-tricks");
   EXPECT_EQ(tricks.text("arch"), "toy_net");
   EXPECT_EQ(tricks.integer("batch-size"), 1024);
-  EXPECT_EQ(tricks.integer("epochs"), 500);
+  EXPECT_EQ(tricks.number("epochs"), 500);
   EXPECT_EQ(tricks.number("lr"), .1);
   EXPECT_EQ(tricks.number("momentum"), .9);
   EXPECT_TRUE(tricks.boolean("nesterov"));
@@ -92,13 +92,13 @@ TEST(TutorialSpelling, ValuesAreCheckedAsOurs) {
 TEST(TutorialSpelling, UnderTheDemosEIsEpochs) {
   for (const char* preset : {"demo-baseline", "demo-ddp"}) {
     const Options options = options_of(fmt::format("--preset {} --gpu 0 -e 4 -b 16", preset));
-    EXPECT_EQ(options.integer("epochs"), 4);
+    EXPECT_EQ(options.number("epochs"), 4);
     EXPECT_EQ(options.integer("batch-size"), 16);
     EXPECT_FALSE(options.boolean("evaluate"));
     EXPECT_THAT(options.notes, ElementsAre(HasSubstr("--gpu (main.py) changes nothing")));
   }
-  EXPECT_EQ(options_of("-e 4", {{"LOCKSTEP_PRESET", "demo-ddp"}}).integer("epochs"), 4);
-  EXPECT_EQ(options_of("-e 4 --preset=demo-ddp").integer("epochs"), 4);
+  EXPECT_EQ(options_of("-e 4", {{"LOCKSTEP_PRESET", "demo-ddp"}}).number("epochs"), 4);
+  EXPECT_EQ(options_of("-e 4 --preset=demo-ddp").number("epochs"), 4);
 }
 
 TEST(TutorialSpelling, WithoutANumberEEvaluates) {

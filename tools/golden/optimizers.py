@@ -81,6 +81,121 @@ def adam() -> GoldenFile:
     return file
 
 
+def param_groups() -> GoldenFile:
+    """Ten steps, five epochs of two, at lr * (1 - step / 10), with --param-groups "*.norm lr=64 wd=0.015625; *.bias
+    lr=0.5 epochs=3": the bias has no gradient from step 6 on. One row per step of each parameter."""
+    file = GoldenFile("param_groups", "f32")
+    shapes = {"a.weight": (3, 8), "a.bias": (3,), "a.norm": (3,)}
+    factors = {"a.weight": (1.0, 1.0), "a.bias": (0.5, 1.0), "a.norm": (64.0, 1 / 64)}
+
+    def add(name: str, adamw=False, clip=0.0) -> None:
+        lr, weight_decay, steps = (1e-3 if adamw else 0.02), 0.05, 10
+        file.case(name, adamw=adamw, clip=clip)
+        grads = {key: torch.randn(steps, *shape) for key, shape in shapes.items()}
+        params = {key: nn.Parameter(torch.randn(shape)) for key, shape in shapes.items()}
+        file.put(**{f"{key}.before": param for key, param in params.items()})
+        file.put(**{f"{key}.grads": grad for key, grad in grads.items()})
+        groups = [{"params": [params[key]], "weight_decay": factors[key][1] * weight_decay} for key in shapes]
+        if adamw:
+            optimizer = torch.optim.AdamW(groups, foreach=False)
+        else:
+            optimizer = torch.optim.SGD(groups, lr=lr, momentum=0.85, nesterov=True, foreach=False)
+        rows = {key: [] for key in shapes}
+        for step in range(steps):
+            for group, key in zip(optimizer.param_groups, shapes, strict=True):
+                group["lr"] = factors[key][0] * lr * (1 - step / steps)
+                params[key].grad = None if key == "a.bias" and step >= 6 else grads[key][step].clone()
+            if clip:
+                torch.nn.utils.clip_grad_norm_(params.values(), clip, foreach=False)
+            optimizer.step()
+            for key, row in rows.items():
+                row.append(params[key].detach().clone())
+        file.put(**{f"{key}.after": torch.stack(row) for key, row in rows.items()})
+
+    add("sgd")
+    add("sgd_clipped", clip=1.0)
+    add("adamw", adamw=True)
+    return file
+
+
+def lookahead_airbench() -> GoldenFile:
+    """Twelve steps of the Lookahead in airbench94, over a parameter and a buffer that steps change: weights and buffers
+    after each step, and after the run's end."""
+    file = GoldenFile("lookahead_airbench", "f32")
+    file.case("run")
+    steps = 12
+    param, buffer = nn.Parameter(torch.randn(19)), torch.randn(5)
+    grads, changes = torch.randn(steps, 19), torch.randn(steps, 5)
+    file.put(param_before=param, buffer_before=buffer, grads=grads, changes=changes)
+    optimizer = torch.optim.SGD([param], lr=0.1, momentum=0.85, nesterov=True, weight_decay=0.01, foreach=False)
+    fast = [param.data, buffer]
+    slow = [value.clone() for value in fast]
+
+    def meet(keep: float) -> None:
+        for mine, other in zip(slow, fast, strict=True):
+            mine.lerp_(other, 1 - keep)
+            other.copy_(mine)
+
+    rows = {"params": [], "buffers": []}
+    for step in range(1, steps + 1):
+        buffer.mul_(0.5).add_(changes[step - 1])
+        param.grad = grads[step - 1].clone()
+        optimizer.step()
+        if step % 5 == 0:
+            meet(0.95**5 * (step / steps) ** 3)
+        for row, value in zip(rows.values(), fast, strict=True):
+            row.append(value.clone())
+    meet(1.0)
+    file.put(**{key: torch.stack(row) for key, row in rows.items()}, param_at_end=fast[0], buffer_at_end=fast[1])
+    return file
+
+
+def muon() -> GoldenFile:
+    """Ten steps of Keller Jordan's rule in f32 for a matrix that is wide, one that is tall and a convolution's, and of
+    SGD for a bias at twice the rate. One row per step."""
+    file = GoldenFile("muon", "f32")
+    shapes = {"wide": (6, 10), "tall": (9, 4), "conv": (4, 3, 2, 2), "bias": (6,)}
+    lr, steps = 0.02, 10
+
+    def orthogonalized(update: Tensor) -> Tensor:
+        a, b, c = 3.4445, -4.7750, 2.0315
+        x = update.flatten(1)
+        tall = len(x) > x.size(1)
+        x = x.T if tall else x
+        x = x / (x.norm() + 1e-7)
+        for _ in range(5):
+            gram = x @ x.T
+            x = a * x + (b * gram + c * gram @ gram) @ x
+        return (x.T if tall else x).reshape(update.shape)
+
+    def add(name: str, momentum: float, nesterov: bool, weight_decay: float) -> None:
+        file.case(name, momentum=momentum, nesterov=nesterov, weight_decay=weight_decay)
+        grads = {key: torch.randn(steps, *shape) for key, shape in shapes.items()}
+        params = {key: nn.Parameter(torch.randn(shape)) for key, shape in shapes.items()}
+        file.put(**{f"{key}.before": param for key, param in params.items()})
+        for step in range(steps):
+            file.put(**{f"{key}.grad{step}": grad[step] for key, grad in grads.items()})
+        kinds = {"momentum": momentum, "nesterov": nesterov, "weight_decay": weight_decay, "foreach": False}
+        sgd = torch.optim.SGD([params["bias"]], lr=2 * lr, **kinds)
+        buffers = {key: torch.zeros(shape) for key, shape in shapes.items()}
+        for step in range(steps):
+            params["bias"].grad = grads["bias"][step].clone()
+            sgd.step()
+            for key, param in params.items():
+                if key == "bias":
+                    continue
+                grad, buffer = grads[key][step], buffers[key]
+                buffer.lerp_(grad, 1 - momentum)
+                update = orthogonalized(grad.lerp(buffer, momentum) if nesterov else buffer)
+                rows, columns = len(param), param[0].numel()
+                param.data.mul_(1 - lr * weight_decay).add_(update, alpha=-lr * max(1, rows / columns) ** 0.5)
+            file.put(**{f"{key}.after{step}": param for key, param in params.items()})
+
+    add("nesterov", 0.95, True, 0.1)
+    add("plain", 0.85, False, 0.0)
+    return file
+
+
 def loss_scale() -> GoldenFile:
     """torch.amp.GradScaler over overflows. One row per step: grads before scaling; scales, growth_trackers and params
     as they are after it. The optimizer's learning rate is lr[steps applied so far]."""

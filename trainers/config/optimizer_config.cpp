@@ -1,6 +1,7 @@
 #include "trainers/config/optimizer_config.h"
 
 #include <array>
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,8 @@ namespace {
 
 constexpr std::array kOptimizers = {std::pair{OptimizerKind::kSgd, "sgd"},
                                     std::pair{OptimizerKind::kAdam, "adam"},
-                                    std::pair{OptimizerKind::kAdamW, "adamw"}};
+                                    std::pair{OptimizerKind::kAdamW, "adamw"},
+                                    std::pair{OptimizerKind::kMuon, "muon"}};
 constexpr std::array kSchedules = {std::pair{ScheduleKind::kConst, "const"},
                                    std::pair{ScheduleKind::kStep, "step"},
                                    std::pair{ScheduleKind::kMultiStep, "multistep"},
@@ -24,13 +26,15 @@ constexpr std::array kSchedules = {std::pair{ScheduleKind::kConst, "const"},
                                    std::pair{ScheduleKind::kLinear, "linear"},
                                    std::pair{ScheduleKind::kPoly, "poly"},
                                    std::pair{ScheduleKind::kOneCycle, "onecycle"},
+                                   std::pair{ScheduleKind::kTriangular, "triangular"},
                                    std::pair{ScheduleKind::kPlateau, "plateau"}};
 constexpr std::array kWarmups = {std::pair{WarmupMethod::kLinear, "linear"},
                                  std::pair{WarmupMethod::kFromOne, "from-one"},
                                  std::pair{WarmupMethod::kApex, "apex"},
                                  std::pair{WarmupMethod::kFrozenCosine, "frozen-cosine"}};
 constexpr std::array kVariants = {std::pair{nn::LookaheadVariant::kAlphadl, "alphadl"},
-                                  std::pair{nn::LookaheadVariant::kPaper, "paper"}};
+                                  std::pair{nn::LookaheadVariant::kPaper, "paper"},
+                                  std::pair{nn::LookaheadVariant::kAirbench, "airbench"}};
 
 std::vector<int64_t> parse_milestones(const Options& options) {
   const Setting* setting = options.find("lr-milestones");
@@ -67,6 +71,9 @@ ScheduleConfig make_schedule_config(const Options& options) {
           .one_cycle = {.pct_start = options.number("onecycle-pct-start"),
                         .div = options.number("onecycle-div-factor"),
                         .final_div = options.number("onecycle-final-div-factor")},
+          .triangular = {.start = options.number("triangular-start"),
+                         .peak = options.number("triangular-peak"),
+                         .end = options.number("triangular-end")},
           .warmup = {.epochs = options.integer("warmup-epochs"),
                      .method = meant(kWarmups, options.text("warmup-method")),
                      .decay = options.number("warmup-decay")},
@@ -86,7 +93,32 @@ std::optional<nn::LarcParams> make_larc(const Options& options) {
                         .clip = options.boolean("larc-clip")};
 }
 
+LrUnit make_lr_unit(const Options& options) {
+  const bool scale_lr = options.boolean("scale-lr");
+  if (!options.boolean("lr-per-1024")) return scale_lr ? LrUnit::k256Images : LrUnit::kStep;
+  if (!scale_lr) return LrUnit::k1024Images;
+  throw UsageError("--lr-per-1024 and --scale-lr contradict each other",
+                   "one gives the rate for 1,024 images, the other for 256",
+                   "one of them alone");
+}
+
+void check_lr_unit(const OptimizerConfig& config) {
+  if (config.lr_unit != LrUnit::k1024Images) return;
+  if (config.kind != OptimizerKind::kSgd) {
+    throw UsageError("--lr-per-1024 needs --opt sgd",
+                     "it divides by what SGD's momentum makes of a gradient",
+                     "--opt sgd, or no --lr-per-1024");
+  }
+  if (config.momentum == 1 || config.lr == 0) {
+    throw UsageError(
+        fmt::format("--lr-per-1024 with --momentum {:g} and --lr {:g}", config.momentum, config.lr),
+        "it divides by 1 - momentum and by the rate",
+        "--momentum 0.85 and a rate above 0");
+  }
+}
+
 void check(const OptimizerConfig& config) {
+  check_lr_unit(config);
   if (config.ema == 1) {
     throw UsageError("--ema 1 averages nothing",
                      "what is kept of the average at each step would be all of it",
@@ -101,6 +133,19 @@ void check(const OptimizerConfig& config) {
     throw UsageError("--trust-coefficient 0 leaves all weights as they are",
                      "each learning rate is a multiple of it",
                      "--trust-coefficient 0.02");
+  }
+  for (const ParameterRule& rule : config.groups.rules) {
+    if (rule.by_sgd && config.kind != OptimizerKind::kMuon) {
+      throw UsageError(fmt::format("--param-groups: opt=sgd of '{}' would change nothing",
+                                   printable(rule.pattern)),
+                       "only --opt muon makes use of it",
+                       "--opt muon beside it, or no opt=");
+    }
+    if (!rule.weight_decay || config.weight_decay > 0) continue;
+    throw UsageError(
+        fmt::format("--param-groups: wd= of '{}' would change nothing", printable(rule.pattern)),
+        "it is a factor on --weight-decay, which is 0",
+        "--weight-decay 1e-4 beside it, or no wd=");
   }
   if (config.nesterov && config.momentum == 0) {
     throw UsageError("--nesterov needs a momentum above 0",
@@ -119,10 +164,14 @@ void check(const OptimizerConfig& config) {
                      "it sets the rate after the warm-up too, and so do other schedules",
                      "--warmup-method linear for a warm-up alone");
   }
-  if (config.schedule.kind == ScheduleKind::kOneCycle && config.schedule.warmup.epochs > 0) {
-    throw UsageError("--lr-scheduler onecycle and --warmup-epochs contradict each other",
-                     "the cycle begins with a rise of its own, a part of the run long",
-                     "--onecycle-pct-start X instead of --warmup-epochs");
+  const bool is_one_cycle = config.schedule.kind == ScheduleKind::kOneCycle;
+  if ((is_one_cycle || config.schedule.kind == ScheduleKind::kTriangular) &&
+      config.schedule.warmup.epochs > 0) {
+    throw UsageError(fmt::format("--lr-scheduler {} and --warmup-epochs contradict each other",
+                                 is_one_cycle ? "onecycle" : "triangular"),
+                     "it begins with a rise of its own, a part of the run long",
+                     fmt::format("--{} X instead of --warmup-epochs",
+                                 is_one_cycle ? "onecycle-pct-start" : "triangular-peak"));
   }
 }
 
@@ -130,8 +179,10 @@ void check(const OptimizerConfig& config) {
 void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const ScheduleKind kind = config.schedule.kind;
   const WarmupConfig& warmup = config.schedule.warmup;
-  const bool is_sgd = config.kind == OptimizerKind::kSgd;
+  const bool has_momentum =
+      config.kind == OptimizerKind::kSgd || config.kind == OptimizerKind::kMuon;
   const bool is_plateau = kind == ScheduleKind::kPlateau;
+  const bool is_triangular = kind == ScheduleKind::kTriangular;
   const bool is_one_cycle = kind == ScheduleKind::kOneCycle;
   const bool cuts = is_plateau || kind == ScheduleKind::kStep || kind == ScheduleKind::kMultiStep;
   const bool rises_linearly =
@@ -143,8 +194,8 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
     std::string_view by;
   };
   for (const Use& use : {
-           Use{"momentum", is_sgd, "--opt sgd"},
-           Use{"nesterov", is_sgd || !config.nesterov, "--opt sgd"},
+           Use{"momentum", has_momentum, "--opt sgd"},
+           Use{"nesterov", has_momentum || !config.nesterov, "--opt sgd"},
            Use{"lr-step-size", kind == ScheduleKind::kStep, "--lr-scheduler step"},
            Use{"lr-milestones", kind == ScheduleKind::kMultiStep, "--lr-scheduler multistep"},
            Use{"lr-gamma", cuts, "--lr-scheduler step"},
@@ -152,6 +203,9 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"onecycle-pct-start", is_one_cycle, "--lr-scheduler onecycle"},
            Use{"onecycle-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
            Use{"onecycle-final-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
+           Use{"triangular-start", is_triangular, "--lr-scheduler triangular"},
+           Use{"triangular-peak", is_triangular, "--lr-scheduler triangular"},
+           Use{"triangular-end", is_triangular, "--lr-scheduler triangular"},
            Use{"plateau-on", is_plateau, "--lr-scheduler plateau"},
            Use{"plateau-mode", is_plateau, "--lr-scheduler plateau"},
            Use{"plateau-patience", is_plateau, "--lr-scheduler plateau"},
@@ -176,19 +230,40 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
 }  // namespace
 
 double OptimizerConfig::base_lr(int64_t global_batch) const {
-  constexpr double kReferenceBatch = 256;
-  return scale_lr ? lr * static_cast<double>(global_batch) / kReferenceBatch : lr;
+  const auto images = static_cast<double>(global_batch);
+  switch (lr_unit) {
+    case LrUnit::kStep:
+      break;
+    case LrUnit::k256Images:
+      return lr * images / 256;
+    case LrUnit::k1024Images:
+      // A gradient moves a weight by lr / (1 - momentum) in all, and Nesterov's step adds lr.
+      return lr * images / (1024 * (1 + 1 / (1 - momentum)));
+  }
+  return lr;
+}
+
+int64_t steps_of(double epochs, int64_t steps_per_epoch) {
+  constexpr double kNoise = 1e-6;  // 1.1 epochs of 100 steps are 110, and their product is more
+  return static_cast<int64_t>(std::ceil(epochs * static_cast<double>(steps_per_epoch) - kNoise));
+}
+
+double OptimizerConfig::base_decay() const {
+  return lr_unit == LrUnit::k1024Images ? weight_decay / lr : weight_decay;
 }
 
 OptimizerConfig make_optimizer_config(const Options& options) {
   OptimizerConfig config;
   config.kind = meant(kOptimizers, options.text("opt"));
   config.lr = options.number("lr");
-  config.scale_lr = options.boolean("scale-lr");
+  config.lr_unit = make_lr_unit(options);
   config.momentum = options.number("momentum");
   config.nesterov = options.boolean("nesterov");
   config.weight_decay = options.number("weight-decay");
-  config.bias_decay = options.boolean("bias-decay");
+  config.groups.bias_decay = options.boolean("bias-decay");
+  if (const Setting* groups = options.find("param-groups")) {
+    config.groups.rules = parse_parameter_rules(groups->value);
+  }
   config.clip_grad_norm = options.number("clip-grad-norm");
   config.larc = make_larc(options);
   config.lookahead = make_lookahead(options);

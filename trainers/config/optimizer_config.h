@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "nn/optimizer.h"
+#include "trainers/config/parameter_rules.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
 
-enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW };
+enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW, kMuon };
 enum class ScheduleKind : uint8_t {
   kConst,
   kStep,
@@ -19,6 +20,7 @@ enum class ScheduleKind : uint8_t {
   kLinear,
   kPoly,
   kOneCycle,
+  kTriangular,
   kPlateau
 };
 
@@ -53,27 +55,46 @@ struct OneCycleConfig {
   double final_div = 1e4;
 };
 
+// The rate's factor along two straight lines: from `start` at the first step to 1 after the part
+// `peak` of the run, rounded down to steps, then toward `end`, which it would reach one step after
+// the last. Source: airbench94.
+struct TriangularConfig {
+  double start = 0.2;
+  double peak = 0.23;
+  double end = 0.07;
+};
+
 struct ScheduleConfig {
   ScheduleKind kind = ScheduleKind::kConst;
-  // kCosine to kOneCycle and warm-up move each step, else each epoch.
+  // kCosine to kTriangular and warm-up move each step, else each epoch.
   bool on_updates = true;
   int64_t step_size = 30;                // epochs; kStep
   std::vector<int64_t> milestones = {};  // epochs, ascending; kMultiStep
   double gamma = 0.1;                    // of a cut
   double power = 1;                      // kPoly
   OneCycleConfig one_cycle = {};
+  TriangularConfig triangular = {};
   WarmupConfig warmup = {};
   PlateauConfig plateau = {};
 };
 
+// The step that lr is given for: of any batch, of 256 images, or of 1,024 with any momentum. This
+// last one holds for weight_decay too.
+enum class LrUnit : uint8_t { kStep, k256Images, k1024Images };
+
+struct GroupsConfig {
+  bool bias_decay = true;  // of parameters of no rule
+  std::vector<ParameterRule> rules = {};
+};
+
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kSgd;
-  double lr = 0;  // as given
-  bool scale_lr = false;
+  double lr = 0;  // as given, as is weight_decay
+  LrUnit lr_unit = LrUnit::kStep;
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
-  bool bias_decay = true;
+  GroupsConfig groups = {};
   double clip_grad_norm = 0;  // of all gradients together; 0: any
   std::optional<nn::LarcParams> larc = {};
   std::optional<nn::LookaheadParams> lookahead = {};
@@ -82,7 +103,12 @@ struct OptimizerConfig {
 
   // Gives the schedule's first rate with `global_batch` images a step.
   double base_lr(int64_t global_batch) const;
+  // Likewise the weight decay of a step.
+  double base_decay() const;
 };
+
+// Steps of so many epochs; the last of them may be cut short.
+int64_t steps_of(double epochs, int64_t steps_per_epoch);
 
 // Errors: UsageError for flags that contradict each other or would change nothing.
 OptimizerConfig make_optimizer_config(const Options& options);

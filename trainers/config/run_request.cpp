@@ -58,7 +58,7 @@ void read_photos(const Options& options, RunRequest& request) {
 }
 
 void read_optimizer(const Options& options, RunRequest& request) {
-  request.epochs = options.integer("epochs");
+  request.epochs = options.number("epochs");
   request.max_steps = options.maybe_integer("max-steps");
   request.optimizer = make_optimizer_config(options);
   request.lr_dry_run = options.boolean("lr-dry-run");
@@ -104,12 +104,12 @@ void read_checkpoints(const Options& options, RunRequest& request) {
                      "one goes on with the run in --output-dir, the other removes it",
                      "one of them alone");
   }
-  if (request.start_epoch >= request.epochs) {
-    throw UsageError(
-        fmt::format(
-            "--start-epoch {} leaves nothing of --epochs {}", request.start_epoch, request.epochs),
-        "epochs are numbered from 0, and training ends before number --epochs",
-        fmt::format("--epochs {} or more", request.start_epoch + 1));
+  if (request.start_epoch >= request.epoch_count()) {
+    throw UsageError(fmt::format("--start-epoch {} leaves nothing of --epochs {:g}",
+                                 request.start_epoch,
+                                 request.epochs),
+                     "epochs are numbered from 0, and training ends before number --epochs",
+                     fmt::format("--epochs {} or more", request.start_epoch + 1));
   }
 }
 

@@ -60,7 +60,7 @@ struct RunRequest {
   bool cifar_stem = false;
   bool zero_init_residual = false;
 
-  int64_t epochs = 0;
+  double epochs = 0;                 // the last one may be a part
   int64_t start_epoch = 0;           // the first one's number
   std::optional<int64_t> max_steps;  // of the whole run, a resumed part included
   int64_t eval_freq = 1;             // epochs between evaluations
@@ -110,6 +110,9 @@ struct RunRequest {
   bool apex_lines = false;              // those of Apex's example instead of main.py's
   bool report = true;                   // report.html there, at the end
   bool main_py_lines = false;  // train_resnet: main.py's lines of models and of validation too
+
+  int64_t steps(int64_t per_epoch) const { return steps_of(epochs, per_epoch); }
+  int64_t epoch_count() const { return steps_of(epochs, 1); }  // with the last one
 };
 
 // Errors: UsageError for flags that contradict each other.

@@ -98,4 +98,10 @@ nn::CrossEntropy StepGraph::run(const Var& images,
   return recorded.figures;
 }
 
+void StepGraph::forget() {
+  if (!recorded_ || !recorded_->graph) return;
+  stream_.synchronize();  // the last repetition reads what is freed here
+  recorded_ = std::make_unique<Recorded>();
+}
+
 }  // namespace lockstep::trainers

@@ -34,6 +34,9 @@ class StepGraph {
                        const Tensor& mix,
                        FunctionRef<Step> step);
 
+  // The next steps are other work: what was recorded is not repeated.
+  void forget();
+
   // While it lives, the calling thread's tensors are in the steps' memory, which is free between
   // two steps. They must end before the next one. It changes nothing off CUDA.
   cuda::MemoryPool::Use use_memory() const;

@@ -96,7 +96,7 @@ TrainingResult Training::run(const Traces& traces) {
 }
 
 void Training::train_epochs() {
-  const int64_t epochs = p_.run.request.epochs;
+  const int64_t epochs = p_.run.request.epoch_count();
   EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
   auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.run.request.start_epoch);
   while (goes_on(sums)) {
@@ -217,8 +217,8 @@ void Training::exchange_figures(EpochProgress& epoch) {
   metrics.loss_scale = numerics_.scaled().scale;
   metrics.skipped_steps = numerics_.scaled().skipped;
   const int64_t done = epoch.done();
-  p_.console.progress_bar(
-      progress_bar(epoch.number(), static_cast<int>(request.epochs), done, epoch.steps(), metrics));
+  p_.console.progress_bar(progress_bar(
+      epoch.number(), static_cast<int>(request.epoch_count()), done, epoch.steps(), metrics));
   if (done != 1 && done % request.print_freq != 0 && done != epoch.steps()) return;
   const auto line = request.apex_lines ? apex_progress_line : progress_line;
   p_.console.progress_line(line(epoch.number(), done, epoch.steps(), metrics));
@@ -234,9 +234,8 @@ void Training::synchronize_replicas() {
   for (const nn::StateEntry& entry : p_.model.state()) {
     if (!entry.is_parameter || !keeps_replicas) rank0s.push_back(entry.tensor);
   }
-  if (const nn::Ema* average = step_.update().average()) {
-    const std::span<const Tensor> counted = average->buffer_averages();
-    rank0s.insert(rank0s.end(), counted.begin(), counted.end());
+  for (const nn::StateEntry& entry : step_.update().optimizer().state_of_buffers()) {
+    rank0s.push_back(entry.tensor);
   }
   comm::broadcast_tensors(p_.ranks, rank0s, step_.device_peers());
   if (keeps_replicas) return replicas_.compare(p_.ranks, result_.steps);
@@ -310,7 +309,7 @@ bool Training::learn_from(const Evaluation& evaluation, const EpochProgress& epo
   WeightUpdate& update = step_.update();
   p_.console.tutorial(TutorialLines::kTricks,
                       tricks_epoch_line({.number = number,
-                                         .epochs = p_.run.request.epochs,
+                                         .epochs = p_.run.request.epoch_count(),
                                          .seconds = epoch.seconds(),
                                          .lr = update.lr(),
                                          .train_loss = epoch.loss(),

@@ -61,10 +61,8 @@ ReplicaCheck::ReplicaCheck(const nn::Module& model, const nn::Optimizer& optimiz
   for (const nn::NamedParameter& parameter : model.named_parameters()) {
     tensors_.push_back({parameter.name, parameter.var.value()});
   }
-  std::set<std::string> own;  // of each rank: averages of what batch norm counts there
-  for (const nn::StateEntry& entry : model.state()) {
-    if (!entry.is_parameter) own.insert(entry.name + ".ema");
-  }
+  std::set<std::string> own;  // of each rank: it follows what batch norm counts there
+  for (const nn::StateEntry& entry : optimizer.state_of_buffers()) own.insert(entry.name);
   for (const nn::StateEntry& entry : optimizer.state()) {
     if (!own.contains(entry.name)) tensors_.push_back({entry.name, entry.tensor});
   }

@@ -48,7 +48,7 @@ inline StepRange step_range(const TrainingParts& parts, int64_t steps_per_epoch)
   const RunRequest& request = parts.run.request;
   const int64_t begin = request.start_epoch * steps_per_epoch;
   const int64_t first = parts.start ? parts.start->steps : begin;
-  int64_t end = steps_per_epoch * request.epochs;
+  int64_t end = request.steps(steps_per_epoch);
   if (request.max_steps) end = std::min(end, begin + *request.max_steps);
   if (parts.replay) end = std::min(end, parts.replay->step);
   return {.per_epoch = steps_per_epoch, .first = first, .end = std::max(end, first)};

@@ -63,11 +63,13 @@ TrainingStep::Seconds TrainingStep::take(int64_t number, NumericsGuard& numerics
                        .data_s = batches_.waited_seconds(),
                        .loader = batches_.seconds()};
   numerics.begin_step(number + 1);
+  if (update_.trains_fewer_from(number)) graph_.forget();
   if (runs_as_graph() && numerics.listener() == nullptr) {
     step_as_graph(start, number, numerics);
   } else {
     step_by_step(start, number, numerics);
   }
+  if (number + 1 == update_.end()) update_.finish();
   return {.all = seconds_since(start.time), .data = batches_.waited_seconds() - start.data_s};
 }
 

@@ -1,5 +1,6 @@
 #include "trainers/loop/weight_update.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -73,6 +74,15 @@ kernels::LossScaleState state_of(const std::string& text) {
                         "another checkpoint of that run");
 }
 
+OptimizerConfig optimizer_config(const RunRequest& request, int64_t steps_per_epoch) {
+  OptimizerConfig config = request.optimizer;
+  if (config.lookahead) {
+    config.lookahead->total_steps =
+        request.steps(steps_per_epoch) - request.start_epoch * steps_per_epoch;
+  }
+  return config;
+}
+
 }  // namespace
 
 WeightUpdate::WeightUpdate(const ResolvedRun& run,
@@ -82,14 +92,17 @@ WeightUpdate::WeightUpdate(const ResolvedRun& run,
     : stream_(stream),
       stored_(run.request.precision, model.named_parameters()),
       may_skip_(run.request.precision.loss_scaling.has_value()),
-      optimizer_(
-          make_optimizer(run.request.optimizer, model.named_parameters(), buffers_of(model))),
+      optimizer_(make_optimizer(optimizer_config(run.request, steps_per_epoch),
+                                model.named_parameters(),
+                                buffers_of(model))),
       schedule_(run.request.optimizer.schedule,
                 run.request.optimizer.base_lr(run.batch.images),
                 run.request.epochs,
                 steps_per_epoch),
       first_step_(run.request.start_epoch * steps_per_epoch),
-      end_step_(run.request.epochs * steps_per_epoch) {
+      end_step_(run.request.steps(steps_per_epoch)),
+      trained_at_first_(
+          trained_at_first(run.request.optimizer, model.named_parameters(), steps_per_epoch)) {
   const std::optional<LossScaling>& scaling = run.request.precision.loss_scaling;
   if (scaling || stream.device() == Device::kCuda) {
     const LossScaling one{.dynamic = false, .initial = 1};
@@ -104,6 +117,16 @@ WeightUpdate::WeightUpdate(const ResolvedRun& run,
   }
 }
 
+void WeightUpdate::weights_were_written() {
+  stored_.refresh(stream_);
+  optimizer_->begin(stream_);
+}
+
+void WeightUpdate::finish() {
+  optimizer_->finish(stream_);
+  stored_.round(stream_);
+}
+
 // With a scaler the rate is looked up where applied steps are counted, on the device.
 void WeightUpdate::follow_schedule() {
   if (!scaler_) return;
@@ -116,7 +139,17 @@ Tensor WeightUpdate::seed(int64_t leaves) const {
   return scaler_ ? scaler_->seed(leaves) : Tensor();
 }
 
+bool WeightUpdate::trains_fewer_from(int64_t number) const {
+  return std::ranges::any_of(trained_at_first_,
+                             [&](const TrainedAtFirst& each) { return each.steps == number; });
+}
+
+// Without a gradient a parameter is left alone, by clipping and decay too, as in PyTorch after
+// requires_grad_(False).
 void WeightUpdate::step(int64_t number) {
+  for (TrainedAtFirst& each : trained_at_first_) {
+    if (number >= each.steps) each.parameter.set_grad({});
+  }
   if (clipper_) clipper_->clip();
   if (scaler_ && may_skip_) scaler_->check();
   if (!scaler_) {

@@ -12,6 +12,7 @@
 #include "nn/optimizer.h"
 #include "trainers/checkpoint/checkpoint_record.h"
 #include "trainers/config/resolved_run.h"
+#include "trainers/model/parameter_groups.h"
 #include "trainers/model/schedule.h"
 #include "trainers/model/weights.h"
 
@@ -34,7 +35,7 @@ class WeightUpdate {
                int64_t steps_per_epoch);
 
   // Call when others have written the parameters, before the first step too.
-  void weights_were_written() { stored_.refresh(stream_); }
+  void weights_were_written();
 
   nn::Optimizer& optimizer() { return *optimizer_; }
   const nn::Optimizer& optimizer() const { return *optimizer_; }
@@ -48,6 +49,11 @@ class WeightUpdate {
   Tensor seed(int64_t leaves) const;
   // Step `number`, from 0 over all epochs, with gradients that are summed over ranks.
   void step(int64_t number);
+  // A parameter that the step before changed keeps its value from this one on.
+  bool trains_fewer_from(int64_t number) const;
+  // After the last step of all epochs.
+  void finish();
+  int64_t end() const { return end_step_; }
   // Reads which of the `steps` taken so far were applied; waits for the device. Call it before
   // lr(), describe() or optimizer().state(). Errors: DivergedError after too many skipped steps in
   // a row.
@@ -74,6 +80,7 @@ class WeightUpdate {
   Schedule schedule_;
   const int64_t first_step_;  // of the run, counted from epoch 0
   const int64_t end_step_;
+  std::vector<TrainedAtFirst> trained_at_first_;
   std::optional<nn::GradScaler> scaler_;  // on CUDA always: steps are counted there
   std::optional<nn::GradClipper> clipper_;
   double lr_ = 0;

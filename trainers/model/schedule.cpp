@@ -31,6 +31,15 @@ double one_cycle(const OneCycleConfig& config, int64_t at, int64_t length) {
   return between(1, first / config.final_div, (now - top) / (last - top));
 }
 
+double triangular(const TriangularConfig& config, int64_t at, int64_t length) {
+  const auto part = [](int64_t done, int64_t all) {
+    return static_cast<double>(done) / static_cast<double>(all);
+  };
+  const auto rise = static_cast<int64_t>(static_cast<double>(length) * config.peak);
+  if (at < rise) return config.start + (1 - config.start) * part(at, rise);
+  return at == rise ? 1 : 1 - (1 - config.end) * part(at - rise, length - rise);
+}
+
 }  // namespace
 
 bool Plateau::calls_for_cut(double loss, double accuracy) {
@@ -50,7 +59,7 @@ bool Plateau::calls_for_cut(double loss, double accuracy) {
 
 Schedule::Schedule(const ScheduleConfig& config,
                    double base_lr,
-                   int64_t epochs,
+                   double epochs,
                    int64_t steps_per_epoch)
     : config_(config),
       base_lr_(base_lr),
@@ -86,7 +95,7 @@ double Schedule::warmup_factor(int64_t step) const {
 double Schedule::after_warmup(int64_t epoch) const {
   const WarmupConfig& warmup = config_.warmup;
   if (warmup.method != WarmupMethod::kFrozenCosine || epoch <= warmup.epochs) return 1;
-  const auto rest = static_cast<double>(std::max(epochs_ - warmup.epochs, int64_t{1}));
+  const auto rest = static_cast<double>(std::max(steps_of(epochs_, 1) - warmup.epochs, int64_t{1}));
   return (1 + std::cos(std::numbers::pi / rest)) / 2;
 }
 
@@ -113,6 +122,10 @@ double Schedule::factor(int64_t step) const {
       const Place here = place(step);
       return one_cycle(config_.one_cycle, here.at, here.length);
     }
+    case ScheduleKind::kTriangular: {
+      const Place here = place(step);
+      return triangular(config_.triangular, here.at, here.length);
+    }
     case ScheduleKind::kPlateau:
       break;
   }
@@ -122,7 +135,7 @@ double Schedule::factor(int64_t step) const {
 Schedule::Place Schedule::place(int64_t step) const {
   const int64_t unit = config_.on_updates ? 1 : steps_per_epoch_;
   const int64_t begin = config_.warmup.epochs * steps_per_epoch_ / unit;
-  const int64_t end = epochs_ * steps_per_epoch_ / unit;
+  const int64_t end = steps_of(epochs_, steps_per_epoch_ / unit);
   const int64_t at = std::min(step / unit, end);
   return {std::max(at - begin, int64_t{0}), end - begin};
 }

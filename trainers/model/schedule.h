@@ -38,11 +38,13 @@ class Plateau {
 //   kCosine, kLinear   from 1, when warm-up has ended, to 0 at the end of the run
 //   kPoly              the same, to a power
 //   kOneCycle          see OneCycleConfig
+//   kTriangular        see TriangularConfig
 //   kPlateau           gamma for each cut; warm-up sets the rate at the ends of epochs 0 to W,
 //                      which undoes a cut one epoch later
 class Schedule {
  public:
-  Schedule(const ScheduleConfig& config, double base_lr, int64_t epochs, int64_t steps_per_epoch);
+  // The last of the epochs may be a part.
+  Schedule(const ScheduleConfig& config, double base_lr, double epochs, int64_t steps_per_epoch);
 
   // `step` counts from 0 over all epochs.
   double lr(int64_t step) const;
@@ -68,7 +70,7 @@ class Schedule {
 
   ScheduleConfig config_;
   double base_lr_;
-  int64_t epochs_;
+  double epochs_;
   int64_t steps_per_epoch_;
   Plateau plateau_;
   double plateau_factor_ = 1;

@@ -2,18 +2,9 @@
 
 #include <utility>
 
+#include "trainers/model/parameter_groups.h"
+
 namespace lockstep::trainers {
-namespace {
-
-std::vector<nn::ParameterGroup> groups_of(const OptimizerConfig& config,
-                                          std::vector<nn::NamedParameter> parameters) {
-  if (!config.bias_decay) {
-    return nn::without_bias_decay(std::move(parameters), config.weight_decay);
-  }
-  return {{.parameters = std::move(parameters), .weight_decay = config.weight_decay}};
-}
-
-}  // namespace
 
 std::vector<nn::StateEntry> buffers_of(const nn::Module& model) {
   std::vector<nn::StateEntry> buffers = model.state();
@@ -26,19 +17,24 @@ std::vector<nn::StateEntry> buffers_of(const nn::Module& model) {
 std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
                                               std::vector<nn::NamedParameter> parameters,
                                               std::vector<nn::StateEntry> buffers) {
-  std::vector<nn::ParameterGroup> groups = groups_of(config, std::move(parameters));
+  std::vector<nn::ParameterGroup> groups = parameter_groups(config, std::move(parameters));
   std::unique_ptr<nn::Optimizer> optimizer;
   if (config.kind == OptimizerKind::kSgd) {
     const kernels::SgdParams params = {.momentum = static_cast<float>(config.momentum),
                                        .nesterov = config.nesterov};
     optimizer = std::make_unique<nn::Sgd>(std::move(groups), params, config.larc);
+  } else if (config.kind == OptimizerKind::kMuon) {
+    const nn::MuonParams params = {.momentum = config.momentum, .nesterov = config.nesterov};
+    optimizer = std::make_unique<nn::Muon>(std::move(groups), params);
   } else {
     const kernels::AdamParams params = {.decoupled = config.kind == OptimizerKind::kAdamW};
     optimizer = std::make_unique<nn::Adam>(std::move(groups), params);
   }
   optimizer->set_lr(config.lr);
   if (config.lookahead) {
-    optimizer = std::make_unique<nn::Lookahead>(std::move(optimizer), *config.lookahead);
+    const bool takes_buffers = config.lookahead->variant == nn::LookaheadVariant::kAirbench;
+    optimizer = std::make_unique<nn::Lookahead>(
+        std::move(optimizer), *config.lookahead, takes_buffers ? buffers : decltype(buffers)());
   }
   if (config.ema == 0) return optimizer;
   return std::make_unique<nn::Ema>(std::move(optimizer), std::move(buffers), config.ema);

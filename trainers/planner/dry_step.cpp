@@ -70,7 +70,8 @@ std::unique_ptr<nn::Optimizer> make_metered(const StepExtras& extras,
   if (extras.larc) config.larc.emplace();
   const bool averages = extras.ema || config.ema > 0;
   config.ema = 0;
-  std::unique_ptr<nn::Optimizer> optimizer = make_optimizer(config, model.named_parameters());
+  std::unique_ptr<nn::Optimizer> optimizer =
+      make_optimizer(config, model.named_parameters(), buffers_of(model));
   memory.optimizer = meter.taken();
   if (averages) {
     optimizer = std::make_unique<nn::Ema>(std::move(optimizer), buffers_of(model), 0.9999);

@@ -12,9 +12,9 @@ using Advice = std::optional<std::string>;
 
 Advice on_warmup(const RunRequest& request) {
   const int64_t warmup = request.optimizer.schedule.warmup.epochs;
-  if (warmup == 0 || warmup < request.epochs) return std::nullopt;
+  if (warmup == 0 || warmup < request.epoch_count()) return std::nullopt;
   return fmt::format(
-      "--warmup-epochs {} take up the whole run of --epochs {}: its rate never stays at --lr",
+      "--warmup-epochs {} take up the whole run of --epochs {:g}: its rate never stays at --lr",
       warmup,
       request.epochs);
 }

@@ -124,7 +124,7 @@ std::vector<std::string> lr_lines(const RunRequest& request,
                           request.epochs,
                           steps_per_epoch);
   const int64_t begin = request.start_epoch * steps_per_epoch;
-  const int64_t all_steps = request.epochs * steps_per_epoch - begin;
+  const int64_t all_steps = request.steps(steps_per_epoch) - begin;
   const int64_t steps = std::min(all_steps, request.max_steps.value_or(all_steps));
   constexpr int64_t kFewSteps = 20;
   const int64_t stride = steps <= kFewSteps ? 1 : steps_per_epoch;

@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/transfer.h"
+#include "kernels/elementwise/fill.h"
+#include "kernels/linear/linear.h"
+#include "kernels/optim/gradient_factors.h"
+#include "kernels/reduce/tensor_norms.h"
+#include "nn/optimizer.h"
+
+// All arithmetic but the products is that of kernels/optim/sgd.h, of which each of these is a step.
+
+namespace lockstep::nn {
+namespace {
+
+bool is_matrix(const ParameterGroup& group, const NamedParameter& parameter) {
+  return group.may_orthogonalize && parameter.file_shape.rank() >= 2;
+}
+
+// The groups with those of their parameters alone that are matrices, or that are none.
+std::vector<ParameterGroup> groups_of(const std::vector<ParameterGroup>& groups, bool matrices) {
+  std::vector<ParameterGroup> kept;
+  for (ParameterGroup group : groups) {
+    std::erase_if(group.parameters, [&](const NamedParameter& parameter) {
+      return is_matrix(group, parameter) != matrices;
+    });
+    if (!group.parameters.empty()) kept.push_back(std::move(group));
+  }
+  return kept;
+}
+
+Tensor zeros(Stream& stream, const Shape& shape) {
+  Tensor tensor = Tensor::empty(shape, Dtype::kF32, stream.device());
+  kernels::fill(stream, 0, tensor);
+  return tensor;
+}
+
+// x = p x + q y.
+void combine(Stream& stream, double p, Tensor& x, double q, const Tensor& y) {
+  kernels::SgdSlot slot = {.param = x, .grad = y, .momentum = {}};
+  kernels::sgd_step(
+      stream, {&slot, 1}, {.lr = -q, .weight_decay = static_cast<float>((p - 1) / q)});
+}
+
+// On the CPU threads share a product's rows. How they are cut must not depend on their number.
+Shards rows_of(Stream& stream, int64_t rows) {
+  constexpr int64_t kParts = 4;
+  if (stream.device() == Device::kCuda) return Shards::single(rows);
+  return Shards::cut(rows, std::min(rows, kParts), 1);
+}
+
+// x x^T, or x^T x where that is smaller.
+Tensor gram(Stream& stream, const Tensor& x) {
+  const int64_t rows = x.shape()[0];
+  const int64_t side = std::min(rows, x.shape()[1]);
+  Tensor result = Tensor::empty({side, side}, Dtype::kF32, stream.device());
+  if (rows == side) {
+    kernels::linear_forward(stream, rows_of(stream, rows), x, x, {}, result);
+  } else {
+    Tensor leaf = result.view({1, side * side});
+    Tensor none;
+    kernels::linear_backward_weight(stream, Shards::single(rows), x, x, leaf, none);
+  }
+  return result;
+}
+
+}  // namespace
+
+void orthogonalize(Stream& stream, Tensor& x, double scale) {
+  constexpr int kSteps = 5;
+  constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
+  const int64_t rows = x.shape()[0];
+  const bool is_wide = rows <= x.shape()[1];
+  Tensor product = Tensor::empty(x.shape(), Dtype::kF32, stream.device());
+  for (int step = 1; step <= kSteps; ++step) {
+    Tensor a = gram(stream, x);
+    Tensor squared = Tensor::empty(a.shape(), Dtype::kF32, stream.device());
+    kernels::linear_forward(stream, rows_of(stream, a.shape()[0]), a, a, {}, squared);
+    combine(stream, kB, a, kC, squared);  // symmetric, so its transpose is as good
+    if (is_wide) {
+      kernels::linear_backward_data(stream, rows_of(stream, rows), a, x, product);
+    } else {
+      kernels::linear_forward(stream, rows_of(stream, rows), x, a, {}, product);
+    }
+    const double by = step == kSteps ? scale : 1;
+    combine(stream, by * kA, x, by, product);
+  }
+}
+
+Muon::Muon(std::vector<ParameterGroup> groups, const MuonParams& params)
+    : Optimizer(std::move(groups)),
+      params_(params),
+      matrices_(groups_of(this->groups(), true)),
+      rest_(groups_of(this->groups(), false),
+            {.lr = params.lr,
+             .momentum = static_cast<float>(params.momentum),
+             .nesterov = params.nesterov}) {
+  Device device = Device::kCpu;
+  for (const ParameterGroup& group : matrices_) {
+    for (const NamedParameter& parameter : group.parameters) {
+      const Tensor& value = parameter.var.value();
+      device = value.device();
+      momentum_.push_back(
+          params_.momentum == 0 ? Tensor() : Tensor::zeros(value.shape(), Dtype::kF32, device));
+    }
+  }
+  Tensor one = Tensor::empty({1}, Dtype::kF32);
+  *one.data<float>() = 1;
+  one_ = Tensor::empty({1}, Dtype::kF32, device);
+  overwrite(one, one_);
+}
+
+void Muon::set_lr(double lr) {
+  params_.lr = lr;
+  rest_.set_lr(lr);
+}
+
+void Muon::follow(const kernels::StepControl& control) {
+  Optimizer::follow(control);
+  rest_.follow(control);
+}
+
+void Muon::step(Stream& stream) {
+  size_t next = 0;
+  for (const ParameterGroup& group : matrices_) {
+    for (const NamedParameter& parameter : group.parameters) {
+      const size_t matrix = next++;
+      if (parameter.var.grad().defined()) step_matrix(stream, matrix, group, parameter.var);
+    }
+  }
+  rest_.step(stream);
+}
+
+void Muon::step_matrix(Stream& stream, size_t matrix, const ParameterGroup& group, const Var& var) {
+  const Tensor& value = var.value();
+  const int64_t rows = value.shape()[0];
+  const int64_t columns = value.numel() / rows;
+  kernels::StepControl control = control_of(group);
+
+  Tensor direction = zeros(stream, value.shape());
+  kernels::SgdSlot to_direction = {
+      .param = direction, .grad = var.grad(), .momentum = momentum_[matrix]};
+  kernels::sgd_step(stream,
+                    {&to_direction, 1},
+                    {.lr = -1,
+                     .momentum = static_cast<float>(params_.momentum),
+                     .nesterov = params_.nesterov,
+                     .control = {.state = control.state, .grad_factor = control.grad_factor}});
+
+  // LARC's factor of a parameter of length 1, which is 1 / (|direction| + eps).
+  const Tensor lengths[] = {one_, direction};
+  Tensor norms = Tensor::empty({3}, Dtype::kF32, stream.device());
+  kernels::tensor_norms(stream, lengths, norms);
+  const Tensor no_decay = zeros(stream, {1});
+  Tensor factor = Tensor::empty({1}, Dtype::kF32, stream.device());
+  kernels::larc_factors(stream, norms, no_decay, {.trust = 1, .eps = 1e-7F, .clip = false}, factor);
+  Tensor x = zeros(stream, value.shape());
+  kernels::SgdSlot to_x = {.param = x, .grad = direction, .momentum = {}, .factor = factor};
+  kernels::sgd_step(stream, {&to_x, 1}, {.lr = -1});
+
+  Tensor as_matrix = x.view({rows, columns});
+  const double ratio = static_cast<double>(rows) / static_cast<double>(columns);
+  orthogonalize(stream, as_matrix, std::sqrt(std::max(1.0, ratio)));
+
+  control.unscales = false;
+  control.grad_factor = {};
+  kernels::SgdSlot to_value = {.param = value, .grad = x, .momentum = {}, .copy = var.copy()};
+  kernels::sgd_step(stream,
+                    {&to_value, 1},
+                    {.lr = params_.lr,
+                     .weight_decay = static_cast<float>(group.weight_decay),
+                     .control = control});
+}
+
+std::vector<StateEntry> Muon::state() const {
+  std::vector<StateEntry> entries;
+  size_t next = 0;
+  for (const ParameterGroup& group : matrices_) {
+    for (const NamedParameter& parameter : group.parameters) {
+      const Tensor& buffer = momentum_[next++];
+      if (!buffer.defined()) continue;
+      entries.push_back({.name = parameter.name + ".momentum_buffer",
+                         .tensor = buffer,
+                         .file_shape = parameter.file_shape});
+    }
+  }
+  const std::vector<StateEntry> rest = rest_.state();
+  entries.insert(entries.end(), rest.begin(), rest.end());
+  return entries;
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,89 @@
+#include "trainers/config/parameter_rules.h"
+
+#include <fmt/core.h>
+
+#include "core/error.h"
+#include "core/words.h"
+
+namespace lockstep::trainers {
+namespace {
+
+constexpr int64_t kMostEpochs = 1'000'000;
+
+[[noreturn]] void refuse_rule(std::string_view rule, const std::string& why) {
+  throw UsageError(fmt::format("bad value: --param-groups '{}'", printable(rule)),
+                   why,
+                   "--param-groups \"*.bias lr=64 wd=0.015625; 0.bias epochs=3\"");
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words = split_words(text, ' ');
+  std::erase(words, "");
+  return words;
+}
+
+void read_setting(std::string_view rule, std::string_view word, ParameterRule& into) {
+  const size_t equals = word.find('=');
+  const std::string_view key = word.substr(0, equals);
+  const std::string_view value = equals == std::string_view::npos ? "" : word.substr(equals + 1);
+  if (word == "opt=sgd") {
+    into.by_sgd = true;
+    return;
+  }
+  const bool is_factor = key == "lr" || key == "wd";
+  if (!is_factor && key != "epochs") {
+    refuse_rule(rule, "lr=X, wd=X, epochs=N and opt=sgd are what may follow a pattern");
+  }
+  const auto factor = parse_float(value);
+  const auto epochs = parse_int(value);
+  if (is_factor ? !factor || *factor < 0 : !epochs || *epochs < 0 || *epochs > kMostEpochs) {
+    refuse_rule(rule,
+                fmt::format("{} takes {} from 0", key, is_factor ? "a number" : "a whole number"));
+  }
+  if (key == "lr") {
+    into.lr = *factor;
+  } else if (key == "wd") {
+    into.weight_decay = factor;
+  } else {
+    into.epochs = epochs;
+  }
+}
+
+}  // namespace
+
+std::vector<ParameterRule> parse_parameter_rules(std::string_view text) {
+  std::vector<ParameterRule> rules;
+  for (const std::string_view part : split_words(text, ';')) {
+    const std::vector<std::string_view> words = words_of(part);
+    if (words.empty()) continue;
+    ParameterRule rule{.pattern = std::string(words.front())};
+    if (words.size() == 1)
+      refuse_rule(part, "a pattern without lr=, wd= or epochs= changes nothing");
+    for (size_t i = 1; i < words.size(); ++i) read_setting(part, words[i], rule);
+    rules.push_back(std::move(rule));
+  }
+  if (rules.empty()) refuse_rule(text, "it names no parameters");
+  return rules;
+}
+
+bool fits(std::string_view pattern, std::string_view name) {
+  // Only the last star ever needs another try: what came before it fits already.
+  size_t p = 0, n = 0, star = std::string_view::npos, tried = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      tried = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++tried;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,26 @@
+// --param-groups: parameters that learn otherwise than the rest, chosen by name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::trainers {
+
+struct ParameterRule {
+  std::string pattern;                      // of names, for fits()
+  double lr = 1;                            // factor on the run's learning rate
+  std::optional<double> weight_decay = {};  // factor on the run's; absent: as without the rule
+  bool by_sgd = false;                      // where others are Muon's
+  std::optional<int64_t> epochs = {};       // trained in so many, from epoch 0; absent: in all
+};
+
+// "*.bias lr=64 wd=0.5; 0.weight epochs=0" holds two. Errors: UsageError.
+std::vector<ParameterRule> parse_parameter_rules(std::string_view text);
+
+// Whether `name` is the pattern, in which * stands for any characters and ? for one.
+bool fits(std::string_view pattern, std::string_view name);
+
+}  // namespace lockstep::trainers
