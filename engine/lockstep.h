@@ -29,3 +29,4 @@
 #include "nn/optimizer.h"
 #include "nn/resnet.h"
 #include "nn/vgg.h"
+#include "nn/whitening.h"

@@ -121,7 +121,7 @@ ForkGradients fork_gradients(int64_t per_group, TapeListener* listener) {
   Stream stream;
   const auto batch = make_batch(stream, Shards::cut(kImages, 3, 3 / per_group), true, {}, listener);
   Mt19937 rng(1);
-  BatchNorm norm(Init{rng}, kChannels, true);
+  BatchNorm norm(Init{rng}, kChannels, {.relu = true});
   Var x(random_tensor(kShape, 1, -1, 2), batch), shortcut(random_tensor(kShape, 2), batch);
   x.set_requires_grad(true);
   shortcut.set_requires_grad(true);

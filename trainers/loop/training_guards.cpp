@@ -58,12 +58,13 @@ void NumericsGuard::make_report(Trouble trouble, std::string what, int64_t step)
 }
 
 ReplicaCheck::ReplicaCheck(const nn::Module& model, const nn::Optimizer& optimizer) {
-  for (const nn::NamedParameter& parameter : model.named_parameters()) {
-    tensors_.push_back({parameter.name, parameter.var.value()});
-  }
   std::set<std::string> own;  // of each rank: averages of what batch norm counts there
   for (const nn::StateEntry& entry : model.state()) {
-    if (!entry.is_parameter) own.insert(entry.name + ".ema");
+    if (entry.is_parameter) {
+      tensors_.push_back({entry.name, entry.tensor});
+    } else {
+      own.insert(entry.name + ".ema");
+    }
   }
   for (const nn::StateEntry& entry : optimizer.state()) {
     if (!own.contains(entry.name)) tensors_.push_back({entry.name, entry.tensor});

@@ -80,7 +80,7 @@ WeightUpdate::WeightUpdate(const ResolvedRun& run,
                            const nn::Module& model,
                            int64_t steps_per_epoch)
     : stream_(stream),
-      stored_(run.request.precision, model.named_parameters()),
+      stored_(run.request.precision, model),
       may_skip_(run.request.precision.loss_scaling.has_value()),
       optimizer_(
           make_optimizer(run.request.optimizer, model.named_parameters(), buffers_of(model))),
