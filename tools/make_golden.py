@@ -19,6 +19,7 @@ from pathlib import Path
 
 import torch
 
+from golden.airbench import airbench_gradients, airbench_init, airbench_steps
 from golden.images import image_centers, image_files, image_resizes
 from golden.networks import models
 from golden.numbers import cast, rng
@@ -35,7 +36,7 @@ FILES = [
     conv2d, depthwise_conv2d, linear, batch_norm, relu, gelu, max_pool2d, global_avg_pool, adaptive_avg_pool2d,
     channel_gate, subsample_pad, cross_entropy, sgd, adam, loss_scale, rng, cast,
     image_files, image_centers, image_resizes, models, resnet_init, resnet_gradients, resnet_losses,
-    photo_network_init, photo_network_gradients, torch_files,
+    photo_network_init, photo_network_gradients, airbench_init, airbench_gradients, airbench_steps, torch_files,
 ]  # fmt: skip
 
 
