@@ -38,7 +38,7 @@ class Residual : public ::testing::TestWithParam<bool> {
   Stream stream_{Device::kCpu, 2};
   std::shared_ptr<const Batch> batch_ = make_batch(stream_, Shards::cut(kImages, 3, 1));
   Mt19937 rng_{42};
-  BatchNorm layer_{Init{rng_}, kChannels, GetParam()};
+  BatchNorm layer_{Init{rng_}, kChannels, {.relu = GetParam()}};
   Tensor in_ = random_tensor(kShape, 1, -1, 2);
   Tensor shortcut_ = random_tensor(kShape, 2);
 };
