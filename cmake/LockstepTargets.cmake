@@ -36,6 +36,7 @@ set(LOCKSTEP_NCCL_SOURCES "(comm|emulation|emulated_train)/.*nccl[a-z_]*(/|\\.cp
 set(LOCKSTEP_MPI_SOURCES "comm/messages/mpi_(session|transport)\\.cpp")
 set(LOCKSTEP_ONEDNN_SOURCES "kernels/.*(_onednn\\.cpp|/onednn/)")
 set(LOCKSTEP_CODECS_SOURCES "data/codecs/")
+set(LOCKSTEP_EIGEN_SOURCES "nn/eigenpairs\\.cpp")
 
 # What most sources include, compiled once: half of a small file's compilation is these headers. A target of its own,
 # since whatever changes how they are compiled has all other sources compiled again.
@@ -52,7 +53,7 @@ target_precompile_headers(lockstep_common_headers PRIVATE <algorithm> <array> <a
 function(lockstep_parts sources_name parts_name)
   set(sources ${${sources_name}})
   set(of_parts "")
-  foreach(part CUDA CUDNN CUBLASLT NCCL MPI ONEDNN CODECS)
+  foreach(part CUDA CUDNN CUBLASLT NCCL MPI ONEDNN CODECS EIGEN)
     string(TOLOWER "/${part}_absent\\.cpp$" absent)
     set(mine ${sources})
     list(FILTER mine INCLUDE REGEX "/(${LOCKSTEP_${part}_SOURCES})|${absent}")

@@ -18,6 +18,7 @@
 #include "data/loader.h"
 #include "data/open_dataset.h"
 #include "engine/trainer.h"
+#include "nn/airbench.h"
 #include "nn/alexnet.h"
 #include "nn/cifar_resnet.h"
 #include "nn/convnet.h"
@@ -29,3 +30,4 @@
 #include "nn/optimizer.h"
 #include "nn/resnet.h"
 #include "nn/vgg.h"
+#include "nn/whitening.h"

@@ -48,7 +48,7 @@ CifarResNet::CifarResNet(const Init& init, int depth, int64_t classes)
               .stride = 1,
               .pad = 1,
               .bias = false}),
-      bn1_(init, kStemChannels, true),
+      bn1_(init, kStemChannels, {.relu = true}),
       stages_(make_stages(init, depth)),
       linear_(init, kOutChannels, classes) {
   register_module("conv1", conv1_);

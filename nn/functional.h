@@ -9,6 +9,7 @@
 
 #include "core/autograd.h"
 #include "kernels/conv/conv2d.h"
+#include "kernels/elementwise/gelu.h"
 #include "kernels/image/normalize_image.h"
 #include "kernels/loss/softmax_cross_entropy.h"
 #include "kernels/norm/batch_norm.h"
@@ -82,7 +83,9 @@ Forked batch_norm(const NormInput& x, BatchNormState& norm, const Var& residual)
 Var batch_norm_inference(const Var& x, const BatchNormState& norm, const Var& residual = {});
 
 Var relu(const Var& x);
+Var gelu(const Var& x, kernels::GeluForm form = kernels::GeluForm::kErf);
 Var add(const Var& a, const Var& b);
+Var scale(const Var& x, float factor);  // in f32
 // Drops by the batch's draws and `layer`, which tells a network's dropouts apart. Errors: also
 // InternalError where the batch may not draw.
 Var dropout(const Var& x, double p, uint32_t layer);

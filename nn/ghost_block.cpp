@@ -59,9 +59,9 @@ Var SqueezeExcite::forward(const Var& x) {
 
 GhostModule::GhostModule(const Init& init, int64_t in_channels, int64_t out_channels, bool relu)
     : primary_(init, conv1x1(in_channels, out_channels / 2)),
-      primary_norm_(init, out_channels / 2, relu),
+      primary_norm_(init, out_channels / 2, {.relu = relu}),
       cheap_(init, {.channels = out_channels / 2}),
-      cheap_norm_(init, out_channels / 2, relu) {
+      cheap_norm_(init, out_channels / 2, {.relu = relu}) {
   LS_CHECK(out_channels % 2 == 0, "[GhostModule] out_channels: got {}", out_channels);
   register_module("primary_conv.0", primary_);
   register_module("primary_conv.1", primary_norm_);

@@ -41,6 +41,19 @@ void normal(const Init& init, double std, Tensor& weight) {
   overwrite(from_row_major(row_major), weight);
 }
 
+void dirac(const Init& init, Tensor& weight) {
+  if (init.device == Device::kDry) return;
+  const Shape& shape = weight.shape();
+  const int64_t center = shape[2] / 2 * shape[3] + shape[3] / 2;
+  Tensor values = to_row_major(to_cpu(weight));  // a copy
+  float* filter = values.data<float>();
+  for (int64_t k = 0; k < std::min(shape[0], shape[1]); ++k, filter += shape.stride0()) {
+    std::fill_n(filter, shape.stride0(), 0.0F);
+    filter[k * shape[2] * shape[3] + center] = 1;
+  }
+  overwrite(from_row_major(values), weight);
+}
+
 void fill(const Init& init, float value, Tensor& tensor) {
   if (init.device == Device::kDry) return;
   Tensor values = Tensor::empty(tensor.shape(), Dtype::kF32);

@@ -23,6 +23,11 @@ void kaiming_normal(const Init& init, Fan fan, Tensor& weight);
 // Source: torch.nn.init.normal_.
 void normal(const Init& init, double std, Tensor& weight);
 
+// Makes filters k < min(K,C) of `weight` (K,C,R,S) hand on channel k: 1 at its center, which for an
+// even size is the pixel behind it, and 0 elsewhere; the others stay.
+// Source: torch.nn.init.dirac_ of weight[:C].
+void dirac(const Init& init, Tensor& weight);
+
 // Sets every element.
 void fill(const Init& init, float value, Tensor& tensor);
 

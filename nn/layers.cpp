@@ -1,5 +1,7 @@
 #include "nn/layers.h"
 
+#include <utility>
+
 #include "nn/init.h"
 
 namespace lockstep::nn {
@@ -63,9 +65,12 @@ Var OnePixelConv2d::forward(const Var& x) {
   return linear(x, weight_, bias_);
 }
 
-BatchNorm::BatchNorm(const Init& init, int64_t channels, bool relu) {
-  state_.params.relu = relu;
-  state_.weight = register_norm_parameter("weight", constant(init, channels, 1));
+BatchNorm::BatchNorm(const Init& init, int64_t channels, const BatchNormOptions& options) {
+  state_.params = {.eps = options.eps, .relu = options.relu};
+  state_.running.momentum = options.momentum;
+  Tensor gain = constant(init, channels, 1);
+  state_.weight = options.fixed_gain ? register_frozen("weight", std::move(gain))
+                                     : register_norm_parameter("weight", std::move(gain));
   state_.bias = register_norm_parameter("bias", constant(init, channels, 0));
   state_.running.mean = register_buffer("running_mean", constant(init, channels, 0));
   state_.running.var = register_buffer("running_var", constant(init, channels, 1));
@@ -113,10 +118,10 @@ Var Dropout::forward(const Var& x) {
   return training() && p_ > 0 ? dropout(x, p_, layer_) : x;
 }
 
-Linear::Linear(const Init& init, int64_t in_features, int64_t out_features) {
+Linear::Linear(const Init& init, int64_t in_features, int64_t out_features, bool bias) {
   weight_ =
       register_parameter("weight", default_weight(init, {out_features, in_features}, in_features));
-  bias_ = register_parameter("bias", default_bias(init, out_features, in_features));
+  if (bias) bias_ = register_parameter("bias", default_bias(init, out_features, in_features));
 }
 
 Linear::Linear(const Init& init, const Shape& in_image, int64_t out_features) {

@@ -63,11 +63,17 @@ class OnePixelConv2d : public Module {
   Var bias_;    // (K)
 };
 
-// Batch normalization of (N,C,H,W) or (N,C), with ReLU behind it in the same pass when asked, and
-// the addition of a residual between them when one is given.
+struct BatchNormOptions {
+  bool relu = false;  // behind it, in the same pass
+  float eps = 1e-5F;
+  float momentum = 0.1F;    // the share of a step's statistics in the running ones, as in PyTorch
+  bool fixed_gain = false;  // the weight stays 1: a frozen parameter
+};
+
+// Batch normalization of (N,C,H,W) or (N,C). Where a residual is given, it is added before ReLU.
 class BatchNorm : public Module {
  public:
-  BatchNorm(const Init& init, int64_t channels, bool relu = false);
+  BatchNorm(const Init& init, int64_t channels, const BatchNormOptions& options = {});
   Var forward(const Var& x) override { return forward(NormInput{x}); }
   Var forward(const NormInput& x);
   Forked forward(const NormInput& x, const Var& residual);
@@ -85,6 +91,15 @@ class BatchNorm : public Module {
 // From now on `model`'s batch norms take all ranks' images as one group, in whatever groups these
 // were dealt. Source: torch.nn.SyncBatchNorm.convert_sync_batchnorm
 void convert_sync_batchnorm(Module& model);
+
+class Gelu : public Module {
+ public:
+  explicit Gelu(kernels::GeluForm form = kernels::GeluForm::kErf) : form_(form) {}
+  Var forward(const Var& x) override { return gelu(x, form_); }
+
+ private:
+  kernels::GeluForm form_;
+};
 
 class MaxPool2d : public Module {
  public:
@@ -113,13 +128,13 @@ class Dropout : public Module {
 // memory its columns follow the activations' channels-last order, so that no step transposes.
 class Linear : public Module {
  public:
-  Linear(const Init& init, int64_t in_features, int64_t out_features);
+  Linear(const Init& init, int64_t in_features, int64_t out_features, bool bias = true);
   Linear(const Init& init, const Shape& in_image, int64_t out_features);  // in_image (C,H,W)
   Var forward(const Var& x) override;
 
  private:
   Var weight_;  // (O,K) or (O,C,H,W)
-  Var bias_;    // (O)
+  Var bias_;    // (O) or undefined
 };
 
 // A chain of modules. Children are named "0", "1", ... Owns: them.

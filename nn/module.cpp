@@ -34,7 +34,13 @@ std::vector<StateEntry> Module::state() const {
 
 std::vector<NamedParameter> Module::named_parameters() const {
   std::vector<NamedParameter> found;
-  collect_parameters("", found);
+  collect_parameters("", false, found);
+  return found;
+}
+
+std::vector<NamedParameter> Module::frozen_parameters() const {
+  std::vector<NamedParameter> found;
+  collect_parameters("", true, found);
   return found;
 }
 
@@ -70,6 +76,13 @@ Var Module::register_norm_parameter(std::string name, Tensor tensor) {
   return var;
 }
 
+Var Module::register_frozen(std::string name, Tensor tensor) {
+  Var var = register_parameter(std::move(name), std::move(tensor));
+  var.set_requires_grad(false);
+  parameters_.back().frozen = true;
+  return var;
+}
+
 Tensor Module::register_buffer(std::string name, Tensor tensor) {
   buffers_.push_back({std::move(name), tensor});
   return tensor;
@@ -92,13 +105,15 @@ void Module::collect_state(const std::string& prefix, std::vector<StateEntry>& e
 }
 
 void Module::collect_parameters(const std::string& prefix,
+                                bool frozen,
                                 std::vector<NamedParameter>& found) const {
   for (const NamedParameter& parameter : parameters_) {
-    found.push_back(
-        {prefix + parameter.name, parameter.var, parameter.file_shape, parameter.of_norm});
+    if (parameter.frozen != frozen) continue;
+    found.push_back(parameter);
+    found.back().name = prefix + parameter.name;
   }
   for (const Child& child : children_) {
-    child.module->collect_parameters(prefix + child.name + ".", found);
+    child.module->collect_parameters(prefix + child.name + ".", frozen, found);
   }
 }
 

@@ -37,6 +37,7 @@ struct NamedParameter {
   Var var;
   Shape file_shape;      // PyTorch's; as many elements
   bool of_norm = false;  // scale or offset of a normalization
+  bool frozen = false;   // no step changes it
 };
 
 // A function with state. Owns: its tensors. Children are members of the derived class.
@@ -60,16 +61,19 @@ class Module {
 
   // In state_dict() order: own parameters, own buffers, then each child's.
   std::vector<StateEntry> state() const;
-  // In PyTorch's parameters() order; the two below hold their parts.
+  // In PyTorch's parameters() order, without the frozen ones; the two below hold their parts.
   std::vector<NamedParameter> named_parameters() const;
   std::vector<Var> parameters() const;
   std::vector<std::string> parameter_names() const;
   int64_t parameter_count() const;  // elements of all of them
+  std::vector<NamedParameter> frozen_parameters() const;
 
  protected:
   // file_shape: PyTorch's shape where it differs from the tensor's.
   Var register_parameter(std::string name, Tensor tensor, const Shape* file_shape = nullptr);
   Var register_norm_parameter(std::string name, Tensor tensor);
+  // A parameter that is part of the state and has no gradient.
+  Var register_frozen(std::string name, Tensor tensor);
   Tensor register_buffer(std::string name, Tensor tensor);
   // The child must be a member of this module.
   void register_module(std::string name, Module& child);
@@ -85,7 +89,9 @@ class Module {
   };
 
   void collect_state(const std::string& prefix, std::vector<StateEntry>& entries) const;
-  void collect_parameters(const std::string& prefix, std::vector<NamedParameter>& found) const;
+  void collect_parameters(const std::string& prefix,
+                          bool frozen,
+                          std::vector<NamedParameter>& found) const;
 
   std::vector<NamedParameter> parameters_;
   std::vector<Buffer> buffers_;

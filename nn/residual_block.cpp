@@ -45,9 +45,9 @@ BasicBlock::BasicBlock(const Init& init,
                        const BlockOptions& options,
                        std::unique_ptr<Module> shortcut)
     : conv1_(init, conv3x3(options.in_channels, options.planes, options.stride)),
-      bn1_(init, options.planes, true),
+      bn1_(init, options.planes, {.relu = true}),
       conv2_(init, conv3x3(options.planes, options.planes)),
-      bn2_(init, options.planes, true),
+      bn2_(init, options.planes, {.relu = true}),
       shortcut_(std::move(shortcut)) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);
@@ -66,11 +66,11 @@ Bottleneck::Bottleneck(const Init& init,
                        const BlockOptions& options,
                        std::unique_ptr<Module> shortcut)
     : conv1_(init, conv1x1(options.in_channels, options.planes)),
-      bn1_(init, options.planes, true),
+      bn1_(init, options.planes, {.relu = true}),
       conv2_(init, conv3x3(options.planes, options.planes, options.stride)),
-      bn2_(init, options.planes, true),
+      bn2_(init, options.planes, {.relu = true}),
       conv3_(init, conv1x1(options.planes, options.planes * kExpansion)),
-      bn3_(init, options.planes * kExpansion, true),
+      bn3_(init, options.planes * kExpansion, {.relu = true}),
       shortcut_(std::move(shortcut)) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);

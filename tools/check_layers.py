@@ -32,6 +32,7 @@ HOMES = {
     r"toml\+\+/.*": r"trainers/options/config_file\.cpp",
     r"nlohmann/.*": r".*\.cpp|tests/.*",
     r"xxhash\.h": r"core/digest\.cpp",
+    r"Eigen/.*": r"nn/eigenpairs\.cpp",
     r"(cuda_|driver_types|vector_types|nvtx3/).*": (
         r"core/cuda/.*|kernels/.*\.cuh?|kernels/support/cu(dnn|blaslt)/.*|bench/kernels/op_bench\.cpp"
         r"|tests/(cuda|emulation)/.*"

@@ -78,6 +78,60 @@ class CifarResNet(nn.Module):
         return self.linear(self.layer3(self.layer2(self.layer1(x))).mean((2, 3)))
 
 
+class AirbenchGroup(nn.Module):
+    """Halves the image between two convolutions; a third one, and a sum around the last two, where residual is set."""
+
+    def __init__(self, in_channels: int, channels: int, momentum: float, residual: bool) -> None:
+        super().__init__()
+        for i in range(3 if residual else 2):
+            conv = nn.Conv2d(channels if i else in_channels, channels, 3, padding=1, bias=False)
+            nn.init.dirac_(conv.weight.data[: conv.in_channels])
+            norm = nn.BatchNorm2d(channels, eps=1e-12, momentum=momentum)
+            norm.weight.requires_grad_(False)
+            self.add_module(f"conv{i + 1}", conv)
+            self.add_module(f"norm{i + 1}", norm)
+        self.residual = residual
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        half = F.gelu(self.norm1(F.max_pool2d(self.conv1(x), 2)))
+        y = F.gelu(self.norm2(self.conv2(half)))
+        return F.gelu(self.norm3(self.conv3(y)) + half) if self.residual else y
+
+
+class Scale(nn.Module):
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.factor
+
+
+class Airbench(nn.Sequential):
+    """The networks of arXiv 2404.00498, with the original's names."""
+
+    def __init__(self, accuracy: int, num_classes: int = 10) -> None:
+        widths = {94: (64, 256, 256), 95: (128, 384, 384), 96: (128, 384, 512)}[accuracy]
+        whitening = nn.Conv2d(3, 24, 2)
+        whitening.weight.requires_grad_(False)
+        nn.init.zeros_(whitening.bias)
+        groups = [
+            AirbenchGroup(a, b, 0.1 if accuracy == 96 else 0.4, accuracy == 96)
+            for a, b in zip((24, *widths), widths)
+        ]
+        linear = nn.Linear(widths[-1], num_classes, bias=False)
+        super().__init__(whitening, nn.GELU(), *groups, nn.MaxPool2d(3), nn.Flatten(), linear, Scale(1 / 9))
+
+    def whiten(self, images: torch.Tensor) -> None:
+        """Eigenvectors of the patches' second moments, largest first, then their opposites. Of the two signs an
+        eigenvector may have, the first half has the one that makes its component of largest magnitude positive."""
+        patches = F.unfold(images, 2).transpose(1, 2).reshape(-1, 12)
+        values, vectors = torch.linalg.eigh(patches.T @ patches / len(patches))
+        signs = vectors.gather(0, vectors.abs().argmax(0, keepdim=True)).sign()
+        filters = (vectors * signs / (values + 5e-4).sqrt()).T.flip(0).reshape(12, 3, 2, 2)
+        self[0].weight.data.copy_(torch.cat([filters, -filters]))
+
+
 def param_sha256(model: nn.Module) -> str:
     """Digest of all parameters' bytes, in the order of parameters()."""
     digest = hashlib.sha256()

@@ -4,6 +4,7 @@
 #include "kernels/elementwise/concat_channels.h"
 #include "kernels/elementwise/copy.h"
 #include "kernels/elementwise/fill.h"
+#include "kernels/elementwise/gelu.h"
 #include "kernels/elementwise/relu.h"
 #include "kernels/elementwise/scale.h"
 
@@ -99,6 +100,34 @@ const Cases kFillCases{.cpu = {kF32, {{29034}, {25557032}}}, .cuda = {kFloatType
 const Bench kFill("fill", kFillCases, [](Timer& t) {
   Tensor out = t.empty(t.shape(), t.dtype());
   t.run(out.nbytes(), [&] { kernels::fill(t.stream(), 1, out); });
+});
+
+const Cases kGeluCases{.cpu = {kFloatTypes, {{4096}, {401408}, {25690112}}},
+                       .cuda = {kFloatTypes, kResnetShapes}};
+
+void gelu_forward(Timer& t, kernels::GeluForm form) {
+  const Tensor in = t.random(t.shape(), t.dtype());
+  Tensor out = t.empty(t.shape(), t.dtype());
+  t.run(2 * in.nbytes(), [&] { kernels::gelu_forward(t.stream(), in, form, out); });
+}
+void gelu_backward(Timer& t, kernels::GeluForm form) {
+  const Tensor in = t.random(t.shape(), t.dtype());
+  const Tensor grad_out = t.random(t.shape(), t.dtype());
+  Tensor grad_in = t.empty(t.shape(), t.dtype());
+  t.run(3 * in.nbytes(), [&] { kernels::gelu_backward(t.stream(), in, grad_out, form, grad_in); });
+}
+
+const Bench kGeluForward("gelu_forward", kGeluCases, [](Timer& t) {
+  gelu_forward(t, kernels::GeluForm::kErf);
+});
+const Bench kGeluBackward("gelu_backward", kGeluCases, [](Timer& t) {
+  gelu_backward(t, kernels::GeluForm::kErf);
+});
+const Bench kGeluTanhForward("gelu_tanh_forward", kGeluCases, [](Timer& t) {
+  gelu_forward(t, kernels::GeluForm::kTanh);
+});
+const Bench kGeluTanhBackward("gelu_tanh_backward", kGeluCases, [](Timer& t) {
+  gelu_backward(t, kernels::GeluForm::kTanh);
 });
 
 const Cases kReluCases{.cpu = {kFloatTypes, {{4096}, {401408}, {25690112}}},

@@ -2,6 +2,7 @@
 
 #include "kernels/conv/conv2d_fused.h"
 #include "kernels/conv/depthwise_conv2d.h"
+#include "kernels/linear/add_bias.h"
 #include "nn/autocast.h"
 #include "nn/conv_norm.h"
 #include "nn/functional.h"
@@ -46,7 +47,10 @@ Var record_conv2d(const Tensor& out,
     if (grads.wants(0)) {
       kernels::conv2d_backward_data(s, x.shards(), grad_out, kernel, params, grads.overwrite(0));
     }
-    if (!grads.wants(1)) return;
+    if (!grads.wants(1)) {
+      if (grads.wants(2)) kernels::add_bias_backward(s, x.shards(), grad_out, grads.overwrite(2));
+      return;
+    }
     kernels::conv2d_backward_weight(s,
                                     x.shards(),
                                     {.in = x.value(),

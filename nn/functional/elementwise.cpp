@@ -2,7 +2,9 @@
 #include "kernels/elementwise/channel_gate.h"
 #include "kernels/elementwise/concat_channels.h"
 #include "kernels/elementwise/copy.h"
+#include "kernels/elementwise/gelu.h"
 #include "kernels/elementwise/relu.h"
+#include "kernels/elementwise/scale.h"
 #include "nn/functional.h"
 
 namespace lockstep::nn {
@@ -15,6 +17,15 @@ Var relu(const Var& x) {
   });
 }
 
+Var gelu(const Var& x, kernels::GeluForm form) {
+  Tensor out = Tensor::empty(x.shape(), x.dtype(), x.stream().device());
+  kernels::gelu_forward(x.stream(), x.value(), form, out);
+  return record(
+      "gelu", out, {x}, [in = x.value(), form](Stream& s, const Tensor& grad_out, Grads& grads) {
+        kernels::gelu_backward(s, in, grad_out, form, grads.overwrite(0));
+      });
+}
+
 Var add(const Var& a, const Var& b) {
   Tensor out = Tensor::empty(a.shape(), a.dtype(), a.stream().device());
   kernels::copy(a.stream(), a.value(), out);
@@ -22,6 +33,17 @@ Var add(const Var& a, const Var& b) {
   return record("add", out, {a, b}, [=](Stream& s, const Tensor& grad_out, Grads& grads) {
     if (grads.wants(1)) kernels::copy(s, grad_out, grads.overwrite(1));
     if (grads.wants(0)) grads.give(0, grad_out);
+  });
+}
+
+Var scale(const Var& x_of_any_type, float factor) {
+  const Var x = cast(x_of_any_type, Dtype::kF32);
+  Tensor out = Tensor::empty(x.shape(), Dtype::kF32, x.stream().device());
+  kernels::copy(x.stream(), x.value(), out);
+  kernels::scale(x.stream(), factor, out);
+  return record("scale", out, {x}, [factor](Stream& s, Tensor& grad_out, Grads& grads) {
+    kernels::scale(s, factor, grad_out);
+    grads.give(0, grad_out);
   });
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: minimal_build.sh BUILD BIN
-# Builds in BUILD as a machine without MPI, oneDNN, libjpeg, libpng and headers of cuDNN, cuBLASLt and NCCL does: what
-# needs them is refused, and training on CUDA, emulated, leaves the bits of the whole build in BIN. Exits with 77 where
-# there is no ccache, which has most objects from that build.
+# Builds in BUILD as a machine without MPI, oneDNN, libjpeg, libpng, Eigen and headers of cuDNN, cuBLASLt and NCCL does:
+# what needs them is refused, and training on CUDA, emulated, leaves the bits of the whole build in BIN. Exits with 77
+# where there is no ccache, which has most objects from that build.
 set -euo pipefail
 build=$1 whole=$2
 command -v ccache >/dev/null || { echo "skipped: without ccache all is compiled once more"; exit 77; }
@@ -20,7 +20,7 @@ expect() {  # CODE TEXT COMMAND...
   exit 1
 }
 
-packages=(MPI OpenMP dnnl JPEG PNG)
+packages=(MPI OpenMP dnnl JPEG PNG Eigen3)
 packages=("${packages[@]/#/-DCMAKE_DISABLE_FIND_PACKAGE_}")
 configure=(cmake --preset release -B "$build" -DLOCKSTEP_BENCH=OFF "${packages[@]/%/=ON}"
   -D{CUDNN,CUBLASLT,NCCL}_INCLUDE_DIR=)
@@ -30,7 +30,7 @@ expect 0 "Left out: ONEDNN" "${configure[@]}" -DLOCKSTEP_MPI=OFF -DLOCKSTEP_ONED
 for part in CUDNN CUBLASLT NCCL; do
   grep -qF "Left out: $part, so" "$work/said"
 done
-expect 0 "" cmake --build "$build" --target train_convnet lockstep train_convnet_emulated
+expect 0 "" cmake --build "$build" --target train_convnet lockstep train_convnet_emulated train_resnet_emulated
 bin=$build/bin
 for program in train_convnet lockstep train_convnet_emulated; do
   ! ldd "$bin/$program" | grep -E 'lib(mpi|open-rte|open-pal|dnnl|gomp|jpeg|png)' || exit 1
@@ -41,6 +41,9 @@ touch "$work"/photos/{train,val}/{ants,bees}/1.jpg
 expect 5 "this build reads no photos" "$bin/train_convnet" "$work/photos"
 expect 5 "this build does not train on the CPU" "$bin/train_convnet" -o "$work/cpu"
 [ ! -e "$work/cpu" ]
+expect 5 "this build cannot compute the filters of a whitening layer" \
+  "$bin/train_resnet_emulated" --device cuda -a airbench94 -b 8 -o "$work/airbench"
+[ ! -e "$work/airbench" ]
 expect 5 "this build has no MPI" \
   env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$bin/train_convnet" --device cuda
 expect 0 "images/s" "$bin/lockstep" plan -a resnet50 -b 64 --gpu h200

@@ -39,7 +39,7 @@ class NarrowResNet50 : public nn::Module {
                 .stride = 2,
                 .pad = 3,
                 .bias = false}),
-        bn1_(init, kWidth, true),
+        bn1_(init, kWidth, {.relu = true}),
         pool_(3, 2, 1),
         fc_(init, 8 * kWidth * nn::Bottleneck::kExpansion, kClasses) {
     register_module("conv1", conv1_);
@@ -135,7 +135,7 @@ trainers::ResolvedRun run_of(const Asked& asked, int ranks) {
 void choose_forms(const Asked& asked, const trainers::PrecisionConfig& precision, Stream& stream) {
   const int64_t images = kImages / kShards;
   const auto network = make_network(asked, Device::kDry);
-  const trainers::StoredWeights stored(precision, network->named_parameters());
+  const trainers::StoredWeights stored(precision, *network);
   Stream dry(Device::kDry);
   const Var x = nn::normalize_image(
       Tensor::empty({images, 3, asked.pixels, asked.pixels}, Dtype::kU8, Device::kDry),

@@ -7,6 +7,7 @@
 #include "kernels/conv/depthwise_conv2d.h"
 #include "kernels/elementwise/channel_gate.h"
 #include "kernels/elementwise/copy.h"
+#include "kernels/elementwise/gelu.h"
 #include "kernels/elementwise/relu.h"
 #include "kernels/linear/linear.h"
 #include "kernels/loss/softmax_cross_entropy.h"
@@ -199,6 +200,21 @@ TEST_F(Golden, ReluBitForBit) {
     Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
     relu_backward(stream_, out, golden.tensor("grad_out"), grad_in);
     EXPECT_TRUE(close(grad_in.span<float>(), golden.tensor("grad_in").span<float>(), {}));
+  }
+}
+
+TEST_F(Golden, Gelu) {
+  for (const GoldenCase& golden : golden_cases("gelu")) {
+    SCOPED_TRACE(golden.name());
+    const GeluForm form = golden.number("tanh") != 0 ? GeluForm::kTanh : GeluForm::kErf;
+    const testing::Tolerance tolerance{.rel = 4e-7, .abs = 4e-7};
+    const Tensor in = golden.tensor("input");
+    Tensor out = Tensor::empty(in.shape(), Dtype::kF32);
+    gelu_forward(stream_, in, form, out);
+    EXPECT_TRUE(close(out.span<float>(), golden.tensor("out").span<float>(), tolerance));
+    Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
+    gelu_backward(stream_, in, golden.tensor("grad_out"), form, grad_in);
+    EXPECT_TRUE(close(grad_in.span<float>(), golden.tensor("grad_in").span<float>(), tolerance));
   }
 }
 

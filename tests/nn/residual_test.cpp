@@ -38,7 +38,7 @@ class Residual : public ::testing::TestWithParam<bool> {
   Stream stream_{Device::kCpu, 2};
   std::shared_ptr<const Batch> batch_ = make_batch(stream_, Shards::cut(kImages, 3, 1));
   Mt19937 rng_{42};
-  BatchNorm layer_{Init{rng_}, kChannels, GetParam()};
+  BatchNorm layer_{Init{rng_}, kChannels, {.relu = GetParam()}};
   Tensor in_ = random_tensor(kShape, 1, -1, 2);
   Tensor shortcut_ = random_tensor(kShape, 2);
 };
@@ -121,7 +121,7 @@ ForkGradients fork_gradients(int64_t per_group, TapeListener* listener) {
   Stream stream;
   const auto batch = make_batch(stream, Shards::cut(kImages, 3, 3 / per_group), true, {}, listener);
   Mt19937 rng(1);
-  BatchNorm norm(Init{rng}, kChannels, true);
+  BatchNorm norm(Init{rng}, kChannels, {.relu = true});
   Var x(random_tensor(kShape, 1, -1, 2), batch), shortcut(random_tensor(kShape, 2), batch);
   x.set_requires_grad(true);
   shortcut.set_requires_grad(true);

@@ -41,6 +41,10 @@ TEST(Models, AllNetworks) {
   EXPECT_EQ(parameters_of({.arch = "vgg16", .classes = 1000, .image = kPhoto}), 138357544);
   EXPECT_EQ(parameters_of({.arch = "vgg16_bn", .classes = 1000, .image = kPhoto}), 138365992);
   EXPECT_EQ(parameters_of({.arch = "ghostnet_100", .classes = 1000, .image = kPhoto}), 5182508);
+  EXPECT_EQ(parameters_of({.arch = "airbench94", .image = kColor}), 1971352);
+  EXPECT_EQ(parameters_of({.arch = "airbench95", .image = kColor}), 4604440);
+  EXPECT_EQ(parameters_of({.arch = "airbench96", .classes = 100, .image = kColor}),
+            9915416 + 90 * 512);
 }
 
 TEST(Models, CifarStemIsSmaller) {
@@ -91,6 +95,14 @@ INSTANTIATE_TEST_SUITE_P(
                 {.arch = "vgg16_bn", .image = {3, 28, 28}},
                 "vgg16_bn is for images of 32x32 pixels or more",
                 "have 28x28 pixels"},
+        Refused{"TooSmallForAirbench",
+                {.arch = "airbench94", .image = {3, 24, 32}},
+                "airbench94 is for images of 25x25 pixels or more",
+                "have 24x32 pixels"},
+        Refused{"TooLargeForAirbench",
+                {.arch = "airbench96", .image = {3, 32, 49}},
+                "airbench96 is for images of 48x48 pixels or less",
+                "have 32x49 pixels"},
         Refused{"Classes",
                 {.arch = "toy_net", .classes = 100, .image = kGray},
                 "toy_net has 10 outputs",

@@ -38,6 +38,21 @@ double images_per_s(const DryStep& step, double seconds) {
   return static_cast<double>(step.images) / seconds;
 }
 
+TEST(DryStep, KnowsFrozenFiltersAndLayersWithoutParameters) {
+  const DryStep f32 = run_dry_step(usual_network("airbench94"), 64, {});
+  const DryStep o2 = run_dry_step(usual_network("airbench94"), 64, kO2);
+  EXPECT_EQ(f32.parameters, 1971352);
+  EXPECT_GT(f32.memory.parameters, (f32.parameters + 24 * 12) * 4) << "frozen ones too";
+  EXPECT_LT(f32.memory.gradients, f32.parameters * 4 + 4096) << "none of frozen ones";
+  EXPECT_GT(o2.memory.copies, 1'900'000 * 2);
+  EXPECT_LT(o2.memory.activations, 0.7 * as_double(f32.memory.activations));
+  for (const char* name : {"0", "2.conv1", "4.norm2", "gelu", "7", "scale"}) {
+    const auto layer = std::ranges::find(f32.layers, name, &LayerCost::name);
+    ASSERT_NE(layer, f32.layers.end()) << name;
+    EXPECT_GT(layer->bytes, 0) << name;
+  }
+}
+
 // Images a second of one card in training ResNet-50 with 16-bit convolutions, as others measured
 // them. Sources: NVIDIA DeepLearningExamples (A100: MXNet 2,180, PaddlePaddle 2,711); MLPerf
 // Training v4.0 and v3.0 results (A100 3,574, H100 7,162, H200 7,950).

@@ -32,7 +32,8 @@ TEST(TrainingData, SyntheticImagesFitTheNetwork) {
   EXPECT_EQ(large.train->classes(), 1000);
   EXPECT_NE(large.train->digest(), large.test->digest());
 
-  for (const char* line : {"--dummy -a resnet20", "--dummy -a resnet18 --cifar-stem"}) {
+  for (const char* line :
+       {"--dummy -a resnet20", "--dummy -a resnet18 --cifar-stem", "--dummy -a airbench94"}) {
     const data::DatasetPair small = open_training_data(resnet(line));
     EXPECT_EQ(small.train->image_shape(), (ImageShape{3, 32, 32})) << line;
     EXPECT_EQ(small.train->size(), 50000);

@@ -118,6 +118,15 @@ def relu() -> GoldenFile:
     return file
 
 
+def gelu() -> GoldenFile:
+    file = GoldenFile("gelu", "f64")
+    for form in ("none", "tanh"):
+        file.case(form, tanh=form == "tanh")
+        x = torch.cat([3 * randn(200), torch.tensor([0.0, 1e-6, -1e-6, 7.5, -7.5, 40, -40]).double()])
+        put_op(file, partial(F.gelu, approximate=form), randn, input=x)
+    return file
+
+
 def max_pool2d() -> GoldenFile:
     file = GoldenFile("max_pool2d", "f32")
 

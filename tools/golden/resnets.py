@@ -100,7 +100,7 @@ def fill_parameters(model: nn.Module, seed: int, open_gates: bool = False) -> No
     norm_weights = {id(module.weight) for module in norms}
     norm_biases = {id(module.bias) for module in norms}
     with torch.no_grad():
-        for value in model.parameters():
+        for value in filter(lambda value: value.requires_grad, model.parameters()):
             if id(value) in norm_weights:
                 value.uniform_(0.1, 0.3)
             elif id(value) in norm_biases:
@@ -130,13 +130,15 @@ class Gates:
         return torch.relu(x)
 
     def nearest(self, rounded: "Gates") -> float:
-        """The distance of a gate's input to zero, least over all, in its layer's rounding errors."""
+        """The distance of a gate's input to zero, least over all, in its layer's rounding errors; infinite without."""
         pairs = zip(self.inputs, rounded.inputs, strict=True)
-        return min((exact.abs().min() / (exact - other).square().mean().sqrt()).item() for exact, other in pairs)
+        distances = ((exact.abs().min() / (exact - other).square().mean().sqrt()).item() for exact, other in pairs)
+        return min(distances, default=math.inf)
 
 
 def gradients(model: nn.Module, logits: Tensor, labels: Tensor) -> list[Tensor]:
-    return [grad.double() for grad in torch.autograd.grad(F.cross_entropy(logits, labels), list(model.parameters()))]
+    trained = [value for value in model.parameters() if value.requires_grad]
+    return [grad.double() for grad in torch.autograd.grad(F.cross_entropy(logits, labels), trained)]
 
 
 def put_gradients(

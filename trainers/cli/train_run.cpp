@@ -23,6 +23,7 @@
 #include "trainers/cli/weight_soundness.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
+#include "trainers/loop/fit_to_images.h"
 #include "trainers/loop/training.h"
 #include "trainers/model/models.h"
 #include "trainers/model/weights.h"
@@ -92,7 +93,9 @@ class Run {
     for (const std::string& note : notes()) p_.console.warn(note);
     std::vector<std::string> loaded;
     on_all_ranks(ranks_, [&] {
-      if (is_rank0()) loaded = p_.start.load(*model);
+      if (!is_rank0()) return;  // others get its weights before they use them
+      loaded = p_.start.load(*model);
+      if (loaded.empty()) fit_to_images(request, *p_.data.sets.train, *model);
     });
     return request.evaluate ? evaluate_weights(*model, loaded) : train(*model, loaded);
   }
@@ -256,7 +259,7 @@ class Run {
     announce(model, loaded);
     std::vector<Tensor> weights = nn::tensors_of(model.state());
     comm::broadcast_tensors(ranks_, weights);
-    StoredWeights(request.precision, model.named_parameters()).refresh(p_.stream);
+    StoredWeights(request.precision, model).refresh(p_.stream);
     const double start_s = seconds_since_process_start();
     TrainingResult result;
     EvaluationTask task = test_of(request, p_.data.sets, model, p_.console);

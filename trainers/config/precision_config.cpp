@@ -127,7 +127,7 @@ std::vector<std::string> explain(const PrecisionConfig& config) {
       "  conv, linear: sums of products     f32",
       "  batch norm: statistics             f32",
       fmt::format("  batch norm: input and result       {}", stored),
-      fmt::format("  relu, add, pools                   {}, as their input", stored),
+      fmt::format("  relu, gelu, add, pools             {}, as their input", stored),
       fmt::format("  softmax, cross-entropy             f32, from logits in {}", half),
       fmt::format("  gradients of activations           as the activations"),
       "  gradients of parameters            f32",

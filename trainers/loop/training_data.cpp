@@ -33,6 +33,7 @@ bool is_one_of(const std::string& arch, const std::array<const char*, kCount>& n
 const Dummy& dummy_for(const RunRequest& request) {
   if (is_one_of(request.arch, std::array{"convnet", "toy_net"})) return kLikeMnist;
   const bool for_cifar =
+      request.arch.starts_with("airbench") ||
       is_one_of(request.arch, std::array{"resnet20", "resnet32", "resnet44", "resnet56"});
   return for_cifar || request.cifar_stem ? kLikeCifar10 : kLikeImageNet;
 }

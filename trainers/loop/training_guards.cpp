@@ -58,8 +58,8 @@ void NumericsGuard::make_report(Trouble trouble, std::string what, int64_t step)
 }
 
 ReplicaCheck::ReplicaCheck(const nn::Module& model, const nn::Optimizer& optimizer) {
-  for (const nn::NamedParameter& parameter : model.named_parameters()) {
-    tensors_.push_back({parameter.name, parameter.var.value()});
+  for (const nn::StateEntry& entry : model.state()) {
+    if (entry.is_parameter) tensors_.push_back({entry.name, entry.tensor});
   }
   std::set<std::string> own;  // of each rank: it follows what batch norm counts there
   for (const nn::StateEntry& entry : optimizer.state_of_buffers()) own.insert(entry.name);

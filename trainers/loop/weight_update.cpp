@@ -90,7 +90,7 @@ WeightUpdate::WeightUpdate(const ResolvedRun& run,
                            const nn::Module& model,
                            int64_t steps_per_epoch)
     : stream_(stream),
-      stored_(run.request.precision, model.named_parameters()),
+      stored_(run.request.precision, model),
       may_skip_(run.request.precision.loss_scaling.has_value()),
       optimizer_(make_optimizer(optimizer_config(run.request, steps_per_epoch),
                                 model.named_parameters(),

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "data/batch_plan.h"
 #include "data/distributed_sampler.h"
+#include "nn/airbench.h"
 #include "nn/alexnet.h"
 #include "nn/cifar_resnet.h"
 #include "nn/convnet.h"
@@ -20,23 +21,41 @@
 namespace lockstep::trainers {
 namespace {
 
-enum class Family { kConvNet, kToyNet, kResNet, kCifarResNet, kAlexNet, kVgg, kVggBn, kGhostNet };
+enum class Family {
+  kConvNet,
+  kToyNet,
+  kResNet,
+  kCifarResNet,
+  kAlexNet,
+  kVgg,
+  kVggBn,
+  kGhostNet,
+  kAirbench
+};
 
 struct Network {
   std::string_view name;
   Family family;
-  int depth = 0;
+  int depth = 0;  // of ResNets; the accuracy that an airbench network is named for
 
   bool is_tutorials() const { return family == Family::kConvNet || family == Family::kToyNet; }
   bool has_cifar_stem() const { return depth == 18 || depth == 34; }
+  bool is_for_cifar() const {
+    return family == Family::kCifarResNet || family == Family::kAirbench;
+  }
   int64_t smallest_image() const {  // height and width
+    if (family == Family::kAirbench) return nn::Airbench::kSmallestImage;
     if (family == Family::kAlexNet) return nn::AlexNet::kSmallestImage;
     const bool vgg = family == Family::kVgg || family == Family::kVggBn;
     return vgg ? nn::Vgg16::kSmallestImage : 1;
   }
+  std::optional<int64_t> largest_image() const {
+    if (family == Family::kAirbench) return nn::Airbench::kLargestImage;
+    return std::nullopt;
+  }
 };
 
-constexpr std::array<Network, 15> kNetworks = {{{"convnet", Family::kConvNet},
+constexpr std::array<Network, 18> kNetworks = {{{"convnet", Family::kConvNet},
                                                 {"toy_net", Family::kToyNet},
                                                 {"resnet18", Family::kResNet, 18},
                                                 {"resnet34", Family::kResNet, 34},
@@ -50,7 +69,10 @@ constexpr std::array<Network, 15> kNetworks = {{{"convnet", Family::kConvNet},
                                                 {"alexnet", Family::kAlexNet},
                                                 {"vgg16", Family::kVgg},
                                                 {"vgg16_bn", Family::kVggBn},
-                                                {"ghostnet_100", Family::kGhostNet}}};
+                                                {"ghostnet_100", Family::kGhostNet},
+                                                {"airbench94", Family::kAirbench, 94},
+                                                {"airbench95", Family::kAirbench, 95},
+                                                {"airbench96", Family::kAirbench, 96}}};
 
 const Network& find_network(const std::string& name) {
   const auto* found = std::ranges::find(kNetworks, name, &Network::name);
@@ -78,6 +100,16 @@ void check_images(const Network& network, const data::ImageShape& image) {
 
 void check_size(const Network& network, const data::ImageShape& image) {
   const int64_t smallest = network.smallest_image();
+  const int64_t largest = network.largest_image().value_or(std::max(image.height, image.width));
+  if (std::max(image.height, image.width) > largest) {
+    throw UsageError(
+        fmt::format("{} is for images of {}x{} pixels or less", network.name, largest, largest),
+        fmt::format("the data set's images have {}x{} pixels, and behind the last pool more than "
+                    "one would be left",
+                    image.height,
+                    image.width),
+        "--train-crop-size 32 --val-crop-size 32 for photos, or another --arch, such as resnet18");
+  }
   if (std::min(image.height, image.width) >= smallest) return;
   throw UsageError(
       fmt::format("{} is for images of {}x{} pixels or more", network.name, smallest, smallest),
@@ -166,13 +198,18 @@ std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::In
                          .batch_norm = network.family == Family::kVggBn});
     case Family::kGhostNet:
       return std::make_unique<nn::GhostNet>(init, nn::GhostNetOptions{.classes = options.classes});
+    case Family::kAirbench: {
+      nn::AirbenchOptions airbench = nn::airbench_options(network.depth);
+      airbench.classes = options.classes;
+      return std::make_unique<nn::Airbench>(init, airbench);
+    }
   }
   throw InternalError("[make_model] unknown family of networks");
 }
 
 ModelOptions usual_network(const std::string& arch, bool cifar_stem) {
   const Network& network = find_network(arch);
-  const bool small = cifar_stem || network.family == Family::kCifarResNet;
+  const bool small = cifar_stem || network.is_for_cifar();
   if (network.is_tutorials()) return {.arch = arch, .image = {1, 28, 28}};
   if (small) return {.arch = arch, .image = {3, 32, 32}, .cifar_stem = cifar_stem};
   return {.arch = arch, .classes = 1000, .image = {3, 224, 224}};

@@ -40,15 +40,17 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
   return std::make_unique<nn::Ema>(std::move(optimizer), std::move(buffers), config.ema);
 }
 
-StoredWeights::StoredWeights(const PrecisionConfig& config,
-                             std::vector<nn::NamedParameter> parameters)
-    : dtype_(config.dtype), parameters_(std::move(parameters)) {
+StoredWeights::StoredWeights(const PrecisionConfig& config, const nn::Module& model)
+    : dtype_(config.dtype), parameters_(model.named_parameters()) {
   if (!config.is_mixed()) return;
-  nn::add_copies(parameters_, dtype_);
-  if (config.master_weights) return;
-  for (const nn::NamedParameter& parameter : parameters_) {
-    if (!parameter.of_norm || !config.keep_batchnorm_fp32) without_master_.push_back(parameter);
+  if (!config.master_weights) {
+    for (const nn::NamedParameter& parameter : parameters_) {
+      if (!parameter.of_norm || !config.keep_batchnorm_fp32) without_master_.push_back(parameter);
+    }
   }
+  const std::vector<nn::NamedParameter> frozen = model.frozen_parameters();
+  parameters_.insert(parameters_.end(), frozen.begin(), frozen.end());
+  nn::add_copies(parameters_, dtype_);
 }
 
 void StoredWeights::refresh(Stream& stream) const {

@@ -24,7 +24,7 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
 class StoredWeights {
  public:
   // Adds the copies that the network reads. Call refresh() before it does.
-  StoredWeights(const PrecisionConfig& config, std::vector<nn::NamedParameter> parameters);
+  StoredWeights(const PrecisionConfig& config, const nn::Module& model);
 
   // After others than the optimizer wrote the parameters.
   void refresh(Stream& stream) const;
@@ -33,7 +33,7 @@ class StoredWeights {
 
  private:
   Dtype dtype_;
-  std::vector<nn::NamedParameter> parameters_;
+  std::vector<nn::NamedParameter> parameters_;  // frozen ones last
   std::vector<nn::NamedParameter> without_master_;
 };
 

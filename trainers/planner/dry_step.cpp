@@ -121,7 +121,7 @@ DryStep run_dry_step(const ModelOptions& network,
   const auto model = make_model(network, nn::Init{rng, Device::kDry});
   step.parameters = model->parameter_count();
   step.memory.parameters = meter.taken();
-  const StoredWeights stored(precision, model->named_parameters());
+  const StoredWeights stored(precision, *model);
   step.memory.copies = meter.taken();
   const std::unique_ptr<nn::Optimizer> optimizer = make_metered(extras, *model, meter, step.memory);
   for (Var parameter : model->parameters()) {  // as comm::GradientReducer's buckets
