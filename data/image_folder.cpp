@@ -194,7 +194,9 @@ void ImageFolder::read_for_training(int64_t i,
                                     std::span<uint8_t> pixels) const {
   if (!augmentation.resized_crop) return read(i, pixels);
   CropRandom random(augmentation, epoch, i);
-  const bool flip = random.below(2) == 1 && augmentation.flip;
+  const PhiloxBlock block = augmentation_block(augmentation, epoch, i);
+  const bool flip = draw_flip(augmentation, epoch, i, block, 0);
+  random.below(2);  // the flip's word, which the crop does not see
   const auto choose = [&](const ImageSize& size) {
     CropRandom of_crop = random;
     return Resample{.box = draw_resized_crop(size, of_crop),

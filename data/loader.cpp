@@ -44,10 +44,9 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
            options.workers,
            options.ahead);
   const ImageShape image = dataset_->image_shape();
-  const int64_t pad = options.augmentation.pad;
-  LS_CHECK(pad >= 0 && pad <= std::min(image.height, image.width),
+  LS_CHECK(pad_fits(options.augmentation, image.height, image.width),
            "[loader] pad: got {} for images of {} x {}",
-           pad,
+           options.augmentation.pad,
            image.height,
            image.width);
   const int64_t ahead = options.workers == 0 ? 0 : options.ahead;

@@ -13,7 +13,7 @@ const Cases kCropFlipCases{
     .cuda = {kFloatTypes, {{128, 3, 32, 32}, {4096, 3, 32, 32}, {256, 3, 224, 224}}}};
 
 const kernels::CropFlipNormalizeParams kCropFlipParams = {
-    .augmentation = {.pad = 4, .flip = true},
+    .augmentation = {.pad = 4, .flip = Flip::kRandom},
     .normalize = {.mean = std::vector(3, 0.5F), .std = std::vector(3, 0.25F)}};
 
 const Bench kCropFlip("crop_flip_normalize", kCropFlipCases, [](Timer& t) {

@@ -46,7 +46,7 @@ ResolvedRun run_of(const Level& level, Device device, int64_t steps) {
 void add_all_that_acts_on_the_device(ResolvedRun& run) {
   run.request.optimizer.larc = nn::LarcParams{};
   run.request.optimizer.ema = 0.9;
-  run.request.mixup = 0.4;
+  run.request.augmentation.mixup = 0.4;
 }
 
 class EmulatedSteps : public ::testing::TestWithParam<Level> {

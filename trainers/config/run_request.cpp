@@ -63,7 +63,7 @@ void read_optimizer(const Options& options, RunRequest& request) {
   request.optimizer = make_optimizer_config(options);
   request.lr_dry_run = options.boolean("lr-dry-run");
   request.label_smoothing = options.number("label-smoothing");
-  request.mixup = options.number("mixup");
+  request.augmentation = make_augmentation_config(options);
   request.loss_div_batch = options.boolean("loss-div-batch");
   const int64_t seed = options.integer("seed");
   const auto seed_of = [&](const char* flag) {

@@ -7,6 +7,7 @@
 
 #include "data/photo_options.h"
 #include "kernels/image/normalize_image.h"
+#include "trainers/config/augmentation_config.h"
 #include "trainers/config/exchange_config.h"
 #include "trainers/config/optimizer_config.h"
 #include "trainers/config/precision_config.h"
@@ -68,7 +69,7 @@ struct RunRequest {
   OptimizerConfig optimizer;
   bool lr_dry_run = false;
   double label_smoothing = 0;
-  double mixup = 0;  // alpha; 0: none
+  AugmentationConfig augmentation;
   EarlyStoppingConfig early_stopping;
   bool loss_div_batch = false;  // losses once more, by a group's images or a test batch's
   Seeds seeds;

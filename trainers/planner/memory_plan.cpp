@@ -86,7 +86,7 @@ MemoryPlan plan_memory(const ResolvedRun& run,
                        int64_t test_images) {
   const RunRequest& request = run.request;
   const BatchDivision& batch = run.batch;
-  const StepExtras extras{.mixup = request.mixup > 0,
+  const StepExtras extras{.mixup = request.augmentation.mixup > 0,
                           .optimizer = request.optimizer,
                           .shards = share(batch.shards, batch.ranks),
                           .graph = run.runs_as_graph(),

@@ -1,0 +1,56 @@
+// Random changes to training images in whole runs: the same bits on any number of ranks, and after
+// a resume.
+#include "tests/e2e/small_dataset.h"
+#include "tests/e2e/training_runs.h"
+
+namespace lockstep::testing::augmentation_test {
+namespace {
+
+// Three epochs of three steps; the last of an epoch is short.
+class AugmentedRuns : public ::testing::TestWithParam<Arguments> {
+ protected:
+  void SetUp() override { write_small_mnist(dir_ / "mnist", 90, 40); }
+
+  void run(int ranks, const std::string& name, const Arguments& flags, const Arguments& more = {}) {
+    Arguments line = {"train_convnet", (dir_ / "mnist").string(), "--dataset", "mnist"};
+    line.insert(line.end(), {"--epochs", "3", "--global-batch-size", "32", "--print-freq", "1"});
+    line.insert(line.end(), {"--shards", "8", "--bn-groups", "2", "-o", (dir_ / name).string()});
+    line.insert(line.end(), flags.begin(), flags.end());
+    line.insert(line.end(), more.begin(), more.end());
+    const ProgramResult result = run_ranks(ranks, line);
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+  }
+  nlohmann::json digest(const std::string& name) const {
+    return read_json(dir_ / name / "run.json").at("digest");
+  }
+
+  const TempDir dir_;
+};
+
+TEST_P(AugmentedRuns, HaveTheSameBitsOnOneTwoAndFourRanks) {
+  run(1, "1", GetParam());
+  for (const int ranks : {2, 4}) {
+    run(ranks, std::to_string(ranks), GetParam(), {"-j", "0"});
+    expect_same_bits(dir_ / "1", dir_ / std::to_string(ranks));
+  }
+  run(1, "plain", {});
+  EXPECT_NE(digest("plain"), digest("1")) << "the flags change nothing";
+}
+
+// Stopped in the middle of the second epoch, whose images show the other side.
+TEST_P(AugmentedRuns, GoOnWithinAnEpochOnTwoRanks) {
+  run(1, "whole", GetParam());
+  run(1, "parts", GetParam(), {"--max-steps", "5"});
+  run(2, "parts", GetParam(), {"--resume", "auto"});
+  EXPECT_EQ(digest("parts"), digest("whole"));
+}
+INSTANTIATE_TEST_SUITE_P(
+    Flags,
+    AugmentedRuns,
+    ::testing::Values(Arguments{"--flip", "alternating"},
+                      Arguments{"--crop-pad", "2"},
+                      Arguments{
+                          "--flip", "random", "--crop-pad", "3", "--crop-pad-mode", "reflect"}));
+
+}  // namespace
+}  // namespace lockstep::testing::augmentation_test

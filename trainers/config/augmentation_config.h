@@ -1,0 +1,32 @@
+// Random changes to training images: what the flags ask for, and what that is for a data set.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/augmentation.h"
+#include "data/dataset.h"
+#include "trainers/options/command_line.h"
+
+namespace lockstep::trainers {
+
+struct AugmentationConfig {
+  // Absent: as the data set wants.
+  std::optional<Flip> flip = {};
+  std::optional<int64_t> crop_pad = {};
+  std::optional<PadMode> pad_mode = {};
+
+  double mixup = 0;  // alpha; 0: none
+};
+
+// Requires: checked options.
+AugmentationConfig make_augmentation_config(const Options& options);
+
+// What is not asked for: for CIFAR-10 and shapes a crop out of the image padded by 4, and a flip;
+// for photos a resized crop and a flip; for all others nothing. Errors: UsageError where what is
+// asked for does not fit the images.
+Augmentation augmentation(const AugmentationConfig& asked,
+                          uint64_t seed,
+                          const data::Dataset& train);
+
+}  // namespace lockstep::trainers
