@@ -62,5 +62,25 @@ TEST(EmulatedAugmentation, HasTheCpusBitsForMirroredPixels) {
   expect_the_cpus_images({.crop_pad = 7, .pad_mode = PadMode::kReflect});
 }
 
+// A training's own evaluations, its moving average's too, at 16 bits as well.
+TEST(EmulatedViews, GiveTheCpusLoss) {
+  for (const trainers::TestViews views : {trainers::TestViews::kFlip, trainers::TestViews::kShift}) {
+    for (const trainers::OptLevel level : {trainers::OptLevel::kO0, trainers::OptLevel::kO2}) {
+      const auto loss_on = [&](Device device) {
+        emulation::reset_runtime();
+        emulation::set_stream_order(emulation::StreamOrder::kLazy);
+        trainers::ResolvedRun run = tiny_run(device, 2);
+        run.request.precision = trainers::at_level(level);
+        run.request.test_views = views;
+        run.request.optimizer.ema = 0.5;
+        return train_tiny(run).training.final->loss;
+      };
+      EXPECT_NEAR(loss_on(Device::kCuda),
+                  loss_on(Device::kCpu),
+                  level == trainers::OptLevel::kO0 ? 1e-4 : 0.05);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::testing::augmentation_test

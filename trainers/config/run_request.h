@@ -11,6 +11,7 @@
 #include "trainers/config/exchange_config.h"
 #include "trainers/config/optimizer_config.h"
 #include "trainers/config/precision_config.h"
+#include "trainers/config/test_views.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
@@ -52,6 +53,7 @@ struct RunRequest {
   std::string dataset;  // "auto" only with a directory
   int64_t workers = 0;
   int64_t val_batch_size = 0;
+  TestViews test_views = TestViews::kOne;  // in every evaluation
   data::PhotoOptions photos;
   std::optional<kernels::NormalizeImageParams> normalize;  // absent: as the data set wants
 

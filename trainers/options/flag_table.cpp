@@ -30,6 +30,8 @@ constexpr Flag kDataFlags[] = {
      .initial = "2", .range = {0, 256}, .help = "loader threads per rank"},
     {.name = "val-batch-size", .aliases = "--test-batch-size", .kind = kInt,
      .initial = {"250", "100"}, .range = {1, kMillion}, .help = "images per evaluation batch"},
+    {.name = "tta", .kind = kChoice, .initial = "none", .choices = "none|flip|shift",
+     .help = "evaluate the mean over views of an image: mirrored; also moved by a pixel"},
     {.name = "normalize", .takes = "none|dataset|MEAN,STD", .initial = "dataset",
      .help = "(pixels/255 - MEAN)/STD; dataset: the data set's own constants"},
     {.name = "train-crop-size", .kind = kInt, .resnet_only = true, .initial = "224",

@@ -8,6 +8,7 @@
 #include "core/tensor.h"
 #include "kernels/image/mix_images.h"
 #include "nn/functional.h"
+#include "trainers/model/forward_views.h"
 #include "trainers/model/layer_names.h"
 #include "trainers/model/weights.h"
 
@@ -89,8 +90,9 @@ int64_t uploaded_bytes(const data::ImageShape& image) {
 // there too.
 int64_t evaluation_bytes(nn::Module& model,
                          const data::ImageShape& image,
-                         int64_t images,
+                         const StepExtras& extras,
                          const Precision& precision) {
+  const int64_t images = extras.evaluated;
   if (images == 0) return 0;
   const DryRecord made;
   const Tensor uploads = Tensor::empty({images * uploaded_bytes(image)}, Dtype::kU8, Device::kDry);
@@ -99,10 +101,16 @@ int64_t evaluation_bytes(nn::Module& model,
   {
     const Tensor pixels = Tensor::empty(
         {images, image.channels, image.height, image.width}, Dtype::kU8, Device::kDry);
-    const Var x = nn::normalize_image(
-        pixels, nn::make_batch(stream, Shards::single(images), false, precision));
+    Tensor indices;
+    if (extras.views != TestViews::kOne) {
+      indices = Tensor::empty({images}, Dtype::kI64, Device::kDry);
+    }
+    const kernels::NormalizeImageParams normalization;
+    const auto batch = nn::make_batch(stream, Shards::single(images), false, precision);
+    const Var logits =
+        forward_views(model, extras.views, {pixels, indices, batch, normalization});
     const Tensor labels = Tensor::empty({images}, Dtype::kI32, Device::kDry);
-    nn::softmax_cross_entropy(model.forward(x), labels);
+    nn::softmax_cross_entropy(logits, labels);
   }
   model.train(true);
   return made.pool_bytes();
@@ -130,7 +138,7 @@ DryStep run_dry_step(const ModelOptions& network,
   step.memory.gradients = meter.taken();
 
   step.memory.evaluation =
-      evaluation_bytes(*model, network.image, extras.evaluated, precision.network());
+      evaluation_bytes(*model, network.image, extras, precision.network());
   const DryRecord made;
   Stream stream(Device::kDry);
   const Shards shards = Shards::cut(images, extras.shards, 1);

@@ -90,7 +90,8 @@ MemoryPlan plan_memory(const ResolvedRun& run,
                           .optimizer = request.optimizer,
                           .shards = share(batch.shards, batch.ranks),
                           .graph = run.runs_as_graph(),
-                          .evaluated = std::min(request.val_batch_size, test_images)};
+                          .evaluated = std::min(request.val_batch_size, test_images),
+                          .views = request.test_views};
   MemoryPlan plan;
   const int64_t of_rank =
       share(std::min(batch.images, train_images), batch.micro_steps * batch.ranks);
