@@ -171,6 +171,7 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
       .labels = Tensor::empty({plans_.batches.max_images}, Dtype::kI32).slice(0, images),
       .indices = Tensor::empty({plans_.batches.max_images}, Dtype::kI64).slice(0, images),
       .numbers = Tensor::empty({plans_.batches.max_images}, Dtype::kI64).slice(0, images),
+      .boxes = {},
       .epoch = plan.epoch,
       .shards = std::move(plan.shards),
       .skipped = {}};

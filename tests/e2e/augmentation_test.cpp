@@ -50,7 +50,10 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Arguments{"--flip", "alternating"},
                       Arguments{"--crop-pad", "2"},
                       Arguments{
-                          "--flip", "random", "--crop-pad", "3", "--crop-pad-mode", "reflect"}));
+                          "--flip", "random", "--crop-pad", "3", "--crop-pad-mode", "reflect"},
+                      Arguments{"--random-erase", "0.5"},
+                      Arguments{"--cutmix", "1"},
+                      Arguments{"--cutmix-alpha", "1", "--mixup", "0.4", "--random-erase", "1"}));
 
 }  // namespace
 }  // namespace lockstep::testing::augmentation_test

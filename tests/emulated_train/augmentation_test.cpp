@@ -13,7 +13,7 @@ using trainers::AugmentationConfig;
 using trainers::TrainingBatches;
 
 struct Seen {
-  std::vector<Tensor> images, labels;
+  std::vector<Tensor> images, labels, mixes;
 };
 
 // By the training steps of two epochs.
@@ -35,6 +35,7 @@ Seen images_on(Device device, const AugmentationConfig& asked) {
         batches.next({}, [](const Shards&) -> TapeListener* { return nullptr; });
     seen.images.push_back(to_cpu(batch.images.value()));
     seen.labels.push_back(to_cpu(batch.labels));
+    if (batch.mix.defined()) seen.mixes.push_back(to_cpu(batch.mix));
   }
   return seen;
 }
@@ -47,6 +48,11 @@ void expect_the_cpus_images(const AugmentationConfig& asked) {
   for (size_t step = 0; step < want.images.size(); ++step) {
     EXPECT_TRUE(same_bits(got.images[step], want.images[step])) << "step " << step;
     EXPECT_TRUE(same_bits(got.labels[step], want.labels[step])) << "step " << step;
+  }
+  ASSERT_EQ(got.mixes.size(), want.mixes.size());
+  EXPECT_EQ(got.mixes.size(), asked.mixup > 0 || asked.cutmix > 0 ? 22U : 0U);
+  for (size_t step = 0; step < want.mixes.size(); ++step) {
+    EXPECT_TRUE(same_bits(got.mixes[step], want.mixes[step])) << "step " << step;
   }
 }
 
@@ -62,9 +68,16 @@ TEST(EmulatedAugmentation, HasTheCpusBitsForMirroredPixels) {
   expect_the_cpus_images({.crop_pad = 7, .pad_mode = PadMode::kReflect});
 }
 
+TEST(EmulatedAugmentation, HasTheCpusBitsForBoxes) {
+  expect_the_cpus_images({.erase = 0.5});
+  expect_the_cpus_images({.cutmix = 1});
+  expect_the_cpus_images({.flip = Flip::kAlternating, .erase = 1, .mixup = 0.4, .cutmix = 0.4});
+}
+
 // A training's own evaluations, its moving average's too, at 16 bits as well.
 TEST(EmulatedViews, GiveTheCpusLoss) {
-  for (const trainers::TestViews views : {trainers::TestViews::kFlip, trainers::TestViews::kShift}) {
+  for (const trainers::TestViews views :
+       {trainers::TestViews::kFlip, trainers::TestViews::kShift}) {
     for (const trainers::OptLevel level : {trainers::OptLevel::kO0, trainers::OptLevel::kO2}) {
       const auto loss_on = [&](Device device) {
         emulation::reset_runtime();

@@ -46,7 +46,7 @@ ResolvedRun run_of(const Level& level, Device device, int64_t steps) {
 void add_all_that_acts_on_the_device(ResolvedRun& run) {
   run.request.optimizer.larc = nn::LarcParams{};
   run.request.optimizer.ema = 0.9;
-  run.request.augmentation.mixup = 0.4;
+  run.request.augmentation = {.flip = Flip::kAlternating, .erase = 0.5, .mixup = 0.4, .cutmix = 1};
 }
 
 class EmulatedSteps : public ::testing::TestWithParam<Level> {

@@ -1,10 +1,15 @@
 """Golden values of changes to training images, and of evaluations over views."""
 
+from unittest import mock
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torchvision.transforms import RandomErasing, v2
 
 from golden.golden_file import GoldenFile, randn
+
+SEEDS_OF_BOXES = 12
 
 
 def image_views() -> GoldenFile:
@@ -33,4 +38,44 @@ def image_views() -> GoldenFile:
     file.case("logits")
     file.put(images=images, weight=weight, bias=bias)
     file.put(none=net(pixels), flip=both(pixels), shift=0.5 * both(pixels) + 0.5 * moved)
+    return file
+
+
+def image_boxes() -> GoldenFile:
+    """Boxes of torchvision's RandomErasing and CutMix, and what they do to images."""
+    file = GoldenFile("image_boxes", "f32")
+    for height, width in [(32, 32), (5, 6), (40, 224)]:
+        file.case(f"erased_{height}x{width}", height=height, width=width)
+        boxes = []
+        for seed in range(SEEDS_OF_BOXES):
+            torch.manual_seed(seed)
+            top, left, rows, columns, value = RandomErasing.get_params(
+                torch.zeros(1, height, width), (0.02, 0.33), (0.3, 3.3), [0.0]
+            )
+            none = value.shape == (1, height, width)
+            boxes.append([0, 0, 0, 0] if none else [top, left, rows, columns])
+        file.put(boxes=torch.tensor(boxes, dtype=torch.int32))
+
+    images = torch.randn(2, 3, 7, 9)
+    file.case("erase")
+    box = [2, 3, 4, 5]
+    file.put(images=images, boxes=torch.tensor([box, [0, 0, 0, 0]], dtype=torch.int32))
+    file.put(out=torch.stack([v2.functional.erase(images[0], *box, torch.zeros(1)), images[1]]))
+
+    cut_mix = v2.CutMix(alpha=1.0, num_classes=2)
+    for number, (share, x, y) in enumerate(
+        [(0.5, 4, 3), (0.1, 0, 0), (0.75, 8, 6), (0.999, 2, 5), (0.0, 5, 1), (1.0, 3, 3), (0.36, 8, 0)]
+    ):
+        draws = iter([torch.tensor([x]), torch.tensor([y])])
+        labels = torch.tensor([0, 1])
+        sampled = mock.patch.object(cut_mix._dist, "sample", lambda _: torch.tensor(share))
+        drawn = mock.patch("torch.randint", lambda *args, **kwargs: next(draws))
+        with sampled, drawn:
+            left, top, right, bottom = cut_mix.make_params([images])["box"]
+        draws = iter([torch.tensor([x]), torch.tensor([y])])
+        with sampled, drawn:
+            out, mixed = cut_mix(images, labels)
+        box = {"top": top, "left": left, "height": bottom - top, "width": right - left}
+        file.case(f"cut_{number}", share=share, x=x, y=y, **box)
+        file.put(images=images, out=out, mix=mixed[0, 0])
     return file

@@ -38,7 +38,9 @@ AugmentationConfig make_augmentation_config(const Options& options) {
   return {.flip = meant_if_given(kFlips, options, "flip"),
           .crop_pad = options.maybe_integer("crop-pad"),
           .pad_mode = meant_if_given(kPadModes, options, "crop-pad-mode"),
-          .mixup = options.number("mixup")};
+          .erase = options.number("random-erase"),
+          .mixup = options.number("mixup"),
+          .cutmix = options.number("cutmix")};
 }
 
 Augmentation augmentation(const AugmentationConfig& asked,

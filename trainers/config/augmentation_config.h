@@ -16,7 +16,9 @@ struct AugmentationConfig {
   std::optional<int64_t> crop_pad = {};
   std::optional<PadMode> pad_mode = {};
 
-  double mixup = 0;  // alpha; 0: none
+  double erase = 0;   // the probability that a box of an image is erased
+  double mixup = 0;   // alpha; 0: none
+  double cutmix = 0;  // likewise; beside mixup, each micro-step has one of them
 };
 
 // Requires: checked options.

@@ -105,10 +105,8 @@ int64_t evaluation_bytes(nn::Module& model,
     if (extras.views != TestViews::kOne) {
       indices = Tensor::empty({images}, Dtype::kI64, Device::kDry);
     }
-    const kernels::NormalizeImageParams normalization;
     const auto batch = nn::make_batch(stream, Shards::single(images), false, precision);
-    const Var logits =
-        forward_views(model, extras.views, {pixels, indices, batch, normalization});
+    const Var logits = forward_views(model, {.views = extras.views}, {pixels, indices, batch});
     const Tensor labels = Tensor::empty({images}, Dtype::kI32, Device::kDry);
     nn::softmax_cross_entropy(logits, labels);
   }
@@ -137,8 +135,7 @@ DryStep run_dry_step(const ModelOptions& network,
   }
   step.memory.gradients = meter.taken();
 
-  step.memory.evaluation =
-      evaluation_bytes(*model, network.image, extras, precision.network());
+  step.memory.evaluation = evaluation_bytes(*model, network.image, extras, precision.network());
   const DryRecord made;
   Stream stream(Device::kDry);
   const Shards shards = Shards::cut(images, extras.shards, 1);
@@ -156,7 +153,8 @@ DryStep run_dry_step(const ModelOptions& network,
       kernels::mix_images(stream, shards, mixed.mix, pixels);
     }
     layers.add("images");
-    step.memory.batches = 2 * images * uploaded_bytes(network.image);
+    const int64_t box = extras.erases ? 4 * 4 : 0;
+    step.memory.batches = 2 * images * (uploaded_bytes(network.image) + box);
     if (extras.graph) {
       step.memory.batches += static_cast<int64_t>(x.value().nbytes()) + images * (4 + 8);
     }
