@@ -10,11 +10,11 @@ namespace lockstep {
 
 enum class Flip : uint8_t {
   kNone,
-  kRandom,      // every other image, drawn anew in each epoch
+  kRandom,      // every other image, drawn in each epoch
   kAlternating  // drawn in epoch 0; each later epoch shows the other side
 };
 
-// What a crop shows beyond the image's edge.
+// The pixels that a crop shows beyond the image's edge.
 enum class PadMode : uint8_t {
   kZero,    // black
   kReflect  // the image, mirrored at the middle of its outermost pixels
@@ -27,6 +27,7 @@ struct Augmentation {
   PadMode pad_mode = PadMode::kZero;
   Flip flip = Flip::kNone;    // left to right
   bool resized_crop = false;  // of photos of any size: data/random_resized_crop.h
+  bool trivial = false;       // of these crops, one more: data/trivial_augment.h
   uint64_t seed = 0;
 
   bool changes_images() const { return pad > 0 || flip != Flip::kNone || resized_crop; }

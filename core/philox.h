@@ -18,6 +18,7 @@ enum class RandomPurpose : uint32_t {
   kErase = 7,
   kCutMix = 8,
   kMixChoice = 9,
+  kTrivialAugment = 10,
 };
 
 // Four random words, or a counter. No std::array: kernels use this on every device.

@@ -17,6 +17,7 @@
 #include "data/load_seconds.h"
 #include "data/load_span.h"
 #include "data/random_resized_crop.h"
+#include "data/trivial_augment.h"
 
 namespace lockstep::data {
 namespace {
@@ -185,6 +186,10 @@ void ImageFolder::read_for_training(int64_t i,
                     .window = {.height = options_.crop, .width = options_.crop}};
   };
   read(i, choose, flip, pixels);
+  if (!augmentation.trivial) return;
+  const LoadSpan span("augment");
+  ImageRandom of_change(augmentation.seed, RandomPurpose::kTrivialAugment, epoch, i);
+  change(draw_trivial_change(of_change), {options_.crop, options_.crop}, pixels);
 }
 
 std::string ImageFolder::digest() const {

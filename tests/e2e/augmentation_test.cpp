@@ -1,5 +1,6 @@
 // Random changes to training images in whole runs: the same bits on any number of ranks, and after
 // a resume.
+#include "tests/e2e/photo_runs.h"
 #include "tests/e2e/small_dataset.h"
 #include "tests/e2e/training_runs.h"
 
@@ -54,6 +55,36 @@ INSTANTIATE_TEST_SUITE_P(
                       Arguments{"--random-erase", "0.5"},
                       Arguments{"--cutmix", "1"},
                       Arguments{"--cutmix-alpha", "1", "--mixup", "0.4", "--random-erase", "1"}));
+
+// Two epochs of two steps; the second process begins in the middle of the second one.
+TEST(AugmentedPhotos, HaveTheSameBitsOnTwoRanksAndAfterAResume) {
+  const TempDir dir;
+  write_image_folders(dir / "photos", 8);
+  std::string said_last;
+  const auto run = [&](int ranks, const std::string& name, const Arguments& more) {
+    Arguments line = {
+        "--auto-augment", "ta_wide", "--flip", "alternating", "--random-erase", "0.5"};
+    line.insert(line.end(), {"--max-steps", "4", "-p", "1", "--epochs", "2"});
+    line.insert(line.end(), more.begin(), more.end());
+    const ProgramResult result = run_ranks(ranks, resnet20(dir / "photos", dir / name, line));
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+    said_last = result.err;
+  };
+  run(1, "one", {});
+  run(2, "two", {"-j", "0", "--cache-mb", "10"});
+  expect_same_bits(dir / "one", dir / "two");
+  run(1, "parts", {"--max-steps", "3"});
+  run(2, "parts", {"--resume", "auto"});
+  EXPECT_EQ(read_json(dir / "parts" / "run.json").at("digest"),
+            read_json(dir / "one" / "run.json").at("digest"));
+  EXPECT_EQ(count_of(said_last, "in the checkpoint's run"), 0) << said_last;
+  run(1, "parts", {"--resume", "auto", "--epochs", "3", "--max-steps", "5", "--flip", "random"});
+  EXPECT_EQ(count_of(said_last, "flip is random, was alternating in the checkpoint's run"), 1)
+      << said_last;
+  run(1, "plain", {"--auto-augment", "none"});
+  EXPECT_NE(read_json(dir / "plain" / "run.json").at("digest"),
+            read_json(dir / "one" / "run.json").at("digest"));
+}
 
 }  // namespace
 }  // namespace lockstep::testing::augmentation_test

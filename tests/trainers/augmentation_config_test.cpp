@@ -28,9 +28,8 @@ class Named : public data::Synthetic {
 };
 
 Augmentation of(const std::string& line, const data::Dataset& images) {
-  return augmentation(make_augmentation_config(options_of(line, {}, Program::kTrainResnet)),
-                      3,
-                      images);
+  return augmentation(
+      make_augmentation_config(options_of(line, {}, Program::kTrainResnet)), 3, images);
 }
 
 TEST(AugmentationConfig, IsTheDataSetsUnlessAskedFor) {
@@ -66,7 +65,10 @@ TEST(AugmentationConfig, EachFlagWorksAlone) {
   EXPECT_EQ(of("--flip random", mnist).flip, Flip::kRandom);
   EXPECT_EQ(of("--flip random", mnist).pad, 0);
   EXPECT_EQ(of("--crop-pad 2 --crop-pad-mode reflect", mnist).pad_mode, PadMode::kReflect);
-  EXPECT_EQ(of("--flip alternating", Named("imagefolder/train")).flip, Flip::kAlternating);
+  const Named photos("imagefolder/train");
+  EXPECT_EQ(of("--flip alternating", photos).flip, Flip::kAlternating);
+  EXPECT_FALSE(of("", photos).trivial);
+  EXPECT_TRUE(of("--auto-augment ta_wide", photos).trivial);
 }
 
 std::string refusal_of(const std::string& line, const data::Dataset& images) {
@@ -81,6 +83,8 @@ TEST(AugmentationConfig, WhatDoesNotFitTheImagesIsRefused) {
             "--crop-pad is for images of one size | imagefolder/train has photos, and training "
             "sees a resized crop of each | leave it out");
   EXPECT_EQ(refusal_of("--crop-pad 0", photos), "accepted");
+  EXPECT_THAT(refusal_of("--auto-augment ta_wide", small),
+              HasSubstr("--auto-augment is for photos in class folders"));
   EXPECT_EQ(refusal_of("--crop-pad-mode reflect", photos),
             "--crop-pad-mode would change nothing | no crop of imagefolder/train reaches beyond "
             "its image | leave it out");

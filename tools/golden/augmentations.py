@@ -4,8 +4,10 @@ from unittest import mock
 
 import torch
 import torch.nn.functional as F
+from PIL import Image
 from torch import Tensor
-from torchvision.transforms import RandomErasing, v2
+from torchvision.transforms import InterpolationMode, RandomErasing, TrivialAugmentWide, autoaugment, v2
+from torchvision.transforms.functional import pil_to_tensor
 
 from golden.golden_file import GoldenFile, randn
 
@@ -78,4 +80,22 @@ def image_boxes() -> GoldenFile:
         box = {"top": top, "left": left, "height": bottom - top, "width": right - left}
         file.case(f"cut_{number}", share=share, x=x, y=y, **box)
         file.put(images=images, out=out, mix=mixed[0, 0])
+    return file
+
+
+def trivial_augment() -> GoldenFile:
+    """The strengths of TrivialAugmentWide's operations, and what they do to Pillow's images."""
+    file = GoldenFile("trivial_augment", "f32")
+    side = 16
+    slopes = torch.arange(side).view(1, side, 1) * 9 + torch.arange(side) * torch.tensor([3, 5, -4]).view(3, 1, 1)
+    pixels = (slopes + 70 + torch.randint(0, 40, (3, side, side))).clamp(20, 255).to(torch.uint8)
+    image = Image.fromarray(pixels.permute(1, 2, 0).numpy())
+    for name, (magnitudes, is_signed) in TrivialAugmentWide()._augmentation_space(31).items():
+        file.case(name, is_signed=is_signed)
+        file.put(magnitudes=magnitudes.float().expand(31), image=pixels[None])
+        for bin in (0, 4, 11, 20, 30) if magnitudes.ndim else (0,):
+            for sign in (1, -1) if is_signed else (1,):
+                magnitude = sign * float(magnitudes[bin] if magnitudes.ndim else 0)
+                changed = autoaugment._apply_op(image, name, magnitude, InterpolationMode.NEAREST, None)
+                file.put(**{f"bin{bin}{'negative' if sign < 0 else ''}": pil_to_tensor(changed)[None]})
     return file

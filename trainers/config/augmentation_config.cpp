@@ -35,9 +35,11 @@ Augmentation usual_changes(const data::Dataset& train) {
 }  // namespace
 
 AugmentationConfig make_augmentation_config(const Options& options) {
+  const Setting* const automatic = options.find("auto-augment");  // train_resnet's
   return {.flip = meant_if_given(kFlips, options, "flip"),
           .crop_pad = options.maybe_integer("crop-pad"),
           .pad_mode = meant_if_given(kPadModes, options, "crop-pad-mode"),
+          .trivial = automatic != nullptr && automatic->value == "ta_wide",
           .erase = options.number("random-erase"),
           .mixup = options.number("mixup"),
           .cutmix = options.number("cutmix")};
@@ -51,11 +53,18 @@ Augmentation augmentation(const AugmentationConfig& asked,
   changes.flip = asked.flip.value_or(changes.flip);
   changes.pad = asked.crop_pad.value_or(changes.pad);
   changes.pad_mode = asked.pad_mode.value_or(changes.pad_mode);
+  changes.trivial = asked.trivial;
+  if (changes.trivial && !changes.resized_crop) {
+    throw UsageError(
+        "--auto-augment is for photos in class folders",
+        fmt::format("it changes photos where they are decoded, and {} has none", train.name()),
+        "leave it out");
+  }
   if (changes.resized_crop && changes.pad > 0) {
-    throw UsageError("--crop-pad is for images of one size",
-                     fmt::format("{} has photos, and training sees a resized crop of each",
-                                 train.name()),
-                     "leave it out");
+    throw UsageError(
+        "--crop-pad is for images of one size",
+        fmt::format("{} has photos, and training sees a resized crop of each", train.name()),
+        "leave it out");
   }
   if (asked.pad_mode && changes.pad == 0) {
     throw UsageError("--crop-pad-mode would change nothing",
@@ -64,8 +73,8 @@ Augmentation augmentation(const AugmentationConfig& asked,
   }
   const data::ImageShape shape = train.image_shape();
   if (pad_fits(changes, shape.height, shape.width)) return changes;
-  const int64_t most = std::min(shape.height, shape.width) -
-                       (changes.pad_mode == PadMode::kReflect ? 1 : 0);
+  const int64_t most =
+      std::min(shape.height, shape.width) - (changes.pad_mode == PadMode::kReflect ? 1 : 0);
   throw UsageError(
       fmt::format("--crop-pad {} is too much", changes.pad),
       fmt::format("the images of {} are {}x{}", train.name(), shape.height, shape.width),

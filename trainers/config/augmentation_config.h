@@ -16,6 +16,8 @@ struct AugmentationConfig {
   std::optional<int64_t> crop_pad = {};
   std::optional<PadMode> pad_mode = {};
 
+  bool trivial = false;  // torchvision's TrivialAugmentWide
+
   double erase = 0;   // the probability that a box of an image is erased
   double mixup = 0;   // alpha; 0: none
   double cutmix = 0;  // likewise; beside mixup, each micro-step has one of them
@@ -24,8 +26,8 @@ struct AugmentationConfig {
 // Requires: checked options.
 AugmentationConfig make_augmentation_config(const Options& options);
 
-// What is not asked for: for CIFAR-10 and shapes a crop out of the image padded by 4, and a flip;
-// for photos a resized crop and a flip; for all others nothing. Errors: UsageError where what is
+// Where nothing is asked for: CIFAR-10 and shapes have a crop out of the image padded by 4, and a
+// flip; photos a resized crop and a flip; all others nothing. Errors: UsageError where what is
 // asked for does not fit the images.
 Augmentation augmentation(const AugmentationConfig& asked,
                           uint64_t seed,

@@ -90,8 +90,6 @@ constexpr ForeignFlag kForeignFlags[] = {
      "every step counts for the moving average of the weights", "--ema X, its decay per step"},
     {"norm-weight-decay", kValue, kRefused, "", "torchvision",
      "biases and batch norms decay alike", "--no-bias-decay to leave both out"},
-    {"auto-augment", kValue, kRefused, "", "torchvision", "there are no learned augmentations",
-     kLeave},
     {"smoothing", kValue, kRefused, "", "timm", kOtherName, "--label-smoothing X"},
     {"clip-grad", kValue, kRefused, "", "timm", kOtherName, "--clip-grad-norm X"},
     {"sched", kValue, kRefused, "", "timm", kOtherName, "--lr-scheduler NAME"},
