@@ -8,15 +8,29 @@
 #pragma GCC visibility push(default)
 namespace lockstep {
 
+enum class Flip : uint8_t {
+  kNone,
+  kRandom,      // every other image, drawn in each epoch
+  kAlternating  // drawn in epoch 0; each later epoch shows the other side
+};
+
+// The pixels that a crop shows beyond the image's edge.
+enum class PadMode : uint8_t {
+  kZero,    // black
+  kReflect  // the image, mirrored at the middle of its outermost pixels
+};
+
 // None by default. An image's changes are a pure function of (seed, epoch, index in the data set);
 // rank, worker, batch and device do not matter.
 struct Augmentation {
-  int64_t pad = 0;    // black pixels around the image before a crop of its size is cut at random
-  bool flip = false;  // left to right, for every other image
+  int64_t pad = 0;  // pixels around the image before a crop of its size is cut at random
+  PadMode pad_mode = PadMode::kZero;
+  Flip flip = Flip::kNone;    // left to right
   bool resized_crop = false;  // of photos of any size: data/random_resized_crop.h
+  bool trivial = false;       // of these crops, one more: data/trivial_augment.h
   uint64_t seed = 0;
 
-  bool changes_images() const { return pad > 0 || flip || resized_crop; }
+  bool changes_images() const { return pad > 0 || flip != Flip::kNone || resized_crop; }
 };
 
 struct CropFlip {
@@ -27,19 +41,66 @@ struct CropFlip {
   bool operator==(const CropFlip& other) const = default;
 };
 
+// Pixels [top, top + height) x [left, left + width).
+struct PixelBox {
+  int64_t top = 0;
+  int64_t left = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+
+  bool operator==(const PixelBox& other) const = default;
+};
+
+// The first random words of an image's changes. Requires: 0 <= epoch < 2^32.
+[[gnu::always_inline]] constexpr PhiloxBlock augmentation_block(const Augmentation& augmentation,
+                                                                int64_t epoch,
+                                                                int64_t image) {
+  return philox_block(augmentation.seed,
+                      RandomPurpose::kAugment,
+                      static_cast<uint32_t>(epoch),
+                      static_cast<uint64_t>(image),
+                      0);
+}
+
+// Whether the image is flipped, as `word` of its block says. `block`: that of this epoch.
+[[gnu::always_inline]] constexpr bool draw_flip(const Augmentation& augmentation,
+                                                int64_t epoch,
+                                                int64_t image,
+                                                const PhiloxBlock& block,
+                                                int word) {
+  if (augmentation.flip == Flip::kNone) return false;
+  if (augmentation.flip == Flip::kRandom) return number_below(2, block.words[word]) == 1;
+  const PhiloxBlock first = augmentation_block(augmentation, 0, image);
+  return (number_below(2, first.words[word]) == 1) != (epoch % 2 == 1);
+}
+
 // All offsets are equally likely. Requires: 0 <= pad < 2^30, 0 <= epoch < 2^32.
 [[gnu::always_inline]] constexpr CropFlip draw_crop_flip(const Augmentation& augmentation,
                                                          int64_t epoch,
                                                          int64_t image) {
-  const PhiloxBlock random = philox_block(augmentation.seed,
-                                          RandomPurpose::kAugment,
-                                          static_cast<uint32_t>(epoch),
-                                          static_cast<uint64_t>(image),
-                                          0);
+  const PhiloxBlock random = augmentation_block(augmentation, epoch, image);
   const auto offsets = static_cast<uint32_t>(2 * augmentation.pad + 1);
   return {.top = number_below(offsets, random.words[0]),
           .left = number_below(offsets, random.words[1]),
-          .flip = number_below(2, random.words[2]) == 1 && augmentation.flip};
+          .flip = draw_flip(augmentation, epoch, image, random, 2)};
+}
+
+// Which of a line's `size` pixels lies `i` pixels behind its first one; -1 for black. Requires: i
+// is less than `size` beyond the line where it is mirrored.
+template <class Int>
+[[gnu::always_inline]] constexpr Int pixel_at(PadMode mode, Int i, Int size) {
+  if (i >= 0 && i < size) return i;
+  if (mode == PadMode::kZero) return -1;
+  return i < 0 ? -i : 2 * (size - 1) - i;
+}
+
+// Images that are padded by so much show pixels of their own at their edges.
+[[gnu::always_inline]] constexpr bool pad_fits(const Augmentation& augmentation,
+                                               int64_t height,
+                                               int64_t width) {
+  const int64_t shorter = height < width ? height : width;
+  const int64_t most = augmentation.pad_mode == PadMode::kReflect ? shorter - 1 : shorter;
+  return augmentation.pad == 0 || (augmentation.pad > 0 && augmentation.pad <= most);
 }
 
 }  // namespace lockstep

@@ -15,6 +15,10 @@ enum class RandomPurpose : uint32_t {
   kAugment = 4,
   kDropout = 5,
   kMixup = 6,
+  kErase = 7,
+  kCutMix = 8,
+  kMixChoice = 9,
+  kTrivialAugment = 10,
 };
 
 // Four random words, or a counter. No std::array: kernels use this on every device.

@@ -15,34 +15,44 @@ void copy_reversed(const uint8_t* from, int64_t pixels, int64_t channels, uint8_
 }  // namespace
 
 void crop_flip(const ImageShape& shape,
-               int64_t pad,
+               const Augmentation& augmentation,
                const CropFlip& change,
                std::span<const uint8_t> from,
                std::span<uint8_t> to) {
-  const int64_t channels = shape.channels;
-  const int64_t row_bytes = shape.width * channels;
+  const auto& [channels, height, width] = shape;
+  const int64_t row_bytes = width * channels;
   // Columns [begin, end) of the crop lie on the image, `shift` to the right of the same columns.
-  const int64_t shift = change.left - pad;
-  const int64_t begin = std::clamp<int64_t>(-shift, 0, shape.width);
-  const int64_t end = std::clamp<int64_t>(shape.width - shift, begin, shape.width);
-  for (int64_t row = 0; row < shape.height; ++row) {
+  const int64_t shift = change.left - augmentation.pad;
+  const int64_t begin = std::clamp<int64_t>(-shift, 0, width);
+  const int64_t end = std::clamp<int64_t>(width - shift, begin, width);
+  const int64_t before = change.flip ? width - end : begin;
+  const int64_t after = before + end - begin;
+  for (int64_t row = 0; row < height; ++row) {
     uint8_t* const out = to.data() + row * row_bytes;
-    const int64_t source_row = row + change.top - pad;
-    if (source_row < 0 || source_row >= shape.height) {
+    const int64_t source_row =
+        pixel_at(augmentation.pad_mode, row + change.top - augmentation.pad, height);
+    if (source_row < 0) {
       std::fill_n(out, row_bytes, uint8_t{0});
       continue;
     }
-    const uint8_t* const in = from.data() + source_row * row_bytes + (begin + shift) * channels;
-    const int64_t before = change.flip ? shape.width - end : begin;
-    std::fill_n(out, before * channels, uint8_t{0});
-    uint8_t* const middle = out + before * channels;
-    const int64_t pixels = end - begin;
+    const uint8_t* const in = from.data() + source_row * row_bytes;
+    const auto pad = [&](int64_t column, int64_t last) {
+      for (; column < last; ++column) {
+        const int64_t x = (change.flip ? width - 1 - column : column) + shift;
+        const int64_t source = pixel_at(augmentation.pad_mode, x, width);
+        for (int64_t c = 0; c < channels; ++c) {
+          out[column * channels + c] = source < 0 ? uint8_t{0} : in[source * channels + c];
+        }
+      }
+    };
+    pad(0, before);
+    const uint8_t* const middle = in + (begin + shift) * channels;
     if (change.flip) {
-      copy_reversed(in, pixels, channels, middle);
+      copy_reversed(middle, end - begin, channels, out + before * channels);
     } else {
-      std::copy_n(in, pixels * channels, middle);
+      std::copy_n(middle, (end - begin) * channels, out + before * channels);
     }
-    std::fill(middle + pixels * channels, out + row_bytes, uint8_t{0});
+    pad(after, width);
   }
 }
 
@@ -55,7 +65,7 @@ void Dataset::read_for_training(int64_t i,
   original.resize(pixels.size());
   read(i, original);
   const CropFlip change = draw_crop_flip(augmentation, epoch, i);
-  crop_flip(image_shape(), augmentation.pad, change, original, pixels);
+  crop_flip(image_shape(), augmentation, change, original, pixels);
 }
 
 }  // namespace lockstep::data

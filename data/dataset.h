@@ -62,12 +62,12 @@ struct DatasetPair {
   std::shared_ptr<const Dataset> test;
 };
 
-// Writes the crop of `from` padded with `pad` zeros on each side, then flipped.
-// Shapes: from, to: HWC of `shape`, not overlapping. Requires: pad at most height and width;
-// offsets in 0..2 pad.
-// Source: torchvision.transforms.RandomCrop, RandomHorizontalFlip, as sets of results.
+// Writes the crop of `from`, padded on each side as `augmentation` says, then flipped.
+// Shapes: from, to: HWC of `shape`, not overlapping. Requires: pad_fits(); offsets in 0..2 pad.
+// Source: torchvision.transforms.RandomCrop, RandomHorizontalFlip, as sets of results; the mirrored
+// padding of torch.nn.functional.pad.
 void crop_flip(const ImageShape& shape,
-               int64_t pad,
+               const Augmentation& augmentation,
                const CropFlip& change,
                std::span<const uint8_t> from,
                std::span<uint8_t> to);

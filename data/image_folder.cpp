@@ -11,36 +11,18 @@
 #include "core/check.h"
 #include "core/digest.h"
 #include "core/error.h"
-#include "core/philox.h"
 #include "core/words.h"
 #include "data/codecs/decode_image.h"
+#include "data/image_random.h"
 #include "data/load_seconds.h"
 #include "data/load_span.h"
 #include "data/random_resized_crop.h"
+#include "data/trivial_augment.h"
 
 namespace lockstep::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Pixels are drawn as a sequence, so that ten attempts may use as many numbers as they want.
-class CropRandom {
- public:
-  CropRandom(const Augmentation& augmentation, int64_t epoch, int64_t image)
-      : stream_(augmentation.seed,
-                RandomPurpose::kAugment,
-                static_cast<uint32_t>(epoch),
-                static_cast<uint64_t>(image)) {}
-
-  float uniform(float low, float high) {
-    const float unit = static_cast<float>(stream_.next() >> 8) * 0x1p-24F;
-    return low + unit * (high - low);
-  }
-  int64_t below(int64_t n) { return stream_.below(static_cast<uint32_t>(n)); }
-
- private:
-  PhiloxStream stream_;
-};
 
 [[noreturn]] void throw_other_classes(const ClassFolders& train, const ClassFolders& val) {
   std::vector<std::string> differing;
@@ -193,15 +175,21 @@ void ImageFolder::read_for_training(int64_t i,
                                     const Augmentation& augmentation,
                                     std::span<uint8_t> pixels) const {
   if (!augmentation.resized_crop) return read(i, pixels);
-  CropRandom random(augmentation, epoch, i);
-  const bool flip = random.below(2) == 1 && augmentation.flip;
+  ImageRandom random(augmentation.seed, RandomPurpose::kAugment, epoch, i);
+  const PhiloxBlock block = augmentation_block(augmentation, epoch, i);
+  const bool flip = draw_flip(augmentation, epoch, i, block, 0);
+  random.below(2);  // the flip's word, which the crop does not see
   const auto choose = [&](const ImageSize& size) {
-    CropRandom of_crop = random;
+    ImageRandom of_crop = random;
     return Resample{.box = draw_resized_crop(size, of_crop),
                     .size = {options_.crop, options_.crop},
                     .window = {.height = options_.crop, .width = options_.crop}};
   };
   read(i, choose, flip, pixels);
+  if (!augmentation.trivial) return;
+  const LoadSpan span("augment");
+  ImageRandom of_change(augmentation.seed, RandomPurpose::kTrivialAugment, epoch, i);
+  change(draw_trivial_change(of_change), {options_.crop, options_.crop}, pixels);
 }
 
 std::string ImageFolder::digest() const {

@@ -44,10 +44,9 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset,
            options.workers,
            options.ahead);
   const ImageShape image = dataset_->image_shape();
-  const int64_t pad = options.augmentation.pad;
-  LS_CHECK(pad >= 0 && pad <= std::min(image.height, image.width),
+  LS_CHECK(pad_fits(options.augmentation, image.height, image.width),
            "[loader] pad: got {} for images of {} x {}",
-           pad,
+           options.augmentation.pad,
            image.height,
            image.width);
   const int64_t ahead = options.workers == 0 ? 0 : options.ahead;
@@ -172,6 +171,7 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
       .labels = Tensor::empty({plans_.batches.max_images}, Dtype::kI32).slice(0, images),
       .indices = Tensor::empty({plans_.batches.max_images}, Dtype::kI64).slice(0, images),
       .numbers = Tensor::empty({plans_.batches.max_images}, Dtype::kI64).slice(0, images),
+      .boxes = {},
       .epoch = plan.epoch,
       .shards = std::move(plan.shards),
       .skipped = {}};

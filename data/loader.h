@@ -44,6 +44,7 @@ struct LoadedBatch {
   Tensor labels;       // i32 (N)
   Tensor indices;      // i64 (N), in the data set, of those that were read
   Tensor numbers;      // i64 (N), epoch * size of the data set + index
+  Tensor boxes;        // i32 (N,4), of what is erased: not the loader's to fill
   int64_t epoch = 0;
   Shards shards;
   std::vector<SkippedImage> skipped;  // each once

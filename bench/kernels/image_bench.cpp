@@ -2,6 +2,7 @@
 
 #include "bench/kernels/op_bench.h"
 #include "core/transfer.h"
+#include "kernels/image/erase_boxes.h"
 #include "kernels/image/mix_images.h"
 #include "kernels/image/normalize_image.h"
 
@@ -13,7 +14,7 @@ const Cases kCropFlipCases{
     .cuda = {kFloatTypes, {{128, 3, 32, 32}, {4096, 3, 32, 32}, {256, 3, 224, 224}}}};
 
 const kernels::CropFlipNormalizeParams kCropFlipParams = {
-    .augmentation = {.pad = 4, .flip = true},
+    .augmentation = {.pad = 4, .flip = Flip::kRandom},
     .normalize = {.mean = std::vector(3, 0.5F), .std = std::vector(3, 0.25F)}};
 
 const Bench kCropFlip("crop_flip_normalize", kCropFlipCases, [](Timer& t) {
@@ -47,6 +48,24 @@ const Bench kMix("mix_images", kMixCases, [](Timer& t) {
   const Tensor mix = t.random({1}, Dtype::kF32, 0);
   Tensor images = t.random(t.shape(), t.dtype());
   t.run(2 * images.nbytes(), [&] { kernels::mix_images(t.stream(), t.shards(), mix, images); });
+});
+
+// A quarter of each image, as CutMix cuts on average.
+const Bench kSwap("swap_boxes", kMixCases, [](Timer& t) {
+  Tensor images = t.random(t.shape(), t.dtype());
+  const PixelBox box = {.top = 1, .left = 1, .height = t[2] / 2, .width = t[3] / 2};
+  t.run(images.nbytes() / 2, [&] { kernels::swap_boxes(t.stream(), t.shards(), box, images); });
+});
+
+const Bench kErase("erase_boxes", kMixCases, [](Timer& t) {
+  Tensor images = t.random(t.shape(), t.dtype());
+  Tensor counted = Tensor::empty({t[0], 4}, Dtype::kI32);
+  for (int64_t i = 0; i < counted.numel(); ++i) {
+    const int64_t edges[] = {1, 1, t[2] / 2, t[3] / 2};
+    counted.data<int32_t>()[i] = static_cast<int32_t>(edges[i % 4]);
+  }
+  const Tensor boxes = to_device(t.stream(), counted);
+  t.run(images.nbytes() / 4, [&] { kernels::erase_boxes(t.stream(), t.shards(), boxes, images); });
 });
 
 }  // namespace

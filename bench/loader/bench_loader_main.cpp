@@ -54,7 +54,7 @@ double measure(const Options& options) {
   data::Loader loader(photos,
                       data::training_sequence(plan, 0, (1 + options.passes) * steps),
                       {.workers = static_cast<int>(options.workers),
-                       .augmentation = {.flip = true, .resized_crop = true}});
+                       .augmentation = {.flip = Flip::kRandom, .resized_crop = true}});
   for (int64_t step = 0; step < steps; ++step) (void)loader.next();
   const auto start = std::chrono::steady_clock::now();
   int64_t images = 0;

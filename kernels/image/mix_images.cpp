@@ -14,4 +14,20 @@ void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor&
   LS_DISPATCH(mix_images, (stream, shards, mix, images))
 }
 
+void swap_boxes(Stream& stream, const Shards& shards, const PixelBox& box, Tensor& images) {
+  const OpCheck check("swap_boxes", stream);
+  check.floating("images", images);
+  check.rank("images", images, 4);
+  const Shape& shape = images.shape();
+  check.covers(shards, shape[0]);
+  const auto fits = [](int64_t first, int64_t count, int64_t size) {
+    return first >= 0 && count >= 0 && first + count <= size;
+  };
+  check.require(fits(box.top, box.height, shape[2]) && fits(box.left, box.width, shape[3]),
+                "a box within the images");
+  const int64_t values = shape[0] * shape[1] * box.height * box.width;
+  if (check.dry(0, 2 * values * static_cast<int64_t>(size_of(images.dtype())))) return;
+  LS_DISPATCH(swap_boxes, (stream, shards, box, images))
+}
+
 }  // namespace lockstep::kernels

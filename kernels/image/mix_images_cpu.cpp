@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cstddef>
+
 #include "kernels/image/mix_images.h"
 #include "kernels/support/cpu/cpu_loops.h"
 #include "kernels/support/cpu/float_line.h"
@@ -25,6 +28,16 @@ void mix_pair(float mix, int64_t size, T* one, T* other) {
   }
 }
 
+// Calls visit(n, m) for each pair of images, on the shards' threads.
+template <class Visit>
+void for_pairs(Stream& stream, const Shards& shards, const Visit& visit) {
+  stream.fork(shards.local(), [&](int64_t k, int) {
+    const int64_t begin = shards.begin(k);
+    const int64_t end = shards.begin(k + 1);
+    for (int64_t n = begin; n < partner_of(begin, end, n); ++n) visit(n, partner_of(begin, end, n));
+  });
+}
+
 }  // namespace
 
 void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor& images) {
@@ -32,12 +45,22 @@ void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor&
   const int64_t size = images.shape().stride0();
   dispatch_float(images.dtype(), [&]<class T>() {
     T* first = images.data<T>();
-    stream.fork(shards.local(), [&](int64_t k, int) {
-      const int64_t begin = shards.begin(k);
-      const int64_t end = shards.begin(k + 1);
-      for (int64_t n = begin; n < partner_of(begin, end, n); ++n)
-        mix_pair(weight, size, first + n * size, first + partner_of(begin, end, n) * size);
+    for_pairs(stream, shards, [=](int64_t n, int64_t m) {
+      mix_pair(weight, size, first + n * size, first + m * size);
     });
+  });
+}
+
+void swap_boxes(Stream& stream, const Shards& shards, const PixelBox& box, Tensor& images) {
+  const Shape& shape = images.shape();
+  const int64_t pixel = static_cast<int64_t>(size_of(images.dtype())) * shape[1];
+  const int64_t row = pixel * shape[3];
+  for_pairs(stream, shards, [&](int64_t n, int64_t m) {
+    for (int64_t y = box.top; y < box.top + box.height; ++y) {
+      std::byte* const one = images.bytes() + (n * shape[2] + y) * row + box.left * pixel;
+      std::byte* const other = one + (m - n) * shape[2] * row;
+      std::swap_ranges(one, one + box.width * pixel, other);
+    }
   });
 }
 

@@ -1,6 +1,7 @@
-// One thread a pack of 16 bytes of an image and of its partner, which it reads and writes both; a
-// row of blocks an image, those of a pair's second half leave at once. Traffic: each element is
-// read once and written once. Bound: DRAM.
+// mix_images: one thread a pack of 16 bytes of an image and of its partner, which it reads and
+// writes both; a row of blocks an image, those of a pair's second half leave at once. Traffic: each
+// element is read once and written once. Bound: DRAM.
+// swap_boxes: likewise, one thread a value of the box.
 #include <algorithm>
 
 #include "core/cuda/launch.h"
@@ -57,6 +58,30 @@ void launch_mix(Stream& stream, const Shards& shards, const Tensor& mix, Tensor&
       elements<T>(images));
 }
 
+// A box of pixels as values of an image.
+struct BoxOfValues {
+  int64_t first, height, columns, row_size;
+};
+
+template <class T>
+__global__ void __launch_bounds__(kMixThreads)
+    swap_boxes_kernel(const ShardTable shards, const BoxOfValues box, int64_t size, T* images) {
+  const int64_t i = int64_t{blockIdx.x} * kMixThreads + threadIdx.x;
+  if (i >= box.height * box.columns) return;
+  const int64_t value = box.first + i / box.columns * box.row_size + i % box.columns;
+  const int64_t rows = shards.begin[shards.count];
+  for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
+    const int k = shard_of(shards, row);
+    const int64_t partner = partner_of(shards.begin[k], shards.begin[k + 1], row);
+    if (row >= partner) continue;
+    T* const one = images + row * size + value;
+    T* const other = images + partner * size + value;
+    const T kept = *one;
+    *one = *other;
+    *other = kept;
+  }
+}
+
 }  // namespace
 
 void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor& images) {
@@ -66,6 +91,27 @@ void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor&
     const bool packs = images.shape().stride0() % kPack == 0 && aligned({images.bytes()});
     packs ? launch_mix<T, kPack>(stream, shards, mix, images)
           : launch_mix<T, 1>(stream, shards, mix, images);
+  });
+}
+
+void swap_boxes(Stream& stream, const Shards& shards, const PixelBox& box, Tensor& images) {
+  const Shape& shape = images.shape();
+  const int64_t row_size = shape[3] * shape[1];
+  const BoxOfValues values = {
+      box.top * row_size + box.left * shape[1], box.height, box.width * shape[1], row_size};
+  const int64_t count = values.height * values.columns;
+  if (images.numel() == 0 || count == 0) return;
+  const auto rows = static_cast<unsigned>(std::min(shape[0], kMixRows));
+  with_float_type(images.dtype(), [&]<class T>() {
+    lockstep::cuda::launch(
+        stream,
+        "swap_boxes",
+        {dim3(lockstep::cuda::blocks_for(count, kMixThreads), rows), kMixThreads},
+        swap_boxes_kernel<T>,
+        shard_table(shards),
+        values,
+        shape.stride0(),
+        elements<T>(images));
   });
 }
 

@@ -1,7 +1,5 @@
 #include "kernels/image/normalize_image.h"
 
-#include <algorithm>
-
 #include "kernels/support/dispatch.h"
 
 namespace lockstep::kernels {
@@ -45,9 +43,8 @@ void crop_flip_normalize(Stream& stream,
   check_images(check, shards, in, params.normalize, out);
   const Shape& shape = in.shape();
   check.like("indices", indices, {shape[0]}, Dtype::kI64);
-  const int64_t pad = params.augmentation.pad;
-  check.require(0 <= pad && pad <= std::min(shape[2], shape[3]),
-                "0 <= pad, at most the image's height and width");
+  check.require(pad_fits(params.augmentation, shape[2], shape[3]),
+                "0 <= pad, at most the image's height and width, less where it is mirrored");
   if (check.dry(3 * in.numel(), bytes_of(in, indices, out))) return;
   LS_DISPATCH(crop_flip_normalize, (stream, shards, in, indices, params, out))
 }

@@ -1,6 +1,7 @@
 // From the bytes of images to normalized floats, as they are or cropped and flipped.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/augmentation.h"
@@ -32,24 +33,26 @@ using NormalizeImage = void(Stream& stream,
 
 LS_DECLARE_OP(NormalizeImage, normalize_image)
 
-// Images as a training step wants them, in one pass: a random crop of the image padded with black,
-// a random flip, normalized.
+// Images as a training step wants them, in one pass: a random crop of the image padded with black
+// or with its mirror image, a random flip, normalized.
 //   out[n,c,y,x] = (byte / 255 - mean[c]) / std[c], each step rounded to f32, then to out's type
-//   byte = in[n, c, y + top - pad, x' + left - pad], 0 outside of the image; x' = flip ? W-1-x : x
+//   byte = in[n, c, y + top - pad, x' + left - pad], outside of the image as pixel_at() says;
+//   x' = flip ? W-1-x : x
 // top, left and flip of image n are draw_crop_flip(augmentation, epoch, indices[n]), see
-// core/augmentation.h. So it has the bits of data::crop_flip followed by normalize_image.
-// Source: torchvision's RandomCrop(padding), RandomHorizontalFlip, ToTensor, Normalize, as sets of
-// results. Spec: tests/reference/crop_flip_normalize.h
+// core/augmentation.h, or the same for all images. So it has the bits of data::crop_flip followed
+// by normalize_image. Source: torchvision's RandomCrop(padding), RandomHorizontalFlip, ToTensor,
+// Normalize, as sets of results. Spec: tests/reference/crop_flip_normalize.h
 
 struct CropFlipNormalizeParams {
   Augmentation augmentation;
   int64_t epoch = 0;
   NormalizeImageParams normalize;
+  std::optional<CropFlip> change = {};  // of every image; absent: drawn
 };
 
 // Shapes: in (N,C,H,W) u8; indices (N) i64, each image's index in the data set; out (N,C,H,W) f32,
-// f16 or bf16. Errors: ShapeError (also unless 0 <= pad <= H and W, and as normalize_image),
-// DtypeError, DeviceError. Requires: 0 <= epoch < 2^32.
+// f16 or bf16. Errors: ShapeError (also unless pad_fits(), and as normalize_image), DtypeError,
+// DeviceError. Requires: 0 <= epoch < 2^32.
 using CropFlipNormalize = void(Stream& stream,
                                const Shards& shards,
                                const Tensor& in,

@@ -38,20 +38,21 @@ void fill_table(const NormalizeImageParams& params, int64_t channels, T* values)
 template <class T>
 struct ImageLoop {
   int64_t channels, height, width, pad;
+  PadMode pad_mode;
   const T* table;
 
   void run(const uint8_t* in, const CropFlip& change, T* out) const {
     const int64_t step = change.flip ? -1 : 1;
     for (int64_t row = 0; row < height; ++row) {
-      const int64_t y = row + change.top - pad;
-      const bool black_row = y < 0 || y >= height;
+      const int64_t y = pixel_at(pad_mode, row + change.top - pad, height);
       int64_t x = (change.flip ? width - 1 : 0) + change.left - pad;
       for (int64_t column = 0; column < width; ++column, x += step, out += channels) {
-        if (black_row || x < 0 || x >= width) {
+        const int64_t from_x = pixel_at(pad_mode, x, width);
+        if (y < 0 || from_x < 0) {
           for (int64_t c = 0; c < channels; ++c) out[c] = table[c * kBytes];
           continue;
         }
-        const uint8_t* pixel = in + (y * width + x) * channels;
+        const uint8_t* pixel = in + (y * width + from_x) * channels;
         for (int64_t c = 0; c < channels; ++c) out[c] = table[c * kBytes + pixel[c]];
       }
     }
@@ -100,13 +101,16 @@ void crop_flip_normalize(Stream& stream,
     auto* const table = reinterpret_cast<T*>(
         stream.workspace(static_cast<size_t>(shape[1] * kBytes) * sizeof(T), 0).shared);
     fill_table(params.normalize, shape[1], table);
-    const ImageLoop<T> loop{shape[1], shape[2], shape[3], params.augmentation.pad, table};
+    const auto& [augmentation, epoch, normalize, change] = params;
+    const ImageLoop<T> loop{
+        shape[1], shape[2], shape[3], augmentation.pad, augmentation.pad_mode, table};
     const int64_t pixels = shape.stride0();
     for_images(stream, shards, [&](int64_t begin, int64_t end) {
       for (int64_t n = begin; n < end; ++n) {
-        const CropFlip change =
-            draw_crop_flip(params.augmentation, params.epoch, indices.data<int64_t>()[n]);
-        loop.run(in.data<uint8_t>() + n * pixels, change, out.data<T>() + n * pixels);
+        const int64_t index = indices.data<int64_t>()[n];
+        loop.run(in.data<uint8_t>() + n * pixels,
+                 change ? *change : draw_crop_flip(augmentation, epoch, index),
+                 out.data<T>() + n * pixels);
       }
     });
   });

@@ -1,8 +1,9 @@
 // normalize_image: one thread a pack of 16 bytes of the result. Traffic an element: 1 byte read, a
 // value written. Bound: DRAM; two divisions an element come close.
 // crop_flip_normalize: a row of blocks an image; each thread draws the image's crop itself, about a
-// hundred integer instructions, and goes on to packs of 16 bytes of the result. Traffic an element:
-// 1 byte read (singly, as crops begin anywhere), a value written. Bound: instructions, then DRAM.
+// hundred integer instructions, unless it is given one, and goes on to packs of 16 bytes of the
+// result. Traffic an element: 1 byte read (singly, as crops begin anywhere), a value written.
+// Bound: instructions, then DRAM.
 #include <limits>
 
 #include <fmt/core.h>
@@ -73,6 +74,8 @@ struct CropArguments {
   int channels, height, width;
   Augmentation augmentation;
   int64_t epoch;
+  bool draws;
+  CropFlip change;  // of every image, unless each is drawn
   Normalization normalized;
 };
 
@@ -90,9 +93,10 @@ __device__ __forceinline__ Pack<T, n> changed(const CropArguments& a,
   Pack<T, n> values;
 #pragma unroll
   for (int i = 0; i < n; ++i) {
-    const int from_y = y + top;
-    const int from_x = (change.flip ? a.width - 1 - x : x) + left;
-    const bool inside = from_y >= 0 && from_y < a.height && from_x >= 0 && from_x < a.width;
+    const int column = change.flip ? a.width - 1 - x : x;
+    const int from_y = pixel_at(a.augmentation.pad_mode, y + top, a.height);
+    const int from_x = pixel_at(a.augmentation.pad_mode, column + left, a.width);
+    const bool inside = from_y >= 0 && from_x >= 0;
     const uint8_t byte =
         inside ? image[(from_y * a.width + from_x) * a.channels + channel] : uint8_t{0};
     values[i] = from_float<T>(a.normalized(byte, channel));
@@ -110,7 +114,8 @@ template <class T, int n>
 __global__ void __launch_bounds__(kCropThreads)
     crop_flip_normalize_kernel(const __grid_constant__ CropArguments a, T* out, int count) {
   const int64_t image = blockIdx.x;
-  const CropFlip change = draw_crop_flip(a.augmentation, a.epoch, a.indices[image]);
+  const CropFlip change =
+      a.draws ? draw_crop_flip(a.augmentation, a.epoch, a.indices[image]) : a.change;
   const uint8_t* from = a.in + image * count;
   T* to = out + image * count;
   const int step = static_cast<int>(gridDim.y) * kCropThreads * n;
@@ -153,6 +158,8 @@ void crop_flip_normalize(Stream& stream,
                                 static_cast<int>(shape[3]),
                                 params.augmentation,
                                 params.epoch,
+                                !params.change,
+                                params.change.value_or(CropFlip{}),
                                 normalization("crop_flip_normalize", params.normalize, shape[1])};
   with_float_type(out.dtype(), [&]<class T>() {
     constexpr int kCount = 16 / sizeof(T);

@@ -20,25 +20,23 @@ class CudaCropFlipNormalize : public testing::CudaTestWith<std::tuple<Dtype, Sha
 TEST_P(CudaCropFlipNormalize, HasTheBitsOfTheCpuRounded) {
   const auto& [dtype, shape] = GetParam();
   const Shards shards = Shards::cut(shape[0], 2, 1);
-  for (const int64_t pad : {0, 1, 3}) {
-    for (const bool flip : {false, true}) {
-      const AugmentedImages images(shape, pad, flip);
-      Stream cpu;
-      Tensor want = poisoned_tensor(shape, Dtype::kF32);
-      crop_flip_normalize(cpu, shards, images.in, images.indices, images.params, want);
-      Tensor out = poisoned(shape, dtype);
-      crop_flip_normalize(
-          stream_, shards, upload(images.in), upload(images.indices), images.params, out);
-      EXPECT_TRUE(same_bits(download(out), rounded_to(dtype, want)))
-          << "pad " << pad << ", flip " << flip;
-    }
+  for (const AugmentedImages& images : AugmentedImages::of_each_kind(shape)) {
+    Stream cpu;
+    Tensor want = poisoned_tensor(shape, Dtype::kF32);
+    crop_flip_normalize(cpu, shards, images.in, images.indices, images.params, want);
+    Tensor out = poisoned(shape, dtype);
+    crop_flip_normalize(
+        stream_, shards, upload(images.in), upload(images.indices), images.params, out);
+    EXPECT_TRUE(same_bits(download(out), rounded_to(dtype, want)))
+        << "pad " << images.params.augmentation.pad << ", flip "
+        << static_cast<int>(images.params.augmentation.flip);
   }
 }
 
 // Into memory that allows no packs, around which nothing is written.
 TEST_P(CudaCropFlipNormalize, GoesOneByOneWhereMemoryIsMisaligned) {
   const auto& [dtype, shape] = GetParam();
-  const AugmentedImages images(shape, 2, true);
+  const AugmentedImages images(shape, 2, Flip::kRandom);
   const Shards shards = Shards::single(shape[0]);
   Tensor whole = poisoned(shape, dtype);
   Tensor room = poisoned({whole.numel() + 2}, dtype);
@@ -66,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes,
 class CudaCropFlipNormalizeErrors : public testing::CudaTest {};
 
 TEST_F(CudaCropFlipNormalizeErrors, NamesTooManyChannels) {
-  const AugmentedImages images({1, 65, 1, 1}, 0, false);
+  const AugmentedImages images({1, 65, 1, 1}, 0, Flip::kNone);
   Tensor out = poisoned({1, 65, 1, 1}, Dtype::kF32);
   try {
     crop_flip_normalize(

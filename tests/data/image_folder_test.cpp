@@ -9,8 +9,10 @@
 #include <sys/stat.h>
 
 #include "core/error.h"
+#include "data/image_random.h"
 #include "data/loader.h"
 #include "data/open_dataset.h"
+#include "data/trivial_augment.h"
 #include "tests/support/image_files.h"
 #include "tests/support/temp_dir.h"
 
@@ -31,7 +33,7 @@ Bytes pixels_of(const Dataset& set, int64_t i) {
   return pixels;
 }
 
-const Augmentation kAugmentation = {.flip = true, .resized_crop = true, .seed = 5};
+const Augmentation kAugmentation = {.flip = Flip::kRandom, .resized_crop = true, .seed = 5};
 
 Bytes training_pixels(const Dataset& set,
                       int64_t i,
@@ -113,7 +115,7 @@ TEST(ImageFolder, FlipsEveryOtherImage) {
   write_image_folders(dir.path(), 2);
   const DatasetPair pair = open_image_folders(dir.path());
   Augmentation unflipped = kAugmentation;
-  unflipped.flip = false;
+  unflipped.flip = Flip::kNone;
   int flipped = 0;
   for (int64_t epoch = 0; epoch < 40; ++epoch) {
     const Bytes plain = training_pixels(*pair.train, 0, epoch, unflipped);
@@ -124,6 +126,43 @@ TEST(ImageFolder, FlipsEveryOtherImage) {
   }
   EXPECT_GT(flipped, 10);
   EXPECT_LT(flipped, 30);
+}
+
+// In the crops of each epoch.
+TEST(ImageFolder, ShowsTheOtherSideInEachEpoch) {
+  const TempDir dir;
+  write_image_folders(dir.path(), 2);
+  const DatasetPair pair = open_image_folders(dir.path());
+  Augmentation alternating = kAugmentation, unflipped = kAugmentation;
+  alternating.flip = Flip::kAlternating;
+  unflipped.flip = Flip::kNone;
+  for (const int64_t image : {0, 1, 2}) {
+    const bool first =
+        training_pixels(*pair.train, image, 0) != training_pixels(*pair.train, image, 0, unflipped);
+    for (int64_t epoch = 0; epoch < 6; ++epoch) {
+      const Bytes plain = training_pixels(*pair.train, image, epoch, unflipped);
+      const Bytes got = training_pixels(*pair.train, image, epoch, alternating);
+      EXPECT_EQ(got != plain, first == (epoch % 2 == 0)) << image << " " << epoch;
+    }
+  }
+}
+
+TEST(ImageFolder, ChangesCropsOnceMore) {
+  const TempDir dir;
+  write_image_folders(dir.path(), 2);
+  const DatasetPair pair = open_image_folders(dir.path());
+  Augmentation trivial = kAugmentation;
+  trivial.trivial = true;
+  int changed = 0;
+  for (int64_t epoch = 0; epoch < 20; ++epoch) {
+    Bytes want = training_pixels(*pair.train, 1, epoch);
+    const Bytes got = training_pixels(*pair.train, 1, epoch, trivial);
+    ImageRandom random(kAugmentation.seed, RandomPurpose::kTrivialAugment, epoch, 1);
+    changed += got != want ? 1 : 0;
+    change(draw_trivial_change(random), {224, 224}, want);
+    EXPECT_EQ(got, want) << epoch;
+  }
+  EXPECT_GT(changed, 10);
 }
 
 TEST(ImageFolder, NamesTheFileThatItCannotRead) {

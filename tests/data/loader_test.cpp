@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Workers, LoaderWorkers, ::testing::Values(0, 1, 3));
 
 TEST_P(LoaderWorkers, ChangesImagesByEpochAndIndex) {
   const std::shared_ptr<const Dataset> dataset = images();
-  const Augmentation augmentation{.pad = 2, .flip = true, .seed = 11};
+  const Augmentation augmentation{.pad = 2, .flip = Flip::kRandom, .seed = 11};
   for (const int64_t ahead : {1, 5}) {
     Loader loader(
         dataset, sequence(), {.workers = GetParam(), .ahead = ahead, .augmentation = augmentation});
@@ -170,7 +170,7 @@ TEST_P(LoaderWorkers, ChangesImagesByEpochAndIndex) {
         const int64_t image = plan.images[row];
         dataset->read(image, original);
         const CropFlip change = draw_crop_flip(augmentation, plan.epoch, image);
-        crop_flip(dataset->image_shape(), augmentation.pad, change, original, expected);
+        crop_flip(dataset->image_shape(), augmentation, change, original, expected);
         const Tensor got = batch.images.slice(static_cast<int64_t>(row), 1);
         ASSERT_TRUE(std::ranges::equal(got.span<const uint8_t>(), expected)) << number << row;
       }
@@ -194,7 +194,7 @@ TEST(Loader, AnImageDoesNotDependOnRanksOrBatches) {
       const int64_t steps = 2 * steps_per_epoch(plan);
       Loader loader(dataset,
                     training_sequence(plan, 0, steps),
-                    {.workers = 2, .augmentation = {.pad = 2, .flip = true, .seed = 1}});
+                    {.workers = 2, .augmentation = {.pad = 2, .flip = Flip::kRandom, .seed = 1}});
       const BatchSequence sequence = training_sequence(plan, 0, steps);
       while (loader.left() > 0) {
         const LoadedBatch batch = loader.next();

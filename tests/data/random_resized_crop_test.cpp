@@ -5,28 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include "core/mt19937.h"
+#include "tests/data/torch_random.h"
 
 namespace lockstep::data::random_resized_crop_test {
 namespace {
 
-// torch's generator, drawn from as torchvision does.
-class TorchRandom {
- public:
-  explicit TorchRandom(uint64_t seed) : rng_(seed) {}
-
-  float uniform(float low, float high) {
-    float value = 0;
-    rng_.uniform({&value, 1}, low, high);
-    return value;
-  }
-  int64_t below(int64_t n) {
-    return static_cast<int64_t>(rng_.next_u32() % static_cast<uint32_t>(n));
-  }
-
- private:
-  Mt19937 rng_;
-};
+using testing::TorchRandom;
 
 // torch.manual_seed(0), RandomResizedCrop.get_params(image, (.08, 1), (3/4, 4/3)).
 TEST(RandomResizedCrop, DrawsAsTorchvision) {

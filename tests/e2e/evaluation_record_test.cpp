@@ -89,6 +89,33 @@ TEST_F(DemoWeights, GoOnWithTheirPixels) {
   }
 }
 
+// As airbench94 evaluates; the views are recorded as the pixels are.
+TEST_F(DemoWeights, AreEvaluatedOverTheViewsOfTheirTraining) {
+  const ProgramResult trained = run("viewed", {"--tta", "shift", "--lr", "0.02"});
+  ASSERT_EQ(trained.exit_code, 0) << said(trained);
+  const Arguments evaluate = {"-e", "--resume", (*dir_ / "viewed").string()};
+  for (const int ranks : {1, 2}) {
+    Arguments line = {"train_convnet", (*dir_ / "mnist").string(), "--dataset", "mnist", "-o"};
+    line.push_back((*dir_ / ("views" + std::to_string(ranks))).string());
+    line.insert(line.end(), evaluate.begin(), evaluate.end());
+    const ProgramResult result = run_ranks(ranks, line);
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+    EXPECT_THAT(result.err, HasSubstr("note: --tta shift as "));
+    expect_same_figures(*dir_ / "viewed", *dir_ / ("views" + std::to_string(ranks)));
+  }
+  Arguments other = evaluate;
+  other.insert(other.end(), {"--tta", "none"});
+  const ProgramResult plain = run("one view", other);
+  ASSERT_EQ(plain.exit_code, 0) << said(plain);
+  EXPECT_THAT(plain.err, HasSubstr("note: --tta none as given; "));
+  EXPECT_NE(read_json(*dir_ / "one view" / "run.json").at("final").at("loss"),
+            read_json(*dir_ / "viewed" / "run.json").at("final").at("loss"));
+  const ProgramResult refused =
+      run("viewed", {"--resume", "auto", "--epochs", "2", "--tta", "flip"});
+  EXPECT_EQ(refused.exit_code, 4) << said(refused);
+  EXPECT_THAT(refused.err, HasSubstr("error: --tta is flip, "));
+}
+
 TEST_F(DemoWeights, WithoutARecordAreEvaluatedWithANote) {
   const fs::path bare = *dir_ / "bare.safetensors";
   Safetensors content = read_safetensors(weights(demo()));

@@ -50,7 +50,7 @@ void add_all_that_acts_on_the_device(ResolvedRun& run) {
   run.request.optimizer.lookahead = {
       .k = 3, .alpha = 0.25, .variant = nn::LookaheadVariant::kAirbench};
   run.request.optimizer.groups.rules.push_back({.pattern = "*conv1.weight", .epochs = 1});
-  run.request.mixup = 0.4;
+  run.request.augmentation = {.flip = Flip::kAlternating, .erase = 0.5, .mixup = 0.4, .cutmix = 1};
 }
 
 class EmulatedSteps : public ::testing::TestWithParam<Level> {

@@ -21,6 +21,10 @@ using testing::poisoned_tensor;
 using testing::rounded_to;
 using testing::same_bits;
 
+bool is_mirrored(const AugmentedImages& images) {
+  return images.params.augmentation.pad_mode == PadMode::kReflect;
+}
+
 Tensor reference_of(const AugmentedImages& images) {
   const Shape& shape = images.in.shape();
   const auto& [mean, std] = images.params.normalize;
@@ -31,6 +35,7 @@ Tensor reference_of(const AugmentedImages& images) {
                                                         .height = shape[2],
                                                         .width = shape[3],
                                                         .pad = images.params.augmentation.pad,
+                                                        .mirrored = is_mirrored(images),
                                                         .top = change.top,
                                                         .left = change.left,
                                                         .flip = change.flip};
@@ -53,7 +58,7 @@ Tensor in_two_passes(Stream& stream,
   for (int64_t n = 0; n < shape[0]; ++n) {
     Tensor to = bytes.slice(n, 1);
     data::crop_flip(image,
-                    images.params.augmentation.pad,
+                    images.params.augmentation,
                     images.draw(n),
                     images.in.slice(n, 1).span<const uint8_t>(),
                     to.span<uint8_t>());
@@ -66,20 +71,18 @@ Tensor in_two_passes(Stream& stream,
 class CropFlipNormalizeCases : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(CropFlipNormalizeCases, EqualsReferenceAndTwoPassesBitForBit) {
-  for (const int64_t pad : {0, 1, 3}) {
-    for (const bool flip : {false, true}) {
-      const AugmentedImages images(GetParam(), pad, flip);
-      const Tensor want = reference_of(images);
-      for (const int threads : {1, 3}) {
-        Stream stream(Device::kCpu, threads);
-        const Shards shards = Shards::cut(GetParam()[0], 2, 1);
-        for (const Dtype dtype : kFloatTypes) {
-          Tensor out = poisoned_tensor(GetParam(), dtype);
-          crop_flip_normalize(stream, shards, images.in, images.indices, images.params, out);
-          EXPECT_TRUE(same_bits(out, rounded_to(dtype, want)))
-              << name_of(dtype) << ", pad " << pad << ", " << threads << " threads";
-          EXPECT_TRUE(same_bits(in_two_passes(stream, shards, images, dtype), out));
-        }
+  for (const AugmentedImages& images : AugmentedImages::of_each_kind(GetParam())) {
+    const Tensor want = reference_of(images);
+    for (const int threads : {1, 3}) {
+      Stream stream(Device::kCpu, threads);
+      const Shards shards = Shards::cut(GetParam()[0], 2, 1);
+      for (const Dtype dtype : kFloatTypes) {
+        Tensor out = poisoned_tensor(GetParam(), dtype);
+        crop_flip_normalize(stream, shards, images.in, images.indices, images.params, out);
+        EXPECT_TRUE(same_bits(out, rounded_to(dtype, want)))
+            << name_of(dtype) << ", pad " << images.params.augmentation.pad << ", mirrored "
+            << is_mirrored(images) << ", " << threads << " threads";
+        EXPECT_TRUE(same_bits(in_two_passes(stream, shards, images, dtype), out));
       }
     }
   }
@@ -87,7 +90,7 @@ TEST_P(CropFlipNormalizeCases, EqualsReferenceAndTwoPassesBitForBit) {
 
 TEST_P(CropFlipNormalizeCases, EveryLevelGivesTheSameBits) {
   Stream stream;
-  const AugmentedImages images(GetParam(), 2, true);
+  const AugmentedImages images(GetParam(), 2, Flip::kRandom, PadMode::kReflect);
   const Tensor want = reference_of(images);
   for (CropFlipNormalize* body : LS_ISA_BODIES(crop_flip_normalize)) {
     for (const Dtype dtype : kFloatTypes) {
@@ -109,7 +112,7 @@ TEST(CropFlipNormalize, DependsOnSeedEpochAndIndexAlone) {
     crop_flip_normalize(stream, Shards::single(20), images.in, images.indices, images.params, out);
     return out;
   };
-  AugmentedImages images({20, 1, 6, 6}, 3, true);
+  AugmentedImages images({20, 1, 6, 6}, 3, Flip::kRandom);
   const Tensor first = result(images);
   EXPECT_TRUE(same_bits(result(images), first));
   AugmentedImages other = images;
@@ -131,7 +134,7 @@ TEST(CropFlipNormalize, DependsOnSeedEpochAndIndexAlone) {
 
 TEST(CropFlipNormalize, RejectsOtherShapes) {
   Stream stream;
-  const AugmentedImages images({2, 3, 4, 5}, 1, true);
+  const AugmentedImages images({2, 3, 4, 5}, 1, Flip::kRandom);
   Tensor out = Tensor::zeros({2, 3, 4, 5}, Dtype::kF32);
   const auto run = [&](const Shards& shards,
                        const Tensor& indices,
@@ -160,7 +163,7 @@ TEST(CropFlipNormalize, RejectsOtherShapes) {
     } catch (const ShapeError& error) {
       EXPECT_STREQ(error.what(),
                    "[crop_flip_normalize] required: 0 <= pad, at most the image's height and "
-                   "width");
+                   "width, less where it is mirrored");
     }
   }
 }

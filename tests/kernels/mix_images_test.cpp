@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include "tests/reference/mix_images.h"
+#include "tests/reference/swap_boxes.h"
 #include "tests/support/close.h"
 #include "tests/support/doubles.h"
 #include "tests/support/float_types.h"
+#include "tests/support/golden.h"
 #include "tests/support/isa_bodies.h"
 #include "tests/support/random_tensor.h"
 
@@ -116,6 +118,100 @@ TEST(MixImages, DryDeclaresItsCost) {
   mix_images(stream, Shards::single(10), Tensor::empty({1}, Dtype::kF32, Device::kDry), tensor);
   ASSERT_EQ(stream.ledger().size(), 1U);
   EXPECT_EQ(stream.ledger()[0].bytes, 80);
+}
+
+constexpr PixelBox kBox = {.top = 3, .left = 20, .height = 11, .width = 7};
+
+// The planes of channel c of the shard's images.
+std::vector<reference::Plane> planes(const Tensor& images, int64_t c, int64_t begin, int64_t end) {
+  const Shape& shape = images.shape();
+  std::vector<reference::Plane> planes;
+  for (int64_t n = begin; n < end; ++n) {
+    reference::Plane plane;
+    for (int64_t y = 0; y < shape[2]; ++y) {
+      std::vector<double> row;
+      for (int64_t x = 0; x < shape[3]; ++x) {
+        const int64_t i = ((n * shape[2] + y) * shape[3] + x) * shape[1] + c;
+        row.push_back(static_cast<double>(images.data<float>()[i]));
+      }
+      plane.push_back(row);
+    }
+    planes.push_back(plane);
+  }
+  return planes;
+}
+
+TEST(SwapBoxes, HasTheReferencesBitsAtEveryLevel) {
+  const Shards shards = uneven_shards();
+  const Tensor from = images(Dtype::kF32, 12);
+  for (const int threads : {1, 2, 3}) {
+    Stream stream(Device::kCpu, threads);
+    for (SwapBoxes* body : LS_ISA_BODIES(swap_boxes)) {
+      Tensor got = images(Dtype::kF32, 12);
+      body(stream, shards, kBox, got);
+      EXPECT_FALSE(same_bits(got, from));
+      for (int64_t k = 0; k < shards.local(); ++k) {
+        for (int64_t c = 0; c < 3; ++c) {
+          EXPECT_EQ(planes(got, c, shards.begin(k), shards.begin(k + 1)),
+                    reference::swap_boxes(planes(from, c, shards.begin(k), shards.begin(k + 1)),
+                                          {.top = 3, .left = 20, .height = 11, .width = 7}));
+        }
+      }
+    }
+  }
+}
+
+TEST(SwapBoxes, SixteenBitValuesKeepTheirBits) {
+  Stream stream;
+  for (const Dtype dtype : {Dtype::kF16, Dtype::kBF16}) {
+    Tensor got = images(dtype, 6);
+    Tensor wide = rounded_to(Dtype::kF32, got);
+    swap_boxes(stream, Shards::single(6), kBox, got);
+    swap_boxes(stream, Shards::single(6), kBox, wide);
+    EXPECT_TRUE(same_bits(got, rounded_to(dtype, wide)));
+  }
+}
+
+// Of two images, one is the other's partner there too.
+TEST(SwapBoxes, MixesAsTorchvision) {
+  Stream stream;
+  int boxes = 0;
+  for (const testing::GoldenCase& golden : testing::golden_cases("image_boxes")) {
+    if (!golden.name().starts_with("cut_")) continue;
+    Tensor got = golden.tensor("images");
+    const PixelBox box = {.top = static_cast<int64_t>(golden.number("top")),
+                          .left = static_cast<int64_t>(golden.number("left")),
+                          .height = static_cast<int64_t>(golden.number("height")),
+                          .width = static_cast<int64_t>(golden.number("width"))};
+    swap_boxes(stream, Shards::single(2), box, got);
+    EXPECT_TRUE(same_bits(got, golden.tensor("out"))) << golden.name();
+    ++boxes;
+  }
+  EXPECT_GE(boxes, 5);
+}
+
+TEST(SwapBoxes, RejectsArgumentsThatDoNotFit) {
+  Stream stream;
+  Tensor four = images(Dtype::kF32, 4);
+  Tensor bytes = Tensor::zeros({4, 1, 2, 2}, Dtype::kU8);
+  EXPECT_THROW(swap_boxes(stream, Shards::single(3), {}, four), ShapeError);
+  EXPECT_THROW(swap_boxes(stream, Shards::single(4), {}, bytes), DtypeError);
+  for (const PixelBox& outside : {PixelBox{-1, 0, 2, 2},
+                                  PixelBox{0, -1, 2, 2},
+                                  PixelBox{0, 0, 28, 2},
+                                  PixelBox{20, 26, 2, 2},
+                                  PixelBox{0, 0, 2, -1}}) {
+    EXPECT_THROW(swap_boxes(stream, Shards::single(4), outside, four), ShapeError);
+  }
+  EXPECT_NO_THROW(swap_boxes(stream, Shards::single(4), {0, 0, 27, 27}, four));
+}
+
+TEST(SwapBoxes, DryDeclaresItsCost) {
+  Stream stream(Device::kDry);
+  Tensor tensor = Tensor::empty({10, 2, 4, 4}, Dtype::kF16, Device::kDry);
+  swap_boxes(stream, Shards::single(10), {1, 1, 2, 3}, tensor);
+  ASSERT_EQ(stream.ledger().size(), 1U);
+  EXPECT_EQ(stream.ledger()[0].bytes, 2 * 10 * 2 * 6 * 2);
 }
 
 }  // namespace

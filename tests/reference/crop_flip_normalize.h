@@ -9,9 +9,19 @@ namespace lockstep::reference {
 
 struct CropFlipNormalizeGeometry {
   int64_t channels, height, width, pad;
+  bool mirrored;      // the padding; else it is black
   int64_t top, left;  // of the crop in the padded image
   bool flip;
 };
+
+// Which pixel of a line of `size` a place in or beyond it shows, -1 for black: one turns back at
+// each end, without a second look at the pixel there.
+inline int64_t pixel_beyond(bool mirrored, int64_t place, int64_t size) {
+  const int64_t turned = place < 0       ? -place
+                         : place >= size ? size - 1 - (place - (size - 1))
+                                         : place;
+  return mirrored || turned == place ? turned : -1;
+}
 
 // mean, std: a value per channel.
 inline std::vector<float> crop_flip_normalize(const uint8_t* image,
@@ -22,9 +32,10 @@ inline std::vector<float> crop_flip_normalize(const uint8_t* image,
   for (int64_t row = 0; row < g.height; ++row)
     for (int64_t column = 0; column < g.width; ++column)
       for (int64_t c = 0; c < g.channels; ++c) {
-        const int64_t y = row + g.top - g.pad;
-        const int64_t x = (g.flip ? g.width - 1 - column : column) + g.left - g.pad;
-        const bool black = y < 0 || y >= g.height || x < 0 || x >= g.width;
+        const int64_t shown = g.flip ? g.width - 1 - column : column;
+        const int64_t y = pixel_beyond(g.mirrored, row + g.top - g.pad, g.height);
+        const int64_t x = pixel_beyond(g.mirrored, shown + g.left - g.pad, g.width);
+        const bool black = y < 0 || x < 0;
         const uint8_t byte = black ? uint8_t{0} : image[(y * g.width + x) * g.channels + c];
         const auto i = static_cast<size_t>(c);
         out.push_back(normalize_image(byte, mean[i], std[i]));

@@ -1,10 +1,12 @@
+#include "trainers/loop/draw_mix.h"
+
 #include <cmath>
 #include <set>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "trainers/loop/training_batches.h"
+#include "tests/support/golden.h"
 
 namespace lockstep::trainers::draw_mix_test {
 namespace {
@@ -50,6 +52,43 @@ TEST(DrawMixStreams, OfATinyAlphaAreOneOrZero) {
   std::set<float> drawn;
   for (int64_t batch = 0; batch < 100; ++batch) drawn.insert(draw_mix(1e-6, 1, 0, batch));
   EXPECT_EQ(drawn, (std::set<float>{0, 1}));
+}
+
+TEST(CutMix, CutsTorchvisionsBoxes) {
+  int boxes = 0;
+  for (const testing::GoldenCase& golden : testing::golden_cases("image_boxes")) {
+    if (!golden.name().starts_with("cut_")) continue;
+    const auto whole = [&](const char* name) { return static_cast<int64_t>(golden.number(name)); };
+    const CutMix cut = cut_mix({7, 9}, golden.number("share"), whole("x"), whole("y"));
+    EXPECT_EQ(cut.box, (PixelBox{whole("top"), whole("left"), whole("height"), whole("width")}))
+        << golden.name();
+    EXPECT_NEAR(cut.mix, *golden.tensor("mix").data<float>(), 1e-6);
+    ++boxes;
+  }
+  EXPECT_GE(boxes, 5);
+}
+
+// Each place is equally likely, and the mean of what is cut out is known where none is cut off.
+TEST(CutMix, DrawsBoxesFromTheWholeImage) {
+  std::set<int64_t> tops, lefts;
+  for (int64_t batch = 0; batch < 5000; ++batch) {
+    const CutMix cut = draw_cut_mix(1, {12, 10}, 3, 1, batch);
+    ASSERT_GE(cut.box.top, 0);
+    ASSERT_GE(cut.box.left, 0);
+    ASSERT_LE(cut.box.top + cut.box.height, 12);
+    ASSERT_LE(cut.box.left + cut.box.width, 10);
+    ASSERT_FLOAT_EQ(cut.mix, 1 - static_cast<float>(cut.box.height * cut.box.width) / 120);
+    tops.insert(cut.box.top);
+    lefts.insert(cut.box.left);
+  }
+  EXPECT_EQ(tops.size(), 12U);
+  EXPECT_EQ(lefts.size(), 10U);
+}
+
+TEST(CutMix, AndMixupHaveEveryOtherMicroStepWhereARunHasBoth) {
+  int cut = 0;
+  for (int64_t batch = 0; batch < 2000; ++batch) cut += draw_whether_cut(1, 2, batch) ? 1 : 0;
+  EXPECT_NEAR(cut, 1000, 112);  // 5 standard deviations
 }
 
 }  // namespace

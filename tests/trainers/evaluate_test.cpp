@@ -26,7 +26,7 @@ std::optional<Evaluation> evaluation_on(Communicator& ranks,
   Mt19937 rng(1);
   nn::ConvNet model(nn::Init{rng});
   Stream stream;
-  EvaluationTask task{.model = model, .dataset = forty_images(), .normalization = {}};
+  EvaluationTask task{.model = model, .dataset = forty_images()};
   task.chunk_images = 10;
   task.stop = std::move(stop);
   task.loss_div_batch = loss_div_batch;

@@ -194,7 +194,7 @@ TEST(OptimizerConfig, AnAverageHasTimmsAndTorchvisionsNames) {
   EXPECT_EQ(config_of("--model-ema-decay 0.99").ema, 0.99);
   EXPECT_EQ(config_of("--model-ema").ema, 0.9999);
   EXPECT_THAT(refusal("--ema 1"), HasSubstr("--ema 1 averages nothing"));
-  EXPECT_EQ(make_run_request(options_of("--mixup-alpha 0.2")).mixup, 0.2);
+  EXPECT_EQ(make_run_request(options_of("--mixup-alpha 0.2")).augmentation.mixup, 0.2);
 }
 
 TEST(OptimizerConfig, FrozenCosineHasTheRateAfterTheWarmUpToItself) {

@@ -31,6 +31,7 @@ EvaluationRecord photo_run() {
                {"val-resize-size", "36"},
                {"val-crop-size", "32"},
                {"decode", "shrunk"},
+               {"tta", "flip"},
                {"opt-level", "O2"},
                {"dtype", "bf16"},
                {"keep-batchnorm-fp32", "true"},
@@ -52,7 +53,8 @@ std::vector<std::string> taken(const std::string& line,
   return names;
 }
 
-const std::vector<std::string> kAllButPrecision = {"normalize",
+const std::vector<std::string> kAllButPrecision = {"tta",
+                                                   "normalize",
                                                    "train-crop-size",
                                                    "val-resize-size",
                                                    "val-crop-size",
@@ -62,7 +64,7 @@ const std::vector<std::string> kAllButPrecision = {"normalize",
                                                    "cifar-stem"};
 
 TEST(TakeFlags, WhatWasNotGiven) {
-  EXPECT_EQ(taken("DIR", kEvaluate).size(), 12U);
+  EXPECT_EQ(taken("DIR", kEvaluate).size(), 13U);
   EXPECT_EQ(taken("DIR", kResume), kAllButPrecision);
   EXPECT_THAT(taken("DIR", kFineTune), ElementsAre("normalize", "arch", "cifar-stem"));
   EXPECT_THAT(taken("DIR --normalize dataset --cifar-stem", kFineTune), ElementsAre("arch"));
@@ -104,6 +106,7 @@ TEST(Contradiction, OfANetworkAlwaysOfPixelsWhenARunGoesOn) {
     const bool goes_on = use == kResume;
     EXPECT_EQ(refused("normalize", "0.5,0.5", use), goes_on ? "--normalize 0.5,0.5, not none" : "");
     EXPECT_EQ(refused("val-crop-size", "30", use), goes_on ? "--val-crop-size 30, not 32" : "");
+    EXPECT_EQ(refused("tta", "none", use), goes_on ? "--tta none, not flip" : "");
     EXPECT_EQ(refused("num-classes", "3", use), use == kFineTune ? "" : "--num-classes 3, not 2");
   }
   EXPECT_FALSE(contradiction(photo_run(), {}, kResume));
@@ -182,7 +185,8 @@ TEST(EvaluationRecord, SaysWhatTheRunComputesWith) {
                    {"cifar-stem", "false"},
                    {"num-classes", "10"},
                    {"normalize", "0.25,0.125"},
-                   {"opt-level", "O0"}}));
+                   {"opt-level", "O0"},
+                   {"tta", "none"}}));
   EXPECT_EQ(plain.image, "1x28x28");
   const EvaluationRecord half =
       record_of_line("--opt-level O2 --dtype bf16 --preset demo-baseline");

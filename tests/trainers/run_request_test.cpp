@@ -70,7 +70,8 @@ TEST(RunRequest, TakesOverEveryValue) {
 TEST(RunRequest, WhatNeedsEvaluationsIsRefusedWithoutThem) {
   EXPECT_FALSE(request_of("").no_eval);
   EXPECT_TRUE(request_of("--no-eval").no_eval);
-  for (const char* needs : {"--evaluate --pretrained F", "--lr-scheduler plateau", "--ema 0.9"}) {
+  for (const char* needs :
+       {"--evaluate --pretrained F", "--lr-scheduler plateau", "--ema 0.9", "--tta flip"}) {
     const auto error = usage_error([&] { request_of(fmt::format("--no-eval {}", needs)); });
     ASSERT_TRUE(error) << needs;
     EXPECT_THAT(error->what(), HasSubstr("and --no-eval contradict each other"));

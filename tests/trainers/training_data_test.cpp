@@ -44,18 +44,6 @@ TEST(TrainingData, SyntheticImagesFitTheNetwork) {
   EXPECT_EQ(open_training_data(seven).train->classes(), 7);
 }
 
-TEST(TrainingData, OnlySmallColorPicturesAreAugmented) {
-  const RunRequest request = resnet("--seed 5");
-  const Augmentation shapes = augmentation(request.seeds.run, *open_training_data(request).train);
-  EXPECT_EQ(shapes.pad, 4);
-  EXPECT_TRUE(shapes.flip);
-  EXPECT_EQ(shapes.seed, 5U);
-  for (const RunRequest& plain :
-       {make_run_request(options_of("")), resnet("--dummy -a resnet20")}) {
-    EXPECT_FALSE(augmentation(plain.seeds.run, *open_training_data(plain).train).changes_images());
-  }
-}
-
 // Stands for the files.
 class Cifar10Like : public data::Synthetic {
  public:
@@ -63,12 +51,9 @@ class Cifar10Like : public data::Synthetic {
   std::string name() const override { return "cifar10/train"; }
 };
 
-TEST(TrainingData, Cifar10IsAugmentedAndNormalizedLikeImageNet) {
-  const RunRequest request = resnet("--dummy -a resnet20 --seed 3");
+TEST(TrainingData, Cifar10IsNormalizedLikeImageNet) {
+  const RunRequest request = resnet("--dummy -a resnet20");
   const Cifar10Like cifar10;
-  EXPECT_EQ(augmentation(request.seeds.run, cifar10).pad, 4);
-  EXPECT_TRUE(augmentation(request.seeds.run, cifar10).flip);
-  EXPECT_EQ(augmentation(request.seeds.run, cifar10).seed, 3U);
   const data::DatasetPair synthetic = open_training_data(request);
   for (const data::Dataset* set :
        {static_cast<const data::Dataset*>(&cifar10), synthetic.train.get()}) {

@@ -11,7 +11,7 @@
 namespace lockstep::trainers {
 namespace {
 
-enum class Part : uint8_t { kNetwork, kOutputs, kPixels, kSizes, kPrecision };
+enum class Part : uint8_t { kNetwork, kOutputs, kPixels, kSizes, kViews, kPrecision };
 
 struct RecordedFlag {
   const char* name;
@@ -26,6 +26,7 @@ constexpr RecordedFlag kRecorded[] = {{"arch", Part::kNetwork},
                                       {"val-resize-size", Part::kSizes},
                                       {"val-crop-size", Part::kSizes},
                                       {"decode", Part::kSizes},
+                                      {"tta", Part::kViews},
                                       {"opt-level", Part::kPrecision},
                                       {"dtype", Part::kPrecision},
                                       {"keep-batchnorm-fp32", Part::kPrecision},

@@ -32,6 +32,7 @@ void read_data(const Options& options, RunRequest& request) {
   request.normalize = parse_normalize(options.text("normalize"));
   request.workers = options.integer("workers");
   request.val_batch_size = options.integer("val-batch-size");
+  request.test_views = meant(kTestViewNames, options.text("tta"));
 }
 
 void read_photos(const Options& options, RunRequest& request) {
@@ -63,7 +64,7 @@ void read_optimizer(const Options& options, RunRequest& request) {
   request.optimizer = make_optimizer_config(options);
   request.lr_dry_run = options.boolean("lr-dry-run");
   request.label_smoothing = options.number("label-smoothing");
-  request.mixup = options.number("mixup");
+  request.augmentation = make_augmentation_config(options);
   request.loss_div_batch = options.boolean("loss-div-batch");
   const int64_t seed = options.integer("seed");
   const auto seed_of = [&](const char* flag) {
@@ -118,10 +119,12 @@ void read_evaluations(const Options& options, RunRequest& request) {
   request.eval_freq = options.integer("eval-freq");
   request.no_eval = options.boolean("no-eval");
   if (!request.no_eval) return;
+  const bool has_views = options.given("tta") && request.test_views != TestViews::kOne;
   const char* needs = request.evaluate                            ? "--evaluate"
                       : options.text("lr-scheduler") == "plateau" ? "--lr-scheduler plateau"
                       : options.number("ema") > 0                 ? "--ema"
                       : options.integer("early-stopping") > 0     ? "--early-stopping"
+                      : has_views                                 ? "--tta"
                                                                   : nullptr;
   if (needs == nullptr) return;
   throw UsageError(fmt::format("{} and --no-eval contradict each other", needs),

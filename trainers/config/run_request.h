@@ -7,9 +7,11 @@
 
 #include "data/photo_options.h"
 #include "kernels/image/normalize_image.h"
+#include "trainers/config/augmentation_config.h"
 #include "trainers/config/exchange_config.h"
 #include "trainers/config/optimizer_config.h"
 #include "trainers/config/precision_config.h"
+#include "trainers/config/test_views.h"
 #include "trainers/options/command_line.h"
 
 namespace lockstep::trainers {
@@ -51,6 +53,7 @@ struct RunRequest {
   std::string dataset;  // "auto" only with a directory
   int64_t workers = 0;
   int64_t val_batch_size = 0;
+  TestViews test_views = TestViews::kOne;  // in every evaluation
   data::PhotoOptions photos;
   std::optional<kernels::NormalizeImageParams> normalize;  // absent: as the data set wants
 
@@ -68,7 +71,7 @@ struct RunRequest {
   OptimizerConfig optimizer;
   bool lr_dry_run = false;
   double label_smoothing = 0;
-  double mixup = 0;  // alpha; 0: none
+  AugmentationConfig augmentation;
   EarlyStoppingConfig early_stopping;
   bool loss_div_batch = false;  // losses once more, by a group's images or a test batch's
   Seeds seeds;

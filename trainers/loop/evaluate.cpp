@@ -191,7 +191,8 @@ EvaluationTask test_of(const RunRequest& request,
                        Console& console) {
   EvaluationTask task{.model = model,
                       .dataset = data.test,
-                      .normalization = normalization(request.normalize, *data.test),
+                      .input = {.normalization = normalization(request.normalize, *data.test),
+                                .views = request.test_views},
                       .precision = request.precision.network(),
                       .chunk_images = request.val_batch_size,
                       .loss_div_batch = request.loss_div_batch,
@@ -250,10 +251,9 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
     next.indices = loaded.indices;
     const data::LoadedBatch batch = on_device.upload(std::move(loaded));
     skipped.note(batch.skipped);
-    const Var x = nn::normalize_image(batch.images,
-                                      nn::make_batch(stream, batch.shards, false, task.precision),
-                                      task.normalization);
-    const Var logits = task.model.forward(x);
+    const auto of_batch = nn::make_batch(stream, batch.shards, false, task.precision);
+    const Var logits =
+        forward_views(task.model, task.input, {batch.images, batch.indices, of_batch});
     next.results.fetch(stream, nn::softmax_cross_entropy(logits, batch.labels), logits.value());
     next.number = batch.number;
     next.shards = batch.shards;

@@ -8,12 +8,12 @@
 #include "core/communicator.h"
 #include "core/stream.h"
 #include "data/dataset.h"
-#include "kernels/image/normalize_image.h"
 #include "nn/module.h"
 #include "trainers/config/run_request.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/loop/training_parts.h"
 #include "trainers/loop/training_step.h"
+#include "trainers/model/forward_views.h"
 #include "trainers/report/console.h"
 #include "trainers/report/mistakes.h"
 #include "trainers/report/training_result.h"
@@ -23,7 +23,7 @@ namespace lockstep::trainers {
 struct EvaluationTask {
   nn::Module& model;
   std::shared_ptr<const data::Dataset> dataset;
-  kernels::NormalizeImageParams normalization;
+  TestInput input = {};
   Precision precision = {};
   int64_t chunk_images = 250;
   bool loss_div_batch = false;                          // a chunk's loss is divided by its images

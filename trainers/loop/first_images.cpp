@@ -32,6 +32,7 @@ void put(const data::ImageShape& shape,
 
 std::optional<Picture> first_images(const TrainingParts& parts, const StepRange& range) {
   if (range.first >= range.end) return std::nullopt;
+  const RunRequest& request = parts.run.request;
   const data::Dataset& images = *parts.data.train;
   const data::ImageShape shape = images.image_shape();
   const data::MicroBatch batch =
@@ -46,7 +47,7 @@ std::optional<Picture> first_images(const TrainingParts& parts, const StepRange&
     if (std::ssize(shown) == most) break;
     try {
       images.read_for_training(
-          i, batch.epoch, augmentation(parts.run.request.seeds.run, images), pixels);
+          i, batch.epoch, augmentation(request.augmentation, request.seeds.run, images), pixels);
       shown.push_back(pixels);
     } catch (const data::UnreadableImage&) {
       continue;  // the loader, which takes another one, says so

@@ -1,17 +1,19 @@
 #include "trainers/loop/training_batches.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <numbers>
+#include <optional>
 #include <utility>
 
 #include "core/cuda/memory.h"
-#include "core/philox.h"
 #include "core/transfer.h"
+#include "data/image_random.h"
+#include "data/random_erasing.h"
 #include "kernels/elementwise/fill.h"
+#include "kernels/image/erase_boxes.h"
 #include "kernels/image/mix_images.h"
 #include "trainers/config/normalization.h"
+#include "trainers/loop/draw_mix.h"
 #include "trainers/loop/training_data.h"
 
 namespace lockstep::trainers {
@@ -42,11 +44,13 @@ class Twin {
 
 class DeviceBatches::Buffer {
  public:
-  Buffer(const data::ImageShape& image, int64_t max_images)
+  Buffer(const data::ImageShape& image, int64_t max_images, bool has_boxes)
       : images_({max_images, image.channels, image.height, image.width}, Dtype::kU8),
         labels_({max_images}, Dtype::kI32),
         indices_({max_images}, Dtype::kI64),
-        numbers_({max_images}, Dtype::kI64) {}
+        numbers_({max_images}, Dtype::kI64) {
+    if (has_boxes) boxes_.emplace(Shape{max_images, 4}, Dtype::kI32);
+  }
 
   // Kernels that read it have been queued.
   void note_used(Stream& compute) { used_.record(compute.cuda()); }
@@ -58,21 +62,26 @@ class DeviceBatches::Buffer {
     batch.labels = labels_.send(copies, batch.labels);
     batch.indices = indices_.send(copies, batch.indices);
     batch.numbers = numbers_.send(copies, batch.numbers);
+    if (boxes_) batch.boxes = boxes_->send(copies, batch.boxes);
     sent_.record(copies.cuda());
     sent_.make_wait(compute.cuda());
   }
 
  private:
   Twin images_, labels_, indices_, numbers_;
+  std::optional<Twin> boxes_;
   cuda::Event sent_, used_;
 };
 
-DeviceBatches::DeviceBatches(Stream& stream, const data::ImageShape& image, int64_t max_images)
+DeviceBatches::DeviceBatches(Stream& stream,
+                             const data::ImageShape& image,
+                             int64_t max_images,
+                             bool has_boxes)
     : stream_(stream) {
   if (stream.device() != Device::kCuda) return;
   copies_ = std::make_unique<Stream>(Device::kCuda);
   for (auto& buffer : buffers_) {
-    buffer = std::make_unique<Buffer>(image, max_images);
+    buffer = std::make_unique<Buffer>(image, max_images, has_boxes);
     buffer->note_used(stream);  // its memory may have been another tensor's
   }
 }
@@ -84,47 +93,6 @@ data::LoadedBatch DeviceBatches::upload(data::LoadedBatch batch) {
   if (uploads_ > 0) buffers_[(uploads_ - 1) % 2]->note_used(stream_);
   buffers_[uploads_++ % 2]->send(*copies_, stream_, batch);
   return batch;
-}
-
-namespace {
-
-// Draws from (0, 1), so that the number has a logarithm.
-double uniform(PhiloxStream& numbers) {
-  return (numbers.next() + 0.5) * 0x1p-32;
-}
-
-double normal(PhiloxStream& numbers) {
-  const double radius = std::sqrt(-2 * std::log(uniform(numbers)));
-  return radius * std::cos(2 * std::numbers::pi * uniform(numbers));
-}
-
-// The logarithm of a variate of Gamma(shape): for small shapes the variate itself may be 0.
-// Source: Marsaglia and Tsang 2000, "A simple method for generating gamma variables".
-double log_gamma_variate(double shape, PhiloxStream& numbers) {
-  if (shape < 1) {
-    const double of_next = log_gamma_variate(shape + 1, numbers);
-    return of_next + std::log(uniform(numbers)) / shape;
-  }
-  const double d = shape - 1.0 / 3;
-  const double c = 1 / std::sqrt(9 * d);
-  for (;;) {
-    const double x = normal(numbers);
-    const double v = 1 + c * x;
-    const double u = uniform(numbers);
-    if (v <= 0) continue;
-    const double log_v = 3 * std::log(v);
-    if (std::log(u) < x * x / 2 + d * (1 - v * v * v + log_v)) return std::log(d) + log_v;
-  }
-}
-
-}  // namespace
-
-float draw_mix(double alpha, uint64_t seed, int64_t epoch, int64_t batch) {
-  PhiloxStream numbers(
-      seed, RandomPurpose::kMixup, static_cast<uint32_t>(epoch), static_cast<uint64_t>(batch));
-  const double one = log_gamma_variate(alpha, numbers);
-  const double other = log_gamma_variate(alpha, numbers);
-  return static_cast<float>(1 / (1 + std::exp(other - one)));
 }
 
 data::BatchPlan batch_plan(const ResolvedRun& run,
@@ -157,10 +125,11 @@ TrainingBatches::TrainingBatches(const ResolvedRun& run,
                                  Timeline* timeline)
     : stream_(stream),
       timeline_(timeline),
-      augmentation_(augmentation(run.request.seeds.run, *dataset)),
+      augmentation_(augmentation(run.request.augmentation, run.request.seeds.run, *dataset)),
       normalization_(normalization(run.request.normalize, *dataset)),
       precision_(run.request.precision.network()),
-      mixup_(run.request.mixup),
+      asked_(run.request.augmentation),
+      max_images_(largest_batch(batch_plan(run, *dataset, ranks))),
       seed_(run.request.seeds.run),
       first_batch_(range.first * run.batch.micro_steps),
       loader_(dataset,
@@ -170,7 +139,7 @@ TrainingBatches::TrainingBatches(const ResolvedRun& run,
                    std::max<int64_t>(4, run.request.workers + 2),  // none waits for another's batch
                .augmentation = device_augments() ? Augmentation{} : augmentation_,
                .timeline = timeline}),
-      on_device_(stream, dataset->image_shape(), largest_batch(batch_plan(run, *dataset, ranks))) {}
+      on_device_(stream, dataset->image_shape(), max_images_, asked_.erase > 0) {}
 
 bool TrainingBatches::device_augments() const {
   return stream_.device() != Device::kCpu && augmentation_.changes_images() &&
@@ -181,6 +150,7 @@ TrainingBatches::MicroStep TrainingBatches::next(
     const GroupPeers& peers, FunctionRef<TapeListener*(const Shards& shards)> listener) {
   data::LoadedBatch batch = loader_.next();
   const TimelineSpan span(timeline_, "prepare images");
+  if (asked_.erase > 0) batch.boxes = draw_boxes(batch);
   batch = on_device_.upload(std::move(batch));
   batch.shards.peers = peers.on_host;
   batch.shards.device_peers = peers.on_device;
@@ -200,14 +170,42 @@ TrainingBatches::MicroStep TrainingBatches::next(
   } else {
     step.images = nn::normalize_image(batch.images, of_tape, normalization_);
   }
-  if (mixup_ > 0) step.mix = mix(batch, step.images.value());
+  Tensor images = step.images.value();
+  if (batch.boxes.defined()) kernels::erase_boxes(stream_, batch.shards, batch.boxes, images);
+  if (mixes()) step.mix = mix(batch, images);
   return step;
+}
+
+Tensor TrainingBatches::draw_boxes(const data::LoadedBatch& batch) const {
+  const Shape& shape = batch.images.shape();
+  // Of one size for all batches, as the loader's tensors.
+  Tensor boxes = Tensor::empty({max_images_, 4}, Dtype::kI32).slice(0, shape[0]);
+  auto* next = boxes.data<int32_t>();
+  for (const int64_t image : batch.indices.span<int64_t>()) {
+    data::ImageRandom random(seed_, RandomPurpose::kErase, batch.epoch, image);
+    const bool erases = random.uniform(0, 1) < static_cast<float>(asked_.erase);
+    const PixelBox box = erases ? data::draw_erased_box({shape[2], shape[3]}, random) : PixelBox{};
+    for (const int64_t edge : {box.top, box.left, box.height, box.width}) {
+      *next++ = static_cast<int32_t>(edge);
+    }
+  }
+  return boxes;
 }
 
 Tensor TrainingBatches::mix(const data::LoadedBatch& batch, Tensor images) {
   Tensor weight = Tensor::empty({1}, Dtype::kF32, stream_.device());
-  kernels::fill(stream_, draw_mix(mixup_, seed_, batch.epoch, first_batch_ + batch.number), weight);
-  kernels::mix_images(stream_, batch.shards, weight, images);
+  const int64_t number = first_batch_ + batch.number;
+  const bool cuts =
+      asked_.cutmix > 0 && (asked_.mixup <= 0 || draw_whether_cut(seed_, batch.epoch, number));
+  if (!cuts) {
+    kernels::fill(stream_, draw_mix(asked_.mixup, seed_, batch.epoch, number), weight);
+    kernels::mix_images(stream_, batch.shards, weight, images);
+    return weight;
+  }
+  const data::ImageSize size = {images.shape()[2], images.shape()[3]};
+  const CutMix cut = draw_cut_mix(asked_.cutmix, size, seed_, batch.epoch, number);
+  kernels::fill(stream_, cut.mix, weight);
+  kernels::swap_boxes(stream_, batch.shards, cut.box, images);
   return weight;
 }
 

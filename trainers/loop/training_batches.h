@@ -24,8 +24,12 @@ namespace lockstep::trainers {
 // steps at most. On the CPU nothing happens. Borrows the stream.
 class DeviceBatches {
  public:
-  // Batches have at most `max_images` images. Errors: EnvironmentError when memory runs out.
-  DeviceBatches(Stream& stream, const data::ImageShape& image, int64_t max_images);
+  // Batches have at most `max_images` images, with boxes or without. Errors: EnvironmentError when
+  // memory runs out.
+  DeviceBatches(Stream& stream,
+                const data::ImageShape& image,
+                int64_t max_images,
+                bool has_boxes = false);
   ~DeviceBatches();
 
   // The batch with its tensors on the stream's device, valid for kernels that the stream is given
@@ -41,12 +45,6 @@ class DeviceBatches {
   size_t uploads_ = 0;
 };
 
-// How much of its own image each image of a mixed batch keeps: a number of Beta(alpha, alpha), in
-// [0, 1], that of micro-step `batch` of the run, counted from epoch 0, on every rank. Marsaglia and
-// Tsang's gamma variates from Philox. Source: numpy's beta, as timm and DeepLearningExamples draw
-// it, as a set of results. Requires: alpha > 0.
-float draw_mix(double alpha, uint64_t seed, int64_t epoch, int64_t batch);
-
 // The plan by which this rank's part of a run is cut into batches.
 data::BatchPlan batch_plan(const ResolvedRun& run,
                            const data::Dataset& dataset,
@@ -59,7 +57,7 @@ class TrainingBatches {
   struct MicroStep {
     Var images = {};  // the root of a tape
     Tensor labels = {};
-    Tensor mix = {};  // of kernels::SoftmaxCrossEntropyParams; undefined without --mixup
+    Tensor mix = {};  // of kernels::SoftmaxCrossEntropyParams; undefined: images are not mixed
     std::vector<data::SkippedImage> skipped = {};
 
     const Shards& shards() const { return images.shards(); }
@@ -90,6 +88,9 @@ class TrainingBatches {
   // The device crops and flips, to the loader's bits. Photos of any size are cropped where they are
   // decoded.
   bool device_augments() const;
+  bool mixes() const { return asked_.mixup > 0 || asked_.cutmix > 0; }
+  // Draws what to erase of each image: boxes of kernels::erase_boxes, on the host.
+  Tensor draw_boxes(const data::LoadedBatch& batch) const;
   // Draws how much of each image stays, and mixes the images.
   Tensor mix(const data::LoadedBatch& batch, Tensor images);
 
@@ -98,7 +99,8 @@ class TrainingBatches {
   const Augmentation augmentation_;
   const kernels::NormalizeImageParams normalization_;
   const Precision precision_;
-  const double mixup_;
+  const AugmentationConfig asked_;
+  const int64_t max_images_;
   const uint64_t seed_;
   const int64_t first_batch_;  // of this process, counted from step 0 of epoch 0
   data::Loader loader_;

@@ -57,9 +57,7 @@ data::Splits splits_for(const RunRequest& request) {
   return request.evaluate && !request.lr_dry_run ? data::Splits::kTest : data::Splits::kBoth;
 }
 
-}  // namespace
-
-data::DatasetPair open_training_data(const RunRequest& request, const std::optional<Fault>& fault) {
+data::DatasetPair open_sets(const RunRequest& request, const std::optional<Fault>& fault) {
   if (request.dataset == "synthetic") return make_synthetic(request, splits_for(request));
   data::PhotoOptions photos = request.photos;
   if (fault && fault->kind == "slowdisk") photos.slow_disk = fault->delay();
@@ -67,13 +65,13 @@ data::DatasetPair open_training_data(const RunRequest& request, const std::optio
   return data::open_dataset(request.dataset, request.data, photos, splits_for(request));
 }
 
-Augmentation augmentation(uint64_t seed, const data::Dataset& train) {
-  const std::string name = train.name();
-  if (name.starts_with("imagefolder/")) {
-    return {.flip = true, .resized_crop = true, .seed = seed};
-  }
-  if (!name.starts_with("cifar10/") && !name.starts_with("shapes/")) return {};
-  return {.pad = 4, .flip = true, .seed = seed};
+}  // namespace
+
+data::DatasetPair open_training_data(const RunRequest& request, const std::optional<Fault>& fault) {
+  data::DatasetPair sets = open_sets(request, fault);
+  // What does not fit the images is refused before a run begins.
+  if (sets.train) augmentation(request.augmentation, request.seeds.run, *sets.train);
+  return sets;
 }
 
 std::function<void(const std::string& text)> warn_of_images(Console& console) {

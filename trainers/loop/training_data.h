@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 
-#include "core/augmentation.h"
 #include "core/communicator.h"
 #include "data/dataset.h"
 #include "data/loader.h"
@@ -23,12 +22,9 @@ namespace lockstep::trainers {
 // 28 x 28 gray (60,000 and 10,000) for train_convnet's networks, 32 x 32 in color (50,000 and
 // 10,000, 10 classes) for CIFAR's and under --cifar-stem, else ImageNet's 224 x 224 (1,281,167 and
 // 50,000, 1,000 classes), as main.py's --dummy. For an evaluation the test split alone.
-// A fault may slow photos down. Errors: those of data::open_dataset.
+// A fault may slow photos down. Errors: those of data::open_dataset and of augmentation().
 data::DatasetPair open_training_data(const RunRequest& request,
                                      const std::optional<Fault>& fault = {});
-
-// CIFAR-10 and shapes: a crop out of the image padded by 4, and a flip; all others: none.
-Augmentation augmentation(uint64_t seed, const data::Dataset& train);
 
 // Warns of an image that is skipped. Borrows the console.
 std::function<void(const std::string& text)> warn_of_images(Console& console);

@@ -1,10 +1,6 @@
 #include "trainers/options/flag_table.h"
 
-#include <algorithm>
-#include <cctype>
 #include <vector>
-
-#include "core/words.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -30,6 +26,8 @@ constexpr Flag kDataFlags[] = {
      .initial = "2", .range = {0, 256}, .help = "loader threads per rank"},
     {.name = "val-batch-size", .aliases = "--test-batch-size", .kind = kInt,
      .initial = {"250", "100"}, .range = {1, kMillion}, .help = "images per evaluation batch"},
+    {.name = "tta", .kind = kChoice, .initial = "none", .choices = "none|flip|shift",
+     .help = "evaluate the mean over views of an image: mirrored; also moved by a pixel"},
     {.name = "normalize", .takes = "none|dataset|MEAN,STD", .initial = "dataset",
      .help = "(pixels/255 - MEAN)/STD; dataset: the data set's own constants"},
     {.name = "train-crop-size", .kind = kInt, .resnet_only = true, .initial = "224",
@@ -164,9 +162,23 @@ constexpr Flag kOptimizerFlags[] = {
     {.name = "ema", .aliases = "--model-ema-decay", .kind = kFloat, .initial = "0", .range = kUnit,
      .help = "keep and evaluate a moving average of the weights with decay X; 0: none"},
     {.name = "model-ema", .kind = kBool, .means = "--ema=0.9999"},
+    {.name = "flip", .kind = kChoice, .choices = "none|random|alternating",
+     .help = "training images; alternating: each epoch the other side [random where usual]"},
+    {.name = "crop-pad", .kind = kInt, .range = {0, 4096},
+     .help = "pixels around images before a crop of their size [4 for cifar10, shapes; else 0]"},
+    {.name = "crop-pad-mode", .kind = kChoice, .choices = "zero|reflect",
+     .help = "crop-pad: black pixels, or the image mirrored at its edge [zero]"},
+    {.name = "auto-augment", .aliases = "--aa", .kind = kChoice, .resnet_only = true,
+     .initial = "none", .choices = "none|ta_wide",
+     .help = "photos: one more random change to each, of 14 kinds and 31 strengths"},
+    {.name = "random-erase", .kind = kFloat, .initial = "0", .range = kUnit,
+     .help = "probability that a box of a training image is erased, after normalization"},
     {.name = "mixup", .aliases = "--mixup-alpha", .kind = kFloat, .initial = "0",
      .range = {0, 1000},
      .help = "mix pairs of images and labels of a shard by Beta(X, X); 0: none"},
+    {.name = "cutmix", .aliases = "--cutmix-alpha", .kind = kFloat, .initial = "0",
+     .range = {0, 1000},
+     .help = "likewise by a box of pixels; beside mixup, each step draws which; 0: none"},
     {.name = "early-stopping", .kind = kInt, .initial = "0", .range = {0, kMillion},
      .help = "end after N epochs in a row with a worse test loss than the best; 0: never"},
     {.name = "early-stopping-delta", .kind = kFloat, .initial = "0", .range = {0, 1000},
@@ -344,46 +356,9 @@ std::vector<Flag> all_flags() {
 
 }  // namespace
 
-std::string_view name_of(Program program) {
-  return program == Program::kTrainConvnet ? "train_convnet" : "train_resnet";
-}
-
-std::string_view name_of(FlagGroup group) {
-  constexpr std::string_view kNames[kFlagGroups] = {
-      "Data", "Model", "Optimizer", "Precision", "Distributed", "Output"};
-  return kNames[static_cast<size_t>(group)];
-}
-
 std::span<const Flag> flag_table() {
   static const std::vector<Flag> flags = all_flags();
   return flags;
-}
-
-const Flag* find_flag(std::string_view dashed) {
-  for (const Flag& flag : flag_table()) {
-    if (dashed.starts_with("--") && dashed.substr(2) == flag.name) return &flag;
-    if (std::ranges::count(split_words(flag.aliases, ' '), dashed) > 0) return &flag;
-  }
-  return nullptr;
-}
-
-bool only_prints(const Flag& flag) {
-  constexpr std::string_view kPrinting[] = {
-      "help", "help-all", "version", "check-build", "verbose", "print-config", "completion", "man"};
-  return std::ranges::find(kPrinting, flag.name) != std::end(kPrinting);
-}
-
-bool is_ranks_own(const Flag& flag) {
-  constexpr std::string_view kOwn[] = {"dist-url", "rank", "world-size", "local-rank"};
-  return std::ranges::find(kOwn, flag.name) != std::end(kOwn);
-}
-
-std::string environment_name(const Flag& flag) {
-  std::string name = "LOCKSTEP_";
-  for (const char c : flag.name) {
-    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  return name;
 }
 
 }  // namespace lockstep::trainers

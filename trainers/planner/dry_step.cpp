@@ -8,6 +8,7 @@
 #include "core/tensor.h"
 #include "kernels/image/mix_images.h"
 #include "nn/functional.h"
+#include "trainers/model/forward_views.h"
 #include "trainers/model/layer_names.h"
 #include "trainers/model/weights.h"
 
@@ -90,8 +91,9 @@ int64_t uploaded_bytes(const data::ImageShape& image) {
 // there too.
 int64_t evaluation_bytes(nn::Module& model,
                          const data::ImageShape& image,
-                         int64_t images,
+                         const StepExtras& extras,
                          const Precision& precision) {
+  const int64_t images = extras.evaluated;
   if (images == 0) return 0;
   const DryRecord made;
   const Tensor uploads = Tensor::empty({images * uploaded_bytes(image)}, Dtype::kU8, Device::kDry);
@@ -100,10 +102,14 @@ int64_t evaluation_bytes(nn::Module& model,
   {
     const Tensor pixels = Tensor::empty(
         {images, image.channels, image.height, image.width}, Dtype::kU8, Device::kDry);
-    const Var x = nn::normalize_image(
-        pixels, nn::make_batch(stream, Shards::single(images), false, precision));
+    Tensor indices;
+    if (extras.views != TestViews::kOne) {
+      indices = Tensor::empty({images}, Dtype::kI64, Device::kDry);
+    }
+    const auto batch = nn::make_batch(stream, Shards::single(images), false, precision);
+    const Var logits = forward_views(model, {.views = extras.views}, {pixels, indices, batch});
     const Tensor labels = Tensor::empty({images}, Dtype::kI32, Device::kDry);
-    nn::softmax_cross_entropy(model.forward(x), labels);
+    nn::softmax_cross_entropy(logits, labels);
   }
   model.train(true);
   return made.pool_bytes();
@@ -130,8 +136,7 @@ DryStep run_dry_step(const ModelOptions& network,
   }
   step.memory.gradients = meter.taken();
 
-  step.memory.evaluation =
-      evaluation_bytes(*model, network.image, extras.evaluated, precision.network());
+  step.memory.evaluation = evaluation_bytes(*model, network.image, extras, precision.network());
   const DryRecord made;
   Stream stream(Device::kDry);
   const Shards shards = Shards::cut(images, extras.shards, 1);
@@ -149,7 +154,8 @@ DryStep run_dry_step(const ModelOptions& network,
       kernels::mix_images(stream, shards, mixed.mix, pixels);
     }
     layers.add("images");
-    step.memory.batches = 2 * images * uploaded_bytes(network.image);
+    const int64_t box = extras.erases ? 4 * 4 : 0;
+    step.memory.batches = 2 * images * (uploaded_bytes(network.image) + box);
     if (extras.graph) {
       step.memory.batches += static_cast<int64_t>(x.value().nbytes()) + images * (4 + 8);
     }

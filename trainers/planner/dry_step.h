@@ -10,6 +10,7 @@
 #include "core/stream.h"
 #include "trainers/config/optimizer_config.h"
 #include "trainers/config/precision_config.h"
+#include "trainers/config/test_views.h"
 #include "trainers/model/models.h"
 
 namespace lockstep::trainers {
@@ -60,12 +61,14 @@ struct DryStep {
 // Optional work of a step.
 struct StepExtras {
   bool larc = false;
-  bool mixup = false;
+  bool mixup = false;   // or cutmix
+  bool erases = false;  // boxes travel to the device too
   bool ema = false;
   std::optional<OptimizerConfig> optimizer = {};  // absent: SGD with momentum
   int64_t shards = 1;
-  bool graph = true;      // the step reads images at addresses of its own
-  int64_t evaluated = 0;  // images of an evaluation's batch; 0: there is none
+  bool graph = true;                  // the step reads images at addresses of its own
+  int64_t evaluated = 0;              // images of an evaluation's batch; 0: there is none
+  TestViews views = TestViews::kOne;  // of each of them
 };
 
 // One step on `images`. Errors: UsageError as make_model.

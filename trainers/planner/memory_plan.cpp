@@ -86,11 +86,14 @@ MemoryPlan plan_memory(const ResolvedRun& run,
                        int64_t test_images) {
   const RunRequest& request = run.request;
   const BatchDivision& batch = run.batch;
-  const StepExtras extras{.mixup = request.mixup > 0,
-                          .optimizer = request.optimizer,
-                          .shards = share(batch.shards, batch.ranks),
-                          .graph = run.runs_as_graph(),
-                          .evaluated = std::min(request.val_batch_size, test_images)};
+  const StepExtras extras{
+      .mixup = request.augmentation.mixup > 0 || request.augmentation.cutmix > 0,
+      .erases = request.augmentation.erase > 0,
+      .optimizer = request.optimizer,
+      .shards = share(batch.shards, batch.ranks),
+      .graph = run.runs_as_graph(),
+      .evaluated = std::min(request.val_batch_size, test_images),
+      .views = request.test_views};
   MemoryPlan plan;
   const int64_t of_rank =
       share(std::min(batch.images, train_images), batch.micro_steps * batch.ranks);

@@ -1,0 +1,232 @@
+#include "data/trivial_augment.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+namespace lockstep::data {
+namespace {
+
+constexpr int64_t kColors = 3;
+constexpr int64_t kBins = 31;
+using Table = std::array<uint8_t, 256>;
+
+// torch.linspace(start, end, 31)[bin].
+float of_line(float start, float end, int64_t bin) {
+  const float step = (end - start) / static_cast<float>(kBins - 1);
+  if (bin < kBins / 2) return start + step * static_cast<float>(bin);
+  return end - step * static_cast<float>(kBins - 1 - bin);
+}
+
+uint8_t clipped(double value) {
+  return value <= 0 ? 0 : value >= 255 ? 255 : static_cast<uint8_t>(value);
+}
+
+uint8_t gray(const uint8_t* pixel) {
+  return static_cast<uint8_t>((pixel[0] * 19595 + pixel[1] * 38470 + pixel[2] * 7471 + 0x8000) >>
+                              16);
+}
+
+// Where pixel (x, y) of the result lies: (xx x + xy y + x0, yx x + yy y + y0).
+struct Affine {
+  double xx = 1, xy = 0, x0 = 0, yx = 0, yy = 1, y0 = 0;
+};
+
+// In fixed point, at the middles of pixels, as Pillow's affine transform.
+void transform(const Affine& from, const ImageSize& size, std::span<uint8_t> pixels) {
+  thread_local std::vector<uint8_t> original;
+  original.assign(pixels.begin(), pixels.end());
+  const auto fixed = [](double x) { return static_cast<int64_t>(std::floor(x * 65536 + 0.5)); };
+  const int64_t xx = fixed(from.xx), xy = fixed(from.xy);
+  const int64_t yx = fixed(from.yx), yy = fixed(from.yy);
+  int64_t row_x = fixed(from.x0 + from.xx * 0.5 + from.xy * 0.5);
+  int64_t row_y = fixed(from.y0 + from.yx * 0.5 + from.yy * 0.5);
+  uint8_t* out = pixels.data();
+  for (int64_t row = 0; row < size.height; ++row, row_x += xy, row_y += yy) {
+    int64_t at_x = row_x;
+    int64_t at_y = row_y;
+    for (int64_t column = 0; column < size.width; ++column, at_x += xx, at_y += yx) {
+      const int64_t x = at_x >> 16;
+      const int64_t y = at_y >> 16;
+      const bool inside = x >= 0 && x < size.width && y >= 0 && y < size.height;
+      const uint8_t* const in = original.data() + (y * size.width + x) * kColors;
+      for (int64_t c = 0; c < kColors; ++c) *out++ = inside ? in[c] : uint8_t{0};
+    }
+  }
+}
+
+// Pillow rounds these, so that quarters of a turn are exact.
+double to_15_digits(double x) {
+  return std::nearbyint(x * 1e15) / 1e15;
+}
+
+void rotate(double degrees, const ImageSize& size, std::span<uint8_t> pixels) {
+  const double angle = -(degrees / 180 * std::numbers::pi);
+  Affine from{.xx = to_15_digits(std::cos(angle)),
+              .xy = to_15_digits(std::sin(angle)),
+              .yx = to_15_digits(-std::sin(angle)),
+              .yy = to_15_digits(std::cos(angle))};
+  const double x = static_cast<double>(size.width) / 2;
+  const double y = static_cast<double>(size.height) / 2;
+  from.x0 = from.xx * -x + from.xy * -y + x;
+  from.y0 = from.yx * -x + from.yy * -y + y;
+  transform(from, size, pixels);
+}
+
+// plain + factor * (pixel - plain): of no colors, no contrast, no edges, or black.
+void blend(const TrivialChange& what, std::span<const uint8_t> plain, std::span<uint8_t> pixels) {
+  const float factor = 1.0F + what.magnitude;
+  if (factor == 1) return;
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    const auto base = static_cast<float>(plain[i]);
+    pixels[i] = clipped(base + factor * static_cast<float>(pixels[i] - plain[i]));
+  }
+}
+
+// The image with each pixel averaged with its neighbors; pixels at the edge stay.
+void smooth(const ImageSize& size, std::span<const uint8_t> from, std::span<uint8_t> to) {
+  std::ranges::copy(from, to.begin());
+  const int64_t row = size.width * kColors;
+  for (int64_t y = 1; y < size.height - 1; ++y) {
+    for (int64_t i = y * row + kColors; i < (y + 1) * row - kColors; ++i) {
+      int64_t sum = 4 * from[static_cast<size_t>(i)];
+      for (const int64_t line : {i - row, i, i + row}) {
+        for (const int64_t place : {line - kColors, line, line + kColors}) {
+          sum += from[static_cast<size_t>(place)];
+        }
+      }
+      to[static_cast<size_t>(i)] = static_cast<uint8_t>((2 * sum + 13) / 26);
+    }
+  }
+}
+
+void fill_plain(TrivialOp op,
+                const ImageSize& size,
+                std::span<const uint8_t> pixels,
+                std::span<uint8_t> plain) {
+  if (op == TrivialOp::kBrightness) {
+    std::ranges::fill(plain, uint8_t{0});
+    return;
+  }
+  if (op == TrivialOp::kSharpness) return smooth(size, pixels, plain);
+  int64_t sum = 0;
+  for (size_t i = 0; i < pixels.size(); i += kColors) {
+    const uint8_t value = gray(pixels.data() + i);
+    sum += value;
+    for (size_t c = 0; c < kColors; ++c) plain[i + c] = value;
+  }
+  if (op == TrivialOp::kColor) return;
+  const double mean = static_cast<double>(sum) / static_cast<double>(size.height * size.width);
+  std::ranges::fill(plain, static_cast<uint8_t>(mean + 0.5));
+}
+
+// Of one color.
+Table autocontrast(const std::array<int64_t, 256>& counts) {
+  Table table{};
+  int64_t low = 0, high = 255;
+  while (low < 255 && counts[static_cast<size_t>(low)] == 0) ++low;
+  while (high > 0 && counts[static_cast<size_t>(high)] == 0) --high;
+  const double scale = high > low ? 255.0 / static_cast<double>(high - low) : 1;
+  const double offset = high > low ? static_cast<double>(-low) * scale : 0;
+  for (size_t i = 0; i < 256; ++i) table[i] = clipped(static_cast<double>(i) * scale + offset);
+  return table;
+}
+
+Table equalize(const std::array<int64_t, 256>& counts) {
+  Table table{};
+  int64_t all = 0, last = 0;
+  for (const int64_t count : counts) {
+    all += count;
+    if (count > 0) last = count;
+  }
+  const int64_t step = (all - last) / 255;
+  int64_t sum = step / 2;
+  for (size_t i = 0; i < 256; ++i) {
+    table[i] = step == 0 ? static_cast<uint8_t>(i)
+                         : static_cast<uint8_t>(std::min<int64_t>(255, sum / step));
+    sum += counts[i];
+  }
+  return table;
+}
+
+template <class MakeTable>
+void recolor(std::span<uint8_t> pixels, const MakeTable& table_of) {
+  for (size_t c = 0; c < kColors; ++c) {
+    std::array<int64_t, 256> counts{};
+    for (size_t i = c; i < pixels.size(); i += kColors) ++counts[pixels[i]];
+    const Table table = table_of(counts);
+    for (size_t i = c; i < pixels.size(); i += kColors) pixels[i] = table[pixels[i]];
+  }
+}
+
+Table fixed_table(const TrivialChange& what) {
+  Table table{};
+  const int dropped = 8 - static_cast<int>(what.magnitude);
+  for (int i = 0; i < 256; ++i) {
+    const bool inverts = static_cast<float>(i) >= what.magnitude;
+    const int solarized = inverts ? 255 - i : i;
+    table[static_cast<size_t>(i)] = static_cast<uint8_t>(
+        what.op == TrivialOp::kPosterize ? i >> dropped << dropped : solarized);
+  }
+  return table;
+}
+
+}  // namespace
+
+TrivialChange trivial_change(TrivialOp op, int64_t bin, bool negative) {
+  const auto signed_line = [&](float end) {
+    const float magnitude = of_line(0, end, bin);
+    return TrivialChange{op, negative ? -magnitude : magnitude};
+  };
+  switch (op) {
+    case TrivialOp::kTranslateX:
+    case TrivialOp::kTranslateY:
+      return signed_line(32);
+    case TrivialOp::kRotate:
+      return signed_line(135);
+    case TrivialOp::kPosterize:  // rounds halves to even
+      return {op, 8 - std::nearbyint(static_cast<float>(bin) / 5)};
+    case TrivialOp::kSolarize:
+      return {op, of_line(255, 0, bin)};
+    case TrivialOp::kIdentity:
+    case TrivialOp::kAutoContrast:
+    case TrivialOp::kEqualize:
+      return {op, 0};
+    default:
+      return signed_line(0.99F);
+  }
+}
+
+void change(const TrivialChange& what, const ImageSize& size, std::span<uint8_t> pixels) {
+  const auto magnitude = static_cast<double>(what.magnitude);
+  switch (what.op) {
+    case TrivialOp::kIdentity:
+      return;
+    case TrivialOp::kShearX:
+      return transform({.xy = magnitude}, size, pixels);
+    case TrivialOp::kShearY:
+      return transform({.yx = magnitude}, size, pixels);
+    case TrivialOp::kTranslateX:
+      return transform({.x0 = -std::trunc(magnitude)}, size, pixels);
+    case TrivialOp::kTranslateY:
+      return transform({.y0 = -std::trunc(magnitude)}, size, pixels);
+    case TrivialOp::kRotate:
+      return rotate(magnitude, size, pixels);
+    case TrivialOp::kPosterize:
+    case TrivialOp::kSolarize:
+      return recolor(pixels, [&](const auto&) { return fixed_table(what); });
+    case TrivialOp::kAutoContrast:
+      return recolor(pixels, autocontrast);
+    case TrivialOp::kEqualize:
+      return recolor(pixels, equalize);
+    default: {
+      thread_local std::vector<uint8_t> plain;
+      plain.resize(pixels.size());
+      fill_plain(what.op, size, pixels, plain);
+      blend(what, plain, pixels);
+    }
+  }
+}
+
+}  // namespace lockstep::data

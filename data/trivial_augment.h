@@ -1,0 +1,66 @@
+// One random change to the colors or the geometry of a photo.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "data/codecs/image.h"
+
+namespace lockstep::data {
+
+enum class TrivialOp : uint8_t {
+  kIdentity,
+  kShearX,
+  kShearY,
+  kTranslateX,
+  kTranslateY,
+  kRotate,
+  kBrightness,
+  kColor,
+  kContrast,
+  kSharpness,
+  kPosterize,
+  kSolarize,
+  kAutoContrast,
+  kEqualize
+};
+// torchvision's names, in the order of its table.
+inline constexpr std::array<std::string_view, 14> kTrivialOpNames = {"Identity",
+                                                                     "ShearX",
+                                                                     "ShearY",
+                                                                     "TranslateX",
+                                                                     "TranslateY",
+                                                                     "Rotate",
+                                                                     "Brightness",
+                                                                     "Color",
+                                                                     "Contrast",
+                                                                     "Sharpness",
+                                                                     "Posterize",
+                                                                     "Solarize",
+                                                                     "AutoContrast",
+                                                                     "Equalize"};
+
+struct TrivialChange {
+  TrivialOp op = TrivialOp::kIdentity;
+  float magnitude = 0;  // in the op's own unit: degrees, pixels, a factor less 1
+};
+
+// The change of strength `bin` in 0..30; `negative` turns it round where the op has a direction.
+TrivialChange trivial_change(TrivialOp op, int64_t bin, bool negative);
+
+// Random: int64_t below(int64_t n).
+template <class Random>
+TrivialChange draw_trivial_change(Random& random) {
+  const auto op = static_cast<TrivialOp>(random.below(std::ssize(kTrivialOpNames)));
+  const int64_t bin = random.below(31);
+  return trivial_change(op, bin, random.below(2) == 1);
+}
+
+// Changes the image in place; what comes in from beyond its edges is black. Shapes: pixels HWC of
+// `size`, RGB. Source: torchvision's TrivialAugmentWide on Pillow's images, bit for bit: nearest
+// pixels, and a half turn or a quarter turn of a square as Pillow's transpose().
+void change(const TrivialChange& what, const ImageSize& size, std::span<uint8_t> pixels);
+
+}  // namespace lockstep::data

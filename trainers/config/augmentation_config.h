@@ -1,0 +1,36 @@
+// Random changes to training images: what the flags ask for, and what that is for a data set.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/augmentation.h"
+#include "data/dataset.h"
+#include "trainers/options/command_line.h"
+
+namespace lockstep::trainers {
+
+struct AugmentationConfig {
+  // Absent: as the data set wants.
+  std::optional<Flip> flip = {};
+  std::optional<int64_t> crop_pad = {};
+  std::optional<PadMode> pad_mode = {};
+
+  bool trivial = false;  // torchvision's TrivialAugmentWide
+
+  double erase = 0;   // the probability that a box of an image is erased
+  double mixup = 0;   // alpha; 0: none
+  double cutmix = 0;  // likewise; beside mixup, each micro-step has one of them
+};
+
+// Requires: checked options.
+AugmentationConfig make_augmentation_config(const Options& options);
+
+// Where nothing is asked for: CIFAR-10 and shapes have a crop out of the image padded by 4, and a
+// flip; photos a resized crop and a flip; all others nothing. Errors: UsageError where what is
+// asked for does not fit the images.
+Augmentation augmentation(const AugmentationConfig& asked,
+                          uint64_t seed,
+                          const data::Dataset& train);
+
+}  // namespace lockstep::trainers

@@ -1,0 +1,30 @@
+// A network's answer to one image, or to several views of it.
+#pragma once
+
+#include <memory>
+
+#include "kernels/image/normalize_image.h"
+#include "nn/functional.h"
+#include "nn/module.h"
+#include "trainers/config/test_views.h"
+
+namespace lockstep::trainers {
+
+// How images become a network's input.
+struct TestInput {
+  kernels::NormalizeImageParams normalization = {};
+  TestViews views = TestViews::kOne;
+};
+
+struct ViewedImages {
+  const Tensor& images;   // (N,C,H,W) u8
+  const Tensor& indices;  // (N) i64, in the data set; of no use for one view
+  std::shared_ptr<const Batch> batch;
+};
+
+// The logits (N, classes) of the images as they are, in the network's type; over several views
+// their weighted mean in f32, added in the order of the views. Weights are powers of two, so only
+// the additions round. Errors: ShapeError for images of one pixel's width that are moved.
+Var forward_views(nn::Module& model, const TestInput& input, const ViewedImages& images);
+
+}  // namespace lockstep::trainers
