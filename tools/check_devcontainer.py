@@ -2,8 +2,8 @@
 
 usage: python3 tools/check_devcontainer.py
 
-No validator of this format is packaged for Debian; the keys are a part of containers.dev's reference. The system must be the
-Dockerfile's, whose images are the slim ones.
+No validator of this format is packaged for Debian; the keys are a part of containers.dev's reference. The system must
+be the Dockerfile's, whose images are the slim ones.
 """
 
 import json

@@ -35,7 +35,8 @@ from golden.torch_files import torch_files
 
 FILES = [
     conv2d, depthwise_conv2d, linear, batch_norm, relu, gelu, max_pool2d, global_avg_pool, adaptive_avg_pool2d,
-    channel_gate, subsample_pad, cross_entropy, sgd, adam, param_groups, lookahead_airbench, muon, loss_scale, rng, cast,
+    channel_gate, subsample_pad, cross_entropy,
+    sgd, adam, param_groups, lookahead_airbench, muon, loss_scale, rng, cast,
     image_files, image_centers, image_resizes, image_views, image_boxes, trivial_augment,
     models, resnet_init, resnet_gradients, resnet_losses,
     photo_network_init, photo_network_gradients, airbench_init, airbench_gradients, airbench_steps, torch_files,

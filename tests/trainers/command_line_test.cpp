@@ -274,38 +274,6 @@ TEST(CommandLine, EnvironmentIsNamedInErrors) {
   EXPECT_THAT(refusal("", {{"LOCKSTEP_AMP", "maybe"}}), HasSubstr("bad value: LOCKSTEP_AMP=maybe"));
 }
 
-TEST(CommandLine, PresetsAreTheTutorials) {
-  const Options baseline = options_of("--preset demo-baseline");
-  EXPECT_EQ(baseline.integer("batch-size"), 32);
-  EXPECT_EQ(baseline.number("lr"), 1e-4);
-  EXPECT_EQ(baseline.number("momentum"), 0.0);
-  EXPECT_EQ(baseline.number("epochs"), 3);
-  EXPECT_FALSE(baseline.boolean("sync-bn"));
-  EXPECT_THAT(baseline.notes, IsEmpty());
-  const Options ddp = options_of("--preset demo-ddp");
-  EXPECT_TRUE(ddp.boolean("sync-bn"));
-  EXPECT_EQ(ddp.text("opt-level"), "O1");
-  EXPECT_THAT(ddp.notes, IsEmpty());
-  EXPECT_FALSE(options_of("--preset demo-ddp --no-sync-bn").boolean("sync-bn"));
-}
-
-TEST(CommandLine, ImagenetPresetsAreTheExamples) {
-  const auto resnet = [](const std::string& line) {
-    return options_of("DIR --preset " + line, {}, Program::kTrainResnet);
-  };
-  const Options main_py = resnet("imagenet-main");
-  EXPECT_EQ(main_py.text("arch"), "resnet18");
-  EXPECT_EQ(main_py.integer("global-batch-size"), 256);
-  EXPECT_EQ(main_py.text("lr-scheduler"), "step");
-  EXPECT_FALSE(main_py.boolean("scale-lr"));
-  const Options apex = resnet("apex-imagenet");
-  EXPECT_EQ(apex.integer("batch-size"), 256);
-  EXPECT_TRUE(apex.boolean("scale-lr"));
-  EXPECT_EQ(apex.integer("warmup-epochs"), 5);
-  EXPECT_EQ(apex.text("lr-milestones"), "30,60,80");
-  EXPECT_THAT(refusal("--preset apex-imagenet"), HasSubstr("bad value: --preset apex-imagenet"));
-}
-
 TEST(CommandLine, PrintingFlagsComeBeforeErrors) {
   EXPECT_EQ(options_of("-h").request, Request::kHelp);
   EXPECT_EQ(options_of("--epochs -1 --help").request, Request::kHelp);
