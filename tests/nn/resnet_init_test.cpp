@@ -50,10 +50,10 @@ TEST_P(ResNetInit, InitialWeightsArePyTorchs) {
   double sum = 0;
 
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const auto& [name, var, file_shape, of_norm] = parameters[i];
-    const bool is_normal = file_shape.rank() == 4 || name == "linear.weight";
+    const std::string& name = parameters[i].name;
+    const bool is_normal = parameters[i].file_shape.rank() == 4 || name == "linear.weight";
     const double error = is_normal ? kNormalError : 0;
-    const Tensor value = to_row_major(var.value());
+    const Tensor value = to_row_major(parameters[i].var.value());
     for (const float element : value.span<float>()) sum += static_cast<double>(element);
     const Fingerprint got = testing::fingerprint(value.span<float>());
     const double std = got.norm / std::sqrt(static_cast<double>(value.numel()));
