@@ -100,7 +100,7 @@ def stopped_rank() -> float:
     with Job(MPIRUN, 2, [*LONG, "--stall-abort", "3"]) as job:
         job.train_for_a_while()
         os.kill(random.choice(job.rank_processes()), signal.SIGSTOP)
-        return job.seconds_to_end(r"rank \d did not take part for 3 s", 75) - 3
+        return job.seconds_to_end(r"rank \d is stopped by a signal", 75) - 3
 
 
 def killed_mpirun() -> float:

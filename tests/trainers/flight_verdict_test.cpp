@@ -58,6 +58,9 @@ TEST(FlightVerdict, NamesAStoppedAndACrashedRank) {
                FlightCause::kStopped,
                "rank 1 is stopped by a signal; ranks 0, 2 wait for it in call 3 \"bucket 0 (8 "
                "tensors)\"");
+  expect_named(run_with([](MadeFlight& flight) { flight.wait_in_step(3, 3); }, kProcessStopped),
+               FlightCause::kStopped,
+               "rank 1 is stopped by a signal; ranks 0, 2 wait for it in call 3");
   expect_named(run_with(between_steps, kProcessGone), FlightCause::kCrashed, "its process is gone");
   expect_named(run_with(between_steps), FlightCause::kSilent, "rank 1 has recorded nothing for 5.");
 }
@@ -125,6 +128,17 @@ TEST(FlightVerdict, BlamesNoRankThatGaveUp) {
   gave_up->end(75, "rank 0 gave up waiting");
   run.flights[0] = gave_up.seen('R');
   expect_named(run, FlightCause::kStopped, "rank 1 is stopped by a signal");
+}
+
+TEST(FlightVerdict, NamesARankThatWasStoppedInAWaitWhenAllOthersHaveGivenUp) {
+  RunFlight run = run_with([](MadeFlight& flight) { flight.wait_in_step(3, 3); }, kProcessStopped);
+  for (const int rank : {0, 2}) {
+    MadeFlight gave_up(rank, kRanks);
+    gave_up.take_step(3, 3);
+    gave_up->end(75, "gave up waiting");
+    run.flights[static_cast<size_t>(rank)] = gave_up.seen('R');
+  }
+  expect_named(run, FlightCause::kStopped, "rank 1 is stopped by a signal; ranks 0, 2 wait for it");
 }
 
 TEST(FlightVerdict, AbstainsWithoutEvidence) {

@@ -56,11 +56,12 @@ const FlightEvent& innermost_part(const RankFlight& flight) {
   return last == parts.rend() ? none : *last;
 }
 
-// The call that the rank waits in; no event: it does not wait. Between two looks at its peers a
-// rank is not in a wait, and still waits for its sums.
+// The call that the rank waits in, or waited in until it gave up; no event: it does not wait.
+// Between two looks at its peers a rank is not in a wait, and still waits for its sums.
 const FlightEvent& wait_of(const RankFlight& flight) {
   static const FlightEvent none;
   if (flight.state.wait) return flight.state.wait;
+  if (gave_up(flight)) return flight.state.last_call;
   if (innermost_part(flight).text() == kSumsSpan) return flight.state.open_call;
   return none;
 }
@@ -292,7 +293,8 @@ FlightVerdict verdict_on(const RunFlight& run) {
     if (std::ranges::count(ranks_of(all), rank) == 0) unknown.push_back(rank);
   }
   for (const RankFlight* flight : all) {
-    if (wait_of(*flight)) {
+    // A rank that was stopped while it waited does not notice that its peers are there.
+    if (wait_of(*flight) && flight->process != kProcessStopped) {
       waiting.push_back(flight);
     } else if (!gave_up(*flight)) {
       suspects.push_back(flight);
