@@ -238,7 +238,7 @@ constexpr Flag kDistributedFlags[] = {
     {.name = "no-accel", .aliases = "--no-cuda", .kind = kBool, .means = "--device=cpu"},
     {.name = "threads", .kind = kInt, .brief = true, .range = {1, 1024},
      .help = "threads per rank [OMP_NUM_THREADS, else cores / ranks]"},
-    {.name = "algorithm", .kind = kChoice, .brief = true, .initial = "tree",
+    {.name = "algorithm", .kind = kChoice, .initial = "tree",
      .choices = "tree|ring|star|mpi|nccl|none",
      .help = "all-reduce; the same bits on any ranks: tree, star"},
     {.name = "transport", .kind = kChoice, .initial = "auto",

@@ -1,9 +1,11 @@
 #include "kernels/support/onednn/shim.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include <fmt/core.h>
 #include <omp.h>
+#include <strings.h>
 
 #include "core/check.h"
 #include "core/error.h"
@@ -14,6 +16,18 @@
 namespace lockstep::kernels::onednn {
 namespace {
 
+#if defined(__x86_64__)
+// Whether the user limits oneDNN to less than AVX2. Asking oneDNN itself would fix its limit.
+bool is_limited_below_avx2() {
+  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
+    const char* const limit = std::getenv(name);
+    if (limit == nullptr) continue;
+    return strcasecmp(limit, "SSE41") == 0 || strcasecmp(limit, "AVX") == 0;
+  }
+  return false;
+}
+#endif
+
 dnnl::engine make_engine() {
 #if defined(__x86_64__)
   switch (isa_level()) {  // before oneDNN looks at the processor
@@ -21,7 +35,7 @@ dnnl::engine make_engine() {
       dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
       break;
     case IsaLevel::kV3:
-      dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
+      if (!is_limited_below_avx2()) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx2);
       break;
     case IsaLevel::kV4:
       break;
