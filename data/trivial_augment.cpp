@@ -90,7 +90,7 @@ void smooth(const ImageSize& size, std::span<const uint8_t> from, std::span<uint
   const int64_t row = size.width * kColors;
   for (int64_t y = 1; y < size.height - 1; ++y) {
     for (int64_t i = y * row + kColors; i < (y + 1) * row - kColors; ++i) {
-      int64_t sum = 4 * from[static_cast<size_t>(i)];
+      int64_t sum = int64_t{4} * from[static_cast<size_t>(i)];
       for (const int64_t line : {i - row, i, i + row}) {
         for (const int64_t place : {line - kColors, line, line + kColors}) {
           sum += from[static_cast<size_t>(place)];
@@ -118,7 +118,7 @@ void fill_plain(TrivialOp op,
   }
   if (op == TrivialOp::kColor) return;
   const double mean = static_cast<double>(sum) / static_cast<double>(size.height * size.width);
-  std::ranges::fill(plain, static_cast<uint8_t>(mean + 0.5));
+  std::ranges::fill(plain, static_cast<uint8_t>(std::floor(mean + 0.5)));
 }
 
 // Of one color.

@@ -71,6 +71,7 @@ std::vector<StateEntry> Optimizer::state_of(const std::vector<StateEntry>& buffe
                                             std::string_view suffix,
                                             const std::vector<Tensor>& tensors) {
   std::vector<StateEntry> entries;
+  entries.reserve(buffers.size());
   size_t next = tensors.size() - buffers.size();
   for (const StateEntry& buffer : buffers) {
     entries.push_back({.name = fmt::format("{}.{}", buffer.name, suffix),

@@ -13,27 +13,28 @@ namespace {
 
 using trainers::OptLevel;
 
-// Both kinds of groups, narrow, for images of 8 by 8 pixels.
+// The whole network with one narrow group, for images of 8 by 8 pixels: its norms see 18 values of
+// a channel or more, enough for their small eps in 16 bits.
 class TinyAirbench : public nn::Module {
  public:
   explicit TinyAirbench(const nn::Init& init)
       : whitening_(init, 3, 2),
-        plain_(init, 24, 8, {}),
-        residual_(init, 8, 12, {.residual = true}),
-        linear_(init, 12, 10, false) {
+        group_(init, 24, 8, {.residual = true}),
+        pool_(3),
+        linear_(init, 8, 10, false) {
     register_module("0", whitening_);
-    register_module("2", plain_);
-    register_module("3", residual_);
+    register_module("2", group_);
     register_module("7", linear_);
   }
   Var forward(const Var& x) override {
-    const Var y = plain_.forward(nn::gelu(whitening_.forward(x), kernels::GeluForm::kTanh));
-    return nn::scale(linear_.forward(residual_.forward(y)), 0.25F);
+    const Var y = group_.forward(nn::gelu(whitening_.forward(x), kernels::GeluForm::kTanh));
+    return nn::scale(linear_.forward(pool_.forward(y)), 0.25F);
   }
 
  private:
   nn::Whitening whitening_;
-  nn::AirbenchGroup plain_, residual_;
+  nn::AirbenchGroup group_;
+  nn::MaxPool2d pool_;
   nn::Linear linear_;
 };
 

@@ -17,10 +17,13 @@ training=$!
 early=0 training_peak=0 peak=0 before=0  # before: of the last look, which was in training if this one is
 while resident=$(awk '/^VmRSS/ {print $2}' "/proc/$training/status" 2>/dev/null) && [ -n "$resident" ]; do
   step=$({ tail -n 1 "$work/run/metrics.jsonl" 2>/dev/null || true; } | sed -n 's/.*"step":\([0-9]*\).*/\1/p')
-  [ $((${step:-0} * 10)) -ge "$steps" ] || early=$resident
-  [ "$resident" -le "$peak" ] || peak=$resident
-  [ "$before" -le "$training_peak" ] || [ $((${step:-0} + 10)) -ge "$steps" ] || training_peak=$before
-  before=$resident
+  if [ $((${step:-0} * 10)) -lt "$steps" ]; then
+    early=$resident
+  else
+    [ "$resident" -le "$peak" ] || peak=$resident
+    [ "$before" -le "$training_peak" ] || [ $((step + 10)) -ge "$steps" ] || training_peak=$before
+    before=$resident
+  fi
   sleep 0.1
 done
 wait "$training" || { cat "$work/log"; exit 1; }

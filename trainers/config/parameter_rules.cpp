@@ -34,18 +34,20 @@ void read_setting(std::string_view rule, std::string_view word, ParameterRule& i
   if (!is_factor && key != "epochs") {
     refuse_rule(rule, "lr=X, wd=X, epochs=N and opt=sgd are what may follow a pattern");
   }
-  const auto factor = parse_float(value);
-  const auto epochs = parse_int(value);
-  if (is_factor ? !factor || *factor < 0 : !epochs || *epochs < 0 || *epochs > kMostEpochs) {
-    refuse_rule(rule,
-                fmt::format("{} takes {} from 0", key, is_factor ? "a number" : "a whole number"));
+  if (!is_factor) {
+    const std::optional<int64_t> epochs = parse_int(value);
+    if (!epochs || *epochs < 0 || *epochs > kMostEpochs) {
+      refuse_rule(rule, "epochs takes a whole number from 0");
+    }
+    into.epochs = epochs;
+    return;
   }
+  const std::optional<double> factor = parse_float(value);
+  if (!factor || *factor < 0) refuse_rule(rule, fmt::format("{} takes a number from 0", key));
   if (key == "lr") {
     into.lr = *factor;
-  } else if (key == "wd") {
-    into.weight_decay = factor;
   } else {
-    into.epochs = epochs;
+    into.weight_decay = factor;
   }
 }
 

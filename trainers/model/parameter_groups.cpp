@@ -26,6 +26,7 @@ const ParameterRule* first_that_fits(const std::vector<ParameterRule>& rules,
 [[noreturn]] void refuse_unused(const ParameterRule& rule,
                                 const std::vector<nn::NamedParameter>& parameters) {
   std::vector<std::string_view> names;
+  names.reserve(parameters.size());
   for (const nn::NamedParameter& parameter : parameters) names.push_back(parameter.name);
   const auto fitting =
       std::ranges::find_if(names, [&](std::string_view name) { return fits(rule.pattern, name); });
@@ -63,8 +64,8 @@ std::vector<nn::ParameterGroup> plain_groups(const OptimizerConfig& config,
 
 }  // namespace
 
-std::vector<nn::ParameterGroup> parameter_groups(const OptimizerConfig& config,
-                                                 std::vector<nn::NamedParameter> parameters) {
+std::vector<nn::ParameterGroup> parameter_groups(
+    const OptimizerConfig& config, const std::vector<nn::NamedParameter>& parameters) {
   const std::vector<ParameterRule>& rules = config.groups.rules;
   std::vector<nn::NamedParameter> of_none;
   std::vector<std::vector<nn::NamedParameter>> of_rules(rules.size());

@@ -12,11 +12,11 @@ namespace lockstep::trainers {
 // One group for each rule of --param-groups, those of no rule before them. Errors: UsageError for a
 // rule that no parameter follows.
 std::vector<nn::ParameterGroup> parameter_groups(const OptimizerConfig& config,
-                                                 std::vector<nn::NamedParameter> parameters);
+                                                 const std::vector<nn::NamedParameter>& parameters);
 
 struct TrainedAtFirst {
   Var parameter;
-  int64_t steps;  // counted from epoch 0; later ones leave it as it is
+  int64_t steps = 0;  // counted from epoch 0; later ones leave it as it is
 };
 // The parameters whose rule says epochs=N.
 std::vector<TrainedAtFirst> trained_at_first(const OptimizerConfig& config,

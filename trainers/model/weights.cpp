@@ -15,9 +15,9 @@ std::vector<nn::StateEntry> buffers_of(const nn::Module& model) {
 }
 
 std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
-                                              std::vector<nn::NamedParameter> parameters,
+                                              const std::vector<nn::NamedParameter>& parameters,
                                               std::vector<nn::StateEntry> buffers) {
-  std::vector<nn::ParameterGroup> groups = parameter_groups(config, std::move(parameters));
+  std::vector<nn::ParameterGroup> groups = parameter_groups(config, parameters);
   std::unique_ptr<nn::Optimizer> optimizer;
   if (config.kind == OptimizerKind::kSgd) {
     const kernels::SgdParams params = {.momentum = static_cast<float>(config.momentum),

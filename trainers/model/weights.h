@@ -17,7 +17,7 @@ std::vector<nn::StateEntry> buffers_of(const nn::Module& model);
 
 // With config.ema an nn::Ema, of `buffers` too.
 std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
-                                              std::vector<nn::NamedParameter> parameters,
+                                              const std::vector<nn::NamedParameter>& parameters,
                                               std::vector<nn::StateEntry> buffers = {});
 
 // Parameters in the types that --opt-level asks for.
