@@ -41,16 +41,6 @@ struct CropFlip {
   bool operator==(const CropFlip& other) const = default;
 };
 
-// Pixels [top, top + height) x [left, left + width).
-struct PixelBox {
-  int64_t top = 0;
-  int64_t left = 0;
-  int64_t height = 0;
-  int64_t width = 0;
-
-  bool operator==(const PixelBox& other) const = default;
-};
-
 // The first random words of an image's changes. Requires: 0 <= epoch < 2^32.
 [[gnu::always_inline]] constexpr PhiloxBlock augmentation_block(const Augmentation& augmentation,
                                                                 int64_t epoch,

@@ -1,36 +1,34 @@
 // Draws the part of an image that training sees.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
-#include "core/philox.h"
+#include "core/region.h"
 #include "data/codecs/image.h"
+#include "data/random_region.h"
 
 namespace lockstep::data {
 
 // A part of 8 to 100 % of the image's area, 3:4 to 4:3 in shape, anywhere in it; where ten draws
-// do not fit, the center. Random: float uniform(float low, float high); int64_t below(int64_t n).
+// do not fit, the center. Random: as draw_region().
 // Source: torchvision.transforms.RandomResizedCrop.get_params, draw by draw.
 template <class Random>
 Region draw_resized_crop(const ImageSize& size, Random& random) {
   constexpr double kNarrowest = 3.0 / 4;
   constexpr double kWidest = 4.0 / 3;
-  const double area = static_cast<double>(size.height * size.width);
-  const auto whole_number = [](double x) { return static_cast<int64_t>(std::nearbyint(x)); };
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    const double target = area * static_cast<double>(random.uniform(0.08F, 1));
-    const auto low = static_cast<float>(std::log(kNarrowest));
-    const auto high = static_cast<float>(std::log(kWidest));
-    const auto ratio = static_cast<double>(std::exp(random.uniform(low, high)));
-    const int64_t width = whole_number(std::sqrt(target * ratio));
-    const int64_t height = whole_number(std::sqrt(target / ratio));
-    if (width < 1 || width > size.width || height < 1 || height > size.height) continue;
-    const int64_t top = random.below(size.height - height + 1);
-    const int64_t left = random.below(size.width - width + 1);
-    return {.top = top, .left = left, .height = height, .width = width};
-  }
+  const RegionRange range = {.smallest = 0.08F,
+                             .largest = 1,
+                             .low = static_cast<float>(std::log(kNarrowest)),
+                             .high = static_cast<float>(std::log(kWidest))};
+  const auto size_of = [&](double area, double shape) -> std::optional<ImageSize> {
+    const int64_t width = whole_number(std::sqrt(area * shape));
+    const int64_t height = whole_number(std::sqrt(area / shape));
+    if (width < 1 || width > size.width || height < 1 || height > size.height) return std::nullopt;
+    return ImageSize{height, width};
+  };
+  if (const std::optional<Region> drawn = draw_region(size, range, random, size_of)) return *drawn;
   Region center = whole(size);
   const double shape = static_cast<double>(size.width) / static_cast<double>(size.height);
   if (shape < kNarrowest) {

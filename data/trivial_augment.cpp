@@ -121,7 +121,7 @@ void fill_plain(TrivialOp op,
   std::ranges::fill(plain, static_cast<uint8_t>(std::floor(mean + 0.5)));
 }
 
-// Of one color.
+// The new value of each value of one color, of which the image has counts[value].
 Table autocontrast(const std::array<int64_t, 256>& counts) {
   Table table{};
   int64_t low = 0, high = 255;

@@ -53,7 +53,7 @@ const Bench kMix("mix_images", kMixCases, [](Timer& t) {
 // A quarter of each image, as CutMix cuts on average.
 const Bench kSwap("swap_boxes", kMixCases, [](Timer& t) {
   Tensor images = t.random(t.shape(), t.dtype());
-  const PixelBox box = {.top = 1, .left = 1, .height = t[2] / 2, .width = t[3] / 2};
+  const Region box = {.top = 1, .left = 1, .height = t[2] / 2, .width = t[3] / 2};
   t.run(images.nbytes() / 2, [&] { kernels::swap_boxes(t.stream(), t.shards(), box, images); });
 });
 

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/region.h"
+
 #pragma GCC visibility push(default)
 namespace lockstep::data {
 
@@ -13,16 +15,6 @@ struct ImageSize {
   int64_t width = 0;
 
   bool operator==(const ImageSize& other) const = default;
-};
-
-// Pixels [top, top + height) x [left, left + width).
-struct Region {
-  int64_t top = 0;
-  int64_t left = 0;
-  int64_t height = 0;
-  int64_t width = 0;
-
-  bool operator==(const Region& other) const = default;
 };
 
 inline Region whole(const ImageSize& size) {

@@ -21,35 +21,30 @@ template <GeluForm kForm>
   });
 }
 
-// Calls body.operator()<T, form>() for tensors of T.
-template <class Body>
-[[gnu::always_inline]] inline void dispatch_gelu(Dtype dtype, GeluForm form, Body&& body) {
-  dispatch_float(dtype, [&]<class T>() {
-    if (form == GeluForm::kErf) return body.template operator()<T, GeluForm::kErf>();
-    body.template operator()<T, GeluForm::kTanh>();
-  });
-}
-
 }  // namespace
 
 void gelu_forward(Stream& stream, const Tensor& in, GeluForm form, Tensor& out) {
-  dispatch_gelu(in.dtype(), form, [&]<class T, GeluForm kForm>() {
+  dispatch_float(in.dtype(), [&]<class T>() {
     const T* from = in.data<T>();
     T* to = out.data<T>();
     for_ranges(stream, in.numel(), [=](int64_t begin, int64_t end) {
-      map_lines(end - begin, to + begin, gelu_of<kForm>, from + begin);
+      with_gelu_form(form, [&]<GeluForm kForm>() {
+        map_lines(end - begin, to + begin, gelu_of<kForm>, from + begin);
+      });
     });
   });
 }
 
 void gelu_backward(
     Stream& stream, const Tensor& in, const Tensor& grad_out, GeluForm form, Tensor& grad_in) {
-  dispatch_gelu(in.dtype(), form, [&]<class T, GeluForm kForm>() {
+  dispatch_float(in.dtype(), [&]<class T>() {
     const T* inputs = in.data<T>();
     const T* from = grad_out.data<T>();
     T* to = grad_in.data<T>();
     for_ranges(stream, in.numel(), [=](int64_t begin, int64_t end) {
-      map_lines(end - begin, to + begin, gelu_gradient_of<kForm>, inputs + begin, from + begin);
+      with_gelu_form(form, [&]<GeluForm kForm>() {
+        map_lines(end - begin, to + begin, gelu_gradient_of<kForm>, inputs + begin, from + begin);
+      });
     });
   });
 }

@@ -1,4 +1,4 @@
-// One thread a pack of 16 bytes. Traffic a element: forward 2 values, backward 3. Bound: DRAM for
+// One thread a pack of 16 bytes. Traffic an element: forward 2 values, backward 3. Bound: DRAM for
 // f32, instructions for 16-bit types.
 #include "kernels/elementwise/gelu.h"
 #include "kernels/elementwise/gelu_rule.h"
@@ -46,12 +46,11 @@ struct GeluBackwardBody {
   }
 };
 
-// Calls body.operator()<T, form>() with the device's type.
+// body.operator()<T, form>() with the device's type.
 template <class Body>
 void with_gelu(Dtype dtype, GeluForm form, Body&& body) {
   with_float_type(dtype, [&]<class T>() {
-    if (form == GeluForm::kErf) return body.template operator()<T, GeluForm::kErf>();
-    body.template operator()<T, GeluForm::kTanh>();
+    with_gelu_form(form, [&]<GeluForm kForm>() { body.template operator()<T, kForm>(); });
   });
 }
 

@@ -75,4 +75,11 @@ LS_HOST_DEVICE GeluFactor<Floats> gelu_factor(Floats x) {
   return tanh_factor<Floats, Words>(x);
 }
 
+// body.operator()<form>().
+template <class Body>
+[[gnu::always_inline]] inline void with_gelu_form(GeluForm form, Body&& body) {
+  if (form == GeluForm::kErf) return body.template operator()<GeluForm::kErf>();
+  body.template operator()<GeluForm::kTanh>();
+}
+
 }  // namespace lockstep::kernels

@@ -1,7 +1,7 @@
-// One thread a pack of 16 bytes. Traffic a element: forward 2 values, backward 3. Bound: DRAM.
+// One thread a pack of 16 bytes. Traffic an element: forward 2 values, backward 3. Bound: DRAM.
+#include "kernels/elementwise/relu.h"
 #include "kernels/support/cuda/elementwise.cuh"
 #include "kernels/support/cuda/numeric.cuh"
-#include "kernels/elementwise/relu.h"
 
 namespace lockstep::kernels::cuda {
 namespace {

@@ -14,7 +14,7 @@ void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor&
   LS_DISPATCH(mix_images, (stream, shards, mix, images))
 }
 
-void swap_boxes(Stream& stream, const Shards& shards, const PixelBox& box, Tensor& images) {
+void swap_boxes(Stream& stream, const Shards& shards, const Region& box, Tensor& images) {
   const OpCheck check("swap_boxes", stream);
   check.floating("images", images);
   check.rank("images", images, 4);

@@ -2,7 +2,7 @@
 // one, and so on; an odd one in the middle stays as it is.
 #pragma once
 
-#include "core/augmentation.h"
+#include "core/region.h"
 #include "core/shards.h"
 #include "kernels/support/declare_op.h"
 
@@ -36,7 +36,7 @@ LS_DECLARE_OP(MixImages, mix_images)
 //
 // In place. Shapes: images (N,C,H,W) f32, f16 or bf16. Values keep their bits, NaN too. Errors:
 // ShapeError, also for a box that leaves the images; DtypeError, DeviceError.
-using SwapBoxes = void(Stream& stream, const Shards& shards, const PixelBox& box, Tensor& images);
+using SwapBoxes = void(Stream& stream, const Shards& shards, const Region& box, Tensor& images);
 
 LS_DECLARE_OP(SwapBoxes, swap_boxes)
 

@@ -51,7 +51,7 @@ void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor&
   });
 }
 
-void swap_boxes(Stream& stream, const Shards& shards, const PixelBox& box, Tensor& images) {
+void swap_boxes(Stream& stream, const Shards& shards, const Region& box, Tensor& images) {
   const Shape& shape = images.shape();
   const int64_t pixel = static_cast<int64_t>(size_of(images.dtype())) * shape[1];
   const int64_t row = pixel * shape[3];

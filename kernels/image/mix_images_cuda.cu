@@ -16,19 +16,25 @@ namespace {
 constexpr int kMixThreads = 256;
 constexpr int64_t kMixRows = 4096;  // of the grid; more images go round
 
+// body(one, other) for value `first` of each image of this block and of its partner.
+template <class T, class Body>
+__device__ void for_pairs(
+    const ShardTable& shards, int64_t size, int64_t first, T* images, Body&& body) {
+  const int64_t rows = shards.begin[shards.count];
+  for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
+    const int k = shard_of(shards, row);
+    const int64_t partner = partner_of(shards.begin[k], shards.begin[k + 1], row);
+    if (row < partner) body(images + row * size + first, images + partner * size + first);
+  }
+}
+
 template <class T, int n>
 __global__ void __launch_bounds__(kMixThreads)
     mix_images_kernel(const ShardTable shards, const float* mix, int64_t size, T* images) {
   const int64_t i = (int64_t{blockIdx.x} * kMixThreads + threadIdx.x) * n;
   if (i >= size) return;
   const float weight = *mix;
-  const int64_t rows = shards.begin[shards.count];
-  for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
-    const int k = shard_of(shards, row);
-    const int64_t partner = partner_of(shards.begin[k], shards.begin[k + 1], row);
-    if (row >= partner) continue;
-    T* const one = images + row * size + i;
-    T* const other = images + partner * size + i;
+  for_pairs(shards, size, i, images, [&](T* one, T* other) {
     const Pack<T, n> a = load_pack<n>(one);
     const Pack<T, n> b = load_pack<n>(other);
     Pack<T, n> of_one;
@@ -40,7 +46,7 @@ __global__ void __launch_bounds__(kMixThreads)
     }
     store_pack(one, of_one);
     store_pack(other, of_other);
-  }
+  });
 }
 
 template <class T, int n>
@@ -69,17 +75,11 @@ __global__ void __launch_bounds__(kMixThreads)
   const int64_t i = int64_t{blockIdx.x} * kMixThreads + threadIdx.x;
   if (i >= box.height * box.columns) return;
   const int64_t value = box.first + i / box.columns * box.row_size + i % box.columns;
-  const int64_t rows = shards.begin[shards.count];
-  for (int64_t row = blockIdx.y; row < rows; row += gridDim.y) {
-    const int k = shard_of(shards, row);
-    const int64_t partner = partner_of(shards.begin[k], shards.begin[k + 1], row);
-    if (row >= partner) continue;
-    T* const one = images + row * size + value;
-    T* const other = images + partner * size + value;
+  for_pairs(shards, size, value, images, [](T* one, T* other) {
     const T kept = *one;
     *one = *other;
     *other = kept;
-  }
+  });
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ void mix_images(Stream& stream, const Shards& shards, const Tensor& mix, Tensor&
   });
 }
 
-void swap_boxes(Stream& stream, const Shards& shards, const PixelBox& box, Tensor& images) {
+void swap_boxes(Stream& stream, const Shards& shards, const Region& box, Tensor& images) {
   const Shape& shape = images.shape();
   const int64_t row_size = shape[3] * shape[1];
   const BoxOfValues values = {

@@ -48,7 +48,7 @@ TEST_F(CudaMixImages, GivesTheCpusBitsForSeveralBlocksAndForNone) {
 
 class CudaSwapBoxes : public testing::CudaTest {
  protected:
-  void expect_the_cpus_bits(const Shape& shape, const Shards& shards, const PixelBox& box) {
+  void expect_the_cpus_bits(const Shape& shape, const Shards& shards, const Region& box) {
     for (const Dtype dtype : testing::kFloatTypes) {
       SCOPED_TRACE(name_of(dtype));
       Tensor want = testing::rounded_to(dtype, testing::random_tensor(shape, 1, -2, 2));
@@ -64,7 +64,7 @@ class CudaSwapBoxes : public testing::CudaTest {
 TEST_F(CudaSwapBoxes, GivesTheCpusBits) {
   Shards shards = Shards::single(12);
   shards.offsets = {0, 7, 7, 8, 12};
-  for (const PixelBox& box : {PixelBox{1, 2, 3, 2}, PixelBox{0, 0, 5, 6}, PixelBox{2, 2, 0, 3}}) {
+  for (const Region& box : {Region{1, 2, 3, 2}, Region{0, 0, 5, 6}, Region{2, 2, 0, 3}}) {
     expect_the_cpus_bits({12, 3, 5, 6}, shards, box);
   }
   expect_the_cpus_bits({0, 2, 2, 2}, Shards::single(0), {0, 0, 1, 1});

@@ -22,7 +22,7 @@ TEST(RandomErasing, DrawsAsTorchvision) {
     for (int64_t seed = 0; seed < boxes.shape()[0]; ++seed) {
       TorchRandom random(static_cast<uint64_t>(seed));
       const int32_t* const want = boxes.data<int32_t>() + 4 * seed;
-      EXPECT_EQ(draw_erased_box(size, random), (PixelBox{want[0], want[1], want[2], want[3]}))
+      EXPECT_EQ(draw_erased_box(size, random), (Region{want[0], want[1], want[2], want[3]}))
           << golden.name() << ", seed " << seed;
       empty += want[2] == 0 ? 1 : 0;
     }
@@ -34,7 +34,7 @@ TEST(RandomErasing, StaysInTheImageOrErasesNothing) {
   for (const ImageSize& size : {ImageSize{1, 1}, {1, 500}, {3, 2}, {28, 28}, {375, 500}}) {
     for (int64_t image = 0; image < 200; ++image) {
       ImageRandom random(1, RandomPurpose::kErase, 0, image);
-      const PixelBox box = draw_erased_box(size, random);
+      const Region box = draw_erased_box(size, random);
       EXPECT_GE(box.top, 0);
       EXPECT_GE(box.left, 0);
       EXPECT_LE(box.top + box.height, size.height);
@@ -51,7 +51,7 @@ TEST(RandomErasing, GivesUpAfterTenAttempts) {
     int64_t below(int64_t) { return 0; }
     int draws = 0;
   } random;
-  EXPECT_EQ(draw_erased_box({2, 500}, random), PixelBox{});
+  EXPECT_EQ(draw_erased_box({2, 500}, random), Region{});
   EXPECT_EQ(random.draws, 20);
 }
 

@@ -54,8 +54,8 @@ TEST_F(Airbench, TrainsIn16BitsWithTheSameBitsOnTwoRanks) {
   }
 }
 
-// What the filters are follows from the images and their normalization, unless the weights are of
-// another training; no step changes them.
+// The filters depend on the images and their normalization alone. No step changes them, and weights
+// of another training replace them.
 TEST_F(Airbench, FitsItsFiltersToTheImagesOnce) {
   train(1, "first", {"--max-steps", "1"});
   train(1, "third");

@@ -26,10 +26,10 @@ void decode(std::string_view input) {
       file,
       [&](const data::ImageSize&) { return shrink; },
       [](const data::ImageSize& size) {
-        return data::Region{.top = size.height / 4,
-                            .left = size.width / 4,
-                            .height = (size.height + 1) / 2,
-                            .width = (size.width + 1) / 2};
+        return Region{.top = size.height / 4,
+                      .left = size.width / 4,
+                      .height = (size.height + 1) / 2,
+                      .width = (size.width + 1) / 2};
       },
       image);
   const size_t bytes = static_cast<size_t>(image.region.height * image.region.width * 3);

@@ -25,7 +25,7 @@ using testing::same_bits;
 
 const Shape kShape = {6, 3, 7, 9};
 
-// The same values at every call.
+// Each call returns the same values.
 Tensor images() {
   return random_tensor(kShape, 1, -2, 2);
 }

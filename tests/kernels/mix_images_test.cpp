@@ -30,7 +30,7 @@ Tensor weight(float value) {
   return mix;
 }
 
-// The same values at every call; a row is longer than a block.
+// Each call returns the same values. A row is longer than a block.
 Tensor images(Dtype dtype, int64_t count) {
   return rounded_to(dtype, random_tensor({count, 3, 27, 27}, 1, -2, 2));
 }
@@ -120,7 +120,7 @@ TEST(MixImages, DryDeclaresItsCost) {
   EXPECT_EQ(stream.ledger()[0].bytes, 80);
 }
 
-constexpr PixelBox kBox = {.top = 3, .left = 20, .height = 11, .width = 7};
+constexpr Region kBox = {.top = 3, .left = 20, .height = 11, .width = 7};
 
 // The planes of channel c of the shard's images.
 std::vector<reference::Plane> planes(const Tensor& images, int64_t c, int64_t begin, int64_t end) {
@@ -179,10 +179,10 @@ TEST(SwapBoxes, MixesAsTorchvision) {
   for (const testing::GoldenCase& golden : testing::golden_cases("image_boxes")) {
     if (!golden.name().starts_with("cut_")) continue;
     Tensor got = golden.tensor("images");
-    const PixelBox box = {.top = static_cast<int64_t>(golden.number("top")),
-                          .left = static_cast<int64_t>(golden.number("left")),
-                          .height = static_cast<int64_t>(golden.number("height")),
-                          .width = static_cast<int64_t>(golden.number("width"))};
+    const Region box = {.top = static_cast<int64_t>(golden.number("top")),
+                        .left = static_cast<int64_t>(golden.number("left")),
+                        .height = static_cast<int64_t>(golden.number("height")),
+                        .width = static_cast<int64_t>(golden.number("width"))};
     swap_boxes(stream, Shards::single(2), box, got);
     EXPECT_TRUE(same_bits(got, golden.tensor("out"))) << golden.name();
     ++boxes;
@@ -196,11 +196,11 @@ TEST(SwapBoxes, RejectsArgumentsThatDoNotFit) {
   Tensor bytes = Tensor::zeros({4, 1, 2, 2}, Dtype::kU8);
   EXPECT_THROW(swap_boxes(stream, Shards::single(3), {}, four), ShapeError);
   EXPECT_THROW(swap_boxes(stream, Shards::single(4), {}, bytes), DtypeError);
-  for (const PixelBox& outside : {PixelBox{-1, 0, 2, 2},
-                                  PixelBox{0, -1, 2, 2},
-                                  PixelBox{0, 0, 28, 2},
-                                  PixelBox{20, 26, 2, 2},
-                                  PixelBox{0, 0, 2, -1}}) {
+  for (const Region& outside : {Region{-1, 0, 2, 2},
+                                Region{0, -1, 2, 2},
+                                Region{0, 0, 28, 2},
+                                Region{20, 26, 2, 2},
+                                Region{0, 0, 2, -1}}) {
     EXPECT_THROW(swap_boxes(stream, Shards::single(4), outside, four), ShapeError);
   }
   EXPECT_NO_THROW(swap_boxes(stream, Shards::single(4), {0, 0, 27, 27}, four));

@@ -176,7 +176,7 @@ TEST(BatchNormOptions, AFixedGainStaysOneAndIsNoParameter) {
               ::testing::ElementsAre(
                   "weight", "bias", "running_mean", "running_var", "num_batches_tracked"));
 
-  // The same as a layer that trains its gain, for the same input.
+  // A layer that trains its gain computes the same for the same input.
   BatchNorm trained(Init{rng}, 5, {.eps = 1e-12F, .momentum = 0.4F});
   Linear head(Init{rng}, Shape{5, 2, 3}, 3);
   Stream stream;

@@ -60,7 +60,7 @@ TEST(CutMix, CutsTorchvisionsBoxes) {
     if (!golden.name().starts_with("cut_")) continue;
     const auto whole = [&](const char* name) { return static_cast<int64_t>(golden.number(name)); };
     const CutMix cut = cut_mix({7, 9}, golden.number("share"), whole("x"), whole("y"));
-    EXPECT_EQ(cut.box, (PixelBox{whole("top"), whole("left"), whole("height"), whole("width")}))
+    EXPECT_EQ(cut.box, (Region{whole("top"), whole("left"), whole("height"), whole("width")}))
         << golden.name();
     EXPECT_NEAR(cut.mix, *golden.tensor("mix").data<float>(), 1e-6);
     ++boxes;

@@ -77,7 +77,7 @@ TEST(EventValues, ImagesArePngsThatADecoderReads) {
     data::decode_image(
         std::as_bytes(std::span(png)),
         [](const data::ImageSize& size) {
-          return data::Region{.top = 0, .left = 0, .height = size.height, .width = size.width};
+          return Region{.top = 0, .left = 0, .height = size.height, .width = size.width};
         },
         decoded);
     for (size_t i = 0; i < 45; ++i) {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/augmentation.h"
+#include "core/region.h"
 #include "data/codecs/image.h"
 
 namespace lockstep::trainers {
@@ -15,7 +15,7 @@ namespace lockstep::trainers {
 float draw_mix(double alpha, uint64_t seed, int64_t epoch, int64_t batch);
 
 struct CutMix {
-  PixelBox box;   // of the other image
+  Region box;     // of the other image
   float mix = 1;  // the part of the image that is its own
 };
 

@@ -184,7 +184,7 @@ Tensor TrainingBatches::draw_boxes(const data::LoadedBatch& batch) const {
   for (const int64_t image : batch.indices.span<int64_t>()) {
     data::ImageRandom random(seed_, RandomPurpose::kErase, batch.epoch, image);
     const bool erases = random.uniform(0, 1) < static_cast<float>(asked_.erase);
-    const PixelBox box = erases ? data::draw_erased_box({shape[2], shape[3]}, random) : PixelBox{};
+    const Region box = erases ? data::draw_erased_box({shape[2], shape[3]}, random) : Region{};
     for (const int64_t edge : {box.top, box.left, box.height, box.width}) {
       *next++ = static_cast<int32_t>(edge);
     }
