@@ -21,6 +21,7 @@ set_property(TARGET lockstep_shared APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURC
 
 # In the tree headers name each other from its root, installed below lockstep/, where those of engine/ stand first.
 set(headers ${PROJECT_BINARY_DIR}/include)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS cmake/public_headers.txt)
 file(STRINGS cmake/public_headers.txt names)
 file(CONFIGURE OUTPUT public_headers.cmake @ONLY CONTENT [[
 file(REMOVE_RECURSE "@headers@")

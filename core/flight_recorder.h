@@ -12,7 +12,7 @@
 
 namespace lockstep {
 
-// An event costs a clock and eight or sixteen relaxed stores, no system call and no lock. Text is
+// An event costs a clock and eight or sixteen release stores, no system call and no lock. Text is
 // copied. Once move_to() has been called, the memory has what the process did last, whatever ends
 // it. Thread safety: parts, layers and calls are for the rank's own thread, loads for one thread a
 // lane.

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+"""usage: tests/long/soak.py BIN [--minutes 30] [--ranks 8] [--seed N]
+
+The ConvNet on 8 oversubscribed ranks under scripts/run, disturbed for so long: ranks are stopped for up to 4 s, the
+disk is full for some seconds, all ranks are asked to save and stop and start again, a rank is killed and the job
+restarts. Then it trains undisturbed to its last step, which lies so far ahead that the disturbances end before it.
+
+Each process's memory and descriptors, from its fifteenth second on, stay within 2 % (and 2 descriptors) of those of the
+first process of its rank; no file, shared memory or process is left; the weights have the digest of one rank that
+nobody disturbed. Needs root, for a small tmpfs.
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+WARM_S = 15
+DISK_MIB = 64
+
+
+class Soak:
+    def __init__(self, args: argparse.Namespace, work: Path):
+        self.args, self.work, self.rng = args, work, random.Random(args.seed)
+        self.disk, self.log, self.program = work / "disk", work / "log", args.bin.resolve() / "train_convnet"
+        self.counts: dict[str, int] = defaultdict(int)
+        self.seen: dict[int, dict] = {}  # by process: rank, and samples of (KiB, descriptors)
+        self.born: dict[int, float] = {}
+
+    def line(self, ranks: int, run: Path, steps: int, *more: str) -> list[str]:
+        start = [ROOT / "scripts/run", "-np", str(ranks), "--max-restarts", "1000"] if ranks > 1 else []
+        shards = ["--shards", "8", "--bn-groups", "8", "--global-batch-size", "64", "--threads", "1"]
+        length = ["--epochs", "1000000", "--max-steps", str(steps), "--save-freq", "50", "--keep", "2"]
+        quiet = ["--no-eval", "--no-tensorboard", "-p", "50", "-q", "--stall-abort", "30"]
+        return list(map(str, [*start, self.program, *shards, *length, *quiet, "-o", run, *more]))
+
+    def start(self, steps: int) -> subprocess.Popen:
+        line = self.line(self.args.ranks, self.disk / "run", steps, "--resume", "auto")
+        with self.log.open("a") as log:
+            return subprocess.Popen(line, stdout=log, stderr=log, env=os.environ | {"MALLOC_ARENA_MAX": "1"})
+
+    def processes(self) -> list[int]:
+        found = subprocess.run(["pgrep", "-f", f"^{self.program} .* -o {self.disk}/run( |$)"], stdout=subprocess.PIPE)
+        return [int(word) for word in found.stdout.split()]
+
+    def sample(self) -> None:
+        """Memory and descriptors of each rank that has had time to warm up."""
+        for process in self.processes():
+            born = self.born.setdefault(process, time.monotonic())
+            if time.monotonic() - born < WARM_S:
+                continue
+            try:
+                environment = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+                status = Path(f"/proc/{process}/status").read_text().split()
+                descriptors = len(os.listdir(f"/proc/{process}/fd"))
+                rank = next(int(word.partition(b"=")[2]) for word in environment
+                            if word.startswith(b"OMPI_COMM_WORLD_RANK="))
+                resident = int(status[status.index("RssAnon:") + 1])
+            except (OSError, ValueError, StopIteration):
+                continue  # it has just ended
+            self.seen.setdefault(process, {"rank": rank, "samples": []})["samples"].append((resident, descriptors))
+
+    def watch(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.sample()
+            time.sleep(1)
+
+    def one_process(self) -> int | None:
+        processes = self.processes()
+        return self.rng.choice(processes) if processes else None
+
+    def send(self, process: int, number: int) -> None:
+        try:
+            os.kill(process, number)
+        except ProcessLookupError:
+            pass  # it ended first
+
+    def stall(self) -> None:
+        if process := self.one_process():
+            self.send(process, signal.SIGSTOP)
+            time.sleep(self.rng.uniform(0.1, 4))
+            self.send(process, signal.SIGCONT)
+
+    def fill_disk(self) -> None:
+        ballast = self.disk / "ballast"
+        with ballast.open("wb", buffering=0) as file:
+            try:
+                while file.write(bytes(1 << 16)):
+                    pass
+            except OSError:
+                pass  # full, as it should be
+        self.watch(self.rng.uniform(2, 6))
+        ballast.unlink()
+
+    def kill(self) -> None:
+        if process := self.one_process():
+            self.send(process, signal.SIGKILL)
+
+    def disturb(self, steps: int) -> subprocess.Popen:
+        """Returns the job, which nobody disturbs any more."""
+        job, end = self.start(steps), time.monotonic() + 60 * self.args.minutes
+        harmless, restarts = ["stall", "stall", "fill_disk"], ["kill", "stop"]
+        next_restart = time.monotonic() + 90  # so that most processes are old enough to be measured
+        while time.monotonic() < end:
+            self.watch(self.rng.uniform(3, 8))
+            what = self.rng.choice(harmless)
+            if time.monotonic() > next_restart:
+                what, next_restart = self.rng.choice(restarts), time.monotonic() + self.rng.uniform(60, 150)
+            self.counts[what] += 1
+            if what == "stop":
+                job.send_signal(signal.SIGTERM)
+            else:
+                getattr(self, what)()
+            if what == "stop" or job.poll() is not None:
+                code = job.wait(timeout=120)
+                self.counts[f"exit {code}"] += 1
+                if code == 0:
+                    raise SystemExit(f"the run ended after {steps} steps, before the disturbances did")
+                job = self.start(steps)
+        return job
+
+    def growth(self) -> list[str]:
+        """What grew by more than it may, from a rank's first process to any later one, or within one."""
+        found, lives = [], defaultdict(list)
+        for life in self.seen.values():
+            if len(life["samples"]) >= 10:
+                lives[life["rank"]].append(life["samples"])
+        for rank, processes in sorted(lives.items()):
+            early = statistics.median(resident for resident, _ in processes[0][:5])
+            late = max(statistics.median(resident for resident, _ in samples[-5:]) for samples in processes)
+            opened = statistics.median(descriptors for _, descriptors in processes[0][:5])
+            open_late = max(statistics.median(descriptors for _, descriptors in samples[-5:]) for samples in processes)
+            print(f"rank {rank}: {len(processes)} processes, {early:.0f} to {late:.0f} KiB of its own, "
+                  f"{opened:.0f} to {open_late:.0f} descriptors")
+            if not late <= early * 1.02 or not open_late <= opened + 2:
+                found.append(f"rank {rank} grew")
+        return found if lives else ["no process was old enough to be measured"]
+
+
+def digest_of(run: Path) -> str:
+    return json.loads((run / "run.json").read_text())["digest"]
+
+
+def left_behind(since: float) -> list[str]:
+    return [str(path) for path in Path("/dev/shm").glob(f"lockstep.{os.getuid()}.*") if path.stat().st_mtime > since]
+
+
+def soak(args: argparse.Namespace, work: Path) -> list[str]:
+    job = Soak(args, work)
+    since = time.time()
+    rate = measured_rate(job)
+    steps = int(rate * 60 * args.minutes * 1.1)
+    last = job.disturb(steps)
+    code = last.wait()
+    problems = [] if code == 0 else [f"the run ended with {code}: {job.log.read_text()[-2000:]}"]
+    undisturbed = subprocess.run(job.line(1, work / "base", steps), stdout=subprocess.DEVNULL, check=False)
+    if undisturbed.returncode or code:
+        return [*problems, "no digest to compare"]
+    if digest_of(work / "base") != digest_of(job.disk / "run"):
+        problems.append("the digest differs from the undisturbed one")
+    problems += [f"left: {path}" for path in left_behind(since)] + job.growth()
+    problems += [f"process {process} is left" for process in job.processes()]
+    happened = ", ".join(f"{count} x {what}" for what, count in sorted(job.counts.items()))
+    print(f"{steps} steps on {args.ranks} ranks in {(time.time() - since) / 60:.0f} minutes; {happened}")
+    return problems
+
+
+def measured_rate(job: Soak) -> float:
+    """Steps a second of all ranks, after the first."""
+    run = job.work / "rate"
+    subprocess.run(job.line(job.args.ranks, run, 300), stdout=subprocess.DEVNULL, check=True)
+    return 1 / json.loads((run / "run.json").read_text())["final"]["step_s"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bin", type=Path)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--ranks", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=os.getpid())
+    args = parser.parse_args()
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout
+    print(f"soak of seed {args.seed}, commit {commit.strip()}")
+    with tempfile.TemporaryDirectory() as work:
+        disk = Path(work, "disk")
+        disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "soak", disk], check=True)
+        try:
+            problems = soak(args, Path(work))
+        finally:
+            subprocess.run(["umount", "-l", disk], check=True)
+    print("\n".join(problems) or "memory and descriptors are flat, nothing is left, and the digest is the undisturbed one")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
