@@ -1,13 +1,13 @@
-"""Wall time from process start to an accuracy, beside PyTorch's same recipe. Writes bench/results/time_to_accuracy.json.
+"""Seconds from process start to an accuracy, beside PyTorch. Writes bench/results/time_to_accuracy.json.
 
 usage: python3 bench/time_to_accuracy.py --cifar10 DIR --mnist DIR [--only mnist,speed,scaling,cifar94] [--seeds 3]
            --cifar-peer 'PYTHON cifar_to_94.py DIR' --mnist-peer 'PYTHON a_mnist.py DIR --mode fast --cl'
 
-mnist: the ConvNet to 99.0 %, `--epochs` epochs of SGD at a constant rate of 0.05, batch 32. cifar94: `--preset cifar-94`
+mnist: the ConvNet to 99.0 %, `--epochs` epochs of SGD at a constant 0.05, batch 32. cifar94: `--preset cifar-94`
 in f32 and bf16; a run takes about an hour on 2 cores. speed: images per second of the first --steps steps of that
-recipe, in turn. scaling: 2 ranks of 1 thread over 1 rank of 1 thread, likewise. Seconds run from the start of a process
-to its end, so they hold what it loads, trains and evaluates. Each seed is a round, A B A B ...; rounds with busy
-neighbors are run again. A part that is measured replaces that part of the results alone.
+recipe, in turn. scaling: 2 ranks of 1 thread over 1 rank of 1 thread, likewise. Seconds run from the start of a
+process to its end, so they hold what it loads, trains and evaluates. Each seed is a round, A B A B ...; rounds with
+busy neighbors are run again. A part that is measured replaces that part of the results alone.
 """
 
 import argparse
@@ -92,7 +92,7 @@ def compare(args: argparse.Namespace, title: str, programs: dict, figure: str) -
 def mnist(args: argparse.Namespace, cores: int) -> dict:
     flags = [args.mnist, "-b", MNIST_BATCH, "--lr", MNIST_RATE, "--momentum", "0", "--epochs", str(args.epochs)]
     flags += ["--lr-scheduler", "const", "-p", "1000"]
-    ranks = ["--global-batch-size", MNIST_BATCH]
+    of_two_ranks = [args.mnist, "--global-batch-size", MNIST_BATCH, *flags[3:]]
 
     def torch(seed: str) -> dict:
         more = ["--epochs", str(args.epochs), "--lr", MNIST_RATE, "--batch", MNIST_BATCH, "--threads", str(cores)]
@@ -100,7 +100,7 @@ def mnist(args: argparse.Namespace, cores: int) -> dict:
 
     programs = {
         "lockstep": lambda seed: lockstep("train_convnet", 1, cores, [*flags, "--seed", seed]),
-        "lockstep_2_ranks": lambda seed: lockstep("train_convnet", 2, 1, [*flags[:1], *flags[3:], *ranks, "--seed", seed]),
+        "lockstep_2_ranks": lambda seed: lockstep("train_convnet", 2, 1, [*of_two_ranks, "--seed", seed]),
         "torch": torch,
     }
     return {"epochs": args.epochs, "rate": MNIST_RATE} | compare(args, "mnist", programs, "seconds")

@@ -199,7 +199,7 @@ def main() -> int:
             problems = soak(args, Path(work))
         finally:
             subprocess.run(["umount", "-l", disk], check=True)
-    print("\n".join(problems) or "memory and descriptors are flat, nothing is left, and the digest is the undisturbed one")
+    print("\n".join(problems) or "memory and descriptors are flat, nothing is left, the digest is the undisturbed one")
     return 1 if problems else 0
 
 
