@@ -39,6 +39,14 @@ def load(directory: Path, split: str) -> tuple[Tensor, Tensor]:
     return images.unsqueeze(1).float().div(255), labels.long()
 
 
+@torch.no_grad()
+def logits_of(model: ConvNet, images: Tensor) -> Tensor:
+    model.eval()
+    logits = torch.cat([model(chunk) for chunk in images.split(250)])
+    model.train()
+    return logits
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mnist_raw_dir", metavar="MNIST_RAW_DIR", type=Path)
@@ -47,6 +55,7 @@ def main() -> None:
     args = parser.parse_args()
 
     images, labels = load(args.mnist_raw_dir, "train")
+    test_images, test_labels = load(args.mnist_raw_dir, "t10k")
     sampler = DistributedSampler(range(len(images)), num_replicas=1, rank=0, shuffle=True, seed=args.seed)
     torch.manual_seed(args.seed)
     model = ConvNet()
@@ -68,12 +77,9 @@ def main() -> None:
             if len(first_losses) < 5:
                 first_losses.append(loss.item())
         order_sha256 = hashlib.sha256(",".join(map(str, order)).encode()).hexdigest()
-        epochs.append({"train_loss": loss_sum / len(order), "order_sha256": order_sha256})
+        correct = int((logits_of(model, test_images).argmax(1) == test_labels).sum())
+        epochs.append({"train_loss": loss_sum / len(order), "order_sha256": order_sha256, "test_correct": correct})
 
-    images, labels = load(args.mnist_raw_dir, "t10k")
-    model.eval()
-    with torch.no_grad():
-        logits = torch.cat([model(chunk) for chunk in images.split(250)])
     result = {
         "script": "tools/baseline_torch.py",
         "torch_version": torch.__version__,
@@ -84,9 +90,8 @@ def main() -> None:
         "initial_param_sha256": initial_sha256,
         "first_losses": first_losses,
         "epochs": epochs,
-        "test_correct": int((logits.argmax(1) == labels).sum()),
-        "test_total": len(labels),
-        "test_loss": F.cross_entropy(logits.double(), labels).item(),
+        "test_total": len(test_labels),
+        "test_loss": F.cross_entropy(logits_of(model, test_images).double(), test_labels).item(),
     }
     print(json.dumps(result, indent=2))
 

@@ -29,6 +29,7 @@ run_commands() {  # of document $1, at least $2; trainings with the flags $3
     case $line in
       *bench_allreduce*) line+=" -e 64K" ;;
       *bench_train*) line+=" -b 2 --num-warmup-batches 1 --num-batches-per-iter 1 --num-iters 2" ;;
+      *--trace*) line+=" --max-steps 18" ;;
       *train_*) line+=" $3" ;;
     esac
     echo "\$ $line"
@@ -36,9 +37,9 @@ run_commands() {  # of document $1, at least $2; trainings with the flags $3
   done < <(grep -E '^(scripts/run|build/release/bin/[a-z_]+|python3 tools/[a-z_]+\.py) ' "$root/docs/$1")
   [ $count -ge "$2" ] || { echo "$1 has $count commands, expected $2"; exit 1; }
 }
-run_commands running.md 19 "--max-steps 20"
-run_commands reliability.md 4 "--max-steps 20"
-run_commands evaluation.md 4 "--max-steps 20"
+run_commands running.md 19 "--max-steps 6"
+run_commands reliability.md 4 "--max-steps 6"
+run_commands evaluation.md 4 "--max-steps 6"
 run_commands bench_allreduce.md 4
 run_commands bench_train.md 3
 count=0

@@ -37,6 +37,12 @@ TEST(Mnist, BaselineOverlaysPyTorchs) {
                                             "demo-baseline",
                                             "--seed",
                                             "42",
+                                            "--epochs",
+                                            "1",
+                                            "--shards",
+                                            "2",
+                                            "--bn-groups",
+                                            "1",
                                             "-p",
                                             "1",
                                             "-o",
@@ -53,9 +59,12 @@ TEST(Mnist, BaselineOverlaysPyTorchs) {
     EXPECT_NEAR(step.at("loss").get<double>(), expected, 1e-4 * expected) << step;
     line = end + 1;
   }
+  const nlohmann::json want = torch.at("epochs").at(0);
   const nlohmann::json final = read_json(dir / "run" / "run.json").at("final");
+  const auto trained = read_metrics(dir / "run").at(1874);  // the epoch's last step
+  EXPECT_NEAR(trained.at("loss_avg").get<double>(), want.at("train_loss").get<double>(), 1e-4);
   EXPECT_EQ(final.at("total"), torch.at("test_total"));
-  EXPECT_NEAR(final.at("correct").get<double>(), torch.at("test_correct").get<double>(), 50);
+  EXPECT_NEAR(final.at("correct").get<double>(), want.at("test_correct").get<double>(), 50);
 }
 
 }  // namespace

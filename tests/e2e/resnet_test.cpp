@@ -19,6 +19,9 @@ struct Cut {
   Arguments flags;
   std::vector<int> ranks;
 };
+void PrintTo(const Cut& cut, std::ostream* out) {
+  *out << cut.name;
+}
 
 class ResNetCuts : public ::testing::TestWithParam<Cut> {};
 
@@ -40,10 +43,18 @@ INSTANTIATE_TEST_SUITE_P(
     ResNetCuts,
     ::testing::Values(
         Cut{"OwnStatistics",
-            {"--shards", "8", "--bn-groups", "8", "--global-batch-size", "64"},
+            {"--shards", "8", "--bn-groups", "8", "--global-batch-size", "64", "--max-steps", "4"},
             {1, 2, 4, 8}},
         Cut{"SyncBatchNorm",
-            {"--shards", "4", "--sync-bn", "--global-batch-size", "64", "--opt", "adamw"},
+            {"--shards",
+             "4",
+             "--sync-bn",
+             "--global-batch-size",
+             "64",
+             "--opt",
+             "adamw",
+             "--max-steps",
+             "4"},
             {1, 4}}),
     [](const auto& cut) { return cut.param.name; });
 
