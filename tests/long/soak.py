@@ -26,6 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 WARM_S = 15
 DISK_MIB = 64
+BATCH = 64
 
 
 class Soak:
@@ -37,8 +38,9 @@ class Soak:
         self.born: dict[int, float] = {}
 
     def line(self, ranks: int, run: Path, steps: int, *more: str) -> list[str]:
+        # Dummy images: pages of a data set come into memory over many epochs.
         start = [ROOT / "scripts/run", "-np", str(ranks), "--max-restarts", "1000"] if ranks > 1 else []
-        shards = ["--shards", "8", "--bn-groups", "8", "--global-batch-size", "64", "--threads", "1"]
+        shards = ["--shards", "8", "--bn-groups", "8", "--global-batch-size", str(BATCH), "--threads", "1", "--dummy"]
         length = ["--epochs", "1000000", "--max-steps", str(steps), "--save-freq", "50", "--keep", "2"]
         quiet = ["--no-eval", "--no-tensorboard", "-p", "50", "-q", "--stall-abort", "30"]
         return list(map(str, [*start, self.program, *shards, *length, *quiet, "-o", run, *more]))
@@ -178,8 +180,8 @@ def soak(args: argparse.Namespace, work: Path) -> list[str]:
 def measured_rate(job: Soak) -> float:
     """Steps a second of all ranks, after the first."""
     run = job.work / "rate"
-    subprocess.run(job.line(job.args.ranks, run, 300), stdout=subprocess.DEVNULL, check=True)
-    return 1 / json.loads((run / "run.json").read_text())["final"]["step_s"]
+    subprocess.run(job.line(job.args.ranks, run, 300), capture_output=True, check=True)
+    return json.loads((run / "run.json").read_text())["final"]["images_per_s"] / BATCH
 
 
 def main() -> int:
