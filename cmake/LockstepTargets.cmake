@@ -14,8 +14,7 @@ target_compile_options(lockstep_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${h
 if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE
     -fsanitize=${LOCKSTEP_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
-    # AddressSanitizer reports what these find, and they take a fifth of a build.
-    -fno-sanitize=null,vptr,object-size
+    -fno-sanitize=null,vptr,object-size  # a fifth of a build, for what AddressSanitizer reports
     # In GoogleTest's macros UBSan doubles the time of a build.
     $<$<BOOL:$<TARGET_PROPERTY:LOCKSTEP_IS_TEST>>:-fno-sanitize=undefined>)
   target_link_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
