@@ -30,12 +30,10 @@ TEST_F(OverCublaslt, RanksGiveTheBitsOfOneInAGraphAndWithoutOne) {
   for (const Arguments& level : {Arguments{"--opt-level", "O0"}, Arguments{"--opt-level", "O2"}}) {
     const std::string one = level[1] + "-1";
     expect_success(run(1, one, level));
-    for (const int ranks : {2, 4}) {
-      const std::string several = level[1] + "-" + std::to_string(ranks);
-      expect_success(run(ranks, several, level));
-      SCOPED_TRACE(several);
-      expect_same_bits(dir_ / one, dir_ / several);
-    }
+    const std::string several = level[1] + "-several";
+    expect_success(run(level[1] == "O0" ? 2 : 4, several, level));
+    SCOPED_TRACE(several);
+    expect_same_bits(dir_ / one, dir_ / several);
     Arguments eager = level;
     eager.push_back("--no-graph");
     expect_success(run(1, level[1] + "-eager", eager));

@@ -1,4 +1,4 @@
-// train_resnet --device cuda: a narrow network on photos of 16 by 16 pixels.
+// train_resnet --device cuda: a narrow network on photos of 8 by 8 pixels.
 #include "tests/emulated_train/programs.h"
 #include "tests/support/image_files.h"
 
@@ -13,7 +13,7 @@ class NarrowResNet : public ::testing::Test {
     Arguments line = {"train_resnet_emulated", (dir_ / "photos").string(), "-a", "resnet20"};
     line.insert(line.end(), {"--device", "cuda", "--workers", "0", "--lr", "0.01"});
     for (const char* size : {"--train-crop-size", "--val-resize-size", "--val-crop-size"}) {
-      line.insert(line.end(), {size, "16"});
+      line.insert(line.end(), {size, "8"});
     }
     line.insert(line.end(), {"--global-batch-size", "4", "--shards", "4", "--bn-groups", "4"});
     line.insert(line.end(), {"-o", (dir_ / name).string()});

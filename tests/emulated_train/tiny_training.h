@@ -12,6 +12,7 @@
 #include "data/synthetic.h"
 #include "nn/cifar_resnet.h"
 #include "tests/emulated_train/flags_of_all_runs.h"
+#include "tests/emulated_train/tiny_resnet.h"
 #include "trainers/loop/training.h"
 
 namespace lockstep::testing {
@@ -63,11 +64,14 @@ inline std::unique_ptr<nn::Module> make_resnet8(const nn::Init& init) {
   return std::make_unique<nn::CifarResNet>(init, 8);
 }
 
-// A network of eight layers unless said otherwise; what it costs on the CPU's device counts
-// nowhere. `prepare` is called first.
+inline std::unique_ptr<nn::Module> make_tiny_resnet(const nn::Init& init) {
+  return std::make_unique<TinyResNet>(init);
+}
+
+// What the run costs on the CPU's device counts nowhere. `prepare` is called first.
 inline TinyResult train_tiny(
     const trainers::ResolvedRun& run,
-    const MakeTiny& make = make_resnet8,
+    const MakeTiny& make = make_tiny_resnet,
     const std::function<void(Stream&)>& prepare = [](Stream&) {},
     int64_t pool_bytes = 0) {
   const data::DatasetPair data = {.train = std::make_shared<TinyShapes>(42),
