@@ -33,7 +33,8 @@ def lockstep(program: str, ranks: int, threads: int, flags: list[str]) -> dict:
         output_of(on_ranks(ranks, line))
         seconds = time.monotonic() - start
         final = json.loads(Path(folder, "run", "run.json").read_text())["final"]
-    return {"seconds": seconds, "images_per_s": final["images_per_s"], "accuracy": final.get("accuracy")}
+    accuracy = final["correct"] / final["total"] if "correct" in final else None
+    return {"seconds": seconds, "images_per_s": final["images_per_s"], "accuracy": accuracy}
 
 
 def peer(command: str, more: list[str], accuracy: str) -> dict:
