@@ -16,8 +16,9 @@ Tensor constant(const Init& init, int64_t size, float value) {
 }  // namespace
 
 Conv2d::Conv2d(const Init& init, const Conv2dOptions& options)
-    : params_{options.stride, options.stride, options.pad, options.pad} {
-  const Shape shape{options.out_channels, options.in_channels, options.kernel, options.kernel};
+    : params_{options.stride, options.stride, options.pad, options.pad, options.groups} {
+  const Shape shape{
+      options.out_channels, options.in_channels / options.groups, options.kernel, options.kernel};
   const int64_t fan_in = shape.stride0();
   weight_ = register_parameter("weight", default_weight(init, shape, fan_in));
   if (options.bias) {

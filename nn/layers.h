@@ -16,6 +16,7 @@ struct Conv2dOptions {
   int64_t in_channels = 0, out_channels = 0;
   int kernel = 1, stride = 1, pad = 0;  // square, in pixels
   bool bias = true;
+  int groups = 1;
 };
 
 class BatchNorm;
@@ -32,7 +33,7 @@ class Conv2d : public Module {
 
  private:
   kernels::Conv2dParams params_;
-  Var weight_;  // (K,C,R,S)
+  Var weight_;  // (K,C/groups,R,S)
   Var bias_;    // (K) or undefined
 };
 

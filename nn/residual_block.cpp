@@ -13,13 +13,14 @@ Conv2dOptions conv1x1(int64_t in_channels, int64_t out_channels, int stride = 1)
           .bias = false};
 }
 
-Conv2dOptions conv3x3(int64_t in_channels, int64_t out_channels, int stride = 1) {
+Conv2dOptions conv3x3(int64_t in_channels, int64_t out_channels, int stride = 1, int groups = 1) {
   return {.in_channels = in_channels,
           .out_channels = out_channels,
           .kernel = 3,
           .stride = stride,
           .pad = 1,
-          .bias = false};
+          .bias = false,
+          .groups = groups};
 }
 
 }  // namespace
@@ -65,11 +66,11 @@ Forked BasicBlock::forward(const Forked& x) {
 Bottleneck::Bottleneck(const Init& init,
                        const BlockOptions& options,
                        std::unique_ptr<Module> shortcut)
-    : conv1_(init, conv1x1(options.in_channels, options.planes)),
-      bn1_(init, options.planes, {.relu = true}),
-      conv2_(init, conv3x3(options.planes, options.planes, options.stride)),
-      bn2_(init, options.planes, {.relu = true}),
-      conv3_(init, conv1x1(options.planes, options.planes * kExpansion)),
+    : conv1_(init, conv1x1(options.in_channels, options.width())),
+      bn1_(init, options.width(), {.relu = true}),
+      conv2_(init, conv3x3(options.width(), options.width(), options.stride, options.groups)),
+      bn2_(init, options.width(), {.relu = true}),
+      conv3_(init, conv1x1(options.width(), options.planes * kExpansion)),
       bn3_(init, options.planes * kExpansion, {.relu = true}),
       shortcut_(std::move(shortcut)) {
   register_module("conv1", conv1_);

@@ -13,6 +13,12 @@ struct BlockOptions {
   int64_t in_channels = 0;
   int64_t planes = 0;  // of the 3x3 convolutions
   int stride = 1;      // of the first 3x3 convolution
+  // A bottleneck's 3x3 convolution, in groups, has group_width / 64 * planes channels a group.
+  // Source: torchvision's ResNeXt.
+  int groups = 1;
+  int64_t group_width = 64;
+
+  int64_t width() const { return planes * group_width / 64 * groups; }
 };
 
 // 1x1 convolution and batch norm: (N,C,H,W) -> (N,K,ceil(H/stride),ceil(W/stride)).
@@ -72,7 +78,8 @@ class BasicBlock : public ResidualBlock {
   std::unique_ptr<Module> shortcut_;
 };
 
-// 1x1, 3x3 and 1x1 to four times the planes. The 3x3 has the stride: torchvision's version 1.5.
+// 1x1, 3x3 and 1x1 to four times the planes. The 3x3 has the stride, as in torchvision's version
+// 1.5, and the groups.
 class Bottleneck : public ResidualBlock {
  public:
   static constexpr int kExpansion = 4;

@@ -61,7 +61,8 @@ std::unique_ptr<ResidualBlock> make_block(const Init& init, const BlockOptions& 
 
 template <class Block>
 std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
-                                                        const Architecture& network) {
+                                                        const Architecture& network,
+                                                        const ResNetOptions& options) {
   std::vector<std::unique_ptr<ResidualStage>> stages;
   int64_t channels = kStemChannels;
   int64_t planes = kStemChannels;
@@ -69,7 +70,12 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
     std::vector<std::unique_ptr<ResidualBlock>> blocks;
     for (int b = 0; b < depth; ++b) {
       const int stride = b == 0 && !stages.empty() ? 2 : 1;
-      blocks.push_back(make_block<Block>(init, {channels, planes, stride}));
+      blocks.push_back(make_block<Block>(init,
+                                         {.in_channels = channels,
+                                          .planes = planes,
+                                          .stride = stride,
+                                          .groups = options.groups,
+                                          .group_width = options.group_width}));
       channels = planes * Block::kExpansion;
     }
     stages.push_back(std::make_unique<ResidualStage>(std::move(blocks)));
@@ -78,10 +84,13 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
   return stages;
 }
 
-std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init, int depth) {
+std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
+                                                        int depth,
+                                                        const ResNetOptions& options) {
   const Architecture& network = architecture(depth);
-  return network.bottleneck ? make_stages<Bottleneck>(init, network)
-                            : make_stages<BasicBlock>(init, network);
+  LS_CHECK(network.bottleneck || options.groups == 1, "[ResNet] depth {} has no groups", depth);
+  return network.bottleneck ? make_stages<Bottleneck>(init, network, options)
+                            : make_stages<BasicBlock>(init, network, options);
 }
 
 }  // namespace
@@ -90,7 +99,7 @@ ResNet::ResNet(const Init& init, int depth, const ResNetOptions& options)
     : conv1_(init, stem(options.cifar_stem)),
       bn1_(init, kStemChannels, {.relu = true}),
       pool_(options.cifar_stem ? nullptr : std::make_unique<MaxPool2d>(3, 2, 1)),
-      stages_(make_stages(init, depth)),
+      stages_(make_stages(init, depth, options)),
       fc_(init, architecture(depth).out_channels(), options.classes) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);

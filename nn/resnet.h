@@ -14,14 +14,18 @@ struct ResNetOptions {
   int64_t classes = 1000;
   bool cifar_stem = false;          // 3x3 convolution of stride 1, no max-pool: for 32x32 images
   bool zero_init_residual = false;  // each block starts as its shortcut
+  // The bottlenecks' 3x3 convolutions: resnext50_32x4d has groups = 32, group_width = 4.
+  int groups = 1;
+  int64_t group_width = 64;
 };
 
 // Stem, four stages of blocks, average pool, fc: (N,3,H,W) -> (N,classes). Initial weights are
 // torchvision's of the same generator: convolutions kaiming_normal (fan out), fc PyTorch's default.
-// Source: He et al. 2015; torchvision.models.resnet, version 1.5.
+// Source: He et al. 2015; Xie et al. 2016, "Aggregated Residual Transformations"; torchvision's
+// models.resnet, version 1.5.
 class ResNet : public Module {
  public:
-  // Requires: depth is 18, 34, 50, 101 or 152.
+  // Requires: depth is 18, 34, 50, 101 or 152; the first two have no groups.
   ResNet(const Init& init, int depth, const ResNetOptions& options);
   Var forward(const Var& x) override;
 

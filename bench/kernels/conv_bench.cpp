@@ -7,12 +7,13 @@ namespace lockstep::bench {
 namespace {
 
 // The parameters of a square kernel that keeps the size at stride 1.
-kernels::Conv2dParams same_size(int64_t kernel, int64_t stride) {
+kernels::Conv2dParams same_size(int64_t kernel, int64_t stride, int64_t groups) {
   const int pad = static_cast<int>(kernel / 2);
   return {.stride_h = static_cast<int>(stride),
           .stride_w = static_cast<int>(stride),
           .pad_h = pad,
-          .pad_w = pad};
+          .pad_w = pad,
+          .groups = static_cast<int>(groups)};
 }
 
 struct Convolution {
@@ -23,7 +24,7 @@ struct Convolution {
   // Makes a problem of square images and a square kernel, with random values.
   Convolution(Timer& t, const Shape& weights, int64_t stride, OutputShape output_shape)
       : shards(t.shards()),
-        params(same_size(weights[2], stride)),
+        params(same_size(weights[2], stride, t[1] / weights[1])),
         in(t.random({t[0], t[1], t[2], t[2]}, t.dtype())),
         weight(t.random(weights, t.dtype())),
         out(t.random(output_shape(in.shape(), weights, params), t.dtype())) {}
@@ -37,9 +38,10 @@ struct Convolution {
   Tensor in, weight, out;
 };
 
-// Extents: images, C, height and width, K, R and S, stride.
+// Extents: images, C, height and width, K, R and S, stride, and groups where there are.
 Convolution dense(Timer& t) {
-  return {t, {t[3], t[1], t[4], t[4]}, t[5], kernels::conv2d_output_shape};
+  const int64_t groups = t.size() > 6 ? t[6] : 1;
+  return {t, {t[3], t[1] / groups, t[4], t[4]}, t[5], kernels::conv2d_output_shape};
 }
 
 // Extents: images, C, height and width, R and S, stride.
@@ -58,7 +60,10 @@ const Cases kConvCases{
              {4, 128, 28, 128, 3, 1},      // ResNet-18
              {4, 64, 56, 256, 1, 1},       // ResNet-50
              {4, 256, 14, 256, 3, 1},      // ResNet-50
-             {4, 1024, 14, 2048, 1, 2}}},  // ResNet-50
+             {4, 1024, 14, 2048, 1, 2},    // ResNet-50
+             {4, 128, 56, 128, 3, 1, 32},  // ResNeXt-50, from here on
+             {4, 256, 56, 256, 3, 2, 32},
+             {4, 1024, 7, 1024, 3, 1, 32}}},
     .cuda = {kFloatTypes,
              {{64, 1, 28, 16, 5, 1},    // ConvNet
               {64, 16, 14, 32, 5, 1},   // ConvNet
@@ -72,7 +77,10 @@ const Cases kConvCases{
               {256, 256, 14, 256, 3, 1},
               {256, 1024, 14, 256, 1, 1},
               {256, 512, 7, 512, 3, 1},
-              {256, 1024, 14, 2048, 1, 2}}}};
+              {256, 1024, 14, 2048, 1, 2},
+              {256, 128, 56, 128, 3, 1, 32},  // ResNeXt-50, from here on
+              {256, 256, 56, 256, 3, 2, 32},
+              {256, 1024, 7, 1024, 3, 1, 32}}}};
 
 // ConvNet's alone have one.
 bool has_bias(const Timer& t) {

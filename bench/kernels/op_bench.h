@@ -39,6 +39,7 @@ class Timer {
   Dtype dtype() const { return dtype_; }
   // The case's extents; what they mean is the benchmark's to say.
   int64_t operator[](size_t i) const { return extents_[i]; }
+  size_t size() const { return extents_.size(); }
   Shape shape() const { return Shape(extents_); }
   // Cuts t[0] images into shards, one a thread.
   Shards shards() const;

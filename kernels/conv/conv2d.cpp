@@ -21,8 +21,11 @@ Shape conv2d_output_shape(const Shape& in, const Shape& weight, const Conv2dPara
     throw ShapeError(fmt::format(
         "[conv2d] required: {}; in {}, weight {}", requirement, to_string(in), to_string(weight)));
   };
-  if (in.rank() != 4 || weight.rank() != 4) fail("in (N,C,H,W) and weight (K,C,R,S)");
-  if (in[1] != weight[1] || weight.numel() == 0) fail("as many channels in both, none empty");
+  if (in.rank() != 4 || weight.rank() != 4) fail("in (N,C,H,W) and weight (K,C/groups,R,S)");
+  if (params.groups < 1 || weight[0] % params.groups != 0) fail("groups that divide K");
+  if (in[1] != weight[1] * params.groups || weight.numel() == 0) {
+    fail("as many channels in both, none empty");
+  }
   if (params.stride_h < 1 || params.stride_w < 1) fail("stride >= 1");
   if (params.pad_h < 0 || params.pad_w < 0) fail("pad >= 0");
   const int64_t room_h = in[2] + int64_t{2} * params.pad_h - weight[2];

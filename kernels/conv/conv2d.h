@@ -1,6 +1,7 @@
-// 2-D convolution (cross-correlation, no groups, no dilation), and its gradients.
-//   out[n,k,oy,ox] = bias[k] + sum over (c,r,s) of weight[k,c,r,s] * in[n, c, oy*stride_h - pad_h +
-//   r, ox*stride_w - pad_w + s]
+// 2-D convolution (cross-correlation, no dilation), and its gradients.
+//   out[n,k,oy,ox] = bias[k] + sum over (c,r,s) of weight[k,c,r,s] * in[n, g*C/groups + c,
+//   oy*stride_h - pad_h + r, ox*stride_w - pad_w + s]
+// where g = k / (K/groups) is the group of output k, and c goes over the C/groups channels of it.
 // Sums are in f32; a result in 16 bits is rounded once.
 // CPU: each shard is one library call on the shard's shape, single-threaded; an empty shard makes
 // none. 3x3 windows may be computed by Winograd's algorithm F(4x4,3x3): some 1e-6 of the result's
@@ -23,23 +24,25 @@ namespace lockstep::kernels {
 
 struct Conv2dParams {  // pixels; pad is per side
   int stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
+  int groups = 1;  // a depthwise convolution, which has an op of its own, does not look at it
 };
 
-// in (N,C,H,W), weight (K,C,R,S) -> (N,K,OH,OW). Errors: ShapeError unless channels agree, stride
-// >= 1, pad >= 0 and OH, OW >= 1.
+// in (N,C,H,W), weight (K,C/groups,R,S) -> (N,K,OH,OW). Errors: ShapeError unless channels agree,
+// groups divide C and K, stride >= 1, pad >= 0 and OH, OW >= 1.
 Shape conv2d_output_shape(const Shape& in, const Shape& weight, const Conv2dParams& params);
 
 // in, weight and out: all f32, all f16 or all bf16.
 struct Conv2dForwardArgs {
   const Tensor& in;                // (N,C,H,W)
-  const Tensor& weight;            // (K,C,R,S)
+  const Tensor& weight;            // (K,C/groups,R,S)
   const Tensor& bias = no_tensor;  // (K) f32; may be undefined
   Conv2dParams params = {};
   Tensor& out;  // (N,K,OH,OW), overwritten
 };
 // Shapes: above. Errors: ShapeError, DtypeError, DeviceError.
 using Conv2dForward = void(Stream& stream, const Shards& shards, const Conv2dForwardArgs& args);
-// Shapes: grad_out (N,K,OH,OW); weight (K,C,R,S); grad_in (N,C,H,W), overwritten. Types as above.
+// Shapes: grad_out (N,K,OH,OW); weight (K,C/groups,R,S); grad_in (N,C,H,W), overwritten. Types as
+// above.
 using Conv2dBackwardData = void(Stream& stream,
                                 const Shards& shards,
                                 const Tensor& grad_out,
@@ -50,9 +53,9 @@ using Conv2dBackwardData = void(Stream& stream,
 struct Conv2dBackwardWeightArgs {
   const Tensor& in;           // (N,C,H,W)
   const Tensor& grad_out;     // (N,K,OH,OW)
-  const Shape& weight_shape;  // (K,C,R,S)
+  const Shape& weight_shape;  // (K,C/groups,R,S)
   Conv2dParams params = {};
-  Tensor& grad_weight;          // (local shards, K*C*R*S) f32, rows in KRSC order, overwritten
+  Tensor& grad_weight;  // (local shards, elements of weight) f32, rows in KRSC order, overwritten
   Tensor* grad_bias = nullptr;  // (local shards, K) f32, overwritten; may be null or undefined
 
   Tensor bias_gradient() const { return grad_bias == nullptr ? Tensor() : *grad_bias; }

@@ -27,6 +27,7 @@ struct ConvGeometry {
   int channels, height, width;
   int out_channels, taps_h, taps_w;
   int out_height, out_width;
+  int group_channels, group_outputs;  // channels in and out of one group
   Conv2dParams params;
 
   // The input row or column under tap `tap` of output row or column `out`; maybe outside.
@@ -55,6 +56,8 @@ ConvGeometry conv_geometry(const Shape& in, const Shape& weight, const Conv2dPar
           narrow(weight[3]),
           narrow(out[2]),
           narrow(out[3]),
+          narrow(weight[1]),
+          narrow(weight[0] / params.groups),
           params};
 }
 
@@ -93,6 +96,7 @@ __global__ void __launch_bounds__(kConvThreads, kConvBlocksOfSm)
   const int ox = place / g.out_channels;
   const int oy = row % g.out_height;
   const int64_t image = row / g.out_height;
+  const int first = k / g.group_outputs * g.group_channels;
   float sum = 0;
   for (int r = 0; r < g.taps_h; ++r) {
     const int y = g.y(oy, r);
@@ -100,9 +104,9 @@ __global__ void __launch_bounds__(kConvThreads, kConvBlocksOfSm)
     for (int s = 0; s < g.taps_w; ++s) {
       const int x = g.x(ox, s);
       if (x < 0 || x >= g.width) continue;
-      sum += dot<n>(in + ((image * g.height + y) * g.width + x) * g.channels,
-                    weight + ((int64_t{k} * g.taps_h + r) * g.taps_w + s) * g.channels,
-                    g.channels);
+      sum += dot<n>(in + ((image * g.height + y) * g.width + x) * g.channels + first,
+                    weight + ((int64_t{k} * g.taps_h + r) * g.taps_w + s) * g.group_channels,
+                    g.group_channels);
     }
   }
   out[(int64_t{row} * g.out_width + ox) * g.out_channels + k] =
@@ -126,7 +130,8 @@ __global__ void __launch_bounds__(kConvThreads) conv_backward_data_kernel(
   const int x = place / g.channels;
   const int y = row % g.height;
   const int64_t image = row / g.height;
-  const int64_t weight_step = int64_t{g.taps_h} * g.taps_w * g.channels;
+  const int64_t weight_step = int64_t{g.taps_h} * g.taps_w * g.group_channels;
+  const int first = c / g.group_channels * g.group_outputs;
   float sum = 0;
   for (int r = 0; r < g.taps_h; ++r) {
     const int oy = output_at(y, r, g.params.stride_h, g.params.pad_h, g.out_height);
@@ -135,10 +140,11 @@ __global__ void __launch_bounds__(kConvThreads) conv_backward_data_kernel(
       const int ox = output_at(x, s, g.params.stride_w, g.params.pad_w, g.out_width);
       if (ox < 0) continue;
       const T* gradient =
-          grad_out + ((image * g.out_height + oy) * g.out_width + ox) * g.out_channels;
-      const T* tap = weight + (r * g.taps_w + s) * g.channels + c;
+          grad_out + ((image * g.out_height + oy) * g.out_width + ox) * g.out_channels + first;
+      const T* tap = weight + first * weight_step + (r * g.taps_w + s) * g.group_channels +
+                     c % g.group_channels;
       float tap_sum = 0;
-      for (int k = 0; k < g.out_channels; ++k)
+      for (int k = 0; k < g.group_outputs; ++k)
         tap_sum = __fmaf_rn(to_float(gradient[k]), to_float(tap[k * weight_step]), tap_sum);
       sum += tap_sum;
     }
@@ -156,10 +162,10 @@ __global__ void __launch_bounds__(kWeightLanes* kWeightSlices)
                                 float* grad_weight,
                                 int weights) {
   const int index = static_cast<int>(blockIdx.x * kWeightLanes + threadIdx.x);
-  const int c = index % g.channels;
-  const int s = index / g.channels % g.taps_w;
-  const int r = index / g.channels / g.taps_w % g.taps_h;
-  const int k = index / g.channels / g.taps_w / g.taps_h;
+  const int s = index / g.group_channels % g.taps_w;
+  const int r = index / g.group_channels / g.taps_w % g.taps_h;
+  const int k = index / g.group_channels / g.taps_w / g.taps_h;
+  const int c = k / g.group_outputs * g.group_channels + index % g.group_channels;
   const auto row_sum = [&](int row) {
     const int y = g.y(row % g.out_height, r);
     float sum = 0;
@@ -209,7 +215,8 @@ void conv2d_forward(Stream& stream, const Shards& /*shards*/, const Conv2dForwar
              elements<float>(args.bias),
              elements<T>(args.out));
     };
-    const bool packed = aligned({in.bytes(), weight.bytes()}) && geometry.channels % kCount == 0;
+    const bool packed =
+        aligned({in.bytes(), weight.bytes()}) && geometry.group_channels % kCount == 0;
     packed ? run(conv_forward_kernel<T, kCount>) : run(conv_forward_kernel<T, 1>);
   });
 }

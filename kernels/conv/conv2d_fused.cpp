@@ -34,7 +34,8 @@ struct FusionCheck : OpCheck {
 std::vector<ConvolutionProblem> fused_forms(const ConvolutionProblem& forward) {
   constexpr int64_t kMultiple = 8;  // channels of 16 bytes
   if (forward.pass != ConvolutionPass::kForward || forward.dtype != Dtype::kF16 ||
-      forward.has_bias || forward.in[1] % kMultiple != 0 || forward.weight[0] % kMultiple != 0) {
+      forward.has_bias || forward.params.groups > 1 || forward.in[1] % kMultiple != 0 ||
+      forward.weight[0] % kMultiple != 0) {
     return {};
   }
   std::vector<ConvolutionProblem> forms(3, forward);

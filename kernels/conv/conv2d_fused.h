@@ -18,9 +18,9 @@
 
 namespace lockstep::kernels {
 
-// Lists the fused forms of a forward pass in f16, without bias, of one shard: with sums, with sums
-// and a norm ahead, and the gradient of the weights that goes with the latter. Empty where no
-// engine would take it.
+// Lists the fused forms of a forward pass in f16 of one shard, without bias or groups: with sums,
+// with sums and a norm ahead, and the gradient of the weights that goes with the latter. Empty
+// where no engine would take it.
 std::vector<ConvolutionProblem> fused_forms(const ConvolutionProblem& forward);
 
 // The form of a call that takes `affine` in, where that is defined.

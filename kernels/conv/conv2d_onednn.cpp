@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "kernels/conv/conv2d.h"
 #include "kernels/support/isa.h"
@@ -21,13 +22,13 @@ struct ConvolutionPlan final : ActivationPlan {
   // `plain` describes activations as tensors of `stored` hold them.
   ConvolutionPlan(Dtype stored,
                   const ConvolutionDescs& plain,
-                  const Shape& weight,
+                  WeightLayout its_layout,
                   const PreferredDescs& preferred,
                   const dnnl::primitive_desc_base& desc)
       : ActivationPlan({stored, plain.in, preferred.in}, {stored, plain.out, preferred.out}, desc),
         bias(plain.bias),
         packed(preferred.weight),
-        layout(weight, preferred.weight) {}
+        layout(std::move(its_layout)) {}
 
   MemoryDesc bias, packed;
   WeightLayout layout;
@@ -42,6 +43,7 @@ struct Geometry {
   bool has_bias = false;
 
   Dtype computing() const { return computing_type(stored); }
+  WeightLayout layout(const MemoryDesc& packed) const { return {weight, params.groups, packed}; }
 
   PlanKey key(const char* op) const {
     return {.op = op,
@@ -57,15 +59,16 @@ struct Geometry {
                        params.pad_h,
                        params.pad_w,
                        has_bias ? 1 : 0,
-                       static_cast<int64_t>(stored)}};
+                       static_cast<int64_t>(stored),
+                       params.groups}};
   }
   // One shard, activations as they lie in memory.
   ConvolutionDescs descs(int64_t images) const {
     const Shape shard_in{images, in[1], in[2], in[3]};
     const Shape shard_out = conv2d_output_shape(shard_in, weight, params);
     return {.in = desc_of(shard_in, computing(), Format::nhwc),
-            .weight = desc_of(weight, computing(), Format::any),
-            .grad_weight = desc_of(weight, Dtype::kF32, Format::any),
+            .weight = weights_desc(weight, params.groups, computing()),
+            .grad_weight = weights_desc(weight, params.groups, Dtype::kF32),
             .bias = has_bias ? desc_of({weight[0]}, Dtype::kF32, Format::a) : MemoryDesc(),
             .out = desc_of(shard_out, computing(), Format::nhwc),
             .stride = {params.stride_h, params.stride_w},
@@ -91,8 +94,8 @@ struct Geometry {
     const bool unit = params.stride_h == 1 && params.stride_w == 1 && params.pad_h == 1 &&
                       params.pad_w == 1 && weight[2] == 3 && weight[3] == 3;
     const auto wide = [](int64_t channels) { return channels >= 32 && channels % 16 == 0; };
-    return computing() == Dtype::kF32 && unit && wide(weight[0]) && wide(weight[1]) &&
-           images * in[2] * in[3] >= 512 && offers_winograd();
+    return computing() == Dtype::kF32 && unit && params.groups == 1 && wide(weight[0]) &&
+           wide(weight[1]) && images * in[2] * in[3] >= 512 && offers_winograd();
   }
   // What the primitive is asked for, given what it would get without staging.
   ConvolutionDescs wanted(ConvolutionDescs plain, int64_t images) const {
@@ -148,7 +151,7 @@ void conv2d_forward(Stream& stream, const Shards& shards, const Conv2dForwardArg
     const auto desc = convolution_forward(geometry.wanted(plain, images));
     const PreferredDescs preferred{desc.src_desc(), desc.weights_desc(), desc.dst_desc()};
     return std::make_unique<ConvolutionPlan>(
-        geometry.stored, plain, weight.shape(), preferred, desc);
+        geometry.stored, plain, geometry.layout(preferred.weight), preferred, desc);
   });
   const Workspace workspace = workspace_for_packed(stream, plans, weight);
   const auto packed = pack(stream, plans, weight, workspace);
@@ -182,7 +185,7 @@ void conv2d_backward_data(Stream& stream,
         const PreferredDescs preferred{
             desc.diff_src_desc(), desc.weights_desc(), desc.diff_dst_desc()};
         return std::make_unique<ConvolutionPlan>(
-            geometry.stored, plain, weight.shape(), preferred, desc);
+            geometry.stored, plain, geometry.layout(preferred.weight), preferred, desc);
       });
   const Workspace workspace = workspace_for_packed(stream, plans, weight);
   const auto packed = pack(stream, plans, weight, workspace);
@@ -215,7 +218,8 @@ void conv2d_backward_weight(Stream& stream,
         const auto desc = convolution_backward_weights(geometry.wanted(plain, images));
         const PreferredDescs preferred{
             desc.src_desc(), desc.diff_weights_desc(), desc.diff_dst_desc()};
-        return std::make_unique<ConvolutionPlan>(geometry.stored, plain, weight, preferred, desc);
+        return std::make_unique<ConvolutionPlan>(
+            geometry.stored, plain, geometry.layout(preferred.weight), preferred, desc);
       });
   const size_t most_packed = plans.largest(packed_bytes);
   const Workspace workspace = stream.workspace(0, most_packed + plans.largest(scratch_bytes));

@@ -14,6 +14,7 @@ namespace {
 
 using reference::Conv2dSizes;
 using testing::close_sum;
+using testing::in_groups;
 using testing::kFloatTypes;
 using testing::same_bits;
 using testing::square;
@@ -64,10 +65,10 @@ void expect_reference(const Results& got,
   const std::vector<double> weight = values_of(p.weight);
   const std::vector<double> bias = values_of(as_cudnn_has_it(p.bias, p, aligned));
   EXPECT_TRUE(close_sum(
-      got.out, reference::conv2d_forward(values_of(p.in), weight, bias, z), z.c * z.r * z.s));
+      got.out, reference::conv2d_forward(values_of(p.in), weight, bias, z), z.terms_of_out()));
   EXPECT_TRUE(close_sum(got.grad_in,
                         reference::conv2d_backward_data(values_of(p.grad_out), weight, z),
-                        z.k * z.r * z.s));
+                        z.terms_of_in()));
   for (int64_t k = 0; k < shards.local(); ++k) {
     const Problem part = p.images(shards.begin(k), shards.count(k));
     const std::vector<double> grad_out = values_of(part.grad_out);
@@ -121,6 +122,9 @@ INSTANTIATE_TEST_SUITE_P(Sizes,
                                            square(3, 2, 1, 2, 3, 1, 1),
                                            square(2, 3, 4, 4, 1, 1, 2),
                                            square(1, 1, 1, 1, 1, 1, 0),
+                                           in_groups(8, square(3, 32, 4, 32, 3, 2, 1)),
+                                           in_groups(2, square(2, 16, 4, 8, 3, 1, 1)),
+                                           in_groups(3, square(3, 6, 4, 9, 2, 1, 0)),
                                            Conv2dSizes{.n = 2,
                                                        .c = 3,
                                                        .h = 11,

@@ -49,7 +49,13 @@ constexpr Change kChanges[] = {
     {"out n", [](GraphSpec& s) { s.out.extents[0] = 3; }},
     {"out k", [](GraphSpec& s) { s.out.extents[1] = 16; }},
     {"channels", [](GraphSpec& s) { s.weight.extents[1] = 12; }},
-    {"groups", [](GraphSpec& s) { s.weight.extents[1] = 8; }, true},
+    {"2 groups", [](GraphSpec& s) { s.weight.extents[1] = 8; }},
+    {"4 groups", [](GraphSpec& s) { s.weight.extents[1] = 4; }},
+    {"groups that outputs are not divided by",
+     [](GraphSpec& s) {
+       s.weight.extents[1] = 4;
+       s.weight.extents[0] = s.out.extents[1] = 30;
+     }},
     {"stride 2", [](GraphSpec& s) { s.strides = {2, 2}; }},
     {"stride 2, half",
      [](GraphSpec& s) {

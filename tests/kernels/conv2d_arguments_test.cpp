@@ -9,6 +9,7 @@ namespace {
 TEST(Conv2d, OutputShape) {
   EXPECT_EQ(conv2d_output_shape({2, 3, 224, 200}, {64, 3, 7, 7}, {2, 2, 3, 3}),
             (Shape{2, 64, 112, 100}));
+  EXPECT_EQ(conv2d_output_shape({2, 6, 4, 4}, {9, 2, 1, 1}, {.groups = 3}), (Shape{2, 9, 4, 4}));
   EXPECT_EQ(conv2d_output_shape({2, 3, 8, 9}, {4, 3, 3, 2}, {2, 3, 0, 1}), (Shape{2, 4, 3, 4}));
 }
 
@@ -22,6 +23,10 @@ TEST(Conv2d, RejectsImpossibleShapes) {
   EXPECT_THROW(conv2d_output_shape(in, {5, 3, 1, 1}, {.pad_h = -1}), ShapeError);
   EXPECT_THROW(conv2d_output_shape(in, {5, 3, 1, 1}, {.pad_w = -1}), ShapeError);
   EXPECT_THROW(conv2d_output_shape(in, {5, 3, 5, 1}, {}), ShapeError);
+  EXPECT_THROW(conv2d_output_shape(in, {6, 1, 1, 1}, {.groups = 0}), ShapeError);
+  EXPECT_THROW(conv2d_output_shape(in, {5, 1, 1, 1}, {.groups = 3}), ShapeError);
+  EXPECT_THROW(conv2d_output_shape(in, {6, 3, 1, 1}, {.groups = 3}), ShapeError);
+  EXPECT_THROW(conv2d_output_shape({2, 4, 4, 4}, {6, 1, 1, 1}, {.groups = 3}), ShapeError);
   EXPECT_THROW(conv2d_output_shape(in, {5, 3, 1, 5}, {}), ShapeError);
 }
 

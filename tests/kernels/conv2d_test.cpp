@@ -22,6 +22,7 @@ using testing::close;
 using testing::doubles;
 using testing::expect_reference;
 using testing::expect_same_bits;
+using testing::in_groups;
 using testing::kFloatTypes;
 using testing::poisoned_tensor;
 using testing::rounded_to;
@@ -106,6 +107,10 @@ INSTANTIATE_TEST_SUITE_P(Sizes,
                                            square(4, 40, 4, 72, 3, 1, 1),
                                            square(3, 32, 23, 48, 3, 1, 1),  // Winograd
                                            square(4, 48, 14, 32, 3, 1, 1),  // in large shards
+                                           in_groups(32, square(3, 128, 7, 128, 3, 2, 1)),
+                                           in_groups(8, square(3, 128, 9, 128, 3, 1, 1)),
+                                           in_groups(3, square(4, 6, 5, 9, 3, 1, 1)),
+                                           in_groups(2, square(2, 64, 8, 64, 3, 1, 1)),
                                            Conv2dSizes{.n = 4,
                                                        .c = 3,
                                                        .h = 12,
@@ -119,18 +124,20 @@ INSTANTIATE_TEST_SUITE_P(Sizes,
                                                        .pad_w = 2}),
                          [](const auto& test) {
                            const Conv2dSizes& z = test.param;
-                           return fmt::format("in{}x{}x{}x{}_weight{}x{}x{}_stride{}x{}_pad{}x{}",
-                                              z.n,
-                                              z.c,
-                                              z.h,
-                                              z.w,
-                                              z.k,
-                                              z.r,
-                                              z.s,
-                                              z.stride_h,
-                                              z.stride_w,
-                                              z.pad_h,
-                                              z.pad_w);
+                           return fmt::format(
+                               "in{}x{}x{}x{}_weight{}x{}x{}_stride{}x{}_pad{}x{}_groups{}",
+                               z.n,
+                               z.c,
+                               z.h,
+                               z.w,
+                               z.k,
+                               z.r,
+                               z.s,
+                               z.stride_h,
+                               z.stride_w,
+                               z.pad_h,
+                               z.pad_w,
+                               z.groups);
                          });
 
 TEST(Conv2d, WorkedExample) {
@@ -177,7 +184,7 @@ TEST(Conv2d, EmptyShardsLeavePositiveZero) {
 
 TEST(Conv2d, PlansOfOneStreamDoNotMix) {
   Stream stream(Device::kCpu, 2);
-  const Conv2dSizes sizes = square(4, 3, 9, 5, 3, 1, 1);
+  const Conv2dSizes sizes = square(4, 6, 9, 6, 3, 1, 1);
   Conv2dSizes strided = sizes;
   strided.stride_w = 2;
   Conv2dSizes tall = sizes;
@@ -188,7 +195,8 @@ TEST(Conv2d, PlansOfOneStreamDoNotMix) {
   wide.pad_w = 0;
   Conv2dSizes flat = sizes;
   flat.r = 1;
-  for (const Conv2dSizes& z : {sizes, strided, tall, padded, wide, flat, sizes}) {
+  const Conv2dSizes pairs = in_groups(3, sizes), halves = in_groups(2, sizes);
+  for (const Conv2dSizes& z : {sizes, strided, tall, padded, wide, flat, pairs, halves, sizes}) {
     for (const Dtype dtype : kFloatTypes) {
       const Problem problem(z, dtype);
       const Shards shards = Shards::cut(z.n, 2, 1);

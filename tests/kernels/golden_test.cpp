@@ -51,7 +51,8 @@ TEST_F(Golden, Conv2d) {
     const Conv2dParams params{int_of(golden, "stride_h"),
                               int_of(golden, "stride_w"),
                               int_of(golden, "pad_h"),
-                              int_of(golden, "pad_w")};
+                              int_of(golden, "pad_w"),
+                              int_of(golden, "groups")};
     const Shards shards = Shards::single(in.shape()[0]);
 
     Tensor out = Tensor::empty(grad_out.shape(), Dtype::kF32);

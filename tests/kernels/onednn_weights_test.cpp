@@ -29,7 +29,7 @@ class WeightLayouts : public ::testing::TestWithParam<std::tuple<Shape, Format>>
 TEST_P(WeightLayouts, GivesBackWhatItPackedAndZerosTheRest) {
   const auto& [shape, format] = GetParam();
   const MemoryDesc desc = desc_of(shape, Dtype::kF32, format);
-  const WeightLayout layout(shape, desc);
+  const WeightLayout layout(shape, 1, desc);
   const Tensor weight = random_tensor(shape, 1, 1, 2);
   const Tensor packed = packed_of(layout, desc, weight);
   double sum = 0;
@@ -43,7 +43,7 @@ TEST_P(WeightLayouts, GivesBackWhatItPackedAndZerosTheRest) {
 
   const MemoryDesc short_desc = desc_of(shape, Dtype::kBF16, format);
   const Tensor short_packed =
-      packed_of(WeightLayout(shape, short_desc), short_desc, rounded_to(Dtype::kBF16, weight));
+      packed_of(WeightLayout(shape, 1, short_desc), short_desc, rounded_to(Dtype::kBF16, weight));
   EXPECT_TRUE(same_bits(short_packed, rounded_to(Dtype::kBF16, packed)));
 }
 
@@ -64,14 +64,33 @@ INSTANTIATE_TEST_SUITE_P(Layouts,
                                                               Format::OIhw8o16i2o,
                                                               Format::ABcd4b4a)));
 
+// Extents (groups,K/groups,C/groups,R,S), none a multiple of the blocks.
+TEST(WeightLayout, GivesBackGroupsAndZerosTheRest) {
+  const Shape shape{15, 3, 3, 2};
+  const Tensor weight = random_tensor(shape, 1, 1, 2);
+  double sum = 0;
+  for (const float value : weight.span<const float>()) sum += value;
+  for (const Format format : {Format::goihw, Format::gOIhw8i8o, Format::Goihw4g}) {
+    const MemoryDesc desc({5, 3, 3, 3, 2}, dnnl::memory::data_type::f32, format);
+    const WeightLayout layout(shape, 5, desc);
+    const Tensor packed = packed_of(layout, desc, weight);
+    double packed_sum = 0;
+    for (const float value : packed.span<const float>()) packed_sum += value;
+    EXPECT_NEAR(packed_sum, sum, 1e-9 * sum);
+    Tensor back = poisoned_tensor(shape, Dtype::kF32);
+    layout.unpack(packed.data<float>(), back.data<float>());
+    EXPECT_TRUE(same_bits(back, weight));
+  }
+}
+
 TEST(WeightLayout, PlacesValuesWhereTheFormatSays) {
   const Shape shape{48, 40, 3, 2};  // (K,C,R,S)
   const Tensor weight = random_tensor(shape, 1);
   const float* plain = weight.data<float>();
   const MemoryDesc outer = desc_of(shape, Dtype::kF32, Format::Acdb16a);
   const MemoryDesc both = desc_of(shape, Dtype::kF32, Format::ABcd16b16a);
-  const Tensor filters = packed_of(WeightLayout(shape, outer), outer, weight);
-  const Tensor blocks = packed_of(WeightLayout(shape, both), both, weight);
+  const Tensor filters = packed_of(WeightLayout(shape, 1, outer), outer, weight);
+  const Tensor blocks = packed_of(WeightLayout(shape, 1, both), both, weight);
   for (int64_t k = 0; k < 48; ++k) {
     for (int64_t tap = 0; tap < 6; ++tap) {
       for (int64_t c = 0; c < 40; ++c) {

@@ -27,7 +27,8 @@ INSTANTIATE_TEST_SUITE_P(PyTorch,
                                            "resnet34",
                                            "resnet50",
                                            "resnet101",
-                                           "resnet152"),
+                                           "resnet152",
+                                           "resnext50_32x4d"),
                          [](const auto& run) { return run.param; });
 
 }  // namespace

@@ -9,7 +9,13 @@ namespace lockstep::reference {
 struct Conv2dSizes {
   int64_t n = 1, c = 1, h = 1, w = 1, k = 1, r = 1, s = 1;
   int64_t stride_h = 1, stride_w = 1, pad_h = 0, pad_w = 0;
+  int64_t groups = 1;
 
+  int64_t group_channels() const { return c / groups; }
+  int64_t group_outputs() const { return k / groups; }
+  // The products that make a value, padding included.
+  int64_t terms_of_out() const { return group_channels() * r * s; }
+  int64_t terms_of_in() const { return group_outputs() * r * s; }
   int64_t oh() const { return (h + 2 * pad_h - r) / stride_h + 1; }
   int64_t ow() const { return (w + 2 * pad_w - s) / stride_w + 1; }
 };
@@ -26,9 +32,10 @@ void for_each_conv2d_product(const Conv2dSizes& z, Visit&& visit) {
               const int64_t y = oy * z.stride_h - z.pad_h + r;
               const int64_t x = ox * z.stride_w - z.pad_w + s;
               if (y < 0 || y >= z.h || x < 0 || x >= z.w) continue;
-              for (int64_t c = 0; c < z.c; ++c) {
-                visit(static_cast<size_t>(((n * z.h + y) * z.w + x) * z.c + c),
-                      static_cast<size_t>(((k * z.r + r) * z.s + s) * z.c + c),
+              const int64_t first = k / z.group_outputs() * z.group_channels();
+              for (int64_t c = 0; c < z.group_channels(); ++c) {
+                visit(static_cast<size_t>(((n * z.h + y) * z.w + x) * z.c + first + c),
+                      static_cast<size_t>(((k * z.r + r) * z.s + s) * z.group_channels() + c),
                       static_cast<size_t>(((n * z.oh() + oy) * z.ow() + ox) * z.k + k));
               }
             }
@@ -59,7 +66,7 @@ inline std::vector<double> conv2d_backward_data(const std::vector<double>& grad_
 inline std::vector<double> conv2d_backward_weight(const std::vector<double>& in,
                                                   const std::vector<double>& grad_out,
                                                   const Conv2dSizes& z) {
-  std::vector<double> grad_weight(static_cast<size_t>(z.k * z.r * z.s * z.c));
+  std::vector<double> grad_weight(static_cast<size_t>(z.k * z.terms_of_out()));
   for_each_conv2d_product(
       z, [&](size_t i, size_t w, size_t o) { grad_weight[w] += grad_out[o] * in[i]; });
   return grad_weight;

@@ -20,6 +20,11 @@ inline Conv2dSizes square(
   return {n, c, hw, hw, k, rs, rs, stride, stride, pad, pad};
 }
 
+inline Conv2dSizes in_groups(int64_t groups, Conv2dSizes sizes) {
+  sizes.groups = groups;
+  return sizes;
+}
+
 // Tensors of one problem, random.
 struct Conv2dProblem {
   explicit Conv2dProblem(const Conv2dSizes& sizes, Dtype dtype = Dtype::kF32)
@@ -27,9 +32,10 @@ struct Conv2dProblem {
         params{.stride_h = static_cast<int>(z.stride_h),
                .stride_w = static_cast<int>(z.stride_w),
                .pad_h = static_cast<int>(z.pad_h),
-               .pad_w = static_cast<int>(z.pad_w)},
+               .pad_w = static_cast<int>(z.pad_w),
+               .groups = static_cast<int>(z.groups)},
         in(rounded_to(dtype, random_tensor({z.n, z.c, z.h, z.w}, 1))),
-        weight(rounded_to(dtype, random_tensor({z.k, z.c, z.r, z.s}, 2))),
+        weight(rounded_to(dtype, random_tensor({z.k, z.group_channels(), z.r, z.s}, 2))),
         bias(random_tensor({z.k}, 3)),
         grad_out(rounded_to(dtype, random_tensor({z.n, z.k, z.oh(), z.ow()}, 4))) {}
 
@@ -96,10 +102,10 @@ inline void expect_reference(const Conv2dResults& got,
   const std::vector<double> weight = values_of(p.weight);
   EXPECT_TRUE(p.right_sum(got.out,
                           reference::conv2d_forward(values_of(p.in), weight, values_of(p.bias), z),
-                          z.c * z.r * z.s));
+                          z.terms_of_out()));
   EXPECT_TRUE(p.right_sum(got.grad_in,
                           reference::conv2d_backward_data(values_of(p.grad_out), weight, z),
-                          z.k * z.r * z.s));
+                          z.terms_of_in()));
   for (int64_t k = 0; k < shards.local(); ++k) {
     const Conv2dProblem part = p.images(shards.begin(k), shards.count(k));
     const std::vector<double> grad_out = values_of(part.grad_out);

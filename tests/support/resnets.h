@@ -9,11 +9,15 @@
 
 namespace lockstep::testing {
 
-// "resnet20", "resnet152"; "resnet18_cifar" has the stem for 32x32 images.
+// "resnet20", "resnet152", "resnext50_32x4d"; "resnet18_cifar" has the stem for 32x32 images.
 inline std::unique_ptr<nn::Module> make_resnet(const std::string& name,
                                                const nn::Init& init,
                                                nn::ResNetOptions options) {
-  const int depth = std::stoi(name.substr(std::string("resnet").size()));
+  const int depth = std::stoi(name.substr(name.find_first_of("0123456789")));
+  if (name.starts_with("resnext")) {
+    options.groups = 32;
+    options.group_width = 4;
+  }
   options.cifar_stem = name.ends_with("_cifar");
   if (depth % 6 == 2 && depth != 50 && depth != 152) {
     return std::make_unique<nn::CifarResNet>(init, depth, options.classes);

@@ -24,12 +24,16 @@ def conv2d() -> GoldenFile:
         "k7_s2_p3_c3": ((1, 3, 15, 13), 5, (7, 7), (2, 2), (3, 3), False),
         "k3x5_s2x1_p1x2": ((4, 6, 8, 9), 3, (3, 5), (2, 1), (1, 2), True),
         "k2x3_whole_image": ((1, 9, 2, 3), 10, (2, 3), (1, 1), (0, 0), False),
+        "k3_s2_p1_groups8": ((2, 32, 5, 6), 32, (3, 3), (2, 2), (1, 1), False),
+        "k3_p1_groups3": ((2, 6, 4, 5), 9, (3, 3), (1, 1), (1, 1), True),
     }
     for name, (shape, out_channels, kernel, stride, pad, has_bias) in cases.items():
-        file.case(name, **window(kernel, stride, pad), bias=has_bias)
+        groups = int(name.partition("groups")[2] or 1)
+        file.case(name, **window(kernel, stride, pad), bias=has_bias, groups=groups)
         bias = {"bias": randn(out_channels)} if has_bias else {}
-        weight = randn(out_channels, shape[1], *kernel)
-        put_op(file, partial(F.conv2d, stride=stride, padding=pad), randn, input=randn(*shape), weight=weight, **bias)
+        weight = randn(out_channels, shape[1] // groups, *kernel)
+        op = partial(F.conv2d, stride=stride, padding=pad, groups=groups)
+        put_op(file, op, randn, input=randn(*shape), weight=weight, **bias)
     return file
 
 

@@ -40,6 +40,8 @@ def fingerprint(tensors: list[Tensor]) -> dict[str, Tensor]:
 
 def make_network(name: str, **options) -> nn.Module:
     """resnet18_cifar is resnet18 with the stem for small images."""
+    if name.startswith("resnext"):
+        return getattr(torchvision.models, name)(**options)
     depth = int(name.removeprefix("resnet").removesuffix("_cifar"))
     if depth % 6 == 2 and depth not in (50, 152):
         return CifarResNet(depth)
@@ -76,6 +78,7 @@ def resnet_init() -> GoldenFile:
         "resnet50": (25_557_032, 320, "a4df32544cf75a1c"),
         "resnet101": (44_549_160, 626, "5dafd91c099a3044"),
         "resnet152": (60_192_808, 932, "55303ac6c90f1f4e"),
+        "resnext50_32x4d": (25_028_904, 320, "08a5b6eb5b17d156"),
     }
     for name, want in documented.items():
         add(name, name)
@@ -173,7 +176,7 @@ def resnet_gradients() -> GoldenFile:
     cases = {
         "resnet20": (1, 4, 16), "resnet32": (1, 4, 16), "resnet44": (2, 4, 16), "resnet56": (2, 4, 16),
         "resnet18_cifar": (2, 4, 16), "resnet18": (1, 4, 48), "resnet34": (2, 4, 48), "resnet50": (145, 4, 48),
-        "resnet101": (7, 2, 48), "resnet152": (8, 2, 48),
+        "resnet101": (7, 2, 48), "resnet152": (8, 2, 48), "resnext50_32x4d": (3, 2, 48),
     }  # fmt: skip
     for name, (seed, n, pixels) in cases.items():
         model = make_network(name, num_classes=CLASSES)

@@ -25,6 +25,7 @@ enum class Family {
   kConvNet,
   kToyNet,
   kResNet,
+  kResNeXt,
   kCifarResNet,
   kAlexNet,
   kVgg,
@@ -40,6 +41,7 @@ struct Network {
 
   bool is_tutorials() const { return family == Family::kConvNet || family == Family::kToyNet; }
   bool has_cifar_stem() const { return depth == 18 || depth == 34; }
+  bool is_resnet() const { return family == Family::kResNet || family == Family::kResNeXt; }
   bool is_for_cifar() const {
     return family == Family::kCifarResNet || family == Family::kAirbench;
   }
@@ -55,13 +57,14 @@ struct Network {
   }
 };
 
-constexpr std::array<Network, 18> kNetworks = {{{"convnet", Family::kConvNet},
+constexpr std::array<Network, 19> kNetworks = {{{"convnet", Family::kConvNet},
                                                 {"toy_net", Family::kToyNet},
                                                 {"resnet18", Family::kResNet, 18},
                                                 {"resnet34", Family::kResNet, 34},
                                                 {"resnet50", Family::kResNet, 50},
                                                 {"resnet101", Family::kResNet, 101},
                                                 {"resnet152", Family::kResNet, 152},
+                                                {"resnext50_32x4d", Family::kResNeXt, 50},
                                                 {"resnet20", Family::kCifarResNet, 20},
                                                 {"resnet32", Family::kCifarResNet, 32},
                                                 {"resnet44", Family::kCifarResNet, 44},
@@ -132,12 +135,23 @@ void check_options(const Network& network, const ModelOptions& options) {
                      "resnet18 and resnet34 come with a stem for 32x32 images too",
                      "leave it out, or -a resnet18");
   }
-  if (options.zero_init_residual && network.family != Family::kResNet) {
+  if (options.zero_init_residual && !network.is_resnet()) {
     throw UsageError(
         fmt::format("--zero-init-residual: {} has one initialization only", network.name),
-        "resnet18 to resnet152 can start their residual branches at 0",
+        "resnet18 to resnet152 and resnext50_32x4d can start their residual branches at 0",
         "leave it out, or -a resnet18");
   }
+}
+
+nn::ResNetOptions resnet_options(const Network& network, const ModelOptions& options) {
+  nn::ResNetOptions resnet{.classes = options.classes,
+                           .cifar_stem = options.cifar_stem,
+                           .zero_init_residual = options.zero_init_residual};
+  if (network.family == Family::kResNeXt) {
+    resnet.groups = 32;
+    resnet.group_width = 4;
+  }
+  return resnet;
 }
 
 // Fewest images that a batch-norm group gets in a micro-step of this run.
@@ -182,10 +196,8 @@ std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::In
     case Family::kToyNet:
       return std::make_unique<nn::ToyNet>(init);
     case Family::kResNet:
-      return std::make_unique<nn::ResNet>(
-          init,
-          network.depth,
-          nn::ResNetOptions{options.classes, options.cifar_stem, options.zero_init_residual});
+    case Family::kResNeXt:
+      return std::make_unique<nn::ResNet>(init, network.depth, resnet_options(network, options));
     case Family::kCifarResNet:
       return std::make_unique<nn::CifarResNet>(init, network.depth, options.classes);
     case Family::kAlexNet:

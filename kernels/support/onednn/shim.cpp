@@ -109,6 +109,11 @@ typename P::primitive_desc describe_gradient(const char* what,
   });
 }
 
+dnnl::memory::data_type data_type_of(Dtype dtype) {
+  using Type = dnnl::memory::data_type;
+  return dtype == Dtype::kBF16 ? Type::bf16 : Type::f32;
+}
+
 dnnl::inner_product_forward::primitive_desc inner_product_forward(const MemoryDesc& in,
                                                                   const MemoryDesc& weight,
                                                                   const MemoryDesc& out) {
@@ -129,10 +134,16 @@ Dtype computing_type(Dtype stored) {
 }
 
 MemoryDesc desc_of(const Shape& shape, Dtype dtype, Format format) {
-  using Type = dnnl::memory::data_type;
   dnnl::memory::dims extents;
   for (int axis = 0; axis < shape.rank(); ++axis) extents.push_back(shape[axis]);
-  return {extents, dtype == Dtype::kBF16 ? Type::bf16 : Type::f32, format};
+  return {extents, data_type_of(dtype), format};
+}
+
+MemoryDesc weights_desc(const Shape& weight, int groups, Dtype dtype) {
+  if (groups == 1) return desc_of(weight, dtype, Format::any);
+  return {{groups, weight[0] / groups, weight[1], weight[2], weight[3]},
+          data_type_of(dtype),
+          Format::any};
 }
 
 std::vector<int64_t> BlockedLayout::offsets(int axis) const {

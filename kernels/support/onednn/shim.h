@@ -34,6 +34,10 @@ Dtype computing_type(Dtype stored);
 // primitive.
 MemoryDesc desc_of(const Shape& shape, Dtype dtype, Format format);
 
+// Weights (K,C/groups,R,S) in a layout that is left to the primitive: in groups, oneDNN's extents
+// are (groups,K/groups,C/groups,R,S). Requires: as above.
+MemoryDesc weights_desc(const Shape& weight, int groups, Dtype dtype);
+
 // A layout in which axes are cut into blocks: an index is the blocks' digits, the innermost last,
 // and what remains times the axis' stride.
 struct BlockedLayout {

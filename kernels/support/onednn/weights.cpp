@@ -33,6 +33,21 @@ bool steps_are_even(const std::vector<int64_t>& offsets) {
   return true;
 }
 
+// Offsets of the filters of all groups, those of the padding behind them.
+std::vector<int64_t> filter_offsets(const std::vector<int64_t>& of_groups,
+                                    const std::vector<int64_t>& of_filters,
+                                    size_t groups,
+                                    size_t filters) {
+  std::vector<int64_t> offsets, padding;
+  for (size_t g = 0; g < of_groups.size(); ++g) {
+    for (size_t k = 0; k < of_filters.size(); ++k) {
+      (g < groups && k < filters ? offsets : padding).push_back(of_groups[g] + of_filters[k]);
+    }
+  }
+  offsets.insert(offsets.end(), padding.begin(), padding.end());
+  return offsets;
+}
+
 constexpr int64_t kWidenedTogether = 16384;  // values
 
 }  // namespace
@@ -55,13 +70,17 @@ const std::byte* widened(Stream& stream, const Tensor& weight, std::byte* scratc
   return scratch;
 }
 
-WeightLayout::WeightLayout(const Shape& weight, const MemoryDesc& packed)
+WeightLayout::WeightLayout(const Shape& weight, int groups, const MemoryDesc& packed)
     : filters_(weight[0]), channels_(weight[1]), taps_(weight[2] * weight[3]) {
   const BlockedLayout layout = blocked_layout(packed);
-  filter_offsets_ = layout.offsets(0);
-  channel_offsets_ = layout.offsets(1);
-  for (const int64_t row : layout.offsets(2)) {
-    for (const int64_t column : layout.offsets(3)) tap_offsets_.push_back(row + column);
+  const int axis = groups == 1 ? 0 : 1;  // of the filters
+  filter_offsets_ = filter_offsets(groups == 1 ? std::vector<int64_t>{0} : layout.offsets(0),
+                                   layout.offsets(axis),
+                                   static_cast<size_t>(groups),
+                                   static_cast<size_t>(filters_ / groups));
+  channel_offsets_ = layout.offsets(axis + 1);
+  for (const int64_t row : layout.offsets(axis + 2)) {
+    for (const int64_t column : layout.offsets(axis + 3)) tap_offsets_.push_back(row + column);
   }
   even_steps_ = steps_are_even(channel_offsets_);
 }

@@ -17,8 +17,9 @@ const std::byte* widened(Stream& stream, const Tensor& weight, std::byte* scratc
 // The blocked layout that a convolution prefers.
 class WeightLayout {
  public:
-  // Shapes: weight (K,C,R,S). Errors: InternalError unless `packed` is a blocked layout.
-  WeightLayout(const Shape& weight, const MemoryDesc& packed);
+  // Shapes: weight (K,C/groups,R,S); packed as weights_desc() has it. Errors: InternalError unless
+  // `packed` is a blocked layout.
+  WeightLayout(const Shape& weight, int groups, const MemoryDesc& packed);
 
   // Filters in pieces that may be packed side by side: pack(i) for i in [0, pieces()) is all of it,
   // zeros in the padding included.
@@ -37,7 +38,7 @@ class WeightLayout {
   void pack_values(int64_t piece, const T* weight, T* packed) const;
 
   int64_t filters_, channels_, taps_;
-  // Offsets of the padded extents: a value lies at the sum of its three offsets.
+  // Offsets of the padded extents, padding last: a value lies at the sum of its three offsets.
   std::vector<int64_t> filter_offsets_, channel_offsets_, tap_offsets_;
   bool even_steps_;  // between the channels of every run
 };

@@ -108,31 +108,28 @@ struct Operands {
 };
 
 void Operands::add_part(const Convolution& work, int64_t part, int64_t parts) {
-  const int64_t in_channels = in.extents[1], channels = out.extents[1];
-  const int64_t all = work.pass == CudnnPass::kForward        ? in_channels
-                      : work.pass == CudnnPass::kBackwardData ? channels
+  const int64_t channels = out.extents[1], group_channels = weight.extents[1];
+  const int64_t group_outputs = channels / work.groups();
+  const int64_t all = work.pass == CudnnPass::kForward        ? group_channels
+                      : work.pass == CudnnPass::kBackwardData ? group_outputs
                                                               : out.extents[0] * out.extents[2];
   const int64_t first = all * part / parts, end = all * (part + 1) / parts;
   for_each_window(
       work, [&](int64_t n, int64_t oy, int64_t ox, int64_t y, int64_t x, int64_t r, int64_t s) {
-        double* const to = out.at(n, oy, ox);
-        double* const from = in.at(n, y, x);
-        if (work.pass == CudnnPass::kForward) {
-          for (int64_t k = 0; k < channels; ++k) {
-            const double* const factors = weight.at(k, r, s);
+        const int64_t line = n * out.extents[2] + oy;
+        if (work.pass == CudnnPass::kBackwardWeight && (line < first || line >= end)) return;
+        for (int64_t k = 0; k < channels; ++k) {
+          double& to = out.at(n, oy, ox)[k];
+          double* const from = in.at(n, y, x) + k / group_outputs * group_channels;
+          double* const factors = weight.at(k, r, s);
+          if (work.pass == CudnnPass::kForward) {
             double sum = 0;
             for (int64_t c = first; c < end; ++c) sum += from[c] * factors[c];
-            to[k] += sum;
-          }
-        } else if (work.pass == CudnnPass::kBackwardData) {
-          for (int64_t k = first; k < end; ++k) {
-            const double* const factors = weight.at(k, r, s);
-            for (int64_t c = 0; c < in_channels; ++c) from[c] += to[k] * factors[c];
-          }
-        } else if (const int64_t line = n * out.extents[2] + oy; line >= first && line < end) {
-          for (int64_t k = 0; k < channels; ++k) {
-            double* const sums = weight.at(k, r, s);
-            for (int64_t c = 0; c < in_channels; ++c) sums[c] += to[k] * from[c];
+            to += sum;
+          } else if (work.pass == CudnnPass::kBackwardWeight) {
+            for (int64_t c = 0; c < group_channels; ++c) factors[c] += to * from[c];
+          } else if (k % group_outputs >= first && k % group_outputs < end) {
+            for (int64_t c = 0; c < group_channels; ++c) from[c] += to * factors[c];
           }
         }
       });

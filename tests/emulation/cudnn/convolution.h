@@ -42,6 +42,7 @@ struct Convolution {
   std::vector<CudnnTensor> tensors() const;
   std::vector<CudnnTensor> results() const;
   const CudnnTensor& result() const;
+  int64_t groups() const { return in.extents[1] / weight.extents[1]; }  // cuDNN has no other word
   int64_t outputs() const { return result().numel(); }
 
   // The sum's parts: part p of output i is at p * outputs() + i. Each is summed in double and

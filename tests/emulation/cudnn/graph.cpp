@@ -185,14 +185,14 @@ bool is_sound(const Convolution& work) {
     if (!is_distinct || tensor.is_virtual || !uids.insert(tensor.uid).second) return false;
   }
   return bytes_of_element(work.in.type) != 0 && work.weight.type == work.in.type &&
-         work.out.type == work.in.type && work.weight.extents[1] == work.in.extents[1];
+         work.out.type == work.in.type;
 }
 
 // Which graphs have an engine was asked of cuDNN 9.19 for an H200 (tests/cudnn/verdicts_test.cpp).
 bool has_engine(const Convolution& work) {
   const bool is_fused = work.sums || work.scale;
   if (!is_fused) return true;
-  const bool is_half = work.in.type == CUDNN_DATA_HALF &&
+  const bool is_half = work.in.type == CUDNN_DATA_HALF && work.groups() == 1 &&
                        work.in.extents[1] % kFusedChannels == 0 &&
                        work.out.extents[1] % kFusedChannels == 0;
   const bool is_known = work.pass == CudnnPass::kForward
@@ -248,6 +248,8 @@ void check_convolution(const BackendDescriptor& operation) {
   is(out.extents[1] == weight.extents[0], "yDimA[CK_DIM] != wDimA[WK_DIM]");
   is(weight.extents[1] > 0 && in.extents[1] % weight.extents[1] == 0,
      "(0 == wDimA[1]) || (0 == xDimA[1]) || (0 != xDimA[1] % wDimA[1])");
+  is(out.extents[1] % (in.extents[1] / weight.extents[1]) == 0,
+     "groups that do not divide outputs");
   const auto strides = pair(window, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
   const auto dilations = pair(window, CUDNN_ATTR_CONVOLUTION_DILATIONS);
   const auto before = pair(window, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS);
