@@ -68,7 +68,7 @@ inline std::unique_ptr<nn::Module> make_tiny_resnet(const nn::Init& init) {
   return std::make_unique<TinyResNet>(init);
 }
 
-// What the run costs on the CPU's device counts nowhere. `prepare` is called first.
+// The cost of the run on the CPU's device counts nowhere. `prepare` is called first.
 inline TinyResult train_tiny(
     const trainers::ResolvedRun& run,
     const MakeTiny& make = make_tiny_resnet,
