@@ -56,10 +56,11 @@ class Staging {
     const size_t in_bytes = is_padded() ? bytes_of(shard_in, problem.dtype) : 0;
     const size_t weight_bytes = bytes_of(problem.weight, problem.dtype);
     const Shape& taps = problem.weight;
-    const ConvolutionProblem asked{.dtype = problem.dtype,
-                                   .in = {shard_in[0], channels, shard_in[2], shard_in[3]},
-                                   .weight = {taps[0], channels, taps[2], taps[3]},
-                                   .params = problem.params};
+    const ConvolutionProblem asked{
+        .dtype = problem.dtype,
+        .in = {shard_in[0], channels, shard_in[2], shard_in[3]},
+        .weight = {taps[0], channels / problem.params.groups, taps[2], taps[3]},
+        .params = problem.params};
     workspace_ = stream.workspace(scratch + staged_bytes(asked), 0).shared;
     in_ = workspace_ + scratch;
     weight_ = in_ + in_bytes;
@@ -120,8 +121,8 @@ class Staging {
     if (is_direct()) return;
     convert({.count = taps(),
              .from_type = problem_.dtype,
-             .from_channels = problem_.in[1],
-             .to_channels = channels_},
+             .from_channels = problem_.weight[1],
+             .to_channels = channels_ / problem_.params.groups},
             weight_,
             reinterpret_cast<std::byte*>(leaf));
   }
@@ -135,7 +136,7 @@ class Staging {
   }
 
   Stream& stream_;
-  int64_t channels_;  // the caller's
+  int64_t channels_;  // of the caller's input
   const ConvolutionProblem& problem_;
   std::byte* workspace_ = nullptr;
   std::byte* in_ = nullptr;
@@ -178,7 +179,7 @@ void forward(Stream& stream,
              Neighbors neighbors) {
   const ConvolutionPlans plans = plans_of(stream, shards, problem);
   const cudnnHandle_t handle = target_of(stream).handle();
-  const Staging staging(stream, shards, plans, args.weight.shape()[1], problem);
+  const Staging staging(stream, shards, plans, args.in.shape()[1], problem);
   void* const weights = staging.weight(args.weight);
   void* const offsets = staging.bias(args.bias);
   for (int64_t k = 0; k < shards.local(); ++k) {
@@ -293,7 +294,7 @@ void conv2d_backward_data(Stream& stream,
                                          .padded();
   const ConvolutionPlans plans = plans_of(stream, shards, problem);
   const cudnnHandle_t handle = target_of(stream).handle();
-  const Staging staging(stream, shards, plans, weight.shape()[1], problem);
+  const Staging staging(stream, shards, plans, grad_in.shape()[1], problem);
   void* const weights = staging.weight(weight);
   for (int64_t k = 0; k < shards.local(); ++k) {
     const int64_t images = shards.count(k);
