@@ -1,13 +1,14 @@
 """Seconds from process start to an accuracy, beside PyTorch. Writes bench/results/time_to_accuracy.json.
 
 usage: python3 bench/time_to_accuracy.py --cifar10 DIR --mnist DIR [--only mnist,speed,scaling,cifar94] [--seeds 3]
-           --cifar-peer 'PYTHON cifar_to_94.py DIR' --mnist-peer 'PYTHON a_mnist.py DIR --mode fast --cl'
+           --python PYTHON --cifar-peer 'PYTHON cifar_to_94.py DIR'
 
-mnist: the ConvNet to 99.0 %, `--epochs` epochs of SGD at a constant 0.05, batch 32. cifar94: `--preset cifar-94`
-in f32 and bf16; a run takes about an hour on 2 cores. speed: images per second of the first --steps steps of that
-recipe, in turn. scaling: 2 ranks of 1 thread over 1 rank of 1 thread, likewise. Seconds run from the start of a
-process to its end, so they hold what it loads, trains and evaluates. Each seed is a round, A B A B ...; rounds with
-busy neighbors are run again. A part that is measured replaces that part of the results alone.
+mnist: the ConvNet to 99.0 % in one epoch of AdamW, beside bench/peers/torch_mnist.py, which PYTHON, with PyTorch,
+runs. cifar94: `--preset cifar-94`; a run takes about an hour on 2 cores. speed: images per second of the first --steps
+steps of that recipe. scaling: 2 ranks of 1 thread over 1 rank of 1 thread, likewise. All but scaling in f32 and bf16.
+Seconds run from the start of a process to its end, so they hold what it loads, trains and evaluates. Each seed is a
+round, A B A B ...; rounds with busy neighbors are run again. A part that is measured replaces that part of the results
+alone.
 """
 
 import argparse
@@ -19,10 +20,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from side_by_side import PROGRAMS, RESULTS, TCMALLOC, merge_result, on_ranks, origin, output_of, ratio, run_rounds
+from side_by_side import PROGRAMS, RESULTS, ROOT, TCMALLOC, merge_result, on_ranks, origin, output_of, ratio, run_rounds
 
 BF16 = ["--opt-level", "O2", "--dtype", "bf16"]
-MNIST_RATE, MNIST_BATCH = "0.05", "32"
+DTYPES = {"f32": [], "bf16": BF16}
+MNIST = ["--opt", "adamw", "--lr", "0.004", "--lr-scheduler", "linear", "--label-smoothing", "0.1", "--epochs", "1"]
+MNIST_PEER = ROOT / "bench/peers/torch_mnist.py"
 
 
 def lockstep(program: str, ranks: int, threads: int, flags: list[str]) -> dict:
@@ -42,7 +45,7 @@ def peer(command: str, more: list[str], accuracy: str) -> dict:
     start = time.monotonic()
     out = output_of([*shlex.split(command), *more], TCMALLOC)
     seconds = time.monotonic() - start
-    found, speeds = re.search(accuracy, out), re.findall(r"images/s (?:per epoch \[)?([\d.]+)", out)
+    found, speeds = re.search(accuracy, out), re.findall(r'images(?:/s |_per_s": )([\d.]+)', out)
     share = float(found[1]) if found else None
     return {
         "seconds": seconds,
@@ -91,20 +94,23 @@ def compare(args: argparse.Namespace, title: str, programs: dict, figure: str) -
 
 
 def mnist(args: argparse.Namespace, cores: int) -> dict:
-    flags = [args.mnist, "-b", MNIST_BATCH, "--lr", MNIST_RATE, "--momentum", "0", "--epochs", str(args.epochs)]
-    flags += ["--lr-scheduler", "const", "-p", "1000"]
-    of_two_ranks = [args.mnist, "--global-batch-size", MNIST_BATCH, *flags[3:]]
+    line = [args.mnist, *MNIST, "-p", "1000"]
 
-    def torch(seed: str) -> dict:
-        more = ["--epochs", str(args.epochs), "--lr", MNIST_RATE, "--batch", MNIST_BATCH, "--threads", str(cores)]
-        return peer(f"{args.mnist_peer} {shlex.join(more)}", [], r"acc ([\d.]+)")
+    def ours(ranks: int, precision: list[str]):
+        batch = ["--global-batch-size", "32"]
+        return lambda seed: lockstep(
+            "train_convnet", ranks, cores // ranks, [*line, *batch, *precision, "--seed", seed])
 
-    programs = {
-        "lockstep": lambda seed: lockstep("train_convnet", 1, cores, [*flags, "--seed", seed]),
-        "lockstep_2_ranks": lambda seed: lockstep("train_convnet", 2, 1, [*of_two_ranks, "--seed", seed]),
-        "torch": torch,
-    }
-    return {"epochs": args.epochs, "rate": MNIST_RATE} | compare(args, "mnist", programs, "seconds")
+    def theirs(dtype: str):
+        command = [args.python, str(MNIST_PEER), args.mnist, "--dtype", dtype, "--threads", str(cores)]
+        return lambda seed: peer(shlex.join(command), ["--seed", seed], r'"accuracy": ([\d.]+)')
+
+    result = {}
+    for dtype in args.dtypes.split(","):
+        precision = DTYPES[dtype]
+        programs = {"lockstep": ours(1, precision), "lockstep_2_ranks": ours(2, precision), "torch": theirs(dtype)}
+        result[dtype] = compare(args, f"mnist {dtype}", programs, "seconds")
+    return result
 
 
 def cifar94(args: argparse.Namespace, cores: int, steps: int | None) -> dict:
@@ -121,11 +127,10 @@ def cifar94(args: argparse.Namespace, cores: int, steps: int | None) -> dict:
         return lambda seed: peer(args.cifar_peer, [*line, "--seed", seed], r"with TTA (\d+) of")
 
     result = {"steps": steps} if steps else {}
-    for dtype, precision in (("f32", []), ("bf16", BF16)):
-        if dtype in args.dtypes.split(","):
-            programs = {"lockstep": ours(precision), "torch": theirs(dtype)}
-            figure = "images_per_s" if steps else "seconds"
-            result[dtype] = compare(args, f"cifar94 {dtype}", programs, figure)
+    for dtype in args.dtypes.split(","):
+        programs = {"lockstep": ours(DTYPES[dtype]), "torch": theirs(dtype)}
+        figure = "images_per_s" if steps else "seconds"
+        result[dtype] = compare(args, f"cifar94 {dtype}", programs, figure)
     return result
 
 
@@ -144,12 +149,11 @@ def main() -> None:
     parser.add_argument("--cifar10", metavar="DIR")
     parser.add_argument("--mnist", metavar="DIR")
     parser.add_argument("--cifar-peer", metavar="COMMAND")
-    parser.add_argument("--mnist-peer", metavar="COMMAND")
+    parser.add_argument("--python", default="python3", help="that has PyTorch")
     parser.add_argument("--only", default="mnist,speed,scaling,cifar94", metavar="PARTS")
     parser.add_argument("--dtypes", default="f32,bf16")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0, help="of the first round")
-    parser.add_argument("--epochs", type=int, default=3, help="of mnist")
     parser.add_argument("--steps", type=int, default=10, help="of speed and scaling")
     parser.add_argument("--max-others", type=float, default=15, metavar="PERCENT")
     parser.add_argument("-o", "--output", type=Path, default=RESULTS / "time_to_accuracy.json")

@@ -211,6 +211,43 @@ def promise_rows(result: dict) -> list[str]:
     return [*rows, "", f"{places_text([result])}; by `{result['script']}`."]
 
 
+def accuracy_cells(part: dict) -> str:
+    low, mean, high = (f"{100 * part[f'accuracy_{which}']:.2f}" for which in ("min", "mean", "max"))
+    return f"{part['seconds']:.1f} s, {mean} % ({low}-{high})"
+
+
+def time_to_accuracy_rows(result: dict) -> list[str]:
+    """Parts that are not measured yet have no rows."""
+    cores = next(iter(result.values()))["cores"]
+    rows = [f"| {cores} cores | Lockstep | PyTorch | ratio (min-max) |", "|---|---|---|---|"]
+    dtypes = ("f32", "bf16")
+    for name, title in (("mnist", "MNIST to 99.0 %"), ("cifar94", "CIFAR-10 to 94 %")):
+        for dtype in [one for one in dtypes if one in result.get(name, {})]:
+            part = result[name][dtype]
+            cells = [accuracy_cells(part[side]) for side in ("lockstep", "torch")]
+            rows.append(f"| {title}, {dtype} | {' | '.join(cells)} | {ratio_text(part['torch']['ratio'])} |")
+            if "lockstep_2_ranks" in part:
+                rows.append(f"| the same on 2 ranks of 1 thread | {accuracy_cells(part['lockstep_2_ranks'])} | | |")
+    for dtype in [one for one in dtypes if one in result.get("speed", {})]:
+        part = result["speed"][dtype]
+        cells = [f"{part[side]['images_per_s']:,} images/s" for side in ("lockstep", "torch")]
+        rows.append(f"| airbench94, {dtype} | {' | '.join(cells)} | {ratio_text(part['torch']['ratio'])} |")
+    if "scaling" in result:
+        part = result["scaling"]
+        cells = f"{part['two_ranks']['images_per_s']:,} images/s | {part['one_rank']['images_per_s']:,} by 1 rank"
+        rows.append(
+            f"| airbench94: 2 ranks of 1 thread over 1 | {cells} | {ratio_text(part['one_rank']['ratio'])} |"
+        )
+    script = next(iter(result.values()))["script"]
+    return [
+        *rows,
+        "",
+        f"{places_text(list(result.values()))}; PyTorch with channels_last and tcmalloc, the same recipe. Seconds are "
+        "of the whole process; medians over rounds in turn, a seed each, with accuracies as mean and range, by "
+        f"`{script}`.",
+    ]
+
+
 BUILD_PARTS = {  # what is timed -> its words and the most that it may take, in seconds
     "train": ("`scripts/train.sh`, packages there, no ccache, until \"Accuracy is\"", 240),
     "train_cuda": ("the same with CUDA for one architecture", 360),
@@ -240,7 +277,7 @@ def speeds_row(title: str, ours: str, other: str, ratio: tuple[float, float, flo
     return f"| {title} | {ours} | {other} | {median:.2f} ({low:.2f}-{high:.2f}) |"
 
 
-def summary_rows(convnet: dict, resnet: dict, allreduce: dict) -> list[str]:
+def summary_rows(convnet: dict, resnet: dict, allreduce: dict, accuracy: dict) -> list[str]:
     torch = convnet["over_pytorch"]
     rows = [
         f"| {convnet['cores']} CPU cores | Lockstep | compared with | ratio (min-max) |",
@@ -252,6 +289,16 @@ def summary_rows(convnet: dict, resnet: dict, allreduce: dict) -> list[str]:
             (torch["ratio_median"], torch["ratio_min"], torch["ratio_max"]),
         ),
     ]
+    mnist = accuracy["mnist"]["bf16"]
+    ratio = mnist["torch"]["ratio"]
+    rows.append(
+        speeds_row(
+            "MNIST to 99.0 %, whole process, bf16",
+            f"{mnist['lockstep']['seconds']:.1f} s",
+            f"PyTorch: {mnist['torch']['seconds']:.1f} s",
+            (ratio["ratio"], ratio["min"], ratio["max"]),
+        )
+    )
     for part in (resnet["r18"], resnet["r50"], resnet["r50_bf16"]):
         best = part["best"]
         speed = best["speed"]
@@ -301,9 +348,11 @@ ROWS = {
     "observing_cpu": observing_rows,
     "save_blocking": save_rows,
     "promises": promise_rows,
+    "time_to_accuracy": time_to_accuracy_rows,
 }
 
-RESULTS_OF = {"summary": ("convnet_cpu", "resnet_cpu", "allreduce_cpu")}  # a table of another name has one
+# A table of another name has the result of that name.
+RESULTS_OF = {"summary": ("convnet_cpu", "resnet_cpu", "allreduce_cpu", "time_to_accuracy")}
 
 
 def wrapped(line: str) -> str:
