@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """usage: tests/faults/faults.py BIN_DIR [--seed N] [--seconds S] [--counts] [FAULT...]
 
-Trains with one fault after another, chosen by a seed, for S seconds of processor time (12), or with those that are
-named: "save,0,write,3,error:28". Each training ends with exit 0 and the undisturbed digest, or with a documented exit
+Trains with one fault after another: those of FOUND and others chosen by a seed, for S seconds of processor time (12),
+or those that are named: "save,0,write,3,error:28". Each training ends with exit 0 and the undisturbed digest, or with a documented exit
 code and a message; the next one goes on from what it left to the undisturbed digest and leaves no other files.
 --counts prints how many calls can be disturbed, and stops. tests/long/faults.py takes all of a save's.
 """
@@ -15,6 +15,10 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent))
 from fault_jobs import PHASES, Fault, Jobs, seconds_of_children  # noqa: E402
 
+# By tests/long/faults.py: small files of the system that cannot be read, and no memory while flags are read.
+FOUND = [f"{phase},read,{at},error:5" for phase in ("resume,0", "start-tcp,1") for at in range(1, 8)]
+FOUND += [f"resume,0,malloc,{at},error:12" for at in (24264, 27098, 30160, 32455)]
+
 
 def faults_of(args: argparse.Namespace, jobs: Jobs):
     """Those to try, in their order."""
@@ -23,6 +27,7 @@ def faults_of(args: argparse.Namespace, jobs: Jobs):
         return
     print(f"seed {args.seed}: tests/faults/faults.py {args.bin_dir} --seed {args.seed}", flush=True)
     rng = random.Random(args.seed)
+    yield from map(Fault.parse, FOUND)
     while seconds_of_children() < args.seconds:
         yield jobs.at_random(rng)
 

@@ -21,6 +21,10 @@ WAYS = ["", "--no-graph", "--autotune", "--no-graph --autotune"]
 GRAPH = re.compile(r'graph_launches|graph\.launches|a graph a step|(more|few)\[[01]\] - few\[[01]\]|"graph"')
 EXPECTED = {  # tests that ask for another way themselves
     "CudaAuditA1Programs.*": "plans the workspace of engines by rule; timed ones take more, and the run is refused",
+    "CudaAuditA2.AutotuneTakesTheFastestAndItsFileGivesItAgain":
+        "compares a run by rule with a timed one; here both are timed",
+    "CudaAuditA2.SaysWhatFailsWhileItRuns":
+        "expects the message of a run by rule; a timed one passes over the engine and says that none is left",
     "CudaAuditD4.ConvolutionsWithoutCudnnAreSaidAtTheStart": "asks for a run without cuDNN, which is there",
     "OneRank.WithoutCudnnThereAreNoEnginesToChoose": "runs without cuDNN, where --autotune is refused",
 }

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <span>
 #include <string>
 #include <system_error>
@@ -19,7 +18,9 @@ namespace {
 
 std::string text_of(const std::string& path) {
   std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  std::getline(file, text, '\0');  // unlike a stream's buffer, throws nothing where a read fails
+  return text;
 }
 
 // The name before it may hold blanks and parentheses.

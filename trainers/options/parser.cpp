@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -289,10 +290,11 @@ ParsedArguments parse_arguments(Program program,
   } catch (const CLI::ParseError& error) {
     throw UsageError(error.what(), "", fmt::format("{} --help", name_of(program)));
   }
-  for (const Flag& flag : flag_table()) {
-    const std::string name = fmt::format("--{}", flag.name);
-    const CLI::Option* const option = app->get_option_no_throw(name);
-    if (option == nullptr || option->count() == 0) continue;
+  // CLI11 finds an option by its name in a function that may not throw, and takes memory in it.
+  for (const CLI::Option* const option : std::as_const(*app).get_options()) {
+    if (option->count() == 0) continue;
+    const std::string name = fmt::format("--{}", option->get_lnames().front());
+    const Flag& flag = *find_flag(name);
     const std::string& value = option->results().back();
     check_flag_value(flag, program, variable.empty() ? name : variable, value);
     parsed.values[flag.name] = value;
