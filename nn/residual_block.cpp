@@ -23,6 +23,12 @@ Conv2dOptions conv3x3(int64_t in_channels, int64_t out_channels, int stride = 1,
           .groups = groups};
 }
 
+std::unique_ptr<SqueezeExcite> squeeze_excite(const Init& init, int64_t channels) {
+  const double sixteenth = static_cast<double>(channels) / 16;
+  return std::make_unique<SqueezeExcite>(
+      init, SqueezeExciteOptions{.channels = channels, .reduced = near_multiple(sixteenth, 8, 0)});
+}
+
 }  // namespace
 
 ProjectionShortcut::ProjectionShortcut(const Init& init,
@@ -71,7 +77,8 @@ Bottleneck::Bottleneck(const Init& init,
       conv2_(init, conv3x3(options.width(), options.width(), options.stride, options.groups)),
       bn2_(init, options.width(), {.relu = true}),
       conv3_(init, conv1x1(options.width(), options.planes * kExpansion)),
-      bn3_(init, options.planes * kExpansion, {.relu = true}),
+      bn3_(init, options.planes * kExpansion, {.relu = !options.squeeze_excite}),
+      se_(options.squeeze_excite ? squeeze_excite(init, options.planes * kExpansion) : nullptr),
       shortcut_(std::move(shortcut)) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);
@@ -79,6 +86,7 @@ Bottleneck::Bottleneck(const Init& init,
   register_module("bn2", bn2_);
   register_module("conv3", conv3_);
   register_module("bn3", bn3_);
+  if (se_) register_module("se", *se_);
   if (shortcut_) register_module("downsample", *shortcut_);
 }
 
@@ -86,7 +94,9 @@ Forked Bottleneck::forward(const Forked& x) {
   NormInput y = conv1_.to_norm(x.branch);
   y = conv2_.to_norm(std::move(y), bn1_);
   y = conv3_.to_norm(std::move(y), bn2_);
-  return bn3_.forward(y, shortcut_ ? shortcut_->forward(x.value) : x.value);
+  const Var shortcut = shortcut_ ? shortcut_->forward(x.value) : x.value;
+  if (se_) return unforked(relu(add(se_->forward(bn3_.forward(y)), shortcut)));
+  return bn3_.forward(y, shortcut);
 }
 
 ResidualStage::ResidualStage(std::vector<std::unique_ptr<ResidualBlock>> blocks)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nn/layers.h"
+#include "nn/squeeze_excite.h"
 
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
@@ -17,6 +18,7 @@ struct BlockOptions {
   // Source: torchvision's ResNeXt.
   int groups = 1;
   int64_t group_width = 64;
+  bool squeeze_excite = false;  // of a bottleneck, behind its last norm
 
   int64_t width() const { return planes * group_width / 64 * groups; }
 };
@@ -79,7 +81,7 @@ class BasicBlock : public ResidualBlock {
 };
 
 // 1x1, 3x3 and 1x1 to four times the planes. The 3x3 has the stride, as in torchvision's version
-// 1.5, and the groups.
+// 1.5, and the groups. Squeeze-and-excitation is timm's with a sixteenth of the channels.
 class Bottleneck : public ResidualBlock {
  public:
   static constexpr int kExpansion = 4;
@@ -94,7 +96,8 @@ class Bottleneck : public ResidualBlock {
   Conv2d conv2_;
   BatchNorm bn2_;
   Conv2d conv3_;
-  BatchNorm bn3_;
+  BatchNorm bn3_;  // with the ReLU, unless there is se_
+  std::unique_ptr<SqueezeExcite> se_;
   std::unique_ptr<Module> shortcut_;
 };
 

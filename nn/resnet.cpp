@@ -75,7 +75,8 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
                                           .planes = planes,
                                           .stride = stride,
                                           .groups = options.groups,
-                                          .group_width = options.group_width}));
+                                          .group_width = options.group_width,
+                                          .squeeze_excite = options.squeeze_excite}));
       channels = planes * Block::kExpansion;
     }
     stages.push_back(std::make_unique<ResidualStage>(std::move(blocks)));
@@ -88,7 +89,9 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
                                                         int depth,
                                                         const ResNetOptions& options) {
   const Architecture& network = architecture(depth);
-  LS_CHECK(network.bottleneck || options.groups == 1, "[ResNet] depth {} has no groups", depth);
+  LS_CHECK(network.bottleneck || (options.groups == 1 && !options.squeeze_excite),
+           "[ResNet] depth {} has no groups and no squeeze-and-excitation",
+           depth);
   return network.bottleneck ? make_stages<Bottleneck>(init, network, options)
                             : make_stages<BasicBlock>(init, network, options);
 }

@@ -28,7 +28,8 @@ INSTANTIATE_TEST_SUITE_P(PyTorch,
                                            "resnet50",
                                            "resnet101",
                                            "resnet152",
-                                           "resnext50_32x4d"),
+                                           "resnext50_32x4d",
+                                           "seresnet50"),
                          [](const auto& run) { return run.param; });
 
 }  // namespace

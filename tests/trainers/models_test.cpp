@@ -34,6 +34,7 @@ TEST(Models, AllNetworks) {
   EXPECT_EQ(parameters_of({.arch = "resnet101", .classes = 1000, .image = kColor}), 44549160);
   EXPECT_EQ(parameters_of({.arch = "resnet152", .classes = 1000, .image = kColor}), 60192808);
   EXPECT_EQ(parameters_of({.arch = "resnext50_32x4d", .classes = 1000, .image = kPhoto}), 25028904);
+  EXPECT_EQ(parameters_of({.arch = "seresnet50", .classes = 1000, .image = kPhoto}), 28088024);
   EXPECT_EQ(parameters_of({.arch = "resnet20", .image = kColor}), 269722);
   EXPECT_EQ(parameters_of({.arch = "resnet32", .image = kColor}), 464154);
   EXPECT_EQ(parameters_of({.arch = "resnet44", .image = kColor}), 658586);

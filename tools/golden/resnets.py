@@ -4,6 +4,7 @@ import copy
 import math
 from functools import partial
 
+import timm
 import torch
 import torch.nn.functional as F
 import torchvision
@@ -40,6 +41,9 @@ def fingerprint(tensors: list[Tensor]) -> dict[str, Tensor]:
 
 def make_network(name: str, **options) -> nn.Module:
     """resnet18_cifar is resnet18 with the stem for small images."""
+    if name.startswith("se"):
+        zero_init = options.pop("zero_init_residual", True)
+        return timm.create_model(name, zero_init_last=zero_init, **options)
     if name.startswith("resnext"):
         return getattr(torchvision.models, name)(**options)
     depth = int(name.removeprefix("resnet").removesuffix("_cifar"))
@@ -79,9 +83,10 @@ def resnet_init() -> GoldenFile:
         "resnet101": (44_549_160, 626, "5dafd91c099a3044"),
         "resnet152": (60_192_808, 932, "55303ac6c90f1f4e"),
         "resnext50_32x4d": (25_028_904, 320, "08a5b6eb5b17d156"),
+        "seresnet50": (28_088_024, 384, "7476f9b6ae799897"),
     }
     for name, want in documented.items():
-        add(name, name)
+        add(name, name, **({"zero_init_residual": True} if name.startswith("se") else {}))  # timm's default
         case = file.cases[-1]
         assert (case["parameters"], case["entries"], case["shape_sha256"][:16]) == want
     sums = torch.tensor([case["sum"] for case in file.cases if case["name"] in ("resnet18", "resnet50")])
@@ -176,7 +181,7 @@ def resnet_gradients() -> GoldenFile:
     cases = {
         "resnet20": (1, 4, 16), "resnet32": (1, 4, 16), "resnet44": (2, 4, 16), "resnet56": (2, 4, 16),
         "resnet18_cifar": (2, 4, 16), "resnet18": (1, 4, 48), "resnet34": (2, 4, 48), "resnet50": (145, 4, 48),
-        "resnet101": (7, 2, 48), "resnet152": (8, 2, 48), "resnext50_32x4d": (3, 2, 48),
+        "resnet101": (7, 2, 48), "resnet152": (8, 2, 48), "resnext50_32x4d": (3, 2, 48), "seresnet50": (2, 2, 48),
     }  # fmt: skip
     for name, (seed, n, pixels) in cases.items():
         model = make_network(name, num_classes=CLASSES)

@@ -26,6 +26,7 @@ enum class Family {
   kToyNet,
   kResNet,
   kResNeXt,
+  kSeResNet,
   kCifarResNet,
   kAlexNet,
   kVgg,
@@ -57,7 +58,7 @@ struct Network {
   }
 };
 
-constexpr std::array<Network, 19> kNetworks = {{{"convnet", Family::kConvNet},
+constexpr std::array<Network, 20> kNetworks = {{{"convnet", Family::kConvNet},
                                                 {"toy_net", Family::kToyNet},
                                                 {"resnet18", Family::kResNet, 18},
                                                 {"resnet34", Family::kResNet, 34},
@@ -65,6 +66,7 @@ constexpr std::array<Network, 19> kNetworks = {{{"convnet", Family::kConvNet},
                                                 {"resnet101", Family::kResNet, 101},
                                                 {"resnet152", Family::kResNet, 152},
                                                 {"resnext50_32x4d", Family::kResNeXt, 50},
+                                                {"seresnet50", Family::kSeResNet, 50},
                                                 {"resnet20", Family::kCifarResNet, 20},
                                                 {"resnet32", Family::kCifarResNet, 32},
                                                 {"resnet44", Family::kCifarResNet, 44},
@@ -151,6 +153,10 @@ nn::ResNetOptions resnet_options(const Network& network, const ModelOptions& opt
     resnet.groups = 32;
     resnet.group_width = 4;
   }
+  if (network.family == Family::kSeResNet) {
+    resnet.squeeze_excite = true;
+    resnet.zero_init_residual = true;  // timm's default
+  }
   return resnet;
 }
 
@@ -197,6 +203,7 @@ std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::In
       return std::make_unique<nn::ToyNet>(init);
     case Family::kResNet:
     case Family::kResNeXt:
+    case Family::kSeResNet:
       return std::make_unique<nn::ResNet>(init, network.depth, resnet_options(network, options));
     case Family::kCifarResNet:
       return std::make_unique<nn::CifarResNet>(init, network.depth, options.classes);

@@ -47,9 +47,9 @@ constexpr Flag kModelFlags[] = {
     {.name = "arch", .aliases = "-a --model", .kind = kChoice, .brief = true,
      .initial = {"convnet", "resnet50"},
      .choices = {"convnet|toy_net",
-                 "resnet18|resnet34|resnet50|resnet101|resnet152|resnext50_32x4d|resnet20|"
-                 "resnet32|resnet44|resnet56|alexnet|vgg16|vgg16_bn|ghostnet_100|airbench94|"
-                 "airbench95|airbench96"},
+                 "resnet18|resnet34|resnet50|resnet101|resnet152|resnext50_32x4d|seresnet50|"
+                 "resnet20|resnet32|resnet44|resnet56|alexnet|vgg16|vgg16_bn|ghostnet_100|"
+                 "airbench94|airbench95|airbench96"},
      .help = "network"},
     {.name = "preset", .kind = kChoice, .brief = true,
      .choices = {"demo-baseline|demo-ddp|ddp-tricks",
