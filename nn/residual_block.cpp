@@ -31,17 +31,16 @@ std::unique_ptr<SqueezeExcite> squeeze_excite(const Init& init, int64_t channels
 
 }  // namespace
 
-ProjectionShortcut::ProjectionShortcut(const Init& init,
-                                       int64_t in_channels,
-                                       int64_t out_channels,
-                                       int stride)
-    : conv_(init, conv1x1(in_channels, out_channels, stride)), bn_(init, out_channels) {
-  register_module("0", conv_);
+ProjectionShortcut::ProjectionShortcut(
+    const Init& init, int64_t in_channels, int64_t out_channels, int stride, bool blur_pool)
+    : conv_(make_conv(init, conv1x1(in_channels, out_channels, stride), blur_pool)),
+      bn_(init, out_channels) {
+  register_module("0", *conv_);
   register_module("1", bn_);
 }
 
 Var ProjectionShortcut::forward(const Var& x) {
-  return bn_.forward(conv_.to_norm(x));
+  return bn_.forward(conv_->to_norm(x));
 }
 
 Var PaddingShortcut::forward(const Var& x) {
@@ -51,12 +50,13 @@ Var PaddingShortcut::forward(const Var& x) {
 BasicBlock::BasicBlock(const Init& init,
                        const BlockOptions& options,
                        std::unique_ptr<Module> shortcut)
-    : conv1_(init, conv3x3(options.in_channels, options.planes, options.stride)),
+    : conv1_(make_conv(
+          init, conv3x3(options.in_channels, options.planes, options.stride), options.blur_pool)),
       bn1_(init, options.planes, {.relu = true}),
       conv2_(init, conv3x3(options.planes, options.planes)),
       bn2_(init, options.planes, {.relu = true}),
       shortcut_(std::move(shortcut)) {
-  register_module("conv1", conv1_);
+  register_module("conv1", *conv1_);
   register_module("bn1", bn1_);
   register_module("conv2", conv2_);
   register_module("bn2", bn2_);
@@ -64,7 +64,7 @@ BasicBlock::BasicBlock(const Init& init,
 }
 
 Forked BasicBlock::forward(const Forked& x) {
-  NormInput y = conv1_.to_norm(x.branch);
+  NormInput y = conv1_->to_norm(x.branch);
   y = conv2_.to_norm(std::move(y), bn1_);
   return bn2_.forward(y, shortcut_ ? shortcut_->forward(x.value) : x.value);
 }
@@ -74,7 +74,9 @@ Bottleneck::Bottleneck(const Init& init,
                        std::unique_ptr<Module> shortcut)
     : conv1_(init, conv1x1(options.in_channels, options.width())),
       bn1_(init, options.width(), {.relu = true}),
-      conv2_(init, conv3x3(options.width(), options.width(), options.stride, options.groups)),
+      conv2_(make_conv(init,
+                       conv3x3(options.width(), options.width(), options.stride, options.groups),
+                       options.blur_pool)),
       bn2_(init, options.width(), {.relu = true}),
       conv3_(init, conv1x1(options.width(), options.planes * kExpansion)),
       bn3_(init, options.planes * kExpansion, {.relu = !options.squeeze_excite}),
@@ -82,7 +84,7 @@ Bottleneck::Bottleneck(const Init& init,
       shortcut_(std::move(shortcut)) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);
-  register_module("conv2", conv2_);
+  register_module("conv2", *conv2_);
   register_module("bn2", bn2_);
   register_module("conv3", conv3_);
   register_module("bn3", bn3_);
@@ -92,7 +94,7 @@ Bottleneck::Bottleneck(const Init& init,
 
 Forked Bottleneck::forward(const Forked& x) {
   NormInput y = conv1_.to_norm(x.branch);
-  y = conv2_.to_norm(std::move(y), bn1_);
+  y = conv2_->to_norm(std::move(y), bn1_);
   y = conv3_.to_norm(std::move(y), bn2_);
   const Var shortcut = shortcut_ ? shortcut_->forward(x.value) : x.value;
   if (se_) return unforked(relu(add(se_->forward(bn3_.forward(y)), shortcut)));

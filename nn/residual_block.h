@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "nn/blur_pool.h"
 #include "nn/layers.h"
 #include "nn/squeeze_excite.h"
 
@@ -19,6 +20,7 @@ struct BlockOptions {
   int groups = 1;
   int64_t group_width = 64;
   bool squeeze_excite = false;  // of a bottleneck, behind its last norm
+  bool blur_pool = false;       // make_conv's, for the convolution with the stride
 
   int64_t width() const { return planes * group_width / 64 * groups; }
 };
@@ -26,11 +28,15 @@ struct BlockOptions {
 // 1x1 convolution and batch norm: (N,C,H,W) -> (N,K,ceil(H/stride),ceil(W/stride)).
 class ProjectionShortcut : public Module {
  public:
-  ProjectionShortcut(const Init& init, int64_t in_channels, int64_t out_channels, int stride);
+  ProjectionShortcut(const Init& init,
+                     int64_t in_channels,
+                     int64_t out_channels,
+                     int stride,
+                     bool blur_pool = false);
   Var forward(const Var& x) override;
 
  private:
-  Conv2d conv_;
+  std::unique_ptr<ConvToNorm> conv_;
   BatchNorm bn_;
 };
 
@@ -73,7 +79,7 @@ class BasicBlock : public ResidualBlock {
   Forked forward(const Forked& x) override;
 
  private:
-  Conv2d conv1_;
+  std::unique_ptr<ConvToNorm> conv1_;
   BatchNorm bn1_;
   Conv2d conv2_;
   BatchNorm bn2_;
@@ -93,7 +99,7 @@ class Bottleneck : public ResidualBlock {
  private:
   Conv2d conv1_;
   BatchNorm bn1_;
-  Conv2d conv2_;
+  std::unique_ptr<ConvToNorm> conv2_;
   BatchNorm bn2_;
   Conv2d conv3_;
   BatchNorm bn3_;  // with the ReLU, unless there is se_

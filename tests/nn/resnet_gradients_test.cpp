@@ -29,7 +29,9 @@ INSTANTIATE_TEST_SUITE_P(PyTorch,
                                            "resnet101",
                                            "resnet152",
                                            "resnext50_32x4d",
-                                           "seresnet50"),
+                                           "seresnet50",
+                                           "resnet18_blur",
+                                           "resnet50_blur"),
                          [](const auto& run) { return run.param; });
 
 }  // namespace

@@ -120,6 +120,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"ZeroInit",
                 {.arch = "resnet56", .image = kColor, .zero_init_residual = true},
                 "--zero-init-residual: resnet56",
+                "resnet18 to resnet152"},
+        Refused{"ZeroInitOfSeResNet",
+                {.arch = "seresnet50", .image = kColor, .zero_init_residual = true},
+                "--zero-init-residual: seresnet50",
+                "resnet18 to resnet152"},
+        Refused{"BlurPool",
+                {.arch = "vgg16", .image = kPhoto, .blur_pool = true},
+                "--blur-pool: vgg16",
                 "resnet18 to resnet152"}),
     [](const auto& run) { return run.param.name; });
 

@@ -20,6 +20,7 @@ struct RecordedFlag {
 
 constexpr RecordedFlag kRecorded[] = {{"arch", Part::kNetwork},
                                       {"cifar-stem", Part::kNetwork},
+                                      {"blur-pool", Part::kNetwork},
                                       {"num-classes", Part::kOutputs},
                                       {"normalize", Part::kPixels},
                                       {"train-crop-size", Part::kSizes},

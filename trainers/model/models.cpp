@@ -42,7 +42,8 @@ struct Network {
 
   bool is_tutorials() const { return family == Family::kConvNet || family == Family::kToyNet; }
   bool has_cifar_stem() const { return depth == 18 || depth == 34; }
-  bool is_resnet() const { return family == Family::kResNet || family == Family::kResNeXt; }
+  bool is_plain_resnet() const { return family == Family::kResNet || family == Family::kResNeXt; }
+  bool is_resnet() const { return is_plain_resnet() || family == Family::kSeResNet; }
   bool is_for_cifar() const {
     return family == Family::kCifarResNet || family == Family::kAirbench;
   }
@@ -137,18 +138,25 @@ void check_options(const Network& network, const ModelOptions& options) {
                      "resnet18 and resnet34 come with a stem for 32x32 images too",
                      "leave it out, or -a resnet18");
   }
-  if (options.zero_init_residual && !network.is_resnet()) {
+  if (options.zero_init_residual && !network.is_plain_resnet()) {
     throw UsageError(
         fmt::format("--zero-init-residual: {} has one initialization only", network.name),
         "resnet18 to resnet152 and resnext50_32x4d can start their residual branches at 0",
         "leave it out, or -a resnet18");
+  }
+  if (options.blur_pool && !network.is_resnet()) {
+    throw UsageError(fmt::format("--blur-pool: {} has no form with a blur", network.name),
+                     "resnet18 to resnet152, resnext50_32x4d and seresnet50 can blur what their "
+                     "convolutions with a stride read",
+                     "leave it out, or -a resnet50");
   }
 }
 
 nn::ResNetOptions resnet_options(const Network& network, const ModelOptions& options) {
   nn::ResNetOptions resnet{.classes = options.classes,
                            .cifar_stem = options.cifar_stem,
-                           .zero_init_residual = options.zero_init_residual};
+                           .zero_init_residual = options.zero_init_residual,
+                           .blur_pool = options.blur_pool};
   if (network.family == Family::kResNeXt) {
     resnet.groups = 32;
     resnet.group_width = 4;

@@ -17,6 +17,7 @@ struct ModelOptions {
   data::ImageShape image;           // of the data set
   bool cifar_stem = false;          // resnet18, resnet34: 3x3 stem of stride 1, no max-pool
   bool zero_init_residual = false;  // resnet18 to resnet152, resnext50_32x4d
+  bool blur_pool = false;           // those and seresnet50
 };
 
 // Errors: UsageError naming the networks known, the images that this one is for, or the option that

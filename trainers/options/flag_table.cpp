@@ -65,6 +65,8 @@ constexpr Flag kModelFlags[] = {
      .help = "start each residual branch at 0"},
     {.name = "cifar-stem", .kind = kBool, .resnet_only = true, .initial = "false",
      .help = "resnet18, resnet34: 3x3 stem of stride 1, no max-pool"},
+    {.name = "blur-pool", .kind = kBool, .resnet_only = true, .initial = "false",
+     .help = "ResNets: blur what convolutions with a stride read, but not the stem"},
 };
 
 constexpr Flag kOptimizerFlags[] = {

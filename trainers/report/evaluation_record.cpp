@@ -45,6 +45,7 @@ EvaluationRecord evaluation_record(const RunRequest& request, const data::Datase
   Texts& flags = record.flags;
   flags["arch"] = request.arch;
   flags["cifar-stem"] = bool_text(request.cifar_stem);
+  flags["blur-pool"] = bool_text(request.blur_pool);
   flags["num-classes"] = std::to_string(request.classes.value_or(data.test->classes()));
   flags["normalize"] = normalize_text(normalization(request.normalize, *data.test));
   flags["tta"] = name_of(request.test_views);
