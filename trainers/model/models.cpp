@@ -199,11 +199,16 @@ bool trains_on_one_image(const ModelOptions& options) {
 
 }  // namespace
 
-std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init) {
+void check_network(const ModelOptions& options) {
   const Network& network = find_network(options.arch);
   check_images(network, options.image);
   check_size(network, options.image);
   check_options(network, options);
+}
+
+std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init) {
+  check_network(options);
+  const Network& network = find_network(options.arch);
   switch (network.family) {
     case Family::kConvNet:
       return std::make_unique<nn::ConvNet>(init);

@@ -24,6 +24,9 @@ struct ModelOptions {
 // it does not have.
 std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init);
 
+// Errors: those of make_model().
+void check_network(const ModelOptions& options);
+
 // `arch` for the images and classes of the data set that it is made for.
 ModelOptions usual_network(const std::string& arch, bool cifar_stem = false);
 

@@ -31,6 +31,10 @@ void put_precision(const PrecisionConfig& precision, Texts& flags) {
 
 void put_photo_sizes(const data::PhotoOptions& photos, Texts& flags) {
   flags["train-crop-size"] = std::to_string(photos.train_crop);
+  if (const data::CropRamp& ramp = photos.train_ramp; ramp.from > 0) {
+    flags["res-from"] = std::to_string(ramp.from);
+    flags["res-epochs"] = fmt::format("{}:{}", ramp.first, ramp.last);
+  }
   flags["val-resize-size"] = std::to_string(photos.val_resize);
   flags["val-crop-size"] = std::to_string(photos.val_crop);
   flags["decode"] = photos.shrink ? "shrunk" : "exact";
