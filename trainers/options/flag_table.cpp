@@ -57,7 +57,7 @@ constexpr Flag kModelFlags[] = {
      .help = "network"},
     {.name = "preset", .kind = kChoice, .brief = true,
      .choices = {"demo-baseline|demo-ddp|ddp-tricks",
-                 "apex-imagenet|imagenet-main|cifar-94|cifar-95"},
+                 "apex-imagenet|imagenet-main|ffcv-16|ffcv-32|ffcv-88|cifar-94|cifar-95"},
      .help = "settings of a tutorial or recipe; flags and environment override them"},
     {.name = "pretrained", .takes = "FILE",
      .help = "start from the weights in this .safetensors, .pt or .pth"},
