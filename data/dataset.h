@@ -36,6 +36,8 @@ class Dataset {
   virtual int64_t classes() const = 0;
   virtual std::vector<std::string> class_names() const { return {}; }  // by label; none: unnamed
   virtual ImageShape image_shape() const = 0;
+  // The shape that training sees in this epoch: image_shape(), or a smaller one.
+  virtual ImageShape training_shape(int64_t /*epoch*/) const { return image_shape(); }
 
   // In [0, classes()). Requires: 0 <= i < size(), here and below.
   virtual int32_t label(int64_t i) const = 0;
@@ -43,7 +45,7 @@ class Dataset {
   // Errors: UnreadableImage, here and below, where images are files of their own.
   virtual void read(int64_t i, std::span<uint8_t> pixels) const = 0;
   // Writes the image as training sees it in this epoch: cropped after padding and flipped, unless a
-  // data set overrides this.
+  // data set overrides this. Requires: pixels.size() == training_shape(epoch).numel().
   virtual void read_for_training(int64_t i,
                                  int64_t epoch,
                                  const Augmentation& augmentation,

@@ -58,20 +58,26 @@ ImageFolder::ImageFolder(std::string name, fs::path root, const SplitOptions& op
   if (options.cache_room) cache_ = std::make_unique<PhotoCache>(options.cache_room);
 }
 
-ImageShape ImageFolder::image_shape() const {
-  return {.channels = 3, .height = options_.crop, .width = options_.crop};
+int64_t CropRamp::side(int64_t epoch, int64_t largest) const {
+  if (from == 0 || epoch >= std::max(last, first + 1)) return largest;
+  if (epoch <= first) return from;
+  constexpr double kMultiple = 32;
+  const double slope = static_cast<double>(largest - from) / static_cast<double>(last - first);
+  const double exact = slope * static_cast<double>(epoch - first) + static_cast<double>(from);
+  const auto rounded = static_cast<int64_t>(std::nearbyint(exact / kMultiple) * kMultiple);
+  return std::clamp(rounded, from, largest);
 }
 
-Resample ImageFolder::center_of(const ImageSize& image) const {
+Resample ImageFolder::center_of(const ImageSize& image, int64_t crop) const {
   const int64_t shorter = std::min(image.height, image.width);
   const auto resized = [&](int64_t side) { return options_.resize * side / shorter; };
   const ImageSize size{resized(image.height), resized(image.width)};
   const auto middle = [&](int64_t side) {  // rounds halves to even, as Python does
-    return static_cast<int64_t>(std::nearbyint(static_cast<double>(side - options_.crop) / 2));
+    return static_cast<int64_t>(std::nearbyint(static_cast<double>(side - crop) / 2));
   };
   return {.box = whole(image),
           .size = size,
-          .window = {middle(size.height), middle(size.width), options_.crop, options_.crop}};
+          .window = {middle(size.height), middle(size.width), crop, crop}};
 }
 
 int ImageFolder::shrink_for(const Resample& what) const {
@@ -167,14 +173,18 @@ void ImageFolder::read(int64_t i,
 }
 
 void ImageFolder::read(int64_t i, std::span<uint8_t> pixels) const {
-  read(i, [&](const ImageSize& size) { return center_of(size); }, false, pixels);
+  read(i, [&](const ImageSize& size) { return center_of(size, options_.crop); }, false, pixels);
 }
 
 void ImageFolder::read_for_training(int64_t i,
                                     int64_t epoch,
                                     const Augmentation& augmentation,
                                     std::span<uint8_t> pixels) const {
-  if (!augmentation.resized_crop) return read(i, pixels);
+  const int64_t crop = training_shape(epoch).height;
+  if (!augmentation.resized_crop) {
+    const auto center = [&](const ImageSize& size) { return center_of(size, crop); };
+    return read(i, center, false, pixels);
+  }
   ImageRandom random(augmentation.seed, RandomPurpose::kAugment, epoch, i);
   const PhiloxBlock block = augmentation_block(augmentation, epoch, i);
   const bool flip = draw_flip(augmentation, epoch, i, block, 0);
@@ -182,19 +192,22 @@ void ImageFolder::read_for_training(int64_t i,
   const auto choose = [&](const ImageSize& size) {
     ImageRandom of_crop = random;
     return Resample{.box = draw_resized_crop(size, of_crop),
-                    .size = {options_.crop, options_.crop},
-                    .window = {.height = options_.crop, .width = options_.crop}};
+                    .size = {crop, crop},
+                    .window = {.height = crop, .width = crop}};
   };
   read(i, choose, flip, pixels);
   if (!augmentation.trivial) return;
   const LoadSpan span("augment");
   ImageRandom of_change(augmentation.seed, RandomPurpose::kTrivialAugment, epoch, i);
-  change(draw_trivial_change(of_change), {options_.crop, options_.crop}, pixels);
+  change(draw_trivial_change(of_change), {crop, crop}, pixels);
 }
 
 std::string ImageFolder::digest() const {
   std::string all = fmt::format(
       "{} of {}, {}\n", options_.crop, options_.resize, options_.shrink ? "shrunk" : "exact");
+  const CropRamp& ramp = options_.ramp;
+  if (ramp.from > 0)
+    all += fmt::format("from {}, epochs {}:{}\n", ramp.from, ramp.first, ramp.last);
   for (const std::string& name : folders_.classes) all += name + '\n';
   for (const ImageFile& image : folders_.files)
     all += fmt::format("{} {}\n", image.path, image.bytes);
@@ -203,6 +216,7 @@ std::string ImageFolder::digest() const {
 
 DatasetPair open_image_folders(const fs::path& dir, const PhotoOptions& photos, Splits splits) {
   SplitOptions options{.crop = photos.train_crop,
+                       .ramp = photos.train_ramp,
                        .resize = std::max(photos.val_resize, photos.train_crop),
                        .shrink = photos.shrink,
                        .slow_disk = photos.slow_disk,
@@ -215,6 +229,7 @@ DatasetPair open_image_folders(const fs::path& dir, const PhotoOptions& photos, 
     train = std::make_shared<ImageFolder>("imagefolder/train", dir / "train", options);
   }
   options.crop = photos.val_crop;
+  options.ramp = {};
   options.resize = photos.val_resize;
   auto val = std::make_shared<ImageFolder>("imagefolder/val", dir / "val", options);
   if (train && train->folders().classes != val->folders().classes) {

@@ -19,7 +19,8 @@ namespace lockstep::data {
 
 // Options of one split.
 struct SplitOptions {
-  int64_t crop = 224;
+  int64_t crop = 224;  // side; of training the largest
+  CropRamp ramp = {};  // of training
   int64_t resize = 256;
   bool shrink = false;
   std::shared_ptr<std::atomic<int64_t>> cache_room{};  // bytes; null: no cache
@@ -39,7 +40,10 @@ class ImageFolder : public Dataset {
   int64_t size() const override { return static_cast<int64_t>(folders_.files.size()); }
   int64_t classes() const override { return static_cast<int64_t>(folders_.classes.size()); }
   std::vector<std::string> class_names() const override { return folders_.classes; }
-  ImageShape image_shape() const override;
+  ImageShape image_shape() const override { return square(options_.crop); }
+  ImageShape training_shape(int64_t epoch) const override {
+    return square(options_.ramp.side(epoch, options_.crop));
+  }
   int32_t label(int64_t i) const override { return file(i).label; }
   // Both: Errors: UnreadableImage naming the file, also of one whose size has changed.
   void read(int64_t i, std::span<uint8_t> pixels) const override;
@@ -53,7 +57,8 @@ class ImageFolder : public Dataset {
 
  private:
   const ImageFile& file(int64_t i) const { return folders_.files[static_cast<size_t>(i)]; }
-  Resample center_of(const ImageSize& image) const;
+  static ImageShape square(int64_t side) { return {.channels = 3, .height = side, .width = side}; }
+  Resample center_of(const ImageSize& image, int64_t crop) const;
   // choose(size of the image) returns the Resample that is wanted.
   template <class Choose>
   void read(int64_t i, const Choose& choose, bool flip, std::span<uint8_t> pixels) const;

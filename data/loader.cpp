@@ -161,13 +161,15 @@ Loader::Slot Loader::run(Job job) {
 }
 
 LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
-  const ImageShape image = dataset_->image_shape();
+  const ImageShape image = dataset_->training_shape(plan.epoch);
   const auto images = static_cast<int64_t>(plan.images.size());
+  const int64_t most_bytes = plans_.batches.max_images * dataset_->image_shape().numel();
   // Blocks of one size, cut to measure: whichever batch comes next finds one in the allocator.
   LoadedBatch batch{
       .number = number,
-      .images =
-          Tensor::empty(shape_of(image, plans_.batches.max_images), Dtype::kU8).slice(0, images),
+      .images = Tensor::empty({most_bytes}, Dtype::kU8)
+                    .slice(0, images * image.numel())
+                    .view(shape_of(image, images)),
       .labels = Tensor::empty({plans_.batches.max_images}, Dtype::kI32).slice(0, images),
       .indices = Tensor::empty({plans_.batches.max_images}, Dtype::kI64).slice(0, images),
       .numbers = Tensor::empty({plans_.batches.max_images}, Dtype::kI64).slice(0, images),

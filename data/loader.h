@@ -40,7 +40,7 @@ inline int64_t skip_limit(int64_t dataset_size) {
 
 struct LoadedBatch {
   int64_t number = 0;  // place in the sequence
-  Tensor images;       // u8 (N,C,H,W)
+  Tensor images;       // u8 (N,C,H,W), of the epoch's training_shape()
   Tensor labels;       // i32 (N)
   Tensor indices;      // i64 (N), in the data set, of those that were read
   Tensor numbers;      // i64 (N), epoch * size of the data set + index

@@ -9,6 +9,7 @@
 
 #include "core/autograd.h"
 #include "kernels/conv/conv2d.h"
+#include "kernels/elementwise/channel_gate.h"
 #include "kernels/elementwise/gelu.h"
 #include "kernels/image/normalize_image.h"
 #include "kernels/loss/softmax_cross_entropy.h"
@@ -95,8 +96,8 @@ Var global_avg_pool(const Var& x);  // (N,C,H,W) -> (N,C)
 Var adaptive_avg_pool2d(const Var& x, int64_t height, int64_t width);
 // (N,A,H,W) and (N,B,H,W) -> (N,A+B,H,W).
 Var concat_channels(const Var& a, const Var& b);
-// x (N,C,H,W) times the hard sigmoid of gate (N,C), which is cast to x's type.
-Var channel_gate(const Var& x, const Var& gate);
+// x (N,C,H,W) times a sigmoid of gate (N,C), which is cast to x's type.
+Var channel_gate(const Var& x, const Var& gate, kernels::GateForm form);
 // Takes every second pixel, with (channels - C) / 2 channels of zeros on each side.
 Var subsample_pad(const Var& x, int64_t channels);
 

@@ -1,7 +1,5 @@
 #include "nn/ghost_block.h"
 
-#include <algorithm>
-
 #include "core/check.h"
 #include "core/error.h"
 
@@ -12,13 +10,12 @@ Conv2dOptions conv1x1(int64_t in_channels, int64_t out_channels) {
   return {.in_channels = in_channels, .out_channels = out_channels, .bias = false};
 }
 
-// A quarter of the channels, as a multiple of 4 that is at most a tenth below it.
-// Source: timm's make_divisible.
-int64_t reduced_channels(int64_t channels) {
-  const double quarter = 0.25 * static_cast<double>(channels);
-  const auto nearest = static_cast<int64_t>(quarter + 2) / 4 * 4;
-  const int64_t multiple = std::max<int64_t>(4, nearest);
-  return static_cast<double>(multiple) < 0.9 * quarter ? multiple + 4 : multiple;
+SqueezeExciteOptions squeeze_options(int64_t channels) {
+  return {.channels = channels,
+          .reduced = near_multiple(0.25 * static_cast<double>(channels), 4, 0.9),
+          .gate = kernels::GateForm::kHardSigmoid,
+          .reduce_name = "conv_reduce",
+          .expand_name = "conv_expand"};
 }
 
 class DepthwiseShortcut : public Module {
@@ -46,16 +43,6 @@ class DepthwiseShortcut : public Module {
 };
 
 }  // namespace
-
-SqueezeExcite::SqueezeExcite(const Init& init, int64_t channels, int64_t reduced)
-    : reduce_(init, channels, reduced), expand_(init, reduced, channels) {
-  register_module("conv_reduce", reduce_);
-  register_module("conv_expand", expand_);
-}
-
-Var SqueezeExcite::forward(const Var& x) {
-  return channel_gate(x, expand_.forward(relu(reduce_.forward(global_avg_pool(x)))));
-}
 
 GhostModule::GhostModule(const Init& init, int64_t in_channels, int64_t out_channels, bool relu)
     : primary_(init, conv1x1(in_channels, out_channels / 2)),
@@ -85,9 +72,9 @@ GhostBottleneck::GhostBottleneck(const Init& init, const GhostBlockOptions& opti
               : std::make_unique<DepthwiseConv2d>(
                     init, DepthwiseConv2dOptions{options.middle, options.kernel, options.stride})),
       bn_dw_(options.stride == 1 ? nullptr : std::make_unique<BatchNorm>(init, options.middle)),
-      se_(options.squeeze_excite ? std::make_unique<SqueezeExcite>(
-                                       init, options.middle, reduced_channels(options.middle))
-                                 : nullptr),
+      se_(options.squeeze_excite
+              ? std::make_unique<SqueezeExcite>(init, squeeze_options(options.middle))
+              : nullptr),
       ghost2_(init, options.middle, options.out_channels, false) {
   register_module("ghost1", ghost1_);
   if (conv_dw_) {

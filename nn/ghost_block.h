@@ -4,22 +4,10 @@
 #include <memory>
 
 #include "nn/layers.h"
+#include "nn/squeeze_excite.h"
 
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
-
-// Squeeze-and-excitation, which scales channels by factors computed from the image:
-// x * hard_sigmoid(conv_expand(relu(conv_reduce(mean of x over H and W)))): (N,C,H,W) -> (N,C,H,W).
-// Source: Hu et al. 2017; timm's SqueezeExcite with gate_layer="hard_sigmoid".
-class SqueezeExcite : public Module {
- public:
-  SqueezeExcite(const Init& init, int64_t channels, int64_t reduced);
-  Var forward(const Var& x) override;
-
- private:
-  OnePixelConv2d reduce_;
-  OnePixelConv2d expand_;
-};
 
 // A 1x1 convolution to half of the channels; a 3x3 filter on each of those makes the other half;
 // batch norm behind both, with ReLU when asked: (N,C,H,W) -> (N,K,H,W). Requires: K even.

@@ -1,6 +1,7 @@
 #include "nn/init.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/transfer.h"
@@ -52,6 +53,19 @@ void dirac(const Init& init, Tensor& weight) {
     filter[k * shape[2] * shape[3] + center] = 1;
   }
   overwrite(from_row_major(values), weight);
+}
+
+void binomial(const Init& init, Tensor& weight) {
+  if (init.device == Device::kDry) return;
+  constexpr std::array<float, 3> kRow = {0.25F, 0.5F, 0.25F};
+  Tensor values = Tensor::empty(weight.shape(), Dtype::kF32);
+  auto* tap = values.data<float>();
+  for (int64_t c = 0; c < weight.shape()[0]; ++c) {
+    for (const float above : kRow) {
+      for (const float beside : kRow) *tap++ = above * beside;
+    }
+  }
+  overwrite(values, weight);
 }
 
 void fill(const Init& init, float value, Tensor& tensor) {

@@ -28,6 +28,9 @@ void normal(const Init& init, double std, Tensor& weight);
 // Source: torch.nn.init.dirac_ of weight[:C].
 void dirac(const Init& init, Tensor& weight);
 
+// Makes each filter of `weight` (C,1,3,3) a blur: [1,2,1] x [1,2,1] / 16.
+void binomial(const Init& init, Tensor& weight);
+
 // Sets every element.
 void fill(const Init& init, float value, Tensor& tensor);
 

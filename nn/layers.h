@@ -21,15 +21,22 @@ struct Conv2dOptions {
 
 class BatchNorm;
 
+// Base of the convolutions that may stand in front of a batch norm.
+class ConvToNorm : public Module {
+ public:
+  // Computes the input of a batch norm. Requires: no bias.
+  virtual NormInput to_norm(const Var& x) = 0;
+  // Computes to_norm(norm.forward(x)) and forgets the normalized value: nobody else may use it.
+  virtual NormInput to_norm(NormInput x, BatchNorm& norm) = 0;
+};
+
 // (N,C,H,W) -> (N,K,OH,OW).
-class Conv2d : public Module {
+class Conv2d : public ConvToNorm {
  public:
   Conv2d(const Init& init, const Conv2dOptions& options);
   Var forward(const Var& x) override;
-  // Computes the input of a batch norm. Requires: no bias.
-  NormInput to_norm(const Var& x);
-  // Computes to_norm(norm.forward(x)) and forgets the normalized value: nobody else may use it.
-  NormInput to_norm(NormInput x, BatchNorm& norm);
+  NormInput to_norm(const Var& x) override;
+  NormInput to_norm(NormInput x, BatchNorm& norm) override;
 
  private:
   kernels::Conv2dParams params_;

@@ -23,19 +23,24 @@ Conv2dOptions conv3x3(int64_t in_channels, int64_t out_channels, int stride = 1,
           .groups = groups};
 }
 
+std::unique_ptr<SqueezeExcite> squeeze_excite(const Init& init, int64_t channels) {
+  const double sixteenth = static_cast<double>(channels) / 16;
+  return std::make_unique<SqueezeExcite>(
+      init, SqueezeExciteOptions{.channels = channels, .reduced = near_multiple(sixteenth, 8, 0)});
+}
+
 }  // namespace
 
-ProjectionShortcut::ProjectionShortcut(const Init& init,
-                                       int64_t in_channels,
-                                       int64_t out_channels,
-                                       int stride)
-    : conv_(init, conv1x1(in_channels, out_channels, stride)), bn_(init, out_channels) {
-  register_module("0", conv_);
+ProjectionShortcut::ProjectionShortcut(
+    const Init& init, int64_t in_channels, int64_t out_channels, int stride, bool blur_pool)
+    : conv_(make_conv(init, conv1x1(in_channels, out_channels, stride), blur_pool)),
+      bn_(init, out_channels) {
+  register_module("0", *conv_);
   register_module("1", bn_);
 }
 
 Var ProjectionShortcut::forward(const Var& x) {
-  return bn_.forward(conv_.to_norm(x));
+  return bn_.forward(conv_->to_norm(x));
 }
 
 Var PaddingShortcut::forward(const Var& x) {
@@ -45,12 +50,13 @@ Var PaddingShortcut::forward(const Var& x) {
 BasicBlock::BasicBlock(const Init& init,
                        const BlockOptions& options,
                        std::unique_ptr<Module> shortcut)
-    : conv1_(init, conv3x3(options.in_channels, options.planes, options.stride)),
+    : conv1_(make_conv(
+          init, conv3x3(options.in_channels, options.planes, options.stride), options.blur_pool)),
       bn1_(init, options.planes, {.relu = true}),
       conv2_(init, conv3x3(options.planes, options.planes)),
       bn2_(init, options.planes, {.relu = true}),
       shortcut_(std::move(shortcut)) {
-  register_module("conv1", conv1_);
+  register_module("conv1", *conv1_);
   register_module("bn1", bn1_);
   register_module("conv2", conv2_);
   register_module("bn2", bn2_);
@@ -58,7 +64,7 @@ BasicBlock::BasicBlock(const Init& init,
 }
 
 Forked BasicBlock::forward(const Forked& x) {
-  NormInput y = conv1_.to_norm(x.branch);
+  NormInput y = conv1_->to_norm(x.branch);
   y = conv2_.to_norm(std::move(y), bn1_);
   return bn2_.forward(y, shortcut_ ? shortcut_->forward(x.value) : x.value);
 }
@@ -68,25 +74,31 @@ Bottleneck::Bottleneck(const Init& init,
                        std::unique_ptr<Module> shortcut)
     : conv1_(init, conv1x1(options.in_channels, options.width())),
       bn1_(init, options.width(), {.relu = true}),
-      conv2_(init, conv3x3(options.width(), options.width(), options.stride, options.groups)),
+      conv2_(make_conv(init,
+                       conv3x3(options.width(), options.width(), options.stride, options.groups),
+                       options.blur_pool)),
       bn2_(init, options.width(), {.relu = true}),
       conv3_(init, conv1x1(options.width(), options.planes * kExpansion)),
-      bn3_(init, options.planes * kExpansion, {.relu = true}),
+      bn3_(init, options.planes * kExpansion, {.relu = !options.squeeze_excite}),
+      se_(options.squeeze_excite ? squeeze_excite(init, options.planes * kExpansion) : nullptr),
       shortcut_(std::move(shortcut)) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);
-  register_module("conv2", conv2_);
+  register_module("conv2", *conv2_);
   register_module("bn2", bn2_);
   register_module("conv3", conv3_);
   register_module("bn3", bn3_);
+  if (se_) register_module("se", *se_);
   if (shortcut_) register_module("downsample", *shortcut_);
 }
 
 Forked Bottleneck::forward(const Forked& x) {
   NormInput y = conv1_.to_norm(x.branch);
-  y = conv2_.to_norm(std::move(y), bn1_);
+  y = conv2_->to_norm(std::move(y), bn1_);
   y = conv3_.to_norm(std::move(y), bn2_);
-  return bn3_.forward(y, shortcut_ ? shortcut_->forward(x.value) : x.value);
+  const Var shortcut = shortcut_ ? shortcut_->forward(x.value) : x.value;
+  if (se_) return unforked(relu(add(se_->forward(bn3_.forward(y)), shortcut)));
+  return bn3_.forward(y, shortcut);
 }
 
 ResidualStage::ResidualStage(std::vector<std::unique_ptr<ResidualBlock>> blocks)

@@ -4,7 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "nn/blur_pool.h"
 #include "nn/layers.h"
+#include "nn/squeeze_excite.h"
 
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
@@ -17,6 +19,8 @@ struct BlockOptions {
   // Source: torchvision's ResNeXt.
   int groups = 1;
   int64_t group_width = 64;
+  bool squeeze_excite = false;  // of a bottleneck, behind its last norm
+  bool blur_pool = false;       // make_conv's, for the convolution with the stride
 
   int64_t width() const { return planes * group_width / 64 * groups; }
 };
@@ -24,11 +28,15 @@ struct BlockOptions {
 // 1x1 convolution and batch norm: (N,C,H,W) -> (N,K,ceil(H/stride),ceil(W/stride)).
 class ProjectionShortcut : public Module {
  public:
-  ProjectionShortcut(const Init& init, int64_t in_channels, int64_t out_channels, int stride);
+  ProjectionShortcut(const Init& init,
+                     int64_t in_channels,
+                     int64_t out_channels,
+                     int stride,
+                     bool blur_pool = false);
   Var forward(const Var& x) override;
 
  private:
-  Conv2d conv_;
+  std::unique_ptr<ConvToNorm> conv_;
   BatchNorm bn_;
 };
 
@@ -71,7 +79,7 @@ class BasicBlock : public ResidualBlock {
   Forked forward(const Forked& x) override;
 
  private:
-  Conv2d conv1_;
+  std::unique_ptr<ConvToNorm> conv1_;
   BatchNorm bn1_;
   Conv2d conv2_;
   BatchNorm bn2_;
@@ -79,7 +87,7 @@ class BasicBlock : public ResidualBlock {
 };
 
 // 1x1, 3x3 and 1x1 to four times the planes. The 3x3 has the stride, as in torchvision's version
-// 1.5, and the groups.
+// 1.5, and the groups. Squeeze-and-excitation is timm's with a sixteenth of the channels.
 class Bottleneck : public ResidualBlock {
  public:
   static constexpr int kExpansion = 4;
@@ -91,10 +99,11 @@ class Bottleneck : public ResidualBlock {
  private:
   Conv2d conv1_;
   BatchNorm bn1_;
-  Conv2d conv2_;
+  std::unique_ptr<ConvToNorm> conv2_;
   BatchNorm bn2_;
   Conv2d conv3_;
-  BatchNorm bn3_;
+  BatchNorm bn3_;  // with the ReLU, unless there is se_
+  std::unique_ptr<SqueezeExcite> se_;
   std::unique_ptr<Module> shortcut_;
 };
 

@@ -54,7 +54,7 @@ std::unique_ptr<ResidualBlock> make_block(const Init& init, const BlockOptions& 
   std::unique_ptr<Module> shortcut;
   if (options.stride != 1 || options.in_channels != out_channels) {
     shortcut = std::make_unique<ProjectionShortcut>(
-        init, options.in_channels, out_channels, options.stride);
+        init, options.in_channels, out_channels, options.stride, options.blur_pool);
   }
   return std::make_unique<Block>(init, options, std::move(shortcut));
 }
@@ -75,7 +75,9 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
                                           .planes = planes,
                                           .stride = stride,
                                           .groups = options.groups,
-                                          .group_width = options.group_width}));
+                                          .group_width = options.group_width,
+                                          .squeeze_excite = options.squeeze_excite,
+                                          .blur_pool = options.blur_pool}));
       channels = planes * Block::kExpansion;
     }
     stages.push_back(std::make_unique<ResidualStage>(std::move(blocks)));
@@ -88,7 +90,9 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
                                                         int depth,
                                                         const ResNetOptions& options) {
   const Architecture& network = architecture(depth);
-  LS_CHECK(network.bottleneck || options.groups == 1, "[ResNet] depth {} has no groups", depth);
+  LS_CHECK(network.bottleneck || (options.groups == 1 && !options.squeeze_excite),
+           "[ResNet] depth {} has no groups and no squeeze-and-excitation",
+           depth);
   return network.bottleneck ? make_stages<Bottleneck>(init, network, options)
                             : make_stages<BasicBlock>(init, network, options);
 }

@@ -1,4 +1,5 @@
-// ResNet for images of ImageNet's kind, with torchvision's parameter names.
+// ResNet for images of ImageNet's kind, with torchvision's parameter names, and SE-ResNet with
+// timm's.
 #pragma once
 
 #include <memory>
@@ -17,15 +18,18 @@ struct ResNetOptions {
   // The bottlenecks' 3x3 convolutions: resnext50_32x4d has groups = 32, group_width = 4.
   int groups = 1;
   int64_t group_width = 64;
+  bool squeeze_excite = false;  // in the bottlenecks: seresnet50
+  bool blur_pool = false;       // make_conv's, for all convolutions
 };
 
 // Stem, four stages of blocks, average pool, fc: (N,3,H,W) -> (N,classes). Initial weights are
 // torchvision's of the same generator: convolutions kaiming_normal (fan out), fc PyTorch's default.
 // Source: He et al. 2015; Xie et al. 2016, "Aggregated Residual Transformations"; torchvision's
-// models.resnet, version 1.5.
+// models.resnet, version 1.5; Hu et al. 2017; timm's models.resnet.
 class ResNet : public Module {
  public:
-  // Requires: depth is 18, 34, 50, 101 or 152; the first two have no groups.
+  // Requires: depth is 18, 34, 50, 101 or 152; the first two have no groups and no
+  // squeeze-and-excitation.
   ResNet(const Init& init, int depth, const ResNetOptions& options);
   Var forward(const Var& x) override;
 

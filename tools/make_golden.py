@@ -21,6 +21,7 @@ import torch
 
 from golden.airbench import airbench_gradients, airbench_init, airbench_steps
 from golden.augmentations import image_boxes, image_views, trivial_augment
+from golden.ffcv import ffcv_epochs
 from golden.images import image_centers, image_files, image_resizes
 from golden.networks import models
 from golden.numbers import cast, rng
@@ -39,7 +40,8 @@ FILES = [
     sgd, adam, param_groups, lookahead_airbench, muon, loss_scale, rng, cast,
     image_files, image_centers, image_resizes, image_views, image_boxes, trivial_augment,
     models, resnet_init, resnet_gradients, resnet_losses,
-    photo_network_init, photo_network_gradients, airbench_init, airbench_gradients, airbench_steps, torch_files,
+    photo_network_init, photo_network_gradients, airbench_init, airbench_gradients, airbench_steps, ffcv_epochs,
+    torch_files,
 ]  # fmt: skip
 
 

@@ -39,6 +39,7 @@ const Bench kCastWiden("cast_to_f32", kCastCases, [](Timer& t) {
 });
 
 // GhostNet's largest and last.
+constexpr kernels::GateForm kHard = kernels::GateForm::kHardSigmoid;
 const Cases kGateCases{.cpu = {kF32, {{32, 72, 28, 28}, {32, 960, 7, 7}}},
                        .cuda = {kFloatTypes, {{256, 120, 28, 28}, {256, 960, 7, 7}}}};
 
@@ -47,7 +48,7 @@ const Bench kGateForward("channel_gate_forward", kGateCases, [](Timer& t) {
   const Tensor gate = t.random({t[0], t[1]}, t.dtype());
   Tensor out = t.empty(t.shape(), t.dtype());
   t.run(2 * in.nbytes() + gate.nbytes(),
-        [&] { kernels::channel_gate_forward(t.stream(), t.shards(), in, gate, out); });
+        [&] { kernels::channel_gate_forward(t.stream(), t.shards(), in, gate, kHard, out); });
 });
 
 const Bench kGateBackward("channel_gate_backward", kGateCases, [](Timer& t) {
@@ -58,7 +59,7 @@ const Bench kGateBackward("channel_gate_backward", kGateCases, [](Timer& t) {
   Tensor grad_gate = t.empty(gate.shape(), t.dtype());
   t.run(3 * in.nbytes() + 2 * gate.nbytes(), [&] {
     kernels::channel_gate_backward(
-        t.stream(), t.shards(), {grad_out, in, gate, grad_in, grad_gate});
+        t.stream(), t.shards(), {grad_out, in, gate, kHard, grad_in, grad_gate});
   });
 });
 

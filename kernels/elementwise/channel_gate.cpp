@@ -17,13 +17,17 @@ void check_shapes(const OpCheck& check,
 
 }  // namespace
 
-void channel_gate_forward(
-    Stream& stream, const Shards& shards, const Tensor& in, const Tensor& gate, Tensor& out) {
+void channel_gate_forward(Stream& stream,
+                          const Shards& shards,
+                          const Tensor& in,
+                          const Tensor& gate,
+                          GateForm form,
+                          Tensor& out) {
   const OpCheck check("channel_gate_forward", stream);
   check_shapes(check, shards, in, gate);
   check.like("out", out, in.shape(), in.dtype());
   if (check.dry(in.numel(), bytes_of(in, out, gate))) return;
-  LS_DISPATCH(channel_gate_forward, (stream, shards, in, gate, out))
+  LS_DISPATCH(channel_gate_forward, (stream, shards, in, gate, form, out))
 }
 
 void channel_gate_backward(Stream& stream,

@@ -1,4 +1,5 @@
 #include "kernels/elementwise/channel_gate.h"
+#include "kernels/elementwise/channel_gate_rule.h"
 #include "kernels/support/cpu/cpu_loops.h"
 #include "kernels/support/cpu/float_line.h"
 
@@ -12,7 +13,7 @@ struct Piece {
 };
 
 // Calls body(piece, gates): gates[i] is g of channel first + i, as a line can load it.
-template <class T, class Body>
+template <class T, GateForm kForm, class Body>
 [[gnu::always_inline]] inline void for_pieces(Stream& stream,
                                               const Shards& shards,
                                               const Tensor& gate,
@@ -26,7 +27,7 @@ template <class T, class Body>
         const Piece piece{n, c, std::min(kChannelsAtOnce, channels - c)};
         const T* of_piece = all + n * channels + c;
         for (int64_t i = 0; i < piece.count; ++i) {
-          gates[i] = hard_sigmoid(static_cast<float>(of_piece[i]));
+          gates[i] = gate_value<kForm>(static_cast<float>(of_piece[i]));
         }
         body(piece, gates);
       }
@@ -34,16 +35,28 @@ template <class T, class Body>
   });
 }
 
+// body.operator()<T, form>().
+template <class Body>
+[[gnu::always_inline]] inline void with_gate_type(Dtype dtype, GateForm form, Body&& body) {
+  dispatch_float(dtype, [&]<class T>() {
+    with_gate_form(form, [&]<GateForm kForm>() { body.template operator()<T, kForm>(); });
+  });
+}
+
 }  // namespace
 
-void channel_gate_forward(
-    Stream& stream, const Shards& shards, const Tensor& in, const Tensor& gate, Tensor& out) {
+void channel_gate_forward(Stream& stream,
+                          const Shards& shards,
+                          const Tensor& in,
+                          const Tensor& gate,
+                          GateForm form,
+                          Tensor& out) {
   const int64_t channels = in.shape()[1];
   const int64_t pixels = in.shape()[2] * in.shape()[3];
-  dispatch_float(in.dtype(), [&]<class T>() {
+  with_gate_type(in.dtype(), form, [&]<class T, GateForm kForm>() {
     const T* from = in.data<T>();
     T* to = out.data<T>();
-    for_pieces<T>(stream, shards, gate, [=](const Piece& piece, const float* gates) {
+    for_pieces<T, kForm>(stream, shards, gate, [=](const Piece& piece, const float* gates) {
       for (int64_t p = 0; p < pixels; ++p) {
         const int64_t at = (piece.image * pixels + p) * channels + piece.first;
         const auto gated_by = [](const Line& value, const Line& factor) { return value * factor; };
@@ -59,13 +72,13 @@ void channel_gate_backward(Stream& stream,
   const Shape& shape = args.in.shape();
   const int64_t channels = shape[1];
   const int64_t pixels = shape[2] * shape[3];
-  dispatch_float(args.in.dtype(), [&]<class T>() {
+  with_gate_type(args.in.dtype(), args.form, [&]<class T, GateForm kForm>() {
     const T* gradient = args.grad_out.data<T>();
     const T* from = args.in.data<T>();
     const T* logits = args.gate.data<T>();
     T* to = args.grad_in.data<T>();
     T* to_gate = args.grad_gate.data<T>();
-    for_pieces<T>(stream, shards, args.gate, [=](const Piece& piece, const float* gates) {
+    for_pieces<T, kForm>(stream, shards, args.gate, [=](const Piece& piece, const float* gates) {
       float sums[kChannelsAtOnce];
       std::fill_n(sums, piece.count, 0.0F);
       for (int64_t p = 0; p < pixels; ++p) {
@@ -79,7 +92,7 @@ void channel_gate_backward(Stream& stream,
       }
       const int64_t first = piece.image * channels + piece.first;
       for (int64_t i = 0; i < piece.count; ++i) {
-        sums[i] = hard_sigmoid_gradient(static_cast<float>(logits[first + i]), sums[i]);
+        sums[i] = gate_gradient<kForm>(static_cast<float>(logits[first + i]), sums[i]);
       }
       convert(sums, piece.count, to_gate + first);
     });

@@ -4,6 +4,7 @@
 // backward, and a gate for each pixel from the cache. Bound: DRAM; latency where images and
 // channels are few.
 #include "kernels/elementwise/channel_gate.h"
+#include "kernels/elementwise/channel_gate_rule.h"
 #include "kernels/support/cuda/images.cuh"
 #include "kernels/support/cuda/numeric.cuh"
 
@@ -13,7 +14,7 @@ namespace {
 constexpr int kGateThreads = 64;
 constexpr int kGatePixelsAtOnce = 4;
 
-template <class T>
+template <class T, GateForm kForm>
 struct GateForward {
   int height, width;
   int64_t channels;
@@ -27,7 +28,7 @@ struct GateForward {
     Pack<T, n> pack = load_pack<n>(in + at);
 #pragma unroll
     for (int i = 0; i < n; ++i) {
-      pack[i] = from_float<T>(to_float(pack[i]) * hard_sigmoid(to_float(gates[i])));
+      pack[i] = from_float<T>(to_float(pack[i]) * gate_value<kForm>(to_float(gates[i])));
     }
     store_pack(out + at, pack);
   }
@@ -65,7 +66,7 @@ __device__ __forceinline__ void gate_pixels(const GateImages<T>& images,
   }
 }
 
-template <class T, int n>
+template <GateForm kForm, class T, int n>
 __global__ void __launch_bounds__(kGateThreads) gate_backward_kernel(GateImages<T> images) {
   const int64_t i = int64_t{blockIdx.x} * kGateThreads + threadIdx.x;
   if (i >= images.packs) return;
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(kGateThreads) gate_backward_kernel(GateImages<
   const Pack<T, n> logits = load_pack<n>(images.gate + i * n);
   float gates[n], sum[n] = {};
 #pragma unroll
-  for (int k = 0; k < n; ++k) gates[k] = hard_sigmoid(to_float(logits[k]));
+  for (int k = 0; k < n; ++k) gates[k] = gate_value<kForm>(to_float(logits[k]));
   int64_t p = 0;
   for (; p + kGatePixelsAtOnce <= images.pixels; p += kGatePixelsAtOnce) {
     gate_pixels<kGatePixelsAtOnce>(images, first + p * images.channels, gates, sum);
@@ -86,25 +87,37 @@ __global__ void __launch_bounds__(kGateThreads) gate_backward_kernel(GateImages<
   Pack<T, n> grad;
 #pragma unroll
   for (int k = 0; k < n; ++k) {
-    grad[k] = from_float<T>(hard_sigmoid_gradient(to_float(logits[k]), sum[k]));
+    grad[k] = from_float<T>(gate_gradient<kForm>(to_float(logits[k]), sum[k]));
   }
   store_pack(images.grad_gate + i * n, grad);
 }
 
+// body.operator()<T, form>() with the device's type.
+template <class Body>
+void with_gate(Dtype dtype, GateForm form, Body&& body) {
+  with_float_type(dtype, [&]<class T>() {
+    with_gate_form(form, [&]<GateForm kForm>() { body.template operator()<T, kForm>(); });
+  });
+}
+
 }  // namespace
 
-void channel_gate_forward(
-    Stream& stream, const Shards&, const Tensor& in, const Tensor& gate, Tensor& out) {
+void channel_gate_forward(Stream& stream,
+                          const Shards&,
+                          const Tensor& in,
+                          const Tensor& gate,
+                          GateForm form,
+                          Tensor& out) {
   constexpr const char* kOp = "channel_gate_forward";
   const Shape& shape = in.shape();
   to_int(kOp, shape.stride0());
-  with_float_type(in.dtype(), [&]<class T>() {
-    const GateForward<T> body{static_cast<int>(shape[2]),
-                              static_cast<int>(shape[3]),
-                              shape[1],
-                              elements<T>(in),
-                              elements<T>(gate),
-                              elements<T>(out)};
+  with_gate(in.dtype(), form, [&]<class T, GateForm kForm>() {
+    const GateForward<T, kForm> body{static_cast<int>(shape[2]),
+                                     static_cast<int>(shape[3]),
+                                     shape[1],
+                                     elements<T>(in),
+                                     elements<T>(gate),
+                                     elements<T>(out)};
     with_channel_pack<T>(shape[1], {body.in, body.gate, body.out}, [&]<int n>() {
       launch_images<n>(stream, kOp, shape, body);
     });
@@ -114,7 +127,7 @@ void channel_gate_forward(
 void channel_gate_backward(Stream& stream, const Shards&, const ChannelGateBackwardArgs& args) {
   const Shape& shape = args.in.shape();
   if (args.gate.numel() == 0) return;
-  with_float_type(args.in.dtype(), [&]<class T>() {
+  with_gate(args.in.dtype(), args.form, [&]<class T, GateForm kForm>() {
     GateImages<T> images{.packs = 0,
                          .packs_of_image = 0,
                          .channels = shape[1],
@@ -134,7 +147,7 @@ void channel_gate_backward(Stream& stream, const Shards&, const ChannelGateBackw
               stream,
               "channel_gate_backward",
               {lockstep::cuda::blocks_for(images.packs, kGateThreads), kGateThreads},
-              gate_backward_kernel<T, n>,
+              gate_backward_kernel<kForm, T, n>,
               images);
         });
   });

@@ -77,10 +77,10 @@ Var concat_channels(const Var& a, const Var& b) {
                 });
 }
 
-Var channel_gate(const Var& x, const Var& gate_of_any_type) {
+Var channel_gate(const Var& x, const Var& gate_of_any_type, kernels::GateForm form) {
   const Var gate = cast(gate_of_any_type, x.dtype());
   Tensor out = Tensor::empty(x.shape(), x.dtype(), x.stream().device());
-  kernels::channel_gate_forward(x.stream(), x.shards(), x.value(), gate.value(), out);
+  kernels::channel_gate_forward(x.stream(), x.shards(), x.value(), gate.value(), form, out);
 
   return record("channel_gate", out, {x, gate}, [=](Stream& s, Tensor& grad_out, Grads& grads) {
     Tensor grad_in = Tensor::empty(grad_out.shape(), grad_out.dtype(), s.device());
@@ -90,6 +90,7 @@ Var channel_gate(const Var& x, const Var& gate_of_any_type) {
                                    {.grad_out = grad_out,
                                     .in = x.value(),
                                     .gate = gate.value(),
+                                    .form = form,
                                     .grad_in = grad_in,
                                     .grad_gate = grad_gate});
     if (grads.wants(0)) grads.give(0, grad_in);

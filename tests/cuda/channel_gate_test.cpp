@@ -16,11 +16,11 @@ using testing::kFloatTypes;
 using testing::same_bits;
 using testing::tensor_of;
 
-class CudaChannelGate : public testing::CudaTestWith<std::tuple<Dtype, Shape>> {};
+class CudaChannelGate : public testing::CudaTestWith<std::tuple<Dtype, Shape, GateForm>> {};
 
 TEST_P(CudaChannelGate, HasTheBitsOfTheCpuAndMatchesReference) {
-  const auto& [dtype, shape] = GetParam();
-  const ChannelGateCase gating(shape, dtype);
+  const auto& [dtype, shape, form] = GetParam();
+  const ChannelGateCase gating(shape, dtype, form);
   Stream cpu;
   const auto want = gating.run(cpu);
   for (const bool aligned : {true, false}) {
@@ -31,9 +31,9 @@ TEST_P(CudaChannelGate, HasTheBitsOfTheCpuAndMatchesReference) {
     Tensor out = poisoned(shape, dtype);
     Tensor grad_in = poisoned(shape, dtype);
     Tensor grad_gate = poisoned(gate.shape(), dtype);
-    channel_gate_forward(stream_, gating.shards(), in, gate, out);
+    channel_gate_forward(stream_, gating.shards(), in, gate, form, out);
     channel_gate_backward(
-        stream_, gating.shards(), {place(gating.grad_out), in, gate, grad_in, grad_gate});
+        stream_, gating.shards(), {place(gating.grad_out), in, gate, form, grad_in, grad_gate});
     EXPECT_TRUE(same_bits(download(out), want.out));
     EXPECT_TRUE(same_bits(download(grad_in), want.grad_in));
     EXPECT_TRUE(same_bits(download(grad_gate), want.grad_gate));
@@ -45,7 +45,8 @@ TEST_P(CudaChannelGate, HasTheBitsOfTheCpuAndMatchesReference) {
 INSTANTIATE_TEST_SUITE_P(Shapes,
                          CudaChannelGate,
                          ::testing::Combine(::testing::ValuesIn(kFloatTypes),
-                                            ::testing::ValuesIn(testing::kGatedShapes)));
+                                            ::testing::ValuesIn(testing::kGatedShapes),
+                                            ::testing::ValuesIn(testing::kGateForms)));
 
 class CudaChannelGateSpecial : public testing::CudaTest {};
 
@@ -57,8 +58,9 @@ TEST_F(CudaChannelGateSpecial, EndsOfTheSlopeAndNan) {
     Tensor out = poisoned({1, 5, 1, 1}, dtype);
     Tensor grad_in = poisoned({1, 5, 1, 1}, dtype);
     Tensor grad_gate = poisoned({1, 5}, dtype);
-    channel_gate_forward(stream_, Shards::single(1), in, gate, out);
-    channel_gate_backward(stream_, Shards::single(1), {in, in, gate, grad_in, grad_gate});
+    constexpr GateForm kHard = GateForm::kHardSigmoid;
+    channel_gate_forward(stream_, Shards::single(1), in, gate, kHard, out);
+    channel_gate_backward(stream_, Shards::single(1), {in, in, gate, kHard, grad_in, grad_gate});
     const std::vector<double> want = {0, 0, 6, kNan, 3};
     const std::vector<double> want_gate = {0, 0, 0, 0, 6};
     EXPECT_TRUE(testing::close(testing::floats_of(download(out)), want, {}));

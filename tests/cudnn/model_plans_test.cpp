@@ -38,7 +38,8 @@ TEST_P(ModelPlans, EveryConvolutionHasOneOnH200) {
 
 // resnet18: 11 shapes (stem, 4 of stride 1, 3 of stride 2, 3 shortcuts). resnet50: 23.
 // resnext50_32x4d: 24, since its first shortcut is like no other.
-// ghostnet_100: 28, without its depthwise ones and those on one pixel. airbench94: 5, and the
+// seresnet50: those of resnet50, without those on one pixel. ghostnet_100: 28, without its
+// depthwise ones and those on one pixel. airbench94: 5, and the
 // frozen one, which has no gradient. The stem's images want no gradient, and bias makes no other
 // call of a gradient.
 INSTANTIATE_TEST_SUITE_P(Networks,
@@ -48,6 +49,7 @@ INSTANTIATE_TEST_SUITE_P(Networks,
                                            Case{"resnet18", 256, 11 * 3 - 1},
                                            Case{"resnet50", 256, 23 * 3 - 1},
                                            Case{"resnext50_32x4d", 256, 24 * 3 - 1},
+                                           Case{"seresnet50", 256, 23 * 3 - 1},
                                            Case{"alexnet", 256, 5 * 3 - 1},
                                            Case{"ghostnet_100", 256, 28 * 3 - 1},
                                            Case{"airbench94", 1024, 5 * 3 + 1}),

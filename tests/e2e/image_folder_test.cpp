@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 namespace fs = std::filesystem;
 
 TEST(ImageFolderRuns, HaveTheSameBitsOnOtherRanks) {
@@ -28,6 +29,42 @@ TEST(ImageFolderRuns, HaveTheSameBitsOnOtherRanks) {
     ASSERT_EQ(several.exit_code, 0) << said(several);
     expect_same_bits(dir / "one", run);
   }
+}
+
+// Epochs of one step, with images of 32 pixels and then of 64.
+TEST(ImageFolderRuns, GrowWithTheSameBitsOnOtherRanksAndResumed) {
+  const TempDir dir;
+  write_image_folders(dir / "photos", 4);
+  const auto line = [&](const fs::path& run, const Arguments& more) {
+    Arguments flags = {"--train-crop-size", "64", "--res-from", "32", "--res-epochs", "1:2"};
+    flags.insert(flags.end(), {"--epochs", "3"});
+    flags.insert(flags.end(), more.begin(), more.end());
+    return resnet20(dir / "photos", run, flags);
+  };
+  const ProgramResult one = run_program(line(dir / "one", {"--max-steps", "3"}));
+  ASSERT_EQ(one.exit_code, 0) << said(one);
+  EXPECT_THAT(one.out, HasSubstr("epoch 0: training images of 32x32\n"));
+  EXPECT_THAT(one.out, HasSubstr("epoch 2: training images of 64x64\n"));
+  EXPECT_THAT(one.out, Not(HasSubstr("epoch 1: training images")));
+  for (const int ranks : {2, 4}) {
+    const fs::path run = dir / std::to_string(ranks);
+    const ProgramResult several =
+        run_ranks(ranks, line(run, {"--max-steps", "3", "-j", std::to_string(ranks % 4)}));
+    ASSERT_EQ(several.exit_code, 0) << said(several);
+    expect_same_bits(dir / "one", run);
+  }
+  for (const char* steps : {"1", "2", "3"}) {
+    const ProgramResult part =
+        run_program(line(dir / "parts", {"--max-steps", steps, "--resume", "auto"}));
+    ASSERT_EQ(part.exit_code, 0) << said(part);
+  }
+  expect_same_bits(dir / "one", dir / "parts");
+  const ProgramResult other = run_program(
+      line(dir / "parts", {"--max-steps", "3", "--resume", "auto", "--res-from", "48"}));
+  EXPECT_EQ(other.exit_code, 4) << said(other);
+  const ProgramResult dry = run_program(line(dir / "dry", {"--max-steps", "3", "--lr-dry-run"}));
+  EXPECT_THAT(dry.out, HasSubstr("epoch 1 step 2 lr 0.01 images 32x32\n")) << said(dry);
+  EXPECT_THAT(dry.out, HasSubstr("epoch 2 step 3 lr 0.01 images 64x64\n")) << said(dry);
 }
 
 TEST(ImageFolderRuns, StartFromWeightsOfOtherClasses) {

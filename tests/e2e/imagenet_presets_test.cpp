@@ -89,7 +89,7 @@ TEST_F(ImagenetPresets, CommandsOfTheDocumentationRun) {
     const ProgramResult result = run_program(arguments);
     EXPECT_EQ(result.exit_code, 0) << line << "\n" << said(result);
   }
-  EXPECT_EQ(commands, 4);
+  EXPECT_EQ(commands, 9);
 }
 
 }  // namespace

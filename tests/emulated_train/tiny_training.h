@@ -73,9 +73,9 @@ inline TinyResult train_tiny(
     const trainers::ResolvedRun& run,
     const MakeTiny& make = make_tiny_resnet,
     const std::function<void(Stream&)>& prepare = [](Stream&) {},
-    int64_t pool_bytes = 0) {
-  const data::DatasetPair data = {.train = std::make_shared<TinyShapes>(42),
-                                  .test = std::make_shared<TinyShapes>(4)};
+    int64_t pool_bytes = 0,
+    const std::shared_ptr<const data::Dataset>& train = std::make_shared<TinyShapes>(42)) {
+  const data::DatasetPair data = {.train = train, .test = std::make_shared<TinyShapes>(4)};
   comm::SingleCommunicator alone;
   Stream stream(run.request.device);
   prepare(stream);

@@ -304,13 +304,15 @@ TEST_F(Golden, ChannelGate) {
     const Tensor in = golden.tensor("input");
     const Tensor gate = golden.tensor("gate");
     const Tensor grad_out = golden.tensor("grad_out");
+    const GateForm form =
+        golden.number("sigmoid") != 0 ? GateForm::kSigmoid : GateForm::kHardSigmoid;
     const Shards shards = Shards::single(in.shape()[0]);
     Tensor out = Tensor::empty(in.shape(), Dtype::kF32);
-    channel_gate_forward(stream_, shards, in, gate, out);
+    channel_gate_forward(stream_, shards, in, gate, form, out);
     EXPECT_TRUE(near(out, golden.tensor("out"), 1));
     Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
     Tensor grad_gate = Tensor::empty(gate.shape(), Dtype::kF32);
-    channel_gate_backward(stream_, shards, {grad_out, in, gate, grad_in, grad_gate});
+    channel_gate_backward(stream_, shards, {grad_out, in, gate, form, grad_in, grad_gate});
     EXPECT_TRUE(near(grad_in, golden.tensor("grad_in"), 1));
     EXPECT_TRUE(near(grad_gate, golden.tensor("grad_gate"), in.shape()[2] * in.shape()[3]));
   }

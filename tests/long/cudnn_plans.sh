@@ -5,8 +5,8 @@
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 lockstep=${1:-$root/build/release}/bin/lockstep
-networks=(convnet toy_net resnet18 resnet34 resnet50 resnet101 resnet152 resnet20 resnet32 resnet44 resnet56
-  alexnet vgg16 vgg16_bn ghostnet_100 airbench94 airbench95 airbench96
+networks=(convnet toy_net resnet18 resnet34 resnet50 resnet101 resnet152 resnext50_32x4d seresnet50
+  resnet20 resnet32 resnet44 resnet56 alexnet vgg16 vgg16_bn ghostnet_100 airbench94 airbench95 airbench96
   "resnet18 --cifar-stem" "resnet34 --cifar-stem")
 
 holes=0

@@ -28,7 +28,10 @@ INSTANTIATE_TEST_SUITE_P(PyTorch,
                                            "resnet50",
                                            "resnet101",
                                            "resnet152",
-                                           "resnext50_32x4d"),
+                                           "resnext50_32x4d",
+                                           "seresnet50",
+                                           "resnet18_blur",
+                                           "resnet50_blur"),
                          [](const auto& run) { return run.param; });
 
 }  // namespace

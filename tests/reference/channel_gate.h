@@ -2,14 +2,24 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <vector>
 
 namespace lockstep::reference {
 
-inline double hard_sigmoid(double x) {
-  return std::clamp(x + 3, 0.0, 6.0) / 6;
+// A gate and its slope, of x.
+struct Gate {
+  double value, slope;
+};
+inline Gate hard_gate(double x) {
+  return {std::clamp(x + 3, 0.0, 6.0) / 6, x > -3 && x < 3 ? 1.0 / 6 : 0};
 }
+inline Gate sigmoid_gate(double x) {
+  const double value = 1 / (1 + std::exp(-x));
+  return {value, value * (1 / (1 + std::exp(x)))};
+}
+using GateOf = Gate(double x);
 
 struct GateSizes {
   size_t images, channels, pixels;
@@ -21,10 +31,11 @@ struct GateSizes {
 
 inline std::vector<double> channel_gate_forward(const std::vector<double>& in,
                                                 const std::vector<double>& gate,
-                                                const GateSizes& sizes) {
+                                                const GateSizes& sizes,
+                                                GateOf* form) {
   std::vector<double> out;
   for (size_t i = 0; i < in.size(); ++i) {
-    out.push_back(in[i] * hard_sigmoid(gate[sizes.gate_of(i)]));
+    out.push_back(in[i] * form(gate[sizes.gate_of(i)]).value);
   }
   return out;
 }
@@ -36,12 +47,13 @@ struct GateGradients {
 inline GateGradients channel_gate_backward(const std::vector<double>& grad_out,
                                            const std::vector<double>& in,
                                            const std::vector<double>& gate,
-                                           const GateSizes& sizes) {
+                                           const GateSizes& sizes,
+                                           GateOf* form) {
   GateGradients gradients{.in = {}, .gate = std::vector<double>(gate.size())};
   for (size_t i = 0; i < in.size(); ++i) {
-    const double x = gate[sizes.gate_of(i)];
-    gradients.in.push_back(grad_out[i] * hard_sigmoid(x));
-    if (x > -3 && x < 3) gradients.gate[sizes.gate_of(i)] += grad_out[i] * in[i] / 6;
+    const Gate at = form(gate[sizes.gate_of(i)]);
+    gradients.in.push_back(grad_out[i] * at.value);
+    gradients.gate[sizes.gate_of(i)] += grad_out[i] * in[i] * at.slope;
   }
   return gradients;
 }

@@ -21,9 +21,13 @@ inline const std::vector<Shape> kGatedShapes = {{3, 5, 1, 1},     // one pixel, 
                                                 {0, 4, 2, 2},
                                                 {2, 0, 2, 2}};
 
+inline const std::vector<kernels::GateForm> kGateForms = {kernels::GateForm::kHardSigmoid,
+                                                          kernels::GateForm::kSigmoid};
+
 struct ChannelGateCase {
-  ChannelGateCase(const Shape& shape, Dtype dtype)
-      : in(rounded_to(dtype, random_tensor(shape, 1))),
+  ChannelGateCase(const Shape& shape, Dtype dtype, kernels::GateForm gate_form)
+      : form(gate_form),
+        in(rounded_to(dtype, random_tensor(shape, 1))),
         grad_out(rounded_to(dtype, random_tensor(shape, 2))),
         gate(rounded_to(dtype, random_tensor({shape[0], shape[1]}, 3, -5, 5))) {}
 
@@ -37,16 +41,17 @@ struct ChannelGateCase {
     Results got{poisoned_tensor(in.shape(), in.dtype()),
                 poisoned_tensor(in.shape(), in.dtype()),
                 poisoned_tensor(gate.shape(), in.dtype())};
-    forward(stream, shards(), in, gate, got.out);
-    backward(stream, shards(), {grad_out, in, gate, got.grad_in, got.grad_gate});
+    forward(stream, shards(), in, gate, form, got.out);
+    backward(stream, shards(), {grad_out, in, gate, form, got.grad_in, got.grad_gate});
     return got;
   }
   std::vector<double> reference_out() const {
-    return reference::channel_gate_forward(values_of(in), values_of(gate), sizes());
+    return reference::channel_gate_forward(
+        values_of(in), values_of(gate), sizes(), reference_form());
   }
   reference::GateGradients reference_gradients() const {
     return reference::channel_gate_backward(
-        values_of(grad_out), values_of(in), values_of(gate), sizes());
+        values_of(grad_out), values_of(in), values_of(gate), sizes(), reference_form());
   }
   // Returns these values in f32.
   ChannelGateCase widened() const {
@@ -56,6 +61,9 @@ struct ChannelGateCase {
     }
     return wide;
   }
+  reference::GateOf* reference_form() const {
+    return form == kernels::GateForm::kSigmoid ? reference::sigmoid_gate : reference::hard_gate;
+  }
   Shards shards() const { return Shards::cut(in.shape()[0], 2, 1); }
   int64_t pixels() const { return in.shape()[2] * in.shape()[3]; }
   reference::GateSizes sizes() const {
@@ -64,6 +72,7 @@ struct ChannelGateCase {
             static_cast<size_t>(pixels())};
   }
 
+  kernels::GateForm form;
   Tensor in, grad_out, gate;
 };
 

@@ -95,17 +95,23 @@ inline void expect_same_bits(const Conv2dResults& got, const Conv2dResults& want
   EXPECT_TRUE(same_bits(got.grad_bias, want.grad_bias));
 }
 
+// The results that do not depend on shards.
+struct Conv2dReference {
+  explicit Conv2dReference(const Conv2dProblem& p)
+      : out(reference::conv2d_forward(
+            values_of(p.in), values_of(p.weight), values_of(p.bias), p.z)),
+        grad_in(reference::conv2d_backward_data(values_of(p.grad_out), values_of(p.weight), p.z)) {}
+
+  std::vector<double> out, grad_in;
+};
+
 inline void expect_reference(const Conv2dResults& got,
                              const Shards& shards,
-                             const Conv2dProblem& p) {
+                             const Conv2dProblem& p,
+                             const Conv2dReference& want) {
   const Conv2dSizes& z = p.z;
-  const std::vector<double> weight = values_of(p.weight);
-  EXPECT_TRUE(p.right_sum(got.out,
-                          reference::conv2d_forward(values_of(p.in), weight, values_of(p.bias), z),
-                          z.terms_of_out()));
-  EXPECT_TRUE(p.right_sum(got.grad_in,
-                          reference::conv2d_backward_data(values_of(p.grad_out), weight, z),
-                          z.terms_of_in()));
+  EXPECT_TRUE(p.right_sum(got.out, want.out, z.terms_of_out()));
+  EXPECT_TRUE(p.right_sum(got.grad_in, want.grad_in, z.terms_of_in()));
   for (int64_t k = 0; k < shards.local(); ++k) {
     const Conv2dProblem part = p.images(shards.begin(k), shards.count(k));
     const std::vector<double> grad_out = values_of(part.grad_out);
@@ -116,6 +122,12 @@ inline void expect_reference(const Conv2dResults& got,
     EXPECT_TRUE(p.right_sum(
         got.grad_bias.slice(k, 1), reference::conv2d_backward_bias(grad_out, z.k), pixels));
   }
+}
+
+inline void expect_reference(const Conv2dResults& got,
+                             const Shards& shards,
+                             const Conv2dProblem& p) {
+  expect_reference(got, shards, p, Conv2dReference(p));
 }
 
 }  // namespace lockstep::testing

@@ -9,7 +9,8 @@
 
 namespace lockstep::testing {
 
-// "resnet20", "resnet152", "resnext50_32x4d"; "resnet18_cifar" has the stem for 32x32 images.
+// "resnet20", "resnet152", "resnext50_32x4d", "seresnet50"; "resnet18_cifar" has the stem for 32x32
+// images, "resnet18_blur" BlurPool.
 inline std::unique_ptr<nn::Module> make_resnet(const std::string& name,
                                                const nn::Init& init,
                                                nn::ResNetOptions options) {
@@ -18,7 +19,9 @@ inline std::unique_ptr<nn::Module> make_resnet(const std::string& name,
     options.groups = 32;
     options.group_width = 4;
   }
+  options.squeeze_excite = name.starts_with("se");
   options.cifar_stem = name.ends_with("_cifar");
+  options.blur_pool = name.ends_with("_blur");
   if (depth % 6 == 2 && depth != 50 && depth != 152) {
     return std::make_unique<nn::CifarResNet>(init, depth, options.classes);
   }

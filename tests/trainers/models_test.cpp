@@ -34,6 +34,7 @@ TEST(Models, AllNetworks) {
   EXPECT_EQ(parameters_of({.arch = "resnet101", .classes = 1000, .image = kColor}), 44549160);
   EXPECT_EQ(parameters_of({.arch = "resnet152", .classes = 1000, .image = kColor}), 60192808);
   EXPECT_EQ(parameters_of({.arch = "resnext50_32x4d", .classes = 1000, .image = kPhoto}), 25028904);
+  EXPECT_EQ(parameters_of({.arch = "seresnet50", .classes = 1000, .image = kPhoto}), 28088024);
   EXPECT_EQ(parameters_of({.arch = "resnet20", .image = kColor}), 269722);
   EXPECT_EQ(parameters_of({.arch = "resnet32", .image = kColor}), 464154);
   EXPECT_EQ(parameters_of({.arch = "resnet44", .image = kColor}), 658586);
@@ -119,6 +120,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"ZeroInit",
                 {.arch = "resnet56", .image = kColor, .zero_init_residual = true},
                 "--zero-init-residual: resnet56",
+                "resnet18 to resnet152"},
+        Refused{"ZeroInitOfSeResNet",
+                {.arch = "seresnet50", .image = kColor, .zero_init_residual = true},
+                "--zero-init-residual: seresnet50",
+                "resnet18 to resnet152"},
+        Refused{"BlurPool",
+                {.arch = "vgg16", .image = kPhoto, .blur_pool = true},
+                "--blur-pool: vgg16",
                 "resnet18 to resnet152"}),
     [](const auto& run) { return run.param.name; });
 

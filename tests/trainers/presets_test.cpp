@@ -1,9 +1,14 @@
 // The settings that --preset stands for.
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/golden.h"
 #include "tests/trainers/options_of.h"
 #include "trainers/config/optimizer_config.h"
+#include "trainers/config/run_request.h"
+#include "trainers/model/schedule.h"
 
 namespace lockstep::trainers::presets_test {
 namespace {
@@ -43,6 +48,42 @@ TEST(Presets, OfImagenetAreTheExamples) {
   EXPECT_EQ(apex.integer("warmup-epochs"), 5);
   EXPECT_EQ(apex.text("lr-milestones"), "30,60,80");
   EXPECT_THAT(refusal("--preset apex-imagenet"), HasSubstr("bad value: --preset apex-imagenet"));
+}
+
+// The rates of three steps of each epoch and the sides of its images, of 1,281,167 images.
+TEST(Presets, OfFfcvHaveItsRatesAndSides) {
+  constexpr std::array kSteps = {0, 100, 311};
+  constexpr int64_t kStepsPerEpoch = 1281167 / 4096;
+  for (const char* epochs : {"16", "32", "88"}) {
+    SCOPED_TRACE(epochs);
+    const Options options =
+        options_of(fmt::format("DIR --preset ffcv-{}", epochs), {}, Program::kTrainResnet);
+    const RunRequest request = make_run_request(options);
+    const testing::GoldenCase golden =
+        testing::golden_case("ffcv_epochs", fmt::format("rn50_{}", epochs));
+    ASSERT_EQ(request.epochs, golden.number("epochs"));
+    const Schedule schedule(request.optimizer.schedule,
+                            request.optimizer.base_lr(*request.batch.global),
+                            request.epochs,
+                            kStepsPerEpoch);
+    const Tensor rates = golden.tensor("rates");
+    const Tensor sides = golden.tensor("sides");
+    for (int64_t epoch = 0; epoch < request.epoch_count(); ++epoch) {
+      const data::PhotoOptions& photos = request.photos;
+      EXPECT_EQ(photos.train_ramp.side(epoch, photos.train_crop), sides.data<int64_t>()[epoch]);
+      for (size_t i = 0; i < kSteps.size(); ++i) {
+        const double want = rates.data<float>()[static_cast<size_t>(epoch) * kSteps.size() + i];
+        EXPECT_NEAR(schedule.lr(epoch * kStepsPerEpoch + kSteps[i]), want, 1e-6) << epoch;
+      }
+    }
+    EXPECT_TRUE(request.blur_pool);
+    EXPECT_EQ(name_of(request.test_views), std::string("flip"));
+    const std::vector<ParameterRule>& rules = request.optimizer.groups.rules;
+    ASSERT_EQ(rules.size(), 1U);
+    EXPECT_EQ(rules[0].weight_decay, 0);
+    EXPECT_TRUE(fits(rules[0].pattern, "layer1.0.bn3.bias"));
+    EXPECT_FALSE(fits(rules[0].pattern, "layer1.0.downsample.1.weight"));
+  }
 }
 
 TEST(Presets, OfCifarAreAirbenchs) {

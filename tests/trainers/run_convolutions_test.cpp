@@ -71,5 +71,25 @@ TEST(RunConvolutions, WithBatchNormsAStepHasFusedForms) {
   EXPECT_EQ(forms("--opt-level O2 --dtype bf16 --bn-groups 2"), 0);
 }
 
+// The stem's calls; an evaluation's images are of 28 pixels.
+TEST(RunConvolutions, OfImagesThatGrowAreListedForEachSize) {
+  RunRequest request = make_run_request(options_of("--device cuda -b 16 --shards 2 --epochs 9"));
+  request.photos.train_ramp = {.from = 160, .first = 2, .last = 4};
+  const BatchDivision batch = divide_batch(request, 1, 1);
+  const data::Synthetic test({.images = 90, .classes = 10, .shape = {3, 28, 28}, .seed = 0});
+  const auto sides = [&] {
+    std::vector<int64_t> found;
+    for (const ConvolutionProblem& problem :
+         run_convolutions(request, batch, usual_network("resnet18"), test)) {
+      const bool stem = problem.weight[2] == 7 && problem.pass == ConvolutionPass::kForward;
+      if (stem) found.push_back(problem.in[2]);
+    }
+    return found;
+  };
+  EXPECT_THAT(sides(), ElementsAre(160, 192, 224, 28));
+  request.start_epoch = 3;
+  EXPECT_THAT(sides(), ElementsAre(192, 224, 28));
+}
+
 }  // namespace
 }  // namespace lockstep::trainers::run_convolutions_test

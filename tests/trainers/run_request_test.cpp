@@ -170,6 +170,32 @@ TEST(RunRequest, EarlyStoppingHasADelta) {
   EXPECT_THAT(idle->what(), HasSubstr("would change nothing"));
 }
 
+TEST(RunRequest, ImagesGrowFromOneSideDuringEpochs) {
+  const auto request = [](const std::string& flags) {
+    return make_run_request(options_of("DIR " + flags, {}, Program::kTrainResnet));
+  };
+  const data::CropRamp ramp =
+      request("--res-from 160 --res-epochs 11:13 --train-crop-size 192").photos.train_ramp;
+  EXPECT_EQ(ramp.from, 160);
+  EXPECT_EQ(ramp.first, 11);
+  EXPECT_EQ(ramp.last, 13);
+  EXPECT_EQ(request("").photos.train_ramp.from, 0);
+  const auto refusal = [&](const std::string& flags) {
+    const auto error = testing::usage_error([&] { request(flags); });
+    return error ? std::string(error->what()) : "accepted";
+  };
+  EXPECT_EQ(refusal("--res-from 160"), "--res-from and --res-epochs belong together");
+  EXPECT_EQ(refusal("--res-epochs 1:2"), "--res-from and --res-epochs belong together");
+  EXPECT_EQ(refusal("--res-from 256 --res-epochs 1:2"),
+            "--res-from 256 is more than --train-crop-size 224");
+  for (const char* epochs : {"2:1", "-1:2", "1", ":", "1:", "a:2", "1.5:2"}) {
+    EXPECT_EQ(refusal(fmt::format("--res-from 160 --res-epochs={}", epochs)),
+              fmt::format("--res-epochs {} names no epochs", epochs));
+  }
+  EXPECT_EQ(refusal("--dataset cifar10 --res-from 16 --res-epochs 1:2"),
+            "--res-from is for photos in class folders");
+}
+
 TEST(RunRequest, PresetBatchIsNoDemand) {
   const RunRequest request = request_of("--preset demo-baseline --global-batch-size 100");
   EXPECT_EQ(request.batch.per_rank, std::nullopt);

@@ -185,11 +185,12 @@ def adaptive_avg_pool2d() -> GoldenFile:
 
 def channel_gate() -> GoldenFile:
     file = GoldenFile("channel_gate", "f64")
-    for n, c, h, w in [(2, 5, 3, 4), (3, 17, 1, 1)]:
-        file.case(f"n{n}c{c}h{h}w{w}")
-        gate = 3 * randn(n, c)
-        put_op(file, lambda input, gate: input * F.hardsigmoid(gate)[:, :, None, None], randn,
-               input=randn(n, c, h, w), gate=gate)  # fmt: skip
+    for form, suffix in [(F.hardsigmoid, ""), (torch.sigmoid, "_sigmoid")]:
+        for n, c, h, w in [(2, 5, 3, 4), (3, 17, 1, 1)]:
+            file.case(f"n{n}c{c}h{h}w{w}{suffix}", sigmoid=form is torch.sigmoid)
+            gate = 3 * randn(n, c)
+            put_op(file, lambda input, gate, form=form: input * form(gate)[:, :, None, None], randn,
+                   input=randn(n, c, h, w), gate=gate)  # fmt: skip
     return file
 
 

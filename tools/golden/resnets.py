@@ -4,6 +4,7 @@ import copy
 import math
 from functools import partial
 
+import timm
 import torch
 import torch.nn.functional as F
 import torchvision
@@ -38,8 +39,35 @@ def fingerprint(tensors: list[Tensor]) -> dict[str, Tensor]:
     }
 
 
+class Blurred(nn.Module):
+    """A convolution that reads a blurred input, with the names of ffcv-imagenet's BlurPoolConv2d."""
+
+    def __init__(self, conv: nn.Conv2d) -> None:
+        super().__init__()
+        row = torch.tensor([1.0, 2.0, 1.0]) / 4
+        self.conv = conv
+        self.register_buffer("blur_filter", torch.outer(row, row).expand(conv.in_channels, 1, 3, 3).clone())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.conv(F.conv2d(x, self.blur_filter, padding=1, groups=x.shape[1]))
+
+
+def blur(model: nn.Module) -> nn.Module:
+    """ffcv-imagenet's rule: every convolution with a stride and 16 channels or more."""
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, nn.Conv2d) and max(child.stride) > 1 and child.in_channels >= 16:
+                setattr(module, name, Blurred(child))
+    return model
+
+
 def make_network(name: str, **options) -> nn.Module:
-    """resnet18_cifar is resnet18 with the stem for small images."""
+    """resnet18_cifar is resnet18 with the stem for small images, resnet18_blur has BlurPool."""
+    if name.endswith("_blur"):
+        return blur(make_network(name.removesuffix("_blur"), **options))
+    if name.startswith("se"):
+        zero_init = options.pop("zero_init_residual", True)
+        return timm.create_model(name, zero_init_last=zero_init, **options)
     if name.startswith("resnext"):
         return getattr(torchvision.models, name)(**options)
     depth = int(name.removeprefix("resnet").removesuffix("_cifar"))
@@ -79,15 +107,17 @@ def resnet_init() -> GoldenFile:
         "resnet101": (44_549_160, 626, "5dafd91c099a3044"),
         "resnet152": (60_192_808, 932, "55303ac6c90f1f4e"),
         "resnext50_32x4d": (25_028_904, 320, "08a5b6eb5b17d156"),
+        "seresnet50": (28_088_024, 384, "7476f9b6ae799897"),
     }
     for name, want in documented.items():
-        add(name, name)
+        add(name, name, **({"zero_init_residual": True} if name.startswith("se") else {}))  # timm's default
         case = file.cases[-1]
         assert (case["parameters"], case["entries"], case["shape_sha256"][:16]) == want
     sums = torch.tensor([case["sum"] for case in file.cases if case["name"] in ("resnet18", "resnet50")])
     assert_near(sums, [4720.9198, 26725.3623])
     for name in ("resnet18", "resnet50"):
         add(f"{name}_zero_init", name, zero_init_residual=True)
+        add(f"{name}_blur", f"{name}_blur")
     for depth in (20, 32, 44, 56):
         add(f"resnet{depth}", f"resnet{depth}")
     assert file.cases[-4]["parameters"] == 269_722
@@ -176,7 +206,8 @@ def resnet_gradients() -> GoldenFile:
     cases = {
         "resnet20": (1, 4, 16), "resnet32": (1, 4, 16), "resnet44": (2, 4, 16), "resnet56": (2, 4, 16),
         "resnet18_cifar": (2, 4, 16), "resnet18": (1, 4, 48), "resnet34": (2, 4, 48), "resnet50": (145, 4, 48),
-        "resnet101": (7, 2, 48), "resnet152": (8, 2, 48), "resnext50_32x4d": (3, 2, 48),
+        "resnet101": (7, 2, 48), "resnet152": (8, 2, 48), "resnext50_32x4d": (3, 2, 48), "seresnet50": (2, 2, 48),
+        "resnet18_blur": (1, 2, 48), "resnet50_blur": (1, 2, 48),
     }  # fmt: skip
     for name, (seed, n, pixels) in cases.items():
         model = make_network(name, num_classes=CLASSES)

@@ -20,9 +20,12 @@ struct RecordedFlag {
 
 constexpr RecordedFlag kRecorded[] = {{"arch", Part::kNetwork},
                                       {"cifar-stem", Part::kNetwork},
+                                      {"blur-pool", Part::kNetwork},
                                       {"num-classes", Part::kOutputs},
                                       {"normalize", Part::kPixels},
                                       {"train-crop-size", Part::kSizes},
+                                      {"res-from", Part::kSizes},
+                                      {"res-epochs", Part::kSizes},
                                       {"val-resize-size", Part::kSizes},
                                       {"val-crop-size", Part::kSizes},
                                       {"decode", Part::kSizes},

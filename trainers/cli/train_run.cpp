@@ -44,7 +44,8 @@ ModelOptions model_options(const RunRequest& request, const data::Dataset& image
           .classes = request.classes.value_or(images.classes()),
           .image = images.image_shape(),
           .cifar_stem = request.cifar_stem,
-          .zero_init_residual = request.zero_init_residual};
+          .zero_init_residual = request.zero_init_residual,
+          .blur_pool = request.blur_pool};
 }
 
 ExitCode print(const std::vector<std::string>& lines, Console& console, Communicator& ranks) {
@@ -356,7 +357,10 @@ ExitCode train_run(const Job& job) {
     check_classes(network, images);
     if (!train) return;
     check_steps(batch, train->size());
-    check_batch_norm(batch, request.max_steps, network, train->size());
+    ModelOptions at_first = network;
+    at_first.image = train->training_shape(request.start_epoch);
+    check_network(at_first);
+    check_batch_norm(batch, request.max_steps, at_first, train->size());
   });
   const LibraryVersions libraries = agreed_cuda_libraries(request, ranks);
   const GradientRoute route = choose_gradient_route(request, job.transport, ranks);

@@ -35,17 +35,59 @@ void read_data(const Options& options, RunRequest& request) {
   request.test_views = meant(kTestViewNames, options.text("tta"));
 }
 
+// "A:B" where 0 <= A <= B.
+std::optional<std::pair<int64_t, int64_t>> parse_epochs(const std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  const std::optional<int64_t> first = parse_int(text.substr(0, colon));
+  const std::optional<int64_t> last = parse_int(text.substr(colon + 1));
+  if (!first || !last || *first < 0 || *last < *first) return std::nullopt;
+  return std::pair(*first, *last);
+}
+
+data::CropRamp train_ramp_of(const Options& options) {
+  const int64_t from = options.integer("res-from");
+  const int64_t to = options.integer("train-crop-size");
+  const std::string text = text_or_empty(options, "res-epochs");
+  if (from == 0 && text.empty()) return {};
+  if (from == 0 || text.empty()) {
+    throw UsageError("--res-from and --res-epochs belong together",
+                     "training images grow from the one size, during the other's epochs, to "
+                     "--train-crop-size",
+                     "--res-from 128 --res-epochs 11:13, or neither");
+  }
+  if (from > to) {
+    throw UsageError(fmt::format("--res-from {} is more than --train-crop-size {}", from, to),
+                     "training images grow from the first to the second",
+                     fmt::format("--res-from {} or less", to));
+  }
+  const auto epochs = parse_epochs(text);
+  if (!epochs) {
+    throw UsageError(fmt::format("--res-epochs {} names no epochs", printable(text)),
+                     "it takes the last epoch of small images and the first one of large ones, "
+                     "counted from 0",
+                     "--res-epochs 11:13");
+  }
+  return {.from = from, .first = epochs->first, .last = epochs->second};
+}
+
 void read_photos(const Options& options, RunRequest& request) {
   // Where no data set is found, opening it says why.
   const bool may_be = request.dataset == "imagefolder" || request.dataset == "auto";
-  for (const char* flag :
-       {"train-crop-size", "val-resize-size", "val-crop-size", "decode", "cache-mb"}) {
+  for (const char* flag : {"train-crop-size",
+                           "res-from",
+                           "res-epochs",
+                           "val-resize-size",
+                           "val-crop-size",
+                           "decode",
+                           "cache-mb"}) {
     if (!options.given(flag) || may_be) continue;
     throw UsageError(fmt::format("--{} is for photos in class folders", flag),
                      fmt::format("the images of {} have one size", request.dataset),
                      fmt::format("leave it out, or a DIR with photos in train and val"));
   }
   request.photos = {.train_crop = options.integer("train-crop-size"),
+                    .train_ramp = train_ramp_of(options),
                     .val_resize = options.integer("val-resize-size"),
                     .val_crop = options.integer("val-crop-size"),
                     .shrink = options.text("decode") == "shrunk",
@@ -227,6 +269,7 @@ RunRequest make_run_request(const Options& options) {
     request.classes = options.maybe_integer("num-classes");
     request.cifar_stem = options.boolean("cifar-stem");
     request.zero_init_residual = options.boolean("zero-init-residual");
+    request.blur_pool = options.boolean("blur-pool");
   }
   read_optimizer(options, request);
   read_early_stopping(options, request);

@@ -34,11 +34,11 @@ std::optional<Picture> first_images(const TrainingParts& parts, const StepRange&
   if (range.first >= range.end) return std::nullopt;
   const RunRequest& request = parts.run.request;
   const data::Dataset& images = *parts.data.train;
-  const data::ImageShape shape = images.image_shape();
   const data::MicroBatch batch =
       data::training_sequence(
           batch_plan(parts.run, images, parts.ranks), range.first, range.first + 1)
           .at(0);
+  const data::ImageShape shape = images.training_shape(batch.epoch);
   const int64_t fitting = std::max<int64_t>(1, kMostPixels / (shape.height * shape.width));
   const int64_t most = std::min(kMostImages, fitting);
   std::vector<std::vector<uint8_t>> shown;

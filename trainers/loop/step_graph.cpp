@@ -30,6 +30,14 @@ struct StepGraph::Recorded {
     numbers = Tensor::empty(first_labels.shape(), Dtype::kI64, Device::kCuda);
   }
 
+  bool is_of_size(const Var& others) const {
+    const Shape &a = images.shape(), &b = others.shape();
+    return a[2] == b[2] && a[3] == b[3];
+  }
+  bool is_like(const Var& others) const {
+    return images.defined() && is_of_size(others) && alike(shards, others.shards());
+  }
+
   // The images and their numbers at the addresses that the graph reads.
   Var fixed(const Batch& batch) const {
     auto with_numbers = std::make_shared<Batch>(batch);
@@ -66,10 +74,10 @@ nn::CrossEntropy StepGraph::run(const Var& images,
     const auto memory = use_memory();
     return step(images, labels, mix);
   }
+  if (recorded_->graph && !recorded_->is_of_size(images)) forget();
   Recorded& recorded = *recorded_;
-  if (!recorded.graph && !alike(recorded.shards, images.shards()))
-    recorded.begin(images, labels, mix);
-  if (!alike(recorded.shards, images.shards()) || ++recorded.steps == 1) {
+  if (!recorded.graph && !recorded.is_like(images)) recorded.begin(images, labels, mix);
+  if (!recorded.is_like(images) || ++recorded.steps == 1) {
     const auto memory = use_memory();
     return step(images, labels, mix);
   }

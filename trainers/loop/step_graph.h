@@ -12,8 +12,9 @@ namespace lockstep::trainers {
 
 // The first step runs as it is, the second on images at addresses of their own, the third is
 // recorded; from then on the device gets each step in one call. Steps whose images are cut
-// otherwise, such as an epoch's last, run as they are. All steps have one pool of memory, in the
-// stream's order: what one leaves there the next one overwrites. Borrows the stream.
+// otherwise, such as an epoch's last, run as they are; where images get another size, recording
+// starts over. All steps have one pool of memory, in the stream's order: what one leaves there the
+// next one overwrites. Borrows the stream.
 class StepGraph {
  public:
   // Gives the stream all the work of a step on these images and labels; returns its figures. mix:

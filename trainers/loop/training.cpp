@@ -104,12 +104,21 @@ void Training::train_epochs() {
     EpochProgress progress(epoch, epoch_steps, p_.run.batch.images, std::exchange(sums, {}));
     p_.console.tutorial(TutorialLines::kDemo,
                         fmt::format("begin training of epoch {}/{}", epoch + 1, epochs));
+    announce_size(epoch);
     while (progress.done() < progress.steps() && !result_.stopped) train_step(progress);
     result_.images += progress.images();
     result_.training_s += progress.seconds();
     end_epoch(progress);
     ++epoch;
   }
+}
+
+// Where images grow.
+void Training::announce_size(int epoch) const {
+  if (p_.run.request.photos.train_ramp.from == 0) return;
+  const auto side = [&](int e) { return p_.data.train->training_shape(e).height; };
+  if (epoch > 0 && result_.steps > range_.first && side(epoch) == side(epoch - 1)) return;
+  p_.console.info(fmt::format("epoch {0}: training images of {1}x{1}", epoch, side(epoch)));
 }
 
 // An epoch in hand may want nothing but its evaluation.

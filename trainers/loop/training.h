@@ -53,6 +53,7 @@ class Training {
 
   void share_start();
   void train_epochs();
+  void announce_size(int epoch) const;
   void begin_events();
   bool goes_on(const EpochSums& in_hand) const;
   std::optional<RunEvents> open_events() const;  // rank 0's

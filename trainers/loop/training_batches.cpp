@@ -23,14 +23,14 @@ namespace {
 class Twin {
  public:
   Twin(const Shape& shape, Dtype dtype)
-      : pinned_(cuda::empty_pinned(shape, dtype)),
-        on_device_(Tensor::empty(shape, dtype, Device::kCuda)) {}
+      : pinned_(cuda::empty_pinned({shape.numel()}, dtype)),
+        on_device_(Tensor::empty({shape.numel()}, dtype, Device::kCuda)) {}
 
   // Queues the copy of `from`, whose memory may be used again at once.
   Tensor send(Stream& stream, const Tensor& from) {
-    Tensor staged = pinned_.slice(0, from.shape()[0]);
+    Tensor staged = pinned_.slice(0, from.numel()).view(from.shape());
     std::memcpy(staged.bytes(), from.bytes(), from.nbytes());
-    Tensor sent = on_device_.slice(0, from.shape()[0]);
+    Tensor sent = on_device_.slice(0, from.numel()).view(from.shape());
     transfer(stream, staged, sent);
     return sent;
   }

@@ -26,6 +26,7 @@ enum class Family {
   kToyNet,
   kResNet,
   kResNeXt,
+  kSeResNet,
   kCifarResNet,
   kAlexNet,
   kVgg,
@@ -41,7 +42,8 @@ struct Network {
 
   bool is_tutorials() const { return family == Family::kConvNet || family == Family::kToyNet; }
   bool has_cifar_stem() const { return depth == 18 || depth == 34; }
-  bool is_resnet() const { return family == Family::kResNet || family == Family::kResNeXt; }
+  bool is_plain_resnet() const { return family == Family::kResNet || family == Family::kResNeXt; }
+  bool is_resnet() const { return is_plain_resnet() || family == Family::kSeResNet; }
   bool is_for_cifar() const {
     return family == Family::kCifarResNet || family == Family::kAirbench;
   }
@@ -57,7 +59,7 @@ struct Network {
   }
 };
 
-constexpr std::array<Network, 19> kNetworks = {{{"convnet", Family::kConvNet},
+constexpr std::array<Network, 20> kNetworks = {{{"convnet", Family::kConvNet},
                                                 {"toy_net", Family::kToyNet},
                                                 {"resnet18", Family::kResNet, 18},
                                                 {"resnet34", Family::kResNet, 34},
@@ -65,6 +67,7 @@ constexpr std::array<Network, 19> kNetworks = {{{"convnet", Family::kConvNet},
                                                 {"resnet101", Family::kResNet, 101},
                                                 {"resnet152", Family::kResNet, 152},
                                                 {"resnext50_32x4d", Family::kResNeXt, 50},
+                                                {"seresnet50", Family::kSeResNet, 50},
                                                 {"resnet20", Family::kCifarResNet, 20},
                                                 {"resnet32", Family::kCifarResNet, 32},
                                                 {"resnet44", Family::kCifarResNet, 44},
@@ -135,21 +138,32 @@ void check_options(const Network& network, const ModelOptions& options) {
                      "resnet18 and resnet34 come with a stem for 32x32 images too",
                      "leave it out, or -a resnet18");
   }
-  if (options.zero_init_residual && !network.is_resnet()) {
+  if (options.zero_init_residual && !network.is_plain_resnet()) {
     throw UsageError(
         fmt::format("--zero-init-residual: {} has one initialization only", network.name),
         "resnet18 to resnet152 and resnext50_32x4d can start their residual branches at 0",
         "leave it out, or -a resnet18");
+  }
+  if (options.blur_pool && !network.is_resnet()) {
+    throw UsageError(fmt::format("--blur-pool: {} has no form with a blur", network.name),
+                     "resnet18 to resnet152, resnext50_32x4d and seresnet50 can blur what their "
+                     "convolutions with a stride read",
+                     "leave it out, or -a resnet50");
   }
 }
 
 nn::ResNetOptions resnet_options(const Network& network, const ModelOptions& options) {
   nn::ResNetOptions resnet{.classes = options.classes,
                            .cifar_stem = options.cifar_stem,
-                           .zero_init_residual = options.zero_init_residual};
+                           .zero_init_residual = options.zero_init_residual,
+                           .blur_pool = options.blur_pool};
   if (network.family == Family::kResNeXt) {
     resnet.groups = 32;
     resnet.group_width = 4;
+  }
+  if (network.family == Family::kSeResNet) {
+    resnet.squeeze_excite = true;
+    resnet.zero_init_residual = true;  // timm's default
   }
   return resnet;
 }
@@ -185,11 +199,16 @@ bool trains_on_one_image(const ModelOptions& options) {
 
 }  // namespace
 
-std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init) {
+void check_network(const ModelOptions& options) {
   const Network& network = find_network(options.arch);
   check_images(network, options.image);
   check_size(network, options.image);
   check_options(network, options);
+}
+
+std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init) {
+  check_network(options);
+  const Network& network = find_network(options.arch);
   switch (network.family) {
     case Family::kConvNet:
       return std::make_unique<nn::ConvNet>(init);
@@ -197,6 +216,7 @@ std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::In
       return std::make_unique<nn::ToyNet>(init);
     case Family::kResNet:
     case Family::kResNeXt:
+    case Family::kSeResNet:
       return std::make_unique<nn::ResNet>(init, network.depth, resnet_options(network, options));
     case Family::kCifarResNet:
       return std::make_unique<nn::CifarResNet>(init, network.depth, options.classes);

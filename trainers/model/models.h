@@ -17,11 +17,15 @@ struct ModelOptions {
   data::ImageShape image;           // of the data set
   bool cifar_stem = false;          // resnet18, resnet34: 3x3 stem of stride 1, no max-pool
   bool zero_init_residual = false;  // resnet18 to resnet152, resnext50_32x4d
+  bool blur_pool = false;           // those and seresnet50
 };
 
 // Errors: UsageError naming the networks known, the images that this one is for, or the option that
 // it does not have.
 std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init);
+
+// Errors: those of make_model().
+void check_network(const ModelOptions& options);
 
 // `arch` for the images and classes of the data set that it is made for.
 ModelOptions usual_network(const std::string& arch, bool cifar_stem = false);

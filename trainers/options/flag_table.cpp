@@ -32,6 +32,10 @@ constexpr Flag kDataFlags[] = {
      .help = "(pixels/255 - MEAN)/STD; dataset: the data set's own constants"},
     {.name = "train-crop-size", .kind = kInt, .resnet_only = true, .initial = "224",
      .range = {1, 4096}, .help = "photos: side of the training crop"},
+    {.name = "res-from", .kind = kInt, .resnet_only = true, .initial = "0", .range = {0, 4096},
+     .help = "photos: side of the training crop in the first epochs; 0: in none"},
+    {.name = "res-epochs", .resnet_only = true, .takes = "A:B",
+     .help = "res-from: up to epoch A; it grows by multiples of 32 until epoch B"},
     {.name = "val-resize-size", .kind = kInt, .resnet_only = true, .initial = "256",
      .range = {1, 4096}, .help = "photos: short side before the center crop"},
     {.name = "val-crop-size", .kind = kInt, .resnet_only = true, .initial = "224",
@@ -47,13 +51,13 @@ constexpr Flag kModelFlags[] = {
     {.name = "arch", .aliases = "-a --model", .kind = kChoice, .brief = true,
      .initial = {"convnet", "resnet50"},
      .choices = {"convnet|toy_net",
-                 "resnet18|resnet34|resnet50|resnet101|resnet152|resnext50_32x4d|resnet20|"
-                 "resnet32|resnet44|resnet56|alexnet|vgg16|vgg16_bn|ghostnet_100|airbench94|"
-                 "airbench95|airbench96"},
+                 "resnet18|resnet34|resnet50|resnet101|resnet152|resnext50_32x4d|seresnet50|"
+                 "resnet20|resnet32|resnet44|resnet56|alexnet|vgg16|vgg16_bn|ghostnet_100|"
+                 "airbench94|airbench95|airbench96"},
      .help = "network"},
     {.name = "preset", .kind = kChoice, .brief = true,
      .choices = {"demo-baseline|demo-ddp|ddp-tricks",
-                 "apex-imagenet|imagenet-main|cifar-94|cifar-95"},
+                 "apex-imagenet|imagenet-main|ffcv-16|ffcv-32|ffcv-88|cifar-94|cifar-95"},
      .help = "settings of a tutorial or recipe; flags and environment override them"},
     {.name = "pretrained", .takes = "FILE",
      .help = "start from the weights in this .safetensors, .pt or .pth"},
@@ -65,6 +69,8 @@ constexpr Flag kModelFlags[] = {
      .help = "start each residual branch at 0"},
     {.name = "cifar-stem", .kind = kBool, .resnet_only = true, .initial = "false",
      .help = "resnet18, resnet34: 3x3 stem of stride 1, no max-pool"},
+    {.name = "blur-pool", .kind = kBool, .resnet_only = true, .initial = "false",
+     .help = "ResNets: blur what convolutions with a stride read, but not the stem"},
 };
 
 constexpr Flag kOptimizerFlags[] = {

@@ -57,10 +57,27 @@ constexpr std::string_view kAirbench[] = {
     "--normalize=0.4914,0.4822,0.4465,0.2470,0.2435,0.2616"};
 constexpr auto kCifar94 = and_also(kAirbench, {"--arch=airbench94", "--epochs=9.9", "--lr=11.5"});
 constexpr auto kCifar95 = and_also(kAirbench, {"--arch=airbench95", "--epochs=15", "--lr=10"});
+// github.com/libffcv/ffcv-imagenet, rn50_configs/rn50_16_epochs.yaml and the like: eight GPUs with
+// 512 images each; the rate rises for two epochs. Decay is for what has no "bn" in its name, so the
+// shortcuts' norms have it. Tests cut 224/256 of a photo and resize that to 256: 293 is 256 of it.
+constexpr std::string_view kFfcv[] = {
+    "--arch=resnet50", "--blur-pool", "--global-batch-size=4096", "--drop-last", "--amp",
+    "--lr=1.7", "--momentum=0.9", "--weight-decay=1e-4", "--param-groups=*bn* wd=0",
+    "--lr-scheduler=triangular", "--triangular-start=1e-4", "--triangular-end=0",
+    "--label-smoothing=0.1", "--train-crop-size=192", "--res-from=160", "--val-resize-size=293",
+    "--val-crop-size=256", "--val-batch-size=512", "--tta=flip", "--workers=12"};
+constexpr auto kFfcv16 =
+    and_also(kFfcv, {"--epochs=16", "--triangular-peak=0.125", "--res-epochs=11:13"});
+constexpr auto kFfcv32 =
+    and_also(kFfcv, {"--epochs=32", "--triangular-peak=0.0625", "--res-epochs=23:27"});
+// 2/88, rounded up: the number of rising steps is rounded down.
+constexpr auto kFfcv88 =
+    and_also(kFfcv, {"--epochs=88", "--triangular-peak=0.0227273", "--res-epochs=65:76"});
 constexpr NamedArguments kPresets[] = {
     {"demo-baseline", kDemoBaseline}, {"demo-ddp", kDemoDdp},
     {"ddp-tricks", kDdpTricks},
     {"apex-imagenet", kApexImagenet}, {"imagenet-main", kImagenetMain},
+    {"ffcv-16", kFfcv16}, {"ffcv-32", kFfcv32}, {"ffcv-88", kFfcv88},
     {"cifar-94", kCifar94}, {"cifar-95", kCifar95}};
 
 constexpr std::string_view kShapes[] = {

@@ -33,6 +33,39 @@ void add(std::vector<ConvolutionProblem>& problems, ConvolutionProblem problem, 
   if (std::ranges::none_of(problems, same)) problems.push_back(problem);
 }
 
+// Of the run's epochs, each once.
+std::vector<data::ImageShape> training_shapes(const RunRequest& request,
+                                              const data::ImageShape& largest) {
+  const data::CropRamp& ramp = request.photos.train_ramp;
+  if (ramp.from == 0) return {largest};
+  std::vector<data::ImageShape> shapes;
+  for (int64_t epoch = request.start_epoch; epoch < request.epoch_count(); ++epoch) {
+    const int64_t side = ramp.side(epoch, largest.height);
+    const data::ImageShape shape = {largest.channels, side, side};
+    if (shapes.empty() || shapes.back() != shape) shapes.push_back(shape);
+  }
+  return shapes;
+}
+
+// Of steps with images of one size.
+void add_training_convolutions(const RunRequest& request,
+                               const BatchDivision& batch,
+                               const ModelOptions& network,
+                               std::vector<ConvolutionProblem>& problems) {
+  const std::vector<int64_t> sizes = shard_sizes(batch);
+  const DryStep step = run_dry_step(network, sizes.back(), request.precision);
+  for (const int64_t images : sizes) {
+    const std::vector<PlannedConvolution> calls = convolutions_of(step);
+    for (const PlannedConvolution& call : calls) add(problems, call.problem, images);
+    if (batch.shards != batch.bn_groups || request.precision.network().autocast) continue;
+    for (const PlannedConvolution& call : calls) {
+      for (const ConvolutionProblem& form : kernels::fused_forms(call.problem)) {
+        add(problems, form, images);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<ConvolutionProblem> run_convolutions(const RunRequest& request,
@@ -41,17 +74,10 @@ std::vector<ConvolutionProblem> run_convolutions(const RunRequest& request,
                                                  const data::Dataset& test) {
   std::vector<ConvolutionProblem> problems;
   if (!request.evaluate) {
-    const std::vector<int64_t> sizes = shard_sizes(batch);
-    const DryStep step = run_dry_step(network, sizes.back(), request.precision);
-    for (const int64_t images : sizes) {
-      const std::vector<PlannedConvolution> calls = convolutions_of(step);
-      for (const PlannedConvolution& call : calls) add(problems, call.problem, images);
-      if (batch.shards != batch.bn_groups || request.precision.network().autocast) continue;
-      for (const PlannedConvolution& call : calls) {
-        for (const ConvolutionProblem& form : kernels::fused_forms(call.problem)) {
-          add(problems, form, images);
-        }
-      }
+    ModelOptions trained = network;
+    for (const data::ImageShape& shape : training_shapes(request, network.image)) {
+      trained.image = shape;
+      add_training_convolutions(request, batch, trained, problems);
     }
   }
   if (request.no_eval) return problems;

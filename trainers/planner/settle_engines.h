@@ -17,10 +17,11 @@
 
 namespace lockstep::trainers {
 
-// Lists the convolutions of a step in its order, for each size that shards have on any rank; each
-// size is followed by the fused forms of its layers, where batch-norm groups are shards and no
-// casts lie between. Those of a chunk of the evaluation follow, where there is one. The smaller
-// last step of an epoch and the smaller last chunk are left out: they come once in an epoch.
+// Lists the convolutions of a step in its order, for each size of images that epochs have and each
+// number of them that shards have on any rank; each is followed by the fused forms of its layers,
+// where batch-norm groups are shards and no casts lie between. Those of a chunk of the evaluation
+// follow, where there is one. The smaller last step of an epoch and the smaller last chunk are left
+// out: they come once in an epoch.
 std::vector<kernels::ConvolutionProblem> run_convolutions(const RunRequest& request,
                                                           const BatchDivision& batch,
                                                           const ModelOptions& network,

@@ -31,6 +31,10 @@ void put_precision(const PrecisionConfig& precision, Texts& flags) {
 
 void put_photo_sizes(const data::PhotoOptions& photos, Texts& flags) {
   flags["train-crop-size"] = std::to_string(photos.train_crop);
+  if (const data::CropRamp& ramp = photos.train_ramp; ramp.from > 0) {
+    flags["res-from"] = std::to_string(ramp.from);
+    flags["res-epochs"] = fmt::format("{}:{}", ramp.first, ramp.last);
+  }
   flags["val-resize-size"] = std::to_string(photos.val_resize);
   flags["val-crop-size"] = std::to_string(photos.val_crop);
   flags["decode"] = photos.shrink ? "shrunk" : "exact";
@@ -45,6 +49,7 @@ EvaluationRecord evaluation_record(const RunRequest& request, const data::Datase
   Texts& flags = record.flags;
   flags["arch"] = request.arch;
   flags["cifar-stem"] = bool_text(request.cifar_stem);
+  flags["blur-pool"] = bool_text(request.blur_pool);
   flags["num-classes"] = std::to_string(request.classes.value_or(data.test->classes()));
   flags["normalize"] = normalize_text(normalization(request.normalize, *data.test));
   flags["tta"] = name_of(request.test_views);

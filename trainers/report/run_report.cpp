@@ -134,6 +134,10 @@ std::vector<std::string> lr_lines(const RunRequest& request,
     std::string line = fmt::format(
         "epoch {} step {} lr {:.7g}", first / steps_per_epoch, first + 1, schedule.lr(first));
     if (last > first) line += fmt::format(" to step {} lr {:.7g}", last + 1, schedule.lr(last));
+    if (const data::PhotoOptions& photos = request.photos; photos.train_ramp.from > 0) {
+      const int64_t side = photos.train_ramp.side(first / steps_per_epoch, photos.train_crop);
+      line += fmt::format(" images {0}x{0}", side);
+    }
     lines.push_back(line);
   }
   if (schedule.watches_validation()) lines.emplace_back("less the cuts of --lr-scheduler plateau");

@@ -1,0 +1,36 @@
+// BlurPool: a blur in front of a convolution that leaves out pixels.
+#pragma once
+
+#include <memory>
+
+#include "nn/layers.h"
+
+#pragma GCC visibility push(default)
+namespace lockstep::nn {
+
+// Convolves a blurred input: each channel with [1,2,1] x [1,2,1] / 16, zeros around the image. The
+// convolution is the child "conv", the filters (C,1,3,3) are the buffer "blur_filter".
+// Source: Zhang 2019, "Making Convolutional Networks Shift-Invariant Again"; ffcv-imagenet's
+// BlurPoolConv2d.
+class BlurPoolConv2d : public ConvToNorm {
+ public:
+  BlurPoolConv2d(const Init& init, const Conv2dOptions& options);
+  Var forward(const Var& x) override { return conv_.forward(blurred(x)); }
+  NormInput to_norm(const Var& x) override { return conv_.to_norm(blurred(x)); }
+  NormInput to_norm(NormInput x, BatchNorm& norm) override;
+
+ private:
+  Var blurred(const Var& x) const;
+
+  Conv2d conv_;
+  Tensor filter_;  // f32; 16 bits hold its values
+};
+
+// BlurPoolConv2d where `blur_pool` says so, there is a stride, and the input has 16 channels or
+// more, as ffcv-imagenet's rule is; else Conv2d.
+std::unique_ptr<ConvToNorm> make_conv(const Init& init,
+                                      const Conv2dOptions& options,
+                                      bool blur_pool);
+
+}  // namespace lockstep::nn
+#pragma GCC visibility pop
