@@ -28,7 +28,7 @@ from golden.ops import (
     adaptive_avg_pool2d, batch_norm, channel_gate, conv2d, cross_entropy, depthwise_conv2d, gelu, global_avg_pool,
     linear, max_pool2d, relu, subsample_pad,
 )  # fmt: skip
-from golden.optimizers import adam, lookahead_airbench, loss_scale, muon, param_groups, sgd
+from golden.optimizers import adam, lamb, lookahead_airbench, loss_scale, muon, param_groups, sgd
 from golden.photo_networks import photo_network_gradients, photo_network_init
 from golden.resnets import resnet_gradients, resnet_init, resnet_losses
 from golden.torch_files import torch_files
@@ -36,7 +36,7 @@ from golden.torch_files import torch_files
 FILES = [
     conv2d, depthwise_conv2d, linear, batch_norm, relu, gelu, max_pool2d, global_avg_pool, adaptive_avg_pool2d,
     channel_gate, subsample_pad, cross_entropy,
-    sgd, adam, param_groups, lookahead_airbench, muon, loss_scale, rng, cast,
+    sgd, adam, param_groups, lookahead_airbench, muon, lamb, loss_scale, rng, cast,
     image_files, image_centers, image_resizes, image_views, image_boxes, trivial_augment,
     models, resnet_init, resnet_gradients, resnet_losses,
     photo_network_init, photo_network_gradients, airbench_init, airbench_gradients, airbench_steps, torch_files,
