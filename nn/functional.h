@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "core/autograd.h"
 #include "kernels/conv/conv2d.h"
@@ -109,6 +110,12 @@ struct CrossEntropy {
 CrossEntropy softmax_cross_entropy(const Var& logits,
                                    const Tensor& labels,
                                    const kernels::SoftmaxCrossEntropyParams& params = {});
+// With a sigmoid for each class; targets above a threshold are 1, all others 0. Exact rule:
+// kernels/loss/binary_cross_entropy.h
+CrossEntropy binary_cross_entropy(const Var& logits,
+                                  const Tensor& labels,
+                                  const kernels::SoftmaxCrossEntropyParams& params = {},
+                                  std::optional<float> target_threshold = {});
 
 }  // namespace lockstep::nn
 #pragma GCC visibility pop

@@ -25,8 +25,8 @@ from golden.images import image_centers, image_files, image_resizes
 from golden.networks import models
 from golden.numbers import cast, rng
 from golden.ops import (
-    adaptive_avg_pool2d, batch_norm, channel_gate, conv2d, cross_entropy, depthwise_conv2d, gelu, global_avg_pool,
-    linear, max_pool2d, relu, subsample_pad,
+    adaptive_avg_pool2d, batch_norm, binary_cross_entropy, channel_gate, conv2d, cross_entropy, depthwise_conv2d, gelu,
+    global_avg_pool, linear, max_pool2d, relu, subsample_pad,
 )  # fmt: skip
 from golden.optimizers import adam, lamb, lookahead_airbench, loss_scale, muon, param_groups, sgd
 from golden.photo_networks import photo_network_gradients, photo_network_init
@@ -35,7 +35,7 @@ from golden.torch_files import torch_files
 
 FILES = [
     conv2d, depthwise_conv2d, linear, batch_norm, relu, gelu, max_pool2d, global_avg_pool, adaptive_avg_pool2d,
-    channel_gate, subsample_pad, cross_entropy,
+    channel_gate, subsample_pad, cross_entropy, binary_cross_entropy,
     sgd, adam, param_groups, lookahead_airbench, muon, lamb, loss_scale, rng, cast,
     image_files, image_centers, image_resizes, image_views, image_boxes, trivial_augment,
     models, resnet_init, resnet_gradients, resnet_losses,

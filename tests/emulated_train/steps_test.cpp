@@ -157,6 +157,7 @@ TEST_P(EmulatedCalls, MuonAndLambLearnWhatTheCpuLearnsAndTheGraphTheSame) {
     const auto run_by = [&](Device device, int64_t steps) {
       ResolvedRun run = run_of(GetParam(), device, steps);
       run.request.optimizer.kind = kind;
+      run.request.binary_loss = kind == trainers::OptimizerKind::kLamb;
       return run;
     };
     const double tolerance = 5 * GetParam().tolerance;

@@ -58,12 +58,23 @@ void read_photos(const Options& options, RunRequest& request) {
                    fmt::format("--val-resize-size {} or more", request.photos.val_crop));
 }
 
+void read_loss(const Options& options, RunRequest& request) {
+  request.label_smoothing = options.number("label-smoothing");
+  request.binary_loss = options.text("loss") == "bce";
+  if (options.find("bce-target-thresh") == nullptr) return;
+  request.target_threshold = static_cast<float>(options.number("bce-target-thresh"));
+  if (request.binary_loss) return;
+  throw UsageError("--bce-target-thresh would change nothing",
+                   "only --loss bce makes use of it",
+                   "--loss bce beside it, or leave it out");
+}
+
 void read_optimizer(const Options& options, RunRequest& request) {
   request.epochs = options.number("epochs");
   request.max_steps = options.maybe_integer("max-steps");
   request.optimizer = make_optimizer_config(options);
   request.lr_dry_run = options.boolean("lr-dry-run");
-  request.label_smoothing = options.number("label-smoothing");
+  read_loss(options, request);
   request.augmentation = make_augmentation_config(options);
   request.loss_div_batch = options.boolean("loss-div-batch");
   const int64_t seed = options.integer("seed");

@@ -71,6 +71,8 @@ struct RunRequest {
   OptimizerConfig optimizer;
   bool lr_dry_run = false;
   double label_smoothing = 0;
+  bool binary_loss = false;               // --loss bce
+  std::optional<float> target_threshold;  // of its targets; absent: they are as they are
   AugmentationConfig augmentation;
   EarlyStoppingConfig early_stopping;
   bool loss_div_batch = false;  // losses once more, by a group's images or a test batch's
