@@ -23,7 +23,19 @@ Conv2dOptions conv3x3(int64_t in_channels, int64_t out_channels, int stride = 1,
           .groups = groups};
 }
 
+// relu(norm(y) + shortcut)
+Forked join(const DropPath& drop_path, BatchNorm& norm, const NormInput& y, const Var& shortcut) {
+  if (!norm.training() || drop_path.p == 0) return norm.forward(y, shortcut);
+  return unforked(stochastic_depth(norm.before_relu(y), shortcut, drop_path.p, drop_path.block));
+}
+
 }  // namespace
+
+DropPath drop_path_of(double last, int64_t block, int64_t blocks) {
+  if (blocks == 1) return {};
+  return {.p = last * static_cast<double>(block) / static_cast<double>(blocks - 1),
+          .block = static_cast<uint32_t>(block)};
+}
 
 ProjectionShortcut::ProjectionShortcut(const Init& init,
                                        int64_t in_channels,
@@ -49,7 +61,8 @@ BasicBlock::BasicBlock(const Init& init,
       bn1_(init, options.planes, {.relu = true}),
       conv2_(init, conv3x3(options.planes, options.planes)),
       bn2_(init, options.planes, {.relu = true}),
-      shortcut_(std::move(shortcut)) {
+      shortcut_(std::move(shortcut)),
+      drop_path_(options.drop_path) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);
   register_module("conv2", conv2_);
@@ -60,7 +73,7 @@ BasicBlock::BasicBlock(const Init& init,
 Forked BasicBlock::forward(const Forked& x) {
   NormInput y = conv1_.to_norm(x.branch);
   y = conv2_.to_norm(std::move(y), bn1_);
-  return bn2_.forward(y, shortcut_ ? shortcut_->forward(x.value) : x.value);
+  return join(drop_path_, bn2_, y, shortcut_ ? shortcut_->forward(x.value) : x.value);
 }
 
 Bottleneck::Bottleneck(const Init& init,
@@ -72,7 +85,8 @@ Bottleneck::Bottleneck(const Init& init,
       bn2_(init, options.width(), {.relu = true}),
       conv3_(init, conv1x1(options.width(), options.planes * kExpansion)),
       bn3_(init, options.planes * kExpansion, {.relu = true}),
-      shortcut_(std::move(shortcut)) {
+      shortcut_(std::move(shortcut)),
+      drop_path_(options.drop_path) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);
   register_module("conv2", conv2_);
@@ -86,7 +100,7 @@ Forked Bottleneck::forward(const Forked& x) {
   NormInput y = conv1_.to_norm(x.branch);
   y = conv2_.to_norm(std::move(y), bn1_);
   y = conv3_.to_norm(std::move(y), bn2_);
-  return bn3_.forward(y, shortcut_ ? shortcut_->forward(x.value) : x.value);
+  return join(drop_path_, bn3_, y, shortcut_ ? shortcut_->forward(x.value) : x.value);
 }
 
 ResidualStage::ResidualStage(std::vector<std::unique_ptr<ResidualBlock>> blocks)

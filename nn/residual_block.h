@@ -9,6 +9,14 @@
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
 
+// How often images leave out a block's branch while training (kernels/random/stochastic_depth.h).
+struct DropPath {
+  double p = 0;
+  uint32_t block = 0;  // number in the network
+};
+// 0 for the first block, `last` for the last one, along a line between. Source: timm's ResNet.
+DropPath drop_path_of(double last, int64_t block, int64_t blocks);
+
 struct BlockOptions {
   int64_t in_channels = 0;
   int64_t planes = 0;  // of the 3x3 convolutions
@@ -17,6 +25,7 @@ struct BlockOptions {
   // Source: torchvision's ResNeXt.
   int groups = 1;
   int64_t group_width = 64;
+  DropPath drop_path = {};
 
   int64_t width() const { return planes * group_width / 64 * groups; }
 };
@@ -76,6 +85,7 @@ class BasicBlock : public ResidualBlock {
   Conv2d conv2_;
   BatchNorm bn2_;
   std::unique_ptr<Module> shortcut_;
+  DropPath drop_path_;
 };
 
 // 1x1, 3x3 and 1x1 to four times the planes. The 3x3 has the stride, as in torchvision's version
@@ -96,6 +106,7 @@ class Bottleneck : public ResidualBlock {
   Conv2d conv3_;
   BatchNorm bn3_;
   std::unique_ptr<Module> shortcut_;
+  DropPath drop_path_;
 };
 
 }  // namespace lockstep::nn

@@ -17,6 +17,7 @@ struct ResNetOptions {
   // The bottlenecks' 3x3 convolutions: resnext50_32x4d has groups = 32, group_width = 4.
   int groups = 1;
   int64_t group_width = 64;
+  double drop_path = 0;  // of the last block: drop_path_of()
 };
 
 // Stem, four stages of blocks, average pool, fc: (N,3,H,W) -> (N,classes). Initial weights are

@@ -30,7 +30,7 @@ from golden.ops import (
 )  # fmt: skip
 from golden.optimizers import adam, lamb, lookahead_airbench, loss_scale, muon, param_groups, sgd
 from golden.photo_networks import photo_network_gradients, photo_network_init
-from golden.resnets import resnet_gradients, resnet_init, resnet_losses
+from golden.resnets import drop_path, resnet_gradients, resnet_init, resnet_losses
 from golden.torch_files import torch_files
 
 FILES = [
@@ -38,7 +38,7 @@ FILES = [
     channel_gate, subsample_pad, cross_entropy, binary_cross_entropy,
     sgd, adam, param_groups, lookahead_airbench, muon, lamb, loss_scale, rng, cast,
     image_files, image_centers, image_resizes, image_views, image_boxes, trivial_augment,
-    models, resnet_init, resnet_gradients, resnet_losses,
+    models, drop_path, resnet_init, resnet_gradients, resnet_losses,
     photo_network_init, photo_network_gradients, airbench_init, airbench_gradients, airbench_steps, torch_files,
 ]  # fmt: skip
 

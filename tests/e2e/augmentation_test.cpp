@@ -62,8 +62,14 @@ TEST(AugmentedPhotos, HaveTheSameBitsOnTwoRanksAndAfterAResume) {
   write_image_folders(dir / "photos", 8);
   std::string said_last;
   const auto run = [&](int ranks, const std::string& name, const Arguments& more) {
-    Arguments line = {
-        "--auto-augment", "ta_wide", "--flip", "alternating", "--random-erase", "0.5"};
+    Arguments line = {"--auto-augment",
+                      "ta_wide",
+                      "--flip",
+                      "alternating",
+                      "--random-erase",
+                      "0.5",
+                      "--drop-path",
+                      "0.5"};
     line.insert(line.end(), {"--max-steps", "4", "-p", "1", "--epochs", "2"});
     line.insert(line.end(), more.begin(), more.end());
     const ProgramResult result = run_ranks(ranks, resnet20(dir / "photos", dir / name, line));

@@ -44,7 +44,8 @@ ModelOptions model_options(const RunRequest& request, const data::Dataset& image
           .classes = request.classes.value_or(images.classes()),
           .image = images.image_shape(),
           .cifar_stem = request.cifar_stem,
-          .zero_init_residual = request.zero_init_residual};
+          .zero_init_residual = request.zero_init_residual,
+          .drop_path = request.drop_path};
 }
 
 ExitCode print(const std::vector<std::string>& lines, Console& console, Communicator& ranks) {

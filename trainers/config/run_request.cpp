@@ -238,6 +238,7 @@ RunRequest make_run_request(const Options& options) {
     request.classes = options.maybe_integer("num-classes");
     request.cifar_stem = options.boolean("cifar-stem");
     request.zero_init_residual = options.boolean("zero-init-residual");
+    request.drop_path = options.number("drop-path");
   }
   read_optimizer(options, request);
   read_early_stopping(options, request);

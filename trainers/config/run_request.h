@@ -62,6 +62,7 @@ struct RunRequest {
   std::optional<int64_t> classes;  // of the network; absent: the data set's
   bool cifar_stem = false;
   bool zero_init_residual = false;
+  double drop_path = 0;
 
   double epochs = 0;                 // the last one may be a part
   int64_t start_epoch = 0;           // the first one's number

@@ -141,12 +141,18 @@ void check_options(const Network& network, const ModelOptions& options) {
         "resnet18 to resnet152 and resnext50_32x4d can start their residual branches at 0",
         "leave it out, or -a resnet18");
   }
+  if (options.drop_path > 0 && !network.is_resnet() && network.family != Family::kCifarResNet) {
+    throw UsageError(fmt::format("--drop-path: {} has no residual blocks", network.name),
+                     "it leaves out the branches of such blocks, beside their shortcuts",
+                     "leave it out, or -a resnet50");
+  }
 }
 
 nn::ResNetOptions resnet_options(const Network& network, const ModelOptions& options) {
   nn::ResNetOptions resnet{.classes = options.classes,
                            .cifar_stem = options.cifar_stem,
-                           .zero_init_residual = options.zero_init_residual};
+                           .zero_init_residual = options.zero_init_residual,
+                           .drop_path = options.drop_path};
   if (network.family == Family::kResNeXt) {
     resnet.groups = 32;
     resnet.group_width = 4;
@@ -199,7 +205,8 @@ std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::In
     case Family::kResNeXt:
       return std::make_unique<nn::ResNet>(init, network.depth, resnet_options(network, options));
     case Family::kCifarResNet:
-      return std::make_unique<nn::CifarResNet>(init, network.depth, options.classes);
+      return std::make_unique<nn::CifarResNet>(
+          init, network.depth, options.classes, options.drop_path);
     case Family::kAlexNet:
       return std::make_unique<nn::AlexNet>(init, nn::AlexNetOptions{.classes = options.classes});
     case Family::kVgg:

@@ -17,6 +17,7 @@ struct ModelOptions {
   data::ImageShape image;           // of the data set
   bool cifar_stem = false;          // resnet18, resnet34: 3x3 stem of stride 1, no max-pool
   bool zero_init_residual = false;  // resnet18 to resnet152, resnext50_32x4d
+  double drop_path = 0;             // of the last block (nn/residual_block.h); networks of blocks
 };
 
 // Errors: UsageError naming the networks known, the images that this one is for, or the option that

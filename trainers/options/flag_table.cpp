@@ -181,6 +181,8 @@ constexpr Flag kOptimizerFlags[] = {
     {.name = "cutmix", .aliases = "--cutmix-alpha", .kind = kFloat, .initial = "0",
      .range = {0, 1000},
      .help = "likewise by a box of pixels; beside mixup, each step draws which; 0: none"},
+    {.name = "drop-path", .kind = kFloat, .resnet_only = true, .initial = "0", .range = kUnit,
+     .help = "networks of residual blocks: leave out an image's branch, in the last block at X"},
     {.name = "early-stopping", .kind = kInt, .initial = "0", .range = {0, kMillion},
      .help = "end after N epochs in a row with a worse test loss than the best; 0: never"},
     {.name = "early-stopping-delta", .kind = kFloat, .initial = "0", .range = {0, 1000},
