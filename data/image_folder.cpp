@@ -174,7 +174,8 @@ void ImageFolder::read_for_training(int64_t i,
                                     int64_t epoch,
                                     const Augmentation& augmentation,
                                     std::span<uint8_t> pixels) const {
-  if (!augmentation.resized_crop) return read(i, pixels);
+  const int64_t image = i % size();
+  if (!augmentation.resized_crop) return read(image, pixels);
   ImageRandom random(augmentation.seed, RandomPurpose::kAugment, epoch, i);
   const PhiloxBlock block = augmentation_block(augmentation, epoch, i);
   const bool flip = draw_flip(augmentation, epoch, i, block, 0);
@@ -185,7 +186,7 @@ void ImageFolder::read_for_training(int64_t i,
                     .size = {options_.crop, options_.crop},
                     .window = {.height = options_.crop, .width = options_.crop}};
   };
-  read(i, choose, flip, pixels);
+  read(image, choose, flip, pixels);
   if (!augmentation.trivial) return;
   const LoadSpan span("augment");
   ImageRandom of_change(augmentation.seed, RandomPurpose::kTrivialAugment, epoch, i);

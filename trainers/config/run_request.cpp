@@ -1,5 +1,7 @@
 #include "trainers/config/run_request.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "core/error.h"
@@ -156,6 +158,7 @@ void read_batch(const Options& options, RunRequest& request) {
   batch.shards = options.maybe_integer("shards");
   batch.bn_groups = options.maybe_integer("bn-groups");
   batch.drop_last = options.boolean("drop-last");
+  batch.repeats = std::max<int64_t>(1, options.integer("aug-repeats"));
   if (!options.boolean("sync-bn")) return;
   const int64_t groups = batch.bn_groups.value_or(1);
   if (options.given("sync-bn") && groups != 1) {

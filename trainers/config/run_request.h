@@ -25,6 +25,7 @@ struct BatchRequest {
   std::optional<int64_t> shards = {};
   std::optional<int64_t> bn_groups = {};  // 1 with --sync-bn
   bool drop_last = false;                 // no short step at the end of an epoch
+  int64_t repeats = 1;                    // views of an image in a row: data::SamplerOptions
 };
 
 struct Seeds {

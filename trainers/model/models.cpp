@@ -167,8 +167,8 @@ int64_t smallest_group(const BatchDivision& batch,
   const int64_t replicas = batch.bn_groups * batch.micro_steps;
   const int64_t full = batch.images / replicas;
   if (batch.drop_last) return full;
-  const int64_t per_epoch =
-      data::samples_per_replica({.size = dataset_images, .replicas = replicas});
+  const int64_t per_epoch = data::samples_per_replica(
+      {.size = dataset_images, .replicas = replicas, .repeats = batch.repeats});
   const int64_t steps = (per_epoch + full - 1) / full;
   const bool reaches_last_step = max_steps.value_or(steps) >= steps;
   return reaches_last_step ? per_epoch - (steps - 1) * full : full;
