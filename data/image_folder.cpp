@@ -16,6 +16,7 @@
 #include "data/image_random.h"
 #include "data/load_seconds.h"
 #include "data/load_span.h"
+#include "data/rand_augment.h"
 #include "data/random_resized_crop.h"
 #include "data/trivial_augment.h"
 
@@ -187,10 +188,18 @@ void ImageFolder::read_for_training(int64_t i,
                     .window = {.height = options_.crop, .width = options_.crop}};
   };
   read(image, choose, flip, pixels);
-  if (!augmentation.trivial) return;
+  if (!augmentation.trivial && augmentation.rand.layers == 0) return;
+  const ImageSize crop = {options_.crop, options_.crop};
   const LoadSpan span("augment");
-  ImageRandom of_change(augmentation.seed, RandomPurpose::kTrivialAugment, epoch, i);
-  change(draw_trivial_change(of_change), {options_.crop, options_.crop}, pixels);
+  if (augmentation.trivial) {
+    ImageRandom of_change(augmentation.seed, RandomPurpose::kTrivialAugment, epoch, i);
+    change(draw_trivial_change(of_change), crop, pixels);
+  }
+  ImageRandom of_layers(augmentation.seed, RandomPurpose::kRandAugment, epoch, i);
+  for (int64_t layer = 0; layer < augmentation.rand.layers; ++layer) {
+    RandChange drawn;
+    if (draw_rand_change(augmentation.rand, of_layers, drawn)) change(drawn, crop, pixels);
+  }
 }
 
 std::string ImageFolder::digest() const {

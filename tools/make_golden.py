@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 
 from golden.airbench import airbench_gradients, airbench_init, airbench_steps
-from golden.augmentations import image_boxes, image_views, trivial_augment
+from golden.augmentations import image_boxes, image_views, rand_augment, trivial_augment
 from golden.images import image_centers, image_files, image_resizes
 from golden.networks import models
 from golden.numbers import cast, repeat_sampler, rng
@@ -37,7 +37,7 @@ FILES = [
     conv2d, depthwise_conv2d, linear, batch_norm, relu, gelu, max_pool2d, global_avg_pool, adaptive_avg_pool2d,
     channel_gate, subsample_pad, cross_entropy, binary_cross_entropy,
     sgd, adam, param_groups, lookahead_airbench, muon, lamb, loss_scale, rng, repeat_sampler, cast,
-    image_files, image_centers, image_resizes, image_views, image_boxes, trivial_augment,
+    image_files, image_centers, image_resizes, image_views, image_boxes, trivial_augment, rand_augment,
     models, drop_path, resnet_init, resnet_gradients, resnet_losses,
     photo_network_init, photo_network_gradients, airbench_init, airbench_gradients, airbench_steps, torch_files,
 ]  # fmt: skip

@@ -93,7 +93,12 @@ TEST(AugmentedPhotos, HaveTheSameBitsOnTwoRanksAndAfterAResume) {
   const ProgramResult other = run_ranks(
       1, resnet20(dir / "photos", dir / "parts", {"--resume", "auto", "--aug-repeats", "3"}));
   EXPECT_EQ(count_of(other.err, "--aug-repeats is 3, the checkpoint's run has 2"), 1) << other.err;
+  run(1, "rand", {"--auto-augment", "rand-m7-mstd0.5-inc1"});
+  run(2, "rand2", {"--auto-augment", "rand-m7-mstd0.5-inc1"});
+  expect_same_bits(dir / "rand", dir / "rand2");
   run(1, "plain", {"--auto-augment", "none"});
+  EXPECT_NE(read_json(dir / "plain" / "run.json").at("digest"),
+            read_json(dir / "rand" / "run.json").at("digest"));
   EXPECT_NE(read_json(dir / "plain" / "run.json").at("digest"),
             read_json(dir / "one" / "run.json").at("digest"));
 }
