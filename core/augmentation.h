@@ -20,6 +20,17 @@ enum class PadMode : uint8_t {
   kReflect  // the image, mirrored at the middle of its outermost pixels
 };
 
+// timm's RandAugment: `layers` changes to each photo, each with a probability. No layers: none.
+struct RandAugment {
+  int64_t layers = 0;
+  double magnitude = 10;
+  double deviation = 0;  // of a normal number, whose mean is the magnitude
+  bool uniform = false;  // instead, between 0 and the magnitude
+  double most = 10;      // no change is stronger
+  double probability = 0.5;
+  bool increasing = false;  // colors change more with more magnitude, in both directions
+};
+
 // None by default. An image's changes are a pure function of (seed, epoch, index in the data set);
 // rank, worker, batch and device do not matter.
 struct Augmentation {
@@ -28,6 +39,7 @@ struct Augmentation {
   Flip flip = Flip::kNone;    // left to right
   bool resized_crop = false;  // of photos of any size: data/random_resized_crop.h
   bool trivial = false;       // of these crops, one more: data/trivial_augment.h
+  RandAugment rand = {};      // of them, likewise: data/rand_augment.h
   uint64_t seed = 0;
 
   bool changes_images() const { return pad > 0 || flip != Flip::kNone || resized_crop; }

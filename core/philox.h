@@ -19,6 +19,8 @@ enum class RandomPurpose : uint32_t {
   kCutMix = 8,
   kMixChoice = 9,
   kTrivialAugment = 10,
+  kStochasticDepth = 11,
+  kRandAugment = 12,
 };
 
 // Four random words, or a counter. No std::array: kernels use this on every device.

@@ -12,7 +12,7 @@ namespace {
 void check(const BatchPlan& plan) {
   const int64_t replicas = plan.groups * plan.micro_steps;
   LS_CHECK(plan.dataset_size >= 1 && plan.global_batch >= 1 && plan.micro_steps >= 1 &&
-               plan.groups >= 1 && plan.global_batch % replicas == 0,
+               plan.groups >= 1 && plan.repeats >= 1 && plan.global_batch % replicas == 0,
            "[batch_plan] got {} images, {} a step, {} micro-steps, {} groups",
            plan.dataset_size,
            plan.global_batch,
@@ -36,7 +36,8 @@ SamplerOptions sampler_of(const BatchPlan& plan, int64_t epoch) {
           .replicas = replicas_of(plan),
           .seed = plan.seed,
           .epoch = epoch,
-          .shuffle = plan.shuffle};
+          .shuffle = plan.shuffle,
+          .repeats = plan.repeats};
 }
 
 int64_t first_shard(const BatchPlan& plan, int64_t rank) {
@@ -58,11 +59,11 @@ EpochPlan::EpochPlan(const BatchPlan& plan, int64_t epoch) : plan_(plan), epoch_
 }
 
 MicroBatch EpochPlan::micro_batch(int64_t step, int64_t micro) const {
-  const int64_t replicas = replicas_of(plan_);
+  const SamplerOptions sampler = sampler_of(plan_, epoch_);
+  const int64_t replicas = sampler.replicas;
   const int64_t full = plan_.global_batch / replicas;
   const int64_t start = step * full;
-  const int64_t group_images =
-      std::min(full, samples_per_replica(sampler_of(plan_, epoch_)) - start);
+  const int64_t group_images = std::min(full, samples_per_replica(sampler) - start);
   LS_CHECK(step >= 0 && group_images >= 1 && micro >= 0 && micro < plan_.micro_steps,
            "[batch_plan] step: got step {}, micro-step {}",
            step,
@@ -83,7 +84,7 @@ MicroBatch EpochPlan::micro_batch(int64_t step, int64_t micro) const {
     const int64_t replica = shard / per_group * plan_.micro_steps + micro;
     const int64_t k = shard % per_group;
     for (int64_t j = k * group_images / per_group; j < (k + 1) * group_images / per_group; ++j) {
-      batch.images.push_back(dealt_image(order_, replicas, replica, start + j));
+      batch.images.push_back(dealt_view(order_, sampler, replica, start + j));
     }
     batch.shards.offsets.push_back(static_cast<int64_t>(batch.images.size()));
   }
@@ -142,6 +143,7 @@ BatchSequence training_sequence(const BatchPlan& plan, int64_t first_step, int64
   std::optional<EpochPlan> current;
   return {.count = (end_step - first_step) * plan.micro_steps,
           .max_images = local_shards * largest_shard,
+          .repeats = plan.repeats,
           .at = [plan, first_step, epoch_steps, current](int64_t number) mutable {
             const int64_t step = first_step + number / plan.micro_steps;
             const int64_t epoch = step / epoch_steps;

@@ -26,12 +26,13 @@ struct BatchPlan {
   bool shuffle = true;
   // An epoch ends before a step that would be short, as with PyTorch's DataLoader(drop_last=True).
   bool drop_last = false;
+  int64_t repeats = 1;  // of an image in a row, dealt one by one: SamplerOptions
 };
 
 // The images of one micro-step on one rank, in shard order. shards.peers is left to the caller.
 struct MicroBatch {
   int64_t epoch = 0;
-  std::vector<int64_t> images;
+  std::vector<int64_t> images;  // views of images: dealt_view()
   Shards shards;
 };
 
@@ -81,6 +82,7 @@ MicroBatch evaluation_batch(const EvaluationPlan& plan, int64_t batch);
 struct BatchSequence {
   int64_t count = 0;
   int64_t max_images = 0;  // no batch has more
+  int64_t repeats = 1;     // of each image in an epoch, at most
   std::function<MicroBatch(int64_t number)> at;
 };
 

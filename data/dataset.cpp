@@ -60,10 +60,11 @@ void Dataset::read_for_training(int64_t i,
                                 int64_t epoch,
                                 const Augmentation& augmentation,
                                 std::span<uint8_t> pixels) const {
-  if (!augmentation.changes_images()) return read(i, pixels);
+  const int64_t image = i % size();
+  if (!augmentation.changes_images()) return read(image, pixels);
   thread_local std::vector<uint8_t> original;
   original.resize(pixels.size());
-  read(i, original);
+  read(image, original);
   const CropFlip change = draw_crop_flip(augmentation, epoch, i);
   crop_flip(image_shape(), augmentation, change, original, pixels);
 }

@@ -44,8 +44,9 @@ class Dataset {
   // Writes the pixels of image i in HWC order. Requires: pixels.size() == image_shape().numel().
   // Errors: UnreadableImage, here and below, where images are files of their own.
   virtual void read(int64_t i, std::span<uint8_t> pixels) const = 0;
-  // Writes the image as training sees it in this epoch: cropped after padding and flipped, unless a
-  // data set overrides this. Requires: pixels.size() == training_shape(epoch).numel().
+  // Writes image i % size() as training sees it in this epoch: cropped after padding and flipped,
+  // unless a data set overrides this. The changes are drawn by i, so that an image may be shown in
+  // several views. Requires: i >= 0, pixels.size() == training_shape(epoch).numel().
   virtual void read_for_training(int64_t i,
                                  int64_t epoch,
                                  const Augmentation& augmentation,

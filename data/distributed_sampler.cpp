@@ -9,6 +9,13 @@
 namespace lockstep::data {
 
 int64_t samples_per_replica(const SamplerOptions& options) {
+  constexpr int64_t kRound = 256;  // images
+  if (options.repeats > 1) {
+    const bool rounds = options.size >= kRound;
+    const int64_t images =
+        rounds ? options.size / kRound * kRound : options.size + options.replicas - 1;
+    return images / options.replicas;
+  }
   const int64_t rounding = options.drop_last ? 0 : options.replicas - 1;
   return (options.size + rounding) / options.replicas;
 }
@@ -32,7 +39,7 @@ std::vector<int64_t> distributed_sampler(const SamplerOptions& options, int64_t 
   const std::vector<int64_t> order = epoch_order(options);
   std::vector<int64_t> mine(static_cast<size_t>(samples_per_replica(options)));
   for (size_t j = 0; j < mine.size(); ++j) {
-    mine[j] = dealt_image(order, options.replicas, replica, static_cast<int64_t>(j));
+    mine[j] = dealt_view(order, options, replica, static_cast<int64_t>(j));
   }
   return mine;
 }

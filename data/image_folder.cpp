@@ -16,6 +16,7 @@
 #include "data/image_random.h"
 #include "data/load_seconds.h"
 #include "data/load_span.h"
+#include "data/rand_augment.h"
 #include "data/random_resized_crop.h"
 #include "data/trivial_augment.h"
 
@@ -180,10 +181,11 @@ void ImageFolder::read_for_training(int64_t i,
                                     int64_t epoch,
                                     const Augmentation& augmentation,
                                     std::span<uint8_t> pixels) const {
+  const int64_t image = i % size();
   const int64_t crop = training_shape(epoch).height;
   if (!augmentation.resized_crop) {
     const auto center = [&](const ImageSize& size) { return center_of(size, crop); };
-    return read(i, center, false, pixels);
+    return read(image, center, false, pixels);
   }
   ImageRandom random(augmentation.seed, RandomPurpose::kAugment, epoch, i);
   const PhiloxBlock block = augmentation_block(augmentation, epoch, i);
@@ -195,11 +197,19 @@ void ImageFolder::read_for_training(int64_t i,
                     .size = {crop, crop},
                     .window = {.height = crop, .width = crop}};
   };
-  read(i, choose, flip, pixels);
-  if (!augmentation.trivial) return;
+  read(image, choose, flip, pixels);
+  if (!augmentation.trivial && augmentation.rand.layers == 0) return;
+  const ImageSize changed = {crop, crop};
   const LoadSpan span("augment");
-  ImageRandom of_change(augmentation.seed, RandomPurpose::kTrivialAugment, epoch, i);
-  change(draw_trivial_change(of_change), {crop, crop}, pixels);
+  if (augmentation.trivial) {
+    ImageRandom of_change(augmentation.seed, RandomPurpose::kTrivialAugment, epoch, i);
+    change(draw_trivial_change(of_change), changed, pixels);
+  }
+  ImageRandom of_layers(augmentation.seed, RandomPurpose::kRandAugment, epoch, i);
+  for (int64_t layer = 0; layer < augmentation.rand.layers; ++layer) {
+    RandChange drawn;
+    if (draw_rand_change(augmentation.rand, of_layers, drawn)) change(drawn, changed, pixels);
+  }
 }
 
 std::string ImageFolder::digest() const {

@@ -185,20 +185,23 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
   for (const int64_t i : plan.images) {
     if (stopping_.load(std::memory_order_relaxed)) break;
     *index = read_image(i, {pixels, bytes}, batch);
-    *image_number++ = batch.epoch * dataset_->size() + *index;
-    *label++ = dataset_->label(*index++);
+    *image_number++ = batch.epoch * plans_.batches.repeats * dataset_->size() + *index;
+    *label++ = dataset_->label(*index++ % dataset_->size());
     pixels += bytes;
   }
   return batch;
 }
 
-// Which image it became.
-int64_t Loader::read_image(int64_t i, std::span<uint8_t> pixels, LoadedBatch& batch) const {
-  const auto limit = static_cast<size_t>(skip_limit(dataset_->size()));
-  for (; batch.skipped.size() <= limit; i = (i + 1) % dataset_->size()) {
+// Which view it became.
+int64_t Loader::read_image(int64_t view, std::span<uint8_t> pixels, LoadedBatch& batch) const {
+  const int64_t size = dataset_->size();
+  const auto limit = static_cast<size_t>(skip_limit(size));
+  const int64_t first_view = view / size * size;
+  int64_t i = view % size;
+  for (; batch.skipped.size() <= limit; i = (i + 1) % size) {
     try {
-      dataset_->read_for_training(i, batch.epoch, options_.augmentation, pixels);
-      return i;
+      dataset_->read_for_training(first_view + i, batch.epoch, options_.augmentation, pixels);
+      return first_view + i;
     } catch (const UnreadableImage& error) {
       if (std::ranges::find(batch.skipped, i, &SkippedImage::index) == batch.skipped.end()) {
         batch.skipped.push_back({.index = i, .why = error.why()});
@@ -206,7 +209,7 @@ int64_t Loader::read_image(int64_t i, std::span<uint8_t> pixels, LoadedBatch& ba
     }
   }
   std::ranges::fill(pixels, uint8_t{0});
-  return i;
+  return first_view + i;
 }
 
 }  // namespace lockstep::data

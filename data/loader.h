@@ -42,9 +42,11 @@ struct LoadedBatch {
   int64_t number = 0;  // place in the sequence
   Tensor images;       // u8 (N,C,H,W), of the epoch's training_shape()
   Tensor labels;       // i32 (N)
-  Tensor indices;      // i64 (N), in the data set, of those that were read
-  Tensor numbers;      // i64 (N), epoch * size of the data set + index
-  Tensor boxes;        // i32 (N,4), of what is erased: not the loader's to fill
+  // i64 (N), of those that were read: place in the data set, plus its size for each time that the
+  // image was shown before in this epoch.
+  Tensor indices;
+  Tensor numbers;  // i64 (N), epoch * repeats * size of the data set + index
+  Tensor boxes;    // i32 (N,4), of what is erased: not the loader's to fill
   int64_t epoch = 0;
   Shards shards;
   std::vector<SkippedImage> skipped;  // each once
@@ -123,7 +125,7 @@ class Loader {
   bool wait_for_room(int64_t number);  // false when the loader is being destroyed
   Slot run(Job job);
   LoadedBatch load(int64_t number, MicroBatch plan);
-  int64_t read_image(int64_t i, std::span<uint8_t> pixels, LoadedBatch& batch) const;
+  int64_t read_image(int64_t view, std::span<uint8_t> pixels, LoadedBatch& batch) const;
   Slot& slot_of(int64_t number) {
     return slots_[static_cast<size_t>(number % static_cast<int64_t>(slots_.size()))];
   }

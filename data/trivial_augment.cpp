@@ -28,11 +28,6 @@ uint8_t gray(const uint8_t* pixel) {
                               16);
 }
 
-// Where pixel (x, y) of the result lies: (xx x + xy y + x0, yx x + yy y + y0).
-struct Affine {
-  double xx = 1, xy = 0, x0 = 0, yx = 0, yy = 1, y0 = 0;
-};
-
 // In fixed point, at the middles of pixels, as Pillow's affine transform.
 void transform(const Affine& from, const ImageSize& size, std::span<uint8_t> pixels) {
   thread_local std::vector<uint8_t> original;
@@ -61,22 +56,8 @@ double to_15_digits(double x) {
   return std::nearbyint(x * 1e15) / 1e15;
 }
 
-void rotate(double degrees, const ImageSize& size, std::span<uint8_t> pixels) {
-  const double angle = -(degrees / 180 * std::numbers::pi);
-  Affine from{.xx = to_15_digits(std::cos(angle)),
-              .xy = to_15_digits(std::sin(angle)),
-              .yx = to_15_digits(-std::sin(angle)),
-              .yy = to_15_digits(std::cos(angle))};
-  const double x = static_cast<double>(size.width) / 2;
-  const double y = static_cast<double>(size.height) / 2;
-  from.x0 = from.xx * -x + from.xy * -y + x;
-  from.y0 = from.yx * -x + from.yy * -y + y;
-  transform(from, size, pixels);
-}
-
 // plain + factor * (pixel - plain): of no colors, no contrast, no edges, or black.
-void blend(const TrivialChange& what, std::span<const uint8_t> plain, std::span<uint8_t> pixels) {
-  const float factor = 1.0F + what.magnitude;
+void blend(float factor, std::span<const uint8_t> plain, std::span<uint8_t> pixels) {
   if (factor == 1) return;
   for (size_t i = 0; i < pixels.size(); ++i) {
     const auto base = static_cast<float>(plain[i]);
@@ -212,7 +193,7 @@ void change(const TrivialChange& what, const ImageSize& size, std::span<uint8_t>
     case TrivialOp::kTranslateY:
       return transform({.y0 = -std::trunc(magnitude)}, size, pixels);
     case TrivialOp::kRotate:
-      return rotate(magnitude, size, pixels);
+      return transform(rotation(magnitude, size), size, pixels);
     case TrivialOp::kPosterize:
     case TrivialOp::kSolarize:
       return recolor(pixels, [&](const auto&) { return fixed_table(what); });
@@ -220,13 +201,29 @@ void change(const TrivialChange& what, const ImageSize& size, std::span<uint8_t>
       return recolor(pixels, autocontrast);
     case TrivialOp::kEqualize:
       return recolor(pixels, equalize);
-    default: {
-      thread_local std::vector<uint8_t> plain;
-      plain.resize(pixels.size());
-      fill_plain(what.op, size, pixels, plain);
-      blend(what, plain, pixels);
-    }
+    default:
+      return enhance(what.op, 1.0F + what.magnitude, size, pixels);
   }
+}
+
+void enhance(TrivialOp op, float factor, const ImageSize& size, std::span<uint8_t> pixels) {
+  thread_local std::vector<uint8_t> plain;
+  plain.resize(pixels.size());
+  fill_plain(op, size, pixels, plain);
+  blend(factor, plain, pixels);
+}
+
+Affine rotation(double degrees, const ImageSize& size) {
+  const double angle = -(degrees / 180 * std::numbers::pi);
+  Affine from{.xx = to_15_digits(std::cos(angle)),
+              .xy = to_15_digits(std::sin(angle)),
+              .yx = to_15_digits(-std::sin(angle)),
+              .yy = to_15_digits(std::cos(angle))};
+  const double x = static_cast<double>(size.width) / 2;
+  const double y = static_cast<double>(size.height) / 2;
+  from.x0 = from.xx * -x + from.xy * -y + x;
+  from.y0 = from.yx * -x + from.yy * -y + y;
+  return from;
 }
 
 }  // namespace lockstep::data

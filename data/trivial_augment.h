@@ -63,4 +63,15 @@ TrivialChange draw_trivial_change(Random& random) {
 // pixels, and a half turn or a quarter turn of a square as Pillow's transpose().
 void change(const TrivialChange& what, const ImageSize& size, std::span<uint8_t> pixels);
 
+// Brightness, color, contrast or sharpness times `factor`, likewise.
+void enhance(TrivialOp op, float factor, const ImageSize& size, std::span<uint8_t> pixels);
+
+// Where point (x, y) of the result lies: (xx x + xy y + x0, yx x + yy y + y0).
+struct Affine {
+  double xx = 1, xy = 0, x0 = 0, yx = 0, yy = 1, y0 = 0;
+};
+
+// Turns an image to the left, as Pillow computes it.
+Affine rotation(double degrees, const ImageSize& size);
+
 }  // namespace lockstep::data

@@ -22,15 +22,23 @@ std::unique_ptr<ResidualBlock> make_block(const Init& init, const BlockOptions& 
   return std::make_unique<BasicBlock>(init, options, std::move(shortcut));
 }
 
-std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init, int depth) {
+std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
+                                                        int depth,
+                                                        double drop_path) {
   LS_CHECK(depth >= 8 && depth % 6 == 2, "[CifarResNet] depth: got {}, expected 6 n + 2", depth);
   std::vector<std::unique_ptr<ResidualStage>> stages;
+  const int64_t blocks_in_all = int64_t{3} * (depth / 6);
+  int64_t number = 0;
   int64_t channels = kStemChannels;
   for (int64_t planes = kStemChannels; planes <= kOutChannels; planes *= 2) {
     std::vector<std::unique_ptr<ResidualBlock>> blocks;
     for (int b = 0; b < depth / 6; ++b) {
       const int stride = channels == planes ? 1 : 2;
-      blocks.push_back(make_block(init, {channels, planes, stride}));
+      blocks.push_back(make_block(init,
+                                  {.in_channels = channels,
+                                   .planes = planes,
+                                   .stride = stride,
+                                   .drop_path = drop_path_of(drop_path, number++, blocks_in_all)}));
       channels = planes;
     }
     stages.push_back(std::make_unique<ResidualStage>(std::move(blocks)));
@@ -40,7 +48,7 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init, int de
 
 }  // namespace
 
-CifarResNet::CifarResNet(const Init& init, int depth, int64_t classes)
+CifarResNet::CifarResNet(const Init& init, int depth, int64_t classes, double drop_path)
     : conv1_(init,
              {.in_channels = 3,
               .out_channels = kStemChannels,
@@ -49,7 +57,7 @@ CifarResNet::CifarResNet(const Init& init, int depth, int64_t classes)
               .pad = 1,
               .bias = false}),
       bn1_(init, kStemChannels, {.relu = true}),
-      stages_(make_stages(init, depth)),
+      stages_(make_stages(init, depth, drop_path)),
       linear_(init, kOutChannels, classes) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "core/autograd.h"
 #include "kernels/conv/conv2d.h"
@@ -90,6 +91,9 @@ Var scale(const Var& x, float factor);  // in f32
 // Drops by the batch's draws and `layer`, which tells a network's dropouts apart. Errors: also
 // InternalError where the batch may not draw.
 Var dropout(const Var& x, double p, uint32_t layer);
+// relu(branch + shortcut), where images' branches are left out with probability p, by the batch's
+// draws and `block`. Exact rule: kernels/random/stochastic_depth.h. Errors: as dropout.
+Var stochastic_depth(const Var& branch, const Var& shortcut, double p, uint32_t block);
 Var max_pool2d(const Var& x, const kernels::MaxPool2dParams& params);
 Var global_avg_pool(const Var& x);  // (N,C,H,W) -> (N,C)
 // (N,C,H,W) -> (N,C,height,width); x itself where it has that size.
@@ -110,6 +114,12 @@ struct CrossEntropy {
 CrossEntropy softmax_cross_entropy(const Var& logits,
                                    const Tensor& labels,
                                    const kernels::SoftmaxCrossEntropyParams& params = {});
+// With a sigmoid for each class; targets above a threshold are 1, all others 0. Exact rule:
+// kernels/loss/binary_cross_entropy.h
+CrossEntropy binary_cross_entropy(const Var& logits,
+                                  const Tensor& labels,
+                                  const kernels::SoftmaxCrossEntropyParams& params = {},
+                                  std::optional<float> target_threshold = {});
 
 }  // namespace lockstep::nn
 #pragma GCC visibility pop

@@ -97,6 +97,13 @@ Forked BatchNorm::forward(const NormInput& x, const Var& residual) {
   return batch_norm(x, state_, residual);
 }
 
+Var BatchNorm::before_relu(const NormInput& x) {
+  begin_step(x.value);
+  BatchNormState state = state_;
+  state.params.relu = false;
+  return batch_norm(x, state);
+}
+
 void convert_sync_batchnorm(Module& model) {
   model.apply([](Module& module) {
     if (auto* norm = dynamic_cast<BatchNorm*>(&module)) norm->set_groups(BatchNormGroups::kOne);

@@ -85,6 +85,8 @@ class BatchNorm : public Module {
   Var forward(const Var& x) override { return forward(NormInput{x}); }
   Var forward(const NormInput& x);
   Forked forward(const NormInput& x, const Var& residual);
+  // Without its ReLU. Requires: training().
+  Var before_relu(const NormInput& x);
   void count_step() override { ++*num_batches_tracked_.data<int64_t>(); }
   void set_groups(BatchNormGroups groups) { state_.groups = groups; }
 

@@ -119,10 +119,41 @@ class Adam : public Optimizer {
   void set_applied_steps(int64_t steps) override { *steps_.data<int64_t>() = steps; }
   std::vector<StateEntry> state() const override;
 
+ protected:
+  const kernels::AdamParams& params() const { return params_; }
+  // The number of the step that begins, from 1; 0 where the device counts.
+  int64_t count_step();
+  // One for each parameter of the group that has a gradient; `first`: parameters of groups before.
+  std::vector<kernels::AdamSlot> slots_of(const ParameterGroup& group, size_t first) const;
+
  private:
   kernels::AdamParams params_;
   std::vector<Tensor> exp_avg_, exp_avg_sq_;
   Tensor steps_;  // (1), i64, on the CPU
+};
+
+// Adam with a learning rate of its own for each tensor that is decayed.
+//   u = (exp_avg / (1 - beta1^t)) / (sqrt(exp_avg_sq / (1 - beta2^t)) + eps) + weight_decay * param
+//   ratio = 1 without weight decay, and where |param| or |u| is 0; else |param| / |u|
+//   param = param - lr * ratio * u
+// Norms are those of kernels/reduce/tensor_norms.h, each tensor's by itself.
+// Source: timm.optim.Lamb, which limits the norm of all gradients to 1 first: GradClipper does that
+// here. You et al. 2019, "Large Batch Optimization for Deep Learning".
+// State: Adam's.
+class Lamb : public Adam {
+ public:
+  explicit Lamb(std::vector<ParameterGroup> groups,
+                const kernels::AdamParams& params = {.eps = 1e-6});
+
+  void step(Stream& stream) override;
+
+ private:
+  void step_group(Stream& stream,
+                  const ParameterGroup& group,
+                  std::span<const kernels::AdamSlot> slots,
+                  int64_t step);
+
+  Tensor zeros_;  // f32, one a parameter of the greatest group
 };
 
 struct MuonParams {

@@ -29,7 +29,25 @@ std::unique_ptr<SqueezeExcite> squeeze_excite(const Init& init, int64_t channels
       init, SqueezeExciteOptions{.channels = channels, .reduced = near_multiple(sixteenth, 8, 0)});
 }
 
+// relu(branch + shortcut); in training the branch may be left out.
+Forked join(const DropPath& drop_path, bool training, const Var& branch, const Var& shortcut) {
+  if (!training || drop_path.p == 0) return unforked(relu(add(branch, shortcut)));
+  return unforked(stochastic_depth(branch, shortcut, drop_path.p, drop_path.block));
+}
+
+// The same of norm(y), which ends in that ReLU.
+Forked join(const DropPath& drop_path, BatchNorm& norm, const NormInput& y, const Var& shortcut) {
+  if (!norm.training() || drop_path.p == 0) return norm.forward(y, shortcut);
+  return join(drop_path, true, norm.before_relu(y), shortcut);
+}
+
 }  // namespace
+
+DropPath drop_path_of(double last, int64_t block, int64_t blocks) {
+  if (blocks == 1) return {};
+  return {.p = last * static_cast<double>(block) / static_cast<double>(blocks - 1),
+          .block = static_cast<uint32_t>(block)};
+}
 
 ProjectionShortcut::ProjectionShortcut(
     const Init& init, int64_t in_channels, int64_t out_channels, int stride, bool blur_pool)
@@ -55,7 +73,8 @@ BasicBlock::BasicBlock(const Init& init,
       bn1_(init, options.planes, {.relu = true}),
       conv2_(init, conv3x3(options.planes, options.planes)),
       bn2_(init, options.planes, {.relu = true}),
-      shortcut_(std::move(shortcut)) {
+      shortcut_(std::move(shortcut)),
+      drop_path_(options.drop_path) {
   register_module("conv1", *conv1_);
   register_module("bn1", bn1_);
   register_module("conv2", conv2_);
@@ -66,7 +85,7 @@ BasicBlock::BasicBlock(const Init& init,
 Forked BasicBlock::forward(const Forked& x) {
   NormInput y = conv1_->to_norm(x.branch);
   y = conv2_.to_norm(std::move(y), bn1_);
-  return bn2_.forward(y, shortcut_ ? shortcut_->forward(x.value) : x.value);
+  return join(drop_path_, bn2_, y, shortcut_ ? shortcut_->forward(x.value) : x.value);
 }
 
 Bottleneck::Bottleneck(const Init& init,
@@ -81,7 +100,8 @@ Bottleneck::Bottleneck(const Init& init,
       conv3_(init, conv1x1(options.width(), options.planes * kExpansion)),
       bn3_(init, options.planes * kExpansion, {.relu = !options.squeeze_excite}),
       se_(options.squeeze_excite ? squeeze_excite(init, options.planes * kExpansion) : nullptr),
-      shortcut_(std::move(shortcut)) {
+      shortcut_(std::move(shortcut)),
+      drop_path_(options.drop_path) {
   register_module("conv1", conv1_);
   register_module("bn1", bn1_);
   register_module("conv2", *conv2_);
@@ -97,8 +117,8 @@ Forked Bottleneck::forward(const Forked& x) {
   y = conv2_->to_norm(std::move(y), bn1_);
   y = conv3_.to_norm(std::move(y), bn2_);
   const Var shortcut = shortcut_ ? shortcut_->forward(x.value) : x.value;
-  if (se_) return unforked(relu(add(se_->forward(bn3_.forward(y)), shortcut)));
-  return bn3_.forward(y, shortcut);
+  if (se_) return join(drop_path_, bn3_.training(), se_->forward(bn3_.forward(y)), shortcut);
+  return join(drop_path_, bn3_, y, shortcut);
 }
 
 ResidualStage::ResidualStage(std::vector<std::unique_ptr<ResidualBlock>> blocks)

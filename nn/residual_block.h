@@ -11,6 +11,14 @@
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
 
+// How often images leave out a block's branch while training (kernels/random/stochastic_depth.h).
+struct DropPath {
+  double p = 0;
+  uint32_t block = 0;  // number in the network
+};
+// 0 for the first block, `last` for the last one, along a line between. Source: timm's ResNet.
+DropPath drop_path_of(double last, int64_t block, int64_t blocks);
+
 struct BlockOptions {
   int64_t in_channels = 0;
   int64_t planes = 0;  // of the 3x3 convolutions
@@ -21,6 +29,7 @@ struct BlockOptions {
   int64_t group_width = 64;
   bool squeeze_excite = false;  // of a bottleneck, behind its last norm
   bool blur_pool = false;       // make_conv's, for the convolution with the stride
+  DropPath drop_path = {};
 
   int64_t width() const { return planes * group_width / 64 * groups; }
 };
@@ -84,6 +93,7 @@ class BasicBlock : public ResidualBlock {
   Conv2d conv2_;
   BatchNorm bn2_;
   std::unique_ptr<Module> shortcut_;
+  DropPath drop_path_;
 };
 
 // 1x1, 3x3 and 1x1 to four times the planes. The 3x3 has the stride, as in torchvision's version
@@ -105,6 +115,7 @@ class Bottleneck : public ResidualBlock {
   BatchNorm bn3_;  // with the ReLU, unless there is se_
   std::unique_ptr<SqueezeExcite> se_;
   std::unique_ptr<Module> shortcut_;
+  DropPath drop_path_;
 };
 
 }  // namespace lockstep::nn

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include <fmt/core.h>
@@ -66,18 +67,22 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
   std::vector<std::unique_ptr<ResidualStage>> stages;
   int64_t channels = kStemChannels;
   int64_t planes = kStemChannels;
+  int64_t number = 0;
+  const int64_t all = std::accumulate(network.blocks.begin(), network.blocks.end(), int64_t{0});
   for (const int depth : network.blocks) {
     std::vector<std::unique_ptr<ResidualBlock>> blocks;
     for (int b = 0; b < depth; ++b) {
       const int stride = b == 0 && !stages.empty() ? 2 : 1;
-      blocks.push_back(make_block<Block>(init,
-                                         {.in_channels = channels,
-                                          .planes = planes,
-                                          .stride = stride,
-                                          .groups = options.groups,
-                                          .group_width = options.group_width,
-                                          .squeeze_excite = options.squeeze_excite,
-                                          .blur_pool = options.blur_pool}));
+      blocks.push_back(
+          make_block<Block>(init,
+                            {.in_channels = channels,
+                             .planes = planes,
+                             .stride = stride,
+                             .groups = options.groups,
+                             .group_width = options.group_width,
+                             .squeeze_excite = options.squeeze_excite,
+                             .blur_pool = options.blur_pool,
+                             .drop_path = drop_path_of(options.drop_path, number++, all)}));
       channels = planes * Block::kExpansion;
     }
     stages.push_back(std::make_unique<ResidualStage>(std::move(blocks)));

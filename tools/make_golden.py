@@ -20,26 +20,26 @@ from pathlib import Path
 import torch
 
 from golden.airbench import airbench_gradients, airbench_init, airbench_steps
-from golden.augmentations import image_boxes, image_views, trivial_augment
+from golden.augmentations import image_boxes, image_views, rand_augment, trivial_augment
 from golden.ffcv import ffcv_epochs
 from golden.images import image_centers, image_files, image_resizes
 from golden.networks import models
-from golden.numbers import cast, rng
+from golden.numbers import cast, repeat_sampler, rng
 from golden.ops import (
-    adaptive_avg_pool2d, batch_norm, channel_gate, conv2d, cross_entropy, depthwise_conv2d, gelu, global_avg_pool,
-    linear, max_pool2d, relu, subsample_pad,
+    adaptive_avg_pool2d, batch_norm, binary_cross_entropy, channel_gate, conv2d, cross_entropy, depthwise_conv2d, gelu,
+    global_avg_pool, linear, max_pool2d, relu, subsample_pad,
 )  # fmt: skip
-from golden.optimizers import adam, lookahead_airbench, loss_scale, muon, param_groups, sgd
+from golden.optimizers import adam, lamb, lookahead_airbench, loss_scale, muon, param_groups, sgd
 from golden.photo_networks import photo_network_gradients, photo_network_init
-from golden.resnets import resnet_gradients, resnet_init, resnet_losses
+from golden.resnets import drop_path, resnet_gradients, resnet_init, resnet_losses
 from golden.torch_files import torch_files
 
 FILES = [
     conv2d, depthwise_conv2d, linear, batch_norm, relu, gelu, max_pool2d, global_avg_pool, adaptive_avg_pool2d,
-    channel_gate, subsample_pad, cross_entropy,
-    sgd, adam, param_groups, lookahead_airbench, muon, loss_scale, rng, cast,
-    image_files, image_centers, image_resizes, image_views, image_boxes, trivial_augment,
-    models, resnet_init, resnet_gradients, resnet_losses,
+    channel_gate, subsample_pad, cross_entropy, binary_cross_entropy,
+    sgd, adam, param_groups, lookahead_airbench, muon, lamb, loss_scale, rng, repeat_sampler, cast,
+    image_files, image_centers, image_resizes, image_views, image_boxes, trivial_augment, rand_augment,
+    models, drop_path, resnet_init, resnet_gradients, resnet_losses,
     photo_network_init, photo_network_gradients, airbench_init, airbench_gradients, airbench_steps, ffcv_epochs,
     torch_files,
 ]  # fmt: skip

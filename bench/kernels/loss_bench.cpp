@@ -1,4 +1,5 @@
 #include "bench/kernels/op_bench.h"
+#include "kernels/loss/binary_cross_entropy.h"
 #include "kernels/loss/softmax_cross_entropy.h"
 
 namespace lockstep::bench {
@@ -35,6 +36,27 @@ const Bench kBackward("softmax_cross_entropy_backward", kCases, [](Timer& t) {
   Tensor grad_logits = t.empty(t.shape(), t.dtype());
   t.run(2 * l.logits.nbytes() + l.labels.nbytes(), [&] {
     kernels::softmax_cross_entropy_backward(
+        t.stream(), l.shards, {l.logits, l.labels}, grad_loss, grad_logits);
+  });
+});
+
+const Bench kBinaryForward("binary_cross_entropy_forward", kCases, [](Timer& t) {
+  const Loss l(t);
+  Tensor losses = t.empty({t[0]}, Dtype::kF32);
+  Tensor ranks = t.empty({t[0]}, Dtype::kI32);
+  Tensor leaves = t.empty({l.shards.local()}, Dtype::kF32);
+  t.run(l.logits.nbytes() + 3 * l.labels.nbytes(), [&] {
+    kernels::binary_cross_entropy_forward(
+        t.stream(), l.shards, {l.logits, l.labels}, losses, ranks, leaves);
+  });
+});
+
+const Bench kBinaryBackward("binary_cross_entropy_backward", kCases, [](Timer& t) {
+  const Loss l(t);
+  const Tensor grad_loss = t.random_f32({l.shards.local()});
+  Tensor grad_logits = t.empty(t.shape(), t.dtype());
+  t.run(2 * l.logits.nbytes() + l.labels.nbytes(), [&] {
+    kernels::binary_cross_entropy_backward(
         t.stream(), l.shards, {l.logits, l.labels}, grad_loss, grad_logits);
   });
 });

@@ -1,22 +1,10 @@
 #include <cmath>
 
-#include "kernels/image/mix_images.h"
+#include "kernels/loss/class_loss_cpu.h"
 #include "kernels/loss/softmax_cross_entropy.h"
-#include "kernels/support/cpu/cpu_loops.h"
 
 namespace lockstep::kernels::LS_CPU {
 namespace {
-
-// Of one image, as floats.
-template <class T>
-class Logits {
- public:
-  explicit Logits(const T* first) : first_(first) {}
-  float operator[](int64_t c) const { return static_cast<float>(first_[c]); }
-
- private:
-  const T* first_;
-};
 
 // log(sum over c of exp(x[c])) in two parts, so that neither overflows. NaN when an x is.
 struct LogSumExp {
@@ -34,18 +22,6 @@ struct LogSumExp {
   double log_softmax(float x) const { return x - max - log_sum; }
 };
 
-// The labels of an image, and how much of it is the first one's.
-struct Target {
-  int32_t label, other;
-  double weight;
-};
-
-Target target_of(const Shards& shards, const int32_t* labels, const Tensor& mix, int64_t n) {
-  if (!mix.defined()) return {labels[n], labels[n], 1};
-  const auto end = std::ranges::upper_bound(shards.offsets, n);
-  return {labels[n], labels[partner_of(end[-1], end[0], n)], *mix.data<float>()};
-}
-
 template <class T>
 float loss_of(Logits<T> x, int64_t classes, const Target& target, double smoothing) {
   const LogSumExp log_sum_exp(x, classes);
@@ -58,16 +34,6 @@ float loss_of(Logits<T> x, int64_t classes, const Target& target, double smoothi
   for (int64_t c = 0; c < classes; ++c) of_all -= log_sum_exp.log_softmax(x[c]);
   return static_cast<float>((1 - smoothing) * of_label +
                             smoothing / static_cast<double>(classes) * of_all);
-}
-
-template <class T>
-int32_t rank_of(Logits<T> x, int64_t classes, int32_t label) {
-  int32_t above = 0;
-  for (int64_t c = 0; c < classes; ++c) {
-    if (std::isnan(x[c])) return static_cast<int32_t>(classes);
-    above += x[c] > x[label] || (x[c] == x[label] && c < label);
-  }
-  return above;
 }
 
 }  // namespace
@@ -91,17 +57,11 @@ void softmax_cross_entropy_forward(Stream& stream,
         const Logits<T> x(first + n * classes);
         const Target target = target_of(shards, label, args.params.mix, n);
         loss[n] = loss_of(x, classes, target, smoothing);
-        rank[n] = rank_of(x, classes, target.weight < 0.5 ? target.other : target.label);
+        rank[n] = rank_of(x, classes, target.heavier());
       }
     });
   });
-  float* leaf = loss_leaves.data<float>();
-  const auto divisor = static_cast<double>(shards.step_images * args.params.divide_by);
-  for (int64_t k = 0; k < shards.local(); ++k) {
-    double sum = 0;
-    for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) sum += loss[n];
-    leaf[k] = shards.count(k) == 0 ? 0 : static_cast<float>(sum / divisor);
-  }
+  write_loss_leaves(shards, args.params.divide_by, losses, loss_leaves);
 }
 
 void softmax_cross_entropy_backward(Stream& stream,

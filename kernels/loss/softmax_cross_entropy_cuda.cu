@@ -1,21 +1,12 @@
-// A block an image, of one, four or eight warps by the number of classes. Each thread takes packs
-// of 16 bytes of the logits and keeps maximum and sum of exponentials as it goes, so that the
+// Threads as in class_loss.cuh. Each keeps maximum and sum of exponentials as it goes, so that the
 // forward pass reads a row once, loss and rank together; the backward pass reads it again to write
-// the gradients, from the L1 that it has just come through. Which thread takes which logits depends
-// on the number of classes alone, never on the address. Traffic: forward the logits, backward
+// the gradients, from the L1 that it has just come through. Traffic: forward the logits, backward
 // logits and gradients. Bound: latency; the logits of a batch are few.
-#include "kernels/image/mix_images.h"
-#include "kernels/loss/softmax_cross_entropy.h"
-#include "kernels/support/cuda/images.cuh"
-#include "kernels/support/cuda/numeric.cuh"
+#include "kernels/loss/class_loss.cuh"
 #include "kernels/support/cuda/reduce.cuh"
-#include "kernels/support/cuda/shards.cuh"
 
 namespace lockstep::kernels::cuda {
 namespace {
-
-constexpr int kSoftmaxThreads = 256;
-constexpr int kLeafThreads = 128;
 
 // sum = sum of exp(x - max), where max is the greatest x that is no NaN; NaN when an x is.
 struct Exponentials {
@@ -59,54 +50,11 @@ struct RowSums {
   }
 };
 
-// The labels of an image, and how much of it is the first one's.
-struct Target {
-  int32_t label, other;
-  float weight;
-
-  __device__ static Target of(const ShardTable& shards,
-                              const int32_t* labels,
-                              const float* mix,
-                              int64_t image) {
-    if (mix == nullptr) return {labels[image], labels[image], 1};
-    const int k = shard_of(shards, image);
-    return {labels[image], labels[partner_of(shards.begin[k], shards.begin[k + 1], image)], *mix};
-  }
-  __device__ bool known(int64_t classes) const {
-    return label >= 0 && label < classes && other >= 0 && other < classes;
-  }
-  __device__ int32_t heavier() const { return weight < 0.5F ? other : label; }
-};
-
-// Logits [c, c + n), -infinity beyond the last. `packed`: n divides the classes, rows are aligned.
-template <int n, class T>
-__device__ void load_logits(const T* row, int64_t classes, int64_t c, bool packed, float (&x)[n]) {
-  if (packed) {
-    const Pack<T, n> pack = load_pack<n>(row + c);
-#pragma unroll
-    for (int i = 0; i < n; ++i) x[i] = to_float(pack[i]);
-  } else {
-#pragma unroll
-    for (int i = 0; i < n; ++i) x[i] = c + i < classes ? to_float(row[c + i]) : -INFINITY;
-  }
-}
-
-// Read by both passes.
 template <class T>
-struct LossInput {
-  const T* logits;
-  const int32_t* labels;
-  const float* mix;  // may be null
-  int64_t classes;
-  bool packed;
-  float smoothing;
-};
-
-template <class T>
-__global__ void __launch_bounds__(kSoftmaxThreads) softmax_forward_kernel(const ShardTable shards,
-                                                                          const LossInput<T> in,
-                                                                          float* losses,
-                                                                          int32_t* target_rank) {
+__global__ void __launch_bounds__(kLossThreads) softmax_forward_kernel(const ShardTable shards,
+                                                                       const LossInput<T> in,
+                                                                       float* losses,
+                                                                       int32_t* target_rank) {
   const int64_t classes = in.classes;
   const float smoothing = in.smoothing;
   constexpr int n = 16 / sizeof(T);
@@ -146,35 +94,12 @@ __global__ void __launch_bounds__(kSoftmaxThreads) softmax_forward_kernel(const 
   target_rank[blockIdx.x] = sums.nans > 0 || !known ? static_cast<int32_t>(classes) : sums.above;
 }
 
-// A block a shard; its first thread adds what all of them fetch.
-__global__ void __launch_bounds__(kLeafThreads) loss_leaves_kernel(const ShardTable shards,
-                                                                   int64_t divisor,
-                                                                   const float* losses,
-                                                                   float* leaves) {
-  __shared__ float fetched[kLeafThreads];
-  const int64_t begin = shards.begin[blockIdx.x];
-  const int64_t end = shards.begin[blockIdx.x + 1];
-  double sum = 0;
-  for (int64_t first = begin; first < end; first += kLeafThreads) {
-    const int count = static_cast<int>(min(end - first, int64_t{kLeafThreads}));
-    if (static_cast<int>(threadIdx.x) < count) fetched[threadIdx.x] = losses[first + threadIdx.x];
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      for (int i = 0; i < count; ++i) sum += fetched[i];
-    }
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) {
-    leaves[blockIdx.x] = begin == end ? 0 : static_cast<float>(sum / static_cast<double>(divisor));
-  }
-}
-
 template <class T>
-__global__ void __launch_bounds__(kSoftmaxThreads) softmax_backward_kernel(const ShardTable shards,
-                                                                           const LossInput<T> in,
-                                                                           int64_t divisor,
-                                                                           const float* grad_loss,
-                                                                           T* grad_logits) {
+__global__ void __launch_bounds__(kLossThreads) softmax_backward_kernel(const ShardTable shards,
+                                                                        const LossInput<T> in,
+                                                                        int64_t divisor,
+                                                                        const float* grad_loss,
+                                                                        T* grad_logits) {
   const int64_t classes = in.classes;
   const float smoothing = in.smoothing;
   constexpr int n = 16 / sizeof(T);
@@ -207,37 +132,8 @@ __global__ void __launch_bounds__(kSoftmaxThreads) softmax_backward_kernel(const
           off_target + (c + i == of_image.label ? own : 0) + (c + i == of_image.other ? others : 0);
       result[i] = from_float<T>((softmax - target) * scale);
     }
-    T* to = grad_logits + first + c;
-    if (in.packed) {
-      store_pack(to, result);
-    } else {
-#pragma unroll
-      for (int i = 0; i < n; ++i) {
-        if (c + i < classes) to[i] = result[i];
-      }
-    }
+    store_gradients(grad_logits + first, classes, c, in.packed, result);
   }
-}
-
-unsigned threads_for(int64_t classes) {
-  return classes <= 256 ? 32 : classes <= 4096 ? 128 : kSoftmaxThreads;
-}
-
-template <class T>
-LossInput<T> loss_input(const SoftmaxCrossEntropyArgs& args,
-                        std::initializer_list<const void*> rows) {
-  const int64_t classes = args.logits.shape()[1];
-  return {.logits = elements<T>(args.logits),
-          .labels = args.labels.data<int32_t>(),
-          .mix = elements<float>(args.params.mix),
-          .classes = classes,
-          .packed = classes % (16 / sizeof(T)) == 0 && aligned(rows),
-          .smoothing = args.params.label_smoothing};
-}
-
-lockstep::cuda::LaunchShape image_blocks(const Tensor& logits) {
-  const int images = to_int("softmax_cross_entropy", logits.shape()[0]);
-  return {static_cast<unsigned>(images), threads_for(logits.shape()[1])};
 }
 
 }  // namespace
@@ -248,24 +144,19 @@ void softmax_cross_entropy_forward(Stream& stream,
                                    Tensor& losses,
                                    Tensor& target_rank,
                                    Tensor& loss_leaves) {
-  with_float_type(args.logits.dtype(), [&]<class T>() {
+  constexpr const char* kOp = "softmax_cross_entropy_forward";
+  const Tensor& logits = args.logits;
+  with_float_type(logits.dtype(), [&]<class T>() {
     lockstep::cuda::launch(stream,
-                           "softmax_cross_entropy_forward",
-                           image_blocks(args.logits),
+                           kOp,
+                           image_blocks(kOp, logits),
                            softmax_forward_kernel<T>,
                            shard_table(shards),
-                           loss_input<T>(args, {args.logits.bytes()}),
+                           loss_input<T>(logits, args.labels, args.params, {logits.bytes()}),
                            losses.data<float>(),
                            target_rank.data<int32_t>());
   });
-  lockstep::cuda::launch(stream,
-                         "softmax_cross_entropy_forward",
-                         {static_cast<unsigned>(shards.local()), kLeafThreads},
-                         loss_leaves_kernel,
-                         shard_table(shards),
-                         shards.step_images * args.params.divide_by,
-                         losses.data<float>(),
-                         loss_leaves.data<float>());
+  launch_loss_leaves(stream, kOp, shards, args.params.divide_by, losses, loss_leaves);
 }
 
 void softmax_cross_entropy_backward(Stream& stream,
@@ -273,16 +164,19 @@ void softmax_cross_entropy_backward(Stream& stream,
                                     const SoftmaxCrossEntropyArgs& args,
                                     const Tensor& grad_loss,
                                     Tensor& grad_logits) {
-  with_float_type(args.logits.dtype(), [&]<class T>() {
-    lockstep::cuda::launch(stream,
-                           "softmax_cross_entropy_backward",
-                           image_blocks(args.logits),
-                           softmax_backward_kernel<T>,
-                           shard_table(shards),
-                           loss_input<T>(args, {args.logits.bytes(), grad_logits.bytes()}),
-                           shards.step_images * args.params.divide_by,
-                           grad_loss.data<float>(),
-                           elements<T>(grad_logits));
+  constexpr const char* kOp = "softmax_cross_entropy_backward";
+  const Tensor& logits = args.logits;
+  with_float_type(logits.dtype(), [&]<class T>() {
+    lockstep::cuda::launch(
+        stream,
+        kOp,
+        image_blocks(kOp, logits),
+        softmax_backward_kernel<T>,
+        shard_table(shards),
+        loss_input<T>(logits, args.labels, args.params, {logits.bytes(), grad_logits.bytes()}),
+        shards.step_images * args.params.divide_by,
+        grad_loss.data<float>(),
+        elements<T>(grad_logits));
   });
 }
 

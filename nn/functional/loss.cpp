@@ -1,38 +1,77 @@
+#include <utility>
+
+#include "kernels/loss/binary_cross_entropy.h"
 #include "kernels/loss/softmax_cross_entropy.h"
 #include "nn/functional.h"
 
 namespace lockstep::nn {
+namespace {
+
+// forward(figures, leaves) computes them; backward(stream, gradient of the leaves, grad_logits).
+template <class Forward, class Backward>
+CrossEntropy record_loss(const char* op, const Var& logits, Forward forward, Backward backward) {
+  const Device device = logits.stream().device();
+  const Shape images{logits.shape()[0]};
+  CrossEntropy result{.loss = {},
+                      .losses = Tensor::empty(images, Dtype::kF32, device),
+                      .target_rank = Tensor::empty(images, Dtype::kI32, device)};
+  Tensor leaves = Tensor::empty({logits.shards().local()}, Dtype::kF32, device);
+  forward(result, leaves);
+  result.loss =
+      record(op,
+             leaves,
+             {logits},
+             [backward = std::move(backward)](Stream& s, const Tensor& grad_loss, Grads& grads) {
+               backward(s, grad_loss, grads.overwrite(0));
+             });
+  return result;
+}
+
+}  // namespace
 
 CrossEntropy softmax_cross_entropy(const Var& logits,
                                    const Tensor& labels,
                                    const kernels::SoftmaxCrossEntropyParams& params) {
-  Stream& stream = logits.stream();
   const Tensor& scores = logits.value();
-  const Shape images{scores.shape()[0]};
-  CrossEntropy result;
-  result.losses = Tensor::empty(images, Dtype::kF32, stream.device());
-  result.target_rank = Tensor::empty(images, Dtype::kI32, stream.device());
-  Tensor leaves = Tensor::empty({logits.shards().local()}, Dtype::kF32, stream.device());
-  kernels::softmax_cross_entropy_forward(stream,
-                                         logits.shards(),
-                                         {.logits = scores, .labels = labels, .params = params},
-                                         result.losses,
-                                         result.target_rank,
-                                         leaves);
-
   const std::shared_ptr<const Batch>& batch = logits.shared_batch();
-  result.loss = record("softmax_cross_entropy",
-                       leaves,
-                       {logits},
-                       [=](Stream& s, const Tensor& grad_loss, Grads& grads) {
-                         kernels::softmax_cross_entropy_backward(
-                             s,
-                             batch->shards,
-                             {.logits = scores, .labels = labels, .params = params},
-                             grad_loss,
-                             grads.overwrite(0));
-                       });
-  return result;
+  return record_loss(
+      "softmax_cross_entropy",
+      logits,
+      [&](CrossEntropy& figures, Tensor& leaves) {
+        kernels::softmax_cross_entropy_forward(logits.stream(),
+                                               batch->shards,
+                                               {scores, labels, params},
+                                               figures.losses,
+                                               figures.target_rank,
+                                               leaves);
+      },
+      [=](Stream& s, const Tensor& grad_loss, Tensor& grad_logits) {
+        kernels::softmax_cross_entropy_backward(
+            s, batch->shards, {scores, labels, params}, grad_loss, grad_logits);
+      });
+}
+
+CrossEntropy binary_cross_entropy(const Var& logits,
+                                  const Tensor& labels,
+                                  const kernels::SoftmaxCrossEntropyParams& params,
+                                  std::optional<float> target_threshold) {
+  const Tensor& scores = logits.value();
+  const std::shared_ptr<const Batch>& batch = logits.shared_batch();
+  return record_loss(
+      "binary_cross_entropy",
+      logits,
+      [&](CrossEntropy& figures, Tensor& leaves) {
+        kernels::binary_cross_entropy_forward(logits.stream(),
+                                              batch->shards,
+                                              {scores, labels, params, target_threshold},
+                                              figures.losses,
+                                              figures.target_rank,
+                                              leaves);
+      },
+      [=](Stream& s, const Tensor& grad_loss, Tensor& grad_logits) {
+        kernels::binary_cross_entropy_backward(
+            s, batch->shards, {scores, labels, params, target_threshold}, grad_loss, grad_logits);
+      });
 }
 
 }  // namespace lockstep::nn

@@ -1,15 +1,16 @@
 #include "core/check.h"
 #include "kernels/random/dropout.h"
+#include "kernels/random/stochastic_depth.h"
 #include "nn/functional.h"
 
 namespace lockstep::nn {
 namespace {
 
 // The dry device draws nothing, so that a dry run need not number its images.
-Tensor numbers_of(const Batch& batch, int64_t images) {
+Tensor numbers_of(const char* op, const Batch& batch, int64_t images) {
   const bool dry = batch.stream->device() == Device::kDry;
   if (dry) return Tensor::empty({images}, Dtype::kI64, Device::kDry);
-  LS_CHECK(batch.draws.images.defined(), "[dropout] the images of the batch have no numbers");
+  LS_CHECK(batch.draws.images.defined(), "[{}] the images of the batch have no numbers", op);
   return batch.draws.images;
 }
 
@@ -17,7 +18,7 @@ Tensor numbers_of(const Batch& batch, int64_t images) {
 
 Var dropout(const Var& x, double p, uint32_t layer) {
   const Draws& draws = x.batch().draws;
-  const Tensor images = numbers_of(x.batch(), x.shape()[0]);
+  const Tensor images = numbers_of("dropout", x.batch(), x.shape()[0]);
   const kernels::DropoutParams params{.p = p, .seed = draws.seed, .layer = layer};
   Tensor out = Tensor::empty(x.shape(), x.dtype(), x.stream().device());
   kernels::dropout_forward(x.stream(), x.value(), images, params, out);
@@ -25,6 +26,22 @@ Var dropout(const Var& x, double p, uint32_t layer) {
     kernels::dropout_backward(s, grad_out, images, params, grad_out);
     grads.give(0, grad_out);
   });
+}
+
+Var stochastic_depth(const Var& branch, const Var& shortcut, double p, uint32_t block) {
+  const Batch& batch = branch.batch();
+  const Tensor images = numbers_of("stochastic_depth", batch, branch.shape()[0]);
+  const kernels::StochasticDepthParams params{.p = p, .seed = batch.draws.seed, .block = block};
+  Tensor out = Tensor::empty(branch.shape(), branch.dtype(), branch.stream().device());
+  kernels::stochastic_depth_forward(
+      branch.stream(), branch.value(), shortcut.value(), images, params, out);
+  return record(
+      "stochastic_depth", out, {branch, shortcut}, [=](Stream& s, Tensor& grad_out, Grads& grads) {
+        Tensor grad_branch = grads.wants(0) ? grads.overwrite(0)
+                                            : Tensor::empty(out.shape(), out.dtype(), s.device());
+        kernels::stochastic_depth_backward(s, out, images, params, grad_out, grad_branch);
+        if (grads.wants(1)) grads.give(1, grad_out);
+      });
 }
 
 }  // namespace lockstep::nn

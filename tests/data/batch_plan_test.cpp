@@ -50,6 +50,20 @@ TEST(BatchPlan, ShardsDoNotDependOnTheRanks) {
   }
 }
 
+TEST(BatchPlan, RepeatedImagesDoNotDependOnTheRanks) {
+  const BatchPlan plan{
+      .dataset_size = 600, .global_batch = 48, .shards = 8, .groups = 2, .seed = 5, .repeats = 3};
+  EXPECT_EQ(steps_per_epoch(plan), 11);  // 512 images
+  for (int64_t step = 0; step < steps_per_epoch(plan); ++step) {
+    const std::vector<Images> alone = shard_images(plan, 1, step, 0);
+    for (const int64_t ranks : {2, 4, 8}) EXPECT_EQ(shard_images(plan, ranks, step, 0), alone);
+  }
+  // The two groups take turns at the views of an image.
+  const MicroBatch batch = EpochPlan(plan, 0).micro_batch(0, 0);
+  EXPECT_EQ(batch.images[24] - batch.images[0], 600);
+  EXPECT_EQ(batch.images[1] - batch.images[0], 1200);
+}
+
 TEST(BatchPlan, RanksOwnConsecutiveShards) {
   BatchPlan plan{.dataset_size = 100, .global_batch = 16, .shards = 8, .ranks = 3};
   const std::vector<std::pair<int64_t, int64_t>> want = {{0, 2}, {2, 3}, {5, 3}};

@@ -1,5 +1,6 @@
 #include "data/distributed_sampler.h"
 
+#include <algorithm>
 #include <string>
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
+#include "tests/support/golden.h"
 
 namespace lockstep::data::distributed_sampler_test {
 namespace {
@@ -35,6 +37,31 @@ TEST(DistributedSampler, PadsFromTheStart) {
   EXPECT_EQ(distributed_sampler(options, 1), (Images{1, 9, 2}));
   EXPECT_EQ(distributed_sampler(options, 2), (Images{7, 0, 4}));
   EXPECT_EQ(distributed_sampler(options, 3), (Images{5, 8, 1}));
+}
+
+TEST(DistributedSampler, RepeatsImagesAsTimm) {
+  for (const auto& golden : testing::golden_cases("repeat_sampler")) {
+    SCOPED_TRACE(golden.name());
+    const auto size = static_cast<int64_t>(golden.number("n"));
+    const auto replicas = static_cast<int64_t>(golden.number("world"));
+    const auto repeats = static_cast<int64_t>(golden.number("repeats"));
+    const SamplerOptions options{
+        .size = size, .replicas = replicas, .epoch = 1, .repeats = repeats};
+    const Tensor want = golden.tensor("indices");
+    ASSERT_EQ(want.shape(), (Shape{replicas, samples_per_replica(options)}));
+    Images views;
+    for (int64_t replica = 0; replica < replicas; ++replica) {
+      const Images mine = distributed_sampler(options, replica);
+      views.insert(views.end(), mine.begin(), mine.end());
+      for (size_t j = 0; j < mine.size(); ++j) {
+        const auto place = replica * want.shape()[1] + static_cast<int64_t>(j);
+        EXPECT_EQ(mine[j] % size, want.data<int64_t>()[place]) << j;
+        EXPECT_LT(mine[j], repeats * size);
+      }
+    }
+    std::ranges::sort(views);
+    EXPECT_EQ(std::ranges::adjacent_find(views), views.end()) << "a view is there twice";
+  }
 }
 
 TEST(DistributedSampler, DropsTheLast) {

@@ -12,6 +12,7 @@
 #include "data/image_random.h"
 #include "data/loader.h"
 #include "data/open_dataset.h"
+#include "data/rand_augment.h"
 #include "data/trivial_augment.h"
 #include "tests/support/image_files.h"
 #include "tests/support/temp_dir.h"
@@ -151,18 +152,25 @@ TEST(ImageFolder, ChangesCropsOnceMore) {
   const TempDir dir;
   write_image_folders(dir.path(), 2);
   const DatasetPair pair = open_image_folders(dir.path());
-  Augmentation trivial = kAugmentation;
+  Augmentation trivial = kAugmentation, rand = kAugmentation;
   trivial.trivial = true;
+  rand.rand = {.layers = 2, .magnitude = 7, .deviation = 0.5};
   int changed = 0;
   for (int64_t epoch = 0; epoch < 20; ++epoch) {
-    Bytes want = training_pixels(*pair.train, 1, epoch);
-    const Bytes got = training_pixels(*pair.train, 1, epoch, trivial);
+    const Bytes plain = training_pixels(*pair.train, 1, epoch);
+    Bytes once = plain, in_layers = plain;
     ImageRandom random(kAugmentation.seed, RandomPurpose::kTrivialAugment, epoch, 1);
-    changed += got != want ? 1 : 0;
-    change(draw_trivial_change(random), {224, 224}, want);
-    EXPECT_EQ(got, want) << epoch;
+    change(draw_trivial_change(random), {224, 224}, once);
+    EXPECT_EQ(training_pixels(*pair.train, 1, epoch, trivial), once) << epoch;
+    ImageRandom of_layers(kAugmentation.seed, RandomPurpose::kRandAugment, epoch, 1);
+    for (int layer = 0; layer < 2; ++layer) {
+      RandChange drawn;
+      if (draw_rand_change(rand.rand, of_layers, drawn)) change(drawn, {224, 224}, in_layers);
+    }
+    EXPECT_EQ(training_pixels(*pair.train, 1, epoch, rand), in_layers) << epoch;
+    changed += (once != plain ? 1 : 0) + (in_layers != plain ? 1 : 0);
   }
-  EXPECT_GT(changed, 10);
+  EXPECT_GT(changed, 20);
 }
 
 TEST(ImageFolder, NamesTheFileThatItCannotRead) {

@@ -84,6 +84,23 @@ TEST_P(LoaderWorkers, YieldsTheSequenceInOrder) {
   }
 }
 
+TEST_P(LoaderWorkers, ViewsOfAnImageHaveItsLabelAndNumbersOfTheirOwn) {
+  const std::shared_ptr<const Dataset> dataset = images();
+  const BatchPlan plan{.dataset_size = 50, .global_batch = 10, .repeats = 2};
+  Loader loader(dataset, training_sequence(plan, 0, 10), {.workers = GetParam()});
+  std::set<int64_t> numbers;  // of two epochs
+  while (loader.left() > 0) {
+    const LoadedBatch batch = loader.next();
+    for (int64_t row = 0; row < 10; ++row) {
+      const int64_t view = batch.indices.data<int64_t>()[row];
+      EXPECT_EQ(batch.labels.data<int32_t>()[row], dataset->label(view % 50));
+      EXPECT_EQ(batch.numbers.data<int64_t>()[row], batch.epoch * 100 + view);
+      numbers.insert(batch.numbers.data<int64_t>()[row]);
+    }
+  }
+  EXPECT_EQ(numbers.size(), 100U);
+}
+
 TEST_P(LoaderWorkers, AsksTheSystemForMemoryOnlyAtTheStart) {
   // A size of its own, so that no other test has left blocks of it in the allocator.
   const ImageShape shape{.channels = 1, .height = 100, .width = 100 * (GetParam() + 1)};

@@ -54,6 +54,7 @@ INSTANTIATE_TEST_SUITE_P(
                           "--flip", "random", "--crop-pad", "3", "--crop-pad-mode", "reflect"},
                       Arguments{"--random-erase", "0.5"},
                       Arguments{"--cutmix", "1"},
+                      Arguments{"--aug-repeats", "3", "--flip", "random"},
                       Arguments{"--cutmix-alpha", "1", "--mixup", "0.4", "--random-erase", "1"}));
 
 // Two epochs of two steps; the second process begins in the middle of the second one.
@@ -62,8 +63,16 @@ TEST(AugmentedPhotos, HaveTheSameBitsOnTwoRanksAndAfterAResume) {
   write_image_folders(dir / "photos", 8);
   std::string said_last;
   const auto run = [&](int ranks, const std::string& name, const Arguments& more) {
-    Arguments line = {
-        "--auto-augment", "ta_wide", "--flip", "alternating", "--random-erase", "0.5"};
+    Arguments line = {"--auto-augment",
+                      "ta_wide",
+                      "--flip",
+                      "alternating",
+                      "--random-erase",
+                      "0.5",
+                      "--aug-repeats",
+                      "2",
+                      "--drop-path",
+                      "0.5"};
     line.insert(line.end(), {"--max-steps", "4", "-p", "1", "--epochs", "2"});
     line.insert(line.end(), more.begin(), more.end());
     const ProgramResult result = run_ranks(ranks, resnet20(dir / "photos", dir / name, line));
@@ -81,7 +90,15 @@ TEST(AugmentedPhotos, HaveTheSameBitsOnTwoRanksAndAfterAResume) {
   run(1, "parts", {"--resume", "auto", "--epochs", "3", "--max-steps", "5", "--flip", "random"});
   EXPECT_EQ(count_of(said_last, "flip is random, was alternating in the checkpoint's run"), 1)
       << said_last;
+  const ProgramResult other = run_ranks(
+      1, resnet20(dir / "photos", dir / "parts", {"--resume", "auto", "--aug-repeats", "3"}));
+  EXPECT_EQ(count_of(other.err, "--aug-repeats is 3, the checkpoint's run has 2"), 1) << other.err;
+  run(1, "rand", {"--auto-augment", "rand-m7-mstd0.5-inc1"});
+  run(2, "rand2", {"--auto-augment", "rand-m7-mstd0.5-inc1"});
+  expect_same_bits(dir / "rand", dir / "rand2");
   run(1, "plain", {"--auto-augment", "none"});
+  EXPECT_NE(read_json(dir / "plain" / "run.json").at("digest"),
+            read_json(dir / "rand" / "run.json").at("digest"));
   EXPECT_NE(read_json(dir / "plain" / "run.json").at("digest"),
             read_json(dir / "one" / "run.json").at("digest"));
 }

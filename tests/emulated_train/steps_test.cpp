@@ -150,24 +150,27 @@ TEST_P(EmulatedSteps, GiveTheSameBitsAsAGraph) {
   EXPECT_EQ(graph.training.final->loss, eager.training.final->loss);
 }
 
-// Its products are cuBLASLt's or our own there, and oneDNN's on the CPU.
-TEST_P(EmulatedCalls, MuonLearnsWhatTheCpuLearnsAndTheGraphTheSame) {
+// Muon's products are cuBLASLt's or our own there, and oneDNN's on the CPU.
+TEST_P(EmulatedCalls, MuonAndLambLearnWhatTheCpuLearnsAndTheGraphTheSame) {
   set_stream_order(StreamOrder::kLazy);
-  const auto by_muon = [&](Device device, int64_t steps) {
-    ResolvedRun run = run_of(GetParam(), device, steps);
-    run.request.optimizer.kind = trainers::OptimizerKind::kMuon;
-    return run;
-  };
-  const double tolerance = 5 * GetParam().tolerance;
-  EXPECT_LT(distance(train_tiny(by_muon(Device::kCpu, 3)).weights,
-                     train_tiny(by_muon(Device::kCuda, 3)).weights),
-            tolerance);
-  const TinyResult graph = train_tiny(by_muon(Device::kCuda, 6));
-  ResolvedRun without = by_muon(Device::kCuda, 6);
-  without.request.graph = false;
-  const TinyResult eager = train_tiny(without);
-  for (size_t i = 0; i < graph.weights.size(); ++i) {
-    EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
+  for (const auto kind : {trainers::OptimizerKind::kMuon, trainers::OptimizerKind::kLamb}) {
+    const auto run_by = [&](Device device, int64_t steps) {
+      ResolvedRun run = run_of(GetParam(), device, steps);
+      run.request.optimizer.kind = kind;
+      run.request.binary_loss = kind == trainers::OptimizerKind::kLamb;
+      return run;
+    };
+    const double tolerance = 5 * GetParam().tolerance;
+    EXPECT_LT(distance(train_tiny(run_by(Device::kCpu, 3)).weights,
+                       train_tiny(run_by(Device::kCuda, 3)).weights),
+              tolerance);
+    const TinyResult graph = train_tiny(run_by(Device::kCuda, 6));
+    ResolvedRun without = run_by(Device::kCuda, 6);
+    without.request.graph = false;
+    const TinyResult eager = train_tiny(without);
+    for (size_t i = 0; i < graph.weights.size(); ++i) {
+      EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
+    }
   }
 }
 

@@ -60,6 +60,10 @@ inline std::unique_ptr<nn::Optimizer> make_muon(std::vector<nn::NamedParameter> 
                                     nn::MuonParams{});
 }
 
+inline std::unique_ptr<nn::Optimizer> make_lamb(std::vector<nn::NamedParameter> parameters) {
+  return std::make_unique<nn::Lamb>(nn::without_bias_decay(std::move(parameters), 0.01));
+}
+
 template <class Fast>
 MakeOptimizer with_lookahead(Fast fast, nn::LookaheadVariant variant) {
   return [=](std::vector<nn::NamedParameter> parameters) {
@@ -90,6 +94,7 @@ inline const NamedOptimizer kOptimizers[] = {
     {"LarcSgd", make_larc},
     {"AdamW", make_adam},
     {"Muon", make_muon},
+    {"Lamb", make_lamb},
     {"LookaheadSgd", with_lookahead(make_sgd, nn::LookaheadVariant::kAlphadl)},
     {"FallingLookaheadSgd", with_lookahead(make_sgd, nn::LookaheadVariant::kAirbench)},
     {"LookaheadAdamW", with_lookahead(make_adam, nn::LookaheadVariant::kPaper)},

@@ -77,6 +77,45 @@ std::string refusal_of(const std::string& line, const data::Dataset& images) {
                : "accepted";
 }
 
+TEST(AugmentationConfig, RandAugmentIsSpelledAsTimmDoes) {
+  const Named photos("imagefolder/train");
+  EXPECT_EQ(of("", photos).rand.layers, 0);
+  EXPECT_EQ(of("--aa ta_wide", photos).rand.layers, 0);
+  const RandAugment usual = of("--aa rand", photos).rand;
+  EXPECT_EQ(usual.layers, 2);
+  EXPECT_EQ(usual.magnitude, 10);
+  EXPECT_EQ(usual.deviation, 0);
+  EXPECT_EQ(usual.probability, 0.5);
+  EXPECT_FALSE(usual.increasing);
+  const RandAugment all = of("--aa rand-m7-n3-p0.25-mstd0.5-mmax15-inc1", photos).rand;
+  EXPECT_EQ(all.layers, 3);
+  EXPECT_EQ(all.magnitude, 7);
+  EXPECT_EQ(all.deviation, 0.5);
+  EXPECT_FALSE(all.uniform);
+  EXPECT_EQ(all.most, 15);
+  EXPECT_EQ(all.probability, 0.25);
+  EXPECT_TRUE(all.increasing);
+  EXPECT_TRUE(of("--aa rand-mstd101", photos).rand.uniform);
+  for (const char* bad : {"random",
+                          "m7",
+                          "rand-m",
+                          "rand-m1.5",
+                          "rand-n0",
+                          "rand-n101",
+                          "rand-p2",
+                          "rand-x3",
+                          "rand-tweights",
+                          "rand-mmax0",
+                          "augmix-m3",
+                          "rand-7",
+                          "rand-mstdinf"}) {
+    EXPECT_THAT(refusal_of(fmt::format("--aa {}", bad), photos),
+                HasSubstr("bad value: --auto-augment "))
+        << bad;
+  }
+  EXPECT_THAT(refusal_of("--aa rand-m7", Named("shapes/train")), HasSubstr("is for photos"));
+}
+
 TEST(AugmentationConfig, WhatDoesNotFitTheImagesIsRefused) {
   const Named photos("imagefolder/train"), mnist("mnist/train"), small("shapes/train", 8);
   EXPECT_EQ(refusal_of("--crop-pad 4", photos),

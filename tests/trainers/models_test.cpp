@@ -128,7 +128,11 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"BlurPool",
                 {.arch = "vgg16", .image = kPhoto, .blur_pool = true},
                 "--blur-pool: vgg16",
-                "resnet18 to resnet152"}),
+                "resnet18 to resnet152"},
+        Refused{"DropPath",
+                {.arch = "vgg16", .image = kColor, .drop_path = 0.1},
+                "--drop-path: vgg16 has no residual blocks",
+                "branches of such blocks"}),
     [](const auto& run) { return run.param.name; });
 
 TEST(Models, AnUnknownNetworkListsThoseThatThereAre) {

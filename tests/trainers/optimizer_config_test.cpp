@@ -241,7 +241,7 @@ TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
 
 TEST(OptimizerConfig, BadValuesAreRefusedInThreeLines) {
   EXPECT_EQ(testing::refusal("--opt rmsprop"),
-            "bad value: --opt rmsprop | --opt takes one of sgd, adam, adamw, muon | "
+            "bad value: --opt rmsprop | --opt takes one of sgd, adam, adamw, muon, lamb | "
             "train_convnet --help");
   for (const char* line : {"--lr-scheduler polynomial",
                            "--lr-step-size 0",
@@ -293,6 +293,8 @@ TEST(MakeOptimizer, IsWhatTheFlagsAskFor) {
               ElementsAre("w.momentum_buffer", "b.momentum_buffer"));
   EXPECT_THAT(state_names("--opt adam"),
               ElementsAre("b.exp_avg", "w.exp_avg", "b.exp_avg_sq", "w.exp_avg_sq", "adam.step"));
+  EXPECT_THAT(state_names("--opt lamb"),
+              ElementsAre("b.exp_avg", "w.exp_avg", "b.exp_avg_sq", "w.exp_avg_sq", "adam.step"));
   EXPECT_THAT(state_names("--opt muon"), ElementsAre("w.momentum_buffer", "b.momentum_buffer"));
   EXPECT_THAT(state_names("--opt muon --momentum 0"), ElementsAre());
   EXPECT_THAT(state_names("--momentum 0 --lookahead"),
@@ -321,6 +323,13 @@ TEST(MakeOptimizer, DecaysWhatIsAskedFor) {
   EXPECT_THAT(decayed("--opt adamw --no-bias-decay"), ElementsAre(0.75F, 1));
   EXPECT_THAT(decayed("--lr-per-1024 --momentum 0"), ElementsAre(0.5F, 0.5F)) << "0.5 * 0.5 / 0.5";
   EXPECT_NEAR(decayed("--opt adam")[0], 0.5, 1e-6) << "the decay is part of the gradient";
+}
+
+TEST(OptimizerConfig, LambLimitsGradientsUnlessAskedNotTo) {
+  EXPECT_EQ(config_of("").clip_grad_norm, 0);
+  EXPECT_EQ(config_of("--opt lamb").clip_grad_norm, 1);
+  EXPECT_EQ(config_of("--opt lamb --clip-grad-norm 0").clip_grad_norm, 0);
+  EXPECT_EQ(config_of("--opt lamb --clip-grad-norm 2.5").clip_grad_norm, 2.5);
 }
 
 TEST(MakeOptimizer, LarcHasItsFlags) {

@@ -67,6 +67,20 @@ TEST(RunRequest, TakesOverEveryValue) {
   EXPECT_FALSE(request.normalize);
 }
 
+TEST(RunRequest, TheLossIsOfASoftmaxUnlessAskedOtherwise) {
+  EXPECT_FALSE(request_of("").binary_loss);
+  for (const char* line : {"--loss bce", "--bce-loss"}) {
+    EXPECT_TRUE(request_of(line).binary_loss) << line;
+    EXPECT_EQ(request_of(line).target_threshold, std::nullopt);
+  }
+  EXPECT_EQ(request_of("--loss bce --bce-target-thresh 0.2").target_threshold, 0.2F);
+  const auto error = usage_error([] { request_of("--bce-target-thresh 0.2"); });
+  ASSERT_TRUE(error);
+  EXPECT_STREQ(error->what(), "--bce-target-thresh would change nothing");
+  EXPECT_TRUE(usage_error([] { request_of("--loss bce --bce-target-thresh 1.5"); }));
+  EXPECT_TRUE(usage_error([] { request_of("--loss mse"); }));
+}
+
 TEST(RunRequest, WhatNeedsEvaluationsIsRefusedWithoutThem) {
   EXPECT_FALSE(request_of("").no_eval);
   EXPECT_TRUE(request_of("--no-eval").no_eval);

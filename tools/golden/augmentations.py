@@ -1,10 +1,12 @@
 """Golden values of changes to training images, and of evaluations over views."""
 
+from itertools import product
 from unittest import mock
 
 import torch
 import torch.nn.functional as F
 from PIL import Image
+from timm.data import auto_augment
 from torch import Tensor
 from torchvision.transforms import InterpolationMode, RandomErasing, TrivialAugmentWide, autoaugment, v2
 from torchvision.transforms.functional import pil_to_tensor
@@ -98,4 +100,28 @@ def trivial_augment() -> GoldenFile:
                 magnitude = sign * float(magnitudes[bin] if magnitudes.ndim else 0)
                 changed = autoaugment._apply_op(image, name, magnitude, InterpolationMode.NEAREST, None)
                 file.put(**{f"bin{bin}{'negative' if sign < 0 else ''}": pil_to_tensor(changed)[None]})
+    return file
+
+
+def rand_augment() -> GoldenFile:
+    """What timm's RandAugment makes of Pillow's images at a level, with each interpolation and each sign."""
+    file = GoldenFile("rand_augment", "f32")
+    height, width = 10, 13
+    slopes = torch.arange(height).view(1, height, 1) * 9 + torch.arange(width) * torch.tensor([3, 5, -4]).view(3, 1, 1)
+    pixels = (slopes + 70 + torch.randint(0, 40, (3, height, width))).clamp(20, 255).to(torch.uint8)
+    image = Image.fromarray(pixels.permute(1, 2, 0).numpy())
+    plain = auto_augment._RAND_TRANSFORMS
+    for op in plain + [op for op in auto_augment._RAND_INCREASING_TRANSFORMS if op not in plain]:
+        moves = op.startswith(("Rotate", "Shear", "Translate"))
+        file.case(op)
+        file.put(image=pixels[None])
+        for level, negative, bicubic in product((0.0, 3.3, 7.0, 10.0), (False, True), (False, True) if moves else (0,)):
+            filters = Image.Resampling.BICUBIC if bicubic else Image.Resampling.BILINEAR
+            hparams = {"img_mean": (124, 116, 104), "interpolation": filters}
+            changed = auto_augment.AugmentOp(op, prob=1.0, magnitude=level, hparams=hparams)
+            if op.startswith("Posterize") and changed.level_fn(level, hparams) == (0,):
+                continue  # Pillow 13 refuses it
+            with mock.patch("random.random", lambda negative=negative: 0.75 if negative else 0.25):
+                out = pil_to_tensor(changed(image))[None]
+            file.put(**{f"{level:g}{'n' if negative else 'p'}{'c' if bicubic else 'l'}": out})
     return file

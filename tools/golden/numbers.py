@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import torch
+from timm.data.distributed_sampler import RepeatAugSampler
 from torch import Tensor
 from torch.utils.data.distributed import DistributedSampler
 
@@ -43,6 +44,18 @@ def rng() -> GoldenFile:
     assert_near(file.tensors["rand_seed0.values"][:4], [0.4962566, 0.7682218, 0.0884774, 0.1320305])
     firsts = [file.tensors[f"randn{count}_seed0.values"][0] for count in (4, 16)]
     assert_near(torch.stack(firsts), [1.5409961, -1.1258398])
+    return file
+
+
+def repeat_sampler() -> GoldenFile:
+    """Epoch 1 of timm's sampler, whose seed is the epoch alone. One row a rank."""
+    file = GoldenFile("repeat_sampler", "f32")
+    for n, world, repeats in [(10, 1, 3), (10, 4, 3), (300, 1, 2), (600, 2, 3), (600, 4, 4)]:
+        file.case(f"n{n}_world{world}_x{repeats}", n=n, world=world, repeats=repeats)
+        samplers = [RepeatAugSampler(range(n), world, rank, num_repeats=repeats) for rank in range(world)]
+        for sampler in samplers:
+            sampler.set_epoch(1)
+        file.put(indices=torch.tensor([list(sampler) for sampler in samplers]))
     return file
 
 

@@ -1,9 +1,12 @@
 """Golden values of the kernels' operations."""
 
+import itertools
 from functools import partial
 
 import torch
 import torch.nn.functional as F
+from timm.data.mixup import mixup_target
+from timm.loss import BinaryCrossEntropy
 from torch import Tensor
 
 from golden.golden_file import GoldenFile, assert_near, put_op, randn, window
@@ -200,6 +203,21 @@ def subsample_pad() -> GoldenFile:
         file.case(f"n{n}c{c}h{h}w{w}k{k}")
         pad = (0, 0, 0, 0, (k - c) // 2, (k - c) // 2)
         put_op(file, lambda input, pad=pad: F.pad(input[:, :, ::2, ::2], pad), randn, input=randn(n, c, h, w))
+    return file
+
+
+def binary_cross_entropy() -> GoldenFile:
+    """timm's loss of mixed and smoothed targets; threshold -1 stands for none, mix 1 for images that are not mixed."""
+    file = GoldenFile("binary_cross_entropy", "f64")
+    for n, k in [(1, 1), (4, 10), (7, 3), (2, 257)]:
+        logits, labels = (3 * torch.randn(n, k)).double().requires_grad_(), torch.randint(k, (n,))
+        for smoothing, threshold, mix in itertools.product((0.0, 0.1), (None, 0.2), (1.0, 0.3, 0.875)):
+            values = {"smoothing": smoothing, "threshold": -1.0 if threshold is None else threshold, "mix": mix}
+            file.case(f"n{n}k{k}_" + "_".join(f"{value:g}" for value in values.values()), **values)
+            targets = labels if mix == 1 else mixup_target(labels, k, mix, smoothing).double()
+            loss = BinaryCrossEntropy(smoothing=smoothing, target_threshold=threshold)(logits, targets)
+            (grad_logits,) = torch.autograd.grad(loss, logits)
+            file.put(logits=logits, labels=labels, loss=loss.reshape(1), grad_logits=grad_logits)
     return file
 
 

@@ -1,6 +1,7 @@
 """Golden values of optimizers."""
 
 import torch
+from timm.optim import Lamb
 from torch import Tensor, nn
 
 from golden.golden_file import GoldenFile, assert_near
@@ -193,6 +194,39 @@ def muon() -> GoldenFile:
 
     add("nesterov", 0.95, True, 0.1)
     add("plain", 0.85, False, 0.0)
+    return file
+
+
+def lamb() -> GoldenFile:
+    """Ten steps of timm's Lamb for two matrices and a convolution that are decayed, a matrix of zeros among them, and
+    a bias that is not."""
+    file = GoldenFile("lamb", "f32")
+    shapes = {"matrix": (6, 10), "conv": (4, 3, 2, 2), "zeros": (3, 5), "bias": (6,)}
+    steps = 10
+
+    def add(name: str, size: float, weight_decay: float, max_grad_norm: float | None = 1.0) -> None:
+        lr = [0.02 * (1 - step / steps) for step in range(steps)]
+        file.case(name, lr=lr, weight_decay=weight_decay, max_grad_norm=max_grad_norm or 0.0)
+        params = {key: nn.Parameter(torch.randn(shape)) for key, shape in shapes.items()}
+        params["zeros"].data.zero_()
+        grads = {key: size * torch.randn(steps, *shape) for key, shape in shapes.items()}
+        file.put(**{f"{key}.before": param for key, param in params.items()})
+        groups = [
+            {"params": [param], "weight_decay": 0.0 if key == "bias" else weight_decay} for key, param in params.items()
+        ]
+        optimizer = Lamb(groups, max_grad_norm=max_grad_norm, foreach=False)
+        for step in range(steps):
+            for group, (key, param) in zip(optimizer.param_groups, params.items(), strict=True):
+                group["lr"] = lr[step]
+                param.grad = grads[key][step].clone()
+            file.put(**{f"{key}.grad{step}": param.grad for key, param in params.items()})
+            optimizer.step()
+            file.put(**{f"{key}.after{step}": param for key, param in params.items()})
+
+    add("clipped", 1.0, 0.02)
+    add("within_the_limit", 0.01, 0.02)  # all gradients together have a norm of about 0.14
+    add("without_limit", 3.0, 0.1, max_grad_norm=None)
+    add("without_decay", 1.0, 0.0)
     return file
 
 

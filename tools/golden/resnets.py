@@ -273,3 +273,15 @@ def resnet_losses() -> GoldenFile:
     torch.testing.assert_close(logits[0, :3], torch.tensor([7.89307, 7.77789, 5.67664]), rtol=1e-4, atol=0)
     file.put(logits=logits)
     return file
+
+
+def drop_path() -> GoldenFile:
+    """How often timm's ResNets leave out the branch of each block, where the last one's is left out at 0.1."""
+    file = GoldenFile("drop_path", "f64")
+    last = 0.1
+    for name in ("resnet18", "resnet34", "resnet50", "resnext50_32x4d"):
+        model = timm.create_model(name, drop_path_rate=last)
+        file.case(name, last=last)
+        blocks = [block for i in range(1, 5) for block in getattr(model, f"layer{i}")]
+        file.put(rates=torch.tensor([block.drop_path.drop_prob if block.drop_path else 0.0 for block in blocks]))
+    return file

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -149,6 +150,19 @@ bool kept_drop_last(const Options& options, const RunIdentity& before) {
   return dropped;
 }
 
+// Likewise by how often an image is shown in a row.
+int64_t kept_repeats(const Options& options, const RunIdentity& before) {
+  const auto found = before.settings.find("aug-repeats");
+  const std::string was = found != before.settings.end() ? found->second : "1";
+  if (options.given("aug-repeats") && options.text("aug-repeats") != was) {
+    refuse_change(fmt::format("--aug-repeats is {}, the checkpoint's run has {}",
+                              options.text("aug-repeats"),
+                              printable(was)),
+                  "leave it out");
+  }
+  return std::max<int64_t>(1, parse_int(was).value_or(1));
+}
+
 // Flags that neither shape the training nor say where a run ends.
 bool shapes_training(const Flag& flag) {
   constexpr std::string_view kOthers[] = {"epochs",
@@ -243,7 +257,8 @@ RunRequest keep_run(RunRequest request,
                    .micro_steps = before.micro_steps,
                    .shards = before.shards,
                    .bn_groups = before.bn_groups,
-                   .drop_last = kept_drop_last(options, before)};
+                   .drop_last = kept_drop_last(options, before),
+                   .repeats = kept_repeats(options, before)};
   request.seeds = before.seeds;
   request.start_epoch = before.start_epoch;
   return request;

@@ -45,7 +45,8 @@ ModelOptions model_options(const RunRequest& request, const data::Dataset& image
           .image = images.image_shape(),
           .cifar_stem = request.cifar_stem,
           .zero_init_residual = request.zero_init_residual,
-          .blur_pool = request.blur_pool};
+          .blur_pool = request.blur_pool,
+          .drop_path = request.drop_path};
 }
 
 ExitCode print(const std::vector<std::string>& lines, Console& console, Communicator& ranks) {

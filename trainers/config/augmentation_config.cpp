@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
 #include "core/error.h"
+#include "core/words.h"
 #include "trainers/config/choice_names.h"
 
 namespace lockstep::trainers {
@@ -25,6 +29,46 @@ auto meant_if_given(const Names& names, const Options& options, const char* flag
   return setting == nullptr ? std::nullopt : std::optional(meant(names, setting->value));
 }
 
+// Whether `key` is a setting of timm's with such a value, which is taken over.
+bool set_rand_augment(RandAugment& rand, std::string_view key, double value) {
+  constexpr double kMostLayers = 100;
+  constexpr double kUniform = 100;  // deviations above it
+  const bool is_whole = value == std::floor(value);
+  if (key == "m" && is_whole)
+    rand.magnitude = value;
+  else if (key == "n" && is_whole && value >= 1 && value <= kMostLayers)
+    rand.layers = static_cast<int64_t>(value);
+  else if (key == "p" && value <= 1)
+    rand.probability = value;
+  else if (key == "mstd") {
+    rand.deviation = value;
+    rand.uniform = value > kUniform;
+  } else if (key == "mmax" && is_whole && value > 0)
+    rand.most = value;
+  else if (key == "inc" && is_whole)
+    rand.increasing = value != 0;
+  else
+    return false;
+  return true;
+}
+
+// "rand-m7-n2-p0.5-mstd0.5-mmax10-inc1", in which all but the first may be absent.
+RandAugment parse_rand_augment(std::string_view text) {
+  constexpr int64_t kUsualLayers = 2;
+  RandAugment rand{.layers = kUsualLayers};
+  const std::vector<std::string_view> words = split_words(text, '-');
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i == 0 && words[i] == "rand") continue;
+    const size_t digits = std::min(words[i].find_first_of("0123456789"), words[i].size());
+    const auto value = parse_float(words[i].substr(digits));
+    if (i > 0 && value && set_rand_augment(rand, words[i].substr(0, digits), *value)) continue;
+    throw UsageError(fmt::format("bad value: --auto-augment {}", printable(text)),
+                     "it takes none, ta_wide, or timm's rand with m, n, p, mstd, mmax and inc",
+                     "--auto-augment rand-m7-n2-mstd0.5");
+  }
+  return rand;
+}
+
 Augmentation usual_changes(const data::Dataset& train) {
   const std::string name = train.name();
   if (name.starts_with("imagefolder/")) return {.flip = Flip::kRandom, .resized_crop = true};
@@ -35,11 +79,14 @@ Augmentation usual_changes(const data::Dataset& train) {
 }  // namespace
 
 AugmentationConfig make_augmentation_config(const Options& options) {
-  const Setting* const automatic = options.find("auto-augment");  // train_resnet's
+  const Setting* const given = options.find("auto-augment");  // train_resnet's
+  const std::string automatic = given == nullptr ? "none" : given->value;
+  const bool is_rand = automatic != "none" && automatic != "ta_wide";
   return {.flip = meant_if_given(kFlips, options, "flip"),
           .crop_pad = options.maybe_integer("crop-pad"),
           .pad_mode = meant_if_given(kPadModes, options, "crop-pad-mode"),
-          .trivial = automatic != nullptr && automatic->value == "ta_wide",
+          .trivial = automatic == "ta_wide",
+          .rand = is_rand ? parse_rand_augment(automatic) : RandAugment{},
           .erase = options.number("random-erase"),
           .mixup = options.number("mixup"),
           .cutmix = options.number("cutmix")};
@@ -54,7 +101,8 @@ Augmentation augmentation(const AugmentationConfig& asked,
   changes.pad = asked.crop_pad.value_or(changes.pad);
   changes.pad_mode = asked.pad_mode.value_or(changes.pad_mode);
   changes.trivial = asked.trivial;
-  if (changes.trivial && !changes.resized_crop) {
+  changes.rand = asked.rand;
+  if ((changes.trivial || changes.rand.layers > 0) && !changes.resized_crop) {
     throw UsageError(
         "--auto-augment is for photos in class folders",
         fmt::format("it changes photos where they are decoded, and {} has none", train.name()),

@@ -17,13 +17,14 @@ struct AugmentationConfig {
   std::optional<PadMode> pad_mode = {};
 
   bool trivial = false;  // torchvision's TrivialAugmentWide
+  RandAugment rand = {};
 
   double erase = 0;   // the probability that a box of an image is erased
   double mixup = 0;   // alpha; 0: none
   double cutmix = 0;  // likewise; beside mixup, each micro-step has one of them
 };
 
-// Requires: checked options.
+// Requires: checked options. Errors: UsageError for a RandAugment that there is not.
 AugmentationConfig make_augmentation_config(const Options& options);
 
 // Where nothing is asked for: CIFAR-10 and shapes have a crop out of the image padded by 4, and a

@@ -211,7 +211,8 @@ BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t thr
                                .micro_steps = asked.micro_steps,
                                .shards = asked.shards.value_or(ranks * shards),
                                .bn_groups = asked.bn_groups.value_or(ranks),
-                               .drop_last = asked.drop_last};
+                               .drop_last = asked.drop_last,
+                               .repeats = asked.repeats};
   check(division, asked);
   return division;
 }
@@ -219,7 +220,8 @@ BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t thr
 void check_steps(const BatchDivision& batch, int64_t dataset_images) {
   if (!batch.drop_last) return;
   const int64_t replicas = batch.bn_groups * batch.micro_steps;
-  const int64_t dealt = data::samples_per_replica({.size = dataset_images, .replicas = replicas});
+  const int64_t dealt = data::samples_per_replica(
+      {.size = dataset_images, .replicas = replicas, .repeats = batch.repeats});
   if (dealt >= batch.images / replicas) return;
   throw UsageError(
       "--drop-last leaves no step of an epoch",

@@ -18,7 +18,8 @@ namespace {
 constexpr std::array kOptimizers = {std::pair{OptimizerKind::kSgd, "sgd"},
                                     std::pair{OptimizerKind::kAdam, "adam"},
                                     std::pair{OptimizerKind::kAdamW, "adamw"},
-                                    std::pair{OptimizerKind::kMuon, "muon"}};
+                                    std::pair{OptimizerKind::kMuon, "muon"},
+                                    std::pair{OptimizerKind::kLamb, "lamb"}};
 constexpr std::array kSchedules = {std::pair{ScheduleKind::kConst, "const"},
                                    std::pair{ScheduleKind::kStep, "step"},
                                    std::pair{ScheduleKind::kMultiStep, "multistep"},
@@ -264,7 +265,9 @@ OptimizerConfig make_optimizer_config(const Options& options) {
   if (const Setting* groups = options.find("param-groups")) {
     config.groups.rules = parse_parameter_rules(groups->value);
   }
-  config.clip_grad_norm = options.number("clip-grad-norm");
+  const double own_limit = config.kind == OptimizerKind::kLamb ? 1 : 0;
+  const bool has_limit = options.find("clip-grad-norm") != nullptr;
+  config.clip_grad_norm = has_limit ? options.number("clip-grad-norm") : own_limit;
   config.larc = make_larc(options);
   config.lookahead = make_lookahead(options);
   config.ema = options.number("ema");

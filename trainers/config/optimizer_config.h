@@ -11,7 +11,7 @@
 
 namespace lockstep::trainers {
 
-enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW, kMuon };
+enum class OptimizerKind : uint8_t { kSgd, kAdam, kAdamW, kMuon, kLamb };
 enum class ScheduleKind : uint8_t {
   kConst,
   kStep,

@@ -1,5 +1,7 @@
 #include "trainers/config/run_request.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "core/error.h"
@@ -100,12 +102,23 @@ void read_photos(const Options& options, RunRequest& request) {
                    fmt::format("--val-resize-size {} or more", request.photos.val_crop));
 }
 
+void read_loss(const Options& options, RunRequest& request) {
+  request.label_smoothing = options.number("label-smoothing");
+  request.binary_loss = options.text("loss") == "bce";
+  if (options.find("bce-target-thresh") == nullptr) return;
+  request.target_threshold = static_cast<float>(options.number("bce-target-thresh"));
+  if (request.binary_loss) return;
+  throw UsageError("--bce-target-thresh would change nothing",
+                   "only --loss bce makes use of it",
+                   "--loss bce beside it, or leave it out");
+}
+
 void read_optimizer(const Options& options, RunRequest& request) {
   request.epochs = options.number("epochs");
   request.max_steps = options.maybe_integer("max-steps");
   request.optimizer = make_optimizer_config(options);
   request.lr_dry_run = options.boolean("lr-dry-run");
-  request.label_smoothing = options.number("label-smoothing");
+  read_loss(options, request);
   request.augmentation = make_augmentation_config(options);
   request.loss_div_batch = options.boolean("loss-div-batch");
   const int64_t seed = options.integer("seed");
@@ -187,6 +200,7 @@ void read_batch(const Options& options, RunRequest& request) {
   batch.shards = options.maybe_integer("shards");
   batch.bn_groups = options.maybe_integer("bn-groups");
   batch.drop_last = options.boolean("drop-last");
+  batch.repeats = std::max<int64_t>(1, options.integer("aug-repeats"));
   if (!options.boolean("sync-bn")) return;
   const int64_t groups = batch.bn_groups.value_or(1);
   if (options.given("sync-bn") && groups != 1) {
@@ -270,6 +284,7 @@ RunRequest make_run_request(const Options& options) {
     request.cifar_stem = options.boolean("cifar-stem");
     request.zero_init_residual = options.boolean("zero-init-residual");
     request.blur_pool = options.boolean("blur-pool");
+    request.drop_path = options.number("drop-path");
   }
   read_optimizer(options, request);
   read_early_stopping(options, request);

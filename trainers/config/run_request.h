@@ -25,6 +25,7 @@ struct BatchRequest {
   std::optional<int64_t> shards = {};
   std::optional<int64_t> bn_groups = {};  // 1 with --sync-bn
   bool drop_last = false;                 // no short step at the end of an epoch
+  int64_t repeats = 1;                    // views of an image in a row: data::SamplerOptions
 };
 
 struct Seeds {
@@ -63,6 +64,7 @@ struct RunRequest {
   bool cifar_stem = false;
   bool zero_init_residual = false;
   bool blur_pool = false;
+  double drop_path = 0;
 
   double epochs = 0;                 // the last one may be a part
   int64_t start_epoch = 0;           // the first one's number
@@ -72,6 +74,8 @@ struct RunRequest {
   OptimizerConfig optimizer;
   bool lr_dry_run = false;
   double label_smoothing = 0;
+  bool binary_loss = false;               // --loss bce
+  std::optional<float> target_threshold;  // of its targets; absent: they are as they are
   AugmentationConfig augmentation;
   EarlyStoppingConfig early_stopping;
   bool loss_div_batch = false;  // losses once more, by a group's images or a test batch's

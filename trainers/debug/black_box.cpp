@@ -166,7 +166,9 @@ std::optional<NumericsFind> NumericsWatch::find(const BlackBox& box) const {
   if (!find || find->images.empty()) return find;
   const data::MicroBatch batch =
       data::training_sequence(options_.plan, find->step - 1, find->step).at(find->micro_step);
-  for (int64_t& image : find->images) image = batch.images[static_cast<size_t>(image)];
+  for (int64_t& image : find->images) {
+    image = batch.images[static_cast<size_t>(image)] % options_.plan.dataset_size;
+  }
   return find;
 }
 

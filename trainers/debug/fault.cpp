@@ -237,7 +237,7 @@ void LayerFault::on_result(const TapeOp& op, const Tensor& result) {
 }
 
 bool LayerFault::strikes(const TapeOp& op) const {
-  return fault_.layer.empty() ? op.name == "softmax_cross_entropy"
+  return fault_.layer.empty() ? op.name.ends_with("cross_entropy")
                               : names_.layer_of(op) == fault_.layer;
 }
 

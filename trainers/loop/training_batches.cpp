@@ -106,7 +106,8 @@ data::BatchPlan batch_plan(const ResolvedRun& run,
           .rank = ranks.rank(),
           .ranks = ranks.size(),
           .seed = run.request.seeds.order,
-          .drop_last = run.batch.drop_last};
+          .drop_last = run.batch.drop_last,
+          .repeats = run.batch.repeats};
 }
 
 namespace {

@@ -35,6 +35,14 @@ bool groups_span_ranks(const BatchDivision& batch) {
   return any_group_spans_ranks(batch.shards, batch.bn_groups, batch.ranks);
 }
 
+nn::CrossEntropy loss_of(const RunRequest& request,
+                         const Var& logits,
+                         const Tensor& labels,
+                         const kernels::SoftmaxCrossEntropyParams& params) {
+  if (!request.binary_loss) return nn::softmax_cross_entropy(logits, labels, params);
+  return nn::binary_cross_entropy(logits, labels, params, request.target_threshold);
+}
+
 }  // namespace
 
 TrainingStep::TrainingStep(const TrainingParts& parts, const StepRange& range)
@@ -133,12 +141,12 @@ nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
   nn::CrossEntropy result;
   timeline_.in_phase(kForwardSpan, [&] {
     timeline_.begin_pass(LayerSpans::Pass::kForward);
-    result = nn::softmax_cross_entropy(
-        p_.model.forward(images),
-        labels,
-        {.label_smoothing = static_cast<float>(p_.run.request.label_smoothing),
-         .mix = mix,
-         .divide_by = p_.run.request.loss_div_batch ? batch : 1});
+    result = loss_of(p_.run.request,
+                     p_.model.forward(images),
+                     labels,
+                     {.label_smoothing = static_cast<float>(p_.run.request.label_smoothing),
+                      .mix = mix,
+                      .divide_by = p_.run.request.loss_div_batch ? batch : 1});
   });
   timeline_.in_phase(kBackwardSpan, [&] {
     timeline_.begin_pass(LayerSpans::Pass::kBackward);

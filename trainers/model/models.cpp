@@ -150,13 +150,19 @@ void check_options(const Network& network, const ModelOptions& options) {
                      "convolutions with a stride read",
                      "leave it out, or -a resnet50");
   }
+  if (options.drop_path > 0 && !network.is_resnet() && network.family != Family::kCifarResNet) {
+    throw UsageError(fmt::format("--drop-path: {} has no residual blocks", network.name),
+                     "it leaves out the branches of such blocks, beside their shortcuts",
+                     "leave it out, or -a resnet50");
+  }
 }
 
 nn::ResNetOptions resnet_options(const Network& network, const ModelOptions& options) {
   nn::ResNetOptions resnet{.classes = options.classes,
                            .cifar_stem = options.cifar_stem,
                            .zero_init_residual = options.zero_init_residual,
-                           .blur_pool = options.blur_pool};
+                           .blur_pool = options.blur_pool,
+                           .drop_path = options.drop_path};
   if (network.family == Family::kResNeXt) {
     resnet.groups = 32;
     resnet.group_width = 4;
@@ -175,8 +181,8 @@ int64_t smallest_group(const BatchDivision& batch,
   const int64_t replicas = batch.bn_groups * batch.micro_steps;
   const int64_t full = batch.images / replicas;
   if (batch.drop_last) return full;
-  const int64_t per_epoch =
-      data::samples_per_replica({.size = dataset_images, .replicas = replicas});
+  const int64_t per_epoch = data::samples_per_replica(
+      {.size = dataset_images, .replicas = replicas, .repeats = batch.repeats});
   const int64_t steps = (per_epoch + full - 1) / full;
   const bool reaches_last_step = max_steps.value_or(steps) >= steps;
   return reaches_last_step ? per_epoch - (steps - 1) * full : full;
@@ -219,7 +225,8 @@ std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::In
     case Family::kSeResNet:
       return std::make_unique<nn::ResNet>(init, network.depth, resnet_options(network, options));
     case Family::kCifarResNet:
-      return std::make_unique<nn::CifarResNet>(init, network.depth, options.classes);
+      return std::make_unique<nn::CifarResNet>(
+          init, network.depth, options.classes, options.drop_path);
     case Family::kAlexNet:
       return std::make_unique<nn::AlexNet>(init, nn::AlexNetOptions{.classes = options.classes});
     case Family::kVgg:

@@ -18,6 +18,7 @@ struct ModelOptions {
   bool cifar_stem = false;          // resnet18, resnet34: 3x3 stem of stride 1, no max-pool
   bool zero_init_residual = false;  // resnet18 to resnet152, resnext50_32x4d
   bool blur_pool = false;           // those and seresnet50
+  double drop_path = 0;             // of the last block (nn/residual_block.h); networks of blocks
 };
 
 // Errors: UsageError naming the networks known, the images that this one is for, or the option that

@@ -26,6 +26,8 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
   } else if (config.kind == OptimizerKind::kMuon) {
     const nn::MuonParams params = {.momentum = config.momentum, .nesterov = config.nesterov};
     optimizer = std::make_unique<nn::Muon>(std::move(groups), params);
+  } else if (config.kind == OptimizerKind::kLamb) {
+    optimizer = std::make_unique<nn::Lamb>(std::move(groups));
   } else {
     const kernels::AdamParams params = {.decoupled = config.kind == OptimizerKind::kAdamW};
     optimizer = std::make_unique<nn::Adam>(std::move(groups), params);

@@ -118,7 +118,8 @@ std::vector<std::string> lr_lines(const RunRequest& request,
                                                          .micro_steps = batch.micro_steps,
                                                          .shards = batch.shards,
                                                          .groups = batch.bn_groups,
-                                                         .drop_last = batch.drop_last});
+                                                         .drop_last = batch.drop_last,
+                                                         .repeats = batch.repeats});
   const Schedule schedule(request.optimizer.schedule,
                           request.optimizer.base_lr(batch.images),
                           request.epochs,
