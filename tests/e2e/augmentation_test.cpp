@@ -103,5 +103,28 @@ TEST(AugmentedPhotos, HaveTheSameBitsOnTwoRanksAndAfterAResume) {
             read_json(dir / "one" / "run.json").at("digest"));
 }
 
+// What ResNet Strikes Back trains with, all at once.
+TEST(AugmentedPhotos, HaveTheSameBitsWithLambBinaryLossesAndAllChanges) {
+  const TempDir dir;
+  write_image_folders(dir / "photos", 8);
+  const auto run = [&](int ranks, const std::string& name, const Arguments& more) {
+    Arguments line = {"--opt", "lamb", "--lr", "5e-3", "--wd", "0.02", "--no-bias-decay"};
+    line.insert(line.end(), {"--loss", "bce", "--bce-target-thresh", "0.2", "--mixup", "0.1"});
+    line.insert(line.end(), {"--cutmix", "1", "--label-smoothing", "0.1", "--drop-path", "0.1"});
+    line.insert(line.end(), {"--aug-repeats", "3", "--auto-augment", "rand-m7-mstd0.5-inc1"});
+    line.insert(line.end(), {"--max-steps", "4", "-p", "1", "--epochs", "2"});
+    line.insert(line.end(), more.begin(), more.end());
+    const ProgramResult result = run_ranks(ranks, resnet20(dir / "photos", dir / name, line));
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+  };
+  run(1, "one", {});
+  run(2, "two", {});
+  expect_same_bits(dir / "one", dir / "two");
+  run(1, "parts", {"--max-steps", "3"});
+  run(2, "parts", {"--resume", "auto"});
+  EXPECT_EQ(read_json(dir / "parts" / "run.json").at("digest"),
+            read_json(dir / "one" / "run.json").at("digest"));
+}
+
 }  // namespace
 }  // namespace lockstep::testing::augmentation_test
