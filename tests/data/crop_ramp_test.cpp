@@ -37,6 +37,8 @@ TEST(CropRamp, StaysWithinItsEnds) {
     EXPECT_GE(ramp.side(epoch, 50), 40);
     EXPECT_LE(ramp.side(epoch, 50), 50);
   }
+  const CropRamp odd = {.from = 60, .first = 2, .last = 9};  // 60 is next to 64
+  EXPECT_EQ(odd.side(2, 96), 60);
   EXPECT_EQ(CropRamp{}.side(0, 224), 224);
 }
 

@@ -31,6 +31,24 @@ TEST(ImageFolderRuns, HaveTheSameBitsOnOtherRanks) {
   }
 }
 
+TEST(ImageFolderRuns, SqueezeAndBlurWithTheSameBitsOnOtherRanks) {
+  const TempDir dir;
+  write_image_folders(dir / "photos", 4);
+  const auto line = [&](const fs::path& run) {
+    Arguments flags = {"--blur-pool", "--train-crop-size", "64", "--val-resize-size", "64"};
+    flags.insert(flags.end(), {"--val-crop-size", "64"});
+    return resnet(dir / "photos", run, flags, "seresnet50");
+  };
+  const ProgramResult one = run_program(line(dir / "one"));
+  ASSERT_EQ(one.exit_code, 0) << said(one);
+  for (const int ranks : {2, 4}) {
+    const fs::path run = dir / std::to_string(ranks);
+    const ProgramResult several = run_ranks(ranks, line(run));
+    ASSERT_EQ(several.exit_code, 0) << said(several);
+    expect_same_bits(dir / "one", run);
+  }
+}
+
 // Epochs of one step, with images of 32 pixels and then of 64.
 TEST(ImageFolderRuns, GrowWithTheSameBitsOnOtherRanksAndResumed) {
   const TempDir dir;

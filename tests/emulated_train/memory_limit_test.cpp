@@ -34,7 +34,7 @@ MemoryPlan plan_of(const ResolvedRun& run,
                    const trainers::ModelOptions& network,
                    int64_t trained,
                    int64_t tested) {
-  MemoryPlan plan = trainers::plan_memory(run, network, trained, tested);
+  MemoryPlan plan = trainers::plan_memory(run, network, trained, {tested, network.image});
   Stream stream(Device::kCuda);
   const data::Synthetic test(
       {.images = tested, .classes = network.classes, .shape = network.image});
@@ -46,6 +46,16 @@ MemoryPlan plan_of(const ResolvedRun& run,
 MemoryPlan plan_of(const ResolvedRun& run) {
   const trainers::ModelOptions network = {.arch = "resnet20", .classes = 10, .image = {3, 8, 8}};
   return plan_of(run, network, kTrainImages, kTestImages);
+}
+
+TEST(MemoryPlanned, CountsTheSizeOfTestedImages) {
+  const trainers::ModelOptions network = {.arch = "resnet20", .classes = 10, .image = {3, 8, 8}};
+  const ResolvedRun run = two_epochs(4, true);
+  const auto bytes = [&](int64_t side) {
+    return trainers::plan_memory(run, network, kTrainImages, {kTestImages, {3, side, side}})
+        .step.evaluation;
+  };
+  EXPECT_GT(bytes(16), 3 * bytes(8));
 }
 
 std::unique_ptr<nn::Module> make_resnet20(const nn::Init& init) {

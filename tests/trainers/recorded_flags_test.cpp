@@ -182,6 +182,7 @@ TEST(EvaluationRecord, SaysWhatTheRunComputesWith) {
   const EvaluationRecord plain = record_of_line("--dummy --normalize 0.25,0.125");
   EXPECT_EQ(plain.flags,
             (Texts{{"arch", "convnet"},
+                   {"blur-pool", "false"},
                    {"cifar-stem", "false"},
                    {"num-classes", "10"},
                    {"normalize", "0.25,0.125"},
@@ -193,6 +194,21 @@ TEST(EvaluationRecord, SaysWhatTheRunComputesWith) {
   EXPECT_EQ(half.flags.at("normalize"), "none");
   EXPECT_EQ(half.flags.at("dtype"), "bf16");
   EXPECT_EQ(half.flags.at("master-weights"), "true");
+}
+
+// Of a training whose images grow, and of BlurPool.
+TEST(TakeFlags, OfGrowingImagesAndBlurPool) {
+  const EvaluationRecord record = with({{"arch", "resnet50"},
+                                        {"blur-pool", "true"},
+                                        {"train-crop-size", "192"},
+                                        {"res-from", "160"},
+                                        {"res-epochs", "11:13"}});
+  Options options = options_of("DIR", {}, Program::kTrainResnet);
+  take_flags(options, record, kResume);
+  const RunRequest request = make_run_request(options);
+  EXPECT_TRUE(request.blur_pool);
+  EXPECT_EQ(request.photos.train_ramp.side(12, request.photos.train_crop), 192);
+  EXPECT_EQ(request.photos.train_ramp.side(11, request.photos.train_crop), 160);
 }
 
 TEST(EvaluationRecord, IsReadBack) {

@@ -24,11 +24,12 @@ std::string names_shown(const Flag& flag, Program program, bool all) {
   return letters + words + value_shown(flag, program);
 }
 
-// Long lists of choices continue on the next line.
+// Long lists of choices continue on the next lines.
 std::string wrapped(std::string_view line) {
   if (line.size() <= kColumns) return std::string(line);
   const size_t end = line.rfind('|', kColumns - 1) + 1;
-  return fmt::format("{}\n{:8}{}", line.substr(0, end), "", line.substr(end));
+  const std::string rest = fmt::format("{:8}{}", "", line.substr(end));
+  return fmt::format("{}\n{}", line.substr(0, end), wrapped(rest));
 }
 
 std::string page(Program program, bool all) {

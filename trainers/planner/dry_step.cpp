@@ -136,7 +136,8 @@ DryStep run_dry_step(const ModelOptions& network,
   }
   step.memory.gradients = meter.taken();
 
-  step.memory.evaluation = evaluation_bytes(*model, network.image, extras, precision.network());
+  step.memory.evaluation = evaluation_bytes(
+      *model, extras.test_image.value_or(network.image), extras, precision.network());
   const DryRecord made;
   Stream stream(Device::kDry);
   const Shards shards = Shards::cut(images, extras.shards, 1);

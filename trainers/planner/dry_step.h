@@ -66,9 +66,10 @@ struct StepExtras {
   bool ema = false;
   std::optional<OptimizerConfig> optimizer = {};  // absent: SGD with momentum
   int64_t shards = 1;
-  bool graph = true;                  // the step reads images at addresses of its own
-  int64_t evaluated = 0;              // images of an evaluation's batch; 0: there is none
-  TestViews views = TestViews::kOne;  // of each of them
+  bool graph = true;      // the step reads images at addresses of its own
+  int64_t evaluated = 0;  // images of an evaluation's batch; 0: there is none
+  std::optional<data::ImageShape> test_image = {};  // shape of these; absent: as in the step
+  TestViews views = TestViews::kOne;                // of each of them
 };
 
 // One step on `images`. Errors: UsageError as make_model.

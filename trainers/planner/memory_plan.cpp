@@ -83,7 +83,7 @@ int64_t exchange_bytes(int64_t gradients, int64_t ranks, int64_t bucket_bytes) {
 MemoryPlan plan_memory(const ResolvedRun& run,
                        const ModelOptions& network,
                        int64_t train_images,
-                       int64_t test_images) {
+                       const TestedImages& tested) {
   const RunRequest& request = run.request;
   const BatchDivision& batch = run.batch;
   const StepExtras extras{
@@ -92,7 +92,8 @@ MemoryPlan plan_memory(const ResolvedRun& run,
       .optimizer = request.optimizer,
       .shards = share(batch.shards, batch.ranks),
       .graph = run.runs_as_graph(),
-      .evaluated = std::min(request.val_batch_size, test_images),
+      .evaluated = std::min(request.val_batch_size, tested.count),
+      .test_image = tested.shape,
       .views = request.test_views};
   MemoryPlan plan;
   const int64_t of_rank =
@@ -115,7 +116,8 @@ int64_t settle_memory(const ResolvedRun& run,
                       int64_t workspace) {
   const RunRequest& request = run.request;
   if (!data.train || request.device != Device::kCuda) return 0;
-  const int64_t tested = request.no_eval ? 0 : data.test->size();
+  const TestedImages tested = {.count = request.no_eval ? 0 : data.test->size(),
+                               .shape = data.test->image_shape()};
   MemoryPlan plan = plan_memory(run, network, data.train->size(), tested);
   plan.workspace = workspace;
   on_all_ranks(ranks, [&] { check_memory(plan, room_on_device(local_ranks)); });

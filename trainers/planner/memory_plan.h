@@ -30,11 +30,16 @@ struct MemoryPlan {
 // Other ranks' parts of a bucket of that many bytes at most, where NCCL carries gradients.
 int64_t exchange_bytes(int64_t gradients, int64_t ranks, int64_t bucket_bytes);
 
-// Without a workspace. Images of the run's data set; test_images: 0 where nothing is evaluated.
+struct TestedImages {
+  int64_t count = 0;  // 0: nothing is evaluated
+  data::ImageShape shape;
+};
+
+// Without a workspace. Images of the run's data sets.
 MemoryPlan plan_memory(const ResolvedRun& run,
                        const ModelOptions& network,
                        int64_t train_images,
-                       int64_t test_images);
+                       const TestedImages& tested);
 
 // A collective call, before the run takes memory. Refuses a training that needs more than is free
 // on the chosen device: an error ends all ranks, with the parts and the largest batch that fits.
