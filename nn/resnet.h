@@ -20,7 +20,7 @@ struct ResNetOptions {
   int64_t group_width = 64;
   bool squeeze_excite = false;  // in the bottlenecks: seresnet50
   bool blur_pool = false;       // make_conv's, for all convolutions
-  double drop_path = 0;  // of the last block: drop_path_of()
+  double drop_path = 0;         // of the last block: drop_path_of()
 };
 
 // Stem, four stages of blocks, average pool, fc: (N,3,H,W) -> (N,classes). Initial weights are

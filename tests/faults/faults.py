@@ -2,9 +2,9 @@
 """usage: tests/faults/faults.py BIN_DIR [--seed N] [--seconds S] [--counts] [FAULT...]
 
 Trains with one fault after another: those of FOUND and others chosen by a seed, for S seconds of processor time (12),
-or those that are named: "save,0,write,3,error:28". Each training ends with exit 0 and the undisturbed digest, or with a documented exit
-code and a message; the next one goes on from what it left to the undisturbed digest and leaves no other files.
---counts prints how many calls can be disturbed, and stops. tests/long/faults.py takes all of a save's.
+or those that are named: "save,0,write,3,error:28". Each training ends with exit 0 and the undisturbed digest, or with a
+documented exit code and a message; the next one goes on from what it left to the undisturbed digest and leaves no other
+files. --counts prints how many calls can be disturbed, and stops. tests/long/faults.py takes all of a save's.
 """
 
 import argparse

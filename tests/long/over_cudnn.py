@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -81,7 +82,8 @@ def main() -> None:
         print(rows[-1], flush=True)
     verdict = "ALSO FAILED: " + ", ".join(unknown) if unknown else "No other test failed."
     if wanted == "*":
-        listed = "\n".join(f"- `{name}` {why}" for name, why in sorted(reasons.items()) if why)
+        listed = "\n".join(textwrap.fill(f"- `{name}` {why}", 120, subsequent_indent="  ", break_on_hyphens=False)
+                           for name, why in sorted(reasons.items()) if why)
         (ROOT / "tests/long/over_cudnn.md").write_text(f"""# Training tests over the emulated cuDNN, by every way
 
 `tests/long/over_cudnn.py` wrote this on {time.strftime("%Y-%m-%d")}: the tests of `test_emulated_train`, whose runs on

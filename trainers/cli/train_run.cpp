@@ -237,17 +237,15 @@ class Run {
 
   void announce(const nn::Module& model, const std::vector<std::string>& loaded) const {
     const RunRequest& request = p_.run.request;
-    for (const std::string& line : start_lines(p_.run, p_.data.sets, model)) p_.console.info(line);
-    if (ranks_.size() > 1) {
-      for (const std::string& line : host_lines(places_)) p_.console.info(line);
-    }
+    const auto say = [&](const std::vector<std::string>& lines) {
+      for (const std::string& line : lines) p_.console.info(line);
+    };
+    say(start_lines(p_.run, p_.data.sets, model));
+    if (ranks_.size() > 1) say(host_lines(places_));
     if (p_.engines.convolutions > 0) {
       p_.console.info(p_.engines.line(plan_file_of(request, p_.run.output_dir)));
     }
-    for (const std::string& line :
-         opening_lines(p_.start.options(), p_.run, p_.job.launch, loaded)) {
-      p_.console.info(line);
-    }
+    say(opening_lines(p_.start.options(), p_.run, p_.job.launch, loaded));
     p_.console.info("run dir " + p_.run.output_dir);
     const auto name = std::filesystem::path(p_.run.output_dir).filename().string();
     for (const std::string& line : tricks_start_lines(p_.run.batch.ranks, name)) {
