@@ -5,8 +5,9 @@
 namespace lockstep::nn {
 
 int64_t near_multiple(double count, int64_t divisor, double limit) {
-  const auto half = static_cast<double>(divisor / 2);
-  const int64_t nearest = static_cast<int64_t>(count + half) / divisor * divisor;
+  const int64_t half = divisor / 2;
+  const int64_t nearest =
+      static_cast<int64_t>(count + static_cast<double>(half)) / divisor * divisor;
   const int64_t multiple = std::max(divisor, nearest);
   return static_cast<double>(multiple) < limit * count ? multiple + divisor : multiple;
 }
