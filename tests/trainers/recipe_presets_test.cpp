@@ -77,6 +77,7 @@ TEST(RecipePresets, OfTorchvisionHasItsSettings) {
   EXPECT_EQ(request.label_smoothing, 0.1);
   EXPECT_FALSE(request.binary_loss);
   EXPECT_TRUE(request.augmentation.trivial);
+  EXPECT_TRUE(request.augmentation.bilinear);
   EXPECT_EQ(request.augmentation.erase, 0.1);
   EXPECT_EQ(request.augmentation.mixup, 0.2);
   EXPECT_EQ(request.augmentation.cutmix, 1);

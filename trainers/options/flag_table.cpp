@@ -185,7 +185,7 @@ constexpr Flag kOptimizerFlags[] = {
     {.name = "crop-pad-mode", .kind = kChoice, .choices = "zero|reflect",
      .help = "crop-pad: black pixels, or the image mirrored at its edge [zero]"},
     {.name = "auto-augment", .aliases = "--aa", .resnet_only = true,
-     .takes = "none|ta_wide|rand-m7-mstd0.5", .initial = "none",
+     .takes = "none|ta_wide|ta_wide-bilinear|rand-m7-mstd0.5", .initial = "none",
      .help = "photos: one of 14 more random changes to each; RandAugment, as timm spells it"},
     {.name = "random-erase", .kind = kFloat, .initial = "0", .range = kUnit,
      .help = "probability that a box of a training image is erased, after normalization"},

@@ -80,7 +80,7 @@ constexpr std::string_view kTorchvisionV2[] = {
     "--arch=resnet50", "--global-batch-size=1024", "--epochs=600", "--lr=0.5", "--momentum=0.9",
     "--weight-decay=2e-5", "--param-groups=*bn* wd=0; *downsample.1.* wd=0",
     "--lr-scheduler=cosine", "--sched-on-updates=false", "--warmup-epochs=5",
-    "--label-smoothing=0.1", "--mixup=0.2", "--cutmix=1", "--auto-augment=ta_wide",
+    "--label-smoothing=0.1", "--mixup=0.2", "--cutmix=1", "--auto-augment=ta_wide-bilinear",
     "--random-erase=0.1", "--aug-repeats=4", "--ema=0.999965848595", "--train-crop-size=176",
     "--val-resize-size=232", "--val-crop-size=224", "--val-batch-size=128", "--workers=16"};
 // arXiv 2110.00476, table 2, and timm's train.py of its time: rates from warmup-lr 1e-4 to min-lr
