@@ -39,6 +39,7 @@ struct Augmentation {
   Flip flip = Flip::kNone;    // left to right
   bool resized_crop = false;  // of photos of any size: data/random_resized_crop.h
   bool trivial = false;       // of these crops, one more: data/trivial_augment.h
+  bool bilinear = false;      // it looks between pixels, instead of at the nearest one
   RandAugment rand = {};      // of them, likewise: data/rand_augment.h
   uint64_t seed = 0;
 

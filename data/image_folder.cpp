@@ -203,7 +203,9 @@ void ImageFolder::read_for_training(int64_t i,
   const LoadSpan span("augment");
   if (augmentation.trivial) {
     ImageRandom of_change(augmentation.seed, RandomPurpose::kTrivialAugment, epoch, i);
-    change(draw_trivial_change(of_change), changed, pixels);
+    TrivialChange drawn = draw_trivial_change(of_change);
+    drawn.bilinear = augmentation.bilinear;
+    change(drawn, changed, pixels);
   }
   ImageRandom of_layers(augmentation.seed, RandomPurpose::kRandAugment, epoch, i);
   for (int64_t layer = 0; layer < augmentation.rand.layers; ++layer) {

@@ -5,6 +5,10 @@
 #include <numbers>
 #include <vector>
 
+#include <fmt/core.h>
+
+#include "core/words.h"
+
 namespace lockstep::data {
 namespace {
 
@@ -51,9 +55,10 @@ void transform(const Affine& from, const ImageSize& size, std::span<uint8_t> pix
   }
 }
 
-// Pillow rounds these, so that quarters of a turn are exact.
+// Pillow rounds these, so that quarters of a turn are exact. The decimal digits decide: for an
+// eighth of a turn x * 1e15 would be rounded to a half.
 double to_15_digits(double x) {
-  return std::nearbyint(x * 1e15) / 1e15;
+  return parse_float(fmt::format("{:.15f}", x)).value_or(x);
 }
 
 // plain + factor * (pixel - plain): of no colors, no contrast, no edges, or black.
@@ -181,19 +186,23 @@ TrivialChange trivial_change(TrivialOp op, int64_t bin, bool negative) {
 
 void change(const TrivialChange& what, const ImageSize& size, std::span<uint8_t> pixels) {
   const auto magnitude = static_cast<double>(what.magnitude);
+  const auto move = [&](const Affine& from) {
+    if (what.bilinear) return resample(from, Between::kLines, {}, size, pixels);
+    transform(from, size, pixels);
+  };
   switch (what.op) {
     case TrivialOp::kIdentity:
       return;
     case TrivialOp::kShearX:
-      return transform({.xy = magnitude}, size, pixels);
+      return move({.xy = magnitude});
     case TrivialOp::kShearY:
-      return transform({.yx = magnitude}, size, pixels);
+      return move({.yx = magnitude});
     case TrivialOp::kTranslateX:
-      return transform({.x0 = -std::trunc(magnitude)}, size, pixels);
+      return move({.x0 = -std::trunc(magnitude)});
     case TrivialOp::kTranslateY:
-      return transform({.y0 = -std::trunc(magnitude)}, size, pixels);
+      return move({.y0 = -std::trunc(magnitude)});
     case TrivialOp::kRotate:
-      return transform(rotation(magnitude, size), size, pixels);
+      return move(rotation(magnitude, size));
     case TrivialOp::kPosterize:
     case TrivialOp::kSolarize:
       return recolor(pixels, [&](const auto&) { return fixed_table(what); });
@@ -214,7 +223,9 @@ void enhance(TrivialOp op, float factor, const ImageSize& size, std::span<uint8_
 }
 
 Affine rotation(double degrees, const ImageSize& size) {
-  const double angle = -(degrees / 180 * std::numbers::pi);
+  double turn = std::fmod(degrees, 360.0);
+  if (turn < 0) turn += 360;
+  const double angle = -(turn * (std::numbers::pi / 180));
   Affine from{.xx = to_15_digits(std::cos(angle)),
               .xy = to_15_digits(std::sin(angle)),
               .yx = to_15_digits(-std::sin(angle)),

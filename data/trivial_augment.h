@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "data/affine.h"
 #include "data/codecs/image.h"
 
 namespace lockstep::data {
@@ -44,7 +45,8 @@ inline constexpr std::array<std::string_view, 14> kTrivialOpNames = {"Identity",
 
 struct TrivialChange {
   TrivialOp op = TrivialOp::kIdentity;
-  float magnitude = 0;  // in the op's own unit: degrees, pixels, a factor less 1
+  float magnitude = 0;    // in the op's own unit: degrees, pixels, a factor less 1
+  bool bilinear = false;  // geometry: between pixels, instead of the nearest one
 };
 
 // The change of strength `bin` in 0..30; `negative` turns it round where the op has a direction.
@@ -59,17 +61,12 @@ TrivialChange draw_trivial_change(Random& random) {
 }
 
 // Changes the image in place; what comes in from beyond its edges is black. Shapes: pixels HWC of
-// `size`, RGB. Source: torchvision's TrivialAugmentWide on Pillow's images, bit for bit: nearest
-// pixels, and a half turn or a quarter turn of a square as Pillow's transpose().
+// `size`, RGB. Source: torchvision's TrivialAugmentWide on Pillow's images, bit for bit; a half
+// turn or a quarter turn of a square is Pillow's transpose().
 void change(const TrivialChange& what, const ImageSize& size, std::span<uint8_t> pixels);
 
 // Brightness, color, contrast or sharpness times `factor`, likewise.
 void enhance(TrivialOp op, float factor, const ImageSize& size, std::span<uint8_t> pixels);
-
-// Where point (x, y) of the result lies: (xx x + xy y + x0, yx x + yy y + y0).
-struct Affine {
-  double xx = 1, xy = 0, x0 = 0, yx = 0, yy = 1, y0 = 0;
-};
 
 // Turns an image to the left, as Pillow computes it.
 Affine rotation(double degrees, const ImageSize& size);

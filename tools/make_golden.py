@@ -31,6 +31,7 @@ from golden.ops import (
 )  # fmt: skip
 from golden.optimizers import adam, lamb, lookahead_airbench, loss_scale, muon, param_groups, sgd
 from golden.photo_networks import photo_network_gradients, photo_network_init
+from golden.recipes import recipe_rates
 from golden.resnets import drop_path, resnet_gradients, resnet_init, resnet_losses
 from golden.torch_files import torch_files
 
@@ -41,7 +42,7 @@ FILES = [
     image_files, image_centers, image_resizes, image_views, image_boxes, trivial_augment, rand_augment,
     models, drop_path, resnet_init, resnet_gradients, resnet_losses,
     photo_network_init, photo_network_gradients, airbench_init, airbench_gradients, airbench_steps, ffcv_epochs,
-    torch_files,
+    recipe_rates, torch_files,
 ]  # fmt: skip
 
 

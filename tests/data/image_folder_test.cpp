@@ -160,7 +160,9 @@ TEST(ImageFolder, ChangesCropsOnceMore) {
     const Bytes plain = training_pixels(*pair.train, 1, epoch);
     Bytes once = plain, in_layers = plain;
     ImageRandom random(kAugmentation.seed, RandomPurpose::kTrivialAugment, epoch, 1);
-    change(draw_trivial_change(random), {224, 224}, once);
+    TrivialChange of_pixels = draw_trivial_change(random);
+    trivial.bilinear = of_pixels.bilinear = epoch % 2 == 1;
+    change(of_pixels, {224, 224}, once);
     EXPECT_EQ(training_pixels(*pair.train, 1, epoch, trivial), once) << epoch;
     ImageRandom of_layers(kAugmentation.seed, RandomPurpose::kRandAugment, epoch, 1);
     for (int layer = 0; layer < 2; ++layer) {

@@ -40,14 +40,19 @@ TEST_P(TrivialOps, HavePillowsPixels) {
   int seen = 0;
   for (int64_t bin = 0; bin < 31; ++bin) {
     for (const bool negative : {false, true}) {
-      const std::string name = fmt::format("bin{}{}", bin, negative ? "negative" : "");
-      if (!golden_.has(name)) continue;
-      const std::span<const uint8_t> from = image.span<uint8_t>();
-      Bytes got(from.begin(), from.end());
-      change(trivial_change(op(), bin, negative), {16, 16}, got);
-      const Tensor want = golden_.tensor(name);
-      EXPECT_TRUE(std::ranges::equal(got, want.span<uint8_t>())) << name;
-      ++seen;
+      for (const char* bilinear : {"", "bilinear"}) {
+        const std::string name =
+            fmt::format("bin{}{}{}", bin, negative ? "negative" : "", bilinear);
+        if (!golden_.has(name)) continue;
+        const std::span<const uint8_t> from = image.span<uint8_t>();
+        Bytes got(from.begin(), from.end());
+        TrivialChange what = trivial_change(op(), bin, negative);
+        what.bilinear = *bilinear != 0;
+        change(what, {16, 16}, got);
+        const Tensor want = golden_.tensor(name);
+        EXPECT_TRUE(std::ranges::equal(got, want.span<uint8_t>())) << name;
+        ++seen;
+      }
     }
   }
   EXPECT_GE(seen, 1);

@@ -1,6 +1,8 @@
-// The ImageNet recipes of pytorch/examples and of Apex, on a folder of few photos.
+// ImageNet recipes on a folder of few photos: those of pytorch/examples and of Apex, torchvision's,
+// ResNet Strikes Back's.
 #include <regex>
 #include <sstream>
+#include <utility>
 
 #include <gmock/gmock.h>
 
@@ -72,6 +74,30 @@ TEST_F(ImagenetPresets, OfApex) {
   }
 }
 
+// Two steps of eight photos, of the recipe's sizes.
+TEST_F(ImagenetPresets, OfTorchvisionAndStrikesBackHaveTheSameBitsOnTwoRanks) {
+  write_image_folders(dir_ / "photos", 8);
+  const auto train = [&](int ranks, const std::string& preset) {
+    const std::filesystem::path run = dir_ / (preset + std::to_string(ranks));
+    Arguments line = {"train_resnet", (dir_ / "photos").string(), "--preset", preset};
+    line.insert(line.end(), {"-a", "resnet18", "--global-batch-size", "8", "--shards", "4"});
+    line.insert(line.end(), {"--bn-groups", "2", "--max-steps", "2", "-p", "1", "-j", "1"});
+    line.insert(line.end(), {"-o", run.string()});
+    const ProgramResult result = run_ranks(ranks, line);
+    EXPECT_EQ(result.exit_code, 0) << said(result);
+    return run;
+  };
+  for (const auto& [preset, rate] :
+       {std::pair{"torchvision-v2", 0.005}, {"rsb-a2", 1e-4}, {"rsb-a3", 1e-4}}) {
+    SCOPED_TRACE(preset);
+    const std::filesystem::path two = train(2, preset);
+    if (HasFailure()) return;
+    EXPECT_NEAR(read_metrics(two).front().at("lr").get<double>(), rate, 1e-12);
+    EXPECT_EQ(read_json(two / "run.json").at("digest"),
+              read_json(train(1, preset) / "run.json").at("digest"));
+  }
+}
+
 // Each command of docs/imagenet.md, for one step of eight photos.
 TEST_F(ImagenetPresets, CommandsOfTheDocumentationRun) {
   write_image_folders(dir_ / "photos", 4);
@@ -89,7 +115,7 @@ TEST_F(ImagenetPresets, CommandsOfTheDocumentationRun) {
     const ProgramResult result = run_program(arguments);
     EXPECT_EQ(result.exit_code, 0) << line << "\n" << said(result);
   }
-  EXPECT_EQ(commands, 9);
+  EXPECT_EQ(commands, 12);
 }
 
 }  // namespace

@@ -69,6 +69,9 @@ TEST(AugmentationConfig, EachFlagWorksAlone) {
   EXPECT_EQ(of("--flip alternating", photos).flip, Flip::kAlternating);
   EXPECT_FALSE(of("", photos).trivial);
   EXPECT_TRUE(of("--auto-augment ta_wide", photos).trivial);
+  EXPECT_FALSE(of("--auto-augment ta_wide", photos).bilinear);
+  EXPECT_TRUE(of("--auto-augment ta_wide-bilinear", photos).trivial);
+  EXPECT_TRUE(of("--auto-augment ta_wide-bilinear", photos).bilinear);
 }
 
 std::string refusal_of(const std::string& line, const data::Dataset& images) {

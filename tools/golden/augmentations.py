@@ -100,6 +100,9 @@ def trivial_augment() -> GoldenFile:
                 magnitude = sign * float(magnitudes[bin] if magnitudes.ndim else 0)
                 changed = autoaugment._apply_op(image, name, magnitude, InterpolationMode.NEAREST, None)
                 file.put(**{f"bin{bin}{'negative' if sign < 0 else ''}": pil_to_tensor(changed)[None]})
+                if name.startswith(("Rotate", "Shear", "Translate")):
+                    changed = autoaugment._apply_op(image, name, magnitude, InterpolationMode.BILINEAR, None)
+                    file.put(**{f"bin{bin}{'negative' if sign < 0 else ''}bilinear": pil_to_tensor(changed)[None]})
     return file
 
 

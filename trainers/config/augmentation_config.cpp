@@ -62,9 +62,11 @@ RandAugment parse_rand_augment(std::string_view text) {
     const size_t digits = std::min(words[i].find_first_of("0123456789"), words[i].size());
     const auto value = parse_float(words[i].substr(digits));
     if (i > 0 && value && set_rand_augment(rand, words[i].substr(0, digits), *value)) continue;
-    throw UsageError(fmt::format("bad value: --auto-augment {}", printable(text)),
-                     "it takes none, ta_wide, or timm's rand with m, n, p, mstd, mmax and inc",
-                     "--auto-augment rand-m7-n2-mstd0.5");
+    throw UsageError(
+        fmt::format("bad value: --auto-augment {}", printable(text)),
+        "it takes none, ta_wide, ta_wide-bilinear, or timm's rand with m, n, p, mstd, mmax "
+        "and inc",
+        "--auto-augment rand-m7-n2-mstd0.5");
   }
   return rand;
 }
@@ -81,11 +83,13 @@ Augmentation usual_changes(const data::Dataset& train) {
 AugmentationConfig make_augmentation_config(const Options& options) {
   const Setting* const given = options.find("auto-augment");  // train_resnet's
   const std::string automatic = given == nullptr ? "none" : given->value;
-  const bool is_rand = automatic != "none" && automatic != "ta_wide";
+  const bool is_trivial = automatic == "ta_wide" || automatic == "ta_wide-bilinear";
+  const bool is_rand = automatic != "none" && !is_trivial;
   return {.flip = meant_if_given(kFlips, options, "flip"),
           .crop_pad = options.maybe_integer("crop-pad"),
           .pad_mode = meant_if_given(kPadModes, options, "crop-pad-mode"),
-          .trivial = automatic == "ta_wide",
+          .trivial = is_trivial,
+          .bilinear = automatic == "ta_wide-bilinear",
           .rand = is_rand ? parse_rand_augment(automatic) : RandAugment{},
           .erase = options.number("random-erase"),
           .mixup = options.number("mixup"),
@@ -101,6 +105,7 @@ Augmentation augmentation(const AugmentationConfig& asked,
   changes.pad = asked.crop_pad.value_or(changes.pad);
   changes.pad_mode = asked.pad_mode.value_or(changes.pad_mode);
   changes.trivial = asked.trivial;
+  changes.bilinear = asked.bilinear;
   changes.rand = asked.rand;
   if ((changes.trivial || changes.rand.layers > 0) && !changes.resized_crop) {
     throw UsageError(

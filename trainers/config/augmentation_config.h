@@ -16,7 +16,8 @@ struct AugmentationConfig {
   std::optional<int64_t> crop_pad = {};
   std::optional<PadMode> pad_mode = {};
 
-  bool trivial = false;  // torchvision's TrivialAugmentWide
+  bool trivial = false;   // torchvision's TrivialAugmentWide
+  bool bilinear = false;  // with its interpolation, as its references have it; else NEAREST
   RandAugment rand = {};
 
   double erase = 0;   // the probability that a box of an image is erased

@@ -62,6 +62,16 @@ PlateauConfig make_plateau_config(const Options& options) {
           .upwards = mode == nullptr ? metric == "acc" : mode->value == "max"};
 }
 
+double least_factor(const Options& options) {
+  if (options.text("lr-scheduler") != "cosine") return 0;
+  const double lr = options.number("lr");
+  const double least = options.number("min-lr");
+  if (least <= lr) return lr > 0 ? least / lr : 0;
+  throw UsageError(fmt::format("--min-lr {:g} is above --lr {:g}", least, lr),
+                   "the rate falls from one to the other",
+                   "--min-lr 1e-6, or a greater --lr");
+}
+
 ScheduleConfig make_schedule_config(const Options& options) {
   return {.kind = meant(kSchedules, options.text("lr-scheduler")),
           .on_updates = options.boolean("sched-on-updates"),
@@ -69,6 +79,7 @@ ScheduleConfig make_schedule_config(const Options& options) {
           .milestones = parse_milestones(options),
           .gamma = options.number("lr-gamma"),
           .power = options.number("poly-power"),
+          .least = least_factor(options),
           .one_cycle = {.pct_start = options.number("onecycle-pct-start"),
                         .div = options.number("onecycle-div-factor"),
                         .final_div = options.number("onecycle-final-div-factor")},
@@ -77,7 +88,8 @@ ScheduleConfig make_schedule_config(const Options& options) {
                          .end = options.number("triangular-end")},
           .warmup = {.epochs = options.integer("warmup-epochs"),
                      .method = meant(kWarmups, options.text("warmup-method")),
-                     .decay = options.number("warmup-decay")},
+                     .decay = options.number("warmup-decay"),
+                     .is_prefix = options.boolean("warmup-prefix")},
           .plateau = make_plateau_config(options)};
 }
 
@@ -188,6 +200,8 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const bool cuts = is_plateau || kind == ScheduleKind::kStep || kind == ScheduleKind::kMultiStep;
   const bool rises_linearly =
       warmup.method == WarmupMethod::kLinear || warmup.method == WarmupMethod::kFrozenCosine;
+  const bool is_cosine = kind == ScheduleKind::kCosine;
+  const bool uses_rest = is_cosine || kind == ScheduleKind::kLinear || kind == ScheduleKind::kPoly;
   const bool has_lookahead = config.lookahead.has_value();
   struct Use {
     std::string_view flag;
@@ -201,6 +215,7 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"lr-milestones", kind == ScheduleKind::kMultiStep, "--lr-scheduler multistep"},
            Use{"lr-gamma", cuts, "--lr-scheduler step"},
            Use{"poly-power", kind == ScheduleKind::kPoly, "--lr-scheduler poly"},
+           Use{"min-lr", is_cosine, "--lr-scheduler cosine"},
            Use{"onecycle-pct-start", is_one_cycle, "--lr-scheduler onecycle"},
            Use{"onecycle-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
            Use{"onecycle-final-div-factor", is_one_cycle, "--lr-scheduler onecycle"},
@@ -215,6 +230,9 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
            Use{"warmup-decay",
                warmup.epochs > 0 && rises_linearly,
                "--warmup-epochs 5 --warmup-method linear"},
+           Use{"warmup-prefix",
+               (warmup.epochs > 0 && uses_rest) || warmup.is_prefix,
+               "--warmup-epochs 5 --lr-scheduler cosine"},
            Use{"trust-coefficient", config.larc.has_value(), "--larc"},
            Use{"larc-clip", config.larc.has_value(), "--larc"},
            Use{"lookahead-k", has_lookahead, "--lookahead"},

@@ -37,6 +37,9 @@ struct WarmupConfig {
   int64_t epochs = 0;
   WarmupMethod method = WarmupMethod::kLinear;
   double decay = 0.01;  // d
+  // kCosine, kLinear and kPoly begin after it; else with the run, and its epochs hide their first
+  // ones. Source: timm's CosineLRScheduler.
+  bool is_prefix = true;
 };
 
 struct PlateauConfig {
@@ -72,6 +75,7 @@ struct ScheduleConfig {
   std::vector<int64_t> milestones = {};  // epochs, ascending; kMultiStep
   double gamma = 0.1;                    // of a cut
   double power = 1;                      // kPoly
+  double least = 0;                      // last factor; kCosine
   OneCycleConfig one_cycle = {};
   TriangularConfig triangular = {};
   WarmupConfig warmup = {};

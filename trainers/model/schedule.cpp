@@ -113,7 +113,8 @@ double Schedule::factor(int64_t step) const {
       return after_cuts(
           std::ranges::count_if(config_.milestones, [&](int64_t cut) { return cut <= epoch; }));
     case ScheduleKind::kCosine:
-      return (1 + std::cos(std::numbers::pi * progress(step))) / 2;
+      return config_.least +
+             (1 - config_.least) * (1 + std::cos(std::numbers::pi * progress(step))) / 2;
     case ScheduleKind::kLinear:
       return 1 - progress(step);
     case ScheduleKind::kPoly:
@@ -134,9 +135,10 @@ double Schedule::factor(int64_t step) const {
 
 Schedule::Place Schedule::place(int64_t step) const {
   const int64_t unit = config_.on_updates ? 1 : steps_per_epoch_;
-  const int64_t begin = config_.warmup.epochs * steps_per_epoch_ / unit;
+  const int64_t warm = config_.warmup.epochs * steps_per_epoch_ / unit;
+  const int64_t begin = config_.warmup.is_prefix ? warm : 0;
   const int64_t end = steps_of(epochs_, steps_per_epoch_ / unit);
-  const int64_t at = std::min(step / unit, end);
+  const int64_t at = step / unit < warm ? 0 : std::min(step / unit, end);
   return {std::max(at - begin, int64_t{0}), end - begin};
 }
 

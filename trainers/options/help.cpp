@@ -39,12 +39,12 @@ std::string page(Program program, bool all) {
     text += fmt::format("{}:\n", name_of(group));
     for (const Flag& flag : flag_table()) {
       if (flag.group != group || !flag.of(program) || !(all || flag.brief)) continue;
-      const std::string names = "  " + names_shown(flag, program, all);
+      const std::string names = wrapped("  " + names_shown(flag, program, all));
+      const size_t last_line = names.size() - (names.rfind('\n') + 1);
       const std::string meaning = meaning_shown(flag, program);
       const size_t indent = meaning.size() + kIndent <= kColumns ? kIndent : 6;
-      const bool fits = names.size() + 2 <= indent;
-      text += fits ? fmt::format("{:<{}}", names, indent)
-                   : fmt::format("{}\n{:{}}", wrapped(names), "", indent);
+      const bool fits = last_line + 2 <= indent;
+      text += names + (fits ? "" : "\n") + std::string(fits ? indent - last_line : indent, ' ');
       text += meaning + '\n';
     }
   }
