@@ -150,13 +150,33 @@ class BenchTable(unittest.TestCase):
         }  # fmt: skip
         scaling = {"speed": speed, "two_ranks": {"images_per_s": 60.0}, "one_rank": {"images_per_s": 40.0}}
         pair = {"a_images_per_s": 9000, "b_images_per_s": 3000, "ratio_median": 3, "ratio_min": 2, "ratio_max": 4}
+        mnist = {"lockstep": {"seconds": 2.21}, "torch": {"seconds": 7.73, "ratio": speed}}
         rows = bench_table.summary_rows(
-            ORIGIN | {"over_pytorch": pair}, networks | {"scaling": scaling}, self.RESULT
+            ORIGIN | {"over_pytorch": pair},
+            networks | {"scaling": scaling},
+            self.RESULT,
+            {"mnist": {"bf16": mnist}},
         )
         self.assertEqual(rows[2], "| ConvNet on MNIST, batch 32 | 9,000 images/s | PyTorch: 3,000 | 3.00 (2.00-4.00) |")
-        self.assertEqual(rows[4], "| r50, batch 8 | 30.0 images/s | PyTorch: 20.0 | 1.50 (1.40-1.60) |")
-        self.assertIn("| 60.0 images/s | 1 rank of 1 thread: 40.0 | 1.50", rows[6])
-        self.assertEqual(rows[7], "| all-reduce of 25 MiB, 2 ranks | 1.05 ms | Open MPI: 5.2 ms | 5.00 (4.50-5.50) |")
+        self.assertEqual(
+            rows[3], "| MNIST to 99.0 %, whole process, bf16 | 2.2 s | PyTorch: 7.7 s | 1.50 (1.40-1.60) |")
+        self.assertEqual(rows[5], "| r50, batch 8 | 30.0 images/s | PyTorch: 20.0 | 1.50 (1.40-1.60) |")
+        self.assertIn("| 60.0 images/s | 1 rank of 1 thread: 40.0 | 1.50", rows[7])
+        self.assertEqual(rows[8], "| all-reduce of 25 MiB, 2 ranks | 1.05 ms | Open MPI: 5.2 ms | 5.00 (4.50-5.50) |")
+
+    def test_parts_that_are_measured_have_rows_of_time_to_an_accuracy(self):
+        def side(seconds: float) -> dict:
+            accuracy = {"accuracy_mean": 0.9912, "accuracy_min": 0.99, "accuracy_max": 0.992}
+            return {"seconds": seconds, "images_per_s": 1000} | accuracy
+
+        ratio = {"ratio": 3.5, "min": 3.4, "max": 4.3}
+        part = {"lockstep": side(2), "lockstep_2_ranks": side(1.5), "torch": side(7) | {"ratio": ratio}}
+        rows = bench_table.time_to_accuracy_rows({"mnist": ORIGIN | {"bf16": part}})
+        accuracy = "99.12 % (99.00-99.20)"
+        self.assertEqual(
+            rows[2], f"| MNIST to 99.0 %, bf16 | 2.0 s, {accuracy} | 7.0 s, {accuracy} | 3.50 (3.40-4.30) |")
+        self.assertEqual(rows[3], f"| the same on 2 ranks of 1 thread | 1.5 s, {accuracy} | | |")
+        self.assertEqual(len(rows), 6)
 
     def test_text_is_wrapped_and_rows_are_not(self):
         self.assertEqual(bench_table.wrapped("| " + "word " * 40), "| " + "word " * 40)
