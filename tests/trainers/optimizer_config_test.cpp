@@ -325,13 +325,6 @@ TEST(MakeOptimizer, DecaysWhatIsAskedFor) {
   EXPECT_NEAR(decayed("--opt adam")[0], 0.5, 1e-6) << "the decay is part of the gradient";
 }
 
-TEST(OptimizerConfig, LambLimitsGradientsUnlessAskedNotTo) {
-  EXPECT_EQ(config_of("").clip_grad_norm, 0);
-  EXPECT_EQ(config_of("--opt lamb").clip_grad_norm, 1);
-  EXPECT_EQ(config_of("--opt lamb --clip-grad-norm 0").clip_grad_norm, 0);
-  EXPECT_EQ(config_of("--opt lamb --clip-grad-norm 2.5").clip_grad_norm, 2.5);
-}
-
 TEST(MakeOptimizer, LarcHasItsFlags) {
   EXPECT_THAT(decayed("--larc"), ElementsAre(1, 1)) << "no gradient, no decay";
 }

@@ -1,4 +1,4 @@
-// --preset torchvision-v2, rsb-a2 and rsb-a3, and the schedules that they are made of.
+// --preset torchvision-v2, rsb-a2 and rsb-a3: settings, schedules and optimizer.
 #include <cmath>
 #include <string>
 #include <utility>
@@ -136,6 +136,16 @@ TEST(RecipePresets, OfResnetStrikesBackHaveItsSettings) {
 }
 
 // timm's schedulers, updated each step.
+TEST(Lamb, LimitsGradientsUnlessAskedNotTo) {
+  const auto limit = [](const char* line) {
+    return make_optimizer_config(options_of(line)).clip_grad_norm;
+  };
+  EXPECT_EQ(limit(""), 0);
+  EXPECT_EQ(limit("--opt lamb"), 1);
+  EXPECT_EQ(limit("--opt lamb --clip-grad-norm 0"), 0);
+  EXPECT_EQ(limit("--opt lamb --clip-grad-norm 2.5"), 2.5);
+}
+
 TEST(WarmupPrefix, OffLetsTheScheduleBeginWithTheRun) {
   const std::string warmup = "--epochs 4 --lr 0.1 --warmup-epochs 2 --warmup-decay 0.25 ";
   for (const auto& [name, flags] : {std::pair{"cosine", "--lr-scheduler cosine --min-lr 0.01"},
