@@ -192,7 +192,7 @@ LoadedBatch Loader::load(int64_t number, MicroBatch plan) {
   return batch;
 }
 
-// Which view it became.
+// Returns the view that was read: another image's where this one cannot be read.
 int64_t Loader::read_image(int64_t view, std::span<uint8_t> pixels, LoadedBatch& batch) const {
   const int64_t size = dataset_->size();
   const auto limit = static_cast<size_t>(skip_limit(size));

@@ -8,7 +8,7 @@
 namespace lockstep::kernels {
 namespace {
 
-// Of one pass over the logits: an exponential, a logarithm or quotient, products and sums.
+// A pass takes this many per logit: an exponential, a logarithm or quotient, products and sums.
 constexpr int64_t kFlopsPerTarget = 6;
 
 void check_binary_inputs(const OpCheck& check,

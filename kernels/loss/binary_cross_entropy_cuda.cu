@@ -7,7 +7,7 @@
 namespace lockstep::kernels::cuda {
 namespace {
 
-// What the forward pass wants to know of a row.
+// The sums over a row that the forward pass needs.
 struct BinarySums {
   double loss;
   int above;  // classes that rank before the label

@@ -59,4 +59,66 @@ inline void write_loss_leaves(const Shards& shards,
   }
 }
 
+struct LossFigures {
+  Tensor& losses;
+  Tensor& target_rank;
+  Tensor& loss_leaves;
+};
+
+// Writes all figures; loss_of(x, target) computes an image's loss from its logits.
+template <class Args, class Loss>
+void class_loss_forward(Stream& stream,
+                        const Shards& shards,
+                        const Args& args,
+                        const LossFigures& figures,
+                        Loss loss_of) {
+  const Tensor& logits = args.logits;
+  const int64_t classes = logits.shape()[1];
+  const int32_t* label = args.labels.template data<int32_t>();
+  float* loss = figures.losses.data<float>();
+  int32_t* rank = figures.target_rank.data<int32_t>();
+  dispatch_float(logits.dtype(), [&]<class T>() {
+    const T* first = logits.data<T>();
+    for_images(stream, shards, [=, &shards, &args](int64_t begin, int64_t end) {
+      for (int64_t n = begin; n < end; ++n) {
+        const Logits<T> x(first + n * classes);
+        const Target target = target_of(shards, label, args.params.mix, n);
+        loss[n] = loss_of(x, target);
+        rank[n] = rank_of(x, classes, target.heavier());
+      }
+    });
+  });
+  write_loss_leaves(shards, args.params.divide_by, figures.losses, figures.loss_leaves);
+}
+
+struct LossGradients {
+  const Tensor& grad_loss;
+  Tensor& grad_logits;
+  double divisor;  // of the losses' sum
+};
+
+// Calls write(x, target, scale, grad) for each image: it overwrites the gradients `grad` of the
+// logits x, `scale` times those of the image's loss.
+template <class Args, class Write>
+void class_loss_backward(Stream& stream,
+                         const Shards& shards,
+                         const Args& args,
+                         const LossGradients& gradients,
+                         Write write) {
+  const Tensor& logits = args.logits;
+  const int64_t classes = logits.shape()[1];
+  const int32_t* label = args.labels.template data<int32_t>();
+  const float* leaf_grad = gradients.grad_loss.data<float>();
+  dispatch_float(logits.dtype(), [&]<class T>() {
+    stream.fork(shards.local(), [&](int64_t k, int) {
+      const double scale = leaf_grad[k] / gradients.divisor;
+      for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {
+        const Logits<T> x(logits.data<T>() + n * classes);
+        const Target target = target_of(shards, label, args.params.mix, n);
+        write(x, target, scale, gradients.grad_logits.data<T>() + n * classes);
+      }
+    });
+  });
+}
+
 }  // namespace lockstep::kernels::LS_CPU

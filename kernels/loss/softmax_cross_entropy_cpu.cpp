@@ -44,24 +44,12 @@ void softmax_cross_entropy_forward(Stream& stream,
                                    Tensor& losses,
                                    Tensor& target_rank,
                                    Tensor& loss_leaves) {
-  const Tensor& logits = args.logits;
-  const int64_t classes = logits.shape()[1];
+  const int64_t classes = args.logits.shape()[1];
   const double smoothing = args.params.label_smoothing;
-  const int32_t* label = args.labels.data<int32_t>();
-  float* loss = losses.data<float>();
-  int32_t* rank = target_rank.data<int32_t>();
-  dispatch_float(logits.dtype(), [&]<class T>() {
-    const T* first = logits.data<T>();
-    for_images(stream, shards, [=, &shards, &args](int64_t begin, int64_t end) {
-      for (int64_t n = begin; n < end; ++n) {
-        const Logits<T> x(first + n * classes);
-        const Target target = target_of(shards, label, args.params.mix, n);
-        loss[n] = loss_of(x, classes, target, smoothing);
-        rank[n] = rank_of(x, classes, target.heavier());
-      }
-    });
-  });
-  write_loss_leaves(shards, args.params.divide_by, losses, loss_leaves);
+  class_loss_forward(
+      stream, shards, args, {losses, target_rank, loss_leaves}, [=](auto x, const Target& target) {
+        return loss_of(x, classes, target, smoothing);
+      });
 }
 
 void softmax_cross_entropy_backward(Stream& stream,
@@ -69,32 +57,22 @@ void softmax_cross_entropy_backward(Stream& stream,
                                     const SoftmaxCrossEntropyArgs& args,
                                     const Tensor& grad_loss,
                                     Tensor& grad_logits) {
-  const Tensor& logits = args.logits;
-  const int64_t classes = logits.shape()[1];
+  const int64_t classes = args.logits.shape()[1];
   const double smoothing = args.params.label_smoothing;
   const double off_target = smoothing / static_cast<double>(classes);
   const auto divisor = static_cast<double>(shards.step_images * args.params.divide_by);
-  const int32_t* label = args.labels.data<int32_t>();
-  const float* leaf_grad = grad_loss.data<float>();
-  dispatch_float(logits.dtype(), [&]<class T>() {
-    stream.fork(shards.local(), [&](int64_t k, int) {
-      const double scale = leaf_grad[k] / divisor;
-      for (int64_t n = shards.begin(k); n < shards.begin(k + 1); ++n) {
-        const Logits<T> x(logits.data<T>() + n * classes);
-        T* grad = grad_logits.data<T>() + n * classes;
-        const LogSumExp log_sum_exp(x, classes);
-        const Target of_image = target_of(shards, label, args.params.mix, n);
-        const double own = (1 - smoothing) * of_image.weight;
-        const double others = (1 - smoothing) * (1 - of_image.weight);
-        for (int64_t c = 0; c < classes; ++c) {
-          const double target =
-              off_target + (c == of_image.label ? own : 0) + (c == of_image.other ? others : 0);
-          const double softmax = std::exp(log_sum_exp.log_softmax(x[c]));
-          grad[c] = T(static_cast<float>((softmax - target) * scale));
-        }
-      }
-    });
-  });
+  const auto write = [=]<class T>(Logits<T> x, const Target& of_image, double scale, T* grad) {
+    const LogSumExp log_sum_exp(x, classes);
+    const double own = (1 - smoothing) * of_image.weight;
+    const double others = (1 - smoothing) * (1 - of_image.weight);
+    for (int64_t c = 0; c < classes; ++c) {
+      const double target =
+          off_target + (c == of_image.label ? own : 0) + (c == of_image.other ? others : 0);
+      const double softmax = std::exp(log_sum_exp.log_softmax(x[c]));
+      grad[c] = T(static_cast<float>((softmax - target) * scale));
+    }
+  };
+  class_loss_backward(stream, shards, args, {grad_loss, grad_logits, divisor}, write);
 }
 
 }  // namespace lockstep::kernels::LS_CPU

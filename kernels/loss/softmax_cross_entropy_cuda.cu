@@ -34,7 +34,7 @@ struct Exponentials {
   }
 };
 
-// What the forward pass wants to know of a row.
+// The sums over a row that the forward pass needs.
 struct RowSums {
   double total;  // of the logits
   Exponentials exponentials;

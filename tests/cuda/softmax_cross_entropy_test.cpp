@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/reference/softmax_cross_entropy.h"
+#include "tests/support/class_loss_case.h"
 #include "tests/support/close.h"
 #include "tests/support/cuda_test.h"
 #include "tests/support/float_types.h"
@@ -17,7 +18,9 @@ namespace {
 using testing::close;
 using testing::floats_of;
 using testing::get;
+using testing::ints_of;
 using testing::kFloatTypes;
+using testing::labels_of;
 using testing::random_tensor;
 using testing::rounded_to;
 using testing::same_bits;
@@ -26,17 +29,6 @@ using testing::values_of;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
-
-Tensor labels_of(const std::vector<int32_t>& values) {
-  Tensor labels = Tensor::empty({static_cast<int64_t>(values.size())}, Dtype::kI32);
-  std::ranges::copy(values, labels.data<int32_t>());
-  return labels;
-}
-
-std::vector<int32_t> ints_of(const Tensor& tensor) {
-  const auto values = tensor.span<const int32_t>();
-  return {values.begin(), values.end()};
-}
 
 struct Result {
   Tensor losses, rank, leaves, grad;

@@ -103,7 +103,7 @@ TEST(AugmentedPhotos, HaveTheSameBitsOnTwoRanksAndAfterAResume) {
             read_json(dir / "one" / "run.json").at("digest"));
 }
 
-// What ResNet Strikes Back trains with, all at once.
+// All that ResNet Strikes Back trains with, at once.
 TEST(AugmentedPhotos, HaveTheSameBitsWithLambBinaryLossesAndAllChanges) {
   const TempDir dir;
   write_image_folders(dir / "photos", 8);

@@ -35,7 +35,7 @@ class GrowingShapes : public TinyShapes {
   }
 };
 
-// Of three epochs, each with ten whole steps and a short one.
+// Trains for three epochs; each has ten whole steps and a short one.
 TinyResult train_growing(Device device, bool graph) {
   emulation::reset_runtime();
   trainers::ResolvedRun run = tiny_run(device, 33);

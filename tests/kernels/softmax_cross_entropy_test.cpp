@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/reference/softmax_cross_entropy.h"
+#include "tests/support/class_loss_case.h"
 #include "tests/support/close.h"
 #include "tests/support/doubles.h"
 #include "tests/support/finite_difference.h"
@@ -24,6 +25,7 @@ using testing::doubles;
 using testing::floats_of;
 using testing::get;
 using testing::kFloatTypes;
+using testing::labels_of;
 using testing::poisoned_tensor;
 using testing::random_tensor;
 using testing::rounded_to;
@@ -33,12 +35,6 @@ using testing::values_of;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
-
-Tensor labels_of(const std::vector<int32_t>& values) {
-  Tensor labels = Tensor::empty({static_cast<int64_t>(values.size())}, Dtype::kI32);
-  std::ranges::copy(values, labels.data<int32_t>());
-  return labels;
-}
 
 Tensor logits_of(const std::vector<float>& values, int64_t classes) {
   Tensor logits =
@@ -365,15 +361,7 @@ TEST(SoftmaxCrossEntropy, RejectsOtherShapes) {
 
 TEST(SoftmaxCrossEntropy, DryDeclaresItsCost) {
   Stream stream(Device::kDry);
-  const auto dry = [](const Shape& shape, Dtype dtype) {
-    return Tensor::empty(shape, dtype, Device::kDry);
-  };
-  const Tensor logits = dry({4, 10}, Dtype::kF32);
-  const Tensor labels = dry({4}, Dtype::kI32);
-  Tensor losses = dry({4}, Dtype::kF32);
-  Tensor rank = dry({4}, Dtype::kI32);
-  Tensor leaves = dry({1}, Dtype::kF32);
-  Tensor grad = dry({4, 10}, Dtype::kF32);
+  auto [logits, labels, losses, rank, leaves, grad] = testing::DryClassLoss();
   const Shards shards = Shards::single(4);
   softmax_cross_entropy_forward(stream, shards, {logits, labels}, losses, rank, leaves);
   softmax_cross_entropy_backward(stream, shards, {logits, labels}, leaves, grad);

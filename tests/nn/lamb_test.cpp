@@ -1,14 +1,13 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "kernels/optim/loss_scale.h"
 #include "nn/grad_clipper.h"
 #include "nn/optimizer.h"
 #include "tests/support/close.h"
 #include "tests/support/golden.h"
-#include "tests/support/loss_scale_cases.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/scaled_gradients.h"
 
 namespace lockstep::nn::lamb_test {
 namespace {
@@ -50,36 +49,8 @@ TEST(Lamb, TenStepsAreTimms) {
   }
 }
 
-// A power of two drops out of all that is computed.
 TEST(Lamb, FollowsALossScaleAndSkipsSteps) {
-  std::vector<NamedParameter> plain = testing::some_parameters();
-  std::vector<NamedParameter> scaled = testing::some_parameters();
-  const auto one = testing::make_lamb(plain);
-  const auto other = testing::make_lamb(scaled);
-  Stream stream;
-  const std::vector<double> lrs = {0.1};
-  const auto follow = [&](bool found_inf) {
-    other->follow({.state = testing::loss_scale_state(stream, 1024, 0, found_inf),
-                   .lr_table = kernels::lr_table_of(lrs)});
-  };
-  one->set_lr(0.1);
-  for (size_t i = 0; i < plain.size(); ++i) {
-    plain[i].var.set_grad(random_tensor(plain[i].var.shape(), 50 + i));
-    Tensor larger = random_tensor(plain[i].var.shape(), 50 + i);
-    for (float& value : larger.span<float>()) value *= 1024;
-    scaled[i].var.set_grad(larger);
-  }
-  follow(true);
-  other->step(stream);
-  for (size_t i = 0; i < plain.size(); ++i) {
-    EXPECT_TRUE(same_bits(scaled[i].var.value(), plain[i].var.value())) << "skipped";
-  }
-  follow(false);
-  one->step(stream);
-  other->step(stream);
-  for (size_t i = 0; i < plain.size(); ++i) {
-    EXPECT_TRUE(same_bits(scaled[i].var.value(), plain[i].var.value())) << plain[i].name;
-  }
+  testing::expect_follows_loss_scale(testing::make_lamb);
 }
 
 TEST(Lamb, TheRateOfAGroupIsItsOwnAndFrozenParametersStay) {

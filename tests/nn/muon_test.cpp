@@ -1,14 +1,13 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include "kernels/optim/loss_scale.h"
 #include "nn/optimizer.h"
 #include "tests/reference/newton_schulz.h"
 #include "tests/support/close.h"
 #include "tests/support/golden.h"
-#include "tests/support/loss_scale_cases.h"
 #include "tests/support/optimizers.h"
 #include "tests/support/random_tensor.h"
+#include "tests/support/scaled_gradients.h"
 
 namespace lockstep::nn::muon_test {
 namespace {
@@ -103,37 +102,8 @@ TEST(Muon, TenStepsAreKellerJordans) {
   }
 }
 
-// A power of two drops out of all that is computed.
 TEST(Muon, FollowsALossScaleAndSkipsSteps) {
-  std::vector<NamedParameter> plain = testing::some_parameters();
-  std::vector<NamedParameter> scaled = testing::some_parameters();
-  const auto one = testing::make_muon(plain);
-  const auto other = testing::make_muon(scaled);
-  Stream stream;
-  const std::vector<double> lrs = {0.1};
-  const auto follow = [&](bool found_inf) {
-    other->follow({.state = testing::loss_scale_state(stream, 1024, 0, found_inf),
-                   .lr_table = kernels::lr_table_of(lrs)});
-  };
-  one->set_lr(0.1);
-  for (size_t i = 0; i < plain.size(); ++i) {
-    Tensor gradient = random_tensor(plain[i].var.shape(), 50 + i);
-    plain[i].var.set_grad(gradient);
-    Tensor larger = random_tensor(plain[i].var.shape(), 50 + i);
-    for (float& value : larger.span<float>()) value *= 1024;
-    scaled[i].var.set_grad(larger);
-  }
-  follow(true);
-  other->step(stream);
-  for (size_t i = 0; i < plain.size(); ++i) {
-    EXPECT_TRUE(same_bits(scaled[i].var.value(), plain[i].var.value())) << "skipped";
-  }
-  follow(false);
-  one->step(stream);
-  other->step(stream);
-  for (size_t i = 0; i < plain.size(); ++i) {
-    EXPECT_TRUE(same_bits(scaled[i].var.value(), plain[i].var.value())) << plain[i].name;
-  }
+  testing::expect_follows_loss_scale(testing::make_muon);
 }
 
 TEST(Muon, AGroupMayLeaveItsMatricesToSgd) {

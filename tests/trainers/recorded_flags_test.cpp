@@ -196,7 +196,7 @@ TEST(EvaluationRecord, SaysWhatTheRunComputesWith) {
   EXPECT_EQ(half.flags.at("master-weights"), "true");
 }
 
-// Of a training whose images grow, and of BlurPool.
+// The flags of a training whose images grow, and those of BlurPool.
 TEST(TakeFlags, OfGrowingImagesAndBlurPool) {
   const EvaluationRecord record = with({{"arch", "resnet50"},
                                         {"blur-pool", "true"},

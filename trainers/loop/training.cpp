@@ -113,7 +113,7 @@ void Training::train_epochs() {
   }
 }
 
-// Where images grow.
+// Says this epoch's size of images, where sizes grow and it is a new one.
 void Training::announce_size(int epoch) const {
   if (p_.run.request.photos.train_ramp.from == 0) return;
   const auto side = [&](int e) { return p_.data.train->training_shape(e).height; };

@@ -33,7 +33,7 @@ void add(std::vector<ConvolutionProblem>& problems, ConvolutionProblem problem, 
   if (std::ranges::none_of(problems, same)) problems.push_back(problem);
 }
 
-// Of the run's epochs, each once.
+// Lists the shapes that the run's epochs have, each once.
 std::vector<data::ImageShape> training_shapes(const RunRequest& request,
                                               const data::ImageShape& largest) {
   const data::CropRamp& ramp = request.photos.train_ramp;
@@ -47,7 +47,7 @@ std::vector<data::ImageShape> training_shapes(const RunRequest& request,
   return shapes;
 }
 
-// Of steps with images of one size.
+// Adds the convolutions of steps whose images have the network's size.
 void add_training_convolutions(const RunRequest& request,
                                const BatchDivision& batch,
                                const ModelOptions& network,
