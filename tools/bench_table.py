@@ -11,6 +11,9 @@ import re
 import textwrap
 from pathlib import Path
 
+from bench_rows import step_rows, time_to_accuracy_rows
+from bench_text import percent_text, places_text, ratio_text, size_text, time_text
+
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- /measured -->)", re.DOTALL)
 
@@ -41,16 +44,6 @@ def convnet_rows(result: dict) -> list[str]:
 PEER_NAMES = {"open_mpi": "Open MPI", "gloo": "gloo"}
 
 
-def time_text(microseconds: float) -> str:
-    if microseconds < 1000:
-        return f"{microseconds:.3g} µs"
-    return f"{microseconds / 1000:.3g} ms" if microseconds < 1e6 else f"{microseconds / 1e6:.3g} s"
-
-
-def size_text(size: int) -> str:
-    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
-
-
 def allreduce_rows(result: dict) -> list[str]:
     peers = list(result["peers"])
     head = ["all-reduce in place, f32", "ranks", "Lockstep", *(PEER_NAMES[peer] for peer in peers)]
@@ -72,20 +65,6 @@ def allreduce_rows(result: dict) -> list[str]:
         "GB/s = size over time, x = time over Lockstep's; medians of "
         f"{result['rounds']} rounds in turn by `{result['script']}`, sums checked in the same run.",
     ]
-
-
-def ratio_text(ratio: dict) -> str:
-    return f"{ratio['ratio']:.2f} ({ratio['min']:.2f}-{ratio['max']:.2f})"
-
-
-def percent_text(ratio: dict) -> str:
-    return f"{ratio['ratio']:.1%} ({ratio['min']:.1%} to {ratio['max']:.1%})"
-
-
-def places_text(parts: list[dict]) -> str:
-    """Where and when, of parts that may have been measured on different days."""
-    origins = {f"{part['cpu']}, {part['cores']} cores, {part['date']}, commit {part['commit']}" for part in parts}
-    return "; ".join(sorted(origins))
 
 
 def resnet_rows(result: dict) -> list[str]:
@@ -211,43 +190,6 @@ def promise_rows(result: dict) -> list[str]:
     return [*rows, "", f"{places_text([result])}; by `{result['script']}`."]
 
 
-def accuracy_cells(part: dict) -> str:
-    low, mean, high = (f"{100 * part[f'accuracy_{which}']:.2f}" for which in ("min", "mean", "max"))
-    return f"{part['seconds']:.1f} s, {mean} % ({low}-{high})"
-
-
-def time_to_accuracy_rows(result: dict) -> list[str]:
-    """Parts that are not measured yet have no rows."""
-    cores = next(iter(result.values()))["cores"]
-    rows = [f"| {cores} cores | Lockstep | PyTorch | ratio (min-max) |", "|---|---|---|---|"]
-    dtypes = ("f32", "bf16")
-    for name, title in (("mnist", "MNIST to 99.0 %"), ("cifar94", "CIFAR-10 to 94 %")):
-        for dtype in [one for one in dtypes if one in result.get(name, {})]:
-            part = result[name][dtype]
-            cells = [accuracy_cells(part[side]) for side in ("lockstep", "torch")]
-            rows.append(f"| {title}, {dtype} | {' | '.join(cells)} | {ratio_text(part['torch']['ratio'])} |")
-            if "lockstep_2_ranks" in part:
-                rows.append(f"| the same on 2 ranks of 1 thread | {accuracy_cells(part['lockstep_2_ranks'])} | | |")
-    for dtype in [one for one in dtypes if one in result.get("speed", {})]:
-        part = result["speed"][dtype]
-        cells = [f"{part[side]['images_per_s']:,} images/s" for side in ("lockstep", "torch")]
-        rows.append(f"| airbench94, {dtype} | {' | '.join(cells)} | {ratio_text(part['torch']['ratio'])} |")
-    if "scaling" in result:
-        part = result["scaling"]
-        cells = f"{part['two_ranks']['images_per_s']:,} images/s | {part['one_rank']['images_per_s']:,} by 1 rank"
-        rows.append(
-            f"| airbench94: 2 ranks of 1 thread over 1 | {cells} | {ratio_text(part['one_rank']['ratio'])} |"
-        )
-    script = next(iter(result.values()))["script"]
-    return [
-        *rows,
-        "",
-        f"{places_text(list(result.values()))}; PyTorch with channels_last and tcmalloc, the same recipe. Seconds are "
-        "of the whole process; medians over rounds in turn, a seed each, with accuracies as mean and range, by "
-        f"`{script}`.",
-    ]
-
-
 BUILD_PARTS = {  # what is timed -> its words and the most that it may take, in seconds
     "train": ("`scripts/train.sh`, packages there, no ccache, until \"Accuracy is\"", 240),
     "train_cuda": ("the same with CUDA for one architecture", 360),
@@ -349,6 +291,7 @@ ROWS = {
     "save_blocking": save_rows,
     "promises": promise_rows,
     "time_to_accuracy": time_to_accuracy_rows,
+    "step_by_kernel": step_rows,
 }
 
 # A table of another name has the result of that name.

@@ -5,9 +5,10 @@
 namespace lockstep::bench {
 namespace {
 
-// Images, features in, features out: ConvNet's, ResNet-18's and ResNet-50's.
+// Images, features in, features out: ConvNet's, ResNet-18's and ResNet-50's; on CPUs also a product
+// that is large enough to show what the machine can do.
 const Cases kLinearCases{
-    .cpu = {kFloatTypes, {{32, 1568, 10}, {32, 512, 1000}, {32, 2048, 1000}}},
+    .cpu = {kFloatTypes, {{32, 1568, 10}, {32, 512, 1000}, {32, 2048, 1000}, {1024, 2048, 1024}}},
     .cuda = {kFloatTypes, {{64, 1568, 10}, {256, 512, 1000}, {256, 2048, 1000}}}};
 
 struct Layer {

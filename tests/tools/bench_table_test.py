@@ -15,6 +15,7 @@ import bench_table  # noqa: E402
 import cifar_resnet20  # noqa: E402
 import resnet_speed  # noqa: E402
 import side_by_side  # noqa: E402
+import step_by_kernel  # noqa: E402
 
 PEER_OUTPUT = """mpi np=2 bytes=4096 median_us=3.0 min_us=2.0
 mpi np=2 bytes=1048576 median_us=500.5 min_us=300.0
@@ -86,6 +87,19 @@ METRICS = """{"split": "train", "epoch": 0, "loss_avg": 3.0}
 {"split": "train", "epoch": 1, "loss_avg": 0.9}
 {"split": "val", "epoch": 1, "correct": 5000}
 """
+
+
+class StepByKernel(unittest.TestCase):
+    def test_multiplications_of_a_forward_pass_are_those_that_papers_give(self):
+        """ResNet-20's and ResNet-50's of He et al., in millions."""
+        self.assertAlmostEqual(step_by_kernel.resnet20().products / 1e6, 40.6, delta=0.1)
+        self.assertAlmostEqual(step_by_kernel.resnet50().products / 1e6, 4089, delta=1)
+
+    def test_rates_count_forward_and_both_backward_products(self):
+        work = step_by_kernel.Work(products=10**9, norm_elements=10**6)
+        network = step_by_kernel.Network("Net", 2, [], work, 1)
+        rates = step_by_kernel.rates(network, "f32", {"conv2d": 10.0, "linear": 2.0, "batch_norm": 64.0})
+        self.assertEqual(rates, {"product": 1000.0, "copy": 1.0})
 
 
 class CifarResnet20(unittest.TestCase):
@@ -177,6 +191,13 @@ class BenchTable(unittest.TestCase):
             rows[2], f"| MNIST to 99.0 %, bf16 | 2.0 s, {accuracy} | 7.0 s, {accuracy} | 3.50 (3.40-4.30) |")
         self.assertEqual(rows[3], f"| the same on 2 ranks of 1 thread | 1.5 s, {accuracy} | | |")
         self.assertEqual(len(rows), 6)
+
+    def test_a_step_by_kernel_adds_up(self):
+        part = {"title": "Net", "rounds": 3, "ms": {"step": 8.0, "conv2d": 5.0, "linear": 1.0, "batch_norm": 0.8, "rest": 1.2}}
+        part |= {"reached": {"product": 450.0, "copy": 30.0}, "limit": {"product": 500.0, "copy": 40.0}}
+        rows = bench_table.step_rows({"net_f32": ORIGIN | part})
+        rates = "450 of 500 GFLOP/s: 90% | 30 of 40 GB/s: 75%"
+        self.assertEqual(rows[2], f"| Net | 8.0 | 75% | 10% | 0% | 0% | 15% | {rates} |")
 
     def test_text_is_wrapped_and_rows_are_not(self):
         self.assertEqual(bench_table.wrapped("| " + "word " * 40), "| " + "word " * 40)

@@ -1,0 +1,69 @@
+"""Rows of the tables of time to an accuracy and of a step by kernel."""
+
+from bench_text import places_text, ratio_text
+
+
+def accuracy_cells(part: dict) -> str:
+    low, mean, high = (f"{100 * part[f'accuracy_{which}']:.2f}" for which in ("min", "mean", "max"))
+    return f"{part['seconds']:.1f} s, {mean} % ({low}-{high})"
+
+
+def time_to_accuracy_rows(result: dict) -> list[str]:
+    """Parts that are not measured yet have no rows."""
+    cores = next(iter(result.values()))["cores"]
+    rows = [f"| {cores} cores | Lockstep | PyTorch | ratio (min-max) |", "|---|---|---|---|"]
+    dtypes = ("f32", "bf16")
+    for name, title in (("mnist", "MNIST to 99.0 %"), ("cifar94", "CIFAR-10 to 94 %")):
+        for dtype in [one for one in dtypes if one in result.get(name, {})]:
+            part = result[name][dtype]
+            cells = [accuracy_cells(part[side]) for side in ("lockstep", "torch")]
+            rows.append(f"| {title}, {dtype} | {' | '.join(cells)} | {ratio_text(part['torch']['ratio'])} |")
+            if "lockstep_2_ranks" in part:
+                rows.append(f"| the same on 2 ranks of 1 thread | {accuracy_cells(part['lockstep_2_ranks'])} | | |")
+    for dtype in [one for one in dtypes if one in result.get("speed", {})]:
+        part = result["speed"][dtype]
+        cells = [f"{part[side]['images_per_s']:,} images/s" for side in ("lockstep", "torch")]
+        rows.append(f"| airbench94, {dtype} | {' | '.join(cells)} | {ratio_text(part['torch']['ratio'])} |")
+    if "scaling" in result:
+        part = result["scaling"]
+        cells = f"{part['two_ranks']['images_per_s']:,} images/s | {part['one_rank']['images_per_s']:,} by 1 rank"
+        rows.append(
+            f"| airbench94: 2 ranks of 1 thread over 1 | {cells} | {ratio_text(part['one_rank']['ratio'])} |"
+        )
+    script = next(iter(result.values()))["script"]
+    return [
+        *rows,
+        "",
+        f"{places_text(list(result.values()))}; PyTorch with channels_last and tcmalloc, the same recipe. Seconds are "
+        "of the whole process; medians over rounds in turn, a seed each, with accuracies as mean and range, by "
+        f"`{script}`.",
+    ]
+
+
+KERNEL_COLUMNS = {  # what the timeline calls them
+    "convolutions, products": ("conv2d", "depthwise_conv2d", "linear"),
+    "norms": ("batch_norm",),
+    "images": ("wait for images", "prepare images"),
+    "optimizer": ("optimizer",),
+}
+
+
+def step_rows(result: dict) -> list[str]:
+    rows = [
+        f"| a step | ms | {' | '.join(KERNEL_COLUMNS)} | all else | products: reached, limit | norms: reached, copy |",
+        "|" + "---|" * (len(KERNEL_COLUMNS) + 5),
+    ]
+    for part in result.values():
+        times, whole = part["ms"], part["ms"]["step"]
+        shares = [sum(times.get(kernel, 0) for kernel in kernels) / whole for kernels in KERNEL_COLUMNS.values()]
+        cells = [f"{share:.0%}" for share in (*shares, 1 - sum(shares))]
+        for limit, unit in (("product", "GFLOP/s"), ("copy", "GB/s")):
+            reached, most = part["reached"][limit], part["limit"][limit]
+            cells.append(f"{reached:.0f} of {most:.0f} {unit}: {reached / most:.0%}")
+        rows.append(f"| {part['title']} | {whole:.1f} | {' | '.join(cells)} |")
+    parts = list(result.values())
+    return [
+        *rows,
+        "",
+        f"{places_text(parts)}; means over steps, medians of {parts[0]['rounds']} rounds, by `{parts[0]['script']}`.",
+    ]
