@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""usage: tests/long/fuzz.py [--minutes 10] [--planted] [--only TARGET,...] [--folder FOLDER]
+"""usage: tests/long/fuzz.py [--minutes 10] [--planted] [--only TARGET,...] [--jobs 2] [--folder FOLDER]
 
 Fuzzes each target of tests/fuzz for so many CPU minutes with libFuzzer, ASan and UBSan, in a copy of HEAD, and writes
-the table in tests/long/fuzz.md. --planted: each target looks for the bug of tests/long/planted_bugs.py that was built
-into the copy, for so many minutes at most. scripts/setup.sh fuzz installs what this needs. An input that breaks a
-target stays in FOLDER/finds, and the exit status is 1. What is found goes into tests/fuzz/corpus/TARGET, which
-test_fuzz replays.
+the table in tests/long/fuzz.md: one row a target, which stays until the target runs again. --planted: each target looks
+for the bug of tests/long/planted_bugs.py that was built into the copy, for so many CPU minutes at most.
+
+scripts/setup.sh fuzz installs what this needs. An input that breaks a target stays in FOLDER/finds, and the exit status
+is 1. Copy what is found to tests/fuzz/corpus/TARGET, which test_fuzz replays.
 """
 
 import argparse
@@ -15,7 +16,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import planted_bugs
@@ -55,80 +57,107 @@ def target_names(program: Path) -> list[str]:
 class Fuzzed:
     """What libFuzzer says of one target."""
 
-    def __init__(self, program: Path, target: str, seconds: int, folder: Path) -> None:
-        corpus, finds = folder / "corpus" / target, folder / "finds" / target
-        for path in (corpus, finds):
+    def __init__(self, program: Path, target: str, minutes: float, folder: Path) -> None:
+        self.target, self.finds = target, folder / "finds" / target
+        self.corpus = folder / "corpus" / target
+        for path in (self.corpus, self.finds):
             path.mkdir(parents=True, exist_ok=True)
-        kept = ROOT / "tests/fuzz/corpus" / target
-        environment = os.environ | {"LOCKSTEP_FUZZ_TARGET": target, "LOCKSTEP_GOLDEN_DIR": str(ROOT / "tests/golden")}
-        subprocess.run([program], check=True, env=environment | {"LOCKSTEP_FUZZ_SEEDS": str(corpus)})
-        line = ["nice", "-n", "15", program, corpus, *([kept] if kept.exists() else []), f"-artifact_prefix={finds}/"]
-        line += [f"-max_total_time={seconds}", f"-timeout={SECONDS}", f"-rss_limit_mb={MEBIBYTES}", "-max_len=16384"]
-        line += ["-print_final_stats=1", "-seed=1"]
-        begun = time.monotonic()
-        before = os.times()
-        with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch:
-            done = subprocess.run(line, capture_output=True, text=True, errors="replace",
-                                  env=environment | {"TMPDIR": scratch})
-        after = os.times()
-        self.seconds = time.monotonic() - begun
-        self.cpu_minutes = sum(after[2:4]) / 60 - sum(before[2:4]) / 60
-        runs = re.search(r"stat::number_of_executed_units: (\d+)", done.stderr)
-        edges = re.findall(r"cov: (\d+)", done.stderr)
-        self.runs, self.edges = int(runs[1]) if runs else 0, int(edges[-1]) if edges else 0
-        self.inputs = len(list(corpus.iterdir()))
-        self.broke = done.returncode != 0
-        self.said = done.stderr
+        self.environment = os.environ | {
+            "LOCKSTEP_FUZZ_TARGET": target, "LOCKSTEP_GOLDEN_DIR": str(ROOT / "tests/golden")}
+        subprocess.run([program], check=True, env=self.environment | {"LOCKSTEP_FUZZ_SEEDS": str(self.corpus)})
+        self.runs, self.edges, self.cpu_seconds, self.broke, self.said = 0, 0, 0.0, False, ""
+        seed = 0
+        while not self.broke and self.cpu_seconds < 60 * minutes - 1:  # libFuzzer counts seconds of the clock
+            seed += 1
+            self.run(program, seed, round(60 * minutes - self.cpu_seconds))
+        self.inputs = len(list(self.corpus.iterdir()))
         if self.broke:
-            (finds / "log").write_text(done.stderr)
+            (self.finds / "log").write_text(self.said)
+
+    def run(self, program: Path, seed: int, seconds: int) -> None:
+        kept = ROOT / "tests/fuzz/corpus" / self.target
+        line = ["nice", "-n", "15", program, self.corpus, *([kept] if kept.exists() else [])]
+        line += [f"-artifact_prefix={self.finds}/", f"-max_total_time={seconds}", f"-timeout={SECONDS}"]
+        line += [f"-rss_limit_mb={MEBIBYTES}", "-max_len=16384", "-print_final_stats=1", f"-seed={seed}"]
+        with (tempfile.TemporaryDirectory(dir="/dev/shm") as scratch,
+              tempfile.TemporaryFile("w+", errors="replace") as log):
+            process = subprocess.Popen(line, stdout=log, stderr=log, env=self.environment | {"TMPDIR": scratch})
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            log.seek(0)
+            self.said = log.read()
+        self.cpu_seconds += used.ru_utime + used.ru_stime
+        runs = re.search(r"stat::number_of_executed_units: (\d+)", self.said)
+        self.runs += int(runs[1]) if runs else 0
+        self.edges = max([self.edges, *map(int, re.findall(r"cov: (\d+)", self.said))])
+        self.broke = process.returncode != 0
 
 
-def write_part(name: str, text: str) -> None:
-    """Replaces one part of the table's file."""
-    parts = {part: TABLE.read_text().partition(heading)[2].partition("\n## ")[0].strip() if TABLE.exists() else ""
-             for part, heading in PARTS.items()}
-    parts[name] = text.strip()
-    TABLE.write_text("# Fuzz targets\n\nWritten by `tests/long/fuzz.py`.\n\n" +
-                     "\n\n".join(f"{heading}\n{parts[part]}" for part, heading in PARTS.items() if parts[part]) + "\n")
+class Table:
+    """One part of tests/long/fuzz.md: a row a target. Rows of targets that are not fuzzed again stay."""
+
+    def __init__(self, part: str, head: str) -> None:
+        self.part, self.head = part, head
+        commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+        self.origin = f"{datetime.date.today()}, {commit.stdout.strip()}"
+        self.parts = {name: TABLE.read_text().partition(heading)[2].partition("\n## ")[0].strip()
+                      if TABLE.exists() else "" for name, heading in PARTS.items()}
+        lines = [line for line in self.parts[part].splitlines() if line.startswith("| ")][1:]
+        self.rows = {line.split(" | ")[0][2:]: line for line in lines}
+
+    def write(self, target: str, cells: list[str]) -> None:
+        self.rows[target] = f"| {target} | {' | '.join(cells)} | {self.origin} |"
+        print(self.rows[target], flush=True)
+        rows = [self.rows[name] for name in sorted(self.rows)]
+        rule = "|" + "---|" * (self.head.count("|") - 1)
+        self.parts[self.part] = "\n".join([self.head, rule, *rows])
+        texts = [f"{heading}\n{self.parts[name]}" for name, heading in PARTS.items() if self.parts[name]]
+        TABLE.write_text("# Fuzz targets\n\nWritten by `tests/long/fuzz.py`: libFuzzer with ASan and UBSan.\n\n"
+                         + "\n\n".join(texts) + "\n")
 
 
-def head() -> str:
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
-    return f"{datetime.date.today()}, commit {commit.stdout.strip()}"
+def each(targets: list[str], jobs: int, fuzzed, done) -> list[Fuzzed]:
+    """Fuzzes so many targets at once; `done` is told of one at a time."""
+    lock = threading.Lock()
+
+    def one(target: str) -> Fuzzed:
+        result = fuzzed(target)
+        with lock:
+            done(result)
+        return result
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(one, targets))
 
 
-def fuzz(program: Path, targets: list[str], minutes: float, folder: Path) -> bool:
-    rows, finds, spent = [], 0, 0.0
-    for target in targets:
-        one = Fuzzed(program, target, round(60 * minutes), folder)
-        finds += one.broke
-        spent += one.cpu_minutes
-        found = "broke" if one.broke else "none"
-        figures = f"{one.cpu_minutes:.1f} | {one.runs:,} | {one.edges:,} | {one.inputs:,}"
-        rows.append(f"| {target} | {figures} | {found} |")
-        print(rows[-1], flush=True)
-        write_part("found", f"{head()}, with ASan and UBSan: {spent:.0f} CPU minutes in all.\n\n"
-                   "| target | CPU minutes | inputs tried | edges reached | corpus | found |\n"
-                   "|---|---|---|---|---|---|\n" + "\n".join(rows))
+def fuzz(program: Path, targets: list[str], args: argparse.Namespace) -> bool:
+    table = Table("found", "| target | CPU minutes | inputs tried | edges reached | corpus | found | when, commit |")
+
+    def done(one: Fuzzed) -> None:
+        figures = [f"{one.cpu_seconds / 60:.1f}", f"{one.runs:,}", f"{one.edges:,}", f"{one.inputs:,}"]
+        table.write(one.target, [*figures, "broke" if one.broke else "none"])
+
+    all_of_them = each(targets, args.jobs, lambda target: Fuzzed(program, target, args.minutes, args.folder), done)
+    spent, finds = sum(one.cpu_seconds for one in all_of_them) / 60, sum(one.broke for one in all_of_them)
     print(f"{len(targets)} targets, {spent:.0f} CPU minutes in all: {finds or 'nothing'} found")
     return finds == 0
 
 
-def find_planted(program: Path, targets: list[str], minutes: float, folder: Path) -> bool:
-    rows, missed = [], 0
-    for target in targets:
-        file, _, _, what = planted_bugs.PLANTED[target]
-        one = Fuzzed(program, target, round(60 * minutes), folder)
-        missed += not one.broke
+def find_planted(program: Path, targets: list[str], args: argparse.Namespace) -> bool:
+    table = Table("planted", "| target | planted | inputs tried | CPU seconds | found as | when, commit |")
+
+    def done(one: Fuzzed) -> None:
+        file, _, _, what = planted_bugs.PLANTED[one.target]
         said = re.search(r"SUMMARY: (.*)", one.said)
         how = (said[1].replace(str(program.parents[3]) + "/", "") if said else "an exception").replace("|", "/")
         how = how if one.broke else "**not found**"
-        rows.append(f"| {target} | `{file}`: {what} | {one.runs:,} | {one.seconds:.0f} | {how} |")
-        print(rows[-1], flush=True)
-    write_part("planted", f"{head()}: {len(targets) - missed} of {len(targets)} found.\n\n"
-               "| target | planted | inputs tried | seconds | found as |\n|---|---|---|---|---|\n" + "\n".join(rows))
-    print(f"{len(targets) - missed} of {len(targets)} planted bugs found")
-    return missed == 0
+        table.write(one.target, [f"`{file}`: {what}", f"{one.runs:,}", f"{one.cpu_seconds:.0f}", how])
+
+    with tempfile.TemporaryDirectory() as fresh:  # what breaks it is no part of the corpus
+        all_of_them = each(targets, args.jobs, lambda target: Fuzzed(program, target, args.minutes, Path(fresh)), done)
+    found = sum(one.broke for one in all_of_them)
+    print(f"{found} of {len(targets)} planted bugs found")
+    return found == len(targets)
 
 
 def main() -> None:
@@ -136,6 +165,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--planted", action="store_true")
     parser.add_argument("--only", default="", metavar="TARGETS")
+    parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "lockstep_fuzz")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
@@ -144,10 +174,7 @@ def main() -> None:
         planted_bugs.plant(tree)
     program = build(tree)
     targets = [name for name in target_names(program) if not args.only or name in args.only.split(",")]
-    if args.planted:
-        with tempfile.TemporaryDirectory() as fresh:  # what breaks it is no part of the corpus
-            sys.exit(0 if find_planted(program, targets, args.minutes, Path(fresh)) else 1)
-    sys.exit(0 if fuzz(program, targets, args.minutes, args.folder) else 1)
+    sys.exit(0 if (find_planted if args.planted else fuzz)(program, targets, args) else 1)
 
 
 if __name__ == "__main__":
