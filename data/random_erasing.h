@@ -1,6 +1,7 @@
 // Draws the part of an image that is erased.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -25,6 +26,18 @@ Region draw_erased_box(const ImageSize& size, Random& random) {
     return ImageSize{height, width};
   };
   return draw_region(size, range, random, size_of).value_or(Region{});
+}
+
+// A square of `side` pixels that lies in the image, each place as likely as any other; as large as
+// the image at most. Random: int64_t below(int64_t n).
+// Source: airbench96's batch_cutout, github.com/KellerJordan/cifar10-airbench.
+template <class Random>
+Region draw_cutout_box(int64_t side, const ImageSize& size, Random& random) {
+  const int64_t height = std::min(side, size.height);
+  const int64_t width = std::min(side, size.width);
+  const int64_t top = random.below(size.height - height + 1);
+  const int64_t left = random.below(size.width - width + 1);
+  return {.top = top, .left = left, .height = height, .width = width};
 }
 
 }  // namespace lockstep::data

@@ -1,5 +1,8 @@
 #include "data/random_erasing.h"
 
+#include <array>
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "data/image_random.h"
@@ -53,6 +56,26 @@ TEST(RandomErasing, GivesUpAfterTenAttempts) {
   } random;
   EXPECT_EQ(draw_erased_box({2, 500}, random), Region{});
   EXPECT_EQ(random.draws, 20);
+}
+
+TEST(Cutout, EachPlaceInTheImageIsAsLikely) {
+  constexpr int64_t kImages = 5000;
+  std::array<int, 25> seen{};
+  for (int64_t image = 0; image < kImages; ++image) {
+    ImageRandom random(1, RandomPurpose::kErase, 0, image);
+    const Region box = draw_cutout_box(12, {16, 16}, random);
+    ASSERT_EQ(box.height, 12);
+    ASSERT_EQ(box.width, 12);
+    ASSERT_TRUE(box.top >= 0 && box.top <= 4 && box.left >= 0 && box.left <= 4);
+    ++seen[static_cast<size_t>(box.top * 5 + box.left)];
+  }
+  // A 25th, within five standard deviations.
+  for (const int count : seen) EXPECT_NEAR(count, 200, 5 * std::sqrt(200 * 0.96));
+}
+
+TEST(Cutout, IsAsLargeAsTheImageAtMost) {
+  ImageRandom random(1, RandomPurpose::kErase, 0, 0);
+  EXPECT_EQ(draw_cutout_box(12, {8, 12}, random), (Region{0, 0, 8, 12}));
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Arguments{
                           "--flip", "random", "--crop-pad", "3", "--crop-pad-mode", "reflect"},
                       Arguments{"--random-erase", "0.5"},
+                      Arguments{"--cutout", "12"},
                       Arguments{"--cutmix", "1"},
                       Arguments{"--aug-repeats", "3", "--flip", "random"},
                       Arguments{"--cutmix-alpha", "1", "--mixup", "0.4", "--random-erase", "1"}));

@@ -98,7 +98,21 @@ TEST(Presets, OfCifarAreAirbenchs) {
   EXPECT_EQ(to_95.text("arch"), "airbench95");
   EXPECT_EQ(to_95.number("epochs"), 15);
   EXPECT_EQ(to_95.number("lr"), 10);
+  const Options to_96 = resnet("cifar-96");
+  EXPECT_EQ(to_96.text("arch"), "airbench96");
+  EXPECT_EQ(to_96.number("epochs"), 37);
+  EXPECT_EQ(to_96.number("lr"), 9);
+  EXPECT_EQ(to_96.number("weight-decay"), 0.012);
+  EXPECT_EQ(to_96.number("triangular-peak"), 0.1);
+  EXPECT_EQ(to_96.number("triangular-end"), 0);
+  EXPECT_EQ(to_96.integer("crop-pad"), 4);
+  EXPECT_EQ(to_96.integer("cutout"), 12);
   for (const Options& options : {to_94, to_95}) {
+    EXPECT_EQ(options.number("weight-decay"), 0.0153);
+    EXPECT_EQ(options.integer("crop-pad"), 2);
+    EXPECT_EQ(options.integer("cutout"), 0);
+  }
+  for (const Options& options : {to_94, to_95, to_96}) {
     EXPECT_EQ(options.integer("global-batch-size"), 1024);
     EXPECT_TRUE(options.boolean("lr-per-1024"));
     EXPECT_EQ(options.text("tta"), "shift");

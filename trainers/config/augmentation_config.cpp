@@ -78,6 +78,18 @@ Augmentation usual_changes(const data::Dataset& train) {
   return {.pad = 4, .flip = Flip::kRandom};
 }
 
+void check_erasing(const AugmentationConfig& asked, const std::string& name, int64_t side) {
+  if (asked.cutout > 0 && asked.erase > 0) {
+    throw UsageError("--cutout and --random-erase do not go together",
+                     "an image has one box that is erased",
+                     "leave one of them out");
+  }
+  if (asked.cutout <= side) return;
+  throw UsageError(fmt::format("--cutout {} is too much", asked.cutout),
+                   fmt::format("images of {} are cropped to {} pixels", name, side),
+                   fmt::format("--cutout {} or less", side));
+}
+
 }  // namespace
 
 AugmentationConfig make_augmentation_config(const Options& options) {
@@ -92,6 +104,7 @@ AugmentationConfig make_augmentation_config(const Options& options) {
           .bilinear = automatic == "ta_wide-bilinear",
           .rand = is_rand ? parse_rand_augment(automatic) : RandAugment{},
           .erase = options.number("random-erase"),
+          .cutout = options.integer("cutout"),
           .mixup = options.number("mixup"),
           .cutmix = options.number("cutmix")};
 }
@@ -125,6 +138,7 @@ Augmentation augmentation(const AugmentationConfig& asked,
                      changes.resized_crop ? "leave it out" : "--crop-pad 4 beside it");
   }
   const data::ImageShape shape = train.image_shape();
+  check_erasing(asked, train.name(), std::min(shape.height, shape.width));
   if (pad_fits(changes, shape.height, shape.width)) return changes;
   const int64_t most =
       std::min(shape.height, shape.width) - (changes.pad_mode == PadMode::kReflect ? 1 : 0);

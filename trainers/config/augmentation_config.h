@@ -20,9 +20,12 @@ struct AugmentationConfig {
   bool bilinear = false;  // with its interpolation, as its references have it; else NEAREST
   RandAugment rand = {};
 
-  double erase = 0;   // the probability that a box of an image is erased
-  double mixup = 0;   // alpha; 0: none
-  double cutmix = 0;  // likewise; beside mixup, each micro-step has one of them
+  double erase = 0;    // the probability that a box of an image is erased
+  int64_t cutout = 0;  // side of the square that is erased in each image; 0: none
+  double mixup = 0;    // alpha; 0: none
+  double cutmix = 0;   // likewise; beside mixup, each micro-step has one of them
+
+  bool erases() const { return erase > 0 || cutout > 0; }
 };
 
 // Requires: checked options. Errors: UsageError for a RandAugment that there is not.

@@ -7,7 +7,6 @@
 
 #include "core/cuda/memory.h"
 #include "core/transfer.h"
-#include "data/image_random.h"
 #include "data/random_erasing.h"
 #include "kernels/elementwise/fill.h"
 #include "kernels/image/erase_boxes.h"
@@ -140,7 +139,7 @@ TrainingBatches::TrainingBatches(const ResolvedRun& run,
                    std::max<int64_t>(4, run.request.workers + 2),  // none waits for another's batch
                .augmentation = device_augments() ? Augmentation{} : augmentation_,
                .timeline = timeline}),
-      on_device_(stream, dataset->image_shape(), max_images_, asked_.erase > 0) {}
+      on_device_(stream, dataset->image_shape(), max_images_, asked_.erases()) {}
 
 bool TrainingBatches::device_augments() const {
   return stream_.device() != Device::kCpu && augmentation_.changes_images() &&
@@ -151,7 +150,7 @@ TrainingBatches::MicroStep TrainingBatches::next(
     const GroupPeers& peers, FunctionRef<TapeListener*(const Shards& shards)> listener) {
   data::LoadedBatch batch = loader_.next();
   const TimelineSpan span(timeline_, "prepare images");
-  if (asked_.erase > 0) batch.boxes = draw_boxes(batch);
+  if (asked_.erases()) batch.boxes = draw_boxes(batch);
   batch = on_device_.upload(std::move(batch));
   batch.shards.peers = peers.on_host;
   batch.shards.device_peers = peers.on_device;
@@ -177,6 +176,12 @@ TrainingBatches::MicroStep TrainingBatches::next(
   return step;
 }
 
+Region TrainingBatches::draw_box(const data::ImageSize& size, data::ImageRandom& random) const {
+  if (asked_.cutout > 0) return data::draw_cutout_box(asked_.cutout, size, random);
+  const bool erases = random.uniform(0, 1) < static_cast<float>(asked_.erase);
+  return erases ? data::draw_erased_box(size, random) : Region{};
+}
+
 Tensor TrainingBatches::draw_boxes(const data::LoadedBatch& batch) const {
   const Shape& shape = batch.images.shape();
   // Of one size for all batches, as the loader's tensors.
@@ -184,8 +189,7 @@ Tensor TrainingBatches::draw_boxes(const data::LoadedBatch& batch) const {
   auto* next = boxes.data<int32_t>();
   for (const int64_t image : batch.indices.span<int64_t>()) {
     data::ImageRandom random(seed_, RandomPurpose::kErase, batch.epoch, image);
-    const bool erases = random.uniform(0, 1) < static_cast<float>(asked_.erase);
-    const Region box = erases ? data::draw_erased_box({shape[2], shape[3]}, random) : Region{};
+    const Region box = draw_box({shape[2], shape[3]}, random);
     for (const int64_t edge : {box.top, box.left, box.height, box.width}) {
       *next++ = static_cast<int32_t>(edge);
     }

@@ -9,9 +9,12 @@
 #include "core/augmentation.h"
 #include "core/communicator.h"
 #include "core/function_ref.h"
+#include "core/region.h"
 #include "core/stream.h"
 #include "core/timeline.h"
 #include "data/batch_plan.h"
+#include "data/codecs/image.h"
+#include "data/image_random.h"
 #include "data/loader.h"
 #include "nn/functional.h"
 #include "trainers/config/resolved_run.h"
@@ -89,6 +92,8 @@ class TrainingBatches {
   // decoded.
   bool device_augments() const;
   bool mixes() const { return asked_.mixup > 0 || asked_.cutmix > 0; }
+  // What is erased of one image.
+  Region draw_box(const data::ImageSize& size, data::ImageRandom& random) const;
   // Draws what to erase of each image: boxes of kernels::erase_boxes, on the host.
   Tensor draw_boxes(const data::LoadedBatch& batch) const;
   // Draws how much of each image stays, and mixes the images.

@@ -58,7 +58,7 @@ constexpr Flag kModelFlags[] = {
     {.name = "preset", .kind = kChoice, .brief = true,
      .choices = {"demo-baseline|demo-ddp|ddp-tricks",
                  "apex-imagenet|imagenet-main|torchvision-v2|rsb-a2|rsb-a3|ffcv-16|ffcv-32|ffcv-88|"
-                 "cifar-94|cifar-95"},
+                 "cifar-94|cifar-95|cifar-96"},
      .help = "settings of a tutorial or recipe; flags and environment override them"},
     {.name = "pretrained", .takes = "FILE",
      .help = "start from the weights in this .safetensors, .pt or .pth"},
@@ -189,6 +189,8 @@ constexpr Flag kOptimizerFlags[] = {
      .help = "photos: one of 14 more random changes to each; RandAugment, as timm spells it"},
     {.name = "random-erase", .kind = kFloat, .initial = "0", .range = kUnit,
      .help = "probability that a box of a training image is erased, after normalization"},
+    {.name = "cutout", .kind = kInt, .initial = "0", .range = {0, 4096},
+     .help = "erase a square of N pixels a side of each training image; 0: none"},
     {.name = "mixup", .aliases = "--mixup-alpha", .kind = kFloat, .initial = "0",
      .range = {0, 1000},
      .help = "mix pairs of images and labels of a shard by Beta(X, X); 0: none"},

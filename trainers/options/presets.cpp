@@ -45,18 +45,24 @@ constexpr std::string_view kImagenetMain[] = {
     "--arch=resnet18", "--global-batch-size=256", "--epochs=90", "--lr=0.1", "--momentum=0.9",
     "--weight-decay=1e-4", "--lr-scheduler=step", "--lr-step-size=30", "--lr-gamma=0.1",
     "--workers=4", "--print-freq=10"};
-// github.com/KellerJordan/cifar10-airbench, legacy/airbench94.py and airbench95.py. Biases of norms
-// learn 64 times as fast at the same decay, 0.bias is the whitening layer's, alpha is 1 - 0.95^5.
+// github.com/KellerJordan/cifar10-airbench, legacy/airbench94.py, 95 and 96. Biases of norms learn
+// 64 times as fast at the same decay, 0.bias is the whitening layer's, alpha is 1 - 0.95^5.
 constexpr std::string_view kAirbench[] = {
     "--global-batch-size=1024", "--drop-last", "--bn-groups=1", "--val-batch-size=1000",
-    "--lr-per-1024", "--weight-decay=0.0153", "--momentum=0.85", "--nesterov",
+    "--lr-per-1024", "--momentum=0.85", "--nesterov",
     "--param-groups=*.norm*.bias lr=64 wd=0.015625; 0.bias epochs=3",
     "--lr-scheduler=triangular", "--lookahead", "--lookahead-variant=airbench", "--lookahead-k=5",
     "--lookahead-alpha=0.2262190625", "--label-smoothing=0.2", "--flip=alternating",
-    "--crop-pad=2", "--crop-pad-mode=reflect", "--tta=shift",
+    "--crop-pad-mode=reflect", "--tta=shift",
     "--normalize=0.4914,0.4822,0.4465,0.2470,0.2435,0.2616"};
-constexpr auto kCifar94 = and_also(kAirbench, {"--arch=airbench94", "--epochs=9.9", "--lr=11.5"});
-constexpr auto kCifar95 = and_also(kAirbench, {"--arch=airbench95", "--epochs=15", "--lr=10"});
+constexpr auto kCifar94 = and_also(kAirbench, {"--arch=airbench94", "--epochs=9.9", "--lr=11.5",
+                                               "--weight-decay=0.0153", "--crop-pad=2"});
+constexpr auto kCifar95 = and_also(kAirbench, {"--arch=airbench95", "--epochs=15", "--lr=10",
+                                               "--weight-decay=0.0153", "--crop-pad=2"});
+constexpr auto kCifar96 =
+    and_also(kAirbench, {"--arch=airbench96", "--epochs=37", "--lr=9", "--weight-decay=0.012",
+                         "--triangular-peak=0.1", "--triangular-end=0", "--crop-pad=4",
+                         "--cutout=12"});
 // github.com/libffcv/ffcv-imagenet, rn50_configs/rn50_16_epochs.yaml and the like: eight GPUs with
 // 512 images each; the rate rises for two epochs. Decay is for what has no "bn" in its name, so the
 // shortcuts' norms have it. Tests cut 224/256 of a photo and resize that to 256: 293 is 256 of it.
@@ -104,7 +110,7 @@ constexpr NamedArguments kPresets[] = {
     {"apex-imagenet", kApexImagenet}, {"imagenet-main", kImagenetMain},
     {"torchvision-v2", kTorchvisionV2}, {"rsb-a2", kRsbA2}, {"rsb-a3", kRsbA3},
     {"ffcv-16", kFfcv16}, {"ffcv-32", kFfcv32}, {"ffcv-88", kFfcv88},
-    {"cifar-94", kCifar94}, {"cifar-95", kCifar95}};
+    {"cifar-94", kCifar94}, {"cifar-95", kCifar95}, {"cifar-96", kCifar96}};
 
 constexpr std::string_view kShapes[] = {
     "--arch=resnet20", "--batch-size=16", "--epochs=4", "--lr-scheduler=cosine"};

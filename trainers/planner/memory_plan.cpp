@@ -88,7 +88,7 @@ MemoryPlan plan_memory(const ResolvedRun& run,
   const BatchDivision& batch = run.batch;
   const StepExtras extras{
       .mixup = request.augmentation.mixup > 0 || request.augmentation.cutmix > 0,
-      .erases = request.augmentation.erase > 0,
+      .erases = request.augmentation.erases(),
       .optimizer = request.optimizer,
       .shards = share(batch.shards, batch.ranks),
       .graph = run.runs_as_graph(),
