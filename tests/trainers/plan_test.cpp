@@ -140,7 +140,12 @@ TEST(DryStep, TheCopyThatIsSavedHasTheSizeOfASnapshot) {
 TEST(DryStep, AveragesMixesAndScalesGradientsWhereAsked) {
   const ModelOptions network = usual_network("resnet20");
   const DryStep plain = run_dry_step(network, 8, kO2);
-  const DryStep step = run_dry_step(network, 8, kO2, {.larc = true, .mixup = true, .ema = true});
+  const DryStep step = run_dry_step(
+      network,
+      8,
+      kO2,
+      {.mixup = true,
+       .optimizer = {.lr = 0.1, .momentum = 0.9, .larc = nn::LarcParams{}, .ema = 0.9999}});
   const auto calls = [](const DryStep& of, std::string_view op) {
     return std::ranges::count(of.ledger, op, &LedgerEntry::op);
   };
@@ -197,7 +202,7 @@ TEST(TrainingPlan, LargestBatchIsTheLastThatFits) {
 
 TEST(PlanCommand, SaysWhatItKnowsAndThatItPredicts) {
   const std::string text =
-      plan_training({.arch = "resnet20", .batch_size = 128, .gpu = "b200", .ranks = 4});
+      plan_training({.gpu = "b200", .ranks = 4, .training = {"-a", "resnet20", "-b", "128"}});
   EXPECT_THAT(
       text,
       AllOf(HasSubstr("resnet20, 269722 parameters, 128 images a rank, O2 f16, on 4 x B200"),
@@ -227,6 +232,23 @@ TEST(PlanCommand, TakesFlagsOfTraining) {
   EXPECT_THAT(plan({"--ema", "1"}), HasSubstr("--ema 1 averages nothing"));
   EXPECT_THAT(plan({"--mixup", "much"}), HasSubstr("--mixup"));
   EXPECT_THAT(plan({"--weight-decay", "0.1"}), HasSubstr("does not look at --weight-decay"));
+  EXPECT_THAT(plan({"--dataset", "cifar10"}), HasSubstr("--dataset"));
+  EXPECT_THAT(plan({"--opt", "lamb"}),
+              AllOf(HasSubstr("optimizer state (lamb)"), HasSubstr("  lamb_update")));
+}
+
+TEST(PlanCommand, TakesARecipe) {
+  const auto plan = [](const std::vector<std::string>& flags) {
+    return plan_training({.training = flags});
+  };
+  // 2,048 images of 160 pixels on 8 ranks, by autocast.
+  EXPECT_THAT(plan({"--preset", "rsb-a3"}),
+              AllOf(HasSubstr("resnet50, 25557032 parameters, 256 images a rank, O1 f16"),
+                    HasSubstr("optimizer state (lamb)"),
+                    HasSubstr("256x3x160x160")));
+  EXPECT_THAT(plan({"--preset", "cifar-94", "-b", "64", "--opt-level", "O2"}),
+              HasSubstr("64 images a rank, O2 f16"));
+  EXPECT_THAT(plan({"-a", "convnet", "-b", "32"}), HasSubstr("32 images a rank, O2 f16"));
 }
 
 TEST(FindGpu, ReadsACardsOwnDescription) {

@@ -95,26 +95,18 @@ Command export_command(CLI::App& app, std::ostream& out) {
 }
 
 void add_plan_options(CLI::App& command, PlanOptions& plan) {
-  command.add_option("-a,--arch", plan.arch, "network")->capture_default_str();
-  command.add_option("-b,--batch-size", plan.batch_size, "images a rank")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
   command
       .add_option("--gpu", plan.gpu, "a100, h100, h200, b200, or a card's description in a file")
       ->capture_default_str();
   command.add_option("--np", plan.ranks, "ranks, each with such a GPU")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command.add_option("--opt-level", plan.opt_level, "precision")
-      ->check(CLI::IsMember({"O0", "O1", "O2", "O3"}))
-      ->capture_default_str();
-  command.add_option("--dtype", plan.dtype, "the 16-bit type")
-      ->check(CLI::IsMember({"f16", "bf16"}))
-      ->capture_default_str();
   command.add_flag("--layers", plan.layers, "list the cost of each layer too");
   command.add_option("--plan-file", plan.plan_file, "cuDNN's engines as --autotune left them");
-  command.add_flag("--cifar-stem", plan.cifar_stem, "resnet18, resnet34: for images of 32x32");
-  command.footer("Also --ema, --mixup and --larc, as the trainers take them.");
+  command.footer(
+      "Also the trainers' flags that a step depends on: -a (resnet50), -b (256), --opt-level (O2), "
+      "--dtype,\n--preset, --opt, --ema, --mixup, --train-crop-size, --cifar-stem, --shards and "
+      "more.");
   command.allow_extras();
 }
 

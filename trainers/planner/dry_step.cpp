@@ -67,9 +67,8 @@ std::unique_ptr<nn::Optimizer> make_metered(const StepExtras& extras,
                                             const nn::Module& model,
                                             Meter& meter,
                                             StepMemory& memory) {
-  OptimizerConfig config = extras.optimizer.value_or(OptimizerConfig{.lr = 0.1, .momentum = 0.9});
-  if (extras.larc) config.larc.emplace();
-  const bool averages = extras.ema || config.ema > 0;
+  OptimizerConfig config = extras.optimizer;
+  const bool averages = config.ema > 0;
   config.ema = 0;
   std::unique_ptr<nn::Optimizer> optimizer =
       make_optimizer(config, model.named_parameters(), buffers_of(model));

@@ -60,11 +60,9 @@ struct DryStep {
 
 // Optional work of a step.
 struct StepExtras {
-  bool larc = false;
   bool mixup = false;   // or cutmix
   bool erases = false;  // boxes travel to the device too
-  bool ema = false;
-  std::optional<OptimizerConfig> optimizer = {};  // absent: SGD with momentum
+  OptimizerConfig optimizer = {.lr = 0.1, .momentum = 0.9};
   int64_t shards = 1;
   bool graph = true;      // the step reads images at addresses of its own
   int64_t evaluated = 0;  // images of an evaluation's batch; 0: there is none

@@ -80,24 +80,30 @@ int64_t exchange_bytes(int64_t gradients, int64_t ranks, int64_t bucket_bytes) {
   return std::min(gradients, bucket_bytes) * (ranks - 1) / ranks;
 }
 
+StepExtras extras_of(const RunRequest& request, const BatchDivision& batch) {
+  return {.mixup = request.augmentation.mixup > 0 || request.augmentation.cutmix > 0,
+          .erases = request.augmentation.erases(),
+          .optimizer = request.optimizer,
+          .shards = share(batch.shards, batch.ranks),
+          .views = request.test_views};
+}
+
+int64_t images_a_rank(const BatchDivision& batch, int64_t images) {
+  return share(images, batch.micro_steps * batch.ranks);
+}
+
 MemoryPlan plan_memory(const ResolvedRun& run,
                        const ModelOptions& network,
                        int64_t train_images,
                        const TestedImages& tested) {
   const RunRequest& request = run.request;
   const BatchDivision& batch = run.batch;
-  const StepExtras extras{
-      .mixup = request.augmentation.mixup > 0 || request.augmentation.cutmix > 0,
-      .erases = request.augmentation.erases(),
-      .optimizer = request.optimizer,
-      .shards = share(batch.shards, batch.ranks),
-      .graph = run.runs_as_graph(),
-      .evaluated = std::min(request.val_batch_size, tested.count),
-      .test_image = tested.shape,
-      .views = request.test_views};
+  StepExtras extras = extras_of(request, batch);
+  extras.graph = run.runs_as_graph();
+  extras.evaluated = std::min(request.val_batch_size, tested.count);
+  extras.test_image = tested.shape;
   MemoryPlan plan;
-  const int64_t of_rank =
-      share(std::min(batch.images, train_images), batch.micro_steps * batch.ranks);
+  const int64_t of_rank = images_a_rank(batch, std::min(batch.images, train_images));
   plan.images = std::max<int64_t>(2, of_rank);  // one alone has no variance, in groups of all ranks
   plan.other_images = 2 * plan.images;
   plan.step = run_dry_step(network, plan.images, request.precision, extras).memory;

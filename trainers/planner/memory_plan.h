@@ -30,6 +30,12 @@ struct MemoryPlan {
 // Other ranks' parts of a bucket of that many bytes at most, where NCCL carries gradients.
 int64_t exchange_bytes(int64_t gradients, int64_t ranks, int64_t bucket_bytes);
 
+// What flags of the run add to a step of one rank.
+StepExtras extras_of(const RunRequest& request, const BatchDivision& batch);
+
+// Of `images` in an optimizer step: the most that one rank has in a micro-step.
+int64_t images_a_rank(const BatchDivision& batch, int64_t images);
+
 struct TestedImages {
   int64_t count = 0;  // 0: nothing is evaluated
   data::ImageShape shape;

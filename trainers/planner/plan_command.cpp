@@ -6,7 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "trainers/config/optimizer_config.h"
+#include "trainers/config/batch_division.h"
+#include "trainers/planner/memory_plan.h"
 #include "trainers/planner/training_plan.h"
 
 namespace lockstep::trainers {
@@ -29,12 +30,12 @@ std::string memory_line(std::string_view kind, int64_t bytes) {
   return fmt::format("  {:<44} {:>10.1f} MiB\n", kind, mib(bytes));
 }
 
-std::string memory_text(const TrainingPlan& plan) {
+std::string memory_text(const TrainingPlan& plan, const std::string& optimizer) {
   const StepMemory& memory = plan.step.memory;
   std::string text = "memory of a rank\n";
   text += memory_line("parameters and buffers, f32", memory.parameters);
   text += memory_line("16-bit copies of parameters", memory.copies);
-  text += memory_line("optimizer state (SGD with momentum)", memory.optimizer);
+  text += memory_line(fmt::format("optimizer state ({})", optimizer), memory.optimizer);
   if (memory.average > 0) {
     text += memory_line("average of parameters and buffers (--ema)", memory.average);
   }
@@ -178,53 +179,97 @@ std::string scaling_text(const TrainingPlan& plan) {
   return text;
 }
 
-PrecisionConfig precision_of(const PlanOptions& options) {
-  PrecisionConfig config{.level = meant(kOptLevelNames, options.opt_level),
-                         .dtype = meant(kHalfTypeNames, options.dtype)};
-  if (config.level == OptLevel::kO3) config.master_weights = config.keep_batchnorm_fp32 = false;
-  return config;
-}
+// The trainers' flags that a step on a GPU depends on.
+constexpr std::array<std::string_view, 27> kUsed = {"arch",
+                                                    "preset",
+                                                    "batch-size",
+                                                    "batches-per-allreduce",
+                                                    "shards",
+                                                    "num-classes",
+                                                    "cifar-stem",
+                                                    "blur-pool",
+                                                    "drop-path",
+                                                    "train-crop-size",
+                                                    "opt-level",
+                                                    "dtype",
+                                                    "master-weights",
+                                                    "keep-batchnorm-fp32",
+                                                    "opt",
+                                                    "momentum",
+                                                    "nesterov",
+                                                    "lookahead",
+                                                    "clip-grad-norm",
+                                                    "larc",
+                                                    "larc-clip",
+                                                    "trust-coefficient",
+                                                    "ema",
+                                                    "mixup",
+                                                    "cutmix",
+                                                    "random-erase",
+                                                    "cutout"};
 
-StepExtras extras_of(const std::vector<std::string>& flags) {
-  constexpr std::array<std::string_view, 5> kUsed = {
-      "ema", "larc", "larc-clip", "mixup", "trust-coefficient"};
+Options read_training(const std::vector<std::string>& typed) {
+  const bool tutorials = std::ranges::any_of(typed, [](const std::string& word) {
+    return word.ends_with("convnet") || word.ends_with("toy_net");
+  });
+  const bool has_preset = std::ranges::any_of(
+      typed, [](const std::string& word) { return word.starts_with("--preset"); });
+  // The last one of a flag counts. A network for photos is planned for photos.
+  std::vector<std::string> line;
+  if (!tutorials) line.emplace_back("--dataset=imagefolder");
+  if (!has_preset) line.insert(line.end(), {"--batch-size=256", "--opt-level=O2"});
+  line.insert(line.end(), typed.begin(), typed.end());
   const auto no_variable = [](const char*) -> const char* { return nullptr; };
-  const Options options = read_options(Program::kTrainResnet, flags, no_variable);
+  Options options =
+      read_options(tutorials ? Program::kTrainConvnet : Program::kTrainResnet, line, no_variable);
   if (options.request != Request::kRun) {
     throw UsageError("the command line is not understood", {}, "lockstep plan --help");
   }
   for (const ResolvedFlag& flag : options.resolved()) {
-    if (!options.given(flag.name) || std::ranges::find(kUsed, flag.name) != kUsed.end()) continue;
+    const bool is_ours = flag.name == "dataset" && flag.value == "imagefolder";
+    if (is_ours || !options.given(flag.name)) continue;
+    if (std::ranges::find(kUsed, flag.name) != kUsed.end()) continue;
     throw UsageError(fmt::format("lockstep plan does not look at --{}", flag.name),
-                     "it is about a step of SGD with momentum",
+                     "neither memory nor work of a step depends on it",
                      "lockstep plan --help");
   }
-  const OptimizerConfig config = make_optimizer_config(options);
-  return {
-      .larc = config.larc.has_value(), .mixup = options.number("mixup") > 0, .ema = config.ema > 0};
+  return options;
 }
 
-std::string heading(const TrainingPlan& plan, const PlanOptions& options) {
-  const int64_t parameters = plan.step.parameters;
+ModelOptions network_of(const RunRequest& request) {
+  ModelOptions network = usual_network(request.arch, request.cifar_stem);
+  network.classes = request.classes.value_or(network.classes);
+  network.blur_pool = request.blur_pool;
+  network.drop_path = request.drop_path;
+  const bool takes_photos = network.image.height == 224;
+  if (takes_photos) network.image.height = network.image.width = request.photos.train_crop;
+  return network;
+}
+
+std::string heading(const TrainingPlan& plan, const std::string& arch) {
   return fmt::format("{}, {} parameters, {} images a rank, {} {}, on {} x {}\n",
-                     options.arch,
-                     parameters,
-                     options.batch_size,
+                     arch,
+                     plan.step.parameters,
+                     plan.step.images,
                      name_of(plan.precision.level),
                      plan.precision.is_mixed() ? name_of(plan.precision.dtype) : "f32",
-                     options.ranks,
+                     plan.ranks,
                      plan.card.name);
 }
 
 }  // namespace
 
 std::string plan_training(const PlanOptions& options) {
+  const Options training = read_training(options.training);
+  const RunRequest request = make_run_request(training);
   TrainingPlan plan{
-      .card = find_gpu(options.gpu), .precision = precision_of(options), .ranks = options.ranks};
-  const ModelOptions network = usual_network(options.arch, options.cifar_stem);
-  const StepExtras extras = extras_of(options.training);
-  plan.step = run_dry_step(network, options.batch_size, plan.precision, extras);
-  plan.half_step = run_dry_step(network, options.batch_size / 2, plan.precision, extras);
+      .card = find_gpu(options.gpu), .precision = request.precision, .ranks = options.ranks};
+  const ModelOptions network = network_of(request);
+  const BatchDivision batch = divide_batch(request, options.ranks, 1);
+  const int64_t images = images_a_rank(batch, batch.images);
+  const StepExtras extras = extras_of(request, batch);
+  plan.step = run_dry_step(network, images, plan.precision, extras);
+  plan.half_step = run_dry_step(network, images / 2, plan.precision, extras);
   plan.convolutions = convolutions_of(plan.step);
   PlannedEngines planned;
   if (!options.plan_file.empty()) planned = read_engines(options.plan_file, plan.card);
@@ -234,9 +279,9 @@ std::string plan_training(const PlanOptions& options) {
     if (!planned.empty()) throw;
     plan.no_engines = fmt::format("{} ({})", error.what(), error.why());
   }
-  return heading(plan, options) + memory_text(plan) + operations_text(plan) +
-         (options.layers ? layers_text(plan) : "") + convolutions_text(plan) + speed_text(plan) +
-         scaling_text(plan);
+  return heading(plan, request.arch) + memory_text(plan, training.text("opt")) +
+         operations_text(plan) + (options.layers ? layers_text(plan) : "") +
+         convolutions_text(plan) + speed_text(plan) + scaling_text(plan);
 }
 
 }  // namespace lockstep::trainers
