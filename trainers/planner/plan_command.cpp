@@ -236,7 +236,7 @@ Options read_training(const std::vector<std::string>& typed) {
   return options;
 }
 
-ModelOptions network_of(const RunRequest& request) {
+ModelOptions planned_network(const RunRequest& request) {
   ModelOptions network = usual_network(request.arch, request.cifar_stem);
   network.classes = request.classes.value_or(network.classes);
   network.blur_pool = request.blur_pool;
@@ -264,7 +264,7 @@ std::string plan_training(const PlanOptions& options) {
   const RunRequest request = make_run_request(training);
   TrainingPlan plan{
       .card = find_gpu(options.gpu), .precision = request.precision, .ranks = options.ranks};
-  const ModelOptions network = network_of(request);
+  const ModelOptions network = planned_network(request);
   const BatchDivision batch = divide_batch(request, options.ranks, 1);
   const int64_t images = images_a_rank(batch, batch.images);
   const StepExtras extras = extras_of(request, batch);
