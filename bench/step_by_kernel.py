@@ -3,7 +3,7 @@
 usage: python3 bench/step_by_kernel.py [--only convnet,resnet20,airbench94,resnet18,resnet50] [--dtypes f32,bf16]
            [--rounds 3] [--max-others 15]
 
-Each network trains on images that are made, one rank with all cores, and its timeline (`--trace`) tells how long each
+Each network trains on images of random bytes, one rank with all cores, and its timeline (`--trace`) tells how long each
 layer's forward and backward took: the mean over steps, so that parts add up, and the median over rounds. Convolutions and products are compared
 with the largest product of bench_kernels, norms with its copy: a norm's passes over memory are three forward and five
 backward. The rounds also run those two benchmarks, so that all see the same machine.
@@ -115,13 +115,13 @@ class Network:
 
 
 NETWORKS = {
-    "convnet": Network("ConvNet, 28x28", 32, ["train_convnet", "--dataset", "digits"], convnet(), 60),
+    "convnet": Network("ConvNet, 28x28", 32, ["train_convnet"], convnet(), 60),
     "resnet20": Network("ResNet-20, 32x32", 128, ["train_resnet", "-a", "resnet20"], resnet20(), 12),
     "airbench94": Network("airbench94, 32x32", 1024, ["train_resnet", "-a", "airbench94"], airbench94(), 4),
     "resnet18": Network(
         "ResNet-18, 32x32", 128, ["train_resnet", "-a", "resnet18", "--cifar-stem"], resnet18(), 5),
     "resnet50": Network(
-        "ResNet-50, 224x224", 32, ["train_resnet", "-a", "resnet50", "--dataset", "synthetic"], resnet50(), 3),
+        "ResNet-50, 224x224", 32, ["train_resnet", "-a", "resnet50"], resnet50(), 3),
 }
 
 
@@ -132,6 +132,7 @@ def milliseconds_by_kernel(network: Network, dtype: str, cores: int) -> dict[str
         last = WARM + network.steps
         line = [str(PROGRAMS / network.line[0]), *network.line[1:], "-b", str(network.batch), "--no-eval"]
         line += ["--max-steps", str(last), "--trace", f"{WARM + 1}:{last}", "--threads", str(cores)]
+        line += ["--dataset", "synthetic"]  # drawn images would take time from the step's threads
         line += ["--opt-level", "O2", "--dtype", "bf16"] if dtype == "bf16" else []
         output_of([*line, "--progress", "none", "-o", str(directory)])
         events = json.loads((directory / "trace.json").read_text())["traceEvents"]

@@ -116,6 +116,7 @@ TEST(Presets, OfCifarAreAirbenchs) {
     EXPECT_EQ(options.integer("global-batch-size"), 1024);
     EXPECT_TRUE(options.boolean("lr-per-1024"));
     EXPECT_EQ(options.text("tta"), "shift");
+    EXPECT_GE(options.integer("eval-freq"), options.number("epochs")) << "at the end alone";
     const OptimizerConfig config = make_optimizer_config(options);
     ASSERT_EQ(config.groups.rules.size(), 2);
     EXPECT_TRUE(fits(config.groups.rules[0].pattern, "2.norm1.bias"));
