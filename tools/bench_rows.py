@@ -56,7 +56,7 @@ def step_rows(result: dict) -> list[str]:
     for part in result.values():
         times, whole = part["ms"], part["ms"]["step"]
         shares = [sum(times.get(kernel, 0) for kernel in kernels) / whole for kernels in KERNEL_COLUMNS.values()]
-        cells = [f"{share:.0%}" for share in (*shares, 1 - sum(shares))]
+        cells = [f"{share:.0%}" for share in (*shares, max(0.0, 1 - sum(shares)))]
         for limit, unit in (("product", "GFLOP/s"), ("copy", "GB/s")):
             reached, most = part["reached"][limit], part["limit"][limit]
             cells.append(f"{reached:.0f} of {most:.0f} {unit}: {reached / most:.0%}")
