@@ -149,7 +149,7 @@ def find_planted(program: Path, targets: list[str], args: argparse.Namespace) ->
     def done(one: Fuzzed) -> None:
         file, _, _, what = planted_bugs.PLANTED[one.target]
         said = re.search(r"SUMMARY: (.*)", one.said)
-        how = (said[1].replace(str(program.parents[3]) + "/", "") if said else "an exception").replace("|", "/")
+        how = re.sub(r" *\([^)]*\)| in .*| /usr/.*/", " ", said[1]).strip() if said else "an exception"
         how = how if one.broke else "**not found**"
         table.write(one.target, [f"`{file}`: {what}", f"{one.runs:,}", f"{one.cpu_seconds:.0f}", how])
 
