@@ -78,7 +78,10 @@ class Fuzzed:
         kept = ROOT / "tests/fuzz/corpus" / self.target
         line = ["nice", "-n", "15", program, self.corpus, *([kept] if kept.exists() else [])]
         line += [f"-artifact_prefix={self.finds}/", f"-max_total_time={seconds}", f"-timeout={SECONDS}"]
-        line += [f"-rss_limit_mb={MEBIBYTES}", "-max_len=16384", "-print_final_stats=1", f"-seed={seed}"]
+        # A seed that is longer would be cut, and a record of a fixed size never be read.
+        seeds = [path.stat().st_size for path in (*self.corpus.iterdir(), *(kept.iterdir() if kept.exists() else ()))]
+        line += [f"-rss_limit_mb={MEBIBYTES}", f"-max_len={max(16384, *seeds)}", f"-seed={seed}"]
+        line += ["-print_final_stats=1"]
         with (tempfile.TemporaryDirectory(dir="/dev/shm") as scratch,
               tempfile.TemporaryFile("w+", errors="replace") as log):
             process = subprocess.Popen(line, stdout=log, stderr=log, env=self.environment | {"TMPDIR": scratch})

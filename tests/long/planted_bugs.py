@@ -1,8 +1,9 @@
 """One bug for each fuzz target, which tests/long/fuzz.py --planted has to find.
 
-usage: tests/long/planted_bugs.py: the text of each still stands in its file once.
+usage: tests/long/planted_bugs.py: each target has one, and its text still stands in its file once.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -21,6 +22,12 @@ PLANTED = {
         "refuse(fmt::format(\"its '{}' is not where the directory says\", printable(name)));",
         "refuse(fmt::format(\"its '{}' is not where the directory says\", name));",
         "control characters of a name reach the terminal",
+    ),
+    "flight": (
+        "trainers/flight/flight_verdict.cpp",
+        'return printable(text) + (is_cut ? "..." : "");',
+        'return std::string(text) + (is_cut ? "..." : "");',
+        "control characters of a record reach the terminal",
     ),
     "torch_pickle": (
         "trainers/torch_file/pickle_reader.cpp",
@@ -119,6 +126,11 @@ PLANTED = {
 }
 
 
+def target_names() -> set[str]:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests/fuzz").glob("*_targets.cpp")]
+    return set(re.findall(r'\{"(\w+)", \w+, \w+\},', "".join(texts)))
+
+
 def plant(tree: Path) -> None:
     for file, text, replacement, _ in PLANTED.values():
         source = (tree / file).read_text(encoding="utf-8")
@@ -128,8 +140,14 @@ def plant(tree: Path) -> None:
 def main() -> int:
     lost = [target for target, (file, text, *_) in PLANTED.items()
             if (ROOT / file).read_text(encoding="utf-8").count(text) != 1]
-    print(f"not in their files once: {' '.join(lost)}" if lost else f"{len(PLANTED)} bugs can be planted")
-    return 1 if lost else 0
+    without = sorted(target_names() ^ PLANTED.keys())
+    if lost:
+        print(f"not in their files once: {' '.join(lost)}")
+    if without:
+        print(f"no planted bug, or no such target: {' '.join(without)}")
+    if not lost and not without:
+        print(f"{len(PLANTED)} bugs can be planted, one for each target")
+    return 1 if lost or without else 0
 
 
 if __name__ == "__main__":

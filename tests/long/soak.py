@@ -3,7 +3,7 @@
 
 The ConvNet on 8 oversubscribed ranks under scripts/run, disturbed for so long: ranks are stopped for up to 4 s, the
 disk is full for some seconds, all ranks are asked to save and stop and start again, a rank is killed and the job
-restarts. Then it trains undisturbed to its last step, which lies so far ahead that the disturbances end before it.
+restarts. Then it trains 200 steps more, undisturbed.
 
 Each process's memory and descriptors, from its fifteenth second on, stay within 2 % (and 2 descriptors) of those of the
 first process of its rank; no file, shared memory or process is left; the weights have the digest of one rank that
@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -27,12 +28,14 @@ ROOT = Path(__file__).resolve().parents[2]
 WARM_S = 15
 DISK_MIB = 64
 BATCH = 64
+ENDLESS = 10**9  # steps
 
 
 class Soak:
     def __init__(self, args: argparse.Namespace, work: Path):
         self.args, self.work, self.rng = args, work, random.Random(args.seed)
         self.disk, self.log, self.program = work / "disk", work / "log", args.bin.resolve() / "train_convnet"
+        self.job: subprocess.Popen | None = None
         self.counts: dict[str, int] = defaultdict(int)
         self.seen: dict[int, dict] = {}  # by process: rank, and samples of (KiB, descriptors)
         self.born: dict[int, float] = {}
@@ -48,7 +51,14 @@ class Soak:
     def start(self, steps: int) -> subprocess.Popen:
         line = self.line(self.args.ranks, self.disk / "run", steps, "--resume", "auto")
         with self.log.open("a") as log:
-            return subprocess.Popen(line, stdout=log, stderr=log, env=os.environ | {"MALLOC_ARENA_MAX": "1"})
+            self.job = subprocess.Popen(line, stdout=log, stderr=log, env=os.environ | {"MALLOC_ARENA_MAX": "1"})
+        return self.job
+
+    def end(self) -> None:
+        """Where this script ends early, the job ends too."""
+        if self.job and self.job.poll() is None:
+            self.job.terminate()
+            self.job.wait(timeout=120)
 
     def processes(self) -> list[int]:
         found = subprocess.run(["pgrep", "-f", f"^{self.program} .* -o {self.disk}/run( |$)"], stdout=subprocess.PIPE)
@@ -108,9 +118,9 @@ class Soak:
         if process := self.one_process():
             self.send(process, signal.SIGKILL)
 
-    def disturb(self, steps: int) -> subprocess.Popen:
-        """Returns the job, which nobody disturbs any more."""
-        job, end = self.start(steps), time.monotonic() + 60 * self.args.minutes
+    def disturb(self) -> int:
+        """Disturbs the run, and stops it. Returns its steps."""
+        job, end = self.start(ENDLESS), time.monotonic() + 60 * self.args.minutes
         harmless, restarts = ["stall", "stall", "fill_disk"], ["kill", "stop"]
         next_restart = time.monotonic() + 90  # so that most processes are old enough to be measured
         while time.monotonic() < end:
@@ -124,12 +134,13 @@ class Soak:
             else:
                 getattr(self, what)()
             if what == "stop" or job.poll() is not None:
-                code = job.wait(timeout=120)
-                self.counts[f"exit {code}"] += 1
-                if code == 0:
-                    raise SystemExit(f"the run ended after {steps} steps, before the disturbances did")
-                job = self.start(steps)
-        return job
+                self.counts[f"exit {job.wait(timeout=120)}"] += 1
+                job = self.start(ENDLESS)
+        self.watch(10)
+        job.send_signal(signal.SIGTERM)
+        self.counts[f"exit {job.wait(timeout=120)}"] += 1
+        newest = (self.disk / "run/checkpoints/last.safetensors").readlink()
+        return int(re.fullmatch(r"step(\d+)\.safetensors", newest.name)[1])
 
     def growth(self) -> list[str]:
         """What grew by more than it may, from a rank's first process to any later one, or within one."""
@@ -157,13 +168,11 @@ def left_behind(since: float) -> list[str]:
     return [str(path) for path in Path("/dev/shm").glob(f"lockstep.{os.getuid()}.*") if path.stat().st_mtime > since]
 
 
-def soak(args: argparse.Namespace, work: Path) -> list[str]:
-    job = Soak(args, work)
+def soak(job: Soak) -> list[str]:
+    args, work = job.args, job.work
     since = time.time()
-    rate = measured_rate(job)
-    steps = int(rate * 60 * args.minutes * 1.1)
-    last = job.disturb(steps)
-    code = last.wait()
+    steps = job.disturb() + 200
+    code = job.start(steps).wait()
     problems = [] if code == 0 else [f"the run ended with {code}: {job.log.read_text()[-2000:]}"]
     undisturbed = subprocess.run(job.line(1, work / "base", steps), stdout=subprocess.DEVNULL, check=False)
     if undisturbed.returncode or code:
@@ -177,13 +186,6 @@ def soak(args: argparse.Namespace, work: Path) -> list[str]:
     return problems
 
 
-def measured_rate(job: Soak) -> float:
-    """Steps a second of all ranks, after the first."""
-    run = job.work / "rate"
-    subprocess.run(job.line(job.args.ranks, run, 300), capture_output=True, check=True)
-    return json.loads((run / "run.json").read_text())["final"]["images_per_s"] / BATCH
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin", type=Path)
@@ -191,15 +193,18 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--seed", type=int, default=os.getpid())
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # which unmounts the disk
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout
     print(f"soak of seed {args.seed}, commit {commit.strip()}")
     with tempfile.TemporaryDirectory() as work:
         disk = Path(work, "disk")
         disk.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "soak", disk], check=True)
+        job = Soak(args, Path(work))
         try:
-            problems = soak(args, Path(work))
+            problems = soak(job)
         finally:
+            job.end()
             subprocess.run(["umount", "-l", disk], check=True)
     print("\n".join(problems) or "memory and descriptors are flat, nothing is left, the digest is the undisturbed one")
     return 1 if problems else 0
