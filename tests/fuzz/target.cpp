@@ -35,7 +35,11 @@ void run(const Target& target, std::string_view input) {
   try {
     target.read(input);
   } catch (const Error& error) {
-    check_message(format_error(error));
+    // Not only as format_error() shows them, which takes control characters out: a warning or a
+    // report may hold one of the parts alone.
+    for (const std::string& part : {std::string(error.what()), error.why(), error.hint()}) {
+      check_message(part);
+    }
   }
 }
 

@@ -126,7 +126,7 @@ std::string answer_foreign_flag(const ForeignFlag& flag, std::string_view value)
     throw UsageError(fmt::format("--{}{}{} ({}) is not available here",
                                  flag.name,
                                  value.empty() ? "" : " ",
-                                 value,
+                                 without_controls(value),
                                  flag.origin),
                      std::string(flag.reason),
                      std::string(flag.instead));

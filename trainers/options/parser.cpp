@@ -116,7 +116,7 @@ UsageError unknown_flag(Program program, std::string_view argument) {
       !preset.empty()   ? fmt::format("--preset {}, which has it, or --help for ours", preset)
       : nearest.empty() ? fmt::format("{} --help", name_of(program))
                         : fmt::format("did you mean {}?", nearest);
-  return UsageError(fmt::format("unknown flag {}", name),
+  return UsageError(fmt::format("unknown flag {}", without_controls(name)),
                     fmt::format("{} has no such flag", name_of(program)),
                     advice);
 }
@@ -182,9 +182,10 @@ class Normalizer {
   // -e is a number of epochs in two of the tutorials.
   void refuse_epochs() const {
     if (next_ + 1 >= arguments_.size() || !parse_int(arguments_[next_ + 1])) return;
-    throw UsageError(fmt::format("-e {} gives -e a number", arguments_[next_ + 1]),
-                     "-e evaluates saved weights; only with a tutorial's preset it means --epochs",
-                     fmt::format("--epochs {}", arguments_[next_ + 1]));
+    throw UsageError(
+        fmt::format("-e {} gives -e a number", without_controls(arguments_[next_ + 1])),
+        "-e evaluates saved weights; only with a tutorial's preset it means --epochs",
+        fmt::format("--epochs {}", without_controls(arguments_[next_ + 1])));
   }
 
   std::string answer(const ForeignFlag& foreign, const std::string& name) {
@@ -246,7 +247,7 @@ void refuse_leftovers(Program program, std::vector<std::string> leftovers) {
   const auto flag = std::ranges::find_if(
       leftovers, [](const std::string& argument) { return argument.starts_with("-"); });
   if (flag != leftovers.end()) throw unknown_flag(program, *flag);
-  throw UsageError(fmt::format("one argument too many: {}", leftovers.front()),
+  throw UsageError(fmt::format("one argument too many: {}", without_controls(leftovers.front())),
                    "only one data directory can be given",
                    fmt::format("{} DIR, or quotes around a name with spaces", name_of(program)));
 }
@@ -263,7 +264,7 @@ void check_flag_value(const Flag& flag,
   if (!instead) return;
   const std::string_view separator = source.starts_with("-") ? " " : "=";
   const Program other = other_program_with(flag, program, text);
-  const std::string value = fmt::format("{}{}{}", source, separator, text);
+  const std::string value = fmt::format("{}{}{}", source, separator, without_controls(text));
   const std::string advice = other != program   ? fmt::format("{} {}", name_of(other), value)
                              : instead->empty() ? fmt::format("{} --help", name_of(program))
                              : is_number(flag)
@@ -288,7 +289,8 @@ ParsedArguments parse_arguments(Program program,
     const std::string name(what.substr(0, what.find(':')));
     throw missing_value(*find_flag(name), program, name);
   } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what(), "", fmt::format("{} --help", name_of(program)));
+    throw UsageError(
+        without_controls(error.what()), "", fmt::format("{} --help", name_of(program)));
   }
   // CLI11 finds an option by its name in a function that may not throw, and takes memory in it.
   for (const CLI::Option* const option : std::as_const(*app).get_options()) {
