@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/words.h"
+#include "trainers/config/interpolations.h"
 #include "trainers/config/normalization.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/options/presets.h"
@@ -81,6 +82,8 @@ void read_photos(const Options& options, RunRequest& request) {
                            "res-epochs",
                            "val-resize-size",
                            "val-crop-size",
+                           "interpolation",
+                           "train-interpolation",
                            "decode",
                            "cache-mb"}) {
     if (!options.given(flag) || may_be) continue;
@@ -92,6 +95,10 @@ void read_photos(const Options& options, RunRequest& request) {
                     .train_ramp = train_ramp_of(options),
                     .val_resize = options.integer("val-resize-size"),
                     .val_crop = options.integer("val-crop-size"),
+                    .val_by = options.text("interpolation") == "bicubic"
+                                  ? data::Interpolation::kBicubic
+                                  : data::Interpolation::kBilinear,
+                    .train_by = meant(kInterpolationNames, options.text("train-interpolation")),
                     .shrink = options.text("decode") == "shrunk",
                     .cache_bytes = options.integer("cache-mb") << 20};
   if (request.photos.val_crop <= request.photos.val_resize) return;
