@@ -210,6 +210,19 @@ TEST(RunRequest, ImagesGrowFromOneSideDuringEpochs) {
             "--res-from is for photos in class folders");
 }
 
+TEST(RunRequest, LogitsAreThoseOfAnEvaluation) {
+  EXPECT_EQ(request_of("").save_logits, "");
+  EXPECT_EQ(request_of("-e --pretrained F --save-logits a/b.safetensors").save_logits,
+            "a/b.safetensors");
+  const auto refusal = [](const std::string& line) {
+    const auto error = usage_error([&] { request_of(line); });
+    return error ? std::string(error->what()) : "accepted";
+  };
+  EXPECT_EQ(refusal("--save-logits b.safetensors"), "--save-logits needs --evaluate");
+  EXPECT_EQ(refusal("-e --pretrained F --save-logits b.pt"),
+            "--save-logits b.pt names no .safetensors");
+}
+
 TEST(RunRequest, PhotosAreResizedAsAsked) {
   const auto photos = [](const std::string& flags) {
     return make_run_request(options_of("DIR " + flags, {}, Program::kTrainResnet)).photos;

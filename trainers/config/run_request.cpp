@@ -146,9 +146,24 @@ void read_early_stopping(const Options& options, RunRequest& request) {
                    "--early-stopping 50 beside it, or leave it out");
 }
 
+std::string logits_file_of(const Options& options) {
+  const std::string file = text_or_empty(options, "save-logits");
+  if (file.empty()) return file;
+  if (!options.boolean("evaluate")) {
+    throw UsageError("--save-logits needs --evaluate",
+                     "they are those of saved weights on the test images",
+                     "-e and --pretrained FILE beside it, or leave it out");
+  }
+  if (file.ends_with(".safetensors")) return file;
+  throw UsageError(fmt::format("--save-logits {} names no .safetensors", printable(file)),
+                   "logits are written in that form",
+                   "--save-logits logits.safetensors");
+}
+
 void read_checkpoints(const Options& options, RunRequest& request) {
   request.pretrained = text_or_empty(options, "pretrained");
   request.evaluate = options.boolean("evaluate");
+  request.save_logits = logits_file_of(options);
   request.resume = text_or_empty(options, "resume");
   request.save_freq = options.integer("save-freq");
   request.save_steps = options.maybe_integer("save-steps");

@@ -69,6 +69,8 @@ constexpr Flag kModelFlags[] = {
      .help = "start from the weights in this .safetensors, .pt or .pth"},
     {.name = "evaluate", .aliases = "-e --test-only", .kind = kBool, .initial = "false",
      .help = "evaluate the weights of --pretrained or --resume, then stop"},
+    {.name = "save-logits", .takes = "FILE.safetensors",
+     .help = "evaluate: write the logits and labels of the test images"},
     {.name = "num-classes", .kind = kInt, .resnet_only = true, .range = {1, kMillion},
      .help = "outputs of the last layer [the data set's classes]"},
     {.name = "zero-init-residual", .kind = kBool, .resnet_only = true, .initial = "false",
