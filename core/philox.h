@@ -21,6 +21,7 @@ enum class RandomPurpose : uint32_t {
   kTrivialAugment = 10,
   kStochasticDepth = 11,
   kRandAugment = 12,
+  kInterpolation = 13,
 };
 
 // Four random words, or a counter. No std::array: kernels use this on every device.

@@ -81,11 +81,11 @@ void resample_by(const Affine& from,
 }  // namespace
 
 void resample(const Affine& from,
-              Between by,
+              Interpolation by,
               const std::array<uint8_t, 3>& fill,
               const ImageSize& size,
               std::span<uint8_t> pixels) {
-  if (by == Between::kCubes) return resample_by<4>(from, fill, size, pixels);
+  if (by == Interpolation::kBicubic) return resample_by<4>(from, fill, size, pixels);
   return resample_by<2>(from, fill, size, pixels);
 }
 

@@ -14,13 +14,10 @@ struct Affine {
   double xx = 1, xy = 0, x0 = 0, yx = 0, yy = 1, y0 = 0;
 };
 
-// Bilinear or bicubic.
-enum class Between : uint8_t { kLines, kCubes };
-
 // Resamples the image in place, with `fill` where nothing comes in. Shapes: pixels HWC of `size`,
 // RGB. Source: Pillow's Image.transform(), bit for bit.
 void resample(const Affine& from,
-              Between by,
+              Interpolation by,
               const std::array<uint8_t, 3>& fill,
               const ImageSize& size,
               std::span<uint8_t> pixels);

@@ -44,6 +44,10 @@ namespace fs = std::filesystem;
       "the same folders in both; images that lie in val itself are to be sorted into them first");
 }
 
+Interpolation draw_interpolation(ImageRandom random) {
+  return random.below(2) == 1 ? Interpolation::kBicubic : Interpolation::kBilinear;
+}
+
 }  // namespace
 
 ImageFolder::ImageFolder(std::string name, fs::path root, const SplitOptions& options)
@@ -78,7 +82,8 @@ Resample ImageFolder::center_of(const ImageSize& image, int64_t crop) const {
   };
   return {.box = whole(image),
           .size = size,
-          .window = {middle(size.height), middle(size.width), crop, crop}};
+          .window = {middle(size.height), middle(size.width), crop, crop},
+          .by = options_.by};
 }
 
 int ImageFolder::shrink_for(const Resample& what) const {
@@ -191,11 +196,14 @@ void ImageFolder::read_for_training(int64_t i,
   const PhiloxBlock block = augmentation_block(augmentation, epoch, i);
   const bool flip = draw_flip(augmentation, epoch, i, block, 0);
   random.below(2);  // the flip's word, which the crop does not see
+  const Interpolation by = options_.crops_by.value_or(
+      draw_interpolation(ImageRandom(augmentation.seed, RandomPurpose::kInterpolation, epoch, i)));
   const auto choose = [&](const ImageSize& size) {
     ImageRandom of_crop = random;
     return Resample{.box = draw_resized_crop(size, of_crop),
                     .size = {crop, crop},
-                    .window = {.height = crop, .width = crop}};
+                    .window = {.height = crop, .width = crop},
+                    .by = by};
   };
   read(image, choose, flip, pixels);
   if (!augmentation.trivial && augmentation.rand.layers == 0) return;
@@ -220,6 +228,9 @@ std::string ImageFolder::digest() const {
   const CropRamp& ramp = options_.ramp;
   if (ramp.from > 0)
     all += fmt::format("from {}, epochs {}:{}\n", ramp.from, ramp.first, ramp.last);
+  if (options_.by == Interpolation::kBicubic) all += "bicubic\n";
+  if (!options_.crops_by) all += "crops drawn\n";
+  if (options_.crops_by == Interpolation::kBicubic) all += "crops bicubic\n";
   for (const std::string& name : folders_.classes) all += name + '\n';
   for (const ImageFile& image : folders_.files)
     all += fmt::format("{} {}\n", image.path, image.bytes);
@@ -230,6 +241,8 @@ DatasetPair open_image_folders(const fs::path& dir, const PhotoOptions& photos, 
   SplitOptions options{.crop = photos.train_crop,
                        .ramp = photos.train_ramp,
                        .resize = std::max(photos.val_resize, photos.train_crop),
+                       .by = photos.val_by,
+                       .crops_by = photos.train_by,
                        .shrink = photos.shrink,
                        .slow_disk = photos.slow_disk,
                        .slow_decode = photos.slow_decode};
@@ -242,6 +255,7 @@ DatasetPair open_image_folders(const fs::path& dir, const PhotoOptions& photos, 
   }
   options.crop = photos.val_crop;
   options.ramp = {};
+  options.crops_by = Interpolation::kBilinear;
   options.resize = photos.val_resize;
   auto val = std::make_shared<ImageFolder>("imagefolder/val", dir / "val", options);
   if (train && train->folders().classes != val->folders().classes) {

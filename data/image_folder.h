@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct SplitOptions {
   int64_t crop = 224;  // side; of training the largest
   CropRamp ramp = {};  // of training
   int64_t resize = 256;
+  Interpolation by = Interpolation::kBilinear;
+  std::optional<Interpolation> crops_by = Interpolation::kBilinear;  // none: drawn
   bool shrink = false;
   std::shared_ptr<std::atomic<int64_t>> cache_room{};  // bytes; null: no cache
   std::chrono::milliseconds slow_disk{0};

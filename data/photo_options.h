@@ -3,6 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
+
+#include "data/codecs/image.h"
 
 #pragma GCC visibility push(default)
 namespace lockstep::data {
@@ -22,6 +25,9 @@ struct PhotoOptions {
   CropRamp train_ramp = {};
   int64_t val_resize = 256;  // short side of the others, before their center is cut out
   int64_t val_crop = 224;    // side of that
+  Interpolation val_by = Interpolation::kBilinear;
+  // For crops of training; none: one of the two, drawn for each image and epoch.
+  std::optional<Interpolation> train_by = Interpolation::kBilinear;
   // JPEGs are decoded at 1/2, 1/4 or 1/8 of their size where what is wanted is smaller still:
   // faster, and not the same pixels.
   bool shrink = false;

@@ -103,7 +103,7 @@ void change(const RandChange& what, const ImageSize& size, std::span<uint8_t> pi
     case RandOp::kSharpness:
       return enhance(trivial_op(what.op), static_cast<float>(what.argument), size, pixels);
     default: {
-      const Between by = what.bicubic ? Between::kCubes : Between::kLines;
+      const auto by = what.bicubic ? Interpolation::kBicubic : Interpolation::kBilinear;
       return resample(affine_of(what, size), by, kFill, size, pixels);
     }
   }

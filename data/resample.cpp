@@ -18,14 +18,16 @@ ResampleWeights rows_of(const Resample& what) {
   return {{.in = what.box.height, .skip = extent.top, .extent = extent.height},
           what.size.height,
           what.window.top,
-          what.window.height};
+          what.window.height,
+          what.by};
 }
 ResampleWeights columns_of(const Resample& what) {
   const Extent extent = extent_of(what);
   return {{.in = what.box.width, .skip = extent.left, .extent = extent.width},
           what.size.width,
           what.window.left,
-          what.window.width};
+          what.window.width,
+          what.by};
 }
 
 }  // namespace

@@ -20,11 +20,22 @@ int64_t nearest(double x) {
   return static_cast<int64_t>(std::floor(x + 0.5));
 }
 
+// A curve's height at `x` >= 0, in units of its scale.
+double height_at(double x, Interpolation by) {
+  if (by == Interpolation::kBilinear) return std::max(1 - x, 0.0);
+  // Keys's cubic convolution with a = -1/2, term by term as Pillow's.
+  if (x < 1) return (1.5 * x - 2.5) * x * x + 1;
+  return x < 2 ? (((x - 5) * x + 8) * x - 4) * -0.5 : 0;
+}
+
 constexpr int kFractionBits = ResampleWeights::kFractionBits;
 constexpr int32_t kHalf = 1 << (kFractionBits - 1);
 
 // AVX2 multiplies 16-bit numbers and adds them by twos: a weight is a low and a high half, and of
-// the four pixels of a group each color has two neighbors beside each other.
+// the four pixels of a group each color has two neighbors beside each other. A weight is 2^15 high
+// + low with 0 <= low < 2^15, so a negative one has a negative high half. Sums of low halves may
+// wrap around: what is left of them and of the high ones is right modulo 2^32, and a result's sum
+// fits in 32 bits.
 constexpr int64_t kGroup = 4;
 constexpr int kLowBits = 15;
 constexpr int64_t kHalves = 16;  // of a group's low halves; as many high ones follow
@@ -157,9 +168,11 @@ bool has_avx2() {
 
 }  // namespace
 
-ResampleWeights::ResampleWeights(const Axis& axis, int64_t out, int64_t first, int64_t count) {
+ResampleWeights::ResampleWeights(
+    const Axis& axis, int64_t out, int64_t first, int64_t count, Interpolation by) {
   const double scale = axis.extent / static_cast<double>(out);
-  const double support = std::max(scale, 1.0);  // half the triangle's width
+  const double unit = std::max(scale, 1.0);
+  const double support = by == Interpolation::kBicubic ? 2 * unit : unit;  // half the curve's width
   pitch_ = static_cast<size_t>(2 * static_cast<int64_t>(std::ceil(support)) + 1);
   parts_.reserve(static_cast<size_t>(count));
   weights_.resize(static_cast<size_t>(count) * pitch_);
@@ -170,13 +183,13 @@ ResampleWeights::ResampleWeights(const Axis& axis, int64_t out, int64_t first, i
     const auto end = std::min<int64_t>(nearest(center + support), axis.in);
     double sum = 0;
     for (int64_t x = begin; x < end; ++x) {
-      const double distance = std::abs((static_cast<double>(x) - center + 0.5) * (1 / support));
-      sum += exact[static_cast<size_t>(x - begin)] = std::max(1 - distance, 0.0);
+      const double distance = std::abs((static_cast<double>(x) - center + 0.5) * (1 / unit));
+      sum += exact[static_cast<size_t>(x - begin)] = height_at(distance, by);
     }
     for (int64_t k = 0; k < end - begin; ++k) {
-      const double weight = exact[static_cast<size_t>(k)] / sum;
+      const double weight = exact[static_cast<size_t>(k)] / sum * (1 << kFractionBits);
       weights_[static_cast<size_t>(i) * pitch_ + static_cast<size_t>(k)] =
-          static_cast<int32_t>(nearest(weight * (1 << kFractionBits)));
+          static_cast<int32_t>(weight < 0 ? -nearest(-weight) : nearest(weight));
     }
     parts_.push_back({begin, end - begin});
   }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "data/codecs/image.h"
+
 namespace lockstep::data {
 
 // One side of an image: `extent` of its `in` pixels, after the first `skip` of them.
@@ -15,13 +17,15 @@ struct Axis {
   double extent = 0;
 };
 
-// Weights of a resized axis: triangles as wide as the scale.
+// Weights of a resized axis: triangles or bicubic curves as wide as the scale.
 class ResampleWeights {
  public:
-  static constexpr int kFractionBits = 22;  // weights are whole numbers of 2^-22, none negative
+  // Weights are whole numbers of 2^-22. A result's add up to about 1, the positive ones alone to
+  // less than 2, so sums of bytes fit in 32 bits.
+  static constexpr int kFractionBits = 22;
 
   // Weights of the results [first, first + count) of the axis resized to `out`.
-  ResampleWeights(const Axis& axis, int64_t out, int64_t first, int64_t count);
+  ResampleWeights(const Axis& axis, int64_t out, int64_t first, int64_t count, Interpolation by);
 
   struct Part {
     int64_t begin = 0;

@@ -187,7 +187,7 @@ TrivialChange trivial_change(TrivialOp op, int64_t bin, bool negative) {
 void change(const TrivialChange& what, const ImageSize& size, std::span<uint8_t> pixels) {
   const auto magnitude = static_cast<double>(what.magnitude);
   const auto move = [&](const Affine& from) {
-    if (what.bilinear) return resample(from, Between::kLines, {}, size, pixels);
+    if (what.bilinear) return resample(from, Interpolation::kBilinear, {}, size, pixels);
     transform(from, size, pixels);
   };
   switch (what.op) {

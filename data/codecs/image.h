@@ -33,5 +33,8 @@ struct Image {
   const uint8_t* row(int64_t y) const { return const_cast<Image*>(this)->row(y); }
 };
 
+// How values between pixels are had.
+enum class Interpolation : uint8_t { kBilinear, kBicubic };
+
 }  // namespace lockstep::data
 #pragma GCC visibility pop

@@ -39,7 +39,7 @@ run_commands() {  # of document $1, at least $2; trainings with the flags $3
 }
 run_commands running.md 19 "--max-steps 6"
 run_commands reliability.md 4 "--max-steps 6"
-run_commands evaluation.md 4 "--max-steps 6"
+run_commands evaluation.md 5 "--max-steps 6"
 run_commands performance.md 1 "--max-steps 6"
 run_commands bench_allreduce.md 4
 run_commands bench_train.md 3

@@ -85,6 +85,48 @@ TEST(ImageFolderRuns, GrowWithTheSameBitsOnOtherRanksAndResumed) {
   EXPECT_THAT(dry.out, HasSubstr("epoch 2 step 3 lr 0.01 images 64x64\n")) << said(dry);
 }
 
+TEST(ImageFolderRuns, DrawInterpolationsWithTheSameBitsOnOtherRanksAndResumed) {
+  const TempDir dir;
+  write_image_folders(dir / "photos", 4);
+  const auto line = [&](const fs::path& run, const Arguments& more) {
+    Arguments flags = {"--interpolation", "bicubic", "--train-interpolation", "random"};
+    flags.insert(flags.end(), {"--epochs", "3"});
+    flags.insert(flags.end(), more.begin(), more.end());
+    return resnet20(dir / "photos", run, flags);
+  };
+  const ProgramResult one = run_program(line(dir / "one", {"--max-steps", "3"}));
+  ASSERT_EQ(one.exit_code, 0) << said(one);
+  const nlohmann::json record = read_json(dir / "one/run.json").at("evaluation").at("flags");
+  EXPECT_EQ(record.at("interpolation"), "bicubic");
+  EXPECT_EQ(record.at("train-interpolation"), "random");
+  const ProgramResult several =
+      run_ranks(2, line(dir / "two", {"--max-steps", "3", "-j", "3", "--cache-mb", "1"}));
+  ASSERT_EQ(several.exit_code, 0) << said(several);
+  expect_same_bits(dir / "one", dir / "two");
+  // Not repeated, the flags are the record's.
+  for (const Arguments& part :
+       {line(dir / "parts", {"--max-steps", "2"}),
+        resnet20(dir / "photos",
+                 dir / "parts",
+                 {"--epochs", "3", "--max-steps", "3", "--resume", "auto"})}) {
+    const ProgramResult result = run_program(part);
+    ASSERT_EQ(result.exit_code, 0) << said(result);
+  }
+  expect_same_bits(dir / "one", dir / "parts");
+  const ProgramResult bilinear =
+      run_program(resnet20(dir / "photos",
+                           dir / "bilinear",
+                           {"--epochs", "3", "--max-steps", "3", "--interpolation", "bicubic"}));
+  ASSERT_EQ(bilinear.exit_code, 0) << said(bilinear);
+  EXPECT_NE(learning_curve(dir / "bilinear"), learning_curve(dir / "one"));
+  for (const char* flag : {"--interpolation", "--train-interpolation"}) {
+    const ProgramResult other = run_program(
+        line(dir / "parts", {"--max-steps", "4", "--resume", "auto", flag, "bilinear"}));
+    EXPECT_EQ(other.exit_code, 4) << said(other);
+    EXPECT_THAT(other.err, HasSubstr(std::string("error: ") + flag + " is bilinear, "));
+  }
+}
+
 TEST(ImageFolderRuns, StartFromWeightsOfOtherClasses) {
   const TempDir dir;
   write_image_folders(dir / "photos", 4);

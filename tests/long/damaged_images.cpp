@@ -154,7 +154,8 @@ bool decode(const Bytes& bytes, Random& random) {
         [&](const data::ImageSize& size) {
           what = {.box = data::draw_resized_crop(size, random),
                   .size = {kSide, kSide},
-                  .window = {.height = kSide, .width = kSide}};
+                  .window = {.height = kSide, .width = kSide},
+                  .by = static_cast<data::Interpolation>(random.below(2))};
           return data::needed(what);
         },
         image);

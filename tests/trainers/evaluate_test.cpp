@@ -1,6 +1,8 @@
 // Evaluation counts every image once, or is given up by all ranks together.
 #include "trainers/loop/evaluate.h"
 
+#include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -10,6 +12,7 @@
 #include "data/synthetic.h"
 #include "nn/convnet.h"
 #include "trainers/loop/find_mistakes.h"
+#include "trainers/loop/save_logits.h"
 
 namespace lockstep::trainers::evaluate_test {
 namespace {
@@ -22,7 +25,7 @@ std::shared_ptr<const data::Dataset> forty_images() {
 std::optional<Evaluation> evaluation_on(Communicator& ranks,
                                         std::function<bool()> stop,
                                         bool loss_div_batch = false,
-                                        Mistakes* mistakes = nullptr) {
+                                        const EvaluationOutputs& outputs = {}) {
   Mt19937 rng(1);
   nn::ConvNet model(nn::Init{rng});
   Stream stream;
@@ -30,7 +33,7 @@ std::optional<Evaluation> evaluation_on(Communicator& ranks,
   task.chunk_images = 10;
   task.stop = std::move(stop);
   task.loss_div_batch = loss_div_batch;
-  task.mistakes = mistakes;
+  task.outputs = outputs;
   return evaluate(task, stream, ranks);
 }
 
@@ -56,7 +59,7 @@ std::string text_of(Mistakes mistakes) {
 TEST(Evaluate, FindsTheSameMistakesOnAnyNumberOfRanks) {
   comm::SingleCommunicator single;
   Mistakes alone;
-  const std::optional<Evaluation> evaluation = evaluation_on(single, {}, false, &alone);
+  const auto evaluation = evaluation_on(single, {}, false, {.mistakes = &alone});
   ASSERT_EQ(alone.classes, 10);
   int64_t all = 0, right = 0;
   for (int64_t label = 0; label < 10; ++label) {
@@ -80,7 +83,7 @@ TEST(Evaluate, FindsTheSameMistakesOnAnyNumberOfRanks) {
   const std::string text = text_of(alone);
   comm::spawn_ranks(3, [&](Communicator& ranks) {
     Mistakes together;
-    ASSERT_TRUE(evaluation_on(ranks, {}, false, &together));
+    ASSERT_TRUE(evaluation_on(ranks, {}, false, {.mistakes = &together}));
     EXPECT_EQ(text_of(together), text);
   });
   const std::optional<Mistakes> read = mistakes_of(text);
@@ -91,6 +94,57 @@ TEST(Evaluate, FindsTheSameMistakesOnAnyNumberOfRanks) {
   Mistakes hostile = *read;
   hostile.pictures[0] = "\"><script>";
   EXPECT_FALSE(mistakes_of(to_json(hostile)));
+}
+
+TEST(Evaluate, CollectsTheSameLogitsOnAnyNumberOfRanks) {
+  comm::SingleCommunicator single;
+  Safetensors alone;
+  const auto evaluation = evaluation_on(single, {}, false, {.logits = &alone});
+  ASSERT_TRUE(evaluation);
+  const Tensor& logits = alone.tensors.at("logits");
+  const Tensor& labels = alone.tensors.at("labels");
+  ASSERT_EQ(logits.shape(), Shape({40, 10}));
+  int64_t correct = 0;
+  for (int64_t i = 0; i < 40; ++i) {
+    const float* const row = logits.data<float>() + i * 10;
+    const int64_t label = labels.data<int64_t>()[i];
+    EXPECT_EQ(label, forty_images()->label(i));
+    correct += std::max_element(row, row + 10) - row == label ? 1 : 0;
+  }
+  EXPECT_EQ(correct, evaluation->correct1);
+  comm::spawn_ranks(3, [&](Communicator& ranks) {
+    Safetensors together;
+    ASSERT_TRUE(evaluation_on(ranks, {}, false, {.logits = &together}));
+    EXPECT_EQ(together.tensors.size(), ranks.rank() == 0 ? 2U : 0U);
+    if (ranks.rank() != 0) return;
+    for (const auto& [name, want] : alone.tensors) {
+      const Tensor& got = together.tensors.at(name);
+      ASSERT_EQ(got.shape(), want.shape());
+      EXPECT_EQ(std::memcmp(got.bytes(), want.bytes(), want.nbytes()), 0) << name;
+    }
+  });
+}
+
+TEST(LogitCollector, WidensEachType) {
+  for (const Dtype dtype : {Dtype::kF32, Dtype::kF16, Dtype::kBF16}) {
+    Tensor logits = Tensor::empty({2, 2}, dtype);
+    Tensor labels = Tensor::empty({2}, Dtype::kI32);
+    const float values[] = {1.5F, -0.0F, std::numeric_limits<float>::infinity(), -3};
+    for (size_t i = 0; i < 4; ++i) {
+      if (dtype == Dtype::kF32) logits.data<float>()[i] = values[i];
+      if (dtype == Dtype::kF16) logits.data<Half>()[i] = Half(values[i]);
+      if (dtype == Dtype::kBF16) logits.data<BFloat16>()[i] = BFloat16(values[i]);
+    }
+    labels.data<int32_t>()[0] = 7;
+    labels.data<int32_t>()[1] = -1;
+    LogitCollector collector;
+    collector.add(logits, labels);
+    comm::SingleCommunicator single;
+    const Safetensors all = collector.over_ranks({.dataset_size = 2, .chunk_images = 5}, single);
+    EXPECT_EQ(std::memcmp(all.tensors.at("logits").bytes(), values, sizeof(values)), 0);
+    EXPECT_EQ(all.tensors.at("labels").data<int64_t>()[0], 7);
+    EXPECT_EQ(all.tensors.at("labels").data<int64_t>()[1], -1);
+  }
 }
 
 TEST(MistakeFinder, ReadsLogitsOfEachTypeAndCountsNoNan) {
@@ -133,7 +187,9 @@ TEST(Evaluate, OneRankThatStopsEndsItForAll) {
   comm::spawn_ranks(2, [](Communicator& ranks) {
     int asked = 0;
     const auto stop = [&] { return ranks.rank() == 1 && ++asked == 2; };
-    EXPECT_FALSE(evaluation_on(ranks, stop));
+    Safetensors logits;
+    EXPECT_FALSE(evaluation_on(ranks, stop, false, {.logits = &logits}));
+    EXPECT_TRUE(logits.tensors.empty());
     EXPECT_EQ(asked, ranks.rank() == 1 ? 2 : 0);
   });
 }

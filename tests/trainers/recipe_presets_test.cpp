@@ -84,6 +84,8 @@ TEST(RecipePresets, OfTorchvisionHasItsSettings) {
   EXPECT_EQ(request.photos.train_crop, 176);
   EXPECT_EQ(request.photos.val_resize, 232);
   EXPECT_EQ(request.photos.val_crop, 224);
+  EXPECT_EQ(request.photos.val_by, data::Interpolation::kBilinear);
+  EXPECT_EQ(request.photos.train_by, data::Interpolation::kBilinear);
   const auto decays = [&](std::string_view name) {
     for (const ParameterRule& rule : request.optimizer.groups.rules) {
       if (fits(rule.pattern, name)) return rule.weight_decay != 0;
@@ -118,6 +120,8 @@ void expect_common_settings(const RunRequest& request) {
   EXPECT_TRUE(request.augmentation.rand.increasing);
   EXPECT_EQ(request.photos.val_resize, 235);
   EXPECT_EQ(request.photos.val_crop, 224);
+  EXPECT_EQ(request.photos.val_by, data::Interpolation::kBicubic);
+  EXPECT_EQ(request.photos.train_by, std::nullopt);
 }
 
 TEST(RecipePresets, OfResnetStrikesBackHaveItsSettings) {

@@ -30,6 +30,8 @@ EvaluationRecord photo_run() {
                {"train-crop-size", "32"},
                {"val-resize-size", "36"},
                {"val-crop-size", "32"},
+               {"interpolation", "bicubic"},
+               {"train-interpolation", "random"},
                {"decode", "shrunk"},
                {"tta", "flip"},
                {"opt-level", "O2"},
@@ -58,13 +60,15 @@ const std::vector<std::string> kAllButPrecision = {"tta",
                                                    "train-crop-size",
                                                    "val-resize-size",
                                                    "val-crop-size",
+                                                   "interpolation",
+                                                   "train-interpolation",
                                                    "decode",
                                                    "arch",
                                                    "num-classes",
                                                    "cifar-stem"};
 
 TEST(TakeFlags, WhatWasNotGiven) {
-  EXPECT_EQ(taken("DIR", kEvaluate).size(), 13U);
+  EXPECT_EQ(taken("DIR", kEvaluate).size(), 15U);
   EXPECT_EQ(taken("DIR", kResume), kAllButPrecision);
   EXPECT_THAT(taken("DIR", kFineTune), ElementsAre("normalize", "arch", "cifar-stem"));
   EXPECT_THAT(taken("DIR --normalize dataset --cifar-stem", kFineTune), ElementsAre("arch"));
@@ -106,6 +110,10 @@ TEST(Contradiction, OfANetworkAlwaysOfPixelsWhenARunGoesOn) {
     const bool goes_on = use == kResume;
     EXPECT_EQ(refused("normalize", "0.5,0.5", use), goes_on ? "--normalize 0.5,0.5, not none" : "");
     EXPECT_EQ(refused("val-crop-size", "30", use), goes_on ? "--val-crop-size 30, not 32" : "");
+    EXPECT_EQ(refused("interpolation", "bilinear", use),
+              goes_on ? "--interpolation bilinear, not bicubic" : "");
+    EXPECT_EQ(refused("train-interpolation", "bicubic", use),
+              goes_on ? "--train-interpolation bicubic, not random" : "");
     EXPECT_EQ(refused("tta", "none", use), goes_on ? "--tta none, not flip" : "");
     EXPECT_EQ(refused("num-classes", "3", use), use == kFineTune ? "" : "--num-classes 3, not 2");
   }

@@ -210,6 +210,41 @@ TEST(RunRequest, ImagesGrowFromOneSideDuringEpochs) {
             "--res-from is for photos in class folders");
 }
 
+TEST(RunRequest, LogitsAreThoseOfAnEvaluation) {
+  EXPECT_EQ(request_of("").save_logits, "");
+  EXPECT_EQ(request_of("-e --pretrained F --save-logits a/b.safetensors").save_logits,
+            "a/b.safetensors");
+  const auto refusal = [](const std::string& line) {
+    const auto error = usage_error([&] { request_of(line); });
+    return error ? std::string(error->what()) : "accepted";
+  };
+  EXPECT_EQ(refusal("--save-logits b.safetensors"), "--save-logits needs --evaluate");
+  EXPECT_EQ(refusal("-e --pretrained F --save-logits b.pt"),
+            "--save-logits b.pt names no .safetensors");
+}
+
+TEST(RunRequest, PhotosAreResizedAsAsked) {
+  const auto photos = [](const std::string& flags) {
+    return make_run_request(options_of("DIR " + flags, {}, Program::kTrainResnet)).photos;
+  };
+  EXPECT_EQ(photos("").val_by, data::Interpolation::kBilinear);
+  EXPECT_EQ(photos("").train_by, data::Interpolation::kBilinear);
+  const data::PhotoOptions both = photos("--interpolation bicubic --train-interpolation random");
+  EXPECT_EQ(both.val_by, data::Interpolation::kBicubic);
+  EXPECT_EQ(both.train_by, std::nullopt);
+  const data::PhotoOptions crops = photos("--train-interpolation bicubic");
+  EXPECT_EQ(crops.val_by, data::Interpolation::kBilinear);
+  EXPECT_EQ(crops.train_by, data::Interpolation::kBicubic);
+  for (const char* flag : {"--interpolation", "--train-interpolation"}) {
+    EXPECT_TRUE(usage_error([&] { photos(fmt::format("{} nearest", flag)); }));
+    const auto other_data = fmt::format("--dataset cifar10 {} bicubic", flag);
+    const auto error = usage_error([&] { photos(other_data); });
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->what(), fmt::format("{} is for photos in class folders", flag));
+  }
+  EXPECT_TRUE(usage_error([&] { photos("--interpolation random"); })) << "tests draw nothing";
+}
+
 TEST(RunRequest, PresetBatchIsNoDemand) {
   const RunRequest request = request_of("--preset demo-baseline --global-batch-size 100");
   EXPECT_EQ(request.batch.per_rank, std::nullopt);

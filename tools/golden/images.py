@@ -1,6 +1,7 @@
 """Image files and what Pillow makes of them; resizing by Pillow."""
 
 import io
+from itertools import product
 
 import numpy as np
 import torch
@@ -73,11 +74,20 @@ def image_centers() -> GoldenFile:
     return file
 
 
+def overshooting(image: Image.Image) -> Image.Image:
+    """The left half as it is, the right one black and white at random: bicubic goes beyond both."""
+    pixels = np.asarray(image).copy()
+    half = pixels.shape[1] // 2
+    pixels[:, half:] = torch.randint(0, 2, (pixels.shape[0], pixels.shape[1] - half, 1)).numpy() * 255
+    return Image.fromarray(pixels)
+
+
 def image_resizes() -> GoldenFile:
-    """image: HWC of 3 channels; resized: a box of it by Pillow, columns first. In one call Pillow may take rows first,
-    which differs by its rounding between the passes."""
+    """picture, overshooting: HWC of 3 channels; resized: a box of one by Pillow, columns first. In one call Pillow may
+    take rows first, which differs by its rounding between the passes, and by what bicubic cuts off there."""
     file = GoldenFile("image_resizes", "integers")
     image = picture(61, 43)
+    images = {"picture": image, "overshooting": overshooting(image)}
     boxes = {  # left, top, width, height
         "whole": (0, 0, 61, 43),
         "part": (7, 5, 40, 31),
@@ -85,17 +95,19 @@ def image_resizes() -> GoldenFile:
         "pixel": (60, 42, 1, 1),
     }
     sizes = {"smaller": (17, 12), "larger": (97, 80), "same_width": (61, 20), "thin": (1, 43), "wide": (200, 3)}
-    for box_name, (left, top, width, height) in boxes.items():
-        for size_name, size in sizes.items():
-            file.case(
-                f"{box_name}_{size_name}",
-                left=left, top=top, width=width, height=height, to_width=size[0], to_height=size[1],
-            )  # fmt: skip
-            crop = image.crop((left, top, left + width, top + height))
-            bilinear = Image.Resampling.BILINEAR
-            resized = flat(crop.resize((size[0], height), bilinear).resize(size, bilinear))
-            assert (resized.int() - flat(crop.resize(size, bilinear)).int()).abs().max() <= 1
-            file.put(resized=resized)
-    file.case("image", width=image.width, height=image.height)
-    file.put(image=flat(image))
+    kinds = {"bilinear": (Image.Resampling.BILINEAR, "picture"), "bicubic": (Image.Resampling.BICUBIC, "overshooting")}
+    for (kind, (by, of)), (box_name, box), (size_name, size) in product(kinds.items(), boxes.items(), sizes.items()):
+        left, top, width, height = box
+        file.case(
+            f"{kind}_{box_name}_{size_name}", by=kind, of=of,
+            left=left, top=top, width=width, height=height, to_width=size[0], to_height=size[1],
+        )  # fmt: skip
+        crop = images[of].crop((left, top, left + width, top + height))
+        resized = flat(crop.resize((size[0], height), by).resize(size, by))
+        at_once = (resized.int() - flat(crop.resize(size, by)).int()).abs().max()
+        assert at_once <= (1 if kind == "bilinear" else 255 if size[1] * width < size[0] * height else 0)
+        file.put(resized=resized)
+    for name, whole in images.items():
+        file.case(name, width=whole.width, height=whole.height)
+        file.put(image=flat(whole))
     return file

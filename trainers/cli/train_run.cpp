@@ -24,6 +24,7 @@
 #include "trainers/config/rank_machine.h"
 #include "trainers/config/resolved_run.h"
 #include "trainers/loop/fit_to_images.h"
+#include "trainers/loop/save_logits.h"
 #include "trainers/loop/training.h"
 #include "trainers/model/models.h"
 #include "trainers/model/weights.h"
@@ -38,16 +39,6 @@
 
 namespace lockstep::trainers {
 namespace {
-
-ModelOptions model_options(const RunRequest& request, const data::Dataset& images) {
-  return {.arch = request.arch,
-          .classes = request.classes.value_or(images.classes()),
-          .image = images.image_shape(),
-          .cifar_stem = request.cifar_stem,
-          .zero_init_residual = request.zero_init_residual,
-          .blur_pool = request.blur_pool,
-          .drop_path = request.drop_path};
-}
 
 ExitCode print(const std::vector<std::string>& lines, Console& console, Communicator& ranks) {
   for (const std::string& line : lines) console.result(line);
@@ -168,10 +159,11 @@ class Run {
     if (const std::optional<ResumePoint>& from = p_.start.resumed()) {
       record_.resumed = {from->model_file.string(), from->checkpoint.record.at.steps};
     }
-    if (p_.run.request.evaluate) return;
+    const RunRequest& request = p_.run.request;
+    if (!request.save_logits.empty()) check_logits_file(request.save_logits, request.overwrite);
+    if (request.evaluate) return;
     const Folder& checkpoints = directory_->checkpoints();
     for (const std::string& note : p_.start.settle_best(checkpoints)) p_.console.warn(note);
-    const RunRequest& request = p_.run.request;
     const bool evaluates = begins_with_evaluation(p_.start.position(), steps);
     if (!request.csv.empty()) {
       std::optional<int64_t> last_row;
@@ -263,7 +255,9 @@ class Run {
     const double start_s = seconds_since_process_start();
     TrainingResult result;
     EvaluationTask task = test_of(request, p_.data.sets, model, p_.console);
-    task.mistakes = &mistakes_;
+    Safetensors logits;
+    const bool saves = !request.save_logits.empty();
+    task.outputs = {.mistakes = &mistakes_, .logits = saves ? &logits : nullptr};
     result.final = evaluate(task, p_.stream, ranks_);
     ExitCode code = result.final ? ExitCode::kDone : ExitCode::kStopped;
     if (result.final) {
@@ -275,6 +269,10 @@ class Run {
       result.images = result.final->total;
       result.training_s = seconds_since_process_start() - start_s;
       p_.console.result(accuracy_line(*result.final, request.apex_lines));
+    }
+    if (result.final && saves) {
+      write_logits(request.save_logits, logits, ranks_);
+      p_.console.result("logits  " + request.save_logits);
     }
     leave_record(result, model, seconds_since_process_start(), code);
     p_.console.result(fmt::format("record  {}/run.json", output_dir()));
@@ -351,7 +349,7 @@ ExitCode train_run(const Job& job) {
   const RunRequest& request = settled.request;
   const int64_t threads = agreed_threads(request.threads, job.launch, ranks);
   const BatchDivision batch = divide_batch(request, ranks.size(), threads);
-  const ModelOptions network = model_options(request, images);
+  const ModelOptions network = network_of(request, images);
   on_all_ranks(ranks, [&] {
     check_classes(network, images);
     if (!train) return;

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/words.h"
+#include "trainers/config/interpolations.h"
 #include "trainers/config/normalization.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/options/presets.h"
@@ -81,6 +82,8 @@ void read_photos(const Options& options, RunRequest& request) {
                            "res-epochs",
                            "val-resize-size",
                            "val-crop-size",
+                           "interpolation",
+                           "train-interpolation",
                            "decode",
                            "cache-mb"}) {
     if (!options.given(flag) || may_be) continue;
@@ -92,6 +95,10 @@ void read_photos(const Options& options, RunRequest& request) {
                     .train_ramp = train_ramp_of(options),
                     .val_resize = options.integer("val-resize-size"),
                     .val_crop = options.integer("val-crop-size"),
+                    .val_by = options.text("interpolation") == "bicubic"
+                                  ? data::Interpolation::kBicubic
+                                  : data::Interpolation::kBilinear,
+                    .train_by = meant(kInterpolationNames, options.text("train-interpolation")),
                     .shrink = options.text("decode") == "shrunk",
                     .cache_bytes = options.integer("cache-mb") << 20};
   if (request.photos.val_crop <= request.photos.val_resize) return;
@@ -139,9 +146,24 @@ void read_early_stopping(const Options& options, RunRequest& request) {
                    "--early-stopping 50 beside it, or leave it out");
 }
 
+std::string logits_file_of(const Options& options) {
+  const std::string file = text_or_empty(options, "save-logits");
+  if (file.empty()) return file;
+  if (!options.boolean("evaluate")) {
+    throw UsageError("--save-logits needs --evaluate",
+                     "they are those of saved weights on the test images",
+                     "-e and --pretrained FILE beside it, or leave it out");
+  }
+  if (file.ends_with(".safetensors")) return file;
+  throw UsageError(fmt::format("--save-logits {} names no .safetensors", printable(file)),
+                   "logits are written in that form",
+                   "--save-logits logits.safetensors");
+}
+
 void read_checkpoints(const Options& options, RunRequest& request) {
   request.pretrained = text_or_empty(options, "pretrained");
   request.evaluate = options.boolean("evaluate");
+  request.save_logits = logits_file_of(options);
   request.resume = text_or_empty(options, "resume");
   request.save_freq = options.integer("save-freq");
   request.save_steps = options.maybe_integer("save-steps");

@@ -13,6 +13,7 @@
 #include "nn/functional.h"
 #include "trainers/config/normalization.h"
 #include "trainers/loop/find_mistakes.h"
+#include "trainers/loop/save_logits.h"
 #include "trainers/loop/training_batches.h"
 #include "trainers/loop/training_data.h"
 #include "trainers/report/errors.h"
@@ -133,6 +134,33 @@ struct QueuedBatch {
   Tensor labels = {}, indices = {};  // on the host
 };
 
+// The outputs of a task.
+class OutputCollector {
+ public:
+  explicit OutputCollector(const EvaluationTask& task)
+      : wanted_(task.outputs), finder_(task.dataset->classes()) {}
+
+  void add(const QueuedBatch& batch) {
+    const BatchResults& results = batch.results;
+    if (wanted_.mistakes != nullptr) {
+      finder_.add({results.logits(), batch.labels, batch.indices, results.losses()});
+    }
+    if (wanted_.logits != nullptr) collector_.add(results.logits(), batch.labels);
+  }
+  // A collective call. `plan` is null where a rank gave up.
+  void settle(const data::EvaluationPlan* plan, Communicator& ranks) const {
+    if (wanted_.mistakes != nullptr) *wanted_.mistakes = finder_.over_ranks(ranks);
+    if (wanted_.logits != nullptr && plan != nullptr) {
+      *wanted_.logits = collector_.over_ranks(*plan, ranks);
+    }
+  }
+
+ private:
+  EvaluationOutputs wanted_;
+  MistakeFinder finder_;
+  LogitCollector collector_;
+};
+
 // Also writes the losses of the batch's chunks, as over_ranks() takes them.
 Counts count_chunks(const EvaluationTask& task,
                     const data::EvaluationPlan& plan,
@@ -227,7 +255,7 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   DeviceBatches on_device(stream, task.dataset->image_shape(), max_images);
   const int64_t batches = loader.left();
   Counts sums;
-  MistakeFinder finder(task.dataset->classes());
+  OutputCollector outputs(task);
   Meter meter;
   std::vector<int64_t> chunk_losses(static_cast<size_t>(data::chunk_count(plan)), 0);
 
@@ -235,7 +263,7 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
     batch.results.wait();
     const Counts of_batch = count_chunks(task, plan, batch, chunk_losses);
     sums += of_batch;
-    finder.add({batch.results.logits(), batch.labels, batch.indices, batch.results.losses()});
+    outputs.add(batch);
     if (task.on_batch) task.on_batch(batch.number, batches, meter.update(of_batch, sums));
   };
 
@@ -265,8 +293,9 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
   ranks.all_reduce_sum(std::span<int64_t>(left_and_skipped));
   if (left_and_skipped[1] > 0) skipped.agree(ranks);
   const Evaluation evaluation = over_ranks(sums, chunk_losses, ranks);
-  if (task.mistakes != nullptr) *task.mistakes = finder.over_ranks(ranks);
-  return left_and_skipped[0] > 0 ? std::nullopt : std::optional(evaluation);
+  const bool is_whole = left_and_skipped[0] == 0;
+  outputs.settle(is_whole ? &plan : nullptr, ranks);
+  return is_whole ? std::optional(evaluation) : std::nullopt;
 }
 
 TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts, TrainingStep& step)
@@ -275,7 +304,7 @@ TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts, TrainingStep&
 EvaluationTask TrainingEvaluation::task() {
   EvaluationTask task = test_of(p_.run.request, p_.data, p_.model, p_.console);
   task.skipped = &skipped_;
-  task.mistakes = &mistakes_;
+  task.outputs.mistakes = &mistakes_;
   return task;
 }
 
@@ -293,7 +322,7 @@ std::optional<Evaluation> TrainingEvaluation::measure_average() {
   step_.update().with_average([&] {
     EvaluationTask silent = task();
     silent.on_batch = {};
-    silent.mistakes = nullptr;
+    silent.outputs = {};
     evaluation = evaluate(silent, p_.stream, p_.ranks);
   });
   if (evaluation) p_.console.info(average_line(*evaluation));

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/communicator.h"
+#include "core/safetensors.h"
 #include "core/stream.h"
 #include "data/dataset.h"
 #include "nn/module.h"
@@ -20,6 +21,12 @@
 
 namespace lockstep::trainers {
 
+// Beside an evaluation's figures; null: not wanted.
+struct EvaluationOutputs {
+  Mistakes* mistakes = nullptr;   // without pictures
+  Safetensors* logits = nullptr;  // as LogitCollector (trainers/loop/save_logits.h) has them
+};
+
 struct EvaluationTask {
   nn::Module& model;
   std::shared_ptr<const data::Dataset> dataset;
@@ -33,7 +40,7 @@ struct EvaluationTask {
   std::function<void(int64_t batch, int64_t batches, const TestMetrics&)> on_batch{};
   // Asked before each batch; true gives up. May be empty.
   std::function<bool()> stop{};
-  Mistakes* mistakes = nullptr;  // becomes this evaluation's, without pictures; null: not wanted
+  EvaluationOutputs outputs = {};
   SkippedPhotos* skipped = nullptr;  // of earlier evaluations too; null: of this one alone
 };
 

@@ -205,6 +205,16 @@ bool trains_on_one_image(const ModelOptions& options) {
 
 }  // namespace
 
+ModelOptions network_of(const RunRequest& request, const data::Dataset& images) {
+  return {.arch = request.arch,
+          .classes = request.classes.value_or(images.classes()),
+          .image = images.image_shape(),
+          .cifar_stem = request.cifar_stem,
+          .zero_init_residual = request.zero_init_residual,
+          .blur_pool = request.blur_pool,
+          .drop_path = request.drop_path};
+}
+
 void check_network(const ModelOptions& options) {
   const Network& network = find_network(options.arch);
   check_images(network, options.image);

@@ -21,6 +21,9 @@ struct ModelOptions {
   double drop_path = 0;             // of the last block (nn/residual_block.h); networks of blocks
 };
 
+// The network that a run asks for, on such images.
+ModelOptions network_of(const RunRequest& request, const data::Dataset& images);
+
 // Errors: UsageError naming the networks known, the images that this one is for, or the option that
 // it does not have.
 std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init);

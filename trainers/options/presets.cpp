@@ -97,7 +97,7 @@ constexpr std::string_view kRsb[] = {
     "--opt=lamb", "--weight-decay=0.02", "--bias-decay=false", "--lr-scheduler=cosine",
     "--min-lr=1e-6", "--sched-on-updates=false", "--warmup-epochs=5", "--warmup-prefix=false",
     "--loss=bce", "--bce-target-thresh=0.2", "--mixup=0.1", "--cutmix=1", "--val-resize-size=235",
-    "--val-crop-size=224"};
+    "--val-crop-size=224", "--interpolation=bicubic", "--train-interpolation=random"};
 constexpr auto kRsbA2 =
     and_also(kRsb, {"--epochs=300", "--lr=5e-3", "--warmup-decay=0.02", "--drop-path=0.05",
                     "--aug-repeats=3", "--auto-augment=rand-m7-mstd0.5-inc1",

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/words.h"
+#include "trainers/config/interpolations.h"
 #include "trainers/config/normalization.h"
 
 namespace lockstep::trainers {
@@ -37,6 +38,8 @@ void put_photo_sizes(const data::PhotoOptions& photos, Texts& flags) {
   }
   flags["val-resize-size"] = std::to_string(photos.val_resize);
   flags["val-crop-size"] = std::to_string(photos.val_crop);
+  flags["interpolation"] = name_of(photos.val_by);
+  flags["train-interpolation"] = name_of(photos.train_by);
   flags["decode"] = photos.shrink ? "shrunk" : "exact";
 }
 
