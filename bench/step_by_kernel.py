@@ -4,9 +4,9 @@ usage: python3 bench/step_by_kernel.py [--only convnet,resnet20,airbench94,resne
            [--rounds 3] [--max-others 15]
 
 Each network trains on images of random bytes, one rank with all cores, and its timeline (`--trace`) tells how long each
-layer's forward and backward took: the mean over steps, so that parts add up, and the median over rounds. Convolutions and products are compared
-with the largest product of bench_kernels, norms with its copy: a norm's passes over memory are three forward and five
-backward. The rounds also run those two benchmarks, so that all see the same machine.
+layer's forward and backward took: the mean over steps, so that parts add up, and the median over rounds. Convolutions
+and products are compared with the largest product of bench_kernels, norms with its copy: a norm's passes over memory
+are three forward and five backward. The rounds also run those two benchmarks, so that all see the same machine.
 """
 
 import argparse
@@ -158,7 +158,8 @@ def limits(dtype: str) -> dict[str, float]:
     """GFLOP/s of a large product and GB/s of a large copy."""
     values = {}
     for name, case in LIMITS.items():
-        line = [str(PROGRAMS / "bench_kernels"), f"--benchmark_filter=^{case.format(dtype)}/", "--benchmark_format=json"]
+        line = [str(PROGRAMS / "bench_kernels"), f"--benchmark_filter=^{case.format(dtype)}/"]
+        line += ["--benchmark_format=json"]
         one = json.loads(output_of(line))["benchmarks"][0]
         values[name] = one["FLOP/s" if name == "product" else "bytes_per_second"] / 1e9
     return values

@@ -193,7 +193,8 @@ class BenchTable(unittest.TestCase):
         self.assertEqual(len(rows), 6)
 
     def test_a_step_by_kernel_adds_up(self):
-        part = {"title": "Net", "rounds": 3, "ms": {"step": 8.0, "conv2d": 5.0, "linear": 1.0, "batch_norm": 0.8, "rest": 1.2}}
+        times = {"step": 8.0, "conv2d": 5.0, "linear": 1.0, "batch_norm": 0.8, "rest": 1.2}
+        part = {"title": "Net", "rounds": 3, "ms": times}
         part |= {"reached": {"product": 450.0, "copy": 30.0}, "limit": {"product": 500.0, "copy": 40.0}}
         rows = bench_table.step_rows({"net_f32": ORIGIN | part})
         rates = "450 of 500 GFLOP/s: 90% | 30 of 40 GB/s: 75%"

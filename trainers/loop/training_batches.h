@@ -92,7 +92,7 @@ class TrainingBatches {
   // decoded.
   bool device_augments() const;
   bool mixes() const { return asked_.mixup > 0 || asked_.cutmix > 0; }
-  // What is erased of one image.
+  // Draws the box that is erased of one image.
   Region draw_box(const data::ImageSize& size, data::ImageRandom& random) const;
   // Draws what to erase of each image: boxes of kernels::erase_boxes, on the host.
   Tensor draw_boxes(const data::LoadedBatch& batch) const;

@@ -30,10 +30,10 @@ struct MemoryPlan {
 // Other ranks' parts of a bucket of that many bytes at most, where NCCL carries gradients.
 int64_t exchange_bytes(int64_t gradients, int64_t ranks, int64_t bucket_bytes);
 
-// What flags of the run add to a step of one rank.
+// Gives what the run's flags add to a step of one rank.
 StepExtras extras_of(const RunRequest& request, const BatchDivision& batch);
 
-// Of `images` in an optimizer step: the most that one rank has in a micro-step.
+// The most images that one rank has in a micro-step, of `images` in an optimizer step.
 int64_t images_a_rank(const BatchDivision& batch, int64_t images);
 
 struct TestedImages {
