@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t kLineBlock = 1 << 16;  // bytes that for_each_line() reads at a time
+
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : fs::path(".");
 }
@@ -174,6 +176,26 @@ std::string AppendedFile::contents() const {
   if (!read) fail(path_, "read", errno);
   text.resize(*read);
   return text;
+}
+
+void AppendedFile::for_each_line(FunctionRef<void(const std::string& line)> take) const {
+  std::string block(kLineBlock, '\0');
+  std::string line;
+  for (uint64_t at = 0;;) {
+    const auto read = read_at(fd_, at, std::as_writable_bytes(std::span(block)));
+    if (!read) fail(path_, "read", errno);
+    at += *read;
+    std::string_view rest(block.data(), *read);
+    for (size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+      line += rest.substr(0, end);
+      take(line);
+      line.clear();
+      rest.remove_prefix(end + 1);
+    }
+    line += rest;
+    if (*read < block.size()) break;
+  }
+  if (!line.empty()) take(line);
 }
 
 bool AppendedFile::is_removed() const {

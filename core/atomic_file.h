@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/folder.h"
+#include "core/function_ref.h"
 #include "core/unique_fd.h"
 
 namespace lockstep {
@@ -73,6 +74,9 @@ class AppendedFile {
 
   // All of it, also when it was removed. Errors: EnvironmentError.
   std::string contents() const;
+  // Its lines without their ends, read in blocks: memory does not grow with the file. The last one
+  // may have no end. Errors: EnvironmentError, and those of `take`.
+  void for_each_line(FunctionRef<void(const std::string& line)> take) const;
   bool is_removed() const;
 
  private:

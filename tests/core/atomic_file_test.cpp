@@ -1,6 +1,7 @@
 #include "core/atomic_file.h"
 
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -119,6 +120,25 @@ TEST(AppendedFile, GrowsAtItsEndAndAFailedAppendLeavesItAsItWas) {
   }
   file.append("c");
   EXPECT_EQ(read_text(dir / "file"), "abc");
+}
+
+TEST(AppendedFile, LinesAreThoseOfItsBlocks) {
+  const TempDir dir;
+  const AppendedFile file(dir / "file");
+  // Ends of lines before, at and after the end of a block of 64 KiB, and a line longer than one.
+  const std::vector<std::string> lines = {
+      std::string(65535, 'a'), "", std::string(65534, 'b'), std::string(200000, 'c'), "end"};
+  std::string content;
+  for (const std::string& line : lines) content += line + "\n";
+  content.pop_back();
+  file.append(content);
+  std::vector<std::string> seen;
+  file.for_each_line([&](const std::string& line) { seen.push_back(line); });
+  EXPECT_EQ(seen, lines);
+  file.append("\n");
+  seen.clear();
+  file.for_each_line([&](const std::string& line) { seen.push_back(line); });
+  EXPECT_EQ(seen, lines) << "an end adds no line";
 }
 
 TEST(AppendedFile, ALinkIsRefused) {

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <optional>
-#include <sstream>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLockName = ".lock";
 constexpr const char* kMetricsName = "metrics.jsonl";
+constexpr size_t kCopiedBytes = 1 << 16;  // of it at a time
 constexpr const char* kRunName = "run.json";
 constexpr const char* kCheckpointsName = "checkpoints";
 
@@ -272,14 +273,21 @@ void RunDirectory::append(std::string_view line) {
 }
 
 void RunDirectory::cut_metrics(int64_t step, bool begins_with_evaluation) {
-  std::istringstream file(place_.metrics.contents());
-  std::string kept;
-  std::string line;
-  while (std::getline(file, line)) {
+  AtomicFile kept(place_.folder, kMetricsName);
+  std::string lines;
+  const auto write = [&] {
+    kept.append(std::as_bytes(std::span(lines)));
+    lines.clear();
+  };
+  place_.metrics.for_each_line([&](const std::string& line) {
     const bool is_again = begins_with_evaluation && is_of_evaluation(line);
-    if (is_up_to(line, is_again ? step - 1 : step)) kept += line + "\n";
-  }
-  keep_metrics(kept);
+    if (is_up_to(line, is_again ? step - 1 : step)) lines += line + "\n";
+    if (lines.size() >= kCopiedBytes) write();
+  });
+  write();
+  kept.flush();
+  kept.take_place();
+  place_.metrics = AppendedFile(place_.folder, kMetricsName);
   const std::optional<std::string> report = contents_of(path_ / kNumericsFile);
   if (report && !is_up_to(*report, step)) place_.folder.remove(kNumericsFile);
 }
