@@ -139,9 +139,10 @@ TEST(AugmentationConfig, WhatDoesNotFitTheImagesIsRefused) {
   EXPECT_EQ(refusal_of("--crop-pad 8 --crop-pad-mode reflect", small),
             "--crop-pad 8 is too much | the images of shapes/train are 8x8 | --crop-pad 7 or less");
   EXPECT_EQ(refusal_of("--cutout 8", small), "accepted");
-  EXPECT_EQ(refusal_of("--cutout 9", small),
-            "--cutout 9 is too much | images of shapes/train are cropped to 8 pixels | --cutout 8 "
-            "or less");
+  EXPECT_EQ(
+      refusal_of("--cutout 9", small),
+      "--cutout 9 is too much | the shorter side of shapes/train has 8 pixels | --cutout 8 or "
+      "less");
   EXPECT_EQ(refusal_of("--cutout 4 --random-erase 0.1", small),
             "--cutout and --random-erase do not go together | an image has one box that is erased "
             "| leave one of them out");

@@ -86,7 +86,7 @@ void check_erasing(const AugmentationConfig& asked, const std::string& name, int
   }
   if (asked.cutout <= side) return;
   throw UsageError(fmt::format("--cutout {} is too much", asked.cutout),
-                   fmt::format("images of {} are cropped to {} pixels", name, side),
+                   fmt::format("the shorter side of {} has {} pixels", name, side),
                    fmt::format("--cutout {} or less", side));
 }
 
