@@ -170,14 +170,6 @@ void AppendedFile::append(std::string_view bytes) const {
   }
 }
 
-std::string AppendedFile::contents() const {
-  std::string text(static_cast<size_t>(std::max<off_t>(0, lseek(fd_.get(), 0, SEEK_END))), '\0');
-  const auto read = read_at(fd_, 0, std::as_writable_bytes(std::span(text)));
-  if (!read) fail(path_, "read", errno);
-  text.resize(*read);
-  return text;
-}
-
 void AppendedFile::for_each_line(FunctionRef<void(const std::string& line)> take) const {
   std::string block(kLineBlock, '\0');
   std::string line;

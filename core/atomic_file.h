@@ -72,10 +72,8 @@ class AppendedFile {
   // the file is as before.
   void append(std::string_view bytes) const;
 
-  // All of it, also when it was removed. Errors: EnvironmentError.
-  std::string contents() const;
-  // Its lines without their ends, read in blocks: memory does not grow with the file. The last one
-  // may have no end. Errors: EnvironmentError, and those of `take`.
+  // All lines without their ends, also when it was removed. Read in blocks: memory does not grow
+  // with the file. The last line may have no end. Errors: EnvironmentError, and those of `take`.
   void for_each_line(FunctionRef<void(const std::string& line)> take) const;
   bool is_removed() const;
 

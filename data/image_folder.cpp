@@ -196,8 +196,10 @@ void ImageFolder::read_for_training(int64_t i,
   const PhiloxBlock block = augmentation_block(augmentation, epoch, i);
   const bool flip = draw_flip(augmentation, epoch, i, block, 0);
   random.below(2);  // the flip's word, which the crop does not see
-  const Interpolation by = options_.crops_by.value_or(
-      draw_interpolation(ImageRandom(augmentation.seed, RandomPurpose::kInterpolation, epoch, i)));
+  const Interpolation by = options_.crops_by
+                               ? *options_.crops_by
+                               : draw_interpolation(ImageRandom(
+                                     augmentation.seed, RandomPurpose::kInterpolation, epoch, i));
   const auto choose = [&](const ImageSize& size) {
     ImageRandom of_crop = random;
     return Resample{.box = draw_resized_crop(size, of_crop),

@@ -179,6 +179,8 @@ bool is_of_evaluation(const std::string& line) {
   return metrics.is_object() && metrics.value("split", nlohmann::json()) != "train";
 }
 
+constexpr auto kAnyLine = [](const std::string& /*line*/) { return true; };
+
 // Whether a line of metrics.jsonl, or numerics.json, is whole and not about a step after `last`.
 bool is_up_to(const std::string& line, int64_t last) {
   const nlohmann::json metrics = nlohmann::json::parse(line, nullptr, false);
@@ -220,7 +222,7 @@ const Folder& RunDirectory::folder() {
                     now.string()));
     path_ = now;
   }
-  if (place_.metrics.is_removed()) keep_metrics(place_.metrics.contents());
+  if (place_.metrics.is_removed()) keep_metrics(place_.metrics, kAnyLine);
   return place_.folder;
 }
 
@@ -238,23 +240,36 @@ const Folder& RunDirectory::checkpoints() {
 }
 
 void RunDirectory::begin_elsewhere(const std::string& why) {
-  const std::string metrics = place_.metrics.contents();
   const fs::path before = path_;
   const fs::path path = unused_path(before);
+  std::optional<Place> left;
   try {
-    place_ = Place(path, ExistingRun::kRefuse);
+    left = std::exchange(place_, Place(path, ExistingRun::kRefuse));
   } catch (const UsageError& error) {  // somebody was faster
     throw EnvironmentError(error.what(), error.why(), error.hint());
   }
   path_ = path;
-  keep_metrics(metrics);
+  keep_metrics(left->metrics, kAnyLine);
   if (!record_.empty()) write_file_atomically(place_.folder, kRunName, record_);
   say(fmt::format(
       "the run directory {} {}: this run goes on in {}", before.string(), why, path.string()));
 }
 
-void RunDirectory::keep_metrics(const std::string& lines) {
-  write_file_atomically(place_.folder, kMetricsName, lines);
+void RunDirectory::keep_metrics(const AppendedFile& from,
+                                FunctionRef<bool(const std::string& line)> keeps) {
+  AtomicFile kept(place_.folder, kMetricsName);
+  std::string lines;
+  const auto write = [&] {
+    kept.append(std::as_bytes(std::span(lines)));
+    lines.clear();
+  };
+  from.for_each_line([&](const std::string& line) {
+    if (keeps(line)) lines += line + "\n";
+    if (lines.size() >= kCopiedBytes) write();
+  });
+  write();
+  kept.flush();
+  kept.take_place();
   place_.metrics = AppendedFile(place_.folder, kMetricsName);
 }
 
@@ -273,21 +288,10 @@ void RunDirectory::append(std::string_view line) {
 }
 
 void RunDirectory::cut_metrics(int64_t step, bool begins_with_evaluation) {
-  AtomicFile kept(place_.folder, kMetricsName);
-  std::string lines;
-  const auto write = [&] {
-    kept.append(std::as_bytes(std::span(lines)));
-    lines.clear();
-  };
-  place_.metrics.for_each_line([&](const std::string& line) {
+  keep_metrics(place_.metrics, [&](const std::string& line) {
     const bool is_again = begins_with_evaluation && is_of_evaluation(line);
-    if (is_up_to(line, is_again ? step - 1 : step)) lines += line + "\n";
-    if (lines.size() >= kCopiedBytes) write();
+    return is_up_to(line, is_again ? step - 1 : step);
   });
-  write();
-  kept.flush();
-  kept.take_place();
-  place_.metrics = AppendedFile(place_.folder, kMetricsName);
   const std::optional<std::string> report = contents_of(path_ / kNumericsFile);
   if (report && !is_up_to(*report, step)) place_.folder.remove(kNumericsFile);
 }

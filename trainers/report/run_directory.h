@@ -11,6 +11,7 @@
 
 #include "core/atomic_file.h"
 #include "core/folder.h"
+#include "core/function_ref.h"
 #include "core/unique_fd.h"
 #include "trainers/report/run_record.h"
 
@@ -80,7 +81,8 @@ class RunDirectory {
   };
 
   void begin_elsewhere(const std::string& why);
-  void keep_metrics(const std::string& lines);
+  // Makes a new metrics.jsonl of those lines of `from` for which `keeps` is true.
+  void keep_metrics(const AppendedFile& from, FunctionRef<bool(const std::string& line)> keeps);
   void say(const std::string& what) const;
 
   std::filesystem::path path_;
