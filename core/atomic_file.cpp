@@ -14,6 +14,7 @@
 
 #include "core/error.h"
 #include "core/input_file.h"
+#include "core/line_splitter.h"
 
 namespace lockstep {
 namespace {
@@ -172,22 +173,15 @@ void AppendedFile::append(std::string_view bytes) const {
 
 void AppendedFile::for_each_line(FunctionRef<void(const std::string& line)> take) const {
   std::string block(kLineBlock, '\0');
-  std::string line;
+  LineSplitter lines;
   for (uint64_t at = 0;;) {
     const auto read = read_at(fd_, at, std::as_writable_bytes(std::span(block)));
     if (!read) fail(path_, "read", errno);
     at += *read;
-    std::string_view rest(block.data(), *read);
-    for (size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
-      line += rest.substr(0, end);
-      take(line);
-      line.clear();
-      rest.remove_prefix(end + 1);
-    }
-    line += rest;
+    lines.add(std::string_view(block.data(), *read), take);
     if (*read < block.size()) break;
   }
-  if (!line.empty()) take(line);
+  if (!lines.rest().empty()) take(lines.rest());
 }
 
 bool AppendedFile::is_removed() const {

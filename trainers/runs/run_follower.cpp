@@ -1,9 +1,10 @@
 #include "trainers/runs/run_follower.h"
 
 #include <span>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -34,18 +35,14 @@ void RunFollower::read_new_lines() {
     run_.curves = {};
     file_ = about.st_ino;
     offset_ = 0;
-    rest_.clear();
+    lines_ = {};
   }
-  std::vector<std::byte> bytes(size_t{1} << 16);
-  while (const auto count = read_at(file, offset_, bytes)) {
+  std::string bytes(size_t{1} << 16, '\0');
+  while (const auto count = read_at(file, offset_, std::as_writable_bytes(std::span(bytes)))) {
     if (*count == 0) break;
     offset_ += *count;
-    rest_.append(reinterpret_cast<const char*>(bytes.data()), *count);
-    size_t begin = 0;
-    for (size_t end = 0; (end = rest_.find('\n', begin)) != std::string::npos; begin = end + 1) {
-      run_.curves.add_line(std::string_view(rest_).substr(begin, end - begin));
-    }
-    rest_.erase(0, begin);
+    lines_.add(std::string_view(bytes.data(), *count),
+               [&](const std::string& line) { run_.curves.add_line(line); });
   }
 }
 

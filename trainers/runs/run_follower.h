@@ -3,8 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
+#include <utility>
 
+#include "core/line_splitter.h"
 #include "trainers/runs/viewed_run.h"
 
 namespace lockstep::trainers {
@@ -26,7 +27,7 @@ class RunFollower {
   ViewedRun run_;
   uint64_t file_ = 0;    // metrics.jsonl's number in its file system
   uint64_t offset_ = 0;  // what was read of it
-  std::string rest_;     // the beginning of a line that is not whole yet
+  LineSplitter lines_;
 };
 
 }  // namespace lockstep::trainers

@@ -1,0 +1,33 @@
+// Cuts blocks of a text into lines.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/function_ref.h"
+
+namespace lockstep {
+
+// A line may begin in one block and end in a later one.
+class LineSplitter {
+ public:
+  // Takes in the text's next block. `take` gets each line that ends in it, without its end. Errors:
+  // those of `take`, after which it takes no more.
+  void add(std::string_view block, FunctionRef<void(const std::string& line)> take) {
+    for (size_t end = block.find('\n'); end != block.npos; end = block.find('\n')) {
+      line_ += block.substr(0, end);
+      take(line_);
+      line_.clear();
+      block.remove_prefix(end + 1);
+    }
+    line_ += block;
+  }
+
+  // The beginning of a line whose end has not come yet.
+  const std::string& rest() const { return line_; }
+
+ private:
+  std::string line_;
+};
+
+}  // namespace lockstep
