@@ -160,6 +160,7 @@ struct MuonParams {
   double lr = 0.02;
   double momentum = 0.95;
   bool nesterov = true;
+  Dtype products = Dtype::kF32;  // or kBF16: of orthogonalize()
 };
 
 // Moves each matrix by its momentum made orthogonal. A parameter of rank 2 or more is a matrix of
@@ -168,8 +169,9 @@ struct MuonParams {
 //   x = orthogonalized(u / (|u| + 1e-7))
 //   param = param * (1 - lr * weight_decay) - lr * sqrt(max(1, rows / columns)) * x
 // Other parameters, and groups that may not orthogonalize, learn by Sgd with the same rate and
-// momentum. All is in f32. A matrix's products are cut by its shape alone, so their bits depend on
-// no number of ranks or threads; each rank computes them from gradients that are summed already.
+// momentum. All but `products` is in f32. A matrix's products are cut by its shape alone, so their
+// bits depend on no number of ranks or threads; each rank computes them from gradients that are
+// summed already.
 // Source: Keller Jordan's Muon, github.com/KellerJordan/Muon, whose momentum is this one times
 // 1 - momentum, which the division by |u| undoes.
 // State: "<parameter>.momentum_buffer".
@@ -195,7 +197,9 @@ class Muon : public Optimizer {
 // Five steps of Newton and Schulz's iteration, after which the singular values of x (rows, columns)
 // are near 1, if they were at most 1 and not tiny; x is multiplied by `scale` then.
 //   a = x x^T;  x = 3.4445 x + (-4.7750 a + 2.0315 a a) x       for rows <= columns, else x^T so
-void orthogonalize(Stream& stream, Tensor& x, double scale);
+// x is f32. Of a product in bf16 both factors and the result are rounded; its sums, and the sums of
+// matrices, stay in f32.
+void orthogonalize(Stream& stream, Tensor& x, double scale, Dtype products = Dtype::kF32);
 
 // Steps after which the fast and the slow weights are synchronized, counted from 1:
 //   kAlphadl  after steps 1, k + 1, 2k + 1, ...; slow weights begin as the weights after step 1

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/transfer.h"
+#include "kernels/elementwise/copy.h"
 #include "kernels/elementwise/fill.h"
 #include "kernels/linear/linear.h"
 #include "kernels/optim/gradient_factors.h"
@@ -36,9 +37,23 @@ Tensor zeros(Stream& stream, const Shape& shape) {
   return tensor;
 }
 
+// `x` itself, or a copy rounded to `dtype`.
+Tensor converted(Stream& stream, const Tensor& x, Dtype dtype) {
+  if (x.dtype() == dtype) return x;
+  Tensor copy = Tensor::empty(x.shape(), dtype, stream.device());
+  kernels::cast(stream, x, copy);
+  return copy;
+}
+
+struct Matrix {
+  Tensor value;   // f32
+  Tensor factor;  // as products take it; in f32 the same tensor
+};
+
 // x = p x + q y.
-void combine(Stream& stream, double p, Tensor& x, double q, const Tensor& y) {
-  kernels::SgdSlot slot = {.param = x, .grad = y, .momentum = {}};
+void combine(Stream& stream, double p, Matrix& x, double q, const Tensor& y) {
+  kernels::SgdSlot slot = {.param = x.value, .grad = y, .momentum = {}};
+  if (x.factor.dtype() != Dtype::kF32) slot.copy = x.factor;
   kernels::sgd_step(
       stream, {&slot, 1}, {.lr = -q, .weight_decay = static_cast<float>((p - 1) / q)});
 }
@@ -51,37 +66,42 @@ Shards rows_of(Stream& stream, int64_t rows) {
 }
 
 // x x^T, or x^T x where that is smaller.
-Tensor gram(Stream& stream, const Tensor& x) {
+Matrix gram(Stream& stream, const Tensor& x) {
   const int64_t rows = x.shape()[0];
   const int64_t side = std::min(rows, x.shape()[1]);
-  Tensor result = Tensor::empty({side, side}, Dtype::kF32, stream.device());
-  if (rows == side) {
+  const bool is_wide = rows == side;
+  const Dtype dtype = is_wide ? x.dtype() : Dtype::kF32;
+  Tensor result = Tensor::empty({side, side}, dtype, stream.device());
+  if (is_wide) {
     kernels::linear_forward(stream, rows_of(stream, rows), x, x, {}, result);
   } else {
     Tensor leaf = result.view({1, side * side});
     Tensor none;
     kernels::linear_backward_weight(stream, Shards::single(rows), x, x, leaf, none);
+    result = converted(stream, result, x.dtype());
   }
-  return result;
+  return {.value = converted(stream, result, Dtype::kF32), .factor = result};
 }
 
 }  // namespace
 
-void orthogonalize(Stream& stream, Tensor& x, double scale) {
+void orthogonalize(Stream& stream, Tensor& value, double scale, Dtype products) {
   constexpr int kSteps = 5;
   constexpr double kA = 3.4445, kB = -4.7750, kC = 2.0315;
-  const int64_t rows = x.shape()[0];
-  const bool is_wide = rows <= x.shape()[1];
-  Tensor product = Tensor::empty(x.shape(), Dtype::kF32, stream.device());
+  const int64_t rows = value.shape()[0];
+  const bool is_wide = rows <= value.shape()[1];
+  Matrix x = {.value = value, .factor = converted(stream, value, products)};
+  Tensor product = Tensor::empty(value.shape(), products, stream.device());
   for (int step = 1; step <= kSteps; ++step) {
-    Tensor a = gram(stream, x);
-    Tensor squared = Tensor::empty(a.shape(), Dtype::kF32, stream.device());
-    kernels::linear_forward(stream, rows_of(stream, a.shape()[0]), a, a, {}, squared);
+    Matrix a = gram(stream, x.factor);
+    const Shards rows_of_a = rows_of(stream, std::min(rows, value.shape()[1]));
+    Tensor squared = Tensor::empty(a.value.shape(), products, stream.device());
+    kernels::linear_forward(stream, rows_of_a, a.factor, a.factor, {}, squared);
     combine(stream, kB, a, kC, squared);  // symmetric, so its transpose is as good
     if (is_wide) {
-      kernels::linear_backward_data(stream, rows_of(stream, rows), a, x, product);
+      kernels::linear_backward_data(stream, rows_of_a, a.factor, x.factor, product);
     } else {
-      kernels::linear_forward(stream, rows_of(stream, rows), x, a, {}, product);
+      kernels::linear_forward(stream, rows_of(stream, rows), x.factor, a.factor, {}, product);
     }
     const double by = step == kSteps ? scale : 1;
     combine(stream, by * kA, x, by, product);
@@ -161,7 +181,7 @@ void Muon::step_matrix(Stream& stream, size_t matrix, const ParameterGroup& grou
 
   Tensor as_matrix = x.view({rows, columns});
   const double ratio = static_cast<double>(rows) / static_cast<double>(columns);
-  orthogonalize(stream, as_matrix, std::sqrt(std::max(1.0, ratio)));
+  orthogonalize(stream, as_matrix, std::sqrt(std::max(1.0, ratio)), params_.products);
 
   control.unscales = false;
   control.grad_factor = {};

@@ -140,6 +140,30 @@ INSTANTIATE_TEST_SUITE_P(
         Arguments{
             "--lr-scheduler", "plateau", "--plateau-patience", "0", "--plateau-threshold", "1"}));
 
+TEST_F(OptimizerRuns, MuonInBf16HasTheSameBitsOnOneToEightRanks) {
+  const auto begin = [&](int ranks, const std::string& name, const Arguments& more) {
+    Arguments line = short_run(dir_, name, {"--opt", "muon", "--shards", "8", "--bn-groups", "8"});
+    line.insert(line.end(), more.begin(), more.end());
+    const ProgramResult result = run_ranks(ranks, line);
+    EXPECT_EQ(result.exit_code, 0) << said(result);
+    return said(result);
+  };
+  const auto record = [&](const std::string& name) { return read_json(dir_ / name / "run.json"); };
+  begin(1, "f32", {});
+  for (const int ranks : {1, 2, 4, 8}) {
+    begin(ranks, std::to_string(ranks), {"--muon-dtype", "bf16"});
+    EXPECT_EQ(record(std::to_string(ranks)).at("digest"), record("1").at("digest")) << ranks;
+  }
+  EXPECT_EQ(record("8").at("flags").at("muon-dtype").at("value"), "bf16");
+  EXPECT_NE(record("8").at("digest"), record("f32").at("digest"));
+
+  begin(4, "parts", {"--muon-dtype", "bf16", "--max-steps", "5"});
+  begin(8, "parts", {"--muon-dtype", "bf16", "--resume", "auto"});
+  EXPECT_EQ(record("parts").at("digest"), record("1").at("digest"));
+  begin(4, "changed", {"--muon-dtype", "bf16", "--max-steps", "5"});
+  EXPECT_EQ(count_of(begin(2, "changed", {"--resume", "auto"}), "muon-dtype is f32, was bf16"), 1);
+}
+
 TEST_F(OptimizerRuns, TheRateOfEachStepIsInTheMetrics) {
   const std::vector<double> rates = run({"--lr", "0.9", "--lr-scheduler", "linear", "--scale-lr"});
   ASSERT_EQ(rates.size(), 9U);
@@ -215,11 +239,18 @@ TEST_F(OptimizerRuns, LrDryRunPrintsOnceAndLeavesNothing) {
 }
 
 TEST(OptimizerFlags, ContradictionsEndInThreeLinesAndExit2) {
-  const ProgramResult result = run_ranks(2, {"train_convnet", "--opt", "adam", "--nesterov"});
-  EXPECT_EQ(result.exit_code, 2) << said(result);
-  EXPECT_EQ(count_of(result.err, "lockstep: error: --nesterov would change nothing\n"), 1);
-  EXPECT_EQ(count_of(result.err, "  why: "), 1) << result.err;
-  EXPECT_EQ(count_of(result.err, "  try: "), 1) << result.err;
+  const auto refused = [](const Arguments& flags, const std::string& error) {
+    Arguments line = {"train_convnet"};
+    line.insert(line.end(), flags.begin(), flags.end());
+    const ProgramResult result = run_ranks(2, line);
+    EXPECT_EQ(result.exit_code, 2) << said(result);
+    EXPECT_EQ(count_of(result.err, "lockstep: error: " + error + "\n"), 1) << result.err;
+    EXPECT_EQ(count_of(result.err, "  why: "), 1) << result.err;
+    EXPECT_EQ(count_of(result.err, "  try: "), 1) << result.err;
+  };
+  refused({"--opt", "adam", "--nesterov"}, "--nesterov would change nothing");
+  refused({"--muon-dtype", "bf16"}, "--muon-dtype would change nothing");
+  refused({"--opt", "muon", "--muon-dtype", "f16"}, "bad value: --muon-dtype f16");
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Steps on the fake device: at each precision level what the CPU computes, and without waiting.
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "tests/emulated_train/tiny_training.h"
@@ -153,14 +155,19 @@ TEST_P(EmulatedSteps, GiveTheSameBitsAsAGraph) {
 // Muon's products are cuBLASLt's or our own there, and oneDNN's on the CPU.
 TEST_P(EmulatedCalls, MuonAndLambLearnWhatTheCpuLearnsAndTheGraphTheSame) {
   set_stream_order(StreamOrder::kLazy);
-  for (const auto kind : {trainers::OptimizerKind::kMuon, trainers::OptimizerKind::kLamb}) {
+  using enum trainers::OptimizerKind;
+  for (const auto& [kind, muon_dtype] : {std::pair(kMuon, Dtype::kF32),
+                                         std::pair(kMuon, Dtype::kBF16),
+                                         std::pair(kLamb, Dtype::kF32)}) {
     const auto run_by = [&](Device device, int64_t steps) {
       ResolvedRun run = run_of(GetParam(), device, steps);
       run.request.optimizer.kind = kind;
-      run.request.binary_loss = kind == trainers::OptimizerKind::kLamb;
+      run.request.optimizer.muon_dtype = muon_dtype;
+      run.request.binary_loss = kind == kLamb;
       return run;
     };
-    const double tolerance = 5 * GetParam().tolerance;
+    const double rounding = muon_dtype == Dtype::kF32 ? 0 : 0.02;
+    const double tolerance = 5 * GetParam().tolerance + rounding;
     EXPECT_LT(distance(train_tiny(run_by(Device::kCpu, 3)).weights,
                        train_tiny(run_by(Device::kCuda, 3)).weights),
               tolerance);

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "tests/reference/cast.h"
+
 namespace lockstep::reference {
 
 using Rows = std::vector<std::vector<double>>;
@@ -26,15 +28,31 @@ inline Rows transposed(const Rows& a) {
   return out;
 }
 
-inline Rows orthogonalize(Rows x, double scale) {
+inline constexpr FloatFormat kUnrounded = {11, 52};  // double's
+
+inline Rows rounded(Rows a, const FloatFormat& format) {
+  for (auto& row : a) {
+    for (double& value : row) value = round_to(value, format);
+  }
+  return a;
+}
+
+// Factors and results of products are rounded.
+inline Rows orthogonalize(Rows x, double scale, const FloatFormat& products = kUnrounded) {
+  if (x.size() > x.front().size()) {
+    return transposed(orthogonalize(transposed(x), scale, products));
+  }
+  const auto multiply = [&](const Rows& a, const Rows& b) {
+    return rounded(product(rounded(a, products), rounded(b, products)), products);
+  };
   for (int step = 0; step < 5; ++step) {
-    const Rows a = product(x, transposed(x));
-    const Rows squared = product(a, a);
+    const Rows a = multiply(x, transposed(x));
+    const Rows squared = multiply(a, a);
     Rows b = a;
     for (size_t i = 0; i < a.size(); ++i) {
       for (size_t j = 0; j < a.size(); ++j) b[i][j] = -4.7750 * a[i][j] + 2.0315 * squared[i][j];
     }
-    const Rows moved = product(b, x);
+    const Rows moved = multiply(b, x);
     for (size_t i = 0; i < x.size(); ++i) {
       for (size_t j = 0; j < x[i].size(); ++j) x[i][j] = 3.4445 * x[i][j] + moved[i][j];
     }

@@ -60,6 +60,11 @@ inline std::unique_ptr<nn::Optimizer> make_muon(std::vector<nn::NamedParameter> 
                                     nn::MuonParams{});
 }
 
+inline std::unique_ptr<nn::Optimizer> make_bf16_muon(std::vector<nn::NamedParameter> parameters) {
+  return std::make_unique<nn::Muon>(nn::without_bias_decay(std::move(parameters), 0.01),
+                                    nn::MuonParams{.products = Dtype::kBF16});
+}
+
 inline std::unique_ptr<nn::Optimizer> make_lamb(std::vector<nn::NamedParameter> parameters) {
   return std::make_unique<nn::Lamb>(nn::without_bias_decay(std::move(parameters), 0.01));
 }
@@ -94,6 +99,7 @@ inline const NamedOptimizer kOptimizers[] = {
     {"LarcSgd", make_larc},
     {"AdamW", make_adam},
     {"Muon", make_muon},
+    {"Bf16Muon", make_bf16_muon},
     {"Lamb", make_lamb},
     {"LookaheadSgd", with_lookahead(make_sgd, nn::LookaheadVariant::kAlphadl)},
     {"FallingLookaheadSgd", with_lookahead(make_sgd, nn::LookaheadVariant::kAirbench)},

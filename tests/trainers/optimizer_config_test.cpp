@@ -91,6 +91,8 @@ TEST(OptimizerConfig, TakesOverEveryValue) {
   EXPECT_EQ(plateau.schedule.warmup.method, WarmupMethod::kApex);
   EXPECT_EQ(config_of("--lr-scheduler step --lr-step-size 3").schedule.step_size, 3);
   EXPECT_TRUE(config_of("--nesterov").nesterov);
+  EXPECT_EQ(config_of("--opt muon").muon_dtype, Dtype::kF32);
+  EXPECT_EQ(config_of("--opt muon --muon-dtype bf16").muon_dtype, Dtype::kBF16);
 }
 
 // Item 1.2: 208 images a rank; .65 on 8 ranks, 5.2 on 64.
@@ -212,6 +214,7 @@ TEST(OptimizerConfig, FlagsThatWouldChangeNothingAreRefused) {
             "--lr-scheduler step beside it, or leave --lr-step-size out");
   for (const char* line : {"--opt adam --momentum 0.9",
                            "--opt adamw --nesterov",
+                           "--muon-dtype bf16",
                            "--lr-scheduler cosine --lr-gamma 0.5",
                            "--lr-scheduler step --lr-milestones 3",
                            "--poly-power 2",
@@ -263,6 +266,7 @@ TEST(OptimizerConfig, BadValuesAreRefusedInThreeLines) {
                            "--lookahead-k 0",
                            "--lookahead-alpha 1.1",
                            "--lookahead-variant other",
+                           "--opt muon --muon-dtype f16",
                            "--scale-lr=maybe",
                            "--lr-dry-run=maybe",
                            "--sched-on-updates=maybe",

@@ -233,6 +233,7 @@ TEST(PlanCommand, TakesFlagsOfTraining) {
   EXPECT_THAT(plan({"--mixup", "much"}), HasSubstr("--mixup"));
   EXPECT_THAT(plan({"--weight-decay", "0.1"}), HasSubstr("does not look at --weight-decay"));
   EXPECT_THAT(plan({"--dataset", "cifar10"}), HasSubstr("--dataset"));
+  EXPECT_NE(plan({"--opt", "muon", "--muon-dtype", "bf16"}), plan({"--opt", "muon"}));
   EXPECT_THAT(plan({"--opt", "lamb"}),
               AllOf(HasSubstr("optimizer state (lamb)"),
                     HasSubstr("  adam_step"),

@@ -152,15 +152,15 @@ def lookahead_airbench() -> GoldenFile:
 
 
 def muon() -> GoldenFile:
-    """Ten steps of Keller Jordan's rule in f32 for a matrix that is wide, one that is tall and a convolution's, and of
-    SGD for a bias at twice the rate. One row per step."""
+    """Ten steps of Keller Jordan's rule for a matrix that is wide, one that is tall and a convolution's, and of SGD for
+    a bias at twice the rate. One row per step. He iterates in bf16."""
     file = GoldenFile("muon", "f32")
     shapes = {"wide": (6, 10), "tall": (9, 4), "conv": (4, 3, 2, 2), "bias": (6,)}
     lr, steps = 0.02, 10
 
-    def orthogonalized(update: Tensor) -> Tensor:
+    def orthogonalized(update: Tensor, dtype: torch.dtype) -> Tensor:
         a, b, c = 3.4445, -4.7750, 2.0315
-        x = update.flatten(1)
+        x = update.flatten(1).to(dtype)
         tall = len(x) > x.size(1)
         x = x.T if tall else x
         x = x / (x.norm() + 1e-7)
@@ -169,8 +169,9 @@ def muon() -> GoldenFile:
             x = a * x + (b * gram + c * gram @ gram) @ x
         return (x.T if tall else x).reshape(update.shape)
 
-    def add(name: str, momentum: float, nesterov: bool, weight_decay: float) -> None:
-        file.case(name, momentum=momentum, nesterov=nesterov, weight_decay=weight_decay)
+    def add(name: str, momentum: float, nesterov: bool, weight_decay: float, dtype=torch.float32) -> None:
+        is_bf16 = dtype == torch.bfloat16
+        file.case(name, momentum=momentum, nesterov=nesterov, weight_decay=weight_decay, bf16=is_bf16)
         grads = {key: torch.randn(steps, *shape) for key, shape in shapes.items()}
         params = {key: nn.Parameter(torch.randn(shape)) for key, shape in shapes.items()}
         file.put(**{f"{key}.before": param for key, param in params.items()})
@@ -187,13 +188,14 @@ def muon() -> GoldenFile:
                     continue
                 grad, buffer = grads[key][step], buffers[key]
                 buffer.lerp_(grad, 1 - momentum)
-                update = orthogonalized(grad.lerp(buffer, momentum) if nesterov else buffer)
+                update = orthogonalized(grad.lerp(buffer, momentum) if nesterov else buffer, dtype)
                 rows, columns = len(param), param[0].numel()
                 param.data.mul_(1 - lr * weight_decay).add_(update, alpha=-lr * max(1, rows / columns) ** 0.5)
             file.put(**{f"{key}.after{step}": param for key, param in params.items()})
 
     add("nesterov", 0.95, True, 0.1)
     add("plain", 0.85, False, 0.0)
+    add("bf16", 0.95, True, 0.1, torch.bfloat16)
     return file
 
 

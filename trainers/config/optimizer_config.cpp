@@ -36,6 +36,7 @@ constexpr std::array kWarmups = {std::pair{WarmupMethod::kLinear, "linear"},
 constexpr std::array kVariants = {std::pair{nn::LookaheadVariant::kAlphadl, "alphadl"},
                                   std::pair{nn::LookaheadVariant::kPaper, "paper"},
                                   std::pair{nn::LookaheadVariant::kAirbench, "airbench"}};
+constexpr std::array kMuonDtypes = {std::pair{Dtype::kF32, "f32"}, std::pair{Dtype::kBF16, "bf16"}};
 
 std::vector<int64_t> parse_milestones(const Options& options) {
   const Setting* setting = options.find("lr-milestones");
@@ -72,8 +73,18 @@ double least_factor(const Options& options) {
                    "--min-lr 1e-6, or a greater --lr");
 }
 
+LrUnit make_lr_unit(const Options& options) {
+  const bool scale_lr = options.boolean("scale-lr");
+  if (!options.boolean("lr-per-1024")) return scale_lr ? LrUnit::k256Images : LrUnit::kStep;
+  if (!scale_lr) return LrUnit::k1024Images;
+  throw UsageError("--lr-per-1024 and --scale-lr contradict each other",
+                   "one gives the rate for 1,024 images, the other for 256",
+                   "one of them alone");
+}
+
 ScheduleConfig make_schedule_config(const Options& options) {
   return {.kind = meant(kSchedules, options.text("lr-scheduler")),
+          .lr_unit = make_lr_unit(options),
           .on_updates = options.boolean("sched-on-updates"),
           .step_size = options.integer("lr-step-size"),
           .milestones = parse_milestones(options),
@@ -106,17 +117,8 @@ std::optional<nn::LarcParams> make_larc(const Options& options) {
                         .clip = options.boolean("larc-clip")};
 }
 
-LrUnit make_lr_unit(const Options& options) {
-  const bool scale_lr = options.boolean("scale-lr");
-  if (!options.boolean("lr-per-1024")) return scale_lr ? LrUnit::k256Images : LrUnit::kStep;
-  if (!scale_lr) return LrUnit::k1024Images;
-  throw UsageError("--lr-per-1024 and --scale-lr contradict each other",
-                   "one gives the rate for 1,024 images, the other for 256",
-                   "one of them alone");
-}
-
 void check_lr_unit(const OptimizerConfig& config) {
-  if (config.lr_unit != LrUnit::k1024Images) return;
+  if (config.schedule.lr_unit != LrUnit::k1024Images) return;
   if (config.kind != OptimizerKind::kSgd) {
     throw UsageError("--lr-per-1024 needs --opt sgd",
                      "it divides by what SGD's momentum makes of a gradient",
@@ -211,6 +213,7 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   for (const Use& use : {
            Use{"momentum", has_momentum, "--opt sgd"},
            Use{"nesterov", has_momentum || !config.nesterov, "--opt sgd"},
+           Use{"muon-dtype", config.kind == OptimizerKind::kMuon, "--opt muon"},
            Use{"lr-step-size", kind == ScheduleKind::kStep, "--lr-scheduler step"},
            Use{"lr-milestones", kind == ScheduleKind::kMultiStep, "--lr-scheduler multistep"},
            Use{"lr-gamma", cuts, "--lr-scheduler step"},
@@ -250,7 +253,7 @@ void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
 
 double OptimizerConfig::base_lr(int64_t global_batch) const {
   const auto images = static_cast<double>(global_batch);
-  switch (lr_unit) {
+  switch (schedule.lr_unit) {
     case LrUnit::kStep:
       break;
     case LrUnit::k256Images:
@@ -268,16 +271,16 @@ int64_t steps_of(double epochs, int64_t steps_per_epoch) {
 }
 
 double OptimizerConfig::base_decay() const {
-  return lr_unit == LrUnit::k1024Images ? weight_decay / lr : weight_decay;
+  return schedule.lr_unit == LrUnit::k1024Images ? weight_decay / lr : weight_decay;
 }
 
 OptimizerConfig make_optimizer_config(const Options& options) {
   OptimizerConfig config;
   config.kind = meant(kOptimizers, options.text("opt"));
   config.lr = options.number("lr");
-  config.lr_unit = make_lr_unit(options);
   config.momentum = options.number("momentum");
   config.nesterov = options.boolean("nesterov");
+  config.muon_dtype = meant(kMuonDtypes, options.text("muon-dtype"));
   config.weight_decay = options.number("weight-decay");
   config.groups.bias_decay = options.boolean("bias-decay");
   if (const Setting* groups = options.find("param-groups")) {

@@ -67,8 +67,13 @@ struct TriangularConfig {
   double end = 0.07;
 };
 
+// The step that lr is given for: of any batch, of 256 images, or of 1,024 with any momentum. This
+// last one holds for weight_decay too.
+enum class LrUnit : uint8_t { kStep, k256Images, k1024Images };
+
 struct ScheduleConfig {
   ScheduleKind kind = ScheduleKind::kConst;
+  LrUnit lr_unit = LrUnit::kStep;
   // kCosine to kTriangular and warm-up move each step, else each epoch.
   bool on_updates = true;
   int64_t step_size = 30;                // epochs; kStep
@@ -82,10 +87,6 @@ struct ScheduleConfig {
   PlateauConfig plateau = {};
 };
 
-// The step that lr is given for: of any batch, of 256 images, or of 1,024 with any momentum. This
-// last one holds for weight_decay too.
-enum class LrUnit : uint8_t { kStep, k256Images, k1024Images };
-
 struct GroupsConfig {
   bool bias_decay = true;  // of parameters of no rule
   std::vector<ParameterRule> rules = {};
@@ -94,9 +95,9 @@ struct GroupsConfig {
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kSgd;
   double lr = 0;  // as given, as is weight_decay
-  LrUnit lr_unit = LrUnit::kStep;
   double momentum = 0;
   bool nesterov = false;
+  Dtype muon_dtype = Dtype::kF32;  // of Muon's products
   double weight_decay = 0;
   GroupsConfig groups = {};
   double clip_grad_norm = 0;  // of all gradients together; 0: any

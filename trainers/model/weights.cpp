@@ -24,7 +24,8 @@ std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
                                        .nesterov = config.nesterov};
     optimizer = std::make_unique<nn::Sgd>(std::move(groups), params, config.larc);
   } else if (config.kind == OptimizerKind::kMuon) {
-    const nn::MuonParams params = {.momentum = config.momentum, .nesterov = config.nesterov};
+    const nn::MuonParams params = {
+        .momentum = config.momentum, .nesterov = config.nesterov, .products = config.muon_dtype};
     optimizer = std::make_unique<nn::Muon>(std::move(groups), params);
   } else if (config.kind == OptimizerKind::kLamb) {
     optimizer = std::make_unique<nn::Lamb>(std::move(groups));

@@ -161,6 +161,8 @@ constexpr Flag kOptimizerFlags[] = {
     {.name = "momentum", .kind = kFloat, .initial = "0.9", .range = kUnit,
      .help = "momentum of SGD and Muon"},
     {.name = "nesterov", .kind = kBool, .initial = "false", .help = "Nesterov momentum"},
+    {.name = "muon-dtype", .kind = kChoice, .initial = "f32", .choices = "f32|bf16",
+     .help = "Muon: type of the products that make a step orthogonal"},
     {.name = "weight-decay", .aliases = "--wd", .kind = kFloat, .brief = true,
      .initial = {"0", "1e-4"}, .range = {0, 1000}, .help = "weight decay"},
     {.name = "bias-decay", .kind = kBool, .initial = "true",

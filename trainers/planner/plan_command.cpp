@@ -180,7 +180,7 @@ std::string scaling_text(const TrainingPlan& plan) {
 }
 
 // The trainers' flags that a step on a GPU depends on.
-constexpr std::array<std::string_view, 27> kUsed = {"arch",
+constexpr std::array<std::string_view, 28> kUsed = {"arch",
                                                     "preset",
                                                     "batch-size",
                                                     "batches-per-allreduce",
@@ -197,6 +197,7 @@ constexpr std::array<std::string_view, 27> kUsed = {"arch",
                                                     "opt",
                                                     "momentum",
                                                     "nesterov",
+                                                    "muon-dtype",
                                                     "lookahead",
                                                     "clip-grad-norm",
                                                     "larc",
