@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kTaps = kFilterEdge * kFilterEdge;
 constexpr int64_t kTilesAtOnce = 48;   // forward: their points stay in the second cache
 constexpr int64_t kPairsAtOnce = 128;  // backward: as many pairs of a panel stay in the first one
+constexpr int64_t kApart = 32;  // a cache line, so that 16 points do not meet in one set of it
 
 int64_t panels_of(int64_t channels) {
   return (channels + kPanel - 1) / kPanel;
@@ -104,10 +105,15 @@ LS_BF16_CODE void pack_turned_panel(const Filters& filters, int64_t panel) {
   }
 }
 
+// Values from a point of kTilesAtOnce tiles to the next.
+int64_t point_stride(int64_t channels) {
+  return kTilesAtOnce * channels + kApart;
+}
+
 // Inputs' points, [point][tile][channel].
 LS_BF16_CODE void transform_windows(
     const TiledImages& in, int64_t first, int64_t tiles, const BFloat16* zeros, BFloat16* points) {
-  const int64_t point = kTilesAtOnce * in.channels;
+  const int64_t point = point_stride(in.channels);
   for (int64_t t = 0; t < tiles; ++t, points += in.channels) {
     const TileWindow window(in, first + t, 1, zeros);
     for (int64_t c = 0; c < in.channels; c += kLineLanes) {
@@ -153,7 +159,7 @@ void convolve(const TiledImages& in, const Filters& filters, Parts scratch, BFlo
   TiledImages out_shape = in;
   out_shape.channels = filters.outputs;
   auto* const zeros = scratch.next<BFloat16>(in.channels);
-  auto* const points = scratch.next<BFloat16>(kPoints * kTilesAtOnce * in.channels);
+  auto* const points = scratch.next<BFloat16>(kPoints * point_stride(in.channels));
   auto* const sums = scratch.next<float>(kPoints * kTilesAtOnce * kPanel);
   std::fill_n(zeros, in.channels, BFloat16{});
   for (int64_t first = 0; first < in.tiles(); first += kTilesAtOnce) {
@@ -163,7 +169,7 @@ void convolve(const TiledImages& in, const Filters& filters, Parts scratch, BFlo
       const int64_t width = panel_width(filters.outputs, panel);
       for (int64_t i = 0; i < kPoints; ++i) {
         multiply<false>(tiles,
-                        {points + i * kTilesAtOnce * in.channels, in.channels, 2},
+                        {points + i * point_stride(in.channels), in.channels, 2},
                         {filters.panel(panel) + i * in.channels * width, width},
                         in.channels / 2,
                         sums + i * kTilesAtOnce * kPanel);
@@ -182,7 +188,7 @@ void convolve(const TiledImages& in, const Filters& filters, Parts scratch, BFlo
 
 size_t convolve_bytes(int64_t channels) {
   return Parts::bytes_of<BFloat16>(channels) +
-         Parts::bytes_of<BFloat16>(kPoints * kTilesAtOnce * channels) +
+         Parts::bytes_of<BFloat16>(kPoints * point_stride(channels)) +
          Parts::bytes_of<float>(kPoints * kTilesAtOnce * kPanel);
 }
 
@@ -208,9 +214,10 @@ struct PairedPoints {
   BFloat16* at;
   int64_t channels;
 
-  BFloat16* panel(int64_t index) const { return at + index * kPanel * kPoints * 2 * kPairsAtOnce; }
-  BFloat16* point(int64_t index, int64_t i) const {
-    return panel(index) + i * 2 * kPairsAtOnce * panel_width(channels, index);
+  static int64_t stride(int64_t width) { return 2 * kPairsAtOnce * width + kApart; }
+  static int64_t values(int64_t channels) { return panels_of(channels) * kPoints * stride(kPanel); }
+  BFloat16* point(int64_t panel, int64_t i) const {
+    return at + panel * kPoints * stride(kPanel) + i * stride(panel_width(channels, panel));
   }
 };
 
@@ -218,10 +225,10 @@ LS_BF16_CODE [[gnu::always_inline]] inline void store_point_pairs(
     const Points& first, const Points& second, PairedPoints to, int64_t pair, int64_t channel) {
   const int64_t panel = channel / kPanel;
   const int64_t width = panel_width(to.channels, panel);
-  BFloat16* const at = to.panel(panel) + 2 * (pair * width + channel % kPanel);
+  BFloat16* const at = to.point(panel, 0) + 2 * (pair * width + channel % kPanel);
 #pragma GCC unroll 16
   for (int64_t i = 0; i < kPoints; ++i) {
-    store_pairs(first.at[i], second.at[i], at + i * 2 * kPairsAtOnce * width);
+    store_pairs(first.at[i], second.at[i], at + i * PairedPoints::stride(width));
   }
 }
 
@@ -300,9 +307,8 @@ void differentiate(const TiledImages& in,
   const int64_t most = std::max(in.channels, grad_out.channels);
   auto* const zeros = scratch.next<BFloat16>(most);
   std::fill_n(zeros, most, BFloat16{});
-  constexpr int64_t kValues = kPoints * 2 * kPairsAtOnce;  // of a channel
-  const PairedPoints inputs{scratch.next<BFloat16>(kValues * in.channels), in.channels};
-  const PairedPoints gradients{scratch.next<BFloat16>(kValues * grad_out.channels),
+  const PairedPoints inputs{scratch.next<BFloat16>(PairedPoints::values(in.channels)), in.channels};
+  const PairedPoints gradients{scratch.next<BFloat16>(PairedPoints::values(grad_out.channels)),
                                grad_out.channels};
   const int64_t blocks = blocks_of(in, grad_out);
   auto* const sums = scratch.next<float>(blocks * kBlock);
@@ -337,10 +343,9 @@ void differentiate(const TiledImages& in,
 }
 
 size_t differentiate_bytes(const TiledImages& in, const TiledImages& grad_out) {
-  constexpr int64_t kValues = kPoints * 2 * kPairsAtOnce;
   return Parts::bytes_of<BFloat16>(std::max(in.channels, grad_out.channels)) +
-         Parts::bytes_of<BFloat16>(kValues * in.channels) +
-         Parts::bytes_of<BFloat16>(kValues * grad_out.channels) +
+         Parts::bytes_of<BFloat16>(PairedPoints::values(in.channels)) +
+         Parts::bytes_of<BFloat16>(PairedPoints::values(grad_out.channels)) +
          Parts::bytes_of<float>(blocks_of(in, grad_out) * kBlock);
 }
 
