@@ -1,10 +1,12 @@
-// The transforms of Winograd's algorithm F(2x2,3x3) on 16 channels at a time.
-// Included by winograd_cpu.cpp alone.
+// Tiles and transforms of Winograd's algorithm F(2x2,3x3), on 16 channels at a time.
+// Included by winograd_*cpu.cpp alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
+#include "core/tensor.h"
 #include "kernels/conv/winograd_product.h"
 #include "kernels/support/cpu/float_line.h"
 
@@ -14,8 +16,38 @@ inline constexpr int kEdge = 4;  // of a window
 inline constexpr int kPoints = kEdge * kEdge;
 inline constexpr int kOutEdge = 2;  // of a tile
 inline constexpr int kFilterEdge = 3;
+inline constexpr int kTaps = kFilterEdge * kFilterEdge;
+// A cache line of bf16, so that what is written to 16 points does not meet in one set of the cache.
+inline constexpr int64_t kApart = 32;
 
 using Vector = Line::Vector;
+
+inline int64_t panels_of(int64_t channels) {
+  return (channels + kPanel - 1) / kPanel;
+}
+inline int64_t panel_width(int64_t channels, int64_t panel) {
+  return std::min(kPanel, channels - panel * kPanel);
+}
+
+// Parts of a workspace, one behind the other, each at a cache line.
+class WorkspaceParts {
+ public:
+  explicit WorkspaceParts(std::byte* at) : at_(at) {}
+
+  template <class T>
+  T* next(int64_t count) {
+    std::byte* const part = at_;
+    at_ += bytes_of<T>(count);
+    return reinterpret_cast<T*>(part);
+  }
+  template <class T>
+  static size_t bytes_of(int64_t count) {
+    return (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
+  }
+
+ private:
+  std::byte* at_;
+};
 
 // A batch of images, cut into tiles of 2x2 pixels: image by image, row by row.
 struct TiledImages {
@@ -29,6 +61,10 @@ struct TiledImages {
     return ((image * height + y) * width + x) * channels;
   }
 };
+inline TiledImages tiled(const Tensor& batch, int64_t first, int64_t count) {
+  const Shape& shape = batch.shape();
+  return {batch.data<BFloat16>() + first * shape.stride0(), count, shape[2], shape[3], shape[1]};
+}
 
 // Where a tile's first pixel is.
 struct TilePlace {
