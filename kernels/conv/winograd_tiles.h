@@ -1,0 +1,221 @@
+// Tiles and transforms of Winograd's algorithm F(2x2,3x3), on 16 channels at a time.
+// Included by winograd_*cpu.cpp alone.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "core/tensor.h"
+#include "kernels/conv/winograd_product.h"
+#include "kernels/support/cpu/float_line.h"
+
+namespace lockstep::kernels::LS_CPU {
+
+inline constexpr int kEdge = 4;  // of a window
+inline constexpr int kPoints = kEdge * kEdge;
+inline constexpr int kOutEdge = 2;  // of a tile
+inline constexpr int kFilterEdge = 3;
+inline constexpr int kTaps = kFilterEdge * kFilterEdge;
+// A cache line of bf16, so that what is written to 16 points does not meet in one set of the cache.
+inline constexpr int64_t kApart = 32;
+
+using Vector = Line::Vector;
+
+inline int64_t panels_of(int64_t channels) {
+  return (channels + kPanel - 1) / kPanel;
+}
+inline int64_t panel_width(int64_t channels, int64_t panel) {
+  return std::min(kPanel, channels - panel * kPanel);
+}
+
+// Parts of a workspace, one behind the other, each at a cache line.
+class WorkspaceParts {
+ public:
+  explicit WorkspaceParts(std::byte* at) : at_(at) {}
+
+  template <class T>
+  T* next(int64_t count) {
+    std::byte* const part = at_;
+    at_ += bytes_of<T>(count);
+    return reinterpret_cast<T*>(part);
+  }
+  template <class T>
+  static size_t bytes_of(int64_t count) {
+    return (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
+  }
+
+ private:
+  std::byte* at_;
+};
+
+// A batch of images, cut into tiles of 2x2 pixels: image by image, row by row.
+struct TiledImages {
+  const BFloat16* at;
+  int64_t images, height, width, channels;
+
+  int64_t tile_rows() const { return (height + 1) / kOutEdge; }
+  int64_t tile_columns() const { return (width + 1) / kOutEdge; }
+  int64_t tiles() const { return images * tile_rows() * tile_columns(); }
+  int64_t place(int64_t image, int64_t y, int64_t x) const {
+    return ((image * height + y) * width + x) * channels;
+  }
+};
+inline TiledImages tiled(const Tensor& batch, int64_t first, int64_t count) {
+  const Shape& shape = batch.shape();
+  return {batch.data<BFloat16>() + first * shape.stride0(), count, shape[2], shape[3], shape[1]};
+}
+
+// Where a tile's first pixel is.
+struct TilePlace {
+  int64_t image, y, x;
+
+  TilePlace(const TiledImages& batch, int64_t tile)
+      : image(tile / batch.tile_columns() / batch.tile_rows()),
+        y(tile / batch.tile_columns() % batch.tile_rows() * kOutEdge),
+        x(tile % batch.tile_columns() * kOutEdge) {}
+};
+
+// Pointers to kCount x kCount pixels from (y, x) on; `zeros` where they are outside of the image.
+template <int kCount>
+struct Pixels {
+  const BFloat16* at[kCount * kCount];
+
+  static Pixels all(const BFloat16* zeros) {
+    Pixels pixels;
+    for (const BFloat16*& pixel : pixels.at) pixel = zeros;
+    return pixels;
+  }
+  Pixels() = default;
+  Pixels(const TiledImages& batch, int64_t tile, int64_t before, const BFloat16* zeros) {
+    const TilePlace place(batch, tile);
+    for (int i = 0; i < kCount * kCount; ++i) {
+      const int64_t y = place.y - before + i / kCount;
+      const int64_t x = place.x - before + i % kCount;
+      const bool inside = y >= 0 && y < batch.height && x >= 0 && x < batch.width;
+      at[i] = inside ? batch.at + batch.place(place.image, y, x) : zeros;
+    }
+  }
+};
+using TileWindow = Pixels<kEdge>;
+using GradientTile = Pixels<kOutEdge>;
+
+// Rounds as the products' arithmetic does.
+LS_BF16_CODE [[gnu::always_inline]] inline __m256i to_bf16(Vector values) {
+  return __m256i(_mm512_cvtneps_pbh(__m512(values)));
+}
+LS_BF16_CODE [[gnu::always_inline]] inline void store_rounded(Vector values, BFloat16* to) {
+  const __m256i rounded = to_bf16(values);
+  std::memcpy(static_cast<void*>(to), &rounded, sizeof(rounded));
+}
+// Pairs of a value of `first` and one of `second`.
+LS_BF16_CODE [[gnu::always_inline]] inline void store_pairs(Vector first,
+                                                            Vector second,
+                                                            BFloat16* to) {
+  const LineWords low = widened(LineHalves(to_bf16(first)));
+  const LineWords high = widened(LineHalves(to_bf16(second)));
+  const LineWords pairs = low | (high << 16);
+  std::memcpy(static_cast<void*>(to), &pairs, sizeof(pairs));
+}
+
+struct Points {
+  Vector at[kPoints];
+};
+
+[[gnu::always_inline]] inline void transform_four(Vector& a, Vector& b, Vector& c, Vector& d) {
+  const Vector first = a - c, second = b + c, third = c - b, fourth = b - d;
+  a = first, b = second, c = third, d = fourth;
+}
+
+// B^T d B of a window's channels from c on.
+[[gnu::always_inline]] inline Points transformed_window(const TileWindow& window, int64_t c) {
+  Points p;
+#pragma GCC unroll 16
+  for (int i = 0; i < kPoints; ++i) p.at[i] = load_vector(window.at[i] + c);
+#pragma GCC unroll 4
+  for (int i = 0; i < kEdge; ++i) transform_four(p.at[i], p.at[i + 4], p.at[i + 8], p.at[i + 12]);
+#pragma GCC unroll 4
+  for (int i = 0; i < kPoints; i += kEdge) {
+    transform_four(p.at[i], p.at[i + 1], p.at[i + 2], p.at[i + 3]);
+  }
+  return p;
+}
+
+// A dy A^T of a tile of gradients, from channel k on.
+[[gnu::always_inline]] inline Points transformed_gradients(const GradientTile& tile, int64_t k) {
+  const Vector a = load_vector(tile.at[0] + k), b = load_vector(tile.at[1] + k);
+  const Vector c = load_vector(tile.at[2] + k), d = load_vector(tile.at[3] + k);
+  const Vector left[kEdge] = {a, a + c, a - c, -c};
+  const Vector right[kEdge] = {b, b + d, b - d, -d};
+  Points p;
+#pragma GCC unroll 4
+  for (int i = 0; i < kEdge; ++i) {
+    p.at[kEdge * i] = left[i];
+    p.at[kEdge * i + 1] = left[i] + right[i];
+    p.at[kEdge * i + 2] = left[i] - right[i];
+    p.at[kEdge * i + 3] = -right[i];
+  }
+  return p;
+}
+
+// A^T p A: the tile's four outputs. load(point) gives a point's sums.
+template <class Load>
+[[gnu::always_inline]] inline void outputs_of(const Load& load,
+                                              Vector (&out)[kOutEdge * kOutEdge]) {
+  Vector upper[kEdge], lower[kEdge];
+#pragma GCC unroll 4
+  for (int j = 0; j < kEdge; ++j) {
+    const Vector second = load(kEdge + j), third = load(2 * kEdge + j);
+    upper[j] = load(j) + second + third;
+    lower[j] = second - third - load(3 * kEdge + j);
+  }
+  out[0] = upper[0] + upper[1] + upper[2];
+  out[1] = upper[1] - upper[2] - upper[3];
+  out[2] = lower[0] + lower[1] + lower[2];
+  out[3] = lower[1] - lower[2] - lower[3];
+}
+
+// G g G^T of filters. load(tap) gives the taps' weights.
+template <class Load>
+[[gnu::always_inline]] inline Points transformed_filters(const Load& load) {
+  Vector rows[kEdge][kFilterEdge];
+#pragma GCC unroll 3
+  for (int s = 0; s < kFilterEdge; ++s) {
+    const Vector first = load(s), last = load(2 * kFilterEdge + s);
+    const Vector ends = 0.5F * (first + last), middle = 0.5F * load(kFilterEdge + s);
+    rows[0][s] = first, rows[1][s] = ends + middle, rows[2][s] = ends - middle, rows[3][s] = last;
+  }
+  Points p;
+#pragma GCC unroll 4
+  for (int i = 0; i < kEdge; ++i) {
+    const Vector ends = 0.5F * (rows[i][0] + rows[i][2]), middle = 0.5F * rows[i][1];
+    p.at[kEdge * i] = rows[i][0];
+    p.at[kEdge * i + 1] = ends + middle;
+    p.at[kEdge * i + 2] = ends - middle;
+    p.at[kEdge * i + 3] = rows[i][2];
+  }
+  return p;
+}
+
+// G^T p G: the gradients of a filter's taps. load(point) gives a point's sums.
+template <class Load>
+[[gnu::always_inline]] inline void filter_gradients(const Load& load,
+                                                    Vector (&taps)[kFilterEdge * kFilterEdge]) {
+  Vector rows[kFilterEdge][kEdge];
+#pragma GCC unroll 4
+  for (int j = 0; j < kEdge; ++j) {
+    const Vector second = 0.5F * load(kEdge + j), third = 0.5F * load(2 * kEdge + j);
+    rows[0][j] = load(j) + (second + third);
+    rows[1][j] = second - third;
+    rows[2][j] = (second + third) + load(3 * kEdge + j);
+  }
+#pragma GCC unroll 3
+  for (int r = 0; r < kFilterEdge; ++r) {
+    const Vector second = 0.5F * rows[r][1], third = 0.5F * rows[r][2];
+    taps[kFilterEdge * r] = rows[r][0] + (second + third);
+    taps[kFilterEdge * r + 1] = second - third;
+    taps[kFilterEdge * r + 2] = (second + third) + rows[r][3];
+  }
+}
+
+}  // namespace lockstep::kernels::LS_CPU
