@@ -1,7 +1,8 @@
 // Products of bf16 matrices whose inner dimension lies in pairs, summed in f32 by AVX512-BF16.
-// Included by winograd_*cpu.cpp alone.
+// Included by winograd_cpu.cpp and winograd_weight_cpu.cpp alone.
 #pragma once
 
+#if LS_ISA == 4
 #include <cstdint>
 #include <cstring>
 
@@ -10,8 +11,8 @@
 #include "core/dtype.h"
 #include "kernels/support/cpu/float_line.h"
 
-// What uses the processor's bf16 arithmetic, which x86-64-v4 does not have. A lambda inside such a
-// function would not be compiled for it.
+// Marks functions that use bf16 arithmetic, which x86-64-v4 alone does not have. A lambda inside of
+// them must not use it: it would not be compiled for it.
 #define LS_BF16_CODE [[gnu::target("avx512bf16")]]
 
 namespace lockstep::kernels::LS_CPU {
@@ -105,3 +106,4 @@ void multiply(int64_t rows, PairedRows left, PairedPanel right, int64_t pairs, f
 }
 
 }  // namespace lockstep::kernels::LS_CPU
+#endif

@@ -1,7 +1,8 @@
 // Tiles and transforms of Winograd's algorithm F(2x2,3x3), on 16 channels at a time.
-// Included by winograd_*cpu.cpp alone.
+// Included by winograd_cpu.cpp and winograd_weight_cpu.cpp alone.
 #pragma once
 
+#if LS_ISA == 4
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -219,3 +220,4 @@ template <class Load>
 }
 
 }  // namespace lockstep::kernels::LS_CPU
+#endif

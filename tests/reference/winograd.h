@@ -33,7 +33,7 @@ inline std::vector<double> transformed(const WinogradTable& m, const std::vector
   return result;
 }
 
-// What products take: rounded to bf16, or as it is.
+// The factors of products: rounded to bf16, or as they are.
 enum class WinogradProducts { kOfBf16, kExact };
 
 inline std::vector<double> factors(const WinogradTable& m,
