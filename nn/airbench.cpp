@@ -20,8 +20,11 @@ Conv2dOptions conv3x3(int64_t in_channels, int64_t out_channels) {
           .bias = false};
 }
 
-BatchNormOptions norm_options(const AirbenchOptions& options) {
-  return {.eps = 1e-12F, .momentum = options.norm_momentum, .fixed_gain = true};
+BatchNormOptions norm_options(const AirbenchOptions& options, Activation activation) {
+  return {.activation = activation,
+          .eps = 1e-12F,
+          .momentum = options.norm_momentum,
+          .fixed_gain = true};
 }
 
 std::vector<std::unique_ptr<AirbenchGroup>> make_groups(const Init& init,
@@ -50,16 +53,17 @@ AirbenchGroup::AirbenchGroup(const Init& init,
                              const AirbenchOptions& options)
     : conv1_(init, conv3x3(in_channels, out_channels)),
       pool_(2),
-      norm1_(init, out_channels, norm_options(options)),
+      norm1_(init, out_channels, norm_options(options, Activation::kGelu)),
       conv2_(init, conv3x3(out_channels, out_channels)),
-      norm2_(init, out_channels, norm_options(options)) {
+      norm2_(init, out_channels, norm_options(options, Activation::kGelu)) {
   register_module("conv1", conv1_);
   register_module("norm1", norm1_);
   register_module("conv2", conv2_);
   register_module("norm2", norm2_);
   if (options.residual) {
     conv3_ = std::make_unique<Conv2d>(init, conv3x3(out_channels, out_channels));
-    norm3_ = std::make_unique<BatchNorm>(init, out_channels, norm_options(options));
+    norm3_ =
+        std::make_unique<BatchNorm>(init, out_channels, norm_options(options, Activation::kNone));
     register_module("conv3", *conv3_);
     register_module("norm3", *norm3_);
   }
@@ -70,8 +74,8 @@ AirbenchGroup::AirbenchGroup(const Init& init,
 }
 
 Var AirbenchGroup::forward(const Var& x) {
-  const Var half = gelu(norm1_.forward(pool_.forward(conv1_.forward(x))));
-  Var y = gelu(norm2_.forward(conv2_.to_norm(half)));
+  const Var half = norm1_.forward(pool_.forward(conv1_.forward(x)));
+  const Var y = norm2_.forward(conv2_.to_norm(half));
   if (conv3_ == nullptr) return y;
   return gelu(norm3_->forward(conv3_->to_norm(y), half).value);
 }

@@ -56,7 +56,7 @@ CifarResNet::CifarResNet(const Init& init, int depth, int64_t classes, double dr
               .stride = 1,
               .pad = 1,
               .bias = false}),
-      bn1_(init, kStemChannels, {.relu = true}),
+      bn1_(init, kStemChannels, {.activation = Activation::kRelu}),
       stages_(make_stages(init, depth, drop_path)),
       linear_(init, kOutChannels, classes) {
   register_module("conv1", conv1_);

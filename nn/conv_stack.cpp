@@ -14,8 +14,8 @@ ConvStack::ConvStack(const Init& init, const std::vector<ConvUnit>& units, bool 
     Layers layers{.conv = std::make_unique<Conv2d>(init, unit.conv), .norm = {}, .pool = {}};
     register_module(std::to_string(place++), *layers.conv);
     if (batch_norm) {
-      layers.norm =
-          std::make_unique<BatchNorm>(init, unit.conv.out_channels, BatchNormOptions{.relu = true});
+      layers.norm = std::make_unique<BatchNorm>(
+          init, unit.conv.out_channels, BatchNormOptions{.activation = Activation::kRelu});
       register_module(std::to_string(place++), *layers.norm);
     }
     ++place;  // ReLU

@@ -4,9 +4,9 @@ namespace lockstep::nn {
 
 ConvNet::ConvNet(const Init& init)
     : conv1_(init, {.in_channels = 1, .out_channels = 16, .kernel = 5, .pad = 2}),
-      bn1_(init, 16, {.relu = true}),
+      bn1_(init, 16, {.activation = Activation::kRelu}),
       conv2_(init, {.in_channels = 16, .out_channels = 32, .kernel = 5, .pad = 2}),
-      bn2_(init, 32, {.relu = true}),
+      bn2_(init, 32, {.activation = Activation::kRelu}),
       pool_(2),
       fc_(init, {32, 7, 7}, 10) {
   register_module("layer1.0", conv1_);
@@ -23,16 +23,16 @@ Var ConvNet::forward(const Var& x) {
 
 ToyNet::ToyNet(const Init& init)
     : conv0_(init, {.in_channels = 1, .out_channels = 64, .kernel = 3}),
-      bn1_(init, 64, {.relu = true}),
+      bn1_(init, 64, {.activation = Activation::kRelu}),
       conv3_(init, {.in_channels = 64, .out_channels = 128, .kernel = 3}),
-      bn4_(init, 128, {.relu = true}),
+      bn4_(init, 128, {.activation = Activation::kRelu}),
       conv7_(init, {.in_channels = 128, .out_channels = 256, .kernel = 3}),
-      bn8_(init, 256, {.relu = true}),
+      bn8_(init, 256, {.activation = Activation::kRelu}),
       conv10_(init, {.in_channels = 256, .out_channels = 512, .kernel = 3}),
-      bn11_(init, 512, {.relu = true}),
+      bn11_(init, 512, {.activation = Activation::kRelu}),
       pool_(2),
       dense1_(init, {512, 4, 4}, 512),
-      dense2_(init, 512, {.relu = true}),
+      dense2_(init, 512, {.activation = Activation::kRelu}),
       dense4_(init, 512, 10) {
   register_module("conv.0", conv0_);
   register_module("conv.1", bn1_);

@@ -53,6 +53,7 @@ Var linear(const Var& x, const Var& weight, const Var& bias);
 
 // The images that are normalized together: each group's of the batch, or all ranks' as one group.
 enum class BatchNormGroups : uint8_t { kOfTheBatch, kOne };
+using kernels::Activation;  // of batch norms
 // The parameters and statistics of one batch norm.
 struct BatchNormState {
   Var weight, bias;                   // (C)
@@ -79,7 +80,7 @@ inline Forked unforked(const Var& x) {
 // Errors: also ShapeError where a group of this rank's has one value a channel, or spans ranks and
 // the batch has no peers.
 Var batch_norm(const NormInput& x, BatchNormState& norm);
-// Normalizes and adds a residual, like x, before the ReLU.
+// Normalizes and adds a residual, like x, before the activation. Errors: also ShapeError for GELU.
 Forked batch_norm(const NormInput& x, BatchNormState& norm, const Var& residual);
 // Normalizes with the running statistics; not differentiable. residual may be undefined.
 Var batch_norm_inference(const Var& x, const BatchNormState& norm, const Var& residual = {});

@@ -44,11 +44,14 @@ class DepthwiseShortcut : public Module {
 
 }  // namespace
 
-GhostModule::GhostModule(const Init& init, int64_t in_channels, int64_t out_channels, bool relu)
+GhostModule::GhostModule(const Init& init,
+                         int64_t in_channels,
+                         int64_t out_channels,
+                         Activation activation)
     : primary_(init, conv1x1(in_channels, out_channels / 2)),
-      primary_norm_(init, out_channels / 2, {.relu = relu}),
+      primary_norm_(init, out_channels / 2, {.activation = activation}),
       cheap_(init, {.channels = out_channels / 2}),
-      cheap_norm_(init, out_channels / 2, {.relu = relu}) {
+      cheap_norm_(init, out_channels / 2, {.activation = activation}) {
   LS_CHECK(out_channels % 2 == 0, "[GhostModule] out_channels: got {}", out_channels);
   register_module("primary_conv.0", primary_);
   register_module("primary_conv.1", primary_norm_);
@@ -65,7 +68,7 @@ Var GhostModule::forward(const Var& x) {
 }
 
 GhostBottleneck::GhostBottleneck(const Init& init, const GhostBlockOptions& options)
-    : ghost1_(init, options.in_channels, options.middle, true),
+    : ghost1_(init, options.in_channels, options.middle, Activation::kRelu),
       conv_dw_(
           options.stride == 1
               ? nullptr
@@ -75,7 +78,7 @@ GhostBottleneck::GhostBottleneck(const Init& init, const GhostBlockOptions& opti
       se_(options.squeeze_excite
               ? std::make_unique<SqueezeExcite>(init, squeeze_options(options.middle))
               : nullptr),
-      ghost2_(init, options.middle, options.out_channels, false) {
+      ghost2_(init, options.middle, options.out_channels, Activation::kNone) {
   register_module("ghost1", ghost1_);
   if (conv_dw_) {
     register_module("conv_dw", *conv_dw_);

@@ -67,7 +67,7 @@ Var OnePixelConv2d::forward(const Var& x) {
 }
 
 BatchNorm::BatchNorm(const Init& init, int64_t channels, const BatchNormOptions& options) {
-  state_.params = {.eps = options.eps, .relu = options.relu};
+  state_.params = {.eps = options.eps, .activation = options.activation};
   state_.running.momentum = options.momentum;
   Tensor gain = constant(init, channels, 1);
   state_.weight = options.fixed_gain ? register_frozen("weight", std::move(gain))
@@ -97,10 +97,10 @@ Forked BatchNorm::forward(const NormInput& x, const Var& residual) {
   return batch_norm(x, state_, residual);
 }
 
-Var BatchNorm::before_relu(const NormInput& x) {
+Var BatchNorm::before_activation(const NormInput& x) {
   begin_step(x.value);
   BatchNormState state = state_;
-  state.params.relu = false;
+  state.params.activation = Activation::kNone;
   return batch_norm(x, state);
 }
 

@@ -72,21 +72,22 @@ class OnePixelConv2d : public Module {
 };
 
 struct BatchNormOptions {
-  bool relu = false;  // behind it, in the same pass
+  Activation activation = Activation::kNone;  // behind it, in the same pass
   float eps = 1e-5F;
   float momentum = 0.1F;    // the share of a step's statistics in the running ones, as in PyTorch
   bool fixed_gain = false;  // the weight stays 1: a frozen parameter
 };
 
-// Batch normalization of (N,C,H,W) or (N,C). Where a residual is given, it is added before ReLU.
+// Batch normalization of (N,C,H,W) or (N,C). Where a residual is given, it is added before ReLU;
+// GELU takes none.
 class BatchNorm : public Module {
  public:
   BatchNorm(const Init& init, int64_t channels, const BatchNormOptions& options = {});
   Var forward(const Var& x) override { return forward(NormInput{x}); }
   Var forward(const NormInput& x);
   Forked forward(const NormInput& x, const Var& residual);
-  // Without its ReLU. Requires: training().
-  Var before_relu(const NormInput& x);
+  // Without its activation. Requires: training().
+  Var before_activation(const NormInput& x);
   void count_step() override { ++*num_batches_tracked_.data<int64_t>(); }
   void set_groups(BatchNormGroups groups) { state_.groups = groups; }
 

@@ -38,7 +38,7 @@ Forked join(const DropPath& drop_path, bool training, const Var& branch, const V
 // The same of norm(y), which ends in that ReLU.
 Forked join(const DropPath& drop_path, BatchNorm& norm, const NormInput& y, const Var& shortcut) {
   if (!norm.training() || drop_path.p == 0) return norm.forward(y, shortcut);
-  return join(drop_path, true, norm.before_relu(y), shortcut);
+  return join(drop_path, true, norm.before_activation(y), shortcut);
 }
 
 }  // namespace
@@ -70,9 +70,9 @@ BasicBlock::BasicBlock(const Init& init,
                        std::unique_ptr<Module> shortcut)
     : conv1_(make_conv(
           init, conv3x3(options.in_channels, options.planes, options.stride), options.blur_pool)),
-      bn1_(init, options.planes, {.relu = true}),
+      bn1_(init, options.planes, {.activation = Activation::kRelu}),
       conv2_(init, conv3x3(options.planes, options.planes)),
-      bn2_(init, options.planes, {.relu = true}),
+      bn2_(init, options.planes, {.activation = Activation::kRelu}),
       shortcut_(std::move(shortcut)),
       drop_path_(options.drop_path) {
   register_module("conv1", *conv1_);
@@ -92,13 +92,15 @@ Bottleneck::Bottleneck(const Init& init,
                        const BlockOptions& options,
                        std::unique_ptr<Module> shortcut)
     : conv1_(init, conv1x1(options.in_channels, options.width())),
-      bn1_(init, options.width(), {.relu = true}),
+      bn1_(init, options.width(), {.activation = Activation::kRelu}),
       conv2_(make_conv(init,
                        conv3x3(options.width(), options.width(), options.stride, options.groups),
                        options.blur_pool)),
-      bn2_(init, options.width(), {.relu = true}),
+      bn2_(init, options.width(), {.activation = Activation::kRelu}),
       conv3_(init, conv1x1(options.width(), options.planes * kExpansion)),
-      bn3_(init, options.planes * kExpansion, {.relu = !options.squeeze_excite}),
+      bn3_(init,
+           options.planes * kExpansion,
+           {.activation = options.squeeze_excite ? Activation::kNone : Activation::kRelu}),
       se_(options.squeeze_excite ? squeeze_excite(init, options.planes * kExpansion) : nullptr),
       shortcut_(std::move(shortcut)),
       drop_path_(options.drop_path) {

@@ -106,7 +106,7 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
 
 ResNet::ResNet(const Init& init, int depth, const ResNetOptions& options)
     : conv1_(init, stem(options.cifar_stem)),
-      bn1_(init, kStemChannels, {.relu = true}),
+      bn1_(init, kStemChannels, {.activation = Activation::kRelu}),
       pool_(options.cifar_stem ? nullptr : std::make_unique<MaxPool2d>(3, 2, 1)),
       stages_(make_stages(init, depth, options)),
       fc_(init, architecture(depth).out_channels(), options.classes) {

@@ -6,6 +6,8 @@
 namespace lockstep::bench {
 namespace {
 
+using kernels::Activation;
+
 const Cases kLayers{.cpu = {kF32,
                             {{32, 16, 28, 28},
                              {32, 32, 14, 14},
@@ -17,6 +19,8 @@ const Cases kLayers{.cpu = {kF32,
                              {32, 1024, 14, 14}}},  // ResNet-50
                     .cuda = {kFloatTypes, kResnetShapes}};
 const Cases kStatistics{.cpu = kLayers.cpu, .cuda = {kF32, kResnetShapes}};
+const Cases kAirbench{.cpu = {kFloatTypes, {{256, 64, 15, 15}, {256, 256, 7, 7}}},
+                      .cuda = {kFloatTypes, {{1024, 64, 15, 15}, {1024, 256, 7, 7}}}};
 const Cases kAffine{.cuda = {{Dtype::kF16}, kResnetShapes}};
 
 // One group of all shards, or each its own.
@@ -24,15 +28,16 @@ enum class Groups { kOne, kShards };
 
 struct Layer {
   // `adds`: its op adds a residual before ReLU.
-  Layer(Timer& t, Groups groups, bool adds = false)
+  Layer(Timer& t, Groups groups, bool adds = false, Activation activation = Activation::kRelu)
       : stream(t.stream()),
+        params{.activation = activation},
         in(t.random(t.shape(), t.dtype())),
         grad(t.random(t.shape(), t.dtype())),
         residual(t.random(t.shape(), t.dtype())),
         out(t.random(t.shape(), t.dtype())),
         added(adds ? residual : Tensor()),
         gate(adds ? out : Tensor()),
-        gated(adds ? grad : Tensor()),
+        gated(adds || activation == Activation::kGelu ? grad : Tensor()),
         weight(t.random_f32({t[1]})),
         bias(t.random_f32({t[1]})),
         running{t.random_f32({t[1]}), t.random({t[1]}, Dtype::kF32, 0)} {
@@ -57,7 +62,7 @@ struct Layer {
 
   Stream& stream;
   Shards shards;
-  kernels::BatchNormParams params{.relu = true};
+  kernels::BatchNormParams params;
   Tensor in, grad, residual, out;
   Tensor added, gate, gated;  // some of these, or undefined
   Tensor weight, bias;
@@ -128,8 +133,8 @@ const Bench kBackward("batch_norm_backward", kLayers, [](Timer& t) {
 });
 
 // What a training without synchronized batch norm runs: goals on CUDA are set for 3 and 5 passes.
-void shard_forward(Timer& t, bool adds) {
-  Layer l(t, Groups::kShards, adds);
+void shard_forward(Timer& t, bool adds, Activation activation = Activation::kRelu) {
+  Layer l(t, Groups::kShards, adds, activation);
   t.run((adds ? 4 : 3) * l.in.nbytes(), [&] {
     kernels::batch_norm_shard_forward(l.stream,
                                       l.shards,
@@ -142,22 +147,30 @@ const Bench kShard("batch_norm_shard_forward", kLayers, [](Timer& t) { shard_for
 const Bench kShardAdd("batch_norm_shard_forward_residual", kLayers, [](Timer& t) {
   shard_forward(t, true);
 });
+const Bench kShardGelu("batch_norm_shard_forward_gelu", kAirbench, [](Timer& t) {
+  shard_forward(t, false, Activation::kGelu);
+});
 
-void shard_backward(Timer& t, bool adds, const Tensor& addend = {}) {
-  Layer l(t, Groups::kShards, adds);
-  const int tensors = 5 + (adds ? 2 : 0) + (addend.defined() ? 1 : 0);  // read or written
+void shard_backward(Timer& t, Layer l, const Tensor& addend = {}) {
+  const int tensors = 5 + (l.gated.defined() ? 1 : 0) + (l.gate.defined() ? 1 : 0) +
+                      (addend.defined() ? 1 : 0);  // read or written
   t.run(tensors * l.in.nbytes(), [&] {
     kernels::batch_norm_shard_backward(l.stream, l.shards, l.sums_by(l.leaves), addend, l.residual);
   });
 }
-const Bench kGrad("batch_norm_shard_backward", kLayers, [](Timer& t) { shard_backward(t, false); });
+const Bench kGrad("batch_norm_shard_backward", kLayers, [](Timer& t) {
+  shard_backward(t, Layer(t, Groups::kShards));
+});
 const Bench kGradAdd("batch_norm_shard_backward_residual", kLayers, [](Timer& t) {
-  shard_backward(t, true);
+  shard_backward(t, Layer(t, Groups::kShards, true));
+});
+const Bench kGradGelu("batch_norm_shard_backward_gelu", kAirbench, [](Timer& t) {
+  shard_backward(t, Layer(t, Groups::kShards, false, Activation::kGelu));
 });
 
 // Between two blocks: the branch's gradient is added on the way (Forked).
 const Bench kGradFork("batch_norm_shard_backward_forked", kLayers, [](Timer& t) {
-  shard_backward(t, true, t.random(t.shape(), t.dtype()));
+  shard_backward(t, Layer(t, Groups::kShards, true), t.random(t.shape(), t.dtype()));
 });
 
 const Bench kShardAffine("batch_norm_shard_affine", kAffine, [](Timer& t) {

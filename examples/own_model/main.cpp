@@ -18,9 +18,9 @@ class Network : public nn::Module {
  public:
   explicit Network(const nn::Init& init)
       : conv1_(init, {.in_channels = 3, .out_channels = 16, .kernel = 3, .pad = 1, .bias = false}),
-        norm1_(init, 16, {.relu = true}),
+        norm1_(init, 16, {.activation = nn::Activation::kRelu}),
         conv2_(init, {.in_channels = 16, .out_channels = 32, .kernel = 3, .pad = 1, .bias = false}),
-        norm2_(init, 32, {.relu = true}),
+        norm2_(init, 32, {.activation = nn::Activation::kRelu}),
         pool_(2),
         fc_(init, {32, 8, 8}, 10) {
     register_module("conv1", conv1_);

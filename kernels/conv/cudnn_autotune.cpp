@@ -95,7 +95,7 @@ double StreamTimer::microseconds(NormStep step, const Shape& shape, Dtype dtype)
                                 .sums = step == NormStep::kWhole ? no_tensor : sums,
                                 .weight = weight,
                                 .bias = weight,
-                                .params = {.relu = true},
+                                .params = {.activation = Activation::kRelu},
                                 .running = &running,
                                 .stats = stats};
   return lockstep::cuda::median_microseconds(stream_.cuda(), [&] {

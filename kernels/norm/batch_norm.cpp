@@ -6,6 +6,8 @@
 namespace lockstep::kernels {
 namespace {
 
+constexpr int64_t kGeluFlops = 46, kGeluSlopeFlops = 49;  // of kernels/elementwise/gelu.cpp
+
 // Checks shared by the ops on a batch, and the extents that other arguments must have.
 struct BatchCheck : OpCheck {
   BatchCheck(std::string_view op, Stream& stream, const Shards& batch_shards, const Tensor& in)
@@ -31,16 +33,18 @@ struct BatchCheck : OpCheck {
     like(name, tensor, {shards.local_groups(), columns}, Dtype::kF32);
   }
   // `touched` counts the batch tensors read and written, `alone` those that batch norm, addition
-  // and ReLU would read and write as ops of their own.
+  // and activation would read and write as ops of their own.
   bool dry_batch(int64_t flops_per_element, int64_t touched, int64_t alone) const {
     const int64_t bytes = shape.numel() * static_cast<int64_t>(size_of(in_dtype));
     return dry_fused(flops_per_element * shape.numel(), touched * bytes, alone * bytes);
   }
   bool dry_forward(const BatchNormParams& params, bool has_residual) const {
-    constexpr int64_t kNorm = 2, kAddition = 3, kRelu = 2;
-    return dry_batch(has_residual ? 4 : 3,
+    constexpr int64_t kNorm = 2, kAddition = 3, kActivation = 2;
+    const bool activates = params.activation != Activation::kNone;
+    const int64_t gelu_flops = params.activation == Activation::kGelu ? kGeluFlops : 0;
+    return dry_batch((has_residual ? 4 : 3) + gelu_flops,
                      has_residual ? 3 : 2,
-                     kNorm + (has_residual ? kAddition : 0) + (params.relu ? kRelu : 0));
+                     kNorm + (has_residual ? kAddition : 0) + (activates ? kActivation : 0));
   }
 
   // Returns whether running statistics are to follow the first shard.
@@ -62,18 +66,27 @@ struct BatchCheck : OpCheck {
   void forward_arguments(const Args& args) const {
     per_channel("weight", args.weight);
     per_channel("bias", args.bias);
-    if (args.residual.defined()) like_in("residual", args.residual);
+    if (args.residual.defined()) {
+      like_in("residual", args.residual);
+      require(args.params.activation != Activation::kGelu,
+              "no residual before GELU, whose slope is found again from in alone");
+    }
     like_in("out", args.out);
   }
   void sums_arguments(const BatchNormSumsArgs& args) const {
     like_in("grad_out", args.grad_out);
     const bool gives_residual = args.grad_residual != nullptr && args.grad_residual->defined();
-    require(args.out.defined() == gives_residual, "out and grad_residual, or neither");
-    if (args.out.defined()) {
-      require(args.params.relu, "out only where it is a gate of ReLU");
-      like_in("out", args.out);
-      like_in("grad_residual", *args.grad_residual);
+    if (args.params.activation == Activation::kGelu) {
+      require(gives_residual && !args.out.defined(),
+              "grad_residual and no out, where GELU follows");
+    } else {
+      require(args.out.defined() == gives_residual, "out and grad_residual, or neither");
     }
+    if (args.out.defined()) {
+      require(args.params.activation == Activation::kRelu, "out only where it is a gate of ReLU");
+      like_in("out", args.out);
+    }
+    if (gives_residual) like_in("grad_residual", *args.grad_residual);
     per_group("group_stats", args.group_stats, stats_columns());
     per_channel("weight", args.weight);
     per_channel("bias", args.bias);
@@ -146,8 +159,11 @@ void batch_norm_update_running(Stream& stream,
 void batch_norm_shard_sums(Stream& stream, const Shards& shards, const BatchNormSumsArgs& args) {
   const BatchCheck check("batch_norm_shard_sums", stream, shards, args.in);
   check.sums_arguments(args);
-  const bool relu = args.params.relu;
-  if (check.dry_batch(relu ? 6 : 4, args.out.defined() ? 4 : 2, relu ? 5 : 2)) return;
+  const bool activates = args.params.activation != Activation::kNone;
+  const bool gelu = args.params.activation == Activation::kGelu;
+  const int64_t flops = activates ? 6 + (gelu ? kGeluSlopeFlops : 0) : 4;
+  const int64_t touched = args.out.defined() ? 4 : gelu ? 3 : 2;
+  if (check.dry_batch(flops, touched, activates ? 5 : 2)) return;
   LS_DISPATCH(batch_norm_shard_sums, (stream, shards, args))
 }
 
@@ -160,7 +176,9 @@ void batch_norm_backward(Stream& stream, const Shards& shards, const BatchNormBa
   check.per_channel("weight", args.weight);
   check.per_channel("bias", args.bias);
   check.like_in("grad_in", args.grad_in);
-  if (check.dry_batch(args.params.relu ? 7 : 5, 3, 3)) return;
+  check.require(args.params.activation != Activation::kGelu,
+                "no GELU, since grad_out is what batch_norm_shard_sums wrote");
+  if (check.dry_batch(args.params.activation == Activation::kRelu ? 7 : 5, 3, 3)) return;
   LS_DISPATCH(batch_norm_backward, (stream, shards, args))
 }
 
@@ -203,6 +221,8 @@ void batch_norm_shard_affine(Stream& stream,
   const BatchCheck check("batch_norm_shard_affine", stream, shards, args.in);
   check.shard_arguments(args);
   check.require(args.sums.defined(), "sums");
+  check.require(args.params.activation != Activation::kGelu,
+                "no GELU, since convolutions that normalize what they read apply ReLU alone");
   check.floating("affine", affine);
   check.like("affine", affine, {2, shards.local(), args.in.shape()[1]}, affine.dtype());
   LS_DISPATCH_CUDA(batch_norm_shard_affine, (stream, shards, args, affine))

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "kernels/elementwise/gelu_rule.h"
 #include "kernels/norm/batch_norm.h"
 #include "kernels/norm/channels.cuh"
 
@@ -147,7 +148,7 @@ struct Running {
   }
 };
 
-// Gives the same bits forward and backward, where it decides what ReLU lets through.
+// Gives the same bits forward and backward, where it decides what an activation lets through.
 __device__ __forceinline__ float affine(float centered, float scale, float bias) {
   return centered * scale + bias;
 }
@@ -155,6 +156,10 @@ __device__ __forceinline__ float affine(float centered, float scale, float bias)
 // NaN opens the gate.
 __device__ __forceinline__ float gated(float gate, float value) {
   return gate <= 0 ? 0.0F : value;
+}
+
+__device__ __forceinline__ GeluFactor<float> gelu_of(float y) {
+  return gelu_factor<GeluForm::kErf, float, uint32_t>(y);
 }
 
 }  // namespace

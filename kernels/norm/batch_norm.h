@@ -5,11 +5,11 @@
 //   1. batch_norm_shard_stats   each shard's (mean, M2, images) per channel
 //   2. batch_norm_merge_stats   a group's shards merged in core/tree.h's order by Chan's formula
 //   3. batch_norm_forward       out = (in - mean) * weight / sqrt(M2 / count + eps) + bias
-//                               [+ residual], [ReLU]
+//                               [+ residual], then the activation
 //   4. batch_norm_update_running
 // Backward:
 //   5. batch_norm_shard_sums    each shard's sum of g (bias gradient) and of g * xhat (weight
-//                               gradient); g = grad_out, gated by ReLU
+//                               gradient); g = grad_out through the activation
 //   6. tree_sum                 a group's sums
 //   7. batch_norm_backward      grad_in = weight * invstd * (g - sum_g / count
 //                                                            - xhat * sum_gx / count)
@@ -23,6 +23,8 @@
 // ReLU's gate: steps 5 and 7 find it again from in, so that out need not be kept. With a residual
 // the sign of out, as stored, is the gate; step 5 writes the gated gradient, which is the
 // residual's gradient and step 7's grad_out.
+// GELU takes no residual. Step 5 finds its slope again from in and writes g, which is step 7's
+// grad_out: a second slope takes longer than a pass over g.
 //
 // A statistics vector has 2C+1 floats: mean[C], M2[C] (sum of squared deviations), images;
 // count = images * H * W. An empty shard gives zeros, and merging passes the other side through.
@@ -37,9 +39,13 @@
 
 namespace lockstep::kernels {
 
+// Last of all, in the same pass. kRelu: NaN stays NaN and lets the gradient through. kGelu: the
+// bits of kernels/elementwise/gelu.h's kErf on the normalized value before it is rounded.
+enum class Activation : uint8_t { kNone, kRelu, kGelu };
+
 struct BatchNormParams {
   float eps = 1e-5F;
-  bool relu = false;  // last of all; NaN stays NaN and lets the gradient through
+  Activation activation = Activation::kNone;
 };
 
 // Running statistics of one layer, changed in place by training steps.
@@ -66,7 +72,7 @@ struct BatchNormForwardArgs {
   const Tensor& group_stats;  // (local groups, 2C+1): row j is group shards.first_group() + j
   const Tensor& weight;       // (C)
   const Tensor& bias;         // (C)
-  const Tensor& residual = no_tensor;  // like in; may be undefined
+  const Tensor& residual = no_tensor;  // like in; may be undefined, and is where GELU follows
   BatchNormParams params = {};
   Tensor& out;  // like in, overwritten
 };
@@ -91,8 +97,9 @@ struct BatchNormSumsArgs {
   const Tensor& weight;           // (C)
   const Tensor& bias;             // (C)
   BatchNormParams params = {};
-  // Like in where out is defined, else null or undefined: overwritten with grad_out where out > 0
-  // or NaN and 0 elsewhere. May be grad_out's memory.
+  // Like in where out is defined or GELU follows, else null or undefined: overwritten with g, which
+  // is grad_out where out > 0 or NaN and 0 elsewhere, or grad_out times GELU's slope. May be
+  // grad_out's memory. The sums take g before it is rounded.
   Tensor* grad_residual = nullptr;
   Tensor& grad_weight;  // (local shards, C), overwritten
   Tensor& grad_bias;    // (local shards, C), overwritten
@@ -109,7 +116,7 @@ struct BatchNormBackwardArgs {
   const Tensor& group_grad_bias;    // (local groups, C)
   const Tensor& weight;             // (C)
   const Tensor& bias;               // (C)
-  BatchNormParams params = {};      // relu is false where 5 wrote grad_residual
+  BatchNormParams params = {};      // kNone where 5 wrote grad_residual
   Tensor& grad_in;                  // like in, overwritten; may be grad_out's memory
 };
 using BatchNormBackward = void(Stream& stream,
@@ -136,7 +143,8 @@ using BatchNormShardForward = void(Stream& stream,
                                    Tensor& out);
 // Computes the factors of step 3 on CUDA without `out`, for callers that apply them: affine (2,
 // local shards, C) of a float type, scales and then shifts, so that out = in * scale + shift up to
-// their rounding. args.in is not read, args.sums is defined.
+// their rounding. args.in is not read, args.sums is defined. Errors: also ShapeError for GELU, for
+// those callers apply ReLU alone.
 using BatchNormShardAffine = void(Stream& stream,
                                   const Shards& shards,
                                   const BatchNormShardArgs& args,
@@ -156,7 +164,7 @@ struct BatchNormInferenceArgs {
   const Tensor& running_var;           // (C)
   const Tensor& weight;                // (C)
   const Tensor& bias;                  // (C)
-  const Tensor& residual = no_tensor;  // like in; may be undefined
+  const Tensor& residual = no_tensor;  // as in 3
   BatchNormParams params = {};
   Tensor& out;  // like in, overwritten
 };
@@ -177,7 +185,7 @@ inline BatchNormForwardArgs forward_behind(const BatchNormShardArgs& shard,
           .out = out};
 }
 inline BatchNormBackwardArgs backward_behind(const BatchNormSumsArgs& sums, Tensor& grad_in) {
-  const bool gated = sums.out.defined();
+  const bool gated = sums.grad_residual != nullptr && sums.grad_residual->defined();
   return {.in = sums.in,
           .grad_out = gated ? *sums.grad_residual : sums.grad_out,
           .group_stats = sums.group_stats,
@@ -185,7 +193,8 @@ inline BatchNormBackwardArgs backward_behind(const BatchNormSumsArgs& sums, Tens
           .group_grad_bias = sums.grad_bias,
           .weight = sums.weight,
           .bias = sums.bias,
-          .params = {.eps = sums.params.eps, .relu = sums.params.relu && !gated},
+          .params = {.eps = sums.params.eps,
+                     .activation = gated ? Activation::kNone : sums.params.activation},
           .grad_in = grad_in};
 }
 

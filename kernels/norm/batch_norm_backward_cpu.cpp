@@ -29,38 +29,36 @@ struct BackwardLanes {
   float* slope;
 };
 
-// The gradient of the normalized value before ReLU.
-template <bool kRelu>
-[[gnu::always_inline]] inline Tile through_relu(const AffineTile& affine,
-                                                const Tile& centered,
-                                                const Tile& grad) {
-  return kRelu ? gated(affine.normalized(centered), grad) : grad;
-}
+template <class T>
+struct NormGradient {
+  const T *in, *grad_out;
+};
 
-// Sums of g and of g * (x - mean).
-template <bool kRelu, class T>
+// Sums of g and of g * (x - mean); g goes to `out`, a pointer or NoOutput.
+template <Activation kActivation, class T, class Out>
 void sum_gradients(const Lanes& lanes,
                    const AffineLanes& affine,
                    int64_t pixels,
-                   const T* in,
-                   const T* grad_out,
+                   const NormGradient<T>& from,
+                   Out out,
                    LaneSums& sums) {
   sum_lanes(
       lanes,
       pixels,
       sums,
-      NoOutput{},
+      out,
       [=](int64_t first) {
         return [tile = AffineTile(affine, first)] [[gnu::always_inline]] (
                    Tile & sum_g, Tile & sum_gx, const Tile& x, const Tile& grad) {
           const Tile centered = x - tile.mean;
-          const Tile g = through_relu<kRelu>(tile, centered, grad);
+          const Tile g = through_activation<kActivation>(tile.normalized(centered), grad);
           sum_g = sum_g + g;
           sum_gx = sum_gx + g * centered;
+          return g;
         };
       },
-      in,
-      grad_out);
+      from.in,
+      from.grad_out);
 }
 
 template <class T>
@@ -95,7 +93,7 @@ void sum_residual_gradients(const Lanes& lanes,
       from.grad_out);
 }
 
-template <bool kRelu, class T>
+template <Activation kActivation, class T>
 void input_gradient(const Lanes& lanes,
                     const BackwardLanes& backward,
                     int64_t pixels,
@@ -112,7 +110,7 @@ void input_gradient(const Lanes& lanes,
                 slope = Tile::load(backward.slope + first)] [[gnu::always_inline]] (
                    const Tile& x, const Tile& grad) {
           const Tile centered = x - tile.mean;
-          const Tile g = through_relu<kRelu>(tile, centered, grad);
+          const Tile g = through_activation<kActivation>(tile.normalized(centered), grad);
           return tile.scale * (g - mean_g - centered * slope);
         };
       },
@@ -146,6 +144,7 @@ void batch_norm_shard_sums(Stream& stream, const Shards& shards, const BatchNorm
     dispatch_float(args.in.dtype(), [&]<class T>() {
       const T* x = args.in.data<T>() + at;
       const T* grad = args.grad_out.data<T>() + at;
+      const NormGradient<T> from{x, grad};
       if (args.out.defined()) {
         sum_residual_gradients(lanes,
                                affine.mean,
@@ -153,10 +152,13 @@ void batch_norm_shard_sums(Stream& stream, const Shards& shards, const BatchNorm
                                GatedGradient<T>{x, args.out.data<T>() + at, grad},
                                args.grad_residual->data<T>() + at,
                                sums);
-      } else if (args.params.relu) {
-        sum_gradients<true>(lanes, affine, count, x, grad, sums);
+      } else if (args.params.activation == Activation::kGelu) {
+        T* to = args.grad_residual->data<T>() + at;
+        sum_gradients<Activation::kGelu>(lanes, affine, count, from, to, sums);
       } else {
-        sum_gradients<false>(lanes, affine, count, x, grad, sums);
+        with_relu_or_none(args.params.activation, [&]<Activation kActivation>() {
+          sum_gradients<kActivation>(lanes, affine, count, from, NoOutput{}, sums);
+        });
       }
     });
     const auto stats = ChannelStats::of_group(args.group_stats, group, pixels);
@@ -189,10 +191,10 @@ void batch_norm_backward(Stream& stream, const Shards& shards, const BatchNormBa
     const T* x = args.in.data<T>();
     const T* grad = args.grad_out.data<T>();
     T* to = args.grad_in.data<T>();
-    dispatch_bool(args.params.relu, [&](auto with_relu) {
+    with_relu_or_none(args.params.activation, [&]<Activation kActivation>() {
       const auto piece = [&](int64_t group, int64_t begin, int64_t end) {
         const int64_t start = begin * pixels * lanes.channels;
-        input_gradient<with_relu>(
+        input_gradient<kActivation>(
             lanes, backward_of(group), (end - begin) * pixels, x + start, grad + start, to + start);
       };
       for_shard_pieces(stream, shards, args.in.numel(), piece);

@@ -1,6 +1,6 @@
 // Backward; threads and slices as in batch_norm_cuda.cu, sums in the same fixed order.
-// Traffic an element: sums 2 values, where out is the gate 4 or, with an addend, 5; gradient 3.
-// Bound: DRAM.
+// Traffic an element: sums 2 values, where GELU follows 3, where out is the gate 4 or, with an
+// addend, 5; gradient 3. Bound: DRAM; of sums where GELU follows in 16-bit types, instructions.
 #include "kernels/norm/batch_norm.cuh"
 
 namespace lockstep::kernels::cuda {
@@ -28,9 +28,9 @@ SliceSums slice_sums(Stream& stream, const ChannelPlan& plan) {
   return {reinterpret_cast<float*>(stream.workspace(floats * sizeof(float), 0).shared), slices};
 }
 
-// What g is: grad_out behind the gate that `in` gives, or behind the sign of `out`; then g goes to
-// gated_grad.
-enum class Source : int { kGradOut, kBehindOut, kSumBehindOut };
+// What g is: grad_out behind the gate that `in` gives, or behind the sign of `out`, or times GELU's
+// slope that `in` gives. Unless it is the first, it goes to gated_grad.
+enum class Source : int { kGradOut, kBehindOut, kSumBehindOut, kSlope };
 
 template <class T>
 struct SummedTensors {
@@ -38,6 +38,22 @@ struct SummedTensors {
   bool relu;
   T* gated_grad;
 };
+
+template <int n>
+__device__ __forceinline__ void store_slice(const ChannelPlan& plan,
+                                            const ChannelShare& share,
+                                            GradientSums<n>& sums,
+                                            const SliceSums& found) {
+  fold_rows(plan.width, plan.rows_used(share.shard, blockIdx.y), sums);
+  const int channel = leading_channel<n>(plan);
+  if (channel < 0) return;
+  float* row = found.row(share.shard, static_cast<int>(blockIdx.y), plan.channels);
+#pragma unroll
+  for (int i = 0; i < n; ++i) {
+    row[channel + i] = sums.g[i];
+    row[plan.channels + channel + i] = sums.gx[i];
+  }
+}
 
 template <class T, int n, Source kSource>
 __global__ void __launch_bounds__(kChannelThreads, 2)
@@ -55,24 +71,32 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
     sums.g[i] += g;
     sums.gx[i] = __fmaf_rn(g, centered, sums.gx[i]);
   };
-  const auto take_gated = [&](int64_t at, const auto& packs) {
+  const auto take_and_store = [&](int64_t at, const auto& packs) {
     Pack<T, n> result;
-    constants.for_each(plan, share, [&](int i, const float(&values)[kAffine]) {
-      float grad = to_float(packs[1][i]);
-      if constexpr (kSource == Source::kSumBehindOut) {
+    const auto store = [&](int i, const float(&values)[kAffine]) {
+      const float centered = to_float(packs[0][i]) - values[kMean];
+      float g = to_float(packs[1][i]);
+      if constexpr (kSource == Source::kSlope) {
+        g *= gelu_of(affine(centered, values[kScale], values[kBias])).slope;
+      } else {
         // Rounded as kernels/elementwise/add.h rounds.
-        grad = to_float(from_float<T>(grad + to_float(packs[3][i])));
+        if constexpr (kSource == Source::kSumBehindOut) {
+          g = to_float(from_float<T>(g + to_float(packs[3][i])));
+        }
+        g = gated(to_float(packs[2][i]), g);
       }
-      const float g = gated(to_float(packs[2][i]), grad);
-      take(i, to_float(packs[0][i]) - values[kMean], g);
+      take(i, centered, g);
       result[i] = from_float<T>(g);
-    });
+    };
+    constants.for_each(plan, share, store);
     store_pack(of.gated_grad + at, result);
   };
   if constexpr (kSource == Source::kSumBehindOut) {
-    for_packs<n, 1>(share, {of.in, of.grad_out, of.out, of.addend}, take_gated);
+    for_packs<n, 1>(share, {of.in, of.grad_out, of.out, of.addend}, take_and_store);
   } else if constexpr (kSource == Source::kBehindOut) {
-    for_packs<n, 2>(share, {of.in, of.grad_out, of.out}, take_gated);
+    for_packs<n, 2>(share, {of.in, of.grad_out, of.out}, take_and_store);
+  } else if constexpr (kSource == Source::kSlope) {
+    for_packs<n, 1>(share, {of.in, of.grad_out}, take_and_store);
   } else {
     for_packs<n, 2>(share, {of.in, of.grad_out}, [&](int64_t, const Pack<T, n>(&packs)[2]) {
       constants.for_each(plan, share, [&](int i, const float(&values)[kAffine]) {
@@ -83,15 +107,7 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
       });
     });
   }
-  fold_rows(plan.width, plan.rows_used(share.shard, blockIdx.y), sums);
-  const int channel = leading_channel<n>(plan);
-  if (channel < 0) return;
-  float* row = found.row(share.shard, static_cast<int>(blockIdx.y), plan.channels);
-#pragma unroll
-  for (int i = 0; i < n; ++i) {
-    row[channel + i] = sums.g[i];
-    row[plan.channels + channel + i] = sums.gx[i];
-  }
+  store_slice(plan, share, sums, found);
 }
 
 // A channel's leaves of the parameters' gradients.
@@ -219,12 +235,15 @@ void launch_sums(Stream& stream,
       args.in.dtype(),
       {args.in.bytes(), args.grad_out.bytes(), address(addend), address(args.out), address(gated)},
       [&]<class T, int n>() {
+        constexpr int kFew = n < 4 ? n : 4;  // more sums and GELU do not fit the registers
+        const bool gelu = args.params.activation == Activation::kGelu;
         const auto kernel = addend.defined()     ? gradient_sums_kernel<T, n, Source::kSumBehindOut>
                             : args.out.defined() ? gradient_sums_kernel<T, n, Source::kBehindOut>
+                            : gelu               ? gradient_sums_kernel<T, kFew, Source::kSlope>
                                                  : gradient_sums_kernel<T, n, Source::kGradOut>;
         launch(stream,
                op,
-               {plan.grid(n), kChannelThreads},
+               {plan.grid(gelu ? kFew : n), kChannelThreads},
                kernel,
                plan,
                normalization(plan, args, args.group_stats),
@@ -232,7 +251,7 @@ void launch_sums(Stream& stream,
                                 .grad_out = elements<T>(args.grad_out),
                                 .addend = elements<T>(addend),
                                 .out = elements<T>(args.out),
-                                .relu = args.params.relu,
+                                .relu = args.params.activation == Activation::kRelu,
                                 .gated_grad = elements<T>(gated)},
                found);
       });
@@ -256,7 +275,7 @@ void launch_input_gradient(Stream& stream,
                               sums,
                               elements<T>(args.in),
                               elements<T>(args.grad_out),
-                              args.params.relu,
+                              args.params.activation == Activation::kRelu,
                               elements<T>(args.grad_in));
                      });
 }

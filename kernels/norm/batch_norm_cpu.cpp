@@ -90,7 +90,7 @@ void merge(float* into, const float* from, int64_t channels, float pixels) {
 }
 
 // `residual`: a pointer, or none.
-template <bool kRelu, class T, class... Residual>
+template <Activation kActivation, class T, class... Residual>
 void normalize(const Lanes& lanes,
                const AffineLanes& affine,
                int64_t pixels,
@@ -104,8 +104,7 @@ void normalize(const Lanes& lanes,
       [=](int64_t first) {
         return [tile = AffineTile(affine, first)] [[gnu::always_inline]] (const Tile& x,
                                                                           const auto&... shortcut) {
-          const Tile y = (tile.normalized(x - tile.mean) + ... + shortcut);
-          return kRelu ? gated(y, y) : y;
+          return activated<kActivation>((tile.normalized(x - tile.mean) + ... + shortcut));
         };
       },
       in,
@@ -122,17 +121,20 @@ void normalize_all(Stream& stream,
   const int64_t pixels = pixels_per_image(args.in);
   dispatch_float(args.in.dtype(), [&]<class T>() {
     T* to = args.out.template data<T>();
-    dispatch_bool(args.params.relu, [&](auto with_relu) {
+    with_activation(args.params.activation, [&]<Activation kActivation>() {
       const auto run = [&](const auto*... from) {
         const auto piece = [&](int64_t group, int64_t begin, int64_t end) {
           const int64_t start = begin * pixels * lanes.channels;
-          normalize<with_relu>(
+          normalize<kActivation>(
               lanes, affine_of(group), (end - begin) * pixels, to + start, (from + start)...);
         };
         for_shard_pieces(stream, shards, args.in.numel(), piece);
       };
       const T* in = args.in.template data<T>();
-      args.residual.defined() ? run(in, args.residual.template data<T>()) : run(in);
+      if constexpr (kActivation != Activation::kGelu) {
+        if (args.residual.defined()) return run(in, args.residual.template data<T>());
+      }
+      run(in);
     });
   });
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "kernels/elementwise/gelu_rule.h"
 #include "kernels/norm/batch_norm.h"
 #include "kernels/norm/channel_lanes.h"
 #include "kernels/support/cpu/cpu_loops.h"
@@ -63,10 +64,40 @@ template <class Body>
   stream.fork(shards.local() * pieces, run_piece);
 }
 
-// Calls body(std::bool_constant<flag>).
+// Calls body.operator()<activation>().
 template <class Body>
-[[gnu::always_inline]] inline void dispatch_bool(bool flag, Body&& body) {
-  flag ? body(std::true_type{}) : body(std::false_type{});
+[[gnu::always_inline]] inline void with_relu_or_none(Activation activation, Body&& body) {
+  if (activation == Activation::kRelu) return body.template operator()<Activation::kRelu>();
+  body.template operator()<Activation::kNone>();
+}
+template <class Body>
+[[gnu::always_inline]] inline void with_activation(Activation activation, Body&& body) {
+  if (activation == Activation::kGelu) return body.template operator()<Activation::kGelu>();
+  with_relu_or_none(activation, body);
+}
+
+[[gnu::always_inline]] inline GeluFactor<Tile::Vector> gelu_of(Tile::Vector x) {
+  return gelu_factor<GeluForm::kErf, Tile::Vector, LineWords>(x);
+}
+template <Activation kActivation>
+[[gnu::always_inline]] inline Tile activated(const Tile& y) {
+  if constexpr (kActivation == Activation::kRelu) return gated(y, y);
+  if constexpr (kActivation == Activation::kGelu) {
+    return Tile::make(
+        [&] [[gnu::always_inline]] (int64_t i) { return y.parts[i] * gelu_of(y.parts[i]).value; });
+  }
+  return y;
+}
+// The gradient of y from that of activated(y).
+template <Activation kActivation>
+[[gnu::always_inline]] inline Tile through_activation(const Tile& y, const Tile& grad) {
+  if constexpr (kActivation == Activation::kRelu) return gated(y, grad);
+  if constexpr (kActivation == Activation::kGelu) {
+    return Tile::make([&] [[gnu::always_inline]] (int64_t i) {
+      return grad.parts[i] * gelu_of(y.parts[i]).slope;
+    });
+  }
+  return grad;
 }
 
 // A mean and a sum of squared deviations a channel.
@@ -121,7 +152,7 @@ struct AffineTile {
         scale(Tile::load(lanes.scale + first)),
         bias(Tile::load(lanes.bias + first)) {}
 
-  // Gives the same bits forward and backward, where it decides what ReLU lets through.
+  // Gives the same bits forward and backward, where it decides what an activation lets through.
   [[gnu::always_inline]] Tile normalized(const Tile& centered) const {
     return centered * scale + bias;
   }

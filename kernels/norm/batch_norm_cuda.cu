@@ -6,7 +6,8 @@
 // >> deviation, or where an origin is an outlier.
 // Slices are joined by a second kernel or, where a shard is a group, by each block that normalizes,
 // for the channels of its tile: 36 MB in all out of L2 at most, in place of a launch.
-// Traffic an element: statistics 1 value; normalizing 2, with a residual 3. Bound: DRAM.
+// Traffic an element: statistics 1 value; normalizing 2, with a residual 3. Bound: DRAM; where GELU
+// follows in 16-bit types, instructions.
 #include "kernels/norm/batch_norm_statistics.cuh"
 
 namespace lockstep::kernels::cuda {
@@ -92,8 +93,11 @@ __global__ void __launch_bounds__(kChannelThreads)
       .store(plan, share.shard, share.channel, stats);
 }
 
+// What is done to a normalized value: ReLU or nothing, or either after a residual; or GELU.
+enum class Tail : int { kOptionalRelu, kResidual, kGelu };
+
 // Backwards over the shards: the statistics ended there.
-template <class T, int n, bool kResidual, class Statistics>
+template <class T, int n, Tail kTail, class Statistics>
 __global__ void __launch_bounds__(kChannelThreads, 2)
     normalize_kernel(const __grid_constant__ ChannelPlan plan,
                      const Statistics statistics,
@@ -105,6 +109,18 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
   const ChannelShare share = channel_share<n>(plan, true);
   statistics.fill(plan, share.shard, constants);
   if (share.count == 0) return;
+  if constexpr (kTail == Tail::kGelu) {  // its constants and the channels' do not fit the registers
+    for_packs<n, 2>(share, {in}, [&](int64_t at, const Pack<T, n>(&packs)[1]) {
+      Pack<T, n> result;
+      constants.for_each(plan, share, [&](int i, const float(&values)[kAffine]) {
+        const float centered = to_float(packs[0][i]) - values[kMean];
+        const float y = affine(centered, values[kScale], values[kBias]);
+        result[i] = from_float<T>(y * gelu_of(y).value);
+      });
+      store_pack(out + at, result);
+    });
+    return;
+  }
   float mean[n], scale[n], bias[n];
   constants.for_each(plan, share, [&](int i, const float(&values)[kAffine]) {
     mean[i] = values[kMean];
@@ -116,12 +132,12 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
 #pragma unroll
     for (int i = 0; i < n; ++i) {
       float y = affine(to_float(packs[0][i]) - mean[i], scale[i], bias[i]);
-      if constexpr (kResidual) y += to_float(packs[1][i]);
+      if constexpr (kTail == Tail::kResidual) y += to_float(packs[1][i]);
       result[i] = from_float<T>(relu ? gated(y, y) : y);
     }
     store_pack(out + at, result);
   };
-  if constexpr (kResidual) {
+  if constexpr (kTail == Tail::kResidual) {
     for_packs<n, 2>(share, {in, residual}, finish);
   } else {
     for_packs<n, 4>(share, {in}, finish);
@@ -139,16 +155,18 @@ void normalize(Stream& stream,
   const void* added = residual.defined() ? residual.bytes() : nullptr;
   with_channel_packs(
       plan, args.in.dtype(), {args.in.bytes(), added, args.out.bytes()}, [&]<class T, int n>() {
+        const Activation activation = args.params.activation;
         launch(stream,
                op,
                {plan.grid(n), kChannelThreads},
-               residual.defined() ? normalize_kernel<T, n, true, Statistics>
-                                  : normalize_kernel<T, n, false, Statistics>,
+               activation == Activation::kGelu ? normalize_kernel<T, n, Tail::kGelu, Statistics>
+               : residual.defined()            ? normalize_kernel<T, n, Tail::kResidual, Statistics>
+                                    : normalize_kernel<T, n, Tail::kOptionalRelu, Statistics>,
                plan,
                statistics,
                elements<T>(args.in),
                elements<T>(residual),
-               args.params.relu,
+               activation == Activation::kRelu,
                elements<T>(args.out));
       });
 }

@@ -95,7 +95,8 @@ bool takes_norm(const NormInput& x,
                 const BatchNormState& norm,
                 const Var& weight,
                 const Conv2dParams& params) {
-  return x.sums.defined() && norm.params.relu && norm.groups == BatchNormGroups::kOfTheBatch &&
+  return x.sums.defined() && norm.params.activation == Activation::kRelu &&
+         norm.groups == BatchNormGroups::kOfTheBatch &&
          is_chosen(x.value, weight.value(), params, true);
 }
 

@@ -164,6 +164,7 @@ void Normalization::backward(Stream& stream,
   };
   Tensor grad_weight = leaves(1);
   Tensor grad_bias = leaves(2);
+  const bool writes = gate.defined() || params_.activation == Activation::kGelu;
   const kernels::BatchNormSumsArgs sums{.in = in_,
                                         .out = gate,
                                         .grad_out = grad_out,
@@ -171,7 +172,7 @@ void Normalization::backward(Stream& stream,
                                         .weight = weight_,
                                         .bias = bias_,
                                         .params = params_,
-                                        .grad_residual = gate.defined() ? &grad_out : nullptr,
+                                        .grad_residual = writes ? &grad_out : nullptr,
                                         .grad_weight = grad_weight,
                                         .grad_bias = grad_bias};
   if (groups_are_shards() && grads.wants(0)) {
@@ -196,7 +197,8 @@ void Normalization::backward(Stream& stream,
        .group_grad_bias = sum_groups(stream, shards_, all[1]),
        .weight = weight_,
        .bias = bias_,
-       .params = {.eps = params_.eps, .relu = params_.relu && !gate.defined()},
+       .params = {.eps = params_.eps,
+                  .activation = writes ? Activation::kNone : params_.activation},
        .grad_in = grad_in});
 }
 
@@ -218,7 +220,7 @@ Forked batch_norm(const NormInput& input, BatchNormState& norm, const Var& resid
   const Var x = for_norms(input.value);
   Normalization done(x, norm);
   const Tensor out = done.train(x.stream(), input.sums, residual.value(), norm.running);
-  const Tensor gate = norm.params.relu ? out : Tensor();
+  const Tensor gate = norm.params.activation == Activation::kRelu ? out : Tensor();
   // A listener gets whole gradients. A dry stream has none.
   const Batch& batch = x.batch();
   const bool heard = batch.is_watched() && x.stream().device() != Device::kDry;

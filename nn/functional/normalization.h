@@ -27,8 +27,8 @@ class Normalization {
   Tensor forward(Stream& stream, const Tensor& residual) const;
 
   // Inputs 0 to 3: in, weight, bias, residual. `gate` is the result where a residual went into
-  // ReLU: grad_out is then gated in place. addend: undefined, or what still belongs to grad_out,
-  // where `gate` is defined and groups are shards.
+  // ReLU: grad_out is then gated in place, as it is where GELU follows. addend: undefined, or what
+  // still belongs to grad_out, where `gate` is defined and groups are shards.
   void backward(Stream& stream,
                 const Tensor& gate,
                 const Tensor& addend,

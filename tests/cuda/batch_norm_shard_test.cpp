@@ -24,7 +24,7 @@ struct ShardStep {
   BatchNormRunning running;
   Tensor stats;  // (shards, 2C+1)
   Tensor out;
-  Tensor grad_residual;           // undefined unless ReLU follows a residual
+  Tensor grad_residual;           // undefined unless ReLU follows a residual, or GELU follows
   Tensor grad_weight, grad_bias;  // (shards, C)
   Tensor grad_in;
 };
@@ -56,8 +56,10 @@ class CudaBatchNormShard : public testing::CudaBatchNormTest {
                              {x.in, sums, x.weight, x.bias, params, &step.running, step.stats},
                              x.residual,
                              step.out);
-    const bool gated = x.residual.defined() && params.relu;
-    if (gated) step.grad_residual = poisoned(shape(), dtype());
+    const bool gated = x.residual.defined() && params.activation == Activation::kRelu;
+    if (gated || params.activation == Activation::kGelu) {
+      step.grad_residual = poisoned(shape(), dtype());
+    }
     batch_norm_shard_backward(stream_,
                               shards(),
                               {x.in,
@@ -93,13 +95,16 @@ class CudaBatchNormShard : public testing::CudaBatchNormTest {
     }
     return upload(sums);
   }
-  void expect_reference(bool with_residual, bool relu, bool has_sums = false);
+  void expect_reference(bool with_residual, Activation activation, bool has_sums = false);
 };
 
-void CudaBatchNormShard::expect_reference(bool with_residual, bool relu, bool has_sums) {
-  SCOPED_TRACE(fmt::format("residual {}, relu {}, sums {}", with_residual, relu, has_sums));
+void CudaBatchNormShard::expect_reference(bool with_residual,
+                                          Activation activation,
+                                          bool has_sums) {
+  SCOPED_TRACE(fmt::format(
+      "residual {}, {}, sums {}", with_residual, testing::name_of(activation), has_sums));
   const BatchNormInputs x = inputs(with_residual);
-  const BatchNormParams params{.eps = 1e-3F, .relu = relu};
+  const BatchNormParams params{.eps = 1e-3F, .activation = activation};
   const ShardStep made = step(on_device(x), params, has_sums ? sums_of(x) : Tensor());
   const BatchNormStep got = on_cpu({.leaves = {},
                                     .stats = made.stats,
@@ -127,14 +132,16 @@ void CudaBatchNormShard::expect_reference(bool with_residual, bool relu, bool ha
 }
 
 TEST_P(CudaBatchNormShard, MatchesReference) {
-  expect_reference(false, false);
-  expect_reference(false, true);
-  expect_reference(true, true);
+  expect_reference(false, Activation::kNone);
+  expect_reference(false, Activation::kRelu);
+  expect_reference(true, Activation::kRelu);
+  expect_reference(false, Activation::kGelu);
 }
 
 TEST_P(CudaBatchNormShard, MatchesReferenceFromSums) {
-  expect_reference(false, false, true);
-  expect_reference(true, true, true);
+  expect_reference(false, Activation::kNone, true);
+  expect_reference(true, Activation::kRelu, true);
+  expect_reference(false, Activation::kGelu, true);
 }
 
 // In place of the normalized batch; the statistics are the same.
@@ -176,7 +183,7 @@ TEST_P(CudaBatchNormShard, GivesScalesAndShifts) {
 // What goes on from the statistics: the running ones, a value made again.
 TEST_P(CudaBatchNormShard, StatisticsGiveTheSameBitsAgain) {
   const BatchNormInputs x = on_device(inputs(true));
-  const BatchNormParams params{.relu = true};
+  const BatchNormParams params{.activation = Activation::kRelu};
   const ShardStep got = step(x, params);
   Tensor out = poisoned(shape(), dtype());
   batch_norm_forward(
@@ -193,8 +200,8 @@ TEST_P(CudaBatchNormShard, StatisticsGiveTheSameBitsAgain) {
 
 TEST_P(CudaBatchNormShard, AlignmentDoesNotChangeABit) {
   const BatchNormInputs x = inputs(true);
-  const ShardStep aligned = step(on_device(x), {.relu = true});
-  const ShardStep got = step(on_device(x, false), {.relu = true});
+  const ShardStep aligned = step(on_device(x), {.activation = Activation::kRelu});
+  const ShardStep got = step(on_device(x, false), {.activation = Activation::kRelu});
   EXPECT_TRUE(same_bits(download(got.stats), download(aligned.stats)));
   EXPECT_TRUE(same_bits(download(got.out), download(aligned.out)));
   EXPECT_TRUE(same_bits(download(got.grad_weight), download(aligned.grad_weight)));
@@ -205,7 +212,7 @@ TEST_P(CudaBatchNormShard, AlignmentDoesNotChangeABit) {
 TEST_P(CudaBatchNormShard, WritesOverTheGradientItReads) {
   for (const bool with_residual : {false, true}) {
     const BatchNormInputs x = on_device(inputs(with_residual));
-    const BatchNormParams params{.relu = true};
+    const BatchNormParams params{.activation = Activation::kRelu};
     const ShardStep want = step(x, params);
     Tensor grad = upload(download(x.grad_out));
     Tensor gated = with_residual ? grad : Tensor();
@@ -232,7 +239,7 @@ TEST_P(CudaBatchNormShard, WritesOverTheGradientItReads) {
 // Two gradients are one, as the op that adds them would round it.
 TEST_P(CudaBatchNormShard, AddsWhatAnotherConsumerSent) {
   const BatchNormInputs x = on_device(inputs(true));
-  const BatchNormParams params{.relu = true};
+  const BatchNormParams params{.activation = Activation::kRelu};
   const ShardStep forward = step(x, params);
   const Tensor other = upload(rounded_to(dtype(), random_tensor(shape(), 9)));
   const auto backward = [&](Tensor grad, const Tensor& addend) {
@@ -280,7 +287,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes,
 class CudaBatchNormLongShard : public CudaBatchNormShard {};
 
 TEST_P(CudaBatchNormLongShard, MatchesReference) {
-  expect_reference(true, true);
+  expect_reference(true, Activation::kRelu);
 }
 INSTANTIATE_TEST_SUITE_P(Shapes,
                          CudaBatchNormLongShard,

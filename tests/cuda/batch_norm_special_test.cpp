@@ -155,7 +155,7 @@ TEST_F(CudaBatchNormSpecial, NanStaysInItsChannelAndPassesRelu) {
         for (Tensor* t : {&device.in, &device.grad_out, &device.weight, &device.bias}) {
           *t = upload(*t);
         }
-        return batch_norm_step(stream_, shards, device, {.relu = true}, kOps);
+        return batch_norm_step(stream_, shards, device, {.activation = Activation::kRelu}, kOps);
       };
       const BatchNormStep clean = step();
       testing::set(x.in, 2 + 8 * 7, bad);
@@ -191,7 +191,8 @@ TEST_F(CudaBatchNormSpecial, ReluShutsAtZero) {
     for (Tensor* tensor : {&x.in, &x.grad_out, &x.weight, &x.bias, &x.residual}) {
       if (tensor->defined()) *tensor = upload(*tensor);
     }
-    const BatchNormStep step = batch_norm_step(stream_, Shards::single(4), x, {.relu = true}, kOps);
+    const BatchNormStep step =
+        batch_norm_step(stream_, Shards::single(4), x, {.activation = Activation::kRelu}, kOps);
     const std::vector<double> zeros(3 * 4 * 9);
     EXPECT_TRUE(same_bits(download(step.out), tensor_of(zeros, {4, 3, 3, 3}, Dtype::kF32)));
     EXPECT_EQ(values_of(download(step.grad_bias)), std::vector<double>(3));

@@ -18,6 +18,12 @@ using testing::same_bits;
 
 const testing::BatchNormBodies kOps = LS_BATCH_NORM_BODIES(kernels);
 
+// A residual or none, and what follows.
+constexpr std::pair<bool, Activation> kCases[] = {{false, Activation::kNone},
+                                                  {false, Activation::kRelu},
+                                                  {false, Activation::kGelu},
+                                                  {true, Activation::kRelu}};
+
 class CudaBatchNorm : public testing::CudaBatchNormTest {};
 
 void expect_same_bits(const BatchNormStep& got, const BatchNormStep& want) {
@@ -30,11 +36,11 @@ void expect_same_bits(const BatchNormStep& got, const BatchNormStep& want) {
 }
 
 TEST_P(CudaBatchNorm, MatchesReference) {
-  for (const auto& [with_residual, relu] : {std::pair{false, false}, {false, true}, {true, true}}) {
-    SCOPED_TRACE(fmt::format("residual {}, relu {}", with_residual, relu));
+  for (const auto& [with_residual, activation] : kCases) {
+    SCOPED_TRACE(fmt::format("residual {}, {}", with_residual, testing::name_of(activation)));
     const BatchNormInputs x = inputs(with_residual);
-    const BatchNormParams params{.eps = 1e-3F, .relu = relu};
-    const int64_t groups = relu && shape()[0] % 2 == 0 ? 2 : 1;
+    const BatchNormParams params{.eps = 1e-3F, .activation = activation};
+    const int64_t groups = activation != Activation::kNone && shape()[0] % 2 == 0 ? 2 : 1;
     const Shards shards = Shards::cut(shape()[0], 4, groups);  // some are empty
     const BatchNormStep got = on_cpu(batch_norm_step(stream_, shards, on_device(x), params, kOps));
     const int64_t images = shape()[0] / groups;
@@ -48,10 +54,10 @@ TEST_P(CudaBatchNorm, MatchesReference) {
 TEST_P(CudaBatchNorm, ElementsHaveTheCpusBits) {
   const int64_t groups = shape()[0] % 2 == 0 ? 2 : 1;
   const Shards shards = Shards::cut(shape()[0], 4, groups);
-  for (const bool with_residual : {false, true}) {
+  for (const auto& [with_residual, activation] : kCases) {
     const BatchNormInputs x = inputs(with_residual);
     const BatchNormInputs device = on_device(x);
-    const BatchNormParams params{.eps = 1e-3F, .relu = true};
+    const BatchNormParams params{.eps = 1e-3F, .activation = activation};
     Stream cpu;
     const BatchNormStep want = batch_norm_step(cpu, shards, x, params, kOps);
     const Tensor stats = upload(want.stats);
@@ -62,6 +68,24 @@ TEST_P(CudaBatchNorm, ElementsHaveTheCpusBits) {
         {device.in, stats, device.weight, device.bias, device.residual, params, out});
     EXPECT_TRUE(same_bits(download(out), rounded_to(dtype(), want.out)));
     if (with_residual) continue;
+    if (activation == Activation::kGelu) {
+      Tensor grad = poisoned(shape(), dtype());
+      Tensor rows = poisoned({4, x.channels()}, Dtype::kF32);
+      batch_norm_shard_sums(stream_,
+                            shards,
+                            {device.in,
+                             {},
+                             device.grad_out,
+                             stats,
+                             device.weight,
+                             device.bias,
+                             params,
+                             &grad,
+                             rows,
+                             rows});
+      EXPECT_TRUE(same_bits(download(grad), rounded_to(dtype(), want.grad_residual)));
+      continue;
+    }
     Tensor grad_in = poisoned(shape(), dtype());
     batch_norm_backward(stream_,
                         shards,
@@ -82,10 +106,10 @@ TEST_P(CudaBatchNorm, InferenceHasTheCpusBits) {
   const Shards shards = Shards::cut(shape()[0], 2, 1);
   const Tensor mean = random_tensor({shape()[1]}, 5);
   const Tensor var = random_tensor({shape()[1]}, 6, 0.5F, 2);
-  for (const bool with_residual : {false, true}) {
+  for (const auto& [with_residual, activation] : kCases) {
     const BatchNormInputs x = inputs(with_residual);
     const BatchNormInputs device = on_device(x);
-    const BatchNormParams params{.relu = !with_residual};
+    const BatchNormParams params{.activation = activation};
     Stream cpu;
     Tensor want = poisoned_tensor(shape(), Dtype::kF32);
     batch_norm_inference(
@@ -110,14 +134,15 @@ TEST_P(CudaBatchNorm, AlignmentDoesNotChangeABit) {
   const BatchNormInputs x = inputs(shape()[0] % 2 == 0);
   const auto run = [&](bool aligned) {
     const BatchNormInputs device = on_device(x, aligned);
-    return on_cpu(batch_norm_step(stream_, shards, device, {.relu = true}, kOps));
+    return on_cpu(
+        batch_norm_step(stream_, shards, device, {.activation = Activation::kRelu}, kOps));
   };
   expect_same_bits(run(false), run(true));
 }
 
 // What a rank computes that owns one shard only, with its group's results.
 TEST_P(CudaBatchNorm, ShardByShardIsTheSameBits) {
-  const BatchNormParams params{.relu = true};
+  const BatchNormParams params{.activation = Activation::kRelu};
   const BatchNormInputs x = on_device(inputs(true));
   const int64_t groups = shape()[0] % 2 == 0 ? 2 : 1;
   const Shards all = Shards::cut(shape()[0], 4, groups);

@@ -16,7 +16,7 @@ class TinyBottleneck : public nn::Module {
   explicit TinyBottleneck(const nn::Init& init)
       : stem_(init,
               {.in_channels = 3, .out_channels = kWidth, .kernel = 3, .pad = 1, .bias = false}),
-        norm_(init, kWidth, {.relu = true}),
+        norm_(init, kWidth, {.activation = nn::Activation::kRelu}),
         block_(init,
                {.in_channels = kWidth,
                 .planes = kWidth,

@@ -39,7 +39,7 @@ class NarrowResNet50 : public nn::Module {
                 .stride = 2,
                 .pad = 3,
                 .bias = false}),
-        bn1_(init, kWidth, {.relu = true}),
+        bn1_(init, kWidth, {.activation = nn::Activation::kRelu}),
         pool_(3, 2, 1),
         fc_(init, 8 * kWidth * nn::Bottleneck::kExpansion, kClasses) {
     register_module("conv1", conv1_);

@@ -12,6 +12,7 @@
 #include "tests/emulated_train/tiny_training.h"
 #include "tests/emulation/runtime/fake_runtime.h"
 #include "tests/support/close.h"
+#include "tests/support/random_tensor.h"
 #include "trainers/planner/convolution_plans.h"
 
 namespace lockstep::testing::fused_convolutions_test {
@@ -178,6 +179,39 @@ TEST(FusedTape, AListenerChangesNoBit) {
   EXPECT_GT(listener.results, 15);
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(same_bits(got[i], want[i])) << i;
+}
+
+// A convolution that takes a norm in could apply its ReLU.
+TEST(FusedTape, ANormWithGeluStaysAnOp) {
+  const WithoutCudnn machine;
+  reset_runtime();
+  const auto value_on = [](Device device) {
+    Stream stream(device);
+    Mt19937 rng(3);
+    const nn::Init init{rng, device};
+    const nn::Conv2dOptions options{
+        .in_channels = 8, .out_channels = 8, .kernel = 3, .pad = 1, .bias = false};
+    nn::Conv2d conv1(init, options), conv2(init, options);
+    nn::BatchNorm norm(init, 8, {.activation = nn::Activation::kGelu});
+    kernels::ConvolutionProblem form{.dtype = Dtype::kF32,
+                                     .in = {4, 8, 6, 6},
+                                     .weight = {8, 8, 3, 3},
+                                     .params = {1, 1, 1, 1},
+                                     .gives_sums = true};
+    for (const bool norms_in : {false, true}) {
+      form.norms_in = norms_in;
+      if (device == Device::kCuda) kernels::choose_form(stream, form);
+    }
+    const Var x(to_device(stream, random_tensor(form.in, 1)),
+                nn::make_batch(stream, Shards::cut(4, 2, 2)));
+    return to_cpu(stream, conv2.to_norm(conv1.to_norm(x), norm).value.value());
+  };
+  const Tensor got = value_on(Device::kCuda);
+  EXPECT_EQ(launches_of("conv2d_fused_forward"), 2) << "for their sums";
+  EXPECT_EQ(launches_of("batch_norm_shard_forward"), 1);
+  EXPECT_EQ(launches_of("batch_norm_shard_affine"), 0);
+  const Tensor want = value_on(Device::kCpu);
+  EXPECT_TRUE(close(got.span<const float>(), want.span<const float>(), {.rel = 1e-4, .abs = 1e-4}));
 }
 
 // A batch norm over all shards takes its statistics itself, whatever a convolution gives.

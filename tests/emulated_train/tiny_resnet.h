@@ -21,7 +21,7 @@ class TinyResNet : public nn::Module {
                 .stride = 1,
                 .pad = 1,
                 .bias = false}),
-        bn1_(init, kStem, {.relu = true}),
+        bn1_(init, kStem, {.activation = nn::Activation::kRelu}),
         blocks_(make_blocks(init)),
         linear_(init, 4 * kStem, 10) {
     register_module("conv1", conv1_);

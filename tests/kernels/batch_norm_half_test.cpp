@@ -55,7 +55,7 @@ void batch_norm_forward(Stream& stream, const Shards& shards, const BatchNormFor
 }
 
 void batch_norm_shard_sums(Stream& stream, const Shards& shards, const BatchNormSumsArgs& args) {
-  Tensor wide = args.out.defined() ? widened(*args.grad_residual) : Tensor();
+  Tensor wide = widened(*args.grad_residual);
   kernels::batch_norm_shard_sums(stream,
                                  shards,
                                  {.in = widened(args.in),
@@ -140,13 +140,15 @@ class BatchNormHalf : public ::testing::TestWithParam<std::tuple<Dtype, Shape>> 
 
 TEST_P(BatchNormHalf, IsTheRoundedF32StepAtAnyLevelAndOnAnyThreads) {
   for (const bool with_residual : {false, true}) {
-    for (const bool relu : {false, true}) {
+    for (const Activation activation : testing::activations_behind(with_residual)) {
       for (const int64_t shard_count : {1, 4}) {  // some are empty
-        SCOPED_TRACE(
-            fmt::format("residual {}, relu {}, {} shards", with_residual, relu, shard_count));
+        SCOPED_TRACE(fmt::format("residual {}, {}, {} shards",
+                                 with_residual,
+                                 testing::name_of(activation),
+                                 shard_count));
         const int64_t groups = shard_count > 1 && shape()[0] % 2 == 0 ? 2 : 1;
         const Shards shards = Shards::cut(shape()[0], shard_count, groups);
-        expect_by_f32(inputs(with_residual), shards, {.eps = 1e-3F, .relu = relu});
+        expect_by_f32(inputs(with_residual), shards, {.eps = 1e-3F, .activation = activation});
       }
     }
   }
@@ -157,7 +159,8 @@ TEST_P(BatchNormHalf, GradientsMayTakeGradOutsMemory) {
   Stream stream;
   for (const bool with_residual : {false, true}) {
     const BatchNormInputs x = inputs(with_residual);
-    const BatchNormStep want = batch_norm_step(stream, shards, x, {.relu = true}, kOps);
+    const BatchNormStep want =
+        batch_norm_step(stream, shards, x, {.activation = Activation::kRelu}, kOps);
     Tensor grad = rounded_to(dtype(), x.grad_out);
     if (with_residual) {
       Tensor grad_weight = poisoned_tensor(want.grad_weight_leaves.shape(), Dtype::kF32);
@@ -170,7 +173,7 @@ TEST_P(BatchNormHalf, GradientsMayTakeGradOutsMemory) {
                              .group_stats = want.stats,
                              .weight = x.weight,
                              .bias = x.bias,
-                             .params = {.relu = true},
+                             .params = {.activation = Activation::kRelu},
                              .grad_residual = &grad,
                              .grad_weight = grad_weight,
                              .grad_bias = grad_bias});
@@ -178,17 +181,18 @@ TEST_P(BatchNormHalf, GradientsMayTakeGradOutsMemory) {
       EXPECT_TRUE(same_bits(grad_weight, want.grad_weight_leaves));
       EXPECT_TRUE(same_bits(grad_bias, want.grad_bias_leaves));
     }
-    batch_norm_backward(stream,
-                        shards,
-                        {.in = x.in,
-                         .grad_out = grad,
-                         .group_stats = want.stats,
-                         .group_grad_weight = want.grad_weight,
-                         .group_grad_bias = want.grad_bias,
-                         .weight = x.weight,
-                         .bias = x.bias,
-                         .params = {.relu = !with_residual},
-                         .grad_in = grad});
+    batch_norm_backward(
+        stream,
+        shards,
+        {.in = x.in,
+         .grad_out = grad,
+         .group_stats = want.stats,
+         .group_grad_weight = want.grad_weight,
+         .group_grad_bias = want.grad_bias,
+         .weight = x.weight,
+         .bias = x.bias,
+         .params = {.activation = with_residual ? Activation::kNone : Activation::kRelu},
+         .grad_in = grad});
     EXPECT_TRUE(same_bits(grad, want.grad_in));
   }
 }
@@ -210,7 +214,7 @@ TEST_P(BatchNormHalf, InferenceIsTheRoundedF32Inference) {
                                 .weight = x.weight,
                                 .bias = x.bias,
                                 .residual = residual,
-                                .params = {.relu = true},
+                                .params = {.activation = Activation::kRelu},
                                 .out = out});
           return out;
         };
@@ -245,7 +249,7 @@ TEST_P(BatchNormHalf, TheEdgesOfTheRange) {
     if (with_residual) spoil(x.residual, 2 * channels + 1, 0);
     for (int64_t c = 0; c < channels; c += 4) x.weight.data<float>()[c] = c % 8 == 0 ? huge : tiny;
     round_activations(x, dtype());
-    expect_by_f32(x, Shards::cut(shape()[0], 2, 1), {.relu = true});
+    expect_by_f32(x, Shards::cut(shape()[0], 2, 1), {.activation = Activation::kRelu});
   }
 }
 
@@ -287,7 +291,7 @@ TEST(BatchNormHalfGate, AValueThatRoundsToZero) {
                            .group_stats = stats,
                            .weight = weight,
                            .bias = bias,
-                           .params = {.relu = true},
+                           .params = {.activation = Activation::kRelu},
                            .grad_residual = &grad_residual,
                            .grad_weight = grad_weight,
                            .grad_bias = grad_bias});
@@ -300,7 +304,7 @@ TEST(BatchNormHalfGate, AValueThatRoundsToZero) {
                       .weight = weight,
                       .bias = bias,
                       .residual = in,
-                      .params = {.relu = true},
+                      .params = {.activation = Activation::kRelu},
                       .out = out});
   EXPECT_EQ(testing::get(out, 0), 0);
   EXPECT_EQ(sums(out, gated), 0);

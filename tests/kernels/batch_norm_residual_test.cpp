@@ -35,7 +35,8 @@ TEST(BatchNormInPlace, TheResidualsGradientMayBeGradOut) {
     BatchNormInputs x(shape, true);
     const Shards shards = Shards::cut(shape[0], 2, 1);
     Stream stream;
-    const BatchNormStep want = batch_norm_step(stream, shards, x, {.relu = true}, kOps);
+    const BatchNormStep want =
+        batch_norm_step(stream, shards, x, {.activation = Activation::kRelu}, kOps);
     Tensor grad_weight = poisoned_tensor(want.grad_weight_leaves.shape(), Dtype::kF32);
     Tensor grad_bias = poisoned_tensor(want.grad_bias_leaves.shape(), Dtype::kF32);
     batch_norm_shard_sums(stream,
@@ -46,7 +47,7 @@ TEST(BatchNormInPlace, TheResidualsGradientMayBeGradOut) {
                            want.stats,
                            x.weight,
                            x.bias,
-                           {.relu = true},
+                           {.activation = Activation::kRelu},
                            &x.grad_out,
                            grad_weight,
                            grad_bias});
@@ -61,7 +62,8 @@ TEST(BatchNormInPlace, TheInputsGradientMayBeGradOut) {
     BatchNormInputs x(shape);
     const Shards shards = Shards::cut(shape[0], 2, 1);
     Stream stream;
-    const BatchNormStep want = batch_norm_step(stream, shards, x, {.relu = true}, kOps);
+    const BatchNormStep want =
+        batch_norm_step(stream, shards, x, {.activation = Activation::kRelu}, kOps);
     batch_norm_backward(stream,
                         shards,
                         {x.in,
@@ -71,7 +73,7 @@ TEST(BatchNormInPlace, TheInputsGradientMayBeGradOut) {
                          want.grad_bias,
                          x.weight,
                          x.bias,
-                         {.relu = true},
+                         {.activation = Activation::kRelu},
                          x.grad_out});
     EXPECT_TRUE(same_bits(x.grad_out, want.grad_in));
   }
@@ -83,7 +85,8 @@ TEST(BatchNormResidual, NanAndInfinityPassTheGate) {
   BatchNormInputs x({2, 4, 5, 5}, true);
   const float values[] = {kNan, kInf, -kInf};
   std::copy_n(values, 3, x.residual.data<float>() + 40);
-  const BatchNormStep got = batch_norm_step(stream, Shards::single(2), x, {.relu = true}, kOps);
+  const BatchNormStep got =
+      batch_norm_step(stream, Shards::single(2), x, {.activation = Activation::kRelu}, kOps);
   const float* out = got.out.data<float>();
   EXPECT_TRUE(std::isnan(out[40]));
   EXPECT_EQ(out[41], kInf);
@@ -102,15 +105,16 @@ TEST(BatchNormResidual, ReferenceGradientsAreItsDerivatives) {
   const auto bias = doubles(x.bias);
   const auto residual = doubles(x.residual);
   const auto grad_out = doubles(x.grad_out);
-  for (const bool relu : {false, true}) {
+  for (const Activation activation : testing::activations_behind(true)) {
     const auto objective = [&](const auto& at_in, const auto& at_residual) {
-      const auto out = reference::batch_norm_forward(at_in, weight, bias, 1e-3, relu, at_residual);
+      const auto out =
+          reference::batch_norm_forward(at_in, weight, bias, 1e-3, activation, at_residual);
       double sum = 0;
       for (size_t i = 0; i < out.size(); ++i) sum += out[i] * grad_out[i];
       return sum;
     };
     const auto got =
-        reference::batch_norm_backward(in, grad_out, weight, bias, 1e-3, relu, residual);
+        reference::batch_norm_backward(in, grad_out, weight, bias, 1e-3, activation, residual);
     const auto want_in =
         numerical_gradient([&](const auto& v) { return objective(v, residual); }, in);
     const auto want_residual =
@@ -138,18 +142,26 @@ TEST(BatchNormResidual, BadArguments) {
   EXPECT_THROW(batch_norm_inference(
                    stream, shards, {in, channel, channel, channel, channel, wrong, {}, out}),
                ShapeError);
-  const auto sums = [&](const Tensor& gate, Tensor& grad_residual, bool relu) {
-    batch_norm_shard_sums(
-        stream,
-        shards,
-        {in, gate, in, stats, channel, channel, {.relu = relu}, &grad_residual, row, row});
+  const auto sums = [&](const Tensor& gate, Tensor& grad_residual, Activation activation) {
+    batch_norm_shard_sums(stream,
+                          shards,
+                          {in,
+                           gate,
+                           in,
+                           stats,
+                           channel,
+                           channel,
+                           {.activation = activation},
+                           &grad_residual,
+                           row,
+                           row});
   };
-  EXPECT_NO_THROW(sums(in, out, true));
-  EXPECT_THROW(sums(in, none, true), ShapeError);
-  EXPECT_THROW(sums(none, out, true), ShapeError);
-  EXPECT_THROW(sums(in, out, false), ShapeError);
-  EXPECT_THROW(sums(wrong, out, true), ShapeError);
-  EXPECT_THROW(sums(in, wrong, true), ShapeError);
+  EXPECT_NO_THROW(sums(in, out, Activation::kRelu));
+  EXPECT_THROW(sums(in, none, Activation::kRelu), ShapeError);
+  EXPECT_THROW(sums(none, out, Activation::kRelu), ShapeError);
+  EXPECT_THROW(sums(in, out, Activation::kNone), ShapeError);
+  EXPECT_THROW(sums(wrong, out, Activation::kRelu), ShapeError);
+  EXPECT_THROW(sums(in, wrong, Activation::kRelu), ShapeError);
 }
 
 }  // namespace

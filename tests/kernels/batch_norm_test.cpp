@@ -62,9 +62,9 @@ void expect_group_matches_reference(const BatchNormInputs& x,
   const auto bias = doubles(x.bias);
   const auto moments = reference::batch_norm_moments(in, channels);
   const auto out =
-      reference::batch_norm_forward(in, weight, bias, params.eps, params.relu, residual);
+      reference::batch_norm_forward(in, weight, bias, params.eps, params.activation, residual);
   const auto grads = reference::batch_norm_backward(
-      in, doubles(part(x.grad_out)), weight, bias, params.eps, params.relu, residual);
+      in, doubles(part(x.grad_out)), weight, bias, params.eps, params.activation, residual);
   constexpr Tolerance kElement{.rel = 2e-6, .abs = 4e-6};
   const Tolerance sum = testing::f32_sum(images * x.pixels());
   EXPECT_TRUE(close(row(got.stats).first(channels), moments.mean, {.rel = 1e-6, .abs = 3e-7}));
@@ -75,7 +75,9 @@ void expect_group_matches_reference(const BatchNormInputs& x,
   EXPECT_TRUE(close(row(got.grad_weight), grads.weight, sum));
   EXPECT_TRUE(close(part(got.grad_in).span<const float>(), grads.in, kElement));
   if (!got.grad_residual.defined()) return;
-  EXPECT_TRUE(close(part(got.grad_residual).span<const float>(), grads.residual, {}));
+  const bool exact = params.activation == Activation::kRelu;
+  EXPECT_TRUE(close(
+      part(got.grad_residual).span<const float>(), grads.residual, exact ? Tolerance{} : kElement));
 }
 
 // With and without a residual.
@@ -83,17 +85,21 @@ class BatchNormShapes : public ::testing::TestWithParam<std::tuple<Shape, bool>>
  protected:
   const Shape& shape() const { return std::get<0>(GetParam()); }
   BatchNormInputs inputs() const { return BatchNormInputs(shape(), std::get<1>(GetParam())); }
+  std::vector<Activation> activations() const {
+    return testing::activations_behind(std::get<1>(GetParam()));
+  }
 };
 
 TEST_P(BatchNormShapes, MatchesReference) {
   const BatchNormInputs x = inputs();
   const int64_t images = shape()[0];
-  for (const bool relu : {false, true}) {
-    const BatchNormParams params{.eps = 1e-3F, .relu = relu};
+  for (const Activation activation : activations()) {
+    const BatchNormParams params{.eps = 1e-3F, .activation = activation};
     for (const int64_t groups : {1, 2}) {
       if (images % groups != 0) continue;
       for (const int threads : {1, 2, 3}) {
-        SCOPED_TRACE(fmt::format("relu {}, {} groups, {} threads", relu, groups, threads));
+        SCOPED_TRACE(fmt::format(
+            "{}, {} groups, {} threads", testing::name_of(activation), groups, threads));
         Stream stream(Device::kCpu, threads);
         const Shards shards = Shards::cut(images, 4, groups);  // some are empty
         const BatchNormStep got = batch_norm_step(stream, shards, x, params, kOps);
@@ -107,7 +113,7 @@ TEST_P(BatchNormShapes, MatchesReference) {
 
 TEST_P(BatchNormShapes, ThreadsDoNotChangeABit) {
   const BatchNormInputs x = inputs();
-  const BatchNormParams params{.relu = true};
+  const BatchNormParams params{.activation = activations().back()};
   for (const int64_t shard_count : {1, 2, 5}) {
     const Shards shards = Shards::cut(shape()[0], shard_count, 1);
     Stream one(Device::kCpu, 1);
@@ -123,10 +129,11 @@ TEST_P(BatchNormShapes, LevelsDoNotChangeABit) {
   const BatchNormInputs x = inputs();
   const Shards shards = Shards::cut(shape()[0], 3, 1);
   Stream stream;
-  for (const bool relu : {false, true}) {
-    const BatchNormStep want = batch_norm_step(stream, shards, x, {.relu = relu}, kOps);
+  for (const Activation activation : activations()) {
+    const BatchNormParams params{.activation = activation};
+    const BatchNormStep want = batch_norm_step(stream, shards, x, params, kOps);
     for (const BatchNormBodies& level : testing::batch_norm_levels()) {
-      expect_same_bits(batch_norm_step(stream, shards, x, {.relu = relu}, level), want);
+      expect_same_bits(batch_norm_step(stream, shards, x, params, level), want);
     }
   }
 }
@@ -134,7 +141,7 @@ TEST_P(BatchNormShapes, LevelsDoNotChangeABit) {
 // What a rank computes that owns one shard only, with its group's results.
 TEST_P(BatchNormShapes, ShardByShardIsTheSameBits) {
   const BatchNormInputs x = inputs();
-  const BatchNormParams params{.relu = true};
+  const BatchNormParams params{.activation = activations().back()};
   const int64_t groups = shape()[0] % 2 == 0 ? 2 : 1;
   const Shards all = Shards::cut(shape()[0], 4, groups);
   Stream stream(Device::kCpu, 2);
@@ -156,7 +163,8 @@ TEST_P(BatchNormShapes, ShardByShardIsTheSameBits) {
     const Tensor grad_out = part(x.grad_out);
     const bool gated = x.residual.defined();
     const Tensor residual = gated ? part(x.residual) : Tensor();
-    if (gated) got.grad_residual = poisoned_tensor(in.shape(), Dtype::kF32);
+    const bool writes = want.grad_residual.defined();
+    if (writes) got.grad_residual = poisoned_tensor(in.shape(), Dtype::kF32);
     batch_norm_shard_stats(stream, one, in, got.leaves);
     batch_norm_forward(stream, one, {in, got.stats, x.weight, x.bias, residual, params, got.out});
     batch_norm_shard_sums(stream,
@@ -174,20 +182,20 @@ TEST_P(BatchNormShapes, ShardByShardIsTheSameBits) {
     batch_norm_backward(stream,
                         one,
                         {in,
-                         gated ? got.grad_residual : grad_out,
+                         writes ? got.grad_residual : grad_out,
                          got.stats,
                          got.grad_weight,
                          got.grad_bias,
                          x.weight,
                          x.bias,
-                         {.relu = !gated},
+                         {.activation = writes ? Activation::kNone : params.activation},
                          got.grad_in});
     EXPECT_TRUE(same_bits(got.leaves, want.leaves.slice(k, 1)));
     EXPECT_TRUE(same_bits(got.out, part(want.out)));
     EXPECT_TRUE(same_bits(got.grad_weight_leaves, want.grad_weight_leaves.slice(k, 1)));
     EXPECT_TRUE(same_bits(got.grad_bias_leaves, want.grad_bias_leaves.slice(k, 1)));
     EXPECT_TRUE(same_bits(got.grad_in, part(want.grad_in)));
-    if (gated) {
+    if (writes) {
       EXPECT_TRUE(same_bits(got.grad_residual, part(want.grad_residual)));
     }
   }
@@ -208,7 +216,8 @@ TEST_P(BatchNormShapes, FusedStepsAreSeparateOnes) {
   BatchNormStep separate = batch_norm_step(stream, shards, masked, {}, kOps);
   separate.out = out;
   if (x.residual.defined()) separate.grad_residual = masked.grad_out;
-  expect_same_bits(batch_norm_step(stream, shards, x, {.relu = true}, kOps), separate);
+  expect_same_bits(batch_norm_step(stream, shards, x, {.activation = Activation::kRelu}, kOps),
+                   separate);
 }
 
 // From one value to several blocks of rows, channels on both sides of a tile's 32 lanes.
@@ -238,9 +247,9 @@ TEST(BatchNorm, ReferenceGradientsAreItsDerivatives) {
   const auto weight = doubles(x.weight);
   const auto bias = doubles(x.bias);
   const auto grad_out = doubles(x.grad_out);
-  for (const bool relu : {false, true}) {
+  for (const Activation activation : testing::activations_behind(false)) {
     const auto objective = [&](const auto& at_in, const auto& at_weight, const auto& at_bias) {
-      const auto out = reference::batch_norm_forward(at_in, at_weight, at_bias, 1e-3, relu);
+      const auto out = reference::batch_norm_forward(at_in, at_weight, at_bias, 1e-3, activation);
       double sum = 0;
       for (size_t i = 0; i < out.size(); ++i) sum += out[i] * grad_out[i];
       return sum;
@@ -249,7 +258,7 @@ TEST(BatchNorm, ReferenceGradientsAreItsDerivatives) {
       ASSERT_EQ(got.size(), want.size());
       for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-7);
     };
-    const auto got = reference::batch_norm_backward(in, grad_out, weight, bias, 1e-3, relu);
+    const auto got = reference::batch_norm_backward(in, grad_out, weight, bias, 1e-3, activation);
     expect_near(got.in,
                 numerical_gradient([&](const auto& v) { return objective(v, weight, bias); }, in));
     expect_near(got.weight,
@@ -263,9 +272,11 @@ TEST(BatchNorm, NanStaysInItsChannelAndPassesRelu) {
   Stream stream;
   const Shards shards = Shards::single(2);
   BatchNormInputs x({2, 4, 5, 5});
-  const BatchNormStep clean = batch_norm_step(stream, shards, x, {.relu = true}, kOps);
+  const BatchNormStep clean =
+      batch_norm_step(stream, shards, x, {.activation = Activation::kRelu}, kOps);
   x.in.data<float>()[2] = kNan;
-  const BatchNormStep got = batch_norm_step(stream, shards, x, {.relu = true}, kOps);
+  const BatchNormStep got =
+      batch_norm_step(stream, shards, x, {.activation = Activation::kRelu}, kOps);
   double sum = 0;
   for (int64_t i = 0; i < x.in.numel(); ++i) {
     if (i % 4 == 2) {
@@ -290,9 +301,10 @@ TEST(BatchNorm, InferenceMatchesReference) {
         const Tensor residual = with_residual ? x.residual : Tensor();
         Stream stream(Device::kCpu, threads);
         Tensor out = poisoned_tensor(shape, Dtype::kF32);
-        batch_norm_inference(stream,
-                             Shards::cut(shape[0], 2, 1),
-                             {x.in, mean, var, x.weight, x.bias, residual, {.relu = true}, out});
+        batch_norm_inference(
+            stream,
+            Shards::cut(shape[0], 2, 1),
+            {x.in, mean, var, x.weight, x.bias, residual, {.activation = Activation::kRelu}, out});
         const auto want = reference::batch_norm_inference(
             doubles(x.in),
             doubles(mean),
@@ -300,7 +312,7 @@ TEST(BatchNorm, InferenceMatchesReference) {
             doubles(x.weight),
             doubles(x.bias),
             1e-5,
-            true,
+            Activation::kRelu,
             with_residual ? doubles(residual) : std::vector<double>());
         EXPECT_TRUE(close(out.span<const float>(), want, {.rel = 2e-6, .abs = 1e-6}));
       }

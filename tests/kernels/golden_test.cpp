@@ -132,8 +132,9 @@ TEST_F(Golden, BatchNorm) {
     const Tensor bias = golden.tensor("bias");
     const Tensor grad_out = golden.tensor("grad_out");
     const Tensor residual = golden.has("residual") ? golden.tensor("residual") : Tensor();
-    const BatchNormParams params{.eps = static_cast<float>(golden.number("eps")),
-                                 .relu = golden.number("relu") != 0};
+    const BatchNormParams params{
+        .eps = static_cast<float>(golden.number("eps")),
+        .activation = golden.number("relu") != 0 ? Activation::kRelu : Activation::kNone};
     const Shards shards = Shards::single(in.shape()[0]);
     const int64_t channels = weight.numel();
     const int64_t count = in.numel() / channels;
@@ -164,7 +165,7 @@ TEST_F(Golden, BatchNorm) {
     expect(out, "out");
     Tensor grad_weight = Tensor::empty({1, channels}, Dtype::kF32);
     Tensor grad_bias = Tensor::empty({1, channels}, Dtype::kF32);
-    const bool gated = residual.defined() && params.relu;
+    const bool gated = residual.defined() && params.activation == Activation::kRelu;
     Tensor grad_residual = gated ? Tensor::empty(in.shape(), Dtype::kF32) : Tensor();
     const Tensor gate = gated ? out : Tensor();
     const BatchNormSumsArgs sums{.in = in,

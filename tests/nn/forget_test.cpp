@@ -19,7 +19,8 @@ struct Chain : Module {
       const int64_t channels = i == 0 ? 3 : 16;
       convs.push_back(std::make_unique<Conv2d>(
           init, Conv2dOptions{.in_channels = channels, .out_channels = 16, .kernel = 3, .pad = 1}));
-      norms.push_back(std::make_unique<BatchNorm>(init, 16, BatchNormOptions{.relu = true}));
+      norms.push_back(
+          std::make_unique<BatchNorm>(init, 16, BatchNormOptions{.activation = Activation::kRelu}));
       register_module(fmt::format("conv{}", i), *convs.back());
       register_module(fmt::format("norm{}", i), *norms.back());
     }

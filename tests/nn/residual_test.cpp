@@ -21,9 +21,8 @@ constexpr int64_t kImages = 6;
 constexpr int64_t kChannels = 5;
 const Shape kShape{kImages, kChannels, 3, 3};
 
-class Residual : public ::testing::TestWithParam<bool> {
+class Residual : public ::testing::TestWithParam<Activation> {
  protected:
-  bool relu() const { return GetParam(); }
   Var leaf(const Tensor& value) {
     Var root(value, batch_);
     root.set_requires_grad(true);
@@ -38,7 +37,7 @@ class Residual : public ::testing::TestWithParam<bool> {
   Stream stream_{Device::kCpu, 2};
   std::shared_ptr<const Batch> batch_ = make_batch(stream_, Shards::cut(kImages, 3, 1));
   Mt19937 rng_{42};
-  BatchNorm layer_{Init{rng_}, kChannels, {.relu = GetParam()}};
+  BatchNorm layer_{Init{rng_}, kChannels, {.activation = GetParam()}};
   Tensor in_ = random_tensor(kShape, 1, -1, 2);
   Tensor shortcut_ = random_tensor(kShape, 2);
 };
@@ -56,10 +55,10 @@ TEST_P(Residual, MatchesReference) {
   const auto in = doubles(in_);
   const auto residual = doubles(shortcut_);
   EXPECT_TRUE(close(y.value().span<const float>(),
-                    reference::batch_norm_forward(in, ones, zeros, 1e-5, relu(), residual),
+                    reference::batch_norm_forward(in, ones, zeros, 1e-5, GetParam(), residual),
                     {.rel = 2e-6, .abs = 2e-6}));
   const auto want = reference::batch_norm_backward(
-      in, doubles(result.grad()), ones, zeros, 1e-5, relu(), residual);
+      in, doubles(result.grad()), ones, zeros, 1e-5, GetParam(), residual);
   EXPECT_TRUE(close(shortcut.grad().span<const float>(), want.residual, {}));
   EXPECT_TRUE(close(x.grad().span<const float>(), want.in, {.rel = 1e-5, .abs = 1e-8}));
 }
@@ -92,13 +91,16 @@ TEST_P(Residual, EvaluationAddsItToo) {
   const Var shortcut(shortcut_, x.shared_batch());
   const std::vector<double> ones(kChannels, 1);
   const std::vector<double> zeros(kChannels, 0);
-  EXPECT_TRUE(close(layer_.forward({x}, shortcut).value.value().span<const float>(),
-                    reference::batch_norm_inference(
-                        doubles(in_), zeros, ones, ones, zeros, 1e-5, relu(), doubles(shortcut_)),
-                    {.rel = 1e-6, .abs = 1e-6}));
+  EXPECT_TRUE(
+      close(layer_.forward({x}, shortcut).value.value().span<const float>(),
+            reference::batch_norm_inference(
+                doubles(in_), zeros, ones, ones, zeros, 1e-5, GetParam(), doubles(shortcut_)),
+            {.rel = 1e-6, .abs = 1e-6}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Relu, Residual, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Activations,
+                         Residual,
+                         ::testing::Values(Activation::kNone, Activation::kRelu));
 
 // Sums the squares of each gradient that reaches the input of a relu, in the order of the tape.
 struct ReluGradients : TapeListener {
@@ -121,7 +123,7 @@ ForkGradients fork_gradients(int64_t per_group, TapeListener* listener) {
   Stream stream;
   const auto batch = make_batch(stream, Shards::cut(kImages, 3, 3 / per_group), true, {}, listener);
   Mt19937 rng(1);
-  BatchNorm norm(Init{rng}, kChannels, {.relu = true});
+  BatchNorm norm(Init{rng}, kChannels, {.activation = Activation::kRelu});
   Var x(random_tensor(kShape, 1, -1, 2), batch), shortcut(random_tensor(kShape, 2), batch);
   x.set_requires_grad(true);
   shortcut.set_requires_grad(true);

@@ -32,7 +32,7 @@ struct Problem {
   Tensor residual = {};  // undefined, or like in
 };
 
-Problem random_problem(int64_t images, bool relu) {
+Problem random_problem(int64_t images, Activation activation) {
   constexpr int64_t kChannels = 19;
   return {.in = random_tensor({images, kChannels, 3, 2}, 1, -1, 3),
           .grad_out = random_tensor({images, kChannels, 3, 2}, 2),
@@ -40,7 +40,7 @@ Problem random_problem(int64_t images, bool relu) {
           .bias = random_tensor({kChannels}, 4),
           .running_mean = random_tensor({kChannels}, 5),
           .running_var = random_tensor({kChannels}, 6, 1, 2),
-          .params = {.relu = relu}};
+          .params = {.activation = activation}};
 }
 
 using Counts = std::vector<std::vector<int64_t>>;  // [rank][local shard] images
@@ -150,8 +150,8 @@ class SyncBatchNorm : public ::testing::TestWithParam<Counts> {};
 TEST_P(SyncBatchNorm, IsOneProcessOnTheJoinedBatch) {
   const Counts& counts = GetParam();
   const int64_t images = images_of(counts);
-  for (const bool relu : {false, true}) {
-    const Problem p = random_problem(images, relu);
+  for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu}) {
+    const Problem p = random_problem(images, activation);
     const Result got = run(p, counts);
     const Result want = run(p, {{images}});
     constexpr Tolerance kClose{.rel = 1e-6, .abs = 1e-6};
@@ -172,7 +172,7 @@ TEST_P(SyncBatchNorm, IsOneProcessOnTheJoinedBatch) {
 TEST_P(SyncBatchNorm, MatchesTheReferenceOfTheJoinedBatch) {
   const Counts& counts = GetParam();
   const int64_t images = images_of(counts);
-  const Problem p = random_problem(images, true);
+  const Problem p = random_problem(images, Activation::kRelu);
   const Result got = run(p, counts);
   const auto in = doubles(p.in);
   const auto weight = doubles(p.weight);
@@ -180,9 +180,9 @@ TEST_P(SyncBatchNorm, MatchesTheReferenceOfTheJoinedBatch) {
   const double eps = p.params.eps;
   constexpr Tolerance kClose{.rel = 2e-6, .abs = 4e-6};
   const auto moments = reference::batch_norm_moments(in, weight.size());
-  const auto out = reference::batch_norm_forward(in, weight, bias, eps, true);
-  const auto grads =
-      reference::batch_norm_backward(in, doubles(p.grad_out), weight, bias, eps, true);
+  const auto out = reference::batch_norm_forward(in, weight, bias, eps, p.params.activation);
+  const auto grads = reference::batch_norm_backward(
+      in, doubles(p.grad_out), weight, bias, eps, p.params.activation);
   EXPECT_TRUE(close(got.out.span<float>(), out, kClose));
   EXPECT_TRUE(close(got.grad_in.span<float>(), grads.in, kClose));
   const Tolerance sum = testing::f32_sum(images * 6);
@@ -204,7 +204,7 @@ TEST_P(SyncBatchNorm, MatchesTheReferenceOfTheJoinedBatch) {
 // The same shards on one rank: not close but equal.
 TEST_P(SyncBatchNorm, HasTheBitsOfOneRankWithAllShards) {
   const Counts& counts = GetParam();
-  const Problem p = random_problem(images_of(counts), true);
+  const Problem p = random_problem(images_of(counts), Activation::kGelu);
   Counts one(1);
   for (const auto& rank : counts) one[0].insert(one[0].end(), rank.begin(), rank.end());
   const Result got = run(p, counts);
@@ -240,7 +240,8 @@ TEST(SyncBatchNormGolden, IsPyTorchsOnTheJoinedBatch) {
                     .running_mean = golden.tensor("running_mean_before"),
                     .running_var = golden.tensor("running_var_before"),
                     .params = {.eps = static_cast<float>(golden.number("eps")),
-                               .relu = golden.number("relu") != 0},
+                               .activation = golden.number("relu") != 0 ? Activation::kRelu
+                                                                        : Activation::kNone},
                     .momentum = static_cast<float>(golden.number("momentum")),
                     .residual = golden.has("residual") ? golden.tensor("residual") : Tensor()};
     const int64_t images = p.in.shape()[0];
@@ -265,7 +266,7 @@ TEST(SyncBatchNormGolden, IsPyTorchsOnTheJoinedBatch) {
 // Three ranks, four shards, two groups: the first group spans ranks 0 and 1, rank 2 has the second.
 TEST(SyncBatchNormGroups, EachGroupIsItsOwnBatchAndTheFirstKeepsTheStatistics) {
   const Counts counts = {{2}, {3}, {1, 4}};
-  const Problem p = random_problem(10, false);
+  const Problem p = random_problem(10, Activation::kNone);
   const Result got = run(p, counts, 2);
   for (const int64_t group : {0, 1}) {
     Problem part = p;
@@ -309,7 +310,7 @@ class EchoingPeer : public Communicator {
 };
 
 TEST(SyncBatchNormTraffic, OneExchangeForwardAndOneBackward) {
-  const Problem p = random_problem(4, true);
+  const Problem p = random_problem(4, Activation::kRelu);
   EchoingPeer peer;
   Stream stream;
   Shards shards = Shards::single(4);
@@ -329,7 +330,7 @@ TEST(SyncBatchNormTraffic, OneExchangeForwardAndOneBackward) {
 
 TEST(BatchNormMicroSteps, OnlyTheFirstOfAStepAdvancesRunningStatistics) {
   Stream stream;
-  const Problem p = random_problem(6, false);
+  const Problem p = random_problem(6, Activation::kNone);
   Mt19937 rng(1);
   BatchNorm layer(Init{rng}, p.weight.numel());
   const auto state_after = [&](int64_t micro_step) {

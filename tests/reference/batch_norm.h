@@ -5,7 +5,21 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/norm/batch_norm.h"
+#include "tests/reference/gelu.h"
+
 namespace lockstep::reference {
+
+using kernels::Activation;
+
+inline double activated(double y, Activation activation) {
+  if (activation == Activation::kRelu && y <= 0) return 0;
+  return activation == Activation::kGelu ? y * gelu_share(y, Gelu::kErf) : y;
+}
+inline double activation_slope(double y, Activation activation) {
+  if (activation == Activation::kRelu && y <= 0) return 0;
+  return activation == Activation::kGelu ? gelu_slope(y, Gelu::kErf) : 1;
+}
 
 struct BatchNormMoments {
   std::vector<double> mean, m2;
@@ -35,14 +49,14 @@ inline std::vector<double> batch_norm_inference(const std::vector<double>& in,
                                                 const std::vector<double>& weight,
                                                 const std::vector<double>& bias,
                                                 double eps,
-                                                bool relu,
+                                                Activation activation,
                                                 const std::vector<double>& residual = {}) {
   std::vector<double> out(in.size());
   for (size_t i = 0; i < in.size(); ++i) {
     const size_t c = i % mean.size();
     out[i] = (in[i] - mean[c]) / std::sqrt(variance[c] + eps) * weight[c] + bias[c];
     if (!residual.empty()) out[i] += residual[i];
-    if (relu && out[i] <= 0) out[i] = 0;
+    out[i] = activated(out[i], activation);
   }
   return out;
 }
@@ -52,11 +66,11 @@ inline std::vector<double> batch_norm_forward(const std::vector<double>& in,
                                               const std::vector<double>& weight,
                                               const std::vector<double>& bias,
                                               double eps,
-                                              bool relu,
+                                              Activation activation,
                                               const std::vector<double>& residual = {}) {
   const BatchNormMoments moments = batch_norm_moments(in, weight.size());
   return batch_norm_inference(
-      in, moments.mean, moments.variance(moments.count), weight, bias, eps, relu, residual);
+      in, moments.mean, moments.variance(moments.count), weight, bias, eps, activation, residual);
 }
 
 struct BatchNormGradients {
@@ -68,11 +82,12 @@ inline BatchNormGradients batch_norm_backward(const std::vector<double>& in,
                                               const std::vector<double>& weight,
                                               const std::vector<double>& bias,
                                               double eps,
-                                              bool relu,
+                                              Activation activation,
                                               const std::vector<double>& residual = {}) {
   const size_t channels = weight.size();
   const BatchNormMoments moments = batch_norm_moments(in, channels);
-  const std::vector<double> out = batch_norm_forward(in, weight, bias, eps, relu, residual);
+  const std::vector<double> y =
+      batch_norm_forward(in, weight, bias, eps, Activation::kNone, residual);
   BatchNormGradients grads{std::vector<double>(in.size()),
                            std::vector<double>(channels),
                            std::vector<double>(channels),
@@ -81,7 +96,7 @@ inline BatchNormGradients batch_norm_backward(const std::vector<double>& in,
   const auto xhat = [&](size_t i) {
     return (in[i] - moments.mean[i % channels]) * invstd(i % channels);
   };
-  const auto g = [&](size_t i) { return relu && out[i] <= 0 ? 0 : grad_out[i]; };
+  const auto g = [&](size_t i) { return grad_out[i] * activation_slope(y[i], activation); };
   for (size_t i = 0; i < in.size(); ++i) {
     grads.residual[i] = g(i);
     grads.bias[i % channels] += g(i);

@@ -2,6 +2,8 @@
 // device.
 #pragma once
 
+#include <vector>
+
 #include "core/transfer.h"
 #include "kernels/norm/batch_norm.h"
 #include "kernels/reduce/tree_sum.h"
@@ -23,6 +25,16 @@ struct BatchNormBodies {
     scope::batch_norm_shard_stats, scope::batch_norm_merge_stats, scope::batch_norm_forward, \
         scope::batch_norm_shard_sums, scope::batch_norm_backward                             \
   }
+
+inline std::vector<kernels::Activation> activations_behind(bool residual) {
+  using enum kernels::Activation;
+  if (residual) return {kNone, kRelu};
+  return {kNone, kRelu, kGelu};
+}
+inline const char* name_of(kernels::Activation activation) {
+  constexpr const char* kNames[] = {"plain", "ReLU", "GELU"};
+  return kNames[static_cast<size_t>(activation)];
+}
 
 struct BatchNormInputs {
   explicit BatchNormInputs(const Shape& shape, bool with_residual = false)
@@ -46,7 +58,7 @@ struct BatchNormStep {
   Tensor grad_weight_leaves, grad_bias_leaves;  // (shards, C)
   Tensor grad_weight, grad_bias;                // (groups, C)
   Tensor grad_in;
-  Tensor grad_residual = {};  // undefined unless ReLU follows a residual
+  Tensor grad_residual = {};  // undefined unless ReLU follows a residual, or GELU follows
 };
 
 // Requires: all shards on this rank; inputs on the stream's device.
@@ -85,8 +97,9 @@ inline BatchNormStep batch_norm_step(Stream& stream,
   ops.shard_stats(stream, shards, x.in, step.leaves);
   each_group(merge_stats, step.leaves, step.stats);
   ops.forward(stream, shards, {x.in, step.stats, x.weight, x.bias, x.residual, params, step.out});
-  const bool gated = x.residual.defined() && params.relu;
-  if (gated) step.grad_residual = like_in();
+  const bool gated = x.residual.defined() && params.activation == kernels::Activation::kRelu;
+  const bool writes = gated || params.activation == kernels::Activation::kGelu;
+  if (writes) step.grad_residual = like_in();
   ops.shard_sums(stream,
                  shards,
                  {x.in,
@@ -101,17 +114,18 @@ inline BatchNormStep batch_norm_step(Stream& stream,
                   step.grad_bias_leaves});
   each_group(sum, step.grad_weight_leaves, step.grad_weight);
   each_group(sum, step.grad_bias_leaves, step.grad_bias);
-  ops.backward(stream,
-               shards,
-               {x.in,
-                gated ? step.grad_residual : x.grad_out,
-                step.stats,
-                step.grad_weight,
-                step.grad_bias,
-                x.weight,
-                x.bias,
-                {.eps = params.eps, .relu = params.relu && !gated},
-                step.grad_in});
+  ops.backward(
+      stream,
+      shards,
+      {x.in,
+       writes ? step.grad_residual : x.grad_out,
+       step.stats,
+       step.grad_weight,
+       step.grad_bias,
+       x.weight,
+       x.bias,
+       {.eps = params.eps, .activation = writes ? kernels::Activation::kNone : params.activation},
+       step.grad_in});
   return step;
 }
 

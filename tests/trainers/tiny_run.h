@@ -20,7 +20,7 @@ class TinyNet : public nn::Module {
  public:
   explicit TinyNet(const nn::Init& init, int64_t classes = 3)
       : conv_(init, {.in_channels = 1, .out_channels = 2, .kernel = 3, .pad = 1}),
-        bn_(init, 2, {.relu = true}),
+        bn_(init, 2, {.activation = nn::Activation::kRelu}),
         fc_(init, {2, 4, 4}, classes) {
     register_module("conv", conv_);
     register_module("bn", bn_);
