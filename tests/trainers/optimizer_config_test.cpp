@@ -91,7 +91,6 @@ TEST(OptimizerConfig, TakesOverEveryValue) {
   EXPECT_EQ(plateau.schedule.warmup.method, WarmupMethod::kApex);
   EXPECT_EQ(config_of("--lr-scheduler step --lr-step-size 3").schedule.step_size, 3);
   EXPECT_TRUE(config_of("--nesterov").nesterov);
-  EXPECT_EQ(config_of("--opt muon").muon_dtype, Dtype::kF32);
   EXPECT_EQ(config_of("--opt muon --muon-dtype bf16").muon_dtype, Dtype::kBF16);
 }
 
