@@ -75,7 +75,7 @@ AirbenchGroup::AirbenchGroup(const Init& init,
 
 Var AirbenchGroup::forward(const Var& x) {
   const Var half = norm1_.forward(pool_.forward(conv1_.forward(x)));
-  const Var y = norm2_.forward(conv2_.to_norm(half));
+  Var y = norm2_.forward(conv2_.to_norm(half));
   if (conv3_ == nullptr) return y;
   return gelu(norm3_->forward(conv3_->to_norm(y), half).value);
 }

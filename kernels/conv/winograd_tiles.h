@@ -80,7 +80,7 @@ struct TilePlace {
 // Pointers to kCount x kCount pixels from (y, x) on; `zeros` where they are outside of the image.
 template <int kCount>
 struct Pixels {
-  const BFloat16* at[kCount * kCount];
+  const BFloat16* at[kCount * kCount] = {};
 
   static Pixels all(const BFloat16* zeros) {
     Pixels pixels;
@@ -121,6 +121,8 @@ LS_BF16_CODE [[gnu::always_inline]] inline void store_pairs(Vector first,
 
 struct Points {
   Vector at[kPoints];
+
+  [[gnu::always_inline]] Vector* row(int64_t i) { return at + kEdge * i; }
 };
 
 [[gnu::always_inline]] inline void transform_four(Vector& a, Vector& b, Vector& c, Vector& d) {
@@ -130,7 +132,7 @@ struct Points {
 
 // B^T d B of a window's channels from c on.
 [[gnu::always_inline]] inline Points transformed_window(const TileWindow& window, int64_t c) {
-  Points p;
+  Points p{};
 #pragma GCC unroll 16
   for (int i = 0; i < kPoints; ++i) p.at[i] = load_vector(window.at[i] + c);
 #pragma GCC unroll 4
@@ -148,13 +150,11 @@ struct Points {
   const Vector c = load_vector(tile.at[2] + k), d = load_vector(tile.at[3] + k);
   const Vector left[kEdge] = {a, a + c, a - c, -c};
   const Vector right[kEdge] = {b, b + d, b - d, -d};
-  Points p;
+  Points p{};
 #pragma GCC unroll 4
   for (int i = 0; i < kEdge; ++i) {
-    p.at[kEdge * i] = left[i];
-    p.at[kEdge * i + 1] = left[i] + right[i];
-    p.at[kEdge * i + 2] = left[i] - right[i];
-    p.at[kEdge * i + 3] = -right[i];
+    Vector* const row = p.row(i);
+    row[0] = left[i], row[1] = left[i] + right[i], row[2] = left[i] - right[i], row[3] = -right[i];
   }
   return p;
 }
@@ -186,14 +186,12 @@ template <class Load>
     const Vector ends = 0.5F * (first + last), middle = 0.5F * load(kFilterEdge + s);
     rows[0][s] = first, rows[1][s] = ends + middle, rows[2][s] = ends - middle, rows[3][s] = last;
   }
-  Points p;
+  Points p{};
 #pragma GCC unroll 4
   for (int i = 0; i < kEdge; ++i) {
     const Vector ends = 0.5F * (rows[i][0] + rows[i][2]), middle = 0.5F * rows[i][1];
-    p.at[kEdge * i] = rows[i][0];
-    p.at[kEdge * i + 1] = ends + middle;
-    p.at[kEdge * i + 2] = ends - middle;
-    p.at[kEdge * i + 3] = rows[i][2];
+    Vector* const row = p.row(i);
+    row[0] = rows[i][0], row[1] = ends + middle, row[2] = ends - middle, row[3] = rows[i][2];
   }
   return p;
 }
@@ -213,9 +211,10 @@ template <class Load>
 #pragma GCC unroll 3
   for (int r = 0; r < kFilterEdge; ++r) {
     const Vector second = 0.5F * rows[r][1], third = 0.5F * rows[r][2];
-    taps[kFilterEdge * r] = rows[r][0] + (second + third);
-    taps[kFilterEdge * r + 1] = second - third;
-    taps[kFilterEdge * r + 2] = (second + third) + rows[r][3];
+    Vector* const row = taps + static_cast<int64_t>(kFilterEdge * r);
+    row[0] = rows[r][0] + (second + third);
+    row[1] = second - third;
+    row[2] = (second + third) + rows[r][3];
   }
 }
 

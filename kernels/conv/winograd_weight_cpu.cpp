@@ -173,8 +173,9 @@ void winograd_backward_weight(Stream& stream,
                   WorkspaceParts(workspace.of(worker)),
                   shard_leaf(args.grad_weight, k));
   });
-  Tensor grad_bias = args.bias_gradient();
-  if (grad_bias.defined()) add_bias_backward(stream, shards, args.grad_out, grad_bias);
+  if (args.grad_bias != nullptr && args.grad_bias->defined()) {
+    add_bias_backward(stream, shards, args.grad_out, *args.grad_bias);
+  }
 }
 
 }  // namespace lockstep::kernels::cpu_v4

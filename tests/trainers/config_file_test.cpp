@@ -47,6 +47,8 @@ TEST(ConfigFile, ReadsTomlsValues) {
                   "9|seed|1000"));
   EXPECT_THAT(entries(""), ElementsAre());
   EXPECT_THAT(entries("a = \"\\U0001F600\""), ElementsAre("1|a|\xf0\x9f\x98\x80"));
+  EXPECT_THAT(entries("\xef\xbb\xbf# \u00e4\na = \"\\\"\u00e4\" # \u00e4\nb = '\u00e4\\'"),
+              ElementsAre("2|a|\"\u00e4", "3|b|\u00e4\\"));
 }
 
 TEST(ConfigFile, KeepsWhatANumberIs) {
@@ -73,6 +75,8 @@ TEST(ConfigFile, RefusesWhatIsNotToml) {
                            "a = \"\xff\""}) {
     EXPECT_THAT(refused(text), StartsWith("f:1: this is not TOML | ")) << text;
   }
+  EXPECT_THAT(refused("# \u00e4\na = \"\\\"\u00e4\" \u00e4"),  // which toml++ has no code for
+              StartsWith("f:2: this is not TOML | a character that is not ASCII stands outside"));
   EXPECT_THAT(refused("a = " + std::string(10'000, '[')), StartsWith("f:1: this is not TOML | "));
   EXPECT_THAT(refused("\"\\u001b[31m\" = 1\n\"\\u001b[31m\" = 1"),
               AllOf(StartsWith("f:2: this is not TOML | "), Not(HasSubstr("\x1b"))));

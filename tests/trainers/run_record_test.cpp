@@ -190,6 +190,12 @@ TEST(RunRecord, IsReadBack) {
   EXPECT_THROW(run_record_of(other.dump(), "run.json"), DataError);
 }
 
+TEST(RunRecord, ATimeBeyondTheClocksIsNone) {
+  json other = json::parse(to_json(started()));
+  other["start"] = "5676-01-01T00:00:00Z";
+  EXPECT_EQ(run_record_of(other.dump(), "run.json").start, decltype(RunRecord::start){});
+}
+
 TEST(RunRecord, NumbersThatAreNotFiniteAreMarked) {
   RunRecord record = started();
   record.final_metrics = FinalMetrics{.evaluation = Evaluation{.total = 1, .loss = kNan}};

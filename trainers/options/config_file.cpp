@@ -16,11 +16,39 @@
 namespace lockstep::trainers {
 namespace {
 
+// The line of the first character beyond ASCII that stands outside of quotes and comments; 0 where
+// there is none. TOML has no such character there, and toml++ 3.3 would take it to be white space
+// or reach code that it declares unreachable.
+int line_of_stray_character(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
+  int line = 1;
+  char inside = 0;  // the quote or # that began what is read
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') {
+      ++line, inside = 0;
+    } else if (inside == 0) {
+      if (static_cast<unsigned char>(c) >= 0x80) return line;
+      if (c == '"' || c == '\'' || c == '#') inside = c;
+    } else if (inside == '"' && c == '\\') {
+      if (i + 1 < text.size() && text[i + 1] != '\n') ++i;
+    } else if (inside == c && c != '#') {
+      inside = 0;
+    }
+  }
+  return 0;
+}
+
 class ConfigReader {
  public:
   explicit ConfigReader(std::string_view file) : file_(file) {}
 
   std::vector<ConfigEntry> read(std::string_view text) const {
+    if (const int line = line_of_stray_character(text)) {
+      throw UsageError(fmt::format("{}:{}: this is not TOML", file_, line),
+                       "a character that is not ASCII stands outside of quotes",
+                       "quotes around a text: name = \"text\"");
+    }
     const toml::parse_result parsed = toml::parse(text);
     if (!parsed) {
       const toml::parse_error& error = parsed.error();

@@ -1,5 +1,6 @@
 #include "trainers/report/run_record_reader.h"
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
@@ -32,7 +33,11 @@ bool has(const Json& object, const char* name) {
 Time time_of(const std::string& utc) {
   std::tm time{};
   if (strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time) == nullptr) return {};
-  return std::chrono::system_clock::from_time_t(timegm(&time));
+  constexpr auto kEnd =
+      std::chrono::duration_cast<std::chrono::seconds>(Time::max().time_since_epoch());
+  const time_t seconds = timegm(&time);  // a year of four digits may be beyond what a Time holds
+  return std::abs(seconds) < kEnd.count() ? std::chrono::system_clock::from_time_t(seconds)
+                                          : Time{};
 }
 
 FinalMetrics final_metrics_of(const Json& json) {
