@@ -19,8 +19,7 @@ bool suits_winograd(const Stream& stream,
   const auto wide = [](int64_t channels) { return channels >= 32 && channels % 16 == 0; };
   if (!unit || params.groups != 1 || !wide(weight[0]) || !wide(weight[1])) return false;
   // A tile of an image of one row or column is half outside of it.
-  return in[2] >= 2 && in[3] >= 2 && is_built(IsaLevel::kV4) && isa_level() == IsaLevel::kV4 &&
-         onednn_has_bf16();
+  return in[2] >= 2 && in[3] >= 2 && isa_level() == IsaLevel::kV4 && onednn_has_bf16();
 }
 
 }  // namespace lockstep::kernels

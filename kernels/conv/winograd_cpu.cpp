@@ -78,9 +78,9 @@ LS_BF16_CODE void transform_windows(
     const TiledImages& in, int64_t first, int64_t tiles, const BFloat16* zeros, BFloat16* points) {
   const int64_t point = point_stride(in.channels);
   for (int64_t t = 0; t < tiles; ++t, points += in.channels) {
-    const TileWindow window(in, first + t, 1, zeros);
+    const TileWindow window(in, first + t, zeros);
     for (int64_t c = 0; c < in.channels; c += kLineLanes) {
-      const Points p = transformed_window(window, c);
+      const Points p = transformed(window, c);
 #pragma GCC unroll 16
       for (int i = 0; i < kPoints; ++i) store_rounded(p.at[i], points + i * point + c);
     }

@@ -77,9 +77,11 @@ struct TilePlace {
         x(tile % batch.tile_columns() * kOutEdge) {}
 };
 
-// Pointers to kCount x kCount pixels from (y, x) on; `zeros` where they are outside of the image.
+// Pointers to kCount x kCount pixels around a tile; `zeros` where they are outside of the image.
 template <int kCount>
 struct Pixels {
+  static constexpr int kBefore = (kCount - kOutEdge) / 2;  // the tile's first row and column
+
   const BFloat16* at[kCount * kCount] = {};
 
   static Pixels all(const BFloat16* zeros) {
@@ -88,11 +90,11 @@ struct Pixels {
     return pixels;
   }
   Pixels() = default;
-  Pixels(const TiledImages& batch, int64_t tile, int64_t before, const BFloat16* zeros) {
+  Pixels(const TiledImages& batch, int64_t tile, const BFloat16* zeros) {
     const TilePlace place(batch, tile);
     for (int i = 0; i < kCount * kCount; ++i) {
-      const int64_t y = place.y - before + i / kCount;
-      const int64_t x = place.x - before + i % kCount;
+      const int64_t y = place.y - kBefore + i / kCount;
+      const int64_t x = place.x - kBefore + i % kCount;
       const bool inside = y >= 0 && y < batch.height && x >= 0 && x < batch.width;
       at[i] = inside ? batch.at + batch.place(place.image, y, x) : zeros;
     }
@@ -131,7 +133,7 @@ struct Points {
 }
 
 // B^T d B of a window's channels from c on.
-[[gnu::always_inline]] inline Points transformed_window(const TileWindow& window, int64_t c) {
+[[gnu::always_inline]] inline Points transformed(const TileWindow& window, int64_t c) {
   Points p{};
 #pragma GCC unroll 16
   for (int i = 0; i < kPoints; ++i) p.at[i] = load_vector(window.at[i] + c);
@@ -145,7 +147,7 @@ struct Points {
 }
 
 // A dy A^T of a tile of gradients, from channel k on.
-[[gnu::always_inline]] inline Points transformed_gradients(const GradientTile& tile, int64_t k) {
+[[gnu::always_inline]] inline Points transformed(const GradientTile& tile, int64_t k) {
   const Vector a = load_vector(tile.at[0] + k), b = load_vector(tile.at[1] + k);
   const Vector c = load_vector(tile.at[2] + k), d = load_vector(tile.at[3] + k);
   const Vector left[kEdge] = {a, a + c, a - c, -c};

@@ -42,39 +42,23 @@ struct TilePairs {
 
   int64_t pairs() const { return (tiles + 1) / 2; }
   template <int kCount>
-  Pixels<kCount> pixels(const TiledImages& batch,
-                        int64_t tile,
-                        int64_t before,
-                        const BFloat16* zeros) const {
+  Pixels<kCount> pixels(const TiledImages& batch, int64_t tile, const BFloat16* zeros) const {
     if (tile >= tiles) return Pixels<kCount>::all(zeros);
-    return Pixels<kCount>(batch, first + tile, before, zeros);
+    return Pixels<kCount>(batch, first + tile, zeros);
   }
 };
 
-LS_BF16_CODE void transform_pairs_of_windows(const TiledImages& in,
-                                             TilePairs tiles,
-                                             const BFloat16* zeros,
-                                             PairedPoints points) {
+// Transforms kCount x kCount pixels around each tile: windows of inputs, or tiles of gradients.
+template <int kCount>
+LS_BF16_CODE void transform_pairs(const TiledImages& batch,
+                                  TilePairs tiles,
+                                  const BFloat16* zeros,
+                                  PairedPoints points) {
   for (int64_t pair = 0; pair < tiles.pairs(); ++pair) {
-    const TileWindow first = tiles.pixels<kEdge>(in, 2 * pair, 1, zeros);
-    const TileWindow second = tiles.pixels<kEdge>(in, 2 * pair + 1, 1, zeros);
-    for (int64_t c = 0; c < in.channels; c += kLineLanes) {
-      store_point_pairs(
-          transformed_window(first, c), transformed_window(second, c), points, pair, c);
-    }
-  }
-}
-
-LS_BF16_CODE void transform_pairs_of_gradients(const TiledImages& grad_out,
-                                               TilePairs tiles,
-                                               const BFloat16* zeros,
-                                               PairedPoints points) {
-  for (int64_t pair = 0; pair < tiles.pairs(); ++pair) {
-    const GradientTile first = tiles.pixels<kOutEdge>(grad_out, 2 * pair, 0, zeros);
-    const GradientTile second = tiles.pixels<kOutEdge>(grad_out, 2 * pair + 1, 0, zeros);
-    for (int64_t k = 0; k < grad_out.channels; k += kLineLanes) {
-      store_point_pairs(
-          transformed_gradients(first, k), transformed_gradients(second, k), points, pair, k);
+    const Pixels<kCount> first = tiles.pixels<kCount>(batch, 2 * pair, zeros);
+    const Pixels<kCount> second = tiles.pixels<kCount>(batch, 2 * pair + 1, zeros);
+    for (int64_t c = 0; c < batch.channels; c += kLineLanes) {
+      store_point_pairs(transformed(first, c), transformed(second, c), points, pair, c);
     }
   }
 }
@@ -118,8 +102,8 @@ void differentiate(const TiledImages& in,
   auto* const sums = scratch.next<float>(blocks * kBlock);
   for (int64_t first = 0; first < in.tiles(); first += 2 * kPairsAtOnce) {
     const TilePairs tiles{first, std::min(2 * kPairsAtOnce, in.tiles() - first)};
-    transform_pairs_of_windows(in, tiles, zeros, inputs);
-    transform_pairs_of_gradients(grad_out, tiles, zeros, gradients);
+    transform_pairs<kEdge>(in, tiles, zeros, inputs);
+    transform_pairs<kOutEdge>(grad_out, tiles, zeros, gradients);
     const bool is_last = first + tiles.tiles == in.tiles();
     int64_t block = 0;
     for (int64_t k = 0; k < panels_of(grad_out.channels); ++k) {

@@ -1,5 +1,6 @@
 #include "kernels/elementwise/gelu.h"
 
+#include "kernels/elementwise/gelu_rule.h"
 #include "kernels/support/dispatch.h"
 
 namespace lockstep::kernels {
@@ -8,7 +9,7 @@ void gelu_forward(Stream& stream, const Tensor& in, GeluForm form, Tensor& out) 
   const OpCheck check("gelu_forward", stream);
   check.floating("in", in);
   check.like("out", out, in.shape(), in.dtype());
-  if (check.dry((form == GeluForm::kErf ? 46 : 32) * in.numel(), bytes_of(in, out))) return;
+  if (check.dry(gelu_flops(form) * in.numel(), bytes_of(in, out))) return;
   LS_DISPATCH(gelu_forward, (stream, in, form, out))
 }
 
@@ -18,8 +19,7 @@ void gelu_backward(
   check.floating("in", in);
   check.like("grad_out", grad_out, in.shape(), in.dtype());
   check.like("grad_in", grad_in, in.shape(), in.dtype());
-  if (check.dry((form == GeluForm::kErf ? 49 : 40) * in.numel(), bytes_of(in, grad_out, grad_in)))
-    return;
+  if (check.dry(gelu_slope_flops(form) * in.numel(), bytes_of(in, grad_out, grad_in))) return;
   LS_DISPATCH(gelu_backward, (stream, in, grad_out, form, grad_in))
 }
 

@@ -9,6 +9,14 @@
 
 namespace lockstep::kernels {
 
+// Operations an element, with the product by the factor.
+constexpr int64_t gelu_flops(GeluForm form) {
+  return form == GeluForm::kErf ? 46 : 32;
+}
+constexpr int64_t gelu_slope_flops(GeluForm form) {
+  return form == GeluForm::kErf ? 49 : 40;
+}
+
 template <class Floats>
 struct GeluFactor {
   Floats value;  // out / in

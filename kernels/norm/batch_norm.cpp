@@ -1,12 +1,11 @@
 #include "kernels/norm/batch_norm.h"
 
 #include "kernels/elementwise/add.h"
+#include "kernels/elementwise/gelu_rule.h"
 #include "kernels/support/dispatch.h"
 
 namespace lockstep::kernels {
 namespace {
-
-constexpr int64_t kGeluFlops = 46, kGeluSlopeFlops = 49;  // of kernels/elementwise/gelu.cpp
 
 // Checks shared by the ops on a batch, and the extents that other arguments must have.
 struct BatchCheck : OpCheck {
@@ -41,8 +40,8 @@ struct BatchCheck : OpCheck {
   bool dry_forward(const BatchNormParams& params, bool has_residual) const {
     constexpr int64_t kNorm = 2, kAddition = 3, kActivation = 2;
     const bool activates = params.activation != Activation::kNone;
-    const int64_t gelu_flops = params.activation == Activation::kGelu ? kGeluFlops : 0;
-    return dry_batch((has_residual ? 4 : 3) + gelu_flops,
+    const bool gelu = params.activation == Activation::kGelu;
+    return dry_batch((has_residual ? 4 : 3) + (gelu ? gelu_flops(GeluForm::kErf) : 0),
                      has_residual ? 3 : 2,
                      kNorm + (has_residual ? kAddition : 0) + (activates ? kActivation : 0));
   }
@@ -161,7 +160,7 @@ void batch_norm_shard_sums(Stream& stream, const Shards& shards, const BatchNorm
   check.sums_arguments(args);
   const bool activates = args.params.activation != Activation::kNone;
   const bool gelu = args.params.activation == Activation::kGelu;
-  const int64_t flops = activates ? 6 + (gelu ? kGeluSlopeFlops : 0) : 4;
+  const int64_t flops = activates ? 6 + (gelu ? gelu_slope_flops(GeluForm::kErf) : 0) : 4;
   const int64_t touched = args.out.defined() ? 4 : gelu ? 3 : 2;
   if (check.dry_batch(flops, touched, activates ? 5 : 2)) return;
   LS_DISPATCH(batch_norm_shard_sums, (stream, shards, args))

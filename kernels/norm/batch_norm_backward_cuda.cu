@@ -28,8 +28,8 @@ SliceSums slice_sums(Stream& stream, const ChannelPlan& plan) {
   return {reinterpret_cast<float*>(stream.workspace(floats * sizeof(float), 0).shared), slices};
 }
 
-// What g is: grad_out behind the gate that `in` gives, or behind the sign of `out`, or times GELU's
-// slope that `in` gives. Unless it is the first, it goes to gated_grad.
+// The source of g: grad_out behind the gate that `in` gives, or behind the sign of `out`, or times
+// GELU's slope that `in` gives. Unless it is the first, g goes to gated_grad.
 enum class Source : int { kGradOut, kBehindOut, kSumBehindOut, kSlope };
 
 template <class T>

@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kChannelThreads)
       .store(plan, share.shard, share.channel, stats);
 }
 
-// What is done to a normalized value: ReLU or nothing, or either after a residual; or GELU.
+// The steps behind a normalized value: ReLU or nothing, or either after a residual; or GELU.
 enum class Tail : int { kOptionalRelu, kResidual, kGelu };
 
 // Backwards over the shards: the statistics ended there.

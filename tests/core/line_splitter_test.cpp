@@ -7,7 +7,7 @@
 namespace lockstep::line_splitter_test {
 namespace {
 
-// The same lines wherever the text is cut in two blocks.
+// A text gives the same lines wherever it is cut in two blocks.
 TEST(LineSplitter, LinesMayGoOnInTheNextBlock) {
   const std::string text = "first\n\nthird\r\n\nrest";
   for (size_t cut = 0; cut <= text.size(); ++cut) {
