@@ -3,8 +3,8 @@
 #if LS_ISA == 4
 #include <algorithm>
 
-#include "kernels/conv/winograd_product.h"
-#include "kernels/conv/winograd_tiles.h"
+#include "kernels/conv/winograd_bf16_product.h"
+#include "kernels/conv/winograd_bf16_tiles.h"
 #include "kernels/linear/add_bias.h"
 #include "kernels/support/shard_plans.h"
 

@@ -1,5 +1,5 @@
 // Tiles and transforms of Winograd's algorithm F(2x2,3x3), on 16 channels at a time.
-// Included by winograd_cpu.cpp and winograd_weight_cpu.cpp alone.
+// Included by winograd_bf16_*cpu.cpp alone.
 #pragma once
 
 #if LS_ISA == 4
@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "core/tensor.h"
-#include "kernels/conv/winograd_product.h"
+#include "kernels/conv/winograd_bf16_product.h"
 #include "kernels/support/cpu/float_line.h"
 
 namespace lockstep::kernels::LS_CPU {

@@ -1,5 +1,5 @@
 // Products of bf16 matrices whose inner dimension lies in pairs, summed in f32 by AVX512-BF16.
-// Included by winograd_cpu.cpp and winograd_weight_cpu.cpp alone.
+// Included by winograd_bf16_*cpu.cpp alone.
 #pragma once
 
 #if LS_ISA == 4
