@@ -51,10 +51,8 @@ void conv2d_forward(Stream& stream, const Shards& shards, const Conv2dForwardArg
     return;
   }
   LS_DISPATCH_CUDNN(conv2d_forward, problem, (in, weight, bias, args.out), (stream, shards, args))
-  if constexpr (is_built(IsaLevel::kV4)) {
-    if (suits_winograd(stream, in.dtype(), in.shape(), weight.shape(), args.params)) {
-      return cpu_v4::winograd_forward(stream, shards, args);
-    }
+  if (suits_winograd(stream, in.dtype(), in.shape(), weight.shape(), args.params)) {
+    return winograd_forward(stream, shards, args);
   }
   LS_DISPATCH_ONEDNN(conv2d_forward, (stream, shards, args))
 }
@@ -85,10 +83,8 @@ void conv2d_backward_data(Stream& stream,
                     problem,
                     (grad_out, weight, grad_in),
                     (stream, shards, grad_out, weight, params, grad_in))
-  if constexpr (is_built(IsaLevel::kV4)) {
-    if (suits_winograd(stream, grad_in.dtype(), grad_in.shape(), weight.shape(), params)) {
-      return cpu_v4::winograd_backward_data(stream, shards, grad_out, weight, params, grad_in);
-    }
+  if (suits_winograd(stream, grad_in.dtype(), grad_in.shape(), weight.shape(), params)) {
+    return winograd_backward_data(stream, shards, grad_out, weight, params, grad_in);
   }
   LS_DISPATCH_ONEDNN(conv2d_backward_data, (stream, shards, grad_out, weight, params, grad_in))
 }
@@ -116,10 +112,8 @@ void conv2d_backward_weight(Stream& stream,
   }
   LS_DISPATCH_CUDNN(
       conv2d_backward_weight, problem, (in, grad_out, args.grad_weight), (stream, shards, args))
-  if constexpr (is_built(IsaLevel::kV4)) {
-    if (suits_winograd(stream, in.dtype(), in.shape(), weight, args.params)) {
-      return cpu_v4::winograd_backward_weight(stream, shards, args);
-    }
+  if (suits_winograd(stream, in.dtype(), in.shape(), weight, args.params)) {
+    return winograd_backward_weight(stream, shards, args);
   }
   LS_DISPATCH_ONEDNN(conv2d_backward_weight, (stream, shards, args))
 }

@@ -4,22 +4,64 @@
 #include "kernels/support/onednn/version.h"
 
 namespace lockstep::kernels {
+namespace {
+
+// The body for the chosen x86-64 level. Argument list in parentheses.
+#define LS_DISPATCH_WINOGRAD(name, args)                        \
+  if constexpr (is_built(IsaLevel::kV3)) {                      \
+    if (isa_level() == IsaLevel::kV3) return cpu_v3::name args; \
+  }                                                             \
+  if constexpr (is_built(IsaLevel::kV4)) {                      \
+    if (isa_level() == IsaLevel::kV4) return cpu_v4::name args; \
+  }
+
+bool is_unit_3x3(const Shape& weight, const Conv2dParams& params) {
+  return weight[2] == 3 && weight[3] == 3 && params.stride_h == 1 && params.stride_w == 1 &&
+         params.pad_h == 1 && params.pad_w == 1 && params.groups == 1;
+}
+
+}  // namespace
 
 bool suits_winograd(const Stream& stream,
                     Dtype dtype,
                     const Shape& in,
                     const Shape& weight,
                     const Conv2dParams& params) {
-  if (stream.device() != Device::kCpu || dtype != Dtype::kBF16) return false;
+  if (stream.device() != Device::kCpu || !is_unit_3x3(weight, params)) return false;
 
-  const bool unit = weight[2] == 3 && weight[3] == 3 && params.stride_h == 1 &&
-                    params.stride_w == 1 && params.pad_h == 1 && params.pad_w == 1;
-  // Of fewer channels the transforms cost more than is saved: 24->64 on 31x31 pixels takes 1.2
-  // times the direct sums' time.
-  const auto wide = [](int64_t channels) { return channels >= 32 && channels % 16 == 0; };
-  if (!unit || params.groups != 1 || !wide(weight[0]) || !wide(weight[1])) return false;
-  // A tile of an image of one row or column is half outside of it.
-  return in[2] >= 2 && in[3] >= 2 && isa_level() == IsaLevel::kV4 && onednn_has_bf16();
+  // Of fewer channels the transforms cost more than is saved. A smaller image's tiles are mostly
+  // outside of it.
+  const auto suits = [&](int64_t least_channels, int64_t lanes, int64_t least_edge) {
+    return weight[0] >= least_channels && weight[1] >= least_channels && weight[0] % lanes == 0 &&
+           weight[1] % lanes == 0 && in[2] >= least_edge && in[3] >= least_edge;
+  };
+  switch (isa_level()) {
+    case IsaLevel::kV3:
+      return suits(16, 8, 3);
+    case IsaLevel::kV4:  // 24->64 on 31x31 pixels takes 1.2 times the direct sums' time
+      return dtype == Dtype::kBF16 && onednn_has_bf16() && suits(32, 16, 2);
+    default:
+      return false;
+  }
+}
+
+void winograd_forward(Stream& stream, const Shards& shards, const Conv2dForwardArgs& args) {
+  LS_DISPATCH_WINOGRAD(winograd_forward, (stream, shards, args))
+}
+
+void winograd_backward_data(Stream& stream,
+                            const Shards& shards,
+                            const Tensor& grad_out,
+                            const Tensor& weight,
+                            const Conv2dParams& params,
+                            Tensor& grad_in) {
+  LS_DISPATCH_WINOGRAD(winograd_backward_data, (stream, shards, grad_out, weight, params, grad_in))
+}
+
+void winograd_backward_weight(Stream& stream,
+                              const Shards& shards,
+                              const Conv2dBackwardWeightArgs& args) {
+  LS_DISPATCH_WINOGRAD(winograd_backward_weight, (stream, shards, args))
 }
 
 }  // namespace lockstep::kernels

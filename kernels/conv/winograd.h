@@ -1,14 +1,18 @@
-// 3x3 convolutions in bf16 by Winograd's algorithm F(2x2,3x3), on x86-64-v4 processors with
-// arithmetic for bf16: 16 products give four outputs of a channel, where direct sums take 36.
+// 3x3 convolutions by Winograd's algorithm, which takes fewer products than direct sums do.
 //   forward          out = A^T [sum over channels of (G g G^T) * (B^T d B)] A
 //   backward data    the same, of grad_out and the weights turned around
 //   backward weight  G^T [sum over tiles of (A dy A^T) * (B^T d B)] G
-// d is a tile's window of 4x4 inputs, g a filter, dy a tile of 2x2 gradients; * goes by points. The
-// factors of products are transformed in f32 and rounded to bf16. Sums are in f32, over channels or
-// the shard's tiles, in order. Against direct sums, results are off by some 0.4 % of their norm;
-// rounding them to bf16 costs 0.17 % alone. A NaN or an infinity spreads over its tile.
+// d is a window of inputs, g a filter, dy a tile of gradients; * goes by points. Sums are in f32,
+// over channels or the shard's tiles, in order. A NaN or an infinity spreads over its tile.
+//   x86-64-v3  F(4x4,3x3) in f32, whatever the tensors' type: 36 products give 16 outputs, where
+//              direct sums take 144. Results are some 1e-6 of their norm off direct sums, which is
+//              twice what direct sums in f32 are off.
+//   x86-64-v4  F(2x2,3x3) in bf16, on processors with arithmetic for it: 16 products give four
+//              outputs, where direct sums take 36. The factors of products are transformed in f32
+//              and rounded to bf16. Results are some 0.4 % of their norm off direct sums; rounding
+//              them to bf16 costs 0.17 % alone. In f32 oneDNN's F(4x4,3x3) is used there.
 // Source: Lavin and Gray 2015, "Fast Algorithms for Convolutional Neural Networks". Spec:
-// tests/reference/winograd.h
+// tests/reference/conv2d.h, and tests/reference/winograd.h for bf16
 #pragma once
 
 #include "kernels/conv/conv2d.h"
@@ -23,6 +27,15 @@ bool suits_winograd(const Stream& stream,
                     const Conv2dParams& params);
 
 // conv2d's ops where suits_winograd().
+Conv2dForward winograd_forward;
+Conv2dBackwardData winograd_backward_data;
+Conv2dBackwardWeight winograd_backward_weight;
+
+namespace cpu_v3 {
+Conv2dForward winograd_forward;
+Conv2dBackwardData winograd_backward_data;
+Conv2dBackwardWeight winograd_backward_weight;
+}  // namespace cpu_v3
 namespace cpu_v4 {
 Conv2dForward winograd_forward;
 Conv2dBackwardData winograd_backward_data;

@@ -168,7 +168,7 @@ void convolve_batch(
   });
   BFloat16* const to = out.data<BFloat16>();
   for_images(stream, shards, [&](int64_t begin, int64_t end, int worker) {
-    convolve(tiled(in, begin, end - begin),
+    convolve(cut_into_tiles<BFloat16, kOutEdge>(in, begin, end - begin),
              filters,
              WorkspaceParts(workspace.of(worker)),
              to + begin * out.shape().stride0());

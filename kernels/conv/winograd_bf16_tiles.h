@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/tensor.h"
 #include "kernels/conv/winograd_bf16_product.h"
+#include "kernels/conv/winograd_images.h"
 #include "kernels/support/cpu/float_line.h"
 
 namespace lockstep::kernels::LS_CPU {
@@ -30,76 +30,9 @@ inline int64_t panel_width(int64_t channels, int64_t panel) {
   return std::min(kPanel, channels - panel * kPanel);
 }
 
-// Parts of a workspace, one behind the other, each at a cache line.
-class WorkspaceParts {
- public:
-  explicit WorkspaceParts(std::byte* at) : at_(at) {}
-
-  template <class T>
-  T* next(int64_t count) {
-    std::byte* const part = at_;
-    at_ += bytes_of<T>(count);
-    return reinterpret_cast<T*>(part);
-  }
-  template <class T>
-  static size_t bytes_of(int64_t count) {
-    return (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
-  }
-
- private:
-  std::byte* at_;
-};
-
-// A batch of images, cut into tiles of 2x2 pixels: image by image, row by row.
-struct TiledImages {
-  const BFloat16* at;
-  int64_t images, height, width, channels;
-
-  int64_t tile_rows() const { return (height + 1) / kOutEdge; }
-  int64_t tile_columns() const { return (width + 1) / kOutEdge; }
-  int64_t tiles() const { return images * tile_rows() * tile_columns(); }
-  int64_t place(int64_t image, int64_t y, int64_t x) const {
-    return ((image * height + y) * width + x) * channels;
-  }
-};
-inline TiledImages tiled(const Tensor& batch, int64_t first, int64_t count) {
-  const Shape& shape = batch.shape();
-  return {batch.data<BFloat16>() + first * shape.stride0(), count, shape[2], shape[3], shape[1]};
-}
-
-// Where a tile's first pixel is.
-struct TilePlace {
-  int64_t image, y, x;
-
-  TilePlace(const TiledImages& batch, int64_t tile)
-      : image(tile / batch.tile_columns() / batch.tile_rows()),
-        y(tile / batch.tile_columns() % batch.tile_rows() * kOutEdge),
-        x(tile % batch.tile_columns() * kOutEdge) {}
-};
-
-// Pointers to kCount x kCount pixels around a tile; `zeros` where they are outside of the image.
+using TiledImages = TiledBatch<BFloat16, kOutEdge>;
 template <int kCount>
-struct Pixels {
-  static constexpr int kBefore = (kCount - kOutEdge) / 2;  // the tile's first row and column
-
-  const BFloat16* at[kCount * kCount] = {};
-
-  static Pixels all(const BFloat16* zeros) {
-    Pixels pixels;
-    for (const BFloat16*& pixel : pixels.at) pixel = zeros;
-    return pixels;
-  }
-  Pixels() = default;
-  Pixels(const TiledImages& batch, int64_t tile, const BFloat16* zeros) {
-    const TilePlace place(batch, tile);
-    for (int i = 0; i < kCount * kCount; ++i) {
-      const int64_t y = place.y - kBefore + i / kCount;
-      const int64_t x = place.x - kBefore + i % kCount;
-      const bool inside = y >= 0 && y < batch.height && x >= 0 && x < batch.width;
-      at[i] = inside ? batch.at + batch.place(place.image, y, x) : zeros;
-    }
-  }
-};
+using Pixels = TilePixels<BFloat16, kOutEdge, kCount>;
 using TileWindow = Pixels<kEdge>;
 using GradientTile = Pixels<kOutEdge>;
 

@@ -143,7 +143,7 @@ void winograd_backward_weight(Stream& stream,
                               const Shards& shards,
                               const Conv2dBackwardWeightArgs& args) {
   const auto batch = [&](const Tensor& of, int64_t k) {
-    return tiled(of, shards.begin(k), shards.count(k));
+    return cut_into_tiles<BFloat16, kOutEdge>(of, shards.begin(k), shards.count(k));
   };
   size_t most = 0;
   for (int64_t k = 0; k < shards.local(); ++k) {

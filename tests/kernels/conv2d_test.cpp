@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "kernels/support/onednn/version.h"
 #include "tests/support/conv2d_problem.h"
 #include "tests/support/doubles.h"
 #include "tests/support/finite_difference.h"

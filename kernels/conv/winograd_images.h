@@ -1,0 +1,87 @@
+// Batches of images cut into tiles, as Winograd's algorithm takes them.
+// Included by winograd_*_cpu.cpp alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/tensor.h"
+#include "kernels/support/declare_op.h"
+
+namespace lockstep::kernels::LS_CPU {
+
+// Parts of a workspace, one behind the other, each at a cache line.
+class WorkspaceParts {
+ public:
+  explicit WorkspaceParts(std::byte* at) : at_(at) {}
+
+  template <class T>
+  T* next(int64_t count) {
+    std::byte* const part = at_;
+    at_ += bytes_of<T>(count);
+    return reinterpret_cast<T*>(part);
+  }
+  template <class T>
+  static size_t bytes_of(int64_t count) {
+    return (static_cast<size_t>(count) * sizeof(T) + 63) / 64 * 64;
+  }
+
+ private:
+  std::byte* at_;
+};
+
+// A batch of images, cut into tiles of kTile x kTile pixels: image by image, row by row.
+template <class T, int kTile>
+struct TiledBatch {
+  const T* at;
+  int64_t images, height, width, channels;
+
+  int64_t tile_rows() const { return (height + kTile - 1) / kTile; }
+  int64_t tile_columns() const { return (width + kTile - 1) / kTile; }
+  int64_t tiles() const { return images * tile_rows() * tile_columns(); }
+  int64_t place(int64_t image, int64_t y, int64_t x) const {
+    return ((image * height + y) * width + x) * channels;
+  }
+};
+template <class T, int kTile>
+TiledBatch<T, kTile> cut_into_tiles(const Tensor& batch, int64_t first, int64_t count) {
+  const Shape& shape = batch.shape();
+  return {batch.data<T>() + first * shape.stride0(), count, shape[2], shape[3], shape[1]};
+}
+
+// Where a tile's first pixel is.
+struct TilePlace {
+  int64_t image, y, x;
+
+  template <class T, int kTile>
+  TilePlace(const TiledBatch<T, kTile>& batch, int64_t tile)
+      : image(tile / batch.tile_columns() / batch.tile_rows()),
+        y(tile / batch.tile_columns() % batch.tile_rows() * kTile),
+        x(tile % batch.tile_columns() * kTile) {}
+};
+
+// Pointers to kCount x kCount pixels around a tile; `zeros` where they are outside of the image.
+template <class T, int kTile, int kCount>
+struct TilePixels {
+  static constexpr int kBefore = (kCount - kTile) / 2;  // the tile's first row and column
+
+  const T* at[kCount * kCount] = {};
+
+  static TilePixels all(const T* zeros) {
+    TilePixels pixels;
+    for (const T*& pixel : pixels.at) pixel = zeros;
+    return pixels;
+  }
+  TilePixels() = default;
+  TilePixels(const TiledBatch<T, kTile>& batch, int64_t tile, const T* zeros) {
+    const TilePlace place(batch, tile);
+    for (int i = 0; i < kCount * kCount; ++i) {
+      const int64_t y = place.y - kBefore + i / kCount;
+      const int64_t x = place.x - kBefore + i % kCount;
+      const bool inside = y >= 0 && y < batch.height && x >= 0 && x < batch.width;
+      at[i] = inside ? batch.at + batch.place(place.image, y, x) : zeros;
+    }
+  }
+};
+
+}  // namespace lockstep::kernels::LS_CPU
