@@ -30,7 +30,7 @@ HOMES = {
     r"omp\.h": r"kernels/.*onednn.*",
     r"CLI/.*": r"(trainers/.*|bench/flags)\.cpp",
     r"toml\+\+/.*": r"trainers/options/config_file\.cpp",
-    r"nlohmann/.*": r".*\.cpp|tests/.*",
+    r"nlohmann/.*": r".*\.cpp|tests/.*|trainers/config/file_json\.h",
     r"xxhash\.h": r"core/digest\.cpp",
     r"Eigen/.*": r"nn/eigenpairs\.cpp",
     r"(cuda_|driver_types|vector_types|nvtx3/).*": (

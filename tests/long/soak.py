@@ -5,8 +5,8 @@ The ConvNet on 8 oversubscribed ranks under scripts/run, disturbed for so long: 
 disk is full for some seconds, all ranks are asked to save and stop and start again, a rank is killed and the job
 restarts. Then it trains 200 steps more, undisturbed.
 
-Each resumed process's memory and descriptors, from its 25th second on, stay within 2 % (and 2 descriptors) of those
-of the first resumed process of its rank; no file, shared memory or process is left; the weights have the digest of one
+Each resumed process's memory and descriptors, from its second epoch on, stay within 2 % (and 2 descriptors) of those of
+the first resumed process of its rank; no file, shared memory or process is left; the weights have the digest of one
 rank that nobody disturbed. Needs root, for a small tmpfs.
 """
 
@@ -24,10 +24,11 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-WARM_S = 25  # the second epoch has begun: the order of its images was drawn beside the first one's
+WARM_EPOCHS = 2  # begun since the process was first seen: an order of images was drawn beside another one
 SAMPLES = 10  # one a second
 DISK_MIB = 64
-BATCH = 64
+BATCH = 256
+CORES = 2
 ENDLESS = 10**9  # steps
 
 
@@ -38,12 +39,13 @@ class Soak:
         self.job: subprocess.Popen | None = None
         self.counts: dict[str, int] = defaultdict(int)
         self.seen: dict[int, dict] = {}  # by process: rank, and samples of (KiB, descriptors)
-        self.born: dict[int, float] = {}
+        self.born: dict[int, int] = {}  # by process: the epoch in which it was first seen
 
     def line(self, ranks: int, run: Path, steps: int, *more: str) -> list[str]:
         # Dummy images: pages of a data set come into memory over many epochs.
         start = [ROOT / "scripts/run", "-np", str(ranks), "--max-restarts", "1000"] if ranks > 1 else []
-        shards = ["--shards", "8", "--bn-groups", "8", "--global-batch-size", str(BATCH), "--threads", "1", "--dummy"]
+        shards = ["--shards", "8", "--bn-groups", "8", "--global-batch-size", str(BATCH), "--dummy"]
+        shards += ["--threads", str(CORES if ranks == 1 else 1)]
         length = ["--epochs", "1000000", "--max-steps", str(steps), "--save-freq", "50", "--keep", "2"]
         quiet = ["--no-eval", "--no-tensorboard", "-p", "50", "-q", "--stall-abort", "30"]
         return list(map(str, [*start, self.program, *shards, *length, *quiet, "-o", run, *more]))
@@ -64,11 +66,21 @@ class Soak:
         found = subprocess.run(["pgrep", "-f", f"^{self.program} .* -o {self.disk}/run( |$)"], stdout=subprocess.PIPE)
         return [int(word) for word in found.stdout.split()]
 
+    def epoch(self) -> int:
+        """The newest one in the run's metrics; 0 before there is any."""
+        try:
+            with (self.disk / "run/metrics.jsonl").open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - 4096))
+                epochs = re.findall(rb'"epoch": ?(\d+)', file.read())
+        except FileNotFoundError:
+            return 0
+        return int(epochs[-1]) if epochs else 0
+
     def sample(self) -> None:
         """Memory and descriptors of each rank that has had time to warm up."""
+        epoch = self.epoch()
         for process in self.processes():
-            born = self.born.setdefault(process, time.monotonic())
-            if time.monotonic() - born < WARM_S:
+            if epoch < self.born.setdefault(process, epoch) + WARM_EPOCHS:
                 continue
             try:
                 environment = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")

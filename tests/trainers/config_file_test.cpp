@@ -51,6 +51,13 @@ TEST(ConfigFile, ReadsTomlsValues) {
               ElementsAre("2|a|\"\u00e4", "3|b|\u00e4\\"));
 }
 
+TEST(ConfigFile, ReadsTextsOfSeveralLines) {
+  EXPECT_THAT(entries("a = \"\"\"\n[\u00e4 \"\"\\\"\"\"\"\"\nb = '''\n[#'\\'''\nc = \"\"\nd = ''"),
+              ElementsAre("1|a|[\u00e4 \"\"\"\"", "3|b|[#'\\", "5|c|", "6|d|"));
+  EXPECT_THAT(refused("a = \"\"\"\n\"\"\" \u00e4"),
+              StartsWith("f:2: this is not TOML | a character"));
+}
+
 TEST(ConfigFile, KeepsWhatANumberIs) {
   EXPECT_THAT(entries("a = 3\nb = 3.0\nc = -1e3\nd = 0x10\ne = 1e300\nf = -0.0"),
               ElementsAre("1|a|3", "2|b|3.0", "3|c|-1000.0", "4|d|16", "5|e|1e+300", "6|f|-0.0"));
@@ -84,6 +91,7 @@ TEST(ConfigFile, RefusesWhatIsNotToml) {
 
 TEST(ConfigFile, RefusesWhatIsNoFlag) {
   EXPECT_THAT(refused("lr = 1\n[table]\n"), StartsWith("f:2: a table begins | "));
+  EXPECT_THAT(refused("a = [[1],\n[2]] # [\n \t[&c]"), StartsWith("f:3: a table begins | "));
   EXPECT_THAT(refused("a.b = 1"), StartsWith("f:1: a table begins | "));
   EXPECT_THAT(refused("a = {b = 1}"), StartsWith("f:1: a table begins | "));
   EXPECT_THAT(refused("a = [1, [2]]"), StartsWith("f:1: an array in an array | "));

@@ -86,6 +86,7 @@ TEST(PlanFile, WhatIsNoneIsRefused) {
                                   std::string("PK\x03\x04"),
                                   whole.substr(0, whole.size() / 2),
                                   changed("\"engine 3\"", "3"),
+                                  changed("\"format_version\": 2", "\"format_version\": 2e66"),
                                   changed("\"convolutions\": {", "\"convolution\": {"),
                                   changed("\"engine 58 2:1 12:0\"", "\"\xff\"")}) {
     const std::string got = refusal([&] { parse_plans(text, "p.json"); });

@@ -190,6 +190,14 @@ TEST(RunRecord, IsReadBack) {
   EXPECT_THROW(run_record_of(other.dump(), "run.json"), DataError);
 }
 
+TEST(RunRecord, NumbersWithoutAPlaceAreRefused) {
+  for (const json& number : {json(1e107), json(1.5), json(uint64_t{1} << 63), json(true)}) {
+    json other = json::parse(to_json(started()));
+    other["run"]["same_bits_on"] = {1, number};
+    EXPECT_THROW(run_record_of(other.dump(), "run.json"), DataError) << number;
+  }
+}
+
 TEST(RunRecord, ATimeBeyondTheClocksIsNone) {
   json other = json::parse(to_json(started()));
   other["start"] = "5676-01-01T00:00:00Z";

@@ -6,13 +6,13 @@
 #include <set>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/words.h"
 #include "trainers/checkpoint/checkpoint_file.h"
+#include "trainers/config/file_json.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/report/run_record.h"
 
@@ -20,7 +20,6 @@ namespace lockstep::trainers {
 namespace {
 
 namespace fs = std::filesystem;
-using SortedJson = nlohmann::json;
 
 constexpr size_t kLongestTrouble = 400;
 
@@ -61,7 +60,7 @@ bool is_replayed(const std::string& flag) {
   return !others.contains(flag);
 }
 
-Program program_of(const SortedJson& run) {
+Program program_of(const FileJson& run) {
   const std::string name = fs::path(run.at("argv").at(0).get<std::string>()).filename();
   for (const Program program : {Program::kTrainConvnet, Program::kTrainResnet}) {
     if (name == name_of(program)) return program;
@@ -71,7 +70,7 @@ Program program_of(const SortedJson& run) {
                         "the directory of a training run");
 }
 
-std::vector<std::string> arguments_of(const SortedJson& run, const fs::path& directory) {
+std::vector<std::string> arguments_of(const FileJson& run, const fs::path& directory) {
   std::vector<std::string> arguments = {"--quiet"};
   for (const auto& [name, flag] : run.at("flags").items()) {
     const auto origin = flag.at("origin").get<std::string>();
@@ -80,7 +79,7 @@ std::vector<std::string> arguments_of(const SortedJson& run, const fs::path& dir
     if (!given || !is_replayed(name)) continue;
     arguments.push_back(fmt::format("--{}={}", name, flag.at("value").get<std::string>()));
   }
-  const SortedJson& cut = run.at("run");
+  const FileJson& cut = run.at("run");
   const auto settle = [&](const char* flag, const char* name) {
     arguments.push_back(fmt::format("--{}={}", flag, cut.at(name).get<int64_t>()));
   };
@@ -88,7 +87,7 @@ std::vector<std::string> arguments_of(const SortedJson& run, const fs::path& dir
   settle("batches-per-allreduce", "micro_steps");
   settle("shards", "shards");
   settle("bn-groups", "bn_groups");
-  if (!cut.value("plan_choices", SortedJson()).is_null()) {
+  if (!cut.value("plan_choices", FileJson()).is_null()) {
     arguments.push_back("--plan-file=" + (directory / kPlansFile).string());
   }
   return arguments;
@@ -112,17 +111,17 @@ bool is_sound(const fs::path& model_file) {
 }
 
 // The newest one before `step`; else the one that the run itself went on from.
-std::string start_before(int64_t step, const fs::path& directory, const SortedJson& run) {
+std::string start_before(int64_t step, const fs::path& directory, const FileJson& run) {
   for (const StoredCheckpoint& stored : list_checkpoints(directory / "checkpoints")) {
     if (stored.step < step && is_sound(stored.model_file)) return stored.model_file.string();
   }
-  const SortedJson& resumed = run.at("resumed");
+  const FileJson& resumed = run.at("resumed");
   if (resumed.is_null() || resumed.at("step").get<int64_t>() >= step) return "";
   const auto file = resumed.at("file").get<std::string>();
   return is_sound(file) ? file : "";
 }
 
-ReplayPlan plan_of(const fs::path& directory, const SortedJson& run, const SortedJson& numerics) {
+ReplayPlan plan_of(const fs::path& directory, const FileJson& run, const FileJson& numerics) {
   ReplayPlan plan{.directory = directory,
                   .program = program_of(run),
                   .arguments = arguments_of(run, directory),
@@ -154,8 +153,8 @@ ReplayPlan read_replay_plan(const fs::path& run_directory) {
         "lockstep replay with the directory of a run that diverged");
   }
   try {
-    return plan_of(run_directory, SortedJson::parse(*run), SortedJson::parse(*numerics));
-  } catch (const SortedJson::exception& error) {
+    return plan_of(run_directory, FileJson::parse(*run), FileJson::parse(*numerics));
+  } catch (const FileJson::exception& error) {
     throw CheckpointError(fmt::format("the run in {} cannot be replayed", run_directory.string()),
                           fmt::format("run.json or {} is damaged or not Lockstep's: {}",
                                       kNumericsFile,

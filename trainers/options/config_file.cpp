@@ -16,39 +16,67 @@
 namespace lockstep::trainers {
 namespace {
 
-// The line of the first character beyond ASCII that stands outside of quotes and comments; 0 where
-// there is none. TOML has no such character there, and toml++ 3.3 would take it to be white space
-// or reach code that it declares unreachable.
-int line_of_stray_character(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // a byte order mark
-  int line = 1;
-  char inside = 0;  // the quote or # that began what is read
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '\n') {
-      ++line, inside = 0;
-    } else if (inside == 0) {
-      if (static_cast<unsigned char>(c) >= 0x80) return line;
-      if (c == '"' || c == '\'' || c == '#') inside = c;
-    } else if (inside == '"' && c == '\\') {
-      if (i + 1 < text.size() && text[i + 1] != '\n') ++i;
-    } else if (inside == c && c != '#') {
-      inside = 0;
-    }
+// Goes over TOML's characters and knows which of them are in quotes or comments, and how many
+// arrays are open.
+class TomlCharacters {
+ public:
+  explicit TomlCharacters(std::string_view text) : text_(text) {
+    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;  // a byte order mark
   }
-  return 0;
-}
+
+  bool ends() const { return at_ >= text_.size(); }
+  char character() const { return text_[at_]; }
+  int line() const { return line_; }
+  bool is_plain() const { return inside_.empty(); }  // in no quotes and no comment
+  bool begins_line() const { return line_is_blank_ && arrays_ == 0; }
+
+  void advance() {
+    const char c = character();
+    size_t count = 1;
+    if (c == '\n') {
+      ++line_;
+      if (inside_.size() == 1) inside_ = {};  // a comment; a text in single quotes is an error here
+    } else if (!is_plain()) {
+      if (inside_[0] == '"' && c == '\\') {
+        count = at_ + 1 < text_.size() && text_[at_ + 1] != '\n' ? 2 : 1;
+      } else if (inside_[0] != '#' && text_.substr(at_).starts_with(inside_)) {
+        count = inside_.size() == 1 ? 1 : std::min<size_t>(quotes(), 5);  // two may precede the end
+        inside_ = {};
+      }
+    } else if (c == '"' || c == '\'') {
+      count = quotes() == 2 ? 2 : std::min<size_t>(quotes(), 3);  // two: an empty text
+      if (count != 2) inside_ = text_.substr(at_, count);
+    } else if (c == '#') {
+      inside_ = text_.substr(at_, 1);
+    } else if (c == '[') {
+      ++arrays_;
+    } else if (c == ']') {
+      --arrays_;
+    }
+    line_is_blank_ = c == '\n' || (line_is_blank_ && (c == ' ' || c == '\t' || c == '\r'));
+    at_ += count;
+  }
+
+ private:
+  // How many of the character here follow each other.
+  size_t quotes() const {
+    const size_t end = text_.find_first_not_of(character(), at_);
+    return std::min(end, text_.size()) - at_;
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+  int line_ = 1, arrays_ = 0;
+  bool line_is_blank_ = true;
+  std::string_view inside_;  // what ends it: one quote or three, or # for a comment
+};
 
 class ConfigReader {
  public:
   explicit ConfigReader(std::string_view file) : file_(file) {}
 
   std::vector<ConfigEntry> read(std::string_view text) const {
-    if (const int line = line_of_stray_character(text)) {
-      throw UsageError(fmt::format("{}:{}: this is not TOML", file_, line),
-                       "a character that is not ASCII stands outside of quotes",
-                       "quotes around a text: name = \"text\"");
-    }
+    refuse_what_stops_the_parser(text);
     const toml::parse_result parsed = toml::parse(text);
     if (!parsed) {
       const toml::parse_error& error = parsed.error();
@@ -67,21 +95,40 @@ class ConfigReader {
   }
 
  private:
-  std::string where(const toml::source_region& place) const {
-    return fmt::format("{}:{}: ", file_, place.begin.line);
+  // toml++ 3.3 takes characters beyond ASCII for white space or reaches code that it declares
+  // unreachable, as it does where a table's name begins with a sign.
+  void refuse_what_stops_the_parser(std::string_view text) const {
+    for (TomlCharacters at(text); !at.ends(); at.advance()) {
+      if (!at.is_plain()) continue;
+      if (static_cast<unsigned char>(at.character()) >= 0x80) {
+        throw UsageError(where(at.line()) + "this is not TOML",
+                         "a character that is not ASCII stands outside of quotes",
+                         "quotes around a text: name = \"text\"");
+      }
+      if (at.character() == '[' && at.begins_line()) refuse_table(at.line());
+    }
   }
 
+  std::string where(int64_t line) const { return fmt::format("{}:{}: ", file_, line); }
+  std::string where(const toml::source_region& place) const { return where(place.begin.line); }
+
+  [[noreturn]] void refuse(int64_t line, std::string_view what, std::string_view instead) const {
+    throw UsageError(where(line) + std::string(what),
+                     "a file for --config holds flags as lines of TOML",
+                     std::string(instead));
+  }
   [[noreturn]] void refuse(const toml::node& node,
                            std::string_view what,
                            std::string_view instead) const {
-    throw UsageError(where(node.source()) + std::string(what),
-                     "a file for --config holds flags as lines of TOML",
-                     std::string(instead));
+    refuse(int64_t{node.source().begin.line}, what, instead);
+  }
+  [[noreturn]] void refuse_table(int64_t line) const {
+    refuse(line, "a table begins", "flags are plain lines: name = value");
   }
 
   std::string text_of(const toml::node& node) const {
     if (const auto* const array = node.as_array()) return text_of(*array);
-    if (node.is_table()) refuse(node, "a table begins", "flags are plain lines: name = value");
+    if (node.is_table()) refuse_table(node.source().begin.line);
     if (const auto* const text = node.as_string()) return text->get();
     if (const auto* const flag = node.as_boolean()) return flag->get() ? "true" : "false";
     if (const auto* const count = node.as_integer()) return std::to_string(count->get());

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include <nlohmann/json.hpp>
+#include "trainers/config/file_json.h"
 
 namespace lockstep::trainers {
 namespace {
@@ -33,12 +33,12 @@ std::string base64(std::string_view bytes) {
 }
 
 std::string to_json(const Mistakes& mistakes) {
-  nlohmann::ordered_json json;
+  FileJson json;
   json["schema_version"] = 1;
   json["digest"] = mistakes.digest;
   json["classes"] = mistakes.classes;
   json["confusion"] = mistakes.confusion;
-  json["worst"] = nlohmann::ordered_json::array();
+  json["worst"] = FileJson::array();
   for (size_t i = 0; i < mistakes.worst.size(); ++i) {
     const Mistake& mistake = mistakes.worst[i];
     json["worst"].push_back({{"index", mistake.index},
@@ -51,13 +51,13 @@ std::string to_json(const Mistakes& mistakes) {
 }
 
 std::optional<Mistakes> mistakes_of(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object() || json.value("schema_version", nlohmann::json()) != 1) return std::nullopt;
+  const FileJson json = FileJson::parse(text, nullptr, false);
+  if (!json.is_object() || json.value("schema_version", FileJson()) != 1) return std::nullopt;
   try {
     Mistakes mistakes{.classes = json.at("classes"),
                       .confusion = json.at("confusion"),
                       .digest = json.at("digest")};
-    for (const nlohmann::json& mistake : json.at("worst")) {
+    for (const FileJson& mistake : json.at("worst")) {
       mistakes.worst.push_back({.index = mistake.at("index"),
                                 .label = mistake.at("label"),
                                 .predicted = mistake.at("predicted"),
@@ -69,7 +69,7 @@ std::optional<Mistakes> mistakes_of(const std::string& text) {
     const auto cells = mistakes.classes * mistakes.classes;
     if (!mistakes.confusion.empty() && std::ssize(mistakes.confusion) != cells) return std::nullopt;
     return mistakes;
-  } catch (const nlohmann::json::exception&) {
+  } catch (const FileJson::exception&) {
     return std::nullopt;
   }
 }

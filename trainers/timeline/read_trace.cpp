@@ -12,11 +12,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/timeline.h"
 #include "core/words.h"
+#include "trainers/config/file_json.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/timeline/trace_file.h"
 
@@ -24,7 +24,6 @@ namespace lockstep::trainers {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::json;
 
 constexpr int64_t kMaxRanks = 100'000;
 
@@ -83,7 +82,7 @@ class TraceReader {
   explicit TraceReader(const fs::path& file) : file_(file) {}
 
   // Keeps what is needed of each event and lets go of the rest.
-  void take_event(const Json& event) {
+  void take_event(const FileJson& event) {
     if (!event.is_object() || event.value("ph", "") != "X") return;
     const int64_t thread = event.value("tid", int64_t{-1});
     const int64_t rank = thread / kThreadsOfRank - 1;
@@ -101,7 +100,7 @@ class TraceReader {
     }
   }
 
-  TraceContents contents(const Json& about) {
+  TraceContents contents(const FileJson& about) {
     if (!about.is_object() || !about.contains("lockstep")) {
       refuse_trace(file_, "its otherData names no version of Lockstep");
     }
@@ -197,19 +196,20 @@ TraceContents read_trace(const fs::path& path) {
   TraceReader reader(file);
   constexpr int kEventDepth = 2;
   std::string key;
-  const auto keep = [&](int depth, Json::parse_event_t what, Json& value) {
-    if (what == Json::parse_event_t::key && depth == 1) key = value.get<std::string>();
-    if (what != Json::parse_event_t::object_end || depth != kEventDepth || key != "traceEvents") {
+  const auto keep = [&](int depth, FileJson::parse_event_t what, FileJson& value) {
+    if (what == FileJson::parse_event_t::key && depth == 1) key = value.get<std::string>();
+    if (what != FileJson::parse_event_t::object_end || depth != kEventDepth ||
+        key != "traceEvents") {
       return true;
     }
     reader.take_event(value);
     return false;
   };
   try {
-    const Json rest = Json::parse(stream, keep);
-    return reader.contents(rest.is_object() ? rest.value("otherData", Json()) : Json());
-  } catch (const Json::exception& error) {
-    refuse_trace(file, error.what());
+    const FileJson rest = FileJson::parse(stream, keep);
+    return reader.contents(rest.is_object() ? rest.value("otherData", FileJson()) : FileJson());
+  } catch (const FileJson::exception& error) {
+    refuse_trace(file, printable(error.what()));
   }
 }
 

@@ -1,0 +1,63 @@
+// JSON from a file that anybody may have written.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+namespace lockstep::trainers {
+
+// Converts as nlohmann does, but for whole numbers: nlohmann casts any number to the type asked
+// for, which is undefined where a double has no place in it, and cuts off what is too long.
+template <class T, class Enable = void>
+struct WholeNumbers : nlohmann::adl_serializer<T, Enable> {};
+
+template <class T>
+  requires(std::integral<T> && !std::same_as<T, bool>)
+struct WholeNumbers<T, void> {
+  // Errors: Json's type_error for another number, or another type.
+  template <class Json>
+  static void from_json(const Json& json, T& number) {
+    const bool taken =
+        json.is_number_unsigned()
+            ? take(*json.template get_ptr<const uint64_t*>(), number)
+            : json.is_number_integer() && take(*json.template get_ptr<const int64_t*>(), number);
+    if (taken) return;
+    constexpr int kWrongType = 302;  // nlohmann's
+    throw Json::type_error::create(kWrongType,
+                                   fmt::format("{} is no whole number that has a place here",
+                                               json.is_number() ? json.dump() : json.type_name()),
+                                   &json);
+  }
+  template <class Json>
+  static void to_json(Json& json, T number) {
+    nlohmann::adl_serializer<T>::to_json(json, number);
+  }
+
+ private:
+  template <class Stored>
+  static bool take(Stored stored, T& number) {
+    if (!std::in_range<T>(stored)) return false;
+    number = static_cast<T>(stored);
+    return true;
+  }
+};
+
+// Keeps the order of an object's members.
+using FileJson = nlohmann::basic_json<nlohmann::ordered_map,
+                                      std::vector,
+                                      std::string,
+                                      bool,
+                                      int64_t,
+                                      uint64_t,
+                                      double,
+                                      std::allocator,
+                                      WholeNumbers>;
+
+}  // namespace lockstep::trainers
