@@ -3,15 +3,18 @@
 usage: python3 bench/resnet_speed.py --python PYTHON [--only r18,r50,scaling] [--pairs 9] [--stock-pairs 3]
 
 PYTHON has torch; bench/peers/torch_step.py is its side, bench_train ours. r18_bf16 and r50_bf16 are O2 in bf16 beside
-PyTorch's autocast. Two variants of PyTorch are met: the best in f32 (channels_last, tcmalloc) and what a tutorial
-writes. Programs run in turn, A B A B ..., in processes of their own; each reports the median of its steps, and rounds
-with busy neighbors are run again. A part that is measured replaces that part of the results alone.
+PyTorch's autocast; r18_avx2 and r50_avx2 keep both sides to what a processor without AVX-512 has. Two variants of
+PyTorch are met: the best in f32 (channels_last, tcmalloc) and what a tutorial writes. Programs run in turn, A B A B
+..., in processes of their own; each reports the median of its steps, and rounds with busy neighbors are run again. A
+part that is measured replaces that part of the results alone.
 """
 
 import argparse
 import json
+import os
 import statistics
 from pathlib import Path
+from unittest import mock
 
 from side_by_side import PROGRAMS, RESULTS, ROOT, TCMALLOC, merge_result, on_ranks, origin, output_of, ratio, run_rounds
 
@@ -24,6 +27,16 @@ NETWORKS = {
 BF16 = ["--opt-level", "O2", "--dtype", "bf16"], ["--autocast", "bf16"]  # ours and PyTorch's
 NETWORKS |= {
     f"{name}_bf16": network | {"title": f"{network['title']}, bf16", "bf16": True} for name, network in NETWORKS.items()
+}
+AVX2 = {
+    "LOCKSTEP_ISA": "v3",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+}
+NETWORKS |= {
+    f"{name}_avx2": NETWORKS[name] | {"title": f"{NETWORKS[name]['title']}, AVX2", "environment": AVX2}
+    for name in ("r18", "r50")
 }
 
 
@@ -105,7 +118,8 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=RESULTS / "resnet_cpu.json")
     args = parser.parse_args()
     for part in args.only.split(","):
-        merge_result(args.output, {part: scaling(args) if part == "scaling" else over_torch(args, part)})
+        with mock.patch.dict(os.environ, NETWORKS.get(part, {}).get("environment", {})):
+            merge_result(args.output, {part: scaling(args) if part == "scaling" else over_torch(args, part)})
 
 
 if __name__ == "__main__":

@@ -275,9 +275,9 @@ Error decode_error(const std::string& text) {
   const auto remedy = parse_int(lines[1]).value_or(0);
   const bool is_remedy = 0 <= remedy && remedy <= static_cast<int>(kLastRemedy);
   return {static_cast<ExitCode>(code),
-          std::string(lines[2]),
-          std::string(lines[3]),
-          std::string(lines[4]),
+          without_controls(lines[2]),
+          without_controls(lines[3]),
+          without_controls(lines[4]),
           is_remedy ? static_cast<Remedy>(remedy) : Remedy::kNone};
 }
 

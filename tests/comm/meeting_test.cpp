@@ -386,6 +386,8 @@ TEST(Meeting, ErrorsTravelWhole) {
   EXPECT_EQ(again.remedy(), error.remedy());
   EXPECT_EQ(decode_error("nonsense").code(), ExitCode::kPeerLost);
   EXPECT_EQ(decode_error("2\n999\na\nb\nc").remedy(), Remedy::kNone);
+  EXPECT_EQ(decode_error("2\n0\na\x1b\nb\x7f\n").what(), std::string("a\\x1b"));
+  EXPECT_EQ(decode_error("2\n0\na\x1b\nb\x7f\n").why(), "b\\x7f");
 }
 
 }  // namespace
