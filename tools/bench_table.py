@@ -68,7 +68,8 @@ def allreduce_rows(result: dict) -> list[str]:
 
 
 def resnet_rows(result: dict) -> list[str]:
-    networks = [result[name] for name in ("r18", "r50", "r18_avx2", "r50_avx2", "r18_bf16", "r50_bf16") if name in result]
+    names = ("r18", "r50", "r18_avx2", "r50_avx2", "r18_bf16", "r50_bf16")
+    networks = [result[name] for name in names if name in result]
     rows = [
         f"| training step, {networks[0]['cores']} cores | Lockstep | PyTorch, best | ratio (min-max) "
         "| PyTorch, as in tutorials | peak memory, Lockstep and best |",

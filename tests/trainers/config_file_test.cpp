@@ -84,6 +84,10 @@ TEST(ConfigFile, RefusesWhatIsNotToml) {
   }
   EXPECT_THAT(refused("# \u00e4\na = \"\\\"\u00e4\" \u00e4"),  // which toml++ has no code for
               StartsWith("f:2: this is not TOML | a character that is not ASCII stands outside"));
+  for (const char* text :
+       {"a = 0'''\u00e4'''", "a = ='\u00e4'", "a = 1['\u00e4'"}) {  // quotes in words
+    EXPECT_THAT(refused(text), StartsWith("f:1: this is not TOML | a character")) << text;
+  }
   EXPECT_THAT(refused("a = " + std::string(10'000, '[')), StartsWith("f:1: this is not TOML | "));
   EXPECT_THAT(refused("\"\\u001b[31m\" = 1\n\"\\u001b[31m\" = 1"),
               AllOf(StartsWith("f:2: this is not TOML | "), Not(HasSubstr("\x1b"))));
@@ -94,6 +98,7 @@ TEST(ConfigFile, RefusesWhatIsNoFlag) {
   EXPECT_THAT(refused("a = [[1],\n[2]] # [\n \t[&c]"), StartsWith("f:3: a table begins | "));
   EXPECT_THAT(refused("a.b = 1"), StartsWith("f:1: a table begins | "));
   EXPECT_THAT(refused("a = {b = 1}"), StartsWith("f:1: a table begins | "));
+  EXPECT_THAT(refused("a = [\n{'\u00e4' = 1}]"), StartsWith("f:2: a table begins | "));
   EXPECT_THAT(refused("a = [1, [2]]"), StartsWith("f:1: an array in an array | "));
   EXPECT_THAT(refused("a = 1979-05-27"), StartsWith("f:1: this is a date or a time | "));
 }

@@ -16,8 +16,8 @@
 namespace lockstep::trainers {
 namespace {
 
-// Goes over TOML's characters and knows which of them are in quotes or comments, and how many
-// arrays are open.
+// Goes over TOML's characters and knows what they stand in, as toml++ reads them up to its first
+// error.
 class TomlCharacters {
  public:
   explicit TomlCharacters(std::string_view text) : text_(text) {
@@ -25,49 +25,71 @@ class TomlCharacters {
   }
 
   bool ends() const { return at_ >= text_.size(); }
-  char character() const { return text_[at_]; }
   int line() const { return line_; }
-  bool is_plain() const { return inside_.empty(); }  // in no quotes and no comment
-  bool begins_line() const { return line_is_blank_ && arrays_ == 0; }
+  bool is_stray() const { return is_plain() && static_cast<unsigned char>(character()) >= 0x80; }
+  bool begins_table() const {
+    if (!is_plain()) return false;
+    return is_value_ ? character() == '{' && !is_word_ : character() == '[' && line_is_blank_;
+  }
 
   void advance() {
     const char c = character();
     size_t count = 1;
     if (c == '\n') {
-      ++line_;
-      if (inside_.size() == 1) inside_ = {};  // a comment; a text in single quotes is an error here
+      begin_line();
     } else if (!is_plain()) {
-      if (inside_[0] == '"' && c == '\\') {
-        count = at_ + 1 < text_.size() && text_[at_ + 1] != '\n' ? 2 : 1;
-      } else if (inside_[0] != '#' && text_.substr(at_).starts_with(inside_)) {
-        count = inside_.size() == 1 ? 1 : std::min<size_t>(quotes(), 5);  // two may precede the end
-        inside_ = {};
-      }
-    } else if (c == '"' || c == '\'') {
-      count = quotes() == 2 ? 2 : std::min<size_t>(quotes(), 3);  // two: an empty text
-      if (count != 2) inside_ = text_.substr(at_, count);
+      count = within_quotes(c);
+    } else if (is_one_of(" \t\r,]}")) {
+      is_word_ = false;
+      if (c == ']') --arrays_;
     } else if (c == '#') {
       inside_ = text_.substr(at_, 1);
-    } else if (c == '[') {
-      ++arrays_;
-    } else if (c == ']') {
-      --arrays_;
+    } else if (!is_word_ && is_one_of("'\"")) {
+      count = quotes() == 2 ? 2 : std::min<size_t>(quotes(), 3);  // two: an empty text
+      if (count != 2) inside_ = text_.substr(at_, count);
+    } else if (is_value_) {
+      is_word_ = is_word_ || c != '[';
+      if (!is_word_) ++arrays_;
+    } else {
+      is_value_ = c == '=';
     }
-    line_is_blank_ = c == '\n' || (line_is_blank_ && (c == ' ' || c == '\t' || c == '\r'));
+    line_is_blank_ = c == '\n' || (line_is_blank_ && (c == ' ' || c == '\t'));
     at_ += count;
   }
 
  private:
+  char character() const { return text_[at_]; }
+  bool is_plain() const { return inside_.empty(); }  // in no quotes and no comment
+  bool is_one_of(std::string_view some) const { return some.find(character()) != some.npos; }
   // How many of the character here follow each other.
   size_t quotes() const {
     const size_t end = text_.find_first_not_of(character(), at_);
     return std::min(end, text_.size()) - at_;
   }
 
+  void begin_line() {
+    ++line_;
+    if (inside_.size() == 1) inside_ = {};  // a comment; a text in single quotes is an error here
+    is_word_ = false;
+    if (is_plain() && arrays_ <= 0) is_value_ = false, arrays_ = 0;
+  }
+  // How many characters to go.
+  size_t within_quotes(char c) {
+    if (inside_[0] == '"' && c == '\\') {
+      return at_ + 1 < text_.size() && text_[at_ + 1] != '\n' ? 2 : 1;
+    }
+    if (inside_[0] == '#' || !text_.substr(at_).starts_with(inside_)) return 1;
+    const bool one = inside_.size() == 1;
+    inside_ = {};
+    return one ? 1 : std::min<size_t>(quotes(), 5);  // two may precede the three that end it
+  }
+
   std::string_view text_;
   size_t at_ = 0;
   int line_ = 1, arrays_ = 0;
   bool line_is_blank_ = true;
+  bool is_value_ = false;    // behind a line's =
+  bool is_word_ = false;     // in a value without quotes, where quotes are letters like others
   std::string_view inside_;  // what ends it: one quote or three, or # for a comment
 };
 
@@ -99,13 +121,12 @@ class ConfigReader {
   // unreachable, as it does where a table's name begins with a sign.
   void refuse_what_stops_the_parser(std::string_view text) const {
     for (TomlCharacters at(text); !at.ends(); at.advance()) {
-      if (!at.is_plain()) continue;
-      if (static_cast<unsigned char>(at.character()) >= 0x80) {
+      if (at.begins_table()) refuse_table(at.line());
+      if (at.is_stray()) {
         throw UsageError(where(at.line()) + "this is not TOML",
                          "a character that is not ASCII stands outside of quotes",
                          "quotes around a text: name = \"text\"");
       }
-      if (at.character() == '[' && at.begins_line()) refuse_table(at.line());
     }
   }
 
