@@ -74,6 +74,7 @@ TEST(ConfigFile, RefusesWhatIsNotToml) {
                            "a = \"\\ud800\"",
                            "a = [1 2]",
                            "a = [1,",
+                           "a = [}=1]",
                            "a = convnet",
                            "a = 01",
                            "a = 1.",
