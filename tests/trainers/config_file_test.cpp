@@ -89,9 +89,6 @@ TEST(ConfigFile, RefusesWhatIsNotToml) {
        {"a = 0'''\u00e4'''", "a = ='\u00e4'", "a = 1['\u00e4'"}) {  // quotes in words
     EXPECT_THAT(refused(text), StartsWith("f:1: this is not TOML | a character")) << text;
   }
-  for (const char* text : {"a\x01 = 1", "a = 'x\x1b'", "# \x7f"}) {
-    EXPECT_THAT(refused(text), StartsWith("f:1: this is not TOML | a control character")) << text;
-  }
   EXPECT_THAT(refused("a = tcp://h:1"), StartsWith("f:1: this is not TOML | "));
   EXPECT_THAT(refused("a = " + std::string(10'000, '[')), StartsWith("f:1: this is not TOML | "));
   EXPECT_THAT(refused("\"\\u001b[31m\" = 1\n\"\\u001b[31m\" = 1"),
@@ -105,7 +102,7 @@ TEST(ConfigFile, RefusesWhatIsNoFlag) {
   EXPECT_THAT(refused("a = {b = 1}"), StartsWith("f:1: a table begins | "));
   EXPECT_THAT(refused("a = [\n{'\u00e4' = 1}]"), StartsWith("f:2: a table begins | "));
   EXPECT_THAT(refused("a = [1, [2]]"), StartsWith("f:1: an array in an array | "));
-  for (const char* text : {"a = 1979-05-27", "a = 1979-05-27T", "a = [1, 07:32:00]"}) {
+  for (const char* text : {"a = 1979-05-27", "a = [1, 07:32:00]"}) {
     EXPECT_THAT(refused(text), StartsWith("f:1: this is a date or a time | ")) << text;
   }
 }

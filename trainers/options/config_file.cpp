@@ -33,16 +33,6 @@ class TomlCharacters {
   bool ends() const { return at_ >= text_.size(); }
   int line() const { return line_; }
   bool is_stray() const { return is_plain() && static_cast<unsigned char>(character()) >= 0x80; }
-  // TOML has none but tabs and the ends of lines.
-  bool is_control() const {
-    const auto c = static_cast<unsigned char>(character());
-    return (c < 0x20 && !is_one_of("\t\r\n")) || c == 0x7F;
-  }
-  // The first sign of a date or a time: 1979- or 07:
-  bool is_of_time() const {
-    return is_plain() &&
-           ((character() == '-' && digits_ == 4) || (character() == ':' && digits_ > 0));
-  }
   bool begins_table() const {
     if (!is_plain()) return false;
     return is_value_ ? character() == '{' && !is_word_ : character() == '[' && line_is_blank_;
@@ -51,8 +41,6 @@ class TomlCharacters {
   void advance() {
     const char c = character();
     size_t count = 1;
-    const bool is_digit = is_value_ && is_plain() && '0' <= c && c <= '9';
-    digits_ = is_digit && (!is_word_ || digits_ > 0) ? digits_ + 1 : 0;
     if (c == '\n') {
       begin_line();
     } else if (!is_plain()) {
@@ -105,7 +93,6 @@ class TomlCharacters {
   std::string_view text_;
   size_t at_ = 0;
   int line_ = 1, arrays_ = 0;
-  int digits_ = 0;  // of the word, while it has nothing else
   bool line_is_blank_ = true;
   bool is_value_ = false;    // behind a line's =
   bool is_word_ = false;     // in a value without quotes, where quotes are letters like others
@@ -141,12 +128,6 @@ class ConfigReader {
   void refuse_what_stops_the_parser(std::string_view text) const {
     for (TomlCharacters at(text); !at.ends(); at.advance()) {
       if (at.begins_table()) refuse_table(at.line());
-      if (at.is_of_time()) refuse_time(at.line());
-      if (at.is_control()) {
-        throw UsageError(where(at.line()) + "this is not TOML",
-                         "a control character",
-                         "\"\\u001b\", in quotes, for such a character");
-      }
       if (at.is_stray()) {
         throw UsageError(where(at.line()) + "this is not TOML",
                          "a character that is not ASCII stands outside of quotes",
@@ -168,9 +149,6 @@ class ConfigReader {
                            std::string_view instead) const {
     refuse(int64_t{node.source().begin.line}, what, instead);
   }
-  [[noreturn]] void refuse_time(int64_t line) const {
-    refuse(line, "this is a date or a time", "text in quotes");
-  }
   [[noreturn]] void refuse_table(int64_t line) const {
     refuse(line, "a table begins", "flags are plain lines: name = value");
   }
@@ -182,7 +160,7 @@ class ConfigReader {
     if (const auto* const flag = node.as_boolean()) return flag->get() ? "true" : "false";
     if (const auto* const count = node.as_integer()) return std::to_string(count->get());
     const auto* const number = node.as_floating_point();
-    if (number == nullptr) refuse_time(node.source().begin.line);
+    if (number == nullptr) refuse(node, "this is a date or a time", "text in quotes");
     const std::string text = fmt::format("{}", number->get());
     const bool looks_whole = text.find_first_not_of("-0123456789") == std::string::npos;
     return looks_whole ? text + ".0" : text;  // 3.0 is no whole number, as its writer meant it
