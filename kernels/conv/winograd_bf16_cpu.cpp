@@ -87,13 +87,6 @@ LS_BF16_CODE void transform_windows(
   }
 }
 
-// Outputs of a panel of channels, of tiles from `first` on. sums is [point][tile][kPanel].
-struct OutputPanel {
-  const float* sums;
-  const float* bias;  // of the panel; may be null
-  int64_t first_tile, tiles, first_channel, width;
-};
-
 LS_BF16_CODE void write_outputs(const OutputPanel& panel, const TiledImages& shape, BFloat16* out) {
   for (int64_t t = 0; t < panel.tiles; ++t) {
     const TilePlace place(shape, panel.first_tile + t);

@@ -9,6 +9,7 @@
 #include <immintrin.h>
 
 #include "core/dtype.h"
+#include "kernels/conv/winograd_images.h"
 #include "kernels/support/cpu/float_line.h"
 
 // Marks functions that use bf16 arithmetic, which x86-64-v4 alone does not have. A lambda inside of
@@ -18,7 +19,6 @@
 namespace lockstep::kernels::LS_CPU {
 
 // A panel is as many columns as the inner loop has registers for.
-inline constexpr int64_t kPanel = 64;
 inline constexpr int64_t kPanelVectors = kPanel / kLineLanes;
 inline constexpr int kRowsAtOnce = 6;
 

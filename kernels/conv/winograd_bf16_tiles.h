@@ -23,13 +23,6 @@ inline constexpr int64_t kApart = 32;
 
 using Vector = Line::Vector;
 
-inline int64_t panels_of(int64_t channels) {
-  return (channels + kPanel - 1) / kPanel;
-}
-inline int64_t panel_width(int64_t channels, int64_t panel) {
-  return std::min(kPanel, channels - panel * kPanel);
-}
-
 using TiledImages = TiledBatch<BFloat16, kOutEdge>;
 template <int kCount>
 using Pixels = TilePixels<BFloat16, kOutEdge, kCount>;

@@ -98,13 +98,6 @@ void transform_windows(
   }
 }
 
-// Outputs of a panel of channels, of tiles from `first` on. sums is [point][tile][kPanel].
-struct OutputPanel {
-  const float* sums;
-  const float* bias;  // of the panel; may be null
-  int64_t first_tile, tiles, first_channel, width;
-};
-
 template <class T>
 void write_outputs(const OutputPanel& panel, const TiledBatch<T, kTile>& shape, T* out) {
   for (int64_t t = 0; t < panel.tiles; ++t) {

@@ -6,21 +6,14 @@
 #include <cstdint>
 
 #include "kernels/conv/winograd_f32_transforms.h"
+#include "kernels/conv/winograd_images.h"
 
 namespace lockstep::kernels::LS_CPU {
 
 inline constexpr int64_t kColumns = 2 * kLanes;  // of the inner loop, which fills the registers
 inline constexpr int kRowsAtOnce = 6;
-inline constexpr int64_t kPanel = 64;
 // A cache line, so that what is written to 36 points does not meet in one set of the cache.
 inline constexpr int64_t kApart = 16;
-
-inline int64_t panels_of(int64_t channels) {
-  return (channels + kPanel - 1) / kPanel;
-}
-inline int64_t panel_width(int64_t channels, int64_t panel) {
-  return std::min(kPanel, channels - panel * kPanel);
-}
 
 // left[row, i]; strides in values.
 struct LeftRows {

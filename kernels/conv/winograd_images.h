@@ -2,6 +2,7 @@
 // Included by winograd_*_cpu.cpp alone.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -9,6 +10,23 @@
 #include "kernels/support/declare_op.h"
 
 namespace lockstep::kernels::LS_CPU {
+
+// Channels are taken in panels of so many.
+inline constexpr int64_t kPanel = 64;
+
+inline int64_t panels_of(int64_t channels) {
+  return (channels + kPanel - 1) / kPanel;
+}
+inline int64_t panel_width(int64_t channels, int64_t panel) {
+  return std::min(kPanel, channels - panel * kPanel);
+}
+
+// Outputs of a panel of channels, of tiles from `first` on. sums is [point][tile][kPanel].
+struct OutputPanel {
+  const float* sums;
+  const float* bias;  // of the panel; may be null
+  int64_t first_tile, tiles, first_channel, width;
+};
 
 // Parts of a workspace, one behind the other, each at a cache line.
 class WorkspaceParts {

@@ -60,8 +60,8 @@ TEST_F(ReplayPlanTest, TakesTheRunsFlagsAndItsCutOfTheBatch) {
   EXPECT_EQ(replay.trouble, "the loss is nan");
   EXPECT_THAT(replay.arguments,
               ElementsAre("--quiet",
-                          "--data=data",
                           "--arch=resnet20",
+                          "--data=data",
                           "--seed=9",
                           "--global-batch-size=8",
                           "--batches-per-allreduce=2",

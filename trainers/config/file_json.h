@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -49,15 +50,19 @@ struct WholeNumbers<T, void> {
   }
 };
 
-// Keeps the order of an object's members.
-using FileJson = nlohmann::basic_json<nlohmann::ordered_map,
-                                      std::vector,
-                                      std::string,
-                                      bool,
-                                      int64_t,
-                                      uint64_t,
-                                      double,
-                                      std::allocator,
-                                      WholeNumbers>;
+template <template <class...> class Object>
+using FileJsonOf = nlohmann::basic_json<Object,
+                                        std::vector,
+                                        std::string,
+                                        bool,
+                                        int64_t,
+                                        uint64_t,
+                                        double,
+                                        std::allocator,
+                                        WholeNumbers>;
+// An object's members in the order of their names.
+using FileJson = FileJsonOf<std::map>;
+// As the file has them; finding one takes a look at all before it.
+using OrderedFileJson = FileJsonOf<nlohmann::ordered_map>;
 
 }  // namespace lockstep::trainers

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/input_file.h"
@@ -48,29 +49,29 @@ FileJson read_properties(const std::string& path) {
 // The properties as cuDNN 9.19 writes them on a card.
 std::string cudnn_properties(const GpuCard& card) {
   constexpr int kRegisters = 65536;
-  return FileJson{{"deviceName", "NVIDIA " + card.name},
-                  {"deviceVer", card.compute_capability * 10},
-                  {"multiProcessorCount", card.multiprocessors},
-                  {"totalGlobalMem", card.memory_bytes},
-                  {"l2CacheSize", card.l2_bytes},
-                  {"maxSharedMemoryPerBlockOptin", card.shared_bytes_per_block},
-                  {"maxSharedMemoryPerBlock", 48 << 10},
-                  {"reservedSharedMemoryPerBlock", 1024},
-                  {"regsPerBlock", kRegisters},
-                  {"maxRegistersPerSM", kRegisters},
-                  {"maxGridSize", {2147483647, 65535, 65535}},
-                  {"maxBlockSize", {1024, 1024, 64}},
-                  {"maxThreadsPerBlock", 1024},
-                  {"maxThreadsPerSM", 2048},
-                  {"maxCtasPerSM", 32},
-                  {"warpSize", 32},
-                  {"smClockRateKHz", 1'980'000},
-                  {"memClockRateKHz", 3'201'000},
-                  {"supportCoopLaunch", 1},
-                  {"isTccDriver", 0},
-                  {"pciDeviceId", 0},
-                  {"cudaDeviceId", 0},
-                  {"driverVer", 13000}}
+  return nlohmann::json{{"deviceName", "NVIDIA " + card.name},
+                        {"deviceVer", card.compute_capability * 10},
+                        {"multiProcessorCount", card.multiprocessors},
+                        {"totalGlobalMem", card.memory_bytes},
+                        {"l2CacheSize", card.l2_bytes},
+                        {"maxSharedMemoryPerBlockOptin", card.shared_bytes_per_block},
+                        {"maxSharedMemoryPerBlock", 48 << 10},
+                        {"reservedSharedMemoryPerBlock", 1024},
+                        {"regsPerBlock", kRegisters},
+                        {"maxRegistersPerSM", kRegisters},
+                        {"maxGridSize", {2147483647, 65535, 65535}},
+                        {"maxBlockSize", {1024, 1024, 64}},
+                        {"maxThreadsPerBlock", 1024},
+                        {"maxThreadsPerSM", 2048},
+                        {"maxCtasPerSM", 32},
+                        {"warpSize", 32},
+                        {"smClockRateKHz", 1'980'000},
+                        {"memClockRateKHz", 3'201'000},
+                        {"supportCoopLaunch", 1},
+                        {"isTccDriver", 0},
+                        {"pciDeviceId", 0},
+                        {"cudaDeviceId", 0},
+                        {"driverVer", 13000}}
       .dump();
 }
 
@@ -96,7 +97,7 @@ GpuCard find_gpu(const std::string& gpu) {
 }
 
 std::string device_text(const GpuCard& card) {
-  const auto properties = FileJson::parse(card.cudnn_properties);
+  const auto properties = nlohmann::json::parse(card.cudnn_properties);
   return fmt::format(
       "{} (sm_{})", properties["deviceName"].get<std::string>(), card.compute_capability);
 }

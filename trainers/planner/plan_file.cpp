@@ -17,7 +17,7 @@ constexpr const char* kHint = "another --plan-file; --autotune makes one";
   throw EnvironmentError(fmt::format("cannot use {} as a plan file", file), why, kHint);
 }
 
-PlanFile plans_of(const FileJson& json, const std::string& file) {
+PlanFile plans_of(const OrderedFileJson& json, const std::string& file) {
   const int version = json.at("format_version").get<int>();
   if (version != PlanFile::kFormatVersion) {
     refuse(
@@ -27,7 +27,7 @@ PlanFile plans_of(const FileJson& json, const std::string& file) {
   }
   PlanFile plans{.origin = {.cudnn = json.at("cudnn"), .card = json.at("card")}, .engines = {}};
   for (const auto& [problem, found] :
-       json.at("convolutions").get_ref<const FileJson::object_t&>()) {
+       json.at("convolutions").get_ref<const OrderedFileJson::object_t&>()) {
     plans.engines[problem] = {.engine = found.at("engine"),
                               .microseconds = found.at("microseconds"),
                               .rule_microseconds = found.at("rule_microseconds"),
@@ -39,23 +39,23 @@ PlanFile plans_of(const FileJson& json, const std::string& file) {
 }  // namespace
 
 std::string to_json(const PlanFile& plans) {
-  FileJson json = {{"format_version", PlanFile::kFormatVersion},
-                   {"cudnn", plans.origin.cudnn},
-                   {"card", plans.origin.card},
-                   {"convolutions", FileJson::object()}};
+  OrderedFileJson json = {{"format_version", PlanFile::kFormatVersion},
+                          {"cudnn", plans.origin.cudnn},
+                          {"card", plans.origin.card},
+                          {"convolutions", OrderedFileJson::object()}};
   for (const auto& [problem, found] : plans.engines) {
     json["convolutions"][problem] = {{"engine", found.engine},
                                      {"microseconds", found.microseconds},
                                      {"rule_microseconds", found.rule_microseconds},
                                      {"workspace_bytes", found.workspace_bytes}};
   }
-  return json.dump(2, ' ', false, FileJson::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', false, OrderedFileJson::error_handler_t::replace) + "\n";
 }
 
 PlanFile parse_plans(const std::string& text, const std::string& file) {
   try {
-    return plans_of(FileJson::parse(text), file);
-  } catch (const FileJson::exception& error) {
+    return plans_of(OrderedFileJson::parse(text), file);
+  } catch (const OrderedFileJson::exception& error) {
     refuse(file, fmt::format("it is damaged or no plan file: {}", printable(error.what())));
   }
 }

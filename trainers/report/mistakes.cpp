@@ -33,12 +33,12 @@ std::string base64(std::string_view bytes) {
 }
 
 std::string to_json(const Mistakes& mistakes) {
-  FileJson json;
+  OrderedFileJson json;
   json["schema_version"] = 1;
   json["digest"] = mistakes.digest;
   json["classes"] = mistakes.classes;
   json["confusion"] = mistakes.confusion;
-  json["worst"] = FileJson::array();
+  json["worst"] = OrderedFileJson::array();
   for (size_t i = 0; i < mistakes.worst.size(); ++i) {
     const Mistake& mistake = mistakes.worst[i];
     json["worst"].push_back({{"index", mistake.index},

@@ -19,12 +19,12 @@ using Time = std::chrono::system_clock::time_point;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // A number that was not finite is null in the file.
-double number(const FileJson& object, const char* name) {
+double number(const OrderedFileJson& object, const char* name) {
   const auto found = object.find(name);
   return found == object.end() || found->is_null() ? kNan : found->get<double>();
 }
 
-bool has(const FileJson& object, const char* name) {
+bool has(const OrderedFileJson& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && !found->is_null();
 }
@@ -39,7 +39,7 @@ Time time_of(const std::string& utc) {
                                           : Time{};
 }
 
-FinalMetrics final_metrics_of(const FileJson& json) {
+FinalMetrics final_metrics_of(const OrderedFileJson& json) {
   FinalMetrics metrics{.wall_s = number(json, "wall_s"),
                        .first_step_s = number(json, "first_step_s")};
   if (has(json, "images_per_s")) metrics.images_per_s = number(json, "images_per_s");
@@ -52,8 +52,8 @@ FinalMetrics final_metrics_of(const FileJson& json) {
   return metrics;
 }
 
-RunPlan plan_of(const FileJson& json) {
-  const FileJson& run = json.at("run");
+RunPlan plan_of(const OrderedFileJson& json) {
+  const OrderedFileJson& run = json.at("run");
   RunPlan plan{.global_batch = run.at("global_batch"),
                .micro_steps = run.at("micro_steps"),
                .shards = run.at("shards"),
@@ -71,15 +71,15 @@ RunPlan plan_of(const FileJson& json) {
   plan.seeds.order = json.value("seed_order", plan.seeds.run);
   plan.seeds.weights = json.value("seed_weights", plan.seeds.run);
   if (has(run, "plan_choices")) plan.plan_choices = run.at("plan_choices");
-  for (const FileJson& bucket : run.at("buckets")) {
+  for (const OrderedFileJson& bucket : run.at("buckets")) {
     plan.buckets.push_back({.tensors = bucket.at("tensors"), .bytes = bucket.at("bytes")});
   }
   return plan;
 }
 
-ExchangeSummary exchange_of(const FileJson& json) {
+ExchangeSummary exchange_of(const OrderedFileJson& json) {
   ExchangeSummary summary;
-  for (const FileJson& rank : json.at("ranks")) {
+  for (const OrderedFileJson& rank : json.at("ranks")) {
     summary.ranks.push_back({.seconds = {.own = number(rank, "own_s"),
                                          .exposed = number(rank, "exposed_s"),
                                          .hidden = number(rank, "hidden_s")},
@@ -87,7 +87,7 @@ ExchangeSummary exchange_of(const FileJson& json) {
                              .reduced_bytes = rank.at("reduced_bytes"),
                              .images = rank.value("images", int64_t{0})});
   }
-  for (const FileJson& bucket : json.at("buckets")) {
+  for (const OrderedFileJson& bucket : json.at("buckets")) {
     summary.buckets.push_back({.ready = number(bucket, "ready_s"),
                                .start = number(bucket, "start_s"),
                                .end = number(bucket, "end_s")});
@@ -95,17 +95,17 @@ ExchangeSummary exchange_of(const FileJson& json) {
   return summary;
 }
 
-StepTimes step_times_of(const FileJson& json) {
+StepTimes step_times_of(const OrderedFileJson& json) {
   std::vector<StepTimes::Bin> bins;
-  for (const FileJson& bin : json) {
+  for (const OrderedFileJson& bin : json) {
     bins.push_back({bin.at("from_s"), bin.at("to_s"), bin.at("steps")});
   }
   return StepTimes::of(bins);
 }
 
-std::vector<RankRecord> ranks_of(const FileJson& json) {
+std::vector<RankRecord> ranks_of(const OrderedFileJson& json) {
   std::vector<RankRecord> ranks;
-  for (const FileJson& rank : json) {
+  for (const OrderedFileJson& rank : json) {
     ranks.push_back({.host = rank.at("host"),
                      .device = rank.at("device"),
                      .threads = rank.at("threads"),
@@ -119,7 +119,7 @@ std::vector<RankRecord> ranks_of(const FileJson& json) {
   return ranks;
 }
 
-RunRecord record_of(const FileJson& json) {
+RunRecord record_of(const OrderedFileJson& json) {
   RunRecord record;
   record.argv = json.at("argv");
   for (const auto& [name, flag] : json.at("flags").items()) {
@@ -133,7 +133,7 @@ RunRecord record_of(const FileJson& json) {
     record.evaluation = evaluation_record_of(json.at("evaluation").dump());
   }
   if (has(json, "resumed")) {
-    const FileJson& from = json.at("resumed");
+    const OrderedFileJson& from = json.at("resumed");
     record.resumed = ResumedFrom{from.at("file"), from.at("step")};
   }
   record.start = time_of(json.at("start"));
@@ -157,9 +157,9 @@ RunRecord record_of(const FileJson& json) {
 }  // namespace
 
 RunRecord run_record_of(const std::string& json, const std::string& file) {
-  const FileJson parsed = FileJson::parse(json, nullptr, false);
+  const OrderedFileJson parsed = OrderedFileJson::parse(json, nullptr, false);
   if (!parsed.is_object()) refuse(file, "it is not a JSON object");
-  const FileJson version = parsed.value("schema_version", FileJson());
+  const OrderedFileJson version = parsed.value("schema_version", OrderedFileJson());
   if (version != RunRecord::kSchemaVersion) {
     refuse(file,
            fmt::format("its schema_version is {}, this program reads {}",
@@ -168,7 +168,7 @@ RunRecord run_record_of(const std::string& json, const std::string& file) {
   }
   try {
     return record_of(parsed);
-  } catch (const FileJson::exception& error) {
+  } catch (const OrderedFileJson::exception& error) {
     refuse(file, printable(error.what()));
   } catch (const std::logic_error&) {  // of std::stoull
     refuse(file, "its digest is not a hexadecimal number");
