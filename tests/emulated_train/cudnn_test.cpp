@@ -25,8 +25,9 @@ struct Level {
   Dtype dtype = Dtype::kF16;
   double tolerance = 1e-4;
 };
+// In half precision a sum near 0 may pass a ReLU on one side only, and moves a filter's gradient.
 constexpr Level kLevels[] = {
-    {}, {OptLevel::kO2, Dtype::kF16, 0.02}, {OptLevel::kO2, Dtype::kBF16, 0.05}};
+    {}, {OptLevel::kO2, Dtype::kF16, 0.05}, {OptLevel::kO2, Dtype::kBF16, 0.05}};
 
 ResolvedRun run_of(const Level& level, Device device, int64_t steps) {
   ResolvedRun run = tiny_run(device, steps);

@@ -52,8 +52,9 @@ TEST(ConfigFile, ReadsTomlsValues) {
 }
 
 TEST(ConfigFile, ReadsTextsOfSeveralLines) {
-  EXPECT_THAT(entries("a = \"\"\"\n[\u00e4 \"\"\\\"\"\"\"\"\nb = '''\n[#'\\'''\nc = \"\"\nd = ''"),
-              ElementsAre("1|a|[\u00e4 \"\"\"\"", "3|b|[#'\\", "5|c|", "6|d|"));
+  EXPECT_THAT(
+      entries("a = \"\"\"\n[\u00e4\\\n \"\"\\\"\"\"\"\"\nb = '''\n[#'\\'''\nc = \"\"\nd = ''"),
+      ElementsAre("1|a|[\u00e4\"\"\"\"", "4|b|[#'\\", "6|c|", "7|d|"));
   EXPECT_THAT(refused("a = \"\"\"\n\"\"\" \u00e4"),
               StartsWith("f:2: this is not TOML | a character"));
 }
@@ -88,6 +89,10 @@ TEST(ConfigFile, RefusesWhatIsNotToml) {
   for (const char* text :
        {"a = 0'''\u00e4'''", "a = ='\u00e4'", "a = 1['\u00e4'"}) {  // quotes in words
     EXPECT_THAT(refused(text), StartsWith("f:1: this is not TOML | a character")) << text;
+  }
+  for (const char* text :
+       {"a = \"\"\" \\ \ufef7", "a = \"\"\" \\\u00a0", "a = \"\"\"\\\n \ufef7"}) {
+    EXPECT_THAT(refused(text), HasSubstr("or behind a backslash")) << text;
   }
   EXPECT_THAT(refused("a = tcp://h:1"), StartsWith("f:1: this is not TOML | "));
   EXPECT_THAT(refused("a = " + std::string(10'000, '[')), StartsWith("f:1: this is not TOML | "));

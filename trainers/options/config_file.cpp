@@ -32,7 +32,7 @@ class TomlCharacters {
 
   bool ends() const { return at_ >= text_.size(); }
   int line() const { return line_; }
-  bool is_stray() const { return is_plain() && static_cast<unsigned char>(character()) >= 0x80; }
+  bool is_stray() const { return (is_plain() || trims_) && is_beyond_ascii(at_); }
   bool begins_table() const {
     if (!is_plain()) return false;
     return is_value_ ? character() == '{' && !is_word_ : character() == '[' && line_is_blank_;
@@ -41,6 +41,7 @@ class TomlCharacters {
   void advance() {
     const char c = character();
     size_t count = 1;
+    trims_ = trims_ && is_one_of(" \t\r\n");
     if (c == '\n') {
       begin_line();
     } else if (!is_plain()) {
@@ -65,8 +66,12 @@ class TomlCharacters {
 
  private:
   char character() const { return text_[at_]; }
+  bool is_beyond_ascii(size_t at) const { return static_cast<unsigned char>(text_[at]) >= 0x80; }
   bool is_plain() const { return inside_.empty(); }  // in no quotes and no comment
-  bool is_one_of(std::string_view some) const { return some.find(character()) != some.npos; }
+  bool is_one_of(std::string_view some) const { return is_one_of(some, at_); }
+  bool is_one_of(std::string_view some, size_t at) const {
+    return some.find(text_[at]) != some.npos;
+  }
   // How many of the character here follow each other.
   size_t quotes() const {
     const size_t end = text_.find_first_not_of(character(), at_);
@@ -82,7 +87,10 @@ class TomlCharacters {
   // How many characters to go.
   size_t within_quotes(char c) {
     if (inside_[0] == '"' && c == '\\') {
-      return at_ + 1 < text_.size() && text_[at_ + 1] != '\n' ? 2 : 1;
+      const size_t next = at_ + 1;
+      if (next == text_.size()) return 1;
+      trims_ = inside_.size() == 3 && (is_beyond_ascii(next) || is_one_of(" \t\r\n", next));
+      return trims_ || text_[next] == '\n' ? 1 : 2;
     }
     if (inside_[0] == '#' || !text_.substr(at_).starts_with(inside_)) return 1;
     const bool one = inside_.size() == 1;
@@ -94,6 +102,7 @@ class TomlCharacters {
   size_t at_ = 0;
   int line_ = 1, arrays_ = 0;
   bool line_is_blank_ = true;
+  bool trims_ = false;       // behind a backslash that takes white space out of a text
   bool is_value_ = false;    // behind a line's =
   bool is_word_ = false;     // in a value without quotes, where quotes are letters like others
   std::string_view inside_;  // what ends it: one quote or three, or # for a comment
@@ -130,7 +139,8 @@ class ConfigReader {
       if (at.begins_table()) refuse_table(at.line());
       if (at.is_stray()) {
         throw UsageError(where(at.line()) + "this is not TOML",
-                         "a character that is not ASCII stands outside of quotes",
+                         "a character that is not ASCII stands outside of quotes, or behind a "
+                         "backslash",
                          "quotes around a text: name = \"text\"");
       }
     }
