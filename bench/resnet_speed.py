@@ -11,12 +11,22 @@ part that is measured replaces that part of the results alone.
 
 import argparse
 import json
-import os
 import statistics
 from pathlib import Path
-from unittest import mock
 
-from side_by_side import PROGRAMS, RESULTS, ROOT, TCMALLOC, merge_result, on_ranks, origin, output_of, ratio, run_rounds
+from side_by_side import (
+    PROGRAMS,
+    RESULTS,
+    ROOT,
+    TCMALLOC,
+    environment_of,
+    merge_result,
+    on_ranks,
+    origin,
+    output_of,
+    ratio,
+    run_rounds,
+)
 
 PEER = str(ROOT / "bench" / "peers" / "torch_step.py")
 R18 = ["-a", "resnet18", "--cifar-stem"]
@@ -28,15 +38,8 @@ BF16 = ["--opt-level", "O2", "--dtype", "bf16"], ["--autocast", "bf16"]  # ours 
 NETWORKS |= {
     f"{name}_bf16": network | {"title": f"{network['title']}, bf16", "bf16": True} for name, network in NETWORKS.items()
 }
-AVX2 = {
-    "LOCKSTEP_ISA": "v3",
-    "ONEDNN_MAX_CPU_ISA": "AVX2",
-    "ATEN_CPU_CAPABILITY": "avx2",
-    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-}
 NETWORKS |= {
-    f"{name}_avx2": NETWORKS[name] | {"title": f"{NETWORKS[name]['title']}, AVX2", "environment": AVX2}
-    for name in ("r18", "r50")
+    f"{name}_avx2": NETWORKS[name] | {"title": f"{NETWORKS[name]['title']}, AVX2"} for name in ("r18", "r50")
 }
 
 
@@ -118,7 +121,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=RESULTS / "resnet_cpu.json")
     args = parser.parse_args()
     for part in args.only.split(","):
-        with mock.patch.dict(os.environ, NETWORKS.get(part, {}).get("environment", {})):
+        with environment_of(part):
             merge_result(args.output, {part: scaling(args) if part == "scaling" else over_torch(args, part)})
 
 

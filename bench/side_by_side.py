@@ -9,15 +9,27 @@ import statistics
 import subprocess
 import time
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "build" / "release" / "bin"
 RESULTS = ROOT / "bench" / "results"
+AVX2 = {
+    "LOCKSTEP_ISA": "v3",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+}
 TCMALLOC = Path("/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4")
 
 
 def on_ranks(ranks: int, line: list[str]) -> list[str]:
     return [str(ROOT / "scripts" / "run"), "-np", str(ranks), *line] if ranks > 1 else line
+
+
+def environment_of(part: str):
+    """Both sides of PART_avx2 are kept to what a processor without AVX-512 has."""
+    return mock.patch.dict(os.environ, AVX2 if part.endswith("_avx2") else {})
 
 
 def output_of(line: list[str], preload: Path | None = None) -> str:

@@ -6,6 +6,7 @@ usage: python3 bench/time_to_accuracy.py --cifar10 DIR --mnist DIR [--only mnist
 mnist: the ConvNet to 99.0 % in one epoch of AdamW, beside bench/peers/torch_mnist.py, which PYTHON, with PyTorch,
 runs. cifar94: `--preset cifar-94`; a run takes about an hour on 2 cores. speed: images per second of the first --steps
 steps of that recipe. scaling: 2 ranks of 1 thread over 1 rank of 1 thread, likewise. All but scaling in f32 and bf16.
+PART_avx2, as speed_avx2, is f32 alone and keeps both sides to what a processor without AVX-512 has.
 Seconds run from the start of a process to its end, so they hold what it loads, trains and evaluates. Each seed is a
 round, A B A B ...; rounds with busy neighbors are run again. A part that is measured replaces that part of the results
 alone.
@@ -20,7 +21,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from side_by_side import PROGRAMS, RESULTS, ROOT, TCMALLOC, merge_result, on_ranks, origin, output_of, ratio, run_rounds
+from side_by_side import (
+    PROGRAMS,
+    RESULTS,
+    ROOT,
+    TCMALLOC,
+    environment_of,
+    merge_result,
+    on_ranks,
+    origin,
+    output_of,
+    ratio,
+    run_rounds,
+)
 
 BF16 = ["--opt-level", "O2", "--dtype", "bf16"]
 DTYPES = {"f32": [], "bf16": BF16}
@@ -93,7 +106,7 @@ def compare(args: argparse.Namespace, title: str, programs: dict, figure: str) -
     return result
 
 
-def mnist(args: argparse.Namespace, cores: int) -> dict:
+def mnist(args: argparse.Namespace, dtypes: list[str], cores: int) -> dict:
     line = [args.mnist, *MNIST, "-p", "1000"]
 
     def ours(ranks: int, precision: list[str]):
@@ -106,14 +119,14 @@ def mnist(args: argparse.Namespace, cores: int) -> dict:
         return lambda seed: peer(shlex.join(command), ["--seed", seed], r'"accuracy": ([\d.]+)')
 
     result = {}
-    for dtype in args.dtypes.split(","):
+    for dtype in dtypes:
         precision = DTYPES[dtype]
         programs = {"lockstep": ours(1, precision), "lockstep_2_ranks": ours(2, precision), "torch": theirs(dtype)}
         result[dtype] = compare(args, f"mnist {dtype}", programs, "seconds")
     return result
 
 
-def cifar94(args: argparse.Namespace, cores: int, steps: int | None) -> dict:
+def cifar94(args: argparse.Namespace, dtypes: list[str], cores: int, steps: int | None) -> dict:
     """The whole recipe, or its first steps."""
     flags = [args.cifar10, "--dataset", "cifar10", "--preset", "cifar-94", "-p", "10"]
     flags += ["--max-steps", str(steps), "--no-eval"] if steps else []
@@ -127,7 +140,7 @@ def cifar94(args: argparse.Namespace, cores: int, steps: int | None) -> dict:
         return lambda seed: peer(args.cifar_peer, [*line, "--seed", seed], r"with TTA (\d+) of")
 
     result = {"steps": steps} if steps else {}
-    for dtype in args.dtypes.split(","):
+    for dtype in dtypes:
         programs = {"lockstep": ours(DTYPES[dtype]), "torch": theirs(dtype)}
         figure = "images_per_s" if steps else "seconds"
         result[dtype] = compare(args, f"cifar94 {dtype}", programs, figure)
@@ -160,14 +173,16 @@ def main() -> None:
     args = parser.parse_args()
     for part in args.only.split(","):
         result = origin("bench/time_to_accuracy.py")
-        cores = result["cores"]
+        cores, plain = result["cores"], part.removesuffix("_avx2")
+        dtypes = args.dtypes.split(",") if part == plain else ["f32"]
         measured = {
-            "mnist": lambda: mnist(args, cores),  # noqa: B023
-            "speed": lambda: cifar94(args, cores, args.steps),  # noqa: B023
+            "mnist": lambda: mnist(args, dtypes, cores),  # noqa: B023
+            "speed": lambda: cifar94(args, dtypes, cores, args.steps),  # noqa: B023
             "scaling": lambda: scaling(args),
-            "cifar94": lambda: cifar94(args, cores, None),  # noqa: B023
-        }[part]()
-        merge_result(args.output, {part: result | measured})
+            "cifar94": lambda: cifar94(args, dtypes, cores, None),  # noqa: B023
+        }
+        with environment_of(part):
+            merge_result(args.output, {part: result | measured[plain]()})
 
 
 if __name__ == "__main__":

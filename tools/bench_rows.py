@@ -8,28 +8,41 @@ def accuracy_cells(part: dict) -> str:
     return f"{part['seconds']:.1f} s, {mean} % ({low}-{high})"
 
 
+ISAS = {"": "", "_avx2": ", AVX2"}  # by the ends of parts' names
+
+
+def measured_parts(result: dict, name: str) -> list[tuple[dict, str]]:
+    """The results of this name, each with the dtype and instruction set that it was measured in."""
+    return [
+        (result[name + isa][dtype], dtype + named)
+        for isa, named in ISAS.items()
+        for dtype in ("f32", "bf16")
+        if dtype in result.get(name + isa, {})
+    ]
+
+
+def of_side(side: dict) -> str:
+    return accuracy_cells(side) if "seconds" in side else f"{side['images_per_s']:,} images/s"
+
+
 def time_to_accuracy_rows(result: dict) -> list[str]:
     """Parts that are not measured yet have no rows."""
     cores = next(iter(result.values()))["cores"]
     rows = [f"| {cores} cores | Lockstep | PyTorch | ratio (min-max) |", "|---|---|---|---|"]
-    dtypes = ("f32", "bf16")
-    for name, title in (("mnist", "MNIST to 99.0 %"), ("cifar94", "CIFAR-10 to 94 %")):
-        for dtype in [one for one in dtypes if one in result.get(name, {})]:
-            part = result[name][dtype]
-            cells = [accuracy_cells(part[side]) for side in ("lockstep", "torch")]
-            rows.append(f"| {title}, {dtype} | {' | '.join(cells)} | {ratio_text(part['torch']['ratio'])} |")
+    titles = {"mnist": "MNIST to 99.0 %", "cifar94": "CIFAR-10 to 94 %", "speed": "airbench94"}
+    for name, title in titles.items():
+        for part, named in measured_parts(result, name):
+            cells = [of_side(part[side]) for side in ("lockstep", "torch")]
+            rows.append(f"| {title}, {named} | {' | '.join(cells)} | {ratio_text(part['torch']['ratio'])} |")
             if "lockstep_2_ranks" in part:
-                rows.append(f"| the same on 2 ranks of 1 thread | {accuracy_cells(part['lockstep_2_ranks'])} | | |")
-    for dtype in [one for one in dtypes if one in result.get("speed", {})]:
-        part = result["speed"][dtype]
-        cells = [f"{part[side]['images_per_s']:,} images/s" for side in ("lockstep", "torch")]
-        rows.append(f"| airbench94, {dtype} | {' | '.join(cells)} | {ratio_text(part['torch']['ratio'])} |")
-    if "scaling" in result:
-        part = result["scaling"]
-        cells = f"{part['two_ranks']['images_per_s']:,} images/s | {part['one_rank']['images_per_s']:,} by 1 rank"
-        rows.append(
-            f"| airbench94: 2 ranks of 1 thread over 1 | {cells} | {ratio_text(part['one_rank']['ratio'])} |"
-        )
+                rows.append(f"| the same on 2 ranks of 1 thread | {of_side(part['lockstep_2_ranks'])} | | |")
+    for isa, named in ISAS.items():
+        if f"scaling{isa}" in result:
+            part = result[f"scaling{isa}"]
+            cells = f"{of_side(part['two_ranks'])} | {part['one_rank']['images_per_s']:,} by 1 rank"
+            rows.append(
+                f"| airbench94{named}: 2 ranks of 1 thread over 1 | {cells} | {ratio_text(part['one_rank']['ratio'])} |"
+            )
     script = next(iter(result.values()))["script"]
     return [
         *rows,

@@ -185,12 +185,20 @@ class BenchTable(unittest.TestCase):
 
         ratio = {"ratio": 3.5, "min": 3.4, "max": 4.3}
         part = {"lockstep": side(2), "lockstep_2_ranks": side(1.5), "torch": side(7) | {"ratio": ratio}}
-        rows = bench_table.time_to_accuracy_rows({"mnist": ORIGIN | {"bf16": part}})
+        speed = {"lockstep": {"images_per_s": 450.0}, "torch": {"images_per_s": 180.0, "ratio": ratio}}
+        scaling = {"two_ranks": {"images_per_s": 440.5}, "one_rank": {"images_per_s": 230.5, "ratio": ratio}}
+        rows = bench_table.time_to_accuracy_rows({
+            "mnist": ORIGIN | {"bf16": part},
+            "speed_avx2": ORIGIN | {"f32": speed},
+            "scaling_avx2": ORIGIN | scaling,
+        })
         accuracy = "99.12 % (99.00-99.20)"
         self.assertEqual(
             rows[2], f"| MNIST to 99.0 %, bf16 | 2.0 s, {accuracy} | 7.0 s, {accuracy} | 3.50 (3.40-4.30) |")
         self.assertEqual(rows[3], f"| the same on 2 ranks of 1 thread | 1.5 s, {accuracy} | | |")
-        self.assertEqual(len(rows), 6)
+        self.assertEqual(rows[4], "| airbench94, f32, AVX2 | 450.0 images/s | 180.0 images/s | 3.50 (3.40-4.30) |")
+        self.assertIn("| airbench94, AVX2: 2 ranks of 1 thread over 1 | 440.5 images/s | 230.5 by 1 rank |", rows[5])
+        self.assertEqual(len(rows), 8)
 
     def test_a_step_by_kernel_adds_up(self):
         times = {"step": 8.0, "conv2d": 5.0, "linear": 1.0, "batch_norm": 0.8, "rest": 1.2}
