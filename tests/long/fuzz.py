@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: tests/long/fuzz.py [--minutes 10] [--planted] [--only TARGET,...] [--jobs 2] [--folder FOLDER]
+"""usage: tests/long/fuzz.py [--minutes 10] [--planted] [--only TARGET,...] [--jobs 2] [--processes 1] [--folder FOLDER]
 
 Fuzzes each target of tests/fuzz for so many CPU minutes with libFuzzer, ASan and UBSan, in a copy of HEAD, and writes
 the table in tests/long/fuzz.md: one row a target, which stays until the target runs again. --planted: each target looks
@@ -57,8 +57,8 @@ def target_names(program: Path) -> list[str]:
 class Fuzzed:
     """What libFuzzer says of one target."""
 
-    def __init__(self, program: Path, target: str, minutes: float, folder: Path) -> None:
-        self.target, self.finds = target, folder / "finds" / target
+    def __init__(self, program: Path, target: str, args: argparse.Namespace, folder: Path) -> None:
+        self.program, self.target, self.finds = program, target, folder / "finds" / target
         self.corpus = folder / "corpus" / target
         for path in (self.corpus, self.finds):
             path.mkdir(parents=True, exist_ok=True)
@@ -67,33 +67,46 @@ class Fuzzed:
         subprocess.run([program], check=True, env=self.environment | {"LOCKSTEP_FUZZ_SEEDS": str(self.corpus)})
         self.runs, self.edges, self.cpu_seconds, self.broke, self.said = 0, 0, 0.0, False, ""
         seed = 0
-        while not self.broke and self.cpu_seconds < 60 * minutes - 1:  # libFuzzer counts seconds of the clock
-            seed += 1
-            self.run(program, seed, round(60 * minutes - self.cpu_seconds))
+        while not self.broke and self.cpu_seconds < 60 * args.minutes - 1:  # libFuzzer counts seconds of the clock
+            seconds = max(1, round((60 * args.minutes - self.cpu_seconds) / args.processes))
+            limits = [f"-max_total_time={seconds}", f"-max_len={self.longest()}"]
+            with ThreadPoolExecutor(args.processes) as pool:
+                seeds = range(seed + 1, seed + 1 + args.processes)
+                for process in list(pool.map(lambda one: self.run(one, limits), seeds)):  # noqa: B023
+                    self.add(*process)
+            seed += args.processes
         self.inputs = len(list(self.corpus.iterdir()))
         if self.broke:
             (self.finds / "log").write_text(self.said)
 
-    def run(self, program: Path, seed: int, seconds: int) -> None:
+    def corpora(self) -> list[Path]:
+        """What is found goes to the first."""
         kept = ROOT / "tests/fuzz/corpus" / self.target
-        line = ["nice", "-n", "15", program, self.corpus, *([kept] if kept.exists() else [])]
-        line += [f"-artifact_prefix={self.finds}/", f"-max_total_time={seconds}", f"-timeout={SECONDS}"]
-        # A seed that is longer would be cut, and a record of a fixed size never be read.
-        seeds = [path.stat().st_size for path in (*self.corpus.iterdir(), *(kept.iterdir() if kept.exists() else ()))]
-        line += [f"-rss_limit_mb={MEBIBYTES}", f"-max_len={max(16384, *seeds)}", f"-seed={seed}"]
-        line += ["-print_final_stats=1"]
+        return [self.corpus, kept] if kept.exists() else [self.corpus]
+
+    def longest(self) -> int:
+        """A seed that is longer would be cut, and a record of a fixed size never be read."""
+        return max(16384, *(path.stat().st_size for corpus in self.corpora() for path in corpus.iterdir()))
+
+    def run(self, seed: int, limits: list[str]) -> tuple[bool, float, str]:
+        """Whether one process broke, its CPU seconds, and its log."""
+        line = ["nice", "-n", "15", self.program, *self.corpora(), *limits, f"-seed={seed}", "-print_final_stats=1"]
+        line += [f"-artifact_prefix={self.finds}/", f"-timeout={SECONDS}", f"-rss_limit_mb={MEBIBYTES}"]
         with (tempfile.TemporaryDirectory(dir="/dev/shm") as scratch,
               tempfile.TemporaryFile("w+", errors="replace") as log):
             process = subprocess.Popen(line, stdout=log, stderr=log, env=self.environment | {"TMPDIR": scratch})
             _, status, used = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
             log.seek(0)
-            self.said = log.read()
-        self.cpu_seconds += used.ru_utime + used.ru_stime
-        runs = re.search(r"stat::number_of_executed_units: (\d+)", self.said)
+            return process.returncode != 0, used.ru_utime + used.ru_stime, log.read()
+
+    def add(self, broke: bool, cpu_seconds: float, said: str) -> None:
+        self.cpu_seconds += cpu_seconds
+        runs = re.search(r"stat::number_of_executed_units: (\d+)", said)
         self.runs += int(runs[1]) if runs else 0
-        self.edges = max([self.edges, *map(int, re.findall(r"cov: (\d+)", self.said))])
-        self.broke = process.returncode != 0
+        self.edges = max([self.edges, *map(int, re.findall(r"cov: (\d+)", said))])
+        self.said = said if broke or not self.broke else self.said
+        self.broke = self.broke or broke
 
 
 class Table:
@@ -140,7 +153,7 @@ def fuzz(program: Path, targets: list[str], args: argparse.Namespace) -> bool:
         figures = [f"{one.cpu_seconds / 60:.1f}", f"{one.runs:,}", f"{one.edges:,}", f"{one.inputs:,}"]
         table.write(one.target, [*figures, "broke" if one.broke else "none"])
 
-    all_of_them = each(targets, args.jobs, lambda target: Fuzzed(program, target, args.minutes, args.folder), done)
+    all_of_them = each(targets, args.jobs, lambda target: Fuzzed(program, target, args, args.folder), done)
     spent, finds = sum(one.cpu_seconds for one in all_of_them) / 60, sum(one.broke for one in all_of_them)
     print(f"{len(targets)} targets, {spent:.0f} CPU minutes in all: {finds or 'nothing'} found")
     return finds == 0
@@ -157,7 +170,7 @@ def find_planted(program: Path, targets: list[str], args: argparse.Namespace) ->
         table.write(one.target, [f"`{file}`: {what}", f"{one.runs:,}", f"{one.cpu_seconds:.0f}", how])
 
     with tempfile.TemporaryDirectory() as fresh:  # what breaks it is no part of the corpus
-        all_of_them = each(targets, args.jobs, lambda target: Fuzzed(program, target, args.minutes, Path(fresh)), done)
+        all_of_them = each(targets, args.jobs, lambda target: Fuzzed(program, target, args, Path(fresh)), done)
     found = sum(one.broke for one in all_of_them)
     print(f"{found} of {len(targets)} planted bugs found")
     return found == len(targets)
@@ -169,6 +182,7 @@ def main() -> None:
     parser.add_argument("--planted", action="store_true")
     parser.add_argument("--only", default="", metavar="TARGETS")
     parser.add_argument("--jobs", type=int, default=2, help="targets at a time")
+    parser.add_argument("--processes", type=int, default=1, help="of each target: some mostly wait for a socket")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "lockstep_fuzz")
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
