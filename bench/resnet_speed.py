@@ -10,23 +10,12 @@ part that is measured replaces that part of the results alone.
 """
 
 import argparse
+import functools
 import json
 import statistics
 from pathlib import Path
 
-from side_by_side import (
-    PROGRAMS,
-    RESULTS,
-    ROOT,
-    TCMALLOC,
-    environment_of,
-    merge_result,
-    on_ranks,
-    origin,
-    output_of,
-    ratio,
-    run_rounds,
-)
+from side_by_side import PROGRAMS, RESULTS, ROOT, TCMALLOC, measure_part, on_ranks, origin, output_of, ratio, run_rounds
 
 PEER = str(ROOT / "bench" / "peers" / "torch_step.py")
 R18 = ["-a", "resnet18", "--cifar-stem"]
@@ -121,8 +110,8 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=RESULTS / "resnet_cpu.json")
     args = parser.parse_args()
     for part in args.only.split(","):
-        with environment_of(part):
-            merge_result(args.output, {part: scaling(args) if part == "scaling" else over_torch(args, part)})
+        measure = scaling if part == "scaling" else functools.partial(over_torch, part=part)
+        measure_part(args.output, part, functools.partial(measure, args))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import resource
 import statistics
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
@@ -25,11 +26,6 @@ TCMALLOC = Path("/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4")
 
 def on_ranks(ranks: int, line: list[str]) -> list[str]:
     return [str(ROOT / "scripts" / "run"), "-np", str(ranks), *line] if ranks > 1 else line
-
-
-def environment_of(part: str):
-    """Both sides of PART_avx2 are kept to what a processor without AVX-512 has."""
-    return mock.patch.dict(os.environ, AVX2 if part.endswith("_avx2") else {})
 
 
 def output_of(line: list[str], preload: Path | None = None) -> str:
@@ -58,6 +54,12 @@ def merge_result(path: Path, parts: dict) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(known | parts, indent=2) + "\n")
     print(f"wrote {path}")
+
+
+def measure_part(path: Path, part: str, measure: Callable[[], dict]) -> None:
+    """Puts what is measured in place of the file's part. All programs of PART_avx2 are kept to AVX2."""
+    with mock.patch.dict(os.environ, AVX2 if part.endswith("_avx2") else {}):
+        merge_result(path, {part: measure()})
 
 
 def ratio(ours: list[float], theirs: list[float]) -> dict:

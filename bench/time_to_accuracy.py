@@ -21,19 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from side_by_side import (
-    PROGRAMS,
-    RESULTS,
-    ROOT,
-    TCMALLOC,
-    environment_of,
-    merge_result,
-    on_ranks,
-    origin,
-    output_of,
-    ratio,
-    run_rounds,
-)
+from side_by_side import PROGRAMS, RESULTS, ROOT, TCMALLOC, measure_part, on_ranks, origin, output_of, ratio, run_rounds
 
 BF16 = ["--opt-level", "O2", "--dtype", "bf16"]
 DTYPES = {"f32": [], "bf16": BF16}
@@ -181,8 +169,7 @@ def main() -> None:
             "scaling": lambda: scaling(args),
             "cifar94": lambda: cifar94(args, dtypes, cores, None),  # noqa: B023
         }
-        with environment_of(part):
-            merge_result(args.output, {part: result | measured[plain]()})
+        measure_part(args.output, part, lambda: result | measured[plain]())  # noqa: B023
 
 
 if __name__ == "__main__":
