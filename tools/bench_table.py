@@ -11,6 +11,7 @@ import re
 import textwrap
 from pathlib import Path
 
+from bench_long import long_rows
 from bench_rows import step_rows, time_to_accuracy_rows
 from bench_text import percent_text, places_text, ratio_text, size_text, time_text
 
@@ -182,13 +183,17 @@ def save_rows(result: dict) -> list[str]:
 
 
 def promise_rows(result: dict) -> list[str]:
-    rows = ["| promise | what was measured | times | median | largest | bound |", "|---|---|---|---|---|---|"]
+    head = ["| promise | what was measured | times | median | largest | bound |", "|---|---|---|---|---|---|"]
+    timed = []
     for row in result["rows"].values():
         digits = 0 if row["unit"] == "steps" else 2
         median, largest, bound = f"{row['median']:.{digits}f}", f"{row['largest']:.{digits}f}", f"{row['bound']:g}"
         times = [f"{value} {row['unit']}" for value in (median, largest, bound)]
-        rows.append(f"| {row['promise']} | {row['what']} | {row['n']} | {' | '.join(times)} |")
-    return [*rows, "", f"{places_text([result])}; by `{result['script']}`."]
+        timed.append(f"| {row['promise']} | {row['what']} | {row['n']} | {' | '.join(times)} |")
+    # Rows without a promise come last.
+    rows = sorted(timed + long_rows(ROOT / "tests" / "long"), key=lambda row: row.split()[1].replace("|", "~"))
+    counted = ", ".join(f"[{name}](../tests/long/{name})" for name in ("faults.md", "restart_schedules.md", "fuzz.md"))
+    return [*head, *rows, "", f"{places_text([result])}; by `{result['script']}`. Counts are from {counted}."]
 
 
 BUILD_PARTS = {  # what is timed -> its words and the most that it may take, in seconds

@@ -1,0 +1,56 @@
+"""Counts of the long tests for the measured tables: their own tables in tests/long/*.md, read back."""
+
+import re
+from pathlib import Path
+
+FAULT_KINDS = ("error", "kill", "short", "late")
+
+
+def table_rows(text: str) -> list[dict[str, str]]:
+    """The rows of every table of a Markdown text, each by its table's column titles."""
+    rows: list[dict[str, str]] = []
+    titles: list[str] = []
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("|"):
+            titles = []
+        elif not titles:
+            titles = cells
+        elif not set(line) <= set("|-"):
+            rows.append(dict(zip(titles, cells, strict=True)))
+    return rows
+
+
+def number(cell: str) -> int:
+    """The number that a cell begins with: 200 of "200 of 200, 6 minutes"."""
+    return int(re.match(r"[\d,]+", cell)[0].replace(",", ""))
+
+
+def count_row(promise: str, what: str, times: int, broken: int) -> str:
+    return f"| {promise} | {what} | {times:,} | | {broken} broke it | 0 |"
+
+
+def long_rows(folder: Path) -> list[str]:
+    """Rows of the table of promises for those that are counted, not timed."""
+    faults, schedules, fuzz = (
+        table_rows((folder / name).read_text(encoding="utf-8"))
+        for name in ("faults.md", "restart_schedules.md", "fuzz.md")
+    )
+    broken = sum(number(row["broke a promise"]) for row in faults)
+    kills, all_faults = (
+        sum(number(row[kind]) for row in faults for kind in kinds) for kinds in (("kill",), FAULT_KINDS)
+    )
+    fuzzed = [row for row in fuzz if "corpus" in row]
+    checkpoints = [row for row in fuzzed if row["target"] in ("checkpoint_record", "safetensors")]
+
+    def tried(rows: list[dict[str, str]]) -> tuple[int, int]:
+        return sum(number(row["inputs tried"]) for row in rows), sum(row["found"] != "none" for row in rows)
+
+    return [
+        count_row("P4", "kills in a system call of a save, a resume or a start", kills, broken),
+        count_row("P5", "runs of 1 to 8 ranks with random kills and restarts", number(schedules[-1]["schedules"]),
+                  number(schedules[-1]["failed"])),
+        count_row("P6", "changed bytes of a checkpoint's record and tensors", *tried(checkpoints)),
+        count_row("P8", f"inputs of {len(fuzzed)} readers, by libFuzzer", *tried(fuzzed)),
+        count_row("P9", "system calls that fail, are cut short, late or end in a kill", all_faults, broken),
+    ]
