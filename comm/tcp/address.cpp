@@ -73,6 +73,15 @@ Address Address::any(int family, uint16_t port) {
   return {family == AF_INET6 ? Bytes{} : kMapped, port};
 }
 
+std::optional<Address> Address::of_number(const std::string& host, uint16_t port) {
+  Bytes bytes = kMapped;
+  if (::inet_pton(AF_INET, host.c_str(), bytes.data() + kMappedBytes) == 1 ||
+      ::inet_pton(AF_INET6, host.c_str(), bytes.data()) == 1) {
+    return Address(bytes, port);
+  }
+  return std::nullopt;
+}
+
 Address Address::of_socket(int socket) {
   Address address;
   socklen_t size = sizeof(address.storage_);

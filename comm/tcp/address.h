@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ class Address {
   Address(const sockaddr* address, socklen_t size);
   Address(const Bytes& bytes, uint16_t port);
   static Address any(int family, uint16_t port);
+  // Takes host()'s text. A name gives nothing: no name service is asked.
+  static std::optional<Address> of_number(const std::string& host, uint16_t port);
   static Address of_socket(int socket);  // this end
   static Address of_peer(int socket);    // the other end
 

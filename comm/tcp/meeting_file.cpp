@@ -47,9 +47,10 @@ std::optional<MeetingNotice> parse(const std::string& text) {
   if (!(lines >> std::hex >> notice.key >> notice.host >> std::dec)) return std::nullopt;
   std::string host;
   uint16_t port = 0;
-  std::string problem;
   while (lines >> host >> port) {
-    for (const Address& each : resolve(host, port, problem)) notice.addresses.push_back(each);
+    const std::optional<Address> address = Address::of_number(host, port);
+    if (!address) return std::nullopt;
+    notice.addresses.push_back(*address);
   }
   if (notice.addresses.empty()) return std::nullopt;
   return notice;

@@ -10,7 +10,6 @@
 #include <thread>
 
 #include <gmock/gmock.h>
-#include <sys/stat.h>
 
 #include "comm/tcp/host_meeting.h"
 #include "comm/tcp/meeting_file.h"
@@ -151,26 +150,6 @@ TEST(Meeting, AFileOfOthersIsRefused) {
                   2,
                   {.timeout = 1s, .note = {}});
   EXPECT_THAT(host.error, HasSubstr("No such file or directory"));
-}
-
-TEST(Meeting, TheFileIsForItsUserAlone) {
-  const testing::TempDir dir;
-  const std::string path = (dir / "meet").string();
-  const MeetingNotice notice = {
-      .key = 7, .host = 8, .addresses = {Address::any(AF_INET, 0).with_port(99)}};
-  {
-    const MeetingFile file(path, notice);
-    struct stat status{};
-    ASSERT_EQ(::stat(path.c_str(), &status), 0);
-    EXPECT_EQ(status.st_mode & 0777, 0600U);
-    std::string problem;
-    const auto read = read_meeting_file(path, problem);
-    ASSERT_TRUE(read) << problem;
-    EXPECT_EQ(read->key, 7U);
-    EXPECT_EQ(read->host, 8U);
-    EXPECT_EQ(read->addresses.at(0).to_string(), "0.0.0.0:99");
-  }
-  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST(Meeting, AbsentRanksAreNamedToAllThatCame) {
