@@ -5,11 +5,12 @@
 // Sums are in f32; a result in 16 bits is rounded once.
 // CPU: each shard is one library call on the shard's shape, single-threaded; an empty shard makes
 // none. 3x3 windows may be computed by Winograd's algorithm F(4x4,3x3), by kernels/conv/winograd.h
-// or by oneDNN: some 1e-6 of the result's norm off the direct sum, and a NaN or an infinity spreads
-// over its tile of 4x4 pixels. f16, and bf16 where the processor has no arithmetic for it
-// (onednn_has_bf16), is f32's result rounded. That arithmetic takes denormals for zero, and where
-// channels are odd in number carries a NaN or an infinity to the pixel before it. Its sums are
-// direct, or by Winograd's algorithm F(2x2,3x3), which is some 0.4 % of the result's norm off them.
+// or by oneDNN, and 5x5 windows by F(2x2,5x5): some 1e-6 of the result's norm off the direct sum,
+// and a NaN or an infinity spreads over its tile of 4x4, or 2x2, pixels. f16, and bf16 where the
+// processor has no arithmetic for it (onednn_has_bf16), is f32's result rounded. That arithmetic
+// takes denormals for zero, and where channels are odd in number carries a NaN or an infinity to
+// the pixel before it. Its sums are direct, or by Winograd's algorithm F(2x2,3x3), which is some
+// 0.4 % of the result's norm off them.
 // CUDA: cuDNN, a plan a shard, where kernels/conv/conv2d_cudnn.h says so: sums in f32, of inputs as
 // they are; in 16 bits a bias is rounded before it is added, and a gradient of the weights is
 // rounded to the type of `in` before it is widened. Elsewhere direct sums, the same for an image or

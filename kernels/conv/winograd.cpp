@@ -15,9 +15,11 @@ namespace {
     if (isa_level() == IsaLevel::kV4) return cpu_v4::name args; \
   }
 
-bool is_unit_3x3(const Shape& weight, const Conv2dParams& params) {
-  return weight[2] == 3 && weight[3] == 3 && params.stride_h == 1 && params.stride_w == 1 &&
-         params.pad_h == 1 && params.pad_w == 1 && params.groups == 1;
+// Whether outputs are as large as inputs, by square filters.
+bool keeps_size(const Shape& weight, const Conv2dParams& params) {
+  const int64_t pad = (weight[2] - 1) / 2;
+  return weight[3] == weight[2] && params.stride_h == 1 && params.stride_w == 1 &&
+         params.pad_h == pad && params.pad_w == pad && params.groups == 1;
 }
 
 }  // namespace
@@ -27,7 +29,7 @@ bool suits_winograd(const Stream& stream,
                     const Shape& in,
                     const Shape& weight,
                     const Conv2dParams& params) {
-  if (stream.device() != Device::kCpu || !is_unit_3x3(weight, params)) return false;
+  if (stream.device() != Device::kCpu || !keeps_size(weight, params)) return false;
 
   // Of fewer channels the transforms cost more than is saved. A smaller image's tiles are mostly
   // outside of it.
@@ -37,9 +39,9 @@ bool suits_winograd(const Stream& stream,
   };
   switch (isa_level()) {
     case IsaLevel::kV3:
-      return suits(16, 8, 3);
+      return (weight[2] == 3 || weight[2] == 5) && suits(16, 8, 3);
     case IsaLevel::kV4:  // 24->64 on 31x31 pixels takes 1.2 times the direct sums' time
-      return dtype == Dtype::kBF16 && onednn_has_bf16() && suits(32, 16, 2);
+      return weight[2] == 3 && dtype == Dtype::kBF16 && onednn_has_bf16() && suits(32, 16, 2);
     default:
       return false;
   }

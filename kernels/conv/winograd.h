@@ -1,12 +1,12 @@
-// 3x3 convolutions by Winograd's algorithm, which takes fewer products than direct sums do.
+// 3x3 and 5x5 convolutions by Winograd's algorithm, which takes fewer products than direct sums do.
 //   forward          out = A^T [sum over channels of (G g G^T) * (B^T d B)] A
 //   backward data    the same, of grad_out and the weights turned around
 //   backward weight  G^T [sum over tiles of (A dy A^T) * (B^T d B)] G
 // d is a window of inputs, g a filter, dy a tile of gradients; * goes by points. Sums are in f32,
 // over channels or the shard's tiles, in order. A NaN or an infinity spreads over its tile.
-//   x86-64-v3  F(4x4,3x3) in f32, whatever the tensors' type: 36 products give 16 outputs, where
-//              direct sums take 144. Results are some 1e-6 of their norm off direct sums, which is
-//              twice what direct sums in f32 are off.
+//   x86-64-v3  F(4x4,3x3) and F(2x2,5x5) in f32, whatever the tensors' type: 36 products give 16
+//              outputs, or four of 5x5, where direct sums take 144, or 100. Results are some 1e-6
+//              of their norm off direct sums, which is twice what direct sums in f32 are off.
 //   x86-64-v4  F(2x2,3x3) in bf16, on processors with arithmetic for it: 16 products give four
 //              outputs, where direct sums take 36. The factors of products are transformed in f32
 //              and rounded to bf16. Results are some 0.4 % of their norm off direct sums; rounding

@@ -12,8 +12,9 @@ namespace {
 
 constexpr int64_t kTilesAtOnce = 24;  // their points stay in the second cache
 
-// Filters (K,C,3,3) as the right sides of products, [panel of outputs][point], a RightPanel each.
-// Forward, inputs are C and outputs K. For backward data they are turned around: inputs are K.
+// Filters (K,C,3,3) or (K,C,5,5) as the right sides of products, [panel of outputs][point], a
+// RightPanel each. Forward, inputs are C and outputs K. For backward data they are turned around:
+// inputs are K.
 template <class T>
 struct Filters {
   const T* from;
@@ -30,43 +31,52 @@ struct Filters {
 
 // The taps of a vector of outputs, [input][tap][output], of inputs from `first` on.
 constexpr int64_t kInputsAtOnce = 16;
-using FilterBlock = float[kInputsAtOnce][kTaps][kLanes];
+template <int kFilter>
+using FilterBlock = float[kInputsAtOnce][kTaps<kFilter>][kLanes];
 
-template <class T>
-void load_filters(
-    const Filters<T>& filters, int64_t output, int64_t first, int64_t count, FilterBlock& block) {
+template <int kFilter, class T>
+void load_filters(const Filters<T>& filters,
+                  int64_t output,
+                  int64_t first,
+                  int64_t count,
+                  FilterBlock<kFilter>& block) {
   for (int64_t k = 0; k < kLanes; ++k) {
-    for (int64_t tap = 0; tap < kTaps; ++tap) {
-      const T* const from = filters.from + ((output + k) * kTaps + tap) * filters.inputs + first;
+    for (int64_t tap = 0; tap < kTaps<kFilter>; ++tap) {
+      const T* const from =
+          filters.from + ((output + k) * kTaps<kFilter> + tap) * filters.inputs + first;
       for (int64_t c = 0; c < count; ++c) block[c][tap][k] = static_cast<float>(from[c]);
     }
   }
 }
-template <class T>
-void load_turned_filters(
-    const Filters<T>& filters, int64_t output, int64_t first, int64_t count, FilterBlock& block) {
+template <int kFilter, class T>
+void load_turned_filters(const Filters<T>& filters,
+                         int64_t output,
+                         int64_t first,
+                         int64_t count,
+                         FilterBlock<kFilter>& block) {
   for (int64_t c = 0; c < count; ++c) {
-    for (int64_t tap = 0; tap < kTaps; ++tap) {
-      const int64_t place = ((first + c) * kTaps + kTaps - 1 - tap) * filters.outputs + output;
+    for (int64_t tap = 0; tap < kTaps<kFilter>; ++tap) {
+      const int64_t place =
+          ((first + c) * kTaps<kFilter> + kTaps<kFilter> - 1 - tap) * filters.outputs + output;
       store_vector(load_vector(filters.from + place), block[c][tap]);
     }
   }
 }
 
-template <class T>
+template <int kFilter, class T>
 void pack_panel(const Filters<T>& filters, int64_t panel) {
   const int64_t width = panel_width(filters.outputs, panel);
   const int64_t inputs = filters.inputs;
-  const auto load = filters.turned ? load_turned_filters<T> : load_filters<T>;
+  const auto load = filters.turned ? load_turned_filters<kFilter, T> : load_filters<kFilter, T>;
   for (int64_t n = 0; n < width; n += kLanes) {
     const int64_t stride = RightPanel::row_stride(n, width);
     float* to = filters.panel(panel) + RightPanel::place(n, inputs);
     for (int64_t first = 0; first < inputs; first += kInputsAtOnce) {
       const int64_t count = std::min(kInputsAtOnce, inputs - first);
-      FilterBlock block;
+      FilterBlock<kFilter> block;
       load(filters, panel * kPanel + n, first, count, block);
       for (int64_t c = 0; c < count; ++c, to += stride) {
-        transform_square<FilterLine>(
+        transform_square<FilterLine<kFilter>>(
             [&] [[gnu::always_inline]] (int tap) { return load_vector(block[c][tap]); },
             [&] [[gnu::always_inline]] (int64_t point, Vector value) {
               store_vector(value, to + point * filters.point_stride(width));
@@ -82,12 +92,12 @@ int64_t point_stride(int64_t channels) {
 }
 
 // Inputs' points, [point][tile][channel].
-template <class T>
+template <class T, int kEdge>
 void transform_windows(
-    const TiledBatch<T, kTile>& in, int64_t first, int64_t tiles, const T* zeros, float* points) {
+    const TiledBatch<T, kEdge>& in, int64_t first, int64_t tiles, const T* zeros, float* points) {
   const int64_t stride = point_stride(in.channels);
   for (int64_t t = 0; t < tiles; ++t, points += in.channels) {
-    const TilePixels<T, kTile, kWindow> window(in, first + t, zeros);
+    const TilePixels<T, kEdge, kWindow> window(in, first + t, zeros);
     for (int64_t c = 0; c < in.channels; c += kLanes) {
       transform_square<WindowLine>(
           [&] [[gnu::always_inline]] (int pixel) { return load_vector(window.at[pixel] + c); },
@@ -98,22 +108,23 @@ void transform_windows(
   }
 }
 
-template <class T>
-void write_outputs(const OutputPanel& panel, const TiledBatch<T, kTile>& shape, T* out) {
+template <int kFilter, class T>
+void write_outputs(const OutputPanel& panel, const TiledBatch<T, kTile<kFilter>>& shape, T* out) {
+  constexpr int kEdge = kTile<kFilter>;
   for (int64_t t = 0; t < panel.tiles; ++t) {
     const TilePlace place(shape, panel.first_tile + t);
-    const int64_t rows = std::min<int64_t>(kTile, shape.height - place.y);
-    const int64_t columns = std::min<int64_t>(kTile, shape.width - place.x);
+    const int64_t rows = std::min<int64_t>(kEdge, shape.height - place.y);
+    const int64_t columns = std::min<int64_t>(kEdge, shape.width - place.x);
     T* const to = out + shape.place(place.image, place.y, place.x) + panel.first_channel;
     for (int64_t v = 0; v < panel.width; v += kLanes) {
       const float* const sums = panel.sums + t * kPanel + v;
       const Vector bias = panel.bias == nullptr ? Vector{} : load_vector(panel.bias + v);
-      transform_square<OutputLine>(
+      transform_square<OutputLine<kFilter>>(
           [&] [[gnu::always_inline]] (int point) {
             return load_vector(sums + point * kTilesAtOnce * kPanel);
           },
           [&] [[gnu::always_inline]] (int i, Vector value) {
-            const int64_t y = i / kTile, x = i % kTile;
+            const int64_t y = i / kEdge, x = i % kEdge;
             if (y < rows && x < columns) {
               store_vector(value + bias, to + (y * shape.width + x) * shape.channels + v);
             }
@@ -123,12 +134,12 @@ void write_outputs(const OutputPanel& panel, const TiledBatch<T, kTile>& shape, 
 }
 
 // Convolves images on one thread. out is like `in` but for its channels.
-template <class T>
-void convolve(const TiledBatch<T, kTile>& in,
+template <int kFilter, class T>
+void convolve(const TiledBatch<T, kTile<kFilter>>& in,
               const Filters<T>& filters,
               WorkspaceParts scratch,
               T* out) {
-  TiledBatch<T, kTile> out_shape = in;
+  TiledBatch<T, kTile<kFilter>> out_shape = in;
   out_shape.channels = filters.outputs;
   T* const zeros = scratch.next<T>(in.channels);
   auto* const points = scratch.next<float>(kPoints * point_stride(in.channels));
@@ -146,14 +157,15 @@ void convolve(const TiledBatch<T, kTile>& in,
                         in.channels,
                         sums + i * kTilesAtOnce * kPanel);
       }
-      write_outputs({.sums = sums,
-                     .bias = filters.bias == nullptr ? nullptr : filters.bias + panel * kPanel,
-                     .first_tile = first,
-                     .tiles = tiles,
-                     .first_channel = panel * kPanel,
-                     .width = width},
-                    out_shape,
-                    out);
+      write_outputs<kFilter>(
+          {.sums = sums,
+           .bias = filters.bias == nullptr ? nullptr : filters.bias + panel * kPanel,
+           .first_tile = first,
+           .tiles = tiles,
+           .first_channel = panel * kPanel,
+           .width = width},
+          out_shape,
+          out);
     }
   }
 }
@@ -165,19 +177,20 @@ size_t convolve_bytes(int64_t channels) {
          WorkspaceParts::bytes_of<float>(kPoints * kTilesAtOnce * kPanel);
 }
 
-template <class T>
+template <int kFilter, class T>
 void convolve_batch(
     Stream& stream, const Shards& shards, const Tensor& in, Filters<T> filters, Tensor& out) {
   const Workspace workspace = stream.workspace(WorkspaceParts::bytes_of<float>(filters.values()),
                                                convolve_bytes<T>(filters.inputs));
   filters.packed = WorkspaceParts(workspace.shared).next<float>(filters.values());
-  stream.fork(panels_of(filters.outputs), [&](int64_t panel, int) { pack_panel(filters, panel); });
+  stream.fork(panels_of(filters.outputs),
+              [&](int64_t panel, int) { pack_panel<kFilter>(filters, panel); });
   T* const to = out.data<T>();
   for_images(stream, shards, [&](int64_t begin, int64_t end, int worker) {
-    convolve(cut_into_tiles<T, kTile>(in, begin, end - begin),
-             filters,
-             WorkspaceParts(workspace.of(worker)),
-             to + begin * out.shape().stride0());
+    convolve<kFilter>(cut_into_tiles<T, kTile<kFilter>>(in, begin, end - begin),
+                      filters,
+                      WorkspaceParts(workspace.of(worker)),
+                      to + begin * out.shape().stride0());
   });
 }
 
@@ -190,7 +203,9 @@ void winograd_forward(Stream& stream, const Shards& shards, const Conv2dForwardA
                              .outputs = weight[0],
                              .inputs = weight[1],
                              .bias = args.bias.defined() ? args.bias.data<float>() : nullptr};
-    convolve_batch(stream, shards, args.in, filters, args.out);
+    dispatch_filter(weight, [&]<int kFilter>() {
+      convolve_batch<kFilter>(stream, shards, args.in, filters, args.out);
+    });
   });
 }
 
@@ -205,7 +220,9 @@ void winograd_backward_data(Stream& stream,
                              .outputs = weight.shape()[1],
                              .inputs = weight.shape()[0],
                              .turned = true};
-    convolve_batch(stream, shards, grad_out, filters, grad_in);
+    dispatch_filter(weight.shape(), [&]<int kFilter>() {
+      convolve_batch<kFilter>(stream, shards, grad_out, filters, grad_in);
+    });
   });
 }
 

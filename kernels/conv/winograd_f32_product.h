@@ -72,17 +72,16 @@ template <int kRows, int kVectors, bool kAdds>
 
 template <int kVectors, bool kAdds>
 void multiply_strip(int64_t rows, LeftRows left, const float* right, int64_t inner, float* sums) {
+  const auto take = [&]<int kRows>(int64_t row) {
+    multiply_rows<kRows, kVectors, kAdds>(left.from(row), right, inner, sums + row * kPanel);
+    return row + kRows;
+  };
   int64_t row = 0;
-  for (; row + kRowsAtOnce <= rows; row += kRowsAtOnce) {
-    multiply_rows<kRowsAtOnce, kVectors, kAdds>(left.from(row), right, inner, sums + row * kPanel);
+  while (rows - row >= 4) {  // 8 rows are taken as 4 and 4: single rows are slow
+    row = rows - row >= kRowsAtOnce && rows - row != 8 ? take.template operator()<kRowsAtOnce>(row)
+                                                       : take.template operator()<4>(row);
   }
-  if (row + 4 <= rows) {
-    multiply_rows<4, kVectors, kAdds>(left.from(row), right, inner, sums + row * kPanel);
-    row += 4;
-  }
-  for (; row < rows; ++row) {
-    multiply_rows<1, kVectors, kAdds>(left.from(row), right, inner, sums + row * kPanel);
-  }
+  while (row < rows) row = take.template operator()<1>(row);
 }
 
 // sums[row, column] = or += the sum over i, in order, of left * right. Rows of sums have kPanel

@@ -1,4 +1,5 @@
-// Transforms of Winograd's algorithm F(4x4,3x3) in f32, on a vector of channels at a time.
+// Transforms of Winograd's algorithms F(4x4,3x3) and F(2x2,5x5) in f32, on a vector of channels at
+// a time. Both have windows of 6x6 pixels and the same points.
 // Included by winograd_f32_*cpu.cpp alone.
 #pragma once
 
@@ -8,14 +9,16 @@
 
 #include <immintrin.h>
 
+#include "core/shape.h"
 #include "kernels/support/cpu/float_line.h"
 
 namespace lockstep::kernels::LS_CPU {
 
-inline constexpr int kTile = 4;  // outputs in a row
 inline constexpr int kWindow = 6;
 inline constexpr int kPoints = kWindow * kWindow;
-inline constexpr int kFilter = 3;
+template <int kFilter>
+inline constexpr int kTile = kWindow + 1 - kFilter;  // outputs in a row
+template <int kFilter>
 inline constexpr int kTaps = kFilter * kFilter;
 
 using Vector = Line::Vector;
@@ -24,7 +27,7 @@ inline constexpr int64_t kLanes = Line::kVectorLanes;
 // Polynomials are evaluated at 0, a, -a, b, -b and infinity. Of points that f32 holds exactly,
 // these give the smallest errors: half those of 1 and 2.
 inline constexpr float kA = 0.625F, kB = 1.5F;
-inline constexpr float kA2 = kA * kA, kB2 = kB * kB;
+inline constexpr float kA2 = kA * kA, kB2 = kB * kB, kA4 = kA2 * kA2, kB4 = kB2 * kB2;
 inline constexpr float kOfZero = 1 / (kA2 * kB2);
 inline constexpr float kOfA = 1 / (2 * kA2 * (kA2 - kB2)), kOfB = 1 / (2 * kB2 * (kB2 - kA2));
 
@@ -49,60 +52,67 @@ struct WindowLine {
   }
 };
 
-// A row of A y: a tile of gradients.
-struct GradientLine {
-  static constexpr int kFrom = kTile, kTo = kWindow;
+inline constexpr float kPowersOfA[] = {1, 1, kA2, kA2, kA4};  // of a polynomial's terms
+inline constexpr float kPowersOfB[] = {1, 1, kB2, kB2, kB4};
 
-  [[gnu::always_inline]] static void transform(const Vector (&y)[kFrom], Vector (&p)[kTo]) {
-    const Vector even_a = multiply_add(kA2, y[2], y[0]), odd_a = kA * multiply_add(kA2, y[3], y[1]);
-    const Vector even_b = multiply_add(kB2, y[2], y[0]), odd_b = kB * multiply_add(kB2, y[3], y[1]);
-    p[0] = y[0];
+// The sum of every second term from `first` on, in powers of x squared.
+template <int kTerms>
+[[gnu::always_inline]] inline Vector half_polynomial(const Vector (&terms)[kTerms],
+                                                     int first,
+                                                     float squared) {
+  int i = first + (kTerms - 1 - first) / 2 * 2;
+  Vector sum = terms[i];
+#pragma GCC unroll 2
+  for (i -= 2; i >= first; i -= 2) sum = multiply_add(squared, sum, terms[i]);
+  return sum;
+}
+
+// A polynomial of kTerms at the points. A filter's values also have the factors that
+// interpolation takes.
+template <int kTerms, bool kIsFilter>
+struct ValuesLine {
+  static constexpr int kFrom = kTerms, kTo = kWindow;
+  static constexpr float kZeroFactor = kIsFilter ? kOfZero : 1;
+  static constexpr float kFactorA = kIsFilter ? kOfA : 1, kFactorB = kIsFilter ? kOfB : 1;
+
+  [[gnu::always_inline]] static void transform(const Vector (&terms)[kFrom], Vector (&p)[kTo]) {
+    const Vector even_a = kFactorA * half_polynomial(terms, 0, kA2),
+                 odd_a = kFactorA * kA * half_polynomial(terms, 1, kA2);
+    const Vector even_b = kFactorB * half_polynomial(terms, 0, kB2),
+                 odd_b = kFactorB * kB * half_polynomial(terms, 1, kB2);
+    p[0] = kZeroFactor * terms[0];
     p[1] = even_a + odd_a, p[2] = even_a - odd_a;
     p[3] = even_b + odd_b, p[4] = even_b - odd_b;
-    p[5] = y[3];
+    p[5] = terms[kTerms - 1];
   }
 };
+template <int kFilter>
+using GradientLine = ValuesLine<kTile<kFilter>, false>;  // a row of A y: a tile of gradients
+template <int kFilter>
+using FilterLine = ValuesLine<kFilter, true>;  // a row of G g: a filter
 
-// A row of A^T p: outputs.
-struct OutputLine {
-  static constexpr int kFrom = kWindow, kTo = kTile;
+// The transposed product.
+template <int kTerms, bool kIsFilter>
+struct TermsLine {
+  using Values = ValuesLine<kTerms, kIsFilter>;
+  static constexpr int kFrom = kWindow, kTo = kTerms;
 
-  [[gnu::always_inline]] static void transform(const Vector (&p)[kFrom], Vector (&y)[kTo]) {
-    const Vector even_a = p[1] + p[2], odd_a = kA * (p[1] - p[2]);
-    const Vector even_b = p[3] + p[4], odd_b = kB * (p[3] - p[4]);
-    y[0] = p[0] + even_a + even_b;
-    y[1] = odd_a + odd_b;
-    y[2] = multiply_add(kA2, even_a, kB2 * even_b);
-    y[3] = multiply_add(kA2, odd_a, multiply_add(kB2, odd_b, p[5]));
+  [[gnu::always_inline]] static void transform(const Vector (&p)[kFrom], Vector (&terms)[kTo]) {
+    const Vector of_a[] = {Values::kFactorA * (p[1] + p[2]), Values::kFactorA * kA * (p[1] - p[2])};
+    const Vector of_b[] = {Values::kFactorB * (p[3] + p[4]), Values::kFactorB * kB * (p[3] - p[4])};
+    terms[0] = multiply_add(Values::kZeroFactor, p[0], of_a[0]) + of_b[0];
+#pragma GCC unroll 4
+    for (int i = 1; i < kTerms; ++i) {
+      const Vector& b = of_b[i % 2];
+      const Vector sum = i == kTerms - 1 ? multiply_add(kPowersOfB[i], b, p[5]) : kPowersOfB[i] * b;
+      terms[i] = multiply_add(kPowersOfA[i], of_a[i % 2], sum);
+    }
   }
 };
-
-// A row of G g: a filter.
-struct FilterLine {
-  static constexpr int kFrom = kFilter, kTo = kWindow;
-
-  [[gnu::always_inline]] static void transform(const Vector (&g)[kFrom], Vector (&p)[kTo]) {
-    const Vector even_a = kOfA * multiply_add(kA2, g[2], g[0]), odd_a = kOfA * kA * g[1];
-    const Vector even_b = kOfB * multiply_add(kB2, g[2], g[0]), odd_b = kOfB * kB * g[1];
-    p[0] = kOfZero * g[0];
-    p[1] = even_a + odd_a, p[2] = even_a - odd_a;
-    p[3] = even_b + odd_b, p[4] = even_b - odd_b;
-    p[5] = g[2];
-  }
-};
-
-// A row of G^T p: the gradient of a filter.
-struct FilterGradientLine {
-  static constexpr int kFrom = kWindow, kTo = kFilter;
-
-  [[gnu::always_inline]] static void transform(const Vector (&p)[kFrom], Vector (&g)[kTo]) {
-    const Vector even_a = kOfA * (p[1] + p[2]), odd_a = kOfA * kA * (p[1] - p[2]);
-    const Vector even_b = kOfB * (p[3] + p[4]), odd_b = kOfB * kB * (p[3] - p[4]);
-    g[0] = multiply_add(kOfZero, p[0], even_a + even_b);
-    g[1] = odd_a + odd_b;
-    g[2] = multiply_add(kA2, even_a, multiply_add(kB2, even_b, p[5]));
-  }
-};
+template <int kFilter>
+using OutputLine = TermsLine<kTile<kFilter>, false>;  // a row of A^T p: outputs
+template <int kFilter>
+using FilterGradientLine = TermsLine<kFilter, true>;  // a row of G^T p: the gradient of a filter
 
 // m x m^T, where Rows gives m's product with a line: load(i) gives x's value i and store(i, value)
 // takes the result's, both row by row.
@@ -125,6 +135,12 @@ template <class Rows, class Load, class Store>
 #pragma GCC unroll 6
     for (int j = 0; j < Rows::kTo; ++j) store(i * Rows::kTo + j, points[j]);
   }
+}
+
+// body.operator()<kFilter>() for weights (K,C,3,3) or (K,C,5,5).
+template <class Body>
+void dispatch_filter(const Shape& weight, const Body& body) {
+  return weight[2] == 3 ? body.template operator()<3>() : body.template operator()<5>();
 }
 
 }  // namespace lockstep::kernels::LS_CPU

@@ -28,14 +28,14 @@ struct TilePoints {
 };
 
 // Transforms the pixels around each tile from `first` on: windows of inputs, or tiles of gradients.
-template <class Rows, class T>
-void transform_tiles(const TiledBatch<T, kTile>& batch,
+template <class Rows, class T, int kEdge>
+void transform_tiles(const TiledBatch<T, kEdge>& batch,
                      int64_t first,
                      int64_t tiles,
                      const T* zeros,
                      TilePoints points) {
   for (int64_t t = 0; t < tiles; ++t) {
-    const TilePixels<T, kTile, Rows::kFrom> pixels(batch, first + t, zeros);
+    const TilePixels<T, kEdge, Rows::kFrom> pixels(batch, first + t, zeros);
     for (int64_t c = 0; c < batch.channels; c += kLanes) {
       const int64_t panel = c / kPanel, column = c % kPanel;
       const int64_t width = panel_width(batch.channels, panel);
@@ -55,12 +55,13 @@ void transform_tiles(const TiledBatch<T, kTile>& batch,
 // Sums of a panel of K times a panel of C, [point][K][C].
 constexpr int64_t kBlock = kPoints * kPanel * kPanel;
 
+template <int kFilter>
 void write_gradients(
     const float* block, int64_t rows, int64_t columns, int64_t channels, float* grad_weight) {
-  for (int64_t k = 0; k < rows; ++k, grad_weight += kTaps * channels) {
+  for (int64_t k = 0; k < rows; ++k, grad_weight += kTaps<kFilter> * channels) {
     for (int64_t c = 0; c < columns; c += kLanes) {
       const float* const sums = block + k * kPanel + c;
-      transform_square<FilterGradientLine>(
+      transform_square<FilterGradientLine<kFilter>>(
           [&] [[gnu::always_inline]] (int point) {
             return load_vector(sums + point * kPanel * kPanel);
           },
@@ -71,15 +72,15 @@ void write_gradients(
   }
 }
 
-template <class T>
-int64_t blocks_of(const TiledBatch<T, kTile>& in, const TiledBatch<T, kTile>& grad_out) {
+template <class T, int kEdge>
+int64_t blocks_of(const TiledBatch<T, kEdge>& in, const TiledBatch<T, kEdge>& grad_out) {
   return in.tiles() <= kTilesPerPass ? 1 : panels_of(in.channels) * panels_of(grad_out.channels);
 }
 
-// The gradient of a shard's weights, (K,3,3,C), on one thread.
-template <class T>
-void differentiate(const TiledBatch<T, kTile>& in,
-                   const TiledBatch<T, kTile>& grad_out,
+// The gradient of a shard's weights, (K,3,3,C) or (K,5,5,C), on one thread.
+template <int kFilter, class T>
+void differentiate(const TiledBatch<T, kTile<kFilter>>& in,
+                   const TiledBatch<T, kTile<kFilter>>& grad_out,
                    WorkspaceParts scratch,
                    float* grad_weight) {
   const int64_t most = std::max(in.channels, grad_out.channels);
@@ -93,7 +94,7 @@ void differentiate(const TiledBatch<T, kTile>& in,
   for (int64_t first = 0; first < in.tiles(); first += kTilesPerPass) {
     const int64_t tiles = std::min(kTilesPerPass, in.tiles() - first);
     transform_tiles<WindowLine>(in, first, tiles, zeros, inputs);
-    transform_tiles<GradientLine>(grad_out, first, tiles, zeros, gradients);
+    transform_tiles<GradientLine<kFilter>>(grad_out, first, tiles, zeros, gradients);
     const bool is_last = first + tiles == in.tiles();
     int64_t block = 0;
     for (int64_t k = 0; k < panels_of(grad_out.channels); ++k) {
@@ -112,28 +113,28 @@ void differentiate(const TiledBatch<T, kTile>& in,
           }
         }
         if (is_last) {
-          write_gradients(
-              to, rows, columns, in.channels, grad_weight + (k * kTaps * in.channels + c) * kPanel);
+          float* const of_panel = grad_weight + (k * kTaps<kFilter> * in.channels + c) * kPanel;
+          write_gradients<kFilter>(to, rows, columns, in.channels, of_panel);
         }
       }
     }
   }
 }
 
-template <class T>
-size_t differentiate_bytes(const TiledBatch<T, kTile>& in, const TiledBatch<T, kTile>& grad_out) {
+template <class T, int kEdge>
+size_t differentiate_bytes(const TiledBatch<T, kEdge>& in, const TiledBatch<T, kEdge>& grad_out) {
   return WorkspaceParts::bytes_of<T>(std::max(in.channels, grad_out.channels)) +
          WorkspaceParts::bytes_of<float>(TilePoints::values(in.channels)) +
          WorkspaceParts::bytes_of<float>(TilePoints::values(grad_out.channels)) +
          WorkspaceParts::bytes_of<float>(blocks_of(in, grad_out) * kBlock);
 }
 
-template <class T>
+template <int kFilter, class T>
 void differentiate_shards(Stream& stream,
                           const Shards& shards,
                           const Conv2dBackwardWeightArgs& args) {
   const auto batch = [&](const Tensor& of, int64_t k) {
-    return cut_into_tiles<T, kTile>(of, shards.begin(k), shards.count(k));
+    return cut_into_tiles<T, kTile<kFilter>>(of, shards.begin(k), shards.count(k));
   };
   size_t most = 0;
   for (int64_t k = 0; k < shards.local(); ++k) {
@@ -142,10 +143,10 @@ void differentiate_shards(Stream& stream,
   const Workspace workspace = stream.workspace(0, most);
   stream.fork(shards.local(), [&](int64_t k, int worker) {
     if (shards.count(k) == 0) return zero_leaf(args.grad_weight, k);
-    differentiate(batch(args.in, k),
-                  batch(args.grad_out, k),
-                  WorkspaceParts(workspace.of(worker)),
-                  shard_leaf(args.grad_weight, k));
+    differentiate<kFilter>(batch(args.in, k),
+                           batch(args.grad_out, k),
+                           WorkspaceParts(workspace.of(worker)),
+                           shard_leaf(args.grad_weight, k));
   });
 }
 
@@ -154,8 +155,10 @@ void differentiate_shards(Stream& stream,
 void winograd_backward_weight(Stream& stream,
                               const Shards& shards,
                               const Conv2dBackwardWeightArgs& args) {
-  dispatch_float(args.in.dtype(),
-                 [&]<class T>() { differentiate_shards<T>(stream, shards, args); });
+  dispatch_float(args.in.dtype(), [&]<class T>() {
+    dispatch_filter(args.weight_shape,
+                    [&]<int kFilter>() { differentiate_shards<kFilter, T>(stream, shards, args); });
+  });
   if (args.grad_bias != nullptr && args.grad_bias->defined()) {
     add_bias_backward(stream, shards, args.grad_out, *args.grad_bias);
   }

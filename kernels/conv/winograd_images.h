@@ -93,11 +93,30 @@ struct TilePixels {
   TilePixels() = default;
   TilePixels(const TiledBatch<T, kTile>& batch, int64_t tile, const T* zeros) {
     const TilePlace place(batch, tile);
-    for (int i = 0; i < kCount * kCount; ++i) {
-      const int64_t y = place.y - kBefore + i / kCount;
-      const int64_t x = place.x - kBefore + i % kCount;
-      const bool inside = y >= 0 && y < batch.height && x >= 0 && x < batch.width;
-      at[i] = inside ? batch.at + batch.place(place.image, y, x) : zeros;
+    const int64_t top = place.y - kBefore, left = place.x - kBefore;
+    const int64_t corner = batch.place(place.image, top, left);
+    const int64_t row = batch.width * batch.channels;
+    const auto pixel = [&](int y, int x) {
+      return batch.at + (corner + y * row + x * batch.channels);
+    };
+    if (top >= 0 && left >= 0 && top + kCount <= batch.height && left + kCount <= batch.width) {
+      fill([&](int y, int x) { return pixel(y, x); });
+    } else {
+      fill([&](int y, int x) {
+        const bool inside =
+            top + y >= 0 && top + y < batch.height && left + x >= 0 && left + x < batch.width;
+        return inside ? pixel(y, x) : zeros;
+      });
+    }
+  }
+
+ private:
+  template <class Pixel>
+  [[gnu::always_inline]] void fill(const Pixel& pixel) {
+#pragma GCC unroll 6
+    for (int y = 0; y < kCount; ++y) {
+#pragma GCC unroll 6
+      for (int x = 0; x < kCount; ++x) at[y * kCount + x] = pixel(y, x);
     }
   }
 };

@@ -35,6 +35,12 @@ Conv2dSizes oblong(int64_t n, int64_t c, int64_t h, int64_t w, int64_t k) {
   return {.n = n, .c = c, .h = h, .w = w, .k = k, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1};
 }
 
+Conv2dSizes with_5x5(Conv2dSizes z) {
+  z.r = z.s = 5;
+  z.pad_h = z.pad_w = 2;
+  return z;
+}
+
 double norm_of(const std::vector<double>& values) {
   return std::sqrt(std::inner_product(values.begin(), values.end(), values.begin(), 0.0));
 }
@@ -66,6 +72,10 @@ TEST(Winograd, SuitsWideLayersOfUnitStride) {
   EXPECT_EQ(suits(square(1, 32, 8, 24, 3, 1, 1)), v3);
   EXPECT_EQ(suits(square(1, 32, 8, 32, 3, 1, 1), Dtype::kF32), v3);
   EXPECT_EQ(suits(square(1, 32, 8, 32, 3, 1, 1), Dtype::kF16), v3);
+  EXPECT_EQ(suits(square(1, 16, 14, 32, 5, 1, 2)), v3);
+  EXPECT_EQ(suits(square(1, 16, 14, 32, 5, 1, 2), Dtype::kF32), v3);
+  EXPECT_FALSE(suits(square(1, 32, 8, 32, 7, 1, 3)));
+  EXPECT_FALSE(suits(square(1, 32, 8, 32, 1, 1, 0)));
   EXPECT_FALSE(suits(square(1, 32, 1, 32, 3, 1, 1)));
   EXPECT_FALSE(suits(square(1, 8, 8, 32, 3, 1, 1)));
   EXPECT_FALSE(suits(square(1, 32, 8, 36, 3, 1, 1)));
@@ -90,7 +100,7 @@ void expect_reference_however_cut(const Problem& problem, const testing::Conv2dO
 
 std::string case_name(const ::testing::TestParamInfo<Conv2dSizes>& test) {
   const Conv2dSizes& z = test.param;
-  return fmt::format("in{}x{}x{}x{}_out{}", z.n, z.c, z.h, z.w, z.k);
+  return fmt::format("in{}x{}x{}x{}_out{}_of{}x{}", z.n, z.c, z.h, z.w, z.k, z.r, z.s);
 }
 
 class WinogradCases : public ::testing::TestWithParam<Conv2dSizes> {};
@@ -128,19 +138,26 @@ TEST_P(WinogradF32Cases, MatchDirectSumsHoweverCut) {
 INSTANTIATE_TEST_SUITE_P(
     Sizes,
     WinogradF32Cases,
-    ::testing::Values(oblong(1, 16, 3, 3, 16),      // a part of a tile
-                      oblong(3, 24, 4, 9, 40),      // whole tiles and parts; strips of 8
-                      oblong(2, 72, 7, 5, 136),     // panels of 64 and 8
-                      oblong(1, 80, 34, 33, 96),    // more tiles and panels than at once
-                      oblong(11, 16, 12, 12, 24)),  // 99 tiles: not a whole number of passes
+    ::testing::Values(oblong(1, 16, 3, 3, 16),            // a part of a tile
+                      oblong(3, 24, 4, 9, 40),            // whole tiles and parts; strips of 8
+                      oblong(2, 72, 7, 5, 136),           // panels of 64 and 8
+                      oblong(1, 80, 34, 33, 96),          // more tiles and panels than at once
+                      oblong(11, 16, 12, 12, 24),         // 99 tiles: not a whole number of passes
+                      with_5x5(oblong(1, 16, 3, 3, 16)),  // whole tiles and parts
+                      with_5x5(oblong(3, 16, 14, 14, 32)),   // the ConvNet's
+                      with_5x5(oblong(2, 24, 7, 6, 72)),     // panels of 64 and 8
+                      with_5x5(oblong(1, 72, 17, 15, 40))),  // more tiles than at once
     case_name);
 
 // The header's claim.
 TEST(Winograd, F32IsNearTheDirectSum) {
   if (isa_level() < IsaLevel::kV3) GTEST_SKIP() << "an older processor, or LOCKSTEP_ISA";
-  const Problem p(oblong(2, 128, 14, 14, 64));
-  Stream stream;
-  expect_near_direct_sums(testing::run(stream, Shards::single(2), p, kOfV3), p, 2e-6);
+  const Conv2dSizes sizes = oblong(2, 128, 14, 14, 64);
+  for (const Conv2dSizes& z : {sizes, with_5x5(sizes)}) {
+    const Problem p(z);
+    Stream stream;
+    expect_near_direct_sums(testing::run(stream, Shards::single(2), p, kOfV3), p, 2e-6);
+  }
 }
 #endif
 

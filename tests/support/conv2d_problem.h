@@ -56,11 +56,11 @@ struct Conv2dProblem {
     return other;
   }
 
-  // Winograd's algorithm, which 3x3 windows may get, scales terms up before it adds them.
+  // Winograd's algorithm, which 3x3 and 5x5 windows may get, scales terms up before it adds them.
   ::testing::AssertionResult right_sum(const Tensor& got,
                                        const std::vector<double>& want,
                                        int64_t terms) const {
-    const bool winograd = z.r == 3 && z.stride_h == 1 && z.c >= 16 && z.k >= 16;
+    const bool winograd = (z.r == 3 || z.r == 5) && z.stride_h == 1 && z.c >= 16 && z.k >= 16;
     return close_sum(got, want, winograd ? 16 * terms : terms);
   }
 
