@@ -247,7 +247,7 @@ def summary_rows(convnet: dict, resnet: dict, allreduce: dict, accuracy: dict) -
             (ratio["ratio"], ratio["min"], ratio["max"]),
         )
     )
-    for part in (resnet["r18"], resnet["r50"], resnet["r50_bf16"]):
+    for part in (resnet["r18"], resnet["r18_avx2"], resnet["r50"], resnet["r50_bf16"]):
         best = part["best"]
         speed = best["speed"]
         rows.append(
