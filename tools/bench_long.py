@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+FILES = ("faults.md", "restart_schedules.md", "fuzz.md")
 FAULT_KINDS = ("error", "kill", "short", "late")
 
 
@@ -26,20 +27,18 @@ def number(cell: str) -> int:
     return int(re.match(r"[\d,]+", cell)[0].replace(",", ""))
 
 
-def count_row(promise: str, what: str, times: int, broken: int) -> str:
-    return f"| {promise} | {what} | {times:,} | | {broken} broke it | 0 |"
+def count_cells(promise: str, what: str, times: int, broken: int) -> list[str]:
+    return [promise, what, f"{times:,}", "", f"{broken} broke it", "0"]
 
 
-def long_rows(folder: Path) -> list[str]:
-    """Rows of the table of promises for those that are counted, not timed."""
-    faults, schedules, fuzz = (
-        table_rows((folder / name).read_text(encoding="utf-8"))
-        for name in ("faults.md", "restart_schedules.md", "fuzz.md")
-    )
+def counted_promises(folder: Path) -> list[list[str]]:
+    """Cells of the table of promises for those that are counted, not timed."""
+    faults, schedules, fuzz = (table_rows((folder / name).read_text(encoding="utf-8")) for name in FILES)
     broken = sum(number(row["broke a promise"]) for row in faults)
     kills, all_faults = (
         sum(number(row[kind]) for row in faults for kind in kinds) for kinds in (("kill",), FAULT_KINDS)
     )
+    schedules_run = (number(schedules[-1][column]) for column in ("schedules", "failed"))
     fuzzed = [row for row in fuzz if "corpus" in row]
     checkpoints = [row for row in fuzzed if row["target"] in ("checkpoint_record", "safetensors")]
 
@@ -47,10 +46,9 @@ def long_rows(folder: Path) -> list[str]:
         return sum(number(row["inputs tried"]) for row in rows), sum(row["found"] != "none" for row in rows)
 
     return [
-        count_row("P4", "kills in a system call of a save, a resume or a start", kills, broken),
-        count_row("P5", "runs of 1 to 8 ranks with random kills and restarts", number(schedules[-1]["schedules"]),
-                  number(schedules[-1]["failed"])),
-        count_row("P6", "changed bytes of a checkpoint's record and tensors", *tried(checkpoints)),
-        count_row("P8", f"inputs of {len(fuzzed)} readers, by libFuzzer", *tried(fuzzed)),
-        count_row("P9", "system calls that fail, are cut short, late or end in a kill", all_faults, broken),
+        count_cells("P4", "kills in a system call of a save, a resume or a start", kills, broken),
+        count_cells("P5", "runs of 1 to 8 ranks with random kills and restarts", *schedules_run),
+        count_cells("P6", "changed bytes of a checkpoint's record and tensors", *tried(checkpoints)),
+        count_cells("P8", f"inputs of {len(fuzzed)} readers, by libFuzzer", *tried(fuzzed)),
+        count_cells("P9", "system calls that fail, are cut short, late or end in a kill", all_faults, broken),
     ]

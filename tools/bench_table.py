@@ -11,7 +11,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from bench_long import long_rows
+import bench_long
 from bench_rows import step_rows, time_to_accuracy_rows
 from bench_text import percent_text, places_text, ratio_text, size_text, time_text
 
@@ -183,17 +183,22 @@ def save_rows(result: dict) -> list[str]:
 
 
 def promise_rows(result: dict) -> list[str]:
-    head = ["| promise | what was measured | times | median | largest | bound |", "|---|---|---|---|---|---|"]
     timed = []
     for row in result["rows"].values():
         digits = 0 if row["unit"] == "steps" else 2
         median, largest, bound = f"{row['median']:.{digits}f}", f"{row['largest']:.{digits}f}", f"{row['bound']:g}"
         times = [f"{value} {row['unit']}" for value in (median, largest, bound)]
-        timed.append(f"| {row['promise']} | {row['what']} | {row['n']} | {' | '.join(times)} |")
-    # Rows without a promise come last.
-    rows = sorted(timed + long_rows(ROOT / "tests" / "long"), key=lambda row: row.split()[1].replace("|", "~"))
-    counted = ", ".join(f"[{name}](../tests/long/{name})" for name in ("faults.md", "restart_schedules.md", "fuzz.md"))
-    return [*head, *rows, "", f"{places_text([result])}; by `{result['script']}`. Counts are from {counted}."]
+        timed.append([row["promise"], row["what"], str(row["n"]), *times])
+    promises = timed + bench_long.counted_promises(ROOT / "tests" / "long")
+    promises.sort(key=lambda cells: (not cells[0], cells[0]))  # rows without a promise come last
+    counted = ", ".join(f"[{name}](../tests/long/{name})" for name in bench_long.FILES)
+    return [
+        "| promise | what was measured | times | median | largest | bound |",
+        "|---|---|---|---|---|---|",
+        *(f"| {' | '.join(cells)} |" for cells in promises),
+        "",
+        f"{places_text([result])}; by `{result['script']}`. Counts are from {counted}.",
+    ]
 
 
 BUILD_PARTS = {  # what is timed -> its words and the most that it may take, in seconds

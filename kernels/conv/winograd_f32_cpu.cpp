@@ -54,10 +54,10 @@ void load_turned_filters(const Filters<T>& filters,
                          int64_t first,
                          int64_t count,
                          FilterBlock<kFilter>& block) {
+  constexpr int64_t kCount = kTaps<kFilter>;
   for (int64_t c = 0; c < count; ++c) {
-    for (int64_t tap = 0; tap < kTaps<kFilter>; ++tap) {
-      const int64_t place =
-          ((first + c) * kTaps<kFilter> + kTaps<kFilter> - 1 - tap) * filters.outputs + output;
+    for (int64_t tap = 0; tap < kCount; ++tap) {
+      const int64_t place = ((first + c) * kCount + kCount - 1 - tap) * filters.outputs + output;
       store_vector(load_vector(filters.from + place), block[c][tap]);
     }
   }
