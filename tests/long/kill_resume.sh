@@ -4,7 +4,8 @@
 # 1 ranks in turn; a run that ends before is begun again. Each that ends holds the undisturbed run's bits.
 # ARGS fix the batch, shards and groups and where the run ends:
 #   kill_resume.sh build/release/bin/train_convnet --global-batch-size 64 --shards 4 --bn-groups 2 --max-steps 400
-# SAVE_STEPS (10): steps between checkpoints. SEED: of the moments.
+# SAVE_STEPS (10): steps between checkpoints. SEED: of the moments. BASE: artifacts of an undisturbed run of ARGS, as
+# same_bits.sh keeps them. Without it one is trained on 4 ranks first.
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -22,22 +23,22 @@ trap 'rm -rf "$work"' EXIT
 train() {  # RANKS DIR: replaces this shell by mpirun's parent
   exec "$root/scripts/run" -np "$1" "$program" "${arguments[@]}" -o "$2" >> "$2.log" 2>&1
 }
-milliseconds() { date +%s%3N; }
+milliseconds_of() { sed -n 's/^ *"wall_s": \([0-9]*\)\.\([0-9]\).*/\1\200/p' "$1/run.json"; }
 digest() { sed -n 's/^ *"digest": "\(.*\)".*/\1/p' "$1/run.json"; }
 
 arguments=("$@")
-start=$(milliseconds)
-(train 4 "$work/base")
-duration=$(($(milliseconds) - start))
-echo "undisturbed on 4 ranks: $((duration / 1000)) s, digest $(digest "$work/base")"
+base=${BASE:-$work/base}
+[ -n "${BASE:-}" ] || (train 4 "$base")
+duration=$(milliseconds_of "$base")
+echo "undisturbed: $((duration / 1000)) s, digest $(digest "$base")"
 
 compare() {  # DIR
   local last
-  last=$(readlink "$work/base/checkpoints/last.safetensors")
+  last=$(readlink "$base/checkpoints/last.safetensors")
   for file in "$last" "${last%.safetensors}.state.safetensors" best.safetensors; do
-    "$lockstep" diff "$work/base/checkpoints/$file" "$1/checkpoints/$file"
+    "$lockstep" diff "$base/checkpoints/$file" "$1/checkpoints/$file"
   done
-  [ "$(digest "$1")" = "$(digest "$work/base")" ]
+  [ "$(digest "$1")" = "$(digest "$base")" ]
 }
 
 arguments=("$@" --save-steps "${SAVE_STEPS:-10}" --resume auto)
