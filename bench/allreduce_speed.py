@@ -20,7 +20,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from side_by_side import PROGRAMS, RESULTS, on_ranks, origin, output_of, run_rounds
+from side_by_side import PROGRAMS, RESULTS, on_ranks, origin, output_of, ratio, run_rounds
 
 PROGRAM = PROGRAMS / "bench_allreduce"
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
@@ -71,13 +71,8 @@ def summary(kept: list[dict], ranks: int, size: int) -> dict:
     result = {"ranks": ranks, "bytes": size, "lockstep_us": round(statistics.median(ours), 2)}
     for peer in [name for name in kept[0] if name != "lockstep"]:
         theirs = [times[peer][size] for times in kept]
-        ratios = [b / a for a, b in zip(ours, theirs)]
         result[f"{peer}_us"] = round(statistics.median(theirs), 2)
-        result[f"{peer}_ratio"] = {
-            "median": round(statistics.median(ratios), 3),
-            "min": round(min(ratios), 3),
-            "max": round(max(ratios), 3),
-        }
+        result[f"{peer}_ratio"] = ratio(theirs, ours)
     return result
 
 
@@ -119,7 +114,7 @@ def main() -> None:
             results += [summary(kept, ranks, size) for size in args.sizes]
             others += shares
     for row in results:
-        ratios = ", ".join(f"{name[:-6]} {row[name]['median']}x" for name in row if name.endswith("_ratio"))
+        ratios = ", ".join(f"{name[:-6]} {row[name]['ratio']}x" for name in row if name.endswith("_ratio"))
         print(f"{row['ranks']} ranks, {size_text(row['bytes'])}: {row['lockstep_us']} us; {ratios}")
 
     report = {

@@ -3,8 +3,7 @@
 usage: python3 bench/convnet_speed.py --mnist DIR [--only ranks,pytorch,bf16] [--pairs 5]
            [--peer 'PYTHON a_mnist.py RAW_DIR --mode fast --cl']
 
-Every ratio is taken pair by pair in one run, A B A B ..., and its median is reported: absolute speeds of a shared
-machine mean little. Images per second count training alone; start-up is from process start to the end of step 1.
+The sides of a ratio run in turn, A B A B ...: absolute speeds of a shared machine mean little. Images per second count training alone; start-up is from process start to the end of step 1.
 The peer prints "images/s per epoch [N]" and "first_step Ss"; it runs for one epoch, under tcmalloc where there is one,
 and takes --dtype bf16. A part that is measured replaces that part of the results alone.
 """
@@ -18,7 +17,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from side_by_side import PROGRAMS, RESULTS, TCMALLOC, merge_result, on_ranks, origin, output_of
+from side_by_side import PROGRAMS, RESULTS, TCMALLOC, merge_result, on_ranks, origin, output_of, ratio, run_rounds
 
 PROGRAM = PROGRAMS / "train_convnet"
 
@@ -40,21 +39,12 @@ def peer(command: str) -> dict:
     }
 
 
-def paired(name: str, a, b, pairs: int) -> dict:
-    """Medians of both sides and of their ratio A/B, taken pair by pair."""
-    speeds = []
-    for i in range(pairs):
-        speeds.append((a()["images_per_s"], b()["images_per_s"]))
-        print(f"{name} {i + 1}/{pairs}: {speeds[-1][0]:.0f} / {speeds[-1][1]:.0f} images/s", flush=True)
-    ratios = [x / y for x, y in speeds]
-    return {
-        "a_images_per_s": round(statistics.median(x for x, _ in speeds)),
-        "b_images_per_s": round(statistics.median(y for _, y in speeds)),
-        "ratio_median": round(statistics.median(ratios), 3),
-        "ratio_min": round(min(ratios), 3),
-        "ratio_max": round(max(ratios), 3),
-        "pairs": pairs,
-    }
+def paired(title: str, a, b, args: argparse.Namespace) -> dict:
+    """Medians of both sides and their ratio."""
+    kept, shares = run_rounds({"a": a, "b": b}, args.pairs, args.max_others, title)
+    speeds = {side: [results[side]["images_per_s"] for results in kept] for side in ("a", "b")}
+    medians = {f"{side}_images_per_s": round(statistics.median(speeds[side])) for side in speeds}
+    return medians | {"speed": ratio(speeds["a"], speeds["b"]), "others_percent_max": round(max(shares))}
 
 
 def first_steps(mnist: str, ranks: int, threads: int, runs: int) -> float:
@@ -68,13 +58,13 @@ def over_ranks(args: argparse.Namespace, where: dict) -> dict:
             "2 ranks / 1 rank, 1 thread each",
             lambda: lockstep(args.mnist, 2, 1),
             lambda: lockstep(args.mnist, 1, 1),
-            args.pairs,
+            args,
         ),
         "eight_shards_over_two": paired(
             "8 shards / 2 shards, 2 ranks of 1 thread",
             lambda: lockstep(args.mnist, 2, 1, "--shards", "8"),
             lambda: lockstep(args.mnist, 2, 1, "--shards", "2"),
-            args.pairs,
+            args,
         ),
         "first_step_s_one_rank": first_steps(args.mnist, 1, where["cores"], args.pairs),
         "first_step_s_two_ranks": first_steps(args.mnist, 2, 1, args.pairs),
@@ -84,7 +74,7 @@ def over_ranks(args: argparse.Namespace, where: dict) -> dict:
 def over_pytorch(args: argparse.Namespace, where: dict) -> dict:
     ours = lambda: lockstep(args.mnist, 1, where["cores"])  # noqa: E731
     return where | {
-        "over_pytorch": paired("Lockstep / PyTorch", ours, lambda: peer(args.peer), args.pairs),
+        "over_pytorch": paired("Lockstep / PyTorch", ours, lambda: peer(args.peer), args),
         "peer_first_step_s": peer(args.peer)["first_step_s"],
     }
 
@@ -92,7 +82,7 @@ def over_pytorch(args: argparse.Namespace, where: dict) -> dict:
 def over_pytorch_bf16(args: argparse.Namespace, where: dict) -> dict:
     ours = lambda: lockstep(args.mnist, 1, where["cores"], "--opt-level", "O2", "--dtype", "bf16")  # noqa: E731
     theirs = lambda: peer(f"{args.peer} --dtype bf16")  # noqa: E731
-    return {"bf16": where | paired("O2 in bf16 / PyTorch's autocast", ours, theirs, args.pairs)}
+    return {"bf16": where | paired("O2 in bf16 / PyTorch's autocast", ours, theirs, args)}
 
 
 PARTS = {"ranks": over_ranks, "pytorch": over_pytorch, "bf16": over_pytorch_bf16}
@@ -103,6 +93,7 @@ def main() -> None:
     parser.add_argument("--mnist", required=True, metavar="DIR")
     parser.add_argument("--only", default="ranks,pytorch,bf16", metavar="PARTS")
     parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--max-others", type=float, default=15, metavar="PERCENT")
     parser.add_argument("--peer", metavar="COMMAND", help="PyTorch's side; ranks alone needs none")
     args = parser.parse_args()
     parts = args.only.split(",")

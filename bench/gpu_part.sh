@@ -50,8 +50,8 @@ results() {  # KIND ARGS...
   python3 bench/gpu_results.py "$1" "$results" "$SUITE_COMMIT" "${@:2}"
 }
 need_nccl() {
-  [ -n "$SUITE_REHEARSES" ] || python3 -c 'import ctypes; ctypes.CDLL("libnccl.so.2")' 2>/dev/null ||
-    lacks "NCCL 2 is not installed, or not where LD_LIBRARY_PATH points"
+  [ -n "$SUITE_REHEARSES" ] || { "$programs/lockstep" doctor || true; } | grep -Eq '^ +ok +NCCL ' ||
+    lacks "lockstep doctor finds no NCCL 2"
 }
 has_torch() {
   [ -z "$SUITE_REHEARSES" ] && python3 -c 'import torch; torch.zeros(1, device="cuda")' 2>/dev/null
@@ -89,7 +89,9 @@ plan() {
   else
     "$programs/lockstep" describe-gpu >"$card"
   fi
-  "$programs/lockstep" plan -a resnet50 -b 256 --gpu "$card" --np 8 --opt-level O2 >"$results/plan.txt"
+  "$programs/lockstep" plan -a resnet50 -b 256 --gpu "$card" --np 8 --opt-level O2 >"$work/plan.txt" 2>"$work/plan.err" ||
+    { cat "$work/plan.err"; ! grep -q 'is not known here' "$work/plan.err" || lacks "figures of this card"; return 1; }
+  cp "$work/plan.txt" "$results/plan.txt"
 }
 
 sanitize() {
@@ -116,12 +118,13 @@ step() {
 
 memory() {
   local promised batch percent
+  [ -s "$results/plan.txt" ] || lacks "a plan for this card"
   promised=$(grep -o 'largest batch that fits: [0-9]*' "$results/plan.txt" | grep -o '[0-9]*$')
   for percent in 100 97 94 90 80; do
     batch=$((promised * percent / 100))
     [ -z "$SUITE_REHEARSES" ] || batch=2
-    if "$(program bench_train)" --device cuda "${o2[@]}" "${resnet50[@]}" -b "$batch" --num-warmup-batches 4 \
-      --num-batches-per-iter 1 --num-iters 1; then
+    if train_one memory 1 "$network" "${o2[@]}" "${resnet50[@]}" --dataset synthetic --no-eval --max-steps 4 -j 0 \
+      -b "$batch"; then
       results figure "largest_batch_of_plan=$percent"
       [ $percent = 100 ] && return 0
       echo "$batch images, $percent percent of the promised $promised, are the first that fit"
@@ -153,7 +156,8 @@ nccl() {
     train_one "nccl/$ranks-sync" "$ranks" "${same[@]}" --transport nccl --bn-groups 1 &&
     same_bits nccl/sync "nccl/$ranks-sync" || failed=1
   begin=$(date +%s%N)
-  if LOCKSTEP_FAULT=kill:rank=1,step=2 train_one "nccl/$ranks-killed" "$ranks" "${same[@]}" --transport nccl \
+  # The others wait in a recorded step.
+  if LOCKSTEP_FAULT=kill:rank=1,step=3 train_one "nccl/$ranks-killed" "$ranks" "${same[@]}" --transport nccl \
     --stall-abort "$patience_after_kill"; then
     echo "a run went on without its rank 1"
     failed=1

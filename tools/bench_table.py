@@ -26,19 +26,17 @@ def convnet_rows(result: dict) -> list[str]:
         "| ConvNet on MNIST, batch 32 | Lockstep | PyTorch | ratio (min-max) |",
         "|---|---|---|---|",
         f"| images/s, {result['cores']} cores | {torch['a_images_per_s']:,} | {torch['b_images_per_s']:,} "
-        f"| {torch['ratio_median']:.2f} ({torch['ratio_min']:.2f}-{torch['ratio_max']:.2f}) |",
+        f"| {ratio_text(torch['speed'])} |",
         f"| process start to first step done | {one:.2f} s | {result['peer_first_step_s']:.2f} s "
         f"| {result['peer_first_step_s'] / one:.0f} |",
         f"| images/s in bf16: `--opt-level O2 --dtype bf16` and autocast | {bf16['a_images_per_s']:,} "
-        f"| {bf16['b_images_per_s']:,} "
-        f"| {bf16['ratio_median']:.2f} ({bf16['ratio_min']:.2f}-{bf16['ratio_max']:.2f}) |",
-        f"| 2 ranks of 1 thread over 1 rank of 1 thread | {scaling['ratio_median']:.2f} "
-        f"({scaling['ratio_min']:.2f}-{scaling['ratio_max']:.2f}), first step after {two:.2f} s | | |",
-        f"| 4 shards a rank over 1 (same bits on 8 ranks, not 2), 2 ranks | {shards['ratio_median']:.2f} "
-        f"({shards['ratio_min']:.2f}-{shards['ratio_max']:.2f}) | | |",
+        f"| {bf16['b_images_per_s']:,} | {ratio_text(bf16['speed'])} |",
+        f"| 2 ranks of 1 thread over 1 rank of 1 thread | {ratio_text(scaling['speed'])}, first step after "
+        f"{two:.2f} s | | |",
+        f"| 4 shards a rank over 1 (same bits on 8 ranks, not 2), 2 ranks | {ratio_text(shards['speed'])} | | |",
         "",
-        f"{places_text([result, bf16])}; peer: {result['peer']} with tcmalloc; medians of {torch['pairs']} alternating "
-        f"pairs ({bf16['pairs']} in bf16) by `{result['script']}`.",
+        f"{places_text([result, bf16])}; peer: {result['peer']} with tcmalloc; medians of {torch['speed']['rounds']} alternating "
+        f"rounds ({bf16['speed']['rounds']} in bf16) by `{result['script']}`.",
     ]
 
 
@@ -55,7 +53,7 @@ def allreduce_rows(result: dict) -> list[str]:
         for peer in peers:
             ratio = row[f"{peer}_ratio"]
             cells.append(
-                f"{time_text(row[f'{peer}_us'])}: {ratio['median']:.1f}x ({ratio['min']:.1f}-{ratio['max']:.1f})"
+                f"{time_text(row[f'{peer}_us'])}: {ratio['ratio']:.1f}x ({ratio['min']:.1f}-{ratio['max']:.1f})"
             )
         rows.append(f"| {' | '.join(cells)} |")
     versions = "".join(f", {version}" for version in result["peers"].values())
@@ -225,9 +223,8 @@ def build_rows(result: dict) -> list[str]:
     return [*rows, "", f"{places_text([result[name] for name in measured])}; by `bench/build_time.sh`."]
 
 
-def speeds_row(title: str, ours: str, other: str, ratio: tuple[float, float, float]) -> str:
-    median, low, high = ratio
-    return f"| {title} | {ours} | {other} | {median:.2f} ({low:.2f}-{high:.2f}) |"
+def speeds_row(title: str, ours: str, other: str, ratio: dict) -> str:
+    return f"| {title} | {ours} | {other} | {ratio_text(ratio)} |"
 
 
 def summary_rows(convnet: dict, resnet: dict, allreduce: dict, accuracy: dict) -> list[str]:
@@ -239,28 +236,26 @@ def summary_rows(convnet: dict, resnet: dict, allreduce: dict, accuracy: dict) -
             "ConvNet on MNIST, batch 32",
             f"{torch['a_images_per_s']:,} images/s",
             f"PyTorch: {torch['b_images_per_s']:,}",
-            (torch["ratio_median"], torch["ratio_min"], torch["ratio_max"]),
+            torch["speed"],
         ),
     ]
     mnist = accuracy["mnist"]["bf16"]
-    ratio = mnist["torch"]["ratio"]
     rows.append(
         speeds_row(
             "MNIST to 99.0 %, whole process, bf16",
             f"{mnist['lockstep']['seconds']:.1f} s",
             f"PyTorch: {mnist['torch']['seconds']:.1f} s",
-            (ratio["ratio"], ratio["min"], ratio["max"]),
+            mnist["torch"]["ratio"],
         )
     )
     for part in (resnet["r18"], resnet["r18_avx2"], resnet["r50"], resnet["r50_bf16"]):
         best = part["best"]
-        speed = best["speed"]
         rows.append(
             speeds_row(
                 f"{part['title']}, batch {part['batch']}",
                 f"{best['lockstep']['images_per_s']:.1f} images/s",
                 f"PyTorch: {best['torch']['images_per_s']:.1f}",
-                (speed["ratio"], speed["min"], speed["max"]),
+                best["speed"],
             )
         )
     scaling = resnet["scaling"]
@@ -269,23 +264,22 @@ def summary_rows(convnet: dict, resnet: dict, allreduce: dict, accuracy: dict) -
             "ResNet-18, CIFAR stem: 2 ranks of 1 thread",
             f"{scaling['two_ranks']['images_per_s']:.1f} images/s",
             f"1 rank of 1 thread: {scaling['one_rank']['images_per_s']:.1f}",
-            (scaling["speed"]["ratio"], scaling["speed"]["min"], scaling["speed"]["max"]),
+            scaling["speed"],
         )
     )
     row = next(row for row in allreduce["results"] if (row["ranks"], row["bytes"]) == (2, 25 << 20))
-    ratio = row["open_mpi_ratio"]
     rows.append(
         speeds_row(
             "all-reduce of 25 MiB, 2 ranks",
             time_text(row["lockstep_us"]),
             f"Open MPI: {time_text(row['open_mpi_us'])}",
-            (ratio["median"], ratio["min"], ratio["max"]),
+            row["open_mpi_ratio"],
         )
     )
     return [
         *rows,
         "",
-        f"{convnet['cpu']}, medians of rounds in turn; PyTorch with channels_last and tcmalloc, its faster setting. "
+        f"{convnet['cpu']}, medians of alternating rounds; PyTorch with channels_last and tcmalloc, its faster setting. "
         "Dates, commits and scripts are in [docs/performance.md](docs/performance.md).",
     ]
 

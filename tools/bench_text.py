@@ -21,5 +21,9 @@ def percent_text(ratio: dict) -> str:
 
 def places_text(parts: list[dict]) -> str:
     """Where and when, of parts that may have been measured on different days."""
-    origins = {f"{part['cpu']}, {part['cores']} cores, {part['date']}, commit {part['commit']}" for part in parts}
+    def origin(part: dict) -> str:
+        cores = "1 core" if part["cores"] == 1 else f"{part['cores']} cores"
+        return f"{part['cpu']}, {cores}, {part['date']}, commit {part['commit']}"
+
+    origins = {origin(part) for part in parts}
     return "; ".join(sorted(origins))
