@@ -13,7 +13,7 @@ SHELL ["/bin/bash", "-euo", "pipefail", "-c"]
 RUN apt-get update && apt-get install -y --no-install-recommends python3-venv && rm -rf /var/lib/apt/lists/*
 RUN python3 -m venv /opt/cuda && /opt/cuda/bin/pip install --no-cache-dir nvidia-cuda-nvcc==13.* \
   nvidia-cuda-cccl==13.* nvidia-cuda-runtime==13.* nvidia-nvtx==13.* nvidia-cublas==13.* nvidia-cudnn-cu13==9.* \
-  nvidia-nccl-cu13==2.*
+  nvidia-nccl-cu13==2.* && chmod +x /opt/cuda/lib/python3*/site-packages/nvidia/*/bin/*
 
 # hadolint ignore=DL3006
 FROM toolkit-${CUDA} AS build

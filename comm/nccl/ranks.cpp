@@ -116,8 +116,12 @@ void Ranks::check(std::string_view what) {
   accept(state(), what);
 }
 
+// NCCL's abort tells the work under way to end, then waits until no graph holds the communicator;
+// graphs end when the error that follows unwinds this thread.
 void Ranks::abort() {
-  if (comm_ != nullptr) api_.comm_abort(std::exchange(comm_, nullptr));
+  if (comm_ == nullptr) return;
+  aborting_ = std::jthread(
+      [&api = api_, comm = std::exchange(comm_, nullptr)] { api.comm_abort(comm); });
 }
 
 void Ranks::lose(std::string_view what, std::span<const int> gone) {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "comm/nccl/api.h"
@@ -18,7 +19,7 @@ namespace lockstep::comm::nccl {
 
 // An NCCL communicator that never blocks the host: its state is queried until the deadline. What is
 // given to streams runs there as other work does, and may be recorded in a graph; such graphs must
-// have ended before this does.
+// have ended before this does, after a failure too.
 // Thread safety: none.
 class Ranks {
  public:
@@ -73,6 +74,7 @@ class Ranks {
   int size_ = 1;
   ncclComm_t comm_ = nullptr;
   std::optional<CommError> failure_;
+  std::jthread aborting_;  // the last member: it ends first
 };
 
 }  // namespace lockstep::comm::nccl

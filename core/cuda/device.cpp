@@ -49,11 +49,15 @@ Obstacle insufficient_driver() {
 }
 
 Obstacle broken_driver(cudaError_t status) {
+  const bool lacks_fabric = status == cudaErrorSystemNotReady;  // of GPUs behind NVSwitch
   return {.kind = Obstacle::Kind::kBroken,
           .error = EnvironmentError(
               "CUDA does not start",
               fmt::format("{}: {}", cudaGetErrorName(status), cudaGetErrorString(status)),
-              "nvidia-smi, which must work first; after a driver's update the machine is restarted",
+              lacks_fabric
+                  ? "systemctl start nvidia-fabricmanager, of the driver's version"
+                  : "nvidia-smi, which must work first; after a driver's update, a restart of the "
+                    "machine",
               Remedy::kCpu)};
 }
 

@@ -7,6 +7,8 @@ set -euo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/../.." && pwd)
 lockstep=$(dirname "$1")/lockstep
+CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}
+export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES%%,*}  # else ranks would take a GPU each
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 arguments=(--device cuda --global-batch-size 64 --shards 4 --bn-groups 4 --max-steps 200 --no-graph "${@:2}")

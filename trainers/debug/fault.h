@@ -39,6 +39,7 @@ struct Fault {
   std::chrono::milliseconds delay() const { return std::chrono::milliseconds(number); }
   bool is_of_layer() const { return kind == "inf" || kind == "loop"; }
   bool is_of_exchange() const { return kind == "slownet" || kind == "skip" || kind == "lost"; }
+  bool is_within_step() const { return is_of_layer() || is_of_exchange() || kind == "slow"; }
   bool strikes(int any_rank) const { return rank == kAllRanks || rank == any_rank; }
 };
 

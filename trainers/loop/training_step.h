@@ -56,8 +56,10 @@ class TrainingStep {
     data::LoaderSeconds loader{};
   };
 
-  // A fault acts in the middle of a step, where a graph calls no code of the host.
-  bool runs_as_graph() const { return p_.run.runs_as_graph() && !p_.fault; }
+  // A graph calls no code of the host, where some faults strike.
+  bool runs_as_graph() const {
+    return p_.run.runs_as_graph() && !(p_.fault && p_.fault->is_within_step());
+  }
   void step_by_step(const Start& start, int64_t number, NumericsGuard& numerics);
   void step_as_graph(const Start& start, int64_t number, NumericsGuard& numerics);
   TrainingBatches::MicroStep next_batch(int64_t number, NumericsGuard& numerics);

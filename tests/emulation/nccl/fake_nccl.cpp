@@ -5,6 +5,7 @@
 //   missing, old-version, lacks-a-function   the library
 //   init-fails, init-hangs                   a communicator's beginning
 //   async-error:N, hangs:N                   each rank's N-th group of calls, recorded ones once
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -131,9 +132,15 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 
+// Returns when no graph holds the communicator, as NCCL does; here no stream either.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  const std::lock_guard lock(state().mutex);
+  std::unique_lock lock(state().mutex);
   comm->shared->aborted = true;
+  while (comm->shared.use_count() > 1) {
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    lock.lock();
+  }
   delete comm;
   return ncclSuccess;
 }
