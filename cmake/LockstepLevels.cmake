@@ -14,7 +14,7 @@ elseif(LOCKSTEP_ISA_LEVELS STREQUAL "all")
 elseif(LOCKSTEP_ISA_LEVELS STREQUAL "native")
   file(STRINGS /proc/cpuinfo flags REGEX "^flags" LIMIT_COUNT 1)
   set(LOCKSTEP_LEVELS 2)
-  foreach(level "3;avx2;fma;bmi2;f16c" "4;avx512f;avx512bw;avx512cd;avx512dq;avx512vl")  # as kernels/support/isa.cpp
+  foreach(level "3;avx;avx2;bmi1;bmi2;f16c;fma;abm;movbe;xsave" "4;avx512f;avx512bw;avx512cd;avx512dq;avx512vl")
     list(POP_FRONT level number)
     foreach(flag ${level})
       if(NOT "${flags} " MATCHES " ${flag} ")

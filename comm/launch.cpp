@@ -56,6 +56,17 @@ std::optional<int> number(Lookup lookup, const char* name, int low, int high) {
   return value;
 }
 
+// One of the two that are set by hand, and the other is not: each rank would train alone.
+void refuse_half(std::optional<int> rank, std::optional<int> size) {
+  const bool half = size.value_or(1) > 1 || rank.value_or(0) > 0;
+  if (!half) return;
+  const char* const there = size ? "WORLD_SIZE" : "RANK";
+  const char* const missing = size ? "RANK" : "WORLD_SIZE";
+  throw EnvironmentError(fmt::format("the variable {} is set, and {} is not", there, missing),
+                         "together they say which of how many ranks this is",
+                         fmt::format("set both, start with mpirun or torchrun, or unset {}", there));
+}
+
 Launch launcher_says(Lookup lookup) {
   for (const Variables& names : kLaunchers) {
     if (!is_set(lookup, names.rank) || !is_set(lookup, names.size)) continue;
@@ -70,6 +81,7 @@ Launch launcher_says(Lookup lookup) {
     launch.local_rank = local_rank.value_or(launch.rank);
     return launch;
   }
+  refuse_half(number(lookup, "RANK", 0, kMostRanks - 1), number(lookup, "WORLD_SIZE", 1, kMostRanks));
   return {};
 }
 
@@ -146,6 +158,12 @@ Launch read_launch(Lookup lookup, const LaunchWishes& wishes) {
     check_wish("number of ranks", wishes.size, 1, launch.size);
   }
   number_on_host(wishes.local_rank, launch);
+  const bool lone = launch.launcher == Launcher::kNone && !wishes.size;
+  if (lone && !wishes.url.empty() && wishes.url != "env://") {
+    throw UsageError("there is a place to meet, and nobody to meet",
+                     "nothing says how many ranks there are, so this one would train alone",
+                     "give the number of ranks and this one's, or start all with torchrun");
+  }
   launch.place = place_of(lookup, wishes.url, launch);
   if (launch.place && launch.size == 0) {
     throw UsageError("nobody says how many ranks there are",

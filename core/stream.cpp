@@ -36,6 +36,7 @@ Workspace Stream::workspace(size_t shared_bytes, size_t worker_bytes) {
   const size_t wanted = shared + each * static_cast<size_t>(threads());
   if (workspace_bytes_ < wanted) {
     workspace_.reset();  // give the old block back first
+    workspace_bytes_ = 0;
     CachingAllocator& allocator = device_ == Device::kCuda ? cuda_workspaces() : cpu_workspaces();
     auto* block = static_cast<std::byte*>(allocator.allocate(wanted));
     workspace_ = std::shared_ptr<std::byte>(

@@ -26,6 +26,7 @@ struct IdxFile {
   std::vector<uint8_t> bytes;
 };
 
+constexpr const char* kSameDownload = "the four files of one download";
 constexpr int64_t kMaxCount = int64_t{1} << 31;
 constexpr int64_t kMaxSide = 16384;  // so the product of all extents stays below 2^60
 
@@ -211,13 +212,15 @@ IdxDataset::IdxDataset(std::string name, const fs::path& images, const fs::path&
     throw DataError(
         fmt::format("{} and {} do not belong together", images.string(), labels.string()),
         fmt::format(
-            "they hold {} images and {} labels", image_file.extents[0], label_file.extents[0]));
+            "they hold {} images and {} labels", image_file.extents[0], label_file.extents[0]),
+        kSameDownload);
   }
   const auto bad = std::ranges::find_if(label_file.bytes, [](uint8_t label) { return label > 9; });
   if (bad != label_file.bytes.end()) {
     throw DataError(
         fmt::format("{} holds a label out of range", labels.string()),
-        fmt::format("label {} is {}, expected 0 to 9", bad - label_file.bytes.begin(), *bad));
+        fmt::format("label {} is {}, expected 0 to 9", bad - label_file.bytes.begin(), *bad),
+        kSameDownload);
   }
   shape_ = {1, image_file.extents[1], image_file.extents[2]};
   pixels_ = std::move(image_file.bytes);
@@ -265,7 +268,8 @@ DatasetPair open_idx_pair(const fs::path& dir, const std::string& name, Splits s
                     train.height,
                     train.width,
                     test.height,
-                    test.width));
+                    test.width),
+        kSameDownload);
   }
   return pair;
 }

@@ -1,6 +1,7 @@
 #include "engine/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -74,7 +75,38 @@ trainers::PrecisionConfig precision_config(const TrainerOptions& options) {
 }
 
 // Settings that do not depend on the images. Errors: UsageError.
+// Errors: UsageError, unless `value` is in the range that `required` tells.
+void require(bool in_range, const char* name, double value, const char* required) {
+  if (in_range) return;
+  throw UsageError(fmt::format("{} is {:g}", name, value), "no training has that", required);
+}
+
+// Errors: UsageError.
+void check_ranges(const TrainerOptions& options) {
+  constexpr const char* kFromZero = "a finite number from 0 on";
+  const auto from_zero = [&](const char* name, double value) {
+    require(std::isfinite(value) && value >= 0, name, value, kFromZero);
+  };
+  const OptimizerOptions& optimizer = options.optimizer;
+  from_zero("optimizer.lr", optimizer.lr);
+  from_zero("optimizer.momentum", optimizer.momentum);
+  from_zero("optimizer.weight_decay", optimizer.weight_decay);
+  from_zero("optimizer.clip_grad_norm", optimizer.clip_grad_norm);
+  from_zero("schedule.gamma", options.schedule.gamma);
+  const auto epochs = [](int64_t value) { return static_cast<double>(value); };
+  from_zero("schedule.warmup_epochs", epochs(options.schedule.warmup_epochs));
+  require(options.schedule.step_epochs >= 1,
+          "schedule.step_epochs",
+          epochs(options.schedule.step_epochs),
+          "1 epoch or more");
+  require(options.label_smoothing >= 0 && options.label_smoothing < 1,
+          "label_smoothing",
+          options.label_smoothing,
+          "a number from 0 to below 1");
+}
+
 trainers::RunRequest request_of(const TrainerOptions& options) {
+  check_ranges(options);
   if (options.batch < 1 || options.epochs < 1 || options.rank.threads < 1 ||
       options.rank.workers < 0 || options.test_batch < 1) {
     throw UsageError("a training of no images, epochs or threads",
@@ -96,6 +128,8 @@ trainers::RunRequest request_of(const TrainerOptions& options) {
   request.batch.global = options.batch;
   request.batch.shards = options.shards;
   request.batch.bn_groups = options.batch_norm_groups;
+  request.batch.names = {
+      .images = "batch", .shards = "shards", .bn_groups = "batch_norm_groups"};
   request.precision = precision_config(options);
   request.device = options.rank.device;
   request.print_freq = 1;
@@ -261,10 +295,17 @@ StepReport Trainer::step() {
   const int64_t number = own.steps++;
   const int64_t epoch = number / own.range.per_epoch;
   with_images(*own.data.train, [&] { return own.step.take(number, own.guard); });
-  own.guard.read_scale(own.step.update(), own.steps);
-  const trainers::WindowTotals totals = own.step.exchange_figures(false);
-  const double lr = own.step.update().lr();
-  own.guard.check_losses(totals, own.steps, static_cast<int>(epoch), lr);
+  trainers::WindowTotals totals;
+  double lr = 0;
+  try {
+    own.guard.read_scale(own.step.update(), own.steps);
+    totals = own.step.exchange_figures(false);
+    lr = own.step.update().lr();
+    own.guard.check_losses(totals, own.steps, static_cast<int>(epoch), lr);
+  } catch (const DivergedError& error) {  // without the programs' flags
+    throw DivergedError(
+        error.what(), error.why(), "a smaller optimizer.lr, or optimizer.clip_grad_norm 1");
+  }
   return {
       .step = own.steps,
       .epoch = epoch,

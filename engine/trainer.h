@@ -23,7 +23,7 @@ enum class ScheduleKind : uint8_t { kConstant, kStep, kCosine };
 
 struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::kSgd;
-  double lr = 0.01;
+  double lr = 0.01;     // all numbers from 0 on
   double momentum = 0;  // SGD's
   bool nesterov = false;
   double weight_decay = 0;
@@ -32,8 +32,8 @@ struct OptimizerOptions {
 
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::kConstant;
-  int64_t step_epochs = 30;  // kStep: epochs between cuts by `gamma`
-  double gamma = 0.1;
+  int64_t step_epochs = 30;  // kStep: epochs between cuts by `gamma`, at least 1
+  double gamma = 0.1;        // from 0 on
   int64_t warmup_epochs = 0;
 };
 
@@ -59,7 +59,7 @@ struct TrainerOptions {
   int64_t epochs = 1;
   OptimizerOptions optimizer = {};
   ScheduleOptions schedule = {};
-  double label_smoothing = 0;
+  double label_smoothing = 0;  // from 0 to below 1
   PrecisionOptions precision = {};
   uint64_t seed = 42;        // of the images' order, augmentation and dropout
   int64_t test_batch = 250;  // images a batch of an evaluation

@@ -172,8 +172,9 @@ struct MuonParams {
 // momentum. All but `products` is in f32. A matrix's products are cut by its shape alone, so their
 // bits depend on no number of ranks or threads; each rank computes them from gradients that are
 // summed already.
-// Source: Keller Jordan's Muon, github.com/KellerJordan/Muon, whose momentum is this one times
-// 1 - momentum, which the division by |u| undoes.
+// Source: Keller Jordan's Muon, github.com/KellerJordan/Muon. Its momentum is this one times
+// 1 - momentum, which the division by |u| undoes. Its factor of a convolution is that of the
+// filter's sides, which is 1 where they are equal; here it is that of the matrix.
 // State: "<parameter>.momentum_buffer".
 class Muon : public Optimizer {
  public:

@@ -100,7 +100,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-[ "${1:-train}" = test ] || exit 0
+case "${1:-train}" in test | fuzz) ;; *) exit 0 ;; esac
 cd "$(dirname "$0")/.."
 if wheels $tools "${test_wheels[@]}"; then
   chmod +x $tools/nvidia/*/bin/* $tools/clang_tidy/data/bin/*  # pip drops the execute bits

@@ -1,7 +1,9 @@
 #include <iostream>
 
 #include "trainers/cli/programs.h"
+#include "trainers/report/errors.h"
 
 int main(int argc, char** argv) {
-  return lockstep::trainers::run_lockstep_tool(argc, argv, std::cout, std::cerr);
+  return lockstep::trainers::end_output(
+      lockstep::trainers::run_lockstep_tool(argc, argv, std::cout, std::cerr));
 }

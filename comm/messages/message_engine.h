@@ -94,6 +94,8 @@ class MessageWork : public Work {
   void exchange(std::span<const Send> sends, std::span<const Receive> receives) {
     round_ = engine_.start(operation_, sends, receives);
   }
+  // Ends the round under way. Destructors call it where peers' messages go to members of theirs.
+  void end_round() { round_.reset(); }
   void sum_by_library() { round_ = engine_.transport().start_library_sum(operation_, values_); }
 
   const Tensor& values() const { return values_; }

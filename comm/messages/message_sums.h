@@ -21,6 +21,9 @@ class OwnerSum : public MessageWork {
            Stream& stream,
            Tensor values,
            std::vector<Slice> slices);
+  OwnerSum(const OwnerSum&) = delete;
+  OwnerSum& operator=(const OwnerSum&) = delete;
+  ~OwnerSum() override { end_round(); }
 
  private:
   bool next_round() override;
@@ -39,6 +42,9 @@ class OwnerSum : public MessageWork {
 class RingSum : public MessageWork {
  public:
   RingSum(MessageEngine& engine, const Operation& operation, Stream& stream, Tensor values);
+  RingSum(const RingSum&) = delete;
+  RingSum& operator=(const RingSum&) = delete;
+  ~RingSum() override { end_round(); }
 
  private:
   bool next_round() override;

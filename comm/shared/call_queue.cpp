@@ -66,7 +66,10 @@ CallQueue::CallQueue(SharedHost& host,
 std::shared_ptr<const Call> CallQueue::post(const Operation& operation,
                                             const CallRecord& record,
                                             std::unique_ptr<Exchange> exchange) {
-  if (calls_.size() >= kMostUnderWay) wait(*calls_.front());
+  if (calls_.size() >= kMostUnderWay) {
+    const std::shared_ptr<const Call> oldest = calls_.front();  // it may have no other owner
+    wait(*oldest);
+  }
   auto call = std::make_shared<Call>();
   call->operation = operation;
   call->record = record;

@@ -21,7 +21,7 @@ struct FusionCheck : OpCheck {
               const Tensor& in,
               const Tensor& affine)
       : OpCheck(op, stream) {
-    require(stream.device() == Device::kCuda, "a CUDA stream");
+    on(Device::kCuda);
     floating("in", in);
     rank("in", in, 4);
     covers(shards, in.shape()[0]);

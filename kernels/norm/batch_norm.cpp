@@ -225,7 +225,7 @@ void batch_norm_shard_affine(Stream& stream,
   check.floating("affine", affine);
   check.like("affine", affine, {2, shards.local(), args.in.shape()[1]}, affine.dtype());
   LS_DISPATCH_CUDA(batch_norm_shard_affine, (stream, shards, args, affine))
-  check.require(false, "a CUDA stream");
+  check.on(Device::kCuda);
 }
 
 void batch_norm_shard_backward(Stream& stream,

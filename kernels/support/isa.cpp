@@ -18,13 +18,8 @@ constexpr size_t kPrefix = std::string_view("x86-64-").size();
 
 IsaLevel processor_level() {
   __builtin_cpu_init();
-  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c");
-  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512vl");
-  if (v4) return IsaLevel::kV4;
-  return v3 ? IsaLevel::kV3 : IsaLevel::kV2;
+  if (__builtin_cpu_supports("x86-64-v4")) return IsaLevel::kV4;
+  return __builtin_cpu_supports("x86-64-v3") ? IsaLevel::kV3 : IsaLevel::kV2;
 }
 #else
 #if defined(__aarch64__)

@@ -34,6 +34,14 @@ void OpCheck::floating(std::string_view name, const Tensor& tensor) const {
   dtype(name, tensor, {Dtype::kF32, Dtype::kF16, Dtype::kBF16});
 }
 
+void OpCheck::on(Device device) const {
+  if (stream_.device() == device) return;
+  throw DeviceError(fmt::format("[{}] the stream runs on {}, expected {}",
+                                op_,
+                                name_of(stream_.device()),
+                                name_of(device)));
+}
+
 void OpCheck::like(std::string_view name,
                    const Tensor& tensor,
                    const Shape& shape,

@@ -35,6 +35,8 @@ class OpCheck {
              std::initializer_list<Dtype> allowed) const;
   // dtype() of f32, f16 and bf16.
   void floating(std::string_view name, const Tensor& tensor) const;
+  // Errors: DeviceError unless the stream runs on `device`.
+  void on(Device device) const;
   // Errors: ShapeError, DtypeError, DeviceError.
   void like(std::string_view name, const Tensor& tensor, const Shape& shape, Dtype dtype) const;
   // Errors: ShapeError unless the rank is `rank`.

@@ -187,6 +187,16 @@ TEST(Launch, NonsenseIsNamed) {
   EXPECT_THROW(launch_of({{"PMI_RANK", "0"}, {"PMI_SIZE", "0"}}), EnvironmentError);
 }
 
+// Each rank would train by itself.
+TEST(Launch, HalfOfWhatRanksNeedIsRefused) {
+  EXPECT_THROW(launch_of({{"WORLD_SIZE", "2"}}), EnvironmentError);
+  EXPECT_THROW(launch_of({{"RANK", "1"}}), EnvironmentError);
+  EXPECT_THROW(launch_of({}, {.url = "tcp://node7:1234"}), UsageError);
+  EXPECT_EQ(launch_of({{"WORLD_SIZE", "1"}}).size, 1);
+  EXPECT_EQ(launch_of({{"RANK", "0"}}).size, 1);
+  EXPECT_EQ(launch_of({}, {.url = "env://"}).size, 1);
+}
+
 TEST(Launch, SharesCoresWhenRanksOutnumberThem) {
   const int cores = usable_cores();
   EXPECT_FALSE(shares_cores({.launcher = Launcher::kPmi, .size = cores, .local_size = cores}));

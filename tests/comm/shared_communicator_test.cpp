@@ -54,6 +54,19 @@ TEST(SharedMemory, IsSummedWhereItLiesAndOtherMemoryAtOnce) {
   EXPECT_TRUE(others[0].start_all_reduce({.values = Tensor::zeros({10}, Dtype::kF32)})->advance());
 }
 
+// Nobody waits for them; the queue has room for fewer.
+TEST(SharedMemory, SumsThatNobodyWaitsForAreDone) {
+  constexpr int kSums = 80;
+  spawn_ranks(2, [](Communicator& peers) {
+    Tensor memory = peers.allocate({kSums}, Dtype::kF32);
+    std::ranges::fill(memory.span<float>(), 1.0F);
+    std::unique_ptr<Work> last;  // the queue does them in order
+    for (int i = 0; i < kSums; ++i) last = peers.start_all_reduce({.values = memory.slice(i, 1)});
+    last->wait();
+    EXPECT_THAT(memory.span<float>(), ::testing::Each(2.0F));
+  });
+}
+
 // What each rank counts for one sum of `count` f32.
 std::vector<Traffic> traffic_of(int ranks, int64_t count, Algorithm algorithm) {
   std::vector<Traffic> traffic(static_cast<size_t>(ranks));

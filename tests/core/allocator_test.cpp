@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/stream.h"
 #include "core/tensor.h"
 
 // Sanitizers end the process where malloc would return null, unless told not to.
@@ -17,6 +18,14 @@ extern "C" const char* __tsan_default_options() {
 
 namespace lockstep::allocator_test {
 namespace {
+
+// A caller may go on with a smaller batch.
+TEST(Workspace, IsThereAgainAfterARequestThatFailed) {
+  Stream stream;
+  ASSERT_NE(stream.workspace(4096, 0).shared, nullptr);
+  EXPECT_THROW(stream.workspace(size_t{1} << 60, 0), EnvironmentError);
+  EXPECT_NE(stream.workspace(64, 0).shared, nullptr);
+}
 
 TEST(CachingAllocator, RoundsUpByAnEighthAtMost) {
   EXPECT_EQ(CachingAllocator::rounded(0), 64U);

@@ -42,6 +42,15 @@ grep -q 'LOCKSTEP_EPOCHS, or unset it' "$work/variable.log"
   fail "B9: $(cat "$work/mca.log")"
 grep -q 'mpirun -np 1 --mca mpi_show_mca_params none --bind-to none /bin/true' "$work/mca.log"
 
+# What is printed to a full disk is not lost without a word.
+for words in "lockstep doctor" "train_convnet --help" "train_convnet --completion bash" "train_convnet --print-config"; do
+  code=0
+  # shellcheck disable=SC2086  # a program and its arguments
+  "$root/build/release/bin/"$words >/dev/full 2>"$work/full.log" || code=$?
+  [ $code = 5 ] || fail "$words > /dev/full: exit code $code"
+  grep -q 'No space left on device' "$work/full.log" || fail "$words > /dev/full: $(cat "$work/full.log")"
+done
+
 # AttackC4: more than ten lines come after the reader has gone.
 LOCKSTEP_FAULT=slow:rank=0,ms=10 "$run" -np 2 "${train[@]}" --max-steps 40 -o "$work/paged" 2>&1 |
   head -1 >/dev/null || true

@@ -34,6 +34,8 @@ TEST(BadInput, ArgumentsAreRefusedBeforeAnythingIsWritten) {
        "12 images a step do not make 8 equal parts"},
       {{"--transport", "threads"}, "--parallel dp needs --devices N"},
       {{"--opt-level", "O4"}, "--opt-level O4"},
+      {{"--eval-freq", "2", "--lr-scheduler", "plateau"}, "--eval-freq would change nothing"},
+      {{"-c", "a.toml", "--config", "b.toml"}, "--config is there twice"},
       {{"--evaluate"}, "--pretrained FILE or --resume PATH"},
       {{"--resume", "auto", "--overwrite"}, "--overwrite contradict"},
       {{"--autotune"}, "--autotune is for --device cuda"},

@@ -83,6 +83,8 @@ TEST_F(Numerics, AReplayNamesWhereANanLossBegan) {
   EXPECT_TRUE(found("nan").is_null());
   const std::string metrics = read_text(dir_ / "nan" / "metrics.jsonl");
   const std::string record = read_text(dir_ / "nan" / "run.json");
+  EXPECT_EQ(nlohmann::json::parse(record).at("exit_code"), 6);
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "nan" / "report.html"));
 
   for (const int ranks : {1, 2, 4}) {
     const ProgramResult again = replay(ranks, "nan", fault);

@@ -152,6 +152,47 @@ TEST_F(Resume, BestIsRememberedAndAChangedSettingNoted) {
   EXPECT_THAT(result.err, HasSubstr("note: lr is 3, was 0.02 in the checkpoint's run: bits may"));
 }
 
+// The signal comes in the last step of an epoch: the run that goes on begins with the evaluation.
+TEST_F(Resume, AnEvaluationThatComesFirstHasTheEpochsFigures) {
+  const auto row = [](const std::string& name) {
+    const std::string csv = read_text(path(name + ".csv"));
+    const size_t begin = csv.find(",1,20,");  // of epoch 1, after step 20
+    return csv.substr(begin, csv.find(',', begin + 30) - begin);
+  };
+  const Arguments more = {"--csv", path("stopped_late.csv").string()};
+  const ProgramResult stopped =
+      run_program(line("stopped_late", more),
+                  {.environment = {{"LOCKSTEP_FAULT", "slow:rank=0,ms=300"}},
+                   .signal = SIGTERM,
+                   .signal_after = "Epoch: [1][ 9/10]"});
+  ASSERT_EQ(stopped.exit_code, 43) << said(stopped);
+  ASSERT_THAT(stopped.err, HasSubstr("after step 20;")) << said(stopped);
+  ASSERT_EQ(run(1, "stopped_late", {"--csv", more[1], "--resume", "auto"}).exit_code, 0);
+  ASSERT_EQ(run(1, "whole", {"--csv", path("whole.csv").string()}).exit_code, 0);
+  EXPECT_EQ(row("stopped_late"), row("whole"));
+}
+
+TEST_F(Resume, LaterStepsAreNotRemovedUnasked) {
+  copy_base_to("later");
+  const std::string older = checkpoint("later", "step0000010.safetensors");
+  const ProgramResult result = run(1, "later", {"--resume", older});
+  EXPECT_EQ(result.exit_code, 2) << said(result);
+  EXPECT_THAT(result.err, HasSubstr("holds later steps, up to 30"));
+  EXPECT_TRUE(fs::exists(checkpoint("later", "step0000030.safetensors")));
+}
+
+TEST_F(Resume, TheBestOfLaterStepsIsNotTakenAlong) {
+  const std::string older = checkpoint("base", "step0000010.safetensors");
+  const ProgramResult result = run(1, "branch", {"--resume", older, "--max-steps", "20"});
+  ASSERT_EQ(result.exit_code, 0) << said(result);
+  EXPECT_THAT(result.err, HasSubstr("is not taken along: it is of a later step"));
+  const ProgramResult same = run_program({"lockstep",
+                                          "diff",
+                                          checkpoint("branch", "best.safetensors"),
+                                          checkpoint("branch", "step0000020.safetensors")});
+  EXPECT_EQ(same.exit_code, 0) << said(same);
+}
+
 // A save in the middle of an epoch compares the ranks' weights first.
 TEST_F(Resume, WeightsThatRanksDoNotShareAreNeverSaved) {
   const ProgramResult result =

@@ -1,6 +1,7 @@
 // What users of the library do with a Trainer, rightly and wrongly.
 #include "engine/trainer.h"
 
+#include <cmath>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -14,12 +15,20 @@ namespace lockstep::testing::trainer_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
+// The library has no flags.
 std::string refused(const TrainerOptions& options) {
-  return error_of<UsageError>([&] {
+  std::string text;
+  try {
     comm::SingleCommunicator alone;
     train_digits(alone, options, 1);
-  });
+  } catch (const UsageError& error) {
+    text = format_error(error);
+  }
+  EXPECT_THAT(text, HasSubstr("\n  try: "));
+  EXPECT_THAT(text, Not(HasSubstr("--")));
+  return text;
 }
 
 TEST(Trainer, HasTheSameBitsOnOneTwoAndFourRanks) {
@@ -36,10 +45,19 @@ TEST(Trainer, OptionsThatDoNotFitAreRefused) {
   EXPECT_THAT(refused(options), HasSubstr("no images"));
   options = short_options();
   options.batch = 10;  // no four equal groups
-  refused(options);
+  EXPECT_THAT(refused(options), HasSubstr("batch 8 or 12"));
   options = short_options();
   options.shards = 3;
-  refused(options);
+  EXPECT_THAT(refused(options), HasSubstr("batch_norm_groups must divide shards"));
+  options = short_options();
+  options.schedule = {.kind = ScheduleKind::kStep, .step_epochs = 0};
+  EXPECT_THAT(refused(options), HasSubstr("schedule.step_epochs is 0"));
+  options = short_options();
+  options.optimizer.lr = std::nan("");
+  EXPECT_THAT(refused(options), HasSubstr("optimizer.lr is nan"));
+  options = short_options();
+  options.label_smoothing = 1;
+  EXPECT_THAT(refused(options), HasSubstr("label_smoothing is 1"));
   options = short_options();
   options.precision.level = 4;
   EXPECT_THAT(refused(options), HasSubstr("precision.level 4"));

@@ -136,6 +136,17 @@ INSTANTIATE_TEST_SUITE_P(
                 "100 images a step do not make 8 equal parts",
                 "--global-batch-size 96 or 104, or --batches-per-allreduce 5 or 10"}));
 
+TEST(Mixing, WantsTwoImagesInAShard) {
+  const auto check = [](const std::string& line) {
+    const RunRequest request = make_run_request(options_of(line));
+    return usage_error([&] { check_mixing(request, divide_batch(request, 1, 1)); });
+  };
+  EXPECT_TRUE(check("-b 16 --shards 16 --mixup 0.8"));
+  EXPECT_TRUE(check("-b 1 --cutmix 1"));
+  EXPECT_FALSE(check("-b 16 --shards 8 --mixup 0.8"));
+  EXPECT_FALSE(check("-b 16 --shards 16"));
+}
+
 TEST(DropLast, WantsAWholeStep) {
   const BatchDivision kept = divided("-b 256", 2, 1);
   EXPECT_FALSE(kept.drop_last);

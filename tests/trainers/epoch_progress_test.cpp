@@ -26,5 +26,16 @@ TEST(EpochProgress, GoesOnFromAnEarlierProcess) {
   EXPECT_EQ(epoch.images(), 4);
 }
 
+// A resumed run that begins with an evaluation.
+TEST(EpochProgress, AveragesOfAnEarlierProcessHaveNoTimes) {
+  const EpochProgress epoch(0, 1, 4, {.steps = 1, .images = 4, .loss = 3, .correct1 = 1});
+  const StepMetrics averages = epoch.averages(0.5);
+  EXPECT_EQ(averages.loss_avg, 3);
+  EXPECT_EQ(averages.acc1_avg, 25);
+  EXPECT_EQ(averages.lr, 0.5);
+  EXPECT_EQ(averages.step_s_avg, 0);
+  EXPECT_EQ(averages.images_per_s_avg, 0);
+}
+
 }  // namespace
 }  // namespace lockstep::trainers::epoch_progress_test

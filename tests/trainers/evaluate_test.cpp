@@ -51,6 +51,29 @@ TEST(Evaluate, CountsEachImageOnceOnAnyNumberOfRanks) {
   });
 }
 
+// A user may have frozen the statistics of some batch norms.
+TEST(Evaluate, LeavesEachModulesModeAsItWas) {
+  class Pair : public nn::Module {
+   public:
+    explicit Pair(nn::Init init) : trained(init), frozen(init) {
+      register_module("trained", trained);
+      register_module("frozen", frozen);
+    }
+    Var forward(const Var& x) override { return trained.forward(x); }
+
+    nn::ConvNet trained, frozen;
+  };
+  Mt19937 rng(1);
+  Pair model(nn::Init{rng});
+  model.frozen.train(false);
+  comm::SingleCommunicator single;
+  Stream stream;
+  ASSERT_TRUE(evaluate({.model = model, .dataset = forty_images()}, stream, single));
+  EXPECT_TRUE(model.training());
+  EXPECT_TRUE(model.trained.training());
+  EXPECT_FALSE(model.frozen.training());
+}
+
 std::string text_of(Mistakes mistakes) {
   add_pictures(*forty_images(), mistakes);
   return to_json(mistakes);

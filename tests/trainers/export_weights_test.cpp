@@ -77,7 +77,13 @@ TEST_F(ExportWeights, TheScalersStateAndTheRecordGoAlong) {
   EXPECT_FALSE(metadata.contains("digest"));
   content_.metadata.erase("grad_scaler");
   write_safetensors(from_, content_);
-  EXPECT_THAT(export_weights(from_, dir_ / "w.pt", ""), HasSubstr("w.pt')\n"));
+  EXPECT_THAT(export_weights(from_, dir_ / "v.pt", ""), HasSubstr("v.pt')\n"));
+}
+
+TEST_F(ExportWeights, ReplacesNoFile) {
+  testing::write_text(dir_ / "w.pt", "mine");
+  EXPECT_THAT(refusal(from_, dir_ / "w.pt"), HasSubstr("an export replaces no file"));
+  EXPECT_EQ(testing::read_text(dir_ / "w.pt"), "mine");
 }
 
 TEST_F(ExportWeights, WhatCannotBeExportedIsRefused) {

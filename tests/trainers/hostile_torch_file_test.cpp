@@ -158,6 +158,19 @@ TEST_F(HostileTorchFile, DeepAndCircularValuesCostNothing) {
               HasSubstr("its 'model' is a dict"));
 }
 
+// Of what is named once, a few bytes make another copy.
+TEST_F(HostileTorchFile, LongKeysAndShapesAreRefusedBeforeTheyAreCopied) {
+  EXPECT_THAT(read(PickledVector{.key = std::string(257, '0')}),
+              HasSubstr("a storage's key is too long"));
+  std::string nine = "(";
+  for (int i = 0; i < 9; ++i) nine += number(1);
+  const std::string tensor = "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") +
+                             "ctorch\nFloatStorage\n" + text("0") + text("cpu") + number(2) +
+                             "tQ" + number(0) + nine + "t" + nine + "t\x89" +
+                             "ccollections\nOrderedDict\n)RtR";
+  EXPECT_THAT(read(dict_of(text("w") + tensor)), HasSubstr("a tensor has 9 axes, more than 8"));
+}
+
 TEST_F(HostileTorchFile, TensorsStayInTheirStorage) {
   EXPECT_THAT(read(PickledVector{.offset = number(1)}), HasSubstr("'w' claims elements"));
   EXPECT_THAT(read(PickledVector{.offset = number(-1)}), HasSubstr("'w' claims elements"));

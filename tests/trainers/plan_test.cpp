@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 #include "core/cuda/device.h"
 #include "tests/support/temp_dir.h"
@@ -214,6 +215,16 @@ TEST(PlanCommand, SaysWhatItKnowsAndThatItPredicts) {
             HasSubstr("  4 ranks"),
             HasSubstr("conv2d_backward_weight"),
             HasSubstr("backward weight f16 128x")));
+}
+
+TEST(PlanCommand, WritesJson) {
+  const auto json = nlohmann::json::parse(plan_training(
+      {.gpu = "h200", .ranks = 4, .json = true, .training = {"-a", "resnet20", "-b", "128"}}));
+  EXPECT_GT(json.at("images_per_s").get<double>(), 0);
+  EXPECT_TRUE(json.at("fits").get<bool>());
+  EXPECT_EQ(json.at("ranks"), 4);
+  EXPECT_EQ(json.at("batch_size"), 128);
+  EXPECT_EQ(json.at("dtype"), "f16");
 }
 
 TEST(PlanCommand, TakesFlagsOfTraining) {

@@ -85,7 +85,9 @@ TEST(StepTimes, QuantilesWithinABin) {
   EXPECT_EQ(times.count(), 1000);
   EXPECT_NEAR(times.quantile(0.5), 0.5, 0.01);
   EXPECT_NEAR(times.quantile(0.99), 0.99, 0.02);
-  const StepTimes read = StepTimes::of(times.bins());
+  const StepTimes read = StepTimes::of(times.bins()).value();
+  EXPECT_FALSE(StepTimes::of({{.low_s = -1, .high_s = 1, .count = 1}}));
+  EXPECT_FALSE(StepTimes::of({{.low_s = 1, .high_s = 2, .count = -1}}));
   EXPECT_EQ(read.count(), 1000);
   EXPECT_EQ(read.quantile(0.9), times.quantile(0.9));
   times.add(0);

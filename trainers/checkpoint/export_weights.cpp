@@ -5,12 +5,12 @@
 #include <utility>
 
 #include <fmt/core.h>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/safetensors_header.h"
 #include "core/words.h"
 #include "trainers/checkpoint/state_tensors.h"
+#include "trainers/config/file_json.h"
 #include "trainers/torch_file/torch_file.h"
 
 namespace lockstep::trainers {
@@ -51,13 +51,13 @@ std::optional<ScalerState> scaler_of(const std::map<std::string, std::string>& m
   const auto found = metadata.find(kScaler);
   if (found == metadata.end()) return std::nullopt;
   try {
-    const auto state = nlohmann::json::parse(found->second);
+    const auto state = FileJson::parse(found->second);
     return ScalerState{{"scale", state.at("scale").get<double>()},
                        {"growth_factor", state.at("growth_factor").get<double>()},
                        {"backoff_factor", state.at("backoff_factor").get<double>()},
                        {"growth_interval", state.at("growth_interval").get<int64_t>()},
                        {"_growth_tracker", state.at("_growth_tracker").get<int64_t>()}};
-  } catch (const nlohmann::json::exception&) {
+  } catch (const FileJson::exception&) {
     throw CheckpointError(fmt::format("cannot export {}", file),
                           fmt::format("its '{}' is damaged", kScaler),
                           "another checkpoint of that run");
@@ -79,6 +79,11 @@ std::string export_weights(const fs::path& from, const fs::path& to, const std::
     throw CheckpointError(fmt::format("{} holds an optimizer's state, not weights", from.string()),
                           "a checkpoint is two files",
                           "the file beside it, without .state in its name");
+  }
+  if (fs::exists(fs::symlink_status(to))) {
+    throw UsageError(fmt::format("{} exists", to.string()),
+                     "an export replaces no file: it may be a run's",
+                     "another name, or remove it first");
   }
   Safetensors content = read_weights(from);
   Safetensors exported{.tensors = renamed(std::move(content.tensors), prefix), .metadata = {}};

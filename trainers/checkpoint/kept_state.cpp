@@ -126,7 +126,8 @@ std::optional<SoundCheckpoint> newest_kept(Communicator& ranks, const fs::path& 
   const std::vector<int64_t> steps = comm::gather_value(ranks, step);
   const auto best = std::ranges::max_element(steps);
   const auto owner = static_cast<int>(best - steps.begin());
-  if (*best < 0 || owner == 0) return mine;
+  if (*best < 0) return std::nullopt;
+  if (owner == 0) return ranks.rank() == 0 ? std::move(mine) : std::nullopt;
   const fs::path name = model_file_name(*best);
   for (const fs::path& file : {state_file_of(name), name}) {
     bring(ranks, owner, folder / file, folder / file);

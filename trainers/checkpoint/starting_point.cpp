@@ -133,6 +133,33 @@ void StartingPoint::find_checkpoint() {
     if (resumed_) newest_on_disk_ = resumed_->model_file;
   }
   stay_in_place();
+  if (resumed_ && !asked_.evaluate) find_best();
+}
+
+// The best weights of the run up to here.
+void StartingPoint::find_best() {
+  const TrainingPosition& at = resumed_->checkpoint.record.at;
+  if (at.best.total == 0) return;
+  const bool in_place = existing_run_ == ExistingRun::kContinue;
+  const fs::path folder =
+      in_place ? fs::path(output_dir_) / "checkpoints" : resumed_->model_file.parent_path();
+  const fs::path file = folder / kBestFile;
+  std::string problem;
+  try {
+    const WeightsFile best(file);
+    // In place, a run that was killed may have saved it after the step that it goes on from; it
+    // will again.
+    if (in_place) return;
+    best_ = file;
+    if (record_of(best.metadata(), file.string()).at.steps <= at.steps) return;
+    problem = "it is of a later step";
+  } catch (const Error& error) {
+    problem = error.why();
+  }
+  best_.clear();
+  knows_best_ = false;
+  notes_.push_back(fmt::format(
+      "note: {} is not taken along: {}; the best is found anew", file.string(), problem));
 }
 
 // Whether the state in memory is what the run goes on from.
@@ -156,6 +183,7 @@ void StartingPoint::share_source(Communicator& ranks) {
   if (resumed_) {
     mine = {{"file", resumed_->model_file.string()},
             {"metadata", to_metadata(resumed_->checkpoint.record)},
+            {"knows_best", knows_best_},
             {"resumed", true}};
   } else if (pretrained_) {
     mine = {{"file", asked_.pretrained}, {"metadata", pretrained_->metadata()}, {"resumed", false}};
@@ -164,6 +192,7 @@ void StartingPoint::share_source(Communicator& ranks) {
       ranks, mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
   if (source.is_null()) return;
   const bool resumed = source.at("resumed");
+  if (resumed) knows_best_ = source.at("knows_best");
   source_ = {.file = source.at("file"),
              .metadata = source.at("metadata"),
              .use = asked_.evaluate ? WeightsUse::kEvaluate
@@ -227,8 +256,25 @@ void StartingPoint::stay_in_place() {
   existing_run_ = ExistingRun::kContinue;
 }
 
+void StartingPoint::refuse_later_steps() const {
+  if (!resumed_ || existing_run_ != ExistingRun::kContinue) return;
+  std::error_code error;
+  if (asked_.resume == "auto" || fs::is_directory(asked_.resume, error)) return;
+  const std::vector<StoredCheckpoint> stored =
+      list_checkpoints(fs::path(output_dir_) / "checkpoints");
+  const int64_t step = resumed_->checkpoint.record.at.steps;
+  if (stored.empty() || stored.front().step <= step) return;
+  throw UsageError(
+      fmt::format("{} holds later steps, up to {}", output_dir_, stored.front().step),
+      fmt::format("a run that goes on from step {} there would remove them", step),
+      fmt::format("--resume {} to go on from the last one, or another --output-dir", output_dir_));
+}
+
 std::optional<TrainingPosition> StartingPoint::position() const {
-  return record_ ? std::optional(record_->at) : std::nullopt;
+  if (!record_) return std::nullopt;
+  TrainingPosition at = record_->at;
+  if (!knows_best_) at.best = {}, at.best_epoch = 0;
+  return at;
 }
 
 fs::path StartingPoint::newest_in_place() const {
@@ -275,10 +321,7 @@ std::vector<std::string> StartingPoint::load(nn::Module& model) {
 
 std::vector<std::string> StartingPoint::settle_best(const Folder& checkpoints) const {
   if (resumed_) {
-    const fs::path from = resumed_->model_file.parent_path() / kBestFile;
-    std::error_code error;
-    if (!fs::exists(from, error) || same_folder(from.parent_path(), checkpoints.path())) return {};
-    copy_file_atomically(from, checkpoints.path() / kBestFile);
+    if (!best_.empty()) copy_file_atomically(best_, checkpoints.path() / kBestFile);
     return {};
   }
   std::vector<std::string> notes;

@@ -50,6 +50,9 @@ class StartingPoint {
   // Rank 0 alone may call the functions below.
   ExistingRun existing_run() const { return existing_run_; }
   const std::optional<ResumePoint>& resumed() const { return resumed_; }
+  // Errors: UsageError where the run directory holds later steps than the checkpoint that was named:
+  // a run that goes on there would remove them.
+  void refuse_later_steps() const;
   // Where the newest sound checkpoint of the run directory is; empty: none yet.
   std::filesystem::path newest_in_place() const;
   // Notes for the user.
@@ -57,7 +60,7 @@ class StartingPoint {
   // Overwrites the model's weights where --resume or --pretrained asks for it, once; returns
   // main.py's lines about it. Errors: CheckpointError.
   std::vector<std::string> load(nn::Module& model);
-  // best.safetensors belongs to a run wherever it goes on; where none goes on, the best weights
+  // best.safetensors belongs to a run wherever it goes on, unless it is of a later step; where none goes on, the best weights
   // that the folder holds get another name, which the note tells. Errors: EnvironmentError.
   std::vector<std::string> settle_best(const Folder& checkpoints) const;
 
@@ -74,6 +77,7 @@ class StartingPoint {
   void find_checkpoint();
   bool take_kept();
   void stay_in_place();
+  void find_best();
   void share_source(Communicator& ranks);
   void take_recorded_flags(Source& source);
   static void check_record(const Source& source, const EvaluationRecord& now);
@@ -87,6 +91,8 @@ class StartingPoint {
   std::optional<SoundCheckpoint> kept_;     // in memory; rank 0's
   std::filesystem::path newest_on_disk_;
   std::optional<ResumePoint> resumed_;
+  std::filesystem::path best_;   // to be taken along from another directory; empty: none
+  bool knows_best_ = true;       // on every rank; false: the best is counted anew
   std::optional<WeightsFile> pretrained_;
   ExistingRun existing_run_;
   std::vector<std::string> notes_;

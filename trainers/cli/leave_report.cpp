@@ -5,6 +5,7 @@
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "trainers/loop/find_mistakes.h"
+#include "trainers/report/run_directory.h"
 #include "trainers/runs/report_page.h"
 
 namespace lockstep::trainers {

@@ -99,9 +99,11 @@ void add_plan_options(CLI::App& command, PlanOptions& plan) {
       .add_option("--gpu", plan.gpu, "a100, h100, h200, b200, or a card's description in a file")
       ->capture_default_str();
   command.add_option("--np", plan.ranks, "ranks, each with such a GPU")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  command.add_flag("--layers", plan.layers, "list the cost of each layer too");
+  auto* const layers =
+      command.add_flag("--layers", plan.layers, "list the cost of each layer too");
+  command.add_flag("--json", plan.json, "print one JSON object")->excludes(layers);
   command.add_option("--plan-file", plan.plan_file, "cuDNN's engines as --autotune left them");
   command.footer(
       "Also the trainers' flags that a step depends on: -a (resnet50), -b (256), --opt-level (O2), "
@@ -186,7 +188,7 @@ Command ranks_command(CLI::App& app) {
   command->add_option("--rank", options->wishes.rank, "number of this process")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--world-size", options->wishes.size, "number of ranks")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 65536));
   command
       ->add_option(
           "--rendezvous-timeout", options->rendezvous_timeout_s, "wait for others, in seconds")

@@ -1,7 +1,5 @@
 #include "trainers/cli/run_console.h"
 
-#include <string>
-
 namespace lockstep::trainers {
 namespace {
 
@@ -21,6 +19,14 @@ Console make_console(const Job& job) {
        .tutorial = tutorial_lines(request.preset),
        .progress = choose_progress(request.progress, job.launch.launcher != comm::Launcher::kNone),
        .json = request.json && !only_prints});
+}
+
+ExitCode print_instead(const std::vector<std::string>& lines,
+                       Console& console,
+                       Communicator& ranks) {
+  for (const std::string& line : lines) console.result(line);
+  ranks.barrier();
+  return ExitCode::kDone;
 }
 
 }  // namespace lockstep::trainers

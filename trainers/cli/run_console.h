@@ -1,11 +1,19 @@
 // The console of a run, as its flags ask for it.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "trainers/cli/train_run.h"
 #include "trainers/report/console.h"
 
 namespace lockstep::trainers {
 
 Console make_console(const Job& job);
+
+// Prints lines in place of a run. All ranks return after they are printed.
+ExitCode print_instead(const std::vector<std::string>& lines,
+                       Console& console,
+                       Communicator& ranks);
 
 }  // namespace lockstep::trainers

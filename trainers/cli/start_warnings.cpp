@@ -1,5 +1,6 @@
 #include "trainers/cli/start_warnings.h"
 
+#include "kernels/support/onednn/version.h"
 #include "trainers/config/rank_machine.h"
 #include "trainers/machine/run_findings.h"
 #include "trainers/report/flag_advice.h"
@@ -25,6 +26,13 @@ void warn_at_start(const Job& job,
     }
   }
   for (const Finding& finding : findings) console.warn(start_line(finding));
+  if (computes && request.device == Device::kCpu) {
+    const int64_t images = batch.images / (batch.ranks * batch.micro_steps);
+    for (const std::string& note :
+         notes_on(request.precision, images, kernels::onednn_has_bf16())) {
+      console.warn(note);
+    }
+  }
   if (request.evaluate) return;
   for (const std::string& line : run_advice(request, batch, host_share(job.launch.local_size))) {
     console.warn(line);

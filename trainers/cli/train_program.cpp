@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -253,6 +254,12 @@ int run_replay(const std::vector<std::string>& argv, const std::string& run_dire
     launch = comm::read_launch();
     plan = read_replay_plan(run_directory);
     options = read_options(plan.program, plan.arguments, [](const char*) { return nullptr; });
+    const std::filesystem::path data = options.text("data");
+    if (!data.empty() && data.is_relative() && !std::filesystem::exists(data)) {
+      throw DataError(fmt::format("the run's data are not here: {}", data.string()),
+                      "the path is relative to the folder where the run was started",
+                      "start the replay there");
+    }
   } catch (const std::exception& error) {
     return report_early_error(error);
   }

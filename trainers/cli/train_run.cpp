@@ -40,12 +40,6 @@
 namespace lockstep::trainers {
 namespace {
 
-ExitCode print(const std::vector<std::string>& lines, Console& console, Communicator& ranks) {
-  for (const std::string& line : lines) console.result(line);
-  ranks.barrier();
-  return ExitCode::kDone;
-}
-
 // A run that all ranks agree on.
 class Run {
  public:
@@ -119,12 +113,18 @@ class Run {
     std::optional<CheckpointWriter> checkpoints;
     if (directory_) checkpoints.emplace(writer_options(), identity(), p_.console);
     const double start_s = seconds_since_process_start();
-    const TrainingResult result =
-        training.run({.directory = directory_.get(),
-                      .checkpoints = checkpoints ? &*checkpoints : nullptr,
-                      .csv = csv_ ? &*csv_ : nullptr,
-                      .record = directory_ ? &record_ : nullptr,
-                      .keeper = keeper_ ? &*keeper_ : nullptr});
+    const TrainingResult result = [&] {
+      try {
+        return training.run({.directory = directory_.get(),
+                             .csv = csv_ ? &*csv_ : nullptr,
+                             .record = directory_ ? &record_ : nullptr,
+                             .saves = {.checkpoints = checkpoints ? &*checkpoints : nullptr,
+                                       .keeper = keeper_ ? &*keeper_ : nullptr}});
+      } catch (const DivergedError& error) {  // on all ranks
+        end_early(error.code());
+        throw;
+      }
+    }();
     if (p_.run.request.apex_lines) {
       p_.console.info(apex_end_line(seconds_since_process_start() - start_s));
     }
@@ -151,6 +151,7 @@ class Run {
   }
 
   void prepare_directory(const StepRange& steps) {
+    p_.start.refuse_later_steps();
     name_run_directory(p_.run.output_dir);
     directory_ = std::make_unique<RunDirectory>(
         p_.run.output_dir, p_.start.existing_run(), [this](const std::string& warning) {
@@ -197,14 +198,6 @@ class Run {
     if (!p_.engines.note.empty()) notes.push_back(p_.engines.note);
     for (const std::string& note : p_.start.notes(identity())) notes.push_back(note);
     for (const std::string& note : main_py_notes(p_.start.options(), p_.run, p_.job.launch)) {
-      notes.push_back(note);
-    }
-    const RunRequest& request = p_.run.request;
-    const BatchDivision& batch = p_.run.batch;
-    if (request.device != Device::kCpu) return notes;
-    const int64_t images = batch.images / (batch.ranks * batch.micro_steps);
-    for (const std::string& note :
-         notes_on(request.precision, images, kernels::onednn_has_bf16())) {
       notes.push_back(note);
     }
     return notes;
@@ -300,6 +293,15 @@ class Run {
     return code;
   }
 
+  // Without figures.
+  void end_early(ExitCode code) {
+    on_rank_0(ranks_, "writing its record", [&] {
+      record_.exit_code = code;
+      directory_->write(record_);
+    });
+    report_run();
+  }
+
   void report_run() {
     on_rank_0(ranks_, "writing the report", [&] {
       if (!p_.run.request.report) return;
@@ -354,6 +356,7 @@ ExitCode train_run(const Job& job) {
     check_classes(network, images);
     if (!train) return;
     check_steps(batch, train->size());
+    check_mixing(request, batch);
     ModelOptions at_first = network;
     at_first.image = train->training_shape(request.start_epoch);
     check_network(at_first);
@@ -370,8 +373,8 @@ ExitCode train_run(const Job& job) {
           : start.output_dir();
   Console console = make_console(job);
   warn_at_start(job, request, batch, libraries, console);
-  if (request.lr_dry_run) return print(lr_lines(request, batch, train->size()), console, ranks);
-  if (request.explain_precision) return print(explain(request.precision), console, ranks);
+  if (request.lr_dry_run) return print_instead(lr_lines(request, batch, train->size()), console, ranks);
+  if (request.explain_precision) return print_instead(explain(request.precision), console, ranks);
   if (request.device == Device::kCpu) kernels::require_onednn();
   const int64_t workers = request.device == Device::kCuda ? 1 : threads;  // on the host
   Stream stream(request.device, static_cast<int>(workers), may_spin(job.launch, threads));

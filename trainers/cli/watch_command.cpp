@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -30,15 +31,23 @@ class WatchSignals {
   WatchSignals() {
     sigset_t all;
     sigemptyset(&all);
-    for (const int signal : kSignals) {
-      sigaddset(&all, signal);
+    for (size_t i = 0; i < std::size(kSignals); ++i) {
+      sigaddset(&all, kSignals[i]);
       struct sigaction action{};
       action.sa_handler = [](int number) {
         if (last_signal == 0 || last_signal == SIGWINCH) last_signal = number;
       };
-      sigaction(signal, &action, nullptr);
+      sigaction(kSignals[i], &action, &actions_before_[i]);
     }
     pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  WatchSignals(const WatchSignals&) = delete;
+  WatchSignals& operator=(const WatchSignals&) = delete;
+  ~WatchSignals() {
+    for (size_t i = 0; i < std::size(kSignals); ++i) {
+      sigaction(kSignals[i], &actions_before_[i], nullptr);
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
   // The signal that came within a second; 0: none.
@@ -52,6 +61,7 @@ class WatchSignals {
  private:
   static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
   sigset_t before_{};
+  struct sigaction actions_before_[std::size(kSignals)] = {};
 };
 
 void write_out(std::string_view text) {

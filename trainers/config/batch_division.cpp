@@ -53,9 +53,9 @@ std::vector<int64_t> nearest_values(int64_t from, Works&& works) {
 // Values of one flag each that make the run work with all others as they are.
 class Advice {
  public:
-  Advice(const BatchRequest& asked, const BatchDivision& cut) : cut_(cut) {
+  Advice(const BatchRequest& asked, const BatchDivision& cut) : cut_(cut), names_(asked.names) {
     if (asked.global) {
-      suggest("--global-batch-size", cut.images, [](BatchDivision& changed, int64_t value) {
+      suggest(names_.images, cut.images, [](BatchDivision& changed, int64_t value) {
         changed.images = value;
       });
     } else {
@@ -65,16 +65,18 @@ class Advice {
       });
     }
     if (cut.micro_steps > 1) suggest_micro_steps(asked.global.has_value());
-    suggest("--shards", cut.shards, [](BatchDivision& changed, int64_t value) {
+    suggest(names_.shards, cut.shards, [](BatchDivision& changed, int64_t value) {
       changed.shards = value;
     });
-    suggest("--bn-groups", cut.bn_groups, [](BatchDivision& changed, int64_t value) {
+    suggest(names_.bn_groups, cut.bn_groups, [](BatchDivision& changed, int64_t value) {
       changed.bn_groups = value;
     });
   }
 
   std::string text() const {
-    if (hints_.empty()) return "fewer ranks, or leave out --shards and --bn-groups";
+    if (hints_.empty()) {
+      return fmt::format("fewer ranks, or leave out {} and {}", names_.shards, names_.bn_groups);
+    }
     return fmt::format("{}", fmt::join(hints_, ", or "));
   }
 
@@ -99,6 +101,7 @@ class Advice {
   }
 
   const BatchDivision& cut_;
+  const BatchNames& names_;
   std::vector<std::string> hints_;
 };
 
@@ -127,14 +130,17 @@ int64_t usual_shards(int64_t images_a_rank, int64_t threads) {
 void check(const BatchDivision& cut, const BatchRequest& asked) {
   const auto advice = [&] { return Advice(asked, cut).text(); };
   if (!ranks_fit(cut)) {
-    throw UsageError(fmt::format("--shards {} is too few for {} ranks", cut.shards, cut.ranks),
+    throw UsageError(fmt::format(
+                         "{} {} is too few for {} ranks", asked.names.shards, cut.shards, cut.ranks),
                      "each rank works on a shard at least",
                      fmt::format("{}, or at most {} ranks", advice(), cut.shards));
   }
   if (!groups_fit(cut)) {
     throw UsageError(
         fmt::format("{} shards do not make {} equal BN groups", cut.shards, cut.bn_groups),
-        "--bn-groups must divide --shards: a group is a whole number of shards",
+        fmt::format("{} must divide {}: a group is a whole number of shards",
+                    asked.names.bn_groups,
+                    asked.names.shards),
         advice());
   }
   if (!batch_fits(cut)) {
@@ -228,6 +234,19 @@ void check_steps(const BatchDivision& batch, int64_t dataset_images) {
       fmt::format(
           "a step takes {} images, and {} are there to train on", batch.images, dataset_images),
       "a smaller -b or --global-batch-size, or leave --drop-last out: the one step is short");
+}
+
+void check_mixing(const RunRequest& request, const BatchDivision& batch) {
+  const bool mixes = request.augmentation.mixup > 0 || request.augmentation.cutmix > 0;
+  const int64_t pieces = batch.micro_steps * batch.shards;
+  if (!mixes || batch.images > pieces) return;
+  throw UsageError(
+      fmt::format("{} would change nothing",
+                  request.augmentation.mixup > 0 ? "--mixup" : "--cutmix"),
+      fmt::format("images of a shard are mixed, and {} images a step in {} shards are one in each",
+                  batch.images,
+                  pieces),
+      fmt::format("fewer {}, or more images a step", request.batch.names.shards));
 }
 
 std::vector<int64_t> reach(const BatchDivision& batch, const ExchangeConfig& exchange) {

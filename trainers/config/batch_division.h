@@ -27,6 +27,9 @@ BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t thr
 // Errors: UsageError where --drop-last leaves no step of an epoch of so many images.
 void check_steps(const BatchDivision& batch, int64_t dataset_images);
 
+// Errors: UsageError where images would be mixed, but no shard has two.
+void check_mixing(const RunRequest& request, const BatchDivision& batch);
+
 // The rank counts among 1, 2, 4, 8 and batch.ranks on which this batch, these shards and groups
 // give the same bits: each rank's shards are then a subtree. None where the algorithm sums in
 // another order than the tree's.

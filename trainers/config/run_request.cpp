@@ -195,19 +195,27 @@ void read_checkpoints(const Options& options, RunRequest& request) {
 void read_evaluations(const Options& options, RunRequest& request) {
   request.eval_freq = options.integer("eval-freq");
   request.no_eval = options.boolean("no-eval");
+  const char* const watches = options.text("lr-scheduler") == "plateau" ? "--lr-scheduler plateau"
+                              : options.integer("early-stopping") > 0   ? "--early-stopping"
+                                                                        : nullptr;
+  if (watches != nullptr && options.given("eval-freq") && request.eval_freq != 1) {
+    throw UsageError("--eval-freq would change nothing",
+                     fmt::format("{} needs the evaluation of each epoch", watches),
+                     "one of them alone");
+  }
   if (!request.no_eval) return;
   const bool has_views = options.given("tta") && request.test_views != TestViews::kOne;
-  const char* needs = request.evaluate                            ? "--evaluate"
-                      : options.text("lr-scheduler") == "plateau" ? "--lr-scheduler plateau"
-                      : options.number("ema") > 0                 ? "--ema"
-                      : options.integer("early-stopping") > 0     ? "--early-stopping"
-                      : has_views                                 ? "--tta"
-                                                                  : nullptr;
+  const char* needs = request.evaluate            ? "--evaluate"
+                      : watches != nullptr        ? watches
+                      : options.number("ema") > 0 ? "--ema"
+                      : has_views                 ? "--tta"
+                                                  : nullptr;
   if (needs == nullptr) return;
   throw UsageError(fmt::format("{} and --no-eval contradict each other", needs),
                    request.evaluate ? "one evaluates, the other never does"
                                     : fmt::format("{} works on the results of evaluations", needs),
-                   "one of them alone, or --eval-freq N to evaluate rarely");
+                   watches != nullptr ? "one of them alone"
+                                      : "one of them alone, or --eval-freq N to evaluate rarely");
 }
 
 // A preset's batch size or --sync-bn gives way to what the user says about the same thing.

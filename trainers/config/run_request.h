@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "data/photo_options.h"
 #include "kernels/image/normalize_image.h"
@@ -16,6 +17,13 @@
 
 namespace lockstep::trainers {
 
+// How errors call the parts of a batch; the programs' flags.
+struct BatchNames {
+  std::string_view images = "--global-batch-size";
+  std::string_view shards = "--shards";
+  std::string_view bn_groups = "--bn-groups";
+};
+
 // How a batch is to be cut; divide_batch() (trainers/config/batch_division.h) settles the rest.
 struct BatchRequest {
   int64_t default_per_rank = 0;          // the preset's or the program's
@@ -26,6 +34,7 @@ struct BatchRequest {
   std::optional<int64_t> bn_groups = {};  // 1 with --sync-bn
   bool drop_last = false;                 // no short step at the end of an epoch
   int64_t repeats = 1;                    // views of an image in a row: data::SamplerOptions
+  BatchNames names = {};
 };
 
 struct Seeds {

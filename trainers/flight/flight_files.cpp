@@ -81,7 +81,12 @@ std::string flight_file_of(int rank) {
 }
 
 std::string FlightFiles::open(Communicator& ranks, const Folder* run) {
-  if (recorder_ == nullptr) return {};
+  if (recorder_ == nullptr) {
+    if (run != nullptr && fs::exists(run->path() / kFlightFolder)) {
+      empty_folder(run->inner(kFlightFolder));
+    }
+    return {};
+  }
   std::string place;
   if (run != nullptr) {
     try {

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <utility>
 #include <vector>
 
 #include "core/cuda/memory.h"
@@ -75,16 +76,19 @@ class BatchResults {
 
 class EvaluationMode {
  public:
-  explicit EvaluationMode(nn::Module& model) : model_(model), was_training_(model.training()) {
-    model_.train(false);
+  explicit EvaluationMode(nn::Module& model) {
+    model.apply([&](nn::Module& module) { before_.emplace_back(&module, module.training()); });
+    model.train(false);
   }
   EvaluationMode(const EvaluationMode&) = delete;
   EvaluationMode& operator=(const EvaluationMode&) = delete;
-  ~EvaluationMode() { model_.train(was_training_); }
+  // From the outside in: a module's mode is that of all below it until they have their own.
+  ~EvaluationMode() {
+    for (const auto& [module, training] : before_) module->train(training);
+  }
 
  private:
-  nn::Module& model_;
-  bool was_training_;
+  std::vector<std::pair<nn::Module*, bool>> before_;
 };
 
 // Counts of this rank so far.

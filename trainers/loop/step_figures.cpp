@@ -155,6 +155,16 @@ void EpochProgress::end_step(double step_s, double data_s) {
   ++sums_.steps;
 }
 
+StepMetrics EpochProgress::averages(double lr) const {
+  StepMetrics metrics{.loss_avg = loss(), .acc1_avg = acc1(), .acc5_avg = acc5(), .lr = lr};
+  if (sums_.steps == before_.steps) return metrics;
+  const auto steps = static_cast<double>(sums_.steps - before_.steps);
+  metrics.step_s_avg = window_start_s_ / steps;
+  metrics.data_s_avg = data_sum_s_ / steps;
+  metrics.images_per_s_avg = static_cast<double>(images()) / window_start_s_;
+  return metrics;
+}
+
 StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left, double lr) {
   const int64_t before_last = step_images_ * (std::ssize(totals.losses) - 1);
   const double part_of_last =
@@ -169,35 +179,28 @@ StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left
   const double now_s = seconds();
   const double window_s = now_s - window_start_s_;
   window_start_s_ = now_s;
-  const auto steps_timed = static_cast<double>(sums_.steps - before_.steps);
-  const double step_s = now_s / steps_timed;
 
   RankSeconds sum;
   for (const RankSeconds& rank : totals.ranks) sum += rank;
   const auto rank_steps = static_cast<double>(totals.losses.size() * totals.ranks.size());
   const SlowestRank slowest = slowest_rank(totals.ranks);
   const LoaderStall stall = loader_stall(totals.ranks);
-  return {.step_s = step_s_,
-          .step_s_avg = step_s,
-          .data_s = data_s_,
-          .data_s_avg = data_sum_s_ / steps_timed,
-          .loss = totals.losses.back(),
-          .loss_avg = loss(),
-          .acc1 = percent(totals.correct1, totals.images),
-          .acc1_avg = acc1(),
-          .acc5 = percent(totals.correct5, totals.images),
-          .acc5_avg = acc5(),
-          .images_per_s = static_cast<double>(totals.images) / window_s,
-          .images_per_s_avg = static_cast<double>(images()) / now_s,
-          .eta_s = step_s * static_cast<double>(steps_left),
-          .lr = lr,
-          .ranks = static_cast<int>(totals.ranks.size()),
-          .comm_exposed_s = sum.exposed / rank_steps,
-          .comm_hidden_s = sum.hidden / rank_steps,
-          .slowest_rank = slowest.rank,
-          .skew = slowest.skew,
-          .loader_waited = stall.waited,
-          .loader_busy_with = stall.on};
+  StepMetrics metrics = averages(lr);
+  metrics.step_s = step_s_;
+  metrics.data_s = data_s_;
+  metrics.loss = totals.losses.back();
+  metrics.acc1 = percent(totals.correct1, totals.images);
+  metrics.acc5 = percent(totals.correct5, totals.images);
+  metrics.images_per_s = static_cast<double>(totals.images) / window_s;
+  metrics.eta_s = metrics.step_s_avg * static_cast<double>(steps_left);
+  metrics.ranks = static_cast<int>(totals.ranks.size());
+  metrics.comm_exposed_s = sum.exposed / rank_steps;
+  metrics.comm_hidden_s = sum.hidden / rank_steps;
+  metrics.slowest_rank = slowest.rank;
+  metrics.skew = slowest.skew;
+  metrics.loader_waited = stall.waited;
+  metrics.loader_busy_with = stall.on;
+  return metrics;
 }
 
 }  // namespace lockstep::trainers

@@ -99,6 +99,9 @@ class EpochProgress {
 
   // Adds a step's time, and the part of it that went into waiting for data.
   void end_step(double step_s, double data_s);
+  // Means over the epoch up to the last update(), with the rate of its last step. Speed and times
+  // are those of this process, 0 where it took no step. Requires: there are images.
+  StepMetrics averages(double lr) const;
   // Adds the steps since the last call and returns the log line's figures. `steps_left`: of the
   // run.
   StepMetrics update(const WindowTotals& totals, int64_t steps_left, double lr);

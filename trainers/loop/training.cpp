@@ -38,6 +38,7 @@ Training::Training(const TrainingParts& parts)
       step_(p_, range_),
       early_stopping_(p_.run.request.early_stopping),
       replicas_(p_.model, step_.update().optimizer()),
+      saves_(p_, step_),
       evaluation_(p_, step_) {
   result_.steps = range_.first;
   if (p_.start) {
@@ -55,7 +56,7 @@ void Training::restore(const FileTensors& optimizer, const std::string& file) {
   load_state(step_.update().optimizer().state(),
              optimizer,
              fmt::format("the optimizer's state in {} does not fit", file),
-             "--opt, --momentum and --ema as in the run that made it");
+             "--opt, --momentum, --lookahead and --ema as in the run that made it");
 }
 
 // Rank 0 holds the initial weights, or what it read from a checkpoint.
@@ -73,10 +74,7 @@ TrainingResult Training::run(const Traces& traces) {
   traces_ = traces;
   log_ = RunLog(traces.directory, p_.console, open_events());
   begin_events();
-  on_all_ranks(p_.ranks, [&] {
-    if (traces_.checkpoints != nullptr) traces_.checkpoints->reserve(state());
-    if (traces_.keeper != nullptr) traces_.keeper->reserve(state());
-  });
+  on_all_ranks(p_.ranks, [&] { saves_.open(traces_.saves); });
   share_start();
   try {
     train_epochs();
@@ -85,10 +83,11 @@ TrainingResult Training::run(const Traces& traces) {
       result_.stopped = !result_.final;
     }
   } catch (const DivergedError&) {  // on all ranks
-    finish_saves();
+    saves_.finish();
     throw;
   }
-  finish_saves();
+  const std::optional<bool> saved = saves_.finish();
+  if (result_.steps > range_.first) result_.saved = saved.value_or(result_.saved);
   step_.timeline().end(traces_.directory);
   result_.communication = step_.summarize();
   if (!result_.stopped) log_.end_events(result_.steps);
@@ -177,20 +176,20 @@ void Training::train_step(EpochProgress& epoch) {
   const int64_t interval = std::min(request.print_freq, kMostSteps);
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
-  const bool saves = saves_after(result_.steps) && !last;
-  const bool keeps = keeps_after(result_.steps);
+  const bool saves = saves_.saves_after(result_.steps) && !last;
+  const bool keeps = saves_.keeps_after(result_.steps);
   if (p_.replay || first || epoch.done() % interval == 0 || last || saves || keeps ||
       asked_to_stop()) {
     exchange_figures(epoch);
   }
+  if ((saves || keeps) && !result_.stopped) synchronize_replicas();
   if (saves && !result_.stopped) {
-    synchronize_replicas();
-    unsaved_.checkpoint = true;
-    save(position(epoch, Evaluated::kYes));
-  } else if (traces_.checkpoints != nullptr) {
-    traces_.checkpoints->advance();
+    saves_.files().checkpoint = true;
+    saves_.save(position(epoch, Evaluated::kYes));
+  } else {
+    saves_.advance();
   }
-  if (keeps && !result_.stopped) keep(position(epoch, Evaluated::kNo));
+  if (keeps && !result_.stopped) saves_.keep(position(epoch, Evaluated::kNo));
   step_.timeline().end_step(result_.steps, traces_.directory);
 }
 
@@ -262,14 +261,15 @@ void Training::end_epoch(const EpochProgress& epoch) {
   // it.
   if (result_.stopped) {
     result_.final.reset();
-    unsaved_.checkpoint = true;
-    return save(position(epoch, Evaluated::kNo));
+    saves_.files().checkpoint = true;
+    return saves_.save(position(epoch, Evaluated::kNo));
   }
   if (traces_.csv != nullptr) log_epoch(epoch, evaluation);
-  unsaved_.checkpoint = last || result_.early_stop_epoch ||
-                        (number + 1) % p_.run.request.save_freq == 0 || saves_after(result_.steps);
-  save(position(epoch, Evaluated::kYes));
-  if (keeps_after(result_.steps)) keep(position(epoch, Evaluated::kYes));
+  saves_.files().checkpoint = last || result_.early_stop_epoch ||
+                              (number + 1) % p_.run.request.save_freq == 0 ||
+                              saves_.saves_after(result_.steps);
+  saves_.save(position(epoch, Evaluated::kYes));
+  if (saves_.keeps_after(result_.steps)) saves_.keep(position(epoch, Evaluated::kYes));
 }
 
 void Training::log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation) {
@@ -295,7 +295,7 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   const bool averages = evaluation && step_.update().average() != nullptr;
   if (averages) {
     of_average = evaluation_.measure_average();
-    unsaved_.average = of_average.has_value();
+    saves_.files().average = of_average.has_value();
   }
   result_.stopped = !evaluation || (averages && !of_average);
   if (result_.stopped) return std::nullopt;
@@ -303,13 +303,15 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   const std::string digest = traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model));
   result_.final = evaluation;
   log_.append_evaluation("val", number, result_.steps, *evaluation, digest);
+  log_.append_epoch_events(
+      number, result_.steps, epoch.averages(step_.update().lr()), *evaluation);
   if (of_average) log_.append_evaluation("val-ema", number, result_.steps, *of_average, "");
   if (epoch.done() == range_.per_epoch && learn_from(*evaluation, epoch)) return evaluation;
   // The first of equal ones stays, as in main.py.
   if (result_.best.total > 0 && evaluation->correct1 <= result_.best.correct1) return evaluation;
   result_.best = *evaluation;
   result_.best_epoch = number;
-  unsaved_.best = true;
+  saves_.files().best = true;
   return evaluation;
 }
 
@@ -346,33 +348,6 @@ TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evalua
   return at;
 }
 
-void Training::save(const TrainingPosition& at) {
-  const SavedFiles files = std::exchange(unsaved_, {});
-  if (p_.replay || !files.any()) return;
-  on_rank_0(p_.ranks, "saving a checkpoint", [&] {
-    if (traces_.checkpoints == nullptr) return;
-    const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
-    traces_.checkpoints->save(files, state(), at);
-  });
-}
-
-void Training::finish_saves() {
-  if (p_.replay) return;
-  on_rank_0(p_.ranks, "saving a checkpoint", [&] {
-    if (traces_.checkpoints == nullptr) return;
-    const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
-    traces_.checkpoints->finish();
-    if (result_.steps > range_.first) result_.saved = traces_.checkpoints->last_is_saved();
-  });
-}
-
-void Training::keep(const TrainingPosition& at) {
-  synchronize_replicas();
-  if (traces_.keeper == nullptr) return;
-  const TimelineSpan span(step_.timeline().timeline(), "keep in memory");
-  traces_.keeper->keep({p_.stream, p_.model, step_.update().optimizer()}, at);
-}
-
 bool Training::evaluates_after(int epoch) const {
   if (p_.run.request.no_eval) return false;
   if (step_.update().watches_validation()) return true;
@@ -383,16 +358,6 @@ bool Training::evaluates_after(int epoch) const {
 
 bool Training::draws_histograms_after(int64_t step) const {
   const int64_t every = p_.run.request.histograms;
-  return every > 0 && !p_.replay && step % every == 0;
-}
-
-bool Training::saves_after(int64_t step) const {
-  const std::optional<int64_t>& save_steps = p_.run.request.save_steps;
-  return save_steps && step % *save_steps == 0;
-}
-
-bool Training::keeps_after(int64_t step) const {
-  const int64_t every = p_.run.request.kept_steps;
   return every > 0 && !p_.replay && step % every == 0;
 }
 

@@ -4,13 +4,12 @@
 #include <optional>
 #include <span>
 
-#include "trainers/checkpoint/checkpoint_writer.h"
-#include "trainers/checkpoint/kept_state.h"
 #include "trainers/checkpoint/state_tensors.h"
 #include "trainers/loop/evaluate.h"
 #include "trainers/loop/step_figures.h"
 #include "trainers/loop/training_guards.h"
 #include "trainers/loop/training_parts.h"
+#include "trainers/loop/training_saves.h"
 #include "trainers/loop/training_step.h"
 #include "trainers/model/early_stopping.h"
 #include "trainers/report/run_directory.h"
@@ -35,10 +34,9 @@ class Training {
   // Where a run leaves its traces: rank 0's, null elsewhere.
   struct Traces {
     RunDirectory* directory = nullptr;
-    CheckpointWriter* checkpoints = nullptr;
     const EpochCsv* csv = nullptr;
     const RunRecord* record = nullptr;  // of the run's settings
-    StateKeeper* keeper = nullptr;      // of the first rank of each host
+    TrainingSaves::Places saves = {};
   };
 
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
@@ -70,18 +68,9 @@ class Training {
   void log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation);
   bool evaluates_after(int epoch) const;
   bool draws_histograms_after(int64_t step) const;
-  bool saves_after(int64_t step) const;
   // An epoch whose steps are done is over once it is evaluated.
   enum class Evaluated : uint8_t { kNo, kYes };
   TrainingPosition position(const EpochProgress& epoch, Evaluated evaluated) const;
-  SnapshotSource state() { return {p_.stream, p_.model, step_.update().optimizer()}; }
-  // Begins to save what `unsaved_` says. A collective call, as finish_saves().
-  void save(const TrainingPosition& at);
-  // Returns when the last save is complete.
-  void finish_saves();
-  bool keeps_after(int64_t step) const;
-  // In memory. A collective call.
-  void keep(const TrainingPosition& at);
 
   const TrainingParts p_;
   const StepRange range_;
@@ -91,8 +80,8 @@ class Training {
   TrainingStep step_;
   EarlyStopping early_stopping_;
   const ReplicaCheck replicas_;
+  TrainingSaves saves_;
   TrainingEvaluation evaluation_;
-  SavedFiles unsaved_;                  // of the state after the last step
   int64_t stop_interval_ = kMostSteps;  // steps until ranks ask each other whether to stop
   TrainingResult result_;
 };

@@ -203,6 +203,7 @@ void WeightUpdate::describe(TrainingPosition& at) const {
 
 void WeightUpdate::restore(const TrainingPosition& at) {
   schedule_.restore(at.schedule);
+  if (at.applied > first_step_) lr_ = schedule_.lr(at.applied - 1);
   if (!scaler_) return;
   kernels::LossScaleState state = scaler_->read();
   state.applied = at.applied - first_step_;

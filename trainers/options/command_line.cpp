@@ -1,5 +1,7 @@
 #include "trainers/options/command_line.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 #include "core/check.h"
@@ -64,6 +66,12 @@ T checked(const std::optional<T>& value, std::string_view name) {
 // The file that --config names, or LOCKSTEP_CONFIG: before the line is parsed, since the preset in
 // it settles how the line is spelled.
 std::string config_file(const std::vector<std::string>& words, const Environment& environment) {
+  const auto is_config = [](const std::string& word) {
+    return word == "-c" || word == "--config" || word.starts_with("--config=");
+  };
+  if (std::count_if(words.begin(), std::find(words.begin(), words.end(), "--"), is_config) > 1) {
+    throw UsageError("--config is there twice", "one file is read", "one file with all lines");
+  }
   const char* const variable = environment("LOCKSTEP_CONFIG");
   return value_in(words, "-c --config", variable == nullptr ? "" : variable);
 }
@@ -72,7 +80,7 @@ Values config_values(Program program, const std::string& file, std::vector<std::
   const std::optional<std::string> text = contents_of(file);
   if (!text) {
     throw UsageError(fmt::format("--config {} cannot be read", printable(file)),
-                     "there is no such file, or this user may not read it",
+                     "it must be a regular file that this user may read",
                      fmt::format("{} --print-config > FILE makes one", name_of(program)));
   }
   Values values;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "trainers/config/batch_division.h"
 #include "trainers/planner/memory_plan.h"
@@ -258,6 +259,29 @@ std::string heading(const TrainingPlan& plan, const std::string& arch) {
                      plan.card.name);
 }
 
+// Bytes and images are a rank's; images_per_s is of all ranks.
+std::string json_text(const TrainingPlan& plan, const std::string& arch) {
+  const ScalingPrediction all = plan.scaled_to(plan.ranks);
+  const nlohmann::ordered_json json{
+      {"images_per_s", all.images_per_s},
+      {"efficiency", all.efficiency},
+      {"predicted", true},
+      {"arch", arch},
+      {"gpu", plan.card.name},
+      {"ranks", plan.ranks},
+      {"batch_size", plan.step.images},
+      {"opt_level", name_of(plan.precision.level)},
+      {"dtype", plan.precision.is_mixed() ? name_of(plan.precision.dtype) : "f32"},
+      {"parameters", plan.step.parameters},
+      {"needed_bytes", plan.needed_bytes()},
+      {"gpu_bytes", plan.card.memory_bytes},
+      {"fits", plan.needed_bytes() <= plan.card.memory_bytes},
+      {"largest_batch_size", plan.largest_batch()},
+      {"workspace_bytes", plan.workspace_bytes()},
+      {"knows_workspace", plan.no_engines.empty()}};
+  return json.dump() + "\n";
+}
+
 }  // namespace
 
 std::string plan_training(const PlanOptions& options) {
@@ -280,6 +304,7 @@ std::string plan_training(const PlanOptions& options) {
     if (!planned.empty()) throw;
     plan.no_engines = fmt::format("{} ({})", error.what(), error.why());
   }
+  if (options.json) return json_text(plan, request.arch);
   return heading(plan, request.arch) + memory_text(plan, training.text("opt")) +
          operations_text(plan) + (options.layers ? layers_text(plan) : "") +
          convolutions_text(plan) + speed_text(plan) + scaling_text(plan);

@@ -11,6 +11,7 @@ struct PlanOptions {
   std::string gpu = "h200";
   int64_t ranks = 8;
   bool layers = false;                     // each layer's cost too
+  bool json = false;                       // one JSON object instead of the tables
   std::string plan_file = {};              // engines by time; empty: all by the rule
   std::vector<std::string> training = {};  // the trainers' flags, as typed
 };

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <iterator>
 #include <mutex>
@@ -52,6 +54,18 @@ int rank_of_this_process() {
 
 }  // namespace
 
+namespace {
+
+constexpr const char* kMoreSpace = "more space where standard output goes, or another file";
+
+bool is_of_disk(const std::error_code& code) {
+  constexpr std::errc kCodes[] = {
+      std::errc::no_space_on_device, std::errc::file_too_large, std::errc::io_error};
+  return std::ranges::any_of(kCodes, [&](std::errc known) { return code == known; });
+}
+
+}  // namespace
+
 Error as_error(const std::exception& error) {
   if (const auto* ours = dynamic_cast<const Error*>(&error)) return *ours;
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) {
@@ -61,6 +75,9 @@ Error as_error(const std::exception& error) {
   if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again) {
     return EnvironmentError(
         "cannot start a thread", fmt::format("{}; {}", error.what(), memory_text()), kLessMemory);
+  }
+  if (system != nullptr && is_of_disk(system->code())) {
+    return EnvironmentError("what is printed cannot be written", error.what(), kMoreSpace);
   }
   return InternalError(error.what(),
                        "an exception that Lockstep does not throw itself",
@@ -191,6 +208,17 @@ namespace {
 }
 
 }  // namespace
+
+int end_output(int code) {
+  errno = 0;
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written || errno == EPIPE) return code;
+  const EnvironmentError error("what was printed could not be written",
+                               errno == 0 ? "an earlier write failed" : std::strerror(errno),
+                               kMoreSpace);
+  fmt::print(stderr, "{}", format_error(error));
+  return code == 0 ? static_cast<int>(error.code()) : code;
+}
 
 void report_uncaught_errors() {
   std::set_terminate(end_uncaught);

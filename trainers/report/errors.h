@@ -37,6 +37,10 @@ void name_run_directory(const std::string& path);
 // reported as a bug. May be called before MPI_Init.
 int report_error(const std::exception& error, ErrorScope scope = ErrorScope::kEveryRank);
 
+// Ends a program: `code`, or that of an EnvironmentError, which is reported, where what it printed
+// could not be written. Nobody who reads a pipe any more is no error.
+int end_output(int code);
+
 // From now on an error where none may leave, such as a lack of memory in a library's destructor, is
 // reported as a rank's own and ends the process with its exit code.
 void report_uncaught_errors();

@@ -45,8 +45,8 @@ class RunDirectory {
 
   // Creates `path` and its missing parents and proves that files can be written there. A folder
   // `runs/x` also becomes the target of the link `runs/latest`. kOverwrite removes an earlier run's
-  // run.json, metrics.jsonl, events, mistakes.json, numerics.json, plans.json, trace.json and
-  // checkpoints, no other file; kContinue keeps them.
+  // run.json, metrics.jsonl, events, mistakes.json, numerics.json, plans.json, trace.json,
+  // report.html and checkpoints, no other file; kContinue keeps them.
   // Errors: UsageError when the folder is not empty and `existing` is kRefuse, when it is kContinue
   // and the folder holds files but no run, or when another run holds it; EnvironmentError when it
   // cannot be created or written.
@@ -102,5 +102,7 @@ inline constexpr const char* kNumericsFile = "numerics.json";
 inline constexpr const char* kPlansFile = "plans.json";
 // The file with the timeline of --trace (trainers/timeline/trace_file.h).
 inline constexpr const char* kTraceFile = "trace.json";
+// The page that a run ends with (trainers/runs/report_page.h).
+inline constexpr const char* kReportFile = "report.html";
 
 }  // namespace lockstep::trainers

@@ -29,15 +29,18 @@ int64_t last_of(EventTags tags, const RunEvents::Position& start) {
 using Scalars = std::vector<std::pair<std::string_view, double>>;
 
 Scalars apex_scalars(const StepMetrics& train, const Evaluation& val) {
-  return {{"Loss/train", train.loss_avg},
-          {"Loss/val", val.loss},
-          {"Top1/train", train.acc1_avg},
-          {"Top1/val", val.acc1()},
-          {"Top5/train", train.acc5_avg},
-          {"Top5/val", val.acc5()},
-          {"Throughput/train", train.images_per_s_avg},
-          {"Time/train", train.step_s_avg},
-          {"Lr", train.lr}};
+  Scalars scalars = {{"Loss/train", train.loss_avg},
+                     {"Loss/val", val.loss},
+                     {"Top1/train", train.acc1_avg},
+                     {"Top1/val", val.acc1()},
+                     {"Top5/train", train.acc5_avg},
+                     {"Top5/val", val.acc5()},
+                     {"Lr", train.lr}};
+  if (train.step_s_avg > 0) {  // else an earlier process took the steps
+    scalars.emplace_back("Throughput/train", train.images_per_s_avg);
+    scalars.emplace_back("Time/train", train.step_s_avg);
+  }
+  return scalars;
 }
 
 }  // namespace

@@ -38,7 +38,6 @@ void RunLog::append_step(int epoch, int64_t step, const StepMetrics& metrics) {
           {"loader_busy_with", metrics.loader_busy_with},
           {"loss_scale", metrics.loss_scale},
           {"skipped_steps", metrics.skipped_steps}});
-  train_ = metrics;
   if (events_) attempt([&] { events_->after_step(step, metrics); });
 }
 
@@ -57,8 +56,13 @@ void RunLog::append_evaluation(std::string_view split,
           {"correct", evaluation.correct1},
           {"total", evaluation.total},
           {"digest", digest}});
-  if (!events_ || split != "val") return;
-  attempt([&] { events_->after_epoch(epoch, step, train_, evaluation); });
+}
+
+void RunLog::append_epoch_events(int epoch,
+                                 int64_t step,
+                                 const StepMetrics& train,
+                                 const Evaluation& evaluation) {
+  if (events_) attempt([&] { events_->after_epoch(epoch, step, train, evaluation); });
 }
 
 void RunLog::append_epoch(const EpochCsv& csv, const EpochRow& row) {

@@ -37,7 +37,11 @@ class RunLog {
                          const Evaluation& evaluation,
                          std::string_view digest);
   void append_epoch(const EpochCsv& csv, const EpochRow& row);
-  // For TensorBoard, where the run has events.
+  // For TensorBoard, where the run has events. `train`: the epoch's averages.
+  void append_epoch_events(int epoch,
+                           int64_t step,
+                           const StepMetrics& train,
+                           const Evaluation& evaluation);
   void begin_events(FunctionRef<EventOpening()> opening);
   void append_histograms(int64_t step, std::span<const NamedValues> tensors);
   void end_events(int64_t step);
@@ -49,7 +53,6 @@ class RunLog {
   RunDirectory* directory_;
   Console* console_;
   std::optional<RunEvents> events_;
-  StepMetrics train_;  // of the last step that was appended
   bool lost_ = false;
 };
 

@@ -100,7 +100,9 @@ StepTimes step_times_of(const OrderedFileJson& json) {
   for (const OrderedFileJson& bin : json) {
     bins.push_back({bin.at("from_s"), bin.at("to_s"), bin.at("steps")});
   }
-  return StepTimes::of(bins);
+  const std::optional<StepTimes> times = StepTimes::of(bins);
+  if (!times) throw std::domain_error("its step_times are no times");
+  return *times;
 }
 
 std::vector<RankRecord> ranks_of(const OrderedFileJson& json) {
@@ -170,6 +172,8 @@ RunRecord run_record_of(const std::string& json, const std::string& file) {
     return record_of(parsed);
   } catch (const OrderedFileJson::exception& error) {
     refuse(file, printable(error.what()));
+  } catch (const std::domain_error& error) {
+    refuse(file, error.what());
   } catch (const std::logic_error&) {  // of std::stoull
     refuse(file, "its digest is not a hexadecimal number");
   }

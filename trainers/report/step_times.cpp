@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kShortest = 1e-6, kLongest = 3600;  // seconds; what is beyond falls into the ends
 constexpr double kRatio = 1.02;
+constexpr int64_t kMostSteps = int64_t{1} << 53;
 
 double low_of(int bin) {
   return kShortest * std::pow(kRatio, bin);
@@ -25,9 +26,13 @@ void StepTimes::add(int bin, int64_t count) {
   count_ += count;
 }
 
-StepTimes StepTimes::of(const std::vector<Bin>& bins) {
+std::optional<StepTimes> StepTimes::of(const std::vector<Bin>& bins) {
   StepTimes times;
-  for (const Bin& bin : bins) times.add(bin_of(std::sqrt(bin.low_s * bin.high_s)), bin.count);
+  for (const Bin& bin : bins) {
+    const bool ordered = bin.low_s > 0 && bin.low_s <= bin.high_s && bin.high_s <= 2 * kLongest;
+    if (!ordered || bin.count < 0 || bin.count > kMostSteps - times.count_) return std::nullopt;
+    times.add(bin_of(std::sqrt(bin.low_s * bin.high_s)), bin.count);
+  }
   return times;
 }
 

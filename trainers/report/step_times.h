@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace lockstep::trainers {
@@ -17,8 +18,8 @@ class StepTimes {
 
   // Requires: finite seconds.
   void add(double seconds) { add(bin_of(seconds), 1); }
-  // As bins() gave them.
-  static StepTimes of(const std::vector<Bin>& bins);
+  // As bins() gave them; nothing for bins that it never gives.
+  static std::optional<StepTimes> of(const std::vector<Bin>& bins);
 
   std::vector<Bin> bins() const;  // those with steps, from the shortest on
   int64_t count() const { return count_; }

@@ -5,6 +5,7 @@
 #include "core/atomic_file.h"
 #include "core/version.h"
 #include "trainers/report/process.h"
+#include "trainers/report/run_directory.h"
 #include "trainers/runs/html.h"
 #include "trainers/runs/number_text.h"
 #include "trainers/runs/report_parts.h"

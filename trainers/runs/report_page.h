@@ -9,8 +9,6 @@
 
 namespace lockstep::trainers {
 
-inline constexpr const char* kReportFile = "report.html";
-
 // The page as HTML. Requires: at least one run.
 std::string report_page(std::span<const ViewedRun> runs);
 

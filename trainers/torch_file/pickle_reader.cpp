@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kMaxBytes = size_t{16} << 20;
 constexpr size_t kMaxValues = 1'000'000;
 constexpr size_t kMaxName = 256;
+constexpr size_t kMaxAxes = 8;  // more than layers of PyTorch have; copies of a shape stay small
 
 constexpr std::array<std::string_view, 11> kStorages = {"FloatStorage",
                                                         "DoubleStorage",
@@ -191,9 +192,9 @@ class Unpickler {
 
   void reduce() {
     const PickleRef arguments = pop();
-    const std::vector<PickleRef> given =
+    const std::vector<PickleRef>& given =
         as<PickledTuple>(arguments, "calls something without a tuple").items;
-    const std::string name = as<PickledGlobal>(pop(), "calls what is no name").name;
+    const std::string& name = as<PickledGlobal>(pop(), "calls what is no name").name;
     if (name == pickle::kOrderedDict && given.empty()) return push(PickledDict{});
     if (name == pickle::kRebuildTensor && given.size() == 6) return push(make_tensor(given));
     if (name == pickle::kRebuildParameter && given.size() == 3) {
@@ -216,23 +217,30 @@ class Unpickler {
 
   // ('storage', type, key, location, number of elements)
   void make_storage() {
-    const std::vector<PickleRef> given = as<PickledTuple>(pop(), "names no storage").items;
+    const std::vector<PickleRef>& given = as<PickledTuple>(pop(), "names no storage").items;
     constexpr size_t kParts = 5;
     if (given.size() != kParts || as<std::string>(given[0], "names no storage") != "storage") {
       damaged("it names no storage");
     }
     const std::string& type = as<PickledGlobal>(given[1], "has a storage of no type").name;
     if (!is_storage(type)) damaged("it has a storage of no type");
+    const std::string& key = as<std::string>(given[2], "has a storage without a key");
+    if (key.size() > kMaxName) damaged("a storage's key is too long");
     PickledStorage storage{.type = type.substr(kTorch.size()),
-                           .key = as<std::string>(given[2], "has a storage without a key"),
+                           .key = key,
                            .elements = as<int64_t>(given[4], "has a storage without a size")};
     if (storage.elements < 0) damaged("a storage has fewer than no elements");
     push(std::move(storage));
   }
 
   std::vector<int64_t> integers(PickleRef tuple) const {
+    const std::vector<PickleRef>& items =
+        as<PickledTuple>(tuple, "has a tensor without a shape").items;
+    if (items.size() > kMaxAxes) {
+      refuse(fmt::format("a tensor has {} axes, more than {}", items.size(), kMaxAxes));
+    }
     std::vector<int64_t> values;
-    for (const PickleRef item : as<PickledTuple>(tuple, "has a tensor without a shape").items) {
+    for (const PickleRef item : items) {
       values.push_back(as<int64_t>(item, "has a shape of what is no number"));
     }
     return values;

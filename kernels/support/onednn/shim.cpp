@@ -58,11 +58,23 @@ dnnl::stream& thread_stream() {
 // oneDNN crashes where its generator of code gets no memory.
 constexpr size_t kCodeRoom = size_t{16} << 20;
 
-// Both here and in execute() the calling thread is held to one: a primitive made for more would
+// While this lives, the calling thread makes and runs primitives for one thread: one for more would
 // fork an OpenMP team in every worker, or leave part of its work undone where no team can be had.
+// The setting may be that of a program's own thread, so it is given back.
+class OneOpenMpThread {
+ public:
+  OneOpenMpThread() { omp_set_num_threads(1); }
+  OneOpenMpThread(const OneOpenMpThread&) = delete;
+  OneOpenMpThread& operator=(const OneOpenMpThread&) = delete;
+  ~OneOpenMpThread() { omp_set_num_threads(before_); }
+
+ private:
+  const int before_ = omp_get_max_threads();
+};
+
 template <class Make>
 auto for_one_thread(const char* what, Make&& make) {
-  omp_set_num_threads(1);
+  const OneOpenMpThread one_thread;
   require_address_space(kCodeRoom, "oneDNN's code for an op");
   try {
     return make(cpu_engine());
@@ -196,7 +208,7 @@ void Primitive::execute(Arguments arguments, std::byte* scratchpad) const {
   if (scratchpad_bytes() > 0) {
     arguments.emplace(DNNL_ARG_SCRATCHPAD, memory_at(scratchpad_, scratchpad));
   }
-  omp_set_num_threads(1);
+  const OneOpenMpThread one_thread;
   primitive_.execute(thread_stream(), arguments);
 }
 

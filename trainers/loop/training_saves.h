@@ -1,0 +1,53 @@
+// What a training saves: checkpoints, and the state that a host keeps in memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "trainers/checkpoint/checkpoint_writer.h"
+#include "trainers/checkpoint/kept_state.h"
+#include "trainers/loop/training_parts.h"
+#include "trainers/loop/training_step.h"
+
+namespace lockstep::trainers {
+
+// Borrows all. A replay saves nothing. Thread safety: none.
+class TrainingSaves {
+ public:
+  // Null on ranks that have none.
+  struct Places {
+    CheckpointWriter* checkpoints = nullptr;  // rank 0's
+    StateKeeper* keeper = nullptr;            // of the first rank of each host
+  };
+
+  TrainingSaves(const TrainingParts& parts, TrainingStep& step) : p_(parts), step_(step) {}
+
+  // Before the first step. Takes the memory of a state. Errors: EnvironmentError.
+  void open(const Places& places);
+
+  // Whether a checkpoint, or a state in memory, is due after so many steps.
+  bool saves_after(int64_t step) const;
+  bool keeps_after(int64_t step) const;
+
+  // The files that the next save() writes, of the state after the last step; none after it.
+  SavedFiles& files() { return files_; }
+  // All below are collective calls, and the ranks hold the same weights.
+  // Begins to write files(). The step's work goes on meanwhile.
+  void save(const TrainingPosition& at);
+  // Goes on with what was begun, after a step that saves nothing. No collective call.
+  void advance();
+  // Returns when the last save is complete; on rank 0 whether it succeeded.
+  std::optional<bool> finish();
+  // In memory.
+  void keep(const TrainingPosition& at);
+
+ private:
+  SnapshotSource state() { return {p_.stream, p_.model, step_.update().optimizer()}; }
+
+  const TrainingParts& p_;
+  TrainingStep& step_;
+  Places places_;
+  SavedFiles files_;
+};
+
+}  // namespace lockstep::trainers
