@@ -69,6 +69,9 @@ REPLACED = {  # a name or phrase that was unclear -> what to write
     r"\banew\b": "again, or start over",
     r"\bgoe?s? by for each\b": "takes",
     r"no numbers any more|numbers that are none": "infinities and NaNs",
+    r"\bsteps? in hand\b": "the current step",
+    r"\bhangs on (its|their|the number|`)": "depends on",
+    r"\b[Pp]roved in emulation": "tested in an emulator",
 }
 FRAGMENT = re.compile(r"\s*// ?(Of|What|The same)\b")  # as the first line of a comment
 

@@ -1,4 +1,4 @@
-"""Writes the table of docs/cuda.md: what a reading of the CUDA side found, from tests/cuda_audit.tsv.
+"""Writes the table of tests/cuda_audit.md: what a code review of the CUDA side found, from tests/cuda_audit.tsv.
 
 usage: python3 tools/cuda_audit.py
 
@@ -13,7 +13,7 @@ import named_tests
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "tests/cuda_audit.tsv"
-DOCUMENT = ROOT / "docs/cuda.md"
+DOCUMENT = ROOT / "tests/cuda_audit.md"
 PLACE = re.compile(r"(<!-- audit -->\n).*?(<!-- /audit -->)", re.DOTALL)
 ROWS = [f"{part}{number}" for part, count in (("A", 5), ("C", 10), ("D", 6)) for number in range(1, count + 1)]
 

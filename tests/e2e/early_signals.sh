@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: tests/e2e/early_signals.sh A3|A8: signals to scripts/run (docs/reliability.md). A3: SIGUSR1 while it
+# usage: tests/e2e/early_signals.sh A3|A8: signals to scripts/run (tests/attacks.md). A3: SIGUSR1 while it
 # trains, also twice. A8: SIGTERM and SIGUSR1 while mpirun and the ranks come up. Nothing of them is lost.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)

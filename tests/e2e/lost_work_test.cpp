@@ -1,4 +1,4 @@
-// What once lost work, or called lost work a success: rows A of docs/reliability.md.
+// What once lost work, or called lost work a success: rows A of tests/attacks.md.
 #include <limits>
 #include <regex>
 

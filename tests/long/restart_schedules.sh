@@ -2,7 +2,7 @@
 # usage: tests/long/restart_schedules.sh BIN [COUNT [SEED]]
 # COUNT (200) runs of the ConvNet on 1, 2, 4 and 8 ranks in turn under scripts/run --max-restarts with --keep-in-memory.
 # One to three times SIGKILL ends a random rank at a random moment, also while the ranks start. Each run ends with the
-# undisturbed digest, and each restart goes on from the last complete step: only the step in hand is done again.
+# undisturbed digest, and each restart goes on from the last complete step: only the current step is done again.
 set -euo pipefail
 [ $# -ge 1 ] || { sed -n 's/^# usage: /usage: /p' "$0" >&2; exit 2; }
 bin=$(realpath "$1") count=${2:-200} seed=${3:-$$}
@@ -39,7 +39,7 @@ steps_again() {
 "$root/scripts/run" -np 1 "$bin/train_convnet" "${arguments[@]}" -o "$work/base" >"$work/base.log" 2>&1
 want=$(digest "$work/base")
 end() {
-  echo "$i of $count schedules on 1 2 4 8 ranks, $kills restarts: $failed failed, $again steps in hand done again"
+  echo "$i of $count schedules on 1 2 4 8 ranks, $kills restarts: $failed failed, $again unfinished steps done again"
   rm -rf "$work"
 }
 i=0 kills=0 again=0 failed=0

@@ -136,7 +136,8 @@ Command describe_gpu_command(CLI::App& app, std::ostream& out) {
 Command replay_command(CLI::App& app, const std::vector<std::string>& argv) {
   const auto directory = std::make_shared<std::string>();
   CLI::App* const command = app.add_subcommand(
-      "replay", "take a diverged run's last steps again and name the tensor that it began in");
+      "replay",
+      "repeat a diverged run's last steps and name the first tensor with an infinity or NaN");
   command->add_option("RUN_DIR", *directory, "what the run left")->required();
   return {command, [&argv, directory] { return run_replay(argv, *directory); }};
 }
@@ -214,7 +215,7 @@ Command report_command(CLI::App& app, std::ostream& out) {
   };
   const auto options = std::make_shared<Options>();
   CLI::App* const command =
-      app.add_subcommand("report", "a run on one page of HTML, or several laid over each other");
+      app.add_subcommand("report", "write an HTML page of one run, or of several for comparison");
   command->add_option("RUN", options->runs, "run directories")->required();
   command->add_option(
       "-o,--output", options->file, "the page [RUN/report.html; of several runs report.html here]");
@@ -293,7 +294,9 @@ void refuse_unknown_command(const CLI::App& app, int argc, const char* const* ar
 }
 
 int run(const std::vector<std::string>& argv, const char* const* arguments, std::ostream& out) {
-  CLI::App app("Lockstep's tools: for what a run left, and before one.", "lockstep");
+  CLI::App app(
+      "Lockstep's tools: inspect runs and checkpoints, check this machine, and plan a training.",
+      "lockstep");
   app.set_version_flag("--version", fmt::format("lockstep {}", version()));
   app.require_subcommand(1);
   const Command commands[] = {diff_command(app, out),

@@ -151,7 +151,7 @@ constexpr Flag kOptimizerFlags[] = {
      .help = "epochs of rising rate; cosine, linear and poly use the rest of the run"},
     {.name = "warmup-method", .aliases = "--lr-warmup-method", .kind = kChoice, .initial = "linear",
      .choices = "linear|from-one|apex|frozen-cosine",
-     .help = "linear: from warmup-decay*lr; step i of n: (i+1)/n; (i+2)/n; linear, then 000's"},
+     .help = "linear: from warmup-decay; from-one: (i+1)/n; apex: (i+2)/n; frozen-cosine: 000's"},
     {.name = "warmup-decay", .aliases = "--lr-warmup-decay", .kind = kFloat, .initial = "0.01",
      .range = kUnit, .help = "linear, frozen-cosine warmup: first factor of the rate"},
     {.name = "warmup-prefix", .kind = kBool, .initial = "true",
@@ -213,7 +213,7 @@ constexpr Flag kOptimizerFlags[] = {
     {.name = "early-stopping-delta", .kind = kFloat, .initial = "0", .range = {0, 1000},
      .help = "early stopping: losses above the best less X are worse"},
     {.name = "loss-div-batch", .kind = kBool, .initial = "false",
-     .help = "divide losses once more, by the images of a BN group, in tests of a batch"},
+     .help = "divide the loss by the number of images once more, as tutorial 000's script does"},
     {.name = "label-smoothing", .kind = kFloat, .initial = "0", .range = kUnit,
      .help = "label smoothing"},
     {.name = "loss", .kind = kChoice, .initial = "ce", .choices = "ce|bce",
@@ -233,7 +233,7 @@ constexpr Flag kOptimizerFlags[] = {
 
 constexpr Flag kPrecisionFlags[] = {
     {.name = "opt-level", .kind = kChoice, .brief = true, .initial = "O0", .choices = "O0|O1|O2|O3",
-     .help = "16 bits: none; products; all but f32 masters; all"},
+     .help = "O0: f32; O1: autocast; O2: f32 masters; O3: all 16-bit"},
     {.name = "amp", .kind = kBool, .means = "--opt-level=O1"},
     {.name = "fp16", .kind = kBool, .means = "--opt-level=O2"},
     {.name = "dtype", .kind = kChoice, .initial = "f16", .choices = "f16|bf16",

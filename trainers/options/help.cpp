@@ -60,8 +60,8 @@ std::string examples(Program program) {
          fmt::format(
              "Examples:\n"
              "  {0}\n"
-             "  mpirun -np 2 {0} ~/data --dataset {1} --epochs 5 --b 128\n"
-             "  mpirun -np 8 {0} --global-batch-size 512 --shards 8 --bn-groups 8 -o runs/a\n",
+             "  scripts/run -np 2 {0} ~/data --dataset {1} --epochs 5 --b 128\n"
+             "  scripts/run -np 8 {0} --global-batch-size 512 --shards 8 --bn-groups 8 -o runs/a\n",
              name_of(program),
              program == Program::kTrainConvnet ? "mnist" : "cifar10");
 }

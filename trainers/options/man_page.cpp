@@ -41,7 +41,7 @@ std::string man_text(Program program) {
   const std::string_view name = name_of(program);
   std::string page = fmt::format(
       ".TH {0} 1 \"\" \"Lockstep {1}\" \"Lockstep\"\n"
-      ".SH NAME\n{2} \\- train {3} with the same bits on any number of ranks\n"
+      ".SH NAME\n{2} \\- train {3} with the same bits on 1, 2, 4 or 8 ranks\n"
       ".SH SYNOPSIS\n[mpirun \\-np N] \\fB{2}\\fR [DIR] [flags]\n"
       ".SH DESCRIPTION\nTrains on the images in DIR, or on built\\-in ones, on the CPU or on GPUs. "
       "Long flags take _ for \\-. Switches take True or False, or \\-\\-no\\- before their name. "
