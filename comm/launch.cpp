@@ -62,9 +62,10 @@ void refuse_half(std::optional<int> rank, std::optional<int> size) {
   if (!half) return;
   const char* const there = size ? "WORLD_SIZE" : "RANK";
   const char* const missing = size ? "RANK" : "WORLD_SIZE";
-  throw EnvironmentError(fmt::format("the variable {} is set, and {} is not", there, missing),
-                         "together they say which of how many ranks this is",
-                         fmt::format("set both, start with mpirun or torchrun, or unset {}", there));
+  throw EnvironmentError(
+      fmt::format("the variable {} is set, and {} is not", there, missing),
+      "together they say which of how many ranks this is",
+      fmt::format("set both, start with mpirun or torchrun, or unset {}", there));
 }
 
 Launch launcher_says(Lookup lookup) {
@@ -81,7 +82,8 @@ Launch launcher_says(Lookup lookup) {
     launch.local_rank = local_rank.value_or(launch.rank);
     return launch;
   }
-  refuse_half(number(lookup, "RANK", 0, kMostRanks - 1), number(lookup, "WORLD_SIZE", 1, kMostRanks));
+  refuse_half(number(lookup, "RANK", 0, kMostRanks - 1),
+              number(lookup, "WORLD_SIZE", 1, kMostRanks));
   return {};
 }
 

@@ -128,8 +128,7 @@ trainers::RunRequest request_of(const TrainerOptions& options) {
   request.batch.global = options.batch;
   request.batch.shards = options.shards;
   request.batch.bn_groups = options.batch_norm_groups;
-  request.batch.names = {
-      .images = "batch", .shards = "shards", .bn_groups = "batch_norm_groups"};
+  request.batch.names = {.images = "batch", .shards = "shards", .bn_groups = "batch_norm_groups"};
   request.precision = precision_config(options);
   request.device = options.rank.device;
   request.print_freq = 1;

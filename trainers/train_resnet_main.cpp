@@ -2,6 +2,6 @@
 #include "trainers/report/errors.h"
 
 int main(int argc, char** argv) {
-  return lockstep::trainers::end_output(lockstep::trainers::run_train_program(
-      lockstep::trainers::Program::kTrainResnet, argc, argv));
+  return lockstep::trainers::end_output(
+      lockstep::trainers::run_train_program(lockstep::trainers::Program::kTrainResnet, argc, argv));
 }

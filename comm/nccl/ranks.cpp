@@ -120,8 +120,8 @@ void Ranks::check(std::string_view what) {
 // graphs end when the error that follows unwinds this thread.
 void Ranks::abort() {
   if (comm_ == nullptr) return;
-  aborting_ = std::jthread(
-      [&api = api_, comm = std::exchange(comm_, nullptr)] { api.comm_abort(comm); });
+  aborting_ =
+      std::jthread([&api = api_, comm = std::exchange(comm_, nullptr)] { api.comm_abort(comm); });
 }
 
 void Ranks::lose(std::string_view what, std::span<const int> gone) {

@@ -36,10 +36,8 @@ void OpCheck::floating(std::string_view name, const Tensor& tensor) const {
 
 void OpCheck::on(Device device) const {
   if (stream_.device() == device) return;
-  throw DeviceError(fmt::format("[{}] the stream runs on {}, expected {}",
-                                op_,
-                                name_of(stream_.device()),
-                                name_of(device)));
+  throw DeviceError(fmt::format(
+      "[{}] the stream runs on {}, expected {}", op_, name_of(stream_.device()), name_of(device)));
 }
 
 void OpCheck::like(std::string_view name,

@@ -7,7 +7,6 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <omp.h>
 
 #include "kernels/support/onednn/version.h"
 #include "tests/reference/linear.h"
@@ -338,17 +337,6 @@ TEST(Linear, RejectsArgumentsThatDoNotFit) {
   EXPECT_THROW(linear_forward(stream, shards, half, p.weight, {}, out), DtypeError);
   const Tensor dry = Tensor::empty({4, 6}, Dtype::kF32, Device::kDry);
   EXPECT_THROW(linear_forward(stream, shards, dry, p.weight, {}, out), DeviceError);
-}
-
-// The calling thread is a program's own, which may use OpenMP itself.
-TEST(Linear, LeavesTheCallersOpenMpThreadsAsTheyWere) {
-  omp_set_num_threads(3);
-  Stream stream;
-  const Tensor in = random_tensor({4, 6}, 1), weight = random_tensor({5, 6}, 2);
-  Tensor out = poisoned_tensor({4, 5}, Dtype::kF32);
-  linear_forward(stream, Shards::single(4), in, weight, {}, out);
-  EXPECT_EQ(omp_get_max_threads(), 3);
-  omp_set_num_threads(1);
 }
 
 TEST(Linear, DryDeclaresItsCost) {

@@ -165,8 +165,8 @@ TEST_F(HostileTorchFile, LongKeysAndShapesAreRefusedBeforeTheyAreCopied) {
   std::string nine = "(";
   for (int i = 0; i < 9; ++i) nine += number(1);
   const std::string tensor = "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") +
-                             "ctorch\nFloatStorage\n" + text("0") + text("cpu") + number(2) +
-                             "tQ" + number(0) + nine + "t" + nine + "t\x89" +
+                             "ctorch\nFloatStorage\n" + text("0") + text("cpu") + number(2) + "tQ" +
+                             number(0) + nine + "t" + nine + "t\x89" +
                              "ccollections\nOrderedDict\n)RtR";
   EXPECT_THAT(read(dict_of(text("w") + tensor)), HasSubstr("a tensor has 9 axes, more than 8"));
 }

@@ -81,15 +81,16 @@ StartingPoint::StartingPoint(const RunRequest& asked,
       output_dir_(asked.output_dir),
       existing_run_(asked.overwrite ? ExistingRun::kOverwrite : ExistingRun::kRefuse) {
   if (asked.resume.empty() && asked.pretrained.empty()) return;
+  std::optional<SoundCheckpoint> kept;
   if (asked.kept_steps > 0 && asked.resume == "auto") {
     fs::path folder;
     on_all_ranks(ranks, [&] {
       if (is_first) folder = kept_state_folder();
     });
-    kept_ = newest_kept(ranks, folder);
+    kept = newest_kept(ranks, folder);
   }
   on_all_ranks(ranks, [&] {
-    if (ranks.rank() == 0) find();
+    if (ranks.rank() == 0) find(std::move(kept));
   });
   share_source(ranks);
   if (source_) on_all_ranks(ranks, [&] { take_recorded_flags(*source_); });
@@ -109,8 +110,8 @@ void StartingPoint::take_recorded_flags(Source& source) {
   }
 }
 
-void StartingPoint::find() {
-  if (!asked_.resume.empty()) find_checkpoint();
+void StartingPoint::find(std::optional<SoundCheckpoint> kept) {
+  if (!asked_.resume.empty()) find_checkpoint(std::move(kept));
   if (resumed_) return;
   if (!asked_.pretrained.empty()) {
     pretrained_.emplace(asked_.pretrained);
@@ -121,14 +122,14 @@ void StartingPoint::find() {
   }
 }
 
-void StartingPoint::find_checkpoint() {
+void StartingPoint::find_checkpoint(std::optional<SoundCheckpoint> kept) {
   const bool automatic = asked_.resume == "auto";
   if (automatic && output_dir_.empty()) output_dir_ = latest_run();
   if (automatic && output_dir_.empty()) {
     notes_.emplace_back("note: --resume auto: there is no runs/latest, a run starts");
     return;
   }
-  if (!take_kept()) {
+  if (!take_kept(std::move(kept))) {
     resumed_ = find_resume_point(asked_.resume, output_dir_, notes_);
     if (resumed_) newest_on_disk_ = resumed_->model_file;
   }
@@ -150,30 +151,31 @@ void StartingPoint::find_best() {
     // In place, a run that was killed may have saved it after the step that it goes on from; it
     // will again.
     if (in_place) return;
-    best_ = file;
+    best_.file = file;
     if (record_of(best.metadata(), file.string()).at.steps <= at.steps) return;
     problem = "it is of a later step";
   } catch (const Error& error) {
     problem = error.why();
   }
-  best_.clear();
-  knows_best_ = false;
-  notes_.push_back(fmt::format(
-      "note: {} is not taken along: {}; the best is found anew", file.string(), problem));
+  best_ = {.file = {}, .known = false};
+  notes_.push_back(
+      fmt::format("note: {} is not taken along: {}; the next evaluation is the best so far",
+                  file.string(),
+                  problem));
 }
 
 // Whether the state in memory is what the run goes on from.
-bool StartingPoint::take_kept() {
-  if (!kept_) return false;
+bool StartingPoint::take_kept(std::optional<SoundCheckpoint> kept) {
+  if (!kept) return false;
   const std::vector<StoredCheckpoint> stored =
       list_checkpoints(fs::path(output_dir_) / "checkpoints");
   if (!stored.empty()) {
     newest_on_disk_ = stored.front().model_file;
-    if (stored.front().step >= kept_->checkpoint.record.at.steps) return false;
+    if (stored.front().step >= kept->checkpoint.record.at.steps) return false;
   }
-  resumed_ = ResumePoint{.model_file = std::move(kept_->model_file),
+  resumed_ = ResumePoint{.model_file = std::move(kept->model_file),
                          .run_directory = output_dir_,
-                         .checkpoint = std::move(kept_->checkpoint)};
+                         .checkpoint = std::move(kept->checkpoint)};
   return true;
 }
 
@@ -183,7 +185,7 @@ void StartingPoint::share_source(Communicator& ranks) {
   if (resumed_) {
     mine = {{"file", resumed_->model_file.string()},
             {"metadata", to_metadata(resumed_->checkpoint.record)},
-            {"knows_best", knows_best_},
+            {"knows_best", best_.known},
             {"resumed", true}};
   } else if (pretrained_) {
     mine = {{"file", asked_.pretrained}, {"metadata", pretrained_->metadata()}, {"resumed", false}};
@@ -192,7 +194,7 @@ void StartingPoint::share_source(Communicator& ranks) {
       ranks, mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
   if (source.is_null()) return;
   const bool resumed = source.at("resumed");
-  if (resumed) knows_best_ = source.at("knows_best");
+  if (resumed) best_.known = source.at("knows_best");
   source_ = {.file = source.at("file"),
              .metadata = source.at("metadata"),
              .use = asked_.evaluate ? WeightsUse::kEvaluate
@@ -273,7 +275,7 @@ void StartingPoint::refuse_later_steps() const {
 std::optional<TrainingPosition> StartingPoint::position() const {
   if (!record_) return std::nullopt;
   TrainingPosition at = record_->at;
-  if (!knows_best_) at.best = {}, at.best_epoch = 0;
+  if (!best_.known) at.best = {}, at.best_epoch = 0;
   return at;
 }
 
@@ -321,7 +323,7 @@ std::vector<std::string> StartingPoint::load(nn::Module& model) {
 
 std::vector<std::string> StartingPoint::settle_best(const Folder& checkpoints) const {
   if (resumed_) {
-    if (!best_.empty()) copy_file_atomically(best_, checkpoints.path() / kBestFile);
+    if (!best_.file.empty()) copy_file_atomically(best_.file, checkpoints.path() / kBestFile);
     return {};
   }
   std::vector<std::string> notes;

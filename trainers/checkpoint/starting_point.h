@@ -60,8 +60,9 @@ class StartingPoint {
   // Overwrites the model's weights where --resume or --pretrained asks for it, once; returns
   // main.py's lines about it. Errors: CheckpointError.
   std::vector<std::string> load(nn::Module& model);
-  // best.safetensors belongs to a run wherever it goes on, unless it is of a later step; where none goes on, the best weights
-  // that the folder holds get another name, which the note tells. Errors: EnvironmentError.
+  // best.safetensors belongs to a run wherever it goes on, unless it is of a later step. Where none
+  // goes on, the best weights that the folder holds get another name, which the note tells. Errors:
+  // EnvironmentError.
   std::vector<std::string> settle_best(const Folder& checkpoints) const;
 
  private:
@@ -73,9 +74,10 @@ class StartingPoint {
     EvaluationRecord recorded{};
   };
 
-  void find();
-  void find_checkpoint();
-  bool take_kept();
+  // kept: a state in memory, if any.
+  void find(std::optional<SoundCheckpoint> kept);
+  void find_checkpoint(std::optional<SoundCheckpoint> kept);
+  bool take_kept(std::optional<SoundCheckpoint> kept);
   void stay_in_place();
   void find_best();
   void share_source(Communicator& ranks);
@@ -88,11 +90,12 @@ class StartingPoint {
   std::string output_dir_;
   std::optional<Source> source_;
   std::optional<CheckpointRecord> record_;  // every rank's, of a run that goes on
-  std::optional<SoundCheckpoint> kept_;     // in memory; rank 0's
   std::filesystem::path newest_on_disk_;
   std::optional<ResumePoint> resumed_;
-  std::filesystem::path best_;   // to be taken along from another directory; empty: none
-  bool knows_best_ = true;       // on every rank; false: the best is counted anew
+  struct Best {
+    std::filesystem::path file;  // to be taken along from another directory; empty: none
+    bool known = true;           // on every rank; false: the next evaluation is the best so far
+  } best_;
   std::optional<WeightsFile> pretrained_;
   ExistingRun existing_run_;
   std::vector<std::string> notes_;

@@ -101,8 +101,7 @@ void add_plan_options(CLI::App& command, PlanOptions& plan) {
   command.add_option("--np", plan.ranks, "ranks, each with such a GPU")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
-  auto* const layers =
-      command.add_flag("--layers", plan.layers, "list the cost of each layer too");
+  auto* const layers = command.add_flag("--layers", plan.layers, "list the cost of each layer too");
   command.add_flag("--json", plan.json, "print one JSON object")->excludes(layers);
   command.add_option("--plan-file", plan.plan_file, "cuDNN's engines as --autotune left them");
   command.footer(

@@ -21,9 +21,7 @@ Console make_console(const Job& job) {
        .json = request.json && !only_prints});
 }
 
-ExitCode print_instead(const std::vector<std::string>& lines,
-                       Console& console,
-                       Communicator& ranks) {
+ExitCode answer(const std::vector<std::string>& lines, Console& console, Communicator& ranks) {
   for (const std::string& line : lines) console.result(line);
   ranks.barrier();
   return ExitCode::kDone;

@@ -12,8 +12,6 @@ namespace lockstep::trainers {
 Console make_console(const Job& job);
 
 // Prints lines in place of a run. All ranks return after they are printed.
-ExitCode print_instead(const std::vector<std::string>& lines,
-                       Console& console,
-                       Communicator& ranks);
+ExitCode answer(const std::vector<std::string>& lines, Console& console, Communicator& ranks);
 
 }  // namespace lockstep::trainers

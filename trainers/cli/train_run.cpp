@@ -373,8 +373,8 @@ ExitCode train_run(const Job& job) {
           : start.output_dir();
   Console console = make_console(job);
   warn_at_start(job, request, batch, libraries, console);
-  if (request.lr_dry_run) return print_instead(lr_lines(request, batch, train->size()), console, ranks);
-  if (request.explain_precision) return print_instead(explain(request.precision), console, ranks);
+  if (request.lr_dry_run) return answer(lr_lines(request, batch, train->size()), console, ranks);
+  if (request.explain_precision) return answer(explain(request.precision), console, ranks);
   if (request.device == Device::kCpu) kernels::require_onednn();
   const int64_t workers = request.device == Device::kCuda ? 1 : threads;  // on the host
   Stream stream(request.device, static_cast<int>(workers), may_spin(job.launch, threads));

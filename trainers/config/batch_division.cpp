@@ -130,10 +130,10 @@ int64_t usual_shards(int64_t images_a_rank, int64_t threads) {
 void check(const BatchDivision& cut, const BatchRequest& asked) {
   const auto advice = [&] { return Advice(asked, cut).text(); };
   if (!ranks_fit(cut)) {
-    throw UsageError(fmt::format(
-                         "{} {} is too few for {} ranks", asked.names.shards, cut.shards, cut.ranks),
-                     "each rank works on a shard at least",
-                     fmt::format("{}, or at most {} ranks", advice(), cut.shards));
+    throw UsageError(
+        fmt::format("{} {} is too few for {} ranks", asked.names.shards, cut.shards, cut.ranks),
+        "each rank works on a shard at least",
+        fmt::format("{}, or at most {} ranks", advice(), cut.shards));
   }
   if (!groups_fit(cut)) {
     throw UsageError(

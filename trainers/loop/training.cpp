@@ -303,8 +303,7 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   const std::string digest = traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model));
   result_.final = evaluation;
   log_.append_evaluation("val", number, result_.steps, *evaluation, digest);
-  log_.append_epoch_events(
-      number, result_.steps, epoch.averages(step_.update().lr()), *evaluation);
+  log_.append_epoch_events(number, result_.steps, epoch.averages(step_.update().lr()), *evaluation);
   if (of_average) log_.append_evaluation("val-ema", number, result_.steps, *of_average, "");
   if (epoch.done() == range_.per_epoch && learn_from(*evaluation, epoch)) return evaluation;
   // The first of equal ones stays, as in main.py.

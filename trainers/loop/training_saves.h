@@ -1,4 +1,4 @@
-// What a training saves: checkpoints, and the state that a host keeps in memory.
+// Saves a training: checkpoints, and the state that a host keeps in memory.
 #pragma once
 
 #include <cstdint>

@@ -133,14 +133,13 @@ Folder prepare(const fs::path& path, ExistingRun existing) {
 
 void remove_earlier_run(const fs::path& path) {
   std::error_code error;
-  for (const char* name :
-       {"run.json",
-        "metrics.jsonl",
-        kMistakesFile,
-        kNumericsFile,
-        kPlansFile,
-        kTraceFile,
-        kReportFile}) {
+  for (const char* name : {"run.json",
+                           "metrics.jsonl",
+                           kMistakesFile,
+                           kNumericsFile,
+                           kPlansFile,
+                           kTraceFile,
+                           kReportFile}) {
     fs::remove(path / name, error);
     if (error) refuse_environment(path / name, error.message());
   }
