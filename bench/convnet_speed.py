@@ -3,9 +3,10 @@
 usage: python3 bench/convnet_speed.py --mnist DIR [--only ranks,pytorch,bf16] [--pairs 5]
            [--peer 'PYTHON a_mnist.py RAW_DIR --mode fast --cl']
 
-The sides of a ratio run in turn, A B A B ...: absolute speeds of a shared machine mean little. Images per second count training alone; start-up is from process start to the end of step 1.
-The peer prints "images/s per epoch [N]" and "first_step Ss"; it runs for one epoch, under tcmalloc where there is one,
-and takes --dtype bf16. A part that is measured replaces that part of the results alone.
+The sides of a ratio run in turn, A B A B ...: absolute speeds of a shared machine mean little. Images per second
+count training alone; start-up is from process start to the end of step 1. The peer prints "images/s per epoch [N]"
+and "first_step Ss"; it runs for one epoch, under tcmalloc where there is one, and takes --dtype bf16. A part that is
+measured replaces that part of the results alone.
 """
 
 import argparse

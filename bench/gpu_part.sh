@@ -89,8 +89,12 @@ plan() {
   else
     "$programs/lockstep" describe-gpu >"$card"
   fi
-  "$programs/lockstep" plan -a resnet50 -b 256 --gpu "$card" --np 8 --opt-level O2 >"$work/plan.txt" 2>"$work/plan.err" ||
-    { cat "$work/plan.err"; ! grep -q 'is not known here' "$work/plan.err" || lacks "figures of this card"; return 1; }
+  local flags=(-a resnet50 -b 256 --gpu "$card" --np 8 --opt-level O2)
+  if ! "$programs/lockstep" plan "${flags[@]}" >"$work/plan.txt" 2>"$work/plan.err"; then
+    cat "$work/plan.err"
+    ! grep -q 'is not known here' "$work/plan.err" || lacks "figures of this card"
+    return 1
+  fi
   cp "$work/plan.txt" "$results/plan.txt"
 }
 

@@ -35,8 +35,8 @@ def convnet_rows(result: dict) -> list[str]:
         f"{two:.2f} s | | |",
         f"| 4 shards a rank over 1 (same bits on 8 ranks, not 2), 2 ranks | {ratio_text(shards['speed'])} | | |",
         "",
-        f"{places_text([result, bf16])}; peer: {result['peer']} with tcmalloc; medians of {torch['speed']['rounds']} alternating "
-        f"rounds ({bf16['speed']['rounds']} in bf16) by `{result['script']}`.",
+        f"{places_text([result, bf16])}; peer: {result['peer']} with tcmalloc; medians of {torch['speed']['rounds']} "
+        f"alternating rounds ({bf16['speed']['rounds']} in bf16) by `{result['script']}`.",
     ]
 
 
@@ -279,8 +279,8 @@ def summary_rows(convnet: dict, resnet: dict, allreduce: dict, accuracy: dict) -
     return [
         *rows,
         "",
-        f"{convnet['cpu']}, medians of alternating rounds; PyTorch with channels_last and tcmalloc, its faster setting. "
-        "Dates, commits and scripts are in [docs/performance.md](docs/performance.md).",
+        f"{convnet['cpu']}, medians of alternating rounds; PyTorch with channels_last and tcmalloc, its faster "
+        "setting. Dates, commits and scripts are in [docs/performance.md](docs/performance.md).",
     ]
 
 

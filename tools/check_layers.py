@@ -27,7 +27,7 @@ MAY_INCLUDE = {
 HOMES = {
     r"mpi\.h": r"comm/messages/mpi_.*|tests/mpi/.*",
     r"(oneapi/)?dnnl.*": r"kernels/.*onednn.*",
-    r"omp\.h": r"kernels/.*onednn.*",
+    r"omp\.h": r"(tests/)?kernels/.*onednn.*",
     r"CLI/.*": r"(trainers/.*|bench/flags)\.cpp",
     r"toml\+\+/.*": r"trainers/options/config_file\.cpp",
     r"nlohmann/.*": r".*\.cpp|tests/.*|trainers/config/file_json\.h",

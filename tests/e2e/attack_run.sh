@@ -43,7 +43,7 @@ grep -q 'LOCKSTEP_EPOCHS, or unset it' "$work/variable.log"
 grep -q 'mpirun -np 1 --mca mpi_show_mca_params none --bind-to none /bin/true' "$work/mca.log"
 
 # What is printed to a full disk is not lost without a word.
-for words in "lockstep doctor" "train_convnet --help" "train_convnet --completion bash" "train_convnet --print-config"; do
+for words in "lockstep doctor" "train_convnet --help" "train_convnet --man" "train_convnet --print-config"; do
   code=0
   # shellcheck disable=SC2086  # a program and its arguments
   "$root/build/release/bin/"$words >/dev/full 2>"$work/full.log" || code=$?

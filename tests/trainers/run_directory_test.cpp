@@ -194,14 +194,17 @@ TEST(RunDirectory, LatestPointsAtTheNewestOfTheDefaultFolder) {
   const WorkingDirectory here(dir.path());
   {
     const RunDirectory first("runs/first", ExistingRun::kRefuse);
+    first.become_latest();
   }
   EXPECT_EQ(fs::read_symlink("runs/latest"), "first");
   {
     const RunDirectory second("./runs/second/", ExistingRun::kRefuse);
+    second.become_latest();
   }
   EXPECT_EQ(fs::read_symlink("runs/latest"), "second");
   {
     const RunDirectory elsewhere("other/third", ExistingRun::kRefuse);
+    elsewhere.become_latest();
   }
   EXPECT_FALSE(fs::exists(fs::symlink_status("other/latest")));
   EXPECT_EQ(std::distance(fs::directory_iterator("runs"), {}), 3);
@@ -212,6 +215,7 @@ TEST(RunDirectory, AFolderCalledLatestStays) {
   const WorkingDirectory here(dir.path());
   fs::create_directories("runs/latest/kept");
   const RunDirectory run("runs/x", ExistingRun::kRefuse);
+  run.become_latest();
   EXPECT_TRUE(fs::is_directory("runs/latest/kept"));
   EXPECT_EQ(std::distance(fs::directory_iterator("runs"), {}), 2);
 }

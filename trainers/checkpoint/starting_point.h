@@ -50,8 +50,8 @@ class StartingPoint {
   // Rank 0 alone may call the functions below.
   ExistingRun existing_run() const { return existing_run_; }
   const std::optional<ResumePoint>& resumed() const { return resumed_; }
-  // Errors: UsageError where the run directory holds later steps than the checkpoint that was named:
-  // a run that goes on there would remove them.
+  // Errors: UsageError where the run directory holds later steps than the checkpoint that was
+  // named: a run that goes on there would remove them.
   void refuse_later_steps() const;
   // Where the newest sound checkpoint of the run directory is; empty: none yet.
   std::filesystem::path newest_in_place() const;

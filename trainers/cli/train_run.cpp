@@ -121,7 +121,7 @@ class Run {
                              .saves = {.checkpoints = checkpoints ? &*checkpoints : nullptr,
                                        .keeper = keeper_ ? &*keeper_ : nullptr}});
       } catch (const DivergedError& error) {  // on all ranks
-        end_early(error.code());
+        end_without_figures(error.code());
         throw;
       }
     }();
@@ -163,6 +163,7 @@ class Run {
     const RunRequest& request = p_.run.request;
     if (!request.save_logits.empty()) check_logits_file(request.save_logits, request.overwrite);
     if (request.evaluate) return;
+    directory_->become_latest();
     const Folder& checkpoints = directory_->checkpoints();
     for (const std::string& note : p_.start.settle_best(checkpoints)) p_.console.warn(note);
     const bool evaluates = begins_with_evaluation(p_.start.position(), steps);
@@ -293,8 +294,7 @@ class Run {
     return code;
   }
 
-  // Without figures.
-  void end_early(ExitCode code) {
+  void end_without_figures(ExitCode code) {
     on_rank_0(ranks_, "writing its record", [&] {
       record_.exit_code = code;
       directory_->write(record_);

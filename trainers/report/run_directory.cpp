@@ -168,17 +168,6 @@ void remove_unfinished(const Folder& folder) {
   }
 }
 
-// A convenience: where links cannot be made, or a folder of that name is in the way, there is none.
-void point_latest_at(const fs::path& path) {
-  const fs::path runs = path.parent_path();
-  if (runs != "runs") return;
-  try {
-    link_atomically(Folder(runs), "latest", path.filename());
-  } catch (const EnvironmentError&) {
-    return;
-  }
-}
-
 bool is_of_evaluation(const std::string& line) {
   const nlohmann::json metrics = nlohmann::json::parse(line, nullptr, false);
   return metrics.is_object() && metrics.value("split", nlohmann::json()) != "train";
@@ -207,9 +196,7 @@ RunDirectory::Place::Place(const fs::path& path, ExistingRun existing)
 }
 
 RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing, Tell tell)
-    : path_(without_trailing_slash(path)), place_(path_, existing), tell_(std::move(tell)) {
-  point_latest_at(path_);
-}
+    : path_(without_trailing_slash(path)), place_(path_, existing), tell_(std::move(tell)) {}
 
 const Folder& RunDirectory::folder() {
   if (place_.folder.is_removed()) {
@@ -280,6 +267,16 @@ void RunDirectory::keep_metrics(const AppendedFile& from,
 
 void RunDirectory::say(const std::string& what) const {
   if (tell_) tell_("lockstep: warning: " + what);
+}
+
+void RunDirectory::become_latest() const {
+  const fs::path runs = path_.parent_path();
+  if (runs != "runs") return;
+  try {
+    link_atomically(Folder(runs), "latest", path_.filename());
+  } catch (const EnvironmentError&) {  // links cannot be made, or a folder has the name
+    return;
+  }
 }
 
 void RunDirectory::write(const RunRecord& record) {

@@ -43,15 +43,16 @@ class RunDirectory {
  public:
   using Tell = std::function<void(const std::string& warning)>;
 
-  // Creates `path` and its missing parents and proves that files can be written there. A folder
-  // `runs/x` also becomes the target of the link `runs/latest`. kOverwrite removes an earlier run's
-  // run.json, metrics.jsonl, events, mistakes.json, numerics.json, plans.json, trace.json,
-  // report.html and checkpoints, no other file; kContinue keeps them.
+  // Creates `path` and its missing parents and proves that files can be written there. kOverwrite
+  // removes an earlier run's run.json, metrics.jsonl, events, mistakes.json, numerics.json,
+  // plans.json, trace.json, report.html and checkpoints, no other file; kContinue keeps them.
   // Errors: UsageError when the folder is not empty and `existing` is kRefuse, when it is kContinue
   // and the folder holds files but no run, or when another run holds it; EnvironmentError when it
   // cannot be created or written.
   RunDirectory(const std::filesystem::path& path, ExistingRun existing, Tell tell = {});
 
+  // A folder `runs/x` becomes the target of the link `runs/latest`, where that can be.
+  void become_latest() const;
   // Where it was at the last write.
   const std::filesystem::path& path() const { return path_; }
 
