@@ -127,7 +127,7 @@ memory() {
   for percent in 100 97 94 90 80; do
     batch=$((promised * percent / 100))
     [ -z "$SUITE_REHEARSES" ] || batch=2
-    if train_one memory 1 "$network" "${o2[@]}" "${resnet50[@]}" --dataset synthetic --no-eval --max-steps 4 -j 0 \
+    if train_one "memory/$percent" 1 "$network" "${o2[@]}" "${resnet50[@]}" --dataset synthetic --no-eval --max-steps 4 -j 0 \
       -b "$batch"; then
       results figure "largest_batch_of_plan=$percent"
       [ $percent = 100 ] && return 0
