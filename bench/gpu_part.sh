@@ -127,8 +127,8 @@ memory() {
   for percent in 100 97 94 90 80; do
     batch=$((promised * percent / 100))
     [ -z "$SUITE_REHEARSES" ] || batch=2
-    if train_one "memory/$percent" 1 "$network" "${o2[@]}" "${resnet50[@]}" --dataset synthetic --no-eval --max-steps 4 -j 0 \
-      -b "$batch"; then
+    if train_one "memory/$percent" 1 "$network" "${o2[@]}" "${resnet50[@]}" -b "$batch" --dataset synthetic --no-eval \
+      --max-steps 4 -j 0; then
       results figure "largest_batch_of_plan=$percent"
       [ $percent = 100 ] && return 0
       echo "$batch images, $percent percent of the promised $promised, are the first that fit"

@@ -77,7 +77,11 @@ TEST_F(DeviceTest, BrokenDriver) {
               ExitedWithCode(kEnvironment),
               HasSubstr("lockstep: error: CUDA does not start\n"
                         "  why: cudaErrorSystemNotReady: system not yet initialized\n"
-                        "  try: nvidia-smi, which must work first"));
+                        "  try: systemctl start nvidia-fabricmanager"));
+  reset_runtime({.start_error = cudaErrorUnknown});
+  EXPECT_EXIT(run_as_program([] { cuda::select_device(0, 1); }),
+              ExitedWithCode(kEnvironment),
+              HasSubstr("\n  try: nvidia-smi, which must work first"));
 }
 
 TEST_F(DeviceTest, MoreRanksThanDevicesShareThem) {

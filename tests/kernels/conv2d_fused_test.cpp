@@ -66,10 +66,10 @@ TEST(Conv2dFused, RefusesOtherDevices) {
   EXPECT_THROW(
       conv2d_fused_forward(
           stream, Shards::single(1), {.in = in, .weight = weight, .out = out}, affine, sums),
-      ShapeError);
+      DeviceError);
   EXPECT_THROW(conv2d_fused_backward_weight(
                    stream, Shards::single(1), {in, out, weight.shape(), {}, grad_weight}, affine),
-               ShapeError);
+               DeviceError);
 }
 
 }  // namespace

@@ -134,11 +134,12 @@ void StartingPoint::find_checkpoint(std::optional<SoundCheckpoint> kept) {
     if (resumed_) newest_on_disk_ = resumed_->model_file;
   }
   stay_in_place();
-  if (resumed_ && !asked_.evaluate) find_best();
+  find_best();
 }
 
 // The best weights of the run up to here.
 void StartingPoint::find_best() {
+  if (!resumed_ || asked_.evaluate) return;
   const TrainingPosition& at = resumed_->checkpoint.record.at;
   if (at.best.total == 0) return;
   const bool in_place = existing_run_ == ExistingRun::kContinue;

@@ -240,6 +240,7 @@ class Unpickler {
       refuse(fmt::format("a tensor has {} axes, more than {}", items.size(), kMaxAxes));
     }
     std::vector<int64_t> values;
+    values.reserve(items.size());
     for (const PickleRef item : items) {
       values.push_back(as<int64_t>(item, "has a shape of what is no number"));
     }
