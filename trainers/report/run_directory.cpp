@@ -140,6 +140,7 @@ void remove_earlier_run(const fs::path& path) {
                            kPlansFile,
                            kTraceFile,
                            kReportFile}) {
+    if (fs::is_directory(path / name, error)) continue;  // no run made it
     fs::remove(path / name, error);
     if (error) refuse_environment(path / name, error.message());
   }
