@@ -74,7 +74,6 @@ trainers::PrecisionConfig precision_config(const TrainerOptions& options) {
   return config;
 }
 
-// Settings that do not depend on the images. Errors: UsageError.
 // Errors: UsageError, unless `value` is in the range that `required` tells.
 void require(bool in_range, const char* name, double value, const char* required) {
   if (in_range) return;
@@ -105,6 +104,7 @@ void check_ranges(const TrainerOptions& options) {
           "a number from 0 to below 1");
 }
 
+// Settings that do not depend on the images. Errors: UsageError.
 trainers::RunRequest request_of(const TrainerOptions& options) {
   check_ranges(options);
   if (options.batch < 1 || options.epochs < 1 || options.rank.threads < 1 ||

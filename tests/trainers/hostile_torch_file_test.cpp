@@ -158,7 +158,7 @@ TEST_F(HostileTorchFile, DeepAndCircularValuesCostNothing) {
               HasSubstr("its 'model' is a dict"));
 }
 
-// Of what is named once, a few bytes make another copy.
+// The file holds a long key or shape once, and a few bytes ask for each further copy.
 TEST_F(HostileTorchFile, LongKeysAndShapesAreRefusedBeforeTheyAreCopied) {
   EXPECT_THAT(read(PickledVector{.key = std::string(257, '0')}),
               HasSubstr("a storage's key is too long"));

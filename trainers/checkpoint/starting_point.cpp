@@ -137,14 +137,17 @@ void StartingPoint::find_checkpoint(std::optional<SoundCheckpoint> kept) {
   find_best();
 }
 
+fs::path StartingPoint::checkpoints_in_place() const {
+  return fs::path(output_dir_) / "checkpoints";
+}
+
 // The best weights of the run up to here.
 void StartingPoint::find_best() {
   if (!resumed_ || asked_.evaluate) return;
   const TrainingPosition& at = resumed_->checkpoint.record.at;
   if (at.best.total == 0) return;
   const bool in_place = existing_run_ == ExistingRun::kContinue;
-  const fs::path folder =
-      in_place ? fs::path(output_dir_) / "checkpoints" : resumed_->model_file.parent_path();
+  const fs::path folder = in_place ? checkpoints_in_place() : resumed_->model_file.parent_path();
   const fs::path file = folder / kBestFile;
   std::string problem;
   try {
@@ -152,13 +155,15 @@ void StartingPoint::find_best() {
     // In place, a run that was killed may have saved it after the step that it goes on from; it
     // will again.
     if (in_place) return;
-    best_.file = file;
-    if (record_of(best.metadata(), file.string()).at.steps <= at.steps) return;
+    if (record_of(best.metadata(), file.string()).at.steps <= at.steps) {
+      best_.file = file;
+      return;
+    }
     problem = "it is of a later step";
   } catch (const Error& error) {
     problem = error.why();
   }
-  best_ = {.file = {}, .known = false};
+  best_.known = false;
   notes_.push_back(
       fmt::format("note: {} is not taken along: {}; the next evaluation is the best so far",
                   file.string(),
@@ -168,8 +173,7 @@ void StartingPoint::find_best() {
 // Whether the state in memory is what the run goes on from.
 bool StartingPoint::take_kept(std::optional<SoundCheckpoint> kept) {
   if (!kept) return false;
-  const std::vector<StoredCheckpoint> stored =
-      list_checkpoints(fs::path(output_dir_) / "checkpoints");
+  const std::vector<StoredCheckpoint> stored = list_checkpoints(checkpoints_in_place());
   if (!stored.empty()) {
     newest_on_disk_ = stored.front().model_file;
     if (stored.front().step >= kept->checkpoint.record.at.steps) return false;
@@ -263,8 +267,7 @@ void StartingPoint::refuse_later_steps() const {
   if (!resumed_ || existing_run_ != ExistingRun::kContinue) return;
   std::error_code error;
   if (asked_.resume == "auto" || fs::is_directory(asked_.resume, error)) return;
-  const std::vector<StoredCheckpoint> stored =
-      list_checkpoints(fs::path(output_dir_) / "checkpoints");
+  const std::vector<StoredCheckpoint> stored = list_checkpoints(checkpoints_in_place());
   const int64_t step = resumed_->checkpoint.record.at.steps;
   if (stored.empty() || stored.front().step <= step) return;
   throw UsageError(

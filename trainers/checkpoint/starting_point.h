@@ -74,6 +74,7 @@ class StartingPoint {
     EvaluationRecord recorded{};
   };
 
+  std::filesystem::path checkpoints_in_place() const;
   // kept: a state in memory, if any.
   void find(std::optional<SoundCheckpoint> kept);
   void find_checkpoint(std::optional<SoundCheckpoint> kept);

@@ -52,11 +52,11 @@ int rank_of_this_process() {
   }
 }
 
-}  // namespace
-
-namespace {
-
-constexpr const char* kMoreSpace = "more space where standard output goes, or another file";
+EnvironmentError output_error(const char* why) {
+  return EnvironmentError("what was printed could not be written",
+                          why,
+                          "more space where standard output goes, or another file");
+}
 
 bool is_of_disk(const std::error_code& code) {
   constexpr std::errc kCodes[] = {
@@ -77,7 +77,7 @@ Error as_error(const std::exception& error) {
         "cannot start a thread", fmt::format("{}; {}", error.what(), memory_text()), kLessMemory);
   }
   if (system != nullptr && is_of_disk(system->code())) {
-    return EnvironmentError("what is printed cannot be written", error.what(), kMoreSpace);
+    return output_error(error.what());
   }
   return InternalError(error.what(),
                        "an exception that Lockstep does not throw itself",
@@ -213,9 +213,8 @@ int end_output(int code) {
   errno = 0;
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (written || errno == EPIPE) return code;
-  const EnvironmentError error("what was printed could not be written",
-                               errno == 0 ? "an earlier write failed" : std::strerror(errno),
-                               kMoreSpace);
+  const EnvironmentError error =
+      output_error(errno == 0 ? "an earlier write failed" : std::strerror(errno));
   fmt::print(stderr, "{}", format_error(error));
   return code == 0 ? static_cast<int>(error.code()) : code;
 }
