@@ -30,22 +30,22 @@ uint64_t random_number() {
 }
 
 // Where rank 0 waits.
-struct Door {
+struct Endpoint {
   UniqueFd listener;
   uint64_t key = 0;
   std::unique_ptr<MeetingFile> file;
 };
 
-Door door_with_file(const std::string& path) {
-  Door door;
-  door.listener = listen_at(Address::any(AF_INET, 0));
-  if (!door.listener.valid()) {
+Endpoint endpoint_in_file(const std::string& path) {
+  Endpoint endpoint;
+  endpoint.listener = listen_at(Address::any(AF_INET, 0));
+  if (!endpoint.listener.valid()) {
     throw EnvironmentError("rank 0 cannot listen for the others",
                            std::error_code(errno, std::generic_category()).message());
   }
-  door.key = random_number();
-  const uint16_t port = Address::of_socket(door.listener.get()).port();
-  MeetingNotice notice = {.key = door.key, .host = this_host(), .addresses = {}};
+  endpoint.key = random_number();
+  const uint16_t port = Address::of_socket(endpoint.listener.get()).port();
+  MeetingNotice notice = {.key = endpoint.key, .host = this_host(), .addresses = {}};
   notice.addresses.push_back(Address::any(AF_INET, port));
   for (const Address& each : addresses_of_this_host()) {
     if (each.family() == AF_INET) notice.addresses.push_back(each.with_port(port));
@@ -55,8 +55,8 @@ Door door_with_file(const std::string& path) {
   loopback[12] = 127;
   loopback[15] = 1;
   notice.addresses.front() = Address(loopback, port);
-  door.file = std::make_unique<MeetingFile>(path, notice);
-  return door;
+  endpoint.file = std::make_unique<MeetingFile>(path, notice);
+  return endpoint;
 }
 
 // A name may stand for another address on other hosts, as a host's own name does on Debian: then
@@ -73,7 +73,7 @@ UniqueFd listen_on(const std::string& host, const Address& address) {
   return listen_at(Address::any(address.family(), address.port()));
 }
 
-Door door_at_address(const MeetingPlace& place) {
+Endpoint endpoint_at_address(const MeetingPlace& place) {
   std::string problem;
   int error = 0;
   for (const uint16_t port : place.ports) {
@@ -104,19 +104,19 @@ Door door_at_address(const MeetingPlace& place) {
                          "choose a port from 1024 on, which needs no rights");
 }
 
-Door open_door(const MeetingPlace& place) {
-  return place.file.empty() ? door_at_address(place) : door_with_file(place.file);
+Endpoint open_endpoint(const MeetingPlace& place) {
+  return place.file.empty() ? endpoint_at_address(place) : endpoint_in_file(place.file);
 }
 
 class Host {
  public:
   Host(const MeetingPlace& place, int size, const MeetingOptions& options)
       : place_(place),
-        door_(open_door(place)),
-        reception_(std::move(door_.listener), door_.key, options.note),
+        endpoint_(open_endpoint(place)),
+        listener_(std::move(endpoint_.listener), endpoint_.key, options.note),
         timeout_(options.timeout),
         stop_(options.stop),
-        guests_(static_cast<size_t>(size)) {}
+        joined_(static_cast<size_t>(size)) {}
 
   Meeting run() {
     const Clock::time_point deadline = Clock::now() + timeout_;
@@ -125,20 +125,20 @@ class Host {
       if (left.count() == 0) fail(absence(missing));
       if (stop_ && stop_()) fail(stopped_error());
       std::vector<int> sockets;
-      for (const auto& guest : guests_) {
-        if (guest) sockets.push_back(guest->socket.get());
+      for (const auto& peer : joined_) {
+        if (peer) sockets.push_back(peer->socket.get());
       }
-      for (Guest& guest : reception_.admit(left, sockets)) seat(std::move(guest));
-      drop_leavers();
+      for (JoiningRank& peer : listener_.accept(left, sockets)) add(std::move(peer));
+      drop_closed();
     }
-    return adjourn();
+    return finish();
   }
 
  private:
   std::vector<size_t> absent() const {
     std::vector<size_t> ranks;
-    for (size_t rank = 1; rank < guests_.size(); ++rank) {
-      if (!guests_[rank]) ranks.push_back(rank);
+    for (size_t rank = 1; rank < joined_.size(); ++rank) {
+      if (!joined_[rank]) ranks.push_back(rank);
     }
     return ranks;
   }
@@ -148,105 +148,105 @@ class Host {
     return CommError(
         fmt::format("{} of {} ranks did not come: rank{} {}",
                     missing.size(),
-                    guests_.size(),
+                    joined_.size(),
                     one ? "" : "s",
                     fmt::join(missing, ", ")),
         fmt::format("rank 0 waited {} s at {}{}",
                     static_cast<double>(timeout_.count()) / 1000,
                     to_string(place_),
-                    reception_.strangers()),
+                    listener_.rejections()),
         fmt::format("see whether {} started, with the same place to meet and number of ranks",
                     one ? "it was" : "they were"));
   }
 
-  void seat(Guest guest) {
-    drop_leavers();
-    if (const std::optional<UsageError> error = what_is_wrong(guest)) {
-      tell_failure(guest, *error);
+  void add(JoiningRank peer) {
+    drop_closed();
+    if (const std::optional<UsageError> error = what_is_wrong(peer)) {
+      tell_failure(peer, *error);
       fail(*error);
     }
-    if (send_reply(guest.socket.get(), Reply::Kind::kWelcome)) {
-      guests_[static_cast<size_t>(guest.hello.rank)] = std::move(guest);
+    if (send_reply(peer.socket.get(), Reply::Kind::kWelcome)) {
+      joined_[static_cast<size_t>(peer.hello.rank)] = std::move(peer);
     }
   }
 
-  std::optional<UsageError> what_is_wrong(const Guest& guest) const {
-    const int size = static_cast<int>(guests_.size());
-    const Hello& hello = guest.hello;
+  std::optional<UsageError> what_is_wrong(const JoiningRank& peer) const {
+    const int size = static_cast<int>(joined_.size());
+    const Hello& hello = peer.hello;
     if (hello.size != size) {
       return UsageError("ranks were started with different numbers of ranks",
                         fmt::format("rank {} at {} was told {}, rank 0 was told {}",
                                     hello.rank,
-                                    guest.from.host(),
+                                    peer.from.host(),
                                     hello.size,
                                     size),
                         "give every process the same number of ranks");
     }
     const bool in_range = 0 <= hello.rank && hello.rank < size;
-    const auto& first = guests_[static_cast<size_t>(in_range ? hello.rank : 0)];
+    const auto& first = joined_[static_cast<size_t>(in_range ? hello.rank : 0)];
     if (in_range && hello.rank > 0 && !first) return std::nullopt;
     return UsageError(fmt::format("two processes say that they are rank {}", hello.rank),
                       fmt::format("one is at {}, the other at {}",
                                   first ? first->from.to_string() : to_string(place_),
-                                  guest.from.to_string()),
+                                  peer.from.to_string()),
                       "give each process its own rank, from 0 on");
   }
 
   // Those that came and ended: they may come again.
-  void drop_leavers() {
-    for (size_t rank = 1; rank < guests_.size(); ++rank) {
-      std::optional<Guest>& guest = guests_[rank];
-      if (!guest || !is_closed(guest->socket.get())) continue;
-      reception_.tell(fmt::format(
-          "rank {} at {} left before all ranks had come", rank, guest->from.to_string()));
-      guest.reset();
+  void drop_closed() {
+    for (size_t rank = 1; rank < joined_.size(); ++rank) {
+      std::optional<JoiningRank>& peer = joined_[rank];
+      if (!peer || !is_closed(peer->socket.get())) continue;
+      listener_.tell(fmt::format(
+          "rank {} at {} left before all ranks had come", rank, peer->from.to_string()));
+      peer.reset();
     }
   }
 
-  static void tell_failure(const Guest& guest, const Error& error) {
-    send_reply(guest.socket.get(), Reply::Kind::kFailed, encode_error(error));
+  static void tell_failure(const JoiningRank& peer, const Error& error) {
+    send_reply(peer.socket.get(), Reply::Kind::kFailed, encode_error(error));
   }
 
   template <class E>
   [[noreturn]] void fail(E error) {
-    for (const auto& guest : guests_) {
-      if (guest) tell_failure(*guest, error);
+    for (const auto& peer : joined_) {
+      if (peer) tell_failure(*peer, error);
     }
     throw E(std::move(error));
   }
 
-  Meeting adjourn() {
+  Meeting finish() {
     Meeting meeting;
-    meeting.seats.secret = random_number();
-    meeting.seats.ranks.resize(guests_.size());
-    meeting.sockets.resize(guests_.size());
-    meeting.seats.ranks[0].host = this_host();
-    for (size_t rank = 1; rank < guests_.size(); ++rank) {
-      const std::optional<Guest>& guest = guests_[rank];
-      LS_CHECK(guest.has_value(), "[meeting] rank {}: absent", rank);
-      meeting.seats.ranks[rank] = {
-          .address = guest->from.bytes(), .host = guest->hello.host, .port = guest->hello.port};
+    meeting.table.secret = random_number();
+    meeting.table.ranks.resize(joined_.size());
+    meeting.sockets.resize(joined_.size());
+    meeting.table.ranks[0].host = this_host();
+    for (size_t rank = 1; rank < joined_.size(); ++rank) {
+      const std::optional<JoiningRank>& peer = joined_[rank];
+      LS_CHECK(peer.has_value(), "[meeting] rank {}: absent", rank);
+      meeting.table.ranks[rank] = {
+          .address = peer->from.bytes(), .host = peer->hello.host, .port = peer->hello.port};
     }
-    std::vector<std::byte> message(sizeof(uint64_t) + guests_.size() * sizeof(Seat));
-    std::memcpy(message.data(), &meeting.seats.secret, sizeof(uint64_t));
+    std::vector<std::byte> message(sizeof(uint64_t) + joined_.size() * sizeof(RankAddress));
+    std::memcpy(message.data(), &meeting.table.secret, sizeof(uint64_t));
     std::memcpy(message.data() + sizeof(uint64_t),
-                meeting.seats.ranks.data(),
-                guests_.size() * sizeof(Seat));
-    for (size_t rank = 1; rank < guests_.size(); ++rank) {
-      std::optional<Guest>& guest = guests_[rank];
-      LS_CHECK(guest.has_value(), "[meeting] rank {}: absent", rank);
-      meeting.sockets[rank] = std::move(guest->socket);
-      send_reply(meeting.sockets[rank].get(), Reply::Kind::kSeats, std::span(message));
+                meeting.table.ranks.data(),
+                joined_.size() * sizeof(RankAddress));
+    for (size_t rank = 1; rank < joined_.size(); ++rank) {
+      std::optional<JoiningRank>& peer = joined_[rank];
+      LS_CHECK(peer.has_value(), "[meeting] rank {}: absent", rank);
+      meeting.sockets[rank] = std::move(peer->socket);
+      send_reply(meeting.sockets[rank].get(), Reply::Kind::kRankTable, std::span(message));
     }
     return meeting;
   }
 
   const MeetingPlace& place_;
-  Door door_;
-  Reception reception_;
+  Endpoint endpoint_;
+  RankListener listener_;
   const std::chrono::milliseconds timeout_;
   const std::function<bool()> stop_;
-  std::vector<std::optional<Guest>> guests_;  // by rank; none for rank 0
+  std::vector<std::optional<JoiningRank>> joined_;  // by rank; none for rank 0
 };
 
 }  // namespace

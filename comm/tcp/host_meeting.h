@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "comm/tcp/meeting.h"
-#include "comm/tcp/seats.h"
+#include "comm/tcp/rank_table.h"
 #include "core/error.h"
 
 namespace lockstep::comm::tcp {
 
 struct Meeting {
-  Seats seats;
+  RankTable table;
   std::vector<UniqueFd> sockets;  // by rank: those of the meeting itself
 };
 
@@ -19,7 +19,7 @@ Meeting host_meeting(const MeetingPlace& place, int size, const MeetingOptions& 
 
 Error stopped_error();  // of a rank that is told to stop meanwhile
 
-// An error as it travels to the guests, and back.
+// An error as bytes for the other ranks, and back.
 std::string encode_error(const Error& error);
 Error decode_error(const std::string& text);
 

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "comm/operation.h"
-#include "comm/tcp/guest_meeting.h"
 #include "comm/tcp/host_meeting.h"
+#include "comm/tcp/join_meeting.h"
 #include "core/digest.h"
 #include "core/error.h"
 
@@ -24,22 +24,22 @@ EnvironmentError no_way(int rank, size_t peer, const std::string& why) {
 }
 
 // A rank that rank 0 sees on its own loopback has rank 0's address, as other hosts know it.
-Address address_of(const Seat& seat, const Address& rank_0, bool same_host) {
-  const Address address(seat.address, static_cast<uint16_t>(seat.port));
+Address address_of(const RankAddress& entry, const Address& rank_0, bool same_host) {
+  const Address address(entry.address, static_cast<uint16_t>(entry.port));
   return address.is_loopback() && !same_host ? rank_0.with_port(address.port()) : address;
 }
 
-void connect_below(Invitation& from, int rank, Clock::time_point deadline) {
-  const Seats& seats = from.meeting.seats;
+void connect_below(JoinedMeeting& from, int rank, Clock::time_point deadline) {
+  const RankTable& table = from.meeting.table;
   const Address rank_0 = Address::of_peer(from.meeting.sockets[0].get());
-  const uint64_t host = seats.ranks[static_cast<size_t>(rank)].host;
+  const uint64_t host = table.ranks[static_cast<size_t>(rank)].host;
   for (size_t peer = 1; peer < static_cast<size_t>(rank); ++peer) {
-    const Seat& seat = seats.ranks[peer];
+    const RankAddress& entry = table.ranks[peer];
     std::string problem;
-    UniqueFd socket = connect_to(address_of(seat, rank_0, seat.host == host), deadline, problem);
+    UniqueFd socket = connect_to(address_of(entry, rank_0, entry.host == host), deadline, problem);
     if (!socket.valid()) throw no_way(rank, peer, problem);
     const Hello hello = {
-        .key = seats.secret, .rank = rank, .size = static_cast<int>(seats.ranks.size())};
+        .key = table.secret, .rank = rank, .size = static_cast<int>(table.ranks.size())};
     if (!send_all(socket.get(), std::as_bytes(std::span(&hello, 1)), deadline)) {
       throw no_way(rank, peer, "it closed the connection");
     }
@@ -47,11 +47,11 @@ void connect_below(Invitation& from, int rank, Clock::time_point deadline) {
   }
 }
 
-void accept_above(Invitation& from, int rank, Clock::time_point deadline, const Note& note) {
+void accept_above(JoinedMeeting& from, int rank, Clock::time_point deadline, const Note& note) {
   Meeting& meeting = from.meeting;
   const int rank_0 = meeting.sockets[0].get();
   const int size = static_cast<int>(meeting.sockets.size());
-  Reception reception(std::move(from.listener), meeting.seats.secret, note);
+  RankListener listener(std::move(from.listener), meeting.table.secret, note);
   for (int missing = size - 1 - rank; missing > 0;) {
     const auto left = time_left(deadline);
     if (left.count() == 0) {
@@ -61,17 +61,17 @@ void accept_above(Invitation& from, int rank, Clock::time_point deadline, const 
       }
       throw CommError(
           fmt::format("rank {} was not reached by rank {}", rank, fmt::join(ranks, ", ")),
-          "all ranks had met at rank 0, then no connection came" + reception.strangers(),
+          "all ranks had met at rank 0, then no connection came" + listener.rejections(),
           "let TCP connections between the ranks' hosts pass the firewall");
     }
     if (is_closed(rank_0)) {  // it notices when a rank does not come this far
       constexpr int kGone = 0;
       throw lost_peer_error("the meeting", rank, {&kGone, 1});
     }
-    for (Guest& guest : reception.admit(std::min(left, std::chrono::milliseconds(200)))) {
-      const int peer = guest.hello.rank;
+    for (JoiningRank& accepted : listener.accept(std::min(left, std::chrono::milliseconds(200)))) {
+      const int peer = accepted.hello.rank;
       if (peer <= rank || peer >= size) continue;
-      meeting.sockets[static_cast<size_t>(peer)] = std::move(guest.socket);
+      meeting.sockets[static_cast<size_t>(peer)] = std::move(accepted.socket);
       --missing;
     }
   }
@@ -80,7 +80,7 @@ void accept_above(Invitation& from, int rank, Clock::time_point deadline, const 
 }  // namespace
 
 Peers meet(const MeetingPlace& place, int rank, int size, const MeetingOptions& options) {
-  Invitation from;
+  JoinedMeeting from;
   if (rank == 0) {
     from.meeting = host_meeting(place, size, options);
   } else {
@@ -91,7 +91,7 @@ Peers meet(const MeetingPlace& place, int rank, int size, const MeetingOptions& 
   }
   Peers peers;
   peers.sockets = std::move(from.meeting.sockets);
-  for (const Seat& seat : from.meeting.seats.ranks) peers.hosts.push_back(seat.host);
+  for (const RankAddress& entry : from.meeting.table.ranks) peers.hosts.push_back(entry.host);
   return peers;
 }
 

@@ -196,9 +196,9 @@ TEST(Meeting, TheFirstFreeOfSeveralPortsIsFound) {
 
 UniqueFd caller_of(const MeetingPlace& place) {
   std::string problem;
-  std::vector<Address> doors = resolve(place.host, place.ports[0], problem);
+  std::vector<Address> candidates = resolve(place.host, place.ports[0], problem);
   for (int i = 0; i < 500; ++i) {
-    UniqueFd socket = connect_to(doors.at(0), Clock::now() + 1s, problem);
+    UniqueFd socket = connect_to(candidates.at(0), Clock::now() + 1s, problem);
     if (socket.valid()) return socket;
     std::this_thread::sleep_for(10ms);
   }
@@ -260,11 +260,11 @@ TEST(Meeting, AFloodOfStrangersLeavesRoom) {
   std::thread host(
       [&] { ranks[0] = try_to_meet(place, 0, 2, {.timeout = 30s, .note = notes.note()}); });
   std::vector<UniqueFd> flood;
-  for (size_t i = 0; i < 3 * Reception::kMostWaiting; ++i) flood.push_back(caller_of(place));
+  for (size_t i = 0; i < 3 * RankListener::kMostWaiting; ++i) flood.push_back(caller_of(place));
   ranks[1] = try_to_meet(place, 1, 2, {.timeout = 30s, .note = {}});
   host.join();
   expect_full_mesh(ranks);
-  EXPECT_LE(std::ranges::count(notes.all(), '\n'), Reception::kMostNotes);
+  EXPECT_LE(std::ranges::count(notes.all(), '\n'), RankListener::kMostNotes);
 }
 
 TEST(Meeting, ARankThatLeftMayComeAgain) {
@@ -325,7 +325,7 @@ TEST(Meeting, AFalseRank0IsNotBelieved) {
         std::this_thread::sleep_for(5ms);
         continue;
       }
-      const Reply huge = {.kind = Reply::Kind::kSeats, .bytes = 0xffffffff};
+      const Reply huge = {.kind = Reply::Kind::kRankTable, .bytes = 0xffffffff};
       say(caller, std::span(&huge, 1));
       callers.push_back(std::move(caller));
     }

@@ -11,10 +11,10 @@
 #include "comm/meeting_place.h"
 #include "comm/spawn.h"
 #include "comm/tcp/address.h"
-#include "comm/tcp/guest_meeting.h"
 #include "comm/tcp/host_meeting.h"
+#include "comm/tcp/join_meeting.h"
 #include "comm/tcp/meeting_file.h"
-#include "comm/tcp/reception.h"
+#include "comm/tcp/rank_listener.h"
 #include "core/error.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/fuzz/target.h"
@@ -40,19 +40,20 @@ Address loopback() {
   return comm::tcp::resolve("127.0.0.1", 0, problem).at(0);
 }
 
-// Rank 0's door: a newcomer says this, and leaves.
+// A connection to rank 0 says this, and leaves.
 void introduce(std::string_view input) {
   UniqueFd listener = comm::tcp::listen_at(loopback());
-  const Address door = Address::of_socket(listener.get());
-  comm::tcp::Reception reception(std::move(listener), /*key=*/7, {});
+  const Address endpoint = Address::of_socket(listener.get());
+  comm::tcp::RankListener ranks(std::move(listener), /*key=*/7, {});
   std::string problem;
-  UniqueFd guest = comm::tcp::connect_to(door, Clock::now() + 1s, problem);
-  if (!guest.valid()) return;
-  comm::tcp::send_all(guest.get(), std::as_bytes(std::span(input)), Clock::now() + 1s);
-  ::shutdown(guest.get(), SHUT_WR);
+  UniqueFd peer = comm::tcp::connect_to(endpoint, Clock::now() + 1s, problem);
+  if (!peer.valid()) return;
+  comm::tcp::send_all(peer.get(), std::as_bytes(std::span(input)), Clock::now() + 1s);
+  ::shutdown(peer.get(), SHUT_WR);
   for (int i = 0; i < 3; ++i) {
-    for (const comm::tcp::Guest& admitted : reception.admit(1ms)) {
-      if (admitted.hello.key != 7) throw std::logic_error("a stranger was let in");
+    for (const comm::tcp::JoiningRank& accepted : ranks.accept(1ms)) {
+      if (accepted.hello.key != 7)
+        throw std::logic_error("a connection with another key was accepted");
     }
   }
 }
@@ -63,15 +64,15 @@ std::vector<std::string> introduction_seeds() {
           "GET / HTTP/1.1\r\n\r\n"};
 }
 
-// Another rank, to whom what stands at rank 0's door says this.
+// Another rank, to whom what listens at rank 0's address says this.
 void answer(std::string_view input) {
   const UniqueFd listener = comm::tcp::listen_at(loopback());
   const uint16_t port = Address::of_socket(listener.get()).port();
   std::jthread host([&](const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       if (!comm::tcp::wait_readable(listener.get(), Clock::now() + 1ms)) continue;
-      const UniqueFd guest(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      comm::tcp::send_all(guest.get(), std::as_bytes(std::span(input)), Clock::now() + 1s);
+      const UniqueFd peer(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      comm::tcp::send_all(peer.get(), std::as_bytes(std::span(input)), Clock::now() + 1s);
     }
   });
   (void)comm::tcp::join_meeting(
@@ -85,10 +86,10 @@ std::vector<std::string> answer_seeds() {
   const std::string error = comm::tcp::encode_error(UsageError("what", "why", "try"));
   const std::string failed =
       text_of(Reply{.kind = Reply::Kind::kFailed, .bytes = static_cast<uint32_t>(error.size())});
-  const std::string seats(sizeof(uint64_t) + 2 * sizeof(comm::tcp::Seat), '\0');
-  const std::string seated =
-      text_of(Reply{.kind = Reply::Kind::kSeats, .bytes = static_cast<uint32_t>(seats.size())});
-  return {welcome + seated + seats, refused, welcome + failed + error};
+  const std::string table(sizeof(uint64_t) + 2 * sizeof(comm::tcp::RankAddress), '\0');
+  const std::string complete =
+      text_of(Reply{.kind = Reply::Kind::kRankTable, .bytes = static_cast<uint32_t>(table.size())});
+  return {welcome + complete + table, refused, welcome + failed + error};
 }
 
 // A place to meet: as a URL, as Slurm's list, and as the file that rank 0 left.

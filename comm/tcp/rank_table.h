@@ -8,16 +8,16 @@
 
 namespace lockstep::comm::tcp {
 
-struct Seat {
+struct RankAddress {
   Address::Bytes address{};
   uint64_t host = 0;
   uint64_t port = 0;
 };
-static_assert(sizeof(Seat) == 32, "no padding: it goes over the wire");
+static_assert(sizeof(RankAddress) == 32, "no padding: it goes over the wire");
 
-struct Seats {
+struct RankTable {
   uint64_t secret = 0;  // that the ranks show each other
-  std::vector<Seat> ranks;
+  std::vector<RankAddress> ranks;
 };
 
 }  // namespace lockstep::comm::tcp

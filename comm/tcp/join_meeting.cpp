@@ -1,4 +1,4 @@
-#include "comm/tcp/guest_meeting.h"
+#include "comm/tcp/join_meeting.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -23,32 +23,33 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Clock::duration kAnswerTime = 5s;  // of rank 0, which does nothing but wait for guests
+constexpr Clock::duration kAnswerTime = 5s;  // of rank 0, which only waits for ranks
 constexpr Clock::duration kConnectTime = 3s;
 
-// Addresses that may be rank 0's, and what it wants to hear there.
-struct Doors {
+// Addresses that may be rank 0's, and the key that it expects.
+struct Candidates {
   std::vector<Address> addresses;
   uint64_t key = 0;
 };
 
-Doors find_doors(const MeetingPlace& place, std::string& problem) {
-  Doors doors;
+Candidates find_candidates(const MeetingPlace& place, std::string& problem) {
+  Candidates candidates;
   if (place.file.empty()) {
-    doors.key = digest(std::as_bytes(std::span(place.token)));
+    candidates.key = digest(std::as_bytes(std::span(place.token)));
     for (const uint16_t port : place.ports) {
       const std::vector<Address> found = resolve(place.host, port, problem);
-      doors.addresses.insert(doors.addresses.end(), found.begin(), found.end());
+      candidates.addresses.insert(candidates.addresses.end(), found.begin(), found.end());
     }
-    return doors;
+    return candidates;
   }
   const std::optional<MeetingNotice> notice = read_meeting_file(place.file, problem);
-  if (!notice) return doors;
-  doors.key = notice->key;
+  if (!notice) return candidates;
+  candidates.key = notice->key;
   for (const Address& address : notice->addresses) {
-    if (!address.is_loopback() || notice->host == this_host()) doors.addresses.push_back(address);
+    const bool reaches = !address.is_loopback() || notice->host == this_host();
+    if (reaches) candidates.addresses.push_back(address);
   }
-  return doors;
+  return candidates;
 }
 
 // Listens where ranks that reach this one's rank 0 should come: on the loopback alone where all
@@ -71,8 +72,8 @@ bool is_sound(const Reply& reply, int size) {
     case Reply::Kind::kRefused:
     case Reply::Kind::kFailed:
       return reply.bytes <= kMostReasonBytes;
-    case Reply::Kind::kSeats:
-      return reply.bytes == sizeof(uint64_t) + static_cast<size_t>(size) * sizeof(Seat);
+    case Reply::Kind::kRankTable:
+      return reply.bytes == sizeof(uint64_t) + static_cast<size_t>(size) * sizeof(RankAddress);
   }
   return false;
 }
@@ -92,9 +93,9 @@ std::optional<Answer> receive_answer(int socket, int size, Clock::time_point dea
   return answer;
 }
 
-class Guesting {
+class Joiner {
  public:
-  Guesting(const MeetingPlace& place, int rank, int size, const MeetingOptions& options)
+  Joiner(const MeetingPlace& place, int rank, int size, const MeetingOptions& options)
       : place_(place),
         rank_(rank),
         size_(size),
@@ -102,13 +103,13 @@ class Guesting {
         stop_(options.stop),
         deadline_(Clock::now() + options.timeout) {}
 
-  Invitation run() {
+  JoinedMeeting run() {
     auto pause = 20ms;
     while (true) {
-      const Doors doors = find_doors(place_, problem_);
-      for (const Address& address : doors.addresses) {
-        if (std::optional<Invitation> invitation = knock(address, doors.key)) {
-          return std::move(*invitation);
+      const Candidates candidates = find_candidates(place_, problem_);
+      for (const Address& address : candidates.addresses) {
+        if (std::optional<JoinedMeeting> joined = try_address(address, candidates.key)) {
+          return std::move(*joined);
         }
       }
       check_stop();
@@ -137,21 +138,21 @@ class Guesting {
     return std::max(Clock::now() + 1ms, std::min(Clock::now() + time, deadline_ + 1s));
   }
 
-  std::optional<Invitation> knock(const Address& address, uint64_t key) {
-    Invitation invitation;
+  std::optional<JoinedMeeting> try_address(const Address& address, uint64_t key) {
+    JoinedMeeting joined;
     UniqueFd socket = connect_to(address, soon(kConnectTime), problem_);
     if (!socket.valid()) return std::nullopt;
-    invitation.listener = listen_for_ranks(place_, socket.get());
+    joined.listener = listen_for_ranks(place_, socket.get());
     const Hello hello = {.key = key,
                          .host = this_host(),
                          .rank = rank_,
                          .size = size_,
-                         .port = Address::of_socket(invitation.listener.get()).port()};
+                         .port = Address::of_socket(joined.listener.get()).port()};
     const bool said =
         send_all(socket.get(), std::as_bytes(std::span(&hello, 1)), soon(kAnswerTime));
     const std::optional<Answer> answer =
         said ? receive_answer(socket.get(), size_, soon(kAnswerTime)) : std::nullopt;
-    if (!answer || answer->kind == Reply::Kind::kSeats) {
+    if (!answer || answer->kind == Reply::Kind::kRankTable) {
       problem_ = fmt::format("{} does not answer as a rank 0 of Lockstep", address.to_string());
       return std::nullopt;
     }
@@ -160,12 +161,12 @@ class Guesting {
       return std::nullopt;
     }
     if (answer->kind == Reply::Kind::kFailed) throw decode_error(answer->content);
-    invitation.meeting = wait_for_seats(std::move(socket));
-    return invitation;
+    joined.meeting = wait_for_table(std::move(socket));
+    return joined;
   }
 
   // Rank 0 may have begun to wait later than this rank: its time counts, and some for the way.
-  Meeting wait_for_seats(UniqueFd socket) const {
+  Meeting wait_for_table(UniqueFd socket) const {
     const Clock::time_point end = Clock::now() + timeout_ + 10s;
     while (!wait_readable(socket.get(), std::min(end, Clock::now() + 200ms))) {
       check_stop();
@@ -173,18 +174,18 @@ class Guesting {
     }
     const std::optional<Answer> answer = receive_answer(socket.get(), size_, end);
     if (answer && answer->kind == Reply::Kind::kFailed) throw decode_error(answer->content);
-    if (!answer || answer->kind != Reply::Kind::kSeats) {
+    if (!answer || answer->kind != Reply::Kind::kRankTable) {
       throw CommError(fmt::format("rank {} lost rank 0 before all ranks had come", rank_),
                       fmt::format("rank 0 at {} ended", Address::of_peer(socket.get()).to_string()),
                       "rank 0's own message says why");
     }
     Meeting meeting;
-    meeting.seats.ranks.resize(static_cast<size_t>(size_));
-    std::memcpy(&meeting.seats.secret, answer->content.data(), sizeof(uint64_t));
-    std::memcpy(meeting.seats.ranks.data(),
+    meeting.table.ranks.resize(static_cast<size_t>(size_));
+    std::memcpy(&meeting.table.secret, answer->content.data(), sizeof(uint64_t));
+    std::memcpy(meeting.table.ranks.data(),
                 answer->content.data() + sizeof(uint64_t),
-                meeting.seats.ranks.size() * sizeof(Seat));
-    meeting.sockets.resize(meeting.seats.ranks.size());
+                meeting.table.ranks.size() * sizeof(RankAddress));
+    meeting.sockets.resize(meeting.table.ranks.size());
     meeting.sockets[0] = std::move(socket);
     return meeting;
   }
@@ -200,11 +201,11 @@ class Guesting {
 
 }  // namespace
 
-Invitation join_meeting(const MeetingPlace& place,
-                        int rank,
-                        int size,
-                        const MeetingOptions& options) {
-  return Guesting(place, rank, size, options).run();
+JoinedMeeting join_meeting(const MeetingPlace& place,
+                           int rank,
+                           int size,
+                           const MeetingOptions& options) {
+  return Joiner(place, rank, size, options).run();
 }
 
 }  // namespace lockstep::comm::tcp

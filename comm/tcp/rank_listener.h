@@ -1,4 +1,4 @@
-// The door at which ranks introduce themselves and strangers are turned away.
+// Accepts the connections of a job's ranks and refuses all others.
 #pragma once
 
 #include <chrono>
@@ -31,10 +31,10 @@ struct Hello {
 // The answer: this, then `bytes` bytes.
 struct Reply {
   enum class Kind : uint32_t {
-    kWelcome,  // wait for another reply
-    kRefused,  // this is not your meeting; a reason follows
-    kFailed,   // the meeting ends; an error follows
-    kSeats,    // all have come; the seats follow
+    kWelcome,    // wait for another reply
+    kRefused,    // this is not your meeting; a reason follows
+    kFailed,     // the meeting ends; an error follows
+    kRankTable,  // all have come; the table of ranks follows
   };
   static constexpr uint64_t kMagic = 0x315050454552534c;
 
@@ -51,51 +51,52 @@ bool send_reply(int socket, Reply::Kind kind, std::string_view content = {});
 // Says something to the user of rank 0 at once.
 using Note = std::function<void(const std::string& text)>;
 
-struct Guest {
+struct JoiningRank {
   UniqueFd socket;
   Hello hello;
   Address from;
 };
 
-// Reads as many bytes of a newcomer as a Hello has, and no more. One that says something else, says
-// nothing for kHelloTime or has another key is turned away, and a note names its address.
-class Reception {
+// Reads a Hello from each connection, and not a byte more. A connection that says something else,
+// says nothing for kHelloTime or has another key is refused, and a note names its address.
+class RankListener {
  public:
   static constexpr std::chrono::seconds kHelloTime{10};
-  static constexpr size_t kMostWaiting = 64;  // the oldest newcomer makes room
+  static constexpr size_t kMostWaiting = 64;  // beyond it the oldest is refused
   static constexpr int kMostNotes = 20;
 
-  Reception(UniqueFd listener, uint64_t key, Note note);
+  RankListener(UniqueFd listener, uint64_t key, Note note);
 
-  // Those that introduced themselves. Waits for `at_most` where there is nothing to do; the end of
+  // The ranks whose Hello has come. Waits for `at_most` where there is nothing to do; the end of
   // a connection of `others` ends the wait too.
-  std::vector<Guest> admit(std::chrono::milliseconds at_most, std::span<const int> others = {});
+  std::vector<JoiningRank> accept(std::chrono::milliseconds at_most,
+                                  std::span<const int> others = {});
 
   void tell(const std::string& text);  // a note, unless there were too many
-  // "; 2 strangers were turned away, the last one 10.0.0.9:4711: ..." or "".
-  std::string strangers() const;
+  // "; 2 connections were refused, the last one 10.0.0.9:4711: ..." or "".
+  std::string rejections() const;
 
  private:
-  struct Newcomer {
+  struct Connection {
     UniqueFd socket;
     Address from;
     Clock::time_point deadline;
     size_t bytes = 0;  // of `hello`
     Hello hello = {};
   };
-  enum class State : uint8_t { kWaiting, kIntroduced, kStranger };
+  enum class State : uint8_t { kWaiting, kAccepted, kRejected };
 
-  void accept_newcomers();
-  State read(Newcomer& newcomer);
-  void turn_away(const Newcomer& newcomer, const std::string& why);
+  void accept_connections();
+  State read(Connection& connection);
+  void reject(const Connection& connection, const std::string& why);
 
   const UniqueFd listener_;
   const uint64_t key_;
   const Note note_;
-  std::vector<Newcomer> newcomers_;
+  std::vector<Connection> pending_;
   int notes_ = 0;
-  int strangers_ = 0;
-  std::string last_stranger_;
+  int rejected_ = 0;
+  std::string last_rejected_;
 };
 
 }  // namespace lockstep::comm::tcp

@@ -1,4 +1,4 @@
-// The part of the other ranks in a meeting.
+// The other ranks' part of a meeting.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace lockstep::comm::tcp {
 
-struct Invitation {
+struct JoinedMeeting {
   Meeting meeting;    // its one socket is rank 0's
   UniqueFd listener;  // for the ranks above
 };
 
 // Looks for rank 0 until it is there, then waits for all. Errors: those of meet().
-Invitation join_meeting(const MeetingPlace& place,
-                        int rank,
-                        int size,
-                        const MeetingOptions& options);
+JoinedMeeting join_meeting(const MeetingPlace& place,
+                           int rank,
+                           int size,
+                           const MeetingOptions& options);
 
 }  // namespace lockstep::comm::tcp
