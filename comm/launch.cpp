@@ -14,7 +14,7 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr int kMostRanks = std::numeric_limits<int>::max();
+constexpr int kMaxRanks = std::numeric_limits<int>::max();
 
 // Null where a launcher has no such variable. SLURM_NTASKS would be wrong: a batch script that
 // starts the program without srun has it, too.
@@ -72,8 +72,8 @@ Launch launcher_says(Lookup lookup) {
   for (const Variables& names : kLaunchers) {
     if (!is_set(lookup, names.rank) || !is_set(lookup, names.size)) continue;
     Launch launch{.launcher = names.launcher};
-    launch.size = number(lookup, names.size, 1, kMostRanks).value_or(0);
-    const int ranks = launch.size == 0 ? kMostRanks : launch.size;
+    launch.size = number(lookup, names.size, 1, kMaxRanks).value_or(0);
+    const int ranks = launch.size == 0 ? kMaxRanks : launch.size;
     launch.rank = number(lookup, names.rank, 0, ranks - 1).value_or(0);
     launch.local_size =
         number(lookup, names.local_size, 1, ranks).value_or(launch.size == 0 ? 1 : launch.size);
@@ -82,8 +82,7 @@ Launch launcher_says(Lookup lookup) {
     launch.local_rank = local_rank.value_or(launch.rank);
     return launch;
   }
-  refuse_half(number(lookup, "RANK", 0, kMostRanks - 1),
-              number(lookup, "WORLD_SIZE", 1, kMostRanks));
+  refuse_half(number(lookup, "RANK", 0, kMaxRanks - 1), number(lookup, "WORLD_SIZE", 1, kMaxRanks));
   return {};
 }
 

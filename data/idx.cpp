@@ -112,7 +112,7 @@ std::vector<int64_t> read_header(ByteSource& source, const fs::path& path, int r
 
 // Before memory is taken: whether the file can hold so many bytes.
 void check_claim(const ByteSource& source, const fs::path& path, int64_t claimed) {
-  constexpr int64_t kMostInflated = 1032;  // times, that deflate can shrink
+  constexpr int64_t kMaxInflation = 1032;  // times, that deflate can shrink
   std::error_code unknown;
   const uintmax_t size = fs::file_size(path, unknown);
   if (unknown) return;  // what is read tells
@@ -120,7 +120,7 @@ void check_claim(const ByteSource& source, const fs::path& path, int64_t claimed
   if (source.is_plain()) {
     if (bytes < claimed) throw_truncated(path, bytes, claimed);
     if (bytes > claimed) throw_too_long(path, claimed);
-  } else if (claimed / kMostInflated > bytes) {
+  } else if (claimed / kMaxInflation > bytes) {
     refuse_idx(
         fmt::format("{} has a header that makes no sense", path.string()),
         fmt::format(

@@ -111,13 +111,13 @@ void paint_bar(PhiloxStream& random, const Color& color, Pixels pixels) {
 void paint_shape(PhiloxStream& random, int32_t shape, const Color& color, Pixels pixels) {
   constexpr int32_t kSmallest = 26;  // 1/256 pixels an outline's unit: a radius of 6.5 pixels,
   constexpr int32_t kLargest = 46;   // of 11.5
-  constexpr int32_t kMostOff = 5 * kPenUnit;
+  constexpr int32_t kMaxOffset = 5 * kPenUnit;
   constexpr int32_t kCenter = kSide * kPenUnit / 2;
   const int32_t scale = between(random, kSmallest, kLargest);
   const int32_t scale_x = scale - between(random, 0, scale / 5);
   const int32_t scale_y = scale - between(random, 0, scale / 5);
   const Rotation rotation = draw_rotation(random);
-  const PenPoint middle{kCenter + jitter(random, kMostOff), kCenter + jitter(random, kMostOff)};
+  const PenPoint middle{kCenter + jitter(random, kMaxOffset), kCenter + jitter(random, kMaxOffset)};
 
   Stencil stencil;
   for (const Contour& contour : shape_outline(shape)) {

@@ -15,8 +15,8 @@
 namespace lockstep::nn {
 namespace {
 
-constexpr double kLeastVariance = 5e-4;    // added to each eigenvalue
-constexpr int64_t kMostColumns = 1 << 15;  // of a patch row, whose sums are 32 bits
+constexpr double kMinVariance = 5e-4;     // added to each eigenvalue
+constexpr int64_t kMaxColumns = 1 << 15;  // of a patch row, whose sums are 32 bits
 
 // Sums over patches of bytes. A patch has n values, in the order (C,R,S) of a filter.
 struct PatchSums {
@@ -134,7 +134,7 @@ void Whitening::fit(const Tensor& images, const kernels::NormalizeImageParams& n
   const Shape& shape = images.shape();
   const auto kernel = static_cast<int>(filters[2]);
   if (shape.rank() != 4 || shape[0] < 1 || shape[1] != filters[1] || shape[2] < kernel ||
-      shape[3] < kernel || shape[3] >= kMostColumns) {
+      shape[3] < kernel || shape[3] >= kMaxColumns) {
     throw ShapeError(
         fmt::format("[whitening] images: got {}, expected (N,{},H,W) with patches of {}x{}",
                     to_string(shape),
@@ -149,7 +149,7 @@ void Whitening::fit(const Tensor& images, const kernels::NormalizeImageParams& n
   float* to = row_major.data<float>();
   float* opposite = to + n * n;
   for (const Eigenpair& pair : eigenpairs(moments, static_cast<int>(n))) {
-    const double factor = 1 / std::sqrt(pair.value + kLeastVariance);
+    const double factor = 1 / std::sqrt(pair.value + kMinVariance);
     for (const double component : pair.vector) {
       *to = static_cast<float>(component * factor);
       *opposite++ = -*to++;

@@ -15,11 +15,11 @@
 namespace lockstep::comm {
 namespace {
 
-// A rank enters call k only when its call k-kMostUnderWay is over, which means that all ranks have
-// entered that one; and to enter it they ended call k-2*kMostUnderWay, having read its record on
+// A rank enters call k only when its call k-kMaxPending is over, which means that all ranks have
+// entered that one; and to enter it they ended call k-2*kMaxPending, having read its record on
 // all ranks. So the record's place is free for call k.
-constexpr size_t kMostUnderWay = 32;
-static_assert(RankState::kRecords >= 2 * kMostUnderWay);
+constexpr size_t kMaxPending = 32;
+static_assert(RankState::kRecords >= 2 * kMaxPending);
 
 // How long a sleeper goes without a look at deadline and peers.
 constexpr std::chrono::milliseconds kNap{50};
@@ -66,7 +66,7 @@ CallQueue::CallQueue(SharedHost& host,
 std::shared_ptr<const Call> CallQueue::post(const Operation& operation,
                                             const CallRecord& record,
                                             std::unique_ptr<Exchange> exchange) {
-  if (calls_.size() >= kMostUnderWay) {
+  if (calls_.size() >= kMaxPending) {
     const std::shared_ptr<const Call> oldest = calls_.front();  // it may have no other owner
     wait(*oldest);
   }

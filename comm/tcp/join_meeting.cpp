@@ -71,7 +71,7 @@ bool is_sound(const Reply& reply, int size) {
       return reply.bytes == 0;
     case Reply::Kind::kRefused:
     case Reply::Kind::kFailed:
-      return reply.bytes <= kMostReasonBytes;
+      return reply.bytes <= kMaxReasonBytes;
     case Reply::Kind::kRankTable:
       return reply.bytes == sizeof(uint64_t) + static_cast<size_t>(size) * sizeof(RankAddress);
   }

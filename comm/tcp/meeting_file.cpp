@@ -19,7 +19,7 @@ namespace lockstep::comm::tcp {
 namespace {
 
 constexpr std::string_view kFirstLine = "lockstep meeting 1";
-constexpr size_t kMostBytes = 8192;
+constexpr size_t kMaxBytes = 8192;
 
 EnvironmentError no_file(const std::string& path, std::string why) {
   return EnvironmentError(fmt::format("ranks cannot meet in the file {}", printable(path)),
@@ -106,7 +106,7 @@ std::optional<MeetingNotice> read_meeting_file(const std::string& path, std::str
   if (!S_ISREG(status.st_mode)) throw no_file(path, "it is not a plain file");
   if (status.st_uid != ::geteuid()) throw no_file(path, "it belongs to another user");
   if ((status.st_mode & 077) != 0) throw no_file(path, "other users may read or write it");
-  std::array<char, kMostBytes> buffer{};
+  std::array<char, kMaxBytes> buffer{};
   const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
   if (got < 0) throw no_file(path, last_error());
   std::optional<MeetingNotice> notice = parse(std::string(buffer.data(), static_cast<size_t>(got)));

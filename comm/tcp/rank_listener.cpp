@@ -27,7 +27,7 @@ bool send_reply(int socket, Reply::Kind kind, std::span<const std::byte> content
 }
 
 bool send_reply(int socket, Reply::Kind kind, std::string_view content) {
-  return send_reply(socket, kind, std::as_bytes(std::span(content.substr(0, kMostReasonBytes))));
+  return send_reply(socket, kind, std::as_bytes(std::span(content.substr(0, kMaxReasonBytes))));
 }
 
 RankListener::RankListener(UniqueFd listener, uint64_t key, Note note)
@@ -56,7 +56,7 @@ void RankListener::accept_connections() {
   while (true) {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.valid()) return;
-    if (pending_.size() == kMostWaiting) {
+    if (pending_.size() == kMaxWaiting) {
       reject(pending_.front(), "it said nothing while many others came");
       pending_.erase(pending_.begin());
     }
@@ -104,7 +104,7 @@ void RankListener::reject(const Connection& connection, const std::string& why) 
 }
 
 void RankListener::tell(const std::string& text) {
-  if (++notes_ <= kMostNotes && note_) note_(text);
+  if (++notes_ <= kMaxNotes && note_) note_(text);
 }
 
 std::string RankListener::rejections() const {

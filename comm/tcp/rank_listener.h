@@ -42,7 +42,7 @@ struct Reply {
   Kind kind = Kind::kWelcome;
   uint32_t bytes = 0;
 };
-inline constexpr uint32_t kMostReasonBytes = 4000;
+inline constexpr uint32_t kMaxReasonBytes = 4000;
 
 // False where the other end is gone.
 bool send_reply(int socket, Reply::Kind kind, std::span<const std::byte> content);
@@ -62,8 +62,8 @@ struct JoiningRank {
 class RankListener {
  public:
   static constexpr std::chrono::seconds kHelloTime{10};
-  static constexpr size_t kMostWaiting = 64;  // beyond it the oldest is refused
-  static constexpr int kMostNotes = 20;
+  static constexpr size_t kMaxWaiting = 64;  // beyond it the oldest is refused
+  static constexpr int kMaxNotes = 20;
 
   RankListener(UniqueFd listener, uint64_t key, Note note);
 

@@ -1,4 +1,4 @@
-// A call is one plan a shard, with up to kMostWorkspace of scratch memory. cuDNN wants all tensors
+// A call is one plan a shard, with up to kMaxWorkspace of scratch memory. cuDNN wants all tensors
 // of one type: a bias is rounded to 16 bits first, and the gradient of the weights widened behind.
 // Inputs of 1 to 3 channels are copied to 4 in the workspace, not in their tensor: the network's
 // first layer alone has such, and cuDNN would make the same copy, were it given 3.
@@ -22,7 +22,7 @@ ConvolutionPlans plans_of(Stream& stream, const Shards& shards, const Convolutio
   const auto make = [&](int64_t images) {
     ConvolutionProblem shard = problem;
     shard.in = {images, problem.in[1], problem.in[2], problem.in[3]};
-    return make_plan(target, shard, kMostWorkspace);
+    return make_plan(target, shard, kMaxWorkspace);
   };
   return {stream, shards, problem.key(), make};
 }
@@ -258,7 +258,7 @@ void keep_plan(Stream& stream, const ConvolutionProblem& problem, std::string_vi
   const ConvolutionProblem padded = problem.padded();
   stream.plan<ConvolutionPlan>(padded.key(), [&] {
     const std::lock_guard lock(plan_mutex);
-    return make_plan(target, padded, kMostWorkspace, choice);
+    return make_plan(target, padded, kMaxWorkspace, choice);
   });
 }
 

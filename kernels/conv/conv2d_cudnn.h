@@ -12,7 +12,7 @@
 namespace lockstep::kernels::cudnn {
 
 // Largest workspace of a call. resnet50 with 256 images in f32 asks for slightly less.
-inline constexpr size_t kMostWorkspace = size_t{1} << 30;
+inline constexpr size_t kMaxWorkspace = size_t{1} << 30;
 
 inline constexpr size_t kAlignment = 16;  // bytes, of all operands
 

@@ -5,10 +5,10 @@
 // 16 threads an element, and these in order. Traffic: in and grad_out once, R*S floats a channel
 // and piece in between. Bound: DRAM. Pieces, slots and so the order depend on the shard's shape and
 // the dtype alone, not on addresses.
+#include "kernels/conv/depthwise_conv2d.h"
 #include "kernels/support/cuda/images.cuh"
 #include "kernels/support/cuda/numeric.cuh"
 #include "kernels/support/cuda/shards.cuh"
-#include "kernels/conv/depthwise_conv2d.h"
 
 namespace lockstep::kernels::cuda {
 namespace {
@@ -17,8 +17,8 @@ constexpr int kPieceThreads = 256;
 constexpr int kPieceBlocksOfSm = 4;  // at least: 32 warps
 constexpr int kPieceWarps = kPieceThreads / 32;
 constexpr int kRun = 3;  // taps of a warp, in a row of the filter
-constexpr int64_t kLeastPixels = 128;
-constexpr int64_t kMostPieces = 1024;
+constexpr int64_t kMinPixels = 128;
+constexpr int64_t kMaxPieces = 1024;
 constexpr int kLeafColumns = 32;
 constexpr int kLeafRows = 16;
 
@@ -27,8 +27,8 @@ struct Pieces {
   int64_t pixels, count;  // of a piece; pieces
 
   __host__ __device__ static Pieces of(int64_t outputs) {
-    const int64_t even = (outputs + kMostPieces - 1) / kMostPieces;
-    const int64_t pixels = even > kLeastPixels ? even : kLeastPixels;
+    const int64_t even = (outputs + kMaxPieces - 1) / kMaxPieces;
+    const int64_t pixels = even > kMinPixels ? even : kMinPixels;
     return {pixels, (outputs + pixels - 1) / pixels};
   }
 };

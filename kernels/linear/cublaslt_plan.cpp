@@ -14,7 +14,7 @@
 namespace lockstep::kernels::cublaslt {
 namespace {
 
-constexpr int kMostAsked = 16;
+constexpr int kMaxResults = 16;
 
 cudaDataType_t data_type(Dtype dtype) {
   switch (dtype) {
@@ -102,7 +102,7 @@ Owned<cublasLtMatmulPreferenceOpaque_t> preference_of(const LinearProblem& probl
   cublasLtMatmulPreference_t made = nullptr;
   check(api().preference_create(&made), "a preference");
   Owned<cublasLtMatmulPreferenceOpaque_t> owned(made, api().preference_destroy);
-  set<uint64_t>(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMostWorkspace);
+  set<uint64_t>(made, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kMaxWorkspace);
   // The others round parts of a sum to the result's type.
   set<uint32_t>(
       made, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
@@ -125,7 +125,7 @@ std::optional<cublasLtMatmulHeuristicResult_t> find_algorithm(cublasLtHandle_t h
   const auto a = layout(product.a, data_type(problem.dtype));
   const auto b = layout(product.b, data_type(problem.dtype));
   const auto d = layout(product.d, result_type(problem));
-  std::array<cublasLtMatmulHeuristicResult_t, kMostAsked> results{};
+  std::array<cublasLtMatmulHeuristicResult_t, kMaxResults> results{};
   int found = 0;
   const cublasStatus_t status = api().get_heuristic(handle,
                                                     operation.get(),
@@ -134,14 +134,14 @@ std::optional<cublasLtMatmulHeuristicResult_t> find_algorithm(cublasLtHandle_t h
                                                     d.get(),
                                                     d.get(),
                                                     preference.get(),
-                                                    kMostAsked,
+                                                    kMaxResults,
                                                     results.data(),
                                                     &found);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return std::nullopt;
   check(status, "to choose an algorithm");
   for (int i = 0; i < found; ++i) {
     const cublasLtMatmulHeuristicResult_t& result = results[static_cast<size_t>(i)];
-    if (result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kMostWorkspace)
+    if (result.state == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= kMaxWorkspace)
       return result;
   }
   return std::nullopt;
@@ -169,7 +169,7 @@ cublasLtMatmulHeuristicResult_t choose_algorithm(cublasLtHandle_t handle,
                   "than {} MiB of workspace",
                   problem.text(),
                   api().version(),
-                  kMostWorkspace >> 20),
+                  kMaxWorkspace >> 20),
       other_types(handle, problem));
 }
 

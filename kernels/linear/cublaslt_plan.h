@@ -9,7 +9,7 @@
 namespace lockstep::kernels::cublaslt {
 
 // Largest workspace of a call, as NVIDIA advises on Hopper.
-inline constexpr size_t kMostWorkspace = size_t{32} << 20;
+inline constexpr size_t kMaxWorkspace = size_t{32} << 20;
 inline constexpr size_t kBiasAlignment = 16;
 
 // Memory of a call, on the device, aligned as the problem says; the workspace to 256 bytes.
@@ -24,7 +24,7 @@ struct LinearMemory {
 class LinearPlan final : public Plan {
  public:
   // The first algorithm in cuBLASLt's order of preference that sums in f32 in an order that is the
-  // same each time, and needs no more workspace than kMostWorkspace. Errors: EnvironmentError
+  // same each time, and needs no more workspace than kMaxWorkspace. Errors: EnvironmentError
   // naming the problem, and which other type has an algorithm, where there is none; in cuBLASLt's
   // words for a call that it refuses.
   LinearPlan(cublasLtHandle_t handle, const LinearProblem& problem);

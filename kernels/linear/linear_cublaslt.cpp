@@ -15,7 +15,7 @@
 namespace lockstep::kernels::cublaslt {
 namespace {
 
-constexpr size_t kMostAlignment = 16;  // the widest access of a kernel
+constexpr size_t kMaxAlignment = 16;  // the widest access of a kernel
 constexpr size_t kWorkspaceAlignment = 256;
 
 using LinearPlans = ShardPlans<LinearPlan>;
@@ -50,7 +50,7 @@ LinearPlans plans_of(Stream& stream, const Shards& shards, const LinearProblem& 
 // Of every row of a tensor: the largest power of two that divides its address.
 int64_t row_alignment(const Tensor& tensor) {
   const size_t places =
-      reinterpret_cast<size_t>(tensor.bytes()) | row_bytes(tensor) | kMostAlignment;
+      reinterpret_cast<size_t>(tensor.bytes()) | row_bytes(tensor) | kMaxAlignment;
   return static_cast<int64_t>(places & (~places + 1));
 }
 

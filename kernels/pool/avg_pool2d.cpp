@@ -28,13 +28,13 @@ void check_adaptive(const OpCheck& check,
                     const Shards& shards,
                     const NamedTensor& image,
                     const NamedTensor& means) {
-  constexpr int64_t kMostPixels = 32767;  // their products are ints
+  constexpr int64_t kMaxPixels = 32767;  // their products are ints
   check_images(check, shards, image);
   check.rank(means.name, means.tensor, 4);
   const Shape& from = image.tensor.shape();
   const Shape& to = means.tensor.shape();
   const auto [least, most] = std::minmax({from[2], from[3], to[2], to[3]});
-  check.require(least >= 1 && most <= kMostPixels, "1 to 32767 pixels in height and width");
+  check.require(least >= 1 && most <= kMaxPixels, "1 to 32767 pixels in height and width");
   check.like(means.name, means.tensor, {from[0], from[1], to[2], to[3]}, image.tensor.dtype());
 }
 

@@ -13,8 +13,8 @@ bool checked(const OpCheck& check,
              const Tensor& images,
              const DropoutParams& params,
              const NamedTensor& to) {
-  constexpr int64_t kMostDraws = int64_t{1} << 26;  // of a PhiloxStream
-  constexpr int64_t kOperationsOfADraw = 20;        // a block's ten rounds of eight, for four
+  constexpr int64_t kMaxDraws = int64_t{1} << 26;  // of a PhiloxStream
+  constexpr int64_t kOperationsOfADraw = 20;       // a block's ten rounds of eight, for four
   const Tensor& in = from.tensor;
   check.floating(from.name, in);
   check.require(in.shape().rank() >= 1, "a tensor of images");
@@ -22,7 +22,7 @@ bool checked(const OpCheck& check,
   check.like(to.name, to.tensor, in.shape(), in.dtype());
   check.require(params.p >= 0 && params.p <= 1,
                 fmt::format("a probability p from 0 to 1: got {}", params.p));
-  check.require(in.numel() == 0 || in.shape().stride0() <= kMostDraws,
+  check.require(in.numel() == 0 || in.shape().stride0() <= kMaxDraws,
                 "at most 2^26 elements an image");
   return check.dry((1 + kOperationsOfADraw) * in.numel(), bytes_of(in, to.tensor, images));
 }

@@ -4,15 +4,15 @@
 #include <algorithm>
 
 #include "core/cuda/launch.h"
+#include "kernels/reduce/nonfinite_rows.h"
 #include "kernels/support/cuda/pack.cuh"
 #include "kernels/support/cuda/reduce.cuh"
-#include "kernels/reduce/nonfinite_rows.h"
 
 namespace lockstep::kernels::cuda {
 namespace {
 
 constexpr int kRowThreads = 256;
-constexpr int64_t kMostRowBlocks = 1024;  // 132 SMs hold 1,056 at a time
+constexpr int64_t kMaxRowBlocks = 1024;  // 132 SMs hold 1,056 at a time
 
 // Bits: the unsigned integer of an element's size. An exponent of ones is an infinity or a NaN.
 template <class Bits>
@@ -50,7 +50,7 @@ void launch_rows(Stream& stream, const Tensor& in, Bits exponent, Tensor& counts
   const bool packs = aligned({in.bytes()}) && (rows == 1 || length % kPack == 0);
   lockstep::cuda::launch(stream,
                          "nonfinite_rows",
-                         {static_cast<unsigned>(std::min(rows, kMostRowBlocks)), kRowThreads},
+                         {static_cast<unsigned>(std::min(rows, kMaxRowBlocks)), kRowThreads},
                          nonfinite_rows_kernel<Bits>,
                          reinterpret_cast<const Bits*>(in.bytes()),
                          rows,

@@ -260,11 +260,11 @@ TEST(Meeting, AFloodOfStrangersLeavesRoom) {
   std::thread host(
       [&] { ranks[0] = try_to_meet(place, 0, 2, {.timeout = 30s, .note = notes.note()}); });
   std::vector<UniqueFd> flood;
-  for (size_t i = 0; i < 3 * RankListener::kMostWaiting; ++i) flood.push_back(caller_of(place));
+  for (size_t i = 0; i < 3 * RankListener::kMaxWaiting; ++i) flood.push_back(caller_of(place));
   ranks[1] = try_to_meet(place, 1, 2, {.timeout = 30s, .note = {}});
   host.join();
   expect_full_mesh(ranks);
-  EXPECT_LE(std::ranges::count(notes.all(), '\n'), RankListener::kMostNotes);
+  EXPECT_LE(std::ranges::count(notes.all(), '\n'), RankListener::kMaxNotes);
 }
 
 TEST(Meeting, ARankThatLeftMayComeAgain) {

@@ -7,7 +7,7 @@
 namespace lockstep::comm::schedule_test {
 namespace {
 
-constexpr int kMostRanks = 17;
+constexpr int kMaxRanks = 17;
 
 constexpr bool slices_tile(int64_t count, int ranks) {
   int64_t end = 0;
@@ -22,7 +22,7 @@ constexpr bool slices_tile(int64_t count, int ranks) {
 }
 
 constexpr bool all_slices_tile() {
-  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+  for (int ranks = 1; ranks <= kMaxRanks; ++ranks) {
     for (const int64_t count : {0, 1, ranks - 1, ranks, ranks + 1, 7919, 1 << 30}) {
       if (!slices_tile(count, ranks)) return false;
     }
@@ -32,7 +32,7 @@ constexpr bool all_slices_tile() {
 static_assert(all_slices_tile());
 
 constexpr bool slices_of_units_tile() {
-  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+  for (int ranks = 1; ranks <= kMaxRanks; ++ranks) {
     for (const int64_t count : {0, 1, 63, 64, 65, 64 * ranks, 7919}) {
       int64_t end = 0;
       for (int i = 0; i < ranks; ++i) {
@@ -49,7 +49,7 @@ constexpr bool slices_of_units_tile() {
 static_assert(slices_of_units_tile());
 
 constexpr bool neighbors_agree() {
-  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+  for (int ranks = 1; ranks <= kMaxRanks; ++ranks) {
     for (int rank = 0; rank < ranks; ++rank) {
       const int right = right_of(rank, ranks);
       if (left_of(right, ranks) != rank) return false;
@@ -106,7 +106,7 @@ TEST_P(Ring, EverySliceIsSummedOnceFromEveryRank) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Ring, ::testing::Range(1, kMostRanks + 1));
+INSTANTIATE_TEST_SUITE_P(Ranks, Ring, ::testing::Range(1, kMaxRanks + 1));
 
 }  // namespace
 }  // namespace lockstep::comm::schedule_test

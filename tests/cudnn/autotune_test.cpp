@@ -29,7 +29,7 @@ class FakeTimer final : public PlanTimer {
     EXPECT_THAT(plan.notes(), Not(Contains(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)));
     EXPECT_THAT(plan.notes(), Not(Contains(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)));
     EXPECT_THAT(plan.notes(), Not(Contains(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION)));
-    EXPECT_LE(plan.workspace_bytes(), kMostWorkspace);
+    EXPECT_LE(plan.workspace_bytes(), kMaxWorkspace);
     timed.push_back(plan.choice());
     return rule_(plan);
   }
@@ -44,13 +44,13 @@ class FakeTimer final : public PlanTimer {
 class Autotune : public ::testing::Test {
  protected:
   TimedEngine fastest(PlanTimer& timer) const {
-    return fastest_engine(target_, problem_, kMostWorkspace, timer);
+    return fastest_engine(target_, problem_, kMaxWorkspace, timer);
   }
   std::unique_ptr<ConvolutionPlan> planned(std::string_view choice,
-                                           size_t most_workspace = kMostWorkspace) const {
+                                           size_t most_workspace = kMaxWorkspace) const {
     return make_plan(target_, problem_, most_workspace, choice);
   }
-  std::string refusal(std::string_view choice, size_t most_workspace = kMostWorkspace) const {
+  std::string refusal(std::string_view choice, size_t most_workspace = kMaxWorkspace) const {
     try {
       planned(choice, most_workspace);
     } catch (const EnvironmentError& error) {
@@ -85,7 +85,7 @@ TEST_F(Autotune, TakesTheEngineThatIsFastest) {
 
 TEST_F(Autotune, OfEquallyFastOnesTheRulesEngine) {
   FakeTimer timer([](const ConvolutionPlan&) { return 7.0; });
-  EXPECT_EQ(fastest(timer).choice, make_plan(target_, problem_, kMostWorkspace)->choice());
+  EXPECT_EQ(fastest(timer).choice, make_plan(target_, problem_, kMaxWorkspace)->choice());
 }
 
 TEST_F(Autotune, PassesOverEnginesThatDoNotRun) {
@@ -111,7 +111,7 @@ TEST_F(Autotune, PassesOverEnginesThatDoNotRun) {
 }
 
 TEST_F(Autotune, AChoiceGivesThatEngineAndNoOther) {
-  const auto plans = fitting_plans(target_, problem_, kMostWorkspace);
+  const auto plans = fitting_plans(target_, problem_, kMaxWorkspace);
   for (const auto& plan : plans) {
     const auto again = planned(plan->choice());
     EXPECT_EQ(again->choice(), plan->choice());
@@ -128,7 +128,7 @@ TEST_F(Autotune, AnEngineThatIsNotThereIsRefused) {
 }
 
 TEST_F(Autotune, AnEngineThatWantsMoreWorkspaceIsRefused) {
-  const auto plans = fitting_plans(target_, problem_, kMostWorkspace);
+  const auto plans = fitting_plans(target_, problem_, kMaxWorkspace);
   const auto most =
       std::ranges::max_element(plans, {}, [](const auto& plan) { return plan->workspace_bytes(); });
   const size_t bytes = (*most)->workspace_bytes();
@@ -150,10 +150,10 @@ class FusedForms : public ::testing::Test {
       return found == known_.end() ? TimedEngine{.choice = "engine 1", .microseconds = 100}
                                    : found->second;
     };
-    return fused_engine(target_, form, kMostWorkspace, known, timer);
+    return fused_engine(target_, form, kMaxWorkspace, known, timer);
   }
   void expect_plan(const TimedEngine& found, const ConvolutionProblem& form) {
-    EXPECT_EQ(make_plan(target_, form, kMostWorkspace, found.choice)->choice(), found.choice);
+    EXPECT_EQ(make_plan(target_, form, kMaxWorkspace, found.choice)->choice(), found.choice);
   }
 
   Target target_ = Target::described_by(trainers::find_gpu("h200").cudnn_properties);

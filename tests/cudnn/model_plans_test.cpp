@@ -63,8 +63,8 @@ TEST(Plans, SameProblemSameChoice) {
                                    .in = {64, 64, 56, 56},
                                    .weight = {64, 64, 3, 3},
                                    .params = {1, 1, 1, 1}};
-  const auto first = cudnn::make_plan(target, problem, cudnn::kMostWorkspace);
-  const auto second = cudnn::make_plan(target, problem, cudnn::kMostWorkspace);
+  const auto first = cudnn::make_plan(target, problem, cudnn::kMaxWorkspace);
+  const auto second = cudnn::make_plan(target, problem, cudnn::kMaxWorkspace);
   EXPECT_EQ(first->choice(), second->choice());
 }
 
@@ -78,7 +78,7 @@ TEST(Plans, ResNet50HasFusedForms) {
     int sums = 0, norms = 0, gradients = 0;
     for (const PlannedConvolution& call : calls) {
       for (const ConvolutionProblem& form : fused_forms(call.problem)) {
-        if (cudnn::find_plan(target, form, cudnn::kMostWorkspace) == nullptr) continue;
+        if (cudnn::find_plan(target, form, cudnn::kMaxWorkspace) == nullptr) continue;
         ++(!form.norms_in ? sums : form.gives_sums ? norms : gradients);
       }
     }
@@ -98,7 +98,7 @@ TEST(Plans, SumInF32WhatIsThere) {
     for (const Dtype dtype : {Dtype::kF32, Dtype::kF16}) {
       ConvolutionProblem problem = stem;
       problem.dtype = dtype;
-      const auto plan = cudnn::make_plan(target, problem, cudnn::kMostWorkspace);
+      const auto plan = cudnn::make_plan(target, problem, cudnn::kMaxWorkspace);
       EXPECT_THAT(plan->notes(),
                   ::testing::Each(::testing::AnyOf(CUDNN_NUMERICAL_NOTE_TENSOR_CORE,
                                                    CUDNN_NUMERICAL_NOTE_FFT,
@@ -116,14 +116,14 @@ TEST(Plans, StayWithinTheWorkspace) {
                                 .in = {256, 3, 224, 224},
                                 .weight = {64, 3, 7, 7},
                                 .params = {2, 2, 3, 3}};
-  EXPECT_EQ(cudnn::make_plan(target, stem.padded(), cudnn::kMostWorkspace)->workspace_bytes(), 0U);
+  EXPECT_EQ(cudnn::make_plan(target, stem.padded(), cudnn::kMaxWorkspace)->workspace_bytes(), 0U);
   constexpr size_t kSmall = size_t{16} << 20;
   const ConvolutionProblem gradient{.pass = ConvolutionPass::kBackwardWeight,
                                     .dtype = Dtype::kF16,
                                     .in = stem.padded().in,
                                     .weight = stem.padded().weight,
                                     .params = stem.params};
-  EXPECT_GT(cudnn::make_plan(target, gradient, cudnn::kMostWorkspace)->workspace_bytes(), kSmall);
+  EXPECT_GT(cudnn::make_plan(target, gradient, cudnn::kMaxWorkspace)->workspace_bytes(), kSmall);
   EXPECT_LE(cudnn::make_plan(target, gradient, kSmall)->workspace_bytes(), kSmall);
 }
 
@@ -140,7 +140,7 @@ TEST(Plans, AHoleNamesTheCallAndWhatWouldDo) {
                                    .weight = {64, 64, 3, 3},
                                    .params = {1, 1, 1, 1}};
   try {
-    cudnn::make_plan(target, problem, cudnn::kMostWorkspace);
+    cudnn::make_plan(target, problem, cudnn::kMaxWorkspace);
     FAIL() << "there is a plan";
   } catch (const EnvironmentError& error) {
     EXPECT_STREQ(error.what(), "cuDNN has no plan for a convolution");

@@ -59,7 +59,7 @@ class PlanCommand : public ::testing::Test {
 
 TEST_F(PlanCommand, ShowsTheEnginesOfTheFile) {
   const cudnn::Target target = cudnn::Target::described_by(find_gpu("h200").cudnn_properties);
-  const auto plans = cudnn::fitting_plans(target, problem_, cudnn::kMostWorkspace);
+  const auto plans = cudnn::fitting_plans(target, problem_, cudnn::kMaxWorkspace);
   ASSERT_GE(plans.size(), 2U);
   const std::string choice = plans.back()->choice();  // not the rule's
   const Said said = plan(to_json(with(choice)));
@@ -76,7 +76,7 @@ TEST_F(PlanCommand, ShowsFormsThatAreOnePassWithBatchNorms) {
                                           .weight = {64, 64, 3, 3},
                                           .params = {1, 1, 1, 1}};
   const kernels::ConvolutionProblem form = kernels::fused_forms(layer).at(0);
-  const std::string choice = cudnn::make_plan(target, form, cudnn::kMostWorkspace)->choice();
+  const std::string choice = cudnn::make_plan(target, form, cudnn::kMaxWorkspace)->choice();
   PlanFile plans = with("");
   plans.engines = {
       {form.text(), {.engine = choice, .microseconds = 80.25, .rule_microseconds = 99.5}},

@@ -9,10 +9,10 @@ namespace lockstep::trainers {
 namespace {
 
 // The flags have these limits too.
-constexpr int64_t kMostEpochs = 1'000'000;
-constexpr int64_t kMostParts = 65536;
-constexpr int64_t kMostMicroSteps = 1'000'000;
-constexpr int64_t kMostImages = 1'000'000'000'000;  // of a step
+constexpr int64_t kMaxEpochs = 1'000'000;
+constexpr int64_t kMaxParts = 65536;
+constexpr int64_t kMaxMicroSteps = 1'000'000;
+constexpr int64_t kMaxImages = 1'000'000'000'000;  // of a step
 
 constexpr const char* kAsWritten = "another checkpoint of that run, as the run wrote it";
 
@@ -38,11 +38,11 @@ class Ranges {
 };
 
 void check_run(const RunIdentity& run, const Ranges& ranges) {
-  ranges.expect("global_batch", run.global_batch, 1, kMostImages);
-  ranges.expect("micro_steps", run.micro_steps, 1, kMostMicroSteps);
-  ranges.expect("shards", run.shards, 1, kMostParts);
-  ranges.expect("bn_groups", run.bn_groups, 1, kMostParts);
-  ranges.expect("start_epoch", run.start_epoch, 0, kMostEpochs);
+  ranges.expect("global_batch", run.global_batch, 1, kMaxImages);
+  ranges.expect("micro_steps", run.micro_steps, 1, kMaxMicroSteps);
+  ranges.expect("shards", run.shards, 1, kMaxParts);
+  ranges.expect("bn_groups", run.bn_groups, 1, kMaxParts);
+  ranges.expect("start_epoch", run.start_epoch, 0, kMaxEpochs);
   ranges.expect_multiple("shards", run.shards, "bn_groups", run.bn_groups);
   ranges.expect_multiple("global_batch",
                          run.global_batch,
@@ -56,17 +56,17 @@ void check_ranges(const CheckpointRecord& record, const std::string& file) {
   const Ranges ranges(file);
   const auto& [run, at, digest] = record;
   check_run(run, ranges);
-  ranges.expect("steps", at.steps, 0, kMostCounted);
+  ranges.expect("steps", at.steps, 0, kMaxCounted);
   ranges.expect("applied_steps", at.applied, 0, at.steps);
-  ranges.expect("epoch", at.epoch, run.start_epoch, kMostEpochs);
+  ranges.expect("epoch", at.epoch, run.start_epoch, kMaxEpochs);
   ranges.expect("epoch_sums.steps", at.sums.steps, 0, at.steps);
-  ranges.expect("epoch_sums.images", at.sums.images, 0, kMostCounted);
+  ranges.expect("epoch_sums.images", at.sums.images, 0, kMaxCounted);
   ranges.expect("epoch_sums.correct1", at.sums.correct1, 0, at.sums.images);
   ranges.expect("epoch_sums.correct5", at.sums.correct5, 0, at.sums.images);
-  ranges.expect("best.total", at.best.total, 0, kMostCounted);
+  ranges.expect("best.total", at.best.total, 0, kMaxCounted);
   ranges.expect("best.correct1", at.best.correct1, 0, at.best.total);
   ranges.expect("best.correct5", at.best.correct5, 0, at.best.total);
-  ranges.expect("best_epoch", at.best_epoch, 0, kMostEpochs);
+  ranges.expect("best_epoch", at.best_epoch, 0, kMaxEpochs);
 }
 
 void check_place(const TrainingPosition& at, int64_t steps_per_epoch) {

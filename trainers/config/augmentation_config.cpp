@@ -31,12 +31,12 @@ auto meant_if_given(const Names& names, const Options& options, const char* flag
 
 // Whether `key` is a setting of timm's with such a value, which is taken over.
 bool set_rand_augment(RandAugment& rand, std::string_view key, double value) {
-  constexpr double kMostLayers = 100;
+  constexpr double kMaxLayers = 100;
   constexpr double kUniform = 100;  // deviations above it
   const bool is_whole = value == std::floor(value);
   if (key == "m" && is_whole)
     rand.magnitude = value;
-  else if (key == "n" && is_whole && value >= 1 && value <= kMostLayers)
+  else if (key == "n" && is_whole && value >= 1 && value <= kMaxLayers)
     rand.layers = static_cast<int64_t>(value);
   else if (key == "p" && value <= 1)
     rand.probability = value;

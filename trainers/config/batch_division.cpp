@@ -14,7 +14,7 @@
 namespace lockstep::trainers {
 namespace {
 
-constexpr int64_t kMostShards = 65536;
+constexpr int64_t kMaxShards = 65536;
 constexpr std::array<int64_t, 4> kUsualRanks = {1, 2, 4, 8};
 
 bool batch_fits(const BatchDivision& cut) {
@@ -27,7 +27,7 @@ bool ranks_fit(const BatchDivision& cut) {
   return cut.ranks <= cut.shards;
 }
 bool fits(const BatchDivision& cut) {
-  return batch_fits(cut) && groups_fit(cut) && ranks_fit(cut) && cut.shards <= kMostShards;
+  return batch_fits(cut) && groups_fit(cut) && ranks_fit(cut) && cut.shards <= kMaxShards;
 }
 
 // The nearest values below and above `from` that work; both, one or none.
@@ -172,7 +172,7 @@ std::string plural(int64_t count, std::string_view noun) {
 // The fewest shards, not fewer than now, that these groups divide and that each of these rank
 // counts can share as subtrees; 0 when there are none.
 int64_t shards_for(const BatchDivision& batch, std::span<const int64_t> rank_counts) {
-  for (int64_t shards = batch.shards; shards <= kMostShards; ++shards) {
+  for (int64_t shards = batch.shards; shards <= kMaxShards; ++shards) {
     const bool shared = std::all_of(rank_counts.begin(), rank_counts.end(), [&](int64_t ranks) {
       return is_subtree_each(shards, ranks);
     });

@@ -6,12 +6,12 @@
 
 namespace lockstep::trainers {
 
-inline constexpr int64_t kMostCounted = int64_t{1} << 53;  // beyond, doubles skip whole numbers
+inline constexpr int64_t kMaxCounted = int64_t{1} << 53;  // beyond, doubles skip whole numbers
 
 // The whole number from 0 to `most`; nothing for all else: another number, text, true. nlohmann's
 // own get<int64_t>() casts any number, which is undefined for large ones.
 template <class Json>
-std::optional<int64_t> json_count(const Json& json, int64_t most = kMostCounted) {
+std::optional<int64_t> json_count(const Json& json, int64_t most = kMaxCounted) {
   if (!json.is_number_unsigned()) {  // a number from 0 on, without a point
     const bool whole = json.is_number_integer() && json.template get<int64_t>() >= 0;
     if (!whole) return std::nullopt;

@@ -8,7 +8,7 @@
 namespace lockstep::trainers {
 namespace {
 
-constexpr int64_t kMostEpochs = 1'000'000;
+constexpr int64_t kMaxEpochs = 1'000'000;
 
 [[noreturn]] void refuse_rule(std::string_view rule, const std::string& why) {
   throw UsageError(fmt::format("bad value: --param-groups '{}'", printable(rule)),
@@ -36,7 +36,7 @@ void read_setting(std::string_view rule, std::string_view word, ParameterRule& i
   }
   if (!is_factor) {
     const std::optional<int64_t> epochs = parse_int(value);
-    if (!epochs || *epochs < 0 || *epochs > kMostEpochs) {
+    if (!epochs || *epochs < 0 || *epochs > kMaxEpochs) {
       refuse_rule(rule, "epochs takes a whole number from 0");
     }
     into.epochs = epochs;

@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMostRanks = 4096;
-constexpr int64_t kMostTime = int64_t{1} << 61;  // sums and differences of two do not overflow
+constexpr int kMaxRanks = 4096;
+constexpr int64_t kMaxTime = int64_t{1} << 61;  // sums and differences of two do not overflow
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why) {
   throw DataError(fmt::format("{} is no flight record", printable(file)),
@@ -34,7 +34,7 @@ constexpr int64_t kMostTime = int64_t{1} << 61;  // sums and differences of two 
 
 bool is_sound(const FlightEvent& event) {
   return event.sequence > 0 && event.sequence < uint64_t{1} << 62 && event.time_ns >= 0 &&
-         event.time_ns < kMostTime && event.number >= -1 && event.step >= 0 &&
+         event.time_ns < kMaxTime && event.number >= -1 && event.step >= 0 &&
          event.kind > FlightEvent::Kind::kNone && event.kind <= FlightEvent::Kind::kEnd &&
          event.phase <= FlightEvent::Phase::kLeft;
 }
@@ -99,8 +99,7 @@ std::optional<int> rank_of(const std::string& name) {
   constexpr std::string_view kBegin = "rank-";
   if (!name.starts_with(kBegin)) return std::nullopt;
   const auto rank = parse_int(std::string_view(name).substr(kBegin.size()));
-  if (!rank || *rank < 0 || *rank >= kMostRanks ||
-      name != flight_file_of(static_cast<int>(*rank))) {
+  if (!rank || *rank < 0 || *rank >= kMaxRanks || name != flight_file_of(static_cast<int>(*rank))) {
     return std::nullopt;
   }
   return static_cast<int>(*rank);
@@ -132,10 +131,10 @@ RankFlight flight_of(std::span<const std::byte> bytes, const std::string& file) 
     refuse(file,
            fmt::format("its format is {}, expected {}", header.format, FlightHeader::kFormat));
   }
-  if (header.ranks < 1 || header.ranks > kMostRanks || header.rank < 0 ||
+  if (header.ranks < 1 || header.ranks > kMaxRanks || header.rank < 0 ||
       header.rank >= header.ranks || header.pid < 0 || header.copied_ns < 0 ||
-      header.copied_ns >= kMostTime || header.wall_minus_steady_ns <= -kMostTime ||
-      header.wall_minus_steady_ns >= kMostTime) {
+      header.copied_ns >= kMaxTime || header.wall_minus_steady_ns <= -kMaxTime ||
+      header.wall_minus_steady_ns >= kMaxTime) {
     refuse(file, "its header is out of range");
   }
   RankFlight flight{.header = header, .state = record.state, .events = {}};

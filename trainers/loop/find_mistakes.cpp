@@ -67,7 +67,7 @@ Picture reduced(const data::ImageShape& shape, const std::vector<uint8_t>& pixel
 }  // namespace
 
 MistakeFinder::MistakeFinder(int64_t classes) : classes_(classes) {
-  if (classes <= kMostClasses) confusion_.resize(static_cast<size_t>(classes * classes));
+  if (classes <= kMaxClasses) confusion_.resize(static_cast<size_t>(classes * classes));
 }
 
 void MistakeFinder::add(const EvaluatedImages& images) {

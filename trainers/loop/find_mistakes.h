@@ -24,7 +24,7 @@ struct EvaluatedImages {
 class MistakeFinder {
  public:
   // More classes than this have no confusion matrix.
-  static constexpr int64_t kMostClasses = 100;
+  static constexpr int64_t kMaxClasses = 100;
 
   explicit MistakeFinder(int64_t classes);
 

@@ -12,7 +12,7 @@
 namespace lockstep::trainers {
 namespace {
 
-constexpr int64_t kMostImages = 64, kMostPixels = 1 << 20;
+constexpr int64_t kMaxImages = 64, kMaxPixels = 1 << 20;
 constexpr int64_t kGap = 2;  // pixels around an image, as torchvision's make_grid has it
 
 // Copies rows of an image into the picture, whose pixel at its left upper corner is (top, left).
@@ -39,8 +39,8 @@ std::optional<Picture> first_images(const TrainingParts& parts, const StepRange&
           batch_plan(parts.run, images, parts.ranks), range.first, range.first + 1)
           .at(0);
   const data::ImageShape shape = images.training_shape(batch.epoch);
-  const int64_t fitting = std::max<int64_t>(1, kMostPixels / (shape.height * shape.width));
-  const int64_t most = std::min(kMostImages, fitting);
+  const int64_t fitting = std::max<int64_t>(1, kMaxPixels / (shape.height * shape.width));
+  const int64_t most = std::min(kMaxImages, fitting);
   std::vector<std::vector<uint8_t>> shown;
   std::vector<uint8_t> pixels(static_cast<size_t>(shape.numel()));
   for (const int64_t i : batch.images) {

@@ -173,7 +173,7 @@ void Training::train_step(EpochProgress& epoch) {
     const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
     replicas_.compare(p_.ranks, result_.steps);
   }
-  const int64_t interval = std::min(request.print_freq, kMostSteps);
+  const int64_t interval = std::min(request.print_freq, kMaxSteps);
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
   const bool saves = saves_.saves_after(result_.steps) && !last;
@@ -217,7 +217,7 @@ void Training::exchange_figures(EpochProgress& epoch) {
   }();
   result_.stopped |= totals.stop;
   const bool first = result_.steps == range_.first + 1;  // it takes longer than others
-  if (!first) stop_interval_ = std::min(steps_within(0.2, totals), kMostSteps);
+  if (!first) stop_interval_ = std::min(steps_within(0.2, totals), kMaxSteps);
   const double lr = step_.update().lr();
   numerics_.check_losses(totals, result_.steps, epoch.number(), lr);
   result_.stopped |= numerics_.ends_replay();

@@ -47,7 +47,7 @@ class Training {
   const std::optional<NumericsReport>& numerics() const { return numerics_.report(); }
 
  private:
-  static constexpr int64_t kMostSteps = 10;  // between two exchanges of figures
+  static constexpr int64_t kMaxSteps = 10;  // between two exchanges of figures
 
   void share_start();
   void train_epochs();
@@ -82,7 +82,7 @@ class Training {
   const ReplicaCheck replicas_;
   TrainingSaves saves_;
   TrainingEvaluation evaluation_;
-  int64_t stop_interval_ = kMostSteps;  // steps until ranks ask each other whether to stop
+  int64_t stop_interval_ = kMaxSteps;  // steps until ranks ask each other whether to stop
   TrainingResult result_;
 };
 

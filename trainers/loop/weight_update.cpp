@@ -16,7 +16,7 @@
 namespace lockstep::trainers {
 namespace {
 
-constexpr int64_t kMostSkips = 50;  // in a row
+constexpr int64_t kMaxSkips = 50;  // in a row
 
 [[noreturn]] void throw_overflow(const kernels::LossScaleState& state, int64_t steps) {
   throw DivergedError(
@@ -43,10 +43,10 @@ std::string text_of(const kernels::LossScaleRule& rule, const kernels::LossScale
 std::optional<kernels::LossScaleState> parse_state(const std::string& text) {
   try {
     const auto json = nlohmann::json::parse(text);
-    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
     const double scale = json.at("scale");
-    const auto tracker = json_count(json.at("_growth_tracker"), kMost);
-    const auto consecutive = json_count(json.at("consecutive_skips"), kMost);
+    const auto tracker = json_count(json.at("_growth_tracker"), kMax);
+    const auto consecutive = json_count(json.at("consecutive_skips"), kMax);
     const auto applied = json_count(json.at("applied"));
     const auto skipped = json_count(json.at("skipped"));
     if (!(scale > 0 && scale <= std::numeric_limits<float>::max())) return std::nullopt;
@@ -174,7 +174,7 @@ ScaledStep WeightUpdate::read_scale(int64_t steps) {
   const kernels::LossScaleState state = scaler_->read();
   optimizer_->set_applied_steps(state.applied);
   lr_ = schedule_.lr(first_step_ + state.applied - (state.consecutive_skips > 0 ? 0 : 1));
-  if (state.consecutive_skips >= kMostSkips) throw_overflow(state, steps);
+  if (state.consecutive_skips >= kMaxSkips) throw_overflow(state, steps);
   ScaledStep result = scaled_step(state);
   result.newly_skipped = state.skipped - std::exchange(skips_seen_, state.skipped);
   return result;

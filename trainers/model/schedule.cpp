@@ -151,9 +151,9 @@ std::optional<double> Schedule::end_epoch(int64_t epoch, double validation_loss,
   if (!watches_validation()) return std::nullopt;
   if (epoch <= config_.warmup.epochs) plateau_factor_ = 1;
   if (!plateau_.calls_for_cut(validation_loss, accuracy)) return std::nullopt;
-  constexpr double kLeastChange = 1e-8;  // of the rate, as in PyTorch
+  constexpr double kMinChange = 1e-8;  // of the rate, as in PyTorch
   const double next = lr((epoch + 1) * steps_per_epoch_);
-  if (!(next - next * config_.gamma > kLeastChange)) return std::nullopt;
+  if (!(next - next * config_.gamma > kMinChange)) return std::nullopt;
   plateau_factor_ *= config_.gamma;
   return next * config_.gamma;
 }

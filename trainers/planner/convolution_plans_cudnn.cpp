@@ -21,14 +21,14 @@ void choose_engines(const std::string& cudnn_properties,
     const auto found = planned.find(problem.text());
     const auto plan =
         found == planned.end()
-            ? cudnn::make_plan(target, problem, cudnn::kMostWorkspace)
-            : cudnn::make_plan(target, problem, cudnn::kMostWorkspace, found->second.engine);
+            ? cudnn::make_plan(target, problem, cudnn::kMaxWorkspace)
+            : cudnn::make_plan(target, problem, cudnn::kMaxWorkspace, found->second.engine);
     if (found != planned.end()) call.microseconds = found->second.microseconds;
     call.choice = plan->choice();
     for (const kernels::ConvolutionProblem& form : kernels::fused_forms(problem)) {
       const auto fused = planned.find(form.text());
       if (fused == planned.end() || !fused->second.is_there()) continue;
-      cudnn::make_plan(target, form, cudnn::kMostWorkspace, fused->second.engine);
+      cudnn::make_plan(target, form, cudnn::kMaxWorkspace, fused->second.engine);
       call.fused.push_back(fmt::format("{}: {}, {:.1f} us in place of {:.1f}",
                                        form.text(),
                                        fused->second.engine,

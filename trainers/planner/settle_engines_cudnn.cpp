@@ -20,8 +20,8 @@ TuneEngine make_tuner(Stream& stream) {
               .rule_microseconds = engine.rule_microseconds};
     };
     const cudnn::TimedEngine found =
-        problem.is_fused() ? cudnn::fused_engine(target, problem, cudnn::kMostWorkspace, of, timer)
-                           : cudnn::fastest_engine(target, problem, cudnn::kMostWorkspace, timer);
+        problem.is_fused() ? cudnn::fused_engine(target, problem, cudnn::kMaxWorkspace, of, timer)
+                           : cudnn::fastest_engine(target, problem, cudnn::kMaxWorkspace, timer);
     return PlannedEngine{.engine = found.choice,
                          .microseconds = found.microseconds,
                          .rule_microseconds = found.rule_microseconds,

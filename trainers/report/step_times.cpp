@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kShortest = 1e-6, kLongest = 3600;  // seconds; what is beyond falls into the ends
 constexpr double kRatio = 1.02;
-constexpr int64_t kMostSteps = int64_t{1} << 53;
+constexpr int64_t kMaxSteps = int64_t{1} << 53;
 
 double low_of(int bin) {
   return kShortest * std::pow(kRatio, bin);
@@ -30,7 +30,7 @@ std::optional<StepTimes> StepTimes::of(const std::vector<Bin>& bins) {
   StepTimes times;
   for (const Bin& bin : bins) {
     const bool ordered = bin.low_s > 0 && bin.low_s <= bin.high_s && bin.high_s <= 2 * kLongest;
-    if (!ordered || bin.count < 0 || bin.count > kMostSteps - times.count_) return std::nullopt;
+    if (!ordered || bin.count < 0 || bin.count > kMaxSteps - times.count_) return std::nullopt;
     times.add(bin_of(std::sqrt(bin.low_s * bin.high_s)), bin.count);
   }
   return times;

@@ -70,8 +70,8 @@ void draw_line(const PlotArea& area, const ChartLine& line, Svg& svg) {
                   line.color,
                   line.marks ? 2 : 1.5,
                   line.dashed ? " stroke-dasharray=\"5 4\"" : ""));
-  constexpr size_t kMostMarks = 60;
-  if ((!line.marks || line.points.size() > kMostMarks) && line.points.size() > 1) return;
+  constexpr size_t kMaxMarks = 60;
+  if ((!line.marks || line.points.size() > kMaxMarks) && line.points.size() > 1) return;
   for (const CurvePoint& point : line.points) {
     svg.raw(
         fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.2\" fill=\"var(--c{})\" "

@@ -10,7 +10,7 @@
 namespace lockstep::trainers {
 namespace {
 
-constexpr int64_t kMostClasses = 40;  // of a matrix that can be read
+constexpr int64_t kMaxClasses = 40;  // of a matrix that can be read
 
 // As HTML: the class's name, or its number.
 std::string class_text(const ViewedRun& run, int64_t label) {
@@ -45,7 +45,7 @@ std::string matrix_row(const ViewedRun& run, std::span<const int64_t> counts, in
 
 std::string confusion_matrix(const ViewedRun& run, const Mistakes& mistakes) {
   const auto classes = static_cast<size_t>(mistakes.classes);
-  if (mistakes.confusion.empty() || mistakes.classes > kMostClasses) return "";
+  if (mistakes.confusion.empty() || mistakes.classes > kMaxClasses) return "";
   std::string text =
       "<div class=\"card scroll\" style=\"padding:16px\"><table class=\"matrix\">\n<tr><th></th>";
   for (size_t c = 0; c < classes; ++c) {

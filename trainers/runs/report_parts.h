@@ -17,7 +17,7 @@ std::string curve_charts(ViewedRuns runs);
 std::string time_charts(const ViewedRun& run);
 // One step: of a trace where the run has one, else as means that run.json has.
 std::string step_chart(const ViewedRun& run);
-inline constexpr size_t kMostRows = 64;  // of ranks or buckets that a chart shows
+inline constexpr size_t kMaxRows = 64;  // of ranks or buckets that a chart shows
 std::string bucket_table(const ViewedRun& run);
 // The confusion matrix, and the images that were most wrong.
 std::string mistake_parts(const ViewedRun& run);

@@ -27,7 +27,7 @@ std::string mean_step_chart(const ViewedRun& run) {
                   .hatched = true,
                   .title = "exposed communication: " + seconds_text(seconds.exposed)}}}};
   for (const ExchangeSummary::BucketSeconds& bucket : exchange->buckets) {
-    if (lanes.size() > kMostRows) break;
+    if (lanes.size() > kMaxRows) break;
     lanes.push_back(
         {.label = fmt::format("bucket {}", lanes.size()),
          .spans = {{.begin = bucket.ready,

@@ -22,7 +22,7 @@ std::string rank_chart(const ViewedRun& run) {
   const double speed = images_per_s_of(run);
   std::vector<StackedRow> rows;
   for (const ExchangeSummary::Rank& rank : exchange->ranks) {
-    if (rows.size() == kMostRows || rank.seconds.own <= 0) break;
+    if (rows.size() == kMaxRows || rank.seconds.own <= 0) break;
     StackedRow row{.label = fmt::format("rank {}", rows.size()),
                    .parts = {rank.seconds.own, rank.seconds.exposed}};
     if (images > 0 && speed > 0) {
@@ -76,7 +76,7 @@ std::string memory_chart(const ViewedRun& run,
                          const ChartFrame& frame,
                          std::optional<int64_t> RankRecord::* peak) {
   std::vector<StackedRow> rows;
-  for (size_t rank = 0; rank < std::min(run.record.ranks.size(), kMostRows); ++rank) {
+  for (size_t rank = 0; rank < std::min(run.record.ranks.size(), kMaxRows); ++rank) {
     const std::optional<int64_t>& bytes = run.record.ranks[rank].*peak;
     if (!bytes) continue;
     rows.push_back({.label = fmt::format("rank {}", rank),
@@ -104,7 +104,7 @@ std::string memory_charts(const ViewedRun& run) {
 
 std::string slowest_chart(const ViewedRun& run) {
   const std::vector<SlowestRankSpan>& slowest = run.curves.slowest();
-  const size_t ranks = std::min(run.record.ranks.size(), kMostRows);
+  const size_t ranks = std::min(run.record.ranks.size(), kMaxRows);
   if (ranks < 2) return "";
   std::vector<std::string> rows;
   rows.reserve(ranks);

@@ -17,7 +17,7 @@ constexpr size_t kFewTraced = 5;
 // A cause is named where it takes at least this share of a usual step in most of the steps. Other
 // work on the machine comes in bursts, which are large and leave some steps alone.
 constexpr double kLargeShare = 0.2;
-constexpr double kMostSteps = 0.8;
+constexpr double kStepShare = 0.8;
 // A loader hands out batches in bursts, as many as it has threads.
 constexpr size_t kLoaderBlock = 4;
 
@@ -88,7 +88,7 @@ double floor_share(const std::vector<StepParts>& steps, StepBound bound) {
   const double mean =
       std::accumulate(totals.begin(), totals.end(), 0.0) / static_cast<double>(totals.size());
   const double total = is_loaders ? mean : quantile(totals, 0.5);
-  return total > 0 ? quantile(means, 1 - kMostSteps) / total : 0;
+  return total > 0 ? quantile(means, 1 - kStepShare) / total : 0;
 }
 
 double median_share(const std::vector<StepParts>& steps, StepBound bound) {
@@ -190,7 +190,7 @@ TraceVerdict verdict_on(const std::vector<StepParts>& steps) {
   TraceVerdict verdict;
   double largest = 0;
   const LastRank last = last_rank(steps);
-  const auto most = static_cast<size_t>(kMostSteps * static_cast<double>(steps.size()));
+  const auto most = static_cast<size_t>(kStepShare * static_cast<double>(steps.size()));
   for (const StepBound bound :
        {StepBound::kLoader, StepBound::kExchange, StepBound::kSkew, StepBound::kBetween}) {
     if (bound == StepBound::kSkew && last.steps < most) continue;

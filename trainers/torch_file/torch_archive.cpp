@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPickleMember = "/data.pkl";
 constexpr uint64_t kMaxSmallMember = uint64_t{16} << 20;  // pickle and metadata
-constexpr uint64_t kMostSharing = 4;  // tensors may share memory, as tied weights do
+constexpr uint64_t kMaxSharing = 4;  // tensors may share memory, as tied weights do
 
 struct NamedTensor {
   std::string name;
@@ -213,7 +213,7 @@ class TorchArchive {
     uint64_t claimed = 0;
     for (const auto& [name, tensor, dtype] : tensors) {
       claimed += static_cast<uint64_t>(elements_of(*tensor).value_or(0)) * size_of(dtype);
-      if (claimed / kMostSharing > held) {
+      if (claimed / kMaxSharing > held) {
         refuse("its tensors claim the same bytes over and over", kSaveStateDict);
       }
     }

@@ -24,7 +24,7 @@ static_assert(std::endian::native == std::endian::little, "the format is little-
 constexpr uint64_t kMaxDirectory = uint64_t{16} << 20;
 constexpr uint64_t kMaxMembers = 100'000;
 constexpr uint64_t kMaxComment = 0xffff;
-constexpr uint64_t kMostInflation = 1032;  // what deflate can make of a byte
+constexpr uint64_t kMaxInflation = 1032;  // what deflate can make of a byte
 constexpr size_t kPiece = size_t{1} << 20;
 
 // Takes numbers off the front of bytes. Requires: there are enough; short_of() asks.
@@ -120,7 +120,7 @@ std::string zip_problem(const ZipEntry& entry, uint64_t data_end) {
     return "reaches beyond the end";
   }
   if (!member.deflated && member.size != member.stored) return "has two sizes";
-  if (member.size / kMostInflation > member.stored) return "claims more than it can hold";
+  if (member.size / kMaxInflation > member.stored) return "claims more than it can hold";
   return {};
 }
 

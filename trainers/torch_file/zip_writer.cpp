@@ -14,7 +14,7 @@ namespace lockstep::trainers {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kMostZipBytes = uint64_t{0xffffffff};
+constexpr uint64_t kMaxZipBytes = uint64_t{0xffffffff};
 constexpr uint16_t kVersion = 20;
 constexpr uint16_t kUtf8 = 0x0800;
 constexpr uint16_t kNewYear1980 = 0x0021;   // the same files at all times
@@ -96,7 +96,7 @@ void write_zip(const std::filesystem::path& path, const std::vector<ZipPart>& pa
     content.push_back(headers.back().span());
     content.push_back(part.content);
     at += headers.back().size() + part.content.size();
-    if (at + directory.size() > kMostZipBytes || parts.size() >= zip::kMembersIn64) {
+    if (at + directory.size() > kMaxZipBytes || parts.size() >= zip::kMembersIn64) {
       throw EnvironmentError(
           fmt::format("cannot write {}", path.string()),
           fmt::format("it would have more than 4 GiB or {} members", zip::kMembersIn64),

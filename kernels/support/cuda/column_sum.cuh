@@ -114,9 +114,9 @@ void launch_column_sum(Stream& stream,
                        int64_t columns,
                        const ChunkTable& table,
                        float* sums) {
-  constexpr int kMostThreads = std::min(kColumnSumThreads / kSumLanes, kTile / width);
+  constexpr int kMaxThreads = std::min(kColumnSumThreads / kSumLanes, kTile / width);
   int threads = 2;  // a warp with the 16 lanes
-  while (threads < kMostThreads && threads * width < columns) threads *= 2;
+  while (threads < kMaxThreads && threads * width < columns) threads *= 2;
   lockstep::cuda::launch(stream,
                          op,
                          {dim3(static_cast<unsigned>(table.chunks()),

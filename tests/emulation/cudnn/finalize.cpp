@@ -7,7 +7,7 @@
 namespace lockstep::emulation {
 namespace {
 
-constexpr size_t kMostDimensions = 8;
+constexpr size_t kMaxDimensions = 8;
 
 void is(bool holds, const char* text) {
   require(holds, CUDNN_STATUS_BAD_PARAM, text);
@@ -16,7 +16,7 @@ void is(bool holds, const char* text) {
 void finalize_tensor(const BackendDescriptor& tensor) {
   const auto extents = tensor.values<int64_t>(CUDNN_ATTR_TENSOR_DIMENSIONS);
   const auto strides = tensor.values<int64_t>(CUDNN_ATTR_TENSOR_STRIDES);
-  is(extents.size() <= kMostDimensions, "_nbDims >= int(sizeof(_dimA) / sizeof(_dimA[0]))");
+  is(extents.size() <= kMaxDimensions, "_nbDims >= int(sizeof(_dimA) / sizeof(_dimA[0]))");
   is(extents.size() == strides.size(), "_nbDims != _nbStrides");
   is(std::ranges::all_of(strides, [](int64_t stride) { return stride >= 0; }), "_strA[d] < 0");
   const auto element = static_cast<int64_t>(std::max<size_t>(

@@ -69,7 +69,7 @@ bool Collective::ready() {
 
 void Collective::run() {
   if (communicator_->aborted) return;
-  std::array<int, kMostRanks> received{}, heard{};
+  std::array<int, kMaxRanks> received{}, heard{};
   for (const NcclCall& call : calls_) {
     const auto peer = static_cast<size_t>(call.peer);
     switch (call.kind) {
@@ -96,7 +96,7 @@ void Collective::write_letter() {
   for (const NcclCall& call : calls_) {
     const bool hears = call.kind == NcclCall::Kind::kBroadcast && call.peer != communicator_->rank;
     if (call.kind == NcclCall::Kind::kReceive || hears) continue;
-    if (letter.messages == Letter::kMost || end + call.bytes() > World::kOutboxBytes) {
+    if (letter.messages == Letter::kMax || end + call.bytes() > World::kOutboxBytes) {
       throw Fault("NCCL: more than the emulation holds");
     }
     std::memcpy(outbox + end, call.from, call.bytes());

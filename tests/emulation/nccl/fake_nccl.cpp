@@ -111,7 +111,7 @@ ncclResult_t ncclCommInitRankConfig(
     ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config) {
   const bool sound = config->magic == 0xcafebeef && config->size == sizeof(ncclConfig_t) &&
                      config->version == NCCL_VERSION_CODE && config->blocking == 0;
-  if (!sound || ranks > kMostRanks || rank >= ranks) return ncclInvalidArgument;
+  if (!sound || ranks > kMaxRanks || rank >= ranks) return ncclInvalidArgument;
   if (planted().kind == "init-fails") return ncclUnhandledCudaError;
   auto made = std::make_unique<ncclComm>();
   made->shared = std::make_shared<NcclCommunicator>(rank, ranks, id.internal);

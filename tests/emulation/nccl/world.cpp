@@ -22,7 +22,7 @@ int require(int result, const char* what) {
 
 size_t World::bytes() {
   static_assert(sizeof(Header) <= kHeaderBytes);
-  return kHeaderBytes + 2 * kMostRanks * kOutboxBytes;
+  return kHeaderBytes + 2 * kMaxRanks * kOutboxBytes;
 }
 
 std::string World::create() {

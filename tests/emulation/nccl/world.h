@@ -9,18 +9,18 @@
 
 namespace lockstep::emulation {
 
-constexpr int kMostRanks = 16;
+constexpr int kMaxRanks = 16;
 constexpr int kToAll = -1;
 
 // A rank's contribution to one operation: messages, whose bytes lie in its outbox.
 struct Letter {
-  static constexpr int kMost = 1024;
+  static constexpr int kMax = 1024;
   struct Message {
     int to;
     size_t begin, bytes;
   };
   int messages = 0;
-  Message message[kMost] = {};
+  Message message[kMax] = {};
 };
 
 class World {
@@ -49,8 +49,8 @@ class World {
  private:
   struct Header {
     std::atomic<int> joined;
-    std::atomic<uint64_t> arrived[kMostRanks];
-    Letter letters[kMostRanks][2];
+    std::atomic<uint64_t> arrived[kMaxRanks];
+    Letter letters[kMaxRanks][2];
   };
   static size_t bytes();
   Header& header() const { return *static_cast<Header*>(memory_); }
