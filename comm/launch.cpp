@@ -86,17 +86,17 @@ Launch launcher_says(Lookup lookup) {
   return {};
 }
 
-// Rank and size of the wishes, where the launcher leaves them open.
-void number_by_hand(const LaunchWishes& wishes, Launch& launch) {
-  const int size = wishes.size.value_or(1);
-  if (size > 1 && !wishes.rank) {
+// The rank and size of the options, where the launcher sets neither.
+void number_by_options(const LaunchOptions& options, Launch& launch) {
+  const int size = options.size.value_or(1);
+  if (size > 1 && !options.rank) {
     throw UsageError(fmt::format("one of {} ranks does not know its number", size),
                      "the number of ranks was given, the rank was not",
                      fmt::format("give each process its rank, 0 to {}, or start all of them with "
                                  "torchrun or mpirun",
                                  size - 1));
   }
-  const int rank = wishes.rank.value_or(0);
+  const int rank = options.rank.value_or(0);
   if (rank >= size) {
     throw UsageError(fmt::format("there is no rank {}", rank),
                      fmt::format("the number of ranks is {}, and they are counted from 0", size),
@@ -110,9 +110,9 @@ void number_by_hand(const LaunchWishes& wishes, Launch& launch) {
             .local_size = size};
 }
 
-void check_wish(const char* what, std::optional<int> wish, int alone, int told) {
-  if (!wish || *wish == alone || *wish == told) return;
-  throw UsageError(fmt::format("{} {} contradicts the launcher", what, *wish),
+void check_request(const char* what, std::optional<int> requested, int alone, int told) {
+  if (!requested || *requested == alone || *requested == told) return;
+  throw UsageError(fmt::format("{} {} contradicts the launcher", what, *requested),
                    fmt::format("the launcher's variables say {}", told),
                    "leave it to the launcher, or start without one");
 }
@@ -125,7 +125,7 @@ void number_on_host(std::optional<int> local_rank, Launch& launch) {
                      "start all ranks with torchrun or mpirun");
   }
   if (launch.has_local_rank || launch.size == 1) {
-    check_wish("local rank", local_rank, 0, launch.local_rank);
+    check_request("local rank", local_rank, 0, launch.local_rank);
     return;
   }
   launch.local_rank = *local_rank;
@@ -149,23 +149,23 @@ std::optional<MeetingPlace> place_of(Lookup lookup, const std::string& url, cons
 
 }  // namespace
 
-Launch read_launch(Lookup lookup, const LaunchWishes& wishes) {
+Launch read_launch(Lookup lookup, const LaunchOptions& options) {
   Launch launch = launcher_says(lookup);
-  if (launch.size == 0 && !wishes.url.empty()) launch.size = wishes.size.value_or(0);
+  if (launch.size == 0 && !options.url.empty()) launch.size = options.size.value_or(0);
   if (launch.size == 1) {
-    number_by_hand(wishes, launch);
+    number_by_options(options, launch);
   } else {
-    check_wish("rank", wishes.rank, 0, launch.rank);
-    check_wish("number of ranks", wishes.size, 1, launch.size);
+    check_request("rank", options.rank, 0, launch.rank);
+    check_request("number of ranks", options.size, 1, launch.size);
   }
-  number_on_host(wishes.local_rank, launch);
-  const bool lone = launch.launcher == Launcher::kNone && !wishes.size;
-  if (lone && !wishes.url.empty() && wishes.url != "env://") {
+  number_on_host(options.local_rank, launch);
+  const bool lone = launch.launcher == Launcher::kNone && !options.size;
+  if (lone && !options.url.empty() && options.url != "env://") {
     throw UsageError("there is a place to meet, and nobody to meet",
                      "nothing says how many ranks there are, so this one would train alone",
                      "give the number of ranks and this one's, or start all with torchrun");
   }
-  launch.place = place_of(lookup, wishes.url, launch);
+  launch.place = place_of(lookup, options.url, launch);
   if (launch.place && launch.size == 0) {
     throw UsageError("nobody says how many ranks there are",
                      "this launcher tells a rank its number alone",
@@ -174,8 +174,8 @@ Launch read_launch(Lookup lookup, const LaunchWishes& wishes) {
   return launch;
 }
 
-Launch read_launch(const LaunchWishes& wishes) {
-  return read_launch([](const char* name) -> const char* { return std::getenv(name); }, wishes);
+Launch read_launch(const LaunchOptions& options) {
+  return read_launch([](const char* name) -> const char* { return std::getenv(name); }, options);
 }
 
 bool shares_cores(const Launch& launch) {

@@ -34,20 +34,20 @@ struct Launch {
 };
 
 // Said by the user, beside the launcher.
-struct LaunchWishes {
-  std::string url = {};  // "tcp://HOST:PORT", "file://PATH", "env://"; "": no wish
+struct LaunchOptions {
+  std::string url = {};  // "tcp://HOST:PORT", "file://PATH", "env://"; "": not given
   std::optional<int> rank = {};
   std::optional<int> size = {};
   std::optional<int> local_rank = {};
 };
 
 // `lookup` is getenv or stands in for it. The first launcher of the list above that set its
-// variables wins; wishes must agree with it, but for rank 0 and size 1, which count nodes in
+// variables wins; options must agree with it, but for rank 0 and size 1, which count nodes in
 // PyTorch's main.py and mean nothing under a launcher. A local rank is for ranks whose launcher
 // does not tell theirs. Errors: EnvironmentError naming a variable
-// whose value makes no sense; UsageError for wishes that contradict the launcher or each other.
-Launch read_launch(Lookup lookup, const LaunchWishes& wishes = {});
-Launch read_launch(const LaunchWishes& wishes = {});
+// whose value makes no sense; UsageError for options that contradict the launcher or each other.
+Launch read_launch(Lookup lookup, const LaunchOptions& options = {});
+Launch read_launch(const LaunchOptions& options = {});
 
 // True when the ranks of this host cannot all have a core of their own: waiting ranks must yield.
 bool shares_cores(const Launch& launch);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/error.h"
-#include "core/memory_room.h"
+#include "core/memory_limit.h"
 
 namespace lockstep {
 namespace {

@@ -13,7 +13,7 @@
 #include "core/atomic_file.h"
 #include "core/check.h"
 #include "core/input_file.h"
-#include "core/memory_room.h"
+#include "core/memory_limit.h"
 #include "core/safetensors_header.h"
 #include "core/safetensors_parts.h"
 

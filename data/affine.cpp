@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kBytesAPixel = 3;
 
-// Pixels before and behind a line's ends are those at the ends.
+// Pixels before and after a line's ends are those at the ends.
 int64_t held_within(int64_t i, int64_t size) {
   return std::clamp<int64_t>(i, 0, size - 1);
 }

@@ -13,7 +13,7 @@
 
 #include "core/digest.h"
 #include "core/error.h"
-#include "core/memory_room.h"
+#include "core/memory_limit.h"
 #include "data/files.h"
 
 namespace lockstep::data {

@@ -148,7 +148,7 @@ void ImageFolder::read_file(int64_t i,
   const auto region = [&](const ImageSize& size) {
     if (!photo.can_shrink) begin(size);
     what = shrunk_by(photo.shrink, what, size);
-    keep = cache_ && cache_->has_room(size);
+    keep = cache_ && cache_->fits(size);
     return keep ? whole(size) : needed(what);
   };
   {

@@ -22,12 +22,12 @@ struct KeptPhoto {
   Image image;     // all of it
 };
 
-// First come, until the room is full: an epoch wants each photo once, so an evicted photo would be
-// missed before the one that replaced it. Thread safety: any thread.
+// First come, until the budget is spent: an epoch wants each photo once, so an evicted photo would
+// be missed before the one that replaced it. Thread safety: any thread.
 class PhotoCache {
  public:
-  // `room`: bytes, which several caches may share.
-  explicit PhotoCache(std::shared_ptr<std::atomic<int64_t>> room) : room_(std::move(room)) {}
+  // `budget`: bytes, which several caches may share.
+  explicit PhotoCache(std::shared_ptr<std::atomic<int64_t>> budget) : budget_(std::move(budget)) {}
 
   // Null when photo i is not kept.
   std::shared_ptr<const KeptPhoto> find(int64_t i) const {
@@ -35,16 +35,16 @@ class PhotoCache {
     const auto found = photos_.find(i);
     return found == photos_.end() ? nullptr : found->second;
   }
-  bool has_room(const ImageSize& size) const { return cost(size) <= room_->load(); }
-  // Unless one of that number is kept, or the room has run out.
+  bool fits(const ImageSize& size) const { return cost(size) <= budget_->load(); }
+  // Unless one of that number is kept, or the budget is spent.
   void keep(int64_t i, KeptPhoto photo) {
     const int64_t bytes = cost({photo.image.region.height, photo.image.region.width});
-    if (room_->fetch_sub(bytes) >= bytes) {
+    if (budget_->fetch_sub(bytes) >= bytes) {
       auto kept = std::make_shared<const KeptPhoto>(std::move(photo));
       const std::lock_guard lock(mutex_);
       if (photos_.try_emplace(i, std::move(kept)).second) return;
     }
-    room_->fetch_add(bytes);
+    budget_->fetch_add(bytes);
   }
 
  private:
@@ -53,7 +53,7 @@ class PhotoCache {
     return size.height * size.width * 3 + kBookkeeping;
   }
 
-  const std::shared_ptr<std::atomic<int64_t>> room_;
+  const std::shared_ptr<std::atomic<int64_t>> budget_;
   mutable std::mutex mutex_;  // guards photos_
   std::unordered_map<int64_t, std::shared_ptr<const KeptPhoto>> photos_;
 };

@@ -65,7 +65,7 @@ class RowResizer {
   std::vector<int16_t> halves_;
 };
 
-// A weighted sum of `rows` rows of `bytes` each, one behind the other.
+// A weighted sum of `rows` rows of `bytes` each, one after the other.
 void mix_rows(
     const uint8_t* from, int64_t bytes, int64_t rows, const int32_t* weights, uint8_t* to);
 

@@ -8,7 +8,7 @@
 #pragma GCC visibility push(default)
 namespace lockstep::nn {
 
-// Computes conv2d for the batch norm behind it, with sums where that form was chosen.
+// Computes conv2d for the batch norm after it, with sums where that form was chosen.
 NormInput conv2d_to_norm(const Var& x, const Var& weight, const kernels::Conv2dParams& params);
 
 // Tells whether norm_conv2d() may compute this step of a training.

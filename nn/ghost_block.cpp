@@ -12,7 +12,7 @@ Conv2dOptions conv1x1(int64_t in_channels, int64_t out_channels) {
 
 SqueezeExciteOptions squeeze_options(int64_t channels) {
   return {.channels = channels,
-          .reduced = near_multiple(0.25 * static_cast<double>(channels), 4, 0.9),
+          .reduced = nearest_multiple(0.25 * static_cast<double>(channels), 4, 0.9),
           .gate = kernels::GateForm::kHardSigmoid,
           .reduce_name = "conv_reduce",
           .expand_name = "conv_expand"};

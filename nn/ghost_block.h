@@ -10,7 +10,7 @@
 namespace lockstep::nn {
 
 // A 1x1 convolution to half of the channels; a 3x3 filter on each of those makes the other half;
-// batch norm behind both, with the activation: (N,C,H,W) -> (N,K,H,W). Requires: K even.
+// batch norm after both, with the activation: (N,C,H,W) -> (N,K,H,W). Requires: K even.
 class GhostModule : public Module {
  public:
   GhostModule(const Init& init, int64_t in_channels, int64_t out_channels, Activation activation);

@@ -24,7 +24,7 @@ void kaiming_normal(const Init& init, Fan fan, Tensor& weight);
 void normal(const Init& init, double std, Tensor& weight);
 
 // Makes filters k < min(K,C) of `weight` (K,C,R,S) hand on channel k: 1 at its center, which for an
-// even size is the pixel behind it, and 0 elsewhere; the others stay.
+// even size is the pixel after it, and 0 elsewhere; the others stay.
 // Source: torch.nn.init.dirac_ of weight[:C].
 void dirac(const Init& init, Tensor& weight);
 

@@ -72,7 +72,7 @@ class OnePixelConv2d : public Module {
 };
 
 struct BatchNormOptions {
-  Activation activation = Activation::kNone;  // behind it, in the same pass
+  Activation activation = Activation::kNone;  // after it, in the same pass
   float eps = 1e-5F;
   float momentum = 0.1F;    // the share of a step's statistics in the running ones, as in PyTorch
   bool fixed_gain = false;  // the weight stays 1: a frozen parameter

@@ -26,7 +26,8 @@ Conv2dOptions conv3x3(int64_t in_channels, int64_t out_channels, int stride = 1,
 std::unique_ptr<SqueezeExcite> squeeze_excite(const Init& init, int64_t channels) {
   const double sixteenth = static_cast<double>(channels) / 16;
   return std::make_unique<SqueezeExcite>(
-      init, SqueezeExciteOptions{.channels = channels, .reduced = near_multiple(sixteenth, 8, 0)});
+      init,
+      SqueezeExciteOptions{.channels = channels, .reduced = nearest_multiple(sixteenth, 8, 0)});
 }
 
 // relu(branch + shortcut); in training the branch may be left out.

@@ -27,7 +27,7 @@ struct BlockOptions {
   // Source: torchvision's ResNeXt.
   int groups = 1;
   int64_t group_width = 64;
-  bool squeeze_excite = false;  // of a bottleneck, behind its last norm
+  bool squeeze_excite = false;  // of a bottleneck, after its last norm
   bool blur_pool = false;       // make_conv's, for the convolution with the stride
   DropPath drop_path = {};
 
@@ -67,7 +67,7 @@ class ResidualBlock : public Module {
   virtual Forked forward(const Forked& x) = 0;
 };
 
-// Blocks one behind the other, named "0", "1", ... Owns: them.
+// Blocks one after the other, named "0", "1", ... Owns: them.
 class ResidualStage : public ResidualBlock {
  public:
   explicit ResidualStage(std::vector<std::unique_ptr<ResidualBlock>> blocks);

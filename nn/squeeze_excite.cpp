@@ -4,7 +4,7 @@
 
 namespace lockstep::nn {
 
-int64_t near_multiple(double count, int64_t divisor, double limit) {
+int64_t nearest_multiple(double count, int64_t divisor, double limit) {
   const int64_t half = divisor / 2;
   const int64_t nearest =
       static_cast<int64_t>(count + static_cast<double>(half)) / divisor * divisor;

@@ -10,7 +10,7 @@ namespace lockstep::nn {
 
 // The multiple of `divisor` next to `count`, at least one of it; the one above where that is less
 // than `limit` times count. Source: timm's make_divisible.
-int64_t near_multiple(double count, int64_t divisor, double limit);
+int64_t nearest_multiple(double count, int64_t divisor, double limit);
 
 struct SqueezeExciteOptions {
   int64_t channels = 0;

@@ -56,7 +56,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def flags_in(text: str) -> list[str]:
-    """The flags that string literals name, but for those behind another program's name."""
+    """The flags that string literals name, but for those after another program's name."""
     code = re.sub(r"^\s*(?://|#\s*include).*", "", text, flags=re.MULTILINE)
     literals = LITERAL.findall(BETWEEN_LITERALS.sub("", code))
     known = re.compile(rf"\b(?:{COMMANDS})\b[^;,]*")

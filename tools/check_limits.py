@@ -88,7 +88,7 @@ class Source:
         return variables
 
     def read_declaration(self, at: int) -> tuple[int, int]:
-        """Returns the place behind it, and how many variables it declares."""
+        """Returns the place after it, and how many variables it declares."""
         first, second = self.text[at], self.text[min(at + 1, len(self.text) - 1)]
         if first == ";":
             return at + 1, 0
@@ -146,7 +146,7 @@ class Source:
         return i + 1, variables if is_variable else 0
 
     def initializes_member(self, parameters: int, brace: int) -> bool:
-        """Whether the brace is of a constructor's list, behind a colon."""
+        """Whether the brace is of a constructor's list, after a colon."""
         i, has_list = self.end_of(parameters) + 1, False
         while i < brace:
             has_list = has_list or self.text[i] == ":"

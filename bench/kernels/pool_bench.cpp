@@ -8,7 +8,7 @@ namespace {
 
 constexpr kernels::MaxPool2dParams k2x2 = {2, 2, 2, 2, 0, 0};
 constexpr kernels::MaxPool2dParams k3x3 = {3, 3, 2, 2, 1, 1};
-// ResNet's 3x3 behind its stem, ConvNet's 2x2.
+// ResNet's 3x3 after its stem, ConvNet's 2x2.
 const Cases kMaxPoolResnet{.cpu = {kF32, {{8, 64, 112, 112}}},
                            .cuda = {kFloatTypes, {{256, 64, 112, 112}}}};
 const Cases kMaxPoolConvnet{.cpu = {kF32, {{32, 16, 28, 28}, {32, 32, 14, 14}}},

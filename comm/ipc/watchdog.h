@@ -24,7 +24,7 @@ class Watchdog : public cuda::Watch {
            std::vector<CUstream_st*> streams)
       : Watch(std::move(streams)), peers_(peers), deadline_(deadline) {}
 
-  // A sum is on its way, and `done` passes behind this rank's part of it.
+  // A sum is on its way, and `done` passes after this rank's part of it.
   void began(const cuda::InterprocessEvent& done, const std::string& label);
   // Calls of the communicator, whose error is kept for before_end().
   void guard(FunctionRef<void()> calls);

@@ -60,14 +60,14 @@ bool OwnerSum::next_round() {
 
 void OwnerSum::collect() {
   const int64_t own = slices_[static_cast<size_t>(rank())].count;
-  const Tensor room = Tensor::empty({own * (size() - 1)}, values().dtype());
+  const Tensor memory = Tensor::empty({own * (size() - 1)}, values().dtype());
   leaves_.assign(static_cast<size_t>(size()), slice(rank()));
   std::vector<Send> sends;
   std::vector<Receive> receives;
   for (int i = 1; i < size(); ++i) {  // from the right neighbor on, so that no rank is hit by all
     const int peer = (rank() + i) % size();
     Tensor& leaf = leaves_[static_cast<size_t>(peer)];
-    leaf = room.slice((i - 1) * own, own);
+    leaf = memory.slice((i - 1) * own, own);
     sends.push_back({peer, sent(slice(peer))});
     receives.push_back({peer, received(leaf)});
   }

@@ -51,7 +51,7 @@ class RingSum : public MessageWork {
   Tensor slice(int index) const;
 
   Stream& stream_;
-  Tensor received_;  // room for the largest slice
+  Tensor received_;  // holds the largest slice
   int step_ = 0;     // of both halves
 };
 

@@ -65,7 +65,7 @@ NcclExchange::NcclExchange(Ranks& ranks, Stream& compute, std::span<const Bucket
 
 NcclExchange::~NcclExchange() {
   if (std::uncaught_exceptions() > exceptions_) ranks_.abandon();  // the others may never come
-  watchdog_.before_end();                                          // the streams end behind it
+  watchdog_.before_end();                                          // the streams end after it
 }
 
 std::unique_ptr<Work> NcclExchange::start(const AllReduce& what) {

@@ -46,8 +46,8 @@ class NcclExchange : public DeviceExchange, public DevicePeers {
   void sum_ring(Tensor& values, std::string_view label);
   void send(const Tensor& from, int to);
   void receive(Tensor to, int from);
-  // `body` gives the exchange stream work, behind what the compute stream has been given. `done`
-  // passes behind it.
+  // `body` gives the exchange stream work, after what the compute stream has been given. `done`
+  // passes after it.
   void beside_compute(cuda::Event& done, std::string_view label, FunctionRef<void()> body);
 
   Ranks& ranks_;

@@ -20,7 +20,7 @@ class Watchdog : public cuda::Watch {
   // `streams`: that NCCL's work runs on, alone or in graphs.
   Watchdog(Ranks& ranks, std::vector<CUstream_st*> streams);
 
-  // A collective is on its way, and `done` passes behind it. What is `recorded` runs later, again
+  // A collective is on its way, and `done` passes after it. What is `recorded` runs later, again
   // and again, and its event cannot be asked.
   void began(const cuda::Event& done, std::string_view label, bool recorded);
 

@@ -125,15 +125,15 @@ bool CallQueue::find_obstacle(const Call& call, Obstacle& obstacle) const {
   if (!call.entered_by_all) {
     obstacle.counter = &RankState::posted;
     obstacle.target = call.number;
-    return find_behind(Need::kEverybody, obstacle);
+    return find_lagging(Need::kEverybody, obstacle);
   }
   const Need need = call.exchange ? call.exchange->need(call.phases_done) : Need{};
   obstacle.counter = &RankState::phase;
   obstacle.target = call.first_phase + need.phases;
-  return find_behind(need.rank, obstacle);
+  return find_lagging(need.rank, obstacle);
 }
 
-bool CallQueue::find_behind(int rank, Obstacle& obstacle) const {
+bool CallQueue::find_lagging(int rank, Obstacle& obstacle) const {
   if (rank == Need::kNobody) return false;
   obstacle.needs_everybody = rank == Need::kEverybody;
   const int first = obstacle.needs_everybody ? 0 : rank;
@@ -210,7 +210,7 @@ void CallQueue::check_alive(const Call& call) {
   if (gone.empty()) return;
   std::vector<int> culprits;
   culprits.reserve(gone.size());
-  for (const int peer : gone) culprits.push_back(culprit_behind(peer));
+  for (const int peer : gone) culprits.push_back(root_culprit(peer));
   culprits = distinct(std::move(culprits));
   blame(culprits.front());
   throw lost_peer_error(call.operation, rank_, gone, culprits);
@@ -221,12 +221,12 @@ std::vector<int> CallQueue::culprits_of(const Obstacle& obstacle) const {
   for (int peer = 0; peer < host_.size(); ++peer) {
     const bool is_needed = obstacle.needs_everybody ? peer != rank_ : peer == obstacle.rank;
     if (!is_needed || (state(peer).*obstacle.counter).has_reached(obstacle.target)) continue;
-    culprits.push_back(culprit_behind(peer));
+    culprits.push_back(root_culprit(peer));
   }
   return distinct(std::move(culprits));
 }
 
-int CallQueue::culprit_behind(int rank) const {
+int CallQueue::root_culprit(int rank) const {
   for (int i = 0; i < host_.size(); ++i) {
     const int next = held_up_by(rank);
     if (next == rank || next == rank_) break;

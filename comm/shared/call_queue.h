@@ -59,7 +59,7 @@ class CallQueue {
   bool run_phases(Call& call);
   // False: `call` may take its next step. Otherwise the first counter in its way.
   bool find_obstacle(const Call& call, Obstacle& obstacle) const;
-  bool find_behind(int rank, Obstacle& obstacle) const;
+  bool find_lagging(int rank, Obstacle& obstacle) const;
   void compare_records(const Call& call) const;
 
   void wait_for(const Obstacle& obstacle, const Call& call);
@@ -69,7 +69,7 @@ class CallQueue {
   std::vector<int> culprits_of(const Obstacle& obstacle) const;
   // A rank that waits for another is held up by it, and one that gave up was: the last one in such
   // a row. It may be `rank` itself.
-  int culprit_behind(int rank) const;
+  int root_culprit(int rank) const;
   // Whom a rank waits for or gave up on; itself: nobody.
   int held_up_by(int rank) const;
   void blame(int rank) { state(rank_).blames.store(static_cast<uint32_t>(rank) + 1); }

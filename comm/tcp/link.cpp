@@ -75,7 +75,7 @@ void Link::flush() {
     message.msg_iovlen = count;
     const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) {
-      return;  // a closed connection shows when it is read, behind the peer's last messages
+      return;  // a closed connection shows when it is read, after the peer's last messages
     }
     first.written += static_cast<size_t>(sent);
     if (first.written < kHeaderBytes + first.bytes.size()) return;

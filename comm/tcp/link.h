@@ -28,7 +28,7 @@ struct FrameHeader {
 static_assert(sizeof(FrameHeader) == 24, "no padding: it goes over the wire");
 
 // Messages go out in the order of send(). One that comes before it is expected is kept until then,
-// since the messages of another operation may be behind it.
+// since the messages of another operation may be after it.
 class Link {
  public:
   Link(UniqueFd socket, int rank, int peer)

@@ -24,12 +24,13 @@ struct Peers {
   std::vector<uint64_t> hosts;    // by rank; equal for ranks that may share memory
 };
 
-// Every rank calls it, whenever it starts. A connection that is no rank of the job is refused with a
-// note and disturbs nobody. The token keeps jobs apart; nothing is encrypted, so the network must be
-// trusted as with MPI. Errors: CommError naming the ranks that are absent when the time is over; an
-// Error with kStopped where `stop` says so; EnvironmentError for a port that is in use, an unknown
-// host and ranks that cannot reach each other; UsageError for a rank that came twice or with another
-// number of ranks. Rank 0's are thrown on all ranks that have come. Requires: size > 1.
+// Every rank calls it, whenever it starts. A connection that is no rank of the job is refused with
+// a note and disturbs nobody. The token keeps jobs apart; nothing is encrypted, so the network must
+// be trusted as with MPI. Errors: CommError naming the ranks that are absent when the time is over;
+// an Error with kStopped where `stop` says so; EnvironmentError for a port that is in use, an
+// unknown host and ranks that cannot reach each other; UsageError for a rank that came twice or
+// with another number of ranks. Rank 0's are thrown on all ranks that have come. Requires:
+// size > 1.
 Peers meet(const MeetingPlace& place, int rank, int size, const MeetingOptions& options);
 
 // Names this machine, and what of it this process sees: ranks with other numbers share no memory.

@@ -1,5 +1,5 @@
 // A call is one plan a shard, with up to kMaxWorkspace of scratch memory. cuDNN wants all tensors
-// of one type: a bias is rounded to 16 bits first, and the gradient of the weights widened behind.
+// of one type: a bias is rounded to 16 bits first, and then the weights' gradient is widened.
 // Inputs of 1 to 3 channels are copied to 4 in the workspace, not in their tensor: the network's
 // first layer alone has such, and cuDNN would make the same copy, were it given 3.
 #include "kernels/conv/conv2d_cudnn.h"

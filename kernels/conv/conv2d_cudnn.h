@@ -39,7 +39,7 @@ bool are_aligned(const Tensors&... tensors) {
 size_t staged_bytes(const ConvolutionProblem& problem);
 
 // Settles which engine computes `problem` on this stream: the one whose ConvolutionPlan::choice()
-// this is. Without it, or behind a call of that problem, it is the rule's. Errors: EnvironmentError
+// this is. Without it, or after a call of that problem, it is the rule's. Errors: EnvironmentError
 // where cuDNN has no such engine.
 void keep_plan(Stream& stream, const ConvolutionProblem& problem, std::string_view choice);
 // The workspace that a call on one such shard takes. Settles its engine, as the call would. Errors:

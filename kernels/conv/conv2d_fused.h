@@ -1,4 +1,4 @@
-// A convolution without bias in one pass with the batch norms before it and behind it, on CUDA: for
+// A convolution without bias in one pass with the batch norms before it and after it, on CUDA: for
 // layers that choose_form() names. cuDNN has engines for it in f16, for some cards and shapes;
 // time decides where they are used (trainers/planner).
 //

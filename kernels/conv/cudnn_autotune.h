@@ -59,7 +59,7 @@ using KnownEngine = FunctionRef<TimedEngine(const ConvolutionProblem& problem)>;
 
 // For a form of kernels/conv/conv2d_fused.h: its fastest engine; kNoEngine where none runs, and
 // where a forward pass with all that depends on its form takes no less time than it does without.
-// Those are the times given: of a form with sums the batch norm behind it is part, of one with a
+// Those are the times given: of a form with sums the batch norm after it is part, of one with a
 // norm also the one before it, and the gradient of the weights. `known` is asked for the forms that
 // fused_forms() lists before it, and for the layer's own passes.
 TimedEngine fused_engine(const Target& target,

@@ -23,7 +23,7 @@ struct LeftRows {
   LeftRows from(int64_t row) const { return {at + row * row_stride, row_stride, inner_stride}; }
 };
 
-// right[i, column], strips of kColumns columns one behind the other; the last may have half.
+// right[i, column], strips of kColumns columns one after the other; the last may have half.
 struct RightPanel {
   const float* at;
   int64_t columns;

@@ -28,7 +28,7 @@ struct OutputPanel {
   int64_t first_tile, tiles, first_channel, width;
 };
 
-// Parts of a workspace, one behind the other, each at a cache line.
+// Parts of a workspace, one after the other, each at a cache line.
 class WorkspaceParts {
  public:
   explicit WorkspaceParts(std::byte* at) : at_(at) {}

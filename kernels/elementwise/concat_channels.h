@@ -1,4 +1,4 @@
-// Two images' channels one behind the other, and the gradient, which takes them apart.
+// Two images' channels one after the other, and the gradient, which takes them apart.
 //   out[n, 0..A, h, w] = a[n, :, h, w]        out[n, A..A+B, h, w] = b[n, :, h, w]
 // Bit for bit, NaN too. Source: torch.cat(dim=1). Spec: tests/reference/concat_channels.h
 #pragma once

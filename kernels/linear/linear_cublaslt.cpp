@@ -60,7 +60,7 @@ size_t scratch_bytes(const LinearPlans& plans) {
 }
 
 // cuBLASLt adds a bias of the result's type.
-const void* bias_of(Stream& stream, const Tensor& bias, Dtype dtype, std::byte* room) {
+const void* bias_of(Stream& stream, const Tensor& bias, Dtype dtype, std::byte* scratch) {
   if (!bias.defined()) return nullptr;
   const bool is_aligned = reinterpret_cast<size_t>(bias.bytes()) % kBiasAlignment == 0;
   if (dtype == Dtype::kF32 && is_aligned) return bias.bytes();
@@ -68,8 +68,8 @@ const void* bias_of(Stream& stream, const Tensor& bias, Dtype dtype, std::byte* 
       stream,
       {.count = 1, .to_type = dtype, .from_channels = bias.numel(), .to_channels = bias.numel()},
       bias.bytes(),
-      room);
-  return room;
+      scratch);
+  return scratch;
 }
 
 }  // namespace

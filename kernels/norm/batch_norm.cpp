@@ -199,7 +199,7 @@ void batch_norm_shard_forward(Stream& stream,
                               Tensor& out) {
   const BatchCheck check("batch_norm_shard_forward", stream, shards, args.in);
   const bool follows = check.shard_arguments(args);
-  const BatchNormForwardArgs forward = forward_behind(args, residual, out);
+  const BatchNormForwardArgs forward = forward_args(args, residual, out);
   check.forward_arguments(forward);
   LS_DISPATCH_CUDA(batch_norm_shard_forward, (stream, shards, args, residual, out))
   check.require(!args.sums.defined(), "sums on CUDA only");
@@ -245,7 +245,7 @@ void batch_norm_shard_backward(Stream& stream,
   LS_DISPATCH_CUDA(batch_norm_shard_backward, (stream, shards, args, addend, grad_in))
   if (addend.defined() && !check.dry_batch(1, 1, 3)) add(stream, addend, *args.grad_residual);
   batch_norm_shard_sums(stream, shards, args);
-  batch_norm_backward(stream, shards, backward_behind(args, grad_in));
+  batch_norm_backward(stream, shards, backward_args(args, grad_in));
 }
 
 }  // namespace lockstep::kernels

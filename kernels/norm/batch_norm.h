@@ -172,10 +172,10 @@ using BatchNormInference = void(Stream& stream,
                                 const Shards& shards,
                                 const BatchNormInferenceArgs& args);
 
-// Where each group is one shard: step 3 behind 1, and 7 behind 5.
-inline BatchNormForwardArgs forward_behind(const BatchNormShardArgs& shard,
-                                           const Tensor& residual,
-                                           Tensor& out) {
+// Where each group is one shard: step 3 after 1, and 7 after 5.
+inline BatchNormForwardArgs forward_args(const BatchNormShardArgs& shard,
+                                         const Tensor& residual,
+                                         Tensor& out) {
   return {.in = shard.in,
           .group_stats = shard.stats,
           .weight = shard.weight,
@@ -184,7 +184,7 @@ inline BatchNormForwardArgs forward_behind(const BatchNormShardArgs& shard,
           .params = shard.params,
           .out = out};
 }
-inline BatchNormBackwardArgs backward_behind(const BatchNormSumsArgs& sums, Tensor& grad_in) {
+inline BatchNormBackwardArgs backward_args(const BatchNormSumsArgs& sums, Tensor& grad_in) {
   const bool gated = sums.grad_residual != nullptr && sums.grad_residual->defined();
   return {.in = sums.in,
           .grad_out = gated ? *sums.grad_residual : sums.grad_out,

@@ -28,7 +28,7 @@ SliceSums slice_sums(Stream& stream, const ChannelPlan& plan) {
   return {reinterpret_cast<float*>(stream.workspace(floats * sizeof(float), 0).shared), slices};
 }
 
-// The source of g: grad_out behind the gate that `in` gives, or behind the sign of `out`, or times
+// The source of g: grad_out after the gate that `in` gives, or after the sign of `out`, or times
 // GELU's slope that `in` gives. Unless it is the first, g goes to gated_grad.
 enum class Source : int { kGradOut, kBehindOut, kSumBehindOut, kSlope };
 
@@ -318,7 +318,7 @@ void batch_norm_shard_backward(Stream& stream,
                        .grad_weight = args.grad_weight.data<float>(),
                        .grad_bias = args.grad_bias.data<float>()};
   launch_sums(stream, kOp, plan, args, addend, sums.found);
-  launch_input_gradient(stream, kOp, plan, sums, backward_behind(args, grad_in));
+  launch_input_gradient(stream, kOp, plan, sums, backward_args(args, grad_in));
 }
 
 }  // namespace lockstep::kernels::cuda

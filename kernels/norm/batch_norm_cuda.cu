@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kChannelThreads)
       .store(plan, share.shard, share.channel, stats);
 }
 
-// The steps behind a normalized value: ReLU or nothing, or either after a residual; or GELU.
+// The steps after a normalized value: ReLU or nothing, or either after a residual; or GELU.
 enum class Tail : int { kOptionalRelu, kResidual, kGelu };
 
 // Backwards over the shards: the statistics ended there.
@@ -209,7 +209,7 @@ void batch_norm_shard_forward(Stream& stream,
                               Tensor& out) {
   constexpr const char* kOp = "batch_norm_shard_forward";
   const ChannelPlan plan = channel_plan(shards, args.in);
-  const BatchNormForwardArgs forward = forward_behind(args, residual, out);
+  const BatchNormForwardArgs forward = forward_args(args, residual, out);
   if (args.sums.defined()) {
     const FromSums sums{args.sums.data<float>()};
     normalize(stream, kOp, plan, fresh_statistics(sums, plan, args), forward);

@@ -13,7 +13,7 @@ namespace {
 
 using kernels::Conv2dParams;
 
-// Tells whether a training step's convolution is one pass with the batch norm behind it and, if
+// Tells whether a training step's convolution is one pass with the batch norm after it and, if
 // norms_in, with the one before it. Under autocast a cast separates them.
 bool is_chosen(const Var& x, const Tensor& kernel, const Conv2dParams& params, bool norms_in) {
   const Batch& batch = x.batch();
@@ -108,10 +108,10 @@ NormInput norm_conv2d(const NormInput& input,
   Stream& stream = x.stream();
   const Tensor& kernel = weight.as(x.dtype());
   // A listener gets every value and gradient. The convolution computes the same bits.
-  const bool heard = x.batch().is_watched();
-  const Var normalized = heard ? batch_norm(input, norm) : Var();
+  const bool watched = x.batch().is_watched();
+  const Var normalized = watched ? batch_norm(input, norm) : Var();
   Normalization done(x, norm);
-  const Tensor affine = done.affine(stream, input.sums, heard ? nullptr : &norm.running);
+  const Tensor affine = done.affine(stream, input.sums, watched ? nullptr : &norm.running);
   Tensor out = empty_result(x, kernel, params);
   Tensor sums = empty_sums(x, kernel);
   kernels::conv2d_fused_forward(stream,
@@ -133,7 +133,7 @@ NormInput norm_conv2d(const NormInput& input,
                                            .grad_weight = grad},
                                           affine);
   };
-  if (heard) {
+  if (watched) {
     const auto backward = [=](Stream& s, const Tensor& grad_out, Grads& grads) {
       if (grads.wants(0)) data(s, grad_out, grads.overwrite(0));
       if (grads.wants(1)) leaves(s, grad_out, grads.overwrite(1));

@@ -223,8 +223,8 @@ Forked batch_norm(const NormInput& input, BatchNormState& norm, const Var& resid
   const Tensor gate = norm.params.activation == Activation::kRelu ? out : Tensor();
   // A listener gets whole gradients. A dry stream has none.
   const Batch& batch = x.batch();
-  const bool heard = batch.is_watched() && x.stream().device() != Device::kDry;
-  const bool adds = gate.defined() && done.groups_are_shards() && x.requires_grad() && !heard;
+  const bool watched = batch.is_watched() && x.stream().device() != Device::kDry;
+  const bool adds = gate.defined() && done.groups_are_shards() && x.requires_grad() && !watched;
   Var branch;
   if (batch.recording && adds) {
     branch = Var(out, x.shared_batch());

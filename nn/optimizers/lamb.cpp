@@ -15,18 +15,18 @@ namespace {
 // Tensors of zeros, one a slot, in one piece of memory.
 std::vector<Tensor> zeros_like(Stream& stream, std::span<const kernels::AdamSlot> slots) {
   constexpr int64_t kAlignment = 64;  // elements
-  const auto room = [](const Tensor& tensor) {
+  const auto aligned = [](const Tensor& tensor) {
     return (tensor.numel() + kAlignment - 1) / kAlignment * kAlignment;
   };
   int64_t all = 0;
-  for (const kernels::AdamSlot& slot : slots) all += room(slot.param);
+  for (const kernels::AdamSlot& slot : slots) all += aligned(slot.param);
   Tensor memory = Tensor::empty({all}, Dtype::kF32, stream.device());
   kernels::fill(stream, 0, memory);
   std::vector<Tensor> tensors;
   int64_t first = 0;
   for (const kernels::AdamSlot& slot : slots) {
     tensors.push_back(memory.slice(first, slot.param.numel()).view(slot.param.shape()));
-    first += room(slot.param);
+    first += aligned(slot.param);
   }
   return tensors;
 }

@@ -72,7 +72,7 @@ class ResNetParameters {
 
  private:
   void add(int64_t elements) { bytes.push_back(elements * 4); }
-  void conv(int64_t in, int64_t out, int64_t kernel) {  // and the batch norm behind it
+  void conv(int64_t in, int64_t out, int64_t kernel) {  // and the batch norm after it
     add(out * in * kernel * kernel);
     add(out);
     add(out);

@@ -114,13 +114,13 @@ TEST(Launch, TorchrunsRanksMeetWithoutMpi) {
   EXPECT_FALSE(launch_of({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).place);
 }
 
-Launch launch_of(const Environment& environment, const LaunchWishes& wishes) {
+Launch launch_of(const Environment& environment, const LaunchOptions& options) {
   return read_launch(
       [&](const char* name) -> const char* {
         const auto found = environment.find(name);
         return found == environment.end() ? nullptr : found->second.c_str();
       },
-      wishes);
+      options);
 }
 
 TEST(Launch, ByHand) {
@@ -142,7 +142,7 @@ TEST(Launch, MainPysNodeCountsMeanNothingHere) {
   EXPECT_EQ(launch_of(torchrun, {.rank = 0, .size = 1}).rank, 1);
 }
 
-TEST(Launch, WishesThatContradictAreRefused) {
+TEST(Launch, OptionsThatContradictAreRefused) {
   const Environment torchrun = {{"RANK", "1"}, {"WORLD_SIZE", "3"}};
   EXPECT_THROW(launch_of({}, {.size = 2}), UsageError);
   EXPECT_THROW(launch_of({}, {.rank = 1}), UsageError);

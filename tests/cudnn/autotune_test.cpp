@@ -165,7 +165,7 @@ class FusedForms : public ::testing::Test {
   std::map<std::string, TimedEngine> known_;
 };
 
-// The batch norm behind takes 30 us, of which sums save 10.
+// The batch norm after it takes 30 us, of which sums save 10.
 TEST_F(FusedForms, SumsPayWhereTheySaveMoreThanTheyCost) {
   const TimedEngine pays = fused(forms_[0], 109);
   expect_plan(pays, forms_[0]);
@@ -176,7 +176,7 @@ TEST_F(FusedForms, SumsPayWhereTheySaveMoreThanTheyCost) {
   EXPECT_EQ(even.microseconds, 130);
 }
 
-// With a norm ahead: 2 convolutions, 20 us behind them and 1 ahead; without it 2, 30 and 20.
+// With a norm ahead: 2 convolutions, 20 us after them and 1 ahead; without it 2, 30 and 20.
 TEST_F(FusedForms, ANormPaysForBothItsConvolutions) {
   known_[forms_[0].text()] = {.choice = kNoEngine, .microseconds = 140, .rule_microseconds = 130};
   const TimedEngine gradient = fused(forms_[1], 105);

@@ -63,10 +63,10 @@ class Trial {
   int64_t get(cudnnBackendDescriptor_t from,
               cudnnBackendAttributeName_t name,
               cudnnBackendAttributeType_t type,
-              int64_t room,
+              int64_t capacity,
               void* values) {
     int64_t got = 0;
-    expect(cudnn_.get(from, name, type, room, &got, values), "get " + std::to_string(name));
+    expect(cudnn_.get(from, name, type, capacity, &got, values), "get " + std::to_string(name));
     return got;
   }
   cudnnBackendDescriptor_t tensor(const TensorSpec& spec);

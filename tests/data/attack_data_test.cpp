@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "core/error.h"
-#include "core/memory_room.h"
+#include "core/memory_limit.h"
 #include "data/class_folders.h"
 #include "data/codecs/decode_image.h"
 #include "data/files.h"
@@ -101,7 +101,7 @@ class HugeIdx : public ::testing::Test {
 TEST_F(HugeIdx, AttackB5_MoreThanMemoryIsRefusedBeforeItIsTaken) {
   write_file(images_, idx(0x803, {0x80000000U, 16, 32}, {}));
   if (!make_sparse(images_, kTebibyte + 16)) GTEST_SKIP() << "no sparse files here";
-  if (most_memory() > kTebibyte) GTEST_SKIP() << "this machine has the memory";
+  if (max_memory() > kTebibyte) GTEST_SKIP() << "this machine has the memory";
   EXPECT_THAT(error(),
               AllOf(HasSubstr("5: out of memory: " + images_.string()),
                     HasSubstr("takes 1099511627776 bytes"),

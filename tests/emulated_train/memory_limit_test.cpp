@@ -109,10 +109,10 @@ TEST_F(CudaAuditC4, WhatThePlanPromisesTrainsWithoutAGraphToo) {
 
 TEST_F(CudaAuditC4, TheLargestBatchIsTheLastThatFits) {
   ResolvedRun run = two_epochs(6, true);
-  const int64_t room = plan_of(run).needed();
+  const int64_t memory = plan_of(run).needed();
   for (const int64_t images : {6, 12, 24}) {
     run.batch.images = images;
-    EXPECT_NEAR(static_cast<double>(plan_of(run).largest_batch(room)), 12, 1) << images;
+    EXPECT_NEAR(static_cast<double>(plan_of(run).largest_batch(memory)), 12, 1) << images;
   }
 }
 

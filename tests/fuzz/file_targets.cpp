@@ -129,7 +129,7 @@ std::vector<std::string> cifar10_seeds() {
   return {std::string("\0\3", 2), std::string("\1\3", 2), std::string("\0\xff", 2)};
 }
 
-// Records of two ranks, one behind the other.
+// Records of two ranks, one after the other.
 void read_flight_records(std::string_view input) {
   trainers::RunFlight run{.ranks = 2, .flights = {}, .problems = {}};
   const size_t half = input.size() / 2;

@@ -140,7 +140,7 @@ class BatchNormHalf : public ::testing::TestWithParam<std::tuple<Dtype, Shape>> 
 
 TEST_P(BatchNormHalf, IsTheRoundedF32StepAtAnyLevelAndOnAnyThreads) {
   for (const bool with_residual : {false, true}) {
-    for (const Activation activation : testing::activations_behind(with_residual)) {
+    for (const Activation activation : testing::activations_with(with_residual)) {
       for (const int64_t shard_count : {1, 4}) {  // some are empty
         SCOPED_TRACE(fmt::format("residual {}, {}, {} shards",
                                  with_residual,

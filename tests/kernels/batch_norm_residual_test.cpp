@@ -105,7 +105,7 @@ TEST(BatchNormResidual, ReferenceGradientsAreItsDerivatives) {
   const auto bias = doubles(x.bias);
   const auto residual = doubles(x.residual);
   const auto grad_out = doubles(x.grad_out);
-  for (const Activation activation : testing::activations_behind(true)) {
+  for (const Activation activation : testing::activations_with(true)) {
     const auto objective = [&](const auto& at_in, const auto& at_residual) {
       const auto out =
           reference::batch_norm_forward(at_in, weight, bias, 1e-3, activation, at_residual);

@@ -86,7 +86,7 @@ class BatchNormShapes : public ::testing::TestWithParam<std::tuple<Shape, bool>>
   const Shape& shape() const { return std::get<0>(GetParam()); }
   BatchNormInputs inputs() const { return BatchNormInputs(shape(), std::get<1>(GetParam())); }
   std::vector<Activation> activations() const {
-    return testing::activations_behind(std::get<1>(GetParam()));
+    return testing::activations_with(std::get<1>(GetParam()));
   }
 };
 
@@ -247,7 +247,7 @@ TEST(BatchNorm, ReferenceGradientsAreItsDerivatives) {
   const auto weight = doubles(x.weight);
   const auto bias = doubles(x.bias);
   const auto grad_out = doubles(x.grad_out);
-  for (const Activation activation : testing::activations_behind(false)) {
+  for (const Activation activation : testing::activations_with(false)) {
     const auto objective = [&](const auto& at_in, const auto& at_weight, const auto& at_bias) {
       const auto out = reference::batch_norm_forward(at_in, at_weight, at_bias, 1e-3, activation);
       double sum = 0;

@@ -183,7 +183,7 @@ TEST_F(Golden, BatchNorm) {
     expect(grad_bias, "grad_bias");
     if (gated) expect(grad_residual, "grad_residual");
     Tensor grad_in = Tensor::empty(in.shape(), Dtype::kF32);
-    batch_norm_backward(stream_, shards, backward_behind(sums, grad_in));
+    batch_norm_backward(stream_, shards, backward_args(sums, grad_in));
     expect(grad_in, "grad_in");
     Tensor eval_out = Tensor::empty(in.shape(), Dtype::kF32);
     batch_norm_inference(

@@ -39,7 +39,7 @@ FAULTS = [
     (GRAPH,
      "CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pads",
      "CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, dilations",
-     "another pad behind"),
+     "another padding at the end"),
     (GRAPH,
      "CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT",
      "CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_HALF",

@@ -1,5 +1,5 @@
 // airbench's networks against PyTorch: names, shapes, initial weights of the same seed, logits and
-// gradients, whitening and steps behind it.
+// gradients, whitening and steps after it.
 #include "nn/airbench.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// GELU in the pass of a batch norm, beside GELU behind it, in training and evaluation.
+// GELU in the pass of a batch norm, beside GELU after it, in training and evaluation.
 #include <gtest/gtest.h>
 
 #include "core/allocator.h"

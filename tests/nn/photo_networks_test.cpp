@@ -136,7 +136,7 @@ TEST_P(PhotoNetworksDropping, IsWhereTheyHaveIt) {
   for (int64_t i = 0; i < got.numel(); ++i) {
     const int64_t k = i % bias.numel();
     double want = static_cast<double>(bias.data<float>()[k]);
-    if (is_alexnet) {  // nothing is dropped behind its second layer
+    if (is_alexnet) {  // nothing is dropped after its second layer
       const Tensor before = network.parameter("classifier.4.bias");
       for (int64_t j = 0; j < before.numel(); ++j) {
         want += std::max(0.0, static_cast<double>(before.data<float>()[j])) *

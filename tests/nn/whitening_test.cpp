@@ -114,7 +114,7 @@ TEST(Whitening, TheBiasAloneIsTrained) {
   EXPECT_TRUE(state[0].is_parameter);
   for (const float value : state[1].tensor.span<float>()) EXPECT_EQ(value, 0);
 
-  // A linear layer behind it makes a loss.
+  // A linear layer after it makes a loss.
   Linear head(Init{rng}, Shape{24, 5, 8}, 3);
   Tensor labels = Tensor::zeros({4}, Dtype::kI32);
   const auto loss_of = [&](const Shards& shards) {

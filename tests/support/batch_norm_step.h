@@ -26,7 +26,7 @@ struct BatchNormBodies {
         scope::batch_norm_shard_sums, scope::batch_norm_backward                             \
   }
 
-inline std::vector<kernels::Activation> activations_behind(bool residual) {
+inline std::vector<kernels::Activation> activations_with(bool residual) {
   using enum kernels::Activation;
   if (residual) return {kNone, kRelu};
   return {kNone, kRelu, kGelu};

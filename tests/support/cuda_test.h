@@ -15,7 +15,7 @@ class CudaTest : public ::testing::Test {
   Tensor download(const Tensor& tensor) { return to_cpu(stream_, tensor); }
   // An output with every bit set.
   Tensor poisoned(const Shape& shape, Dtype dtype) { return upload(poisoned_tensor(shape, dtype)); }
-  // Uploads the values to an address one element behind an aligned one.
+  // Uploads the values to an address one element after an aligned one.
   Tensor upload_misaligned(const Tensor& tensor) {
     const Tensor rows = Tensor::empty({tensor.numel() + 1}, tensor.dtype(), Device::kCuda);
     Tensor shifted = rows.slice(1, tensor.numel()).view(tensor.shape());

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using testing::usage_error;
 
 constexpr data::ImageShape kImage{1, 28, 28};
-// Its last batch norm is behind a dense layer: one value an image and channel.
+// Its last batch norm is after a dense layer: one value an image and channel.
 const ModelOptions kToyNet{.arch = "toy_net", .image = kImage};
 // Its last batch norm sees 14 x 14 pixels.
 const ModelOptions kConvNet{.arch = "convnet", .image = kImage};

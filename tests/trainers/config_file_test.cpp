@@ -92,7 +92,7 @@ TEST(ConfigFile, RefusesWhatIsNotToml) {
   }
   for (const char* text :
        {"a = \"\"\" \\ \ufef7", "a = \"\"\" \\\u00a0", "a = \"\"\"\\\n \ufef7"}) {
-    EXPECT_THAT(refused(text), HasSubstr("or behind a backslash")) << text;
+    EXPECT_THAT(refused(text), HasSubstr("or after a backslash")) << text;
   }
   EXPECT_THAT(refused("a = tcp://h:1"), StartsWith("f:1: this is not TOML | "));
   EXPECT_THAT(refused("a = " + std::string(10'000, '[')), StartsWith("f:1: this is not TOML | "));

@@ -23,7 +23,7 @@ struct Work {
   double exchange = 0.5;  // the transfer alone
 };
 
-// Ranks that do this and wait for the last of them, with an update of 1 ms behind.
+// Ranks that do this and wait for the last of them, with an update of 1 ms at the end.
 class TracedRanks {
  public:
   void step(const std::vector<Work>& work) {

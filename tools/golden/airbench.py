@@ -1,4 +1,4 @@
-"""Golden values of airbench's networks: names, initial weights, logits, gradients, and steps behind the whitening."""
+"""Golden values of airbench's networks: names, initial weights, logits, gradients, and steps after the whitening."""
 
 import torch
 import torch.nn.functional as F

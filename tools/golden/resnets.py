@@ -126,7 +126,7 @@ def resnet_init() -> GoldenFile:
 
 def fill_parameters(model: nn.Module, seed: int, open_gates: bool = False) -> None:
     """Uniform draws in the order of parameters(). Every batch norm's bias keeps away from zero: gates that rounding
-    decides would be frequent otherwise. With open_gates it is positive too: behind a ReLU that shuts all but a few
+    decides would be frequent otherwise. With open_gates it is positive too: after a ReLU that shuts all but a few
     pixels of a channel, the batch norm of a filter of that channel alone makes rounding errors large."""
     torch.manual_seed(seed)
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/cuda/memory.h"
-#include "core/memory_room.h"
+#include "core/memory_limit.h"
 #include "core/transfer.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 

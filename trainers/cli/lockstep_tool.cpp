@@ -177,17 +177,17 @@ Command scale_command(CLI::App& app, std::ostream& out) {
 
 Command ranks_command(CLI::App& app) {
   struct Options {
-    comm::LaunchWishes wishes;
+    comm::LaunchOptions launch;
     int64_t rendezvous_timeout_s = 300;
   };
   const auto options = std::make_shared<Options>();
   CLI::App* const command = app.add_subcommand(
       "ranks", "list the ranks that a launcher starts: mpirun -np 4 lockstep ranks");
   command->add_option(
-      "--dist-url", options->wishes.url, "where they meet: tcp://HOST:PORT, file://PATH");
-  command->add_option("--rank", options->wishes.rank, "number of this process")
+      "--dist-url", options->launch.url, "where they meet: tcp://HOST:PORT, file://PATH");
+  command->add_option("--rank", options->launch.rank, "number of this process")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--world-size", options->wishes.size, "number of ranks")
+  command->add_option("--world-size", options->launch.size, "number of ranks")
       ->check(CLI::Range(1, 65536));
   command
       ->add_option(
@@ -195,7 +195,7 @@ Command ranks_command(CLI::App& app) {
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   return {command, [options] {
-            return run_ranks(options->wishes, std::chrono::seconds(options->rendezvous_timeout_s));
+            return run_ranks(options->launch, std::chrono::seconds(options->rendezvous_timeout_s));
           }};
 }
 

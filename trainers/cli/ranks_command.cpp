@@ -16,8 +16,8 @@ namespace lockstep::trainers {
 
 namespace {
 
-comm::Connection connect_ranks(const comm::LaunchWishes& wishes, std::chrono::seconds timeout) {
-  const comm::Launch launch = comm::read_launch(wishes);
+comm::Connection connect_ranks(const comm::LaunchOptions& options, std::chrono::seconds timeout) {
+  const comm::Launch launch = comm::read_launch(options);
   try {
     return comm::connect(
         launch,
@@ -32,8 +32,8 @@ comm::Connection connect_ranks(const comm::LaunchWishes& wishes, std::chrono::se
 
 }  // namespace
 
-int run_ranks(const comm::LaunchWishes& wishes, std::chrono::seconds rendezvous_timeout) {
-  const comm::Connection connection = connect_ranks(wishes, rendezvous_timeout);
+int run_ranks(const comm::LaunchOptions& options, std::chrono::seconds rendezvous_timeout) {
+  const comm::Connection connection = connect_ranks(options, rendezvous_timeout);
   try {
     RankPlace here = this_place();
     here.local_rank = connection.launch.local_rank;

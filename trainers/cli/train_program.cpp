@@ -166,7 +166,7 @@ void refuse_two_kinds_of_ranks(const comm::Launch& launch) {
 }
 
 // -1, which PyTorch's main.py takes, leaves it to the launcher.
-std::optional<int> wish(const Options& options, std::string_view flag) {
+std::optional<int> optional_count(const Options& options, std::string_view flag) {
   const int64_t value = options.maybe_integer(flag).value_or(-1);
   return value < 0 ? std::nullopt : std::optional(static_cast<int>(value));
 }
@@ -174,9 +174,9 @@ std::optional<int> wish(const Options& options, std::string_view flag) {
 comm::Launch launch_of(const Options& options) {
   const Setting* const url = options.find("dist-url");
   return comm::read_launch({.url = url == nullptr ? "" : url->value,
-                            .rank = wish(options, "rank"),
-                            .size = wish(options, "world-size"),
-                            .local_rank = wish(options, "local-rank")});
+                            .rank = optional_count(options, "rank"),
+                            .size = optional_count(options, "world-size"),
+                            .local_rank = optional_count(options, "local-rank")});
 }
 
 int connect_and_run(const std::vector<std::string>& argv,

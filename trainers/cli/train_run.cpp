@@ -255,9 +255,9 @@ class Run {
     result.final = evaluate(task, p_.stream, ranks_);
     ExitCode code = result.final ? ExitCode::kDone : ExitCode::kStopped;
     if (result.final) {
-      if (const auto doubt = doubt_about(model, *result.final)) {
-        code = doubt->code();
-        const std::string text = format_error(*doubt);
+      if (const auto error = soundness_error(model, *result.final)) {
+        code = error->code();
+        const std::string text = format_error(*error);
         p_.console.warn(text.substr(0, text.size() - 1));  // without its newline
       }
       result.images = result.final->total;
@@ -378,9 +378,9 @@ ExitCode train_run(const Job& job) {
   if (request.device == Device::kCpu) kernels::require_onednn();
   const int64_t workers = request.device == Device::kCuda ? 1 : threads;  // on the host
   Stream stream(request.device, static_cast<int>(workers), may_spin(job.launch, threads));
-  const EngineWishes wishes{
+  const EngineInputs inputs{
       request, batch, network, *data.sets.test, libraries, plan_file_of(request, output_dir)};
-  const SettledEngines engines = settle_run_engines(wishes, stream, ranks, console);
+  const SettledEngines engines = settle_run_engines(inputs, stream, ranks, console);
   const ResolvedRun run{.request = request,
                         .batch = batch,
                         .threads = threads,

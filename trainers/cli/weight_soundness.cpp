@@ -11,7 +11,8 @@
 
 namespace lockstep::trainers {
 
-std::optional<DivergedError> doubt_about(const nn::Module& model, const Evaluation& evaluation) {
+std::optional<DivergedError> soundness_error(const nn::Module& model,
+                                             const Evaluation& evaluation) {
   std::vector<std::string> unsound;
   for (const auto& [name, tensor] : file_tensors(model.state())) {
     const int64_t count = statistics(tensor).nonfinite;

@@ -9,8 +9,8 @@
 
 namespace lockstep::trainers {
 
-// Says that weights are not finite, or that the loss of their evaluation is not: it then counts as
-// a run that diverged. Returns nothing where all is well.
-std::optional<DivergedError> doubt_about(const nn::Module& model, const Evaluation& evaluation);
+// The error of weights that are not finite, or whose evaluation has a loss that is not finite: the
+// run then counts as diverged. Nothing where both are finite.
+std::optional<DivergedError> soundness_error(const nn::Module& model, const Evaluation& evaluation);
 
 }  // namespace lockstep::trainers

@@ -26,7 +26,7 @@ constexpr std::array kPadModes = {std::pair{PadMode::kZero, "zero"},
 template <class Names>
 auto meant_if_given(const Names& names, const Options& options, const char* flag) {
   const Setting* const setting = options.find(flag);
-  return setting == nullptr ? std::nullopt : std::optional(meant(names, setting->value));
+  return setting == nullptr ? std::nullopt : std::optional(value_of(names, setting->value));
 }
 
 // Whether `key` is a setting of timm's with such a value, which is taken over.

@@ -13,14 +13,14 @@ namespace lockstep::trainers {
 template <class T>
 using Named = std::pair<T, std::string_view>;
 
-// `names`: a range of Named. Requires: `text` is one of its words, as the
+// The enumerator of a word. `names`: a range of Named. Requires: `word` is one of them, as the
 // option table has checked.
 template <class Names>
-auto meant(const Names& names, std::string_view text) {
+auto value_of(const Names& names, std::string_view word) {
   for (const auto& [key, name] : names) {
-    if (text == name) return key;
+    if (word == name) return key;
   }
-  throw InternalError(fmt::format("[choice_names] nothing is called {}", text));
+  throw InternalError(fmt::format("[choice_names] nothing is called {}", word));
 }
 
 }  // namespace lockstep::trainers

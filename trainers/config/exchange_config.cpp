@@ -125,11 +125,12 @@ void read_algorithm_and_transport(const Options& options, ExchangeConfig& config
   check_ipc(options);
   const std::string& algorithm = options.text("algorithm");
   const std::string& transport = options.text("transport");
-  config.algorithm = algorithm == kNccl ? Algorithm::kLibrary : meant(kAlgorithmNames, algorithm);
+  config.algorithm =
+      algorithm == kNccl ? Algorithm::kLibrary : value_of(kAlgorithmNames, algorithm);
   const bool sums_on_gpus =
       config.algorithm == Algorithm::kTree || config.algorithm == Algorithm::kRing;
   const bool is_other = transport == kNccl || transport == kIpc || transport == kThreads;
-  config.transport = is_other ? comm::Transport::kAuto : meant(kTransportNames, transport);
+  config.transport = is_other ? comm::Transport::kAuto : value_of(kTransportNames, transport);
   if (transport == kNccl || algorithm == kNccl) {
     config.on_device = DeviceTransport::kNccl;
   } else if (transport == kIpc) {
@@ -140,17 +141,17 @@ void read_algorithm_and_transport(const Options& options, ExchangeConfig& config
 }
 
 void check(const ExchangeConfig& config, bool asked_to_check_ranks) {
-  const bool is_mpis =
+  const bool sums_by_mpi =
       config.algorithm == Algorithm::kLibrary && config.on_device == DeviceTransport::kHost;
   const bool is_shm = config.transport == comm::Transport::kShm;
-  if (is_mpis && (is_shm || config.transport == comm::Transport::kTcp)) {
+  if (sums_by_mpi && (is_shm || config.transport == comm::Transport::kTcp)) {
     const std::string_view transport = is_shm ? "shm" : "tcp";
     throw UsageError(
         fmt::format("--algorithm mpi and --transport {} contradict each other", transport),
         "MPI's own sum needs MPI to carry the gradients",
         fmt::format("--algorithm mpi alone, or --transport {} with tree, ring or star", transport));
   }
-  if (is_mpis && config.wire != Dtype::kF32) {
+  if (sums_by_mpi && config.wire != Dtype::kF32) {
     throw UsageError("--algorithm mpi and --fp16-allreduce contradict each other",
                      "MPI's own sum knows no f16",
                      "--fp16-allreduce with --algorithm tree, ring or star, or neither");

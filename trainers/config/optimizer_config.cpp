@@ -83,7 +83,7 @@ LrUnit make_lr_unit(const Options& options) {
 }
 
 ScheduleConfig make_schedule_config(const Options& options) {
-  return {.kind = meant(kSchedules, options.text("lr-scheduler")),
+  return {.kind = value_of(kSchedules, options.text("lr-scheduler")),
           .lr_unit = make_lr_unit(options),
           .on_updates = options.boolean("sched-on-updates"),
           .step_size = options.integer("lr-step-size"),
@@ -98,7 +98,7 @@ ScheduleConfig make_schedule_config(const Options& options) {
                          .peak = options.number("triangular-peak"),
                          .end = options.number("triangular-end")},
           .warmup = {.epochs = options.integer("warmup-epochs"),
-                     .method = meant(kWarmups, options.text("warmup-method")),
+                     .method = value_of(kWarmups, options.text("warmup-method")),
                      .decay = options.number("warmup-decay"),
                      .is_prefix = options.boolean("warmup-prefix")},
           .plateau = make_plateau_config(options)};
@@ -108,7 +108,7 @@ std::optional<nn::LookaheadParams> make_lookahead(const Options& options) {
   if (!options.boolean("lookahead")) return std::nullopt;
   return nn::LookaheadParams{.k = options.integer("lookahead-k"),
                              .alpha = options.number("lookahead-alpha"),
-                             .variant = meant(kVariants, options.text("lookahead-variant"))};
+                             .variant = value_of(kVariants, options.text("lookahead-variant"))};
 }
 
 std::optional<nn::LarcParams> make_larc(const Options& options) {
@@ -276,11 +276,11 @@ double OptimizerConfig::base_decay() const {
 
 OptimizerConfig make_optimizer_config(const Options& options) {
   OptimizerConfig config;
-  config.kind = meant(kOptimizers, options.text("opt"));
+  config.kind = value_of(kOptimizers, options.text("opt"));
   config.lr = options.number("lr");
   config.momentum = options.number("momentum");
   config.nesterov = options.boolean("nesterov");
-  config.muon_dtype = meant(kMuonDtypes, options.text("muon-dtype"));
+  config.muon_dtype = value_of(kMuonDtypes, options.text("muon-dtype"));
   config.weight_decay = options.number("weight-decay");
   config.groups.bias_decay = options.boolean("bias-decay");
   if (const Setting* groups = options.find("param-groups")) {

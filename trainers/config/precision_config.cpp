@@ -73,9 +73,9 @@ PrecisionConfig at_level(OptLevel level) {
 }
 
 PrecisionConfig make_precision_config(const Options& options) {
-  PrecisionConfig config = at_level(meant(kOptLevelNames, options.text("opt-level")));
+  PrecisionConfig config = at_level(value_of(kOptLevelNames, options.text("opt-level")));
   refuse_idle_flags(options, config.level);
-  config.dtype = meant(kHalfTypeNames, options.text("dtype"));
+  config.dtype = value_of(kHalfTypeNames, options.text("dtype"));
   const auto boolean_or = [&](const char* flag, bool otherwise) {
     return options.find(flag) == nullptr ? otherwise : options.boolean(flag);
   };

@@ -35,7 +35,7 @@ void read_data(const Options& options, RunRequest& request) {
   request.normalize = parse_normalize(options.text("normalize"));
   request.workers = options.integer("workers");
   request.val_batch_size = options.integer("val-batch-size");
-  request.test_views = meant(kTestViewNames, options.text("tta"));
+  request.test_views = value_of(kTestViewNames, options.text("tta"));
 }
 
 // "A:B" where 0 <= A <= B.
@@ -98,7 +98,7 @@ void read_photos(const Options& options, RunRequest& request) {
                     .val_by = options.text("interpolation") == "bicubic"
                                   ? data::Interpolation::kBicubic
                                   : data::Interpolation::kBilinear,
-                    .train_by = meant(kInterpolationNames, options.text("train-interpolation")),
+                    .train_by = value_of(kInterpolationNames, options.text("train-interpolation")),
                     .shrink = options.text("decode") == "shrunk",
                     .cache_bytes = options.integer("cache-mb") << 20};
   if (request.photos.val_crop <= request.photos.val_resize) return;

@@ -182,7 +182,7 @@ FlightVerdict lost_message(const Flights& waiting, int64_t end) {
 // The part of a rank that holds the others up.
 struct Finding {
   FlightCause cause;
-  std::string text;  // behind "rank 1"
+  std::string text;  // after "rank 1"
 };
 
 Finding find_part(const RankFlight& flight, int64_t end) {

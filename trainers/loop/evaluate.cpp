@@ -23,14 +23,14 @@
 namespace lockstep::trainers {
 namespace {
 
-Tensor copy_behind(Stream& stream, const Tensor& from, const Tensor& pinned) {
+Tensor queue_copy(Stream& stream, const Tensor& from, const Tensor& pinned) {
   Tensor to = pinned.slice(0, from.shape()[0]);
   transfer(stream, from, to);
   return to;
 }
 
 // A batch's losses (N) f32, target ranks (N) i32 and logits (N,C). On CUDA they travel into
-// page-locked memory behind the kernels that make them, and the host need not wait before it queues
+// page-locked memory after the kernels that make them, and the host need not wait before it queues
 // the next batch. On the CPU they stay where they are.
 class BatchResults {
  public:
@@ -54,9 +54,9 @@ class BatchResults {
       const int64_t images = pinned_losses_.shape()[0];
       pinned_logits_ = cuda::empty_pinned({images, logits.shape()[1]}, logits.dtype());
     }
-    logits_ = copy_behind(stream, logits, pinned_logits_);
-    losses_ = copy_behind(stream, results.losses, pinned_losses_);
-    target_rank_ = copy_behind(stream, results.target_rank, pinned_target_rank_);
+    logits_ = queue_copy(stream, logits, pinned_logits_);
+    losses_ = queue_copy(stream, results.losses, pinned_losses_);
+    target_rank_ = queue_copy(stream, results.target_rank, pinned_target_rank_);
     copied_->record(stream.cuda());
   }
   // The results are here on return. Errors: CudaError.

@@ -19,9 +19,9 @@ namespace lockstep::trainers {
 namespace {
 
 // Memory for a tensor of the largest batch, page-locked on the host and on the device.
-class Twin {
+class StagedTensor {
  public:
-  Twin(const Shape& shape, Dtype dtype)
+  StagedTensor(const Shape& shape, Dtype dtype)
       : pinned_(cuda::empty_pinned({shape.numel()}, dtype)),
         on_device_(Tensor::empty({shape.numel()}, dtype, Device::kCuda)) {}
 
@@ -55,7 +55,7 @@ class DeviceBatches::Buffer {
   void note_used(Stream& compute) { used_.record(compute.cuda()); }
 
   void send(Stream& copies, Stream& compute, data::LoadedBatch& batch) {
-    if (!sent_.done()) sent_.synchronize();  // its page-locked half is read until then
+    if (!sent_.done()) sent_.synchronize();  // its page-locked memory is read until then
     used_.make_wait(copies.cuda());
     batch.images = images_.send(copies, batch.images);
     batch.labels = labels_.send(copies, batch.labels);
@@ -67,8 +67,8 @@ class DeviceBatches::Buffer {
   }
 
  private:
-  Twin images_, labels_, indices_, numbers_;
-  std::optional<Twin> boxes_;
+  StagedTensor images_, labels_, indices_, numbers_;
+  std::optional<StagedTensor> boxes_;
   cuda::Event sent_, used_;
 };
 

@@ -110,7 +110,7 @@ void check_size(const Network& network, const data::ImageShape& image) {
   if (std::max(image.height, image.width) > largest) {
     throw UsageError(
         fmt::format("{} is for images of {}x{} pixels or less", network.name, largest, largest),
-        fmt::format("the data set's images have {}x{} pixels, and behind the last pool more than "
+        fmt::format("the data set's images have {}x{} pixels, and after the last pool more than "
                     "one would be left",
                     image.height,
                     image.width),
@@ -120,7 +120,7 @@ void check_size(const Network& network, const data::ImageShape& image) {
   throw UsageError(
       fmt::format("{} is for images of {}x{} pixels or more", network.name, smallest, smallest),
       fmt::format("the data set's images have {}x{} pixels, and nothing of them would be left "
-                  "behind the network's pools",
+                  "after the network's pools",
                   image.height,
                   image.width),
       "--train-crop-size 224, or another --arch, such as resnet20 for 32x32 pixels");

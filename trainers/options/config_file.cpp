@@ -102,8 +102,8 @@ class TomlCharacters {
   size_t at_ = 0;
   int line_ = 1, arrays_ = 0;
   bool line_is_blank_ = true;
-  bool trims_ = false;       // behind a backslash that takes white space out of a text
-  bool is_value_ = false;    // behind a line's =
+  bool trims_ = false;       // after a backslash that takes white space out of a text
+  bool is_value_ = false;    // after a line's =
   bool is_word_ = false;     // in a value without quotes, where quotes are letters like others
   std::string_view inside_;  // what ends it: one quote or three, or # for a comment
 };
@@ -139,7 +139,7 @@ class ConfigReader {
       if (at.begins_table()) refuse_table(at.line());
       if (at.is_stray()) {
         throw UsageError(where(at.line()) + "this is not TOML",
-                         "a character that is not ASCII stands outside of quotes, or behind a "
+                         "a character that is not ASCII stands outside of quotes, or after a "
                          "backslash",
                          "quotes around a text: name = \"text\"");
       }

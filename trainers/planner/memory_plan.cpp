@@ -19,39 +19,39 @@ int64_t share(int64_t images, int64_t parts) {
 }
 
 // Says what to try when the plan does not fit.
-std::string smaller(const MemoryPlan& plan, int64_t room) {
-  if (plan.step.fixed() + plan.step.evaluation > room) {
+std::string smaller(const MemoryPlan& plan, int64_t memory) {
+  if (plan.step.fixed() + plan.step.evaluation > memory) {
     return "a smaller --val-batch-size or --arch, or a GPU with more memory";
   }
-  const int64_t images = plan.largest_batch(room);
+  const int64_t images = plan.largest_batch(memory);
   return images > 0 ? fmt::format("at most {} images a rank and micro-step", images)
                     : "a smaller --arch, or a GPU with more memory";
 }
 
-void check_memory(const MemoryPlan& plan, int64_t room) {
+void check_memory(const MemoryPlan& plan, int64_t memory) {
   const StepMemory& step = plan.step;
-  if (plan.needed() > room) {
+  if (plan.needed() > memory) {
     throw EnvironmentError(
         fmt::format("a step of {} images a rank does not fit the GPU's memory", plan.images),
         fmt::format("{:.1f} MiB are needed and {:.1f} are free: {:.1f} of weights, gradients and "
                     "optimizer, {:.1f} of images, {:.1f} of cuDNN's workspace, {:.1f} of "
                     "activations and what else a step makes",
                     in_mib(plan.needed()),
-                    in_mib(room),
+                    in_mib(memory),
                     in_mib(step.fixed()),
                     in_mib(step.batches),
                     in_mib(plan.workspace),
                     in_mib(plan.needed() - plan.workspace - step.fixed() - step.batches)),
-        smaller(plan, room),
+        smaller(plan, memory),
         Remedy::kSmallerBatch);
   }
-  suggest_batch(std::min(plan.images - 1, plan.largest_batch(room / 10 * 9)));
+  suggest_batch(std::min(plan.images - 1, plan.largest_batch(memory / 10 * 9)));
 }
 
 // The chosen device's memory that is free for each of the ranks that share it.
-int64_t room_on_device(int64_t local_ranks) {
+int64_t memory_on_device(int64_t local_ranks) {
   const int64_t devices = cuda::visible_devices();
-  const int64_t later = local_ranks - 1 - cuda::device_properties().index;  // behind the first
+  const int64_t later = local_ranks - 1 - cuda::device_properties().index;  // after the first
   const int64_t sharing = 1 + std::max<int64_t>(0, later) / devices;
   return static_cast<int64_t>(cuda::free_bytes()) / sharing;
 }
@@ -68,8 +68,8 @@ int64_t MemoryPlan::bytes_per_image() const {
   return std::max<int64_t>(1, grows / more);
 }
 
-int64_t MemoryPlan::largest_batch(int64_t room) const {
-  const int64_t left = room - step.fixed() - beside_steps();
+int64_t MemoryPlan::largest_batch(int64_t memory) const {
+  const int64_t left = memory - step.fixed() - beside_steps();
   if (step.evaluation > StepMemory::in_pieces(left)) return 0;
   const int64_t spare = StepMemory::in_pieces(left - step.batches) - step.placed;
   const int64_t fewer = spare >= 0 ? 0 : 1;
@@ -126,7 +126,7 @@ int64_t settle_memory(const ResolvedRun& run,
                                .shape = data.test->image_shape()};
   MemoryPlan plan = plan_memory(run, network, data.train->size(), tested);
   plan.workspace = workspace;
-  on_all_ranks(ranks, [&] { check_memory(plan, room_on_device(local_ranks)); });
+  on_all_ranks(ranks, [&] { check_memory(plan, memory_on_device(local_ranks)); });
   return plan.step.pool();
 }
 

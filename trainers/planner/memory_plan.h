@@ -20,8 +20,8 @@ struct MemoryPlan {
 
   int64_t needed() const { return step.needed() + beside_steps(); }
   int64_t bytes_per_image() const;
-  // Images of the largest step that `room` bytes hold; 0: none.
-  int64_t largest_batch(int64_t room) const;
+  // Images of the largest step that `memory` bytes hold; 0: none.
+  int64_t largest_batch(int64_t memory) const;
 
  private:
   int64_t beside_steps() const { return StepMemory::whole_pieces(workspace) + exchange; }

@@ -59,12 +59,12 @@ LibraryVersions cuda_libraries() {
 }
 
 // Engines by --autotune and --plan-file.
-SettledEngines wished_engines(const EngineWishes& wishes,
-                              std::span<const ConvolutionProblem> problems,
-                              Stream& stream,
-                              Communicator& ranks,
-                              Console& console) {
-  const RunRequest& request = wishes.request;
+SettledEngines requested_engines(const EngineInputs& inputs,
+                                 std::span<const ConvolutionProblem> problems,
+                                 Stream& stream,
+                                 Communicator& ranks,
+                                 Console& console) {
+  const RunRequest& request = inputs.request;
   if (request.autotune) {
     on_all_ranks(ranks, [&] {
       if (ranks.rank() == 0) check_writable(request.plan_file);
@@ -72,8 +72,8 @@ SettledEngines wished_engines(const EngineWishes& wishes,
     console.info(fmt::format("choosing cuDNN's engines for {} convolutions", problems.size()));
   }
   SettledEngines settled = settle_engines(ranks,
-                                          wishes.plan_file,
-                                          plan_origin(wishes.libraries),
+                                          inputs.plan_file,
+                                          plan_origin(inputs.libraries),
                                           problems,
                                           request.autotune ? make_tuner(stream) : TuneEngine());
   on_all_ranks(ranks, [&] {
@@ -125,16 +125,16 @@ int64_t largest_workspace(std::span<const ConvolutionProblem> problems, Stream& 
   return static_cast<int64_t>(most);
 }
 
-SettledEngines settle_run_engines(const EngineWishes& wishes,
+SettledEngines settle_run_engines(const EngineInputs& inputs,
                                   Stream& stream,
                                   Communicator& ranks,
                                   Console& console) {
-  const RunRequest& request = wishes.request;
+  const RunRequest& request = inputs.request;
   if (request.device != Device::kCuda || !cudnn::is_there()) return {};
-  const auto calls = run_convolutions(request, wishes.batch, wishes.network, wishes.test);
+  const auto calls = run_convolutions(request, inputs.batch, inputs.network, inputs.test);
   SettledEngines settled;
   if (asks_for_engines(request)) {
-    settled = wished_engines(wishes, padded(calls), stream, ranks, console);
+    settled = requested_engines(inputs, padded(calls), stream, ranks, console);
   }
   on_all_ranks(ranks, [&] { settled.workspace_bytes = largest_workspace(calls, stream); });
   return settled;

@@ -22,7 +22,7 @@ LibraryVersions agreed_cuda_libraries(const RunRequest& request, Communicator& r
 std::filesystem::path plan_file_of(const RunRequest& request, const std::string& output_dir);
 
 // Settings that decide which engines a run uses.
-struct EngineWishes {
+struct EngineInputs {
   const RunRequest& request;
   const BatchDivision& batch;
   const ModelOptions& network;
@@ -39,7 +39,7 @@ int64_t largest_workspace(std::span<const kernels::ConvolutionProblem> problems,
 // A collective call. Makes the plans of the run's convolutions: those that --autotune and
 // --plan-file ask for, else the rule's. An error ends all ranks, as settle_engines() does.
 // Requires: the rank's device is chosen.
-SettledEngines settle_run_engines(const EngineWishes& wishes,
+SettledEngines settle_run_engines(const EngineInputs& inputs,
                                   Stream& stream,
                                   Communicator& ranks,
                                   Console& console);

@@ -23,7 +23,7 @@
 #include "comm/gather.h"
 #include "comm/launch.h"
 #include "core/flight_recorder.h"
-#include "core/memory_room.h"
+#include "core/memory_limit.h"
 #include "trainers/report/color.h"
 #include "trainers/report/run_record.h"
 

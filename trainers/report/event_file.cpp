@@ -79,7 +79,7 @@ std::optional<std::string_view> first_record(std::string_view file) {
 }
 
 // An event's step, 0 where it names none. Events are our own: the wall time comes first, the step
-// behind it. Nothing where this is not so.
+// after it. Nothing where this is not so.
 std::optional<int64_t> step_of(std::string_view event) {
   constexpr size_t kTime = 1 + sizeof(double);
   if (event.size() <= kTime || event.substr(0, 1) != pb::key(kWallTime, pb::Wire::kFixed64)) {

@@ -36,7 +36,7 @@ std::vector<std::string> main_py_lines(const Options& options,
                                        const comm::Launch& launch,
                                        std::span<const std::string> loaded);
 
-// The lines behind start_lines(): main_py_lines() for train_resnet, else `loaded`; with --preset
+// The lines after start_lines(): main_py_lines() for train_resnet, else `loaded`; with --preset
 // apex-imagenet after apex_start_lines().
 std::vector<std::string> opening_lines(const Options& options,
                                        const ResolvedRun& run,

@@ -51,7 +51,7 @@ std::string histogram(const ChartFrame& frame,
 struct StackedRow {
   std::string label{};
   std::vector<double> parts{};
-  std::string text{};  // behind the bar
+  std::string text{};  // after the bar
 };
 struct StackedPart {
   std::string label{};

@@ -35,7 +35,7 @@ class FrameLine {
   bool colors_;
 };
 
-// Lines of `right` behind those of `left`, which are all as wide as each other.
+// Lines of `right` after those of `left`, which are all as wide as each other.
 std::vector<std::string> side_by_side(std::vector<std::string> left,
                                       const std::vector<std::string>& right);
 

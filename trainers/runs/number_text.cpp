@@ -17,7 +17,7 @@ std::string trimmed(double value, int decimals) {
   return text == "-0" ? "0" : text;
 }
 
-// Digits behind the point so that about `digits` digits are shown.
+// Digits after the decimal point so that about `digits` digits are shown.
 int decimals_for(double value, int digits) {
   if (value == 0) return 0;
   const auto magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));

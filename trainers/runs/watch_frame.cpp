@@ -114,8 +114,8 @@ std::vector<std::string> frame_ranks(const ViewedRun& run, FrameSize size) {
     const std::string label = fmt::format("rank {:<3} ", rank);
     const std::string text =
         fmt::format(" slow {:3.0f} %", 100 * static_cast<double>(slow(rank)) / lines);
-    const int room = size.columns - static_cast<int>(label.size() + text.size());
-    rows.push_back(fmt::format("{}{}{}", label, slowest_strip(run, rank, room), text));
+    const int width = size.columns - static_cast<int>(label.size() + text.size());
+    rows.push_back(fmt::format("{}{}{}", label, slowest_strip(run, rank, width), text));
   }
   if (count > most) {
     rows.push_back(cut_to(fmt::format("{} more ranks", count - most), size.columns));
@@ -213,8 +213,8 @@ std::vector<std::string> frame_news(const ViewedRun& run, FrameSize size, bool c
     lines.push_back(FrameLine(size.columns, colors).add("! " + text, kWarningColor).text());
   }
   const std::span<const CurvePoint> accuracy = run.curves.curve("val/acc1").points();
-  const auto room = static_cast<size_t>(std::max<std::ptrdiff_t>(0, size.rows - std::ssize(lines)));
-  for (const CurvePoint& point : accuracy.last(std::min(accuracy.size(), room))) {
+  const auto rows = static_cast<size_t>(std::max<std::ptrdiff_t>(0, size.rows - std::ssize(lines)));
+  for (const CurvePoint& point : accuracy.last(std::min(accuracy.size(), rows))) {
     lines.push_back(cut_to(fmt::format("step {}: test accuracy {:.2f} %",
                                        count_text(static_cast<int64_t>(point.x)),
                                        point.mean),

@@ -31,7 +31,7 @@ const char* detail_key(const Timeline::Span& span) {
   return span.name == kExchangeSpan ? "for" : "op";
 }
 
-// A gradient's hook runs between two ops: the op behind it begins when the exchange lets it.
+// A gradient's hook runs between two ops: the op after it begins when the exchange lets it.
 std::vector<Timeline::Span> with_late_layers(std::span<const Timeline::Span> spans) {
   std::vector<Timeline::Span> moved(spans.begin(), spans.end());
   Timeline::Span* layer = nullptr;

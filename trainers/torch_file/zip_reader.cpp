@@ -246,10 +246,10 @@ void ZipReader::inflate(uint64_t offset, const ZipMember& member, std::span<std:
       offset += count;
       left -= count;
     }
-    const size_t room = std::min<size_t>(out.size() - stream.total_out, kPiece);
-    std::byte* place = room == 0 ? &nothing : out.data() + stream.total_out;
+    const size_t space = std::min<size_t>(out.size() - stream.total_out, kPiece);
+    std::byte* place = space == 0 ? &nothing : out.data() + stream.total_out;
     stream.next_out = reinterpret_cast<Bytef*>(place);
-    stream.avail_out = static_cast<uInt>(room);
+    stream.avail_out = static_cast<uInt>(space);
     result = ::inflate(&stream, Z_NO_FLUSH);  // without progress it ends the loop
   }
   const bool whole = result == Z_STREAM_END && stream.total_out == out.size();

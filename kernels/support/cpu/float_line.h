@@ -208,7 +208,7 @@ template <>
       [&](int64_t i) { return Line::Vector(rounded_to_bf16(line.parts[i]) & 0xffff0000); });
 }
 
-// The first n elements, n <= kLineLanes; zeros behind them.
+// The first n elements, n <= kLineLanes; zeros after them.
 template <class T>
 [[gnu::always_inline]] inline Line load_part(const T* from, int64_t n) {
   T part[kLineLanes] = {};

@@ -57,10 +57,10 @@ int64_t Descriptor::count(cudnnBackendAttributeName_t name,
 
 int64_t Descriptor::get_raw(cudnnBackendAttributeName_t name,
                             cudnnBackendAttributeType_t type,
-                            int64_t room,
+                            int64_t capacity,
                             void* values) const {
   int64_t got = 0;
-  check(api().get_attribute(get(), name, type, room, &got, values),
+  check(api().get_attribute(get(), name, type, capacity, &got, values),
         fmt::format("to tell attribute {}", static_cast<int>(name)));
   return got;
 }

@@ -114,7 +114,7 @@ class Descriptor {
                       const void* values);
   int64_t get_raw(cudnnBackendAttributeName_t name,
                   cudnnBackendAttributeType_t type,
-                  int64_t room,
+                  int64_t capacity,
                   void* values) const;
 
   std::shared_ptr<void> owned_;

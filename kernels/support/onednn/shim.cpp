@@ -9,7 +9,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
-#include "core/memory_room.h"
+#include "core/memory_limit.h"
 #include "kernels/support/isa.h"
 #include "kernels/support/onednn/version.h"
 

@@ -27,7 +27,7 @@ std::string onednn_version() {
 std::string onednn_isa() {
   const std::string_view name =
       dnnl_cpu_isa2str(static_cast<dnnl_cpu_isa_t>(onednn::effective_isa()));
-  std::string text(name.substr(name.find(':') + 1));  // behind "cpu_isa:", where that is
+  std::string text(name.substr(name.find(':') + 1));  // after "cpu_isa:", where that is
   for (const char* variable : kChoosing) {
     const char* const value =
         std::getenv(variable);  // NOLINT(concurrency-mt-unsafe): nobody sets any

@@ -33,7 +33,7 @@ bool steps_are_even(const std::vector<int64_t>& offsets) {
   return true;
 }
 
-// Offsets of the filters of all groups, those of the padding behind them.
+// Offsets of the filters of all groups, those of the padding after them.
 std::vector<int64_t> filter_offsets(const std::vector<int64_t>& of_groups,
                                     const std::vector<int64_t>& of_filters,
                                     size_t groups,

@@ -190,7 +190,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t,
                                               cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference,
-                                              int room,
+                                              int capacity,
                                               cublasLtMatmulHeuristicResult_t* results,
                                               int* found) {
   *found = 0;
@@ -209,7 +209,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t,
   for (const Choice& choice : choices) {
     const bool is_allowed = (wanted.reductions & choice.reduction) != 0 &&
                             choice.workspace_bytes <= wanted.most_workspace;
-    if (!is_allowed || *found == room) continue;
+    if (!is_allowed || *found == capacity) continue;
     cublasLtMatmulHeuristicResult_t& result = results[(*found)++];
     result = {};
     result.workspaceSize = choice.workspace_bytes;

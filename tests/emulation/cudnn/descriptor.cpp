@@ -226,12 +226,12 @@ void BackendDescriptor::set(cudnnBackendAttributeName_t name,
 
 int64_t BackendDescriptor::get(cudnnBackendAttributeName_t name,
                                cudnnBackendAttributeType_t attribute_type,
-                               int64_t room,
+                               int64_t capacity,
                                void* values) const {
   known(type, name, attribute_type);
   require(is_finalized, CUDNN_STATUS_NOT_INITIALIZED, "get: the descriptor is not finalized");
   const BackendAttribute& from = attribute(name);
-  const auto copied = static_cast<size_t>(std::min(room, from.count));
+  const auto copied = static_cast<size_t>(std::min(capacity, from.count));
   if (attribute_type == kDescriptor) {
     auto* const handles = static_cast<cudnnBackendDescriptor_t*>(values);
     for (size_t i = 0; i < copied; ++i) {
@@ -244,7 +244,7 @@ int64_t BackendDescriptor::get(cudnnBackendAttributeName_t name,
   } else if (copied > 0) {
     std::memcpy(values, from.bytes.data(), copied * bytes_of(attribute_type));
   }
-  return room == 0 ? from.count : static_cast<int64_t>(copied);
+  return capacity == 0 ? from.count : static_cast<int64_t>(copied);
 }
 
 void BackendDescriptor::put(cudnnBackendAttributeName_t name, std::vector<DescriptorPtr> values) {

@@ -44,7 +44,7 @@ struct BackendDescriptor {
            const void* values);
   int64_t get(cudnnBackendAttributeName_t name,
               cudnnBackendAttributeType_t attribute_type,
-              int64_t room,
+              int64_t capacity,
               void* values) const;
 
   // The library's own way to them.

@@ -133,10 +133,10 @@ cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t to,
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t from,
                                        cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type,
-                                       int64_t room,
+                                       int64_t capacity,
                                        int64_t* count,
                                        void* values) {
-  return call([&] { *count = descriptor_of(from)->get(name, type, room, values); });
+  return call([&] { *count = descriptor_of(from)->get(name, type, capacity, values); });
 }
 cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   return call([&] { finalize(*descriptor_of(descriptor)); });

@@ -1,4 +1,4 @@
-#include "core/memory_room.h"
+#include "core/memory_limit.h"
 
 #include <algorithm>
 #include <fstream>
@@ -38,7 +38,7 @@ constexpr const char* kMoreRoom = "a machine with more memory, or a higher limit
 
 }  // namespace
 
-uint64_t most_memory() {
+uint64_t max_memory() {
   return std::min<uint64_t>(machine_memory(), address_space_limit());
 }
 
@@ -53,7 +53,7 @@ std::string memory_text() {
 }
 
 void require_memory(uint64_t bytes, const std::string& what) {
-  if (bytes <= most_memory()) return;
+  if (bytes <= max_memory()) return;
   throw EnvironmentError(fmt::format("out of memory: {} takes {} bytes", what, bytes),
                          fmt::format("that is {}; {}", room_text(bytes), memory_text()),
                          kMoreRoom);
@@ -61,14 +61,14 @@ void require_memory(uint64_t bytes, const std::string& what) {
 
 void require_address_space(size_t bytes, const char* what) {
   if (address_space_limit() == RLIM_INFINITY) return;
-  void* const room =
+  void* const reserved =
       mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) {
+  if (reserved == MAP_FAILED) {
     throw EnvironmentError(fmt::format("out of memory: {} may take {}", what, room_text(bytes)),
                            memory_text(),
                            kMoreRoom);
   }
-  munmap(room, bytes);
+  munmap(reserved, bytes);
 }
 
 }  // namespace lockstep
