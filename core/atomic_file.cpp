@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/line_splitter.h"
@@ -30,7 +30,7 @@ fs::path folder_of(const fs::path& path) {
 [[noreturn]] void fail(const fs::path& path, const char* call, int error) {
   throw EnvironmentError(
       fmt::format("cannot write {}", path.string()),
-      fmt::format("{}: {}", call, std::generic_category().message(error)),
+      fmt::format("{}: {}", call, errno_text(error)),
       fmt::format("check space and permissions of {}", folder_of(path).string()));
 }
 

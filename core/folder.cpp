@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 
 namespace lockstep {
@@ -27,7 +28,7 @@ bool is_one_file(const struct stat& a, const struct stat& b) {
 
 [[noreturn]] void fail_at_folder(const fs::path& path, const char* call, int error) {
   throw EnvironmentError(fmt::format("cannot use the folder {}", path.string()),
-                         fmt::format("{}: {}", call, std::generic_category().message(error)),
+                         fmt::format("{}: {}", call, errno_text(error)),
                          "check that it is there, and who may read and write it");
 }
 

@@ -1,13 +1,13 @@
 #include "core/input_file.h"
 
 #include <cerrno>
-#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "core/memory_limit.h"
 
@@ -24,9 +24,9 @@ namespace {
 // O_NONBLOCK: a pipe is refused below instead of waited for.
 InputFile::InputFile(const std::filesystem::path& path)
     : name_(path.string()), fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-  if (!fd_.valid()) fail_to_read(name_, std::generic_category().message(errno));
+  if (!fd_.valid()) fail_to_read(name_, errno_text());
   struct stat info{};
-  if (fstat(fd_.get(), &info) != 0) fail_to_read(name_, std::generic_category().message(errno));
+  if (fstat(fd_.get(), &info) != 0) fail_to_read(name_, errno_text());
   if (!S_ISREG(info.st_mode)) fail_to_read(name_, "it is not a regular file");
   size_ = static_cast<uint64_t>(info.st_size);
 }
@@ -35,7 +35,7 @@ void InputFile::read(uint64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
     const ssize_t count = pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) fail_to_read(name_, std::generic_category().message(errno));
+    if (count < 0) fail_to_read(name_, errno_text());
     if (count == 0) fail_to_read(name_, "it ends early: it shrank while it was read");
     offset += static_cast<uint64_t>(count);
     out = out.subspan(static_cast<size_t>(count));

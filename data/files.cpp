@@ -8,6 +8,7 @@
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "core/unique_fd.h"
 #include "core/words.h"
@@ -40,8 +41,7 @@ fs::file_type type_of(const fs::path& path) {
 }
 
 [[noreturn]] void refuse_photo(const char* done) {
-  throw UnreadableImage(
-      fmt::format("the file cannot be {}: {}", done, std::generic_category().message(errno)));
+  throw UnreadableImage(fmt::format("the file cannot be {}: {}", done, errno_text()));
 }
 
 FileStamp stamp_of(const struct stat& file) {
@@ -63,7 +63,7 @@ bool is_folder(const fs::path& path) {
 
 void refuse_by_errno(std::string_view act, const fs::path& path) {
   throw DataError(fmt::format("cannot {} {}", act, path.string()),
-                  std::generic_category().message(errno),
+                  errno_text(),
                   "check that you may read it, and the disk");
 }
 

@@ -1,10 +1,8 @@
 #include "comm/shared/process_ranks.h"
 
 #include <cerrno>
-#include <cstring>
 #include <functional>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include <fmt/core.h>
@@ -13,6 +11,7 @@
 
 #include "comm/gather.h"
 #include "comm/shared/shared_communicator.h"
+#include "core/errno_text.h"
 #include "core/error.h"
 
 namespace lockstep::comm {
@@ -22,10 +21,6 @@ constexpr std::chrono::milliseconds kHeadStart{250};
 constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t{2} << 20;
 
-std::string last_error() {
-  return std::error_code(errno, std::generic_category()).message();
-}
-
 EnvironmentError no_memory(size_t bytes, std::string why) {
   return EnvironmentError(fmt::format("no {} bytes of memory to share between ranks", bytes),
                           std::move(why),
@@ -34,7 +29,7 @@ EnvironmentError no_memory(size_t bytes, std::string why) {
 
 std::shared_ptr<void> map(int fd, size_t bytes) {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (memory == MAP_FAILED) throw no_memory(bytes, "mmap: " + last_error());
+  if (memory == MAP_FAILED) throw no_memory(bytes, "mmap: " + errno_text());
   if (bytes >= kHugePage) ::madvise(memory, bytes, MADV_HUGEPAGE);
   return {memory, [bytes](void* mapped) { ::munmap(mapped, bytes); }};
 }
@@ -72,7 +67,7 @@ void check_one_host(const Launch& launch, int ranks) {
 std::string random_token(Communicator& ranks) {
   uint64_t bits = 0;
   if (ranks.rank() == 0 && ::getrandom(&bits, sizeof(bits), 0) != sizeof(bits)) {
-    throw EnvironmentError("getrandom failed", last_error());
+    throw EnvironmentError("getrandom failed", errno_text());
   }
   ranks.broadcast(std::as_writable_bytes(std::span(&bits, 1)), 0);
   return fmt::format("{:016x}", bits);
@@ -106,7 +101,7 @@ UniqueFd ProcessHost::create(size_t bytes, const Operation& operation) const {
   UniqueFd fd(::memfd_create("lockstep", MFD_CLOEXEC));
   std::string why;
   if (!fd.valid() || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
-    why = "memfd_create: " + last_error();
+    why = "memfd_create: " + errno_text();
     fd = UniqueFd();
   }
   for (int peer = 1; peer < size(); ++peer) {

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <system_error>
 #include <thread>
 
 #include <fmt/core.h>
@@ -14,6 +13,7 @@
 #include <sys/un.h>
 
 #include "core/check.h"
+#include "core/errno_text.h"
 #include "core/error.h"
 
 namespace lockstep::comm {
@@ -26,8 +26,7 @@ constexpr int kSocketType = SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK;
 
 int checked(int result, const char* call) {
   if (result >= 0) return result;
-  throw EnvironmentError(fmt::format("{} failed", call),
-                         std::error_code(errno, std::generic_category()).message());
+  throw EnvironmentError(fmt::format("{} failed", call), errno_text());
 }
 
 struct Address {
@@ -150,7 +149,7 @@ bool SocketMesh::send_fd(int to, int fd) const {
   if (::sendmsg(socket, &message.header, MSG_NOSIGNAL) >= 0) return true;
   if (errno == EPIPE || errno == ECONNRESET) return false;
   throw EnvironmentError("a rank cannot hand memory to the ranks of its host",
-                         "sendmsg: " + std::error_code(errno, std::generic_category()).message(),
+                         "sendmsg: " + errno_text(),
                          "more descriptors and memory for the job");
 }
 

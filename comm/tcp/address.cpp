@@ -5,7 +5,6 @@
 #include <climits>
 #include <cstring>
 #include <memory>
-#include <system_error>
 
 #include <arpa/inet.h>
 #include <fmt/core.h>
@@ -15,6 +14,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+
+#include "core/errno_text.h"
 
 namespace lockstep::comm::tcp {
 namespace {
@@ -27,10 +28,6 @@ T as(const sockaddr_storage& storage) {
   T address{};
   std::memcpy(&address, &storage, sizeof(address));
   return address;
-}
-
-std::string reason(int error) {
-  return std::error_code(error, std::generic_category()).message();
 }
 
 // False when the time is over.
@@ -203,7 +200,7 @@ UniqueFd connect_to(const Address& address, Clock::time_point deadline, std::str
     error = ECONNREFUSED;
   }
   if (error != 0) {
-    problem = fmt::format("{}: {}", address.to_string(), reason(error));
+    problem = fmt::format("{}: {}", address.to_string(), errno_text(error));
     return {};
   }
   prepare(socket.get());

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -15,6 +14,7 @@
 #include "comm/tcp/meeting_file.h"
 #include "core/check.h"
 #include "core/digest.h"
+#include "core/errno_text.h"
 #include "core/words.h"
 
 namespace lockstep::comm::tcp {
@@ -23,8 +23,7 @@ namespace {
 uint64_t random_number() {
   uint64_t number = 0;
   if (::getrandom(&number, sizeof(number), 0) != sizeof(number)) {
-    throw EnvironmentError("getrandom failed",
-                           std::error_code(errno, std::generic_category()).message());
+    throw EnvironmentError("getrandom failed", errno_text());
   }
   return number;
 }
@@ -40,8 +39,7 @@ Endpoint endpoint_in_file(const std::string& path) {
   Endpoint endpoint;
   endpoint.listener = listen_at(Address::any(AF_INET, 0));
   if (!endpoint.listener.valid()) {
-    throw EnvironmentError("rank 0 cannot listen for the others",
-                           std::error_code(errno, std::generic_category()).message());
+    throw EnvironmentError("rank 0 cannot listen for the others", errno_text());
   }
   endpoint.key = random_number();
   const uint16_t port = Address::of_socket(endpoint.listener.get()).port();
@@ -100,7 +98,7 @@ Endpoint endpoint_at_address(const MeetingPlace& place) {
                     "stands for a free one"));
   }
   throw EnvironmentError(fmt::format("rank 0 cannot listen at {}", to_string(place)),
-                         std::error_code(error, std::generic_category()).message(),
+                         errno_text(error),
                          "choose a port from 1024 on, which needs no rights");
 }
 

@@ -6,7 +6,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 
 #include "comm/tcp/meeting_file.h"
 #include "core/digest.h"
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "core/words.h"
 
@@ -60,8 +60,7 @@ UniqueFd listen_for_ranks(const MeetingPlace& place, int socket) {
   UniqueFd listener = listen_at(is_local && mine.is_loopback() ? mine.with_port(0)
                                                                : Address::any(mine.family(), 0));
   if (listener.valid()) return listener;
-  throw EnvironmentError("a rank cannot listen for others",
-                         std::error_code(errno, std::generic_category()).message());
+  throw EnvironmentError("a rank cannot listen for others", errno_text());
 }
 
 bool is_sound(const Reply& reply, int size) {

@@ -5,13 +5,13 @@
 #include <cstdio>
 #include <cstring>
 #include <sstream>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "core/words.h"
 
@@ -25,10 +25,6 @@ EnvironmentError no_file(const std::string& path, std::string why) {
   return EnvironmentError(fmt::format("ranks cannot meet in the file {}", printable(path)),
                           std::move(why),
                           "name a file in a folder of your own that all ranks see");
-}
-
-std::string last_error() {
-  return std::error_code(errno, std::generic_category()).message();
 }
 
 std::string text_of(const MeetingNotice& notice) {
@@ -73,15 +69,15 @@ MeetingFile::MeetingFile(std::string path, const MeetingNotice& notice)
       ::unlink(beside.c_str());
       fd = UniqueFd(::open(beside.c_str(), kNew, 0600));
     }
-    if (!fd.valid()) throw no_file(path_, last_error());
+    if (!fd.valid()) throw no_file(path_, errno_text());
     for (std::string_view rest = text; !rest.empty();) {
       const ssize_t written = ::write(fd.get(), rest.data(), rest.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) refuse(last_error());
+      if (written < 0) refuse(errno_text());
       rest.remove_prefix(static_cast<size_t>(written));
     }
   }
-  if (std::rename(beside.c_str(), path_.c_str()) != 0) refuse(last_error());
+  if (std::rename(beside.c_str(), path_.c_str()) != 0) refuse(errno_text());
 }
 
 MeetingFile::~MeetingFile() {
@@ -97,18 +93,18 @@ MeetingFile::~MeetingFile() {
 std::optional<MeetingNotice> read_meeting_file(const std::string& path, std::string& problem) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) {
-    if (errno != ENOENT) throw no_file(path, last_error());
+    if (errno != ENOENT) throw no_file(path, errno_text());
     problem = "the file is not there";
     return std::nullopt;
   }
   struct stat status{};
-  if (::fstat(fd.get(), &status) != 0) throw no_file(path, last_error());
+  if (::fstat(fd.get(), &status) != 0) throw no_file(path, errno_text());
   if (!S_ISREG(status.st_mode)) throw no_file(path, "it is not a plain file");
   if (status.st_uid != ::geteuid()) throw no_file(path, "it belongs to another user");
   if ((status.st_mode & 077) != 0) throw no_file(path, "other users may read or write it");
   std::array<char, kMaxBytes> buffer{};
   const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
-  if (got < 0) throw no_file(path, last_error());
+  if (got < 0) throw no_file(path, errno_text());
   std::optional<MeetingNotice> notice = parse(std::string(buffer.data(), static_cast<size_t>(got)));
   if (!notice) problem = "the file is not rank 0's";
   return notice;

@@ -9,6 +9,8 @@
 #include <fmt/core.h>
 #include <poll.h>
 
+#include "core/errno_text.h"
+
 namespace lockstep::comm::tcp {
 namespace {
 
@@ -77,7 +79,7 @@ RankListener::State RankListener::read(Connection& connection) {
     return State::kRejected;
   };
   if (got == 0) return reject_it("it left without a word");
-  if (got < 0 && errno != EAGAIN && errno != EINTR) return reject_it(std::strerror(errno));
+  if (got < 0 && errno != EAGAIN && errno != EINTR) return reject_it(errno_text());
   connection.bytes += static_cast<size_t>(std::max<ssize_t>(got, 0));
 
   const Hello known;

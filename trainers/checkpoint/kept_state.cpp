@@ -14,6 +14,7 @@
 
 #include "comm/gather.h"
 #include "core/atomic_file.h"
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/words.h"
@@ -34,10 +35,10 @@ void own_folder(const fs::path& folder) {
                            "remove it, or train without --keep-in-memory");
   };
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    refuse(std::generic_category().message(errno));
+    refuse(errno_text());
   }
   struct stat status = {};
-  if (::lstat(folder.c_str(), &status) != 0) refuse(std::generic_category().message(errno));
+  if (::lstat(folder.c_str(), &status) != 0) refuse(errno_text());
   const bool is_own = S_ISDIR(status.st_mode) && status.st_uid == ::geteuid();
   if (!is_own || (status.st_mode & 077) != 0) refuse("it is not a folder of this user alone");
 }

@@ -19,6 +19,7 @@
 
 #include "comm/gather.h"
 #include "core/atomic_file.h"
+#include "core/errno_text.h"
 #include "core/input_file.h"
 #include "core/words.h"
 #include "trainers/flight/rank_process.h"
@@ -40,10 +41,6 @@ std::string begin_of_names() {
 std::string random_id() {
   std::random_device random;
   return fmt::format("{:08x}{:08x}", random(), random());
-}
-
-std::string reason(int error) {
-  return std::generic_category().message(error);
 }
 
 // Records of killed runs, a day after their beginning.
@@ -125,11 +122,11 @@ std::string FlightFiles::attach(const std::string& path, const std::string& id) 
   const std::string file = memory_file(rank);
   UniqueFd memory(
       ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
-  if (!memory.valid()) return fmt::format("{}: {}", file, reason(errno));
+  if (!memory.valid()) return fmt::format("{}: {}", file, errno_text());
   const int no_room = posix_fallocate(memory.get(), 0, sizeof(FlightRecord));
   if (no_room != 0 || flock(memory.get(), LOCK_EX | LOCK_NB) != 0 ||
       !recorder_->move_to(memory.get())) {
-    const std::string why = reason(no_room != 0 ? no_room : errno);
+    const std::string why = errno_text(no_room != 0 ? no_room : errno);
     std::ignore = unlink(file.c_str());
     return fmt::format("{}: {}", file, why);
   }

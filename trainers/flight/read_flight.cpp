@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "core/unique_fd.h"
 #include "core/words.h"
@@ -71,7 +72,7 @@ int64_t steady_now() {
 RankFlight read_file(const fs::path& path) {
   const std::string file = path.string();
   const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) refuse(file, std::generic_category().message(errno));
+  if (!fd.valid()) refuse(file, errno_text());
   struct stat info{};
   if (fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) refuse(file, "it is not a file");
   if (info.st_size != off_t{sizeof(FlightRecord)}) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "comm/handshake.h"
 #include "core/atomic_file.h"
 #include "core/cuda/device.h"
+#include "core/errno_text.h"
 #include "kernels/conv/conv2d_cudnn.h"
 #include "kernels/linear/linear_cublaslt.h"
 #include "trainers/planner/settle_engines.h"
@@ -47,7 +47,7 @@ void check_writable(const std::string& plan_file) {
   const std::filesystem::path folder = std::filesystem::path(plan_file).parent_path();
   if (plan_file.empty() || access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return;
   throw EnvironmentError(fmt::format("--plan-file {} cannot be written", plan_file),
-                         std::generic_category().message(errno),
+                         errno_text(),
                          "a file in a folder that this user may write to");
 }
 

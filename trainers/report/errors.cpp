@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <iterator>
 #include <mutex>
@@ -22,6 +21,7 @@
 #include "comm/die.h"
 #include "comm/gather.h"
 #include "comm/launch.h"
+#include "core/errno_text.h"
 #include "core/flight_recorder.h"
 #include "core/memory_limit.h"
 #include "trainers/report/color.h"
@@ -214,7 +214,7 @@ int end_output(int code) {
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (written || errno == EPIPE) return code;
   const EnvironmentError error =
-      output_error(errno == 0 ? "an earlier write failed" : std::strerror(errno));
+      output_error(errno == 0 ? "an earlier write failed" : errno_text());
   fmt::print(stderr, "{}", format_error(error));
   return code == 0 ? static_cast<int>(error.code()) : code;
 }

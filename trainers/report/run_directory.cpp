@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/atomic_file.h"
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/words.h"
@@ -37,7 +38,7 @@ constexpr const char* kCheckpointsName = "checkpoints";
 
 [[noreturn]] void fail_to_lock(const Folder& folder, int error) {
   throw EnvironmentError(fmt::format("cannot lock {}", folder.path().string()),
-                         std::generic_category().message(error),
+                         errno_text(error),
                          "another --output-dir, one this user may write to");
 }
 

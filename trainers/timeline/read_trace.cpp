@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "core/errno_text.h"
 #include "core/error.h"
 #include "core/timeline.h"
 #include "core/words.h"
@@ -190,7 +191,7 @@ TraceContents read_trace(const fs::path& path) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream || is_folder) {
     throw EnvironmentError(fmt::format("cannot read {}", printable(file.string())),
-                           is_folder ? "it is a folder" : std::generic_category().message(errno),
+                           is_folder ? "it is a folder" : errno_text(),
                            "a run with --trace A:B leaves a trace.json");
   }
   TraceReader reader(file);
