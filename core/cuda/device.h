@@ -24,6 +24,11 @@ struct DeviceProperties {
   int multiprocessors = 0;
   size_t total_bytes = 0;
   size_t shared_bytes_per_block = 0;  // the most a launch may ask for
+
+  // "sm_90"
+  std::string architecture() const { return "sm_" + std::to_string(major) + std::to_string(minor); }
+  // "NVIDIA H200 (sm_90)"
+  std::string text() const { return name + " (" + architecture() + ")"; }
 };
 
 // Says why this process can use no device.

@@ -222,8 +222,7 @@ RunIdentity identity_of(const ResolvedRun& run,
                        .settings = {},
                        .evaluation = evaluation};
   if (run.request.device == Device::kCuda) {
-    const cuda::DeviceProperties& gpu = cuda::device_properties();
-    identity.environment["isa"] += fmt::format(", cuda sm_{}{}", gpu.major, gpu.minor);
+    identity.environment["isa"] += ", cuda " + cuda::device_properties().architecture();
   }
   identity.environment.insert(run.cuda_libraries.begin(), run.cuda_libraries.end());
   if (!run.plan_choices.empty()) identity.environment["plan_choices"] = run.plan_choices;

@@ -27,8 +27,7 @@ std::string executable_digest() {
 
 std::string device_of_rank(Device device) {
   if (device == Device::kCpu) return "cpu";
-  const cuda::DeviceProperties& gpu = cuda::device_properties();
-  return fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor);
+  return cuda::device_properties().text();
 }
 
 }  // namespace

@@ -28,9 +28,7 @@ bool asks_for_engines(const RunRequest& request) {
 }
 
 PlanOrigin plan_origin(const LibraryVersions& libraries) {
-  const cuda::DeviceProperties& gpu = cuda::device_properties();
-  return {.cudnn = libraries.at("cudnn"),
-          .card = fmt::format("{} (sm_{}{})", gpu.name, gpu.major, gpu.minor)};
+  return {.cudnn = libraries.at("cudnn"), .card = cuda::device_properties().text()};
 }
 
 // As they reach cuDNN.

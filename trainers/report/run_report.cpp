@@ -65,7 +65,7 @@ std::string device_text(const ResolvedRun& run) {
   if (run.request.device == Device::kCuda) {
     const cuda::DeviceProperties& gpu = cuda::device_properties();
     const std::string_view steps = run.runs_as_graph() ? "a graph a step" : "no graph";
-    return fmt::format("cuda {} (sm_{}{}, {})", gpu.name, gpu.major, gpu.minor, steps);
+    return fmt::format("cuda {} ({}, {})", gpu.name, gpu.architecture(), steps);
   }
   return fmt::format(
       "cpu {} (oneDNN {})", name_of(kernels::isa_level()), kernels::onednn_version());
