@@ -6,6 +6,7 @@
 #include "tests/support/file_size_limit.h"
 #include "tests/trainers/made_run.h"
 #include "trainers/cli/leave_report.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/runs/report_page.h"
 #include "trainers/runs/run_list.h"

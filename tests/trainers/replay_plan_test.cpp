@@ -5,6 +5,7 @@
 
 #include "tests/support/temp_dir.h"
 #include "tests/trainers/tiny_run.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/report/run_record.h"
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/trainers/made_run.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/runs/report_page.h"
 #include "trainers/runs/report_parts.h"

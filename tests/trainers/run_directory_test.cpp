@@ -13,6 +13,7 @@
 #include "core/atomic_file.h"
 #include "core/error.h"
 #include "tests/support/temp_dir.h"
+#include "trainers/config/run_files.h"
 
 namespace lockstep::trainers::run_directory_test {
 namespace {

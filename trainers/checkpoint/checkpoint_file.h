@@ -24,7 +24,6 @@ struct Checkpoint {
 };
 
 std::string model_file_name(int64_t step);  // "step0001180.safetensors"
-inline constexpr const char* kBestFile = "best.safetensors";
 // The step of such a name.
 std::optional<int64_t> step_of_model(const std::string& name);
 // "x.safetensors" -> "x.state.safetensors" beside it, and the name back; nothing for other names.

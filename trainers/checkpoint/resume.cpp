@@ -12,14 +12,13 @@
 #include "core/error.h"
 #include "core/words.h"
 #include "trainers/checkpoint/checkpoint_file.h"
+#include "trainers/config/run_files.h"
 #include "trainers/torch_file/torch_file.h"
 
 namespace lockstep::trainers {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kCheckpoints = "checkpoints";
 
 [[noreturn]] void refuse_missing(const std::string& path, const std::string& why) {
   throw CheckpointError(fmt::format("there is no checkpoint at {}", path),
@@ -30,9 +29,10 @@ constexpr const char* kCheckpoints = "checkpoints";
 // The run directory that a checkpoint lies in, as the user would call it; empty: in none.
 fs::path run_directory_of(const fs::path& model_file) {
   const fs::path folder = model_file.parent_path();
-  if (folder.filename() == kCheckpoints && folder.has_parent_path()) return folder.parent_path();
+  if (folder.filename() == kCheckpointsFolder && folder.has_parent_path())
+    return folder.parent_path();
   const fs::path absolute = fs::absolute(model_file).parent_path();
-  return absolute.filename() == kCheckpoints ? absolute.parent_path() : fs::path();
+  return absolute.filename() == kCheckpointsFolder ? absolute.parent_path() : fs::path();
 }
 
 // last.safetensors is a link to a checkpoint; a state file stands for its pair.
@@ -46,7 +46,7 @@ fs::path model_file_of(const fs::path& file) {
 
 fs::path newest_in(const fs::path& directory) {
   std::error_code error;
-  const fs::path inner = directory / kCheckpoints;
+  const fs::path inner = directory / kCheckpointsFolder;
   const fs::path folder = fs::is_directory(inner, error) ? inner : directory;
   const std::vector<StoredCheckpoint> stored = list_checkpoints(folder);
   if (stored.empty()) refuse_missing(directory.string(), "no stepN.safetensors with its state");
@@ -55,7 +55,7 @@ fs::path newest_in(const fs::path& directory) {
 
 // A run that starts would replace them.
 void refuse_lone_models(const fs::path& output_dir) {
-  const std::vector<StoredCheckpoint> models = list_lone_models(output_dir / kCheckpoints);
+  const std::vector<StoredCheckpoint> models = list_lone_models(output_dir / kCheckpointsFolder);
   if (models.empty()) return;
   const std::string newest = models.front().model_file.string();
   throw CheckpointError(
@@ -70,7 +70,7 @@ void refuse_lone_models(const fs::path& output_dir) {
 std::optional<ResumePoint> find_newest(const fs::path& output_dir,
                                        std::vector<std::string>& notes) {
   const size_t notes_before = notes.size();
-  std::optional<SoundCheckpoint> found = newest_sound(output_dir / kCheckpoints, notes);
+  std::optional<SoundCheckpoint> found = newest_sound(output_dir / kCheckpointsFolder, notes);
   if (found) {
     return ResumePoint{.model_file = std::move(found->model_file),
                        .run_directory = output_dir,

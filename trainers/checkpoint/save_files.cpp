@@ -8,11 +8,11 @@
 #include "core/atomic_file.h"
 #include "core/function_ref.h"
 #include "trainers/checkpoint/checkpoint_file.h"
+#include "trainers/config/run_files.h"
 
 namespace lockstep::trainers {
 namespace {
 
-constexpr const char* kAverageFile = "ema.safetensors";
 constexpr const char* kLastLink = "last.safetensors";
 
 // The steps of the models in a folder of these files, those of whole checkpoints, newest first.

@@ -14,6 +14,7 @@
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/checkpoint/kept_state.h"
 #include "trainers/checkpoint/state_tensors.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/errors.h"
 
 namespace lockstep::trainers {
@@ -138,7 +139,7 @@ void StartingPoint::find_checkpoint(std::optional<SoundCheckpoint> kept) {
 }
 
 fs::path StartingPoint::checkpoints_in_place() const {
-  return fs::path(output_dir_) / "checkpoints";
+  return fs::path(output_dir_) / kCheckpointsFolder;
 }
 
 // The best weights of the run up to here.

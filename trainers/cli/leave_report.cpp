@@ -4,6 +4,7 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "trainers/config/run_files.h"
 #include "trainers/loop/find_mistakes.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/runs/report_page.h"

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include "core/atomic_file.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/runs/report_page.h"
 

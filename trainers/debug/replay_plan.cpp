@@ -13,6 +13,7 @@
 #include "core/words.h"
 #include "trainers/checkpoint/checkpoint_file.h"
 #include "trainers/config/file_json.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/report/run_record.h"
 
@@ -112,7 +113,7 @@ bool is_sound(const fs::path& model_file) {
 
 // The newest one before `step`; else the one that the run itself went on from.
 std::string start_before(int64_t step, const fs::path& directory, const FileJson& run) {
-  for (const StoredCheckpoint& stored : list_checkpoints(directory / "checkpoints")) {
+  for (const StoredCheckpoint& stored : list_checkpoints(directory / kCheckpointsFolder)) {
     if (stored.step < step && is_sound(stored.model_file)) return stored.model_file.string();
   }
   const FileJson& resumed = run.at("resumed");
@@ -137,7 +138,7 @@ ReplayPlan plan_of(const fs::path& directory, const FileJson& run, const FileJso
 }  // namespace
 
 ReplayPlan read_replay_plan(const fs::path& run_directory) {
-  const std::optional<std::string> run = contents_of(run_directory / "run.json");
+  const std::optional<std::string> run = contents_of(run_directory / kRunFile);
   if (!run) {
     throw UsageError(fmt::format("there is no run in {}", run_directory.string()),
                      "it holds no run.json that can be read",

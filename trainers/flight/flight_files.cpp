@@ -22,6 +22,7 @@
 #include "core/errno_text.h"
 #include "core/input_file.h"
 #include "core/words.h"
+#include "trainers/config/run_files.h"
 #include "trainers/flight/rank_process.h"
 
 namespace lockstep::trainers {

@@ -12,9 +12,7 @@
 
 namespace lockstep::trainers {
 
-// The folder of a run directory that holds them: rank-0, rank-1, ...
-inline constexpr const char* kFlightFolder = "flight";
-std::string flight_file_of(int rank);  // "rank-0"
+std::string flight_file_of(int rank);  // "rank-0", in kFlightFolder
 
 // While a rank runs, its record lies in a file in the memory of its host, which no disk can hold
 // up, and a link in the run directory leads there. At the rank's end its record takes the link's

@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/unique_fd.h"
 #include "core/words.h"
+#include "trainers/config/run_files.h"
 #include "trainers/flight/flight_files.h"
 #include "trainers/flight/rank_process.h"
 

@@ -9,6 +9,7 @@
 #include "comm/gather.h"
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/errors.h"
 #include "trainers/timeline/trace_file.h"
 

@@ -12,6 +12,7 @@
 #include "core/errno_text.h"
 #include "kernels/conv/conv2d_cudnn.h"
 #include "kernels/linear/linear_cublaslt.h"
+#include "trainers/config/run_files.h"
 #include "trainers/planner/settle_engines.h"
 #include "trainers/report/errors.h"
 #include "trainers/report/run_directory.h"

@@ -27,8 +27,6 @@ struct Mistakes {
   static constexpr size_t kWorst = 10;
 };
 
-inline constexpr const char* kMistakesFile = "mistakes.json";
-
 // One line, ends in a newline.
 std::string to_json(const Mistakes& mistakes);
 // Nothing for text that to_json() did not write.

@@ -21,6 +21,7 @@
 #include "core/error.h"
 #include "core/input_file.h"
 #include "core/words.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/mistakes.h"
 #include "trainers/report/process.h"
 #include "trainers/report/run_events.h"
@@ -31,10 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLockName = ".lock";
-constexpr const char* kMetricsName = "metrics.jsonl";
 constexpr size_t kCopiedBytes = 1 << 16;  // of it at a time
-constexpr const char* kRunName = "run.json";
-constexpr const char* kCheckpointsName = "checkpoints";
 
 [[noreturn]] void fail_to_lock(const Folder& folder, int error) {
   throw EnvironmentError(fmt::format("cannot lock {}", folder.path().string()),
@@ -106,7 +104,8 @@ bool holds_files(const fs::path& path) {
 
 bool holds_run(const fs::path& path) {
   std::error_code unreadable;
-  return fs::exists(path / "run.json", unreadable) || fs::exists(path / "checkpoints", unreadable);
+  return fs::exists(path / kRunFile, unreadable) ||
+         fs::exists(path / kCheckpointsFolder, unreadable);
 }
 
 fs::path without_trailing_slash(const fs::path& path) {
@@ -134,8 +133,8 @@ Folder prepare(const fs::path& path, ExistingRun existing) {
 
 void remove_earlier_run(const fs::path& path) {
   std::error_code error;
-  for (const char* name : {"run.json",
-                           "metrics.jsonl",
+  for (const char* name : {kRunFile,
+                           kMetricsFile,
                            kMistakesFile,
                            kNumericsFile,
                            kPlansFile,
@@ -146,7 +145,7 @@ void remove_earlier_run(const fs::path& path) {
     if (error) refuse_environment(path / name, error.message());
   }
   remove_events(path);
-  const fs::path checkpoints = path / "checkpoints";
+  const fs::path checkpoints = path / kCheckpointsFolder;
   if (!fs::exists(checkpoints, error)) return;
   const fs::directory_iterator files(checkpoints, error);
   if (error) refuse_environment(checkpoints, error.message());
@@ -188,13 +187,13 @@ bool is_up_to(const std::string& line, int64_t last) {
 }  // namespace
 
 RunDirectory::Place::Place(const fs::path& path, ExistingRun existing)
-    : folder(prepare(path, existing)), lock(folder), checkpoints(folder.inner(kCheckpointsName)) {
+    : folder(prepare(path, existing)), lock(folder), checkpoints(folder.inner(kCheckpointsFolder)) {
   if (existing == ExistingRun::kRefuse && holds_files(path)) refuse_existing(path);
   if (existing == ExistingRun::kOverwrite) remove_earlier_run(path);
   remove_unfinished(folder);
   prove_writable(folder);
   prove_writable(checkpoints);
-  metrics = AppendedFile(folder, kMetricsName);
+  metrics = AppendedFile(folder, kMetricsFile);
 }
 
 RunDirectory::RunDirectory(const fs::path& path, ExistingRun existing, Tell tell)
@@ -222,12 +221,12 @@ const Folder& RunDirectory::folder() {
 
 const Folder& RunDirectory::checkpoints() {
   const Folder& home = folder();
-  Folder found = home.inner(kCheckpointsName);
+  Folder found = home.inner(kCheckpointsFolder);
   if (!found.is_same(place_.checkpoints)) {
     say(
         fmt::format("{} was removed or replaced: checkpoints are saved in a new one, those before "
                     "are not in it",
-                    (path_ / kCheckpointsName).string()));
+                    (path_ / kCheckpointsFolder).string()));
     place_.checkpoints = std::move(found);
   }
   return place_.checkpoints;
@@ -244,14 +243,14 @@ void RunDirectory::begin_elsewhere(const std::string& why) {
   }
   path_ = path;
   keep_metrics(left->metrics, kAnyLine);
-  if (!record_.empty()) write_file_atomically(place_.folder, kRunName, record_);
+  if (!record_.empty()) write_file_atomically(place_.folder, kRunFile, record_);
   say(fmt::format(
       "the run directory {} {}: this run goes on in {}", before.string(), why, path.string()));
 }
 
 void RunDirectory::keep_metrics(const AppendedFile& from,
                                 FunctionRef<bool(const std::string& line)> keeps) {
-  AtomicFile kept(place_.folder, kMetricsName);
+  AtomicFile kept(place_.folder, kMetricsFile);
   std::string lines;
   const auto write = [&] {
     kept.append(std::as_bytes(std::span(lines)));
@@ -264,7 +263,7 @@ void RunDirectory::keep_metrics(const AppendedFile& from,
   write();
   kept.flush();
   kept.take_place();
-  place_.metrics = AppendedFile(place_.folder, kMetricsName);
+  place_.metrics = AppendedFile(place_.folder, kMetricsFile);
 }
 
 void RunDirectory::say(const std::string& what) const {
@@ -283,7 +282,7 @@ void RunDirectory::become_latest() const {
 
 void RunDirectory::write(const RunRecord& record) {
   record_ = to_json(record);
-  write_file_atomically(folder(), kRunName, record_);
+  write_file_atomically(folder(), kRunFile, record_);
 }
 
 void RunDirectory::append(std::string_view line) {

@@ -96,14 +96,4 @@ class RunDirectory {
 // directory may begin in one second.
 std::filesystem::path unused_path(const std::filesystem::path& path);
 
-// The file in a run directory that reports a loss that was not finite, or steps that were skipped
-// (trainers/debug/numerics_report.h).
-inline constexpr const char* kNumericsFile = "numerics.json";
-// The file with the engines of cuDNN that were not chosen by rule (trainers/planner/plan_file.h).
-inline constexpr const char* kPlansFile = "plans.json";
-// The file with the timeline of --trace (trainers/timeline/trace_file.h).
-inline constexpr const char* kTraceFile = "trace.json";
-// The page that a run ends with (trainers/runs/report_page.h).
-inline constexpr const char* kReportFile = "report.html";
-
 }  // namespace lockstep::trainers

@@ -6,6 +6,7 @@
 
 #include "core/atomic_file.h"
 #include "core/error.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/process.h"
 
 namespace lockstep::trainers {

@@ -4,6 +4,7 @@
 
 #include "core/atomic_file.h"
 #include "core/version.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/process.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/runs/html.h"

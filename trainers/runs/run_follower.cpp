@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "core/unique_fd.h"
+#include "trainers/config/run_files.h"
 
 namespace lockstep::trainers {
 
@@ -28,7 +29,7 @@ const ViewedRun& RunFollower::update() {
 
 void RunFollower::read_new_lines() {
   const UniqueFd file(
-      ::open((run_.directory / "metrics.jsonl").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+      ::open((run_.directory / kMetricsFile).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat about{};
   if (!file.valid() || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode)) return;
   if (about.st_ino != file_ || static_cast<uint64_t>(about.st_size) < offset_) {

@@ -7,6 +7,7 @@
 
 #include "core/digest.h"
 #include "core/words.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/process.h"
 #include "trainers/runs/number_text.h"
 #include "trainers/runs/report_parts.h"
@@ -30,7 +31,7 @@ std::vector<fs::path> run_folders(const fs::path& folder) {
   std::vector<fs::path> folders;
   for (const fs::directory_entry& entry : entries) {
     if (entry.is_symlink(error) || !entry.is_directory(error)) continue;
-    if (fs::exists(entry.path() / "run.json", error)) folders.push_back(entry.path());
+    if (fs::exists(entry.path() / kRunFile, error)) folders.push_back(entry.path());
   }
   if (!folders.empty()) return folders;
   throw EnvironmentError(fmt::format("there is no run in {}", printable(folder.string())),

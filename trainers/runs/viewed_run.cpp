@@ -11,6 +11,7 @@
 #include "core/input_file.h"
 #include "core/unique_fd.h"
 #include "core/words.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/report/run_record_reader.h"
 
@@ -48,11 +49,11 @@ std::string folder_name(const fs::path& directory) {
 }
 
 fs::path directory_of(const fs::path& path) {
-  return path.filename() == "run.json" ? path.parent_path() : path;
+  return path.filename() == kRunFile ? path.parent_path() : path;
 }
 
 RunRecord record_in(const fs::path& directory) {
-  const fs::path file = directory / "run.json";
+  const fs::path file = directory / kRunFile;
   const std::optional<std::string> json = contents_of(file);
   if (json) return run_record_of(*json, file.string());
   throw EnvironmentError(fmt::format("there is no run in {}", printable(directory.string())),
@@ -84,12 +85,12 @@ ViewedRun view_record(const fs::path& path) {
 bool run_is_starting(const fs::path& path) {
   const fs::path directory = directory_of(path);
   std::error_code unreadable;
-  return !fs::exists(directory / "run.json", unreadable) && is_locked(directory);
+  return !fs::exists(directory / kRunFile, unreadable) && is_locked(directory);
 }
 
 ViewedRun view_run(const fs::path& path) {
   ViewedRun run = view_record(path);
-  run.curves = read_curves(run.directory / "metrics.jsonl");
+  run.curves = read_curves(run.directory / kMetricsFile);
   run.mistakes = mistakes_in(run.directory, run.record);
   return run;
 }

@@ -18,6 +18,7 @@
 #include "core/timeline.h"
 #include "core/words.h"
 #include "trainers/config/file_json.h"
+#include "trainers/config/run_files.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/timeline/trace_file.h"
 

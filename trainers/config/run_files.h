@@ -1,0 +1,18 @@
+// The files and folders in a run's directory.
+#pragma once
+
+namespace lockstep::trainers {
+
+inline constexpr const char* kRunFile = "run.json";            // trainers/report/run_record.h
+inline constexpr const char* kMetricsFile = "metrics.jsonl";   // likewise, a line a step
+inline constexpr const char* kMistakesFile = "mistakes.json";  // trainers/report/mistakes.h
+inline constexpr const char* kNumericsFile = "numerics.json";  // trainers/debug/numerics_report.h
+inline constexpr const char* kPlansFile = "plans.json";        // trainers/planner/plan_file.h
+inline constexpr const char* kTraceFile = "trace.json";        // trainers/timeline/trace_file.h
+inline constexpr const char* kReportFile = "report.html";      // trainers/runs/report_page.h
+inline constexpr const char* kFlightFolder = "flight";         // trainers/flight/flight_files.h
+inline constexpr const char* kCheckpointsFolder = "checkpoints";  // and in it:
+inline constexpr const char* kBestFile = "best.safetensors";
+inline constexpr const char* kAverageFile = "ema.safetensors";
+
+}  // namespace lockstep::trainers
