@@ -36,6 +36,7 @@ TEST(BadInput, ArgumentsAreRefusedBeforeAnythingIsWritten) {
       {{"--opt-level", "O4"}, "--opt-level O4"},
       {{"--eval-freq", "2", "--lr-scheduler", "plateau"}, "--eval-freq would change nothing"},
       {{"-c", "a.toml", "--config", "b.toml"}, "--config is there twice"},
+      {{"-c=a.toml", "-c=b.toml"}, "--config is there twice"},
       {{"--evaluate"}, "--pretrained FILE or --resume PATH"},
       {{"--resume", "auto", "--overwrite"}, "--overwrite contradict"},
       {{"--autotune"}, "--autotune is for --device cuda"},

@@ -168,9 +168,8 @@ class Run {
     for (const std::string& note : p_.start.settle_best(checkpoints)) p_.console.warn(note);
     const bool evaluates = begins_with_evaluation(p_.start.position(), steps);
     if (!request.csv.empty()) {
-      std::optional<int64_t> last_row;
-      if (record_.resumed) last_row = record_.resumed->step - (evaluates ? 1 : 0);
-      csv_.emplace(request.csv, last_row, request.overwrite);
+      const std::optional<TrainingPosition> at = p_.start.position();
+      csv_.emplace(request.csv, at ? std::optional(at->epoch) : std::nullopt, request.overwrite);
     }
     if (p_.start.existing_run() == ExistingRun::kContinue) {
       directory_->cut_metrics(record_.resumed ? record_.resumed->step : 0, evaluates);

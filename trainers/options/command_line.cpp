@@ -66,14 +66,13 @@ T checked(const std::optional<T>& value, std::string_view name) {
 // The file that --config names, or LOCKSTEP_CONFIG: before the line is parsed, since the preset in
 // it settles how the line is spelled.
 std::string config_file(const std::vector<std::string>& words, const Environment& environment) {
-  const auto is_config = [](const std::string& word) {
-    return word == "-c" || word == "--config" || word.starts_with("--config=");
-  };
-  if (std::count_if(words.begin(), std::find(words.begin(), words.end(), "--"), is_config) > 1) {
+  const std::vector<std::string> files = values_in(words, "-c --config");
+  if (files.size() > 1) {
     throw UsageError("--config is there twice", "one file is read", "one file with all lines");
   }
+  if (!files.empty()) return files.front();
   const char* const variable = environment("LOCKSTEP_CONFIG");
-  return value_in(words, "-c --config", variable == nullptr ? "" : variable);
+  return variable == nullptr ? "" : variable;
 }
 
 Values config_values(Program program, const std::string& file, std::vector<std::string>& notes) {

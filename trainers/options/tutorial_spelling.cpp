@@ -100,18 +100,27 @@ std::string_view preset_with(std::string_view name) {
   return {};
 }
 
-std::string value_in(const std::vector<std::string>& arguments,
-                     std::string_view names,
-                     std::string_view otherwise) {
-  std::string value(otherwise);
+std::vector<std::string> values_in(const std::vector<std::string>& arguments,
+                                   std::string_view names) {
+  std::vector<std::string> values;
   for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     const std::string& argument = arguments[i];
     const size_t equals = argument.find('=');
     if (std::ranges::count(split_words(names, ' '), argument.substr(0, equals)) == 0) continue;
-    if (equals != std::string::npos) value = argument.substr(equals + 1);
-    if (equals == std::string::npos && i + 1 < arguments.size()) value = arguments[i + 1];
+    if (equals != std::string::npos) {
+      values.push_back(argument.substr(equals + 1));
+    } else if (i + 1 < arguments.size()) {
+      values.push_back(arguments[i + 1]);
+    }
   }
-  return value;
+  return values;
+}
+
+std::string value_in(const std::vector<std::string>& arguments,
+                     std::string_view names,
+                     std::string_view otherwise) {
+  const std::vector<std::string> values = values_in(arguments, names);
+  return values.empty() ? std::string(otherwise) : values.back();
 }
 
 std::vector<std::string> respelled(std::string_view preset, std::vector<std::string> arguments) {

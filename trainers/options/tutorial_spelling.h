@@ -7,7 +7,10 @@
 
 namespace lockstep::trainers {
 
-// The last value of a flag among `arguments`, else `otherwise`; `names`: "-c --config".
+// The values of a flag among `arguments`, in their order; `names`: "-c --config".
+std::vector<std::string> values_in(const std::vector<std::string>& arguments,
+                                   std::string_view names);
+// The last of them, else `otherwise`.
 std::string value_in(const std::vector<std::string>& arguments,
                      std::string_view names,
                      std::string_view otherwise);

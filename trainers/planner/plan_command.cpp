@@ -53,10 +53,9 @@ std::string memory_text(const TrainingPlan& plan, const std::string& optimizer) 
                       plan.workspace_bytes());
   text += memory_line("CUDA and libraries (a guess)", TrainingPlan::kLibraries);
   text += memory_line("together", plan.needed_bytes());
-  text +=
-      fmt::format("  of {:.1f} MiB on the card: {}\n",
-                  mib(plan.card.memory_bytes),
-                  plan.needed_bytes() <= plan.card.memory_bytes ? "it fits" : "IT DOES NOT FIT");
+  text += fmt::format("  of {:.1f} MiB on the card: {}\n",
+                      mib(plan.card.memory_bytes),
+                      plan.fits() ? "it fits" : "IT DOES NOT FIT");
   text += fmt::format("  largest batch that fits: {} images a rank, {:.2f} MiB each\n",
                       plan.largest_batch(),
                       mib(plan.memory().bytes_per_image()));
@@ -275,7 +274,7 @@ std::string json_text(const TrainingPlan& plan, const std::string& arch) {
       {"parameters", plan.step.parameters},
       {"needed_bytes", plan.needed_bytes()},
       {"gpu_bytes", plan.card.memory_bytes},
-      {"fits", plan.needed_bytes() <= plan.card.memory_bytes},
+      {"fits", plan.fits()},
       {"largest_batch_size", plan.largest_batch()},
       {"workspace_bytes", plan.workspace_bytes()},
       {"knows_workspace", plan.no_engines.empty()}};

@@ -66,8 +66,8 @@ struct ScalingPrediction {
 };
 
 struct TrainingPlan {
-  static constexpr int64_t kLibraries = int64_t{1}
-                                        << 30;  // CUDA's context, cuDNN's and NCCL's memory
+  // CUDA's context, and cuDNN's and NCCL's memory.
+  static constexpr int64_t kLibraries = int64_t{1} << 30;
 
   GpuCard card;
   PrecisionConfig precision;
@@ -80,7 +80,8 @@ struct TrainingPlan {
 
   int64_t workspace_bytes() const;  // of the largest convolution
   MemoryPlan memory() const;
-  int64_t needed_bytes() const;   // memory(), and kLibraries
+  int64_t needed_bytes() const;  // memory(), and kLibraries
+  bool fits() const { return needed_bytes() <= card.memory_bytes; }
   int64_t largest_batch() const;  // that fits; 0 for none
   std::map<std::string_view, OpTotals> totals_by_op() const;
   double peak_flops() const { return precision.is_mixed() ? card.half_flops : card.f32_flops; }

@@ -12,19 +12,19 @@
 namespace lockstep::trainers {
 namespace {
 
-constexpr size_t kStepColumn = 3;
+constexpr size_t kEpochColumn = 2;
 
-// Whole rows about steps up to `last`, with the header; the row in hand when a run was killed may
-// lack its end.
-std::string rows_up_to(const std::string& text, int64_t last) {
+// Whole rows of the epochs before `end`, with the header. The last row may lack its end where a run
+// was killed, and a run that was stopped in an epoch left a row for its part of it.
+std::string rows_before(const std::string& text, int64_t end) {
   std::istringstream lines(text.substr(0, text.rfind('\n') + 1));
   std::string kept = csv_header();
   std::string line;
   std::getline(lines, line);
   while (std::getline(lines, line)) {
     const std::vector<std::string_view> cells = split_words(line, ',');
-    const auto step = cells.size() > kStepColumn ? parse_int(cells[kStepColumn]) : std::nullopt;
-    if (step && *step <= last) kept += line + "\n";
+    const auto epoch = cells.size() > kEpochColumn ? parse_int(cells[kEpochColumn]) : std::nullopt;
+    if (epoch && *epoch < end) kept += line + "\n";
   }
   return kept;
 }
@@ -68,7 +68,7 @@ EpochCsv::EpochCsv(const std::filesystem::path& path,
     refuse(path, "it does not begin with the columns of this table");
   }
   if (!before.empty() && !resumed) refuse(path, "it holds the epochs of another run");
-  write_file_atomically(path, resumed ? rows_up_to(before, *resumed) : csv_header());
+  write_file_atomically(path, resumed ? rows_before(before, *resumed) : csv_header());
   file_ = AppendedFile(path);
 }
 
