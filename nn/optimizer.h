@@ -216,11 +216,47 @@ struct LookaheadParams {
   int64_t total_steps = 1;  // of the run; kAirbench
 };
 
+// Beside an optimizer, f32 averages of its parameters and of `buffers`, tensors that training steps
+// change. State: that of `fast`, "<parameter or buffer>.<suffix>", and the counter of steps.
+class AveragingOptimizer : public Optimizer {
+ public:
+  void begin(Stream& stream) override { fast_->begin(stream); }
+  void finish(Stream& stream) override { fast_->finish(stream); }
+  void set_lr(double lr) override { fast_->set_lr(lr); }
+  void follow(const kernels::StepControl& control) override;
+  void set_applied_steps(int64_t steps) override;
+  std::vector<StateEntry> state() const override;
+  std::vector<StateEntry> state_of_buffers() const override;
+
+ protected:
+  struct Names {
+    std::string_view suffix;
+    std::string_view counter;
+  };
+  AveragingOptimizer(std::unique_ptr<Optimizer> fast,
+                     std::vector<StateEntry> buffers,
+                     const Names& names);
+
+  Optimizer& fast() { return *fast_; }
+  const std::vector<StateEntry>& buffers() const { return buffers_; }
+  const std::vector<Tensor>& averages() const { return averages_; }  // of values()
+  int64_t& counter() { return *counter_.data<int64_t>(); }
+  std::vector<Tensor> values() const;      // parameters in groups' order, then buffers
+  void copy_values(Stream& stream) const;  // into the averages
+
+ private:
+  std::unique_ptr<Optimizer> fast_;
+  std::vector<StateEntry> buffers_;
+  Names names_;
+  std::vector<Tensor> averages_;
+  Tensor counter_;  // (1), i64, on the CPU: steps taken
+};
+
 // Lets `fast` take k steps, then moves the slow weights by alpha toward the result and makes them
 // the parameters. Exact rule: kernels/optim/weight_averages.h. Source: Zhang et al. 2019; kAlphadl:
 // github.com/alphadl/lookahead.pytorch.
 // State: that of `fast`, "<parameter or buffer>.slow", "lookahead.counter".
-class Lookahead : public Optimizer {
+class Lookahead : public AveragingOptimizer {
  public:
   // `buffers`: for kAirbench, f32 tensors that training steps change. Requires: params.k >= 1,
   // params.total_steps >= 1.
@@ -231,60 +267,37 @@ class Lookahead : public Optimizer {
   void begin(Stream& stream) override;
   void step(Stream& stream) override;
   void finish(Stream& stream) override;
-  void set_lr(double lr) override { fast_->set_lr(lr); }
-  void follow(const kernels::StepControl& control) override;
-  void set_applied_steps(int64_t steps) override;
-  std::vector<StateEntry> state() const override;
-  std::vector<StateEntry> state_of_buffers() const override;
 
  private:
   bool from_initial_weights() const { return params_.variant != LookaheadVariant::kAlphadl; }
   bool synchronizes_after(int64_t step) const;
   int64_t falls_over() const;  // steps, in which alpha does; 0: it stays
-  void begin_slow(Stream& stream);
   void step_on_host(Stream& stream);
   void synchronize(Stream& stream, const kernels::LookaheadParams& how);
 
-  std::unique_ptr<Optimizer> fast_;
   LookaheadParams params_;
-  std::vector<StateEntry> buffers_;
-  std::vector<Tensor> slow_;  // of the parameters in groups' order, then of the buffers
   bool has_slow_ = false;     // of this process's making
   bool has_stepped_ = false;  // in this process
-  Tensor counter_;            // (1), i64, on the CPU: steps taken
 };
 
 // Keeps a moving average of the parameters that `fast` updates, and of `buffers`, f32 tensors that
 // training steps change. It begins as they are before the first step. Exact rule:
 // kernels/optim/weight_averages.h, each applied step one of its steps.
 // State: that of `fast`, "<parameter or buffer>.ema", "ema.step".
-class Ema : public Optimizer {
+class Ema : public AveragingOptimizer {
  public:
   // Requires: 0 <= decay < 1.
   Ema(std::unique_ptr<Optimizer> fast, std::vector<StateEntry> buffers, double decay);
 
-  void begin(Stream& stream) override { fast_->begin(stream); }
   void step(Stream& stream) override;
-  void finish(Stream& stream) override { fast_->finish(stream); }
-  void set_lr(double lr) override { fast_->set_lr(lr); }
-  void follow(const kernels::StepControl& control) override;
-  void set_applied_steps(int64_t steps) override;
-  std::vector<StateEntry> state() const override;
-  std::vector<StateEntry> state_of_buffers() const override;
 
   // Copies the average over parameters and buffers; returns what they were, for put_back().
   std::vector<Tensor> put_into_model(Stream& stream) const;
   void put_back(Stream& stream, std::span<const Tensor> values) const;
 
  private:
-  std::vector<Tensor> values() const;  // parameters in groups' order, then buffers
-
-  std::unique_ptr<Optimizer> fast_;
-  std::vector<StateEntry> buffers_;
   double decay_;
-  std::vector<Tensor> averages_;  // of values()
-  bool has_begun_ = false;        // in this process
-  Tensor counter_;                // (1), i64, on the CPU: steps taken
+  bool has_begun_ = false;  // in this process
 };
 
 }  // namespace lockstep::nn

@@ -217,7 +217,7 @@ class Run {
     });
     const Folder* const folder = directory_ ? &directory_->folder() : nullptr;
     const std::string problem = p_.job.flight->open(ranks_, folder);
-    if (!problem.empty()) p_.console.warn("note: no flight record of " + problem);
+    if (!problem.empty()) p_.console.warn("note: " + problem);
   }
 
   void announce(const nn::Module& model, const std::vector<std::string>& loaded) const {

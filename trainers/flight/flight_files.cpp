@@ -72,6 +72,16 @@ void empty_folder(const Folder& folder) {
   }
 }
 
+// Returns why they stay; "" where they are gone.
+std::string drop_records(const Folder& run) {
+  try {
+    if (fs::exists(run.path() / kFlightFolder)) empty_folder(run.inner(kFlightFolder));
+  } catch (const EnvironmentError& error) {
+    return fmt::format("flight records of an earlier run stay: {}", error.why());
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string flight_file_of(int rank) {
@@ -79,12 +89,7 @@ std::string flight_file_of(int rank) {
 }
 
 std::string FlightFiles::open(Communicator& ranks, const Folder* run) {
-  if (recorder_ == nullptr) {
-    if (run != nullptr && fs::exists(run->path() / kFlightFolder)) {
-      empty_folder(run->inner(kFlightFolder));
-    }
-    return {};
-  }
+  if (recorder_ == nullptr) return run == nullptr ? "" : drop_records(*run);
   std::string place;
   if (run != nullptr) {
     try {
@@ -110,7 +115,7 @@ std::string FlightFiles::open(Communicator& ranks, const Folder* run) {
   for (size_t rank = 0; rank < problems.size(); ++rank) {
     if (!problems[rank].empty()) told.push_back(fmt::format("rank {}: {}", rank, problems[rank]));
   }
-  return fmt::format("{}", fmt::join(told, "; "));
+  return told.empty() ? "" : fmt::format("no flight record of {}", fmt::join(told, "; "));
 }
 
 std::string FlightFiles::attach(const std::string& path, const std::string& id) {

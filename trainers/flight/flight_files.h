@@ -24,8 +24,8 @@ class FlightFiles {
   explicit FlightFiles(FlightRecorder* recorder) : recorder_(recorder) {}
 
   // A collective call; rank 0 alone has a run directory. Records of an earlier run there are
-  // removed, without a recorder too. Returns on rank 0 which ranks keep no record, and why; empty:
-  // all do.
+  // removed, without a recorder too. Returns on rank 0 which ranks keep no record, or that earlier
+  // ones stay, and why; else "".
   std::string open(Communicator& ranks, const Folder* run);
 
   // The rank ends.
