@@ -1,10 +1,11 @@
 """Training steps of ResNets on this CPU against PyTorch, and over ranks. Writes bench/results/resnet_cpu.json.
 
-usage: python3 bench/resnet_speed.py --python PYTHON [--only r18,r50,scaling] [--pairs 9] [--stock-pairs 3]
+usage: python3 bench/resnet_speed.py --python PYTHON [--only r18,r50,scaling,ddp] [--pairs 9] [--stock-pairs 3]
 
 PYTHON has torch; bench/peers/torch_step.py is its side, bench_train ours. r18_bf16 and r50_bf16 are O2 in bf16 beside
-PyTorch's autocast; r18_avx2 and r50_avx2 keep both sides to what a processor without AVX-512 has. Two variants of
-PyTorch are met: the best in f32 (channels_last, tcmalloc) and what a tutorial writes. Programs run in turn, A B A B
+PyTorch's autocast; r18_avx2, r50_avx2 and ddp_avx2 keep both sides to what a processor without AVX-512 has. Two
+variants of PyTorch are met: the best in f32 (channels_last, tcmalloc) and what a tutorial writes. ddp is two ranks of
+one thread, PyTorch's under DistributedDataParallel over gloo, the best variant alone. Programs run in turn, A B A B
 ..., in processes of their own; each reports the median of its steps, and rounds with busy neighbors are run again. A
 part that is measured replaces that part of the results alone.
 """
@@ -44,6 +45,11 @@ def torch(python: str, flags: list[str], batch: int, threads: int, steps: int, b
     if best:
         return json.loads(output_of([*line, "--channels-last"], TCMALLOC))
     return json.loads(output_of(line))
+
+
+def torch_ddp(python: str, batch: int, steps: int) -> dict:
+    line = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", PEER, *R18, "-b", str(batch)]
+    return json.loads(output_of([*line, "--threads", "1", "--steps", str(steps), "--channels-last", "--ddp"], TCMALLOC))
 
 
 def summary(kept: list[dict], ours: str, theirs: str) -> dict:
@@ -98,10 +104,27 @@ def scaling(args: argparse.Namespace) -> dict:
     }
 
 
+def ddp(args: argparse.Namespace, part: str) -> dict:
+    batch, steps = args.batch or 64, args.steps or NETWORKS["r18"]["steps"]
+    programs = {
+        "lockstep": lambda: lockstep(R18, batch, 1, steps, ranks=2),
+        "torch": lambda: torch_ddp(args.python, batch, steps),
+    }
+    kept, others = run_rounds(programs, args.pairs, args.max_others, part)
+    isa = ", AVX2" if part.endswith("_avx2") else ""
+    return origin("bench/resnet_speed.py") | {
+        "title": f"ResNet-18, CIFAR stem{isa}, 2 ranks beside DDP",
+        "batch": batch,
+        "steps": steps,
+        "best": summary(kept, "lockstep", "torch") | {"others_percent_max": round(max(others))},
+        "torch": kept[0]["torch"]["torch"],
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default="python3", metavar="PYTHON")
-    parser.add_argument("--only", default="r18,r50,scaling", metavar="PARTS")
+    parser.add_argument("--only", default="r18,r50,scaling,ddp", metavar="PARTS")
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--stock-pairs", type=int, default=3, help="rounds against PyTorch without channels_last")
     parser.add_argument("--steps", type=int, help="measured in a run; by default 6, ResNet-50 3")
@@ -110,7 +133,8 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=RESULTS / "resnet_cpu.json")
     args = parser.parse_args()
     for part in args.only.split(","):
-        measure = scaling if part == "scaling" else functools.partial(over_torch, part=part)
+        beside_torch = ddp if part.startswith("ddp") else over_torch
+        measure = scaling if part == "scaling" else functools.partial(beside_torch, part=part)
         measure_part(args.output, part, functools.partial(measure, args))
 
 

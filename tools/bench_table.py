@@ -67,7 +67,7 @@ def allreduce_rows(result: dict) -> list[str]:
 
 
 def resnet_rows(result: dict) -> list[str]:
-    names = ("r18", "r50", "r18_avx2", "r50_avx2", "r18_bf16", "r50_bf16")
+    names = ("r18", "r50", "r18_avx2", "r50_avx2", "r18_bf16", "r50_bf16", "ddp", "ddp_avx2")
     networks = [result[name] for name in names if name in result]
     rows = [
         f"| training step, {networks[0]['cores']} cores | Lockstep | PyTorch, best | ratio (min-max) "
@@ -239,16 +239,13 @@ def summary_rows(convnet: dict, resnet: dict, allreduce: dict, accuracy: dict) -
             torch["speed"],
         ),
     ]
-    mnist = accuracy["mnist"]["bf16"]
-    rows.append(
-        speeds_row(
-            "MNIST to 99.0 %, whole process, bf16",
-            f"{mnist['lockstep']['seconds']:.1f} s",
-            f"PyTorch: {mnist['torch']['seconds']:.1f} s",
-            mnist["torch"]["ratio"],
-        )
-    )
-    for part in (resnet["r18"], resnet["r18_avx2"], resnet["r50"], resnet["r50_bf16"]):
+    for title, part, digits in (
+        ("MNIST to 99.0 %, whole process, bf16", accuracy["mnist"]["bf16"], 1),
+        ("CIFAR-10 to 94 %, whole process, f32, AVX2", accuracy["cifar94_avx2"]["f32"], 0),
+    ):
+        seconds = [f"{part[side]['seconds']:,.{digits}f} s" for side in ("lockstep", "torch")]
+        rows.append(speeds_row(title, seconds[0], f"PyTorch: {seconds[1]}", part["torch"]["ratio"]))
+    for part in (resnet[name] for name in ("r18", "r18_avx2", "ddp_avx2", "r50", "r50_bf16")):
         best = part["best"]
         rows.append(
             speeds_row(

@@ -2,12 +2,14 @@
 object.
 
 usage: python3 torch_step.py -a convnet|resnet18|resnet50 [--cifar-stem] [--device cuda] [--channels-last]
-           [--autocast f16|bf16] [--tf32] [--compile | --max-autotune] [-b 32] [--steps 6]
+           [--autocast f16|bf16] [--tf32] [--compile | --max-autotune] [-b 32] [--steps 6] [--ddp]
 
 Forward, cross-entropy, backward, fused SGD with momentum and weight decay, in f32 or under autocast, f16 with a
 GradScaler. Without --channels-last it is what a tutorial writes; with it, and tcmalloc in LD_PRELOAD, what someone
 writes who has tuned PyTorch on CPUs. On a GPU f32 is f32, as ours is, and with --tf32 what PyTorch has by default, TF32
-in convolutions; cuDNN chooses by time; the batch lies there, and nothing is waited for between two steps.
+in convolutions; cuDNN chooses by time; the batch lies there, and nothing is waited for between two steps. --ddp: one of
+torchrun's ranks on CPUs, with DistributedDataParallel over gloo; -b is each rank's, images_per_s all ranks', and rank 0
+prints.
 """
 
 import argparse
@@ -20,6 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
 from torch_resnet import resnet
 
 sys.path.append(str(Path(__file__).resolve().parent.parent.parent / "tools"))
@@ -66,6 +69,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--warmup", type=int, default=2)
+    parser.add_argument("--ddp", action="store_true")
     args = parser.parse_args()
 
     torch.set_num_threads(args.threads)
@@ -81,6 +85,11 @@ def main() -> None:
     scaler = torch.amp.GradScaler(args.device, enabled=args.autocast == "f16")
     if args.compile or args.max_autotune:
         model = torch.compile(model, mode="max-autotune" if args.max_autotune else "default")
+    ranks = 1
+    if args.ddp:
+        dist.init_process_group("gloo")
+        ranks = dist.get_world_size()
+        model = torch.nn.parallel.DistributedDataParallel(model)
 
     marks = [mark(args.device)]
     for _ in range(args.warmup + args.steps):
@@ -94,13 +103,16 @@ def main() -> None:
         marks.append(mark(args.device))
     median = statistics.median(seconds_between(marks)[args.warmup :])
     report = {
-        "images_per_s": args.batch_size / median,
+        "images_per_s": ranks * args.batch_size / median,
         "step_ms_median": median * 1e3,
         "peak_rss_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "loss": loss.item(),
         "torch": torch.__version__,
     }
-    print(json.dumps(report))
+    if not args.ddp or dist.get_rank() == 0:
+        print(json.dumps(report))
+    if args.ddp:
+        dist.destroy_process_group()
 
 
 if __name__ == "__main__":

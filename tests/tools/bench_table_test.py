@@ -160,7 +160,7 @@ class BenchTable(unittest.TestCase):
                 "title": name, "batch": 8,
                 "best": {"speed": speed, "lockstep": {"images_per_s": 30.0}, "torch": {"images_per_s": 20.0}},
             }
-            for name in ("r18", "r18_avx2", "r50", "r50_bf16")
+            for name in ("r18", "r18_avx2", "ddp_avx2", "r50", "r50_bf16")
         }  # fmt: skip
         scaling = {"speed": speed, "two_ranks": {"images_per_s": 60.0}, "one_rank": {"images_per_s": 40.0}}
         pair = {"a_images_per_s": 9000, "b_images_per_s": 3000, "speed": {"ratio": 3, "min": 2, "max": 4}}
@@ -169,14 +169,16 @@ class BenchTable(unittest.TestCase):
             ORIGIN | {"over_pytorch": pair},
             networks | {"scaling": scaling},
             self.RESULT,
-            {"mnist": {"bf16": mnist}},
+            {"mnist": {"bf16": mnist}, "cifar94_avx2": {"f32": mnist}},
         )
         self.assertEqual(rows[2], "| ConvNet on MNIST, batch 32 | 9,000 images/s | PyTorch: 3,000 | 3.00 (2.00-4.00) |")
         self.assertEqual(
             rows[3], "| MNIST to 99.0 %, whole process, bf16 | 2.2 s | PyTorch: 7.7 s | 1.50 (1.40-1.60) |")
-        self.assertEqual(rows[6], "| r50, batch 8 | 30.0 images/s | PyTorch: 20.0 | 1.50 (1.40-1.60) |")
-        self.assertIn("| 60.0 images/s | 1 rank of 1 thread: 40.0 | 1.50", rows[8])
-        self.assertEqual(rows[9], "| all-reduce of 25 MiB, 2 ranks | 1.05 ms | Open MPI: 5.2 ms | 5.00 (4.50-5.50) |")
+        self.assertEqual(
+            rows[4], "| CIFAR-10 to 94 %, whole process, f32, AVX2 | 2 s | PyTorch: 8 s | 1.50 (1.40-1.60) |")
+        self.assertEqual(rows[8], "| r50, batch 8 | 30.0 images/s | PyTorch: 20.0 | 1.50 (1.40-1.60) |")
+        self.assertIn("| 60.0 images/s | 1 rank of 1 thread: 40.0 | 1.50", rows[10])
+        self.assertEqual(rows[11], "| all-reduce of 25 MiB, 2 ranks | 1.05 ms | Open MPI: 5.2 ms | 5.00 (4.50-5.50) |")
 
     def test_parts_that_are_measured_have_rows_of_time_to_an_accuracy(self):
         def side(seconds: float) -> dict:
