@@ -90,10 +90,13 @@ inline TinyResult train_tiny(
 }
 
 // Largest difference of any tensor's elements over that tensor's largest, or over 0.1: biases begin
-// at 0, and their gradients are sums in which much cancels.
+// at 0, and their gradients are sums in which much cancels. Other tensors, or none, are infinitely
+// far away.
 inline double distance(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  if (a.empty() || a.size() != b.size()) return INFINITY;
   double farthest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].shape() != b[i].shape()) return INFINITY;
     if (a[i].dtype() != Dtype::kF32) continue;
     double most = 0, largest = 0;
     for (int64_t k = 0; k < a[i].numel(); ++k) {
