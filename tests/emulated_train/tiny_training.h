@@ -7,12 +7,15 @@
 #include <memory>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "comm/single.h"
 #include "core/transfer.h"
 #include "data/synthetic.h"
 #include "nn/cifar_resnet.h"
 #include "tests/emulated_train/flags_of_all_runs.h"
 #include "tests/emulated_train/tiny_resnet.h"
+#include "tests/support/close.h"
 #include "trainers/loop/training.h"
 
 namespace lockstep::testing {
@@ -87,6 +90,14 @@ inline TinyResult train_tiny(
   TinyResult result{.training = training.run({}), .weights = {}};
   for (const nn::StateEntry& entry : model->state()) result.weights.push_back(to_cpu(entry.tensor));
   return result;
+}
+
+inline void expect_same_weights(const TinyResult& got, const TinyResult& want) {
+  ASSERT_FALSE(want.weights.empty());
+  ASSERT_EQ(got.weights.size(), want.weights.size());
+  for (size_t i = 0; i < want.weights.size(); ++i) {
+    EXPECT_TRUE(same_bits(got.weights[i], want.weights[i])) << "tensor " << i;
+  }
 }
 
 // Largest difference of any tensor's elements over that tensor's largest, or over 0.1: biases begin
