@@ -189,6 +189,7 @@ TEST(Meeting, ABusyPortIsNamed) {
 TEST(Meeting, TheFirstFreeOfSeveralPortsIsFound) {
   MeetingPlace place = local_place();
   const UniqueFd holder = listen_at(Address(Address::any(AF_INET, place.ports[0])));
+  ASSERT_TRUE(holder.valid());
   place.ports.push_back(free_port());
   auto ranks = meet_all(place, {0, 1}, 2, {.timeout = 30s, .note = {}});
   expect_full_mesh(ranks);
@@ -294,6 +295,25 @@ TEST(Meeting, ARankThatComesTwiceIsNamedToAll) {
   for (const Outcome& rank : ranks) {
     EXPECT_THAT(rank.error, HasSubstr("two processes say that they are rank 1 | one is at"));
     EXPECT_EQ(rank.code, ExitCode::kUsage);
+  }
+}
+
+// Ranks for which there is no place in the table, or that rank 0 is itself.
+TEST(Meeting, ARankThatCannotBeEndsTheMeeting) {
+  for (const int rank : {-1, 0, 3}) {
+    const MeetingPlace place = local_place();
+    Outcome host;
+    std::thread thread([&] { host = try_to_meet(place, 0, 3, {.timeout = 20s, .note = {}}); });
+    const UniqueFd caller = caller_of(place);
+    say_hello(caller,
+              {.key = digest(std::as_bytes(std::span(place.token))), .rank = rank, .size = 3});
+    Reply reply;
+    EXPECT_TRUE(
+        receive_all(caller.get(), std::as_writable_bytes(std::span(&reply, 1)), Clock::now() + 5s));
+    thread.join();
+    EXPECT_EQ(reply.kind, Reply::Kind::kFailed) << rank;
+    EXPECT_EQ(host.code, ExitCode::kUsage) << host.error;
+    EXPECT_THAT(host.error, HasSubstr("rank " + std::to_string(rank) + " | "));
   }
 }
 

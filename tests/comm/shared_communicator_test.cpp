@@ -1,6 +1,7 @@
 // Memory, byte counts and errors of ranks that share memory.
 #include "comm/shared/shared_communicator.h"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -254,10 +255,12 @@ TEST(SharedErrors, LostRanksEndTheWaitAtOnce) {
 
 TEST(SharedErrors, ARankMayEndWhenItsPartIsDone) {
   spawn_ranks(3, [](Communicator& peers) {
-    const Tensor values = peers.allocate({100}, Dtype::kF32);
+    Tensor values = peers.allocate({100}, Dtype::kF32);
+    std::ranges::fill(values.span<float>(), 1.0F);
     const auto work = peers.start_all_reduce({.values = values, .algorithm = Algorithm::kStar});
     if (peers.rank() == 2) std::this_thread::sleep_for(200ms);  // rank 1 is gone, rank 0 waits
     work->wait();
+    EXPECT_THAT(values.span<float>(), ::testing::Each(3.0F));
   });
 }
 

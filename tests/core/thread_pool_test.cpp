@@ -1,5 +1,6 @@
 #include "core/thread_pool.h"
 
+#include <atomic>
 #include <numeric>
 #include <stdexcept>
 
@@ -84,10 +85,12 @@ TEST(ThreadPool, NeedsAThread) {
 }
 
 TEST(ThreadPool, StartsAndStopsManyTimes) {
+  std::atomic<int> runs = 0;
   for (int i = 0; i < 20; ++i) {
     ThreadPool pool(3, i % 2 == 0);
-    if (i % 3 == 0) pool.run(3, [](int64_t, int) {});
+    if (i % 3 == 0) pool.run(3, [&](int64_t, int) { ++runs; });
   }
+  EXPECT_EQ(runs, 7 * 3);
 }
 
 TEST(UsableCores, IsAtLeastOne) {

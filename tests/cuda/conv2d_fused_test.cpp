@@ -142,7 +142,7 @@ TEST_P(CudaConv2dFusedCases, ShardHasTheBitsOfItsOwnRun) {
   const Problem whole(GetParam(), 2, true);
   const Shards shards = Shards::cut(whole.z.n, 2, 1);
   const auto made = try_run(shards, whole);
-  if (!made) return;
+  if (!made) GTEST_SKIP() << "cuDNN has no such engine here";
   const Results& together = *made;
   for (int64_t k = 0; k < shards.local(); ++k) {
     Problem part = whole;
@@ -176,7 +176,7 @@ TEST_F(CudaConv2dFused, EmptyShardsHaveSumsOfZero) {
   const Problem p(square(1, 8, 4, 8, 1, 1, 0), 3, true);
   const Shards shards = Shards::cut(1, 3, 1);
   const auto made = try_run(shards, p);
-  if (!made) return;
+  if (!made) GTEST_SKIP() << "cuDNN has no such engine here";
   const Results& got = *made;
   for (const int64_t row : {0, 1, 3, 4}) {
     EXPECT_TRUE(same_bits(got.sums.view(rows_of(got.sums)).slice(row, 1),

@@ -47,7 +47,8 @@ TEST_F(CudaLossScale, SeedsEveryLeaf) {
   for (const int64_t leaves : {0, 1, 300}) {
     Tensor seeds = poisoned({leaves}, Dtype::kF32);
     loss_scale_seed(stream_, loss_scale_state(stream_, {.scale = 3}), seeds);
-    for (const float seed : download(seeds).span<float>()) EXPECT_EQ(seed, 3);
+    const Tensor got = download(seeds);  // a loop over a temporary's span would outlive it
+    for (const float seed : got.span<float>()) EXPECT_EQ(seed, 3);
   }
 }
 

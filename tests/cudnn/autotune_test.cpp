@@ -112,6 +112,7 @@ TEST_F(Autotune, PassesOverEnginesThatDoNotRun) {
 
 TEST_F(Autotune, AChoiceGivesThatEngineAndNoOther) {
   const auto plans = fitting_plans(target_, problem_, kMaxWorkspace);
+  ASSERT_FALSE(plans.empty());
   for (const auto& plan : plans) {
     const auto again = planned(plan->choice());
     EXPECT_EQ(again->choice(), plan->choice());
@@ -129,6 +130,7 @@ TEST_F(Autotune, AnEngineThatIsNotThereIsRefused) {
 
 TEST_F(Autotune, AnEngineThatWantsMoreWorkspaceIsRefused) {
   const auto plans = fitting_plans(target_, problem_, kMaxWorkspace);
+  ASSERT_FALSE(plans.empty());
   const auto most =
       std::ranges::max_element(plans, {}, [](const auto& plan) { return plan->workspace_bytes(); });
   const size_t bytes = (*most)->workspace_bytes();
@@ -141,7 +143,10 @@ TEST_F(Autotune, AnEngineThatWantsMoreWorkspaceIsRefused) {
 // each.
 class FusedForms : public ::testing::Test {
  protected:
-  void SetUp() override { forms_ = fused_forms(layer_); }
+  void SetUp() override {
+    forms_ = fused_forms(layer_);
+    ASSERT_EQ(forms_.size(), 3U);
+  }
   // An engine of a form takes so long; what is known of another form is the test's.
   TimedEngine fused(const ConvolutionProblem& form, double time) {
     FakeTimer timer([time](const ConvolutionPlan&) { return time; });

@@ -83,8 +83,10 @@ TEST(CropFlip, IsACropOfThePaddedImage) {
 }
 
 TEST(CropFlip, HasTorchsPixels) {
+  int crops = 0;
   for (const GoldenCase& golden : golden_cases("image_views")) {
     if (!golden.has("crop")) continue;
+    ++crops;
     SCOPED_TRACE(golden.name());
     const auto whole = [&](const char* name) { return static_cast<int64_t>(golden.number(name)); };
     const Augmentation padding{
@@ -98,6 +100,7 @@ TEST(CropFlip, HasTorchsPixels) {
       EXPECT_TRUE(std::ranges::equal(got, want.slice(n, 1).span<const uint8_t>()));
     }
   }
+  EXPECT_EQ(crops, 4);
 }
 
 TEST(CropFlip, TheMiddleCropIsTheImage) {

@@ -252,7 +252,9 @@ TEST(Evaluation, SeesEveryImageOnceOnAnyRanks) {
             const int64_t chunk = chunk_of(plan, b, k);
             EXPECT_EQ(chunk % ranks, rank);
             const auto begin = batch.images.begin() + batch.shards.begin(k);
-            chunks.at(static_cast<size_t>(chunk)).assign(begin, begin + batch.shards.count(k));
+            Images& seen = chunks.at(static_cast<size_t>(chunk));
+            EXPECT_TRUE(seen.empty()) << "chunk " << chunk << " comes twice";
+            seen.assign(begin, begin + batch.shards.count(k));
           }
         }
       }

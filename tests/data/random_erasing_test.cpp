@@ -16,7 +16,7 @@ using testing::GoldenCase;
 using testing::TorchRandom;
 
 TEST(RandomErasing, DrawsAsTorchvision) {
-  int empty = 0;
+  int64_t drawn = 0, empty = 0;
   for (const GoldenCase& golden : testing::golden_cases("image_boxes")) {
     if (!golden.name().starts_with("erased_")) continue;
     const ImageSize size = {static_cast<int64_t>(golden.number("height")),
@@ -29,7 +29,9 @@ TEST(RandomErasing, DrawsAsTorchvision) {
           << golden.name() << ", seed " << seed;
       empty += want[2] == 0 ? 1 : 0;
     }
+    drawn += boxes.shape()[0];
   }
+  EXPECT_EQ(drawn, 36) << "of three sizes";
   EXPECT_LT(empty, 6);
 }
 

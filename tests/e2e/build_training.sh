@@ -64,7 +64,8 @@ again() {
 touch "$work/tree/build/release/build.ninja"
 printf 'LOCKSTEP_CUDA:STRING=OFF\nLOCKSTEP_ISA_LEVELS:STRING=all\n' >"$work/tree/build/release/CMakeCache.txt"
 again LOCKSTEP_CUDA=OFF
-[ "$(wc -l <"$work/calls")" = 1 ] && grep -q -- --build "$work/calls"
+[ "$(wc -l <"$work/calls")" = 1 ]
+grep -q -- --build "$work/calls"
 again LOCKSTEP_CUDA=ON
 grep -qF -- "-DLOCKSTEP_CUDA=ON -DLOCKSTEP_ISA_LEVELS=all" "$work/calls"
 echo "scripts/build_training.sh asks for what each machine needs"

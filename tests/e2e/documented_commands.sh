@@ -13,7 +13,7 @@ ln -s "$root/scripts" "$root/build" "$root/tools" .
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 left_out=0
 run_commands() {  # of document $1, at least $2; trainings with the flags $3
-  local line background count=0
+  local line background count=0 pid pids=()
   while read -r line; do
     count=$((count + 1))
     [[ $line != *"--host a:4,b:4"* ]] || continue  # tests/e2e/restarts.sh has one host for two
@@ -34,7 +34,11 @@ run_commands() {  # of document $1, at least $2; trainings with the flags $3
     esac
     echo "\$ $line"
     eval "$line $background" </dev/null
+    [ -z "$background" ] || pids+=($!)
   done < <(grep -E '^(scripts/run|build/release/bin/[a-z_]+|python3 tools/[a-z_]+\.py) ' "$root/docs/$1")
+  for pid in "${pids[@]}"; do
+    wait "$pid" || { echo "a command of $1 in the background ended with code $?"; exit 1; }
+  done
   [ $count -ge "$2" ] || { echo "$1 has $count commands, expected $2"; exit 1; }
 }
 run_commands running.md 19 "--max-steps 6"

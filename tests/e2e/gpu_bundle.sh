@@ -12,7 +12,8 @@ mkdir "$work/there"
 tar -C "$work/there" -xzf "$work/bundle.tar.gz"
 export LD_LIBRARY_PATH=$work/there/lib
 for program in test_cuda bench_kernels bench_train train_convnet train_resnet lockstep; do
-  elsewhere=$(ldd "$work/there/$program" | awk '$2 == "=>" {print $3}' | grep -v "^$work/" |
+  ldd "$work/there/$program" >"$work/libraries"
+  elsewhere=$(awk '$2 == "=>" {print $3}' "$work/libraries" | grep -v "^$work/" |
     grep -Ev '/lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so' || true)
   [ -z "$elsewhere" ] || { echo "$program takes from this machine: $elsewhere"; exit 1; }
 done

@@ -16,8 +16,8 @@ fail() {
 
 cmake --install "$build" --prefix "$prefix" --strip >"$work/log" || { cat "$work/log"; fail "it cannot be installed"; }
 ! grep -rlE '#include "(core|nn|comm|data|kernels|engine)/' "$prefix/include" || fail "headers name the tree"
-shown=$(nm -DC --defined-only "$(find "$prefix" -name liblockstep.so)" |
-  grep -E '^[0-9a-f]+ [A-Z] (lockstep::(kernels|trainers)|__device_stub|cuda[A-Z])' || true)
+nm -DC --defined-only "$(find "$prefix" -name liblockstep.so)" >"$work/symbols"
+shown=$(grep -E '^[0-9a-f]+ [A-Z] (lockstep::(kernels|trainers)|__device_stub|cuda[A-Z])' "$work/symbols" || true)
 [ -z "$shown" ] || fail "the library shows more than its public headers: ${shown%%$'\n'*}"
 for page in bash-completion/completions/train_convnet zsh/site-functions/_train_resnet \
   fish/vendor_completions.d/train_convnet.fish man/man1/train_resnet.1; do

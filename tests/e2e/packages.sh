@@ -26,7 +26,8 @@ mkdir "$work/first place" "$work/second"
 tar -xzf "$work"/packages/*.tar.gz -C "$work/first place"
 mv "$work/first place"/* "$work/second/lockstep"
 folder=$work/second/lockstep
-cuda=$(readelf -d "$folder/bin/lockstep" | grep -o 'libcudart[^]]*' || true)
+readelf -d "$folder/bin/lockstep" >"$work/dynamic"
+cuda=$(grep -o 'libcudart[^]]*' "$work/dynamic" || true)
 if [ -z "$cuda" ]; then  # compiled kernels take five times as much
   bytes=$(stat -c %s "$work"/packages/*.tar.gz)
   [ "$bytes" -lt 15000000 ] || fail "the package has $bytes bytes; at most 15 MB"
@@ -35,7 +36,8 @@ if [ -z "$cuda" ]; then  # compiled kernels take five times as much
 fi
 ! grep -rIlF -e "$tree" -e "$work" "$folder" || fail "these files name the folder that they were made in"
 for file in "$folder"/bin/* "$folder"/lib/liblockstep.so; do
-  ! readelf -d "$file" | grep -E 'R(UN)?PATH' | grep -Ev "ORIGIN${cuda:+|cuda|nvidia}" ||
+  readelf -d "$file" >"$work/dynamic"
+  ! grep -E 'R(UN)?PATH' "$work/dynamic" | grep -Ev "ORIGIN${cuda:+|cuda|nvidia}" ||
     fail "$file looks in a fixed folder"
 done
 

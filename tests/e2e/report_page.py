@@ -143,7 +143,8 @@ def check_lists(work: Path) -> None:
     with open(work / "killed" / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert re.search(r"killed +running ", run("lockstep", "runs", ".", "--sort", "name", cwd=work))
-    assert "shape" not in run("lockstep", "runs", ".", "--sort", "shape", code=2, cwd=work).splitlines()[0]
+    said = run("lockstep", "runs", ".", "--sort", "shape", code=2, cwd=work)
+    assert "--sort" in said and "shape" in said, said
     said = run("lockstep", "compare", "plain", EVIL, cwd=work)
     digests = [json.loads((work / name / "run.json").read_text())["digest"] for name in ("plain", EVIL)]
     assert re.search(rf"weights +{digests[0]} +{digests[1]}\n", said), said

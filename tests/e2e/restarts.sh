@@ -54,9 +54,11 @@ wait $!
 expect_code 0
 steps=$(sed -n '/restart 1 of 3 goes on/q; s/^Epoch: \[0\]\[ *\([0-9]*\).*/\1/p' "$work/kept.log" | tail -n 1)
 from=$(sed -n 's/.*restart 1 of 3 goes on from step \([0-9]*\) with 2 ranks$/\1/p' "$work/kept.log")
+if [ -z "$steps" ] || [ -z "$from" ]; then fail "no steps before the restart, or no word of it"; fi  # empty is 0
 [ $((steps - from)) -le 1 ] || fail "$steps steps were taken before it went on from $from"
 says 1 "=> loaded checkpoint '/dev/shm/"
 memory=$(sed -n "s/^=> loaded checkpoint '\(.*\)\/step.*/\1/p" "$work/kept.log")
+[ -n "$memory" ] || fail "it does not say which state in memory it took up"
 if [ -e "$memory" ] || [ -e "$left" ]; then fail "$memory or $left is still there"; fi
 same_bits
 code=0

@@ -16,7 +16,7 @@ stopped() {
     >"$1.log" 2>&1 &
   local run=$! code=0
   until grep -q 'Epoch: \[0\]\[ *3/' "$1.log"; do
-    kill -0 $run
+    kill -0 $run || break  # set -e does not hold in $(...): it would wait forever for one that is gone
     sleep 0.1
   done
   for _ in $(seq "$2"); do
@@ -35,5 +35,6 @@ last=checkpoints/last.safetensors
 "$root/build/release/bin/lockstep" diff "$work/whole/$last" "$work/cut/$last"
 
 code=$(stopped "$work/ended" 2)
-[ "$code" != 0 ] && [ "$code" != 43 ]
+[ "$code" != 0 ]
+[ "$code" != 43 ]
 [ -z "$(pgrep -f "$work/ended")" ]

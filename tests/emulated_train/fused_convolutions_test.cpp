@@ -124,11 +124,7 @@ TEST_P(FusedTraining, GivesTheSameBitsAsAGraph) {
   const TinyResult graph = train(run, Forms::kAll);
   EXPECT_GT(runtime_counters.graph_launches, 1);
   run.request.graph = false;
-  const TinyResult eager = train(run, Forms::kAll);
-  ASSERT_EQ(graph.weights.size(), eager.weights.size());
-  for (size_t i = 0; i < graph.weights.size(); ++i) {
-    EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
-  }
+  expect_same_weights(train(run, Forms::kAll), graph);
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels,
@@ -223,9 +219,7 @@ TEST(FusedTrainingOverShards, LeavesLargerGroupsAlone) {
   const TinyResult want = train(run, Forms::kNone);
   const TinyResult got = train(run, Forms::kAll);
   EXPECT_EQ(launches_of("conv2d_fused_forward"), 0);
-  for (size_t i = 0; i < want.weights.size(); ++i) {
-    EXPECT_TRUE(same_bits(got.weights[i], want.weights[i])) << "tensor " << i;
-  }
+  expect_same_weights(got, want);
 }
 
 }  // namespace

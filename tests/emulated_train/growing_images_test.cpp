@@ -4,7 +4,6 @@
 
 #include "tests/emulated_train/tiny_training.h"
 #include "tests/emulation/runtime/fake_runtime.h"
-#include "tests/support/close.h"
 
 namespace lockstep::testing::growing_images_test {
 namespace {
@@ -58,9 +57,7 @@ TEST(EmulatedGrowingImages, AreRecordedOnceForEachSize) {
   EXPECT_EQ(emulation::runtime_counters.graph_launches, 0);
   const TinyResult graphs = train_growing(Device::kCuda, true);
   EXPECT_EQ(emulation::runtime_counters.graph_launches, 8 + 8 + 10);
-  for (size_t i = 0; i < eager.weights.size(); ++i) {
-    EXPECT_TRUE(same_bits(graphs.weights[i], eager.weights[i])) << i;
-  }
+  expect_same_weights(graphs, eager);
 }
 
 }  // namespace

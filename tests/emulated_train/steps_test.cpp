@@ -5,7 +5,6 @@
 
 #include "tests/emulated_train/tiny_training.h"
 #include "tests/emulation/runtime/fake_runtime.h"
-#include "tests/support/close.h"
 
 namespace lockstep::testing::steps_test {
 namespace {
@@ -145,10 +144,7 @@ TEST_P(EmulatedSteps, GiveTheSameBitsAsAGraph) {
   EXPECT_GT(runtime_counters.graph_launches, 5);
   run.request.graph = false;
   const TinyResult eager = train_tiny(run);
-  ASSERT_EQ(graph.weights.size(), eager.weights.size());
-  for (size_t i = 0; i < graph.weights.size(); ++i) {
-    EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
-  }
+  expect_same_weights(eager, graph);
   EXPECT_EQ(graph.training.final->loss, eager.training.final->loss);
 }
 
@@ -174,10 +170,7 @@ TEST_P(EmulatedCalls, MuonAndLambLearnWhatTheCpuLearnsAndTheGraphTheSame) {
     const TinyResult graph = train_tiny(run_by(Device::kCuda, 6));
     ResolvedRun without = run_by(Device::kCuda, 6);
     without.request.graph = false;
-    const TinyResult eager = train_tiny(without);
-    for (size_t i = 0; i < graph.weights.size(); ++i) {
-      EXPECT_TRUE(same_bits(graph.weights[i], eager.weights[i])) << "tensor " << i;
-    }
+    expect_same_weights(train_tiny(without), graph);
   }
 }
 

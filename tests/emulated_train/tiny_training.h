@@ -7,12 +7,15 @@
 #include <memory>
 #include <vector>
 
+#include <gtest/gtest.h>
+
 #include "comm/single.h"
 #include "core/transfer.h"
 #include "data/synthetic.h"
 #include "nn/cifar_resnet.h"
 #include "tests/emulated_train/flags_of_all_runs.h"
 #include "tests/emulated_train/tiny_resnet.h"
+#include "tests/support/close.h"
 #include "trainers/loop/training.h"
 
 namespace lockstep::testing {
@@ -89,11 +92,22 @@ inline TinyResult train_tiny(
   return result;
 }
 
+inline void expect_same_weights(const TinyResult& got, const TinyResult& want) {
+  ASSERT_FALSE(want.weights.empty());
+  ASSERT_EQ(got.weights.size(), want.weights.size());
+  for (size_t i = 0; i < want.weights.size(); ++i) {
+    EXPECT_TRUE(same_bits(got.weights[i], want.weights[i])) << "tensor " << i;
+  }
+}
+
 // Largest difference of any tensor's elements over that tensor's largest, or over 0.1: biases begin
-// at 0, and their gradients are sums in which much cancels.
+// at 0, and their gradients are sums in which much cancels. Other tensors, or none, are infinitely
+// far away.
 inline double distance(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  if (a.empty() || a.size() != b.size()) return INFINITY;
   double farthest = 0;
   for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].shape() != b[i].shape()) return INFINITY;
     if (a[i].dtype() != Dtype::kF32) continue;
     double most = 0, largest = 0;
     for (int64_t k = 0; k < a[i].numel(); ++k) {

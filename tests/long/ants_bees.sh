@@ -19,7 +19,8 @@ for ranks in 1 2 4 3; do
   "$root/scripts/run" -np $ranks "$bin/train_resnet" "$photos" -a resnet18 --pretrained "$(weights shapes)" --lr 0.005 \
     --epochs "$epochs" --global-batch-size 24 --shards $shards --bn-groups 1 \
     -o "$work/$ranks" > "$work/$ranks.log"
-  echo "$ranks ranks, $((SECONDS - start)) s: $(python3 - "$work/$ranks/metrics.jsonl" << 'PYTHON'
+  took=$((SECONDS - start))
+  learned=$(python3 - "$work/$ranks/metrics.jsonl" << 'PYTHON'
 import json, sys
 
 lines = [json.loads(line) for line in open(sys.argv[1])]
@@ -29,7 +30,8 @@ first, *_, last = train.values()
 assert last < first, f"the loss of training went from {first} to {last}"
 print(f"loss of training {first:.3f} to {last:.3f}, best val accuracy {max(val):.1f} %")
 PYTHON
-)"
+)
+  echo "$ranks ranks, $took s: $learned"
   [ $ranks = 3 ] || "$bin/lockstep" diff "$(weights 1)" "$(weights $ranks)"
 done
 echo "the same bits on 1, 2 and 4 ranks after $epochs epochs, and 3 ranks learn too"

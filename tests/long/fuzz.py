@@ -191,6 +191,8 @@ def main() -> None:
         planted_bugs.plant(tree)
     program = build(tree)
     targets = [name for name in target_names(program) if not args.only or name in args.only.split(",")]
+    if not targets:
+        sys.exit(f"{program} has no such target")
     sys.exit(0 if (find_planted if args.planted else fuzz)(program, targets, args) else 1)
 
 

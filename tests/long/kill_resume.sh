@@ -30,6 +30,7 @@ arguments=("$@")
 base=${BASE:-$work/base}
 [ -n "${BASE:-}" ] || (train 4 "$base")
 duration=$(milliseconds_of "$base")
+[ -n "$(digest "$base")" ] || { echo "the undisturbed run has no digest"; exit 1; }
 echo "undisturbed: $((duration / 1000)) s, digest $(digest "$base")"
 
 compare() {  # DIR

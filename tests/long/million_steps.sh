@@ -30,6 +30,9 @@ wait "$training" || { cat "$work/log"; exit 1; }
 report=$(stat -c %s "$work/run/report.html") log=$(stat -c %s "$work/run/metrics.jsonl")
 echo "$steps steps: $early KiB resident after a tenth of them, at most $training_peak KiB in training and $peak KiB" \
   "to the end; metrics.jsonl $log bytes, report.html $report bytes"
+for seen in "$early" "$training_peak"; do
+  [ "$seen" -gt 0 ] || { echo "nobody saw how much memory a step takes"; exit 1; }
+done
 [ $((training_peak * 50)) -le $((early * 51)) ] || { echo "memory grew by more than 2 %"; exit 1; }
 [ $((peak - early)) -le 16384 ] || { echo "the end took more than 16 MiB"; exit 1; }
 [ "$report" -lt 2000000 ] || { echo "the report is too large"; exit 1; }

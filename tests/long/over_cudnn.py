@@ -72,6 +72,8 @@ def run(flags: str, tests: list[str]) -> tuple[dict[str, str], float]:
 def main() -> None:
     wanted = sys.argv[1] if len(sys.argv) > 1 else "*"
     tests = names_of(wanted)
+    if not tests:
+        sys.exit(f"no test is named {wanted}")
     rows, reasons, unknown = [], {}, []
     for flags in WAYS:
         failed, minutes = run(flags, tests)

@@ -43,4 +43,4 @@ def plant_all(faults, noticed_by, title):
             f"# {title}\n\n`{script}` wrote this. " + text +
             "\n| file | fault | noticed by |\n|---|---|---|\n" + "\n".join(rows) + "\n")
     print(f"{len(rows)} faults, {survivors} survived")
-    return 1 if survivors else 0
+    return 1 if survivors or not rows else 0

@@ -38,6 +38,7 @@ steps_again() {
 
 "$root/scripts/run" -np 1 "$bin/train_convnet" "${arguments[@]}" -o "$work/base" >"$work/base.log" 2>&1
 want=$(digest "$work/base")
+[ -n "$want" ] || { echo "the undisturbed run has no digest"; exit 1; }
 end() {
   echo "$i of $count schedules on 1 2 4 8 ranks, $kills restarts: $failed failed, $again unfinished steps done again"
   rm -rf "$work"

@@ -85,7 +85,7 @@ class Traffic : public ::testing::Test {
  protected:
   // Values of `op` that are read or written for an image.
   int64_t values(std::string_view op) const {
-    return bytes_.find(op)->second / static_cast<int64_t>(sizeof(float));
+    return bytes_.at(std::string(op)) / static_cast<int64_t>(sizeof(float));
   }
 
   const Bytes bytes_ = bytes_per_image();

@@ -32,6 +32,7 @@ class GoldenCase {
 std::filesystem::path golden_folder();
 // Lives until the process ends.
 const Safetensors& golden_file(const std::string& name);
+// At least one. Errors: fails the test where there is none.
 std::vector<GoldenCase> golden_cases(const std::string& name);
 GoldenCase golden_case(const std::string& file, const std::string& name);
 
