@@ -180,9 +180,13 @@ class Host {
                                     size),
                         "give every process the same number of ranks");
     }
-    const bool in_range = 0 <= hello.rank && hello.rank < size;
-    const auto& first = joined_[static_cast<size_t>(in_range ? hello.rank : 0)];
-    if (in_range && hello.rank > 0 && !first) return std::nullopt;
+    if (hello.rank < 0 || hello.rank >= size) {
+      return UsageError(fmt::format("there is no rank {} among {} ranks", hello.rank, size),
+                        fmt::format("the process at {} was started as it", peer.from.to_string()),
+                        "give each process its own rank, from 0 on");
+    }
+    const auto& first = joined_[static_cast<size_t>(hello.rank)];
+    if (hello.rank > 0 && !first) return std::nullopt;
     return UsageError(fmt::format("two processes say that they are rank {}", hello.rank),
                       fmt::format("one is at {}, the other at {}",
                                   first ? first->from.to_string() : to_string(place_),

@@ -71,7 +71,9 @@ void accept_above(JoinedMeeting& from, int rank, Clock::time_point deadline, con
     for (JoiningRank& accepted : listener.accept(std::min(left, std::chrono::milliseconds(200)))) {
       const int peer = accepted.hello.rank;
       if (peer <= rank || peer >= size) continue;
-      meeting.sockets[static_cast<size_t>(peer)] = std::move(accepted.socket);
+      UniqueFd& socket = meeting.sockets[static_cast<size_t>(peer)];
+      if (socket.valid()) continue;
+      socket = std::move(accepted.socket);
       --missing;
     }
   }
