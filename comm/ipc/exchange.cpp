@@ -180,7 +180,7 @@ bool sums_right(Communicator& peers, std::chrono::milliseconds deadline) {
 
 }  // namespace
 
-std::string obstacle(Communicator& peers, std::chrono::milliseconds deadline) {
+std::string why_unavailable(Communicator& peers, std::chrono::milliseconds deadline) {
   const std::vector<std::string> devices = gather_texts(peers, cuda::device_properties().uuid);
   std::string unreachable = attempt(peers, [&] { check_reach(devices); });
   if (!unreachable.empty()) return unreachable;

@@ -44,7 +44,7 @@ std::string ipc_obstacle(const RunRequest& request,
                          Communicator& ranks) {
   if (request.exchange.algorithm != Algorithm::kTree) return "its sums are trees";
   if (host_transport != "shm") return "the ranks do not share memory";
-  return comm::ipc::obstacle(ranks, std::chrono::seconds(request.stall_abort_s));
+  return comm::ipc::why_unavailable(ranks, std::chrono::seconds(request.stall_abort_s));
 }
 
 GradientRoute through_host(std::string_view host_transport, const std::string& note = {}) {
