@@ -110,10 +110,10 @@ void number_by_options(const LaunchOptions& options, Launch& launch) {
             .local_size = size};
 }
 
-void check_request(const char* what, std::optional<int> requested, int alone, int told) {
-  if (!requested || *requested == alone || *requested == told) return;
+void check_request(const char* what, std::optional<int> requested, int alone, int from_launcher) {
+  if (!requested || *requested == alone || *requested == from_launcher) return;
   throw UsageError(fmt::format("{} {} contradicts the launcher", what, *requested),
-                   fmt::format("the launcher's variables say {}", told),
+                   fmt::format("the launcher's variables say {}", from_launcher),
                    "leave it to the launcher, or start without one");
 }
 

@@ -124,7 +124,7 @@ void IpcExchange::launch(Route& route) {
   if (slices.front().numel() > 0) kernels::peer_sum(exchange_, slices, slices);
   cuda::InterprocessEvent done = bucket.done[static_cast<size_t>(peers_.rank())];
   done.record(exchange_.cuda());
-  watchdog_.began(done, bucket.label);
+  watchdog_.track(done, bucket.label);
   route.launched = true;
 }
 

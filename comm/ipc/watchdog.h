@@ -25,7 +25,7 @@ class Watchdog : public cuda::Watch {
       : Watch(std::move(streams)), peers_(peers), deadline_(deadline) {}
 
   // Registers a sum that is under way; `done` completes after this rank's part of it.
-  void began(const cuda::InterprocessEvent& done, const std::string& label);
+  void track(const cuda::InterprocessEvent& done, const std::string& label);
   // Makes calls of the communicator. Keeps their error, which look() throws again.
   void guard(FunctionRef<void()> calls);
 

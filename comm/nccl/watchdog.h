@@ -22,7 +22,7 @@ class Watchdog : public cuda::Watch {
 
   // Registers a collective that is under way; `done` completes after it. One that is `recorded` in
   // a graph runs later, again and again, and its event cannot be queried.
-  void began(const cuda::Event& done, std::string_view label, bool recorded);
+  void track(const cuda::Event& done, std::string_view label, bool recorded);
 
   void look(std::chrono::steady_clock::duration waited) override;
 

@@ -49,10 +49,10 @@ void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
 
 // Calls piece(begin, count) over [0, bytes); once for nothing, because ranks meet all the same.
 template <class Piece>
-void for_each_piece(size_t bytes, size_t most, Piece&& piece) {
+void for_each_piece(size_t bytes, size_t max_bytes, Piece&& piece) {
   size_t begin = 0;
   do {
-    const size_t count = std::min(most, bytes - begin);
+    const size_t count = std::min(max_bytes, bytes - begin);
     piece(begin, count);
     begin += count;
   } while (begin < bytes);
