@@ -134,7 +134,7 @@ std::string CheckpointWriter::newest_text() const {
 }
 
 void CheckpointWriter::warn_untidy(const std::string& what, const Error& error) {
-  if (!said_.insert(what).second) return;
+  if (!warned_.insert(what).second) return;
   console_.warn(fmt::format("lockstep: warning: {}\n  why: {}: {}\n  try: {}; training goes on",
                             what,
                             error.what(),

@@ -76,7 +76,7 @@ StartingPoint::StartingPoint(const RunRequest& asked,
                              const Options& options,
                              Communicator& ranks,
                              bool is_first)
-    : asked_(asked),
+    : requested_(asked),
       options_(options),
       request_(asked),
       output_dir_(asked.output_dir),
@@ -112,11 +112,11 @@ void StartingPoint::take_recorded_flags(Source& source) {
 }
 
 void StartingPoint::find(std::optional<SoundCheckpoint> kept) {
-  if (!asked_.resume.empty()) find_checkpoint(std::move(kept));
+  if (!requested_.resume.empty()) find_checkpoint(std::move(kept));
   if (resumed_) return;
-  if (!asked_.pretrained.empty()) {
-    pretrained_.emplace(asked_.pretrained);
-  } else if (asked_.evaluate) {
+  if (!requested_.pretrained.empty()) {
+    pretrained_.emplace(requested_.pretrained);
+  } else if (requested_.evaluate) {
     throw CheckpointError("there are no weights to evaluate",
                           "--resume auto found no checkpoint",
                           "--resume with a run directory, or --pretrained FILE");
@@ -124,14 +124,14 @@ void StartingPoint::find(std::optional<SoundCheckpoint> kept) {
 }
 
 void StartingPoint::find_checkpoint(std::optional<SoundCheckpoint> kept) {
-  const bool automatic = asked_.resume == "auto";
+  const bool automatic = requested_.resume == "auto";
   if (automatic && output_dir_.empty()) output_dir_ = latest_run();
   if (automatic && output_dir_.empty()) {
     notes_.emplace_back("note: --resume auto: there is no runs/latest, a run starts");
     return;
   }
   if (!take_kept(std::move(kept))) {
-    resumed_ = find_resume_point(asked_.resume, output_dir_, notes_);
+    resumed_ = find_resume_point(requested_.resume, output_dir_, notes_);
     if (resumed_) newest_on_disk_ = resumed_->model_file;
   }
   stay_in_place();
@@ -144,7 +144,7 @@ fs::path StartingPoint::checkpoints_in_place() const {
 
 // The best weights of the run up to here.
 void StartingPoint::find_best() {
-  if (!resumed_ || asked_.evaluate) return;
+  if (!resumed_ || requested_.evaluate) return;
   const TrainingPosition& at = resumed_->checkpoint.record.at;
   if (at.best.total == 0) return;
   const bool in_place = existing_run_ == ExistingRun::kContinue;
@@ -194,7 +194,8 @@ void StartingPoint::share_source(Communicator& ranks) {
             {"knows_best", best_.known},
             {"resumed", true}};
   } else if (pretrained_) {
-    mine = {{"file", asked_.pretrained}, {"metadata", pretrained_->metadata()}, {"resumed", false}};
+    mine = {
+        {"file", requested_.pretrained}, {"metadata", pretrained_->metadata()}, {"resumed", false}};
   }
   const auto source = nlohmann::json::parse(comm::broadcast_text(
       ranks, mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
@@ -203,9 +204,9 @@ void StartingPoint::share_source(Communicator& ranks) {
   if (resumed) best_.known = source.at("knows_best");
   source_ = {.file = source.at("file"),
              .metadata = source.at("metadata"),
-             .use = asked_.evaluate ? WeightsUse::kEvaluate
-                    : resumed       ? WeightsUse::kResume
-                                    : WeightsUse::kFineTune};
+             .use = requested_.evaluate ? WeightsUse::kEvaluate
+                    : resumed           ? WeightsUse::kResume
+                                        : WeightsUse::kFineTune};
   if (source_->use == WeightsUse::kResume) record_ = record_of(source_->metadata, source_->file);
 }
 
@@ -222,7 +223,7 @@ StartingPoint::Settled StartingPoint::settle(const data::DatasetPair& data,
     if (record_) {
       settled.request = keep_run(request_, options_, data_digest, record_->run, ranks.size());
     }
-    const EvaluationRecord asked = evaluation_record(asked_, data);
+    const EvaluationRecord asked = evaluation_record(requested_, data);
     for (std::string& note : notes_on_flags(asked, now, source.recorded, source.use, source.file)) {
       notes_.push_back(std::move(note));
     }
@@ -252,9 +253,10 @@ void StartingPoint::check_record(const Source& source, const EvaluationRecord& n
 void StartingPoint::stay_in_place() {
   const fs::path home = resumed_ ? resumed_->run_directory : fs::path(output_dir_);
   if (home.empty()) return;
-  const bool elsewhere = output_dir_.empty() ? asked_.evaluate : !same_folder(home, output_dir_);
+  const bool elsewhere =
+      output_dir_.empty() ? requested_.evaluate : !same_folder(home, output_dir_);
   if (elsewhere && resumed_) return;
-  if (asked_.overwrite) {
+  if (requested_.overwrite) {
     throw UsageError(
         fmt::format("--overwrite would remove the run to go on with, {}", home.string()),
         "--resume goes on in the directory that it came from",
@@ -267,7 +269,7 @@ void StartingPoint::stay_in_place() {
 void StartingPoint::refuse_later_steps() const {
   if (!resumed_ || existing_run_ != ExistingRun::kContinue) return;
   std::error_code error;
-  if (asked_.resume == "auto" || fs::is_directory(asked_.resume, error)) return;
+  if (requested_.resume == "auto" || fs::is_directory(requested_.resume, error)) return;
   const std::vector<StoredCheckpoint> stored = list_checkpoints(checkpoints_in_place());
   const int64_t step = resumed_->checkpoint.record.at.steps;
   if (stored.empty() || stored.front().step <= step) return;

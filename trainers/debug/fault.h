@@ -1,4 +1,4 @@
-// Faults on request, to see what a run does about them.
+// Injects faults on request, to test how a run handles them.
 #pragma once
 
 #include <chrono>
@@ -43,27 +43,28 @@ struct Fault {
   bool strikes(int any_rank) const { return rank == kAllRanks || rank == any_rank; }
 };
 
-// Errors: UsageError for text that is no fault.
+// Errors: UsageError for text that describes no fault.
 std::optional<Fault> parse_fault(const std::string& text);
-// Carries out a delay when this is its rank: before the gradients of a step are waited for.
+// Delays this rank if the fault strikes it. Call it before the wait for a step's gradients.
 void delay(const std::optional<Fault>& fault, int rank);
-// The exchange of gradients that a fault disturbs: as the ranks would sum them, but late, or in one
-// step not at all. Errors: UsageError off the CPU.
+// An exchange of gradients that the fault disturbs: it sums as the ranks would, but late, or not at
+// all in one step. Errors: UsageError off the CPU.
 comm::BucketExchange disturbed_exchange(const Fault& fault, Algorithm algorithm, Device device);
-// Carries out what a fault does after a step, when this is its rank and `step` steps are done.
+// Injects a fault that acts after a step, if it strikes this rank and `step` steps are done.
 void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model);
 
-// inf: fills a row of each gradient that the loss, or a layer, computes with the fault's value: the
-// first image of the first shard that the fault's rank owns, or that shard's leaf. A replay on
-// fewer ranks is struck alike. loop: never returns from that layer. Thread safety: none.
+// inf: fills a row of each gradient that the loss, or a layer, computes with the fault's value. The
+// row is the first image of the first shard that the fault's rank owns, or that shard's leaf. A
+// replay on fewer ranks is struck in the same place. loop: never returns from that layer. Thread
+// safety: none.
 class LayerFault : public TapeListener {
  public:
   // `run_ranks`: of the run that has the fault. Errors: UsageError for a layer that the network
   // does not have.
   LayerFault(const Fault& fault, const nn::Module& model, int64_t run_ranks);
 
-  // The listener for a micro-step of step `step`, from 1: this where it strikes, which passes on to
-  // `next`; else `next`.
+  // Returns the listener for a micro-step of step `step`, from 1: this object where the fault
+  // strikes, which forwards to `next`; otherwise `next`.
   TapeListener* listener(int64_t step, const Shards& shards, TapeListener* next);
 
   void on_result(const TapeOp& op, const Tensor& result) override;
