@@ -22,7 +22,7 @@
 namespace lockstep::trainers {
 namespace {
 
-// As many steps like those of the window take so long; the same on all ranks.
+// Returns how many steps like those of the window take this long; the same on all ranks.
 int64_t steps_within(double seconds, const WindowTotals& window) {
   const double step_s = window.seconds / static_cast<double>(window.losses.size());
   return std::max(static_cast<int64_t>(seconds / std::max(step_s, 1e-3)), int64_t{1});
@@ -112,7 +112,7 @@ void Training::train_epochs() {
   }
 }
 
-// Says this epoch's size of images, where sizes grow and it is a new one.
+// Prints this epoch's image size when sizes grow and it is new.
 void Training::announce_size(int epoch) const {
   if (p_.run.request.photos.train_ramp.from == 0) return;
   const auto side = [&](int e) { return p_.data.train->training_shape(e).height; };
@@ -120,9 +120,9 @@ void Training::announce_size(int epoch) const {
   p_.console.info(fmt::format("epoch {0}: training images of {1}x{1}", epoch, side(epoch)));
 }
 
-// An epoch in hand may want nothing but its evaluation.
-bool Training::goes_on(const EpochSums& in_hand) const {
-  const bool has_work = result_.steps < range_.end || in_hand.steps > 0;
+// The current epoch may only need its evaluation.
+bool Training::goes_on(const EpochSums& current) const {
+  const bool has_work = result_.steps < range_.end || current.steps > 0;
   return has_work && !result_.stopped && !result_.early_stop_epoch;
 }
 
@@ -150,7 +150,7 @@ void Training::begin_events() {
 void Training::train_step(EpochProgress& epoch) {
   const RunRequest& request = p_.run.request;
   const bool draws_histograms = draws_histograms_after(result_.steps + 1);
-  if (draws_histograms) read_scale();  // that the gradients of this step have
+  if (draws_histograms) read_scale();  // the one by which this step's gradients are scaled
   const auto loss_scale = static_cast<float>(numerics_.scaled().scale);
   step_.timeline().begin_step(result_.steps + 1);
   const TrainingStep::Seconds seconds = step_.take(result_.steps, numerics_);
@@ -176,8 +176,8 @@ void Training::train_step(EpochProgress& epoch) {
   const int64_t interval = std::min(request.print_freq, kMaxSteps);
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
-  const bool saves = saves_.saves_after(result_.steps) && !last;
-  const bool keeps = saves_.keeps_after(result_.steps);
+  const bool saves = saves_.checkpoint_due(result_.steps) && !last;
+  const bool keeps = saves_.kept_state_due(result_.steps);
   if (p_.replay || first || epoch.done() % interval == 0 || last || saves || keeps ||
       asked_to_stop()) {
     exchange_figures(epoch);
@@ -193,8 +193,8 @@ void Training::train_step(EpochProgress& epoch) {
   step_.timeline().end_step(result_.steps, traces_.directory);
 }
 
-// Whether any rank was. Where gradients do not tell, the ranks ask each other now and then; no
-// device waits for that. A collective call.
+// Whether any rank was asked to stop. Where the exchange of gradients does not tell, the ranks ask
+// each other every few steps; no device waits for that. A collective call.
 bool Training::asked_to_stop() const {
   if (p_.ranks.size() == 1) return stop_requested();
   if (step_.agrees_on_stops()) return step_.asked_to_stop();
@@ -233,8 +233,8 @@ void Training::exchange_figures(EpochProgress& epoch) {
   log_.append_step(epoch.number(), result_.steps, metrics);
 }
 
-// Rank 0's batch-norm statistics are the run's; weights must be equal already, unless the ranks do
-// without an exchange: then rank 0's are the run's too.
+// Rank 0's batch-norm statistics are the run's. Weights must be equal already, unless the ranks
+// exchange nothing: then rank 0's weights are the run's too.
 void Training::synchronize_replicas() {
   const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
   const bool keeps_replicas = p_.run.request.exchange.keeps_replicas();
@@ -267,9 +267,9 @@ void Training::end_epoch(const EpochProgress& epoch) {
   if (traces_.csv != nullptr) log_epoch(epoch, evaluation);
   saves_.files().checkpoint = last || result_.early_stop_epoch ||
                               (number + 1) % p_.run.request.save_freq == 0 ||
-                              saves_.saves_after(result_.steps);
+                              saves_.checkpoint_due(result_.steps);
   saves_.save(position(epoch, Evaluated::kYes));
-  if (saves_.keeps_after(result_.steps)) saves_.keep(position(epoch, Evaluated::kYes));
+  if (saves_.kept_state_due(result_.steps)) saves_.keep(position(epoch, Evaluated::kYes));
 }
 
 void Training::log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation) {
@@ -305,7 +305,7 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   log_.append_evaluation("val", number, result_.steps, *evaluation, digest);
   log_.append_epoch_events(number, result_.steps, epoch.averages(step_.update().lr()), *evaluation);
   if (of_average) log_.append_evaluation("val-ema", number, result_.steps, *of_average, "");
-  if (epoch.done() == range_.per_epoch && learn_from(*evaluation, epoch)) return evaluation;
+  if (epoch.done() == range_.per_epoch && update_schedules(*evaluation, epoch)) return evaluation;
   // The first of equal ones stays, as in main.py.
   if (result_.best.total > 0 && evaluation->correct1 <= result_.best.correct1) return evaluation;
   result_.best = *evaluation;
@@ -314,7 +314,7 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   return evaluation;
 }
 
-bool Training::learn_from(const Evaluation& evaluation, const EpochProgress& epoch) {
+bool Training::update_schedules(const Evaluation& evaluation, const EpochProgress& epoch) {
   const int number = epoch.number();
   WeightUpdate& update = step_.update();
   p_.console.tutorial(TutorialLines::kTricks,

@@ -12,12 +12,12 @@ void TrainingSaves::open(const Places& places) {
   if (places_.keeper != nullptr) places_.keeper->reserve(state());
 }
 
-bool TrainingSaves::saves_after(int64_t step) const {
+bool TrainingSaves::checkpoint_due(int64_t step) const {
   const std::optional<int64_t>& save_steps = p_.run.request.save_steps;
   return save_steps && step % *save_steps == 0;
 }
 
-bool TrainingSaves::keeps_after(int64_t step) const {
+bool TrainingSaves::kept_state_due(int64_t step) const {
   const int64_t every = p_.run.request.kept_steps;
   return every > 0 && !p_.replay && step % every == 0;
 }

@@ -1,4 +1,4 @@
-// One optimizer step: batches, forward and backward, exchange of gradients, update.
+// Takes optimizer steps: batches, forward and backward, exchange of gradients, update.
 #pragma once
 
 #include <optional>
@@ -32,9 +32,9 @@ class TrainingStep {
   // The figures of the steps since the last call, over all ranks. A collective call. Errors:
   // DataError when too many images cannot be read.
   WindowTotals exchange_figures(bool stop);
-  // Whether the exchange of gradients tells all ranks that one was asked to stop.
+  // Whether the exchange of gradients tells all ranks when one was asked to stop.
   bool agrees_on_stops() const { return reducer_.asks(); }
-  // One was, before the last step's gradients were all there.
+  // Whether a rank was asked to stop before all gradients of the last step were ready.
   bool asked_to_stop() const { return reducer_.any_said_yes(); }
   // A collective call.
   ExchangeSummary summarize() const { return exchange_log_.summarize(p_.ranks); }
@@ -56,7 +56,7 @@ class TrainingStep {
     data::LoaderSeconds loader{};
   };
 
-  // A graph calls no code of the host, where some faults strike.
+  // A graph calls no host code, where some faults strike.
   bool runs_as_graph() const {
     return p_.run.runs_as_graph() && !(p_.fault && p_.fault->is_within_step());
   }
