@@ -104,10 +104,10 @@ double copy_bytes_per_second(Timer& timer) {
   return 2 * static_cast<double>(effort.copy_bytes) / seconds;
 }
 
-// Of two images, or tensors.
+// Shrinks the extents for a rehearsal, to two images or tensors at most.
 Extents rehearsed(Extents extents) {
-  const int64_t most = extents.size() > 2 ? 32 : 5000;
-  for (int64_t& extent : extents) extent = std::min(extent, most);
+  const int64_t max_extent = extents.size() > 2 ? 32 : 5000;
+  for (int64_t& extent : extents) extent = std::min(extent, max_extent);
   if (extents.size() > 1) extents[0] = std::min<int64_t>(extents[0], 2);
   return extents;
 }

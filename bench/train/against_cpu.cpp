@@ -29,13 +29,13 @@ double tolerance(const trainers::PrecisionConfig& precision) {
 
 // A copy in f32 on the CPU.
 Tensor as_f32(Stream& stream, const Tensor& tensor) {
-  Tensor here = Tensor::empty(tensor.shape(), tensor.dtype());
-  transfer(stream, tensor, here);
+  Tensor on_cpu = Tensor::empty(tensor.shape(), tensor.dtype());
+  transfer(stream, tensor, on_cpu);
   stream.synchronize();
-  if (tensor.dtype() == Dtype::kF32) return here;
+  if (tensor.dtype() == Dtype::kF32) return on_cpu;
   Stream cpu;
   Tensor wide = Tensor::empty(tensor.shape(), Dtype::kF32);
-  kernels::cast(cpu, here, wide);
+  kernels::cast(cpu, on_cpu, wide);
   return wide;
 }
 
@@ -189,7 +189,7 @@ struct Step {
 
 std::string report(const SyntheticOptions& options,
                    std::vector<Comparison::Found> found,
-                   double most) {
+                   double limit) {
   std::ranges::sort(found, std::ranges::greater(), &Comparison::Found::relative);
   nlohmann::ordered_json largest = nlohmann::ordered_json::array();
   for (size_t i = 0; i < std::min<size_t>(found.size(), 10); ++i) {
@@ -198,7 +198,7 @@ std::string report(const SyntheticOptions& options,
   const nlohmann::ordered_json json = {{"arch", options.arch},
                                        {"batch_size", options.batch_size},
                                        {"compared", found.size()},
-                                       {"tolerance", most},
+                                       {"tolerance", limit},
                                        {"largest_difference", found.front().relative},
                                        {"largest", largest}};
   return json.dump() + "\n";
@@ -224,17 +224,17 @@ std::string compare_step(const SyntheticOptions& options,
   on_cuda.take(options, ranks, comparison);
   comparison.compare_weights(*on_cuda.model, *on_cpu.model);
 
-  const double most = tolerance(on_cuda.run.request.precision);
+  const double limit = tolerance(on_cuda.run.request.precision);
   const std::vector<Comparison::Found> all = comparison.found();
-  const std::string text = report(options, all, most);
+  const std::string text = report(options, all, limit);
   if (!comparison.saw_all()) throw InternalError("CUDA's step has fewer ops than the CPU's");
   for (const Comparison::Found& found : all) {
-    if (found.relative <= most) continue;
+    if (found.relative <= limit) continue;
     throw InternalError(
         fmt::format("CUDA differs from the CPU by {:.2g} in {}, at most {:.2g} are roundings\n{}",
                     found.relative,
                     found.place,
-                    most,
+                    limit,
                     text));
   }
   return text;

@@ -20,9 +20,9 @@ class Ranges {
  public:
   explicit Ranges(const std::string& file) : file_(file) {}
 
-  void expect(const char* name, int64_t value, int64_t least, int64_t most) const {
-    if (value >= least && value <= most) return;
-    refuse(fmt::format("its '{}' is {}, expected {} to {}", name, value, least, most));
+  void expect(const char* name, int64_t value, int64_t min, int64_t max) const {
+    if (value >= min && value <= max) return;
+    refuse(fmt::format("its '{}' is {}, expected {} to {}", name, value, min, max));
   }
   void expect_multiple(const char* name, int64_t value, const char* of, int64_t divisor) const {
     if (value % divisor == 0) return;

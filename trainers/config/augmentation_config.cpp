@@ -140,12 +140,12 @@ Augmentation augmentation(const AugmentationConfig& asked,
   const data::ImageShape shape = train.image_shape();
   check_erasing(asked, train.name(), std::min(shape.height, shape.width));
   if (pad_fits(changes, shape.height, shape.width)) return changes;
-  const int64_t most =
+  const int64_t max_pad =
       std::min(shape.height, shape.width) - (changes.pad_mode == PadMode::kReflect ? 1 : 0);
   throw UsageError(
       fmt::format("--crop-pad {} is too much", changes.pad),
       fmt::format("the images of {} are {}x{}", train.name(), shape.height, shape.width),
-      fmt::format("--crop-pad {} or less", most));
+      fmt::format("--crop-pad {} or less", max_pad));
 }
 
 }  // namespace lockstep::trainers

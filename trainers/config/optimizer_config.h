@@ -80,7 +80,7 @@ struct ScheduleConfig {
   std::vector<int64_t> milestones = {};  // epochs, ascending; kMultiStep
   double gamma = 0.1;                    // of a cut
   double power = 1;                      // kPoly
-  double least = 0;                      // last factor; kCosine
+  double min_factor = 0;                 // the last factor; kCosine
   OneCycleConfig one_cycle = {};
   TriangularConfig triangular = {};
   WarmupConfig warmup = {};

@@ -111,11 +111,11 @@ std::string FlightFiles::open(Communicator& ranks, const Folder* run) {
     problem = attach(std::string(words.at(1)), std::string(words.at(2)));
   }
   const std::vector<std::string> problems = comm::gather_texts(ranks, problem);
-  std::vector<std::string> told;
+  std::vector<std::string> lines;
   for (size_t rank = 0; rank < problems.size(); ++rank) {
-    if (!problems[rank].empty()) told.push_back(fmt::format("rank {}: {}", rank, problems[rank]));
+    if (!problems[rank].empty()) lines.push_back(fmt::format("rank {}: {}", rank, problems[rank]));
   }
-  return told.empty() ? "" : fmt::format("no flight record of {}", fmt::join(told, "; "));
+  return lines.empty() ? "" : fmt::format("no flight record of {}", fmt::join(lines, "; "));
 }
 
 std::string FlightFiles::attach(const std::string& path, const std::string& id) {

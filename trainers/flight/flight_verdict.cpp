@@ -103,16 +103,16 @@ FlightVerdict none(const std::string& why) {
 }
 
 FlightVerdict verdict_on_calls(const OddRanks& odd, const Flights& flights) {
-  const std::string there = fmt::format(
+  const std::string odd_call = fmt::format(
       "call {} is \"{}\" of step {}", odd.call, shown_name(odd.theirs.name), odd.theirs.step);
-  const std::string here =
+  const std::string others_call =
       fmt::format("\"{}\" of step {}", shown_name(odd.others.name), odd.others.step);
   if (odd.ranks.empty()) {
     return none(
         fmt::format("the ranks make different calls, {} or {}, and nothing tells which of "
                     "them is right",
-                    there,
-                    here));
+                    odd_call,
+                    others_call));
   }
   FlightVerdict verdict{
       .cause = FlightCause::kSkipped, .culprits = odd.ranks, .victims = {}, .text = {}};
@@ -124,8 +124,8 @@ FlightVerdict verdict_on_calls(const OddRanks& odd, const Flights& flights) {
   verdict.text = fmt::format("{} a collective call: there {}, on the other ranks {}",
                              is_ahead ? list(odd.ranks, "skipped", "skipped")
                                       : list(odd.ranks, "made too many of", "made too many of"),
-                             there,
-                             here);
+                             odd_call,
+                             others_call);
   return verdict;
 }
 

@@ -303,20 +303,22 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
 }
 
 TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts, TrainingStep& step)
-    : p_(parts), step_(step), skipped_(p_.data.test->size(), warn_of_images(p_.console)) {}
+    : parts_(parts),
+      step_(step),
+      skipped_(parts_.data.test->size(), warn_of_images(parts_.console)) {}
 
 EvaluationTask TrainingEvaluation::task() {
-  EvaluationTask task = test_of(p_.run.request, p_.data, p_.model, p_.console);
+  EvaluationTask task = test_of(parts_.run.request, parts_.data, parts_.model, parts_.console);
   task.skipped = &skipped_;
   task.outputs.mistakes = &mistakes_;
   return task;
 }
 
 std::optional<Evaluation> TrainingEvaluation::measure() {
-  p_.console.tutorial(TutorialLines::kDemo, "begin testing");
+  parts_.console.tutorial(TutorialLines::kDemo, "begin testing");
   const auto memory = step_.use_memory();
-  std::optional<Evaluation> evaluation = evaluate(task(), p_.stream, p_.ranks);
-  if (evaluation) p_.console.info(accuracy_line(*evaluation, p_.run.request.apex_lines));
+  std::optional<Evaluation> evaluation = evaluate(task(), parts_.stream, parts_.ranks);
+  if (evaluation) parts_.console.info(accuracy_line(*evaluation, parts_.run.request.apex_lines));
   return evaluation;
 }
 
@@ -327,9 +329,9 @@ std::optional<Evaluation> TrainingEvaluation::measure_average() {
     EvaluationTask silent = task();
     silent.on_batch = {};
     silent.outputs = {};
-    evaluation = evaluate(silent, p_.stream, p_.ranks);
+    evaluation = evaluate(silent, parts_.stream, parts_.ranks);
   });
-  if (evaluation) p_.console.info(average_line(*evaluation));
+  if (evaluation) parts_.console.info(average_line(*evaluation));
   return evaluation;
 }
 

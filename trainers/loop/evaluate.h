@@ -76,7 +76,7 @@ class TrainingEvaluation {
  private:
   EvaluationTask task();
 
-  const TrainingParts& p_;
+  const TrainingParts& parts_;
   TrainingStep& step_;
   SkippedPhotos skipped_;
   Mistakes mistakes_;

@@ -49,7 +49,7 @@ class StepTimeline {
   void keep_steps_up_to(int64_t step, std::vector<Timeline::Span>& spans) const;
   void report(RunDirectory* directory, const std::vector<std::string>& parts) const;
 
-  const TrainingParts& p_;
+  const TrainingParts& parts_;
   const std::optional<TracedSteps> wanted_;
   std::unique_ptr<Timeline> timeline_;            // only with --trace or a recorder
   std::unique_ptr<LayerSpans> layers_;            // only on the CPU

@@ -74,7 +74,7 @@ class Training {
   enum class Evaluated : uint8_t { kNo, kYes };
   TrainingPosition position(const EpochProgress& epoch, Evaluated evaluated) const;
 
-  const TrainingParts p_;
+  const TrainingParts parts_;
   const StepRange range_;
   Traces traces_;
   RunLog log_;

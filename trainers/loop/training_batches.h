@@ -91,7 +91,7 @@ class TrainingBatches {
   // Whether the device crops and flips, with the loader's bits. Photos of any size are cropped
   // where they are decoded.
   bool device_augments() const;
-  bool mixes() const { return asked_.mixup > 0 || asked_.cutmix > 0; }
+  bool mixes() const { return augmentation_config_.mixup > 0 || augmentation_config_.cutmix > 0; }
   // Draws the box to erase in one image.
   Region draw_box(const data::ImageSize& size, data::ImageRandom& random) const;
   // Draws the boxes to erase in each image, as kernels::erase_boxes takes them, on the host.
@@ -104,7 +104,7 @@ class TrainingBatches {
   const Augmentation augmentation_;
   const kernels::NormalizeImageParams normalization_;
   const Precision precision_;
-  const AugmentationConfig asked_;
+  const AugmentationConfig augmentation_config_;
   const int64_t max_images_;
   const uint64_t seed_;
   const int64_t first_batch_;  // of this process, counted from step 0 of epoch 0

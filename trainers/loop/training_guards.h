@@ -45,13 +45,13 @@ class NumericsGuard {
   const ScaledStep& scaled() const { return scaled_; }  // as last read
   const std::optional<NumericsReport>& report() const { return report_; }
   // Whether a replay has found what it looked for.
-  bool ends_replay() const { return p_.replay && report_; }
+  bool ends_replay() const { return parts_.replay && report_; }
 
  private:
   // A collective call.
   void make_report(Trouble trouble, std::string what, int64_t step);
 
-  const TrainingParts& p_;
+  const TrainingParts& parts_;
   RunLog& log_;
   NumericsWatch watch_;
   ScaledStep scaled_;

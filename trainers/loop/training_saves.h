@@ -20,7 +20,7 @@ class TrainingSaves {
     StateKeeper* keeper = nullptr;            // of the first rank of each host
   };
 
-  TrainingSaves(const TrainingParts& parts, TrainingStep& step) : p_(parts), step_(step) {}
+  TrainingSaves(const TrainingParts& parts, TrainingStep& step) : parts_(parts), step_(step) {}
 
   // Allocates the memory of a state. Call it before the first step. Errors: EnvironmentError.
   void open(const Places& places);
@@ -43,9 +43,9 @@ class TrainingSaves {
   void keep(const TrainingPosition& at);
 
  private:
-  SnapshotSource state() { return {p_.stream, p_.model, step_.update().optimizer()}; }
+  SnapshotSource state() { return {parts_.stream, parts_.model, step_.update().optimizer()}; }
 
-  const TrainingParts& p_;
+  const TrainingParts& parts_;
   TrainingStep& step_;
   Places places_;
   SavedFiles files_;

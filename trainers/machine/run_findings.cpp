@@ -47,11 +47,11 @@ std::optional<Finding> in_f32(const RunRequest& request, const Options& options)
 GpuShares gather_gpu_shares(Communicator& ranks, const std::string& host) {
   const std::vector<std::string> gpus =
       comm::gather_texts(ranks, fmt::format("{} {}", host, cuda::device_properties().uuid));
-  const std::string here = gpus.front().substr(0, gpus.front().rfind(' ') + 1);
+  const std::string rank0_host = gpus.front().substr(0, gpus.front().rfind(' ') + 1);
   std::set<std::string> used;
   GpuShares shares = {.visible = cuda::visible_devices()};
   for (const std::string& gpu : gpus) {
-    if (!gpu.starts_with(here)) continue;
+    if (!gpu.starts_with(rank0_host)) continue;
     ++shares.ranks;
     used.insert(gpu);
   }

@@ -113,8 +113,8 @@ double Schedule::factor(int64_t step) const {
       return after_cuts(
           std::ranges::count_if(config_.milestones, [&](int64_t cut) { return cut <= epoch; }));
     case ScheduleKind::kCosine:
-      return config_.least +
-             (1 - config_.least) * (1 + std::cos(std::numbers::pi * progress(step))) / 2;
+      return config_.min_factor +
+             (1 - config_.min_factor) * (1 + std::cos(std::numbers::pi * progress(step))) / 2;
     case ScheduleKind::kLinear:
       return 1 - progress(step);
     case ScheduleKind::kPoly:

@@ -37,7 +37,7 @@ class Plateau {
 //   kStep, kMultiStep  gamma for each cut up to this epoch, counted from the run's first
 //   kCosine, kLinear   from 1, when warm-up has ended, to 0 at the end of the run
 //   kPoly              the same, to a power
-//   kCosine's end is ScheduleConfig::least; WarmupConfig::is_prefix says where the three begin
+//   kCosine's end is ScheduleConfig::min_factor; WarmupConfig::is_prefix says where the three begin
 //   kOneCycle          see OneCycleConfig
 //   kTriangular        see TriangularConfig
 //   kPlateau           gamma for each cut; warm-up sets the rate at the ends of epochs 0 to W,

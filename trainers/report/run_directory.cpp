@@ -41,9 +41,11 @@ constexpr size_t kCopiedBytes = 1 << 16;  // of it at a time
 }
 
 std::string holder_text() {
-  const RankPlace here = this_place();
-  return fmt::format(
-      "process {} on {} since {}", here.pid, here.host, utc_text(std::chrono::system_clock::now()));
+  const RankPlace holder = this_place();
+  return fmt::format("process {} on {} since {}",
+                     holder.pid,
+                     holder.host,
+                     utc_text(std::chrono::system_clock::now()));
 }
 
 std::string read_start(const UniqueFd& file) {

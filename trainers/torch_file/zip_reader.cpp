@@ -149,14 +149,14 @@ ZipReader::Directory ZipReader::find_directory() const {
     ZipCursor end(std::span<const std::byte>(tail).subspan(at));
     if (end.take<uint32_t>() != zip::kEnd) continue;
     const auto disks = end.take<uint32_t>();
-    const auto here = end.take<uint16_t>();
+    const auto members_on_disk = end.take<uint16_t>();
     Directory directory;
     directory.members = end.take<uint16_t>();
     directory.bytes = end.take<uint32_t>();
     directory.offset = end.take<uint32_t>();
     const auto comment = end.take<uint16_t>();
     if (at + zip::kEndBytes + comment != count) continue;
-    if (disks != 0 || here != directory.members)
+    if (disks != 0 || members_on_disk != directory.members)
       refuse("it is part of a zip file on several disks");
     const bool in_64 = directory.members == zip::kMembersIn64 || directory.bytes == zip::kIn64 ||
                        directory.offset == zip::kIn64;
