@@ -82,7 +82,7 @@ double median_seconds(Stream& /*stream*/, FunctionRef<void()> /*op*/) {
 }
 #endif
 
-// One length of `pattern` after the other until the tensor is full.
+// Repeats `pattern` until the tensor is full.
 Tensor repeated(Stream& stream, const Tensor& pattern, const Shape& shape) {
   Tensor tensor = Tensor::empty(shape, pattern.dtype(), stream.device());
   Tensor flat = tensor.view({tensor.numel()});

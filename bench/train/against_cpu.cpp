@@ -20,8 +20,8 @@
 namespace lockstep::bench {
 namespace {
 
-// Above these a difference is no rounding. Sums are f32 on both devices; what an op of 16 bits
-// rounds may fall to the neighbor.
+// A larger difference than these is not due to rounding. Sums are f32 on both devices; a 16-bit op
+// may round to the neighboring value.
 double tolerance(const trainers::PrecisionConfig& precision) {
   if (!precision.is_mixed()) return 2e-4;
   return precision.dtype == Dtype::kF16 ? 4e-3 : 3e-2;
@@ -51,7 +51,7 @@ struct Seen {
   Tensor values;  // as the op left them, on the CPU
 };
 
-// Keeps what the CPU's step makes, in its order.
+// Keeps the results of the CPU's step, in order.
 class Reference : public TapeListener {
  public:
   explicit Reference(const trainers::LayerNames& names) : names_(names) {}
@@ -77,7 +77,7 @@ class Reference : public TapeListener {
   std::vector<Seen> seen_;
 };
 
-// Compares what CUDA's step makes, and goes on with the CPU's.
+// Compares the results of CUDA's step, then replaces them with the CPU's.
 class Comparison : public TapeListener {
  public:
   Comparison(Stream& stream, const Reference& reference) : stream_(stream), reference_(reference) {}
@@ -100,8 +100,8 @@ class Comparison : public TapeListener {
     std::string place;
     double relative;
   };
-  // A gradient that is zero but for roundings, as that of a bias before a batch norm, is held to a
-  // hundredth of its op's largest.
+  // The gradient of a bias before a batch norm is zero except for roundings. The difference of such
+  // a gradient is relative to a hundredth of the largest one of its op.
   std::vector<Found> found() const {
     std::unordered_map<uint64_t, double> largest;
     for (const Pair& pair : pairs_) largest[pair.op] = std::max(largest[pair.op], pair.want);

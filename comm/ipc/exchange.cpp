@@ -128,7 +128,7 @@ void IpcExchange::launch(Route& route) {
   route.launched = true;
 }
 
-// One meeting for all sums that are under way.
+// One meeting of the hosts serves all sums that are under way.
 void IpcExchange::launch_all(std::string_view label) {
   if (under_way_.empty()) return;
   for (Route* const route : under_way_) {
@@ -156,7 +156,7 @@ void check_reach(const std::vector<std::string>& devices) {
   }
 }
 
-// Whole numbers, so that the sum is exact; of memory that CUDA mapped wrongly it is another.
+// Whole numbers, whose sum is exact. If CUDA mapped the memory wrongly, the sum differs.
 bool sums_right(Communicator& peers, std::chrono::milliseconds deadline) {
   const int64_t ranks = peers.size();
   Bucket bucket;

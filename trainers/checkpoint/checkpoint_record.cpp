@@ -99,7 +99,7 @@ bool read_number(const Json& json, double& number) {
   return true;
 }
 
-// False, or an exception of Json's, for what is not such a field's.
+// Returns false, or throws an exception of Json's, for a value that is no such field's.
 template <class T>
 bool read_field(const Json& json, T& field) {
   bool understood = true;

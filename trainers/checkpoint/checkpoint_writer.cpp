@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the system gives no more threads, `body` runs at once.
+// Runs `body` on a thread, or at once where the system gives no more threads.
 template <class Body>
 std::future<SaveReport> in_background(Body body) {
   try {

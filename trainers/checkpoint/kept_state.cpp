@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kJobVariable = "LOCKSTEP_JOB";
 
-// The file system is shared with other users, who may have made it.
+// Other users share the file system and may have made the folder.
 void own_folder(const fs::path& folder) {
   const auto refuse = [&](const std::string& why) {
     throw EnvironmentError(fmt::format("cannot keep the training's state in {}", folder.string()),

@@ -44,14 +44,15 @@ EvaluationRecord recorded_in(const Texts& metadata, const std::string& file) {
     return {};
   }
   EvaluationRecord recorded = recorded_evaluation(metadata, file);
-  // Files of the first versions name their network alone.
+  // Files of the first versions record only their network.
   if (const auto arch = metadata.find("arch"); arch != metadata.end()) {
     recorded.flags.try_emplace("arch", arch->second);
   }
   return recorded;
 }
 
-// Gives NAME.safetensors a name that nothing has; returns its path, or nothing where it is missing.
+// Renames NAME.safetensors to an unused name. Returns its path, or nothing where the file is
+// missing.
 fs::path set_aside(const Folder& folder, const std::string& name) {
   const std::vector<std::string> names = folder.names();
   const auto present = [&](const std::string& file) { return std::ranges::count(names, file) > 0; };
@@ -153,8 +154,8 @@ void StartingPoint::find_best() {
   std::string problem;
   try {
     const WeightsFile best(file);
-    // In place, a run that was killed may have saved it after the step that it goes on from; it
-    // will again.
+    // In the same directory, a killed run may have saved it after the step from which it goes on;
+    // it will save it again.
     if (in_place) return;
     if (record_of(best.metadata(), file.string()).at.steps <= at.steps) {
       best_.file = file;
@@ -171,7 +172,7 @@ void StartingPoint::find_best() {
                   problem));
 }
 
-// Whether the state in memory is what the run goes on from.
+// Whether the run goes on from the state in memory.
 bool StartingPoint::take_kept(std::optional<SoundCheckpoint> kept) {
   if (!kept) return false;
   const std::vector<StoredCheckpoint> stored = list_checkpoints(checkpoints_in_place());

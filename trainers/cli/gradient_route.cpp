@@ -14,7 +14,7 @@
 namespace lockstep::trainers {
 namespace {
 
-// Empty: every rank has NCCL.
+// Returns the reason why not every rank has NCCL; empty: every rank has it.
 std::string what_is_missing(Communicator& ranks) {
   std::string mine;
   try {
@@ -28,7 +28,7 @@ std::string what_is_missing(Communicator& ranks) {
   return mine.empty() ? fmt::format("{} of {} ranks have no NCCL", without, ranks.size()) : mine;
 }
 
-// Empty: NCCL can serve.
+// Returns the reason why NCCL cannot be used; empty: it can.
 std::string why_no_nccl(Communicator& ranks) {
   try {
     comm::check_devices_differ(ranks, cuda::device_properties().uuid);
@@ -38,7 +38,7 @@ std::string why_no_nccl(Communicator& ranks) {
   return what_is_missing(ranks);
 }
 
-// Empty: CUDA IPC can serve.
+// Returns the reason why CUDA IPC cannot be used; empty: it can.
 std::string why_no_ipc(const RunRequest& request,
                        std::string_view host_transport,
                        Communicator& ranks) {

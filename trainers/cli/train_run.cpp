@@ -204,7 +204,7 @@ class Run {
     return notes;
   }
 
-  // What may be refused has been by now: a run that does not start leaves nothing.
+  // All checks that may refuse the run are done: a run that does not start leaves nothing.
   void open_directory(std::span<const comm::Bucket> buckets, const StepRange& steps) {
     record_.plan = make_run_plan(parts_.run, buckets);
     record_.plan.steps_per_epoch = steps.per_epoch;
@@ -275,7 +275,7 @@ class Run {
     return code;
   }
 
-  // Rank 0's may have moved.
+  // Rank 0's directory may have moved.
   std::string output_dir() const {
     return directory_ ? directory_->path().string() : parts_.run.output_dir;
   }
@@ -390,7 +390,7 @@ ExitCode train_run(const Job& job) {
                         .output_dir = output_dir};
   const int64_t pool_bytes =
       settle_memory(run, network, data.sets, ranks, job.launch.local_size, engines.workspace_bytes);
-  // At once: recorded work would keep a smaller one beside the next.
+  // Allocates it now: recorded work would keep a smaller one beside the next.
   on_all_ranks(ranks, [&] { stream.workspace(static_cast<size_t>(engines.workspace_bytes), 0); });
   return Run({job, run, data, network, route, engines, start, fault, stream, console, pool_bytes},
              record)

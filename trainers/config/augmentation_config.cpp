@@ -29,7 +29,7 @@ auto meant_if_given(const Names& names, const Options& options, const char* flag
   return setting == nullptr ? std::nullopt : std::optional(value_of(names, setting->value));
 }
 
-// Whether `key` is a setting of timm's with such a value, which is taken over.
+// Reads `key` where it is a setting of timm's with such a value. Returns whether it is.
 bool set_rand_augment(RandAugment& rand, std::string_view key, double value) {
   constexpr double kMaxLayers = 100;
   constexpr double kUniform = 100;  // deviations above it

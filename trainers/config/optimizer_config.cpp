@@ -190,7 +190,7 @@ void check(const OptimizerConfig& config) {
   }
 }
 
-// A flag that was given and would be ignored is taken for a mistake.
+// A flag that was given and would be ignored is treated as a mistake.
 void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const ScheduleKind kind = config.schedule.kind;
   const WarmupConfig& warmup = config.schedule.warmup;

@@ -57,7 +57,7 @@ const FlightEvent& innermost_part(const RankFlight& flight) {
 }
 
 // The call that the rank waits in, or waited in until it gave up; no event: it does not wait.
-// Between two looks at its peers a rank is not in a wait, and still waits for its sums.
+// Between two checks of its peers, a rank is outside of a wait but still waits for its sums.
 const FlightEvent& wait_of(const RankFlight& flight) {
   static const FlightEvent none;
   if (flight.state.wait) return flight.state.wait;
@@ -66,7 +66,7 @@ const FlightEvent& wait_of(const RankFlight& flight) {
   return none;
 }
 
-// What the loader's threads do, as "decode": the part that has lasted the longest.
+// The work of the loader's threads, such as "decode": the part that has lasted the longest.
 std::string work_of_loader(const RankFlight& flight, int64_t end) {
   const FlightEvent* longest = nullptr;
   for (const auto& lane : flight.state.loads) {
@@ -129,7 +129,7 @@ FlightVerdict verdict_on_calls(const OddRanks& odd, const Flights& flights) {
   return verdict;
 }
 
-// Of the steps in the records; 0: there is none.
+// The median time of the steps in the records; 0: none.
 int64_t median_step(const Flights& flights) {
   std::vector<int64_t> times;
   for (const RankFlight* flight : flights) {
@@ -149,7 +149,7 @@ int64_t median_step(const Flights& flights) {
   return std::max<int64_t>(0, *middle);
 }
 
-// Whether somebody waits for so long that it means something.
+// Whether a rank has waited long enough for a verdict.
 bool is_stalled(const Flights& flights, const Flights& waiting, int64_t end) {
   const bool is_certain = std::ranges::any_of(flights, [](const RankFlight* flight) {
     return gave_up(*flight) || crashed(*flight) || flight->process == kProcessStopped;

@@ -16,7 +16,7 @@
 namespace lockstep::trainers {
 namespace {
 
-// Some 800 steps of a ResNet-20, 9 MB a rank; more than a viewer shows with ease.
+// Enough for some 800 steps of a ResNet-20, in 9 MB a rank; viewers become slow beyond that.
 constexpr size_t kMaxSpans = size_t{1} << 17;
 
 }  // namespace

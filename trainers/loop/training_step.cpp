@@ -137,7 +137,7 @@ nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
                                                 const Tensor& labels,
                                                 const Tensor& mix) {
   const Shards& shards = images.shards();
-  // A DDP process and micro-step has what is a group's here.
+  // A batch-norm group's images are those of one DDP process and micro-step.
   const int64_t batch = shards.step_images / (shards.groups * parts_.run.batch.micro_steps);
   nn::CrossEntropy result;
   timeline_.in_phase(kForwardSpan, [&] {

@@ -27,7 +27,8 @@ constexpr int64_t kMaxSkips = 50;  // in a row
       "a smaller --lr or --clip-grad-norm 1; if it begins at step 1, look for NaN in the input");
 }
 
-// PyTorch's names, so that torch.amp.GradScaler loads it, and what it does not count.
+// Uses PyTorch's names, so that torch.amp.GradScaler loads it, and adds counts that PyTorch does
+// not have.
 std::string text_of(const kernels::LossScaleRule& rule, const kernels::LossScaleState& state) {
   return nlohmann::ordered_json{{"scale", state.scale},
                                 {"growth_factor", rule.growth_factor},
@@ -127,7 +128,7 @@ void WeightUpdate::finish() {
   stored_.round(stream_);
 }
 
-// With a scaler the rate is looked up where applied steps are counted, on the device.
+// With a scaler, the rate is looked up on the device, where applied steps are counted.
 void WeightUpdate::follow_schedule() {
   if (!scaler_) return;
   std::vector<double> lrs;
@@ -144,7 +145,7 @@ bool WeightUpdate::trains_fewer_from(int64_t number) const {
                              [&](const TrainedAtFirst& each) { return each.steps == number; });
 }
 
-// Without a gradient a parameter is left alone, by clipping and decay too, as in PyTorch after
+// A parameter without a gradient is left alone, by clipping and decay too, as in PyTorch after
 // requires_grad_(False).
 void WeightUpdate::step(int64_t number) {
   for (TrainedAtFirst& each : trained_at_first_) {

@@ -21,7 +21,7 @@ std::string start_text(int ranks, const std::string& program) {
       program);
 }
 
-// Training is on the CPU, and nobody asked for that.
+// Whether training is on the CPU although nobody asked for that.
 std::optional<Finding> idle_gpu(const Options& options) {
   if (options.text("device") != "auto") return std::nullopt;
   std::optional<Finding> finding = unused_gpu(read_gpus());
@@ -31,7 +31,7 @@ std::optional<Finding> idle_gpu(const Options& options) {
   return finding;
 }
 
-// Training is in f32, and nobody asked for that.
+// Whether training is in f32 although nobody asked for that.
 std::optional<Finding> in_f32(const RunRequest& request, const Options& options) {
   if (request.evaluate || request.precision.is_mixed() || options.given("opt-level")) {
     return std::nullopt;

@@ -18,7 +18,7 @@ namespace {
 
 using Values = std::map<std::string_view, std::string>;
 
-// A help page is shown whatever else is wrong with the line.
+// A help page is shown even if the rest of the command line is wrong.
 std::optional<Request> help_request(std::span<const std::string> arguments) {
   for (const std::string& argument : arguments) {
     if (argument == "--") break;
@@ -28,8 +28,8 @@ std::optional<Request> help_request(std::span<const std::string> arguments) {
   return std::nullopt;
 }
 
-// Not by CLI11, which ignores a variable's bad value without a word from version 2.4 on.
-// Shorthands first, so that LOCKSTEP_DATASET overrides LOCKSTEP_DUMMY.
+// Read here and not by CLI11, which silently ignores a variable's bad value from version 2.4 on.
+// Shorthands come first, so that LOCKSTEP_DATASET overrides LOCKSTEP_DUMMY.
 Values environment_values(Program program, const Environment& environment) {
   Values values;
   for (const bool shorthands : {true, false}) {
@@ -63,8 +63,8 @@ T checked(const std::optional<T>& value, std::string_view name) {
   return *value;
 }
 
-// The file that --config names, or LOCKSTEP_CONFIG: before the line is parsed, since the preset in
-// it settles how the line is spelled.
+// The file that --config or LOCKSTEP_CONFIG names. It is read before the line is parsed, because
+// its preset decides how the line is spelled.
 std::string config_file(const std::vector<std::string>& words, const Environment& environment) {
   const std::vector<std::string> files = values_in(words, "-c --config");
   if (files.size() > 1) {

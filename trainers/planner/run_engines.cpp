@@ -41,7 +41,7 @@ std::vector<ConvolutionProblem> padded(std::span<const ConvolutionProblem> calls
   return problems;
 }
 
-// Before minutes are spent on what could not be kept.
+// Fails before minutes are spent on plans that could not be kept.
 void check_writable(const std::string& plan_file) {
   const std::filesystem::path folder = std::filesystem::path(plan_file).parent_path();
   if (plan_file.empty() || access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return;

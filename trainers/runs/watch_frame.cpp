@@ -38,7 +38,7 @@ std::vector<std::string> frame_heading(const ViewedRun& run, int columns) {
       columns);
 }
 
-// How far it is, in words and as a bar.
+// The progress of the run, in words and as a bar.
 std::vector<std::string> frame_progress(const ViewedRun& run, int columns) {
   const int64_t step = run.curves.last_step();
   const int64_t end = run.record.plan.last_step;
@@ -79,7 +79,7 @@ std::vector<std::string> frame_speed(const ViewedRun& run, int columns) {
   return flowed(facts, columns);
 }
 
-// A strip over the run's steps: where this rank was the slowest, darker the slower.
+// A strip over the run's steps that shows where this rank was the slowest; darker means slower.
 std::string slowest_strip(const ViewedRun& run, int64_t rank, int columns) {
   std::vector<double> skews(static_cast<size_t>(columns), 0);
   const auto last_step = static_cast<double>(std::max<int64_t>(1, run.curves.last_step()));

@@ -27,7 +27,7 @@ constexpr uint64_t kMaxComment = 0xffff;
 constexpr uint64_t kMaxInflation = 1032;  // what deflate can make of a byte
 constexpr size_t kPiece = size_t{1} << 20;
 
-// Takes numbers off the front of bytes. Requires: there are enough; short_of() asks.
+// Reads numbers from the front of bytes. Requires: there are enough, as short_of() tells.
 class ZipCursor {
  public:
   explicit ZipCursor(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -55,7 +55,7 @@ std::string zip_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The numbers of 64 bits that the extra field holds in place of those that say so, in this order.
+// Reads the 64-bit numbers in the extra field, in this order, for the fields that refer to it.
 bool take_64(std::span<const std::byte> extra, std::span<uint64_t* const> numbers) {
   ZipCursor fields(extra);
   while (!fields.short_of(4)) {
