@@ -99,7 +99,7 @@ void take_flags(Options& options, const EvaluationRecord& recorded, WeightsUse u
   for (const RecordedFlag& recorded_flag : flags_taken(use)) {
     const Flag& flag = *find_flag(fmt::format("--{}", recorded_flag.name));
     const std::string* const value = find(recorded.flags, recorded_flag.name);
-    if (value == nullptr || !flag.of(options.program)) continue;
+    if (value == nullptr || !flag.is_for(options.program)) continue;
     if (recorded_flag.part == Part::kPrecision && precision_given) continue;
     check_flag_value(flag, options.program, fmt::format("--{}", flag.name), *value);
     options.take(flag.name, *value);

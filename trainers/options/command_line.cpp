@@ -34,7 +34,7 @@ Values environment_values(Program program, const Environment& environment) {
   Values values;
   for (const bool shorthands : {true, false}) {
     for (const Flag& flag : flag_table()) {
-      if (!flag.of(program) || only_prints(flag) || flag.means.empty() == shorthands) continue;
+      if (!flag.is_for(program) || only_prints(flag) || flag.means.empty() == shorthands) continue;
       const std::string variable = environment_name(flag);
       const char* value = environment(variable.c_str());
       if (value == nullptr || *value == '\0') continue;
@@ -202,7 +202,7 @@ Options read_options(Program program,
   Values defaults;
   for (const Flag& flag : flag_table()) {
     const std::string_view value = flag.initial.of(program);
-    if (flag.of(program) && !value.empty()) defaults[flag.name] = value;
+    if (flag.is_for(program) && !value.empty()) defaults[flag.name] = value;
   }
   apply(defaults, Origin::kDefault);
   apply(configured, Origin::kConfigFile);

@@ -51,7 +51,7 @@ struct Flag {
   std::string_view help = {};   // of a switch that is on by default: what --no-NAME does
   FlagGroup group = FlagGroup::kOutput;
 
-  bool of(Program program) const { return program == Program::kTrainResnet || !resnet_only; }
+  bool is_for(Program program) const { return program == Program::kTrainResnet || !resnet_only; }
 };
 
 std::span<const Flag> flag_table();

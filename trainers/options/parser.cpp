@@ -94,7 +94,7 @@ UsageError unknown_flag(Program program, std::string_view argument) {
   std::vector<std::string> known;
   std::vector<std::string> switches;
   for (const Flag& flag : flag_table()) {
-    if (!flag.of(program)) continue;
+    if (!flag.is_for(program)) continue;
     known.push_back(fmt::format("--{}", flag.name));
     if (flag.kind == FlagKind::kBool) switches.push_back(known.back());
     for (const std::string_view alias : split_words(flag.aliases, ' ')) {
@@ -230,7 +230,7 @@ std::unique_ptr<CLI::App> make_app(Program program) {
   app->set_help_flag();
   app->allow_extras();
   for (const Flag& flag : flag_table()) {
-    if (!flag.of(program) || !flag.means.empty()) continue;
+    if (!flag.is_for(program) || !flag.means.empty()) continue;
     std::string names = fmt::format("--{}", flag.name);
     for (const auto alias : split_words(flag.aliases, ' ')) names += fmt::format(",{}", alias);
     if (flag.kind == FlagKind::kBool) {

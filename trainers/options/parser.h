@@ -39,8 +39,10 @@ std::string help_all_text(Program program);  // every flag
 std::string completion_text(Program program, std::string_view shell);
 std::string man_text(Program program);  // in roff
 
-// Returns a flag's value as all these pages show it (" N", " DIR", " auto|cpu", or nothing for a
-// switch), and its meaning with its default.
+// A flag as all these pages show it: its name, "--arch", or "--no-NAME" for a switch that is on by
+// default; its value, " N", " DIR", " auto|cpu", or nothing for a switch; its meaning, with the
+// default.
+std::string name_shown(const Flag& flag, Program program);
 std::string value_shown(const Flag& flag, Program program);
 std::string meaning_shown(const Flag& flag, Program program);
 
