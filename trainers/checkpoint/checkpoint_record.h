@@ -58,7 +58,7 @@ struct CheckpointRecord {
   static constexpr int kMinorVersion = 0;
 
   RunIdentity run;
-  TrainingPosition at;
+  TrainingPosition position;
   std::string model_digest;  // state_digest()
 };
 

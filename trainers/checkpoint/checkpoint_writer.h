@@ -42,7 +42,9 @@ class CheckpointWriter {
   void reserve(const SnapshotSource& source) { reserve_memory(source, snapshot_); }
 
   // Begins a save of the state as it is now. Errors: as finish().
-  void save(const SavedFiles& files, const SnapshotSource& source, const TrainingPosition& at);
+  void save(const SavedFiles& files,
+            const SnapshotSource& source,
+            const TrainingPosition& position);
   // Continues the save and reports its outcome, without waiting. Call it between steps. Errors:
   // those of the save except EnvironmentError.
   void advance();

@@ -34,7 +34,7 @@ class StateKeeper {
   void reserve(const SnapshotSource& source);
   // Keeps the current state in place of the previous one. Where that fails, it warns, and this host
   // keeps no state from then on.
-  void keep(const SnapshotSource& source, const TrainingPosition& at);
+  void keep(const SnapshotSource& source, const TrainingPosition& position);
   // Removes the state, at the end of the run.
   void remove() const;
 

@@ -15,6 +15,6 @@ namespace lockstep::trainers {
 void check_ranges(const CheckpointRecord& record, const std::string& file);
 
 // Errors: CheckpointError for a number of steps that does not lie in the current epoch.
-void check_place(const TrainingPosition& at, int64_t steps_per_epoch);
+void check_place(const TrainingPosition& position, int64_t steps_per_epoch);
 
 }  // namespace lockstep::trainers

@@ -51,7 +51,7 @@ bool attempt(std::string what,
 }
 
 void save_checkpoint(const Folder& folder, int64_t keep, Snapshot& snapshot, SaveReport& report) {
-  const int64_t step = snapshot.record.at.steps;
+  const int64_t step = snapshot.record.position.steps;
   const std::string name = model_file_name(step);
   if (!attempt(name, report.unsaved, [&] { write_snapshot(folder, snapshot); })) return;
   attempt("checkpoints are saved, but last.safetensors does not lead to the newest",

@@ -149,7 +149,7 @@ void put_in_file_order(Snapshot& snapshot) {
 void write_snapshot(const Folder& folder, Snapshot& snapshot) {
   put_in_file_order(snapshot);
   write_checkpoint(folder,
-                   model_file_name(snapshot.record.at.steps),
+                   model_file_name(snapshot.record.position.steps),
                    snapshot.record,
                    snapshot.model,
                    snapshot.optimizer);

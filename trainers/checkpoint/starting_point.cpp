@@ -146,7 +146,7 @@ fs::path StartingPoint::checkpoints_in_place() const {
 // The best weights of the run up to here.
 void StartingPoint::find_best() {
   if (!resumed_ || requested_.evaluate) return;
-  const TrainingPosition& at = resumed_->checkpoint.record.at;
+  const TrainingPosition& at = resumed_->checkpoint.record.position;
   if (at.best.total == 0) return;
   const bool in_place = existing_run_ == ExistingRun::kContinue;
   const fs::path folder = in_place ? checkpoints_in_place() : resumed_->model_file.parent_path();
@@ -157,7 +157,7 @@ void StartingPoint::find_best() {
     // In the same directory, a killed run may have saved it after the step from which it goes on;
     // it will save it again.
     if (in_place) return;
-    if (record_of(best.metadata(), file.string()).at.steps <= at.steps) {
+    if (record_of(best.metadata(), file.string()).position.steps <= at.steps) {
       best_.file = file;
       return;
     }
@@ -178,7 +178,7 @@ bool StartingPoint::take_kept(std::optional<SoundCheckpoint> kept) {
   const std::vector<StoredCheckpoint> stored = list_checkpoints(checkpoints_in_place());
   if (!stored.empty()) {
     newest_on_disk_ = stored.front().model_file;
-    if (stored.front().step >= kept->checkpoint.record.at.steps) return false;
+    if (stored.front().step >= kept->checkpoint.record.position.steps) return false;
   }
   resumed_ = ResumePoint{.model_file = std::move(kept->model_file),
                          .run_directory = output_dir_,
@@ -272,7 +272,7 @@ void StartingPoint::refuse_later_steps() const {
   std::error_code error;
   if (requested_.resume == "auto" || fs::is_directory(requested_.resume, error)) return;
   const std::vector<StoredCheckpoint> stored = list_checkpoints(checkpoints_in_place());
-  const int64_t step = resumed_->checkpoint.record.at.steps;
+  const int64_t step = resumed_->checkpoint.record.position.steps;
   if (stored.empty() || stored.front().step <= step) return;
   throw UsageError(
       fmt::format("{} holds later steps, up to {}", output_dir_, stored.front().step),
@@ -307,7 +307,7 @@ std::vector<std::string> StartingPoint::load(nn::Module& model) {
                resumed_->checkpoint.model,
                fmt::format("{} does not fit the network", resumed_->model_file.string()),
                "the network's flags and data as in the run that made it");
-    const TrainingPosition& at = resumed_->checkpoint.record.at;
+    const TrainingPosition& at = resumed_->checkpoint.record.position;
     return {fmt::format("=> loaded checkpoint '{}' (epoch {}, step {})",
                         resumed_->model_file.string(),
                         at.epoch,

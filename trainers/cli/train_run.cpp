@@ -158,7 +158,7 @@ class Run {
           parts_.console.warn(warning);
         });
     if (const std::optional<ResumePoint>& from = parts_.start.resumed()) {
-      record_.resumed = {from->model_file.string(), from->checkpoint.record.at.steps};
+      record_.resumed = {from->model_file.string(), from->checkpoint.record.position.steps};
     }
     const RunRequest& request = parts_.run.request;
     if (!request.save_logits.empty()) check_logits_file(request.save_logits, request.overwrite);

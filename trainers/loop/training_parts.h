@@ -56,10 +56,10 @@ inline StepRange step_range(const TrainingParts& parts, int64_t steps_per_epoch)
 }
 
 // Whether the current epoch of a run that goes on needs nothing but its evaluation.
-inline bool begins_with_evaluation(const std::optional<TrainingPosition>& at,
+inline bool begins_with_evaluation(const std::optional<TrainingPosition>& position,
                                    const StepRange& steps) {
-  if (!at || at->sums.steps == 0) return false;
-  return at->sums.steps == steps.per_epoch || at->steps == steps.end;
+  if (!position || position->sums.steps == 0) return false;
+  return position->sums.steps == steps.per_epoch || position->steps == steps.end;
 }
 
 }  // namespace lockstep::trainers

@@ -22,13 +22,13 @@ bool TrainingSaves::kept_state_due(int64_t step) const {
   return every > 0 && !parts_.replay && step % every == 0;
 }
 
-void TrainingSaves::save(const TrainingPosition& at) {
+void TrainingSaves::save(const TrainingPosition& position) {
   const SavedFiles files = std::exchange(files_, {});
   if (parts_.replay || !files.any()) return;
   on_rank_0(parts_.ranks, "saving a checkpoint", [&] {
     if (places_.checkpoints == nullptr) return;
     const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
-    places_.checkpoints->save(files, state(), at);
+    places_.checkpoints->save(files, state(), position);
   });
 }
 
@@ -48,10 +48,10 @@ std::optional<bool> TrainingSaves::finish() {
   return saved;
 }
 
-void TrainingSaves::keep(const TrainingPosition& at) {
+void TrainingSaves::keep(const TrainingPosition& position) {
   if (places_.keeper == nullptr) return;
   const TimelineSpan span(step_.timeline().timeline(), "keep in memory");
-  places_.keeper->keep(state(), at);
+  places_.keeper->keep(state(), position);
 }
 
 }  // namespace lockstep::trainers

@@ -34,13 +34,13 @@ class TrainingSaves {
   SavedFiles& files() { return files_; }
   // All below are collective calls, and the ranks hold the same weights.
   // Begins to write files(). The step's work goes on meanwhile.
-  void save(const TrainingPosition& at);
+  void save(const TrainingPosition& position);
   // Continues the save, after a step that saves nothing. Not a collective call.
   void advance();
   // Waits until the last save is complete. Returns on rank 0 whether it succeeded.
   std::optional<bool> finish();
   // Keeps the state in memory.
-  void keep(const TrainingPosition& at);
+  void keep(const TrainingPosition& position);
 
  private:
   SnapshotSource state() { return {parts_.stream, parts_.model, step_.update().optimizer()}; }

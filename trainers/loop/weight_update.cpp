@@ -193,22 +193,22 @@ std::optional<double> WeightUpdate::end_epoch(int64_t epoch,
   return rate;
 }
 
-void WeightUpdate::describe(TrainingPosition& at) const {
-  at.applied = at.steps;
-  at.schedule = schedule_.state();
+void WeightUpdate::describe(TrainingPosition& position) const {
+  position.applied = position.steps;
+  position.schedule = schedule_.state();
   if (!scaler_ || !may_skip_) return;
   const kernels::LossScaleState state = scaler_->read();
-  at.applied = first_step_ + state.applied;
-  at.grad_scaler = text_of(scaler_->rule(), state);
+  position.applied = first_step_ + state.applied;
+  position.grad_scaler = text_of(scaler_->rule(), state);
 }
 
-void WeightUpdate::restore(const TrainingPosition& at) {
-  schedule_.restore(at.schedule);
-  if (at.applied > first_step_) lr_ = schedule_.lr(at.applied - 1);
+void WeightUpdate::restore(const TrainingPosition& position) {
+  schedule_.restore(position.schedule);
+  if (position.applied > first_step_) lr_ = schedule_.lr(position.applied - 1);
   if (!scaler_) return;
   kernels::LossScaleState state = scaler_->read();
-  state.applied = at.applied - first_step_;
-  if (may_skip_ && !at.grad_scaler.empty()) state = state_of(at.grad_scaler);
+  state.applied = position.applied - first_step_;
+  if (may_skip_ && !position.grad_scaler.empty()) state = state_of(position.grad_scaler);
   scaler_->restore(state);
   skips_seen_ = state.skipped;
   follow_schedule();

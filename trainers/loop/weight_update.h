@@ -66,10 +66,10 @@ class WeightUpdate {
   std::optional<double> end_epoch(int64_t epoch, double validation_loss, double accuracy);
   bool watches_validation() const { return schedule_.watches_validation(); }
 
-  // Fills in how many of at.steps were applied, and the states of schedule and loss scale.
-  void describe(TrainingPosition& at) const;
+  // Fills in how many of position.steps were applied, and the states of schedule and loss scale.
+  void describe(TrainingPosition& position) const;
   // Errors: CheckpointError for text that describe() of such a run does not write.
-  void restore(const TrainingPosition& at);
+  void restore(const TrainingPosition& position);
 
  private:
   void follow_schedule();
