@@ -15,8 +15,8 @@
 #include "kernels/support/onednn/version.h"
 #include "trainers/checkpoint/starting_point.h"
 #include "trainers/cli/compare_ranks.h"
+#include "trainers/cli/final_report.h"
 #include "trainers/cli/gradient_route.h"
-#include "trainers/cli/leave_report.h"
 #include "trainers/cli/run_console.h"
 #include "trainers/cli/run_data.h"
 #include "trainers/cli/start_warnings.h"
@@ -306,7 +306,7 @@ class Run {
     on_rank_0(ranks_, "writing the report", [&] {
       if (!parts_.run.request.report) return;
       if (record_.final_metrics && record_.digest) mistakes_.digest = to_hex(*record_.digest);
-      leave_report(directory_->path(), mistakes_, *parts_.data.sets.test, parts_.console);
+      write_final_report(directory_->path(), mistakes_, *parts_.data.sets.test, parts_.console);
     });
   }
 
