@@ -63,8 +63,8 @@ class Schedule {
   double warmup_factor(int64_t step) const;
   double after_warmup(int64_t epoch) const;
   double factor(int64_t step) const;
-  struct Place {  // in what warm-up leaves, in steps or epochs
-    int64_t at, length;
+  struct Place {  // in the part of the run after warm-up, in steps or epochs
+    int64_t position, length;
   };
   Place place(int64_t step) const;
   double progress(int64_t step) const;  // 0 to 1
