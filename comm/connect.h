@@ -27,7 +27,8 @@ enum class Transport : uint8_t {
 struct ConnectOptions {
   std::chrono::milliseconds stall_abort = kDefaultStallAbort;
   Transport transport = Transport::kAuto;
-  // Without MPI: how long ranks wait for those that have not come yet, and what is said meanwhile.
+  // Without MPI: how long ranks wait for those that have not come yet. `tell` reports on the wait,
+  // and `stop` may end it.
   std::chrono::milliseconds rendezvous_timeout = std::chrono::seconds(300);
   std::function<void(const std::string& text)> tell = {};
   std::function<bool()> stop = {};  // asked while they wait; true gives up

@@ -43,7 +43,7 @@ class SyntheticTraining {
   // The images and labels depend on their place in the global batch alone. A collective call.
   explicit SyntheticTraining(const Parts& parts);
 
-  // On CUDA it does not wait for the device.
+  // Takes a step. On CUDA it does not wait for the device.
   void step();
   // Exchanges the totals of the steps since the last call. A collective call.
   trainers::WindowTotals exchange_totals() { return window_.exchange(ranks_, false); }

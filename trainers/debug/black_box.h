@@ -46,7 +46,7 @@ class BlackBox : public TapeListener {
     Rows rows = Rows::kNothing;
     Tensor counts;  // of elements that are not finite, a row
   };
-  // Where an op stands in the network.
+  // The place of an op in the network.
   struct Place {
     std::string layer;
     std::string after;

@@ -15,16 +15,23 @@
 
 namespace lockstep::trainers {
 
-// LOCKSTEP_FAULT=KIND:rank=R,step=N. Kinds: flipbit (one bit of the first parameter), kill
-// (SIGKILL), stop (SIGSTOP), nan (the first parameter becomes NaN), each after the step; inf
-// (LayerFault), in the step, and with ",count=N" in the N - 1 next ones, with
-// ",layer=conv1" in that layer's gradients instead of the loss's, with ",value=1e5" another number;
-// loop, with ",layer=conv1" too: that layer's forward pass never ends; skip: the rank does not take
-// part in the sums of gradients of that step, counted from its process's first; lost: nor does it
-// get them. Or slow:rank=R,ms=N: each step takes the rank N milliseconds more; slowdisk:ms=N and
-// slowdecode:ms=N: so does reading, or decoding, a photo, on all ranks, with ",rank=R" on one;
-// slownet:ms=N: each sum over ranks is there N milliseconds later, during which ranks may compute.
-// Inert when unset.
+// The fault that LOCKSTEP_FAULT describes; none when it is unset.
+// KIND:rank=R,step=N, after the step:
+//   flipbit   flips one bit of the first parameter
+//   kill      sends SIGKILL to the rank
+//   stop      sends SIGSTOP to the rank
+//   nan       sets an element of the first parameter to NaN
+// KIND:rank=R,step=N, within the step:
+//   inf       fills gradients of the loss with infinity (LayerFault). ",layer=conv1" takes those of
+//             a layer, ",value=1e5" another value; ",count=N" strikes in N steps from this one on.
+//   loop      never ends the forward pass of a layer; takes ",layer=conv1" too
+//   skip      leaves the rank out of the sums of gradients; steps count from its process's first
+//   lost      likewise, but the rank takes part in the sums and never gets them
+// KIND:ms=N, which delays by N milliseconds:
+//   slow      each step of rank R, given by ",rank=R"
+//   slowdisk, slowdecode
+//             each read, or decoding, of a photo, on all ranks or, with ",rank=R", on one
+//   slownet   the arrival of each sum over ranks; ranks may compute meanwhile
 struct Fault {
   static constexpr int kAllRanks = -1;
 

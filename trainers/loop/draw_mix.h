@@ -8,10 +8,10 @@
 
 namespace lockstep::trainers {
 
-// How much of its own image each image of a mixed batch keeps: a number of Beta(alpha, alpha), in
-// [0, 1], that of micro-step `batch` of the run, counted from epoch 0, on every rank. Marsaglia and
-// Tsang's gamma variates from Philox. Source: numpy's beta, as timm and DeepLearningExamples draw
-// it, as a set of results. Requires: alpha > 0.
+// Draws how much of its own image each image of a mixed batch keeps: a number of Beta(alpha,
+// alpha), in [0, 1], for micro-step `batch` of the run, counted from epoch 0, the same on every
+// rank. Uses Marsaglia and Tsang's gamma variates from Philox. Source: numpy's beta, as timm and
+// DeepLearningExamples draw it; equal in distribution, not in values. Requires: alpha > 0.
 float draw_mix(double alpha, uint64_t seed, int64_t epoch, int64_t batch);
 
 struct CutMix {

@@ -68,7 +68,7 @@ class TrainingEvaluation {
 
   // A collective call. Returns nothing when a signal asked for a stop meanwhile.
   std::optional<Evaluation> measure();
-  // Those of the last measure(), without pictures.
+  // The mistakes of the last measure(), without pictures.
   const Mistakes& mistakes() const { return mistakes_; }
   // Likewise for the weights' moving average. Requires: --ema.
   std::optional<Evaluation> measure_average();

@@ -90,7 +90,7 @@ class EpochProgress {
   int64_t steps() const { return steps_; }
   int64_t done() const { return sums_.steps; }
   const EpochSums& sums() const { return sums_; }  // up to the last update(), except for steps
-  // Without those of an earlier process.
+  // The images of this process alone.
   int64_t images() const { return sums_.images - before_.images; }
   double seconds() const;  // since the clock started
   // Means over the images up to the last update(). Requires: there are some.

@@ -14,8 +14,8 @@ namespace lockstep::trainers {
 // nothing on a machine without a GPU, and where an empty mask says that no GPU is wanted.
 std::optional<Finding> unused_gpu(const CudaFacts& facts);
 
-// Without cuDNN, Lockstep's own kernels compute convolutions. `toolkit`: "13.0". Nothing where
-// cuDNN is installed.
+// Reports that cuDNN is missing, so that Lockstep's own kernels compute convolutions. `toolkit`:
+// "13.0". Returns nothing where cuDNN is installed.
 std::optional<Finding> no_cudnn(const LibraryFacts& cudnn, const std::string& toolkit);
 
 // Returns the findings on the driver, each GPU, the toolkit and the libraries.

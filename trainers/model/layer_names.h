@@ -19,7 +19,7 @@ class LayerNames {
   std::string parameter(const Var& var) const;
   // The layer of the op's parameters, "layer1.0.conv1"; empty where it has none.
   std::string layer_of(const TapeOp& op) const;
-  // In the order of the parameters, each once.
+  // The names of the layers, in the order of the parameters, each once.
   const std::vector<std::string>& layers() const { return layers_; }
 
  private:

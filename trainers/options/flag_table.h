@@ -13,7 +13,7 @@ std::string_view name_of(Program program);  // "train_convnet"
 
 enum class FlagKind : uint8_t { kInt, kFloat, kString, kChoice, kBool };
 
-// In the order of the help pages.
+// The groups, in the order of the help pages.
 enum class FlagGroup : uint8_t { kData, kModel, kOptimizer, kPrecision, kDistributed, kOutput };
 inline constexpr int kFlagGroups = 6;
 std::string_view name_of(FlagGroup group);  // "Data"

@@ -57,8 +57,7 @@ class RunDirectory {
   // The directory's path at the last write.
   const std::filesystem::path& path() const { return path_; }
 
-  // Errors of all below: EnvironmentError.
-  // Where the next file is to be written, until the next call.
+  // The folder for the next file; valid until the next call.
   const Folder& folder();
   const Folder& checkpoints();
 

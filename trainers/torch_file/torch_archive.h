@@ -12,7 +12,7 @@ namespace lockstep::trainers {
 // ignores it.
 inline constexpr std::string_view kMetadataMember = "/lockstep.json";
 
-// As read_torch_file(), which knows the older forms too.
+// As read_torch_file(), but only for this form.
 Safetensors read_torch_archive(const std::filesystem::path& path);
 
 }  // namespace lockstep::trainers
