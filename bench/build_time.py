@@ -18,7 +18,7 @@ PARTS = ["train", "train_cuda", *EDITS, "ci_empty", "ci_warm"]
 
 
 def resident_bytes(session: int) -> int:
-    """Of all processes of a session; pages that they share count for each."""
+    """The memory of all processes of a session. Shared pages count for each process."""
     total = 0
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -32,7 +32,7 @@ def resident_bytes(session: int) -> int:
 
 
 class Run:
-    """A command in a session of its own: its seconds, its peak memory, when a line of its output began with `until`."""
+    """A command in its own session: its time, its peak memory, and when a line of its output began with `until`."""
 
     def __init__(self, command: list[str], folder: Path, environment: dict[str, str], until: str = ""):
         self.peak_bytes, self.lines = 0, []
@@ -64,7 +64,7 @@ class Run:
 
 
 def clone(folder: Path) -> Path:
-    """A fresh clone of the last commit; data sets that lie beside this checkout lie beside it too."""
+    """A fresh clone of the last commit, with the data sets that lie beside this checkout."""
     subprocess.run(["git", "clone", "-q", str(ROOT), str(folder)], check=True)
     shared, link = ROOT.parent / "shared", folder.parent / "shared"
     if shared.is_dir() and not link.exists():
@@ -89,7 +89,7 @@ def time_training(work: Path, environment: dict[str, str]) -> dict:
 
 
 def time_change(work: Path, part: str) -> dict:
-    """From a changed line to the end of its folder's unit tests, in a build that is up to date."""
+    """Seconds from a changed line to the end of its folder's unit tests, in an up-to-date build."""
     place = work / "change"
     environment = {"CCACHE_DISABLE": "1"}
     if not place.exists():

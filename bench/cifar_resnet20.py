@@ -35,7 +35,7 @@ REFERENCE = {
 
 
 def band(curves: list[list[float]]) -> list[tuple[float, float]]:
-    """By epoch: the curves' extremes, each moved outwards by a third of their distance."""
+    """The curves' extremes by epoch, each moved outward by a third of their distance."""
     extremes = [(min(values), max(values)) for values in zip(*curves)]
     return [(low - (high - low) / 3, high + (high - low) / 3) for low, high in extremes]
 

@@ -47,15 +47,16 @@ T choice(std::string_view flag, std::string_view text, Choices<T> choices) {
   throw bad_value(flag, text, names_of<T>(choices));
 }
 
-// The first long one of "-n,--iters": what errors call the flag.
+// Returns the first long name in "-n,--iters", by which errors call the flag.
 std::string long_name(const std::string& names);
 
-// Flags and what reads their values; of several values of a flag the last counts, as with getopt.
+// The flags of a program, each with a function that reads its value. When a flag is repeated, the
+// last value counts, as with getopt.
 class Flags {
  public:
   using Read = std::function<void(const std::string& text)>;
 
-  // `flags_taken`: whose flags these are, as the error about an unknown one says.
+  // `flags_taken` says whose flags these are, for the error about an unknown one.
   Flags(std::string program, const std::string& purpose, std::string flags_taken);
   Flags(const Flags&) = delete;
   Flags& operator=(const Flags&) = delete;
@@ -100,8 +101,8 @@ class Flags {
   void add_hidden(const std::string& names, const Read& read);
   void add_switch(const std::string& names, const std::string& help, bool& value);
 
-  // Reads all values. Returns what is to be printed instead of measuring; usually nothing.
-  // `arguments`: without the program's name. Errors: UsageError.
+  // Reads all values. Returns text to print instead of measuring, usually none. `arguments`:
+  // without the program's name. Errors: UsageError.
   std::string parse(const std::vector<std::string>& arguments);
 
  private:
@@ -114,7 +115,7 @@ class Flags {
 
 // --transport and --stall-abort.
 void add_connection(Flags& flags, comm::ConnectOptions& options);
-// For set_remedy_text(): what of it those two flags choose.
+// For set_remedy_text(): the advice in terms of those two flags.
 std::string_view connection_advice(Remedy remedy);
 
 }  // namespace lockstep::bench

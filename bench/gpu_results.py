@@ -1,4 +1,4 @@
-"""Writes what bench/gpu_suite.sh found as JSON.
+"""Writes the results of bench/gpu_suite.sh as JSON.
 
 usage: python3 bench/gpu_results.py KIND RESULTS COMMIT FILE...
        python3 bench/gpu_results.py figure RESULTS COMMIT NAME=VALUE...      one more of gpu_figures.json
@@ -54,7 +54,7 @@ def parts_of(states: list[Path]) -> dict:
 
 
 def kernels_of(report: dict) -> list[dict]:
-    """A row a case of bench_kernels, "cuda/<op>/<dtype>/<extents>/..."; an error where a library lacks it."""
+    """A row for each case of bench_kernels, "cuda/<op>/<dtype>/<extents>/..."; an error where a library lacks it."""
     rows = []
     for case in report["benchmarks"]:
         _, op, dtype, shape = case["name"].split("/")[:4]
@@ -83,7 +83,7 @@ def with_peer(rows: list[dict], microseconds: dict[str, float]) -> list[dict]:
 
 
 def steady_speed(run: Path) -> float:
-    """Images a second: the median of the log's lines, which the first step and the graph's making hardly move."""
+    """Images a second: the median of the log's lines, which the first step and graph recording hardly affect."""
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return round(statistics.median(line["img_s"] for line in lines if line["split"] == "train"), 1)
 
@@ -102,7 +102,7 @@ def trainings_of(records: list[Path]) -> dict:
 
 
 def add_figures(results: Path, commit: str, figures: dict[str, float]) -> None:
-    """Puts them among those that are known; summary.md compares them with bench/gpu_goals.json."""
+    """Adds the figures to the known ones; summary.md compares them with bench/gpu_goals.json."""
     file = results / "gpu_figures.json"
     known = json.loads(file.read_text())["figures"] if file.exists() else {}
     merge_result(file, gpu_origin(commit) | {"figures": known | figures})
@@ -117,7 +117,7 @@ def scaling_figures(one: dict, many: dict) -> dict[str, float]:
 
 
 def lowest_shares(rows: list[dict]) -> dict[str, float]:
-    """Of the rate of a copy, by direction, over the cases in 16 bits that are far beyond the L2 cache."""
+    """The share of a copy's rate, by direction, over the 16-bit cases that are far larger than the L2 cache."""
     found: dict[str, float] = {}
     for row in rows:
         if "of_copy" not in row or row["dtype"] == "f32" or not row["op"].startswith("batch_norm_shard_"):
@@ -131,7 +131,7 @@ def lowest_shares(rows: list[dict]) -> dict[str, float]:
 
 
 def convolutions_of(plans: dict) -> dict:
-    """A row a convolution, the slowest first."""
+    """A row for each convolution, the slowest first."""
     rows = [
         {
             "problem": problem,

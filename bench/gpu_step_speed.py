@@ -1,4 +1,4 @@
-"""Our training step beside PyTorch's on a GPU, in turn: a row of steps_cuda.json.
+"""Times our training step and PyTorch's in turn on a GPU: a row of steps_cuda.json.
 
 usage: python3 bench/gpu_step_speed.py RESULTS COMMIT NAME --ours LINE --peer LINE [--rounds 3] [--alone]
 

@@ -1,4 +1,4 @@
-"""One page of what bench/gpu_suite.sh found: RESULTS/summary.md and RESULTS/summary.html.
+"""Summarizes the results of bench/gpu_suite.sh on one page: RESULTS/summary.md and RESULTS/summary.html.
 
 usage: python3 bench/gpu_summary.py RESULTS
 

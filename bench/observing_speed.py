@@ -1,4 +1,4 @@
-"""What it costs to look at a run on this CPU. Writes bench/results/observing_cpu.json.
+"""Measures what observing a run costs on this CPU. Writes bench/results/observing_cpu.json.
 
 usage: python3 bench/observing_speed.py [--only convnet,resnet20] [--rounds 9] [--max-others 15]
 

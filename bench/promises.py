@@ -1,4 +1,4 @@
-"""How long jobs in trouble take to end, to stop and to go on here. Writes bench/results/promises.json.
+"""Measures how long failing jobs take to end, to stop and to go on here. Writes bench/results/promises.json.
 
 usage: python3 bench/promises.py [--times 5] [--only NAME,...]
 
@@ -62,12 +62,12 @@ class Job:
         return Path(self.log.name).read_text(encoding="utf-8", errors="replace")
 
     def steps(self) -> int:
-        """Done so far, by the run's log."""
+        """The steps done so far, from the run's log."""
         log = self.run / "metrics.jsonl"
         return log.read_text().count('"step":') if log.exists() else 0
 
     def wait_until(self, holds, what: str, seconds: float = 60) -> float:
-        """Seconds that it took. Errors: RuntimeError with the job's words."""
+        """Waits until holds(); returns the seconds that it took. Errors: RuntimeError with the job's output."""
         start = time.monotonic()
         while not holds():
             if time.monotonic() - start > seconds:
@@ -80,7 +80,7 @@ class Job:
         time.sleep(random.uniform(0, 0.5))
 
     def seconds_to_end(self, said: str, code: int | None = None) -> float:
-        """Until no process of the job is there. It must say `said`, and end with `code` where that is given."""
+        """Waits until no process of the job is left. It must print `said`, and end with `code` if that is given."""
         took = self.wait_until(lambda: self.process.poll() is not None and not self.rank_processes(), "the end")
         if not re.search(said, self.text()):
             raise RuntimeError(f"the job does not say {said}:\n{self.text()}")
@@ -111,7 +111,7 @@ def killed_mpirun() -> float:
 
 
 def stop_in_slow_steps() -> float:
-    """Seconds that training went on, less those of a step."""
+    """Seconds for which training continued, minus those of a step."""
     step_s = 0.5
     slow = {"LOCKSTEP_FAULT": f"slow:rank=1,ms={step_s * 1000:.0f}"}
     with Job([str(ROOT / "scripts" / "run")], 2, LONG, slow) as job:

@@ -1,4 +1,5 @@
-// A benchmark on connected ranks, from arguments to exit code, and what one of them prints.
+// Runs a benchmark on connected ranks, from its arguments to its exit code, and prints on one of
+// them.
 #pragma once
 
 #include <cstdio>
@@ -25,7 +26,7 @@ int run_on_ranks(const std::vector<std::string>& arguments,
 // Prints lines at once, so that a reader sees each when it is measured.
 class Printer {
  public:
-  // A null file: silent, as all ranks but one are.
+  // A null file makes it silent, as it is on all ranks but one.
   explicit Printer(std::FILE* file) : file_(file) {}
 
   void print(const std::string& text) const {

@@ -1,4 +1,4 @@
-"""How long saves hold a ResNet-50 up on this CPU and disk. Writes bench/results/save_blocking.json.
+"""Measures how long saves hold up a ResNet-50 on this CPU and disk. Writes bench/results/save_blocking.json.
 
 usage: python3 bench/save_blocking.py [--rounds 3] [--max-others 15] [--folder DIR]
 

@@ -1,4 +1,4 @@
-"""What the speed scripts share: programs that run in turn, quiet rounds, results that say where they are from."""
+"""Shared by the speed scripts: runs programs in turn, picks quiet rounds, and writes results with their origin."""
 
 import datetime
 import json
@@ -29,7 +29,7 @@ def on_ranks(ranks: int, line: list[str]) -> list[str]:
 
 
 def output_of(line: list[str], preload: Path | None = None) -> str:
-    """Standard output; the library goes before all others where there is one."""
+    """Runs a program and returns its standard output. A given library is preloaded."""
     extra = {"LD_PRELOAD": str(preload)} if preload and preload.exists() else {}
     done = subprocess.run(line, capture_output=True, text=True, env=os.environ | extra)
     if done.returncode != 0:
@@ -38,7 +38,7 @@ def output_of(line: list[str], preload: Path | None = None) -> str:
 
 
 def origin(script: str) -> dict:
-    """What every result begins with."""
+    """The first members of every result."""
     return {
         "script": script,
         "date": datetime.date.today().isoformat(),
@@ -49,7 +49,7 @@ def origin(script: str) -> dict:
 
 
 def merge_result(path: Path, parts: dict) -> None:
-    """Puts these parts in place of the file's, and leaves its others."""
+    """Replaces these parts of the file and keeps the others."""
     known = json.loads(path.read_text()) if path.exists() else {}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(known | parts, indent=2) + "\n")
@@ -57,7 +57,7 @@ def merge_result(path: Path, parts: dict) -> None:
 
 
 def measure_part(path: Path, part: str, measure: Callable[[], dict]) -> None:
-    """Puts what is measured in place of the file's part. All programs of PART_avx2 are kept to AVX2."""
+    """Replaces the part of the file by what is measured. All programs of PART_avx2 are limited to AVX2."""
     with mock.patch.dict(os.environ, AVX2 if part.endswith("_avx2") else {}):
         merge_result(path, {part: measure()})
 
@@ -74,7 +74,7 @@ def ratio(ours: list[float], theirs: list[float]) -> dict:
 
 
 class Neighbors:
-    """CPU time that processes other than our children used meanwhile, in percent of one core."""
+    """CPU time that processes other than our children used meanwhile, in percent of a core."""
 
     def __init__(self) -> None:
         self.start, self.busy, self.own = time.monotonic(), self.busy_s(), self.own_s()

@@ -1,4 +1,4 @@
-"""A training step by kernel, beside what this machine can multiply and copy. Writes bench/results/step_by_kernel.json.
+"""Times a training step by kernel, beside this machine's products and copies. Writes bench/results/step_by_kernel.json.
 
 usage: python3 bench/step_by_kernel.py [--only convnet,resnet20,airbench94,resnet18,resnet50] [--dtypes f32,bf16]
            [--rounds 3] [--max-others 15]
@@ -29,7 +29,7 @@ WARM = 3  # steps before the timeline
 
 @dataclass
 class Work:
-    """Multiplications of a forward pass, and elements that norms read, for one image."""
+    """The multiplications of a forward pass and the elements that norms read, for one image."""
 
     products: int = 0
     norm_elements: int = 0
@@ -126,7 +126,7 @@ NETWORKS = {
 
 
 def milliseconds_by_kernel(network: Network, dtype: str, cores: int) -> dict[str, float]:
-    """Of the mean step; `step` is the whole, `rest` what no span holds."""
+    """The times of the mean step; `step` is the whole, `rest` the time outside of all spans."""
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder, "run")
         last = WARM + network.steps

@@ -1,4 +1,4 @@
-"""Seconds from process start to an accuracy, beside PyTorch. Writes bench/results/time_to_accuracy.json.
+"""Times a training from process start to an accuracy, against PyTorch. Writes bench/results/time_to_accuracy.json.
 
 usage: python3 bench/time_to_accuracy.py --cifar10 DIR --mnist DIR [--only mnist,speed,scaling,cifar94] [--seeds 3]
            --python PYTHON --cifar-peer 'PYTHON cifar_to_94.py DIR'
@@ -42,7 +42,7 @@ def lockstep(program: str, ranks: int, threads: int, flags: list[str]) -> dict:
 
 
 def peer(command: str, more: list[str], accuracy: str) -> dict:
-    """Likewise; `accuracy` finds a share, or a count of 10,000, in what the peer prints."""
+    """Likewise; `accuracy` finds a share, or a count of 10,000, in the peer's output."""
     start = time.monotonic()
     out = output_of([*shlex.split(command), *more], TCMALLOC)
     seconds = time.monotonic() - start
@@ -70,7 +70,7 @@ def side(runs: list[dict]) -> dict:
 
 
 def compare(args: argparse.Namespace, title: str, programs: dict, figure: str) -> dict:
-    """Rounds of the programs; the first is the one that all others are compared with."""
+    """Rounds of the programs; all others are compared with the first."""
     seeds = iter(range(args.seed, args.seed + 2 * args.seeds))
     first = next(iter(programs))
     chosen: dict = {}

@@ -37,7 +37,7 @@ struct Bucket {
 struct BucketLayout {
   Dtype wire = Dtype::kF32;
   BucketCaps caps{};
-  bool spare = false;  // the last bucket ends with an element that is no gradient's
+  bool spare = false;  // adds an element that is no gradient's to the last bucket's end
 };
 
 // Plans buckets for the parameters at `places` and allocates them; every gradient begins at a

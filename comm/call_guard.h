@@ -1,5 +1,5 @@
-// Finds what a communicator cannot serve: calls of two threads at the same time, and calls after an
-// error.
+// Rejects calls that a communicator cannot serve: calls from two threads at once, and calls after
+// an error.
 #pragma once
 
 #include <atomic>
@@ -11,11 +11,11 @@
 
 namespace lockstep::comm {
 
-// One a communicator. Thread safety: run() may be called from any thread.
+// Each communicator has one. Thread safety: run() may be called from any thread.
 class CallGuard {
  public:
-  // Returns what body() does, one call of the communicator, which may make others. After a
-  // CommError the ranks no longer follow each other: every later call ends at once with the same.
+  // Runs body(), one call of the communicator, and returns its result. The call may make others.
+  // After a CommError the ranks are out of step, so every later call throws the same error at once.
   // Errors: UsageError while another thread is in a call.
   template <class Body>
   decltype(auto) run(Body&& body) {
@@ -29,7 +29,7 @@ class CallGuard {
     }
   }
 
-  void fail(const CommError& error);  // the first counts
+  void fail(const CommError& error);  // keeps the first one
   const std::optional<CommError>& failure() const { return failure_; }
 
  private:

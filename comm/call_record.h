@@ -1,4 +1,4 @@
-// Tells a flight recorder of a rank's calls and of its waits in them. The recorder may be null.
+// Records a rank's calls, and its waits in them, in a flight recorder, which may be null.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ inline void record_exit(FlightRecorder* recorder, const Operation& operation) {
   if (recorder != nullptr) recorder->leave_call(static_cast<int64_t>(operation.sequence));
 }
 
-// A wait for peers, as long as it lives. One that fails has no end: it is where the rank was last.
+// Records a wait for peers that lasts as long as this object. A wait that ends with an exception
+// stays open: it shows where the rank was last.
 class RecordedWait {
  public:
   RecordedWait(FlightRecorder* recorder, const Operation& operation) : recorder_(recorder) {

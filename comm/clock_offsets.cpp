@@ -11,7 +11,8 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// The first ones wake what sleeps. More make the bounds tighter where ranks share a core.
+// The first barriers wake sleeping ranks. More barriers tighten the bounds where ranks share a
+// core.
 constexpr size_t kBarriers = 40;
 
 struct Barrier {
@@ -20,17 +21,17 @@ struct Barrier {
 };
 
 ClockOffset offset_of(std::span<const Barrier> mine, std::span<const Barrier> rank0s) {
-  int64_t least = std::numeric_limits<int64_t>::min();
-  int64_t most = std::numeric_limits<int64_t>::max();
+  int64_t lower = std::numeric_limits<int64_t>::min();
+  int64_t upper = std::numeric_limits<int64_t>::max();
   for (size_t i = 0; i < mine.size(); ++i) {
-    least = std::max(least, mine[i].entered - rank0s[i].left);
-    most = std::min(most, mine[i].left - rank0s[i].entered);
+    lower = std::max(lower, mine[i].entered - rank0s[i].left);
+    upper = std::min(upper, mine[i].left - rank0s[i].entered);
   }
-  // Half of each: the sum of two clocks' numbers may be large.
-  const auto middle = static_cast<double>(least) / 2 + static_cast<double>(most) / 2;
+  // Halves each bound first, because the sum of two clocks' readings may be large.
+  const auto middle = static_cast<double>(lower) / 2 + static_cast<double>(upper) / 2;
   return {.at = nanoseconds(mine.back().left),
           .offset = middle,
-          .error = static_cast<double>(most - least) / 2};
+          .error = static_cast<double>(upper - lower) / 2};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How far the clocks of the ranks are apart.
+// Measures how far the clocks of the ranks are apart.
 #pragma once
 
 #include <algorithm>
@@ -23,10 +23,11 @@ struct ClockOffset {
 std::vector<ClockOffset> measure_clock_offsets(Communicator& ranks,
                                                FunctionRef<std::chrono::nanoseconds()> now);
 
-// By the steady clock.
+// Likewise for the steady clock.
 std::vector<ClockOffset> measure_clock_offsets(Communicator& ranks);
 
-// A clock that was measured twice: it drifts evenly in between.
+// Maps a rank's clock to rank 0's. The clock was measured twice, and is taken to drift evenly in
+// between.
 class ClockMap {
  public:
   ClockMap() = default;  // rank 0's clock

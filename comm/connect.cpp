@@ -15,7 +15,7 @@
 namespace lockstep::comm {
 namespace {
 
-// How many ranks of this host there are, and which of them this is, unless the launcher told it.
+// Finds how many ranks this host has and which of them this is, unless the launcher gave that.
 void place_on_host(const std::vector<uint64_t>& hosts, Launch& launch) {
   const auto rank = static_cast<ptrdiff_t>(launch.rank);
   const uint64_t host = hosts[static_cast<size_t>(rank)];

@@ -27,11 +27,13 @@ enum class Transport : uint8_t {
 struct ConnectOptions {
   std::chrono::milliseconds stall_abort = kDefaultStallAbort;
   Transport transport = Transport::kAuto;
-  // Without MPI: how long ranks wait for those that have not come yet, and what is said meanwhile.
+  // Without MPI: how long ranks wait for those that have not come yet. `tell` reports on the wait,
+  // and `stop` may end it.
   std::chrono::milliseconds rendezvous_timeout = std::chrono::seconds(300);
   std::function<void(const std::string& text)> tell = {};
   std::function<bool()> stop = {};  // asked while they wait; true gives up
-  // Where ranks are processes. A last barrier() tells of such a peer by an exception.
+  // For ranks that are processes. A caller that ends with a barrier() gets an exception about such
+  // a peer instead.
   LostAtEnd lost_at_end = {};
 };
 
@@ -42,12 +44,13 @@ struct Connection {
   Launch launch;               // with the place of this rank on its host, as the ranks found it
 };
 
-// Ranks of several processes meet through MPI, or over TCP where `launch` has a place to meet;
-// whatever they use later. MPI that the program has started is used and left running; otherwise it
-// is started here and ends with the last connection. Call it from the thread that will use the
-// result, on all ranks in the same order. After an error of a rank MPI is not ended, since its end
-// waits for all peers. Errors: EnvironmentError for a launcher of another MPI, in a build without
-// MPI, and for a transport that cannot be; UsageError after the end of MPI; those of tcp::meet().
+// Ranks of several processes meet over TCP where `launch` has a meeting place, else through MPI,
+// whichever transport they use later. If the program has started MPI, it is used and left running;
+// otherwise it is started here and ends with the last connection. After an error of a rank, MPI is
+// not ended, because MPI_Finalize waits for all peers. Call this from the thread that will use the
+// result, and on all ranks in the same order. Errors: EnvironmentError for a launcher of another
+// MPI, in a build without MPI, and for a transport that is not available; UsageError after the end
+// of MPI; those of tcp::meet().
 Connection connect(const Launch& launch, const ConnectOptions& options = {});
 
 }  // namespace lockstep::comm

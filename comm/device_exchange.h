@@ -1,4 +1,4 @@
-// Sums over ranks of values that lie on GPUs.
+// Sums values on GPUs over ranks.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@
 #pragma GCC visibility push(default)
 namespace lockstep::comm {
 
-// Slices begin at whole units of 256 bytes, so that kernels and links move them in packs; their cut
-// changes no bit of a tree, of which each element has its own.
+// Slices begin at multiples of 256 bytes, so that kernels and links move whole packs. Where the
+// slices are cut changes no bit of a tree sum, because each element has a tree of its own.
 inline int64_t unit_of(const Tensor& values) {
   return 256 / static_cast<int64_t>(size_of(values.dtype()));
 }
@@ -35,11 +35,11 @@ class DeviceExchange {
   DeviceExchange& operator=(const DeviceExchange&) = delete;
   virtual ~DeviceExchange() = default;
 
-  // Takes what the compute stream has been given up to now; after wait(), what it is given then
-  // sees the sum. `what.values` stay the same tensor from call to call, and one such work is under
-  // way. Errors: CommError, UsageError for an algorithm that it does not have.
+  // Starts the sum after the work that the compute stream has been given so far; work that it is
+  // given after wait() sees the result. `what.values` is the same tensor from call to call, with at
+  // most one sum under way. Errors: CommError; UsageError for an algorithm that it does not have.
   virtual std::unique_ptr<Work> start(const AllReduce& what) = 0;
-  // Peers for other exchanges between the ranks' GPUs; null where there is no way. Lives as long as
+  // Peers for other exchanges between the ranks' GPUs; null where it offers none. Lives as long as
   // this.
   virtual DevicePeers* peers() { return nullptr; }
 };

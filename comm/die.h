@@ -1,16 +1,17 @@
-// The end of a rank whose peers may be gone.
+// Ends a rank whose peers may be gone.
 #pragma once
 
 #include "core/error.h"
 
 namespace lockstep::comm {
 
-// Flushes the standard streams and leaves at once: no destructors, no MPI_Finalize, which would
-// wait for the peers. mpirun then ends the other ranks and returns `code`.
+// Flushes the standard streams and exits at once: it runs no destructors, and not MPI_Finalize,
+// which would wait for the peers. mpirun then ends the other ranks and returns `code`.
 [[noreturn]] void die(ExitCode code);
-// Ends the rank with the exit code of `why`, once that is printed, or told as a program wants.
+// Reports `why` and ends the rank with its exit code. Prints it on standard error, unless
+// tell_errors_by() chose another way.
 [[noreturn]] void die(const Error& why);
-// From now on. Call it before threads start.
+// Sets how die() reports errors. Call it before threads start.
 void tell_errors_by(void (*tell)(const Error& why));
 
 }  // namespace lockstep::comm

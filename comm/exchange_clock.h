@@ -32,8 +32,8 @@ struct ExchangeTimes {
 // starts.
 double seconds_under_way(std::span<const BucketTimes> buckets);
 
-// Takes the times of a step, and records them in a timeline where there is one: each bucket, and
-// each time that the exchange held the step up. Thread safety: none.
+// Measures the exchange of a step and records it in a timeline where there is one: each bucket, and
+// each wait in which the exchange held the step up. Thread safety: none.
 class ExchangeClock {
  public:
   using Clock = BucketTimes::Clock;
@@ -52,7 +52,7 @@ class ExchangeClock {
   void start(size_t bucket) { step_.buckets[bucket].start = Clock::now(); }
   void end(size_t bucket);
 
-  // The exchange holds this thread up as long as this lives.
+  // As long as this lives, the exchange holds the calling thread up.
   class Exposed {
    public:
     explicit Exposed(ExchangeClock& clock) : clock_(clock), since_(Clock::now()) {}
@@ -65,7 +65,7 @@ class ExchangeClock {
     const Clock::time_point since_;
   };
 
-  // The step's times; the next step begins.
+  // Returns the step's times and begins the next step.
   ExchangeTimes take();
 
  private:

@@ -1,6 +1,5 @@
-// Gathers a text or a number of each rank, by rank, hands out rank 0's text, and tells whether all
-// ranks succeeded.
-// Collective calls, which throw what all_gather() throws.
+// Gathers a text or a value from each rank, broadcasts rank 0's text, and finds out whether a step
+// succeeded on all ranks.
 #pragma once
 
 #include <span>
@@ -13,7 +12,8 @@
 
 namespace lockstep::comm {
 
-// Gathers as many values of each rank, rank 0's first. Requires: `mine` has one size on all ranks.
+// Gathers the same number of values from each rank, rank 0's first. Requires: `mine` has one size
+// on all ranks.
 template <class T>
 std::vector<T> gather_values(Communicator& peers, std::span<const T> mine) {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -30,15 +30,16 @@ std::vector<T> gather_value(Communicator& peers, const T& mine) {
 // Gathers texts of any lengths.
 std::vector<std::string> gather_texts(Communicator& peers, std::string mine);
 
-// Gathers them on rank 0 alone: others get nothing, and need memory for a part of a text only.
+// Gathers them on rank 0 alone: the other ranks get nothing, and need memory for only a part of a
+// text.
 std::vector<std::string> collect_texts(Communicator& peers, const std::string& mine);
 
-// rank 0's text on every rank.
+// Returns rank 0's text on every rank.
 std::string broadcast_text(Communicator& peers, const std::string& text);
 
-// Takes a step on every rank. Empty when it worked on all of them, else what failed on the first
-// rank where it did not, the same text on all. A collective call. Errors: those of `ranks`; what
-// `step` throws beside lockstep::Error.
+// Runs `step` on every rank. Returns "" when it succeeded on all of them, else the problem of the
+// first rank on which it failed; all ranks get the same text. A collective call. Errors: those of
+// `ranks`; what `step` throws besides lockstep::Error.
 std::string attempt(Communicator& ranks, FunctionRef<void()> step);
 
 }  // namespace lockstep::comm

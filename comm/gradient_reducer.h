@@ -69,7 +69,7 @@ class GradientReducer {
   DevicePeers* device_peers() const { return device_ ? device_->peers() : nullptr; }
   const std::vector<Bucket>& buckets() const { return buckets_; }
   const ExchangeTimes& times() const { return times_; }
-  // Whether the ranks are asked something.
+  // Whether ReducerOptions::ask is called in each step.
   bool asks() const { return options_.ask && !buckets_.empty(); }
   // Whether any rank's ReducerOptions::ask returned true in the last step. The answers travel with
   // the gradients and cost no message.

@@ -36,7 +36,7 @@ std::vector<std::string_view> split(std::string_view text) {
   return fields;
 }
 
-// `field` without its kind, cut so that the place where it departs from `other` stays visible.
+// Returns `field` without its kind, cut so that the first difference from `other` stays visible.
 std::string excerpt(std::string_view field, std::string_view other) {
   constexpr size_t kLimit = 120;
   constexpr size_t kBefore = 40;

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kMaxRanks = std::numeric_limits<int>::max();
 
-// Null where a launcher has no such variable. SLURM_NTASKS would be wrong: a batch script that
-// starts the program without srun has it, too.
+// Null where a launcher has no such variable. SLURM_NTASKS would be wrong, because a batch script
+// that starts the program without srun has it too.
 struct Variables {
   Launcher launcher;
   const char* rank;
@@ -41,7 +41,7 @@ bool is_set(Lookup lookup, const char* name) {
   return name == nullptr || lookup(name) != nullptr;
 }
 
-// The variable's value, in [low, high]; nothing when it is not set.
+// Returns the variable's value, in [low, high]; nothing when it is not set.
 std::optional<int> number(Lookup lookup, const char* name, int low, int high) {
   const char* text = name == nullptr ? nullptr : lookup(name);
   if (text == nullptr) return std::nullopt;
@@ -56,7 +56,8 @@ std::optional<int> number(Lookup lookup, const char* name, int low, int high) {
   return value;
 }
 
-// One of the two that are set by hand, and the other is not: each rank would train alone.
+// Refuses one of the two variables that are set by hand without the other: each rank would train
+// alone.
 void refuse_half(std::optional<int> rank, std::optional<int> size) {
   const bool half = size.value_or(1) > 1 || rank.value_or(0) > 0;
   if (!half) return;
@@ -110,10 +111,10 @@ void number_by_options(const LaunchOptions& options, Launch& launch) {
             .local_size = size};
 }
 
-void check_request(const char* what, std::optional<int> requested, int alone, int told) {
-  if (!requested || *requested == alone || *requested == told) return;
+void check_request(const char* what, std::optional<int> requested, int alone, int from_launcher) {
+  if (!requested || *requested == alone || *requested == from_launcher) return;
   throw UsageError(fmt::format("{} {} contradicts the launcher", what, *requested),
-                   fmt::format("the launcher's variables say {}", told),
+                   fmt::format("the launcher's variables say {}", from_launcher),
                    "leave it to the launcher, or start without one");
 }
 

@@ -1,4 +1,5 @@
-// Reads who started this process, which rank it is and where ranks meet, before any of them talks.
+// Reads who started this process, which rank it is and where the ranks meet, before any of them
+// communicate.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +27,14 @@ struct Launch {
   int size = 1;  // 0: only MPI_Init will tell
   int local_rank = 0;
   int local_size = 1;           // on this host; `size`, else 1, where the environment does not say
-  bool has_local_rank = false;  // the launcher told it
+  bool has_local_rank = false;  // the launcher gave it
   std::optional<MeetingPlace> place = {};  // of ranks that do not meet through MPI
 
   // False for a lone rank, under mpirun too: then MPI is never initialized.
   bool needs_mpi() const { return launcher != Launcher::kNone && size != 1 && !place; }
 };
 
-// Said by the user, beside the launcher.
+// Settings of the user, besides those of the launcher.
 struct LaunchOptions {
   std::string url = {};  // "tcp://HOST:PORT", "file://PATH", "env://"; "": not given
   std::optional<int> rank = {};
@@ -41,11 +42,11 @@ struct LaunchOptions {
   std::optional<int> local_rank = {};
 };
 
-// `lookup` is getenv or stands in for it. The first launcher of the list above that set its
-// variables wins; options must agree with it, but for rank 0 and size 1, which count nodes in
+// `lookup` is getenv or a stand-in for it. The first launcher of the list above that set its
+// variables wins. Options must agree with it, except for rank 0 and size 1: these count nodes in
 // PyTorch's main.py and mean nothing under a launcher. A local rank is for ranks whose launcher
-// does not tell theirs. Errors: EnvironmentError naming a variable
-// whose value makes no sense; UsageError for options that contradict the launcher or each other.
+// does not give one. Errors: EnvironmentError naming a variable with an invalid value; UsageError
+// for options that contradict the launcher or each other.
 Launch read_launch(Lookup lookup, const LaunchOptions& options = {});
 Launch read_launch(const LaunchOptions& options = {});
 

@@ -21,8 +21,9 @@ std::string text_of(Lookup lookup, const char* name) {
   return text == nullptr ? "" : text;
 }
 
-// Ranks of other hosts must know the ports without asking, so they follow from a text that all
-// ranks have. They lie below the ports that Linux gives to outgoing connections (32768 and up).
+// Ranks on other hosts must know the ports without asking, so the ports are derived from a text
+// that all ranks have. They lie below the ports that Linux gives to outgoing connections (32768 and
+// up).
 std::vector<uint16_t> derived_ports(std::string_view text) {
   constexpr uint64_t kFirst = 20000;
   constexpr uint64_t kCount = 12000;

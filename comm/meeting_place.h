@@ -1,4 +1,4 @@
-// Where ranks meet that no MPI connects.
+// Where ranks meet without MPI.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +23,20 @@ struct MeetingPlace {
   std::string token;                 // the same on all ranks of a job and on no others; may be ""
 };
 
-// "tcp://HOST:PORT" or "file://PATH". Port 0: one of several that follow from the user's id.
-// Errors: UsageError for other text.
+// "tcp://HOST:PORT" or "file://PATH". Port 0 stands for several ports that are derived from the
+// user's id. Errors: UsageError for other text.
 MeetingPlace parse_meeting_url(std::string_view url);
 
-// MASTER_ADDR and MASTER_PORT, by default this host and port 0. Where torchrun's own agent listens
-// on MASTER_PORT, the ports follow from the job's id. Errors: EnvironmentError for a port that is
-// none.
+// Reads MASTER_ADDR and MASTER_PORT; they default to this host and port 0. Where torchrun's own
+// agent listens on MASTER_PORT, the ports are derived from the job's id. Errors: EnvironmentError
+// for an invalid port.
 MeetingPlace environment_place(Lookup lookup);
 
-// The first host of the job step and ports that follow from its id; MASTER_ADDR and MASTER_PORT
+// The first host of the job step and ports derived from its id, or MASTER_ADDR and MASTER_PORT
 // where a batch script sets them. Nothing where Slurm does not name the hosts.
 std::optional<MeetingPlace> slurm_place(Lookup lookup);
 
-// "node03" of "node[03-07,12],login1".
+// Returns "node03" for "node[03-07,12],login1".
 std::string first_host(std::string_view slurm_list);
 
 std::string to_string(const MeetingPlace& place);  // "10.0.0.7:29500", "the file /tmp/meet"

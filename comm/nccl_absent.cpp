@@ -1,4 +1,4 @@
-// What comm/nccl gives, in a build without NCCL.
+// Replaces comm/nccl in a build without NCCL.
 #include "comm/nccl/connect.h"
 #include "core/error.h"
 

@@ -18,8 +18,8 @@ namespace lockstep::comm {
 // --stall-abort: how long a rank waits for its peers without any progress.
 constexpr std::chrono::milliseconds kDefaultStallAbort = std::chrono::seconds(60);
 
-// Hears of a peer that did not come to a communicator's end, where no caller could catch an error.
-// It must not throw. Empty: nobody hears of it.
+// Called about a peer that did not come to a communicator's end, where no caller could catch an
+// error. Must not throw. May be empty.
 using LostAtEnd = std::function<void(const Error& error)>;
 
 struct Operation {
@@ -39,14 +39,14 @@ struct Operation {
 
 std::string to_string(const Operation& operation);  // "all_reduce #118 (bucket 2: ...)"
 
-// `missing` did not take part in `operation` for as long as `waited`; empty: nobody knows whose
-// part is missing.
+// The error about the ranks `missing`, which did not take part in `operation` for as long as
+// `waited`. Empty: nobody knows whose part is missing.
 CommError stall_error(const Operation& operation,
                       int rank,
                       std::span<const int> missing,
                       std::chrono::milliseconds waited);
 
-// `gone` ended before their part of `operation` was done.
+// The error about the ranks `gone`, which ended before their part of `operation` was done.
 CommError lost_peer_error(const Operation& operation, int rank, std::span<const int> gone);
 CommError lost_peer_error(std::string_view what, int rank, std::span<const int> gone);
 
@@ -67,8 +67,8 @@ namespace lockstep::comm {
 // "bucket 2: ...", or the kind of call where it has no label.
 std::string_view short_name(const Operation& operation);
 
-// As lost_peer_error above. `culprits`: those of the ranks that are gone that did not give up
-// themselves, and those that the others gave up on, which may only be slow.
+// Likewise. `culprits` are the ranks at fault: those among the ranks that are gone that did not
+// give up themselves, and those that the others gave up on, which may only be slow.
 CommError lost_peer_error(const Operation& operation,
                           int rank,
                           std::span<const int> gone,

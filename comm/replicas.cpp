@@ -15,7 +15,7 @@ namespace {
 
 using ElementBytes = std::array<std::byte, sizeof(int64_t)>;
 
-// What a rank sees when it holds its copy against the right one.
+// The first difference that a rank finds between its copy and the right one.
 struct Finding {
   int64_t element = 0;
   ElementBytes value{};

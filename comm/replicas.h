@@ -13,9 +13,9 @@
 #pragma GCC visibility push(default)
 namespace lockstep::comm {
 
-// Overwrites the tensors of all ranks with root's. Those on CUDA go by `between_gpus`, in the order
-// of its stream, unless it is null; all others by the host. Requires: the same shapes, dtypes and
-// devices on all ranks.
+// Overwrites the tensors of all ranks with root's. Tensors on CUDA go through `between_gpus`, in
+// the order of its stream, unless it is null; all others go through the host. Requires: the same
+// shapes, dtypes and devices on all ranks.
 void broadcast_tensors(Communicator& peers,
                        std::span<Tensor> tensors,
                        DevicePeers* between_gpus = nullptr,

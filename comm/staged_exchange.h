@@ -1,4 +1,4 @@
-// Sums over ranks of values on a GPU, through the hosts' memory.
+// Sums values on GPUs over ranks, through the hosts' memory.
 #pragma once
 
 #include <map>
@@ -12,8 +12,8 @@
 namespace lockstep::comm {
 
 // The values go to page-locked memory on a stream of their own, beside what `compute` does next;
-// wait() sums them over ranks there and sends them back. advance() does nothing: ranks whose GPUs
-// are not equally far would else make their calls in different orders.
+// wait() sums them over ranks there and sends them back. advance() does nothing: otherwise ranks
+// whose GPUs are at different points would make their calls in different orders.
 // Memory: the values' size in page-locked memory, for each tensor that was ever summed.
 class StagedExchange : public DeviceExchange {
  public:

@@ -1,4 +1,4 @@
-// A running sum in tree order of leaves that come one after another.
+// Sums leaves in tree order as they come, one after another.
 #pragma once
 
 #include <cstdint>

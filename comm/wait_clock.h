@@ -1,4 +1,5 @@
-// The clock of deadlines. A file of its own: in tests/explore time passes when all ranks sleep.
+// The clock of deadlines. It has a file of its own so that tests/explore can replace it with a
+// clock that advances when all ranks sleep.
 #pragma once
 
 #include <chrono>

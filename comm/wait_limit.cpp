@@ -32,21 +32,21 @@ WaitLimit::WaitLimit(std::chrono::milliseconds deadline, const CallContext& cont
     : part_(context.slow_part),
       warning_(context.warning),
       limit_(limit_of(deadline, part_)),
-      tell_at_(Clock::time_point::max()) {
+      warn_at_(Clock::time_point::max()) {
   if (part_ != nullptr) {
-    tell_at_ = start_ + deadline;
+    warn_at_ = start_ + deadline;
   } else if (warning_ != nullptr) {
-    tell_at_ = start_ + warning_->after;
+    warn_at_ = start_ + warning_->after;
   }
 }
 
-bool WaitLimit::is_to_be_told() {
-  if (Clock::now() < tell_at_) return false;
-  tell_at_ = Clock::time_point::max();
+bool WaitLimit::warning_is_due() {
+  if (Clock::now() < warn_at_) return false;
+  warn_at_ = Clock::time_point::max();
   return true;
 }
 
-void WaitLimit::tell(const Operation& operation, int rank, std::span<const int> missing) const {
+void WaitLimit::warn(const Operation& operation, int rank, std::span<const int> missing) const {
   if (lowest_that_waits(missing) != rank) return;
   if (part_ == nullptr) {
     warning_->tell(

@@ -1,4 +1,4 @@
-// How long one wait for peers may take.
+// Limits the time of one wait for peers.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace lockstep::comm {
 
-// Begins when it is made.
+// The time starts when this is made.
 class WaitLimit {
  public:
   using Clock = WaitClock;
@@ -19,13 +19,13 @@ class WaitLimit {
   // `deadline` is the ranks'.
   WaitLimit(std::chrono::milliseconds deadline, const CallContext& context);
 
-  // Zero or less: it is over.
+  // The time left; zero or less when the limit has passed.
   Clock::duration left() const { return start_ + limit_ - Clock::now(); }
-  // True once: when the part that the ranks are in takes longer than their deadline, or, outside of
-  // one, when the wait takes as long as the warning says.
-  bool is_to_be_told();
+  // True once: when the part of the run that the ranks are in takes longer than their deadline or,
+  // outside of such a part, when the wait takes as long as the warning is set to.
+  bool warning_is_due();
   // `missing` may be empty where nobody knows whose part is missing.
-  void tell(const Operation& operation, int rank, std::span<const int> missing) const;
+  void warn(const Operation& operation, int rank, std::span<const int> missing) const;
   CommError error(const Operation& operation, int rank, std::span<const int> missing) const;
 
  private:
@@ -33,7 +33,7 @@ class WaitLimit {
   const SlowPart* const part_;
   const StallWarning* const warning_;
   const std::chrono::milliseconds limit_;
-  Clock::time_point tell_at_;
+  Clock::time_point warn_at_;
 };
 
 }  // namespace lockstep::comm

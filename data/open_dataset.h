@@ -1,4 +1,4 @@
-// Opens the data set that --dataset and --data name.
+// Opens a data set by its name, or by the files in its folder.
 #pragma once
 
 #include <filesystem>
@@ -10,15 +10,16 @@
 #pragma GCC visibility push(default)
 namespace lockstep::data {
 
-// Looks at what lies in `dir`: "mnist", "fashion-mnist", "cifar10" or "imagefolder", the last by
-// its folder `val`, since an evaluation needs no more. Of several
-// sets, the only one whose images have `channels` channels (0: any).
-// Errors: DataError when dir is no folder, when nothing known lies there (what was looked for is
-// listed), when several such sets do, or when only a layout lies there that this build cannot read.
+// Detects the data set in `dir`: "mnist", "fashion-mnist", "cifar10" or "imagefolder". The last one
+// is recognized by its folder `val`, because an evaluation needs no more. If `dir` holds several,
+// returns the only one whose images have `channels` channels (0: any).
+// Errors: DataError when dir is no folder, when it holds no known data set (the error lists what
+// was looked for), when it holds several such sets, or when its only layout is one that this build
+// cannot read.
 std::string detect_dataset(const std::filesystem::path& dir, int64_t channels = 0);
 
-// `name`: digits or shapes (dir is not used), mnist, fashion-mnist, cifar10, imagefolder, or auto
-// for detect_dataset(dir). `photos`: for imagefolder.
+// Opens the data set `name`: digits or shapes (dir is not used), mnist, fashion-mnist, cifar10,
+// imagefolder, or auto for detect_dataset(dir). `photos` is for imagefolder.
 // Errors: UsageError for other names; those of detect_dataset and of the set that is opened.
 DatasetPair open_dataset(const std::string& name,
                          const std::filesystem::path& dir,

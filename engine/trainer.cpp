@@ -184,7 +184,7 @@ void read_into(nn::Module& network,
   }
 }
 
-// Calls body(), which runs the network. Errors: its own; a ShapeError says which images there were.
+// Calls body(), which runs the network. Errors: its own; a ShapeError gets the shape of the images.
 template <class Body>
 auto with_images(const data::Dataset& images, Body&& body) {
   try {
@@ -203,7 +203,7 @@ auto with_images(const data::Dataset& images, Body&& body) {
 
 }  // namespace
 
-// Members are made in this order: later ones refer to earlier ones.
+// Members are constructed in this order: later ones refer to earlier ones.
 struct Trainer::Impl {
   Impl(Communicator& communicator,
        nn::Module& network,

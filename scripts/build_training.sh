@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # usage: [LOCKSTEP_CUDA=ON|OFF] [CUDAARCHS=90] [LOCKSTEP_ISA_LEVELS=all] scripts/build_training.sh
 # Builds the training programs into build/release/bin, for this machine: CUDA where a GPU's driver is, for that GPU's
-# architecture (or CUDAARCHS), and the CPU kernels of this processor's x86-64 level. Says what a GPU lacks here. A build
-# folder that is there already keeps its configuration, unless it has no CUDA, or CUDA without a library, and may now.
+# architecture (or CUDAARCHS), and the CPU kernels of this processor's x86-64 level. Prints what a GPU lacks here. An
+# existing build folder keeps its configuration, unless it has no CUDA, or lacks a library of CUDA's, that is here now.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=build/release

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # usage: scripts/nvcc.sh [--major]: prints the path of the nvcc that CMake would find, or the "13" of its CUDA 13.0;
-# nothing where there is none.
+# prints nothing if there is none.
 set -euo pipefail
 
 find_nvcc() {

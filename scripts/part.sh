@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced: how long the parts of a script take.
+# Sourced: measures how long the parts of a script take.
 
 # part NAME COMMAND...: runs the command; where LOCKSTEP_MINUTES names a file, "NAME<tab>SECONDS" is added to it.
 part() {

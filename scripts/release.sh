@@ -23,7 +23,7 @@ release() {  # NAME: the packages in $work/NAME/packages
     -DCMAKE_CXX_FLAGS="-ffile-prefix-map=$tree/=" >"$work/log" || { cat "$work/log"; return 1; }
   cmake --build "$tree/build" >"$work/log" || { tail -n 40 "$work/log"; return 1; }
   (cd "$tree/build" && cpack -B "$packages" >"$work/log") || { cat "$work/log"; return 1; }
-  # CPack's order of files is the disk's, and so are owners.
+  # CPack takes the order and the owners of files from the disk.
   name=$(basename "$packages"/*.tar.gz .tar.gz)
   mkdir "$work/$1/unpacked"
   tar -xzf "$packages/$name.tar.gz" -C "$work/$1/unpacked"

@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2154
-# Sourced by scripts/run for --max-restarts and --elastic: which ends of a job are worth another start, from which step
-# it goes on, and with how many ranks.
+# Sourced by scripts/run for --max-restarts and --elastic: decides after which ends a job is restarted, from which step,
+# and with how many ranks.
 
 probe_s=${RUN_PROBE_S:-30}  # between two looks for hosts that do not answer
 growing=no                  # the job stops because more ranks have room
 trap 'growing=yes; hand_on &' USR2
 
-# A rank was killed or crashed, a rank hangs or was cut off (75), or mpirun lost a host (205). What a user asked for
-# (43, SIGTERM, SIGINT) needs no other start, and wrong arguments, data or losses would end that one too.
+# A rank was killed or crashed, a rank hangs or was cut off (75), or mpirun lost a host (205). A stop by the user (43,
+# SIGTERM, SIGINT) needs no restart, and wrong arguments, data or losses would end a restarted job too.
 is_worth_restart() {
   case $1 in
     75 | 132 | 134 | 135 | 136 | 137 | 139 | 205) ;;
@@ -35,10 +35,10 @@ read_restart_options() {
     refuse_restart "-np $asked_ranks and --elastic $elastic differ" "--elastic alone"
 }
 
-# setting FLAG: its value in this job, whether a variable, a file, a preset or the command line gave it.
+# setting FLAG: prints its value in this job, whether from a variable, a file, a preset or the command line.
 setting() { sed -nE "s/^(# )?$1 = ('([^']*)'|([^ ]*)).*/\3\4/p" <<<"$config" | sed -n 1p; }
 
-# prepare_restarts ARGS...: learns from the program what this job is. Sets dir, the run directory, and named, its
+# prepare_restarts ARGS...: asks the program about this job. Sets dir, the run directory, and named, its
 # flag where the job has none; resume; shards, 0 where any number of ranks is right; hosts_asked; losses, a file of
 # what mpirun says of lost ranks.
 prepare_restarts() {
@@ -62,7 +62,7 @@ prepare_restarts() {
     named=(-o "$dir")
   fi
   read_hosts
-  # mpirun would give the other ranks a second to end, and each would only say that it lost a peer.
+  # mpirun would give the other ranks a second to end, and each would only report that it lost a peer.
   set_default OMPI_MCA_odls_base_sigkill_timeout 0
   losses=$(mktemp)
   name_job
@@ -137,7 +137,7 @@ settle_ranks() {
   [ -z "${found%% *}" ] || place+=(--host "${found%% *}")
 }
 
-# Asks the job for a stop once there is room for more ranks.
+# Asks the job to stop once there is room for more ranks.
 watch_for_hosts() {
   local found
   while sleep "$probe_s" && kill -0 $$ 2>/dev/null; do
@@ -148,7 +148,7 @@ watch_for_hosts() {
   done
 }
 
-# Copies what the ranks say, and keeps what tells of a lost one.
+# Copies the output of the ranks, and keeps the lines about a lost rank.
 hear_losses() {
   trap '' INT TERM HUP USR1 USR2
   tee >(grep --line-buffered -E 'exited on signal|why: rank|Remote daemon:' >"$losses") >&2
@@ -195,7 +195,7 @@ settle_start() {
 
 gives_up() { echo "run: $1; it gives up: $2" >&2; }
 
-# next_start LOST: whether the job goes on after a loss. After a restart that brought it no further it takes fewer
+# next_start LOST: whether the job goes on after a loss. After a restart without progress it takes fewer
 # ranks, where that is allowed: one of them may never get far.
 next_start() {
   local before=$newest fewer
@@ -216,7 +216,7 @@ way_on() {
   echo "goes on from ${from:+step }${from:-the beginning} with $ranks rank$s"
 }
 
-# start_and_restart ARGS...: as start_ranks, again after each loss. Sets status to the last exit code.
+# start_and_restart ARGS...: as start_ranks, repeated after each loss. Sets status to the last exit code.
 start_and_restart() {
   local number=0 begun newest limit=$most watcher more=("${named[@]}")
   begun=$(newest_checkpoint) newest=$begun status=75

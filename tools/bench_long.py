@@ -8,7 +8,7 @@ FAULT_KINDS = ("error", "kill", "short", "late")
 
 
 def table_rows(text: str) -> list[dict[str, str]]:
-    """The rows of every table of a Markdown text, each by its table's column titles."""
+    """The rows of all tables in a Markdown text, each as a dict by column title."""
     rows: list[dict[str, str]] = []
     titles: list[str] = []
     for line in text.splitlines():
@@ -32,7 +32,7 @@ def count_cells(promise: str, what: str, times: int, broken: int) -> list[str]:
 
 
 def counted_promises(folder: Path) -> list[list[str]]:
-    """Cells of the table of promises for those that are counted, not timed."""
+    """Cells of the table of promises that hold counts, not times."""
     faults, schedules, fuzz = (table_rows((folder / name).read_text(encoding="utf-8")) for name in FILES)
     broken = sum(number(row["broke a promise"]) for row in faults)
     kills, all_faults = (

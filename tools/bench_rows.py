@@ -12,7 +12,7 @@ ISAS = {"": "", "_avx2": ", AVX2"}  # by the ends of parts' names
 
 
 def measured_parts(result: dict, name: str) -> list[tuple[dict, str]]:
-    """The results of this name, each with the dtype and instruction set that it was measured in."""
+    """The results of this name, each with its dtype and instruction set."""
     return [
         (result[name + isa][dtype], dtype + named)
         for isa, named in ISAS.items()
@@ -26,7 +26,7 @@ def of_side(side: dict) -> str:
 
 
 def time_to_accuracy_rows(result: dict) -> list[str]:
-    """Parts that are not measured yet have no rows."""
+    """Rows for the parts that have been measured."""
     cores = next(iter(result.values()))["cores"]
     rows = [f"| {cores} cores | Lockstep | PyTorch | ratio (min-max) |", "|---|---|---|---|"]
     titles = {"mnist": "MNIST to 99.0 %", "cifar94": "CIFAR-10 to 94 %", "speed": "airbench94"}

@@ -318,20 +318,20 @@ def with_tables(text: str) -> str:
 
 
 def documents() -> dict[Path, str]:
-    """Those that may hold a table, with their text."""
+    """The documents that may hold a table, with their text."""
     paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
     return {path: path.read_text(encoding="utf-8") for path in paths}
 
 
 def outdated() -> dict[Path, str]:
-    """The documents whose tables are not what the results say, with what they should hold."""
+    """The documents whose tables differ from the results, with the text that they should have."""
     held = documents()
     expected = {path: with_tables(text) for path, text in held.items()}
     return {path: text for path, text in expected.items() if text != held[path]}
 
 
 def homeless() -> list[str]:
-    """The tables that have no place in a document."""
+    """The tables that no document has markers for."""
     placed = {match[2] for text in documents().values() for match in PLACE.finditer(text)}
     return [name for name in ROWS if name not in placed]
 

@@ -1,4 +1,4 @@
-"""Words of the measured tables: times, sizes, ratios, and where a result is from."""
+"""Formats cells of the measured tables: times, sizes, ratios, and where a result is from."""
 
 
 def time_text(microseconds: float) -> str:
@@ -20,7 +20,7 @@ def percent_text(ratio: dict) -> str:
 
 
 def places_text(parts: list[dict]) -> str:
-    """Where and when, of parts that may have been measured on different days."""
+    """Machine and date of parts that may have been measured on different days."""
     def origin(part: dict) -> str:
         cores = "1 core" if part["cores"] == 1 else f"{part['cores']} cores"
         return f"{part['cpu']}, {cores}, {part['date']}, commit {part['commit']}"

@@ -16,7 +16,7 @@ HEADERS = ROOT / "cmake/public_headers.txt"
 
 
 def exported(names: str) -> list[str]:
-    """The symbols that count, from the output of nm -DC --defined-only."""
+    """The relevant symbols in the output of nm -DC --defined-only."""
     found = set()
     for line in names.splitlines():
         kind, name = re.match(r"[0-9a-f]* *(\w) (.*)", line).groups()

@@ -29,7 +29,7 @@ WHAT_COUNTS = re.compile(r"namespace\s*(\w[\w:]*)?\s*\{|[{}]|\b__global__\b|\b__
 
 
 def outside_anonymous(code: str) -> list[int]:
-    """Places of __global__ and __shared__ that no anonymous namespace surrounds."""
+    """Positions of __global__ and __shared__ outside of anonymous namespaces."""
     scopes: list[bool] = []  # of each open brace: is it an anonymous namespace's
     found = []
     for match in WHAT_COUNTS.finditer(code):

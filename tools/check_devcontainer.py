@@ -1,4 +1,4 @@
-"""Fails where .devcontainer/devcontainer.json is no JSON, has a key that is not known here, or names what is not there.
+"""Fails if .devcontainer/devcontainer.json is no JSON, has an unknown key, or names a file that does not exist.
 
 usage: python3 tools/check_devcontainer.py
 

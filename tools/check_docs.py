@@ -1,4 +1,4 @@
-"""Fails when a document is out of date: tables, figures, tests and files that it names, or its lines' length.
+"""Fails when a document's tables or figures are outdated, it names a missing test or file, or a line is too long.
 
 usage: python3 tools/check_docs.py
 """
@@ -23,7 +23,7 @@ BRACES = re.compile(r"(.*)\{([^}]*)\}(.*)")
 
 
 def expanded(name: str) -> list[str]:
-    """As a shell expands {a,b}."""
+    """Expands {a,b} as a shell does."""
     match = BRACES.fullmatch(name)
     if match is None:
         return [name]

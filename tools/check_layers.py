@@ -56,7 +56,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def flags_in(text: str) -> list[str]:
-    """The flags that string literals name, but for those after another program's name."""
+    """The flags that string literals name, except those after another program's name."""
     code = re.sub(r"^\s*(?://|#\s*include).*", "", text, flags=re.MULTILINE)
     literals = LITERAL.findall(BETWEEN_LITERALS.sub("", code))
     known = re.compile(rf"\b(?:{COMMANDS})\b[^;,]*")
@@ -83,7 +83,7 @@ GROUND_AND_ROOF = {"core", "comm", "kernels", "kernels/support"}
 
 
 def inner_edges(files: dict[str, str]) -> dict[str, dict[str, dict[str, str]]]:
-    """For each folder, which of its inner folders ("." for its own files) includes which, and an include that does."""
+    """For each folder: which inner folder ("." for its own files) includes which, with one such include."""
     edges: dict[str, dict[str, dict[str, str]]] = {}
     for name, text in sorted(files.items()):
         for quote, target in INCLUDE.findall(text):
@@ -101,7 +101,7 @@ def inner_edges(files: dict[str, str]) -> dict[str, dict[str, dict[str, str]]]:
 
 
 def circle_in(edges: dict[str, dict[str, str]]) -> list[str]:
-    """The includes of one circle; empty: there is none."""
+    """The includes of one cycle; empty: there is none."""
     finished: set[str] = set()
 
     def search(path: list[str]) -> list[str]:
@@ -118,7 +118,7 @@ def circle_in(edges: dict[str, dict[str, str]]) -> list[str]:
 
 
 def circles(files: dict[str, str]) -> list[str]:
-    """A problem for each folder whose inner folders include each other in a circle."""
+    """A problem for each folder whose inner folders include each other in a cycle."""
     found = {parent: circle_in(edges) for parent, edges in inner_edges(files).items()}
     return [f"{parent}: its folders include each other: {'; '.join(way)}" for parent, way in found.items() if way]
 

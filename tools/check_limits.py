@@ -29,7 +29,7 @@ SPECIFIERS = {"alignas", "decltype", "noexcept", "explicit", "requires", "__alig
 
 
 def tokens_of(text: str) -> list[tuple[str, int]]:
-    """Each with its line. A literal is a 0."""
+    """The tokens with their line numbers. A literal becomes a 0."""
 
     def blank(found: re.Match) -> str:
         return ("0" if found[0][0] in "R\"'" else "") + "\n" * found[0].count("\n")
@@ -55,7 +55,7 @@ class Source:
             self.problems.append(f"{self.name}:{self.line[at]}: {what}: {count} {unit}, {limit} allowed")
 
     def end_of(self, at: int) -> int:
-        """The place of what closes the bracket at `at`; `at` itself for a `<` that compares."""
+        """The index of the bracket that closes the one at `at`; `at` itself for a `<` that compares."""
         opens = self.text[at]
         if opens != "<":
             depth = 0
@@ -70,7 +70,7 @@ class Source:
         return i if self.text[i] == ">" else at
 
     def list_length(self, opens: int) -> int:
-        """Of the list in the parentheses at `opens`."""
+        """The number of items in the parentheses at `opens`."""
         i, end, commas = opens + 1, self.end_of(opens), 0
         if i == end or self.text[i:end] == ["void"]:
             return 0
@@ -80,7 +80,7 @@ class Source:
         return commas + 1
 
     def read_scope(self, at: int, end: int) -> int:
-        """Declarations of a namespace or a class; returns how many are of variables."""
+        """Reads the declarations of a namespace or a class; returns the number of variables."""
         variables = 0
         while at < end:
             at, count = self.read_declaration(at)
@@ -88,7 +88,7 @@ class Source:
         return variables
 
     def read_declaration(self, at: int) -> tuple[int, int]:
-        """Returns the place after it, and how many variables it declares."""
+        """Returns the index after the declaration, and the number of variables that it declares."""
         first, second = self.text[at], self.text[min(at + 1, len(self.text) - 1)]
         if first == ";":
             return at + 1, 0
@@ -146,7 +146,7 @@ class Source:
         return i + 1, variables if is_variable else 0
 
     def initializes_member(self, parameters: int, brace: int) -> bool:
-        """Whether the brace is of a constructor's list, after a colon."""
+        """Whether the brace belongs to a constructor's initializer list."""
         i, has_list = self.end_of(parameters) + 1, False
         while i < brace:
             has_list = has_list or self.text[i] == ":"

@@ -1,4 +1,4 @@
-"""Fails unless every op has all its parts: checks, bodies, reference, tests, benchmarks, a telling header.
+"""Fails unless every op has all its parts: checks, bodies, reference, tests, benchmarks and a documented header.
 
 An op is a function of namespace lockstep::kernels that a header of kernels/ declares to work on a stream's tensors:
 by a type void(Stream&, ...), or by a prototype that takes a Stream& and tensors or a span. A header with such a
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def own_declarations(header: str) -> str:
-    """What a header declares in namespace lockstep::kernels itself: in no namespace, class or body inside it."""
+    """The part of a header in namespace lockstep::kernels itself, not in a namespace, class or body inside it."""
     text = re.sub(r"//.*", "", header).partition("namespace lockstep::kernels {")[2]
     while (outer := re.sub(r"\{[^{}]*\}", ";", text)) != text:
         text = outer
@@ -38,7 +38,7 @@ def calls(op: str, texts: list[str]) -> bool:
 
 
 def has_cuda_cases(bench: str) -> bool:
-    """Whether every set of cases in a benchmark has some for CUDA."""
+    """Whether every set of cases in a benchmark has cases for CUDA."""
     return 0 < len(re.findall(r"\bCases \w+", bench)) == len(re.findall(r"\.cuda = \{[^}]", bench))
 
 

@@ -1,4 +1,4 @@
-"""Fails where code that x86-64 alone compiles stands outside an #if for it, so that other processors keep building.
+"""Fails if code that only x86-64 compiles is outside of an #if for it, which would break other processors.
 
 usage: python3 tools/check_portable.py
 
@@ -24,7 +24,7 @@ COMMENT_OR_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|(?<!include )"(?:\\.|[^"\\\n])
 
 
 def unguarded(text: str) -> str:
-    """The text with blank lines in place of what only some processors compile; #else is for all the others."""
+    """The text with the code that only some processors compile replaced by blank lines; #else is for all others."""
     lines, guarded = [], []
     for line in text.splitlines():
         directive = re.match(r"\s*#\s*(if|elif|else|endif)", line)

@@ -40,7 +40,7 @@ def recipes_of(text: str) -> dict[str, list[str]]:
 
 
 def run(*command: str, cwd: Path) -> str:
-    """What a failing command says, else nothing."""
+    """The output of a command if it fails, else an empty text."""
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
     if done.returncode == 0:
         return ""
@@ -69,7 +69,7 @@ class Compiler:
         self.known, self.kernels, self.build, self.copy = flags_of(build), emulator_flags(build), build.resolve(), copy
 
     def flags(self, name: str) -> tuple[str, ...] | None:
-        """A file's own flags, or those of a file of its kind in its folder."""
+        """The flags of a file, or those of a similar file in its folder."""
         if name.endswith(".cu"):
             return self.kernels
         path = Path(name)

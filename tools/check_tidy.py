@@ -36,7 +36,7 @@ def tracked(*patterns: str) -> list[str]:
 
 
 def sources_of(entry: dict) -> list[str]:
-    """The files that one command compiles: those which a joined source includes, or the one it names."""
+    """The files that one command compiles: those that a unity source includes, or the one that it names."""
     source = Path(entry["file"])
     if "Unity" in source.parts:
         return re.findall(r'^#include "(/.+\.cpp)"', source.read_text(), re.MULTILINE)
@@ -63,7 +63,7 @@ def flags_of(build: Path) -> dict[str, tuple[str, ...]]:
 
 
 def settings_digest() -> str:
-    """Of what decides what clang-tidy says beside the sources."""
+    """Digest of everything besides the sources that decides clang-tidy's output."""
     digest = hashlib.sha256()
     for name in (".clang-tidy", "tools/check_tidy.py"):
         digest.update((ROOT / name).read_bytes())
@@ -76,7 +76,7 @@ def includes_of(name: str) -> list[str]:
 
 
 def touched_by(changed: set[str], files: list[str]) -> list[str]:
-    """Those of `files` that changed or include a changed header, over any number of headers."""
+    """The files among `files` that changed or include a changed header, directly or indirectly."""
     users = defaultdict(set)
     for name in tracked("*.h", *files):
         for header in includes_of(name):
@@ -91,7 +91,7 @@ def touched_by(changed: set[str], files: list[str]) -> list[str]:
 
 
 def changed_since_checked() -> set[str] | None:
-    """The files that differ from the commit where all were checked; None where all must be."""
+    """The files that differ from the commit at which all were checked; None if all must be checked."""
     if not CHECKED.exists():
         return None
     commit, settings = CHECKED.read_text().split()
@@ -111,7 +111,7 @@ class Tidy:
             self.shared.update((ROOT / name).read_bytes())
 
     def finds(self, files: list[str], flags: tuple[str, ...]) -> str:
-        """What clang-tidy says of `files`: nothing where they are in order."""
+        """The findings of clang-tidy in `files`; empty if there are none."""
         digest = self.shared.copy()
         for name in files:
             digest.update(name.encode() + b"\0" + (ROOT / name).read_bytes())

@@ -20,7 +20,7 @@ def outcome(case: ElementTree.Element) -> str:
 
 
 def outcomes_of(case: ElementTree.Element, reports: Path) -> list[tuple[str, str]]:
-    """(name, outcome) of a test or, where it has a report, of each of its cases."""
+    """(name, outcome) of a test or, if it wrote a report, of each of its cases."""
     name, whole = case.get("name", ""), outcome(case)
     report = reports / f"{name}.xml"
     if not report.exists():

@@ -1,4 +1,4 @@
-"""What nvcc made of the kernels, read from the cubins inside a library by NVIDIA's cuobjdump.
+"""Reads the compiled kernels from the cubins in a library, by NVIDIA's cuobjdump.
 
 scripts/setup.sh test puts cuobjdump and nvdisasm, which it needs beside it, into build/tools.
 """
@@ -26,7 +26,7 @@ INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:\{\s*)?(?:@\S+\s+)?([A-Z]
 
 
 class CudaToolsMissing(Exception):
-    """No cuobjdump; the text says what to do."""
+    """cuobjdump is missing; the text says how to get it."""
 
 
 @dataclass
@@ -60,7 +60,7 @@ def cuobjdump(*arguments: str) -> str:
 
 
 def demangled(symbols: Iterable[str]) -> dict[str, str]:
-    """Symbol -> name without parameters, namespaces of this project and casts."""
+    """Symbol -> name without parameters, this project's namespaces and casts."""
     symbols = list(symbols)
     lines = subprocess.run(
         ["c++filt", "-p"], input="\n".join(symbols), capture_output=True, text=True, check=True

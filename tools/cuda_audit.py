@@ -1,4 +1,4 @@
-"""Writes the table of tests/cuda_audit.md: what a code review of the CUDA side found, from tests/cuda_audit.tsv.
+"""Writes the table of tests/cuda_audit.md, the findings of a review of the CUDA code, from tests/cuda_audit.tsv.
 
 usage: python3 tools/cuda_audit.py
 
@@ -30,7 +30,7 @@ def with_table(text: str) -> str:
 
 
 def outdated() -> dict[Path, str]:
-    """The document where it does not hold what the table says, with what it should hold."""
+    """The document if it differs from the table, with the text that it should have."""
     held = DOCUMENT.read_text(encoding="utf-8")
     expected = with_table(held)
     return {} if held == expected else {DOCUMENT: expected}

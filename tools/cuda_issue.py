@@ -1,4 +1,4 @@
-"""Holds the instructions that each compiled kernel issues for a byte it moves to tests/cuda/issue.json.
+"""Checks the instructions that each compiled kernel issues per byte it moves against tests/cuda/issue.json.
 
 usage: python3 tools/cuda_issue.py [--update] LIBRARY      --update: writes what was found into the budget
 
@@ -47,14 +47,14 @@ class Instruction:
 
 @dataclass(frozen=True)
 class MainLoop:
-    """Of a thread: an iteration, or all of a kernel without a loop."""
+    """The instructions of a thread: an iteration of the main loop, or the whole kernel if it has no loop."""
 
     instructions: int
     bytes: int
 
 
 def bytes_of(name: str) -> int:
-    """What one thread moves: "LDG.E.128.CONSTANT" 16 bytes, "STG.E.U16" 2, "LDG.E" 4."""
+    """The bytes that one thread moves: "LDG.E.128.CONSTANT" 16 bytes, "STG.E.U16" 2, "LDG.E" 4."""
     if not ACCESS.match(name):
         return 0
     parts = [part.lstrip("US") for part in name.split(".")[1:]]
@@ -74,7 +74,7 @@ def parsed(line: str) -> Instruction | None:
 
 
 def longest_path(code: list[Instruction], is_loop: bool) -> MainLoop:
-    """From the first instruction to the last of a loop, or to a kernel's end. Ties: the path that moves more."""
+    """The path from a loop's first instruction to its last, or to the kernel's end. Ties: the one that moves more."""
     reached: dict[int, tuple[int, int]] = {}  # address -> instructions and bytes from there on
     for at in range(len(code) - 1, -1, -1):
         here = code[at]
@@ -105,7 +105,7 @@ def main_loop(code: list[Instruction]) -> MainLoop:
 
 
 def issue_use(loop: MainLoop, card: dict) -> float:
-    """Of a card at its bandwidth; 0 where nothing is moved."""
+    """The share of a card's issue slots that the loop takes at the card's bandwidth; 0 if nothing is moved."""
     if loop.bytes == 0:
         return 0.0
     slots = card["sms"] * SCHEDULERS * WARP * card["clock_hz"]
@@ -126,7 +126,7 @@ def read_loops(library: Path, sms: list[int]) -> tuple[dict[tuple[str, int], Mai
 
 
 def toolkit_of(library: Path) -> str:
-    """Of the cubins for sm_90, which every toolkit that this project takes can make."""
+    """The version of the toolkit that made the sm_90 cubins, which every supported toolkit can make."""
     return ", ".join(sorted(set(TOOLKIT.findall(cuobjdump("-elf", "-arch", "sm_90", str(library))))))
 
 

@@ -1,4 +1,4 @@
-"""How many warps of a kernel an SM holds at once: the arithmetic of the occupancy calculator.
+"""Computes how many warps of a kernel an SM holds at once, as NVIDIA's occupancy calculator does.
 
 Source: CUDA C++ Programming Guide, "Compute Capabilities", technical specifications per compute capability.
 """

@@ -1,4 +1,4 @@
-"""Holds every compiled kernel to tests/cuda/resources.json, and to rules that no budget can lift.
+"""Checks every compiled kernel against tests/cuda/resources.json, and against rules that no budget overrides.
 
 usage: python3 tools/cuda_resources.py [--update] LIBRARY      --update: writes what was found into the budget
 
@@ -47,7 +47,7 @@ def key_of(kernel: Kernel) -> str:
 
 
 def broken_rules(kernel: Kernel, streaming: bool) -> list[str]:
-    """What is wrong with a kernel, whatever its budget says."""
+    """The problems of a kernel that no budget allows."""
     entry, found = entry_of(kernel), []
     if not kernel.instructions:
         found.append("no machine code")
@@ -67,7 +67,7 @@ def broken_rules(kernel: Kernel, streaming: bool) -> list[str]:
 
 
 def worse_than(budget: dict[str, int], entry: dict[str, int], same_toolkit: bool) -> list[str]:
-    """In which way a kernel is worse than its budget."""
+    """The ways in which a kernel exceeds its budget."""
     more = [name for name in ("registers", "shared") if entry[name] > budget[name] and same_toolkit]
     if entry["warps"] < budget["warps"]:
         more.append("warps")

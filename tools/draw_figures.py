@@ -56,7 +56,7 @@ class Drawing:
         self.parts.append(f'<path class="{name}" d="M{x1:g} {y1:g}L{x2:g} {y2:g}"/>')
 
     def arrow(self, name: str, x1: float, y1: float, x2: float, y2: float) -> None:
-        """Straight down or up, with a head."""
+        """Draws an arrow straight down or up."""
         back = -6 if y2 > y1 else 6
         head = f"M{x2 - 4:g} {y2 + back:g}L{x2:g} {y2:g}L{x2 + 4:g} {y2 + back:g}"
         self.parts.append(f'<path class="{name}" d="M{x1:g} {y1:g}L{x2:g} {y2:g}{head}"/>')
@@ -163,7 +163,7 @@ FIGURES = {"docs/tree.svg": tree_figure, "docs/step.svg": step_figure}
 
 
 def outdated() -> dict[Path, str]:
-    """The files that are not what this program draws, with what they should hold."""
+    """The files that differ from this program's output, with the text that they should have."""
     texts = {ROOT / name: draw() for name, draw in FIGURES.items()}
     return {path: text for path, text in texts.items() if not path.exists() or path.read_text(encoding="utf-8") != text}
 

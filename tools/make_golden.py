@@ -1,4 +1,4 @@
-"""PyTorch as the oracle: writes the small golden files that the C++ tests read.
+"""Writes the small golden files that the C++ tests read, with PyTorch as the reference.
 
 usage: python tools/make_golden.py [OUT_DIR [NAME...]]      (default tests/golden, all files)
 

@@ -1,4 +1,4 @@
-"""Prints where the minutes of a build and its tests went, beside the budgets in CONTRIBUTING.md.
+"""Prints how long the parts of a build and its tests took, beside the budgets in CONTRIBUTING.md.
 
 usage: python3 tools/minutes.py MINUTES.tsv [CTEST_OUTPUT]
 
@@ -18,7 +18,7 @@ TESTS_AT_ONCE = 2
 
 
 def minutes_of_parts(text: str) -> dict[str, float]:
-    """Part -> minutes, in the order in which they ran."""
+    """Part -> minutes, in the order in which the parts ran."""
     minutes: dict[str, float] = {}
     for line in text.splitlines():
         part, seconds = line.split("\t")

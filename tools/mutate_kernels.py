@@ -1,4 +1,4 @@
-"""Changes one comparison, index, barrier or stride of the CUDA kernels at a time and sees whether a test turns red.
+"""Changes one comparison, index, barrier or stride of the CUDA kernels at a time and checks that a test fails.
 
 usage: python3 tools/mutate_kernels.py --report FILE [--tries N] [--seed N] [--only PART_OF_NAME]
 
@@ -97,12 +97,12 @@ def mutations_of(file: Path, text: str) -> list[Mutation]:
 
 
 def has_no_effect(mutation: Mutation, text: str) -> bool:
-    """a < b ? a : b is the same with <=: where both are equal, so are the results."""
+    """a < b ? a : b equals a <= b ? a : b, because both give the same result if a == b."""
     return any(match.start(2) == mutation.begin for match in LESSER.finditer(masked(text)))
 
 
 def drawn(mutations: list[Mutation], seed: int) -> Iterator[Mutation]:
-    """All of them in random order, the kinds equally often as long as they last."""
+    """All mutants in random order, with each kind equally often until it is used up."""
     chooser = random.Random(seed)
     rest = {kind: [m for m in mutations if m.kind == kind] for kind in KINDS}
     while any(rest.values()):
@@ -129,7 +129,7 @@ def build(flavor: str) -> bool:
 
 
 def run(flavor: str, order: str, tests: str, seconds: float) -> str:
-    """What went wrong, in a few words; empty when the tests pass."""
+    """A short description of the failure; empty when the tests pass."""
     environment = os.environ | {
         "LOCKSTEP_EMULATION_ORDER": order,
         "LOCKSTEP_EMULATION_STREAMS": ORDERS[order],
@@ -155,7 +155,7 @@ def run(flavor: str, order: str, tests: str, seconds: float) -> str:
 
 
 def caught_by(mutation: Mutation, text: str, seconds: dict[str, float]) -> str | None:
-    """Who noticed; empty for a survivor, None for what does not compile. The file is restored."""
+    """The check that noticed the mutant; empty if it survived, None if it does not compile. Restores the file."""
     tests = tests_of(mutation.file)
     mutation.file.write_text(mutation.applied(text), "utf-8")
     try:
@@ -174,7 +174,7 @@ def caught_by(mutation: Mutation, text: str, seconds: dict[str, float]) -> str |
 
 
 def unbroken() -> dict[str, float]:
-    """How long a flavor's tests may take, from what they take now. Errors: SystemExit where they fail."""
+    """The timeout of a flavor's tests, from their present time. Errors: SystemExit if they fail."""
     seconds = {}
     for flavor in FLAVORS:
         if not build(flavor):

@@ -1,4 +1,4 @@
-"""Whether a test that a document names exists: as ctest names it, or by its path where it is too long for ctest."""
+"""Checks that a test named in a document exists, by its ctest name, or by its path if it is too long for ctest."""
 
 import re
 from functools import cache
@@ -13,7 +13,7 @@ LOOPED = re.compile(r"foreach\((\w+) ([^)$]+)\)")
 
 
 def expanded(name: str, loops: dict[str, list[str]]) -> list[str]:
-    """Every name that CMake's loops make of one with variables; of other variables none."""
+    """The names that CMake's loops make from a name with variables; none if it has other variables."""
     variable = VARIABLE.search(name)
     if variable is None:
         return [name]
@@ -22,7 +22,7 @@ def expanded(name: str, loops: dict[str, list[str]]) -> list[str]:
 
 
 def entries_of(cmake: str) -> set[str]:
-    """What a CMakeLists.txt adds to ctest by name."""
+    """The names of tests that a CMakeLists.txt adds to ctest."""
     loops: dict[str, list[str]] = {}
     for variable, values in LOOPED.findall(cmake):
         loops.setdefault(variable, []).extend(values.split())
@@ -43,12 +43,12 @@ def all_names() -> frozenset[str]:
 
 
 def rows_of(table: Path) -> list[list[str]]:
-    """The rows of a table with a heading and a tabulator between columns."""
+    """The rows of a tab-separated table with a heading."""
     return [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()[1:]]
 
 
 def code_of(tests: str) -> str:
-    """Names with blanks between them, as a cell of a document."""
+    """Formats names separated by blanks as a table cell."""
     return "<br>".join(f"`{test}`" for test in tests.split())
 
 

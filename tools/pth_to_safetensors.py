@@ -1,4 +1,4 @@
-"""Turns weights that PyTorch saved into a .safetensors file of the same names, for --pretrained.
+"""Converts weights that PyTorch saved to a .safetensors file with the same names, for --pretrained.
 
 usage: python3 tools/pth_to_safetensors.py IN.pth OUT.safetensors
 
@@ -18,7 +18,7 @@ SIZES = {"I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "U8": 1}
 
 
 class Refused(Exception):
-    """The file holds no weights in a form that is known."""
+    """The file holds no weights in a known format."""
 
 
 def is_tensor(value) -> bool:

@@ -44,7 +44,7 @@ def with_tables(text: str) -> str:
 
 
 def outdated() -> dict[Path, str]:
-    """The document where it does not hold what the table says, with what it should hold."""
+    """The document if it differs from the table, with the text that it should have."""
     held = DOCUMENT.read_text(encoding="utf-8")
     expected = with_tables(held)
     return {} if held == expected else {DOCUMENT: expected}

@@ -134,7 +134,8 @@ std::vector<double> Meter::time(const Case& test) {
     run(test);
     if (options_.blocking == Blocking::kTimedBarrier) peers_.barrier();
     seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    // Where ranks share cores, the next writing would keep others from seeing that they are done.
+    // Where ranks share cores, a rank that writes its next values would keep others from seeing
+    // that they are done.
     if (options_.blocking == Blocking::kUntimedBarrier) peers_.barrier();
   }
   std::vector<double> all(iterations * static_cast<size_t>(peers_.size()));
@@ -160,7 +161,7 @@ int64_t Meter::check(const Case& test) {
 
 namespace {
 
-// Before hours are spent on results that cannot be kept.
+// Fails before hours are spent on results that cannot be kept.
 void check_json_path(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   if (access(folder.c_str(), W_OK | X_OK) == 0) return;

@@ -1,4 +1,5 @@
-// Times of an all-reduce, and whether its sums are right: of one size and algorithm, and of all.
+// Measures the time of an all-reduce and checks its sums, for one size and algorithm or for all of
+// them.
 #pragma once
 
 #include <chrono>
@@ -49,14 +50,15 @@ struct Totals {
 
 Totals totals_of(const std::vector<Measurement>& measurements, int ranks);
 
-// `by_rank`: the iterations of rank 0, then of rank 1, and so on; one time an iteration remains.
+// Reduces each iteration's times to one, as `rank_time` says. `by_rank` holds the iterations of
+// rank 0, then those of rank 1, and so on.
 std::vector<double> over_ranks(const std::vector<double>& by_rank,
                                size_t iterations,
                                RankTime rank_time);
 
-// In place: the values lie in memory from Communicator::allocate(), where they stay. Out of place:
-// a copy from ordinary memory to there, and then the same; the engine has no other.
-// The communicator must outlive this. All ranks make the same calls.
+// In place, the values lie in memory from Communicator::allocate() and stay there. Out of place,
+// they are first copied there from ordinary memory; the engine has no other way to sum them. The
+// communicator must outlive this. All ranks make the same calls.
 class Meter {
  public:
   Meter(Communicator& peers, const BenchOptions& options);
@@ -92,10 +94,11 @@ struct Report {
   std::chrono::system_clock::time_point end = {};
 };
 
-// Measures what report.options ask for: the table on rank 0's standard output, the JSON where it is
-// wanted, and all of it in `report`. A collective call. Ends the process when the JSON cannot be
-// written, before measuring where that can be known. Errors: UsageError for an algorithm that the
-// transport does not have; DivergedError for wrong sums, when all is written.
+// Measures what report.options ask for. Prints the table on rank 0's standard output, writes the
+// JSON file where one is wanted, and keeps all of it in `report`. A collective call. Ends the
+// process when the JSON cannot be written; before measuring, where that can be known by then.
+// Errors: UsageError for an algorithm that the transport does not have; DivergedError for wrong
+// sums, after everything is written.
 void measure_all(Communicator& peers, Report& report);
 
 }  // namespace lockstep::bench

@@ -1,4 +1,4 @@
-// bench_allreduce's command line: nccl-tests' flags, and what only Lockstep has.
+// The command line of bench_allreduce: nccl-tests' flags and some of Lockstep's own.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace lockstep::bench {
 
-// "32", "4K", "1.5m", "1G": powers of 1024 in either case. Nothing for other text, negative numbers
-// and what no int64_t holds.
+// Parses "32", "4K", "1.5m" or "1G"; suffixes are powers of 1024, in either case. Returns nothing
+// for other text, for negative numbers and for values beyond int64_t.
 std::optional<int64_t> parse_size(std::string_view text);
 
 struct SizeRange {
@@ -25,13 +25,14 @@ struct SizeRange {
   int64_t step_factor = 1;  // above 1 it takes the place of step_bytes
 };
 
-// From min_bytes on, none above max_bytes. Zero times a factor stays zero and is listed once.
+// Returns the sizes from min_bytes on, none above max_bytes. Zero times a factor stays zero and is
+// listed once.
 std::vector<int64_t> sizes_of(const SizeRange& range);
 
 // -a: which rank's time counts as that of an iteration.
 enum class RankTime : uint8_t { kRank0, kMean, kFastest, kSlowest };
 
-// -z: what stands between iterations.
+// -z: what separates two iterations.
 enum class Blocking : uint8_t {
   kNone,           // the next starts as soon as this rank has its sum
   kTimedBarrier,   // a barrier, part of the time

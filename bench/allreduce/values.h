@@ -1,4 +1,4 @@
-// Test values, and which of their sums are wrong.
+// Generates test values, and counts which of their sums are wrong.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace lockstep::bench {
 
-// Each value follows from its place, the rank and a seed.
+// Each value depends on its index, the rank and a seed alone.
 enum class Pattern : uint8_t {
   kExact,      // whole numbers, all of whose sums are exact: the order does not matter
   kCanceling,  // large and small numbers of both signs: the order shows in the bits
@@ -23,8 +23,9 @@ struct Sample {
 void fill_values(Tensor& values, const Sample& sample, int rank);
 void fill_ones(Tensor& values);
 
-// How many elements are not, byte for byte, the sum of all ranks' values: the exact one, or the one
-// in core/tree.h's order with each node rounded to the type. Errors: DtypeError.
+// Counts the elements that are not, byte for byte, the sum of all ranks' values. The expected sum
+// is the exact one, or the one in core/tree.h's order with each node rounded to the type. Errors:
+// DtypeError.
 int64_t count_wrong(const Tensor& sums, const Sample& sample);
 
 }  // namespace lockstep::bench

@@ -1,6 +1,6 @@
 // usage: bench_kernels [--rehearsal] [--benchmark_...]
-// Every kernel on the CPU and, where there is a CUDA device, on that. --rehearsal runs each once,
-// on very little: whether they work, not how fast they are.
+// Times every kernel on the CPU and, where there is one, on a CUDA device. --rehearsal runs each
+// once on very little data, to see whether they work, not how fast they are.
 #include <cstdio>
 #include <string_view>
 

@@ -38,7 +38,7 @@ struct Convolution {
   Tensor in, weight, out;
 };
 
-// Extents: images, C, height and width, K, R and S, stride, and groups where there are.
+// Extents: images, C, height and width, K, R and S, stride, and optionally groups.
 Convolution dense(Timer& t) {
   const int64_t groups = t.size() > 6 ? t[6] : 1;
   return {t, {t[3], t[1] / groups, t[4], t[4]}, t[5], kernels::conv2d_output_shape};

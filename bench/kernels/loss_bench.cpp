@@ -5,7 +5,7 @@
 namespace lockstep::bench {
 namespace {
 
-// MNIST's classes and ImageNet's, and on CUDA so many images that memory binds.
+// The class counts of MNIST and ImageNet; on CUDA with enough images to be memory-bound.
 const Cases kCases{.cpu = {kF32, {{32, 10}, {32, 1000}}},
                    .cuda = {kFloatTypes, {{256, 1000}, {65536, 1000}}}};
 

@@ -23,7 +23,7 @@ const Cases kAirbench{.cpu = {kFloatTypes, {{256, 64, 15, 15}, {256, 256, 7, 7}}
                       .cuda = {kFloatTypes, {{1024, 64, 15, 15}, {1024, 256, 7, 7}}}};
 const Cases kAffine{.cuda = {{Dtype::kF16}, kResnetShapes}};
 
-// One group of all shards, or each its own.
+// One group for all shards, or one for each shard.
 enum class Groups { kOne, kShards };
 
 struct Layer {
@@ -132,7 +132,8 @@ const Bench kBackward("batch_norm_backward", kLayers, [](Timer& t) {
   });
 });
 
-// What a training without synchronized batch norm runs: goals on CUDA are set for 3 and 5 passes.
+// The passes of a training without synchronized batch norm. The goals on CUDA are set for 3 and 5
+// passes.
 void shard_forward(Timer& t, bool adds, Activation activation = Activation::kRelu) {
   Layer l(t, Groups::kShards, adds, activation);
   t.run((adds ? 4 : 3) * l.in.nbytes(), [&] {

@@ -82,7 +82,7 @@ double median_seconds(Stream& /*stream*/, FunctionRef<void()> /*op*/) {
 }
 #endif
 
-// One length of `pattern` after the other until the tensor is full.
+// Repeats `pattern` until the tensor is full.
 Tensor repeated(Stream& stream, const Tensor& pattern, const Shape& shape) {
   Tensor tensor = Tensor::empty(shape, pattern.dtype(), stream.device());
   Tensor flat = tensor.view({tensor.numel()});
@@ -104,10 +104,10 @@ double copy_bytes_per_second(Timer& timer) {
   return 2 * static_cast<double>(effort.copy_bytes) / seconds;
 }
 
-// Of two images, or tensors.
+// Shrinks the extents for a rehearsal, to two images or tensors at most.
 Extents rehearsed(Extents extents) {
-  const int64_t most = extents.size() > 2 ? 32 : 5000;
-  for (int64_t& extent : extents) extent = std::min(extent, most);
+  const int64_t max_extent = extents.size() > 2 ? 32 : 5000;
+  for (int64_t& extent : extents) extent = std::min(extent, max_extent);
   if (extents.size() > 1) extents[0] = std::min<int64_t>(extents[0], 2);
   return extents;
 }

@@ -1,5 +1,5 @@
-// Ops timed on the CPU and on a CUDA device: a body for both, and the cases of each. bench_kernels
-// runs them as "<device>/<name>/<dtype>/<extents>".
+// Times ops on the CPU and on a CUDA device, which share a benchmark's body and have their own
+// cases. bench_kernels runs them as "<device>/<name>/<dtype>/<extents>".
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ class Timer {
 
   Stream& stream() { return stream_; }
   Dtype dtype() const { return dtype_; }
-  // The case's extents; what they mean is the benchmark's to say.
+  // The i-th extent of the case. The benchmark defines what each extent means.
   int64_t operator[](size_t i) const { return extents_[i]; }
   size_t size() const { return extents_.size(); }
   Shape shape() const { return Shape(extents_); }
@@ -54,9 +54,10 @@ class Timer {
   // Integers of [0, bound).
   Tensor random_indices(const Shape& shape, int32_t bound);
 
-  // Times `op`, which queues one call that moves `bytes`, as its .cu counts them. On the CPU calls
-  // follow each other. On CUDA it is their median, and each finds none of its data in the L2 cache;
-  // "of_copy" is the share of the rate of a copy from device to device, measured just before.
+  // Times `op`, which queues one call that moves `bytes`, as its .cu file counts them. On the CPU,
+  // calls run back to back. On CUDA, the time is the median over calls, and no call finds its data
+  // in the L2 cache; "of_copy" is the bandwidth as a share of that of a device-to-device copy,
+  // measured just before.
   void run(size_t bytes, FunctionRef<void()> op) { run(bytes, 0, op); }
   void run(size_t bytes, int64_t flops, FunctionRef<void()> op);
 
@@ -69,14 +70,15 @@ class Timer {
 
 using Body = void (*)(Timer&);
 
-// At namespace scope of a <family>_bench.cpp: one for each folder of kernels/ that has ops.
+// Registers a benchmark. Define these at namespace scope in a <family>_bench.cpp; each folder of
+// kernels/ that has ops has one.
 class Bench {
  public:
   Bench(std::string_view name, const Cases& cases, Body body);
 };
 
-// Makes all of them known to Google Benchmark. Returns why CUDA's are left out, or nothing. A
-// rehearsal runs each once, on very little, and its figures mean nothing.
+// Registers all benchmarks with Google Benchmark. Returns why those of CUDA are left out, or "". A
+// rehearsal runs each once, on very little data; its figures mean nothing.
 std::string register_benches(bool rehearsal);
 
 inline const std::vector<Dtype> kF32 = {Dtype::kF32};

@@ -1,4 +1,4 @@
-// How fast the loader decodes and augments photos: nothing else runs.
+// Measures how fast the loader decodes and augments photos while nothing else runs.
 #include <array>
 #include <chrono>
 #include <cstdio>

@@ -20,8 +20,8 @@
 namespace lockstep::bench {
 namespace {
 
-// Above these a difference is no rounding. Sums are f32 on both devices; what an op of 16 bits
-// rounds may fall to the neighbor.
+// A larger difference than these is not due to rounding. Sums are f32 on both devices; a 16-bit op
+// may round to the neighboring value.
 double tolerance(const trainers::PrecisionConfig& precision) {
   if (!precision.is_mixed()) return 2e-4;
   return precision.dtype == Dtype::kF16 ? 4e-3 : 3e-2;
@@ -29,13 +29,13 @@ double tolerance(const trainers::PrecisionConfig& precision) {
 
 // A copy in f32 on the CPU.
 Tensor as_f32(Stream& stream, const Tensor& tensor) {
-  Tensor here = Tensor::empty(tensor.shape(), tensor.dtype());
-  transfer(stream, tensor, here);
+  Tensor on_cpu = Tensor::empty(tensor.shape(), tensor.dtype());
+  transfer(stream, tensor, on_cpu);
   stream.synchronize();
-  if (tensor.dtype() == Dtype::kF32) return here;
+  if (tensor.dtype() == Dtype::kF32) return on_cpu;
   Stream cpu;
   Tensor wide = Tensor::empty(tensor.shape(), Dtype::kF32);
-  kernels::cast(cpu, here, wide);
+  kernels::cast(cpu, on_cpu, wide);
   return wide;
 }
 
@@ -51,7 +51,7 @@ struct Seen {
   Tensor values;  // as the op left them, on the CPU
 };
 
-// Keeps what the CPU's step makes, in its order.
+// Keeps the results of the CPU's step, in order.
 class Reference : public TapeListener {
  public:
   explicit Reference(const trainers::LayerNames& names) : names_(names) {}
@@ -77,7 +77,7 @@ class Reference : public TapeListener {
   std::vector<Seen> seen_;
 };
 
-// Compares what CUDA's step makes, and goes on with the CPU's.
+// Compares the results of CUDA's step, then replaces them with the CPU's.
 class Comparison : public TapeListener {
  public:
   Comparison(Stream& stream, const Reference& reference) : stream_(stream), reference_(reference) {}
@@ -100,8 +100,8 @@ class Comparison : public TapeListener {
     std::string place;
     double relative;
   };
-  // A gradient that is zero but for roundings, as that of a bias before a batch norm, is held to a
-  // hundredth of its op's largest.
+  // The gradient of a bias before a batch norm is zero except for roundings. The difference of such
+  // a gradient is relative to a hundredth of the largest one of its op.
   std::vector<Found> found() const {
     std::unordered_map<uint64_t, double> largest;
     for (const Pair& pair : pairs_) largest[pair.op] = std::max(largest[pair.op], pair.want);
@@ -189,7 +189,7 @@ struct Step {
 
 std::string report(const SyntheticOptions& options,
                    std::vector<Comparison::Found> found,
-                   double most) {
+                   double limit) {
   std::ranges::sort(found, std::ranges::greater(), &Comparison::Found::relative);
   nlohmann::ordered_json largest = nlohmann::ordered_json::array();
   for (size_t i = 0; i < std::min<size_t>(found.size(), 10); ++i) {
@@ -198,7 +198,7 @@ std::string report(const SyntheticOptions& options,
   const nlohmann::ordered_json json = {{"arch", options.arch},
                                        {"batch_size", options.batch_size},
                                        {"compared", found.size()},
-                                       {"tolerance", most},
+                                       {"tolerance", limit},
                                        {"largest_difference", found.front().relative},
                                        {"largest", largest}};
   return json.dump() + "\n";
@@ -224,17 +224,17 @@ std::string compare_step(const SyntheticOptions& options,
   on_cuda.take(options, ranks, comparison);
   comparison.compare_weights(*on_cuda.model, *on_cpu.model);
 
-  const double most = tolerance(on_cuda.run.request.precision);
+  const double limit = tolerance(on_cuda.run.request.precision);
   const std::vector<Comparison::Found> all = comparison.found();
-  const std::string text = report(options, all, most);
+  const std::string text = report(options, all, limit);
   if (!comparison.saw_all()) throw InternalError("CUDA's step has fewer ops than the CPU's");
   for (const Comparison::Found& found : all) {
-    if (found.relative <= most) continue;
+    if (found.relative <= limit) continue;
     throw InternalError(
         fmt::format("CUDA differs from the CPU by {:.2g} in {}, at most {:.2g} are roundings\n{}",
                     found.relative,
                     found.place,
-                    most,
+                    limit,
                     text));
   }
   return text;

@@ -24,7 +24,7 @@
 namespace lockstep::bench {
 namespace {
 
-// A step to measure, and what carries it out.
+// A step to measure, with the parts that run it.
 struct Setting {
   SyntheticReport report = {};
   trainers::GradientRoute route = {};

@@ -1,4 +1,5 @@
-// bench_train's command line: that of Horovod's synthetic benchmark, and what Lockstep has beside.
+// The command line of bench_train: the flags of Horovod's synthetic benchmark and some of
+// Lockstep's own.
 #pragma once
 
 #include <cstdint>
@@ -50,10 +51,11 @@ SyntheticOptions read_synthetic_options(const std::vector<std::string>& argument
 // For set_remedy_text().
 std::string_view synthetic_advice(Remedy remedy);
 
-// Where no size and number of classes are given: those of the data set that the network is for.
+// Returns the network's options. An image size or a number of classes that is not given is that of
+// the data set that the network is for.
 trainers::ModelOptions model_options(const SyntheticOptions& options);
 
-// As the trainers would be asked for it.
+// Returns the request that the trainers' flags would make for such a run.
 trainers::RunRequest run_request(const SyntheticOptions& options);
 
 }  // namespace lockstep::bench

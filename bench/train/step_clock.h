@@ -1,4 +1,4 @@
-// The moments between training steps.
+// Times training steps.
 #pragma once
 
 #include <chrono>
@@ -9,14 +9,14 @@
 
 namespace lockstep::bench {
 
-// On the CPU by the host's clock, on CUDA in the order of the stream's work, so that no step is
-// waited for. Borrows the stream.
+// Marks the boundaries of steps: on the CPU by the host's clock, on CUDA by marks on the stream, so
+// that a mark does not wait for the step. Borrows the stream.
 class StepClock {
  public:
   explicit StepClock(Stream& stream) : stream_(stream) {}
 
   void mark();
-  // Seconds between one mark and the next, since the last call; waits for the device.
+  // Returns the seconds between successive marks since the last call. Waits for the device.
   std::vector<double> take_seconds();
 
  private:

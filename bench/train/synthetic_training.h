@@ -23,8 +23,8 @@
 
 namespace lockstep::bench {
 
-// Forward, cross-entropy, backward, exchange of gradients and update of the weights, as the
-// trainers do it: on CUDA as one graph where the run allows that.
+// A step is forward, cross-entropy, backward, exchange of gradients and update of the weights, as
+// in the trainers. On CUDA it runs as one graph where the run allows that.
 class SyntheticTraining {
  public:
   // `run`: as run_request() asks for it. Borrows communicator, stream and model.
@@ -43,7 +43,7 @@ class SyntheticTraining {
   // The images and labels depend on their place in the global batch alone. A collective call.
   explicit SyntheticTraining(const Parts& parts);
 
-  // On CUDA it does not wait for the device.
+  // Takes a step. On CUDA it does not wait for the device.
   void step();
   // Exchanges the totals of the steps since the last call. A collective call.
   trainers::WindowTotals exchange_totals() { return window_.exchange(ranks_, false); }
@@ -74,10 +74,10 @@ class SyntheticTraining {
   trainers::StepWindow window_;
 };
 
-// Measures what `options` ask for and says so: on standard output, or on standard error where
-// options.json wants the other for itself. Rank 0 prints. A collective call. Errors: UsageError for
-// a network that there is not, and for shards that do not fit; DivergedError for a loss that is not
-// finite; EnvironmentError for a device that is not there.
+// Measures what `options` ask for and prints the figures: on standard output, or on standard error
+// when options.json reserves standard output for the JSON. Rank 0 prints. A collective call.
+// Errors: UsageError for an unknown network and for shards that do not fit; DivergedError for a
+// loss that is not finite; EnvironmentError for a device that does not exist.
 SyntheticReport measure_training(const SyntheticOptions& options,
                                  const comm::Launch& launch,
                                  const comm::Connection& connection);

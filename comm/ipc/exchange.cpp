@@ -124,11 +124,11 @@ void IpcExchange::launch(Route& route) {
   if (slices.front().numel() > 0) kernels::peer_sum(exchange_, slices, slices);
   cuda::InterprocessEvent done = bucket.done[static_cast<size_t>(peers_.rank())];
   done.record(exchange_.cuda());
-  watchdog_.began(done, bucket.label);
+  watchdog_.track(done, bucket.label);
   route.launched = true;
 }
 
-// One meeting for all sums that are under way.
+// One meeting of the hosts serves all sums that are under way.
 void IpcExchange::launch_all(std::string_view label) {
   if (under_way_.empty()) return;
   for (Route* const route : under_way_) {
@@ -156,7 +156,7 @@ void check_reach(const std::vector<std::string>& devices) {
   }
 }
 
-// Whole numbers, so that the sum is exact; of memory that CUDA mapped wrongly it is another.
+// Whole numbers, whose sum is exact. If CUDA mapped the memory wrongly, the sum differs.
 bool sums_right(Communicator& peers, std::chrono::milliseconds deadline) {
   const int64_t ranks = peers.size();
   Bucket bucket;
@@ -180,7 +180,7 @@ bool sums_right(Communicator& peers, std::chrono::milliseconds deadline) {
 
 }  // namespace
 
-std::string obstacle(Communicator& peers, std::chrono::milliseconds deadline) {
+std::string why_unavailable(Communicator& peers, std::chrono::milliseconds deadline) {
   const std::vector<std::string> devices = gather_texts(peers, cuda::device_properties().uuid);
   std::string unreachable = attempt(peers, [&] { check_reach(devices); });
   if (!unreachable.empty()) return unreachable;

@@ -1,4 +1,4 @@
-// Sums over ranks of values on GPUs, in memory that every rank's kernels reach.
+// Sums values on GPUs over ranks, in memory that every rank's kernels can access.
 #pragma once
 
 #include <chrono>
@@ -15,17 +15,20 @@
 
 namespace lockstep::comm::ipc {
 
-// For ranks that share a GPU, or whose GPUs are peers. The owner of a slice adds it from all ranks'
-// buckets and writes the sum to all of them, in one pass of kernels/reduce/peer_sum, as comm/shared
-// does it, on a stream of its own; nothing is copied. Streams of different processes wait for each
-// other's events, and no kernel does: on one GPU it would keep out the one that it waits for. Such
-// a wait is for what was recorded by then, so the hosts tell each other when they have recorded:
-//   start()    the gradients' event is recorded, and this said without waiting
-//   advance()  when all have said so: the stream waits for their events, sums, records an event
-//   wait()     when all have come as far with all that is under way: `compute` waits for those
-// advance() makes no call of the communicator, so that all ranks make theirs in one order. An
-// event is recorded again when all ranks have long asked for its last record: they meet in between.
-// While it lives, waits for the device are watched. Its end waits for that of the others.
+// For ranks that share a GPU, or whose GPUs are peers. As in comm/shared, the owner of a slice adds
+// it from all ranks' buckets and writes the sum to all of them: in one pass of
+// kernels/reduce/peer_sum, on a stream of its own, without copies. Streams of different processes
+// wait for each other's events. Kernels do not wait: on a shared GPU, a waiting kernel would keep
+// out the one that it waits for. A stream waits only for what the event has recorded by then, so
+// the hosts tell each other when they have recorded:
+//   start()    records the gradients' event and announces it without waiting
+//   advance()  once all ranks have announced theirs, lets the stream wait for them, sum, and record
+//              an event
+//   wait()     once all ranks have done so for everything under way, lets `compute` wait for those
+// advance() makes no call of the communicator, so that all ranks make theirs in one order. An event
+// is recorded again only after all ranks have asked for its last record, because they meet in
+// between. While this lives, waits for the device are watched. Its destructor waits for that of the
+// other ranks.
 class IpcExchange : public DeviceExchange {
  public:
   // A collective call; the arguments must outlive this, `buckets` are all that will be summed.
@@ -46,7 +49,7 @@ class IpcExchange : public DeviceExchange {
   class Sum;
   struct Route {
     PeerBucket bucket;
-    Tensor signal;                    // summed by the hosts: they have come that far
+    Tensor signal;                    // summed by the hosts, to tell each other how far they are
     std::unique_ptr<Work> announced;  // all ranks' gradients; null before and after
     bool launched = false;            // this rank's part
   };
@@ -64,10 +67,10 @@ class IpcExchange : public DeviceExchange {
   const int exceptions_;  // under way when this was made
 };
 
-// Tries whether ranks can exchange gradients so, before a run depends on it. Empty when each rank's
-// kernels may touch every rank's GPU and a sum that was tried came out right; else why not, the
-// same text on all ranks. A collective call, after the device was chosen, of ranks of one host.
+// Tests whether ranks can exchange gradients this way, before a run depends on it. Returns "" when
+// each rank's kernels can access every rank's GPU and a trial sum came out right; else why not, the
+// same text on all ranks. A collective call of ranks of one host, after their devices were chosen.
 // Errors: CommError.
-std::string obstacle(Communicator& peers, std::chrono::milliseconds deadline);
+std::string why_unavailable(Communicator& peers, std::chrono::milliseconds deadline);
 
 }  // namespace lockstep::comm::ipc

@@ -1,4 +1,4 @@
-// Buckets on GPUs where ranks of one host reach each other's.
+// Buckets on GPUs that ranks of one host can access in each other's memory.
 #pragma once
 
 #include <span>
@@ -21,9 +21,9 @@ struct PeerBucket {
   std::vector<cuda::InterprocessEvent> done;   // its slice of the sum is, on all ranks
 };
 
-// A collective call. What others see ends with the result's last copy, which must be before any
-// rank's buckets and events do. Errors: EnvironmentError, the same on all ranks, where CUDA refuses
-// one of them.
+// A collective call. The mapping of the other ranks' memory ends with the result's last copy, which
+// must end before any rank frees its buckets and events. Errors: EnvironmentError, the same on all
+// ranks, where CUDA refuses one of them.
 std::vector<PeerBucket> share_buckets(Communicator& peers, std::span<const Bucket> buckets);
 
 }  // namespace lockstep::comm::ipc

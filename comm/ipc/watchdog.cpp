@@ -13,7 +13,7 @@ constexpr auto kDrain = std::chrono::seconds(5);  // after a failure: for what n
 
 }  // namespace
 
-void Watchdog::began(const cuda::InterprocessEvent& done, const std::string& label) {
+void Watchdog::track(const cuda::InterprocessEvent& done, const std::string& label) {
   if (std::ranges::find(sums_, label, &Sum::label) == sums_.end()) sums_.push_back({done, label});
 }
 

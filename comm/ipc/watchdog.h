@@ -1,4 +1,4 @@
-// Ends a wait for the device whose work waits for a rank that is gone.
+// Ends a wait for the device when the work there waits for a rank that is gone.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@
 
 namespace lockstep::comm::ipc {
 
-// An event of a process that has ended may never pass, and then a stream that waits for it never
-// ends. While the host waits for the device, peers are looked after and the clock is.
+// An event of a process that has ended may never complete, and then a stream that waits for it
+// never does. While the host waits for the device, this checks the peers and the deadline.
 class Watchdog : public cuda::Watch {
  public:
   Watchdog(Communicator& peers,
@@ -24,9 +24,9 @@ class Watchdog : public cuda::Watch {
            std::vector<CUstream_st*> streams)
       : Watch(std::move(streams)), peers_(peers), deadline_(deadline) {}
 
-  // A sum is on its way, and `done` passes after this rank's part of it.
-  void began(const cuda::InterprocessEvent& done, const std::string& label);
-  // Calls of the communicator, whose error is kept for before_end().
+  // Registers a sum that is under way; `done` completes after this rank's part of it.
+  void track(const cuda::InterprocessEvent& done, const std::string& label);
+  // Makes calls of the communicator. Keeps their error, which look() throws again.
   void guard(FunctionRef<void()> calls);
 
   // Errors: CommError for a lost rank or a deadline that has passed.
@@ -37,7 +37,7 @@ class Watchdog : public cuda::Watch {
     cuda::InterprocessEvent done;
     std::string label;
   };
-  // Streams cannot be given up. What went wrong first is said.
+  // The work of a stream cannot be abandoned, so the process ends with the first error.
   [[noreturn]] void end_process(const Error& why) noexcept override { die(why); }
   // "the sum of bucket 2 (...)": the first that is not done.
   std::string awaited() const;

@@ -1,4 +1,5 @@
-// All collectives from one primitive, so that every transport of messages gives the same bits.
+// Builds all collectives from one primitive, so that every transport of messages gives the same
+// bits.
 #pragma once
 
 #include <chrono>
@@ -14,8 +15,8 @@
 
 namespace lockstep::comm {
 
-// All-reduce by comm/schedule.h. Its works go on while this rank is in any call of any of them or
-// of the communicator; the transport's own all-reduce counts no moved bytes.
+// All-reduce follows comm/schedule.h. A work makes progress while this rank is in a call of any
+// work or of the communicator. The transport's own all-reduce does not count moved bytes.
 class MessageCommunicator : public Communicator {
  public:
   explicit MessageCommunicator(std::unique_ptr<MessageTransport> transport,
@@ -32,7 +33,7 @@ class MessageCommunicator : public Communicator {
   void all_reduce_sum(std::span<float> values) final;
   void all_reduce_sum(std::span<int64_t> values) final;
 
-  // The peers no longer follow, as was found elsewhere: every call ends with this error.
+  // Makes every later call throw this error: the caller has found that the peers are out of step.
   void give_up(const CommError& error) { engine_.guard().fail(error); }
 
  protected:

@@ -53,7 +53,7 @@ void MessageEngine::wait(MessageWork& work) {
     const RecordedWait recorded(recorder(), work.operation());
     WaitLimit limit(stall_abort_, context_);
     while (!work.done() && work.rounds() == rounds) {
-      if (limit.is_to_be_told()) limit.tell(work.operation(), rank(), work.unfinished_peers());
+      if (limit.warning_is_due()) limit.warn(work.operation(), rank(), work.unfinished_peers());
       if (limit.left() < WaitLimit::Clock::duration::zero()) {
         throw limit.error(work.operation(), rank(), work.unfinished_peers());
       }

@@ -22,8 +22,8 @@ class MessageWork;
 // ranks that wait in different orders do not wait for each other.
 class MessageEngine {
  public:
-  // `traffic` counts what is sent. `context` is looked at when a rank enters a call, waits in it
-  // and leaves it.
+  // `traffic` counts what is sent. `context` is read when a rank enters a call, waits in it and
+  // leaves it.
   MessageEngine(std::unique_ptr<MessageTransport> transport,
                 std::chrono::milliseconds stall_abort,
                 Traffic& traffic,
@@ -61,7 +61,7 @@ class MessageEngine {
   std::vector<MessageWork*> under_way_;  // in the order of their start
 };
 
-// A collective as a state machine: when a round is through, it does its arithmetic and starts the
+// A collective as a state machine: when a round is complete, it does its arithmetic and starts the
 // next one. The engine must outlive it.
 class MessageWork : public Work {
  public:
@@ -74,7 +74,7 @@ class MessageWork : public Work {
 
   const Operation& operation() const { return operation_; }
   bool done() const { return done_; }
-  // Goes up whenever a round is through.
+  // Increases with each completed round.
   int64_t rounds() const { return rounds_; }
   // Goes as far as it can without waiting. Errors: CommError.
   void step();
@@ -82,11 +82,12 @@ class MessageWork : public Work {
   std::vector<int> unfinished_peers() const;
 
  protected:
-  // Peers may read `values` until the work is destroyed; undefined where the caller sees to that.
+  // Peers may read `values` until the work is destroyed. Undefined where the caller keeps the
+  // memory alive.
   MessageWork(MessageEngine& engine, const Operation& operation, Tensor values = {})
       : engine_(engine), operation_(operation), values_(std::move(values)) {}
 
-  // Called first at the start, then whenever the round that it began is through. False when the
+  // Called at the start, then whenever the round that it began is complete. Returns false when the
   // result is in place.
   virtual bool next_round() = 0;
 

@@ -55,7 +55,7 @@ class RingSum : public MessageWork {
   int step_ = 0;     // of both halves
 };
 
-// The transport's own.
+// The transport's own sum.
 class LibrarySum : public MessageWork {
  public:
   LibrarySum(MessageEngine& engine, const Operation& operation, Tensor values);

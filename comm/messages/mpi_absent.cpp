@@ -1,4 +1,4 @@
-// Stands in for MPI in a build without it: only ranks that meet through MPI ask for it.
+// Replaces MPI in a build without it. Only ranks that meet through MPI call it.
 #include "comm/messages/mpi_transport.h"
 #include "core/error.h"
 

@@ -20,8 +20,8 @@ class MpiCommunicator : public MessageCommunicator {
                            size_t piece_bytes = size_t{1} << 30);
   MpiCommunicator(const MpiCommunicator&) = delete;
   MpiCommunicator& operator=(const MpiCommunicator&) = delete;
-  // Waits for the peers as every call does, and tells `lost_at_end` when one never comes. While an
-  // exception is under way, and after an error, it waits for nobody.
+  // Waits for the peers as every call does, and calls `lost_at_end` when one never comes. During an
+  // exception, and after an error, it waits for nobody.
   ~MpiCommunicator() override;
 
  private:

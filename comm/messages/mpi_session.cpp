@@ -32,8 +32,8 @@ bool has_ended() {
   return ended != 0;
 }
 
-// MPI's calls are for one thread, and so are these. A session that ended with an error counts on:
-// then MPI is never ended.
+// MPI may be called from one thread only, and so may these. A session that ended with an error
+// stays in the count, so MPI is then never ended.
 struct {
   int count = 0;
   bool started_mpi = false;
@@ -104,7 +104,7 @@ bool MpiSession::unwinding() const {
   return std::uncaught_exceptions() > exceptions_;
 }
 
-// Its own text goes on: "Open MPI v4.1.4, package: ...".
+// MPI's own text continues: "Open MPI v4.1.4, package: ...".
 std::string mpi_library() {
   std::string text(MPI_MAX_LIBRARY_VERSION_STRING, '\0');
   int length = 0;

@@ -1,4 +1,4 @@
-// MPI between its initialization and its end.
+// MPI from its initialization to its end.
 #pragma once
 
 #include <memory>
@@ -20,8 +20,8 @@ class MpiSession {
   explicit MpiSession(const Launch& launch);
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
-  // While an exception is under way, and after abandon(), MPI is left as it is, because
-  // MPI_Finalize waits for all peers.
+  // During an exception, and after abandon(), MPI is left as it is, because MPI_Finalize waits for
+  // all peers.
   ~MpiSession();
 
   int rank() const { return rank_; }

@@ -24,7 +24,7 @@ void for_each_piece(Bytes bytes, size_t piece_bytes, Start&& start) {
   }
 }
 
-// Requests under way together.
+// A set of requests that are under way together.
 class MpiRequests : public Round {
  public:
   MpiRequests(const Operation& operation, const MpiSession& session)

@@ -1,4 +1,4 @@
-// NCCL for the rest of the program, which does not see its header. A build without NCCL has
+// NCCL for the rest of the program, which does not include NCCL's header. A build without NCCL has
 // comm/nccl_absent.cpp.
 #pragma once
 

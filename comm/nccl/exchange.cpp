@@ -23,13 +23,13 @@ Tensor flat(const Tensor& tensor) {
 
 // Elements of the largest slice of any bucket, in whole 256 bytes.
 int64_t row_of(int ranks, std::span<const Bucket> buckets) {
-  int64_t most = 0;
+  int64_t largest = 0;
   for (const Bucket& bucket : buckets) {
     const int64_t unit = unit_of(bucket.values);
     const int64_t units = (bucket.values.numel() + unit - 1) / unit;
-    most = std::max(most, (units + ranks - 1) / ranks * unit);
+    largest = std::max(largest, (units + ranks - 1) / ranks * unit);
   }
-  return most;
+  return largest;
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ void NcclExchange::beside_compute(cuda::Event& done,
   ready_.make_wait(exchange_.cuda());
   body();
   done.record(exchange_.cuda());
-  watchdog_.began(done, label, cuda::is_recording(exchange_.cuda()));
+  watchdog_.track(done, label, cuda::is_recording(exchange_.cuda()));
 }
 
 // Both leave out what is empty on both sides.

@@ -1,5 +1,5 @@
-// Sums over ranks of values on GPUs, on the GPUs, rows of all ranks, and copies of one rank's
-// tensors: nothing passes through the host, and nothing waits for it.
+// Sums over ranks, gathered rows and broadcasts between GPUs by NCCL: nothing passes through the
+// host, and nothing waits for it.
 #pragma once
 
 #include <map>

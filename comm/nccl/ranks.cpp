@@ -27,7 +27,7 @@ ncclDataType_t type_of(Dtype dtype) {
 }
 
 ncclUniqueId shared_id(Communicator& peers, const Api& api) {
-  // Rank 0's own failure travels too: the others wait for nothing else.
+  // Rank 0's failure is broadcast too, because the others wait for nothing else.
   struct {
     ncclResult_t result = ncclSuccess;
     ncclUniqueId id{};

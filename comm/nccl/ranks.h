@@ -1,4 +1,4 @@
-// Ranks that talk through NCCL, each with a GPU of its own.
+// Ranks that communicate through NCCL, each with a GPU of its own.
 #pragma once
 
 #include <chrono>
@@ -17,13 +17,13 @@
 
 namespace lockstep::comm::nccl {
 
-// An NCCL communicator that never blocks the host: its state is queried until the deadline. What is
-// given to streams runs there as other work does, and may be recorded in a graph; such graphs must
-// have ended before this does, after a failure too.
+// An NCCL communicator that never blocks the host: it polls NCCL's state until the deadline. Calls
+// that are given to streams run there like other work, and may be recorded in a graph; such graphs
+// must have ended before this does, after a failure too.
 // Thread safety: none.
 class Ranks {
  public:
-  // A collective call: rank 0's id travels over `peers`, which must outlive this, since waits ask
+  // A collective call. Rank 0's id travels over `peers`, which must outlive this, because waits ask
   // them who is gone. The calling thread's device becomes this rank's. Errors: EnvironmentError
   // when NCCL refuses; CommError when the ranks do not all come within `deadline`.
   Ranks(Communicator& peers, std::chrono::milliseconds deadline, const Api& functions = api());
@@ -35,8 +35,8 @@ class Ranks {
   int size() const { return size_; }
   std::chrono::milliseconds deadline() const { return deadline_; }
 
-  // Gives streams the calls that `body` makes as one piece; they are there on return. `what` is for
-  // errors. Errors, of check() too: CommError, and what was under way ends as it is.
+  // Queues the calls that `body` makes on their streams as one group; they are queued on return.
+  // `what` is for errors. Errors, of check() too: CommError, and what was under way ends as it is.
   void group(std::string_view what, FunctionRef<void()> body);
   // Inside group(). Tensors: f32, f16 or bf16, flat, on the device.
   void send(const Tensor& from, int to, Stream& stream);
@@ -44,13 +44,13 @@ class Ranks {
   void broadcast(Tensor& tensor, int root, Stream& stream);  // in place, of any shape and dtype
   void all_reduce(Tensor& values, Stream& stream);           // in place, in NCCL's own order
 
-  // Whether NCCL knows of a failure by now.
+  // Fails where NCCL knows of a failure by now.
   void check(std::string_view what);
   // Ranks that are known to have ended; none where the peers' transport cannot tell.
   std::vector<int> gone() const { return peers_.gone(); }
-  // As a failure: these ended before `what` was done.
+  // Fails because these ranks ended before `what` was done.
   [[noreturn]] void lose(std::string_view what, std::span<const int> gone);
-  // As a failure, after waiting that long for `what`.
+  // Fails after waiting that long for `what`.
   [[noreturn]] void give_up(std::string_view what, std::chrono::milliseconds waited);
   // Ends what is under way for an error that is not NCCL's.
   void abandon();
@@ -62,7 +62,7 @@ class Ranks {
   void abort();
   [[noreturn]] void fail(const CommError& error);
   void require(ncclResult_t result, std::string_view what);
-  void accept(ncclResult_t result, std::string_view what);  // what is in progress, too
+  void accept(ncclResult_t result, std::string_view what);  // accepts calls in progress too
   ncclResult_t settle(std::string_view what);
   ncclResult_t state() const;
   std::string text_of(ncclResult_t result) const;

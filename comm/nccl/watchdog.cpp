@@ -18,7 +18,7 @@ constexpr auto kDrain = std::chrono::seconds(10);  // for NCCL's kernels to see 
 Watchdog::Watchdog(Ranks& ranks, std::vector<CUstream_st*> streams)
     : Watch(std::move(streams)), ranks_(ranks) {}
 
-void Watchdog::began(const cuda::Event& done, std::string_view label, bool recorded) {
+void Watchdog::track(const cuda::Event& done, std::string_view label, bool recorded) {
   auto known = std::ranges::find(collectives_, label, &Collective::label);
   if (known == collectives_.end()) {
     known = collectives_.insert(known, {.done = done, .label = std::string(label)});

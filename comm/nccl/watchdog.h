@@ -1,4 +1,4 @@
-// Ends a wait for the device when a collective on it never will.
+// Ends a wait for the device when a collective there will never complete.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@
 
 namespace lockstep::comm::nccl {
 
-// While the host waits, NCCL is asked for failures, the peers for who is gone, and the clock for
-// the deadline. Each ends NCCL's work and throws a CommError that names what was waited for,
-// again where the streams still do not end.
+// While the host waits, this asks NCCL for failures and the peers for ranks that are gone, and
+// checks the deadline. In each case it ends NCCL's work and throws a CommError that names the
+// awaited collective; it throws again if the streams still do not end.
 class Watchdog : public cuda::Watch {
  public:
-  // `streams`: that NCCL's work runs on, alone or in graphs.
+  // `streams`: those that NCCL's work runs on, alone or in graphs.
   Watchdog(Ranks& ranks, std::vector<CUstream_st*> streams);
 
-  // A collective is on its way, and `done` passes after it. What is `recorded` runs later, again
-  // and again, and its event cannot be asked.
-  void began(const cuda::Event& done, std::string_view label, bool recorded);
+  // Registers a collective that is under way; `done` completes after it. One that is `recorded` in
+  // a graph runs later, again and again, and its event cannot be queried.
+  void track(const cuda::Event& done, std::string_view label, bool recorded);
 
   void look(std::chrono::steady_clock::duration waited) override;
 

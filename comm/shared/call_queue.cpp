@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kMaxPending = 32;
 static_assert(RankState::kRecords >= 2 * kMaxPending);
 
-// How long a sleeper goes without a look at deadline and peers.
+// How long a sleeping rank goes without checking the deadline and the peers.
 constexpr std::chrono::milliseconds kNap{50};
 
 std::string in_full(const CallRecord& record) {
@@ -38,7 +38,7 @@ std::string in_full(const CallRecord& record) {
                      record.root);
 }
 
-// In order, each once.
+// Sorts the ranks and removes duplicates.
 std::vector<int> distinct(std::vector<int> ranks) {
   std::ranges::sort(ranks);
   ranks.erase(std::ranges::unique(ranks).begin(), ranks.end());
@@ -97,15 +97,15 @@ void CallQueue::wait(const Call& call) {
     if (call.is_over) return;
     // The oldest call depends on no later one, here or elsewhere, so it is safe to wait for alone.
     const Call& oldest = *calls_.front();
-    Obstacle obstacle{};
-    if (find_obstacle(oldest, obstacle)) wait_for(obstacle, oldest);
+    PendingCounter pending{};
+    if (find_pending(oldest, pending)) wait_for(pending, oldest);
   }
 }
 
 // True when this rank's part of `call` is done.
 bool CallQueue::run_phases(Call& call) {
-  Obstacle obstacle{};
-  while (!call.is_over && !find_obstacle(call, obstacle)) {
+  PendingCounter pending{};
+  while (!call.is_over && !find_pending(call, pending)) {
     if (!call.entered_by_all) {
       compare_records(call);
       call.entered_by_all = true;
@@ -121,25 +121,25 @@ bool CallQueue::run_phases(Call& call) {
   return call.entered_by_all && call.phases_done == call.phases();
 }
 
-bool CallQueue::find_obstacle(const Call& call, Obstacle& obstacle) const {
+bool CallQueue::find_pending(const Call& call, PendingCounter& pending) const {
   if (!call.entered_by_all) {
-    obstacle.counter = &RankState::posted;
-    obstacle.target = call.number;
-    return find_lagging(Need::kEverybody, obstacle);
+    pending.counter = &RankState::posted;
+    pending.target = call.number;
+    return find_lagging(Need::kEverybody, pending);
   }
   const Need need = call.exchange ? call.exchange->need(call.phases_done) : Need{};
-  obstacle.counter = &RankState::phase;
-  obstacle.target = call.first_phase + need.phases;
-  return find_lagging(need.rank, obstacle);
+  pending.counter = &RankState::phase;
+  pending.target = call.first_phase + need.phases;
+  return find_lagging(need.rank, pending);
 }
 
-bool CallQueue::find_lagging(int rank, Obstacle& obstacle) const {
+bool CallQueue::find_lagging(int rank, PendingCounter& pending) const {
   if (rank == Need::kNobody) return false;
-  obstacle.needs_everybody = rank == Need::kEverybody;
-  const int first = obstacle.needs_everybody ? 0 : rank;
-  const int last = obstacle.needs_everybody ? host_.size() - 1 : rank;
-  for (obstacle.rank = first; obstacle.rank <= last; ++obstacle.rank) {
-    if (!(state(obstacle.rank).*obstacle.counter).has_reached(obstacle.target)) return true;
+  pending.needs_everybody = rank == Need::kEverybody;
+  const int first = pending.needs_everybody ? 0 : rank;
+  const int last = pending.needs_everybody ? host_.size() - 1 : rank;
+  for (pending.rank = first; pending.rank <= last; ++pending.rank) {
+    if (!(state(pending.rank).*pending.counter).has_reached(pending.target)) return true;
   }
   return false;
 }
@@ -166,32 +166,32 @@ void CallQueue::compare_records(const Call& call) const {
   }
 }
 
-void CallQueue::publish(const Obstacle& obstacle) {
-  const uint32_t is_phase = obstacle.counter == &RankState::phase ? 1 : 0;
+void CallQueue::publish(const PendingCounter& pending) {
+  const uint32_t is_phase = pending.counter == &RankState::phase ? 1 : 0;
   Waiting& waits = state(rank_).waits;
-  waits.target.store(obstacle.target);
-  waits.on.store(1 + 2 * static_cast<uint32_t>(obstacle.rank) + is_phase);
+  waits.target.store(pending.target);
+  waits.on.store(1 + 2 * static_cast<uint32_t>(pending.rank) + is_phase);
 }
 
-void CallQueue::wait_for(const Obstacle& obstacle, const Call& call) {
-  Counter& counter = state(obstacle.rank).*obstacle.counter;
+void CallQueue::wait_for(const PendingCounter& pending, const Call& call) {
+  Counter& counter = state(pending.rank).*pending.counter;
   Backoff backoff(shares_cores_);
   while (backoff.poll_or_yield()) {
-    if (counter.has_reached(obstacle.target)) return;
+    if (counter.has_reached(pending.target)) return;
   }
-  publish(obstacle);
+  publish(pending);
   const RecordedWait recorded(context_.recorder, call.operation);
   WaitLimit limit(stall_abort_, context_);
-  while (!counter.has_reached(obstacle.target)) {
+  while (!counter.has_reached(pending.target)) {
     check_alive(call);
-    if (limit.is_to_be_told()) limit.tell(call.operation, rank_, culprits_of(obstacle));
+    if (limit.warning_is_due()) limit.warn(call.operation, rank_, culprits_of(pending));
     const auto left = limit.left();
     if (left <= WaitLimit::Clock::duration::zero()) {
-      const std::vector<int> missing = culprits_of(obstacle);
+      const std::vector<int> missing = culprits_of(pending);
       if (!missing.empty()) blame(missing.front());
       throw limit.error(call.operation, rank_, missing);
     }
-    counter.sleep_below(obstacle.target, std::min<WaitLimit::Clock::duration>(left, kNap));
+    counter.sleep_below(pending.target, std::min<WaitLimit::Clock::duration>(left, kNap));
   }
   state(rank_).waits.on.store(0);
 }
@@ -216,11 +216,11 @@ void CallQueue::check_alive(const Call& call) {
   throw lost_peer_error(call.operation, rank_, gone, culprits);
 }
 
-std::vector<int> CallQueue::culprits_of(const Obstacle& obstacle) const {
+std::vector<int> CallQueue::culprits_of(const PendingCounter& pending) const {
   std::vector<int> culprits;
   for (int peer = 0; peer < host_.size(); ++peer) {
-    const bool is_needed = obstacle.needs_everybody ? peer != rank_ : peer == obstacle.rank;
-    if (!is_needed || (state(peer).*obstacle.counter).has_reached(obstacle.target)) continue;
+    const bool is_needed = pending.needs_everybody ? peer != rank_ : peer == pending.rank;
+    if (!is_needed || (state(peer).*pending.counter).has_reached(pending.target)) continue;
     culprits.push_back(root_culprit(peer));
   }
   return distinct(std::move(culprits));

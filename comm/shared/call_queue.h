@@ -28,14 +28,14 @@ struct Call {
   uint32_t phases() const { return exchange ? exchange->phases() : 0; }
 };
 
-// All ranks make the same calls in the same order; so each knows every call's number and first
+// All ranks make the same calls in the same order. So each rank knows every call's number and first
 // phase on all of them, and two counters a rank (comm/shared/control.h) tell how far each rank is.
 // A call's phases run after those of the calls before it, and calls end in order. Thread safety:
-// none. After an error the queue is of no more use.
+// none. Unusable after an error.
 class CallQueue {
  public:
-  // A collective call. The host must outlive the queue. So must `context`, which is looked at when
-  // a rank enters a call, waits in it and leaves it.
+  // A collective call. The host must outlive the queue. So must `context`, which is read when a
+  // rank enters a call, waits in it and leaves it.
   CallQueue(SharedHost& host, std::chrono::milliseconds stall_abort, const CallContext& context);
 
   // Enters a call. Waits when too many are under way. `exchange` may be null.
@@ -48,8 +48,8 @@ class CallQueue {
   void wait(const Call& call);
 
  private:
-  // A peer's counter that is not there yet.
-  struct Obstacle {
+  // A peer's counter that has not reached the target that a call needs.
+  struct PendingCounter {
     Counter RankState::* counter;
     int rank;  // the first one where everybody is needed
     uint32_t target;
@@ -57,20 +57,21 @@ class CallQueue {
   };
 
   bool run_phases(Call& call);
-  // False: `call` may take its next step. Otherwise the first counter in its way.
-  bool find_obstacle(const Call& call, Obstacle& obstacle) const;
-  bool find_lagging(int rank, Obstacle& obstacle) const;
+  // Returns false when `call` may take its next step. Otherwise sets `pending` to the first
+  // counter that it waits for.
+  bool find_pending(const Call& call, PendingCounter& pending) const;
+  bool find_lagging(int rank, PendingCounter& pending) const;
   void compare_records(const Call& call) const;
 
-  void wait_for(const Obstacle& obstacle, const Call& call);
-  void publish(const Obstacle& obstacle);
+  void wait_for(const PendingCounter& pending, const Call& call);
+  void publish(const PendingCounter& pending);
   void check_alive(const Call& call);
-  // The ranks to blame for an obstacle that stays.
-  std::vector<int> culprits_of(const Obstacle& obstacle) const;
-  // A rank that waits for another is held up by it, and one that gave up was: the last one in such
-  // a row. It may be `rank` itself.
+  // The ranks at fault when the counter does not reach its target.
+  std::vector<int> culprits_of(const PendingCounter& pending) const;
+  // Follows the chain of ranks that hold `rank` up and returns the last one, which may be `rank`
+  // itself. A rank is held up by the rank that it waits for or gave up on.
   int root_culprit(int rank) const;
-  // Whom a rank waits for or gave up on; itself: nobody.
+  // The rank that `rank` waits for or gave up on; `rank` itself where there is none.
   int held_up_by(int rank) const;
   void blame(int rank) { state(rank_).blames.store(static_cast<uint32_t>(rank) + 1); }
 

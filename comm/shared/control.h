@@ -63,7 +63,8 @@ struct alignas(64) CallRecord {
   bool operator==(const CallRecord&) const = default;
 };
 
-// A rank that sleeps says for what, so that others see who holds it up.
+// The counter and target that a sleeping rank waits for, so that the others can see who holds it
+// up.
 struct Waiting {
   Word on;      // 1 + 2 * rank, and 1 more for its phase in place of what it posted; 0: it goes on
   Word target;  // written first

@@ -35,7 +35,7 @@ class TreeExchange : public Exchange {
   explicit TreeExchange(Context context) : context_(std::move(context)) {}
 
   uint32_t phases() const override { return 1; }
-  // The others' sums end in this rank's memory.
+  // The other ranks write their sums to this rank's memory.
   Need need(uint32_t phase) const override {
     return phase == 0 ? Need{} : Need{.rank = Need::kEverybody, .phases = 1};
   }

@@ -1,5 +1,5 @@
-// The all-reduce algorithms where ranks reach each other's memory. comm/schedule.h has them in
-// prose.
+// The all-reduce algorithms for ranks that can access each other's memory. comm/schedule.h
+// describes them.
 #pragma once
 
 #include <cstdint>

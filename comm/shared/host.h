@@ -33,7 +33,8 @@ class SharedHost {
   // `operation` is for errors. Errors: EnvironmentError when memory runs out; CommError.
   virtual Segment allocate(size_t bytes_per_rank, const Operation& operation) = 0;
 
-  // True, soon, for a rank that has ended, however it did. What it wrote before is visible then.
+  // Becomes true soon after a rank has ended, however it ended. What the rank wrote before is
+  // visible then.
   virtual bool is_gone(int rank) = 0;
 };
 

@@ -47,7 +47,8 @@ class SharedProcesses : public SharedCommunicator {
   void keep(std::unique_ptr<MessageCommunicator> messages) { messages_ = std::move(messages); }
 
  private:
-  // Waits at once: other ranks might wait for sums in memory meanwhile, which do not move MPI's on.
+  // Waits at once, because other ranks might meanwhile wait for sums in shared memory, and such
+  // waits make no progress in MPI.
   std::unique_ptr<Work> start_library_sum(const AllReduce& what) override {
     auto work = messages_->start_all_reduce(what);
     work->wait();

@@ -47,12 +47,12 @@ class ProcessHost : public SharedHost {
 };
 
 struct SharedRanks {
-  std::unique_ptr<Communicator> ranks;  // null where it cannot be
+  std::unique_ptr<Communicator> ranks;  // null where memory cannot be shared
   std::string problem;                  // why; the same on all ranks
 };
 
-// A collective call of `messages`, which the result owns from then on: it ends with `messages`' own
-// last wait for the peers. Where there is no result the caller keeps it. Errors: those of
+// A collective call of `messages`. The result owns `messages` from then on, and ends with their
+// last wait for the peers. Where there is no result, the caller keeps `messages`. Errors: those of
 // `messages`.
 SharedRanks share_memory(std::unique_ptr<MessageCommunicator>& messages,
                          const Launch& launch,

@@ -33,7 +33,7 @@ class QueuedWork : public Work {
   const std::shared_ptr<const Call> call_;
 };
 
-// Flat, of memory that something else keeps.
+// Wraps memory that something else keeps alive, as a flat tensor.
 Tensor borrow(std::byte* data, int64_t count, Dtype dtype) {
   return Tensor::wrap(
       std::shared_ptr<std::byte>(std::shared_ptr<void>(), data), {count}, dtype, Device::kCpu);
@@ -47,12 +47,13 @@ void copy_bytes(std::byte* to, const std::byte* from, size_t bytes) {
   if (bytes > 0) std::memmove(to, from, bytes);
 }
 
-// Calls piece(begin, count) over [0, bytes); once for nothing, because ranks meet all the same.
+// Calls piece(begin, count) over [0, bytes). Calls it once for 0 bytes, because the ranks meet then
+// too.
 template <class Piece>
-void for_each_piece(size_t bytes, size_t most, Piece&& piece) {
+void for_each_piece(size_t bytes, size_t max_bytes, Piece&& piece) {
   size_t begin = 0;
   do {
-    const size_t count = std::min(most, bytes - begin);
+    const size_t count = std::min(max_bytes, bytes - begin);
     piece(begin, count);
     begin += count;
   } while (begin < bytes);

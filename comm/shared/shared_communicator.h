@@ -18,8 +18,8 @@
 namespace lockstep::comm {
 
 // Values in memory of allocate() are summed where they lie. Other memory is carried through a
-// staging segment, piece by piece, and start_all_reduce() returns when that is done. After an error
-// it is of no more use.
+// staging segment, piece by piece, and start_all_reduce() returns when that is done. Unusable after
+// an error.
 class SharedCommunicator : public Communicator {
  public:
   // A collective call.
@@ -38,9 +38,9 @@ class SharedCommunicator : public Communicator {
   void all_reduce_sum(std::span<int64_t> values) final;
 
  protected:
-  // For ranks that have a library beside the memory. Errors: UsageError where there is none.
+  // For ranks that can also sum by a library. Errors: UsageError where there is none.
   virtual std::unique_ptr<Work> start_library_sum(const AllReduce& what);
-  // The error that made it of no more use.
+  // The error that made it unusable.
   const std::optional<CommError>& failure() const { return guard_.failure(); }
 
  private:

@@ -158,9 +158,9 @@ bool SocketMesh::wait_for_message(int from, std::chrono::milliseconds at_most) c
   pollfd poll{.fd = peers_[static_cast<size_t>(from)].get(), .events = POLLIN, .revents = 0};
   while (true) {  // signals interrupt poll()
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    const int64_t most = std::clamp<int64_t>(left.count(), 0, INT32_MAX);
-    if (::poll(&poll, 1, static_cast<int>(most)) > 0) return true;
-    if (most == 0) return false;
+    const int64_t wait_ms = std::clamp<int64_t>(left.count(), 0, INT32_MAX);
+    if (::poll(&poll, 1, static_cast<int>(wait_ms)) > 0) return true;
+    if (wait_ms == 0) return false;
   }
 }
 

@@ -1,5 +1,5 @@
-// The word in shared memory that ranks wait on. A file of its own: tests/explore puts a word in its
-// place that lets a test choose the order of the ranks.
+// The word in shared memory that ranks wait on. It has a file of its own so that tests/explore can
+// replace it with a word that lets a test choose the order of the ranks.
 #pragma once
 
 #include <atomic>

@@ -184,7 +184,7 @@ TEST(IpcExchange, ALostRankEndsTheOthers) {
 
 TEST(IpcTrial, PassesWhereRanksReachEachOther) {
   const auto tried = [](Communicator& peers) {
-    return obstacle(peers, kDeadline).empty() ? 0 : kRefused;
+    return why_unavailable(peers, kDeadline).empty() ? 0 : kRefused;
   };
   EXPECT_EQ(exit_codes(2, {.devices = 1}, tried), (Codes{0, 0}));
   EXPECT_EQ(exit_codes(3, {.devices = 2}, tried), (Codes{0, 0, 0}));
@@ -193,7 +193,7 @@ TEST(IpcTrial, PassesWhereRanksReachEachOther) {
 TEST(IpcTrial, IsRefusedOnAllRanksWhereOneCannot) {
   const auto refusal = [](size_t devices, const char* fault, const std::string& why) {
     return exit_codes(2, {.devices = devices, .fault = fault}, [&](Communicator& peers) {
-      const std::string found = obstacle(peers, kDeadline);
+      const std::string found = why_unavailable(peers, kDeadline);
       peers.barrier();  // the ranks go on together
       if (found.find(why) != std::string::npos) return kRefused;
       std::fprintf(stderr, "rank %d: %s\n", peers.rank(), found.c_str());

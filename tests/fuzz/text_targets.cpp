@@ -121,7 +121,7 @@ std::vector<std::string> record_seeds() {
                             {"predivide", "1"},
                             {"wire", "f32"}};
   record.run.settings = {{"lr", "0.1"}};
-  record.at.steps = record.at.applied = 10;
+  record.position.steps = record.position.applied = 10;
   record.model_digest = "xxh3-128:0";
   std::string lines;
   for (const auto& [key, value] : to_metadata(record)) lines += key + '=' + value + '\n';

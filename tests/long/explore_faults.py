@@ -24,7 +24,7 @@ FAULTS = [
      "% RankState::kRecords] = {};\n  state(rank_).posted.raise_to(call->number);\n"
      "  state(rank_).records[call->number % RankState::kRecords] = record;",
      "a call is entered before its record stands"),
-    (QUEUE, "obstacle.target = call.number;", "obstacle.target = call.number - 1;",
+    (QUEUE, "pending.target = call.number;", "pending.target = call.number - 1;",
      "a call begins before all entered it"),
     (QUEUE, "call.first_phase + need.phases", "call.first_phase", "a phase does not wait for the one before it"),
     (QUEUE, "      call.exchange->run(call.phases_done);\n      ++call.phases_done;\n"
@@ -33,8 +33,8 @@ FAULTS = [
      "      ++call.phases_done;",
      "a phase is called done before it is"),
     (QUEUE, "host_.size() - 1 : rank;", "host_.size() - 2 : rank;", "the last rank is not waited for"),
-    (QUEUE, "  while (!counter.has_reached(obstacle.target)) {\n    check_alive(call);",
-     "  while (!counter.has_reached(obstacle.target)) {", "nobody looks for lost peers"),
+    (QUEUE, "  while (!counter.has_reached(pending.target)) {\n    check_alive(call);",
+     "  while (!counter.has_reached(pending.target)) {", "nobody looks for lost peers"),
     (QUEUE, "if (left <= WaitLimit::Clock::duration::zero())", "if (left <= WaitLimit::Clock::duration::min())",
      "no deadline"),
     (QUEUE, "std::min<WaitLimit::Clock::duration>(left, kNap)", "left", "a sleeper does not look for lost peers"),
@@ -53,12 +53,12 @@ FAULTS = [
     (QUEUE, "if (host_.is_gone(rank)) return rank;", "", "a dead rank is taken to wait"),
     (QUEUE, "return counter.has_reached(target) ? rank : peer;", "return counter.has_reached(target), peer;",
      "a stopped rank is taken to wait for what is there"),
-    (QUEUE, "culprits.push_back(culprit_behind(peer));\n  }", "culprits.push_back(peer);\n  }",
+    (QUEUE, "culprits.push_back(root_culprit(peer));\n  }", "culprits.push_back(peer);\n  }",
      "ranks that wait are blamed"),
     (QUEUE, "  blame(culprits.front());\n", "", "a rank that lost a peer does not say whom it blames"),
     (QUEUE, "      if (!missing.empty()) blame(missing.front());\n", "",
      "a rank whose deadline passed does not say whom it blames"),
-    (QUEUE, "  waits.target.store(obstacle.target);\n", "", "what a rank waits for is not told"),
+    (QUEUE, "  waits.target.store(pending.target);\n", "", "what a rank waits for is not told"),
     (QUEUE, "+ is_phase);", "+ 0 * is_phase);", "another counter is told"),
     (CONTROL, "    if (sleepers.load(std::memory_order_seq_cst) > 0) futex_wake_all(value);\n", "", "nobody is woken"),
     (CONTROL, "    value.store(target, std::memory_order_seq_cst);\n"
@@ -109,7 +109,7 @@ FAULTS = [
     (REDUCER, "if (options_.ask && bucket + 1 == buckets_.size())", "if (options_.ask && bucket == 0)",
      "the answer is put into the first bucket"),
     (LIMIT, "part == nullptr ? deadline : ", "true ? deadline : ", "a slow part has the ranks' deadline"),
-    (LIMIT, "  tell_at_ = Clock::time_point::max();\n  return true;", "  return true;",
+    (LIMIT, "  warn_at_ = Clock::time_point::max();\n  return true;", "  return true;",
      "a slow part is told again and again"),
     (LIMIT, "lowest_that_waits(missing) != rank", "false", "a slow part is told by all ranks"),
 ]

@@ -62,7 +62,7 @@ TEST(AttackB3, ARunThatGoesOnWithAnotherInstructionSetSaysSo) {
   before.environment["onednn_isa"] = "avx512_core";
   EXPECT_EQ(differences(now, before),
             std::vector<std::string>{"onednn_isa is avx2, was avx512_core"});
-  CheckpointRecord record{.run = before, .at = tiny_position(20), .model_digest = {}};
+  CheckpointRecord record{.run = before, .position = tiny_position(20), .model_digest = {}};
   EXPECT_EQ(record_of(to_metadata(record), "file").run, before);
   EXPECT_TRUE(program_versions().contains("onednn_isa"));
 }

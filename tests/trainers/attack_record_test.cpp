@@ -22,7 +22,7 @@ using testing::tiny_position;
 using testing::TinyRun;
 
 CheckpointRecord tiny_record() {
-  return {.run = tiny_identity(), .at = tiny_position(20), .model_digest = {}};
+  return {.run = tiny_identity(), .position = tiny_position(20), .model_digest = {}};
 }
 
 // Returns what read_checkpoint() says of a pair of files with this record: exit code and why, or
@@ -91,14 +91,14 @@ TEST(AttackB2, AbsurdPlacesAndCountsAreRefused) {
       {"applied_steps", &TrainingPosition::applied}};
   for (const auto& [name, place] : places) {
     CheckpointRecord record = tiny_record();
-    record.at.*place = kHuge;
+    record.position.*place = kHuge;
     EXPECT_THAT(verdict_on(record), HasSubstr(fmt::format("its '{}' is {}, ", name, kHuge)));
   }
   CheckpointRecord record = tiny_record();
-  record.at.best.correct1 = record.at.best.total + 1;
+  record.position.best.correct1 = record.position.best.total + 1;
   EXPECT_EQ(verdict_on(record), "4: its 'best.correct1' is 101, expected 0 to 100");
   record = tiny_record();
-  record.at.sums.correct5 = record.at.sums.images + 1;
+  record.position.sums.correct5 = record.position.sums.images + 1;
   EXPECT_EQ(verdict_on(record), "4: its 'epoch_sums.correct5' is 321, expected 0 to 320");
 }
 

@@ -120,7 +120,7 @@ TEST_F(BackgroundSave, FilesHoldTheStepsValuesWhateverTrainingDoesMeanwhile) {
     EXPECT_TRUE(to.last_is_saved());
     const Checkpoint found = read_checkpoint(file(step));
     EXPECT_EQ(digest_of_row_major(found.model) ^ digest_of_row_major(found.optimizer), before);
-    EXPECT_EQ(found.record.at.steps, step);
+    EXPECT_EQ(found.record.position.steps, step);
   }
 }
 

@@ -63,35 +63,35 @@ TEST(CheckpointFile, RecordComesBackWhole) {
   const CheckpointRecord read = read_checkpoint(write_tiny(dir.path(), TinyRun(1), 20)).record;
   EXPECT_EQ(read.run, tiny_identity());
   const TrainingPosition want = testing::tiny_position(20);
-  EXPECT_EQ(read.at.steps, 20);
-  EXPECT_EQ(read.at.applied, 19);
-  EXPECT_EQ(read.at.epoch, want.epoch);
-  EXPECT_EQ(read.at.sums.steps, want.sums.steps);
-  EXPECT_EQ(read.at.sums.images, want.sums.images);
-  EXPECT_EQ(read.at.sums.loss, want.sums.loss);  // all bits of a third
-  EXPECT_EQ(read.at.sums.correct1, want.sums.correct1);
-  EXPECT_EQ(read.at.sums.correct5, want.sums.correct5);
-  EXPECT_EQ(read.at.best.correct1, want.best.correct1);
-  EXPECT_EQ(read.at.best.correct5, want.best.correct5);
-  EXPECT_EQ(read.at.best.total, want.best.total);
-  EXPECT_EQ(read.at.best.loss, want.best.loss);
-  EXPECT_EQ(read.at.best_epoch, want.best_epoch);
-  EXPECT_EQ(read.at.schedule, want.schedule);
-  EXPECT_EQ(read.at.early_stopping, want.early_stopping);
+  EXPECT_EQ(read.position.steps, 20);
+  EXPECT_EQ(read.position.applied, 19);
+  EXPECT_EQ(read.position.epoch, want.epoch);
+  EXPECT_EQ(read.position.sums.steps, want.sums.steps);
+  EXPECT_EQ(read.position.sums.images, want.sums.images);
+  EXPECT_EQ(read.position.sums.loss, want.sums.loss);  // all bits of a third
+  EXPECT_EQ(read.position.sums.correct1, want.sums.correct1);
+  EXPECT_EQ(read.position.sums.correct5, want.sums.correct5);
+  EXPECT_EQ(read.position.best.correct1, want.best.correct1);
+  EXPECT_EQ(read.position.best.correct5, want.best.correct5);
+  EXPECT_EQ(read.position.best.total, want.best.total);
+  EXPECT_EQ(read.position.best.loss, want.best.loss);
+  EXPECT_EQ(read.position.best_epoch, want.best_epoch);
+  EXPECT_EQ(read.position.schedule, want.schedule);
+  EXPECT_EQ(read.position.early_stopping, want.early_stopping);
 }
 
 TEST(CheckpointRecord, OfAnEarlierProgramHasOneSeed) {
-  Texts metadata =
-      to_metadata({.run = tiny_identity(), .at = testing::tiny_position(20), .model_digest = {}});
+  Texts metadata = to_metadata(
+      {.run = tiny_identity(), .position = testing::tiny_position(20), .model_digest = {}});
   for (const char* key : {"seed_order", "seed_weights", "early_stopping"}) metadata.erase(key);
   const CheckpointRecord record = record_of(metadata, "file");
   EXPECT_EQ(record.run.seeds, (Seeds{.run = 7, .order = 7, .weights = 7}));
-  EXPECT_EQ(record.at.early_stopping, "");
+  EXPECT_EQ(record.position.early_stopping, "");
 }
 
 TEST(CheckpointRecord, SaysWhichEnginesOfCudnnARunHad) {
   CheckpointRecord record{
-      .run = tiny_identity(), .at = testing::tiny_position(20), .model_digest = {}};
+      .run = tiny_identity(), .position = testing::tiny_position(20), .model_digest = {}};
   EXPECT_FALSE(to_metadata(record).contains("plan_choices"));
   record.run.environment["cudnn"] = "9.19.0";
   record.run.environment["plan_choices"] = "5b7e";

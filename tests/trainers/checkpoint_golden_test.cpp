@@ -40,7 +40,7 @@ TEST(CheckpointOfFormat1, IsReadAndFitsItsNetworkAndOptimizer) {
   EXPECT_EQ(run.environment.at("wire"), "f32");
   EXPECT_EQ(run.settings.at("momentum"), "0.9");
   EXPECT_FALSE(run.evaluation.is_known());
-  const TrainingPosition& at = checkpoint.record.at;
+  const TrainingPosition& at = checkpoint.record.position;
   EXPECT_EQ(at.steps, 1);
   EXPECT_EQ(at.applied, 1);
   EXPECT_EQ(at.epoch, 0);

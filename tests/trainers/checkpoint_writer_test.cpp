@@ -191,7 +191,7 @@ TEST_F(Writer, NewestSoundPassesOverDamageByName) {
   std::vector<std::string> notes;
   const auto found = newest_sound(dir_.path(), notes);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->checkpoint.record.at.steps, 10);
+  EXPECT_EQ(found->checkpoint.record.position.steps, 10);
   ASSERT_EQ(notes.size(), 2U);
   EXPECT_THAT(notes[0], HasSubstr("step0000030.state.safetensors as a checkpoint: its content"));
   EXPECT_THAT(notes[1], HasSubstr("step0000020.safetensors as a safetensors file: "));
@@ -216,9 +216,9 @@ TEST_F(Writer, AKillAtAnyMomentLeavesASoundCheckpoint) {
     const auto found = newest_sound(dir_.path(), notes);
     ASSERT_TRUE(found) << "round " << round;
     EXPECT_THAT(notes, ElementsAre()) << "round " << round;
-    EXPECT_GE(found->checkpoint.record.at.steps, newest);
+    EXPECT_GE(found->checkpoint.record.position.steps, newest);
     EXPECT_NO_THROW(read_safetensors(dir_ / "last.safetensors"));
-    newest = found->checkpoint.record.at.steps;
+    newest = found->checkpoint.record.position.steps;
   }
   EXPECT_GT(newest, 1);
 }

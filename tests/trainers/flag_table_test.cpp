@@ -83,7 +83,7 @@ TEST(FlagTable, NoFlagIsUnfinished) {
   for (const Program program : {Program::kTrainConvnet, Program::kTrainResnet}) {
     std::string said = help_all_text(program);
     for (const Flag& flag : flag_table()) {
-      if (!flag.of(program) || flag.name == "config" || only_prints(flag)) continue;
+      if (!flag.is_for(program) || flag.name == "config" || only_prints(flag)) continue;
       try {
         make_run_request(
             options_of(fmt::format("--{} {}", flag.name, example_value(flag)), {}, program));

@@ -5,7 +5,7 @@
 #include "data/drawn_dataset.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/trainers/made_run.h"
-#include "trainers/cli/leave_report.h"
+#include "trainers/cli/final_report.h"
 #include "trainers/config/run_files.h"
 #include "trainers/report/run_directory.h"
 #include "trainers/runs/report_page.h"
@@ -87,14 +87,14 @@ TEST(HostileRun, AFullDiskCostsTheReportAlone) {
   Console console({.sink = [&](const std::string& line) { said += line + "\n"; }});
   {
     const testing::FileSizeLimit full(1000);
-    leave_report(dir.path(), {}, *data::open_digits().test, console);
+    write_final_report(dir.path(), {}, *data::open_digits().test, console);
   }
   EXPECT_THAT(said,
               AllOf(HasSubstr("warning: there is no report: cannot write"),
                     HasSubstr("File too large\n"),
                     HasSubstr("try: ")));
   EXPECT_EQ(testing::read_text(dir / kReportFile), "the page before");
-  leave_report(dir.path(), {}, *data::open_digits().test, console);
+  write_final_report(dir.path(), {}, *data::open_digits().test, console);
   EXPECT_THAT(testing::read_text(dir / kReportFile), HasSubstr("<html"));
 }
 

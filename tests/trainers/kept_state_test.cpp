@@ -71,7 +71,7 @@ TEST(KeptState, TheNewestSoundStateOfAnyHostComesToRank0) {
   fs::resize_file(damaged, fs::file_size(damaged) - 1);
   const auto found = newest_of(folders);
   ASSERT_TRUE(found);
-  EXPECT_EQ(found->checkpoint.record.at.steps, 11);
+  EXPECT_EQ(found->checkpoint.record.position.steps, 11);
   EXPECT_EQ(found->model_file.parent_path(), folders[0]);
   EXPECT_EQ(digest_of_row_major(found->checkpoint.model),
             digest_of_row_major(file_tensors(TinyRun(2).model.state())));

@@ -172,10 +172,11 @@ std::string refused(const std::string& line) {
 }
 
 TEST(MinLr, IsInTheUnitOfTheRate) {
-  EXPECT_EQ(make_optimizer_config(options_of("--lr-scheduler cosine --lr 0")).schedule.least, 0);
+  EXPECT_EQ(make_optimizer_config(options_of("--lr-scheduler cosine --lr 0")).schedule.min_factor,
+            0);
   const std::string line = "--lr-scheduler cosine --lr 0.1 --lr-min 0.025 ";
-  EXPECT_EQ(make_optimizer_config(options_of(line)).schedule.least, 0.25);
-  EXPECT_EQ(make_optimizer_config(options_of(line + "--scale-lr")).schedule.least, 0.25);
+  EXPECT_EQ(make_optimizer_config(options_of(line)).schedule.min_factor, 0.25);
+  EXPECT_EQ(make_optimizer_config(options_of(line + "--scale-lr")).schedule.min_factor, 0.25);
   EXPECT_EQ(refused("--lr-scheduler cosine --lr 0.1 --min-lr 0.2"),
             "--min-lr 0.2 is above --lr 0.1 | the rate falls from one to the other | --min-lr "
             "1e-6, or a greater --lr");

@@ -39,7 +39,7 @@ class FindResumePoint : public ::testing::Test {
       const auto found = find_resume_point(resume, run_, notes_);
       if (!found) return "none";
       EXPECT_EQ(found->run_directory, run_);
-      return std::to_string(found->checkpoint.record.at.steps);
+      return std::to_string(found->checkpoint.record.position.steps);
     } catch (const CheckpointError& error) {
       return format_error(error);
     }

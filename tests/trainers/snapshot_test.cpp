@@ -44,7 +44,7 @@ TEST(Snapshots, LaterStepsDoNotReachIt) {
   Stream stream;
   Snapshot snapshot;
   take_snapshot({stream, run.model, run.optimizer},
-                {.run = tiny_identity(), .at = tiny_position(10), .model_digest = {}},
+                {.run = tiny_identity(), .position = tiny_position(10), .model_digest = {}},
                 snapshot);
   uint64_t seed = 100;
   for (const auto& entries : {run.model.state(), run.optimizer.state()}) {

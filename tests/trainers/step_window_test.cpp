@@ -134,13 +134,13 @@ TEST(StepWindow, BlamesTheLoaderThatWasWaitedForMost) {
   const RankSeconds quick = {.own = 2, .exposed = 2, .loader = {.waited = 0.1, .work = {9, 9, 9}}};
   RankSeconds slow = {.own = 3, .exposed = 1, .loader = {.waited = 1, .work = {1, 2, 3}}};
   const auto stall = [&] { return loader_stall(std::array{quick, slow, quick}); };
-  EXPECT_DOUBLE_EQ(stall().waited, 0.25);
-  EXPECT_STREQ(stall().on, "augment");
+  EXPECT_DOUBLE_EQ(stall().share, 0.25);
+  EXPECT_STREQ(stall().busy_with, "augment");
   slow.loader.work = {.disk = 2, .decode = 3, .augment = 1};
-  EXPECT_STREQ(stall().on, "decode");
+  EXPECT_STREQ(stall().busy_with, "decode");
   slow.loader.work = {.disk = 4, .decode = 3, .augment = 1};
-  EXPECT_STREQ(stall().on, "disk");
-  EXPECT_EQ(loader_stall(std::array{RankSeconds{}}).waited, 0);
+  EXPECT_STREQ(stall().busy_with, "disk");
+  EXPECT_EQ(loader_stall(std::array{RankSeconds{}}).share, 0);
 }
 
 }  // namespace

@@ -104,7 +104,8 @@ inline std::filesystem::path write_tiny(const std::filesystem::path& folder,
                                         const TinyRun& run,
                                         int64_t steps) {
   const std::string name = model_file_name(steps);
-  CheckpointRecord record{.run = tiny_identity(), .at = tiny_position(steps), .model_digest = {}};
+  CheckpointRecord record{
+      .run = tiny_identity(), .position = tiny_position(steps), .model_digest = {}};
   write_checkpoint(Folder(folder),
                    name,
                    record,

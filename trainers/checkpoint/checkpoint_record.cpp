@@ -51,7 +51,7 @@ void for_each_field(Possibly<Evaluation> auto& evaluation, auto&& visit) {
 
 // The fields that every file has.
 void for_each_field(Possibly<CheckpointRecord> auto& record, auto&& visit) {
-  auto& [run, at, model_digest] = record;
+  auto& [run, position, model_digest] = record;
   visit("program", run.program);
   visit("arch", run.arch);
   visit("global_batch", run.global_batch);
@@ -62,13 +62,13 @@ void for_each_field(Possibly<CheckpointRecord> auto& record, auto&& visit) {
   visit("start_epoch", run.start_epoch);
   visit("data_digest", run.data_digest);
   visit("settings", run.settings);
-  visit("steps", at.steps);
-  visit("applied_steps", at.applied);
-  visit("epoch", at.epoch);
-  visit("epoch_sums", at.sums);
-  visit("best", at.best);
-  visit("best_epoch", at.best_epoch);
-  visit("schedule", at.schedule);
+  visit("steps", position.steps);
+  visit("applied_steps", position.applied);
+  visit("epoch", position.epoch);
+  visit("epoch_sums", position.sums);
+  visit("best", position.best);
+  visit("best_epoch", position.best_epoch);
+  visit("schedule", position.schedule);
   visit("model_digest", model_digest);
 }
 
@@ -99,7 +99,7 @@ bool read_number(const Json& json, double& number) {
   return true;
 }
 
-// False, or an exception of Json's, for what is not such a field's.
+// Returns false, or throws an exception of Json's, for a value that is no such field's.
 template <class T>
 bool read_field(const Json& json, T& field) {
   bool understood = true;
@@ -184,7 +184,7 @@ void compare(const Texts& now, const Texts& before, std::vector<std::string>& fo
 
 Texts to_metadata(const CheckpointRecord& record) {
   const RunIdentity& run = record.run;
-  const std::string& grad_scaler = record.at.grad_scaler;
+  const std::string& grad_scaler = record.position.grad_scaler;
   Texts metadata = {
       {kVersionKey,
        fmt::format("{}.{}", CheckpointRecord::kMajorVersion, CheckpointRecord::kMinorVersion)}};
@@ -193,7 +193,8 @@ Texts to_metadata(const CheckpointRecord& record) {
   metadata[kSeedOrderKey] = field_text(run.seeds.order);
   metadata[kSeedWeightsKey] = field_text(run.seeds.weights);
   if (!grad_scaler.empty()) metadata[kGradScalerKey] = grad_scaler;
-  if (!record.at.early_stopping.empty()) metadata[kEarlyStoppingKey] = record.at.early_stopping;
+  if (!record.position.early_stopping.empty())
+    metadata[kEarlyStoppingKey] = record.position.early_stopping;
   if (run.evaluation.is_known()) metadata[kEvaluationKey] = to_json(run.evaluation);
   for (const char* key : kEnvironmentKeys) metadata[key] = run.environment.at(key);
   for (const char* key : kLaterKeys) {
@@ -227,8 +228,8 @@ CheckpointRecord record_of(const Texts& metadata, const std::string& file) {
   }
   for_each_field(record, read);
   record.run.evaluation = recorded_evaluation(metadata, file);
-  record.at.grad_scaler = read.text_or_empty(kGradScalerKey);
-  record.at.early_stopping = read.text_or_empty(kEarlyStoppingKey);
+  record.position.grad_scaler = read.text_or_empty(kGradScalerKey);
+  record.position.early_stopping = read.text_or_empty(kEarlyStoppingKey);
   Seeds& seeds = record.run.seeds;
   seeds.order = seeds.weights = seeds.run;
   if (metadata.contains(kSeedOrderKey)) read(kSeedOrderKey, seeds.order);

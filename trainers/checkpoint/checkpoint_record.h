@@ -1,4 +1,4 @@
-// A checkpoint's record beside its tensors: what fixes its run, and how far that run was.
+// A checkpoint's record beside its tensors: the settings that fix its run, and how far the run was.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace lockstep::trainers {
 
 struct RunIdentity {
   std::string program;  // "train_convnet"
-  // A run goes on with these and no others.
+  // A resumed run must have these same values.
   std::string arch;
   int64_t global_batch = 0;  // B
   int64_t micro_steps = 1;   // A
@@ -21,12 +21,12 @@ struct RunIdentity {
   Seeds seeds;
   int64_t start_epoch = 0;
   std::string data_digest;
-  // A run may go on with others, with other bits than it would have had.
+  // A resumed run may have other values, and then has other bits.
   Texts environment;  // isa, lockstep, onednn (versions), onednn_isa; wire, predivide (of
                       // gradients); where the run has them: cublaslt, cudnn (versions),
                       // plan_choices (digest of its engines)
   Texts settings;     // flags that shape the training: "lr" and so on
-  EvaluationRecord evaluation = {};  // known of files since it is recorded
+  EvaluationRecord evaluation = {};  // unknown in files from before it was recorded
 
   bool operator==(const RunIdentity& other) const = default;
 };
@@ -44,8 +44,8 @@ struct EpochSums {
 struct TrainingPosition {
   int64_t steps = 0;    // attempted since epoch 0 began: what the sampler has dealt out
   int64_t applied = 0;  // of them, those that changed the weights
-  int64_t epoch = 0;    // in hand, from 0
-  EpochSums sums;       // of the epoch in hand
+  int64_t epoch = 0;    // the current one, from 0
+  EpochSums sums;       // of the current epoch
   Evaluation best;      // of all evaluations so far; of 0 images: none
   int64_t best_epoch = 0;
   std::string schedule = {};        // the learning rate schedule's own state
@@ -54,11 +54,11 @@ struct TrainingPosition {
 };
 
 struct CheckpointRecord {
-  static constexpr int kMajorVersion = 1;  // files of others are not understood
+  static constexpr int kMajorVersion = 1;  // files of another one cannot be read
   static constexpr int kMinorVersion = 0;
 
   RunIdentity run;
-  TrainingPosition at;
+  TrainingPosition position;
   std::string model_digest;  // state_digest()
 };
 
@@ -69,8 +69,8 @@ void check_version(const Texts& metadata, const std::string& file);
 // Other keys are ignored. Errors: CheckpointError for text that to_metadata() does not write, and
 // those of check_ranges(). Requires: check_version().
 CheckpointRecord record_of(const Texts& metadata, const std::string& file);
-// The evaluation's part of the record; of files without one, a record that is not known. Errors: as
-// record_of().
+// Returns the evaluation's part of the record; one that is not known where the file has none.
+// Errors: as record_of().
 EvaluationRecord recorded_evaluation(const Texts& metadata, const std::string& file);
 
 // "isa is x86-64-v3, was x86-64-v4" for each difference between the runs' environments and

@@ -161,7 +161,7 @@ std::string inspect_checkpoint(const Safetensors& content) {
 
 namespace {
 
-// Prints both values, as bits where they print alike (NaNs).
+// Prints both values; as bits where they print alike, as NaNs do.
 template <class T>
 std::string both(const T& a, const T& b) {
   if (value_text(a) != value_text(b)) return fmt::format("{} and {}", value_text(a), value_text(b));

@@ -9,7 +9,8 @@
 
 namespace lockstep::trainers {
 
-// Statistics of the elements that are finite; `mean` summed in double, all 0 when there is none.
+// Statistics of the finite elements. `mean` is summed in double. All are 0 when no element is
+// finite.
 struct TensorStatistics {
   double min = 0;
   double max = 0;

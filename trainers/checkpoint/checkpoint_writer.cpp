@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the system gives no more threads, `body` runs at once.
+// Runs `body` on a thread, or at once where the system gives no more threads.
 template <class Body>
 std::future<SaveReport> in_background(Body body) {
   try {
@@ -42,9 +42,9 @@ CheckpointWriter::CheckpointWriter(Options options, RunIdentity run, Console& co
 
 void CheckpointWriter::save(const SavedFiles& files,
                             const SnapshotSource& source,
-                            const TrainingPosition& at) {
+                            const TrainingPosition& position) {
   finish();
-  take_snapshot(source, {.run = run_, .at = at, .model_digest = {}}, snapshot_);
+  take_snapshot(source, {.run = run_, .position = position, .model_digest = {}}, snapshot_);
   files_ = files;
   if (files.checkpoint) last_is_saved_ = false;
   is_second_try_ = false;
@@ -69,7 +69,7 @@ void CheckpointWriter::finish() {
       end_writing();
     } else if (!std::exchange(is_said, true)) {
       console_.warn(fmt::format("note: the files of step {} are still being saved; the run waits",
-                                snapshot_.record.at.steps));
+                                snapshot_.record.position.steps));
     }
   }
 }
@@ -79,7 +79,7 @@ void CheckpointWriter::begin_writing() {
   try {
     folder_ = open_folder();
   } catch (const EnvironmentError& error) {
-    for (const std::string& name : files_.names(snapshot_.record.at.steps)) {
+    for (const std::string& name : files_.names(snapshot_.record.position.steps)) {
       warn_unsaved(name, error);
     }
     return;
@@ -99,7 +99,7 @@ Folder CheckpointWriter::open_folder() const {
 void CheckpointWriter::end_writing() {
   const SaveReport report = writing_.get();
   if (report.folder_is_removed && !std::exchange(is_second_try_, true)) return begin_writing();
-  const std::string model = model_file_name(snapshot_.record.at.steps);
+  const std::string model = model_file_name(snapshot_.record.position.steps);
   if (files_.checkpoint && std::ranges::find(report.unsaved, model, &SaveReport::Failure::what) ==
                                report.unsaved.end()) {
     last_is_saved_ = true;
@@ -116,7 +116,7 @@ void CheckpointWriter::warn_unsaved(const std::string& file, const Error& error)
       fmt::format("lockstep: warning: {} of step {} is not saved\n  why: {}: {}\n  try: {}; "
                   "training goes on, {}",
                   file,
-                  snapshot_.record.at.steps,
+                  snapshot_.record.position.steps,
                   error.what(),
                   error.why(),
                   advice_of(error),
@@ -134,7 +134,7 @@ std::string CheckpointWriter::newest_text() const {
 }
 
 void CheckpointWriter::warn_untidy(const std::string& what, const Error& error) {
-  if (!said_.insert(what).second) return;
+  if (!warned_.insert(what).second) return;
   console_.warn(fmt::format("lockstep: warning: {}\n  why: {}: {}\n  try: {}; training goes on",
                             what,
                             error.what(),

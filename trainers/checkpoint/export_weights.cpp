@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kScaler = "grad_scaler";
-// Keys of a checkpoint's metadata that hold for its weights alone.
+// Keys of a checkpoint's metadata that also apply to its weights alone.
 constexpr const char* kKept[] = {"format_version", "program", "arch", "evaluation", kScaler};
 
 bool is_for_torch(const fs::path& to) {
@@ -45,7 +45,7 @@ FileTensors renamed(FileTensors tensors, const std::string& prefix) {
   return result;
 }
 
-// GradScaler's part of it: the run counts more.
+// The part that GradScaler knows: the run counts more.
 std::optional<ScalerState> scaler_of(const std::map<std::string, std::string>& metadata,
                                      const std::string& file) {
   const auto found = metadata.find(kScaler);

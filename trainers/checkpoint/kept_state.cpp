@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kJobVariable = "LOCKSTEP_JOB";
 
-// The file system is shared with other users, who may have made it.
+// Other users share the file system and may have made the folder.
 void own_folder(const fs::path& folder) {
   const auto refuse = [&](const std::string& why) {
     throw EnvironmentError(fmt::format("cannot keep the training's state in {}", folder.string()),
@@ -92,14 +92,14 @@ void StateKeeper::reserve(const SnapshotSource& source) {
       "mount -o remount,size=50% /dev/shm, docker run --shm-size, or leave --keep-in-memory out");
 }
 
-void StateKeeper::keep(const SnapshotSource& source, const TrainingPosition& at) {
+void StateKeeper::keep(const SnapshotSource& source, const TrainingPosition& position) {
   if (gave_up_) return;
   try {
-    take_snapshot(source, {.run = run_, .at = at, .model_digest = {}}, snapshot_);
+    take_snapshot(source, {.run = run_, .position = position, .model_digest = {}}, snapshot_);
     wait_for(snapshot_);
     const Folder folder(folder_);
     write_snapshot(folder, snapshot_);
-    remove_superseded(folder, at.steps, 1);
+    remove_superseded(folder, position.steps, 1);
   } catch (const EnvironmentError& error) {
     gave_up_ = true;
     warn_(
@@ -123,7 +123,7 @@ std::optional<SoundCheckpoint> newest_kept(Communicator& ranks, const fs::path& 
     std::vector<std::string> notes;  // of damaged ones: others may have better
     mine = newest_sound(folder, notes);
   }
-  const int64_t step = mine ? mine->checkpoint.record.at.steps : -1;
+  const int64_t step = mine ? mine->checkpoint.record.position.steps : -1;
   const std::vector<int64_t> steps = comm::gather_value(ranks, step);
   const auto best = std::ranges::max_element(steps);
   const auto owner = static_cast<int>(best - steps.begin());

@@ -20,9 +20,9 @@ class Ranges {
  public:
   explicit Ranges(const std::string& file) : file_(file) {}
 
-  void expect(const char* name, int64_t value, int64_t least, int64_t most) const {
-    if (value >= least && value <= most) return;
-    refuse(fmt::format("its '{}' is {}, expected {} to {}", name, value, least, most));
+  void expect(const char* name, int64_t value, int64_t min, int64_t max) const {
+    if (value >= min && value <= max) return;
+    refuse(fmt::format("its '{}' is {}, expected {} to {}", name, value, min, max));
   }
   void expect_multiple(const char* name, int64_t value, const char* of, int64_t divisor) const {
     if (value % divisor == 0) return;
@@ -54,30 +54,31 @@ void check_run(const RunIdentity& run, const Ranges& ranges) {
 
 void check_ranges(const CheckpointRecord& record, const std::string& file) {
   const Ranges ranges(file);
-  const auto& [run, at, digest] = record;
+  const auto& [run, position, digest] = record;
   check_run(run, ranges);
-  ranges.expect("steps", at.steps, 0, kMaxCounted);
-  ranges.expect("applied_steps", at.applied, 0, at.steps);
-  ranges.expect("epoch", at.epoch, run.start_epoch, kMaxEpochs);
-  ranges.expect("epoch_sums.steps", at.sums.steps, 0, at.steps);
-  ranges.expect("epoch_sums.images", at.sums.images, 0, kMaxCounted);
-  ranges.expect("epoch_sums.correct1", at.sums.correct1, 0, at.sums.images);
-  ranges.expect("epoch_sums.correct5", at.sums.correct5, 0, at.sums.images);
-  ranges.expect("best.total", at.best.total, 0, kMaxCounted);
-  ranges.expect("best.correct1", at.best.correct1, 0, at.best.total);
-  ranges.expect("best.correct5", at.best.correct5, 0, at.best.total);
-  ranges.expect("best_epoch", at.best_epoch, 0, kMaxEpochs);
+  ranges.expect("steps", position.steps, 0, kMaxCounted);
+  ranges.expect("applied_steps", position.applied, 0, position.steps);
+  ranges.expect("epoch", position.epoch, run.start_epoch, kMaxEpochs);
+  ranges.expect("epoch_sums.steps", position.sums.steps, 0, position.steps);
+  ranges.expect("epoch_sums.images", position.sums.images, 0, kMaxCounted);
+  ranges.expect("epoch_sums.correct1", position.sums.correct1, 0, position.sums.images);
+  ranges.expect("epoch_sums.correct5", position.sums.correct5, 0, position.sums.images);
+  ranges.expect("best.total", position.best.total, 0, kMaxCounted);
+  ranges.expect("best.correct1", position.best.correct1, 0, position.best.total);
+  ranges.expect("best.correct5", position.best.correct5, 0, position.best.total);
+  ranges.expect("best_epoch", position.best_epoch, 0, kMaxEpochs);
 }
 
-void check_place(const TrainingPosition& at, int64_t steps_per_epoch) {
-  const int64_t before = at.epoch * steps_per_epoch;
-  if (at.sums.steps <= steps_per_epoch && at.steps == before + at.sums.steps) return;
+void check_place(const TrainingPosition& position, int64_t steps_per_epoch) {
+  const int64_t before = position.epoch * steps_per_epoch;
+  if (position.sums.steps <= steps_per_epoch && position.steps == before + position.sums.steps)
+    return;
   throw CheckpointError(
       "the checkpoint's place in its run makes no sense",
       fmt::format("it is after step {}, with {} steps of epoch {} done; an epoch has {} steps",
-                  at.steps,
-                  at.sums.steps,
-                  at.epoch,
+                  position.steps,
+                  position.sums.steps,
+                  position.epoch,
                   steps_per_epoch),
       kAsWritten);
 }

@@ -79,10 +79,10 @@ void note_taken(const Texts& asked,
   std::vector<std::string> taken;
   std::vector<std::string> otherwise;
   for (const RecordedFlag& flag : flags_taken(use)) {
-    const std::string* const here = find(now, flag.name);
+    const std::string* const current = find(now, flag.name);
     const std::string* const before = find(asked, flag.name);
-    if (here == nullptr || (before != nullptr && *before == *here)) continue;
-    taken.push_back(fmt::format("--{} {}", flag.name, *here));
+    if (current == nullptr || (before != nullptr && *before == *current)) continue;
+    taken.push_back(fmt::format("--{} {}", flag.name, *current));
     if (before != nullptr) otherwise.push_back(fmt::format("--{} {}", flag.name, *before));
   }
   if (taken.empty()) return;
@@ -99,7 +99,7 @@ void take_flags(Options& options, const EvaluationRecord& recorded, WeightsUse u
   for (const RecordedFlag& recorded_flag : flags_taken(use)) {
     const Flag& flag = *find_flag(fmt::format("--{}", recorded_flag.name));
     const std::string* const value = find(recorded.flags, recorded_flag.name);
-    if (value == nullptr || !flag.of(options.program)) continue;
+    if (value == nullptr || !flag.is_for(options.program)) continue;
     if (recorded_flag.part == Part::kPrecision && precision_given) continue;
     check_flag_value(flag, options.program, fmt::format("--{}", flag.name), *value);
     options.take(flag.name, *value);
@@ -123,15 +123,15 @@ std::optional<Contradiction> contradiction(const EvaluationRecord& now,
 std::optional<std::string> other_class(const EvaluationRecord& now,
                                        const EvaluationRecord& recorded,
                                        const std::string& file) {
-  const std::vector<std::string>& here = now.class_names;
-  const std::vector<std::string>& there = recorded.class_names;
-  if (here.empty() || there.empty() || here == there) return std::nullopt;
-  const size_t first = static_cast<size_t>(std::ranges::mismatch(here, there).in1 - here.begin());
+  const std::vector<std::string>& ours = now.class_names;
+  const std::vector<std::string>& theirs = recorded.class_names;
+  if (ours.empty() || theirs.empty() || ours == theirs) return std::nullopt;
+  const size_t first = static_cast<size_t>(std::ranges::mismatch(ours, theirs).in1 - ours.begin());
   const auto name = [&](const std::vector<std::string>& names) {
     return first < names.size() ? fmt::format("'{}'", printable(names[first]))
                                 : std::string("none");
   };
-  return fmt::format("class {} is {} here, {} in {}", first, name(here), name(there), file);
+  return fmt::format("class {} is {} here, {} in {}", first, name(ours), name(theirs), file);
 }
 
 std::vector<std::string> notes_on_flags(const EvaluationRecord& asked,

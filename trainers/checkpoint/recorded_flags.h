@@ -1,4 +1,5 @@
-// Flags that a file of weights records: taken from there, or compared with those that were given.
+// Flags that a file of weights records: they are taken from there, or compared with the flags
+// given.
 #pragma once
 
 #include <optional>
@@ -11,13 +12,13 @@
 namespace lockstep::trainers {
 
 enum class WeightsUse : uint8_t {
-  kEvaluate,  // all that the record says holds
+  kEvaluate,  // the whole record applies
   kResume,    // likewise, but the precision is the new command's, with a note
   kFineTune   // the network and its pixels; sizes, classes and precision are those of the new run
 };
 
-// Sets each recorded flag that this use takes and that was not given. Of precision's flags either
-// all are taken or none: half of one level and half of another is neither.
+// Sets each recorded flag that this use takes, unless the flag was given. The flags of precision
+// are taken all or none, because half of one level and half of another make no valid one.
 // Errors: UsageError for a value that such a flag cannot have.
 void take_flags(Options& options, const EvaluationRecord& recorded, WeightsUse use);
 
@@ -26,19 +27,19 @@ struct Contradiction {
   std::string now;
   std::string recorded;
 };
-// The first flag that was given against the record, where no note would do: other weights or, for
-// a run that goes on, other bits.
+// Returns the first flag that was given against the record and for which a note is not enough,
+// because it means other weights or, for a run that goes on, other bits.
 std::optional<Contradiction> contradiction(const EvaluationRecord& now,
                                            const EvaluationRecord& recorded,
                                            WeightsUse use);
 
-// "class 1 is 'wasps' here, 'bees' in FILE": where both have names and they differ.
+// Returns "class 1 is 'wasps' here, 'bees' in FILE" where both have class names and these differ.
 std::optional<std::string> other_class(const EvaluationRecord& now,
                                        const EvaluationRecord& recorded,
                                        const std::string& file);
 
-// Notes on flags: what was taken, where it differs from `asked`, which is this run without the
-// file; what was given against the record; what the file leaves open.
+// Returns notes on flags: those that were taken, where they differ from `asked`, which is this run
+// without the file; those that were given against the record; and those that the file leaves open.
 std::vector<std::string> notes_on_flags(const EvaluationRecord& asked,
                                         const EvaluationRecord& now,
                                         const EvaluationRecord& recorded,

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
                         "--resume with a run directory or a stepN.safetensors in its checkpoints/");
 }
 
-// The run directory that a checkpoint lies in, as the user would call it; empty: in none.
+// Returns the run directory that holds a checkpoint, as the user would write it; empty: none.
 fs::path run_directory_of(const fs::path& model_file) {
   const fs::path folder = model_file.parent_path();
   if (folder.filename() == kCheckpointsFolder && folder.has_parent_path())
@@ -53,7 +53,7 @@ fs::path newest_in(const fs::path& directory) {
   return stored.front().model_file;
 }
 
-// A run that starts would replace them.
+// A new run would replace them.
 void refuse_lone_models(const fs::path& output_dir) {
   const std::vector<StoredCheckpoint> models = list_lone_models(output_dir / kCheckpointsFolder);
   if (models.empty()) return;
@@ -139,7 +139,7 @@ void check_flags(const Options& options, const RunIdentity& before, int64_t rank
                 "leave it out");
 }
 
-// Steps of an epoch are counted with it or without it.
+// It changes how many steps an epoch has.
 bool kept_drop_last(const Options& options, const RunIdentity& before) {
   const auto found = before.settings.find("drop-last");
   const bool dropped = found != before.settings.end() && found->second == "true";
@@ -150,7 +150,7 @@ bool kept_drop_last(const Options& options, const RunIdentity& before) {
   return dropped;
 }
 
-// Likewise by how often an image is shown in a row.
+// Likewise the number of times that an image is shown in a row.
 int64_t kept_repeats(const Options& options, const RunIdentity& before) {
   const auto found = before.settings.find("aug-repeats");
   const std::string was = found != before.settings.end() ? found->second : "1";

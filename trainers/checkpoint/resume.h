@@ -1,4 +1,4 @@
-// The state that a run goes on from, and the part of it that must stay as it was.
+// Finds the state from which a run continues, and keeps the settings that must stay as they were.
 #pragma once
 
 #include <filesystem>
@@ -14,14 +14,16 @@ namespace lockstep::trainers {
 
 struct ResumePoint {
   std::filesystem::path model_file;
-  std::filesystem::path run_directory;  // that the file lies in; empty: in none
+  std::filesystem::path run_directory;  // the one that holds the file; empty: none
   Checkpoint checkpoint;
 };
 
-// "auto": the newest sound checkpoint of `output_dir`, with a note for each damaged one that is
-// newer; nothing, and a note, where there is none. Else a checkpoint's model or state file, or a
-// run directory, whose newest one is meant.
-// Errors: CheckpointError: no such checkpoint, a damaged one, or with "auto" none but damaged ones.
+// Finds the checkpoint to resume from. With "auto" it is the newest sound checkpoint of
+// `output_dir`, with a note for each damaged one that is newer; where there is none, nothing and a
+// note. Otherwise `resume` is a checkpoint's model or state file, or a run directory, which stands
+// for its newest checkpoint.
+// Errors: CheckpointError for a checkpoint that does not exist or is damaged and, with "auto",
+// where all are damaged.
 std::optional<ResumePoint> find_resume_point(const std::string& resume,
                                              const std::filesystem::path& output_dir,
                                              std::vector<std::string>& notes);
@@ -32,9 +34,9 @@ RunIdentity identity_of(const ResolvedRun& run,
                         const std::string& data_digest,
                         const EvaluationRecord& evaluation);
 
-// `request` with the batch, micro-steps, shards, groups, seeds and first epoch of `before`. Errors:
-// CheckpointError for a flag that was given with another value, or other data; UsageError when
-// there are more ranks than shards.
+// Returns `request` with the batch, micro-steps, shards, groups, seeds and first epoch of `before`.
+// Errors: CheckpointError for a flag that was given with another value, or other data; UsageError
+// when there are more ranks than shards.
 RunRequest keep_run(RunRequest request,
                     const Options& options,
                     const std::string& data_digest,

@@ -27,7 +27,7 @@ std::vector<int64_t> whole_steps(const std::vector<std::string>& names) {
   return steps;
 }
 
-// Weights and buffers as their moving average has them. The state of nn::Ema holds the averages.
+// Returns weights and buffers from their moving average. The state of nn::Ema holds the averages.
 FileTensors averaged(const Snapshot& snapshot) {
   FileTensors weights = snapshot.model;
   for (auto& [name, tensor] : weights) {
@@ -37,7 +37,7 @@ FileTensors averaged(const Snapshot& snapshot) {
   return weights;
 }
 
-// Runs `body`; an EnvironmentError is kept as `what`'s. Returns whether there was none.
+// Runs `body` and records an EnvironmentError under `what`. Returns whether there was none.
 bool attempt(std::string what,
              std::vector<SaveReport::Failure>& failures,
              FunctionRef<void()> body) {
@@ -51,7 +51,7 @@ bool attempt(std::string what,
 }
 
 void save_checkpoint(const Folder& folder, int64_t keep, Snapshot& snapshot, SaveReport& report) {
-  const int64_t step = snapshot.record.at.steps;
+  const int64_t step = snapshot.record.position.steps;
   const std::string name = model_file_name(step);
   if (!attempt(name, report.unsaved, [&] { write_snapshot(folder, snapshot); })) return;
   attempt("checkpoints are saved, but last.safetensors does not lead to the newest",

@@ -1,4 +1,4 @@
-// The files of one save, from a snapshot.
+// Writes the files of one save, from a snapshot.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace lockstep::trainers {
 
-// Which of them a save writes, in the order in which they are written. best.safetensors and
-// ema.safetensors hold weights and buffers, and --keep does not count them.
+// The files that a save writes, in this order. best.safetensors and ema.safetensors hold weights
+// and buffers, and --keep does not count them.
 struct SavedFiles {
   bool average = false;     // ema.safetensors: of the moving average. Requires: an nn::Ema
   bool best = false;        // best.safetensors; before the checkpoint whose record counts on it
-  bool checkpoint = false;  // stepN.safetensors and its state, last.safetensors leads to it
+  bool checkpoint = false;  // stepN.safetensors and its state; last.safetensors links to it
 
   bool any() const { return average || best || checkpoint; }
-  // Their names; the checkpoint's is its model's.
+  // The names of the files; the checkpoint has its model's name.
   std::vector<std::string> names(int64_t step) const;
 };
 
@@ -31,25 +31,25 @@ struct SaveReport {
   };
   std::filesystem::path folder;
   std::vector<Failure> unsaved;    // by name
-  std::vector<Failure> untidy;     // what is not done after a save that succeeded
-  bool folder_is_removed = false;  // which the first list may be due to
+  std::vector<Failure> untidy;     // work that failed after a successful save
+  bool folder_is_removed = false;  // the likely cause of `unsaved`
 };
 
-// Writes the files, and removes all checkpoints but the `keep` newest once theirs is complete: a
-// model leaves the folder only when newer checkpoints are complete. Any thread; nothing else may
-// use the snapshot meanwhile.
+// Writes the files and, once its own checkpoint is complete, removes all but the `keep` newest
+// ones. A model leaves the folder only when newer checkpoints are complete. Any thread may call
+// this; nothing else may use the snapshot meanwhile.
 SaveReport save_files(const Folder& folder,
                       const SavedFiles& files,
                       int64_t keep,
                       Snapshot& snapshot);
 
-// Removes all checkpoints but the `keep` newest up to `step`, and those after it: they were made by
-// a continuation that was given up. A model that cannot be removed keeps its state: alone it would
-// stay forever. Errors: EnvironmentError.
+// Removes all checkpoints but the `keep` newest up to `step`. Also removes those after `step`,
+// which an abandoned continuation made. A model that cannot be removed keeps its state, because a
+// model alone would stay forever. Errors: EnvironmentError.
 void remove_superseded(const Folder& folder, int64_t step, int64_t keep);
 
-// Removes what a killed process left: unfinished writes, and states whose model did not take its
-// place any more. Requires: no other process writes there. Errors: EnvironmentError.
+// Removes what a killed process left: unfinished writes, and states whose model never took its
+// place. Requires: no other process writes there. Errors: EnvironmentError.
 void remove_leftovers(const Folder& folder);
 
 }  // namespace lockstep::trainers

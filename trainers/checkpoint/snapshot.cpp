@@ -15,7 +15,7 @@
 namespace lockstep::trainers {
 namespace {
 
-// Where tensors begin: Tensor::wrap() wants it, and threads then share no line of a cache.
+// The alignment of tensors: Tensor::wrap() requires it, and threads then share no cache line.
 constexpr size_t kPartAlignment = 64;
 
 size_t part_bytes(const Tensor& tensor) {
@@ -129,7 +129,7 @@ void wait_for(const Snapshot& snapshot) {
   if (snapshot.copied) snapshot.copied->synchronize();
 }
 
-// An error leaves what is still to be done in the list.
+// After an error, the list holds the tensors that are still to be permuted.
 void put_in_file_order(Snapshot& snapshot) {
   std::vector<Tensor>& left = snapshot.channels_last;
   while (!left.empty()) {
@@ -149,7 +149,7 @@ void put_in_file_order(Snapshot& snapshot) {
 void write_snapshot(const Folder& folder, Snapshot& snapshot) {
   put_in_file_order(snapshot);
   write_checkpoint(folder,
-                   model_file_name(snapshot.record.at.steps),
+                   model_file_name(snapshot.record.position.steps),
                    snapshot.record,
                    snapshot.model,
                    snapshot.optimizer);

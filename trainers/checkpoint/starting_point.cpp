@@ -44,14 +44,15 @@ EvaluationRecord recorded_in(const Texts& metadata, const std::string& file) {
     return {};
   }
   EvaluationRecord recorded = recorded_evaluation(metadata, file);
-  // Files of the first versions name their network alone.
+  // Files of the first versions record only their network.
   if (const auto arch = metadata.find("arch"); arch != metadata.end()) {
     recorded.flags.try_emplace("arch", arch->second);
   }
   return recorded;
 }
 
-// Gives NAME.safetensors a name that nothing has; returns its path, or nothing where it is missing.
+// Renames NAME.safetensors to an unused name. Returns its path, or nothing where the file is
+// missing.
 fs::path set_aside(const Folder& folder, const std::string& name) {
   const std::vector<std::string> names = folder.names();
   const auto present = [&](const std::string& file) { return std::ranges::count(names, file) > 0; };
@@ -76,7 +77,7 @@ StartingPoint::StartingPoint(const RunRequest& asked,
                              const Options& options,
                              Communicator& ranks,
                              bool is_first)
-    : asked_(asked),
+    : requested_(asked),
       options_(options),
       request_(asked),
       output_dir_(asked.output_dir),
@@ -112,11 +113,11 @@ void StartingPoint::take_recorded_flags(Source& source) {
 }
 
 void StartingPoint::find(std::optional<SoundCheckpoint> kept) {
-  if (!asked_.resume.empty()) find_checkpoint(std::move(kept));
+  if (!requested_.resume.empty()) find_checkpoint(std::move(kept));
   if (resumed_) return;
-  if (!asked_.pretrained.empty()) {
-    pretrained_.emplace(asked_.pretrained);
-  } else if (asked_.evaluate) {
+  if (!requested_.pretrained.empty()) {
+    pretrained_.emplace(requested_.pretrained);
+  } else if (requested_.evaluate) {
     throw CheckpointError("there are no weights to evaluate",
                           "--resume auto found no checkpoint",
                           "--resume with a run directory, or --pretrained FILE");
@@ -124,14 +125,14 @@ void StartingPoint::find(std::optional<SoundCheckpoint> kept) {
 }
 
 void StartingPoint::find_checkpoint(std::optional<SoundCheckpoint> kept) {
-  const bool automatic = asked_.resume == "auto";
+  const bool automatic = requested_.resume == "auto";
   if (automatic && output_dir_.empty()) output_dir_ = latest_run();
   if (automatic && output_dir_.empty()) {
     notes_.emplace_back("note: --resume auto: there is no runs/latest, a run starts");
     return;
   }
   if (!take_kept(std::move(kept))) {
-    resumed_ = find_resume_point(asked_.resume, output_dir_, notes_);
+    resumed_ = find_resume_point(requested_.resume, output_dir_, notes_);
     if (resumed_) newest_on_disk_ = resumed_->model_file;
   }
   stay_in_place();
@@ -144,8 +145,8 @@ fs::path StartingPoint::checkpoints_in_place() const {
 
 // The best weights of the run up to here.
 void StartingPoint::find_best() {
-  if (!resumed_ || asked_.evaluate) return;
-  const TrainingPosition& at = resumed_->checkpoint.record.at;
+  if (!resumed_ || requested_.evaluate) return;
+  const TrainingPosition& at = resumed_->checkpoint.record.position;
   if (at.best.total == 0) return;
   const bool in_place = existing_run_ == ExistingRun::kContinue;
   const fs::path folder = in_place ? checkpoints_in_place() : resumed_->model_file.parent_path();
@@ -153,10 +154,10 @@ void StartingPoint::find_best() {
   std::string problem;
   try {
     const WeightsFile best(file);
-    // In place, a run that was killed may have saved it after the step that it goes on from; it
-    // will again.
+    // In the same directory, a killed run may have saved it after the step from which it goes on;
+    // it will save it again.
     if (in_place) return;
-    if (record_of(best.metadata(), file.string()).at.steps <= at.steps) {
+    if (record_of(best.metadata(), file.string()).position.steps <= at.steps) {
       best_.file = file;
       return;
     }
@@ -171,13 +172,13 @@ void StartingPoint::find_best() {
                   problem));
 }
 
-// Whether the state in memory is what the run goes on from.
+// Whether the run goes on from the state in memory.
 bool StartingPoint::take_kept(std::optional<SoundCheckpoint> kept) {
   if (!kept) return false;
   const std::vector<StoredCheckpoint> stored = list_checkpoints(checkpoints_in_place());
   if (!stored.empty()) {
     newest_on_disk_ = stored.front().model_file;
-    if (stored.front().step >= kept->checkpoint.record.at.steps) return false;
+    if (stored.front().step >= kept->checkpoint.record.position.steps) return false;
   }
   resumed_ = ResumePoint{.model_file = std::move(kept->model_file),
                          .run_directory = output_dir_,
@@ -194,7 +195,8 @@ void StartingPoint::share_source(Communicator& ranks) {
             {"knows_best", best_.known},
             {"resumed", true}};
   } else if (pretrained_) {
-    mine = {{"file", asked_.pretrained}, {"metadata", pretrained_->metadata()}, {"resumed", false}};
+    mine = {
+        {"file", requested_.pretrained}, {"metadata", pretrained_->metadata()}, {"resumed", false}};
   }
   const auto source = nlohmann::json::parse(comm::broadcast_text(
       ranks, mine.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
@@ -203,9 +205,9 @@ void StartingPoint::share_source(Communicator& ranks) {
   if (resumed) best_.known = source.at("knows_best");
   source_ = {.file = source.at("file"),
              .metadata = source.at("metadata"),
-             .use = asked_.evaluate ? WeightsUse::kEvaluate
-                    : resumed       ? WeightsUse::kResume
-                                    : WeightsUse::kFineTune};
+             .use = requested_.evaluate ? WeightsUse::kEvaluate
+                    : resumed           ? WeightsUse::kResume
+                                        : WeightsUse::kFineTune};
   if (source_->use == WeightsUse::kResume) record_ = record_of(source_->metadata, source_->file);
 }
 
@@ -222,7 +224,7 @@ StartingPoint::Settled StartingPoint::settle(const data::DatasetPair& data,
     if (record_) {
       settled.request = keep_run(request_, options_, data_digest, record_->run, ranks.size());
     }
-    const EvaluationRecord asked = evaluation_record(asked_, data);
+    const EvaluationRecord asked = evaluation_record(requested_, data);
     for (std::string& note : notes_on_flags(asked, now, source.recorded, source.use, source.file)) {
       notes_.push_back(std::move(note));
     }
@@ -252,9 +254,10 @@ void StartingPoint::check_record(const Source& source, const EvaluationRecord& n
 void StartingPoint::stay_in_place() {
   const fs::path home = resumed_ ? resumed_->run_directory : fs::path(output_dir_);
   if (home.empty()) return;
-  const bool elsewhere = output_dir_.empty() ? asked_.evaluate : !same_folder(home, output_dir_);
+  const bool elsewhere =
+      output_dir_.empty() ? requested_.evaluate : !same_folder(home, output_dir_);
   if (elsewhere && resumed_) return;
-  if (asked_.overwrite) {
+  if (requested_.overwrite) {
     throw UsageError(
         fmt::format("--overwrite would remove the run to go on with, {}", home.string()),
         "--resume goes on in the directory that it came from",
@@ -267,9 +270,9 @@ void StartingPoint::stay_in_place() {
 void StartingPoint::refuse_later_steps() const {
   if (!resumed_ || existing_run_ != ExistingRun::kContinue) return;
   std::error_code error;
-  if (asked_.resume == "auto" || fs::is_directory(asked_.resume, error)) return;
+  if (requested_.resume == "auto" || fs::is_directory(requested_.resume, error)) return;
   const std::vector<StoredCheckpoint> stored = list_checkpoints(checkpoints_in_place());
-  const int64_t step = resumed_->checkpoint.record.at.steps;
+  const int64_t step = resumed_->checkpoint.record.position.steps;
   if (stored.empty() || stored.front().step <= step) return;
   throw UsageError(
       fmt::format("{} holds later steps, up to {}", output_dir_, stored.front().step),
@@ -304,7 +307,7 @@ std::vector<std::string> StartingPoint::load(nn::Module& model) {
                resumed_->checkpoint.model,
                fmt::format("{} does not fit the network", resumed_->model_file.string()),
                "the network's flags and data as in the run that made it");
-    const TrainingPosition& at = resumed_->checkpoint.record.at;
+    const TrainingPosition& at = resumed_->checkpoint.record.position;
     return {fmt::format("=> loaded checkpoint '{}' (epoch {}, step {})",
                         resumed_->model_file.string(),
                         at.epoch,

@@ -1,4 +1,5 @@
-// Where a run begins: with random weights, with those of a file, or where another process left off.
+// Finds where a run starts: with random weights, with those of a file, or where another process
+// stopped.
 #pragma once
 
 #include <filesystem>
@@ -18,11 +19,11 @@
 
 namespace lockstep::trainers {
 
-// Rank 0 reads files and hands out what it found, so that other hosts need not see them.
+// Rank 0 reads the files and shares what it found, so that other hosts need not see them.
 class StartingPoint {
  public:
-  // A collective call. Reads the checkpoint that --resume means, else --pretrained's file; with
-  // "auto" a newer state that the job keeps in memory stands for a checkpoint. An error ends all
+  // A collective call. Reads the checkpoint that --resume names, else --pretrained's file. With
+  // "auto", a newer state that the job keeps in memory replaces the checkpoint. An error ends all
   // ranks here. is_first: whether this is the first rank of its host.
   StartingPoint(const RunRequest& asked,
                 const Options& options,
@@ -32,15 +33,15 @@ class StartingPoint {
   // The constructor's options, with the flags that the file records and that were not given.
   const Options& options() const { return options_; }
   const RunRequest& request() const { return request_; }
-  // The one asked for, or that of the run that goes on; empty: a new one.
+  // The directory asked for, or that of the run that goes on; empty: a new one.
   const std::string& output_dir() const { return output_dir_; }
 
   struct Settled {
     RunRequest request;  // with what a checkpoint fixes of the run that goes on
     EvaluationRecord evaluation;
   };
-  // A collective call. Compares the run with the record, now that its data are open. An error ends
-  // all ranks here.
+  // A collective call. Compares the run with the record, once its data are open. An error ends all
+  // ranks here.
   Settled settle(const data::DatasetPair& data,
                  const std::string& data_digest,
                  Communicator& ranks);
@@ -50,19 +51,19 @@ class StartingPoint {
   // Rank 0 alone may call the functions below.
   ExistingRun existing_run() const { return existing_run_; }
   const std::optional<ResumePoint>& resumed() const { return resumed_; }
-  // Errors: UsageError where the run directory holds later steps than the checkpoint that was
-  // named: a run that goes on there would remove them.
+  // Errors: UsageError where the run directory holds later steps than the named checkpoint: a run
+  // that continued there would remove them.
   void refuse_later_steps() const;
-  // Where the newest sound checkpoint of the run directory is; empty: none yet.
+  // The newest sound checkpoint of the run directory; empty: none yet.
   std::filesystem::path newest_in_place() const;
   // Notes for the user.
   std::vector<std::string> notes(const RunIdentity& now) const;
   // Overwrites the model's weights where --resume or --pretrained asks for it, once; returns
   // main.py's lines about it. Errors: CheckpointError.
   std::vector<std::string> load(nn::Module& model);
-  // best.safetensors belongs to a run wherever it goes on, unless it is of a later step. Where none
-  // goes on, the best weights that the folder holds get another name, which the note tells. Errors:
-  // EnvironmentError.
+  // Keeps best.safetensors for a run that continues, wherever it does, unless the file is of a
+  // later step. Where no run continues, renames the best weights that the folder holds and says so
+  // in a note. Errors: EnvironmentError.
   std::vector<std::string> settle_best(const Folder& checkpoints) const;
 
  private:
@@ -85,7 +86,7 @@ class StartingPoint {
   void take_recorded_flags(Source& source);
   static void check_record(const Source& source, const EvaluationRecord& now);
 
-  const RunRequest asked_;  // the run without what the file records
+  const RunRequest requested_;  // the run without what the file records
   Options options_;
   RunRequest request_;
   std::string output_dir_;
@@ -94,7 +95,7 @@ class StartingPoint {
   std::filesystem::path newest_on_disk_;
   std::optional<ResumePoint> resumed_;
   struct Best {
-    std::filesystem::path file;  // to be taken along from another directory; empty: none
+    std::filesystem::path file;  // to be copied from another directory; empty: none
     bool known = true;           // on every rank; false: the next evaluation is the best so far
   } best_;
   std::optional<WeightsFile> pretrained_;

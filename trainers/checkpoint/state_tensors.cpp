@@ -97,7 +97,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "module.";
 
-// PyTorch before 0.4.1 had no such counter, and many a file lacks it.
+// PyTorch before 0.4.1 had no such counter, and many files lack it.
 void drop_absent_counters(std::vector<nn::StateEntry>& entries, const FileTensors& tensors) {
   std::erase_if(entries, [&](const nn::StateEntry& entry) {
     return entry.name.ends_with(".num_batches_tracked") && !tensors.contains(entry.name);

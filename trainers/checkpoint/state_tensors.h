@@ -1,5 +1,5 @@
-// A model's or an optimizer's state as a file holds it: PyTorch's names, shapes and order. Weights
-// of another training, from --pretrained.
+// The state of a model or an optimizer as a file holds it, with PyTorch's names, shapes and order;
+// and weights of another training, for --pretrained.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@
 
 namespace lockstep::trainers {
 
-// Row-major whatever their rank, by name.
+// Tensors by name, row-major whatever their rank.
 using FileTensors = std::map<std::string, Tensor>;
 
-// Copies.
+// Returns copies of the entries' tensors.
 FileTensors file_tensors(std::span<const nn::StateEntry> entries);
 
 // XXH3 over a model's parameters and buffers in name order: equal exactly when all bits are.
 uint64_t state_digest(const nn::Module& model);
 
-// A line for each entry that `tensors` lacks or has in another shape or type, in the order of
-// entries, then one for each tensor that is no entry's. Empty: they fit.
+// Returns a line for each entry that `tensors` lacks or has in another shape or type, in the order
+// of entries, then a line for each tensor that belongs to no entry. Empty: they fit.
 std::vector<std::string> mismatches(std::span<const nn::StateEntry> entries,
                                     const FileTensors& tensors);
-// The first few, as the reason of an error.
+// Joins the first few, as the reason of an error.
 std::string first_of(const std::vector<std::string>& mismatches);
 
 // Copies each tensor over the entry of its name. Requires: shapes and types that fit; entries
@@ -48,29 +48,29 @@ enum class Classifier {
   kMayStartFresh,  // a last layer of another class count keeps its initial weights
 };
 
-// A safetensors file, or one of torch.save (trainers/torch_file/torch_file.h), told apart by its
-// content. Errors: CheckpointError for a file that cannot be read.
+// Reads a safetensors file or one of torch.save (trainers/torch_file/torch_file.h), told apart by
+// its content. Errors: CheckpointError for a file that cannot be read.
 Safetensors read_weights(const std::filesystem::path& file);
 
-// Overwrites the model's state with the file's tensors of PyTorch's names, with or without
-// "module." before all of them; num_batches_tracked may be absent, and values of 16 bits stand for
-// those of 32. Returns the name of the classifier where it starts fresh, as with timm's
+// Overwrites the model's state with the file's tensors by PyTorch's names, with or without
+// "module." before all of them. num_batches_tracked may be absent, and 16-bit values may replace
+// 32-bit ones. Returns the name of the classifier where it starts fresh, as with timm's
 // --num-classes.
-// Errors: CheckpointError naming the first tensors that are missing, of another shape or type, or
-// not the model's.
+// Errors: CheckpointError naming the first tensors that are missing, have another shape or type, or
+// are not the model's.
 std::optional<std::string> load_pretrained(const std::filesystem::path& file,
                                            FileTensors tensors,
                                            nn::Module& model,
                                            Classifier classifier);
 
-// Whether load_pretrained() will take the file, told by its header. Errors: those of
+// Checks by the file's header whether load_pretrained() will accept the file. Errors: those of
 // load_pretrained().
 void check_pretrained(const std::filesystem::path& file,
                       const SafetensorsHeader& header,
                       nn::Module& model,
                       Classifier classifier);
 
-// "module.conv1.weight" -> "conv1.weight", where all names begin so.
+// Drops "module." from the names, where all of them begin with it.
 FileTensors without_module_prefix(FileTensors tensors);
 
 }  // namespace lockstep::trainers

@@ -11,7 +11,7 @@
 namespace lockstep::trainers {
 namespace {
 
-// Calls read(); a file that cannot be read is a CheckpointError as well.
+// Calls read(). Reports a file that cannot be read as a CheckpointError too.
 template <class Read>
 auto of_checkpoint(Read&& read) {
   try {

@@ -1,4 +1,4 @@
-// A file of weights to begin with, whose tensors are read only once it is known to fit the network.
+// A file of weights to start from. Its tensors are read only once it is known to fit the network.
 #pragma once
 
 #include <filesystem>
@@ -11,19 +11,20 @@ namespace lockstep::trainers {
 
 class WeightsFile {
  public:
-  // Reads what a safetensors file says of itself, or all of a file of torch.save. Errors: those of
+  // Reads the header of a safetensors file, or all of a file of torch.save. Errors: those of
   // read_weights().
   explicit WeightsFile(std::filesystem::path file);
 
   const std::map<std::string, std::string>& metadata() const { return content_.metadata; }
 
-  // As load_pretrained(), once. Errors: also CheckpointError where the file has changed since.
+  // As load_pretrained(); call it once. Errors: also CheckpointError where the file has changed
+  // since.
   std::optional<std::string> load_into(nn::Module& model, Classifier classifier);
 
  private:
   const std::filesystem::path file_;
   const bool of_torch_;
-  Safetensors content_;  // of a safetensors file the metadata alone
+  Safetensors content_;  // of a safetensors file only the metadata
 };
 
 }  // namespace lockstep::trainers

@@ -1,4 +1,4 @@
-// The first thing that ranks agree on.
+// Checks, first of all, that the ranks agree on what they run.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace lockstep::trainers {
 
-// The program and its libraries, as begin_job() compares them.
+// The program and its libraries, as fields that begin_job() compares.
 std::vector<comm::HandshakeField> program_fields();
 
-// A collective call, the job's first. Chooses this rank's GPU; returns what is to go wrong. All
-// ranks must run one program with one set of flags on one kind of processor and device. Errors:
-// those of comm::handshake(); others end all ranks here.
+// A collective call, the job's first. Chooses this rank's GPU and returns the fault to inject, if
+// any. All ranks must run one program with one set of flags on one kind of processor and device.
+// Errors: those of comm::handshake(); others end all ranks here.
 std::optional<Fault> begin_job(const Job& job);
 
 }  // namespace lockstep::trainers

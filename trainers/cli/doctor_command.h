@@ -1,4 +1,5 @@
-// `lockstep doctor`: what this machine has for training, what of it is used, and what is missing.
+// `lockstep doctor`: what this machine offers for training, what of it Lockstep uses, and what is
+// missing.
 #pragma once
 
 #include <ostream>

@@ -14,7 +14,7 @@
 namespace lockstep::trainers {
 namespace {
 
-// Empty: every rank has NCCL.
+// Returns the reason why not every rank has NCCL; empty: every rank has it.
 std::string what_is_missing(Communicator& ranks) {
   std::string mine;
   try {
@@ -28,8 +28,8 @@ std::string what_is_missing(Communicator& ranks) {
   return mine.empty() ? fmt::format("{} of {} ranks have no NCCL", without, ranks.size()) : mine;
 }
 
-// Empty: NCCL can serve.
-std::string nccl_obstacle(Communicator& ranks) {
+// Returns the reason why NCCL cannot be used; empty: it can.
+std::string why_no_nccl(Communicator& ranks) {
   try {
     comm::check_devices_differ(ranks, cuda::device_properties().uuid);
   } catch (const EnvironmentError& error) {  // on all ranks alike
@@ -38,13 +38,13 @@ std::string nccl_obstacle(Communicator& ranks) {
   return what_is_missing(ranks);
 }
 
-// Empty: CUDA IPC can serve.
-std::string ipc_obstacle(const RunRequest& request,
-                         std::string_view host_transport,
-                         Communicator& ranks) {
+// Returns the reason why CUDA IPC cannot be used; empty: it can.
+std::string why_no_ipc(const RunRequest& request,
+                       std::string_view host_transport,
+                       Communicator& ranks) {
   if (request.exchange.algorithm != Algorithm::kTree) return "its sums are trees";
   if (host_transport != "shm") return "the ranks do not share memory";
-  return comm::ipc::obstacle(ranks, std::chrono::seconds(request.stall_abort_s));
+  return comm::ipc::why_unavailable(ranks, std::chrono::seconds(request.stall_abort_s));
 }
 
 GradientRoute through_host(std::string_view host_transport, const std::string& note = {}) {
@@ -80,11 +80,11 @@ GradientRoute over_ipc_or_none(const RunRequest& request,
                                std::string_view host_transport,
                                Communicator& ranks) {
   if (ranks.size() == 1) return through_host(host_transport);
-  const std::string obstacle = ipc_obstacle(request, host_transport, ranks);
+  const std::string problem = why_no_ipc(request, host_transport, ranks);
   on_all_ranks(ranks, [&] {
-    if (obstacle.empty()) return;
+    if (problem.empty()) return;
     throw EnvironmentError("the ranks cannot exchange gradients over CUDA IPC",
-                           obstacle,
+                           problem,
                            "--transport auto, which takes what there is, or shm, nccl or mpi");
   });
   return over_ipc(request);
@@ -94,9 +94,9 @@ GradientRoute best(const RunRequest& request,
                    std::string_view host_transport,
                    Communicator& ranks) {
   if (ranks.size() == 1) return through_host(host_transport);
-  const std::string no_nccl = nccl_obstacle(ranks);
+  const std::string no_nccl = why_no_nccl(ranks);
   if (no_nccl.empty()) return over_nccl(request, ranks);
-  const std::string no_ipc = ipc_obstacle(request, host_transport, ranks);
+  const std::string no_ipc = why_no_ipc(request, host_transport, ranks);
   if (no_ipc.empty()) {
     return over_ipc(request, fmt::format("note: gradients travel over CUDA IPC: {}", no_nccl));
   }

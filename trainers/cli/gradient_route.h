@@ -1,4 +1,4 @@
-// Chooses the transport of gradients on GPUs.
+// Chooses how gradients on GPUs are exchanged.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 namespace lockstep::trainers {
 
 struct GradientRoute {
-  comm::MakeDeviceExchange exchange;  // empty: through the host, or none; outlives what it makes
+  comm::MakeDeviceExchange exchange;  // empty: by the host, or none; must outlive what it makes
   std::string transport;              // "nccl", "ipc", or that of the host
-  std::string note;                   // why not the usual one
+  std::string note;                   // why it is not the usual one
 };
 
-// A collective call. Between several GPUs it is NCCL where every rank can load it, else CUDA IPC on
-// one host, else the host, over what connect() found: `host_transport`. An error ends all ranks, as
-// on_all_ranks() does: what was asked for and is not to be had, ranks that do not meet. Requires:
-// the rank's device is chosen.
+// A collective call. Several GPUs use NCCL where every rank can load it, else CUDA IPC on one host,
+// else the host and the transport that connect() found: `host_transport`. An error ends all ranks,
+// as on_all_ranks() does: the transport asked for is not available, or the ranks do not meet.
+// Requires: the rank's device is chosen.
 GradientRoute choose_gradient_route(const RunRequest& request,
                                     std::string_view host_transport,
                                     Communicator& ranks);

@@ -12,12 +12,13 @@ namespace lockstep::trainers {
 // Runs a trainer: its main() calls this alone.
 int run_train_program(Program program, int argc, char** argv);
 
-// `lockstep replay`: takes the steps before a run's trouble again and names the tensor that it
-// began in. Changes nothing in the run directory but numerics.json.
+// `lockstep replay`: repeats the steps before a run's failure and names the tensor in which it
+// began. Changes nothing in the run directory but numerics.json.
 int run_replay(const std::vector<std::string>& argv, const std::string& run_directory);
 
-// `lockstep`, which looks at what training left. Returns the exit code: that of core/error.h, and 1
-// when `diff` finds a difference. `replay`, on one rank or more, writes to the standard streams.
+// `lockstep`, the tool that inspects what training left. Returns the exit code: that of
+// core/error.h, and 1 when `diff` finds a difference. `replay`, on one rank or more, writes to the
+// standard streams.
 int run_lockstep_tool(int argc, const char* const* argv, std::ostream& out, std::ostream& err);
 
 }  // namespace lockstep::trainers

@@ -35,10 +35,10 @@ comm::Connection connect_ranks(const comm::LaunchOptions& options, std::chrono::
 int run_ranks(const comm::LaunchOptions& options, std::chrono::seconds rendezvous_timeout) {
   const comm::Connection connection = connect_ranks(options, rendezvous_timeout);
   try {
-    RankPlace here = this_place();
-    here.local_rank = connection.launch.local_rank;
-    here.device = cuda::visible_devices() > 0 ? "cuda" : "cpu";
-    const std::vector<RankPlace> places = gather_places(*connection.ranks, here);
+    RankPlace place = this_place();
+    place.local_rank = connection.launch.local_rank;
+    place.device = cuda::visible_devices() > 0 ? "cuda" : "cpu";
+    const std::vector<RankPlace> places = gather_places(*connection.ranks, place);
     if (connection.ranks->rank() == 0) {
       for (const std::string& line : rank_table(places)) fmt::print("{}\n", line);
       if (places.size() > 1) fmt::print("they exchange data over {}\n", connection.transport);

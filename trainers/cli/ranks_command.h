@@ -1,4 +1,4 @@
-// `lockstep ranks`: which ranks there are, and where.
+// `lockstep ranks`: shows which ranks there are, and where they run.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Commands that look at runs: report, runs, compare.
+// The command `lockstep report`.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace lockstep::trainers {
 
-// Writes the page of these run directories to `file`, or where it belongs if that is empty, and
-// returns the line that tells where. Errors: those of view_run() and of writing.
+// Writes the report of these run directories to `file`; an empty `file` stands for the default
+// place. Returns a line that names the file. Errors: those of view_run() and of writing.
 std::string run_report(const std::vector<std::string>& directories, const std::string& file);
 
 }  // namespace lockstep::trainers

@@ -11,7 +11,7 @@ namespace lockstep::trainers {
 
 Console make_console(const Job& job);
 
-// Prints lines in place of a run. All ranks return after they are printed.
+// Prints lines instead of running. All ranks return after rank 0 has printed.
 ExitCode answer(const std::vector<std::string>& lines, Console& console, Communicator& ranks);
 
 }  // namespace lockstep::trainers

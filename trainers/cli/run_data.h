@@ -17,7 +17,7 @@ struct RunData {
   std::string digest;
 };
 
-// A collective call. An error ends all ranks here, and so do ranks with other images.
+// A collective call. An error ends all ranks here, and so do images that differ between ranks.
 RunData open_data(const RunRequest& request,
                   const std::optional<Fault>& fault,
                   Communicator& ranks);

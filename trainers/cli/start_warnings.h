@@ -1,4 +1,4 @@
-// Tells users before the first step what they should know of the machine and of their flags.
+// Warns users before the first step about the machine and about their flags.
 #pragma once
 
 #include "trainers/cli/train_run.h"
@@ -8,8 +8,8 @@
 
 namespace lockstep::trainers {
 
-// A collective call; rank 0 prints. `request`: as the run settled it. Requires: the rank's device
-// is chosen.
+// A collective call; rank 0 prints. `request` is the run's, settled. Requires: the rank's device is
+// chosen.
 void warn_at_start(const Job& job,
                    const RunRequest& request,
                    const BatchDivision& batch,

@@ -114,7 +114,7 @@ int run_recorded(const Job& job) {
   }
 }
 
-// Ends the process where the rank fails: its peers wait for it.
+// Ends the process when the rank fails, because its peers wait for it.
 int run_rank(Job job) {
   const StallWarning warning{.after = std::chrono::seconds(job.request.stall_warn_s),
                              .tell = tell_note};
@@ -134,7 +134,7 @@ int run_rank(Job job) {
   }
 }
 
-// The ranks of --parallel dp.
+// Runs the ranks of --parallel dp.
 int run_as_threads(const std::vector<std::string>& argv,
                    const Options& options,
                    const RunRequest& request) {
@@ -165,7 +165,7 @@ void refuse_two_kinds_of_ranks(const comm::Launch& launch) {
                    "the program without mpirun, or no --parallel dp");
 }
 
-// -1, which PyTorch's main.py takes, leaves it to the launcher.
+// -1, which PyTorch's main.py accepts, leaves the value to the launcher.
 std::optional<int> optional_count(const Options& options, std::string_view flag) {
   const int64_t value = options.maybe_integer(flag).value_or(-1);
   return value < 0 ? std::nullopt : std::optional(static_cast<int>(value));

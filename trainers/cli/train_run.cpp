@@ -15,8 +15,8 @@
 #include "kernels/support/onednn/version.h"
 #include "trainers/checkpoint/starting_point.h"
 #include "trainers/cli/compare_ranks.h"
+#include "trainers/cli/final_report.h"
 #include "trainers/cli/gradient_route.h"
-#include "trainers/cli/leave_report.h"
 #include "trainers/cli/run_console.h"
 #include "trainers/cli/run_data.h"
 #include "trainers/cli/start_warnings.h"
@@ -58,51 +58,51 @@ class Run {
   };
 
   Run(const Parts& parts, RunRecord record)
-      : p_(parts), ranks_(p_.job.ranks), record_(std::move(record)) {
-    record_.argv = p_.job.argv;
-    record_.flags = p_.start.options().resolved();
-    record_.data_digest = p_.data.digest;
-    RankPlace here = this_place();
-    here.local_rank = p_.job.launch.local_rank;
-    here.device = name_of(p_.run.request.device);
-    places_ = gather_places(ranks_, here);
-    if (p_.run.request.anonymous) {
+      : parts_(parts), ranks_(parts_.job.ranks), record_(std::move(record)) {
+    record_.argv = parts_.job.argv;
+    record_.flags = parts_.start.options().resolved();
+    record_.data_digest = parts_.data.digest;
+    RankPlace place = this_place();
+    place.local_rank = parts_.job.launch.local_rank;
+    place.device = name_of(parts_.run.request.device);
+    places_ = gather_places(ranks_, place);
+    if (parts_.run.request.anonymous) {
       number_hosts(places_);
       show_host_as(places_[static_cast<size_t>(ranks_.rank())].host);
     }
-    describe_run(p_.run, places_, record_);
+    describe_run(parts_.run, places_, record_);
   }
 
   ExitCode execute() {
-    const RunRequest& request = p_.run.request;
+    const RunRequest& request = parts_.run.request;
     Mt19937 rng(request.seeds.weights);
-    const std::unique_ptr<nn::Module> model = make_model(p_.network, nn::Init{rng, request.device});
-    for (const std::string& note : notes()) p_.console.warn(note);
+    const auto model = make_model(parts_.network, nn::Init{rng, request.device});
+    for (const std::string& note : notes()) parts_.console.warn(note);
     std::vector<std::string> loaded;
     on_all_ranks(ranks_, [&] {
       if (!is_rank0()) return;  // others get its weights before they use them
-      loaded = p_.start.load(*model);
-      if (loaded.empty()) fit_to_images(request, *p_.data.sets.train, *model);
+      loaded = parts_.start.load(*model);
+      if (loaded.empty()) fit_to_images(request, *parts_.data.sets.train, *model);
     });
     return request.evaluate ? evaluate_weights(*model, loaded) : train(*model, loaded);
   }
 
  private:
   ExitCode train(nn::Module& model, const std::vector<std::string>& loaded) {
-    const std::optional<ReplayPlan>& plan = p_.job.replay;
-    Training training({p_.run,
-                       p_.data.sets,
+    const std::optional<ReplayPlan>& plan = parts_.job.replay;
+    Training training({parts_.run,
+                       parts_.data.sets,
                        ranks_,
-                       p_.stream,
+                       parts_.stream,
                        model,
-                       p_.console,
-                       p_.fault,
-                       p_.start.position(),
+                       parts_.console,
+                       parts_.fault,
+                       parts_.start.position(),
                        plan ? std::optional(plan->target) : std::nullopt,
-                       p_.route.exchange,
-                       p_.pool_bytes});
+                       parts_.route.exchange,
+                       parts_.pool_bytes});
     on_all_ranks(ranks_, [&] {
-      const std::optional<ResumePoint>& from = p_.start.resumed();
+      const std::optional<ResumePoint>& from = parts_.start.resumed();
       if (!is_rank0() || !from) return;
       training.restore(from->checkpoint.optimizer, state_file_of(from->model_file).string());
     });
@@ -111,7 +111,7 @@ class Run {
     open_directory(training.buckets(), training.steps());
     announce(model, loaded);
     std::optional<CheckpointWriter> checkpoints;
-    if (directory_) checkpoints.emplace(writer_options(), identity(), p_.console);
+    if (directory_) checkpoints.emplace(writer_options(), identity(), parts_.console);
     const double start_s = seconds_since_process_start();
     const TrainingResult result = [&] {
       try {
@@ -125,16 +125,16 @@ class Run {
         throw;
       }
     }();
-    if (p_.run.request.apex_lines) {
-      p_.console.info(apex_end_line(seconds_since_process_start() - start_s));
+    if (parts_.run.request.apex_lines) {
+      parts_.console.info(apex_end_line(seconds_since_process_start() - start_s));
     }
     mistakes_ = training.mistakes();
     return end(result, model);
   }
 
   ExitCode replay(const ReplayPlan& plan, Training& training) {
-    plan.check(ranks_.size(), p_.data.digest);
-    p_.console.result(plan.line(ranks_.size()));
+    plan.check(ranks_.size(), parts_.data.digest);
+    parts_.console.result(plan.line(ranks_.size()));
     training.run({});
     if (!training.numerics()) plan.refuse_passed();
     on_all_ranks(ranks_, [&] {
@@ -147,39 +147,39 @@ class Run {
   bool is_rank0() const { return ranks_.rank() == 0; }
 
   RunIdentity identity() const {
-    return identity_of(p_.run, p_.start.options(), p_.data.digest, record_.evaluation);
+    return identity_of(parts_.run, parts_.start.options(), parts_.data.digest, record_.evaluation);
   }
 
   void prepare_directory(const StepRange& steps) {
-    p_.start.refuse_later_steps();
-    name_run_directory(p_.run.output_dir);
+    parts_.start.refuse_later_steps();
+    name_run_directory(parts_.run.output_dir);
     directory_ = std::make_unique<RunDirectory>(
-        p_.run.output_dir, p_.start.existing_run(), [this](const std::string& warning) {
-          p_.console.warn(warning);
+        parts_.run.output_dir, parts_.start.existing_run(), [this](const std::string& warning) {
+          parts_.console.warn(warning);
         });
-    if (const std::optional<ResumePoint>& from = p_.start.resumed()) {
-      record_.resumed = {from->model_file.string(), from->checkpoint.record.at.steps};
+    if (const std::optional<ResumePoint>& from = parts_.start.resumed()) {
+      record_.resumed = {from->model_file.string(), from->checkpoint.record.position.steps};
     }
-    const RunRequest& request = p_.run.request;
+    const RunRequest& request = parts_.run.request;
     if (!request.save_logits.empty()) check_logits_file(request.save_logits, request.overwrite);
     if (request.evaluate) return;
     directory_->become_latest();
     const Folder& checkpoints = directory_->checkpoints();
-    for (const std::string& note : p_.start.settle_best(checkpoints)) p_.console.warn(note);
-    const bool evaluates = begins_with_evaluation(p_.start.position(), steps);
+    for (const std::string& note : parts_.start.settle_best(checkpoints)) parts_.console.warn(note);
+    const bool evaluates = begins_with_evaluation(parts_.start.position(), steps);
     if (!request.csv.empty()) {
-      const std::optional<TrainingPosition> at = p_.start.position();
+      const std::optional<TrainingPosition> at = parts_.start.position();
       csv_.emplace(request.csv, at ? std::optional(at->epoch) : std::nullopt, request.overwrite);
     }
-    if (p_.start.existing_run() == ExistingRun::kContinue) {
+    if (parts_.start.existing_run() == ExistingRun::kContinue) {
       directory_->cut_metrics(record_.resumed ? record_.resumed->step : 0, evaluates);
     }
   }
 
   void open_keeper() {
-    if (p_.run.request.kept_steps == 0) return;
+    if (parts_.run.request.kept_steps == 0) return;
     on_all_ranks(ranks_, [&] {
-      if (p_.job.launch.local_rank != 0) return;
+      if (parts_.job.launch.local_rank != 0) return;
       keeper_.emplace(kept_state_folder(), identity(), [](const std::string& warning) {
         fmt::print(stderr, "{}\n", warning);
       });
@@ -188,24 +188,25 @@ class Run {
 
   CheckpointWriter::Options writer_options() const {
     return {.folder = [this]() -> const Folder& { return directory_->checkpoints(); },
-            .keep = p_.run.request.keep,
-            .newest_sound = p_.start.newest_in_place()};
+            .keep = parts_.run.request.keep,
+            .newest_sound = parts_.start.newest_in_place()};
   }
 
   std::vector<std::string> notes() const {
-    std::vector<std::string> notes = p_.start.options().notes;
-    if (!p_.route.note.empty()) notes.push_back(p_.route.note);
-    if (!p_.engines.note.empty()) notes.push_back(p_.engines.note);
-    for (const std::string& note : p_.start.notes(identity())) notes.push_back(note);
-    for (const std::string& note : main_py_notes(p_.start.options(), p_.run, p_.job.launch)) {
+    std::vector<std::string> notes = parts_.start.options().notes;
+    if (!parts_.route.note.empty()) notes.push_back(parts_.route.note);
+    if (!parts_.engines.note.empty()) notes.push_back(parts_.engines.note);
+    for (const std::string& note : parts_.start.notes(identity())) notes.push_back(note);
+    for (const std::string& note :
+         main_py_notes(parts_.start.options(), parts_.run, parts_.job.launch)) {
       notes.push_back(note);
     }
     return notes;
   }
 
-  // What may be refused has been by now: a run that does not start leaves nothing.
+  // All checks that may refuse the run are done: a run that does not start leaves nothing.
   void open_directory(std::span<const comm::Bucket> buckets, const StepRange& steps) {
-    record_.plan = make_run_plan(p_.run, buckets);
+    record_.plan = make_run_plan(parts_.run, buckets);
     record_.plan.steps_per_epoch = steps.per_epoch;
     record_.plan.last_step = steps.end;
     comm::handshake(ranks_, handshake_fields(record_.plan));
@@ -213,70 +214,70 @@ class Run {
       if (!is_rank0()) return;
       prepare_directory(steps);
       directory_->write(record_);
-      keep_plans(p_.run, p_.engines);
+      keep_plans(parts_.run, parts_.engines);
     });
     const Folder* const folder = directory_ ? &directory_->folder() : nullptr;
-    const std::string problem = p_.job.flight->open(ranks_, folder);
-    if (!problem.empty()) p_.console.warn("note: " + problem);
+    const std::string problem = parts_.job.flight->open(ranks_, folder);
+    if (!problem.empty()) parts_.console.warn("note: " + problem);
   }
 
   void announce(const nn::Module& model, const std::vector<std::string>& loaded) const {
-    const RunRequest& request = p_.run.request;
+    const RunRequest& request = parts_.run.request;
     const auto say = [&](const std::vector<std::string>& lines) {
-      for (const std::string& line : lines) p_.console.info(line);
+      for (const std::string& line : lines) parts_.console.info(line);
     };
-    say(start_lines(p_.run, p_.data.sets, model));
+    say(start_lines(parts_.run, parts_.data.sets, model));
     if (ranks_.size() > 1) say(host_lines(places_));
-    if (p_.engines.convolutions > 0) {
-      p_.console.info(p_.engines.line(plan_file_of(request, p_.run.output_dir)));
+    if (parts_.engines.convolutions > 0) {
+      parts_.console.info(parts_.engines.line(plan_file_of(request, parts_.run.output_dir)));
     }
-    say(opening_lines(p_.start.options(), p_.run, p_.job.launch, loaded));
-    p_.console.info("run dir " + p_.run.output_dir);
-    const auto name = std::filesystem::path(p_.run.output_dir).filename().string();
-    for (const std::string& line : tricks_start_lines(p_.run.batch.ranks, name)) {
-      p_.console.tutorial(TutorialLines::kTricks, line);
+    say(opening_lines(parts_.start.options(), parts_.run, parts_.job.launch, loaded));
+    parts_.console.info("run dir " + parts_.run.output_dir);
+    const auto name = std::filesystem::path(parts_.run.output_dir).filename().string();
+    for (const std::string& line : tricks_start_lines(parts_.run.batch.ranks, name)) {
+      parts_.console.tutorial(TutorialLines::kTricks, line);
     }
   }
 
   ExitCode evaluate_weights(nn::Module& model, const std::vector<std::string>& loaded) {
-    const RunRequest& request = p_.run.request;
+    const RunRequest& request = parts_.run.request;
     open_directory({}, {});
     announce(model, loaded);
     std::vector<Tensor> weights = nn::tensors_of(model.state());
     comm::broadcast_tensors(ranks_, weights);
-    StoredWeights(request.precision, model).refresh(p_.stream);
+    StoredWeights(request.precision, model).refresh(parts_.stream);
     const double start_s = seconds_since_process_start();
     TrainingResult result;
-    EvaluationTask task = test_of(request, p_.data.sets, model, p_.console);
+    EvaluationTask task = test_of(request, parts_.data.sets, model, parts_.console);
     Safetensors logits;
     const bool saves = !request.save_logits.empty();
     task.outputs = {.mistakes = &mistakes_, .logits = saves ? &logits : nullptr};
-    result.final = evaluate(task, p_.stream, ranks_);
+    result.final = evaluate(task, parts_.stream, ranks_);
     ExitCode code = result.final ? ExitCode::kDone : ExitCode::kStopped;
     if (result.final) {
       if (const auto error = soundness_error(model, *result.final)) {
         code = error->code();
         const std::string text = format_error(*error);
-        p_.console.warn(text.substr(0, text.size() - 1));  // without its newline
+        parts_.console.warn(text.substr(0, text.size() - 1));  // without its newline
       }
       result.images = result.final->total;
       result.training_s = seconds_since_process_start() - start_s;
-      p_.console.result(accuracy_line(*result.final, request.apex_lines));
+      parts_.console.result(accuracy_line(*result.final, request.apex_lines));
     }
     if (result.final && saves) {
       write_logits(request.save_logits, logits, ranks_);
-      p_.console.result("logits  " + request.save_logits);
+      parts_.console.result("logits  " + request.save_logits);
     }
-    leave_record(result, model, seconds_since_process_start(), code);
-    p_.console.result(fmt::format("record  {}/run.json", output_dir()));
-    p_.console.summary(summary_json(record_, output_dir(), result));
+    write_record(result, model, seconds_since_process_start(), code);
+    parts_.console.result(fmt::format("record  {}/run.json", output_dir()));
+    parts_.console.summary(summary_json(record_, output_dir(), result));
     report_run();
     return code;
   }
 
-  // Rank 0's may have moved.
+  // Rank 0's directory may have moved.
   std::string output_dir() const {
-    return directory_ ? directory_->path().string() : p_.run.output_dir;
+    return directory_ ? directory_->path().string() : parts_.run.output_dir;
   }
 
   ExitCode end(TrainingResult result, const nn::Module& model) {
@@ -286,9 +287,9 @@ class Run {
     const ExitCode code = !result.saved    ? ExitCode::kEnvironment
                           : result.stopped ? ExitCode::kStopped
                                            : ExitCode::kDone;
-    leave_record(result, model, wall_s, code);
-    if (directory_) report_end(p_.console, p_.run, result, directory_->path(), wall_s);
-    p_.console.summary(summary_json(record_, output_dir(), result));
+    write_record(result, model, wall_s, code);
+    if (directory_) report_end(parts_.console, parts_.run, result, directory_->path(), wall_s);
+    parts_.console.summary(summary_json(record_, output_dir(), result));
     report_run();
     return code;
   }
@@ -303,13 +304,13 @@ class Run {
 
   void report_run() {
     on_rank_0(ranks_, "writing the report", [&] {
-      if (!p_.run.request.report) return;
+      if (!parts_.run.request.report) return;
       if (record_.final_metrics && record_.digest) mistakes_.digest = to_hex(*record_.digest);
-      leave_report(directory_->path(), mistakes_, *p_.data.sets.test, p_.console);
+      write_final_report(directory_->path(), mistakes_, *parts_.data.sets.test, parts_.console);
     });
   }
 
-  void leave_record(const TrainingResult& result,
+  void write_record(const TrainingResult& result,
                     const nn::Module& model,
                     double wall_s,
                     ExitCode code) {
@@ -320,14 +321,14 @@ class Run {
           if (!directory_) return;
           record_.digest = state_digest(model);
           record_.exit_code = code;
-          record_.final_metrics = final_metrics(p_.run.request, result, wall_s);
+          record_.final_metrics = final_metrics(parts_.run.request, result, wall_s);
           describe_end(result, peaks, record_);
           directory_->write(record_);
         },
         "writing its record");
   }
 
-  const Parts p_;
+  const Parts parts_;
   Communicator& ranks_;
   std::vector<RankPlace> places_;            // by rank
   std::unique_ptr<RunDirectory> directory_;  // rank 0's
@@ -389,7 +390,7 @@ ExitCode train_run(const Job& job) {
                         .output_dir = output_dir};
   const int64_t pool_bytes =
       settle_memory(run, network, data.sets, ranks, job.launch.local_size, engines.workspace_bytes);
-  // At once: recorded work would keep a smaller one beside the next.
+  // Allocates it now: recorded work would keep a smaller one beside the next.
   on_all_ranks(ranks, [&] { stream.workspace(static_cast<size_t>(engines.workspace_bytes), 0); });
   return Run({job, run, data, network, route, engines, start, fault, stream, console, pool_bytes},
              record)

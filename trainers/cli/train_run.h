@@ -1,4 +1,4 @@
-// One training run: set up, agree, train, leave its record.
+// One training run: sets it up, lets the ranks agree on it, trains and leaves its record.
 #pragma once
 
 #include <optional>
@@ -27,8 +27,8 @@ struct Job {
   FlightFiles* flight = nullptr;  // keeps this rank's record
 };
 
-// Returns kDone or kStopped. Errors: those of Training; of a replay also UsageError for ranks that
-// do not have the run's bits, and EnvironmentError when the trouble does not come again. An error
+// Returns kDone or kStopped. Errors: those of Training. A replay also has UsageError for ranks that
+// do not reproduce the run's bits, and EnvironmentError when the failure does not recur. An error
 // of the set-up ends all ranks here.
 ExitCode train_run(const Job& job);
 

@@ -25,7 +25,7 @@ namespace {
 // A signal's number, or 0.
 volatile std::sig_atomic_t last_signal = 0;
 
-// Signals that arrive while this lives; they are held back but for wait().
+// Collects the signals that arrive while this lives; they are blocked except in wait().
 class WatchSignals {
  public:
   WatchSignals() {
@@ -50,7 +50,7 @@ class WatchSignals {
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
 
-  // The signal that came within a second; 0: none.
+  // Returns the signal that came within a second; 0: none.
   int wait() const {
     constexpr timespec kSecond{.tv_sec = 1, .tv_nsec = 0};
     last_signal = 0;
@@ -69,7 +69,8 @@ void write_out(std::string_view text) {
   std::fflush(stdout);
 }
 
-// The terminal's second screen, without a cursor. When it goes, the first one is as it was.
+// Switches to the terminal's alternate screen, without a cursor. The destructor restores the first
+// one.
 class WatchScreen {
  public:
   WatchScreen() { enter(); }
@@ -85,7 +86,7 @@ class WatchScreen {
     write_out(text + "\x1b[J");
   }
 
-  // As Ctrl-Z asks; returns once the process goes on.
+  // Stops the process, as Ctrl-Z asks. Returns once it continues.
   static void suspend() {
     leave();
     raise(SIGSTOP);
@@ -97,7 +98,7 @@ class WatchScreen {
   static void leave() { write_out("\x1b[?25h\x1b[?1049l"); }
 };
 
-// Of the terminal, else of the variables that shells set, else 80 x 24.
+// The size of the terminal, else that in the variables that shells set, else 80 x 24.
 FrameSize window_size() {
   const auto variable = [](const char* name, int otherwise) {
     const char* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any
@@ -144,7 +145,7 @@ class WatchedRun {
   bool ended_ = false;
 };
 
-// Until the run has ended, or a signal ends this.
+// Loops until the run has ended or a signal comes.
 void follow(WatchedRun& run) {
   const WatchSignals signals;
   const WatchScreen screen;

@@ -6,8 +6,8 @@
 namespace lockstep::trainers {
 
 // Shows the run in this directory until it has ended or a signal comes, and leaves the last picture
-// on standard output. With `once`, and where that is no terminal, it prints one picture. Only files
-// of the run are read. Returns the exit code. Errors: those of view_run().
+// on standard output. With `once`, or where standard output is no terminal, it prints one picture.
+// Reads only files of the run. Returns the exit code. Errors: those of view_run().
 int run_watch(const std::string& directory, bool once);
 
 }  // namespace lockstep::trainers

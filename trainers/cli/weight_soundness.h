@@ -1,4 +1,4 @@
-// Whether an evaluation means anything.
+// Checks that the weights and the loss of an evaluation are finite.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace lockstep::trainers {
 
-// The error of weights that are not finite, or whose evaluation has a loss that is not finite: the
-// run then counts as diverged. Nothing where both are finite.
+// Returns an error where the weights, or the loss of their evaluation, are not finite: the run then
+// counts as diverged. Returns nothing where both are finite.
 std::optional<DivergedError> soundness_error(const nn::Module& model, const Evaluation& evaluation);
 
 }  // namespace lockstep::trainers

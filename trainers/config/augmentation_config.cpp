@@ -29,7 +29,7 @@ auto meant_if_given(const Names& names, const Options& options, const char* flag
   return setting == nullptr ? std::nullopt : std::optional(value_of(names, setting->value));
 }
 
-// Whether `key` is a setting of timm's with such a value, which is taken over.
+// Reads `key` where it is a setting of timm's with such a value. Returns whether it is.
 bool set_rand_augment(RandAugment& rand, std::string_view key, double value) {
   constexpr double kMaxLayers = 100;
   constexpr double kUniform = 100;  // deviations above it
@@ -140,12 +140,12 @@ Augmentation augmentation(const AugmentationConfig& asked,
   const data::ImageShape shape = train.image_shape();
   check_erasing(asked, train.name(), std::min(shape.height, shape.width));
   if (pad_fits(changes, shape.height, shape.width)) return changes;
-  const int64_t most =
+  const int64_t max_pad =
       std::min(shape.height, shape.width) - (changes.pad_mode == PadMode::kReflect ? 1 : 0);
   throw UsageError(
       fmt::format("--crop-pad {} is too much", changes.pad),
       fmt::format("the images of {} are {}x{}", train.name(), shape.height, shape.width),
-      fmt::format("--crop-pad {} or less", most));
+      fmt::format("--crop-pad {} or less", max_pad));
 }
 
 }  // namespace lockstep::trainers

@@ -1,4 +1,4 @@
-// Random changes to training images: what the flags ask for, and what that is for a data set.
+// Random changes to training images: what the flags ask for, and what they mean for a data set.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 namespace lockstep::trainers {
 
 struct AugmentationConfig {
-  // Absent: as the data set wants.
+  // Absent: the data set's default.
   std::optional<Flip> flip = {};
   std::optional<int64_t> crop_pad = {};
   std::optional<PadMode> pad_mode = {};
 
   bool trivial = false;   // torchvision's TrivialAugmentWide
-  bool bilinear = false;  // with its interpolation, as its references have it; else NEAREST
+  bool bilinear = false;  // interpolation of TrivialAugmentWide, as in its references; else NEAREST
   RandAugment rand = {};
 
   double erase = 0;    // the probability that a box of an image is erased
@@ -28,12 +28,12 @@ struct AugmentationConfig {
   bool erases() const { return erase > 0 || cutout > 0; }
 };
 
-// Requires: checked options. Errors: UsageError for a RandAugment that there is not.
+// Requires: checked options. Errors: UsageError for an unknown RandAugment.
 AugmentationConfig make_augmentation_config(const Options& options);
 
-// Where nothing is asked for: CIFAR-10 and shapes have a crop out of the image padded by 4, and a
-// flip; photos a resized crop and a flip; all others nothing. Errors: UsageError where what is
-// asked for does not fit the images.
+// Fills in the defaults where nothing is asked for: CIFAR-10 and shapes get a crop out of the image
+// padded by 4, and a flip; photos get a resized crop and a flip; all others get nothing. Errors:
+// UsageError where what is asked for does not fit the images.
 Augmentation augmentation(const AugmentationConfig& asked,
                           uint64_t seed,
                           const data::Dataset& train);

@@ -50,7 +50,7 @@ std::vector<int64_t> nearest_values(int64_t from, Works&& works) {
   return found;
 }
 
-// Values of one flag each that make the run work with all others as they are.
+// Lists values, each of one flag, that make the run work with all other flags unchanged.
 class Advice {
  public:
   Advice(const BatchRequest& asked, const BatchDivision& cut) : cut_(cut), names_(asked.names) {
@@ -121,7 +121,7 @@ int64_t images_a_step(const BatchRequest& asked, int64_t ranks) {
       fmt::format("--global-batch-size {} alone, or -b {} alone", images, per_rank));
 }
 
-// A shard a thread where there are images for so many, and a power of two of them.
+// One shard for each thread where there are enough images, and a power of two of them.
 int64_t usual_shards(int64_t images_a_rank, int64_t threads) {
   const int64_t parallel = std::max<int64_t>(1, std::min(threads, images_a_rank));
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(parallel)));

@@ -9,7 +9,7 @@
 
 namespace lockstep::trainers {
 
-// How the images of an optimizer step are dealt.
+// How the images of an optimizer step are divided among ranks, micro-steps and shards.
 struct BatchDivision {
   int64_t ranks = 1;
   int64_t images = 0;       // B, of all ranks and micro-steps
@@ -20,11 +20,12 @@ struct BatchDivision {
   int64_t repeats = 1;
 };
 
-// For `ranks` ranks of `threads` threads each (the least over ranks). Errors: UsageError, with the
-// nearest values that work, where what is asked for does not fit together.
+// Divides the batch among `ranks` ranks with `threads` threads each (the smallest number over
+// ranks). Errors: UsageError, with the nearest values that work, where the request's values do not
+// fit together.
 BatchDivision divide_batch(const RunRequest& request, int64_t ranks, int64_t threads);
 
-// Errors: UsageError where --drop-last leaves no step of an epoch of so many images.
+// Errors: UsageError where --drop-last leaves no step in an epoch of this many images.
 void check_steps(const BatchDivision& batch, int64_t dataset_images);
 
 // Errors: UsageError where images would be mixed, but no shard has two.

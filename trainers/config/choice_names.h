@@ -1,4 +1,4 @@
-// Enumerators and the words that flags spell them with.
+// Enumerators and the words that stand for them in flags.
 #pragma once
 
 #include <string_view>

@@ -27,7 +27,7 @@ comm::BucketCaps apex_caps(int64_t elements, const Options& options) {
   return {.first_bytes = bytes, .bytes = bytes};
 }
 
-// As in PyTorch's DistributedDataParallel, a cap that was asked for holds for the first bucket too.
+// As in PyTorch's DistributedDataParallel, an explicit cap applies to the first bucket too.
 comm::BucketCaps bucket_caps(const Options& options) {
   if (const auto elements = options.maybe_integer("message-size")) {
     return apex_caps(*elements, options);

@@ -1,4 +1,4 @@
-// How gradients travel between ranks: what the flags ask for.
+// How ranks exchange gradients, as the flags ask for it.
 #pragma once
 
 #include <array>
@@ -46,9 +46,9 @@ struct ExchangeConfig {
   int64_t rank_threads = 0;  // ranks that are threads of this process; 0: they are processes
   int64_t check_ranks = 0;   // steps between two comparisons of replicas; 0: at ends of epochs only
 
-  // The sum's order does not depend on the number of ranks.
+  // Whether the order of the sum is independent of the number of ranks.
   bool keeps_bits() const { return algorithm == Algorithm::kTree || algorithm == Algorithm::kStar; }
-  // The ranks' weights stay equal.
+  // Whether the ranks' weights stay equal.
   bool keeps_replicas() const { return algorithm != Algorithm::kNone; }
 };
 

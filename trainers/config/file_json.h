@@ -14,8 +14,8 @@
 
 namespace lockstep::trainers {
 
-// Converts as nlohmann does, but for whole numbers: nlohmann casts any number to the type asked
-// for, which is undefined where a double has no place in it, and cuts off what is too long.
+// Converts as nlohmann does, except for whole numbers: nlohmann casts any number to the type asked
+// for, which is undefined for a double out of range, and truncates numbers that are too long.
 template <class T, class Enable = void>
 struct WholeNumbers : nlohmann::adl_serializer<T, Enable> {};
 
@@ -62,7 +62,7 @@ using FileJsonOf = nlohmann::basic_json<Object,
                                         WholeNumbers>;
 // An object's members in the order of their names.
 using FileJson = FileJsonOf<std::map>;
-// As the file has them; finding one takes a look at all before it.
+// Members in the file's order; a lookup scans all members before the one it finds.
 using OrderedFileJson = FileJsonOf<nlohmann::ordered_map>;
 
 }  // namespace lockstep::trainers

@@ -9,18 +9,18 @@
 
 namespace lockstep::trainers {
 
-// "none"; means, then deviations: "0.1307,0.3081", "0.485,0.456,0.406,0.229,0.224,0.225". Read back
-// it gives the same floats.
+// Formats the constants: "none", or means, then deviations, as in "0.1307,0.3081" and
+// "0.485,0.456,0.406,0.229,0.224,0.225". Parsing the text gives the same floats.
 std::string normalize_text(const kernels::NormalizeImageParams& params);
 
-// Nothing for "dataset": the constants then follow the data. Errors: UsageError for what is neither
-// that, nor "none", nor 2 or 6 finite numbers with deviations above 0.
+// Returns nothing for "dataset": the constants then depend on the data. Errors: UsageError for text
+// that is neither "dataset" nor "none" nor 2 or 6 finite numbers with deviations above 0.
 std::optional<kernels::NormalizeImageParams> parse_normalize(const std::string& text);
 
-// Gives the constants that --normalize asks for: `asked`. For "dataset", which is nothing: as
-// published for the data set,
-// measured over its training images for shapes, ImageNet's for CIFAR-10, photos and synthetic color
-// images; none (only division by 255) for a set of unknown statistics.
+// Returns the constants that --normalize asks for: `asked`, which is absent for "dataset". Then
+// they are those published for the data set; measured over the training images for shapes;
+// ImageNet's for CIFAR-10, photos and synthetic color images; and none (only division by 255) for a
+// data set of unknown statistics.
 // Errors: UsageError for three means and images of another number of channels.
 kernels::NormalizeImageParams normalization(
     const std::optional<kernels::NormalizeImageParams>& asked, const data::Dataset& dataset);

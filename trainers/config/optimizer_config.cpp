@@ -63,12 +63,12 @@ PlateauConfig make_plateau_config(const Options& options) {
           .upwards = mode == nullptr ? metric == "acc" : mode->value == "max"};
 }
 
-double least_factor(const Options& options) {
+double min_factor(const Options& options) {
   if (options.text("lr-scheduler") != "cosine") return 0;
   const double lr = options.number("lr");
-  const double least = options.number("min-lr");
-  if (least <= lr) return lr > 0 ? least / lr : 0;
-  throw UsageError(fmt::format("--min-lr {:g} is above --lr {:g}", least, lr),
+  const double min_lr = options.number("min-lr");
+  if (min_lr <= lr) return lr > 0 ? min_lr / lr : 0;
+  throw UsageError(fmt::format("--min-lr {:g} is above --lr {:g}", min_lr, lr),
                    "the rate falls from one to the other",
                    "--min-lr 1e-6, or a greater --lr");
 }
@@ -90,7 +90,7 @@ ScheduleConfig make_schedule_config(const Options& options) {
           .milestones = parse_milestones(options),
           .gamma = options.number("lr-gamma"),
           .power = options.number("poly-power"),
-          .least = least_factor(options),
+          .min_factor = min_factor(options),
           .one_cycle = {.pct_start = options.number("onecycle-pct-start"),
                         .div = options.number("onecycle-div-factor"),
                         .final_div = options.number("onecycle-final-div-factor")},
@@ -190,7 +190,7 @@ void check(const OptimizerConfig& config) {
   }
 }
 
-// A flag that was given and would be ignored is taken for a mistake.
+// A flag that was given and would be ignored is treated as a mistake.
 void refuse_idle_flags(const Options& options, const OptimizerConfig& config) {
   const ScheduleKind kind = config.schedule.kind;
   const WarmupConfig& warmup = config.schedule.warmup;

@@ -1,4 +1,4 @@
-// How weights are updated: optimizer and learning-rate schedule, as the flags ask for them.
+// How weights are updated: the optimizer and the learning-rate schedule that the flags ask for.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ struct WarmupConfig {
   int64_t epochs = 0;
   WarmupMethod method = WarmupMethod::kLinear;
   double decay = 0.01;  // d
-  // kCosine, kLinear and kPoly begin after it; else with the run, and its epochs hide their first
-  // ones. Source: timm's CosineLRScheduler.
+  // True: kCosine, kLinear and kPoly start after warm-up. False: they start with the run, and
+  // warm-up hides their first epochs. Source: timm's CosineLRScheduler.
   bool is_prefix = true;
 };
 
@@ -67,8 +67,8 @@ struct TriangularConfig {
   double end = 0.07;
 };
 
-// The step that lr is given for: of any batch, of 256 images, or of 1,024 with any momentum. This
-// last one holds for weight_decay too.
+// The step size that lr refers to: a step of any batch, of 256 images, or of 1,024 images with any
+// momentum. The last one applies to weight_decay too.
 enum class LrUnit : uint8_t { kStep, k256Images, k1024Images };
 
 struct ScheduleConfig {
@@ -80,7 +80,7 @@ struct ScheduleConfig {
   std::vector<int64_t> milestones = {};  // epochs, ascending; kMultiStep
   double gamma = 0.1;                    // of a cut
   double power = 1;                      // kPoly
-  double least = 0;                      // last factor; kCosine
+  double min_factor = 0;                 // the last factor; kCosine
   OneCycleConfig one_cycle = {};
   TriangularConfig triangular = {};
   WarmupConfig warmup = {};

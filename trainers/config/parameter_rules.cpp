@@ -69,7 +69,7 @@ std::vector<ParameterRule> parse_parameter_rules(std::string_view text) {
 }
 
 bool fits(std::string_view pattern, std::string_view name) {
-  // Only the last star ever needs another try: what came before it fits already.
+  // Only the last star needs backtracking: the part before it already matches.
   size_t p = 0, n = 0, star = std::string_view::npos, tried = 0;
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

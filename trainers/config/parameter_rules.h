@@ -1,4 +1,4 @@
-// --param-groups: parameters that learn otherwise than the rest, chosen by name.
+// --param-groups: parameters, chosen by name, that learn differently from the rest.
 #pragma once
 
 #include <cstdint>

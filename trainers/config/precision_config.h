@@ -1,4 +1,4 @@
-// Numbers narrower than f32 and what guards them, as the flags ask for it.
+// Types narrower than f32, and what guards against their range, as the flags ask for it.
 #pragma once
 
 #include <array>
@@ -14,8 +14,9 @@
 
 namespace lockstep::trainers {
 
-// Apex's. 16-bit are: kO1: inputs and weights of convolutions and linear layers, and their results;
-// kO2: all activations, and the weights that they meet; kO3: the parameters too.
+// Apex's levels. The 16-bit tensors are, at kO1: inputs, weights and results of convolutions and
+// linear layers; at kO2: all activations, and the weights that they meet; at kO3: the parameters
+// too.
 enum class OptLevel : uint8_t { kO0, kO1, kO2, kO3 };
 
 // As --opt-level and --dtype spell them.
@@ -44,14 +45,14 @@ struct PrecisionConfig {
 
 std::string_view name_of(OptLevel level);  // "O1"
 
-// Gives Apex's types of this level, without loss scaling.
+// Returns Apex's types for this level, without loss scaling.
 PrecisionConfig at_level(OptLevel level);
 
 // Errors: UsageError for values out of range and for flags that the level has no use for.
 PrecisionConfig make_precision_config(const Options& options);
 
-// Lists, a line each, what may surprise in a run with so many images per rank and micro-step.
-// `native_bf16`: the processor computes in it.
+// Lists, in a line each, what may surprise in a run with this many images per rank and micro-step.
+// `native_bf16`: the processor computes in bf16.
 std::vector<std::string> notes_on(const PrecisionConfig& config, int64_t images, bool native_bf16);
 
 // --explain-precision: the type of each class of tensors and of each kind of operation.

@@ -11,11 +11,11 @@
 
 namespace lockstep::trainers {
 
-// Resolves --device on this machine: "auto" is CUDA where a GPU is visible, else the CPU.
+// Resolves --device on this machine: "auto" means CUDA where a GPU is visible, else the CPU.
 Device device_of(const Options& options);
 
 struct HostShare {
-  int64_t affinity_cores = 1;  // this process may use
+  int64_t affinity_cores = 1;  // that this process may use
   int64_t host_cores = 1;
   int64_t ranks_on_host = 1;
 };
@@ -26,8 +26,8 @@ int64_t threads_per_rank(const std::optional<int64_t>& asked,
                          const char* omp_threads,
                          const HostShare& host);
 
-// threads_per_rank(), the least over ranks, so that all cut their images alike. A collective call.
-// Errors: UsageError for an OMP_NUM_THREADS that is no number.
+// Returns the smallest threads_per_rank() over ranks, so that all divide their images alike. A
+// collective call. Errors: UsageError for an OMP_NUM_THREADS that is no number.
 int64_t agreed_threads(const std::optional<int64_t>& asked,
                        const comm::Launch& launch,
                        Communicator& ranks);

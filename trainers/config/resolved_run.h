@@ -1,4 +1,4 @@
-// A training run as it will be: the request, and what its ranks settled together.
+// A training run as it will run: the request, and what its ranks settled together.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace lockstep::trainers {
 
 using LibraryVersions = std::map<std::string, std::string>;  // by name: "cudnn"
 
-// Decides a run's bits on a machine, besides flags and data: the versions of the program, its
-// processor level and its libraries, oneDNN's own level too: "lockstep", "isa", "onednn",
-// "onednn_isa".
+// The versions that, besides flags and data, decide a run's bits on a machine: "lockstep", the
+// program; "isa", the processor level; "onednn" and "onednn_isa", the library and its own level.
 LibraryVersions program_versions();
 
-// Made in one place, train_run(), and const from then on. The request is a member and no base: an
-// access says whether a value was asked for or settled, as `request.output_dir` and `output_dir`.
+// Made in one place, train_run(), and const from then on. The request is a member and not a base
+// class, so that each access says whether a value was asked for or settled, as in
+// `request.output_dir` and `output_dir`.
 struct ResolvedRun {
   RunRequest request = {};
   BatchDivision batch = {};
@@ -31,8 +31,9 @@ struct ResolvedRun {
 
   bool over_nccl() const { return transport == "nccl"; }
   bool over_ipc() const { return transport == "ipc"; }
-  // A step is given to the device as one recorded graph: where it needs no host, neither to
-  // exchange gradients nor to gather the statistics of batch norm, and has one micro-step.
+  // Whether a step is given to the device as one recorded graph. It is when the step has one
+  // micro-step and needs no host, neither to exchange gradients nor to gather the statistics of
+  // batch norm.
   bool runs_as_graph() const;
 };
 

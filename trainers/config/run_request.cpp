@@ -191,7 +191,7 @@ void read_checkpoints(const Options& options, RunRequest& request) {
   }
 }
 
-// Who asks for what only an evaluation can do is not left waiting for it.
+// Refuses combinations in which a flag would wait for evaluations that never come.
 void read_evaluations(const Options& options, RunRequest& request) {
   request.eval_freq = options.integer("eval-freq");
   request.no_eval = options.boolean("no-eval");
@@ -218,7 +218,7 @@ void read_evaluations(const Options& options, RunRequest& request) {
                                       : "one of them alone, or --eval-freq N to evaluate rarely");
 }
 
-// A preset's batch size or --sync-bn gives way to what the user says about the same thing.
+// A preset's batch size or --sync-bn yields to a flag of the user's about the same thing.
 void read_batch(const Options& options, RunRequest& request) {
   BatchRequest& batch = request.batch;
   batch.default_per_rank = options.integer("batch-size");

@@ -17,7 +17,7 @@
 
 namespace lockstep::trainers {
 
-// How errors call the parts of a batch; the programs' flags.
+// The names of a batch's parts in errors: the programs' flags.
 struct BatchNames {
   std::string_view images = "--global-batch-size";
   std::string_view shards = "--shards";
@@ -45,9 +45,9 @@ struct Seeds {
   bool operator==(const Seeds& other) const = default;
 };
 
-// Ends a training whose test loss gets no better. Source: tutorial 000.
+// Ends a training whose test loss has stopped improving. Source: tutorial 000.
 struct EarlyStoppingConfig {
-  int64_t patience = 0;  // worse epochs in a row that end it; 0: none does
+  int64_t patience = 0;  // number of worse epochs in a row that ends it; 0: never
   double delta = 0;      // a loss above best - delta is worse
 };
 
@@ -57,7 +57,7 @@ struct TracedSteps {
   int64_t last = 0;
 };
 
-// Made once from the options. A file of weights that fixes more of a run gives another request.
+// Made once from the options. A file of weights that fixes more of a run leads to another request.
 struct RunRequest {
   std::string data;     // directory; empty: built-in set
   std::string dataset;  // "auto" only with a directory
@@ -115,7 +115,7 @@ struct RunRequest {
   std::string resume;                 // "auto", a path, or empty
   int64_t save_freq = 1;              // epochs between checkpoints
   std::optional<int64_t> save_steps;  // steps between further ones
-  int64_t keep = 3;                   // newest checkpoints that stay
+  int64_t keep = 3;                   // number of newest checkpoints to keep
   int64_t kept_steps = 0;             // between two states that are kept in memory; 0: none
   int64_t print_freq = 0;
   std::string progress;

@@ -1,4 +1,4 @@
-// How an evaluation looks at each image.
+// The views of each image that an evaluation uses.
 #pragma once
 
 #include <array>

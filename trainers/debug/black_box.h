@@ -1,4 +1,5 @@
-// Which tensor of a step became infinite or NaN first, and which steps are watched for it.
+// Finds the tensor of a step that first became infinite or NaN, and decides which steps are
+// watched.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +19,15 @@
 
 namespace lockstep::trainers {
 
-// Counts on the stream's device what is not finite in the weights, in the input, in each op's
-// result and in each gradient; nothing waits for the counts but begin_step() and first().
+// Counts, on the stream's device, the elements that are not finite in the weights, in the input, in
+// each op's result and in each gradient. Only begin_step() and first() wait for the counts.
 // Thread safety: none.
 class BlackBox : public TapeListener {
  public:
   // Both must outlive this.
   BlackBox(Stream& stream, const nn::Module& model);
 
-  // Looks at the weights. What was found before is kept when these are not finite: they are its
+  // Checks the weights. When these are not finite, an earlier find is kept, because they are its
   // consequence.
   void begin_step(int64_t step);
   // `images`: the root of the micro-step's tape.
@@ -34,18 +35,18 @@ class BlackBox : public TapeListener {
   void on_result(const TapeOp& op, const Tensor& result) override;
   void on_gradient(const TapeOp& op, size_t i, Tensor& gradient) override;
 
-  // The first find on this rank. NumericsFind::images are rows of the micro-step's batch.
+  // The first find on this rank. NumericsFind::images are rows in the micro-step's batch.
   std::optional<NumericsFind> first() const;
 
  private:
-  // Says what a tensor has a row for each of.
+  // Says what a row of a tensor belongs to.
   enum class Rows : uint8_t { kNothing, kImages, kShards };
   struct Event {
     NumericsFind what;  // all but counts and places
     Rows rows = Rows::kNothing;
     Tensor counts;  // of elements that are not finite, a row
   };
-  // Where an op stands in the network.
+  // The place of an op in the network.
   struct Place {
     std::string layer;
     std::string after;
@@ -65,9 +66,9 @@ class BlackBox : public TapeListener {
   std::optional<NumericsFind> kept_;
 };
 
-// Decides which steps a black box listens to, and reports what it saw. A run watches the step after
-// nine skipped ones (on a device, after those that it knows of), whose report is then of a real
-// step and has cost nothing before; a replay watches every step. Thread safety: none.
+// Decides which steps a black box watches, and reports what it saw. A run watches the step after
+// nine skipped ones (on a device, after those that it knows of), so that the report is of a real
+// step and costs nothing before. A replay watches every step. Thread safety: none.
 class NumericsWatch {
  public:
   enum class When : uint8_t { kTenthSkip, kEveryStep };
@@ -79,14 +80,14 @@ class NumericsWatch {
   // Stream and model must outlive this.
   NumericsWatch(const Options& options, Stream& stream, const nn::Module& model);
 
-  // Step `step`, from 1; before it the loss scale is `scale`, and so many steps in a row were
-  // skipped.
+  // Begins step `step`, from 1. Before it, the loss scale is `scale`, and this many steps in a row
+  // were skipped.
   void begin_step(int64_t step, double scale, int64_t consecutive_skips);
   // The listener for the tapes of the step; null where the step is not watched.
   TapeListener* listener() { return box_ ? &*box_ : nullptr; }
   void begin_micro_step(const Var& images);
-  // When it is known what became of the steps so far, likewise. True once, when the last ten or
-  // more in a row were skipped and this one was watched.
+  // Call it when the outcome of the steps so far is known; the arguments are as above. Returns true
+  // once: when the last ten or more in a row were skipped and this step was watched.
   bool end_step(double scale, int64_t consecutive_skips);
 
   // Reports on this step, or on an earlier one that spoiled the weights. A collective call.

@@ -59,7 +59,7 @@ class FaultWords {
   explicit FaultWords(std::string_view text) : words_(split_words(text, ',')) {}
 
   bool at_end() const { return next_ == words_.size(); }
-  // The value of the next word, if it is this key's.
+  // Returns the value of the next word if it has this key.
   std::optional<std::string_view> value(std::string_view key) {
     if (at_end()) return std::nullopt;
     const std::string_view word = words_[next_];
@@ -142,7 +142,7 @@ void delay(const std::optional<Fault>& fault, int rank) {
 
 namespace {
 
-// A sum that is there some time after it was started, at the earliest.
+// A sum that arrives no earlier than a given time after its start.
 class LateWork : public Work {
  public:
   LateWork(std::unique_ptr<Work> work, std::chrono::milliseconds delay)
@@ -160,7 +160,7 @@ class LateWork : public Work {
   const Clock::time_point arrives_;
 };
 
-// A sum whose messages to this rank never come.
+// A sum whose messages never reach this rank.
 class LostWork : public Work {
  public:
   explicit LostWork(std::unique_ptr<Work> work) : work_(std::move(work)) {}

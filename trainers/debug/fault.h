@@ -1,4 +1,4 @@
-// Faults on request, to see what a run does about them.
+// Injects faults on request, to test how a run handles them.
 #pragma once
 
 #include <chrono>
@@ -15,16 +15,23 @@
 
 namespace lockstep::trainers {
 
-// LOCKSTEP_FAULT=KIND:rank=R,step=N. Kinds: flipbit (one bit of the first parameter), kill
-// (SIGKILL), stop (SIGSTOP), nan (the first parameter becomes NaN), each after the step; inf
-// (LayerFault), in the step, and with ",count=N" in the N - 1 next ones, with
-// ",layer=conv1" in that layer's gradients instead of the loss's, with ",value=1e5" another number;
-// loop, with ",layer=conv1" too: that layer's forward pass never ends; skip: the rank does not take
-// part in the sums of gradients of that step, counted from its process's first; lost: nor does it
-// get them. Or slow:rank=R,ms=N: each step takes the rank N milliseconds more; slowdisk:ms=N and
-// slowdecode:ms=N: so does reading, or decoding, a photo, on all ranks, with ",rank=R" on one;
-// slownet:ms=N: each sum over ranks is there N milliseconds later, during which ranks may compute.
-// Inert when unset.
+// The fault that LOCKSTEP_FAULT describes; none when it is unset.
+// KIND:rank=R,step=N, after the step:
+//   flipbit   flips one bit of the first parameter
+//   kill      sends SIGKILL to the rank
+//   stop      sends SIGSTOP to the rank
+//   nan       sets an element of the first parameter to NaN
+// KIND:rank=R,step=N, within the step:
+//   inf       fills gradients of the loss with infinity (LayerFault). ",layer=conv1" takes those of
+//             a layer, ",value=1e5" another value; ",count=N" strikes in N steps from this one on.
+//   loop      never ends the forward pass of a layer; takes ",layer=conv1" too
+//   skip      leaves the rank out of the sums of gradients; steps count from its process's first
+//   lost      likewise, but the rank takes part in the sums and never gets them
+// KIND:ms=N, which delays by N milliseconds:
+//   slow      each step of rank R, given by ",rank=R"
+//   slowdisk, slowdecode
+//             each read, or decoding, of a photo, on all ranks or, with ",rank=R", on one
+//   slownet   the arrival of each sum over ranks; ranks may compute meanwhile
 struct Fault {
   static constexpr int kAllRanks = -1;
 
@@ -43,27 +50,28 @@ struct Fault {
   bool strikes(int any_rank) const { return rank == kAllRanks || rank == any_rank; }
 };
 
-// Errors: UsageError for text that is no fault.
+// Errors: UsageError for text that describes no fault.
 std::optional<Fault> parse_fault(const std::string& text);
-// Carries out a delay when this is its rank: before the gradients of a step are waited for.
+// Delays this rank if the fault strikes it. Call it before the wait for a step's gradients.
 void delay(const std::optional<Fault>& fault, int rank);
-// The exchange of gradients that a fault disturbs: as the ranks would sum them, but late, or in one
-// step not at all. Errors: UsageError off the CPU.
+// An exchange of gradients that the fault disturbs: it sums as the ranks would, but late, or not at
+// all in one step. Errors: UsageError off the CPU.
 comm::BucketExchange disturbed_exchange(const Fault& fault, Algorithm algorithm, Device device);
-// Carries out what a fault does after a step, when this is its rank and `step` steps are done.
+// Injects a fault that acts after a step, if it strikes this rank and `step` steps are done.
 void inject(const std::optional<Fault>& fault, int rank, int64_t step, nn::Module& model);
 
-// inf: fills a row of each gradient that the loss, or a layer, computes with the fault's value: the
-// first image of the first shard that the fault's rank owns, or that shard's leaf. A replay on
-// fewer ranks is struck alike. loop: never returns from that layer. Thread safety: none.
+// inf: fills a row of each gradient that the loss, or a layer, computes with the fault's value. The
+// row is the first image of the first shard that the fault's rank owns, or that shard's leaf. A
+// replay on fewer ranks is struck in the same place. loop: never returns from that layer. Thread
+// safety: none.
 class LayerFault : public TapeListener {
  public:
   // `run_ranks`: of the run that has the fault. Errors: UsageError for a layer that the network
   // does not have.
   LayerFault(const Fault& fault, const nn::Module& model, int64_t run_ranks);
 
-  // The listener for a micro-step of step `step`, from 1: this where it strikes, which passes on to
-  // `next`; else `next`.
+  // Returns the listener for a micro-step of step `step`, from 1: this object where the fault
+  // strikes, which forwards to `next`; otherwise `next`.
   TapeListener* listener(int64_t step, const Shards& shards, TapeListener* next);
 
   void on_result(const TapeOp& op, const Tensor& result) override;

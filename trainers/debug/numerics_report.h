@@ -1,4 +1,4 @@
-// Reports where the first infinity or NaN of a run came from.
+// Reports where the first infinity or NaN of a run appeared.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +30,17 @@ struct NumericsFind {
 std::string describe(const NumericsFind& find);
 std::string to_json(const NumericsFind& find);  // one object
 
-// The earliest over ranks, with the shards and images of all ranks that found it; nothing where
-// none found anything. A collective call.
+// Returns the earliest find over all ranks, with the shards and images of all ranks that found it;
+// nothing where no rank found anything. A collective call.
 std::optional<NumericsFind> earliest(Communicator& ranks, const std::optional<NumericsFind>& mine);
 
 enum class Trouble : uint8_t {
-  kLoss,
-  kSkips
-};  // a loss that is not finite; skipped steps in a row
+  kLoss,  // it is not finite
+  kSkips  // too many skipped steps in a row
+};
 std::string_view name_of(Trouble trouble);  // "loss", "skips"
 
-// The loss scale once it has changed.
+// The loss scale after a change.
 struct ScaleChange {
   int64_t step = 0;
   double scale = 1;
@@ -49,10 +49,10 @@ struct ScaleChange {
 
 struct NumericsReport {
   Trouble trouble = Trouble::kLoss;
-  std::string what{};                   // "the loss is nan"
-  int64_t step = 0;                     // where that was seen, from 1
-  std::vector<ScaleChange> scales{};    // the last ones, oldest first; none without loss scaling
-  std::optional<NumericsFind> first{};  // where it was looked for and found
+  std::string what{};                 // "the loss is nan"
+  int64_t step = 0;                   // where that was seen, from 1
+  std::vector<ScaleChange> scales{};  // the latest changes, oldest first; none without loss scaling
+  std::optional<NumericsFind> first{};  // absent where it was not looked for or not found
   int64_t shards = 1;
   int64_t ranks = 1;  // of the run, which owned the shards
 

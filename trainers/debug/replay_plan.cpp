@@ -24,8 +24,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kLongestTrouble = 400;
 
-// Where a run begins, what it leaves and on which machine: the replay's own affair. And the cut of
-// the batch, which is settled below.
+// Flags about where a run begins, what it leaves and on which machine, which the replay chooses
+// itself; and the division of the batch, which is settled below.
 bool is_replayed(const std::string& flag) {
   static const std::set<std::string_view> others = {"output-dir",
                                                     "csv",
@@ -102,7 +102,7 @@ bool is_finite(const FileTensors& tensors) {
   });
 }
 
-// A damaged one, or one that was saved with the trouble in it already, is of no use.
+// A damaged checkpoint, or one that was saved after the failure, is of no use.
 bool is_sound(const fs::path& model_file) {
   try {
     return is_finite(read_checkpoint(model_file).model);

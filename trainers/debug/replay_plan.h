@@ -1,4 +1,4 @@
-// How to take a run's last steps again, as its directory tells.
+// Plans the replay of a run's last steps from its directory.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lockstep::trainers {
 
-// A replay takes a run's steps again, up to one, and ends where its numerics report is due.
+// A replay repeats a run's steps up to `step`, and ends where its numerics report is due.
 struct ReplayTarget {
   int64_t step = 0;   // counted from epoch 0
   int64_t ranks = 1;  // of the run
@@ -20,12 +20,12 @@ struct ReplayTarget {
 struct ReplayPlan {
   std::filesystem::path directory{};
   Program program = Program::kTrainConvnet;
-  std::vector<std::string> arguments{};  // the run's own, its cut of the batch settled
+  std::vector<std::string> arguments{};  // the run's own, with its division of the batch
   ReplayTarget target;
   std::string trouble{};  // "the loss is nan"
-  std::string start{};    // the checkpoint to begin with; empty: the run's beginning
+  std::string start{};    // the checkpoint to start from; empty: the run's beginning
   std::string data_digest{};
-  std::vector<int64_t> same_bits{};  // rank counts that have the run's bits
+  std::vector<int64_t> same_bits{};  // rank counts that give the run's bits
 
   // Errors: UsageError when `ranks` ranks give other bits than the run had, DataError for data of
   // another digest.
@@ -34,12 +34,12 @@ struct ReplayPlan {
   std::string line(int64_t ranks) const;
   // Rewrites numerics.json, which now has names. Errors: EnvironmentError.
   void keep(const NumericsReport& report) const;
-  // Throws EnvironmentError: the steps were taken without trouble.
+  // Throws EnvironmentError because the steps passed without the failure.
   [[noreturn]] void refuse_passed() const;
 };
 
-// Starts from the newest checkpoint before the step that numerics.json is about, else from the
-// beginning. Errors: UsageError for a directory without a run or a run without trouble;
+// Starts from the newest checkpoint before the step that numerics.json reports, else from the
+// beginning. Errors: UsageError for a directory without a run or a run without a failure;
 // CheckpointError for a run.json or numerics.json that this program did not write.
 ReplayPlan read_replay_plan(const std::filesystem::path& run_directory);
 

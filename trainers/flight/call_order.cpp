@@ -30,12 +30,12 @@ std::optional<OddRanks> odd_ranks_in(int64_t call, const std::vector<CallGroup>&
   if (groups.size() < 2) return std::nullopt;
   const auto size_of_group = [](const CallGroup& group) { return group.ranks.size(); };
   const auto step_of_group = [](const CallGroup& group) { return group.place.step; };
-  const CallGroup& most = *std::ranges::max_element(groups, {}, size_of_group);
+  const CallGroup& largest = *std::ranges::max_element(groups, {}, size_of_group);
   const CallGroup& furthest = *std::ranges::max_element(groups, {}, step_of_group);
-  const bool has_majority = std::ranges::count(groups, size_of_group(most), size_of_group) == 1;
+  const bool has_majority = std::ranges::count(groups, size_of_group(largest), size_of_group) == 1;
   OddRanks odd{.ranks = {}, .call = call, .theirs = {}, .others = {}};
   for (const CallGroup& group : groups) {
-    const bool is_odd = has_majority ? &group != &most : &group == &furthest;
+    const bool is_odd = has_majority ? &group != &largest : &group == &furthest;
     (is_odd ? odd.theirs : odd.others) = group.place;
     if (is_odd) odd.ranks.insert(odd.ranks.end(), group.ranks.begin(), group.ranks.end());
   }

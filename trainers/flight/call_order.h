@@ -1,4 +1,4 @@
-// Finds ranks whose collective calls are not those of the others.
+// Finds ranks whose collective calls differ from those of the others.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ struct CallPlace {
   bool operator==(const CallPlace& other) const = default;
 };
 
-// The first call of one number that is not the same on all ranks.
+// The first call that is not the same on all ranks under one number.
 struct OddRanks {
   std::vector<int>
-      ranks;  // the few, or the further ones of as many; none: nobody knows who is right
+      ranks;  // the minority, or those ahead in a tie; none: it is not known who is right
   int64_t call = 0;
   CallPlace theirs;
   CallPlace others;

@@ -11,8 +11,8 @@ namespace lockstep::trainers {
 // A table of the ranks, and the verdict.
 std::string describe_flight(const RunFlight& run);
 
-// The lines that end a rank's error: for rank 0 the verdict, for all the command that shows more.
-// Empty where the run has no records.
+// Returns the lines at the end of a rank's error: the verdict for rank 0, and for all ranks the
+// command that shows more. Empty where the run has no records.
 std::string last_words(const std::filesystem::path& run, int rank);
 
 }  // namespace lockstep::trainers

@@ -44,7 +44,7 @@ std::string random_id() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
-// Records of killed runs, a day after their beginning.
+// Removes the records of killed runs a day after they began.
 void remove_old_records() {
   std::error_code error;
   for (fs::directory_iterator file(kMemoryFolder, error), end; !error && file != end;
@@ -59,7 +59,7 @@ void remove_old_records() {
   }
 }
 
-// Of an earlier run: its records, and the memory that links lead to.
+// Removes an earlier run's records, and the memory files that its links lead to.
 void empty_folder(const Folder& folder) {
   for (const std::string& name : folder.names()) {
     std::error_code no_link;
@@ -111,11 +111,11 @@ std::string FlightFiles::open(Communicator& ranks, const Folder* run) {
     problem = attach(std::string(words.at(1)), std::string(words.at(2)));
   }
   const std::vector<std::string> problems = comm::gather_texts(ranks, problem);
-  std::vector<std::string> told;
+  std::vector<std::string> lines;
   for (size_t rank = 0; rank < problems.size(); ++rank) {
-    if (!problems[rank].empty()) told.push_back(fmt::format("rank {}: {}", rank, problems[rank]));
+    if (!problems[rank].empty()) lines.push_back(fmt::format("rank {}: {}", rank, problems[rank]));
   }
-  return told.empty() ? "" : fmt::format("no flight record of {}", fmt::join(told, "; "));
+  return lines.empty() ? "" : fmt::format("no flight record of {}", fmt::join(lines, "; "));
 }
 
 std::string FlightFiles::attach(const std::string& path, const std::string& id) {
@@ -186,8 +186,8 @@ void FlightFiles::keep_others() const {
   }
 }
 
-// The first one stays: launchers let a stopped rank go on before they end it. Not flushed: after a
-// failure there are other things to wait for than a disk.
+// The first record stays, because launchers let a stopped rank continue before they end it. It is
+// not flushed: after a failure, ranks should not wait for a disk.
 void FlightFiles::keep(const FlightRecord& record) const {
   if (!folder_) return;
   const std::string name = flight_file_of(record.header.rank);

@@ -1,4 +1,4 @@
-// Keeps the ranks' flight records where they outlive the ranks.
+// Keeps the ranks' flight records in files that outlive the ranks.
 #pragma once
 
 #include <optional>
@@ -14,29 +14,29 @@ namespace lockstep::trainers {
 
 std::string flight_file_of(int rank);  // "rank-0", in kFlightFolder
 
-// While a rank runs, its record lies in a file in the memory of its host, which no disk can hold
-// up, and a link in the run directory leads there. At the rank's end its record takes the link's
-// place; and a rank that fails writes the records of all ranks of its host, which may be unable to.
-// Where all ranks are killed, the memory files stay for a day. One a rank. Thread safety: none.
+// While a rank runs, its record is a file in its host's memory, so that no disk can delay it, and a
+// link in the run directory points there. When the rank ends, its record replaces the link. A rank
+// that fails also writes the records of the other ranks of its host, which may be unable to. If all
+// ranks are killed, the memory files stay for a day. Each rank has one. Thread safety: none.
 class FlightFiles {
  public:
-  // Borrows the recorder, which is null on all ranks or on none. Then nothing is kept.
+  // Borrows the recorder, which is null on all ranks or on none; when it is null, nothing is kept.
   explicit FlightFiles(FlightRecorder* recorder) : recorder_(recorder) {}
 
-  // A collective call; rank 0 alone has a run directory. Records of an earlier run there are
-  // removed, without a recorder too. Returns on rank 0 which ranks keep no record, or that earlier
-  // ones stay, and why; else "".
+  // A collective call; only rank 0 has a run directory. Removes the records of an earlier run
+  // there, without a recorder too. Returns on rank 0 which ranks keep no record, or which earlier
+  // records stay, and why; on the others "".
   std::string open(Communicator& ranks, const Folder* run);
 
   // The rank ends.
   void end(ExitCode code);
   void fail(const Error& error);
 
-  // The run directory as it is called; empty before open().
+  // The run directory's path as given; empty before open().
   const std::string& run() const { return run_; }
 
  private:
-  // Returns what prevents it.
+  // Returns the problem where that fails, else "".
   std::string attach(const std::string& path, const std::string& id);
   std::string memory_file(int rank) const;
   void keep_own() const;

@@ -57,7 +57,7 @@ const FlightEvent& innermost_part(const RankFlight& flight) {
 }
 
 // The call that the rank waits in, or waited in until it gave up; no event: it does not wait.
-// Between two looks at its peers a rank is not in a wait, and still waits for its sums.
+// Between two checks of its peers, a rank is outside of a wait but still waits for its sums.
 const FlightEvent& wait_of(const RankFlight& flight) {
   static const FlightEvent none;
   if (flight.state.wait) return flight.state.wait;
@@ -66,7 +66,7 @@ const FlightEvent& wait_of(const RankFlight& flight) {
   return none;
 }
 
-// What the loader's threads do, as "decode": the part that has lasted the longest.
+// The work of the loader's threads, such as "decode": the part that has lasted the longest.
 std::string work_of_loader(const RankFlight& flight, int64_t end) {
   const FlightEvent* longest = nullptr;
   for (const auto& lane : flight.state.loads) {
@@ -103,16 +103,16 @@ FlightVerdict none(const std::string& why) {
 }
 
 FlightVerdict verdict_on_calls(const OddRanks& odd, const Flights& flights) {
-  const std::string there = fmt::format(
+  const std::string odd_call = fmt::format(
       "call {} is \"{}\" of step {}", odd.call, shown_name(odd.theirs.name), odd.theirs.step);
-  const std::string here =
+  const std::string others_call =
       fmt::format("\"{}\" of step {}", shown_name(odd.others.name), odd.others.step);
   if (odd.ranks.empty()) {
     return none(
         fmt::format("the ranks make different calls, {} or {}, and nothing tells which of "
                     "them is right",
-                    there,
-                    here));
+                    odd_call,
+                    others_call));
   }
   FlightVerdict verdict{
       .cause = FlightCause::kSkipped, .culprits = odd.ranks, .victims = {}, .text = {}};
@@ -124,12 +124,12 @@ FlightVerdict verdict_on_calls(const OddRanks& odd, const Flights& flights) {
   verdict.text = fmt::format("{} a collective call: there {}, on the other ranks {}",
                              is_ahead ? list(odd.ranks, "skipped", "skipped")
                                       : list(odd.ranks, "made too many of", "made too many of"),
-                             there,
-                             here);
+                             odd_call,
+                             others_call);
   return verdict;
 }
 
-// Of the steps in the records; 0: there is none.
+// The median time of the steps in the records; 0: none.
 int64_t median_step(const Flights& flights) {
   std::vector<int64_t> times;
   for (const RankFlight* flight : flights) {
@@ -149,7 +149,7 @@ int64_t median_step(const Flights& flights) {
   return std::max<int64_t>(0, *middle);
 }
 
-// Whether somebody waits for so long that it means something.
+// Whether a rank has waited long enough for a verdict.
 bool is_stalled(const Flights& flights, const Flights& waiting, int64_t end) {
   const bool is_certain = std::ranges::any_of(flights, [](const RankFlight* flight) {
     return gave_up(*flight) || crashed(*flight) || flight->process == kProcessStopped;

@@ -1,4 +1,4 @@
-// Says which rank others wait for, and what it is in; or that the records do not tell.
+// Finds the rank that the others wait for and what it is doing, or that the records do not tell.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +31,15 @@ struct FlightVerdict {
   std::string text;           // "rank 1 is stopped by a signal; ...", or "no verdict: ..."
 };
 
-// A rank that waits for others is never a culprit. Without a rank that gave up, is gone or stopped,
-// a wait counts from a second on, where steps are long from three of them on.
+// A rank that waits for others is never a culprit. If no rank gave up, is gone or is stopped, a
+// wait counts once it has lasted a second and as long as three usual steps.
 FlightVerdict verdict_on(const RunFlight& run);
 
 // The part that the rank is in, "backward, layer conv2"; empty: none is known.
 std::string place_of(const RankFlight& flight);
-// An event's text, made printable; "..." stands for what was cut.
+// Returns an event's text, made printable, with "..." where it was cut.
 std::string shown_name(std::string_view text);
-// When anything was last seen or recorded, on the first record's clock.
+// The time of the last event or observation, on the first record's clock.
 int64_t end_of(const RunFlight& run);
 int64_t last_event_of(const RankFlight& flight);
 

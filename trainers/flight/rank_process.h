@@ -1,12 +1,12 @@
-// Tells what became of the process that a flight record is about.
+// Finds the state of the process that wrote a flight record.
 #pragma once
 
 #include <cstdint>
 
 namespace lockstep::trainers {
 
-// In this place alone a number of a process means the same one, and the steady clocks agree: one
-// boot of one host, and one namespace of processes.
+// Identifies one boot of one host and one PID namespace: within it a process number is unambiguous
+// and the steady clocks agree.
 uint64_t this_host();
 
 inline constexpr char kProcessGone = '-';

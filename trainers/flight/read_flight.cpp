@@ -41,7 +41,7 @@ bool is_sound(const FlightEvent& event) {
          event.phase <= FlightEvent::Phase::kLeft;
 }
 
-// No event in the place of one that is out of its range.
+// Returns an empty event in place of one that is out of range.
 void clear_unsound(FlightEvent& event) {
   if (!is_sound(event)) event.sequence = 0;
 }
@@ -58,7 +58,8 @@ void for_each_slot(FlightState& state, Take&& take) {
   }
 }
 
-// Bytes that change between two reads are of events that are being written: no events.
+// Bytes that change between two reads belong to events that are being written; these count as no
+// events.
 void clear_unsteady(std::span<std::byte> first, std::span<const std::byte> second) {
   for (size_t at = sizeof(FlightHeader); at < first.size(); at += sizeof(FlightEvent)) {
     if (std::memcmp(&first[at], &second[at], sizeof(FlightEvent)) == 0) continue;
@@ -107,7 +108,7 @@ std::optional<int> rank_of(const std::string& name) {
   return static_cast<int>(*rank);
 }
 
-// From another host's clock to the first record's.
+// The offset from another host's clock to the first record's.
 void move_clock(const FlightHeader& to, RankFlight& flight) {
   if (flight.header.host == to.host) return;
   const int64_t shift = flight.header.wall_minus_steady_ns - to.wall_minus_steady_ns;

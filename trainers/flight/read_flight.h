@@ -12,8 +12,8 @@
 
 namespace lockstep::trainers {
 
-// One rank's record. All events are in their ranges; their text is as it was found: make it
-// printable.
+// One rank's record. All events are in range. Their text is as it was found, so make it printable
+// before showing it.
 struct RankFlight {
   FlightHeader header;
   FlightState state;
@@ -24,7 +24,7 @@ struct RankFlight {
   int rank() const { return header.rank; }
 };
 
-// The bytes of a file. Errors: DataError for what is no record.
+// Parses the bytes of a file. Errors: DataError for bytes that are no record.
 RankFlight flight_of(std::span<const std::byte> bytes, const std::string& file);
 
 struct RunFlight {
@@ -33,8 +33,9 @@ struct RunFlight {
   std::vector<std::string> problems;  // a line a rank whose record cannot be read
 };
 
-// All records in a run directory, also while the run goes on. Hosts' clocks are taken to agree to a
-// fraction of a second where records are of several. Errors: DataError where there is none.
+// Reads all records in a run directory, also while the run goes on. Where they come from several
+// hosts, the hosts' clocks are assumed to agree to a fraction of a second. Errors: DataError where
+// there is none.
 RunFlight read_flights(const std::filesystem::path& run);
 
 }  // namespace lockstep::trainers

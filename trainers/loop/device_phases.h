@@ -1,4 +1,4 @@
-// When a GPU did the phases of traced steps. The host's own spans say when it queued them.
+// Measures when a GPU ran the phases of traced steps. The host's own spans say when it queued them.
 #pragma once
 
 #include <string_view>

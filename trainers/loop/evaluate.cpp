@@ -59,7 +59,7 @@ class BatchResults {
     target_rank_ = queue_copy(stream, results.target_rank, pinned_target_rank_);
     copied_->record(stream.cuda());
   }
-  // The results are here on return. Errors: CudaError.
+  // Waits for the results. Errors: CudaError.
   void wait() const {
     if (copied_ && !copied_->done()) copied_->synchronize();
   }
@@ -82,7 +82,7 @@ class EvaluationMode {
   }
   EvaluationMode(const EvaluationMode&) = delete;
   EvaluationMode& operator=(const EvaluationMode&) = delete;
-  // From the outside in: a module's mode is that of all below it until they have their own.
+  // Restores from the outside in, because setting a module's mode sets that of all modules in it.
   ~EvaluationMode() {
     for (const auto& [module, training] : before_) module->train(training);
   }
@@ -130,7 +130,7 @@ Evaluation over_ranks(const Counts& mine, std::vector<int64_t> chunk_losses, Com
   return total;
 }
 
-// A batch that the device has been given.
+// A batch whose work is queued on the device.
 struct QueuedBatch {
   BatchResults results;
   int64_t number = 0;
@@ -271,7 +271,7 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
     if (task.on_batch) task.on_batch(batch.number, batches, meter.update(of_batch, sums));
   };
 
-  // A GPU has been given the next batch when one is settled, so it never waits for the host.
+  // A GPU already has the next batch when one is settled, so it never waits for the host.
   const size_t ahead = stream.device() == Device::kCuda ? 1 : 0;
   std::array<QueuedBatch, 2> queue = {QueuedBatch{BatchResults(stream, max_images)},
                                       QueuedBatch{BatchResults(stream, max_images)}};
@@ -303,20 +303,22 @@ std::optional<Evaluation> evaluate(const EvaluationTask& task,
 }
 
 TrainingEvaluation::TrainingEvaluation(const TrainingParts& parts, TrainingStep& step)
-    : p_(parts), step_(step), skipped_(p_.data.test->size(), warn_of_images(p_.console)) {}
+    : parts_(parts),
+      step_(step),
+      skipped_(parts_.data.test->size(), warn_of_images(parts_.console)) {}
 
 EvaluationTask TrainingEvaluation::task() {
-  EvaluationTask task = test_of(p_.run.request, p_.data, p_.model, p_.console);
+  EvaluationTask task = test_of(parts_.run.request, parts_.data, parts_.model, parts_.console);
   task.skipped = &skipped_;
   task.outputs.mistakes = &mistakes_;
   return task;
 }
 
 std::optional<Evaluation> TrainingEvaluation::measure() {
-  p_.console.tutorial(TutorialLines::kDemo, "begin testing");
+  parts_.console.tutorial(TutorialLines::kDemo, "begin testing");
   const auto memory = step_.use_memory();
-  std::optional<Evaluation> evaluation = evaluate(task(), p_.stream, p_.ranks);
-  if (evaluation) p_.console.info(accuracy_line(*evaluation, p_.run.request.apex_lines));
+  std::optional<Evaluation> evaluation = evaluate(task(), parts_.stream, parts_.ranks);
+  if (evaluation) parts_.console.info(accuracy_line(*evaluation, parts_.run.request.apex_lines));
   return evaluation;
 }
 
@@ -327,9 +329,9 @@ std::optional<Evaluation> TrainingEvaluation::measure_average() {
     EvaluationTask silent = task();
     silent.on_batch = {};
     silent.outputs = {};
-    evaluation = evaluate(silent, p_.stream, p_.ranks);
+    evaluation = evaluate(silent, parts_.stream, parts_.ranks);
   });
-  if (evaluation) p_.console.info(average_line(*evaluation));
+  if (evaluation) parts_.console.info(average_line(*evaluation));
   return evaluation;
 }
 

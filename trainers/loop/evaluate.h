@@ -1,4 +1,5 @@
-// Exact distributed evaluation: every image once, the same figures on any number of ranks.
+// Exact distributed evaluation: each image counts once, and the figures are the same on any number
+// of ranks.
 #pragma once
 
 #include <functional>
@@ -21,7 +22,7 @@
 
 namespace lockstep::trainers {
 
-// Beside an evaluation's figures; null: not wanted.
+// Outputs of an evaluation besides its figures; null: not wanted.
 struct EvaluationOutputs {
   Mistakes* mistakes = nullptr;   // without pictures
   Safetensors* logits = nullptr;  // as LogitCollector (trainers/loop/save_logits.h) has them
@@ -38,43 +39,44 @@ struct EvaluationTask {
   std::function<void(const std::string& text)> warn{};  // of an image that is skipped; rank 0's
   // After each batch of this rank, counted from 0; may be empty.
   std::function<void(int64_t batch, int64_t batches, const TestMetrics&)> on_batch{};
-  // Asked before each batch; true gives up. May be empty.
+  // Called before each batch; true stops the evaluation. May be empty.
   std::function<bool()> stop{};
   EvaluationOutputs outputs = {};
   SkippedPhotos* skipped = nullptr;  // of earlier evaluations too; null: of this one alone
 };
 
-// The whole test set; main.py's lines to `console`, which must outlive the task, where the run has
-// them.
+// Returns the evaluation of the whole test set. It prints main.py's lines to `console`, where the
+// run has them; the console must outlive the task.
 EvaluationTask test_of(const RunRequest& request,
                        const data::DatasetPair& data,
                        nn::Module& model,
                        Console& console);
 
 // Cuts the data set into chunks; chunk c runs on rank c mod ranks, on one thread. Counts are
-// integers; a chunk's loss is summed in f64 in image order, the chunks' in chunk order. The model
-// is in evaluation mode meanwhile. All ranks must call and hold the same weights and buffers.
-// Nothing when a rank gave up. Errors: DataError when too many images cannot be read.
+// integers. A chunk's loss is summed in f64 in image order, and the chunks' losses in chunk order.
+// The model is in evaluation mode meanwhile. All ranks must call this and hold the same weights and
+// buffers. Returns nothing when a rank gave up. Errors: DataError when too many images cannot be
+// read.
 std::optional<Evaluation> evaluate(const EvaluationTask& task, Stream& stream, Communicator& ranks);
 
-// Evaluates a training's network, and its moving average, on the test images, in the memory of its
+// Evaluates a training's network and its moving average on the test images, using the memory of its
 // steps.
 class TrainingEvaluation {
  public:
   // Both must outlive this.
   TrainingEvaluation(const TrainingParts& parts, TrainingStep& step);
 
-  // A collective call. Nothing when a signal asked for a stop meanwhile.
+  // A collective call. Returns nothing when a signal asked for a stop meanwhile.
   std::optional<Evaluation> measure();
-  // Those of the last measure(), without pictures.
+  // The mistakes of the last measure(), without pictures.
   const Mistakes& mistakes() const { return mistakes_; }
-  // Likewise of the weights' moving average. Requires: --ema.
+  // Likewise for the weights' moving average. Requires: --ema.
   std::optional<Evaluation> measure_average();
 
  private:
   EvaluationTask task();
 
-  const TrainingParts& p_;
+  const TrainingParts& parts_;
   TrainingStep& step_;
   SkippedPhotos skipped_;
   Mistakes mistakes_;

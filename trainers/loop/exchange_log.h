@@ -1,4 +1,4 @@
-// The cost of a run's communication, for run.json.
+// Records the cost of a run's communication for run.json.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace lockstep::trainers {
 
-// The peers of batch norms, whose calls are timed: passes every call on and counts the time that it
+// Times the calls to the peers of batch norms: forwards every call and adds up the time that it
 // takes. Its own traffic() is empty. The timeline may be null.
 class TimedPeers final : public Communicator {
  public:
@@ -74,7 +74,8 @@ class ExchangeLog {
   };
 
   void add(const Step& step);
-  // A collective call. The same answer on all ranks but for the buckets, which are this rank's.
+  // A collective call. The result is the same on all ranks except for the buckets, which are this
+  // rank's.
   ExchangeSummary summarize(Communicator& ranks) const;
 
  private:

@@ -36,7 +36,7 @@ int32_t predicted_class(const Tensor& logits, int64_t row, int64_t classes) {
   }
 }
 
-// A total order, so that no number of ranks changes it.
+// A total order, so that the result does not depend on the number of ranks.
 bool is_worse(const Mistake& a, const Mistake& b) {
   return std::tuple(-a.loss, a.index) < std::tuple(-b.loss, b.index);
 }

@@ -11,7 +11,7 @@
 
 namespace lockstep::trainers {
 
-// Images of an evaluation with what the network made of them, all on the CPU.
+// Images of an evaluation with the network's outputs for them, all on the CPU.
 struct EvaluatedImages {
   Tensor logits;   // (N,C) f32, f16 or bf16
   Tensor labels;   // (N) i32
@@ -19,8 +19,9 @@ struct EvaluatedImages {
   Tensor losses;   // (N) f32
 };
 
-// Counts one rank's images. A class is predicted where its logit is the largest, the first of equal
-// ones, as in softmax_cross_entropy's target_rank; no class where a logit is NaN.
+// Counts one rank's images. The predicted class is the one with the largest logit, the first of
+// equal ones, as in softmax_cross_entropy's target_rank. An image with a NaN logit has no predicted
+// class.
 class MistakeFinder {
  public:
   // More classes than this have no confusion matrix.
@@ -29,8 +30,8 @@ class MistakeFinder {
   explicit MistakeFinder(int64_t classes);
 
   void add(const EvaluatedImages& images);
-  // Over all ranks, the same on each: sums of integers, and the worst by loss, then by index. A
-  // collective call.
+  // Combines all ranks' counts, the same on each: sums of integers, and the worst images by loss,
+  // then by index. A collective call.
   Mistakes over_ranks(Communicator& ranks) const;
 
  private:

@@ -40,11 +40,11 @@ std::optional<Picture> first_images(const TrainingParts& parts, const StepRange&
           .at(0);
   const data::ImageShape shape = images.training_shape(batch.epoch);
   const int64_t fitting = std::max<int64_t>(1, kMaxPixels / (shape.height * shape.width));
-  const int64_t most = std::min(kMaxImages, fitting);
+  const int64_t max_shown = std::min(kMaxImages, fitting);
   std::vector<std::vector<uint8_t>> shown;
   std::vector<uint8_t> pixels(static_cast<size_t>(shape.numel()));
   for (const int64_t i : batch.images) {
-    if (std::ssize(shown) == most) break;
+    if (std::ssize(shown) == max_shown) break;
     try {
       images.read_for_training(
           i, batch.epoch, augmentation(request.augmentation, request.seeds.run, images), pixels);

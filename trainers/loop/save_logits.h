@@ -1,4 +1,4 @@
-// --save-logits: the logits of an evaluation in a file.
+// --save-logits: writes the logits of an evaluation to a file.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ namespace lockstep::trainers {
 // Collects one rank's rows while an evaluation runs.
 class LogitCollector {
  public:
-  // Takes the next batch, on the CPU. Shapes: logits (N,C) f32, f16 or bf16; labels (N) i32.
+  // Adds the next batch, on the CPU. Shapes: logits (N,C) f32, f16 or bf16; labels (N) i32.
   void add(const Tensor& logits, const Tensor& labels);
-  // On rank 0 `logits` (images, C) f32 and `labels` (images) i64, in the order of the data set and
-  // the same on any number of ranks; nothing on the others. A collective call. Requires: each batch
-  // of the plan was added.
+  // Returns, on rank 0, `logits` (images, C) f32 and `labels` (images) i64, in the order of the
+  // data set and the same on any number of ranks; nothing on the other ranks. A collective call.
+  // Requires: each batch of the plan was added.
   Safetensors over_ranks(const data::EvaluationPlan& plan, Communicator& ranks) const;
 
  private:
@@ -31,8 +31,8 @@ class LogitCollector {
 // EnvironmentError where none can be written.
 void check_logits_file(const std::filesystem::path& file, bool overwrite);
 
-// Rank 0 writes over_ranks(), as write_safetensors() does; all ranks end where it cannot. A
-// collective call.
+// Writes over_ranks() on rank 0, as write_safetensors() does; an error ends all ranks. A collective
+// call.
 void write_logits(const std::filesystem::path& file,
                   const Safetensors& content,
                   Communicator& ranks);

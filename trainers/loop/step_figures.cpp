@@ -27,11 +27,11 @@ LoaderStall loader_stall(std::span<const RankSeconds> ranks) {
     const double all = rank.own + rank.exposed;
     return all > 0 ? rank.loader.waited / all : 0;
   };
-  const RankSeconds& most = *std::ranges::max_element(ranks, std::less(), waited);
-  const data::LoadSeconds& work = most.loader.work;
-  LoaderStall stall{.waited = waited(most), .on = "augment"};
-  if (work.decode >= work.augment) stall.on = "decode";
-  if (work.disk >= std::max(work.decode, work.augment)) stall.on = "disk";
+  const RankSeconds& longest = *std::ranges::max_element(ranks, std::less(), waited);
+  const data::LoadSeconds& work = longest.loader.work;
+  LoaderStall stall{.share = waited(longest), .busy_with = "augment"};
+  if (work.decode >= work.augment) stall.busy_with = "decode";
+  if (work.disk >= std::max(work.decode, work.augment)) stall.busy_with = "disk";
   return stall;
 }
 
@@ -198,8 +198,8 @@ StepMetrics EpochProgress::update(const WindowTotals& totals, int64_t steps_left
   metrics.comm_hidden_s = sum.hidden / rank_steps;
   metrics.slowest_rank = slowest.rank;
   metrics.skew = slowest.skew;
-  metrics.loader_waited = stall.waited;
-  metrics.loader_busy_with = stall.on;
+  metrics.loader_waited = stall.share;
+  metrics.loader_busy_with = stall.busy_with;
   return metrics;
 }
 

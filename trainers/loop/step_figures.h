@@ -1,4 +1,4 @@
-// Figures of the steps since the ranks last exchanged them, and of the epoch in hand.
+// Figures of the steps since the ranks last exchanged them, and of the current epoch.
 #pragma once
 
 #include <chrono>
@@ -32,25 +32,26 @@ struct SlowestRank {
   double skew = 0;  // by how much its own time exceeds the others' mean, as a fraction of that
 };
 
-// The rank with the largest own time: the one that the others wait for.
+// Returns the rank with the largest own time: the one that the others wait for.
 SlowestRank slowest_rank(std::span<const RankSeconds> ranks);
 
-// Says what the loader was busy with on the rank that waited most for it.
+// The loader's work on the rank that waited the most for it.
 struct LoaderStall {
-  double waited = 0;    // of the time of that rank's steps, as a fraction
-  const char* on = "";  // "disk", "decode", "augment"
+  double share = 0;            // of the time of that rank's steps that it waited, as a fraction
+  const char* busy_with = "";  // "disk", "decode", "augment"
 };
 LoaderStall loader_stall(std::span<const RankSeconds> ranks);
 
-// Gathers a rank's steps and sums them over ranks on request, so that a step itself needs no
-// message for them, and on CUDA does not wait for its figures: they go to page-locked memory.
+// Collects the figures of a rank's steps and sums them over ranks on request, so that a step itself
+// needs no message for them. On CUDA, a step does not wait for its figures: they are copied to
+// page-locked memory.
 class StepWindow {
  public:
-  void add(const nn::CrossEntropy& result);  // of a micro-step; it is looked at in exchange()
-  // The micro-steps added since the last call make a step. A shard's leaf is the tree over its
+  void add(const nn::CrossEntropy& result);  // of a micro-step; it is read in exchange()
+  // Makes a step of the micro-steps added since the last call. A shard's leaf is the tree over its
   // micro-steps; shards and ranks continue it (core/tree.h).
   void end_step(const RankSeconds& seconds);
-  // Sums over ranks and starts a new window. All ranks must call, after as many steps.
+  // Sums over ranks and starts a new window. All ranks must call it after the same number of steps.
   WindowTotals exchange(Communicator& ranks, bool stop, int64_t skipped_photos = 0);
 
  private:
@@ -64,7 +65,7 @@ class StepWindow {
     int64_t images = 0;
   };
 
-  // Memory for one more micro-step, there from the last window or new.
+  // Returns memory for one more micro-step, that of the last window or new.
   MicroStep& next_pinned(const MicroStep& sizes);
   Counts count() const;
   float loss_of(std::span<const MicroStep> step) const;
@@ -77,19 +78,19 @@ class StepWindow {
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
-// The figures of the epoch in hand.
+// The figures of the current epoch.
 class EpochProgress {
  public:
-  // `number` counts from 0; the clock starts. Each step but the epoch's last has `step_images`.
-  // `before`: of an earlier process, which did a part.
+  // `number` counts from 0. The clock starts. Each step but the epoch's last has `step_images`.
+  // `before`: the sums of an earlier process that did part of the epoch.
   EpochProgress(int number, int64_t steps, int64_t step_images, const EpochSums& before = {})
       : number_(number), steps_(steps), step_images_(step_images), before_(before), sums_(before) {}
 
   int number() const { return number_; }
   int64_t steps() const { return steps_; }
   int64_t done() const { return sums_.steps; }
-  const EpochSums& sums() const { return sums_; }  // steps apart, up to the last update()
-  // Without what came before.
+  const EpochSums& sums() const { return sums_; }  // up to the last update(), except for steps
+  // The images of this process alone.
   int64_t images() const { return sums_.images - before_.images; }
   double seconds() const;  // since the clock started
   // Means over the images up to the last update(). Requires: there are some.
@@ -97,7 +98,7 @@ class EpochProgress {
   double acc1() const;  // percent
   double acc5() const;
 
-  // Adds a step's time, and the part of it that went into waiting for data.
+  // Adds a step's time, and the part of it that was spent waiting for data.
   void end_step(double step_s, double data_s);
   // Means over the epoch up to the last update(), with the rate of its last step. Speed and times
   // are those of this process, 0 where it took no step. Requires: there are images.

@@ -16,26 +16,26 @@
 namespace lockstep::trainers {
 namespace {
 
-// Some 800 steps of a ResNet-20, 9 MB a rank; more than a viewer shows with ease.
+// Enough for some 800 steps of a ResNet-20, in 9 MB a rank; viewers become slow beyond that.
 constexpr size_t kMaxSpans = size_t{1} << 17;
 
 }  // namespace
 
 StepTimeline::StepTimeline(const TrainingParts& parts)
-    : p_(parts), wanted_(p_.replay ? std::nullopt : p_.run.request.trace) {
-  if (!wanted_ && p_.ranks.recorder() == nullptr) return;
-  timeline_ = std::make_unique<Timeline>(wanted_ ? kMaxSpans : 0, p_.ranks.recorder());
-  if (p_.stream.device() == Device::kCpu) {
-    layers_ = std::make_unique<LayerSpans>(*timeline_, p_.model);
+    : parts_(parts), wanted_(parts_.replay ? std::nullopt : parts_.run.request.trace) {
+  if (!wanted_ && parts_.ranks.recorder() == nullptr) return;
+  timeline_ = std::make_unique<Timeline>(wanted_ ? kMaxSpans : 0, parts_.ranks.recorder());
+  if (parts_.stream.device() == Device::kCpu) {
+    layers_ = std::make_unique<LayerSpans>(*timeline_, parts_.model);
   } else if (wanted_) {
-    phases_.emplace(*timeline_, p_.stream);
+    phases_.emplace(*timeline_, parts_.stream);
   }
 }
 
 void StepTimeline::begin_step(int64_t step) {
   if (!wanted_ || is_written_ || timeline_->is_on()) return;
   if (step < wanted_->first || step > wanted_->last) return;
-  clocks_before_ = comm::measure_clock_offsets(p_.ranks);
+  clocks_before_ = comm::measure_clock_offsets(parts_.ranks);
   if (phases_) phases_->start();
   timeline_->start();
 }
@@ -49,9 +49,9 @@ void StepTimeline::end_step(int64_t step, RunDirectory* directory) {
 void StepTimeline::end(RunDirectory* directory) {
   if (!wanted_ || is_written_) return;
   if (timeline_->is_on()) return write(directory);
-  p_.console.warn(fmt::format("no trace: the run took none of the steps {} to {} of --trace",
-                              wanted_->first,
-                              wanted_->last));
+  parts_.console.warn(fmt::format("no trace: the run took none of the steps {} to {} of --trace",
+                                  wanted_->first,
+                                  wanted_->last));
 }
 
 TapeListener* StepTimeline::listener(TapeListener* next) {
@@ -78,28 +78,28 @@ void StepTimeline::write(RunDirectory* directory) {
   if (phases_) phases_->finish();
   timeline_->stop();
   is_written_ = true;
-  const std::vector<comm::ClockOffset> after = comm::measure_clock_offsets(p_.ranks);
+  const std::vector<comm::ClockOffset> after = comm::measure_clock_offsets(parts_.ranks);
   std::vector<Timeline::Span> spans = timeline_->spans();
   const int64_t last = last_whole_step(spans);
   keep_steps_up_to(last, spans);
-  const auto rank = static_cast<size_t>(p_.ranks.rank());
-  const std::string mine = trace_events({.rank = p_.ranks.rank(),
+  const auto rank = static_cast<size_t>(parts_.ranks.rank());
+  const std::string mine = trace_events({.rank = parts_.ranks.rank(),
                                          .spans = spans,
                                          .clock = {clocks_before_[rank], after[rank]},
                                          .origin = clocks_before_.front().at});
-  std::vector<std::string> parts = comm::collect_texts(p_.ranks, mine);
-  on_rank_0(p_.ranks, "writing the trace", [&] {
+  std::vector<std::string> parts = comm::collect_texts(parts_.ranks, mine);
+  on_rank_0(parts_.ranks, "writing the trace", [&] {
     if (directory == nullptr) return;
     parts.insert(parts.begin(),
                  trace_header({.first_step = wanted_->first,
                                .last_step = last,
-                               .device = name_of(p_.stream.device()),
+                               .device = name_of(parts_.stream.device()),
                                .clocks_before = clocks_before_,
                                .clocks_after = after}));
     report(directory, parts);
   });
   if (directory == nullptr || last == last_taken_) return;
-  p_.console.warn(fmt::format(
+  parts_.console.warn(fmt::format(
       "the trace ends after step {}: there is room for {} spans a rank; trace fewer steps",
       last,
       kMaxSpans));
@@ -114,7 +114,7 @@ int64_t StepTimeline::last_whole_step(const std::vector<Timeline::Span>& spans) 
       if (span.name == kStepSpan && span.end <= *lost) last = std::max(last, span.number);
     }
   }
-  return std::ranges::min(comm::gather_value(p_.ranks, last));
+  return std::ranges::min(comm::gather_value(parts_.ranks, last));
 }
 
 void StepTimeline::keep_steps_up_to(int64_t step, std::vector<Timeline::Span>& spans) const {
@@ -137,10 +137,10 @@ void StepTimeline::report(RunDirectory* directory, const std::vector<std::string
   try {
     write_file_atomically(directory->folder(), kTraceFile, pieces);
   } catch (const EnvironmentError& error) {
-    p_.console.warn(fmt::format("no trace: {}: {}", error.what(), error.why()));
+    parts_.console.warn(fmt::format("no trace: {}: {}", error.what(), error.why()));
     return;
   }
-  p_.console.info(fmt::format("trace {}", (directory->path() / kTraceFile).string()));
+  parts_.console.info(fmt::format("trace {}", (directory->path() / kTraceFile).string()));
 }
 
 }  // namespace lockstep::trainers

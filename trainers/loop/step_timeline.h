@@ -1,5 +1,5 @@
-// The timeline of the steps that --trace asks for, over all ranks; a flight recorder hears of all
-// steps.
+// Records the steps that --trace asks for, over all ranks, in a timeline, and all steps in a flight
+// recorder.
 #pragma once
 
 #include <cstdint>
@@ -32,24 +32,24 @@ class StepTimeline {
   void begin_step(int64_t step);
   // A collective call after the last traced step: rank 0, which has a directory, writes the file.
   void end_step(int64_t step, RunDirectory* directory);
-  // A collective call at the end of the training: writes what there is.
+  // A collective call at the end of the training: writes the steps recorded so far.
   void end(RunDirectory* directory);
 
-  // A span of the host and, on CUDA, of the device.
+  // Runs `work` as a span of the host and, on CUDA, of the device.
   void in_phase(std::string_view name, FunctionRef<void()> work);
-  // The listener for a tape; `next` on the way, which may be null.
+  // Returns the listener for a tape. It forwards to `next`, which may be null.
   TapeListener* listener(TapeListener* next);
   void begin_pass(LayerSpans::Pass pass);
   void end_pass();
 
  private:
   void write(RunDirectory* directory);
-  // The last step that found room on all ranks.
+  // Returns the last step that all ranks recorded completely.
   int64_t last_whole_step(const std::vector<Timeline::Span>& spans) const;
   void keep_steps_up_to(int64_t step, std::vector<Timeline::Span>& spans) const;
   void report(RunDirectory* directory, const std::vector<std::string>& parts) const;
 
-  const TrainingParts& p_;
+  const TrainingParts& parts_;
   const std::optional<TracedSteps> wanted_;
   std::unique_ptr<Timeline> timeline_;            // only with --trace or a recorder
   std::unique_ptr<LayerSpans> layers_;            // only on the CPU

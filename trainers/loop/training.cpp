@@ -22,7 +22,7 @@
 namespace lockstep::trainers {
 namespace {
 
-// As many steps like those of the window take so long; the same on all ranks.
+// Returns how many steps like those of the window take this long; the same on all ranks.
 int64_t steps_within(double seconds, const WindowTotals& window) {
   const double step_s = window.seconds / static_cast<double>(window.losses.size());
   return std::max(static_cast<int64_t>(seconds / std::max(step_s, 1e-3)), int64_t{1});
@@ -31,23 +31,24 @@ int64_t steps_within(double seconds, const WindowTotals& window) {
 }  // namespace
 
 Training::Training(const TrainingParts& parts)
-    : p_(parts),
-      range_(step_range(p_, data::steps_per_epoch(batch_plan(p_.run, *p_.data.train, p_.ranks)))),
-      log_(nullptr, p_.console),
-      numerics_(p_, log_),
-      step_(p_, range_),
-      early_stopping_(p_.run.request.early_stopping),
-      replicas_(p_.model, step_.update().optimizer()),
-      saves_(p_, step_),
-      evaluation_(p_, step_) {
+    : parts_(parts),
+      range_(step_range(
+          parts_, data::steps_per_epoch(batch_plan(parts_.run, *parts_.data.train, parts_.ranks)))),
+      log_(nullptr, parts_.console),
+      numerics_(parts_, log_),
+      step_(parts_, range_),
+      early_stopping_(parts_.run.request.early_stopping),
+      replicas_(parts_.model, step_.update().optimizer()),
+      saves_(parts_, step_),
+      evaluation_(parts_, step_) {
   result_.steps = range_.first;
-  if (p_.start) {
-    check_place(*p_.start, range_.per_epoch);
-    result_.best = p_.start->best;
-    result_.best_epoch = static_cast<int>(p_.start->best_epoch);
-    step_.update().restore(*p_.start);
-    early_stopping_.restore(p_.start->early_stopping);
-    if (early_stopping_.stopped()) result_.early_stop_epoch = p_.start->epoch - 1;
+  if (parts_.start) {
+    check_place(*parts_.start, range_.per_epoch);
+    result_.best = parts_.start->best;
+    result_.best_epoch = static_cast<int>(parts_.start->best_epoch);
+    step_.update().restore(*parts_.start);
+    early_stopping_.restore(parts_.start->early_stopping);
+    if (early_stopping_.stopped()) result_.early_stop_epoch = parts_.start->epoch - 1;
   }
   numerics_.start(step_.update().scaled());
 }
@@ -61,24 +62,24 @@ void Training::restore(const FileTensors& optimizer, const std::string& file) {
 
 // Rank 0 holds the initial weights, or what it read from a checkpoint.
 void Training::share_start() {
-  std::vector<Tensor> tensors = nn::tensors_of(p_.model.state());
-  if (p_.start) {
+  std::vector<Tensor> tensors = nn::tensors_of(parts_.model.state());
+  if (parts_.start) {
     const std::vector<Tensor> more = nn::tensors_of(step_.update().optimizer().state());
     tensors.insert(tensors.end(), more.begin(), more.end());
   }
-  comm::broadcast_tensors(p_.ranks, tensors, step_.device_peers());
+  comm::broadcast_tensors(parts_.ranks, tensors, step_.device_peers());
   step_.update().weights_were_written();
 }
 
 TrainingResult Training::run(const Traces& traces) {
   traces_ = traces;
-  log_ = RunLog(traces.directory, p_.console, open_events());
+  log_ = RunLog(traces.directory, parts_.console, open_events());
   begin_events();
-  on_all_ranks(p_.ranks, [&] { saves_.open(traces_.saves); });
+  on_all_ranks(parts_.ranks, [&] { saves_.open(traces_.saves); });
   share_start();
   try {
     train_epochs();
-    if (!result_.final && !result_.stopped && !p_.replay && !p_.run.request.no_eval) {
+    if (!result_.final && !result_.stopped && !parts_.replay && !parts_.run.request.no_eval) {
       result_.final = evaluation_.measure();
       result_.stopped = !result_.final;
     }
@@ -95,14 +96,15 @@ TrainingResult Training::run(const Traces& traces) {
 }
 
 void Training::train_epochs() {
-  const int64_t epochs = p_.run.request.epoch_count();
-  EpochSums sums = p_.start ? p_.start->sums : EpochSums{};
-  auto epoch = static_cast<int>(p_.start ? p_.start->epoch : p_.run.request.start_epoch);
+  const int64_t epochs = parts_.run.request.epoch_count();
+  EpochSums sums = parts_.start ? parts_.start->sums : EpochSums{};
+  auto epoch =
+      static_cast<int>(parts_.start ? parts_.start->epoch : parts_.run.request.start_epoch);
   while (goes_on(sums)) {
     const int64_t epoch_steps = std::min(range_.per_epoch, range_.end - result_.steps + sums.steps);
-    EpochProgress progress(epoch, epoch_steps, p_.run.batch.images, std::exchange(sums, {}));
-    p_.console.tutorial(TutorialLines::kDemo,
-                        fmt::format("begin training of epoch {}/{}", epoch + 1, epochs));
+    EpochProgress progress(epoch, epoch_steps, parts_.run.batch.images, std::exchange(sums, {}));
+    parts_.console.tutorial(TutorialLines::kDemo,
+                            fmt::format("begin training of epoch {}/{}", epoch + 1, epochs));
     announce_size(epoch);
     while (progress.done() < progress.steps() && !result_.stopped) train_step(progress);
     result_.images += progress.images();
@@ -112,29 +114,29 @@ void Training::train_epochs() {
   }
 }
 
-// Says this epoch's size of images, where sizes grow and it is a new one.
+// Prints this epoch's image size when sizes grow and it is new.
 void Training::announce_size(int epoch) const {
-  if (p_.run.request.photos.train_ramp.from == 0) return;
-  const auto side = [&](int e) { return p_.data.train->training_shape(e).height; };
+  if (parts_.run.request.photos.train_ramp.from == 0) return;
+  const auto side = [&](int e) { return parts_.data.train->training_shape(e).height; };
   if (epoch > 0 && result_.steps > range_.first && side(epoch) == side(epoch - 1)) return;
-  p_.console.info(fmt::format("epoch {0}: training images of {1}x{1}", epoch, side(epoch)));
+  parts_.console.info(fmt::format("epoch {0}: training images of {1}x{1}", epoch, side(epoch)));
 }
 
-// An epoch in hand may want nothing but its evaluation.
-bool Training::goes_on(const EpochSums& in_hand) const {
-  const bool has_work = result_.steps < range_.end || in_hand.steps > 0;
+// The current epoch may only need its evaluation.
+bool Training::goes_on(const EpochSums& current) const {
+  const bool has_work = result_.steps < range_.end || current.steps > 0;
   return has_work && !result_.stopped && !result_.early_stop_epoch;
 }
 
 std::optional<RunEvents> Training::open_events() const {
-  const RunRequest& request = p_.run.request;
+  const RunRequest& request = parts_.run.request;
   if (traces_.directory == nullptr || !request.tensorboard) return std::nullopt;
-  const bool tricks = p_.console.options().tutorial == TutorialLines::kTricks;
+  const bool tricks = parts_.console.options().tutorial == TutorialLines::kTricks;
   const EventTags tags = tricks               ? EventTags::kTricks
                          : request.apex_lines ? EventTags::kApex
                                               : EventTags::kOwn;
-  const RunEvents::Position start{.steps = p_.start ? p_.start->steps : 0,
-                                  .epochs = p_.start ? p_.start->epoch : 0};
+  const RunEvents::Position start{.steps = parts_.start ? parts_.start->steps : 0,
+                                  .epochs = parts_.start ? parts_.start->epoch : 0};
   return RunEvents(traces_.directory->path(), tags, start);
 }
 
@@ -142,43 +144,43 @@ void Training::begin_events() {
   if (traces_.record == nullptr) return;
   log_.begin_events([&] {
     EventOpening opening = event_opening(*traces_.record);
-    opening.images = first_images(p_, range_);
+    opening.images = first_images(parts_, range_);
     return opening;
   });
 }
 
 void Training::train_step(EpochProgress& epoch) {
-  const RunRequest& request = p_.run.request;
+  const RunRequest& request = parts_.run.request;
   const bool draws_histograms = draws_histograms_after(result_.steps + 1);
-  if (draws_histograms) read_scale();  // that the gradients of this step have
+  if (draws_histograms) read_scale();  // the one by which this step's gradients are scaled
   const auto loss_scale = static_cast<float>(numerics_.scaled().scale);
   step_.timeline().begin_step(result_.steps + 1);
   const TrainingStep::Seconds seconds = step_.take(result_.steps, numerics_);
   epoch.end_step(seconds.all, seconds.data);
   ++result_.steps;
   // On a device, reading the scale would wait for the step.
-  if (p_.stream.device() == Device::kCpu || numerics_.listener() != nullptr) read_scale();
+  if (parts_.stream.device() == Device::kCpu || numerics_.listener() != nullptr) read_scale();
   if (result_.first_step_s == 0) {
     result_.first_step_s = seconds_since_process_start();
   } else {
     result_.step_times.add(seconds.all);
   }
-  inject(p_.fault, p_.ranks.rank(), result_.steps, p_.model);
+  inject(parts_.fault, parts_.ranks.rank(), result_.steps, parts_.model);
   if (draws_histograms && traces_.directory != nullptr) {
-    log_histograms(p_.model, loss_scale, result_.steps, log_);
+    log_histograms(parts_.model, loss_scale, result_.steps, log_);
   }
 
   const int64_t check_ranks = request.exchange.check_ranks;
   if (request.exchange.keeps_replicas() && check_ranks > 0 && result_.steps % check_ranks == 0) {
     const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
-    replicas_.compare(p_.ranks, result_.steps);
+    replicas_.compare(parts_.ranks, result_.steps);
   }
   const int64_t interval = std::min(request.print_freq, kMaxSteps);
   const bool first = epoch.done() == 1;  // main.py prints batch 0, then every print_freq-th
   const bool last = epoch.done() == epoch.steps();
-  const bool saves = saves_.saves_after(result_.steps) && !last;
-  const bool keeps = saves_.keeps_after(result_.steps);
-  if (p_.replay || first || epoch.done() % interval == 0 || last || saves || keeps ||
+  const bool saves = saves_.checkpoint_due(result_.steps) && !last;
+  const bool keeps = saves_.kept_state_due(result_.steps);
+  if (parts_.replay || first || epoch.done() % interval == 0 || last || saves || keeps ||
       asked_to_stop()) {
     exchange_figures(epoch);
   }
@@ -193,13 +195,13 @@ void Training::train_step(EpochProgress& epoch) {
   step_.timeline().end_step(result_.steps, traces_.directory);
 }
 
-// Whether any rank was. Where gradients do not tell, the ranks ask each other now and then; no
-// device waits for that. A collective call.
+// Whether any rank was asked to stop. Where the exchange of gradients does not tell, the ranks ask
+// each other every few steps; no device waits for that. A collective call.
 bool Training::asked_to_stop() const {
-  if (p_.ranks.size() == 1) return stop_requested();
+  if (parts_.ranks.size() == 1) return stop_requested();
   if (step_.agrees_on_stops()) return step_.asked_to_stop();
   if (result_.steps % stop_interval_ != 0) return false;
-  const std::vector<int64_t> answers = comm::gather_value(p_.ranks, int64_t{stop_requested()});
+  const std::vector<int64_t> answers = comm::gather_value(parts_.ranks, int64_t{stop_requested()});
   return std::ranges::find(answers, 1) != answers.end();
 }
 
@@ -209,8 +211,8 @@ void Training::read_scale() {
 }
 
 void Training::exchange_figures(EpochProgress& epoch) {
-  const RunRequest& request = p_.run.request;
-  if (p_.stream.device() != Device::kCpu) read_scale();
+  const RunRequest& request = parts_.run.request;
+  if (parts_.stream.device() != Device::kCpu) read_scale();
   const WindowTotals totals = [&] {
     const TimelineSpan span(step_.timeline().timeline(), "figures of ranks");
     return step_.exchange_figures(stop_requested());
@@ -225,28 +227,28 @@ void Training::exchange_figures(EpochProgress& epoch) {
   metrics.loss_scale = numerics_.scaled().scale;
   metrics.skipped_steps = numerics_.scaled().skipped;
   const int64_t done = epoch.done();
-  p_.console.progress_bar(progress_bar(
+  parts_.console.progress_bar(progress_bar(
       epoch.number(), static_cast<int>(request.epoch_count()), done, epoch.steps(), metrics));
   if (done != 1 && done % request.print_freq != 0 && done != epoch.steps()) return;
   const auto line = request.apex_lines ? apex_progress_line : progress_line;
-  p_.console.progress_line(line(epoch.number(), done, epoch.steps(), metrics));
+  parts_.console.progress_line(line(epoch.number(), done, epoch.steps(), metrics));
   log_.append_step(epoch.number(), result_.steps, metrics);
 }
 
-// Rank 0's batch-norm statistics are the run's; weights must be equal already, unless the ranks do
-// without an exchange: then rank 0's are the run's too.
+// Rank 0's batch-norm statistics are the run's. Weights must be equal already, unless the ranks
+// exchange nothing: then rank 0's weights are the run's too.
 void Training::synchronize_replicas() {
   const TimelineSpan span(step_.timeline().timeline(), "compare ranks");
-  const bool keeps_replicas = p_.run.request.exchange.keeps_replicas();
+  const bool keeps_replicas = parts_.run.request.exchange.keeps_replicas();
   std::vector<Tensor> rank0s;
-  for (const nn::StateEntry& entry : p_.model.state()) {
+  for (const nn::StateEntry& entry : parts_.model.state()) {
     if (!entry.is_parameter || !keeps_replicas) rank0s.push_back(entry.tensor);
   }
   for (const nn::StateEntry& entry : step_.update().optimizer().state_of_buffers()) {
     rank0s.push_back(entry.tensor);
   }
-  comm::broadcast_tensors(p_.ranks, rank0s, step_.device_peers());
-  if (keeps_replicas) return replicas_.compare(p_.ranks, result_.steps);
+  comm::broadcast_tensors(parts_.ranks, rank0s, step_.device_peers());
+  if (keeps_replicas) return replicas_.compare(parts_.ranks, result_.steps);
   step_.update().weights_were_written();
 }
 
@@ -254,7 +256,7 @@ void Training::end_epoch(const EpochProgress& epoch) {
   synchronize_replicas();
   const int number = epoch.number();
   const bool last = result_.steps == range_.end;
-  const bool at_end = last && !p_.replay && !p_.run.request.no_eval;
+  const bool at_end = last && !parts_.replay && !parts_.run.request.no_eval;
   std::optional<Evaluation> evaluation;
   if ((at_end || evaluates_after(number)) && !result_.stopped) evaluation = evaluate_epoch(epoch);
   // A job that is stopped by a signal must not wait for an evaluation; a resumed run begins with
@@ -266,10 +268,10 @@ void Training::end_epoch(const EpochProgress& epoch) {
   }
   if (traces_.csv != nullptr) log_epoch(epoch, evaluation);
   saves_.files().checkpoint = last || result_.early_stop_epoch ||
-                              (number + 1) % p_.run.request.save_freq == 0 ||
-                              saves_.saves_after(result_.steps);
+                              (number + 1) % parts_.run.request.save_freq == 0 ||
+                              saves_.checkpoint_due(result_.steps);
   saves_.save(position(epoch, Evaluated::kYes));
-  if (saves_.keeps_after(result_.steps)) saves_.keep(position(epoch, Evaluated::kYes));
+  if (saves_.kept_state_due(result_.steps)) saves_.keep(position(epoch, Evaluated::kYes));
 }
 
 void Training::log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation) {
@@ -300,12 +302,12 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   result_.stopped = !evaluation || (averages && !of_average);
   if (result_.stopped) return std::nullopt;
   const int number = epoch.number();
-  const std::string digest = traces_.directory == nullptr ? "" : to_hex(state_digest(p_.model));
+  const std::string digest = traces_.directory == nullptr ? "" : to_hex(state_digest(parts_.model));
   result_.final = evaluation;
   log_.append_evaluation("val", number, result_.steps, *evaluation, digest);
   log_.append_epoch_events(number, result_.steps, epoch.averages(step_.update().lr()), *evaluation);
   if (of_average) log_.append_evaluation("val-ema", number, result_.steps, *of_average, "");
-  if (epoch.done() == range_.per_epoch && learn_from(*evaluation, epoch)) return evaluation;
+  if (epoch.done() == range_.per_epoch && update_schedules(*evaluation, epoch)) return evaluation;
   // The first of equal ones stays, as in main.py.
   if (result_.best.total > 0 && evaluation->correct1 <= result_.best.correct1) return evaluation;
   result_.best = *evaluation;
@@ -314,23 +316,23 @@ std::optional<Evaluation> Training::evaluate_epoch(const EpochProgress& epoch) {
   return evaluation;
 }
 
-bool Training::learn_from(const Evaluation& evaluation, const EpochProgress& epoch) {
+bool Training::update_schedules(const Evaluation& evaluation, const EpochProgress& epoch) {
   const int number = epoch.number();
   WeightUpdate& update = step_.update();
-  p_.console.tutorial(TutorialLines::kTricks,
-                      tricks_epoch_line({.number = number,
-                                         .epochs = p_.run.request.epoch_count(),
-                                         .seconds = epoch.seconds(),
-                                         .lr = update.lr(),
-                                         .train_loss = epoch.loss(),
-                                         .train_acc1 = epoch.acc1(),
-                                         .test = evaluation}));
+  parts_.console.tutorial(TutorialLines::kTricks,
+                          tricks_epoch_line({.number = number,
+                                             .epochs = parts_.run.request.epoch_count(),
+                                             .seconds = epoch.seconds(),
+                                             .lr = update.lr(),
+                                             .train_loss = epoch.loss(),
+                                             .train_acc1 = epoch.acc1(),
+                                             .test = evaluation}));
   if (const auto rate = update.end_epoch(number, evaluation.loss, evaluation.acc1())) {
-    p_.console.tutorial(TutorialLines::kTricks, tricks_cut_line(number, *rate));
+    parts_.console.tutorial(TutorialLines::kTricks, tricks_cut_line(number, *rate));
   }
   early_stopping_.end_epoch(evaluation.loss);
   if (!early_stopping_.stopped()) return false;
-  p_.console.tutorial(TutorialLines::kTricks, "EarlyStopping");
+  parts_.console.tutorial(TutorialLines::kTricks, "EarlyStopping");
   result_.early_stop_epoch = number;
   return true;
 }
@@ -348,16 +350,16 @@ TrainingPosition Training::position(const EpochProgress& epoch, Evaluated evalua
 }
 
 bool Training::evaluates_after(int epoch) const {
-  if (p_.run.request.no_eval) return false;
+  if (parts_.run.request.no_eval) return false;
   if (step_.update().watches_validation()) return true;
-  if (early_stopping_.watches_validation() && !p_.replay) return true;
-  return p_.console.options().tutorial != TutorialLines::kDemo && !p_.replay &&
-         (epoch + 1) % p_.run.request.eval_freq == 0;
+  if (early_stopping_.watches_validation() && !parts_.replay) return true;
+  return parts_.console.options().tutorial != TutorialLines::kDemo && !parts_.replay &&
+         (epoch + 1) % parts_.run.request.eval_freq == 0;
 }
 
 bool Training::draws_histograms_after(int64_t step) const {
-  const int64_t every = p_.run.request.histograms;
-  return every > 0 && !p_.replay && step % every == 0;
+  const int64_t every = parts_.run.request.histograms;
+  return every > 0 && !parts_.replay && step % every == 0;
 }
 
 }  // namespace lockstep::trainers

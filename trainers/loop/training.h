@@ -18,20 +18,21 @@
 
 namespace lockstep::trainers {
 
-// Trains the model as the run says and evaluates it.
+// Trains the model and evaluates it, as the run says.
 class Training {
  public:
-  // A collective call. Errors: CheckpointError for a start under another schedule.
+  // A collective call. Errors: CheckpointError where the training starts from a run with another
+  // schedule.
   explicit Training(const TrainingParts& parts);
 
   std::span<const comm::Bucket> buckets() const { return step_.buckets(); }
   const StepRange& steps() const { return range_; }
 
-  // Rank 0's, before run(): the optimizer's part of a checkpoint. Errors: CheckpointError naming
-  // `file` when it is another optimizer's.
+  // Loads the optimizer's part of a checkpoint, on rank 0 and before run(). Errors: CheckpointError
+  // naming `file` when it is another optimizer's.
   void restore(const FileTensors& optimizer, const std::string& file);
 
-  // Where a run leaves its traces: rank 0's, null elsewhere.
+  // The places where rank 0 writes what the run leaves; null on other ranks.
   struct Traces {
     RunDirectory* directory = nullptr;
     const EpochCsv* csv = nullptr;
@@ -41,7 +42,7 @@ class Training {
 
   // Errors: DivergedError when a loss is not finite or replicas differ; CommError; DataError.
   TrainingResult run(const Traces& traces);
-  // Those of the last evaluation, without pictures.
+  // The mistakes of the last evaluation, without pictures.
   const Mistakes& mistakes() const { return evaluation_.mistakes(); }
   // The last report of the run.
   const std::optional<NumericsReport>& numerics() const { return numerics_.report(); }
@@ -53,7 +54,7 @@ class Training {
   void train_epochs();
   void announce_size(int epoch) const;
   void begin_events();
-  bool goes_on(const EpochSums& in_hand) const;
+  bool goes_on(const EpochSums& current) const;
   std::optional<RunEvents> open_events() const;  // rank 0's
   void train_step(EpochProgress& epoch);
   bool asked_to_stop() const;
@@ -63,16 +64,17 @@ class Training {
   void end_epoch(const EpochProgress& epoch);
   // Returns nothing when a signal came.
   std::optional<Evaluation> evaluate_epoch(const EpochProgress& epoch);
-  // Returns true when the training stops early.
-  bool learn_from(const Evaluation& evaluation, const EpochProgress& epoch);
+  // Passes the evaluation of a whole epoch to the schedule and to early stopping. Returns true when
+  // the training stops early.
+  bool update_schedules(const Evaluation& evaluation, const EpochProgress& epoch);
   void log_epoch(const EpochProgress& epoch, const std::optional<Evaluation>& evaluation);
   bool evaluates_after(int epoch) const;
   bool draws_histograms_after(int64_t step) const;
-  // An epoch whose steps are done is over once it is evaluated.
+  // Whether a finished epoch has been evaluated, which ends it.
   enum class Evaluated : uint8_t { kNo, kYes };
   TrainingPosition position(const EpochProgress& epoch, Evaluated evaluated) const;
 
-  const TrainingParts p_;
+  const TrainingParts parts_;
   const StepRange range_;
   Traces traces_;
   RunLog log_;

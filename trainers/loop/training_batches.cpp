@@ -128,7 +128,7 @@ TrainingBatches::TrainingBatches(const ResolvedRun& run,
       augmentation_(augmentation(run.request.augmentation, run.request.seeds.run, *dataset)),
       normalization_(normalization(run.request.normalize, *dataset)),
       precision_(run.request.precision.network()),
-      asked_(run.request.augmentation),
+      augmentation_config_(run.request.augmentation),
       max_images_(largest_batch(batch_plan(run, *dataset, ranks))),
       seed_(run.request.seeds.run),
       first_batch_(range.first * run.batch.micro_steps),
@@ -139,7 +139,7 @@ TrainingBatches::TrainingBatches(const ResolvedRun& run,
                    std::max<int64_t>(4, run.request.workers + 2),  // none waits for another's batch
                .augmentation = device_augments() ? Augmentation{} : augmentation_,
                .timeline = timeline}),
-      on_device_(stream, dataset->image_shape(), max_images_, asked_.erases()) {}
+      on_device_(stream, dataset->image_shape(), max_images_, augmentation_config_.erases()) {}
 
 bool TrainingBatches::device_augments() const {
   return stream_.device() != Device::kCpu && augmentation_.changes_images() &&
@@ -150,7 +150,7 @@ TrainingBatches::MicroStep TrainingBatches::next(
     const GroupPeers& peers, FunctionRef<TapeListener*(const Shards& shards)> listener) {
   data::LoadedBatch batch = loader_.next();
   const TimelineSpan span(timeline_, "prepare images");
-  if (asked_.erases()) batch.boxes = draw_boxes(batch);
+  if (augmentation_config_.erases()) batch.boxes = draw_boxes(batch);
   batch = on_device_.upload(std::move(batch));
   batch.shards.peers = peers.on_host;
   batch.shards.device_peers = peers.on_device;
@@ -177,8 +177,9 @@ TrainingBatches::MicroStep TrainingBatches::next(
 }
 
 Region TrainingBatches::draw_box(const data::ImageSize& size, data::ImageRandom& random) const {
-  if (asked_.cutout > 0) return data::draw_cutout_box(asked_.cutout, size, random);
-  const bool erases = random.uniform(0, 1) < static_cast<float>(asked_.erase);
+  if (augmentation_config_.cutout > 0)
+    return data::draw_cutout_box(augmentation_config_.cutout, size, random);
+  const bool erases = random.uniform(0, 1) < static_cast<float>(augmentation_config_.erase);
   return erases ? data::draw_erased_box(size, random) : Region{};
 }
 
@@ -201,14 +202,16 @@ Tensor TrainingBatches::mix(const data::LoadedBatch& batch, Tensor images) {
   Tensor weight = Tensor::empty({1}, Dtype::kF32, stream_.device());
   const int64_t number = first_batch_ + batch.number;
   const bool cuts =
-      asked_.cutmix > 0 && (asked_.mixup <= 0 || draw_whether_cut(seed_, batch.epoch, number));
+      augmentation_config_.cutmix > 0 &&
+      (augmentation_config_.mixup <= 0 || draw_whether_cut(seed_, batch.epoch, number));
   if (!cuts) {
-    kernels::fill(stream_, draw_mix(asked_.mixup, seed_, batch.epoch, number), weight);
+    kernels::fill(
+        stream_, draw_mix(augmentation_config_.mixup, seed_, batch.epoch, number), weight);
     kernels::mix_images(stream_, batch.shards, weight, images);
     return weight;
   }
   const data::ImageSize size = {images.shape()[2], images.shape()[3]};
-  const CutMix cut = draw_cut_mix(asked_.cutmix, size, seed_, batch.epoch, number);
+  const CutMix cut = draw_cut_mix(augmentation_config_.cutmix, size, seed_, batch.epoch, number);
   kernels::fill(stream_, cut.mix, weight);
   kernels::swap_boxes(stream_, batch.shards, cut.box, images);
   return weight;

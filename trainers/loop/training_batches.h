@@ -1,4 +1,4 @@
-// The batches of a run as its steps need them: on the device, augmented, normalized, mixed.
+// Prepares the batches of a run for its steps: on the device, augmented, normalized, mixed.
 #pragma once
 
 #include <array>
@@ -22,9 +22,9 @@
 
 namespace lockstep::trainers {
 
-// On CUDA images travel as bytes through page-locked memory, on a stream of their own, beside the
-// kernels of earlier steps. There are two buffers, so the host gets ahead of the device by two
-// steps at most. On the CPU nothing happens. Borrows the stream.
+// On CUDA, images are copied as bytes through page-locked memory, on a stream of their own, beside
+// the kernels of earlier steps. There are two buffers, so the host gets at most two steps ahead of
+// the device. On the CPU nothing happens. Borrows the stream.
 class DeviceBatches {
  public:
   // Batches have at most `max_images` images, with boxes or without. Errors: EnvironmentError when
@@ -35,8 +35,8 @@ class DeviceBatches {
                 bool has_boxes = false);
   ~DeviceBatches();
 
-  // The batch with its tensors on the stream's device, valid for kernels that the stream is given
-  // before the next call.
+  // Returns the batch with its tensors on the stream's device, valid for kernels that the stream is
+  // given before the next call.
   data::LoadedBatch upload(data::LoadedBatch batch);
 
  private:
@@ -48,12 +48,12 @@ class DeviceBatches {
   size_t uploads_ = 0;
 };
 
-// The plan by which this rank's part of a run is cut into batches.
+// Returns the plan that cuts this rank's part of a run into batches.
 data::BatchPlan batch_plan(const ResolvedRun& run,
                            const data::Dataset& dataset,
                            const Communicator& ranks);
 
-// Micro-steps of one rank in their order: images augmented and normalized, on the stream's device.
+// The micro-steps of one rank, in order: images augmented and normalized, on the stream's device.
 // Borrows the stream.
 class TrainingBatches {
  public:
@@ -74,27 +74,27 @@ class TrainingBatches {
                   const StepRange& range,
                   Timeline* timeline);
 
-  // The ranks of batch-norm groups that span ranks; else none.
+  // The ranks of a batch-norm group, where groups span ranks; else none.
   struct GroupPeers {
     Communicator* on_host = nullptr;
     DevicePeers* on_device = nullptr;
   };
 
-  // Valid for what the stream is given before the next call. `listener`: for the tape of these
-  // shards. Errors: as data::Loader::next.
+  // Returns the next micro-step, valid for the work that the stream is given before the next call.
+  // `listener`: for the tape of these shards. Errors: as data::Loader::next.
   MicroStep next(const GroupPeers& peers,
                  FunctionRef<TapeListener*(const Shards& shards)> listener);
   double waited_seconds() const { return loader_.waited_seconds(); }
   const data::LoaderSeconds& seconds() const { return loader_.seconds(); }
 
  private:
-  // The device crops and flips, to the loader's bits. Photos of any size are cropped where they are
-  // decoded.
+  // Whether the device crops and flips, with the loader's bits. Photos of any size are cropped
+  // where they are decoded.
   bool device_augments() const;
-  bool mixes() const { return asked_.mixup > 0 || asked_.cutmix > 0; }
-  // Draws the box that is erased of one image.
+  bool mixes() const { return augmentation_config_.mixup > 0 || augmentation_config_.cutmix > 0; }
+  // Draws the box to erase in one image.
   Region draw_box(const data::ImageSize& size, data::ImageRandom& random) const;
-  // Draws what to erase of each image: boxes of kernels::erase_boxes, on the host.
+  // Draws the boxes to erase in each image, as kernels::erase_boxes takes them, on the host.
   Tensor draw_boxes(const data::LoadedBatch& batch) const;
   // Draws how much of each image stays, and mixes the images.
   Tensor mix(const data::LoadedBatch& batch, Tensor images);
@@ -104,7 +104,7 @@ class TrainingBatches {
   const Augmentation augmentation_;
   const kernels::NormalizeImageParams normalization_;
   const Precision precision_;
-  const AugmentationConfig asked_;
+  const AugmentationConfig augmentation_config_;
   const int64_t max_images_;
   const uint64_t seed_;
   const int64_t first_batch_;  // of this process, counted from step 0 of epoch 0

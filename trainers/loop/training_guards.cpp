@@ -13,19 +13,20 @@
 namespace lockstep::trainers {
 
 NumericsGuard::NumericsGuard(const TrainingParts& parts, RunLog& log)
-    : p_(parts),
+    : parts_(parts),
       log_(log),
-      watch_({.when = p_.replay ? NumericsWatch::When::kEveryStep : NumericsWatch::When::kTenthSkip,
-              .run_ranks = p_.run_ranks(),
-              .plan = batch_plan(p_.run, *p_.data.train, p_.ranks)},
-             p_.stream,
-             p_.model) {}
+      watch_({.when =
+                  parts_.replay ? NumericsWatch::When::kEveryStep : NumericsWatch::When::kTenthSkip,
+              .run_ranks = parts_.run_ranks(),
+              .plan = batch_plan(parts_.run, *parts_.data.train, parts_.ranks)},
+             parts_.stream,
+             parts_.model) {}
 
 void NumericsGuard::read_scale(WeightUpdate& update, int64_t steps) {
   scaled_ = update.read_scale(steps);
-  if (const auto& scaling = p_.run.request.precision.loss_scaling;
+  if (const auto& scaling = parts_.run.request.precision.loss_scaling;
       scaling && scaled_.newly_skipped > 0) {
-    p_.console.info(overflow_line(scaling->dynamic, scaled_.scale));
+    parts_.console.info(overflow_line(scaling->dynamic, scaled_.scale));
   }
   if (!watch_.end_step(scaled_.scale, scaled_.consecutive_skips)) return;
   make_report(Trouble::kSkips,
@@ -40,19 +41,19 @@ void NumericsGuard::check_losses(const WindowTotals& totals, int64_t steps, int 
     const std::string what =
         fmt::format("the loss is {}", std::isnan(totals.losses[i]) ? "nan" : "infinite");
     make_report(Trouble::kLoss, what, step);
-    if (p_.replay) return;
+    if (parts_.replay) return;
     throw DivergedError(
         fmt::format("{} at step {} (epoch {})", what, step, epoch + 1),
         fmt::format("training diverged at learning rate {:g}, or an input is not finite", lr),
         fmt::format("a smaller --lr; `lockstep replay {}` names the tensor that it began in",
-                    p_.run.output_dir));
+                    parts_.run.output_dir));
   }
 }
 
 void NumericsGuard::make_report(Trouble trouble, std::string what, int64_t step) {
-  report_ = watch_.report(p_.ranks, trouble, std::move(what), step);
+  report_ = watch_.report(parts_.ranks, trouble, std::move(what), step);
   if (watch_.listener() != nullptr) {
-    for (const std::string& line : lines(*report_)) p_.console.warn(line);
+    for (const std::string& line : lines(*report_)) parts_.console.warn(line);
   }
   log_.write_numerics(to_json(*report_));
 }

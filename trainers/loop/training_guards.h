@@ -18,14 +18,14 @@
 
 namespace lockstep::trainers {
 
-// Watches the losses and loss scales of a training, and ends it, or reports, when they are not
-// finite.
+// Watches the losses and loss scales of a training. Ends the training, or writes a report, when
+// they are not finite.
 class NumericsGuard {
  public:
   // Both must outlive this.
   NumericsGuard(const TrainingParts& parts, RunLog& log);
 
-  // Sets the loss scale with which the run begins or goes on.
+  // Sets the loss scale with which the run starts or continues.
   void start(const ScaledStep& scaled) { scaled_ = scaled; }
   void begin_step(int64_t step) {  // from 1
     watch_.begin_step(step, scaled_.scale, scaled_.consecutive_skips);
@@ -38,20 +38,20 @@ class NumericsGuard {
   // many were skipped.
   // Errors: as WeightUpdate::read_scale.
   void read_scale(WeightUpdate& update, int64_t steps);
-  // Errors: DivergedError for a loss that is not finite, but in a replay, which has then found what
-  // it was for.
+  // Errors: DivergedError for a loss that is not finite, except in a replay, which has then found
+  // what it looked for.
   void check_losses(const WindowTotals& totals, int64_t steps, int epoch, double lr);
 
   const ScaledStep& scaled() const { return scaled_; }  // as last read
   const std::optional<NumericsReport>& report() const { return report_; }
-  // A replay has found what it was for.
-  bool ends_replay() const { return p_.replay && report_; }
+  // Whether a replay has found what it looked for.
+  bool ends_replay() const { return parts_.replay && report_; }
 
  private:
   // A collective call.
   void make_report(Trouble trouble, std::string what, int64_t step);
 
-  const TrainingParts& p_;
+  const TrainingParts& parts_;
   RunLog& log_;
   NumericsWatch watch_;
   ScaledStep scaled_;

@@ -43,7 +43,8 @@ struct StepRange {
   int64_t end = 0;
 };
 
-// --max-steps counts from the beginning of the run, whichever process took the steps.
+// The steps of this process. --max-steps counts from the beginning of the run, whichever process
+// took the steps.
 inline StepRange step_range(const TrainingParts& parts, int64_t steps_per_epoch) {
   const RunRequest& request = parts.run.request;
   const int64_t begin = request.start_epoch * steps_per_epoch;
@@ -54,11 +55,11 @@ inline StepRange step_range(const TrainingParts& parts, int64_t steps_per_epoch)
   return {.per_epoch = steps_per_epoch, .first = first, .end = std::max(end, first)};
 }
 
-// Whether a run that goes on from there has nothing to do in its epoch in hand but to evaluate it.
-inline bool begins_with_evaluation(const std::optional<TrainingPosition>& at,
+// Whether the current epoch of a run that goes on needs nothing but its evaluation.
+inline bool begins_with_evaluation(const std::optional<TrainingPosition>& position,
                                    const StepRange& steps) {
-  if (!at || at->sums.steps == 0) return false;
-  return at->sums.steps == steps.per_epoch || at->steps == steps.end;
+  if (!position || position->sums.steps == 0) return false;
+  return position->sums.steps == steps.per_epoch || position->steps == steps.end;
 }
 
 }  // namespace lockstep::trainers

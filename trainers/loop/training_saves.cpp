@@ -12,23 +12,23 @@ void TrainingSaves::open(const Places& places) {
   if (places_.keeper != nullptr) places_.keeper->reserve(state());
 }
 
-bool TrainingSaves::saves_after(int64_t step) const {
-  const std::optional<int64_t>& save_steps = p_.run.request.save_steps;
+bool TrainingSaves::checkpoint_due(int64_t step) const {
+  const std::optional<int64_t>& save_steps = parts_.run.request.save_steps;
   return save_steps && step % *save_steps == 0;
 }
 
-bool TrainingSaves::keeps_after(int64_t step) const {
-  const int64_t every = p_.run.request.kept_steps;
-  return every > 0 && !p_.replay && step % every == 0;
+bool TrainingSaves::kept_state_due(int64_t step) const {
+  const int64_t every = parts_.run.request.kept_steps;
+  return every > 0 && !parts_.replay && step % every == 0;
 }
 
-void TrainingSaves::save(const TrainingPosition& at) {
+void TrainingSaves::save(const TrainingPosition& position) {
   const SavedFiles files = std::exchange(files_, {});
-  if (p_.replay || !files.any()) return;
-  on_rank_0(p_.ranks, "saving a checkpoint", [&] {
+  if (parts_.replay || !files.any()) return;
+  on_rank_0(parts_.ranks, "saving a checkpoint", [&] {
     if (places_.checkpoints == nullptr) return;
     const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
-    places_.checkpoints->save(files, state(), at);
+    places_.checkpoints->save(files, state(), position);
   });
 }
 
@@ -38,8 +38,8 @@ void TrainingSaves::advance() {
 
 std::optional<bool> TrainingSaves::finish() {
   std::optional<bool> saved;
-  if (p_.replay) return saved;
-  on_rank_0(p_.ranks, "saving a checkpoint", [&] {
+  if (parts_.replay) return saved;
+  on_rank_0(parts_.ranks, "saving a checkpoint", [&] {
     if (places_.checkpoints == nullptr) return;
     const TimelineSpan span(step_.timeline().timeline(), "checkpoint");
     places_.checkpoints->finish();
@@ -48,10 +48,10 @@ std::optional<bool> TrainingSaves::finish() {
   return saved;
 }
 
-void TrainingSaves::keep(const TrainingPosition& at) {
+void TrainingSaves::keep(const TrainingPosition& position) {
   if (places_.keeper == nullptr) return;
   const TimelineSpan span(step_.timeline().timeline(), "keep in memory");
-  places_.keeper->keep(state(), at);
+  places_.keeper->keep(state(), position);
 }
 
 }  // namespace lockstep::trainers

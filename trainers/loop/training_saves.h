@@ -1,4 +1,4 @@
-// Saves a training: checkpoints, and the state that a host keeps in memory.
+// Saves a training: checkpoints, and the state that each host keeps in memory.
 #pragma once
 
 #include <cstdint>
@@ -20,31 +20,32 @@ class TrainingSaves {
     StateKeeper* keeper = nullptr;            // of the first rank of each host
   };
 
-  TrainingSaves(const TrainingParts& parts, TrainingStep& step) : p_(parts), step_(step) {}
+  TrainingSaves(const TrainingParts& parts, TrainingStep& step) : parts_(parts), step_(step) {}
 
-  // Before the first step. Takes the memory of a state. Errors: EnvironmentError.
+  // Allocates the memory of a state. Call it before the first step. Errors: EnvironmentError.
   void open(const Places& places);
 
-  // Whether a checkpoint, or a state in memory, is due after so many steps.
-  bool saves_after(int64_t step) const;
-  bool keeps_after(int64_t step) const;
+  // Whether a checkpoint, or a state kept in memory, is due after this step.
+  bool checkpoint_due(int64_t step) const;
+  bool kept_state_due(int64_t step) const;
 
-  // The files that the next save() writes, of the state after the last step; none after it.
+  // The files that the next save() writes, of the state after the last step. Empty after each
+  // save().
   SavedFiles& files() { return files_; }
   // All below are collective calls, and the ranks hold the same weights.
   // Begins to write files(). The step's work goes on meanwhile.
-  void save(const TrainingPosition& at);
-  // Goes on with what was begun, after a step that saves nothing. No collective call.
+  void save(const TrainingPosition& position);
+  // Continues the save, after a step that saves nothing. Not a collective call.
   void advance();
-  // Returns when the last save is complete; on rank 0 whether it succeeded.
+  // Waits until the last save is complete. Returns on rank 0 whether it succeeded.
   std::optional<bool> finish();
-  // In memory.
-  void keep(const TrainingPosition& at);
+  // Keeps the state in memory.
+  void keep(const TrainingPosition& position);
 
  private:
-  SnapshotSource state() { return {p_.stream, p_.model, step_.update().optimizer()}; }
+  SnapshotSource state() { return {parts_.stream, parts_.model, step_.update().optimizer()}; }
 
-  const TrainingParts& p_;
+  const TrainingParts& parts_;
   TrainingStep& step_;
   Places places_;
   SavedFiles files_;

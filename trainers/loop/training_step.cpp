@@ -46,27 +46,28 @@ nn::CrossEntropy loss_of(const RunRequest& request,
 }  // namespace
 
 TrainingStep::TrainingStep(const TrainingParts& parts, const StepRange& range)
-    : p_(parts),
-      timeline_(p_),
-      reducer_(p_.ranks,
-               p_.stream,
-               p_.model.parameters(),
-               p_.model.parameter_names(),
-               reducer_options(p_, timeline_.timeline())),
-      batch_norm_peers_(p_.ranks, timeline_.timeline()),
-      groups_span_ranks_(groups_span_ranks(p_.run.batch)),
-      update_(p_.run, p_.stream, p_.model, range.per_epoch),
-      batches_(p_.run, p_.data.train, p_.ranks, p_.stream, range, timeline_.timeline()),
-      skipped_(p_.data.train->size(), warn_of_images(p_.console)),
-      graph_(p_.stream, runs_as_graph(), static_cast<size_t>(p_.pool_bytes)) {
-  if (p_.fault && p_.fault->is_of_layer()) {
-    layer_fault_.emplace(*p_.fault, p_.model, p_.run_ranks());
+    : parts_(parts),
+      timeline_(parts_),
+      reducer_(parts_.ranks,
+               parts_.stream,
+               parts_.model.parameters(),
+               parts_.model.parameter_names(),
+               reducer_options(parts_, timeline_.timeline())),
+      batch_norm_peers_(parts_.ranks, timeline_.timeline()),
+      groups_span_ranks_(groups_span_ranks(parts_.run.batch)),
+      update_(parts_.run, parts_.stream, parts_.model, range.per_epoch),
+      batches_(
+          parts_.run, parts_.data.train, parts_.ranks, parts_.stream, range, timeline_.timeline()),
+      skipped_(parts_.data.train->size(), warn_of_images(parts_.console)),
+      graph_(parts_.stream, runs_as_graph(), static_cast<size_t>(parts_.pool_bytes)) {
+  if (parts_.fault && parts_.fault->is_of_layer()) {
+    layer_fault_.emplace(*parts_.fault, parts_.model, parts_.run_ranks());
   }
 }
 
 TrainingStep::Seconds TrainingStep::take(int64_t number, NumericsGuard& numerics) {
   const TimelineSpan span(timeline_.timeline(), kStepSpan, number + 1);
-  const Start start = {.traffic = p_.ranks.traffic(),
+  const Start start = {.traffic = parts_.ranks.traffic(),
                        .batch_norm_s = batch_norm_peers_.seconds(),
                        .data_s = batches_.waited_seconds(),
                        .loader = batches_.seconds()};
@@ -82,22 +83,22 @@ TrainingStep::Seconds TrainingStep::take(int64_t number, NumericsGuard& numerics
 }
 
 WindowTotals TrainingStep::exchange_figures(bool stop) {
-  WindowTotals totals = window_.exchange(p_.ranks, stop, skipped_.noted());
-  if (totals.skipped_photos > 0) skipped_.agree(p_.ranks);
+  WindowTotals totals = window_.exchange(parts_.ranks, stop, skipped_.noted());
+  if (totals.skipped_photos > 0) skipped_.agree(parts_.ranks);
   return totals;
 }
 
 void TrainingStep::step_by_step(const Start& start, int64_t number, NumericsGuard& numerics) {
   update_.optimizer().zero_grad();
   int64_t images = 0;
-  for (int64_t micro = 0; micro < p_.run.batch.micro_steps; ++micro) {
+  for (int64_t micro = 0; micro < parts_.run.batch.micro_steps; ++micro) {
     if (micro > 0) reducer_.next_micro_step();
     const TrainingBatches::MicroStep batch = next_batch(number, numerics);
     const auto memory = use_memory();
     window_.add(forward_backward(batch.images, batch.labels, batch.mix));
     images += batch.shards().images();
   }
-  delay(p_.fault, p_.ranks.rank());
+  delay(parts_.fault, parts_.ranks.rank());
   const auto memory = use_memory();
   timeline_.in_phase(kSumsSpan, [&] { reducer_.finish(); });
   log_exchange(start, images, reducer_.times());
@@ -115,7 +116,7 @@ void TrainingStep::step_as_graph(const Start& start, int64_t number, NumericsGua
   };
   timeline_.in_phase(kGraphSpan,
                      [&] { window_.add(graph_.run(batch.images, batch.labels, batch.mix, step)); });
-  if (graph_.repeated()) p_.model.count_step();
+  if (graph_.repeated()) parts_.model.count_step();
   log_exchange(start, batch.shards().images(), {});
 }
 
@@ -136,17 +137,17 @@ nn::CrossEntropy TrainingStep::forward_backward(const Var& images,
                                                 const Tensor& labels,
                                                 const Tensor& mix) {
   const Shards& shards = images.shards();
-  // A DDP process and micro-step has what is a group's here.
-  const int64_t batch = shards.step_images / (shards.groups * p_.run.batch.micro_steps);
+  // A batch-norm group's images are those of one DDP process and micro-step.
+  const int64_t batch = shards.step_images / (shards.groups * parts_.run.batch.micro_steps);
   nn::CrossEntropy result;
   timeline_.in_phase(kForwardSpan, [&] {
     timeline_.begin_pass(LayerSpans::Pass::kForward);
-    result = loss_of(p_.run.request,
-                     p_.model.forward(images),
+    result = loss_of(parts_.run.request,
+                     parts_.model.forward(images),
                      labels,
-                     {.label_smoothing = static_cast<float>(p_.run.request.label_smoothing),
+                     {.label_smoothing = static_cast<float>(parts_.run.request.label_smoothing),
                       .mix = mix,
-                      .divide_by = p_.run.request.loss_div_batch ? batch : 1});
+                      .divide_by = parts_.run.request.loss_div_batch ? batch : 1});
   });
   timeline_.in_phase(kBackwardSpan, [&] {
     timeline_.begin_pass(LayerSpans::Pass::kBackward);
@@ -167,7 +168,7 @@ void TrainingStep::log_exchange(const Start& start,
                                .exposed = exposed_s,
                                .hidden = exchange.hidden_s,
                                .loader = batches_.seconds() - start.loader};
-  const Traffic& traffic = p_.ranks.traffic();
+  const Traffic& traffic = parts_.ranks.traffic();
   window_.end_step(seconds);
   exchange_log_.add(
       {.begin = start.time,

@@ -1,4 +1,4 @@
-// One optimizer step: batches, forward and backward, exchange of gradients, update.
+// Takes optimizer steps: batches, forward and backward, exchange of gradients, update.
 #pragma once
 
 #include <optional>
@@ -32,12 +32,12 @@ class TrainingStep {
   // The figures of the steps since the last call, over all ranks. A collective call. Errors:
   // DataError when too many images cannot be read.
   WindowTotals exchange_figures(bool stop);
-  // Whether the exchange of gradients tells all ranks that one was asked to stop.
+  // Whether the exchange of gradients tells all ranks when one was asked to stop.
   bool agrees_on_stops() const { return reducer_.asks(); }
-  // One was, before the last step's gradients were all there.
+  // Whether a rank was asked to stop before all gradients of the last step were ready.
   bool asked_to_stop() const { return reducer_.any_said_yes(); }
   // A collective call.
-  ExchangeSummary summarize() const { return exchange_log_.summarize(p_.ranks); }
+  ExchangeSummary summarize() const { return exchange_log_.summarize(parts_.ranks); }
 
   StepTimeline& timeline() { return timeline_; }
   WeightUpdate& update() { return update_; }
@@ -56,9 +56,9 @@ class TrainingStep {
     data::LoaderSeconds loader{};
   };
 
-  // A graph calls no code of the host, where some faults strike.
+  // A graph calls no host code, where some faults strike.
   bool runs_as_graph() const {
-    return p_.run.runs_as_graph() && !(p_.fault && p_.fault->is_within_step());
+    return parts_.run.runs_as_graph() && !(parts_.fault && parts_.fault->is_within_step());
   }
   void step_by_step(const Start& start, int64_t number, NumericsGuard& numerics);
   void step_as_graph(const Start& start, int64_t number, NumericsGuard& numerics);
@@ -67,7 +67,7 @@ class TrainingStep {
   nn::CrossEntropy forward_backward(const Var& images, const Tensor& labels, const Tensor& mix);
   void log_exchange(const Start& start, int64_t images, const comm::ExchangeTimes& exchange);
 
-  const TrainingParts& p_;
+  const TrainingParts& parts_;
   StepTimeline timeline_;
   comm::GradientReducer reducer_;
   TimedPeers batch_norm_peers_;

@@ -1,4 +1,4 @@
-// --histograms: how weights and gradients are spread.
+// --histograms: the distribution of weights and gradients.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace lockstep::trainers {
 
-// Appends weight/NAME, and grad/NAME of the last step less its loss scale, of every parameter.
-// Waits for the device.
+// Appends weight/NAME and grad/NAME of every parameter. The gradients are those of the last step,
+// divided by its loss scale. Waits for the device.
 void log_histograms(const nn::Module& model, float loss_scale, int64_t step, RunLog& log);
 
 }  // namespace lockstep::trainers

@@ -27,7 +27,8 @@ constexpr int64_t kMaxSkips = 50;  // in a row
       "a smaller --lr or --clip-grad-norm 1; if it begins at step 1, look for NaN in the input");
 }
 
-// PyTorch's names, so that torch.amp.GradScaler loads it, and what it does not count.
+// Uses PyTorch's names, so that torch.amp.GradScaler loads it, and adds counts that PyTorch does
+// not have.
 std::string text_of(const kernels::LossScaleRule& rule, const kernels::LossScaleState& state) {
   return nlohmann::ordered_json{{"scale", state.scale},
                                 {"growth_factor", rule.growth_factor},
@@ -127,7 +128,7 @@ void WeightUpdate::finish() {
   stored_.round(stream_);
 }
 
-// With a scaler the rate is looked up where applied steps are counted, on the device.
+// With a scaler, the rate is looked up on the device, where applied steps are counted.
 void WeightUpdate::follow_schedule() {
   if (!scaler_) return;
   std::vector<double> lrs;
@@ -144,7 +145,7 @@ bool WeightUpdate::trains_fewer_from(int64_t number) const {
                              [&](const TrainedAtFirst& each) { return each.steps == number; });
 }
 
-// Without a gradient a parameter is left alone, by clipping and decay too, as in PyTorch after
+// A parameter without a gradient is left alone, by clipping and decay too, as in PyTorch after
 // requires_grad_(False).
 void WeightUpdate::step(int64_t number) {
   for (TrainedAtFirst& each : trained_at_first_) {
@@ -192,22 +193,22 @@ std::optional<double> WeightUpdate::end_epoch(int64_t epoch,
   return rate;
 }
 
-void WeightUpdate::describe(TrainingPosition& at) const {
-  at.applied = at.steps;
-  at.schedule = schedule_.state();
+void WeightUpdate::describe(TrainingPosition& position) const {
+  position.applied = position.steps;
+  position.schedule = schedule_.state();
   if (!scaler_ || !may_skip_) return;
   const kernels::LossScaleState state = scaler_->read();
-  at.applied = first_step_ + state.applied;
-  at.grad_scaler = text_of(scaler_->rule(), state);
+  position.applied = first_step_ + state.applied;
+  position.grad_scaler = text_of(scaler_->rule(), state);
 }
 
-void WeightUpdate::restore(const TrainingPosition& at) {
-  schedule_.restore(at.schedule);
-  if (at.applied > first_step_) lr_ = schedule_.lr(at.applied - 1);
+void WeightUpdate::restore(const TrainingPosition& position) {
+  schedule_.restore(position.schedule);
+  if (position.applied > first_step_) lr_ = schedule_.lr(position.applied - 1);
   if (!scaler_) return;
   kernels::LossScaleState state = scaler_->read();
-  state.applied = at.applied - first_step_;
-  if (may_skip_ && !at.grad_scaler.empty()) state = state_of(at.grad_scaler);
+  state.applied = position.applied - first_step_;
+  if (may_skip_ && !position.grad_scaler.empty()) state = state_of(position.grad_scaler);
   scaler_->restore(state);
   skips_seen_ = state.skipped;
   follow_schedule();

@@ -1,4 +1,4 @@
-// Updates the weights when a step's gradients are there: learning rate, loss scale, clipping,
+// Updates the weights once a step's gradients are summed: learning rate, loss scale, clipping,
 // optimizer.
 #pragma once
 
@@ -23,7 +23,7 @@ struct ScaledStep {
   float scale = 1;
   int64_t skipped = 0;            // steps of the run so far
   int64_t consecutive_skips = 0;  // up to this step
-  int64_t newly_skipped = 0;      // since the last look, or since the run went on
+  int64_t newly_skipped = 0;      // since the last read_scale(), or since the run resumed
 };
 
 // Owns the optimizer and its state. Thread safety: none.
@@ -34,24 +34,25 @@ class WeightUpdate {
                const nn::Module& model,
                int64_t steps_per_epoch);
 
-  // Call when others have written the parameters, before the first step too.
+  // Call this after other code has written the parameters, before the first step too.
   void weights_were_written();
 
   nn::Optimizer& optimizer() { return *optimizer_; }
   const nn::Optimizer& optimizer() const { return *optimizer_; }
 
-  // The average of --ema; null without.
+  // The moving average of --ema; null without --ema.
   const nn::Ema* average() const { return dynamic_cast<const nn::Ema*>(optimizer_.get()); }
   // Calls `use` while the model is the average. Requires: average().
   void with_average(FunctionRef<void()> use);
 
-  // Where backward() begins for a loss of so many leaves; undefined: with ones.
+  // Returns the gradient from which backward() starts, for a loss of this many leaves; undefined:
+  // ones.
   Tensor seed(int64_t leaves) const;
-  // Step `number`, from 0 over all epochs, with gradients that are summed over ranks.
+  // Takes step `number`, from 0 over all epochs, with gradients that are summed over ranks.
   void step(int64_t number);
-  // A parameter that the step before changed keeps its value from this one on.
+  // Whether a parameter that the previous step changed keeps its value from this step on.
   bool trains_fewer_from(int64_t number) const;
-  // After the last step of all epochs.
+  // Call this after the last step of all epochs.
   void finish();
   int64_t end() const { return end_step_; }
   // Reads which of the `steps` taken so far were applied; waits for the device. Call it before
@@ -61,14 +62,14 @@ class WeightUpdate {
   double lr() const { return lr_; }  // of the last step
   ScaledStep scaled() const;         // after the last step, or as restored
 
-  // Returns the rate after a cut of the schedule's.
+  // Returns the new rate if the schedule cuts it.
   std::optional<double> end_epoch(int64_t epoch, double validation_loss, double accuracy);
   bool watches_validation() const { return schedule_.watches_validation(); }
 
-  // Fills in how many of at.steps were applied, and the states of schedule and loss scale.
-  void describe(TrainingPosition& at) const;
+  // Fills in how many of position.steps were applied, and the states of schedule and loss scale.
+  void describe(TrainingPosition& position) const;
   // Errors: CheckpointError for text that describe() of such a run does not write.
-  void restore(const TrainingPosition& at);
+  void restore(const TrainingPosition& position);
 
  private:
   void follow_schedule();

@@ -1,4 +1,4 @@
-// Looks for GPUs and NVIDIA's libraries, as far as this process sees them.
+// Finds the GPUs and NVIDIA's libraries that this process can see.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ struct CudaFacts {
   std::vector<cuda::DeviceProperties> devices = {};
   LibraryFacts cudnn = {}, cublaslt = {}, nccl = {};
 
-  // Kernels of this build run on all devices.
+  // Whether kernels of this build run on all devices.
   bool is_usable() const;
 };
 
@@ -32,9 +32,9 @@ struct CudaFacts {
 // `root`.
 bool has_gpu_traces(const std::filesystem::path& root = "/");
 
-// Looks for GPUs alone, which takes milliseconds. Never throws for what is missing.
+// Looks only for GPUs, which takes milliseconds. Does not throw for what is missing.
 CudaFacts read_gpus();
-// Opens the libraries too.
+// Likewise, and opens the libraries.
 CudaFacts read_cuda();
 LibraryFacts read_cudnn();
 

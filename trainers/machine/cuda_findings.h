@@ -1,4 +1,4 @@
-// Judges the machine's CUDA: what training on a GPU lacks here, and what to type.
+// Reports what training on a GPU lacks on this machine, and what to type.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@
 
 namespace lockstep::trainers {
 
-// A GPU that training would not use, where the user may not know it: CUDA does not start, its
-// driver is too old or missing, the mask hides all GPUs, or this build has no CUDA. Nothing on a
-// machine without a GPU, or where an empty mask says that no GPU is wanted.
+// Reports a GPU that training would not use and whose user may not know it: CUDA does not start,
+// its driver is too old or missing, the mask hides all GPUs, or this build has no CUDA. Returns
+// nothing on a machine without a GPU, and where an empty mask says that no GPU is wanted.
 std::optional<Finding> unused_gpu(const CudaFacts& facts);
 
-// Without cuDNN, Lockstep's own kernels compute convolutions. `toolkit`: "13.0". Nothing where
-// cuDNN is installed.
+// Reports that cuDNN is missing, so that Lockstep's own kernels compute convolutions. `toolkit`:
+// "13.0". Returns nothing where cuDNN is installed.
 std::optional<Finding> no_cudnn(const LibraryFacts& cudnn, const std::string& toolkit);
 
-// Driver, each GPU, toolkit and libraries.
+// Returns the findings on the driver, each GPU, the toolkit and the libraries.
 std::vector<Finding> cuda_findings(const CudaFacts& facts);
 
 }  // namespace lockstep::trainers

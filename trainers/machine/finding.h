@@ -1,4 +1,4 @@
-// Puts findings about a machine into words, for `lockstep doctor` and for the start of a run.
+// Formats findings about a machine, for `lockstep doctor` and for the start of a run.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ struct Finding {
   enum class State : uint8_t {
     kOk,
     kNote,     // it works, and could be better
-    kMissing,  // something slower stands in for it
-    kBroken,   // what needs it fails
+    kMissing,  // something slower replaces it
+    kBroken,   // code that needs it fails
   };
   std::string subject;  // "cuDNN"
   State state = State::kOk;
@@ -21,7 +21,7 @@ struct Finding {
   std::string remedy = {};  // what to type; may be empty
 };
 
-// A heading and a line or two for each: state, subject and text, then what to type.
+// Returns a heading and a line or two for each finding: state, subject and text, then what to type.
 std::string page_of(std::string_view heading, std::span<const Finding> findings);
 
 // For the start of a run: "note: TEXT: REMEDY", or "lockstep: warning: ..." where something is

@@ -37,8 +37,8 @@ struct HostFacts {
   bool has_mpirun = false;                    // on PATH
 };
 
-// The least that the cgroup of this process and those above it allow, of version 2 or 1. `root`
-// holds proc/self/cgroup and sys/fs/cgroup.
+// Returns the smallest limits among the cgroup of this process and those above it, of version 2 or
+// 1. `root` holds proc/self/cgroup and sys/fs/cgroup.
 CgroupLimits read_cgroup(const std::filesystem::path& root);
 
 CpuFacts read_cpu();

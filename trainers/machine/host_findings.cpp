@@ -17,7 +17,7 @@ std::string size_text(int64_t bytes) {
   return mib < 1024 ? fmt::format("{:.1f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
 }
 
-// Without them the CPU cannot train; a GPU's training does not mind.
+// Without them the CPU cannot train; a GPU can.
 Finding cpu_finding(const CpuFacts& cpu, bool trains_on_gpu) {
   const State without = trains_on_gpu ? State::kNote : State::kBroken;
   if (!cpu.problem.empty()) {

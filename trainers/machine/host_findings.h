@@ -1,4 +1,4 @@
-// Judges what the machine has besides GPUs.
+// Reports on the machine apart from its GPUs.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace lockstep::trainers {
 
-// Processor, cores, memory, and what ranks need from the system. `gpus`: 0 for training on the CPU;
-// NCCL between several asks for more of /dev/shm and of locked memory.
+// Returns the findings on processor, cores, memory, and what ranks need from the system. `gpus`: 0
+// for training on the CPU. NCCL between several GPUs needs more of /dev/shm and of locked memory.
 std::vector<Finding> host_findings(const HostFacts& facts, int gpus);
 
 }  // namespace lockstep::trainers

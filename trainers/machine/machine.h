@@ -1,4 +1,4 @@
-// All that `lockstep doctor` says of a machine.
+// Everything that `lockstep doctor` reports about a machine.
 #pragma once
 
 #include <string>
@@ -12,11 +12,11 @@ struct Machine {
   CudaFacts cuda = {};
   HostFacts host = {};
 
-  // --device auto takes a GPU.
+  // Whether --device auto chooses a GPU.
   bool trains_on_gpu() const { return !cuda.obstacle; }
-  // The device that --device auto takes works.
+  // Whether the device that --device auto chooses works.
   bool can_train() const;
-  // One for each GPU; without one, two that share the cores.
+  // One for each GPU; without a GPU, two that share the cores.
   int suggested_ranks() const;
 };
 

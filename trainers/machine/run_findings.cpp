@@ -21,7 +21,7 @@ std::string start_text(int ranks, const std::string& program) {
       program);
 }
 
-// Training is on the CPU, and nobody asked for that.
+// Whether training is on the CPU although nobody asked for that.
 std::optional<Finding> idle_gpu(const Options& options) {
   if (options.text("device") != "auto") return std::nullopt;
   std::optional<Finding> finding = unused_gpu(read_gpus());
@@ -31,7 +31,7 @@ std::optional<Finding> idle_gpu(const Options& options) {
   return finding;
 }
 
-// Training is in f32, and nobody asked for that.
+// Whether training is in f32 although nobody asked for that.
 std::optional<Finding> in_f32(const RunRequest& request, const Options& options) {
   if (request.evaluate || request.precision.is_mixed() || options.given("opt-level")) {
     return std::nullopt;
@@ -47,11 +47,11 @@ std::optional<Finding> in_f32(const RunRequest& request, const Options& options)
 GpuShares gather_gpu_shares(Communicator& ranks, const std::string& host) {
   const std::vector<std::string> gpus =
       comm::gather_texts(ranks, fmt::format("{} {}", host, cuda::device_properties().uuid));
-  const std::string here = gpus.front().substr(0, gpus.front().rfind(' ') + 1);
+  const std::string rank0_host = gpus.front().substr(0, gpus.front().rfind(' ') + 1);
   std::set<std::string> used;
   GpuShares shares = {.visible = cuda::visible_devices()};
   for (const std::string& gpu : gpus) {
-    if (!gpu.starts_with(here)) continue;
+    if (!gpu.starts_with(rank0_host)) continue;
     ++shares.ranks;
     used.insert(gpu);
   }

@@ -1,5 +1,5 @@
-// Finds what a run should say at its start: a GPU that is not used, ranks that do not match the
-// GPUs, and what makes the run slow.
+// Finds what a run should report at its start: an unused GPU, ranks that do not match the GPUs, and
+// what makes the run slow.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace lockstep::trainers {
 
-// How rank 0's host deals its GPUs out.
+// How rank 0's host assigns its GPUs to ranks.
 struct GpuShares {
   int ranks = 0;
   int used = 0;     // GPUs that have a rank
@@ -22,11 +22,11 @@ struct GpuShares {
 // A collective call. `host`: this rank's. Requires: the rank's device is chosen.
 GpuShares gather_gpu_shares(Communicator& ranks, const std::string& host);
 
-// Ranks that share a GPU, or GPUs without a rank. `program`: for what to type.
+// Reports ranks that share a GPU, or GPUs without a rank. `program`: for what to type.
 std::vector<Finding> share_findings(const GpuShares& shares, const std::string& program);
 
-// Rank 0's, by the notes above; nothing on a machine without a GPU. `libraries`: those that
-// compute, agreed_cuda_libraries().
+// Returns rank 0's findings by the notes above; none on a machine without a GPU. `libraries` are
+// those that compute, from agreed_cuda_libraries().
 std::vector<Finding> run_findings(const RunRequest& request,
                                   const Options& options,
                                   const LibraryVersions& libraries);

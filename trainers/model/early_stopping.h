@@ -1,4 +1,4 @@
-// Tells when a training has got no better for long enough.
+// Decides when a training has not improved for long enough.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace lockstep::trainers {
 
-// A loss above best - delta is worse than the best; any other one becomes the best, an equal one
-// too, and the count of worse epochs starts over. Source: EarlyStopping of tutorial 000.
+// A loss above best - delta is worse than the best. Any other loss, an equal one too, becomes the
+// best and resets the count of worse epochs. Source: EarlyStopping of tutorial 000.
 class EarlyStopping {
  public:
   explicit EarlyStopping(const EarlyStoppingConfig& config) : config_(config) {}
 
   bool watches_validation() const { return config_.patience > 0; }
-  // Takes an epoch's test loss; NaN is worse than any.
+  // Adds an epoch's test loss; NaN is worse than any other.
   void end_epoch(double loss);
   bool stopped() const { return watches_validation() && worse_epochs_ >= config_.patience; }
 

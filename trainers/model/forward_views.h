@@ -1,4 +1,4 @@
-// A network's answer to one image, or to several views of it.
+// Runs a network on one or several views of each image.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace lockstep::trainers {
 
-// How images become a network's input.
+// How images are turned into a network's input.
 struct TestInput {
   kernels::NormalizeImageParams normalization = {};
   TestViews views = TestViews::kOne;
@@ -22,9 +22,9 @@ struct ViewedImages {
   std::shared_ptr<const Batch> batch;
 };
 
-// The logits (N, classes) of the images as they are, in the network's type; over several views
-// their weighted mean in f32, added in the order of the views. Weights are powers of two, so only
-// the additions round. Errors: ShapeError for images of one pixel's width that are moved.
+// Returns the logits (N, classes) of the images as they are, in the network's type; for several
+// views their weighted mean in f32, added in the order of the views. Weights are powers of two, so
+// only the additions round. Errors: ShapeError for images of one pixel's width that are shifted.
 Var forward_views(nn::Module& model, const TestInput& input, const ViewedImages& images);
 
 }  // namespace lockstep::trainers

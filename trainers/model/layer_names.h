@@ -1,4 +1,4 @@
-// Which layer an op on the tape belongs to.
+// Maps an op on the tape to its layer.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ class LayerNames {
   // Requires: the parameters outlive this.
   explicit LayerNames(const std::vector<nn::NamedParameter>& parameters);
 
-  // PyTorch's, "layer1.0.conv1.weight"; empty for what is no parameter.
+  // PyTorch's name of a parameter, "layer1.0.conv1.weight"; empty for other variables.
   std::string parameter(const Var& var) const;
-  // That of the op's parameters, "layer1.0.conv1"; empty where it has none.
+  // The layer of the op's parameters, "layer1.0.conv1"; empty where it has none.
   std::string layer_of(const TapeOp& op) const;
-  // In the order of the parameters, each once.
+  // The names of the layers, in the order of the parameters, each once.
   const std::vector<std::string>& layers() const { return layers_; }
 
  private:

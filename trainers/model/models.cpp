@@ -174,7 +174,7 @@ nn::ResNetOptions resnet_options(const Network& network, const ModelOptions& opt
   return resnet;
 }
 
-// Fewest images that a batch-norm group gets in a micro-step of this run.
+// Returns the fewest images that a batch-norm group gets in a micro-step of this run.
 int64_t smallest_group(const BatchDivision& batch,
                        const std::optional<int64_t>& max_steps,
                        int64_t dataset_images) {
@@ -188,7 +188,7 @@ int64_t smallest_group(const BatchDivision& batch,
   return reaches_last_step ? per_epoch - (steps - 1) * full : full;
 }
 
-// By a forward pass on the dry device, where ops check their arguments and compute nothing.
+// Runs a forward pass on the dry device, where ops check their arguments and compute nothing.
 bool trains_on_one_image(const ModelOptions& options) {
   Mt19937 rng(0);
   const std::unique_ptr<nn::Module> model = make_model(options, nn::Init{rng, Device::kDry});

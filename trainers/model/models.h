@@ -1,4 +1,4 @@
-// The networks that `--arch` names, and whether they fit a run.
+// Makes the networks that `--arch` names, and checks that they fit a run.
 #pragma once
 
 #include <memory>
@@ -21,25 +21,25 @@ struct ModelOptions {
   double drop_path = 0;             // of the last block (nn/residual_block.h); networks of blocks
 };
 
-// The network that a run asks for, on such images.
+// Returns the network that a run asks for, for such images.
 ModelOptions network_of(const RunRequest& request, const data::Dataset& images);
 
-// Errors: UsageError naming the networks known, the images that this one is for, or the option that
-// it does not have.
+// Makes the network. Errors: UsageError naming the known networks, the images that this one is for,
+// or the option that it does not have.
 std::unique_ptr<nn::Module> make_model(const ModelOptions& options, const nn::Init& init);
 
 // Errors: those of make_model().
 void check_network(const ModelOptions& options);
 
-// `arch` for the images and classes of the data set that it is made for.
+// Returns `arch` for the images and classes of the data set that it is made for.
 ModelOptions usual_network(const std::string& arch, bool cifar_stem = false);
 
 // Errors: UsageError when the data set has labels that the network has no output for.
 void check_classes(const ModelOptions& options, const data::Dataset& dataset);
 
-// A variance needs two values a channel: a group of one image is enough only where the network's
-// maps stay larger than a pixel. Errors: UsageError with the numbers when a step of a run of at
-// most `max_steps` is smaller than that.
+// Checks that each batch-norm group has enough values. A variance needs two values a channel, so a
+// group of one image is enough only where the network's feature maps stay larger than one pixel.
+// Errors: UsageError with the numbers when a step of a run of at most `max_steps` has too few.
 void check_batch_norm(const BatchDivision& batch,
                       const std::optional<int64_t>& max_steps,
                       const ModelOptions& model,

@@ -1,4 +1,4 @@
-// Which parameters learn with which rate and decay, as the flags ask for it.
+// Groups the parameters by learning rate and weight decay, as the flags ask for it.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace lockstep::trainers {
 
-// One group for each rule of --param-groups, those of no rule before them. Errors: UsageError for a
-// rule that no parameter follows.
+// Returns a group for each rule of --param-groups, after a group of the parameters without a rule.
+// Errors: UsageError for a rule that no parameter matches.
 std::vector<nn::ParameterGroup> parameter_groups(const OptimizerConfig& config,
                                                  const std::vector<nn::NamedParameter>& parameters);
 

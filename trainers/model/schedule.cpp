@@ -113,19 +113,19 @@ double Schedule::factor(int64_t step) const {
       return after_cuts(
           std::ranges::count_if(config_.milestones, [&](int64_t cut) { return cut <= epoch; }));
     case ScheduleKind::kCosine:
-      return config_.least +
-             (1 - config_.least) * (1 + std::cos(std::numbers::pi * progress(step))) / 2;
+      return config_.min_factor +
+             (1 - config_.min_factor) * (1 + std::cos(std::numbers::pi * progress(step))) / 2;
     case ScheduleKind::kLinear:
       return 1 - progress(step);
     case ScheduleKind::kPoly:
       return std::pow(1 - progress(step), config_.power);
     case ScheduleKind::kOneCycle: {
-      const Place here = place(step);
-      return one_cycle(config_.one_cycle, here.at, here.length);
+      const Place current = place(step);
+      return one_cycle(config_.one_cycle, current.position, current.length);
     }
     case ScheduleKind::kTriangular: {
-      const Place here = place(step);
-      return triangular(config_.triangular, here.at, here.length);
+      const Place current = place(step);
+      return triangular(config_.triangular, current.position, current.length);
     }
     case ScheduleKind::kPlateau:
       break;
@@ -138,13 +138,15 @@ Schedule::Place Schedule::place(int64_t step) const {
   const int64_t warm = config_.warmup.epochs * steps_per_epoch_ / unit;
   const int64_t begin = config_.warmup.is_prefix ? warm : 0;
   const int64_t end = steps_of(epochs_, steps_per_epoch_ / unit);
-  const int64_t at = step / unit < warm ? 0 : std::min(step / unit, end);
-  return {std::max(at - begin, int64_t{0}), end - begin};
+  const int64_t position = step / unit < warm ? 0 : std::min(step / unit, end);
+  return {std::max(position - begin, int64_t{0}), end - begin};
 }
 
 double Schedule::progress(int64_t step) const {
-  const Place here = place(step);
-  return here.at == 0 ? 0 : static_cast<double>(here.at) / static_cast<double>(here.length);
+  const Place current = place(step);
+  return current.position == 0
+             ? 0
+             : static_cast<double>(current.position) / static_cast<double>(current.length);
 }
 
 std::optional<double> Schedule::end_epoch(int64_t epoch, double validation_loss, double accuracy) {

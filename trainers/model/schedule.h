@@ -11,14 +11,14 @@
 
 namespace lockstep::trainers {
 
-// Tells when a metric has stopped improving. Source: torch.optim.lr_scheduler.ReduceLROnPlateau,
-// relative threshold, no cooldown; mode "max" where the config says upwards.
+// Decides when a metric has stopped improving. Source: torch.optim.lr_scheduler.ReduceLROnPlateau,
+// relative threshold, no cooldown; mode "max" where PlateauConfig::upwards is set.
 class Plateau {
  public:
   explicit Plateau(const PlateauConfig& config) : config_(config) {}
 
-  // Takes an epoch's figures; true when more than `patience` epochs since the last improvement or
-  // the last cut were no better.
+  // Adds an epoch's figures. Returns true when more than `patience` epochs since the last
+  // improvement or the last cut were no better.
   bool calls_for_cut(double loss, double accuracy);
 
   struct State {
@@ -37,21 +37,21 @@ class Plateau {
 //   kStep, kMultiStep  gamma for each cut up to this epoch, counted from the run's first
 //   kCosine, kLinear   from 1, when warm-up has ended, to 0 at the end of the run
 //   kPoly              the same, to a power
-//   kCosine's end is ScheduleConfig::least; WarmupConfig::is_prefix says where the three begin
+//   kCosine's end is ScheduleConfig::min_factor; WarmupConfig::is_prefix says where the three begin
 //   kOneCycle          see OneCycleConfig
 //   kTriangular        see TriangularConfig
 //   kPlateau           gamma for each cut; warm-up sets the rate at the ends of epochs 0 to W,
 //                      which undoes a cut one epoch later
 class Schedule {
  public:
-  // The last of the epochs may be a part.
+  // The last epoch may be a fraction.
   Schedule(const ScheduleConfig& config, double base_lr, double epochs, int64_t steps_per_epoch);
 
   // `step` counts from 0 over all epochs.
   double lr(int64_t step) const;
   // `epoch` counts from 0; figures of the network after it. Returns the rate after a cut.
   std::optional<double> end_epoch(int64_t epoch, double validation_loss, double accuracy);
-  // end_epoch() must be told of every epoch.
+  // Whether end_epoch() must be called for every epoch.
   bool watches_validation() const { return config_.kind == ScheduleKind::kPlateau; }
 
   // The state that a resumed run needs beside the flags, as JSON.
@@ -63,8 +63,8 @@ class Schedule {
   double warmup_factor(int64_t step) const;
   double after_warmup(int64_t epoch) const;
   double factor(int64_t step) const;
-  struct Place {  // in what warm-up leaves, in steps or epochs
-    int64_t at, length;
+  struct Place {  // in the part of the run after warm-up, in steps or epochs
+    int64_t position, length;
   };
   Place place(int64_t step) const;
   double progress(int64_t step) const;  // 0 to 1

@@ -1,4 +1,5 @@
-// How weights are held in memory and which optimizer updates them, as the flags ask for it.
+// Chooses the types in which weights are stored and the optimizer that updates them, as the flags
+// ask for it.
 #pragma once
 
 #include <memory>
@@ -12,10 +13,11 @@
 
 namespace lockstep::trainers {
 
-// Those of its buffers that steps change and that can be averaged: not the count of batches.
+// Returns the model's buffers that steps change and that can be averaged, so not the count of
+// batches.
 std::vector<nn::StateEntry> buffers_of(const nn::Module& model);
 
-// With config.ema an nn::Ema, of `buffers` too.
+// Makes the optimizer. With config.ema it is an nn::Ema, of `buffers` too.
 std::unique_ptr<nn::Optimizer> make_optimizer(const OptimizerConfig& config,
                                               const std::vector<nn::NamedParameter>& parameters,
                                               std::vector<nn::StateEntry> buffers = {});
@@ -26,9 +28,9 @@ class StoredWeights {
   // Adds the copies that the network reads. Call refresh() before it does.
   StoredWeights(const PrecisionConfig& config, const nn::Module& model);
 
-  // After others than the optimizer wrote the parameters.
+  // Call this after code other than the optimizer has written the parameters.
   void refresh(Stream& stream) const;
-  // After the optimizer did: it writes copies itself.
+  // Call this after the optimizer has, which writes copies itself.
   void round(Stream& stream) const;
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 using Values = std::map<std::string_view, std::string>;
 
-// A help page is shown whatever else is wrong with the line.
+// A help page is shown even if the rest of the command line is wrong.
 std::optional<Request> help_request(std::span<const std::string> arguments) {
   for (const std::string& argument : arguments) {
     if (argument == "--") break;
@@ -28,13 +28,13 @@ std::optional<Request> help_request(std::span<const std::string> arguments) {
   return std::nullopt;
 }
 
-// Not by CLI11, which ignores a variable's bad value without a word from version 2.4 on.
-// Shorthands first, so that LOCKSTEP_DATASET overrides LOCKSTEP_DUMMY.
+// Read here and not by CLI11, which silently ignores a variable's bad value from version 2.4 on.
+// Shorthands come first, so that LOCKSTEP_DATASET overrides LOCKSTEP_DUMMY.
 Values environment_values(Program program, const Environment& environment) {
   Values values;
   for (const bool shorthands : {true, false}) {
     for (const Flag& flag : flag_table()) {
-      if (!flag.of(program) || only_prints(flag) || flag.means.empty() == shorthands) continue;
+      if (!flag.is_for(program) || only_prints(flag) || flag.means.empty() == shorthands) continue;
       const std::string variable = environment_name(flag);
       const char* value = environment(variable.c_str());
       if (value == nullptr || *value == '\0') continue;
@@ -63,8 +63,8 @@ T checked(const std::optional<T>& value, std::string_view name) {
   return *value;
 }
 
-// The file that --config names, or LOCKSTEP_CONFIG: before the line is parsed, since the preset in
-// it settles how the line is spelled.
+// The file that --config or LOCKSTEP_CONFIG names. It is read before the line is parsed, because
+// its preset decides how the line is spelled.
 std::string config_file(const std::vector<std::string>& words, const Environment& environment) {
   const std::vector<std::string> files = values_in(words, "-c --config");
   if (files.size() > 1) {
@@ -202,7 +202,7 @@ Options read_options(Program program,
   Values defaults;
   for (const Flag& flag : flag_table()) {
     const std::string_view value = flag.initial.of(program);
-    if (flag.of(program) && !value.empty()) defaults[flag.name] = value;
+    if (flag.is_for(program) && !value.empty()) defaults[flag.name] = value;
   }
   apply(defaults, Origin::kDefault);
   apply(configured, Origin::kConfigFile);

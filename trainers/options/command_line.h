@@ -1,4 +1,5 @@
-// Command line, environment, --config, preset and defaults, merged into one checked value a flag.
+// Merges command line, environment, --config, preset and defaults into one checked value for each
+// flag.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,7 @@ struct ResolvedFlag {
   std::string origin;
 };
 
-// Names what to print in place of a run.
+// The request of the command line: a run, or a text to print instead.
 enum class Request : uint8_t { kRun, kHelp, kHelpAll, kVersion, kPrintConfig, kCompletion, kMan };
 
 class Options {
@@ -76,9 +77,9 @@ class Options {
 // Gives the value of a variable, or null, as getenv does.
 using Environment = std::function<const char*(const char*)>;
 
-// `arguments`: without the program's name. Every flag but the ones that print and stop can also be
-// set as LOCKSTEP_<FLAG>; an empty variable counts as absent. A repeated flag: the last one holds.
-// Reads the file of --config. Errors: UsageError.
+// Reads all flags and the file of --config. `arguments`: without the program's name. Every flag but
+// the ones that print and stop can also be set as LOCKSTEP_<FLAG>; an empty variable counts as
+// absent. When a flag is repeated, the last value counts. Errors: UsageError.
 Options read_options(Program program,
                      std::span<const std::string> arguments,
                      const Environment& environment);

@@ -23,10 +23,9 @@ Takes takes(const Flag& flag) {
              : Takes::kText;
 }
 
-// "--arch -a --model"; of a switch that is on by default --no-NAME.
+// Returns "--arch", "-a", "--model"; "--no-NAME" for a switch that is on by default.
 std::vector<std::string> spellings(const Flag& flag, Program program) {
-  const bool is_on = flag.kind == FlagKind::kBool && flag.initial.of(program) == "true";
-  std::vector<std::string> names = {fmt::format("--{}{}", is_on ? "no-" : "", flag.name)};
+  std::vector<std::string> names = {name_shown(flag, program)};
   for (const std::string_view alias : split_words(flag.aliases, ' ')) names.emplace_back(alias);
   return names;
 }
@@ -49,7 +48,7 @@ std::string bash_completion(Program program) {
   std::vector<std::string> all;
   std::string cases;
   for (const Flag& flag : flag_table()) {
-    if (!flag.of(program)) continue;
+    if (!flag.is_for(program)) continue;
     const std::vector<std::string> names = spellings(flag, program);
     all.insert(all.end(), names.begin(), names.end());
     const std::string pattern = fmt::format("{}", fmt::join(names, "|"));
@@ -122,7 +121,7 @@ std::string zsh_argument(const Flag& flag, Program program) {
 std::string zsh_completion(Program program) {
   std::string text = fmt::format("#compdef {}\n_arguments -s \\\n", name_of(program));
   for (const Flag& flag : flag_table()) {
-    if (!flag.of(program)) continue;
+    if (!flag.is_for(program)) continue;
     for (const std::string& name : spellings(flag, program)) {
       const bool has_value = takes(flag) != Takes::kNothing;
       const std::string_view joins = !has_value ? "" : name.starts_with("--") ? "=" : "+";
@@ -139,7 +138,7 @@ std::string zsh_completion(Program program) {
 std::string fish_completion(Program program) {
   std::string text;
   for (const Flag& flag : flag_table()) {
-    if (!flag.of(program)) continue;
+    if (!flag.is_for(program)) continue;
     text += fmt::format("complete -c {}", name_of(program));
     for (const std::string& name : spellings(flag, program)) {
       const bool is_long = name.starts_with("--");

@@ -7,8 +7,8 @@
 
 #define TOML_EXCEPTIONS 0  // an error is a result, which carries its line
 #define TOML_ENABLE_FORMATTERS 0
-// toml++ 3.3 asserts what wrong files do not keep, and refuses them behind its assertions. With
-// NDEBUG it lets the compiler take them for granted.
+// toml++ 3.3 asserts conditions that wrong files violate, and refuses these files only behind the
+// assertions. With NDEBUG the compiler may assume that the conditions hold.
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
@@ -22,7 +22,7 @@
 namespace lockstep::trainers {
 namespace {
 
-// Goes over TOML's characters and knows what they stand in, as toml++ reads them up to its first
+// Scans TOML's characters and tracks the context of each, as toml++ reads them up to its first
 // error.
 class TomlCharacters {
  public:
@@ -72,7 +72,7 @@ class TomlCharacters {
   bool is_one_of(std::string_view some, size_t at) const {
     return some.find(text_[at]) != some.npos;
   }
-  // How many of the character here follow each other.
+  // The number of repetitions of the current character.
   size_t quotes() const {
     const size_t end = text_.find_first_not_of(character(), at_);
     return std::min(end, text_.size()) - at_;
@@ -84,7 +84,7 @@ class TomlCharacters {
     is_word_ = false;
     if (is_plain() && arrays_ <= 0) is_value_ = false, arrays_ = 0;
   }
-  // How many characters to go.
+  // The number of characters left.
   size_t within_quotes(char c) {
     if (inside_[0] == '"' && c == '\\') {
       const size_t next = at_ + 1;
@@ -132,7 +132,7 @@ class ConfigReader {
   }
 
  private:
-  // toml++ 3.3 takes characters beyond ASCII for white space or reaches code that it declares
+  // toml++ 3.3 takes characters beyond ASCII for white space, or reaches code that it declares
   // unreachable.
   void refuse_what_stops_the_parser(std::string_view text) const {
     for (TomlCharacters at(text); !at.ends(); at.advance()) {

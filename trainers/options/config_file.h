@@ -1,7 +1,7 @@
 // --config FILE and --print-config: flags as lines "name = value" of TOML.
 //
-// TOML is read by toml++, not by CLI11: version 2.1 cuts a string at # and leaves escapes as they
-// are, so a path would become another one without a word.
+// TOML is read by toml++ and not by CLI11: version 2.1 of CLI11 cuts a string at # and keeps
+// escapes, so a path would silently become another one.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ struct ConfigEntry {
   int line = 1;
 };
 
-// Strings, numbers, true, false and arrays of these, in the order of their lines. Errors:
-// UsageError naming `file` and the line for text that is not TOML, and for tables, dates and arrays
-// in arrays, which flags do not need.
+// Parses strings, numbers, true, false and arrays of these, in the order of their lines. Errors:
+// UsageError naming `file` and the line for text that is not TOML, and for tables, dates and nested
+// arrays, which flags do not need.
 std::vector<ConfigEntry> parse_config(std::string_view text, std::string_view file);
 
-// The file that gives the run of these options: the flags that were given. The others' values
-// follow as comments.
+// Returns the file that repeats the run of these options. It sets the flags that were given; the
+// values of the others follow as comments.
 std::string config_text(const Options& options);
 
 }  // namespace lockstep::trainers

@@ -1,4 +1,4 @@
-// Every flag of the trainers, once: the parser, the help pages and tests read this table.
+// Lists every flag of the trainers once: the parser, the help pages and tests read this table.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ std::string_view name_of(Program program);  // "train_convnet"
 
 enum class FlagKind : uint8_t { kInt, kFloat, kString, kChoice, kBool };
 
-// In the order of the help pages.
+// The groups, in the order of the help pages.
 enum class FlagGroup : uint8_t { kData, kModel, kOptimizer, kPrecision, kDistributed, kOutput };
 inline constexpr int kFlagGroups = 6;
 std::string_view name_of(FlagGroup group);  // "Data"
@@ -51,7 +51,7 @@ struct Flag {
   std::string_view help = {};   // of a switch that is on by default: what --no-NAME does
   FlagGroup group = FlagGroup::kOutput;
 
-  bool of(Program program) const { return program == Program::kTrainResnet || !resnet_only; }
+  bool is_for(Program program) const { return program == Program::kTrainResnet || !resnet_only; }
 };
 
 std::span<const Flag> flag_table();
@@ -59,16 +59,18 @@ std::span<const Flag> flag_table();
 // The flag with this name or alias: "--batch-size", "-b", "--b". Null when there is none.
 const Flag* find_flag(std::string_view dashed);
 
-// True where it prints something in place of a run, and for --verbose: on the command line alone.
+// Whether the flag prints something instead of a run, or is --verbose. Such flags are for the
+// command line only.
 bool only_prints(const Flag& flag);
 
-// True where it says which rank this is, or where ranks meet: the ranks of a run need not agree.
+// Whether the flag says which rank this is, or where ranks meet. The ranks of a run need not agree
+// on such flags.
 bool is_ranks_own(const Flag& flag);
 
 // "LOCKSTEP_BATCH_SIZE".
 std::string environment_name(const Flag& flag);
 
-// A flag of another trainer that has no counterpart here: it is answered, never "unknown".
+// A flag of another trainer that has no counterpart here. It gets an answer instead of "unknown".
 struct ForeignFlag {
   std::string_view name;  // without dashes
   bool takes_value = false;
@@ -84,11 +86,12 @@ std::span<const ForeignFlag> foreign_flags();
 // Null when there is none. `dashed`: "--gpu".
 const ForeignFlag* find_foreign_flag(std::string_view dashed);
 
-// The note for a flag that is accepted and changes nothing. Errors: UsageError for a refused one.
+// Returns the note for a flag that is accepted and changes nothing. Errors: UsageError for a
+// refused one.
 std::string answer_foreign_flag(const ForeignFlag& flag, std::string_view value);
 
-// Answers likewise where the flag, which takes no value, is given as --no-NAME or as False. A row
-// named no-NAME tells what to say where that would change something.
+// Likewise for a flag without a value that is given as --no-NAME or as False. A row named no-NAME
+// holds the answer where that would change something.
 std::string answer_negated_flag(const ForeignFlag& flag);
 
 }  // namespace lockstep::trainers

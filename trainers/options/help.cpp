@@ -14,9 +14,8 @@ constexpr size_t kColumns = 100;
 
 // "-b, --b, --batch-size N": one-letter names first; the brief page leaves out other long names.
 std::string names_shown(const Flag& flag, Program program, bool all) {
-  const bool is_on = flag.kind == FlagKind::kBool && flag.initial.of(program) == "true";
   std::string letters;
-  std::string words = fmt::format("--{}{}", is_on ? "no-" : "", flag.name);
+  std::string words = name_shown(flag, program);
   for (const std::string_view alias : split_words(flag.aliases, ' ')) {
     if (alias.size() <= 3) letters += fmt::format("{}, ", alias);
     if (alias.size() > 3 && all) words += fmt::format(", {}", alias);
@@ -38,7 +37,7 @@ std::string page(Program program, bool all) {
     const auto group = static_cast<FlagGroup>(g);
     text += fmt::format("{}:\n", name_of(group));
     for (const Flag& flag : flag_table()) {
-      if (flag.group != group || !flag.of(program) || !(all || flag.brief)) continue;
+      if (flag.group != group || !flag.is_for(program) || !(all || flag.brief)) continue;
       const std::string names = wrapped("  " + names_shown(flag, program, all));
       const size_t last_line = names.size() - (names.rfind('\n') + 1);
       const std::string meaning = meaning_shown(flag, program);
@@ -67,6 +66,11 @@ std::string examples(Program program) {
 }
 
 }  // namespace
+
+std::string name_shown(const Flag& flag, Program program) {
+  const bool is_on = flag.kind == FlagKind::kBool && flag.initial.of(program) == "true";
+  return fmt::format("--{}{}", is_on ? "no-" : "", flag.name);
+}
 
 std::string value_shown(const Flag& flag, Program program) {
   if (flag.kind == FlagKind::kBool) return "";

@@ -17,7 +17,8 @@ namespace {
 constexpr std::string_view kOurs = "LOCKSTEP_";
 constexpr std::string_view kOfTests = "LOCKSTEP_EMULATION_";
 
-// Besides the flags'. Those of scripts and tests reach the programs that they start.
+// The variables besides those of flags. Variables of scripts and tests reach the programs that they
+// start.
 constexpr std::string_view kOthers[] = {"LOCKSTEP_FAULT",
                                         "LOCKSTEP_JOB",
                                         "LOCKSTEP_ISA",

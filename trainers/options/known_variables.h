@@ -1,5 +1,5 @@
-// Names of LOCKSTEP_* variables. A misspelled one would be ignored, and the run would be another
-// than was asked for.
+// Checks the names of LOCKSTEP_* variables: a misspelled one would be ignored, and the run would
+// differ from what was asked for.
 #pragma once
 
 namespace lockstep::trainers {

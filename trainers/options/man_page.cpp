@@ -26,9 +26,7 @@ std::string roff(std::string_view text) {
 }
 
 std::string names_of(const Flag& flag, Program program) {
-  const bool is_on = flag.kind == FlagKind::kBool && flag.initial.of(program) == "true";
-  std::string names =
-      fmt::format("\\fB{}\\fR", roff(fmt::format("--{}{}", is_on ? "no-" : "", flag.name)));
+  std::string names = fmt::format("\\fB{}\\fR", roff(name_shown(flag, program)));
   for (const std::string_view alias : split_words(flag.aliases, ' ')) {
     names += fmt::format(", \\fB{}\\fR", roff(alias));
   }
@@ -55,7 +53,7 @@ std::string man_text(Program program) {
     const auto group = static_cast<FlagGroup>(g);
     page += fmt::format(".SH {}\n", name_of(group));
     for (const Flag& flag : flag_table()) {
-      if (flag.group != group || !flag.of(program)) continue;
+      if (flag.group != group || !flag.is_for(program)) continue;
       page +=
           fmt::format(".TP\n{}\n{}\n", names_of(flag, program), roff(meaning_shown(flag, program)));
     }

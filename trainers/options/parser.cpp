@@ -50,7 +50,8 @@ UsageError missing_value(const Flag& flag, Program program, std::string_view sou
                     fmt::format("{} --help shows the defaults", name_of(program)));
 }
 
-// Nothing where `text` is allowed, else the nearest value that is, or "" where none is near.
+// Returns nothing where `text` is allowed, else the nearest allowed value, or "" where none is
+// near.
 std::optional<std::string> correction(const Flag& flag, Program program, std::string_view text) {
   if (flag.kind == FlagKind::kBool) {
     return parse_bool(text) ? std::nullopt : std::optional<std::string>("");
@@ -68,7 +69,7 @@ std::optional<std::string> correction(const Flag& flag, Program program, std::st
   return fmt::format("{}", std::clamp(number.value_or(initial), min, max));
 }
 
-// The other program where it takes a choice that this one does not, else `program`.
+// Returns the other program where it accepts a choice that this one does not, else `program`.
 Program other_program_with(const Flag& flag, Program program, std::string_view text) {
   const bool is_convnet = program == Program::kTrainConvnet;
   const Program other = is_convnet ? Program::kTrainResnet : Program::kTrainConvnet;
@@ -93,7 +94,7 @@ UsageError unknown_flag(Program program, std::string_view argument) {
   std::vector<std::string> known;
   std::vector<std::string> switches;
   for (const Flag& flag : flag_table()) {
-    if (!flag.of(program)) continue;
+    if (!flag.is_for(program)) continue;
     known.push_back(fmt::format("--{}", flag.name));
     if (flag.kind == FlagKind::kBool) switches.push_back(known.back());
     for (const std::string_view alias : split_words(flag.aliases, ' ')) {
@@ -121,8 +122,8 @@ UsageError unknown_flag(Program program, std::string_view argument) {
                     advice);
 }
 
-// Rewrites what CLI11 does not know: _ for -, a switch's value as a word of its own, shorthands,
-// and the flags of other trainers.
+// Rewrites forms that CLI11 does not know: _ for -, a switch's value as a word of its own,
+// shorthands, and the flags of other trainers.
 class Normalizer {
  public:
   Normalizer(Program program, std::string_view variable, const std::vector<std::string>& arguments)
@@ -211,7 +212,7 @@ class Normalizer {
     return equals == std::string::npos ? std::nullopt : std::optional(argument.substr(equals + 1));
   }
 
-  // The next argument, where it says true or false.
+  // Returns the next argument if it is true or false.
   std::optional<std::string> bool_word() {
     if (next_ + 1 >= arguments_.size() || !parse_bool(arguments_[next_ + 1])) return std::nullopt;
     return arguments_[++next_];
@@ -229,7 +230,7 @@ std::unique_ptr<CLI::App> make_app(Program program) {
   app->set_help_flag();
   app->allow_extras();
   for (const Flag& flag : flag_table()) {
-    if (!flag.of(program) || !flag.means.empty()) continue;
+    if (!flag.is_for(program) || !flag.means.empty()) continue;
     std::string names = fmt::format("--{}", flag.name);
     for (const auto alias : split_words(flag.aliases, ' ')) names += fmt::format(",{}", alias);
     if (flag.kind == FlagKind::kBool) {

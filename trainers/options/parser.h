@@ -1,4 +1,4 @@
-// CLI11 set up from the flag table: what was typed, checked, and the pages about flags.
+// Parses arguments and prints the pages about flags, by CLI11 set up from the flag table.
 #pragma once
 
 #include <map>
@@ -17,15 +17,16 @@ struct ParsedArguments {
   std::vector<std::string> foreign;                // the names of those flags
 };
 
-// `arguments`: without the program's name. In long flags _ stands for -; "--flag True" is
-// "--flag=True"; of several values of a flag the last one counts. `variable`, if not empty, is the
-// environment variable that the arguments come from, and errors name it.
-// Errors: UsageError for an unknown flag, a missing value, a value that the flag does not take.
+// Parses `arguments`, which are without the program's name. In long flags, _ is read as -; "--flag
+// True" means "--flag=True"; when a flag is repeated, the last value counts. `variable`, if not
+// empty, is the environment variable that the arguments come from, and errors name it.
+// Errors: UsageError for an unknown flag, a missing value, or a value that the flag does not take.
 ParsedArguments parse_arguments(Program program,
                                 std::vector<std::string> arguments,
                                 std::string_view variable = {});
 
-// Errors: UsageError, naming `source` ("--lr" or "LOCKSTEP_LR"), where the flag cannot have it.
+// Errors: UsageError, naming `source` ("--lr" or "LOCKSTEP_LR"), for a value that the flag cannot
+// have.
 void check_flag_value(const Flag& flag,
                       Program program,
                       std::string_view source,
@@ -34,12 +35,14 @@ void check_flag_value(const Flag& flag,
 std::string help_text(Program program);
 std::string help_all_text(Program program);  // every flag
 
-// A script for `shell`, "bash", "zsh" or "fish", that completes flags and their values.
+// Returns a script for `shell` ("bash", "zsh" or "fish") that completes flags and their values.
 std::string completion_text(Program program, std::string_view shell);
 std::string man_text(Program program);  // in roff
 
-// A flag as all these pages have it: " N", " DIR", " auto|cpu", or nothing after a switch; and what
-// it does, with its default.
+// A flag as all these pages show it: its name, "--arch", or "--no-NAME" for a switch that is on by
+// default; its value, " N", " DIR", " auto|cpu", or nothing for a switch; its meaning, with the
+// default.
+std::string name_shown(const Flag& flag, Program program);
 std::string value_shown(const Flag& flag, Program program);
 std::string meaning_shown(const Flag& flag, Program program);
 

@@ -1,4 +1,4 @@
-// Settings that come in sets: presets of the tutorials, and defaults that follow the data set.
+// Sets of settings: presets of the tutorials, and defaults that depend on the data set.
 #pragma once
 
 #include <span>
@@ -20,14 +20,14 @@ struct NamedArguments {
   Arguments arguments;
 };
 
-// The data sets that have defaults of their own, with these.
+// Returns the data sets that have defaults of their own, with these defaults.
 std::span<const NamedArguments> data_defaults(Program program);
 
 // The data set that a program trains on when none is named: "digits", "shapes".
 std::string_view built_in_dataset(Program program);
 
-// The data set behind --dataset `name` and --data `dir`, either of which may be empty or "auto";
-// "auto" where the folder does not tell, which is an error later.
+// Returns the data set that --dataset `name` and --data `dir` mean, either of which may be empty or
+// "auto"; "auto" where the folder does not tell, which is an error later.
 std::string dataset_name(Program program, const std::string& name, const std::string& dir);
 
 }  // namespace lockstep::trainers

@@ -1,4 +1,4 @@
-// Flags as the tutorials' scripts spell them, where a preset stands for such a script.
+// Accepts flags as the tutorials' scripts spell them, for presets that replace such a script.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace lockstep::trainers {
 
-// The values of a flag among `arguments`, in their order; `names`: "-c --config".
+// Returns the values of a flag in `arguments`, in order. `names`: "-c --config".
 std::vector<std::string> values_in(const std::vector<std::string>& arguments,
                                    std::string_view names);
 // The last of them, else `otherwise`.
@@ -15,8 +15,9 @@ std::string value_in(const std::vector<std::string>& arguments,
                      std::string_view names,
                      std::string_view otherwise);
 
-// `arguments` in the spelling of the flag table: "-e 3" of a demo preset is "--epochs=3", while -e
-// without a number still evaluates. Those of other presets come back as they are.
+// Returns `arguments` in the spelling of the flag table: "-e 3" of a demo preset becomes
+// "--epochs=3", while -e without a number still evaluates. For other presets, returns them
+// unchanged.
 std::vector<std::string> respelled(std::string_view preset, std::vector<std::string> arguments);
 
 // The first preset that spells a flag so; empty: none does.

@@ -1,4 +1,4 @@
-// Which of cuDNN's engines would compute the convolutions of a step, without the card.
+// Chooses cuDNN's engines for the convolutions of a step, without the GPU.
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,23 @@ struct PlannedConvolution {
   std::vector<std::string> fused = {};  // forms that the plan file puts in its place, each a line
 };
 
-// The distinct calls of a step, in the order in which they come first; no engine is chosen yet.
+// Returns the distinct calls of a step, in order of their first appearance; no engine is chosen
+// yet.
 std::vector<PlannedConvolution> convolutions_of(const DryStep& step);
 
-// Reads the engines of a plan file for this card. Errors: EnvironmentError for a file of no use,
+// Reads the engines in a plan file for this card. Errors: EnvironmentError for an unusable file,
 // and without cuDNN.
 PlannedEngines read_engines(const std::string& plan_file, const GpuCard& card);
 
 // Chooses engines: those of a plan file, where it has them. Errors: EnvironmentError in a build
-// without cuDNN, where cuDNN cannot be loaded, and for a convolution without a plan, or without the
-// engine that is planned.
+// without cuDNN, where cuDNN cannot be loaded, and for a convolution without a plan or without the
+// planned engine.
 void choose_engines(const std::string& cudnn_properties,
                     std::vector<PlannedConvolution>& calls,
                     const PlannedEngines& planned = {});
 
-// Describes the GPU that is here, for a file that find_gpu() reads. Errors: EnvironmentError
-// without a GPU or cuDNN.
+// Describes this machine's GPU, for a file that find_gpu() reads. Errors: EnvironmentError without
+// a GPU or cuDNN.
 std::string describe_present_gpu();
 
 }  // namespace lockstep::trainers

@@ -1,4 +1,4 @@
-// Stands for the planner's use of cuDNN in a build without it, where kernels::cudnn::version()
+// Replaces the planner's use of cuDNN in a build without it, where kernels::cudnn::version()
 // throws.
 #include "kernels/conv/conv2d_cudnn.h"
 #include "trainers/planner/convolution_plans.h"

@@ -1,4 +1,5 @@
-// A training step on the dry device: what it would compute, move and hold, for lockstep plan.
+// Runs a training step on the dry device to learn what it would compute, move and hold, for
+// lockstep plan.
 #pragma once
 
 #include <algorithm>
@@ -22,24 +23,24 @@ struct StepMemory {        // bytes
   int64_t average = 0;      // of parameters and buffers: --ema
   int64_t gradients = 0;    // of parameters, f32
   int64_t activations = 0;  // that wait for backward()
-  int64_t made = 0;         // these and what lives shortly, at the worst moment
-  int64_t placed = 0;       // a pool for these: tensors leave holes that no other one fits
+  int64_t made = 0;         // peak of these and short-lived tensors
+  int64_t placed = 0;       // pool for these: tensors leave holes that no other fits
   int64_t batches = 0;      // images and labels: two batches on their way, and a graph's own
   int64_t evaluation = 0;   // a pool for what an evaluation makes, between two steps
 
-  // The memory of what steps and evaluations make.
+  // The pool for the tensors of steps and evaluations.
   int64_t pool() const { return whole_pieces(std::max(placed, evaluation)); }
   int64_t needed() const { return fixed() + batches + pool(); }
-  // The largest block that so many bytes of a GPU hold: larger ones take whole pieces.
+  // The unit of large blocks on a GPU. in_pieces(): the largest block that this many bytes hold.
   static constexpr int64_t kPiece = int64_t{2} << 20;
   static int64_t in_pieces(int64_t bytes) {
     return bytes < kPiece ? bytes : bytes / kPiece * kPiece;
   }
-  // Bytes of a GPU that a block of so many takes.
+  // Returns the bytes of a GPU that a block of this many bytes takes.
   static int64_t whole_pieces(int64_t bytes) {
     return in_pieces(bytes) < bytes ? in_pieces(bytes) + kPiece : bytes;
   }
-  // A copy on the host that is saved in the background (trainers/checkpoint/snapshot.h).
+  // The copy on the host that is saved in the background (trainers/checkpoint/snapshot.h).
   int64_t saved() const { return parameters + optimizer + average; }
   // Bytes that do not grow with the batch.
   int64_t fixed() const { return parameters + copies + optimizer + average + gradients; }
@@ -70,7 +71,7 @@ struct StepExtras {
   TestViews views = TestViews::kOne;                // of each of them
 };
 
-// One step on `images`. Errors: UsageError as make_model.
+// Runs one step on `images`. Errors: UsageError as make_model.
 DryStep run_dry_step(const ModelOptions& network,
                      int64_t images,
                      const PrecisionConfig& precision,

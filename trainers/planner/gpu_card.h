@@ -6,7 +6,7 @@
 
 namespace lockstep::trainers {
 
-// Data sheets' figures: dense matrix products, bytes a second, one direction of NVLink.
+// Figures of the data sheets: dense matrix products, bytes a second, one direction of NVLink.
 struct GpuCard {
   std::string name;  // "H200"
   int multiprocessors = 0;
@@ -21,9 +21,9 @@ struct GpuCard {
   std::string cudnn_properties = {};  // as kernels/support/cudnn/target.h takes them
 };
 
-// `gpu`: a100, h100, h200, b200, or a file that bench/gpu_suite.sh saved on a card. Errors:
-// UsageError for another name; EnvironmentError for a file that cannot be read; UsageError for one
-// of a card that is not known here.
+// `gpu` is a100, h100, h200, b200, or a file that bench/gpu_suite.sh saved on a card. Errors:
+// UsageError for another name, and for a file of a card that is not known here; EnvironmentError
+// for a file that cannot be read.
 GpuCard find_gpu(const std::string& gpu);
 
 // The name by which a run on the card calls it: "NVIDIA H200 (sm_90)".

@@ -61,7 +61,7 @@ int64_t memory_on_device(int64_t local_ranks) {
 int64_t MemoryPlan::bytes_per_image() const {
   const int64_t more = images - other_images;
   if (more == 0) return 1;
-  // Holes between tensors grow as these do.
+  // The holes between tensors grow as the tensors do.
   const double holes = static_cast<double>(step.placed) / static_cast<double>(step.made);
   const auto made = static_cast<double>(step.made - other_step.made) * holes;
   const int64_t grows = step.batches - other_step.batches + static_cast<int64_t>(made);

@@ -1,4 +1,4 @@
-// The GPU memory that a training needs: one arithmetic for lockstep plan and for a run before its
+// Computes the GPU memory that a training needs, both for lockstep plan and for a run before its
 // first step.
 #pragma once
 
@@ -13,27 +13,29 @@ namespace lockstep::trainers {
 
 // Bytes of one rank.
 struct MemoryPlan {
-  int64_t images = 0, other_images = 0;  // of a step, and of one that tells what grows with it
+  int64_t images = 0, other_images = 0;  // of a step, and of another, to see what grows with them
   StepMemory step = {}, other_step = {};
   int64_t workspace = 0;  // of the largest convolution by cuDNN
   int64_t exchange = 0;   // other ranks' parts of a bucket
 
   int64_t needed() const { return step.needed() + beside_steps(); }
   int64_t bytes_per_image() const;
-  // Images of the largest step that `memory` bytes hold; 0: none.
+  // Returns the images of the largest step that fits into `memory` bytes; 0: none.
   int64_t largest_batch(int64_t memory) const;
 
  private:
   int64_t beside_steps() const { return StepMemory::whole_pieces(workspace) + exchange; }
 };
 
-// Other ranks' parts of a bucket of that many bytes at most, where NCCL carries gradients.
+// Returns the bytes for other ranks' parts of a bucket of at most that size, where NCCL carries
+// gradients.
 int64_t exchange_bytes(int64_t gradients, int64_t ranks, int64_t bucket_bytes);
 
-// Gives what the run's flags add to a step of one rank.
+// Returns the work that the run's flags add to a step of one rank.
 StepExtras extras_of(const RunRequest& request, const BatchDivision& batch);
 
-// The most images that one rank has in a micro-step, of `images` in an optimizer step.
+// Returns the largest number of images that a rank has in a micro-step, of `images` in an optimizer
+// step.
 int64_t images_a_rank(const BatchDivision& batch, int64_t images);
 
 struct TestedImages {
@@ -41,17 +43,17 @@ struct TestedImages {
   data::ImageShape shape;
 };
 
-// Without a workspace. Images of the run's data sets.
+// Plans the memory for the images of the run's data sets, without a workspace.
 MemoryPlan plan_memory(const ResolvedRun& run,
                        const ModelOptions& network,
                        int64_t train_images,
                        const TestedImages& tested);
 
-// A collective call, before the run takes memory. Refuses a training that needs more than is free
-// on the chosen device: an error ends all ranks, with the parts and the largest batch that fits.
-// Should memory run out later all the same, errors name a smaller batch. Returns the bytes of what
-// steps make; 0 off CUDA, and for an evaluation. local_ranks: ranks on this host, which take the
-// visible devices in turn. workspace: bytes of the largest convolution's.
+// A collective call, before the run allocates memory. Refuses a training that needs more than is
+// free on the chosen device: an error ends all ranks, with the parts and the largest batch that
+// fits. If memory runs out later nevertheless, errors suggest a smaller batch. Returns the bytes of
+// the pool for steps; 0 off CUDA, and for an evaluation. local_ranks: ranks on this host, which
+// take the visible devices in turn. workspace: bytes of the largest convolution's.
 int64_t settle_memory(const ResolvedRun& run,
                       const ModelOptions& network,
                       const data::DatasetPair& data,

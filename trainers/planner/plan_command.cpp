@@ -215,7 +215,7 @@ Options read_training(const std::vector<std::string>& typed) {
   });
   const bool has_preset = std::ranges::any_of(
       typed, [](const std::string& word) { return word.starts_with("--preset"); });
-  // The last one of a flag counts. A network for photos is planned for photos.
+  // The last value of a flag counts. A network for photos is planned for photos.
   std::vector<std::string> line;
   if (!tutorials) line.emplace_back("--dataset=imagefolder");
   if (!has_preset) line.insert(line.end(), {"--batch-size=256", "--opt-level=O2"});

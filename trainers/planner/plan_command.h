@@ -1,4 +1,4 @@
-// `lockstep plan`: what a run on a GPU would need and do, without the GPU.
+// `lockstep plan`: predicts what a run on a GPU would need and do, without the GPU.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct PlanOptions {
   std::vector<std::string> training = {};  // the trainers' flags, as typed
 };
 
-// The report. Without a preset: ResNet-50 with 256 images a rank at O2. Errors: UsageError for a
-// card that there is not, and for flags that the trainers refuse or a plan does not look at;
-// EnvironmentError for a plan file of no use.
+// Returns the report. The default without a preset is ResNet-50 with 256 images a rank at O2.
+// Errors: UsageError for an unknown card, and for flags that the trainers refuse or a plan ignores;
+// EnvironmentError for an unusable plan file.
 std::string plan_training(const PlanOptions& options);
 
 }  // namespace lockstep::trainers

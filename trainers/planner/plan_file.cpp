@@ -66,15 +66,15 @@ PlanFile read_plans(const std::filesystem::path& file) {
   return parse_plans(*text, file.string());
 }
 
-void check_origin(const PlanFile& plans, const PlanOrigin& here, const std::string& file) {
-  if (plans.origin == here) return;
+void check_origin(const PlanFile& plans, const PlanOrigin& current, const std::string& file) {
+  if (plans.origin == current) return;
   throw EnvironmentError(
       fmt::format("the plan file {} is stale", file),
       fmt::format("its engines were timed by cuDNN {} on {}, here are cuDNN {} and {}",
                   printable(plans.origin.cudnn),
                   printable(plans.origin.card),
-                  here.cudnn,
-                  here.card),
+                  current.cudnn,
+                  current.card),
       "--autotune to time them again, or no --plan-file: cuDNN's own order");
 }
 

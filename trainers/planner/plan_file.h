@@ -1,4 +1,4 @@
-// Plan files: which of cuDNN's engines compute convolutions, found by --autotune, read by
+// Plan files: the engines of cuDNN that compute convolutions, found by --autotune and read by
 // --plan-file.
 #pragma once
 
@@ -9,7 +9,8 @@
 
 namespace lockstep::trainers {
 
-// Where engines were chosen: another cuDNN numbers them otherwise, another card has other times.
+// The cuDNN and the card for which engines were chosen: another cuDNN numbers engines differently,
+// and another card has other times.
 struct PlanOrigin {
   std::string cudnn;  // "9.19.0"
   std::string card;   // "NVIDIA H200 (sm_90)"
@@ -17,7 +18,7 @@ struct PlanOrigin {
   bool operator==(const PlanOrigin& other) const = default;
 };
 
-// kernels::cudnn::TimedEngine, in builds without cuDNN too.
+// As kernels::cudnn::TimedEngine, but available in builds without cuDNN too.
 struct PlannedEngine {
   static constexpr const char* kNone = "none";
 
@@ -33,7 +34,7 @@ struct PlannedEngine {
 using PlannedEngines = std::map<std::string, PlannedEngine>;
 
 struct PlanFile {
-  static constexpr int kFormatVersion = 2;  // files of others are not understood
+  static constexpr int kFormatVersion = 2;  // files of another one cannot be read
 
   PlanOrigin origin;
   PlannedEngines engines;
@@ -45,10 +46,11 @@ std::string to_json(const PlanFile& plans);
 PlanFile parse_plans(const std::string& text, const std::string& file);
 // Errors: EnvironmentError for a file that cannot be read, and as parse_plans().
 PlanFile read_plans(const std::filesystem::path& file);
-// Errors: EnvironmentError where the plans are of another cuDNN or card.
-void check_origin(const PlanFile& plans, const PlanOrigin& here, const std::string& file);
+// Errors: EnvironmentError where the plans were made for another cuDNN or card than `current`.
+void check_origin(const PlanFile& plans, const PlanOrigin& current, const std::string& file);
 
-// Digest of problems and engines, without times: equal digests, equal kernels. "" for none.
+// Returns a digest of problems and engines, without times: equal digests mean equal kernels. "" for
+// none.
 std::string digest_of(const PlannedEngines& engines);
 
 }  // namespace lockstep::trainers

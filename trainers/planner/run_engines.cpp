@@ -41,7 +41,7 @@ std::vector<ConvolutionProblem> padded(std::span<const ConvolutionProblem> calls
   return problems;
 }
 
-// Before minutes are spent on what could not be kept.
+// Fails before minutes are spent on plans that could not be kept.
 void check_writable(const std::string& plan_file) {
   const std::filesystem::path folder = std::filesystem::path(plan_file).parent_path();
   if (plan_file.empty() || access(folder.empty() ? "." : folder.c_str(), W_OK) == 0) return;
@@ -101,11 +101,11 @@ LibraryVersions agreed_cuda_libraries(const RunRequest& request, Communicator& r
   if (request.device != Device::kCuda) return {};
   LibraryVersions libraries;
   on_all_ranks(ranks, [&] { libraries = cuda_libraries(); });
-  comm::HandshakeField here = {comm::HandshakeField::Kind::kEnvironment, "CUDA libraries", ""};
+  comm::HandshakeField versions = {comm::HandshakeField::Kind::kEnvironment, "CUDA libraries", ""};
   for (const auto& [name, version] : libraries) {
-    here.value += fmt::format("{}{} {}", here.value.empty() ? "" : ", ", name, version);
+    versions.value += fmt::format("{}{} {}", versions.value.empty() ? "" : ", ", name, version);
   }
-  comm::handshake(ranks, std::span(&here, 1));
+  comm::handshake(ranks, std::span(&versions, 1));
   return libraries;
 }
 
@@ -115,13 +115,13 @@ std::filesystem::path plan_file_of(const RunRequest& request, const std::string&
 }
 
 int64_t largest_workspace(std::span<const ConvolutionProblem> problems, Stream& stream) {
-  size_t most = 0;
+  size_t largest = 0;
   for (const ConvolutionProblem& problem : problems) {
     if (!cudnn::takes(problem)) continue;
     if (problem.is_fused() && !kernels::is_chosen(stream, problem)) continue;
-    most = std::max(most, cudnn::workspace_bytes(stream, problem));
+    largest = std::max(largest, cudnn::workspace_bytes(stream, problem));
   }
-  return static_cast<int64_t>(most);
+  return static_cast<int64_t>(largest);
 }
 
 SettledEngines settle_run_engines(const EngineInputs& inputs,

@@ -13,12 +13,12 @@
 
 namespace lockstep::trainers {
 
-// A collective call. The versions of those that compute here. An error ends all ranks: a library
-// that cannot be loaded, versions that differ; UsageError where engines are to be chosen and there
-// are none.
+// A collective call. Returns the versions of those libraries that compute here. An error ends all
+// ranks: a library that cannot be loaded, versions that differ, or UsageError where engines are to
+// be chosen and there are none.
 LibraryVersions agreed_cuda_libraries(const RunRequest& request, Communicator& ranks);
 
-// Where the run's plans are read and, with --autotune, written.
+// The file from which the run's plans are read and to which, with --autotune, they are written.
 std::filesystem::path plan_file_of(const RunRequest& request, const std::string& output_dir);
 
 // Settings that decide which engines a run uses.
@@ -31,9 +31,9 @@ struct EngineInputs {
   std::filesystem::path plan_file;   // plan_file_of()
 };
 
-// Bytes of the largest workspace of these calls, each on one shard, by cuDNN's engines. Makes the
-// plans that `stream` lacks; it must be on CUDA. 0 without cuDNN. Errors: EnvironmentError where it
-// has no engine.
+// Returns the bytes of the largest workspace of these calls, each on one shard, by cuDNN's engines.
+// Makes the plans that `stream` lacks; the stream must be on CUDA. 0 without cuDNN. Errors:
+// EnvironmentError where cuDNN has no engine.
 int64_t largest_workspace(std::span<const kernels::ConvolutionProblem> problems, Stream& stream);
 
 // A collective call. Makes the plans of the run's convolutions: those that --autotune and
@@ -44,8 +44,8 @@ SettledEngines settle_run_engines(const EngineInputs& inputs,
                                   Communicator& ranks,
                                   Console& console);
 
-// Rank 0's: leaves the plans in the run directory, and in --plan-file what was timed. Errors:
-// EnvironmentError.
+// Writes, on rank 0, the plans to the run directory and those that were timed to --plan-file.
+// Errors: EnvironmentError.
 void keep_plans(const ResolvedRun& run, const SettledEngines& settled);
 
 }  // namespace lockstep::trainers

@@ -97,21 +97,21 @@ namespace fs = std::filesystem;
 
 // Reads the plans of `file`; returns none where they are stale or absent and may be replaced.
 PlanFile known_plans(const fs::path& file,
-                     const PlanOrigin& here,
+                     const PlanOrigin& current,
                      bool may_replace,
                      std::string& note) {
   std::error_code error;
-  PlanFile fresh{.origin = here, .engines = {}};
+  PlanFile fresh{.origin = current, .engines = {}};
   if (may_replace && !fs::exists(file, error)) return fresh;
   PlanFile plans = read_plans(file);
-  if (may_replace && plans.origin != here) {
+  if (may_replace && plans.origin != current) {
     note = fmt::format("note: {} was of cuDNN {} on {}: its engines are timed again",
                        file.string(),
                        printable(plans.origin.cudnn),
                        printable(plans.origin.card));
     return fresh;
   }
-  check_origin(plans, here, file.string());
+  check_origin(plans, current, file.string());
   return plans;
 }
 
@@ -148,16 +148,16 @@ std::string SettledEngines::line(const fs::path& file) const {
 
 SettledEngines settle_engines(Communicator& ranks,
                               const fs::path& file,
-                              const PlanOrigin& here,
+                              const PlanOrigin& current,
                               std::span<const kernels::ConvolutionProblem> problems,
                               const TuneEngine& tune) {
   SettledEngines settled{.convolutions = std::ssize(problems)};
   const bool chooses = ranks.rank() == 0;
   on_all_ranks(ranks, [&] {
-    if (chooses) settled.plans = known_plans(file, here, static_cast<bool>(tune), settled.note);
+    if (chooses) settled.plans = known_plans(file, current, static_cast<bool>(tune), settled.note);
   });
   PlannedEngines& known = settled.plans.engines;
-  PlanFile of_run{.origin = here, .engines = {}};
+  PlanFile of_run{.origin = current, .engines = {}};
   for (const kernels::ConvolutionProblem& problem : problems) {
     on_all_ranks(ranks, [&] {
       if (!chooses) return;

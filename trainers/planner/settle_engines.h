@@ -1,4 +1,4 @@
-// The convolutions of a run, and the engine of each: rank 0's choice, on every rank.
+// Lists the convolutions of a run, and lets rank 0 choose an engine for each, for all ranks.
 #pragma once
 
 #include <filesystem>
@@ -17,11 +17,11 @@
 
 namespace lockstep::trainers {
 
-// Lists the convolutions of a step in its order, for each size of images that epochs have and each
-// number of them that shards have on any rank; each is followed by the fused forms of its layers,
-// where batch-norm groups are shards and no casts lie between. Those of a chunk of the evaluation
-// follow, where there is one. The smaller last step of an epoch and the smaller last chunk are left
-// out: they come once in an epoch.
+// Lists the convolutions of a step in order, for each image size of the epochs and each number of
+// images that a shard has on any rank. Each is followed by the fused forms of its layers, where
+// batch-norm groups are shards and no casts lie between. Then come those of a chunk of the
+// evaluation, if there is one. The smaller last step of an epoch and the smaller last chunk are
+// left out, because they come only once in an epoch.
 std::vector<kernels::ConvolutionProblem> run_convolutions(const RunRequest& request,
                                                           const BatchDivision& batch,
                                                           const ModelOptions& network,
@@ -31,7 +31,7 @@ struct SettledEngines {
   PlannedEngines engines = {};  // of the run; a convolution that is not among them goes by the rule
   int64_t convolutions = 0;
   // Rank 0's.
-  PlanFile plans = {};    // what the file held, where it is of use, and what was timed
+  PlanFile plans = {};    // the usable part of the file, and what was timed
   int64_t timed = 0;      // of `engines`, now
   std::string note = {};  // what to tell the user; may be empty
 
@@ -43,22 +43,25 @@ struct SettledEngines {
   std::string line(const std::filesystem::path& file) const;
 };
 
-// The fused forms among `problems` that a run takes: those that pay for shards of each size.
+// Returns the fused forms among `problems` that a run uses: those that are faster for shards of
+// each size.
 std::vector<kernels::ConvolutionProblem> fused_layers(
     std::span<const kernels::ConvolutionProblem> problems, const PlannedEngines& engines);
 
-// Finds the fastest engine; empty: none is looked for. `known`: of the problems before this one.
+// Finds the fastest engine; empty: none is looked for. `known` holds the engines of the problems
+// before this one.
 using TuneEngine = std::function<PlannedEngine(const kernels::ConvolutionProblem& problem,
                                                const PlannedEngines& known)>;
-// Times engines on `stream`, which must outlive the result. Empty in a build without cuDNN.
+// Makes a tuner that times engines on `stream`, which must outlive the result. Empty in a build
+// without cuDNN.
 TuneEngine make_tuner(Stream& stream);
 
-// A collective call. Rank 0 reads `file` and, with `tune`, times what it lacks; a file that is not
-// there, or is stale, then lacks all. Each convolution is a call of all ranks, so that nobody waits
-// long. Writes nothing. An error ends all ranks here: EnvironmentError for a file of no use.
+// A collective call. Rank 0 reads `file` and, with `tune`, times the engines that it lacks; a
+// missing or stale file then lacks all. Each convolution is a call of all ranks, so that no rank
+// waits long. Writes nothing. An error ends all ranks here: EnvironmentError for an unusable file.
 SettledEngines settle_engines(Communicator& ranks,
                               const std::filesystem::path& file,
-                              const PlanOrigin& here,
+                              const PlanOrigin& current,
                               std::span<const kernels::ConvolutionProblem> problems,
                               const TuneEngine& tune);
 

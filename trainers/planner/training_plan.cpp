@@ -75,9 +75,10 @@ double all_reduce_s(int64_t bytes,
 }
 
 int64_t TrainingPlan::workspace_bytes() const {
-  int64_t most = 0;
-  for (const PlannedConvolution& call : convolutions) most = std::max(most, call.workspace_bytes);
-  return most;
+  int64_t largest = 0;
+  for (const PlannedConvolution& call : convolutions)
+    largest = std::max(largest, call.workspace_bytes);
+  return largest;
 }
 
 MemoryPlan TrainingPlan::memory() const {

@@ -1,5 +1,6 @@
-// The needs and the probable speed of a training on a GPU, from what a step holds, moves and
-// computes. All speeds are predictions: rooflines, and what other engines reached of them.
+// Predicts the needs and the speed of a training on a GPU, from what a step holds, moves and
+// computes. All speeds are predictions, from rooflines and the share of them that other engines
+// reached.
 #pragma once
 
 #include <array>
@@ -36,8 +37,8 @@ std::string_view name_of(Scheme scheme);
 
 struct SchemePrediction {
   double bytes = 0;      // of a step
-  double traffic_s = 0;  // were all of it one copy
-  double compute_s = 0;  // were all of it one matrix product
+  double traffic_s = 0;  // if all of it were one copy
+  double compute_s = 0;  // if all of it were one matrix product
   double limit_s = 0;    // each op at the slower of both
   double predicted_s = 0;
 };
@@ -47,8 +48,8 @@ SchemePrediction predict(const DryStep& step,
                          const PrecisionConfig& precision,
                          const PredictionConstants& constants = {});
 
-// One all-reduce of `bytes` over `ranks` by tree slices on NVLink: two rounds of messages, and
-// 2 (n-1)/n of the bytes through each link.
+// Predicts one all-reduce of `bytes` over `ranks` by tree slices on NVLink: two rounds of messages,
+// and 2 (n-1)/n of the bytes through each link.
 double all_reduce_s(int64_t bytes,
                     int64_t ranks,
                     const GpuCard& card,
@@ -85,7 +86,7 @@ struct TrainingPlan {
   int64_t largest_batch() const;  // that fits; 0 for none
   std::map<std::string_view, OpTotals> totals_by_op() const;
   double peak_flops() const { return precision.is_mixed() ? card.half_flops : card.f32_flops; }
-  // On `count` ranks, by Scheme::kFusedBatchNorm and buckets of 25 MiB.
+  // Predicts the training on `count` ranks, by Scheme::kFusedBatchNorm and buckets of 25 MiB.
   ScalingPrediction scaled_to(int64_t count) const;
 };
 

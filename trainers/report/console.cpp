@@ -135,8 +135,8 @@ void Console::result(const std::string& line) {
   write(out(), line);
 }
 
-void Console::tutorial(TutorialLines of, const std::string& line) {
-  if (!options_.prints || options_.tutorial != of) return;
+void Console::tutorial(TutorialLines kind, const std::string& line) {
+  if (!options_.prints || options_.tutorial != kind) return;
   end_bar();
   write(options_.json || progress_is_json() ? stderr : stdout, line);
 }

@@ -12,8 +12,8 @@ namespace lockstep::trainers {
 
 enum class ProgressMode { kLine, kBar, kJson, kNone };
 
-// --progress auto: LOCKSTEP_PROGRESS as the launcher set it, else lines under a launcher (a rank's
-// terminal lies), else a bar when standard error is a terminal.
+// --progress auto is LOCKSTEP_PROGRESS as the launcher set it; else lines under a launcher, where
+// isatty() of a rank is not reliable; else a bar when standard error is a terminal.
 ProgressMode choose_progress(const std::string& flag, bool launched);
 
 // Figures of the last step, and averages over the epoch so far.
@@ -47,10 +47,10 @@ struct TestMetrics {
   double acc5 = 0, acc5_avg = 0;
 };
 
-// `step` counts finished steps of `steps` in this epoch. Existing parsers of main.py's lines read
-// it; own columns follow: with several ranks also "Comm EXPOSED+HIDDEN ms" and the slowest rank,
-// with a loss scale also "Scale X (N skipped)"; where steps waited for images "loader waited 12%
-// (disk)", and what those who made them were busy with.
+// `step` counts finished steps of `steps` in this epoch. Existing parsers of main.py's lines can
+// read the line; Lockstep's own columns come last. With several ranks these are "Comm
+// EXPOSED+HIDDEN ms" and the slowest rank; with a loss scale, "Scale X (N skipped)"; and where
+// steps waited for images, "loader waited 12% (disk)" with what the loader was busy with.
 std::string progress_line(int epoch, int64_t step, int64_t steps, const StepMetrics& metrics);
 // Apex's line, with the scale after a skipped step; Apex itself does not skip by a static scale.
 std::string overflow_line(bool dynamic, float scale);
@@ -58,8 +58,8 @@ std::string overflow_line(bool dynamic, float scale);
 std::string test_line(int64_t batch, int64_t batches, const TestMetrics& metrics);
 std::string progress_bar(
     int epoch, int epochs, int64_t step, int64_t steps, const StepMetrics& metrics);
-// main.py's line of an evaluation, or Apex's, in percent, and one like it of the weights' moving
-// average.
+// main.py's line for an evaluation, or Apex's, in percent, and a similar one for the weights'
+// moving average.
 std::string accuracy_line(const Evaluation& evaluation, bool apex_lines);
 std::string average_line(const Evaluation& evaluation);
 // Tutorial 001's line. `step` counts finished steps of `steps` in this epoch. Speeds are images a
@@ -73,9 +73,9 @@ std::string clock_text(double seconds);
 // The scripts whose lines presets print: demo-baseline and demo-ddp, ddp-tricks.
 enum class TutorialLines : uint8_t { kNone, kDemo, kTricks };
 
-// Silent on other ranks. Standard output holds nothing but the summary where one is wanted, else
-// nothing but progress where that is JSON, else nothing but TutorialLines where there are some; the
-// rest goes to standard error. Thread safety: none.
+// Prints on rank 0 and is silent on other ranks. Standard output holds only the summary where one
+// is wanted; else only progress where that is JSON; else only TutorialLines where there are some.
+// Everything else goes to standard error. Thread safety: none.
 class Console {
  public:
   struct Options {
@@ -90,10 +90,10 @@ class Console {
   explicit Console(const Options& options) : options_(options) {}
 
   const Options& options() const { return options_; }
-  void info(const std::string& line);                        // start lines; not when quiet
-  void result(const std::string& line);                      // always
-  void tutorial(TutorialLines of, const std::string& line);  // of that one only, on standard output
-  void warn(const std::string& line);                        // always, on standard error
+  void info(const std::string& line);                          // start lines; not when quiet
+  void result(const std::string& line);                        // always
+  void tutorial(TutorialLines kind, const std::string& line);  // of that kind only, on stdout
+  void warn(const std::string& line);                          // always, on standard error
   void progress_line(const std::string& line);
   void progress_bar(const std::string& line);   // replaces the last bar
   void progress_json(const std::string& line);  // ends in a newline, as the one below

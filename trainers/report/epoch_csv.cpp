@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kEpochColumn = 2;
 
-// Whole rows of the epochs before `end`, with the header. The last row may lack its end where a run
-// was killed, and a run that was stopped in an epoch left a row for its part of it.
+// Returns the header and the whole rows of the epochs before `end`. The last row may be cut off
+// where a run was killed, and a run that was stopped in an epoch left a row for its part of it.
 std::string rows_before(const std::string& text, int64_t end) {
   std::istringstream lines(text.substr(0, text.rfind('\n') + 1));
   std::string kept = csv_header();

@@ -28,8 +28,8 @@ std::string csv_line(const EpochRow& row);
 // Rank 0's.
 class EpochCsv {
  public:
-  // A run that begins starts the file with the header. One that goes on in epoch `resumed` keeps
-  // the rows of the epochs before it. `overwrite`: an earlier run's file is replaced.
+  // A new run starts the file with the header. A run that goes on in epoch `resumed` keeps the rows
+  // of the epochs before it. `overwrite`: an earlier run's file is replaced.
   // Errors: UsageError for a file that is not this run's; EnvironmentError for one that cannot be
   // written.
   EpochCsv(const std::filesystem::path& path, std::optional<int64_t> resumed, bool overwrite);

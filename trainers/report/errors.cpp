@@ -103,7 +103,7 @@ void print_summary(const std::string& summary) {
   std::fflush(stdout);
 }
 
-// The three lines, where they are this rank's to print.
+// Prints the three lines if this rank is to print them.
 void print_error(const Error& error, bool names_its_rank, ErrorScope scope) {
   const int rank = rank_of_this_process();
   if (scope == ErrorScope::kThisRank && !names_its_rank) {
@@ -122,7 +122,7 @@ bool is_of_lost_peer(const std::exception& error) {
   return dynamic_cast<const CommError*>(&error) != nullptr;  // it names its rank
 }
 
-// The ranks are in a part that may take long while this lives.
+// While this lives, the ranks are in a part that may take long.
 class SlowPartOf {
  public:
   SlowPartOf(Communicator& ranks, std::string_view doing)
@@ -145,7 +145,7 @@ class SlowPartOf {
   const SlowPart part_;
 };
 
-// Remedies that are not here have no flag.
+// Remedies that are not listed have no flag.
 constexpr std::pair<Remedy, std::string_view> kTrainerAdvice[] = {
     {Remedy::kCpu, "or --device cpu"},
     {Remedy::kCuda, "or --device cuda"},
@@ -272,7 +272,7 @@ void on_all_ranks(Communicator& ranks, FunctionRef<void()> body, std::string_vie
     print_error(*error, names_its_rank, alike ? ErrorScope::kEveryRank : ErrorScope::kThisRank);
     summary = summary_json(*error, ranks.rank(), run_directory);
   }
-  // The message is out before mpirun ends the others, and so is rank 0's summary.
+  // The message and rank 0's summary are printed before mpirun ends the others.
   const std::vector<std::string> summaries = comm::collect_texts(ranks, summary);
   if (ranks.rank() == 0) print_summary(summaries[static_cast<size_t>(failed - codes.begin())]);
   ranks.barrier();

@@ -1,5 +1,5 @@
-// An evaluation's settings beside the weights: how pixels become the network's input, which network
-// and which arithmetic, and what its outputs mean.
+// The settings of an evaluation that are recorded with the weights: how pixels become the network's
+// input, which network and arithmetic are used, and what the outputs mean.
 #pragma once
 
 #include <map>

@@ -65,7 +65,7 @@ std::string record(std::string_view event) {
          pb::bytes_of(masked_crc(event));
 }
 
-// The event that `file` begins with; nothing where it is damaged or unfinished.
+// Reads the event at the beginning of `file`; nothing where it is damaged or unfinished.
 std::optional<std::string_view> first_record(std::string_view file) {
   if (file.size() < kHead + kTail) return std::nullopt;
   const auto size = read<uint64_t>(file);
@@ -101,7 +101,8 @@ bool ends_session(std::string_view event) {
   return event.find(pb::bytes(kTag, kSessionEndTag)) != std::string_view::npos;
 }
 
-// The beginning of `file` that holds sound events of steps up to `last`, and no session's end.
+// Returns the beginning of `file` with sound events of steps up to `last` and without a session's
+// end.
 std::string_view up_to(std::string_view file, int64_t last) {
   size_t kept = 0;
   while (const auto event = first_record(file.substr(kept))) {

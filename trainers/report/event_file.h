@@ -14,17 +14,17 @@ namespace lockstep::trainers {
 // Written by one process. TensorBoard reads the file while it grows: an event is one write().
 class EventFile {
  public:
-  // Opens the event file of `folder`, or makes the folder and a file named as torch names it:
-  // events.out.tfevents.<seconds>.<host>.<process>.0. A file that is there keeps its events up to
-  // step `last`; later ones are dropped, and so are the end of a session, which has not ended after
-  // all, and what a killed process left of its last event.
+  // Opens the event file of `folder`, or makes the folder and a file with the name that torch would
+  // give it: events.out.tfevents.<seconds>.<host>.<process>.0. An existing file keeps its events up
+  // to step `last`. Later ones are dropped; so are the end of a session, because the session goes
+  // on, and an unfinished event of a killed process.
   // Errors: EnvironmentError.
   EventFile(const std::filesystem::path& folder, int64_t last);
 
-  // True where no values were kept.
+  // Whether the file holds no earlier values.
   bool is_new() const { return is_new_; }
-  // The values at `step`, now; empty ones are left out. Errors: EnvironmentError; then the file is
-  // as before.
+  // Appends the values at `step`, with the current time; empty ones are left out. Errors:
+  // EnvironmentError; then the file is as before.
   void append(int64_t step, std::span<const std::string> values);
 
  private:

@@ -30,7 +30,7 @@ HParam column(const Flag& flag, const ResolvedFlag& setting) {
   return column;
 }
 
-// Between backquotes Markdown leaves text alone, but for the bars of a table.
+// Between backquotes Markdown leaves text unchanged, except for the bars of a table.
 std::string code(const std::string& text) {
   std::string shown = "`";
   for (const char c : printable(text, kLongest)) {

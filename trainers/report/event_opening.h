@@ -1,4 +1,4 @@
-// TensorBoard shows a run's settings beside its curves.
+// The settings of a run, for TensorBoard to show beside its curves.
 #pragma once
 
 #include "trainers/report/run_events.h"
@@ -6,8 +6,8 @@
 
 namespace lockstep::trainers {
 
-// Settings that --help shows or that were set, as columns of the table of runs; the command line
-// and all flags as texts.
+// Returns the settings that --help shows or that were set as columns of the table of runs, and the
+// command line and all flags as texts.
 EventOpening event_opening(const RunRecord& record);
 
 }  // namespace lockstep::trainers

@@ -19,7 +19,7 @@ Advice on_warmup(const RunRequest& request) {
       request.epochs);
 }
 
-// Networks without batch norm of old, for which main.py's README says 0.01.
+// Old networks without batch norm, for which main.py's README recommends 0.01.
 Advice on_rate(const RunRequest& request, const BatchDivision& batch) {
   constexpr double kTooHigh = 0.1;
   const bool wants_less = request.arch.starts_with("vgg") || request.arch == "alexnet";
@@ -29,7 +29,7 @@ Advice on_rate(const RunRequest& request, const BatchDivision& batch) {
   return fmt::format("{} seldom learns at a rate of {:g}: --lr 0.01", request.arch, lr);
 }
 
-// Tensor cores take 16-bit matrices by eights.
+// Tensor cores process 16-bit matrices in multiples of eight.
 Advice on_batch(const RunRequest& request) {
   constexpr int64_t kMultiple = 8;
   const int64_t images = request.batch.per_rank.value_or(0);

@@ -1,4 +1,4 @@
-// Advice on flags of a run that go together and are seldom meant.
+// Warns about combinations of flags that are seldom intended.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace lockstep::trainers {
 
-// A warning a line; the run goes on.
+// Returns one warning a line; the run goes on.
 std::vector<std::string> run_advice(const RunRequest& request,
                                     const BatchDivision& batch,
                                     const HostShare& host);

@@ -29,7 +29,7 @@ struct Mistakes {
 
 // One line, ends in a newline.
 std::string to_json(const Mistakes& mistakes);
-// Nothing for text that to_json() did not write.
+// Returns nothing for text that to_json() did not write.
 std::optional<Mistakes> mistakes_of(const std::string& json);
 
 std::string base64(std::string_view bytes);

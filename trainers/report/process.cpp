@@ -96,7 +96,7 @@ int64_t milliseconds_now() {
   return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// A batch system may send one request to the launcher, which hands it on, and to its ranks too.
+// A batch system may send one request both to the launcher, which forwards it, and to its ranks.
 void on_signal(int signal) {
   constexpr int64_t kOneRequestMs = 100;
   if (g_requested == 0) {

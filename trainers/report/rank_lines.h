@@ -1,4 +1,4 @@
-// Tells which rank is where.
+// Lists where each rank runs.
 #pragma once
 
 #include <span>

@@ -41,9 +41,11 @@ constexpr size_t kCopiedBytes = 1 << 16;  // of it at a time
 }
 
 std::string holder_text() {
-  const RankPlace here = this_place();
-  return fmt::format(
-      "process {} on {} since {}", here.pid, here.host, utc_text(std::chrono::system_clock::now()));
+  const RankPlace holder = this_place();
+  return fmt::format("process {} on {} since {}",
+                     holder.pid,
+                     holder.host,
+                     utc_text(std::chrono::system_clock::now()));
 }
 
 std::string read_start(const UniqueFd& file) {
@@ -88,8 +90,8 @@ void create(const fs::path& path) {
   if (error) refuse_environment(path, error.message());
 }
 
-// Whether anything would be lost: the lock, empty files and folders, and what a killed process left
-// of an unfinished write do not count.
+// Whether the folder holds anything to lose. The lock, empty files and folders, and unfinished
+// writes of a killed process do not count.
 bool holds_files(const fs::path& path) {
   std::error_code error;
   const fs::directory_iterator files(path, error);
@@ -119,7 +121,7 @@ fs::path without_trailing_slash(const fs::path& path) {
                    "another --output-dir, or --overwrite to replace the run in it");
 }
 
-// Creates the folder. One of somebody else's files gets no lock.
+// Creates the folder. A folder with somebody else's files gets no lock.
 Folder prepare(const fs::path& path, ExistingRun existing) {
   create(path);
   std::error_code unreadable;

@@ -17,16 +17,16 @@
 
 namespace lockstep::trainers {
 
-// Keeps other runs out of a folder: holds an exclusive lock on its file .lock, created if missing,
-// until destroyed or until the process ends in whatever way. The file then names the holder and
-// stays behind, unlocked.
+// Keeps other runs out of a folder. Holds an exclusive lock on its file .lock, which is created if
+// missing, until destroyed or until the process ends, however it ends. The file names the holder,
+// and stays behind unlocked.
 class FolderLock {
  public:
   // Errors: UsageError naming the holder's process, host and start when another run holds it;
   // EnvironmentError when the file cannot be opened.
   explicit FolderLock(const Folder& folder);
 
-  // The file was removed: another run could lock a new one.
+  // Whether the file was removed, so that another run could lock a new one.
   bool is_broken() const;
 
  private:
@@ -35,10 +35,11 @@ class FolderLock {
 
 enum class ExistingRun { kRefuse, kOverwrite, kContinue };
 
-// Locked for this process while the object lives. One rank of a job makes it. All that a run writes
-// goes through descriptors of its folders: in a folder that was moved it follows, and it never
-// reaches one that has taken its path. Where the folder was removed while the run goes on, the next
-// write makes another, at an unused path, with what is still known. `tell` hears of each.
+// A run's directory, locked for this process while the object lives. One rank of a job makes it. A
+// run writes everything through descriptors of its folders: it follows a folder that was moved, and
+// never writes to another that has taken its path. If the folder is removed while the run goes on,
+// the next write makes a new one, at an unused path, with what is still known. `tell` is called
+// about each such event.
 class RunDirectory {
  public:
   using Tell = std::function<void(const std::string& warning)>;
@@ -51,24 +52,23 @@ class RunDirectory {
   // cannot be created or written.
   RunDirectory(const std::filesystem::path& path, ExistingRun existing, Tell tell = {});
 
-  // A folder `runs/x` becomes the target of the link `runs/latest`, where that can be.
+  // Makes a folder `runs/x` the target of the link `runs/latest`, where possible.
   void become_latest() const;
-  // Where it was at the last write.
+  // The directory's path at the last write.
   const std::filesystem::path& path() const { return path_; }
 
-  // Errors of all below: EnvironmentError.
-  // Where the next file is to be written, until the next call.
+  // The folder for the next file; valid until the next call.
   const Folder& folder();
   const Folder& checkpoints();
 
   // Replaces run.json as a whole.
   void write(const RunRecord& record);
-  // Appends a line of to_json_line() to metrics.jsonl; it is the system's when this returns. After
-  // an error the file is as before.
+  // Appends a line of to_json_line() to metrics.jsonl; on return, the operating system has it.
+  // After an error the file is as before.
   void append(std::string_view line);
-  // Drops the lines of metrics.jsonl about later steps than this one, and an unfinished last line:
-  // a continuation writes them again; numerics.json too where it is about such a step. Evaluations
-  // after this very step go too where the continuation begins with one.
+  // Drops the lines of metrics.jsonl about steps after this one, and an unfinished last line,
+  // because a continuation writes them again. Drops numerics.json where it is about such a step,
+  // and evaluations after this very step where the continuation begins with one.
   void cut_metrics(int64_t step, bool begins_with_evaluation = false);
 
  private:
@@ -82,7 +82,7 @@ class RunDirectory {
   };
 
   void begin_elsewhere(const std::string& why);
-  // Makes a new metrics.jsonl of those lines of `from` for which `keeps` is true.
+  // Makes a new metrics.jsonl from the lines of `from` for which `keeps` is true.
   void keep_metrics(const AppendedFile& from, FunctionRef<bool(const std::string& line)> keeps);
   void say(const std::string& what) const;
 

@@ -61,11 +61,11 @@ void RunEvents::write(const std::string& folder, int64_t step, const Scalars& sc
 
 void RunEvents::begin(FunctionRef<EventOpening()> opening) {
   if (!details().is_new()) return;
-  const EventOpening told = opening();
+  const EventOpening content = opening();
   std::vector<std::string> values = {
-      session_start_value(told.hparams, std::chrono::system_clock::now())};
-  for (const auto& [tag, markdown] : told.texts) values.push_back(text_value(tag, markdown));
-  if (told.images) values.push_back(image_value("train/images", *told.images));
+      session_start_value(content.hparams, std::chrono::system_clock::now())};
+  for (const auto& [tag, markdown] : content.texts) values.push_back(text_value(tag, markdown));
+  if (content.images) values.push_back(image_value("train/images", *content.images));
   details().append(start_.steps, values);
 }
 

@@ -45,7 +45,7 @@ struct NamedValues {
 // to a file in the folder `details` there. Thread safety: none.
 class RunEvents {
  public:
-  // How far the run is whose curves are continued: what is beyond is dropped and comes again.
+  // How far the run is whose curves are continued. Later events are dropped and written again.
   struct Position {
     int64_t steps = 0;
     int64_t epochs = 0;
@@ -54,8 +54,7 @@ class RunEvents {
   // Errors: EnvironmentError.
   RunEvents(std::filesystem::path folder, EventTags tags, const Position& start);
 
-  // Errors of each: EnvironmentError.
-  // What a run that goes on has told already is not told again; `opening` is not called then.
+  // Does nothing in a run that goes on and has written it already; `opening` is not called then.
   void begin(FunctionRef<EventOpening()> opening);
   void end(int64_t step);  // of the whole run
   void histograms(int64_t step, std::span<const NamedValues> tensors);
@@ -77,7 +76,7 @@ class RunEvents {
   std::map<std::string, EventFile> files_;
 };
 
-// Removes the event files of a run in `folder`, and the folders that were made for them.
+// Removes the event files of a run in `folder`, and the folders made for them.
 void remove_events(const std::filesystem::path& folder);
 
 }  // namespace lockstep::trainers

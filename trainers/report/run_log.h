@@ -1,4 +1,4 @@
-// A run tells its files how it goes on.
+// Writes a run's progress to its files.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 
 namespace lockstep::trainers {
 
-// Writes a run's files while it goes on. A disk that is full costs lines, not the training: there
-// is one warning then. Silent without a directory, as on ranks other than 0.
+// Writes a run's files while it goes on. A full disk costs lines but not the training; it causes
+// one warning. Does nothing without a directory, as on ranks other than 0.
 class RunLog {
  public:
-  // Directory and console must outlive this. Without `events` there is nothing for TensorBoard.
+  // Directory and console must outlive this. Without `events`, nothing is written for TensorBoard.
   RunLog(RunDirectory* directory, Console& console, std::optional<RunEvents> events = {})
       : directory_(directory), console_(&console), events_(std::move(events)) {}
 
@@ -37,7 +37,7 @@ class RunLog {
                          const Evaluation& evaluation,
                          std::string_view digest);
   void append_epoch(const EpochCsv& csv, const EpochRow& row);
-  // For TensorBoard, where the run has events. `train`: the epoch's averages.
+  // Appends to TensorBoard's events, where the run has them. `train`: the epoch's averages.
   void append_epoch_events(int epoch,
                            int64_t step,
                            const StepMetrics& train,

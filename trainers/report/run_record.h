@@ -26,7 +26,7 @@ struct BucketSize {
   int64_t bytes = 0;
 };
 
-// Holds what fixes a run: the same on every rank.
+// The values that fix a run, the same on every rank.
 struct RunPlan {
   int64_t global_batch = 0;  // B
   int64_t micro_steps = 1;   // A
@@ -41,7 +41,7 @@ struct RunPlan {
   std::vector<BucketSize> buckets;
   std::string plan_choices = {};  // as ResolvedRun's
   int64_t steps_per_epoch = 0;
-  int64_t last_step = 0;       // with which the run ends; 0: it trains nothing
+  int64_t last_step = 0;       // the run's last step; 0: it trains nothing
   std::vector<int64_t> reach;  // rank counts with the same bits (trainers/config/batch_division.h)
 };
 
@@ -62,7 +62,7 @@ struct RankRecord {
 
 struct FinalMetrics {
   std::optional<Evaluation> evaluation = {};  // as acc1, acc5 (percent), loss, correct and total
-  std::optional<double> images_per_s = {};    // nothing where no step was left to take
+  std::optional<double> images_per_s = {};    // absent where no step was left to take
   double wall_s = 0;
   double first_step_s = 0;
 };
@@ -73,7 +73,8 @@ struct ResumedFrom {
   int64_t step = 0;
 };
 
-// run.json. Written at the start without, at the end with what is known only then.
+// The content of run.json. Written at the start and again at the end; the optional members are
+// known only then.
 struct RunRecord {
   static constexpr int kSchemaVersion = 1;
 
@@ -101,16 +102,17 @@ struct Metric {
   std::variant<int64_t, double, bool, std::string_view> value;
 };
 
-// Numbers that are not finite become null, and then their object says "nonfinite": true. Text that
-// is not UTF-8 is mended with U+FFFD.
+// Numbers that are not finite become null, and their object then says "nonfinite": true. In text,
+// bytes that are not UTF-8 become U+FFFD.
 std::string to_json(const RunRecord& record);  // indented, ends in a newline
-// --json's: figures of the run and where it is. One line, ends in a newline.
+// The summary of --json: figures of the run and its directory. One line, ends in a newline.
 std::string summary_json(const RunRecord& record,
                          const std::string& directory,
                          const TrainingResult& result);
-// The keys that there are where `rank` failed early. `directory`: empty where there is none.
+// The summary's keys that are known when `rank` failed early. `directory`: empty where there is
+// none.
 std::string summary_json(const Error& error, int rank, const std::string& directory);
-// A run ends with it whose last state could not be written.
+// The error that ends a run whose last state could not be written.
 EnvironmentError unsaved_state(const std::string& directory);
 std::string to_json_line(std::span<const Metric> metrics);  // one line, ends in a newline
 

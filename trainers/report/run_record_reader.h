@@ -7,9 +7,9 @@
 
 namespace lockstep::trainers {
 
-// The record that to_json() wrote, by this version or an older one of the same schema; what an
-// older one lacks stays at its default. `file` is named in errors.
-// Errors: DataError for text that is no run.json, and for one of another schema version.
+// Parses the record that to_json() wrote, by this version or an older one of the same schema.
+// Members that an older version lacks keep their defaults. `file` is named in errors.
+// Errors: DataError for text that is no run.json, and for another schema version.
 RunRecord run_record_of(const std::string& json, const std::string& file);
 
 }  // namespace lockstep::trainers

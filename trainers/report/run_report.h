@@ -1,4 +1,5 @@
-// A run's report on itself: start lines, end block, run.json's figures; --lr-dry-run's lines.
+// Prints a run's start lines and end block, fills run.json's figures, and lists --lr-dry-run's
+// rates.
 #pragma once
 
 #include <filesystem>
@@ -17,12 +18,12 @@
 
 namespace lockstep::trainers {
 
-// Lines on program, network, data, and the numbers of ranks that give the run's bits.
+// Returns lines on program, network, data, and the numbers of ranks that give the run's bits.
 std::vector<std::string> start_lines(const ResolvedRun& run,
                                      const data::DatasetPair& data,
                                      const nn::Module& model);
 
-// --lr-dry-run: the learning rate of each step of the run where they are few, else of each epoch's
+// --lr-dry-run: the learning rate of each step of the run where there are few, else of each epoch's
 // first and last step. Epochs count from 0, steps from 1, as in log lines.
 std::vector<std::string> lr_lines(const RunRequest& request,
                                   const BatchDivision& batch,
@@ -30,7 +31,7 @@ std::vector<std::string> lr_lines(const RunRequest& request,
 
 // Fills in the record's versions and machines.
 void describe_run(const ResolvedRun& run, std::span<const RankPlace> places, RunRecord& record);
-// Its end, now, and where time and memory went. `peaks`: by rank.
+// Fills in the record's end, which is now, and where time and memory went. `peaks`: by rank.
 void describe_end(const TrainingResult& result,
                   std::span<const MemoryPeaks> peaks,
                   RunRecord& record);

@@ -1,4 +1,4 @@
-// lockstep scale-report: how a training scales, from its times on several numbers of GPUs.
+// lockstep scale-report: shows how a training scales, from its times on several numbers of GPUs.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct TimedTraining {
   double seconds = 0;  // of the whole training
 };
 
-// "8:20904": GPUs, then seconds. Errors: UsageError for other text, and for a number of GPUs that
-// comes twice.
+// Parses "8:20904": GPUs, then seconds. Errors: UsageError for other text, and for a number of GPUs
+// that appears twice.
 std::vector<TimedTraining> parse_timings(std::span<const std::string> pairs);
 
 // A row for each training, by its number of GPUs. Efficiency and speed-up compare a training with

@@ -43,8 +43,8 @@ std::vector<StepTimes::Bin> StepTimes::bins() const {
   return bins;
 }
 
-double StepTimes::quantile(double part) const {
-  const auto wanted = static_cast<int64_t>(std::ceil(part * static_cast<double>(count_)));
+double StepTimes::quantile(double fraction) const {
+  const auto wanted = static_cast<int64_t>(std::ceil(fraction * static_cast<double>(count_)));
   int64_t seen = 0;
   for (const auto& [bin, count] : counts_) {
     seen += count;

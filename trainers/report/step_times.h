@@ -1,4 +1,4 @@
-// How long the steps of a run took, as a histogram of fixed size.
+// A histogram of fixed size of the times of a run's steps.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,14 @@ class StepTimes {
 
   // Requires: finite seconds.
   void add(double seconds) { add(bin_of(seconds), 1); }
-  // As bins() gave them; nothing for bins that it never gives.
+  // Restores what bins() gave; returns nothing for bins that it never gives.
   static std::optional<StepTimes> of(const std::vector<Bin>& bins);
 
   std::vector<Bin> bins() const;  // those with steps, from the shortest on
   int64_t count() const { return count_; }
-  // The time that this part of the steps stayed below, within a bin. Requires: there are steps.
-  double quantile(double part) const;
+  // The time below which this fraction of the steps stayed, to the width of a bin. Requires: there
+  // are steps.
+  double quantile(double fraction) const;
 
  private:
   static int bin_of(double seconds);

@@ -24,8 +24,8 @@ struct Evaluation {
 // Where a rank's time went, from the beginning of a step until its gradients were summed.
 struct RankSeconds {
   double own = 0;      // its own work and data
-  double exposed = 0;  // held up by communication: peers that are not there yet, and the transfer
-  double hidden = 0;   // communication beside own work
+  double exposed = 0;  // held up by communication: waits for peers, and the transfer
+  double hidden = 0;   // communication during own work
   data::LoaderSeconds loader{};
 
   RankSeconds& operator+=(const RankSeconds& other) {

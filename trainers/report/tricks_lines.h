@@ -19,7 +19,7 @@ struct TricksEpoch {
   Evaluation test;
 };
 
-// A line a rank, where there it is each process that prints, and the name.
+// A line for each rank, which in the script each process prints, and the name.
 std::vector<std::string> tricks_start_lines(int64_t ranks, const std::string& name);
 // "epoch: 000/500, time: 3.21s, learning_rate: 0.01, ..."; the rate as Python's repr() has it.
 std::string tricks_epoch_line(const TricksEpoch& epoch);

@@ -1,4 +1,4 @@
-// Lines that the tutorials' scripts print beside progress, and notes where their flags mean
+// Lines that the tutorials' scripts print besides progress, and notes where their flags mean
 // something else here.
 #pragma once
 
@@ -13,37 +13,38 @@
 
 namespace lockstep::trainers {
 
-// main.py deals a node's batch and loader workers to the node's ranks.
+// main.py divides a node's batch and loader workers among the node's ranks.
 struct NodeShares {
   int64_t batch_per_rank = 0;    // int(batch / ranks of the node), a remainder is lost
   int64_t workers_per_rank = 0;  // ceil(workers / ranks of the node)
 };
 NodeShares main_py_shares(int64_t batch, int64_t workers, int64_t ranks_of_node);
 
-// True with --preset imagenet-main and with flags that main.py alone has: then -b and -j may have
-// been meant as main.py's.
+// True with --preset imagenet-main and with flags that only main.py has: then -b and -j may be
+// meant as main.py's.
 bool follows_main_py(const Options& options);
 
-// main.py's warnings about --gpu and --seed, as far as they hold here, and notes where -b or -j
-// makes another step or other threads than main.py's. None where main.py is not followed.
+// Returns main.py's warnings about --gpu and --seed, as far as they apply here, and notes where -b
+// or -j gives another step or other threads than in main.py. None where main.py is not followed.
 std::vector<std::string> main_py_notes(const Options& options,
                                        const ResolvedRun& run,
                                        const comm::Launch& launch);
 
-// main.py's lines about device and network; `loaded` are those about the weights' file.
+// Returns main.py's lines about device and network; `loaded` are those about the weights' file.
 std::vector<std::string> main_py_lines(const Options& options,
                                        const ResolvedRun& run,
                                        const comm::Launch& launch,
                                        std::span<const std::string> loaded);
 
-// The lines after start_lines(): main_py_lines() for train_resnet, else `loaded`; with --preset
-// apex-imagenet after apex_start_lines().
+// Returns the lines after start_lines(): main_py_lines() for train_resnet, else `loaded`. With
+// --preset apex-imagenet they follow apex_start_lines().
 std::vector<std::string> opening_lines(const Options& options,
                                        const ResolvedRun& run,
                                        const comm::Launch& launch,
                                        std::span<const std::string> loaded);
 
-// The first lines of tutorial 001's script, with what Apex's "None" stands for, and its last.
+// The first lines of tutorial 001's script, with the values that Apex's "None" stands for, and its
+// last line.
 std::vector<std::string> apex_start_lines(const ResolvedRun& run);
 std::string apex_end_line(double seconds);
 

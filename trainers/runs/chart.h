@@ -9,7 +9,7 @@
 
 namespace lockstep::trainers {
 
-// The ticks of an x axis count one of these.
+// The unit of an x axis.
 enum class AxisScale : uint8_t { kNumber, kSeconds, kBytes };
 
 // All text is escaped where it is drawn.

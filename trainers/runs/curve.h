@@ -1,4 +1,4 @@
-// A curve of any length in bounded memory.
+// A curve of any length, kept in bounded memory.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace lockstep::trainers {
 
-// Values that belong together: `count` neighbors along x.
+// A group of `count` values that are neighbors along x.
 struct CurvePoint {
   double x = 0;  // the last one's
   double mean = 0;
@@ -16,8 +16,8 @@ struct CurvePoint {
   int64_t count = 0;
 };
 
-// Keeps at most kPoints points. When there would be more, neighbors are merged two by two, and
-// later points hold twice as many values.
+// Keeps at most kPoints points. Beyond that, neighbors are merged in pairs, and later points hold
+// twice as many values.
 class Curve {
  public:
   static constexpr size_t kPoints = 600;  // even; about one a pixel of a chart

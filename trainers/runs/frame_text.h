@@ -1,4 +1,5 @@
-// Lines of text for a terminal of so many columns. Each character is taken to be one column wide.
+// Formats lines for a terminal with a given number of columns. Each character is assumed to be one
+// column wide.
 #pragma once
 
 #include <string>
@@ -7,19 +8,19 @@
 
 namespace lockstep::trainers {
 
-// Characters of UTF-8 text.
+// Counts the characters of UTF-8 text.
 int characters_of(std::string_view text);
 
 // The first `columns` characters.
 std::string cut_to(std::string_view text, int columns);
 
-// Parts with " · " between them, on as many lines as they need.
+// Joins parts with " · ", on as many lines as they need.
 std::vector<std::string> flowed(const std::vector<std::string>& parts, int columns);
 
-// "━━━━━━────": this share of the columns.
+// Draws a bar, "━━━━━━────", filled to this share of the columns.
 std::string bar_text(double share, int columns);
 
-// A line of colored pieces, none of which goes beyond its columns.
+// Builds a line of colored pieces and cuts it at its columns.
 class FrameLine {
  public:
   FrameLine(int columns, bool colors) : left_(columns), colors_(colors) {}
@@ -35,7 +36,7 @@ class FrameLine {
   bool colors_;
 };
 
-// Lines of `right` after those of `left`, which are all as wide as each other.
+// Puts the lines of `right` to the right of those of `left`, which all have the same width.
 std::vector<std::string> side_by_side(std::vector<std::string> left,
                                       const std::vector<std::string>& right);
 

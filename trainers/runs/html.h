@@ -1,4 +1,4 @@
-// Pieces of a page that needs nothing but itself: no scripts, no fonts, nothing from outside.
+// Parts of a self-contained HTML page: no scripts, no fonts, nothing from outside.
 #pragma once
 
 #include <span>
@@ -9,17 +9,18 @@
 
 namespace lockstep::trainers {
 
-// Text that shows as it is in a page, in attributes too: <, >, &, quotes are escaped; control
-// characters and what is not UTF-8 become U+FFFD.
+// Escapes text for a page, in attributes too: <, >, & and quotes are escaped; control characters
+// and bytes that are not UTF-8 become U+FFFD.
 std::string escaped(std::string_view text);
 
 // A whole page. `title` is escaped here, `body` is HTML.
 std::string html_page(std::string_view title, const std::string& body);
 
-// A titled part of the page. `title` is text, `body` HTML; nothing where the body is empty.
+// A titled part of the page. `title` is text and `body` HTML. Returns nothing where the body is
+// empty.
 std::string html_section(std::string_view title, std::string_view note, const std::string& body);
 
-// Cells are HTML; columns from `numbers_from` on are numbers and stand to the right.
+// Cells are HTML. Columns from `numbers_from` on are numbers and right-aligned.
 struct HtmlTable {
   std::vector<std::string> head{};
   std::vector<std::vector<std::string>> rows{};

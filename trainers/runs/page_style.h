@@ -1,4 +1,4 @@
-// The look of a report: light, dark, and on paper.
+// The style of a report: light, dark, and for print.
 #pragma once
 
 namespace lockstep::trainers {

@@ -61,7 +61,7 @@ bool changes(ViewedRuns runs, const char* name) {
   });
 }
 
-// Losses that fall far are looked at on a logarithmic axis.
+// Losses that fall far are shown on a logarithmic axis.
 bool falls_far(ViewedRuns runs) {
   return std::ranges::any_of(runs, [](const ViewedRun& run) {
     const Curve& loss = run.curves.curve("train/loss");

@@ -1,4 +1,4 @@
-// report.html: a run, or several laid over each other, on one page that needs nothing but itself.
+// report.html: a run, or several in one chart each, on one self-contained page.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace lockstep::trainers {
 
-// The page as HTML. Requires: at least one run.
+// Returns the page as HTML. Requires: at least one run.
 std::string report_page(std::span<const ViewedRun> runs);
 
 // Writes the report of a run directory's files into it. Errors: those of view_run() and of

@@ -1,4 +1,4 @@
-// The parts of a report, each as HTML, or "" where the runs' files have nothing for it.
+// The parts of a report, each as HTML; "" where the runs' files have no data for it.
 #pragma once
 
 #include <span>
@@ -11,11 +11,12 @@ namespace lockstep::trainers {
 
 using ViewedRuns = std::span<const ViewedRun>;
 
-// Loss, accuracy, learning rate, throughput, ... over steps; several runs laid over each other.
+// Loss, accuracy, learning rate, throughput, ... over steps; several runs share the axes.
 std::string curve_charts(ViewedRuns runs);
-// Where time and memory went: figures of ranks, step times, the slowest rank, one step, buckets.
+// Shows where time and memory went: figures of ranks, step times, the slowest rank, one step,
+// buckets.
 std::string time_charts(const ViewedRun& run);
-// One step: of a trace where the run has one, else as means that run.json has.
+// Shows one step: that of a trace where the run has one, else the means in run.json.
 std::string step_chart(const ViewedRun& run);
 inline constexpr size_t kMaxRows = 64;  // of ranks or buckets that a chart shows
 std::string bucket_table(const ViewedRun& run);
@@ -23,7 +24,7 @@ std::string bucket_table(const ViewedRun& run);
 std::string mistake_parts(const ViewedRun& run);
 // Final figures side by side.
 std::string figures_table(ViewedRuns runs);
-// Flags, ranks and versions of one run; the flags that differ of several.
+// Flags, ranks and versions of one run; the flags that differ between several.
 std::string configuration(const ViewedRun& run);
 std::string different_flags(ViewedRuns runs);
 // Everything that fixes a run's bits, its digest, and where it may go on.
@@ -34,7 +35,8 @@ struct FlagDifference {
   std::string name;
   std::vector<std::string> values{};  // by run
 };
-// Without those that say where a run's files are and which rank a process is.
+// Returns the flags that differ, except those that say where a run's files are and which rank a
+// process is.
 std::vector<FlagDifference> flag_differences(ViewedRuns runs);
 
 }  // namespace lockstep::trainers

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kTracedRanks = 16, kTracedBuckets = 16;  // that a chart of one step shows
 
-// What run.json tells of a step: means over all steps but the first, on rank 0.
+// The means in run.json over all steps but the first, on rank 0.
 std::string mean_step_chart(const ViewedRun& run) {
   const std::optional<ExchangeSummary>& exchange = run.record.communication;
   if (!exchange || exchange->ranks.size() < 2 || exchange->buckets.empty()) return "";

@@ -51,7 +51,8 @@ std::string step_times_chart(const ViewedRun& run) {
   for (int i = 0; i < kBars; ++i) bars.push_back({low + i * width, low + (i + 1) * width, 0});
   int64_t longer = 0;
   for (const StepTimes::Bin& bin : times.bins()) {
-    // A bin of the record may be wider than a bar: it is dealt to the bars that it covers.
+    // A bin of the record may be wider than a bar: its count is divided among the bars that it
+    // covers.
     if (bin.low_s >= high) longer += bin.count;
     for (HistogramBar& bar : bars) {
       const double part = std::min(bar.high, bin.high_s) - std::max(bar.low, bin.low_s);

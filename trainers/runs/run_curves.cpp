@@ -79,9 +79,9 @@ const Curve& RunCurves::curve(const std::string& name) const {
 }
 
 std::string RunCurves::loader_busy_with() const {
-  const auto most =
+  const auto most_frequent =
       std::ranges::max_element(loader_busy_, {}, [](const auto& e) { return e.second; });
-  return most == loader_busy_.end() ? "" : most->first;
+  return most_frequent == loader_busy_.end() ? "" : most_frequent->first;
 }
 
 RunCurves read_curves(const std::filesystem::path& metrics_file) {

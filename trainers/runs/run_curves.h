@@ -1,4 +1,4 @@
-// The content of metrics.jsonl, as curves.
+// Reads metrics.jsonl as curves.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace lockstep::trainers {
 
-// The slowest rank of the steps up to `last`: of those since the entry before.
+// The slowest rank of the steps from the previous entry up to `last`.
 struct SlowestRankSpan {
   int64_t last = 0;
   int64_t rank = 0;
@@ -22,15 +22,15 @@ struct SlowestRankSpan {
 // Grows by lines of metrics.jsonl; its memory does not grow with their number.
 class RunCurves {
  public:
-  // Takes in one line. One that is not whole or not a figure's is counted and left out.
+  // Adds one line. A line that is incomplete or holds no figures is counted and left out.
   void add_line(std::string_view line);
 
   // "train/loss", "val/acc1", "train/comm_exposed_s", ... over steps. Empty where there is none.
   const Curve& curve(const std::string& name) const;
   const std::vector<SlowestRankSpan>& slowest() const { return slowest_; }
-  // Lines in which a rank was slower than the others' mean by a tenth or more, by rank.
+  // Counts, by rank, the lines in which it was slower than the others' mean by a tenth or more.
   const std::map<int64_t, int64_t>& times_slow() const { return times_slow_; }
-  // Names the work of the loader in most lines where steps waited a tenth of the time for it.
+  // Names the loader's work in most of the lines where steps waited for it for a tenth of the time.
   std::string loader_busy_with() const;
   int64_t train_lines() const { return train_lines_; }
   int64_t broken_lines() const { return broken_lines_; }
@@ -51,9 +51,9 @@ class RunCurves {
   int64_t last_epoch_ = 0;
 };
 
-// Skew from which a rank counts as slow.
+// The skew from which a rank counts as slow.
 inline constexpr double kSlowSkew = 0.1;
-// Part of the time that steps waited for the loader from which it counts.
+// The share of time waited for the loader from which a line counts.
 inline constexpr double kLoaderWaits = 0.1;
 
 // Reads a file line by line; a file that is not there gives no curves.

@@ -1,4 +1,4 @@
-// Reads the files of a run again and again while it goes on.
+// Follows the files of a run while it goes on.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace lockstep::trainers {
 
-// Reads each line of metrics.jsonl once, so that following costs no more late in a long run. Starts
-// over where the file was replaced or cut, as by a run that was resumed.
+// Reads each line of metrics.jsonl once, so that following a long run costs no more than a short
+// one. Starts over where the file was replaced or truncated, as by a resumed run.
 class RunFollower {
  public:
   // `path`: as view_run()'s.

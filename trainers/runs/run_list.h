@@ -1,4 +1,4 @@
-// Runs as lines of text: those of a folder, and two side by side.
+// Lists runs as lines of text: those of a folder, and several side by side.
 #pragma once
 
 #include <filesystem>
@@ -13,12 +13,12 @@ enum class RunOrder : uint8_t { kStart, kAccuracy, kLoss, kSpeed, kTime, kName }
 inline constexpr std::string_view kRunOrders[] = {
     "start", "accuracy", "loss", "speed", "time", "name"};
 
-// A line a run in `folder`: the newest, the best, the fastest, the shortest or the first by name
-// comes first. A run that cannot be read has a line that says why. Names are made safe to print.
-// Errors: EnvironmentError when the folder cannot be read or holds no run.
+// Returns a line for each run in `folder`; the newest, the best, the fastest, the shortest or the
+// first by name comes first. The line of a run that cannot be read says why. Names are made safe to
+// print. Errors: EnvironmentError when the folder cannot be read or holds no run.
 std::string list_runs(const std::filesystem::path& folder, RunOrder order);
 
-// The flags that differ, and what the runs reached, in what time, with which bits.
+// Compares runs: the flags that differ, what the runs reached, in what time, with which bits.
 std::string compare_runs(std::span<const ViewedRun> runs);
 
 }  // namespace lockstep::trainers

@@ -1,4 +1,4 @@
-// An SVG picture under construction, and what its charts share.
+// Builds an SVG picture; also holds what all charts share.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace lockstep::trainers {
 
-// Where a chart's values are drawn, in the picture's units.
+// The area in which a chart draws its values, in the picture's units.
 struct PlotArea {
   double left = 0, top = 0, right = 0, bottom = 0;
   Axis x{}, y{};
@@ -19,7 +19,7 @@ struct PlotArea {
   double y_of(double value) const { return bottom - y.place(value) * (bottom - top); }
 };
 
-// A value of an axis of this scale.
+// Formats a value of an axis of this scale.
 std::string x_text(double value, AxisScale scale);
 
 enum class Anchor { kStart, kMiddle, kEnd };

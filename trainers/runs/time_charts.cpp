@@ -56,10 +56,10 @@ std::string histogram(const ChartFrame& frame,
                       std::span<const HistogramBar> bars,
                       std::span<const HistogramMark> marks) {
   if (bars.empty()) return "";
-  const double most = std::ranges::max_element(bars, {}, &HistogramBar::count)->count;
+  const double highest = std::ranges::max_element(bars, {}, &HistogramBar::count)->count;
   PlotArea area{.left = 52, .top = 10, .right = width_of(frame) - 14, .bottom = 214};
   area.x = linear_axis(bars.front().low, bars.back().high, 6);
-  area.y = linear_axis(0, most, 4);
+  area.y = linear_axis(0, highest, 4);
   Svg svg(width_of(frame), 252, frame.title);
   svg.y_axis(area);
   svg.x_axis(area, frame, false);

@@ -46,7 +46,7 @@ double exposed_share(const ExchangeSummary& exchange) {
   return step > 0 ? last.seconds.exposed / step : 0;
 }
 
-// The cores of a host whose ranks have more threads than that; 0: none has.
+// Returns the cores of a host whose ranks have more threads than cores; 0: there is none.
 int64_t shared_cores(const RunRecord& record) {
   std::map<std::string, int64_t> threads, cores;
   for (const RankRecord& rank : record.ranks) {

@@ -13,8 +13,8 @@ enum class RunBound : uint8_t {
   kLoader,         // steps waited for images
   kSlowRank,       // the others waited for one rank
   kCommunication,  // all ranks waited for the exchange itself
-  kSharedCores,    // ranks have fewer cores than threads: waiting is then the machine's
-  kCompute,        // nothing else took a part worth naming
+  kSharedCores,    // ranks have fewer cores than threads, so they wait for cores
+  kCompute,        // nothing else took a notable share
 };
 
 struct SpeedVerdict {
@@ -24,7 +24,7 @@ struct SpeedVerdict {
   std::string busy{};  // kLoader: with "disk", "decode" or "augment"
 };
 
-// Abstains where fewer than five lines were logged, or fifty steps taken.
+// Returns kUnknown where fewer than five lines were logged or fifty steps taken.
 SpeedVerdict speed_verdict(const ViewedRun& run);
 
 // Three sentences in plain text.

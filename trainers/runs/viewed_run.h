@@ -38,12 +38,12 @@ struct ViewedRun {
 // `path`: a run directory or its run.json.
 // Errors: EnvironmentError when there is no run.json; DataError when it cannot be read.
 ViewedRun view_run(const std::filesystem::path& path);
-// All but the curves and the mistakes. Errors: as above.
+// Reads all but the curves and the mistakes. Errors: as above.
 ViewedRun view_record(const std::filesystem::path& path);
 // Whether a process holds a run directory that has no run.json yet.
 bool run_is_starting(const std::filesystem::path& path);
 
-// Reads trace.json, whose size --trace decides. What is no trace counts as none.
+// Reads trace.json, whose size --trace determines. A file that is no trace counts as missing.
 void add_trace(ViewedRun& run);
 
 std::vector<ViewedRun> view_runs(const std::vector<std::string>& paths);
@@ -52,7 +52,7 @@ std::vector<ViewedRun> view_runs(const std::vector<std::string>& paths);
 const std::string& flag_of(const RunRecord& record, std::string_view name);
 // The final evaluation; null where there is none.
 const Evaluation* evaluation_of(const ViewedRun& run);
-// Images/s of the whole run as its record has it, or the mean of its lines; 0: there is none.
+// Images/s of the whole run from its record, or the mean of its lines; 0: not known.
 double images_per_s_of(const ViewedRun& run);
 // Seconds from the start to the end, or to the last line of metrics.jsonl where there is no end.
 double seconds_of(const ViewedRun& run);

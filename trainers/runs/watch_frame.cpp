@@ -38,7 +38,7 @@ std::vector<std::string> frame_heading(const ViewedRun& run, int columns) {
       columns);
 }
 
-// How far it is, in words and as a bar.
+// The progress of the run, in words and as a bar.
 std::vector<std::string> frame_progress(const ViewedRun& run, int columns) {
   const int64_t step = run.curves.last_step();
   const int64_t end = run.record.plan.last_step;
@@ -79,7 +79,7 @@ std::vector<std::string> frame_speed(const ViewedRun& run, int columns) {
   return flowed(facts, columns);
 }
 
-// A strip over the run's steps: where this rank was the slowest, darker the slower.
+// A strip over the run's steps that shows where this rank was the slowest; darker means slower.
 std::string slowest_strip(const ViewedRun& run, int64_t rank, int columns) {
   std::vector<double> skews(static_cast<size_t>(columns), 0);
   const auto last_step = static_cast<double>(std::max<int64_t>(1, run.curves.last_step()));
@@ -98,7 +98,7 @@ std::string slowest_strip(const ViewedRun& run, int64_t rank, int columns) {
 
 std::vector<std::string> frame_ranks(const ViewedRun& run, FrameSize size) {
   const auto count = std::ssize(run.record.ranks);
-  const auto most = std::max<std::ptrdiff_t>(2, size.rows / 6);
+  const auto max_rows = std::max<std::ptrdiff_t>(2, size.rows / 6);
   if (count < 2 || size.columns < 30) return {};
   const auto slow = [&](int64_t rank) {
     const auto found = run.curves.times_slow().find(rank);
@@ -106,8 +106,8 @@ std::vector<std::string> frame_ranks(const ViewedRun& run, FrameSize size) {
   };
   std::vector<int64_t> shown(static_cast<size_t>(count));
   std::iota(shown.begin(), shown.end(), 0);
-  if (count > most) std::ranges::stable_sort(shown, std::greater(), slow);
-  shown.resize(static_cast<size_t>(std::min(count, most)));
+  if (count > max_rows) std::ranges::stable_sort(shown, std::greater(), slow);
+  shown.resize(static_cast<size_t>(std::min(count, max_rows)));
   const auto lines = static_cast<double>(std::max<int64_t>(1, run.curves.train_lines()));
   std::vector<std::string> rows;
   for (const int64_t rank : shown) {
@@ -117,8 +117,8 @@ std::vector<std::string> frame_ranks(const ViewedRun& run, FrameSize size) {
     const int width = size.columns - static_cast<int>(label.size() + text.size());
     rows.push_back(fmt::format("{}{}{}", label, slowest_strip(run, rank, width), text));
   }
-  if (count > most) {
-    rows.push_back(cut_to(fmt::format("{} more ranks", count - most), size.columns));
+  if (count > max_rows) {
+    rows.push_back(cut_to(fmt::format("{} more ranks", count - max_rows), size.columns));
   }
   return rows;
 }

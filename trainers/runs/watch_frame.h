@@ -1,4 +1,4 @@
-// A run as a picture for the terminal, made again as its files grow.
+// Draws a run as a picture for the terminal, again as its files grow.
 #pragma once
 
 #include <string>

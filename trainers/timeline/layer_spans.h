@@ -1,5 +1,5 @@
-// Records when each op of a network computes, under the name of its layer; for a flight recorder
-// the layer that computes now, as the last pass of the same kind went on.
+// Records when each op of a network computes, under the name of its layer. Tells a flight recorder
+// the layer that is computing now, predicted from the last pass of the same kind.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace lockstep::trainers {
 
-// An op's span begins where the one before it ended. On the CPU alone: on a GPU an op is over for
-// the host when it is queued. Borrows the timeline and the network. Thread safety: none.
+// An op's span begins where the previous one ended. For the CPU only: on a GPU, the host has
+// finished an op once it is queued. Borrows the timeline and the network. Thread safety: none.
 class LayerSpans : public TapeListener {
  public:
   LayerSpans(Timeline& timeline, const nn::Module& model);
 
-  // The listener for a micro-step; it passes on to `next`, which may be null.
+  // Returns the listener for a micro-step, which forwards to `next`; `next` may be null.
   TapeListener* listener(TapeListener* next) {
     next_ = next;
     return this;
@@ -44,7 +44,7 @@ class LayerSpans : public TapeListener {
   std::string_view name_of(const TapeOp& op) const;
   void record_backward();
   void record_end(Order& order, std::string_view name);
-  // An op is over, which begins the next one.
+  // Records that an op is over, which begins the next one.
   void tell_next(const Order& order, std::string_view before);
 
   Timeline& timeline_;

@@ -43,7 +43,8 @@ constexpr std::pair<std::string_view, StepWork> kWorkNames[] = {
     {kUpdateSpan, StepWork::kUpdate},
 };
 
-// Of a span in a lane of steps; nothing for what does not count, as layers.
+// Returns the work of a span in a lane of steps; nothing for spans that do not count, such as
+// layers.
 std::optional<StepWork> work_of(std::string_view name) {
   if (name.starts_with(kLoaderWaitSpan)) return StepWork::kLoader;
   for (const auto& [known, work] : kWorkNames) {
@@ -58,7 +59,7 @@ struct RankLanes {
   std::vector<StepSpan> work;
 };
 
-// Those that begin between the two times; none where the end comes first.
+// Returns the spans that begin between the two times; none where the end comes first.
 auto begun_within(const RankLanes& lanes, double begin, double end) {
   const auto first = std::ranges::lower_bound(lanes.work, begin, {}, &StepSpan::begin);
   const auto last = lanes.work.end();
@@ -83,7 +84,7 @@ class TraceReader {
  public:
   explicit TraceReader(const fs::path& file) : file_(file) {}
 
-  // Keeps what is needed of each event and lets go of the rest.
+  // Keeps the needed part of each event and drops the rest.
   void take_event(const FileJson& event) {
     if (!event.is_object() || event.value("ph", "") != "X") return;
     const int64_t thread = event.value("tid", int64_t{-1});

@@ -22,7 +22,7 @@ struct TracedStep {
   std::vector<RankStep> ranks;  // by rank
 };
 
-// A span of a step is about one of these.
+// The kinds of work in a step, one for each span.
 enum class StepWork : uint8_t {
   kStep,    // the whole of it
   kLoader,  // waits for images
@@ -40,11 +40,11 @@ struct StepSpan {
   int64_t bucket = 0;         // of kBucket and kBucketSum
 };
 
-// A step that took as long as the others do: the median one by rank 0's time.
+// A typical step: the median one by rank 0's time.
 struct TypicalStep {
   int64_t number = 0;  // from 1
-  // By rank, in the order of begins, since the step began on the first rank that did; the step
-  // itself comes first.
+  // By rank, sorted by begin, in time since the step began on the first rank that began it. The
+  // span of the step itself comes first.
   std::vector<std::vector<StepSpan>> ranks;
 };
 
@@ -55,9 +55,9 @@ struct TraceContents {
   TypicalStep typical{};          // without ranks where there is no step
 };
 
-// Reads a trace file, or that of a run directory. Memory: by the steps, not by the file. Errors:
-// EnvironmentError for a file that cannot be read, DataError for one that is no trace of Lockstep's
-// or has another format.
+// Reads a trace file, or that of a run directory. Memory grows with the steps, not with the file.
+// Errors: EnvironmentError for a file that cannot be read; DataError for one that is no trace of
+// Lockstep's or has another format.
 TraceContents read_trace(const std::filesystem::path& file);
 
 }  // namespace lockstep::trainers

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, kBounds> kBoundNames = {
     "compute", "loader", "exchange", "skew", "between steps"};
-constexpr size_t kFewTraced = 5;
+constexpr size_t kMinTracedSteps = 5;
 // A cause is named where it takes at least this share of a usual step in most of the steps. Other
 // work on the machine comes in bursts, which are large and leave some steps alone.
 constexpr double kLargeShare = 0.2;
@@ -74,7 +74,7 @@ std::vector<double> values_of(const std::vector<StepParts>& steps, Value&& value
   return values;
 }
 
-// What the bound takes at least of a usual step, in most of the steps.
+// Returns the share of a usual step that the bound takes in most of the steps, at least.
 double floor_share(const std::vector<StepParts>& steps, StepBound bound) {
   const auto times =
       values_of(steps, [&](const StepParts& step) { return step.parts_us[bound_index(bound)]; });
@@ -103,11 +103,11 @@ struct LastRank {
 LastRank last_rank(const std::vector<StepParts>& steps) {
   std::map<int, size_t> counts;
   for (const StepParts& step : steps) ++counts[step.rank];
-  LastRank most;
+  LastRank most_frequent;
   for (const auto& [rank, count] : counts) {
-    if (count > most.steps) most = {rank, count};
+    if (count > most_frequent.steps) most_frequent = {rank, count};
   }
-  return most;
+  return most_frequent;
 }
 
 // "20-24 compute, 25 loader"
@@ -183,17 +183,17 @@ std::vector<StepParts> step_parts(const std::vector<TracedStep>& steps) {
 }
 
 TraceVerdict verdict_on(const std::vector<StepParts>& steps) {
-  if (steps.size() < kFewTraced) {
+  if (steps.size() < kMinTracedSteps) {
     return {.abstains = fmt::format(
-                "{} steps are too few, {} or more show a habit", steps.size(), kFewTraced)};
+                "{} steps are too few, {} or more show a habit", steps.size(), kMinTracedSteps)};
   }
   TraceVerdict verdict;
   double largest = 0;
   const LastRank last = last_rank(steps);
-  const auto most = static_cast<size_t>(kStepShare * static_cast<double>(steps.size()));
+  const auto min_steps = static_cast<size_t>(kStepShare * static_cast<double>(steps.size()));
   for (const StepBound bound :
        {StepBound::kLoader, StepBound::kExchange, StepBound::kSkew, StepBound::kBetween}) {
-    if (bound == StepBound::kSkew && last.steps < most) continue;
+    if (bound == StepBound::kSkew && last.steps < min_steps) continue;
     const double usual = floor_share(steps, bound);
     if (usual < kLargeShare || usual <= largest) continue;
     largest = usual;

@@ -29,7 +29,7 @@ struct TraceHeader {
   std::vector<comm::ClockOffset> clocks_after;
 };
 
-// All up to the first event. Each part of the file ends without a comma.
+// Returns the file up to the first event. Each part of the file ends without a comma.
 std::string trace_header(const TraceHeader& header);
 
 struct RankTrace {
@@ -39,7 +39,7 @@ struct RankTrace {
   std::chrono::nanoseconds origin{};  // of the trace, on rank 0's clock
 };
 
-// The events of a rank, with a comma between two.
+// Returns the events of a rank, separated by commas.
 std::string trace_events(const RankTrace& trace);
 
 inline constexpr std::string_view kTraceEnd = "\n]}\n";

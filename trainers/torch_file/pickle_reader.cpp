@@ -44,7 +44,7 @@ bool is_known(std::string_view name) {
          name == pickle::kRebuildParameter || is_storage(name);
 }
 
-// The machine that a pickle is a program for.
+// The stack machine that runs a pickle.
 class Unpickler {
  public:
   Unpickler(std::span<const std::byte> bytes, const std::string& file)

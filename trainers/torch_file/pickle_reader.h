@@ -1,5 +1,5 @@
-// Reads the part of Python's pickle format that torch.save makes of a state_dict. No code is run:
-// of the names that a pickle calls, three are known and the rest are refused.
+// Reads the part of Python's pickle format that torch.save uses for a state_dict. No code is run:
+// of the names that a pickle can call, three are known and the others are refused.
 #pragma once
 
 #include <cstddef>
@@ -50,22 +50,22 @@ using PickleValue = std::variant<std::monostate,  // None
                                  PickledList,
                                  PickledDict>;
 
-// Values refer to each other by their places, so neither a deep nor a circular one costs stack.
+// Values refer to each other by index, so neither a deep nor a circular value uses up the stack.
 struct Pickle {
   std::vector<PickleValue> values;
   PickleRef root = 0;
 
   const PickleValue& at(PickleRef ref) const { return values[ref]; }
-  // The last value under this key; null: there is none.
+  // Returns the last value under this key, or null.
   const PickleValue* find(const PickledDict& dict, std::string_view key) const;
 };
 
-// Returns the name that users know a value by: "a tensor", "text".
+// Returns the word by which errors call a value: "a tensor", "text".
 std::string_view kind_of(const PickleValue& value);
 
-// Errors: CheckpointError, naming `file`, for what is cut short, breaks the format, is longer than
-// 16 MiB, makes more than a million values, or holds anything but tensors, numbers, text, dicts,
-// lists and tuples.
+// Errors: CheckpointError, naming `file`, for a pickle that is truncated, breaks the format, is
+// longer than 16 MiB, makes more than a million values, or holds anything but tensors, numbers,
+// text, dicts, lists and tuples.
 Pickle read_pickle(std::span<const std::byte> bytes, const std::string& file);
 
 }  // namespace lockstep::trainers

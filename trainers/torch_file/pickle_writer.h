@@ -1,4 +1,4 @@
-// Writes pickles as torch.save does: tensors by name.
+// Writes a pickle as torch.save does, with tensors by name.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace lockstep::trainers {
 
-// The pickle of a dict of these tensors, the i-th of which has the storage "i"; with a scaler's
-// state that of {"model": dict, "scaler": state}.
+// Returns the pickle of a dict of these tensors, the i-th of which has the storage "i". With a
+// scaler's state, returns that of {"model": dict, "scaler": state}.
 std::string pickle_of(const std::map<std::string, Tensor>& tensors,
                       const std::optional<ScalerState>& scaler);
 

@@ -1,4 +1,4 @@
-// Where a pickled tensor's elements lie in its storage.
+// Locates a pickled tensor's elements in its storage.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace lockstep::trainers {
 
-// The number of elements; nothing where one of them would lie outside the storage, or where there
-// are more of them than the storage has.
+// Returns the number of elements; nothing where one would lie outside the storage, or where there
+// are more than the storage has.
 std::optional<int64_t> elements_of(const PickledTensor& tensor);
 
 // Copies the elements in row-major order out of the storage's bytes. Requires: elements_of() counts

@@ -1,14 +1,14 @@
-// The error for a file that torch.save did not write, or whose content is not taken.
+// Throws the error for a file that torch.save did not write, or whose content is not accepted.
 #pragma once
 
 #include <string>
 
 namespace lockstep::trainers {
 
-// For files that another form of torch.save would make readable.
+// A hint for files that would be readable in another form of torch.save.
 inline constexpr const char* kSaveStateDict =
     "torch.save(model.state_dict(), FILE) in the program that has the model";
-// For damaged ones.
+// A hint for damaged files.
 inline constexpr const char* kAnotherCopy = "another copy of the file, or save it again in PyTorch";
 
 // Throws CheckpointError.

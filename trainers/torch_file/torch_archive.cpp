@@ -170,7 +170,7 @@ class TorchArchive {
     return fmt::format("{}/data/{}", root_, tensor.storage.key);
   }
 
-  // Whatever it claims, a tensor is then as large as what the file has of it.
+  // A tensor is then no larger than its data in the file, whatever the file claims.
   Dtype check(const std::string& name, const PickledTensor& tensor) const {
     const PickledStorage& storage = tensor.storage;
     const std::optional<Dtype> dtype = dtype_of(storage.type);

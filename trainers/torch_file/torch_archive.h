@@ -8,10 +8,11 @@
 
 namespace lockstep::trainers {
 
-// Behind the name of the folder that all members lie in. Ours; PyTorch does not look at it.
+// The member with Lockstep's metadata, after the name of the folder that holds all members. PyTorch
+// ignores it.
 inline constexpr std::string_view kMetadataMember = "/lockstep.json";
 
-// As read_torch_file(), which knows the older forms too.
+// As read_torch_file(), but only for this form.
 Safetensors read_torch_archive(const std::filesystem::path& path);
 
 }  // namespace lockstep::trainers

@@ -14,7 +14,7 @@ constexpr uint32_t kEnd = 0x06054b50;
 constexpr uint32_t kEnd64 = 0x06064b50;
 constexpr uint32_t kEnd64Locator = 0x07064b50;
 
-// Bytes before what has no fixed length.
+// The sizes of the fixed parts, in bytes.
 constexpr size_t kLocalHeaderBytes = 30;
 constexpr size_t kDirectoryEntryBytes = 46;
 constexpr size_t kEndBytes = 22;

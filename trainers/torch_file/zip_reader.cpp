@@ -27,7 +27,7 @@ constexpr uint64_t kMaxComment = 0xffff;
 constexpr uint64_t kMaxInflation = 1032;  // what deflate can make of a byte
 constexpr size_t kPiece = size_t{1} << 20;
 
-// Takes numbers off the front of bytes. Requires: there are enough; short_of() asks.
+// Reads numbers from the front of bytes. Requires: there are enough, as short_of() tells.
 class ZipCursor {
  public:
   explicit ZipCursor(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -55,7 +55,7 @@ std::string zip_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The numbers of 64 bits that the extra field holds in place of those that say so, in this order.
+// Reads the 64-bit numbers in the extra field, in this order, for the fields that refer to it.
 bool take_64(std::span<const std::byte> extra, std::span<uint64_t* const> numbers) {
   ZipCursor fields(extra);
   while (!fields.short_of(4)) {
@@ -149,14 +149,14 @@ ZipReader::Directory ZipReader::find_directory() const {
     ZipCursor end(std::span<const std::byte>(tail).subspan(at));
     if (end.take<uint32_t>() != zip::kEnd) continue;
     const auto disks = end.take<uint32_t>();
-    const auto here = end.take<uint16_t>();
+    const auto members_on_disk = end.take<uint16_t>();
     Directory directory;
     directory.members = end.take<uint16_t>();
     directory.bytes = end.take<uint32_t>();
     directory.offset = end.take<uint32_t>();
     const auto comment = end.take<uint16_t>();
     if (at + zip::kEndBytes + comment != count) continue;
-    if (disks != 0 || here != directory.members)
+    if (disks != 0 || members_on_disk != directory.members)
       refuse("it is part of a zip file on several disks");
     const bool in_64 = directory.members == zip::kMembersIn64 || directory.bytes == zip::kIn64 ||
                        directory.offset == zip::kIn64;

@@ -21,19 +21,19 @@ struct ZipMember {
   bool deflated = false;
 };
 
-// Names are keys and nothing else: no path is made of them. Members are plain or deflated, sizes
-// may have 64 bits; encryption and several disks are refused.
+// Names are only keys: no path is made from them. Members are plain or deflated, and sizes may have
+// 64 bits; encryption and several disks are refused.
 class ZipReader {
  public:
-  // Reads the directory alone. Errors: CheckpointError for a file that breaks the format, is cut
-  // short, names a member twice or claims members that overlap; EnvironmentError.
+  // Reads only the directory. Errors: CheckpointError for a file that breaks the format, is
+  // truncated, names a member twice or claims members that overlap; EnvironmentError.
   explicit ZipReader(const std::filesystem::path& path);
 
   const std::string& file() const { return file_.name(); }
   const std::map<std::string, ZipMember>& members() const { return members_; }
 
-  // Fills `out`, which is as long as the member. Errors: CheckpointError where the content is not
-  // what its CRC says; EnvironmentError. Requires: `name` is a member.
+  // Fills `out`, which is as long as the member. Errors: CheckpointError where the content does not
+  // match its CRC; EnvironmentError. Requires: `name` is a member.
   void read(const std::string& name, std::span<std::byte> out) const;
 
  private:

@@ -14,8 +14,9 @@ struct ZipPart {
   std::span<const std::byte> content;  // borrowed
 };
 
-// Contents begin at multiples of 64 bytes, as torch.save has them, so that they can be mapped. The
-// same parts give the same bytes. Atomic. Errors: EnvironmentError, also for more than 4 GiB.
+// Contents begin at multiples of 64 bytes, as in files of torch.save, so that they can be
+// memory-mapped. The same parts give the same bytes. Atomic. Errors: EnvironmentError, also for
+// more than 4 GiB.
 void write_zip(const std::filesystem::path& path, const std::vector<ZipPart>& parts);
 
 }  // namespace lockstep::trainers

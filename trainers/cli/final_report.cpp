@@ -1,4 +1,4 @@
-#include "trainers/cli/leave_report.h"
+#include "trainers/cli/final_report.h"
 
 #include <fmt/core.h>
 
@@ -11,10 +11,10 @@
 
 namespace lockstep::trainers {
 
-void leave_report(const std::filesystem::path& directory,
-                  Mistakes mistakes,
-                  const data::Dataset& images,
-                  Console& console) {
+void write_final_report(const std::filesystem::path& directory,
+                        Mistakes mistakes,
+                        const data::Dataset& images,
+                        Console& console) {
   try {
     if (!mistakes.digest.empty()) {
       add_pictures(images, mistakes);
