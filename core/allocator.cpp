@@ -29,7 +29,8 @@ class SystemMemory : public MemorySource {
     return block;
   }
   void free(void* block) override { std::free(block); }
-  // Address space: pages that nobody touches are not there. AddressSanitizer fences blocks.
+  // An arena costs only address space until its pages are touched. AddressSanitizer needs separate
+  // blocks to detect overruns.
   size_t arena_bytes() const override {
 #if defined(__SANITIZE_ADDRESS__)
     return 0;
@@ -107,7 +108,7 @@ size_t ArenaRecord::arena_bytes() const {
 }
 
 bool ArenaRecord::fit(size_t arena_bytes) const {
-  // Never touched: the arena keeps its books elsewhere.
+  // The address is never accessed: an Arena's bookkeeping lies outside its memory.
   Arena arena(std::bit_cast<std::byte*>(uintptr_t{1} << 40), arena_bytes, unit_);
   std::vector<void*> parts(sizes_.size());
   for (const auto& [number, bytes] : events_) {
@@ -137,7 +138,7 @@ CachingAllocator::~CachingAllocator() {
 }
 
 size_t CachingAllocator::rounded(size_t bytes) {
-  if (bytes > SIZE_MAX / 2) return bytes;  // never to be had; rounding could wrap around
+  if (bytes > SIZE_MAX / 2) return bytes;  // cannot be allocated; rounding could wrap around
   const auto to_multiple = [bytes](size_t step) { return (bytes + step - 1) / step * step; };
   if (bytes >= kLargeBlock) return to_multiple(kPage);
   if (bytes <= kAlignment * 8) return std::max(kAlignment, to_multiple(kAlignment));

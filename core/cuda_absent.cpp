@@ -1,4 +1,4 @@
-// What core/cuda gives, in a build without CUDA.
+// The functions of core/cuda in a build without CUDA.
 #include "core/allocator.h"
 #include "core/cuda/device.h"
 #include "core/cuda/graph.h"

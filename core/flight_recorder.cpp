@@ -162,7 +162,7 @@ void FlightRecorder::add_end(FlightEvent event, Clock::time_point now) {
   add(event);
 }
 
-// The sequence is 0 while the rest is written: who reads meanwhile sees no event.
+// The sequence is 0 while the rest is written, so that a concurrent reader sees no event.
 void FlightRecorder::store(FlightEvent& slot, const FlightEvent& event) {
   const auto words = std::bit_cast<Words>(event);
   auto* const target = reinterpret_cast<uint64_t*>(&slot);

@@ -40,8 +40,8 @@ struct RawEntry {
   std::optional<std::vector<uint64_t>> offsets;
 };
 
-// The bytes that a shape takes; nothing when a count overflows. Zero extents count as one here, so
-// that no product of some of the extents overflows either.
+// The bytes that a shape takes; nothing when their number overflows. In the overflow check zero
+// extents count as one, so that the product of any of the extents fits, too.
 std::optional<uint64_t> checked_bytes(const std::vector<uint64_t>& shape, Dtype dtype) {
   int64_t bound = static_cast<int64_t>(size_of(dtype));
   bool has_zero = false;
@@ -52,7 +52,8 @@ std::optional<uint64_t> checked_bytes(const std::vector<uint64_t>& shape, Dtype 
   return has_zero ? 0 : static_cast<uint64_t>(bound);
 }
 
-// Walks the JSON as it is parsed, so that duplicate keys are seen and nothing deep is ever built.
+// Reads the JSON as a stream of parser events, so that duplicate keys are detected and no deeply
+// nested document is ever built.
 class HeaderReader final : public nlohmann::json_sax<Json> {
  public:
   SafetensorsHeader take() { return std::move(header_); }

@@ -16,7 +16,7 @@ namespace {
 thread_local int64_t dry_bytes = 0;
 thread_local std::shared_ptr<ArenaRecord> dry_record;
 
-// No memory, and yet counted until the last copy ends.
+// A null pointer whose bytes are counted as in use until its last copy is destroyed.
 std::shared_ptr<std::byte> dry_block(size_t bytes) {
   constexpr size_t kUnit = cuda::MemoryPool::kUnit;
   const size_t block = (CachingAllocator::rounded(bytes) + kUnit - 1) / kUnit * kUnit;

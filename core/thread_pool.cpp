@@ -15,8 +15,8 @@
 namespace lockstep {
 namespace {
 
-// Some tens of microseconds: longer than the serial part between forks. Where another process holds
-// a core, polling for longer only takes time from it.
+// Some tens of microseconds: longer than the serial part between forks. Polling for longer would
+// take time from other processes that need the core.
 constexpr int kSpins = 2000;
 
 // Returns once `value` differs from `old`.

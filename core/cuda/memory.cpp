@@ -101,7 +101,8 @@ namespace cuda {
 
 namespace {
 
-// Pieces that are large enough for few of them to be asked for, and small beside the card.
+// Pieces are a 64th of the device's memory: large enough that few are needed, and small compared to
+// the device.
 CachingAllocator::Options pool_options(size_t expected) {
   ensure_device();
   size_t free = 0, total = 0;
@@ -172,8 +173,8 @@ void copy_when_idle(void* to, const void* from, size_t bytes) {
   wait_watched_streams();
   check(cudaDeviceSynchronize(), "copy");
   check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copy");
-  // From ordinary memory it returns when the bytes are staged, within the device at once, and our
-  // streams do not wait for the default stream.
+  // cudaMemcpy returns early: from ordinary memory when the bytes are staged, within the device at
+  // once. Our streams do not wait for the default stream.
   check(cudaDeviceSynchronize(), "copy");
 }
 
