@@ -38,7 +38,7 @@ class SystemMemory : public MemorySource {
     return size_t{1} << 30;
 #endif
   }
-  std::string exhausted() const override { return "out of memory"; }
+  std::string out_of_memory_text() const override { return "out of memory"; }
 };
 
 size_t in_units(size_t bytes, size_t unit) {
@@ -153,13 +153,14 @@ size_t CachingAllocator::block_size(size_t bytes) const {
 void* CachingAllocator::allocate(size_t bytes) {
   const size_t size = block_size(bytes);
   void* block = obtain(size, Arenas::kUsual);
-  if (block == nullptr && source_.takes_back()) release_caches_of(source_);
+  if (block == nullptr && source_.can_free()) release_caches_of(source_);
   if (block == nullptr) block = obtain(size, Arenas::kSmaller);
   if (block == nullptr) {
-    throw EnvironmentError(fmt::format("{}: {} bytes more are needed", source_.exhausted(), size),
-                           fmt::format("in use are {}", held_from(source_)),
-                           "a smaller batch or fewer ranks on this host",
-                           Remedy::kSmallerBatch);
+    throw EnvironmentError(
+        fmt::format("{}: {} bytes more are needed", source_.out_of_memory_text(), size),
+        fmt::format("in use are {}", usage_text(source_)),
+        "a smaller batch or fewer ranks on this host",
+        Remedy::kSmallerBatch);
   }
   return block;
 }
@@ -265,7 +266,7 @@ void CachingAllocator::release_caches_of(MemorySource& source) {
 }
 
 // "12.5 MiB of weights and 3.0 MiB of activations".
-std::string CachingAllocator::held_from(MemorySource& source) {
+std::string CachingAllocator::usage_text(MemorySource& source) {
   const std::lock_guard lock(source.users_mutex_);
   std::vector<std::string> parts;
   for (const CachingAllocator* user : source.users_) {

@@ -97,9 +97,9 @@ class MemorySource {
   // Size of an arena, from which large blocks are cut; 0: each block is allocated by itself.
   virtual size_t arena_bytes() const { return 0; }
   // The first line of the error: "out of memory", and what is known about the memory's state.
-  virtual std::string exhausted() const = 0;
+  virtual std::string out_of_memory_text() const = 0;
   // False while free() must not be called.
-  virtual bool takes_back() const { return true; }
+  virtual bool can_free() const { return true; }
 
  private:
   friend class CachingAllocator;
@@ -156,7 +156,7 @@ class CachingAllocator {
   void* from_cache(size_t size);
   void release_cache();
   static void release_caches_of(MemorySource& source);
-  static std::string held_from(MemorySource& source);
+  static std::string usage_text(MemorySource& source);
 
   MemorySource& source_;
   const Options options_;

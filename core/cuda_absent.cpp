@@ -106,7 +106,7 @@ Graph Graph::record(CUstream_st*, FunctionRef<void()>) {
 void Graph::launch(CUstream_st*) const {
   refuse();
 }
-bool records_here() {
+bool is_recording_here() {
   return false;
 }
 bool is_recording(CUstream_st*) {

@@ -58,7 +58,7 @@ class FlightRecorder {
 
  private:
   // Returns the event with its name, time and step.
-  FlightEvent made(FlightEvent event, std::string_view name, Clock::time_point now) const;
+  FlightEvent make_event(FlightEvent event, std::string_view name, Clock::time_point now) const;
   void stamp(FlightEvent& event, Clock::time_point now) const;
   // Assigns the next number and stores the event in the ring.
   void add(FlightEvent& event);

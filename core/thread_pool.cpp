@@ -20,7 +20,7 @@ namespace {
 constexpr int kSpins = 2000;
 
 // Returns once `value` differs from `old`.
-void wait_change(const std::atomic<uint32_t>& value, uint32_t old, int spins) {
+void wait_for_change(const std::atomic<uint32_t>& value, uint32_t old, int spins) {
   for (int i = 0; i < spins; ++i) {
     if (value.load(std::memory_order_acquire) != old) return;
     pause_core();
@@ -70,7 +70,7 @@ void ThreadPool::run(int64_t tasks, FunctionRef<void(int64_t, int)> body) {
   run_block(0);
   for (uint32_t left = pending_.load(std::memory_order_acquire); left != 0;
        left = pending_.load(std::memory_order_acquire)) {
-    wait_change(pending_, left, spins_);
+    wait_for_change(pending_, left, spins_);
   }
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
@@ -87,7 +87,7 @@ void ThreadPool::run_block(int worker) {
 
 void ThreadPool::work(int worker) {
   for (uint32_t seen = 0;;) {
-    wait_change(round_, seen, spins_);
+    wait_for_change(round_, seen, spins_);
     ++seen;
     if (stopping_) return;
     run_block(worker);

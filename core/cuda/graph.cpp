@@ -60,7 +60,7 @@ void Graph::launch(CUstream_st* stream) const {
   check(cudaGraphLaunch(executable_.get(), stream), "graph");
 }
 
-bool records_here() {
+bool is_recording_here() {
   return recording_here;
 }
 

@@ -30,7 +30,7 @@ class Graph {
 };
 
 // True while the calling thread is inside record().
-bool records_here();
+bool is_recording_here();
 // True while work queued on the stream is recorded: the stream itself, or one that it waits for, is
 // being recorded.
 bool is_recording(CUstream_st* stream);
