@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "nn/conv_options.h"
 #include "nn/init.h"
 
 namespace lockstep::nn {
@@ -49,13 +50,7 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
 }  // namespace
 
 CifarResNet::CifarResNet(const Init& init, int depth, int64_t classes, double drop_path)
-    : conv1_(init,
-             {.in_channels = 3,
-              .out_channels = kStemChannels,
-              .kernel = 3,
-              .stride = 1,
-              .pad = 1,
-              .bias = false}),
+    : conv1_(init, conv3x3(3, kStemChannels)),
       bn1_(init, kStemChannels, {.activation = Activation::kRelu}),
       stages_(make_stages(init, depth, drop_path)),
       linear_(init, kOutChannels, classes) {
