@@ -8,7 +8,7 @@
 namespace lockstep::nn {
 namespace {
 
-// Rows [first, first + count) of a matrix as bytes.
+// Rows [first, first + count) of a matrix, and where their bytes lie.
 struct Rows {
   int64_t first = 0;
   int64_t count = 0;

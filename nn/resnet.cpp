@@ -48,7 +48,7 @@ Conv2dOptions stem(bool cifar) {
           .bias = false};
 }
 
-// The shortcut is built, and draws, before its block: torchvision's order.
+// The shortcut is built before its block, so that weights are drawn in torchvision's order.
 template <class Block>
 std::unique_ptr<ResidualBlock> make_block(const Init& init, const BlockOptions& options) {
   const int64_t out_channels = options.planes * Block::kExpansion;

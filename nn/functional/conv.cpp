@@ -13,7 +13,7 @@ namespace {
 
 using kernels::Conv2dParams;
 
-// Tells whether a training step's convolution is one pass with the batch norm after it and, if
+// Tells whether a training step's convolution is fused with the batch norm after it and, if
 // norms_in, with the one before it. Under autocast a cast separates them.
 bool is_chosen(const Var& x, const Tensor& kernel, const Conv2dParams& params, bool norms_in) {
   const Batch& batch = x.batch();
@@ -107,7 +107,8 @@ NormInput norm_conv2d(const NormInput& input,
   const Var& x = input.value;
   Stream& stream = x.stream();
   const Tensor& kernel = weight.as(x.dtype());
-  // A listener gets every value and gradient. The convolution computes the same bits.
+  // A listener must see every value and gradient, so the normalized value is computed, too. The
+  // fused convolution gives the same bits.
   const bool watched = x.batch().is_watched();
   const Var normalized = watched ? batch_norm(input, norm) : Var();
   Normalization done(x, norm);

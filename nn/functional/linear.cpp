@@ -6,7 +6,7 @@
 namespace lockstep::nn {
 namespace {
 
-// Rows stay, the rest becomes one axis; the order is the order in memory.
+// Keeps axis 0 and joins all others into one, in the order of memory.
 Tensor as_rows(const Tensor& tensor) {
   return tensor.view({tensor.shape()[0], tensor.shape().stride0()});
 }

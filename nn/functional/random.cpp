@@ -6,7 +6,7 @@
 namespace lockstep::nn {
 namespace {
 
-// The dry device draws nothing, so that a dry run need not number its images.
+// The dry device draws nothing, so a dry run need not number its images.
 Tensor numbers_of(const char* op, const Batch& batch, int64_t images) {
   const bool dry = batch.stream->device() == Device::kDry;
   if (dry) return Tensor::empty({images}, Dtype::kI64, Device::kDry);
