@@ -10,11 +10,11 @@
 #pragma GCC visibility push(default)
 namespace lockstep::data {
 
-// Looks at what lies in `dir`: "mnist", "fashion-mnist", "cifar10" or "imagefolder", the last by
-// its folder `val`, since an evaluation needs no more. Of several
-// sets, the only one whose images have `channels` channels (0: any).
-// Errors: DataError when dir is no folder, when nothing known lies there (what was looked for is
-// listed), when several such sets do, or when only a layout lies there that this build cannot read.
+// Detects the data set in `dir`: "mnist", "fashion-mnist", "cifar10" or "imagefolder", the last by
+// its folder `val`, since an evaluation needs no other. If there are several, returns the only one
+// whose images have `channels` channels (0: any).
+// Errors: DataError when dir is no folder, when it holds no known data set (the error lists what
+// was looked for) or several that fit.
 std::string detect_dataset(const std::filesystem::path& dir, int64_t channels = 0);
 
 // `name`: digits or shapes (dir is not used), mnist, fashion-mnist, cifar10, imagefolder, or auto
