@@ -53,7 +53,7 @@ FAULTS = [
     (QUEUE, "if (host_.is_gone(rank)) return rank;", "", "a dead rank is taken to wait"),
     (QUEUE, "return counter.has_reached(target) ? rank : peer;", "return counter.has_reached(target), peer;",
      "a stopped rank is taken to wait for what is there"),
-    (QUEUE, "culprits.push_back(culprit_behind(peer));\n  }", "culprits.push_back(peer);\n  }",
+    (QUEUE, "culprits.push_back(root_culprit(peer));\n  }", "culprits.push_back(peer);\n  }",
      "ranks that wait are blamed"),
     (QUEUE, "  blame(culprits.front());\n", "", "a rank that lost a peer does not say whom it blames"),
     (QUEUE, "      if (!missing.empty()) blame(missing.front());\n", "",
