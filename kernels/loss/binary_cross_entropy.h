@@ -1,4 +1,4 @@
-// Cross-entropy of a sigmoid for each class by itself, its gradient, and where the label ranks.
+// Cross-entropy of a separate sigmoid for each class, its gradient, and the rank of the label.
 //   losses[n] = mean over c of (1 - t) * x - min(x, 0) + log(1 + exp(-|x|)),
 //   where x = logits[n,c], t = target[n,c]
 // The target and target_rank are softmax_cross_entropy's (kernels/loss/softmax_cross_entropy.h).
