@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kOp = "convolution";
 constexpr int64_t kBias = 1, kSums = 2, kNorm = 4, kGroups = 8;  // in a key; kGroups a group
 
-// "3", or "3x5" where they differ.
+// "3", or "3x5" if they differ.
 std::string pair_text(int64_t height, int64_t width) {
   return height == width ? fmt::format("{}", height) : fmt::format("{}x{}", height, width);
 }

@@ -16,7 +16,7 @@ template <class T>
 void sum_tile(
     const T* rows, int64_t row_count, int64_t columns, int64_t first, int64_t width, float* lanes) {
   std::fill_n(lanes, kSumLanes * width, 0.0F);
-  const int64_t together = width == columns ? kSumLanes : 1;  // rows that lie side by side
+  const int64_t together = width == columns ? kSumLanes : 1;  // adjacent rows that one pass takes
   for (int64_t r = 0; r < row_count; r += together) {
     const int64_t count = std::min(together, row_count - r) * width;
     float* const to = lanes + (together == 1 ? r % kSumLanes * width : 0);
@@ -27,7 +27,7 @@ void sum_tile(
   });
 }
 
-constexpr int64_t kTileColumns = 256;  // the lanes of a tile fit into the first cache
+constexpr int64_t kTileColumns = 256;  // the lanes of a tile fit into the L1 cache
 
 // Row i of sums = the sums of chunk i. `sums` may be `rows`.
 template <class T>

@@ -1,6 +1,6 @@
 // Backward; threads and slices as in batch_norm_cuda.cu, sums in the same fixed order.
-// Traffic an element: sums 2 values, where GELU follows 3, where out is the gate 4 or, with an
-// addend, 5; gradient 3. Bound: DRAM; of sums where GELU follows in 16-bit types, instructions.
+// Traffic per element: 2 values for the sums, 3 with GELU, 4 if out is the gate, or 5 with an
+// addend; 3 for the gradient. Bound: DRAM; instructions for sums with GELU in 16-bit types.
 #include "kernels/norm/batch_norm.cuh"
 
 namespace lockstep::kernels::cuda {
@@ -8,7 +8,7 @@ namespace {
 
 using lockstep::cuda::launch;
 
-// What the slices of each shard have summed: rows (g[C], gx[C]).
+// The sums of each shard's slices: rows (g[C], gx[C]).
 struct SliceSums {
   float* rows = nullptr;
   int most_slices = 0;
@@ -28,8 +28,9 @@ SliceSums slice_sums(Stream& stream, const ChannelPlan& plan) {
   return {reinterpret_cast<float*>(stream.workspace(floats * sizeof(float), 0).shared), slices};
 }
 
-// The source of g: grad_out after the gate that `in` gives, or after the sign of `out`, or times
-// GELU's slope that `in` gives. Unless it is the first, g goes to gated_grad.
+// How g is computed from grad_out: gated by a value recomputed from `in`, gated by the sign of
+// `out` (also after adding an addend), or multiplied by GELU's slope, recomputed from `in`. Except
+// in the first case g is stored to gated_grad.
 enum class Source : int { kGradOut, kBehindOut, kSumBehindOut, kSlope };
 
 template <class T>
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(kChannelThreads, 2)
       if constexpr (kSource == Source::kSlope) {
         g *= gelu_of(affine(centered, values[kScale], values[kBias])).slope;
       } else {
-        // Rounded as kernels/elementwise/add.h rounds.
+        // Rounds like kernels/elementwise/add.h.
         if constexpr (kSource == Source::kSumBehindOut) {
           g = to_float(from_float<T>(g + to_float(packs[3][i])));
         }
@@ -151,7 +152,7 @@ __device__ __forceinline__ void set_backward(const Normalization& norm,
   constants[kSlope] = norm.invstd(of) * (sums.weight / of.count);
 }
 
-// Sums of groups that lie in memory, (groups, C).
+// Sums of groups, stored in memory as (groups, C).
 struct StoredSums {
   Normalization norm;
   const float* grad_weight;
@@ -168,7 +169,8 @@ struct StoredSums {
   }
 };
 
-// Sums of shards that are groups, from their slices. The first block of a tile stores them.
+// Computes the sums of groups of one shard from the shard's slices. The first block of a tile
+// stores them.
 struct FreshSums {
   Normalization norm;
   SliceSums found;
@@ -193,8 +195,8 @@ struct FreshSums {
   }
 };
 
-// grad_in = scale * (g - mean_g - (x - mean) * slope). Backwards over the shards: the sums ended
-// there.
+// grad_in = scale * (g - mean_g - (x - mean) * slope). Iterates backward, since the end of the
+// shards was read last and is still in L2.
 template <class T, int n, class Sums>
 __global__ void __launch_bounds__(kChannelThreads, 2)
     input_gradient_kernel(const __grid_constant__ ChannelPlan plan,
