@@ -10,6 +10,7 @@
 
 #include "core/check.h"
 #include "core/error.h"
+#include "core/round_up.h"
 
 namespace lockstep {
 namespace {
@@ -42,7 +43,7 @@ class SystemMemory : public MemorySource {
 };
 
 size_t in_units(size_t bytes, size_t unit) {
-  return std::max(unit, (bytes + unit - 1) / unit * unit);
+  return std::max(unit, round_up(bytes, unit));
 }
 
 }  // namespace
@@ -139,10 +140,9 @@ CachingAllocator::~CachingAllocator() {
 
 size_t CachingAllocator::rounded(size_t bytes) {
   if (bytes > SIZE_MAX / 2) return bytes;  // cannot be allocated; rounding could wrap around
-  const auto to_multiple = [bytes](size_t step) { return (bytes + step - 1) / step * step; };
-  if (bytes >= kLargeBlock) return to_multiple(kPage);
-  if (bytes <= kAlignment * 8) return std::max(kAlignment, to_multiple(kAlignment));
-  return to_multiple(std::bit_floor(bytes - 1) / 8);
+  if (bytes >= kLargeBlock) return round_up(bytes, kPage);
+  if (bytes <= kAlignment * 8) return std::max(kAlignment, round_up(bytes, kAlignment));
+  return round_up(bytes, std::bit_floor(bytes - 1) / 8);
 }
 
 size_t CachingAllocator::block_size(size_t bytes) const {

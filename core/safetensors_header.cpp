@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/round_up.h"
 #include "core/words.h"
 
 namespace lockstep {
@@ -301,7 +302,7 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
                   {"data_offsets", {entry.begin, entry.end}}};
   }
   std::string text = json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  text.resize((text.size() + 7) / 8 * 8, ' ');
+  text.resize(round_up(text.size(), size_t{8}), ' ');
   return text;
 }
 

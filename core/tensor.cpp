@@ -9,6 +9,7 @@
 #include "core/allocator.h"
 #include "core/check.h"
 #include "core/cuda/memory.h"
+#include "core/round_up.h"
 
 namespace lockstep {
 namespace {
@@ -19,7 +20,7 @@ thread_local std::shared_ptr<ArenaRecord> dry_record;
 // A null pointer whose bytes are counted as in use until its last copy is destroyed.
 std::shared_ptr<std::byte> dry_block(size_t bytes) {
   constexpr size_t kUnit = cuda::MemoryPool::kUnit;
-  const size_t block = (CachingAllocator::rounded(bytes) + kUnit - 1) / kUnit * kUnit;
+  const size_t block = round_up(CachingAllocator::rounded(bytes), kUnit);
   const auto rounded = static_cast<int64_t>(block);
   dry_bytes += rounded;
   const size_t number = dry_record ? dry_record->allocate(bytes) : 0;

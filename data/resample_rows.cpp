@@ -11,6 +11,7 @@
 #endif
 
 #include "core/error.h"
+#include "core/round_up.h"
 
 namespace lockstep::data {
 namespace {
@@ -205,7 +206,7 @@ RowResizer::RowResizer(const ResampleWeights& columns, RowCode code) : columns_(
   if (code != RowCode::kAvx2) return;
   int64_t most = 0;
   for (int64_t i = 0; i < columns.size(); ++i) most = std::max(most, columns.part(i).count);
-  groups_ = (most + kGroup - 1) / kGroup;
+  groups_ = ceil_div(most, kGroup);
   constexpr int64_t kLoad = 16;  // bytes that are loaded, of which a group uses 12
   reach_ = (columns.part(columns.size() - 1).begin + (groups_ - 1) * kGroup) * 3 + kLoad;
   halves_.resize(static_cast<size_t>(columns.size() * groups_ * 2 * kHalves));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/round_up.h"
 #include "kernels/conv/cudnn_plan.h"
 #include "kernels/elementwise/convert_rows.h"
 #include "kernels/elementwise/fill.h"
@@ -28,7 +29,7 @@ ConvolutionPlans plans_of(Stream& stream, const Shards& shards, const Convolutio
 }
 
 size_t aligned(size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return round_up(bytes, kAlignment);
 }
 
 size_t bytes_of(const Shape& shape, Dtype dtype) {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/cuda/device.h"
+#include "core/round_up.h"
 #include "kernels/elementwise/convert_rows.h"
 #include "kernels/elementwise/fill.h"
 #include "kernels/linear/add_bias.h"
@@ -57,7 +58,7 @@ int64_t row_alignment(const Tensor& tensor) {
 
 size_t scratch_bytes(const LinearPlans& plans) {
   const size_t most = plans.largest([](const LinearPlan& plan) { return plan.workspace_bytes(); });
-  return (most + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  return round_up(most, kWorkspaceAlignment);
 }
 
 // Returns the bias in the result's type, which cuBLASLt requires.

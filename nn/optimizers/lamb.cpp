@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/round_up.h"
 #include "kernels/elementwise/fill.h"
 #include "kernels/optim/gradient_factors.h"
 #include "kernels/optim/sgd.h"
@@ -16,9 +17,7 @@ namespace {
 // Returns a tensor of zeros for each slot, all in one piece of memory.
 std::vector<Tensor> zeros_like(Stream& stream, std::span<const kernels::AdamSlot> slots) {
   constexpr int64_t kAlignment = 64;  // elements
-  const auto aligned = [](const Tensor& tensor) {
-    return (tensor.numel() + kAlignment - 1) / kAlignment * kAlignment;
-  };
+  const auto aligned = [](const Tensor& tensor) { return round_up(tensor.numel(), kAlignment); };
   int64_t all = 0;
   for (const kernels::AdamSlot& slot : slots) all += aligned(slot.param);
   Tensor memory = Tensor::empty({all}, Dtype::kF32, stream.device());
