@@ -11,8 +11,8 @@ namespace lockstep::nn {
 
 // Cast an op's input as autocast demands; without autocast they return x itself. Source: Apex's O1
 // lists.
-Var for_products(const Var& x);  // of convolutions and linear layers: 16 bits
-Var for_norms(const Var& x);     // f32
+Var cast_for_products(const Var& x);  // of convolutions and linear layers: 16 bits
+Var cast_for_norms(const Var& x);     // f32
 
 // Gives parameters the copies that convolutions and linear layers of this type read. Biases and
 // norm parameters are read in f32 and get none. Optimizers update the copies with the master

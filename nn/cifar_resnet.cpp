@@ -28,7 +28,7 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
                                                         double drop_path) {
   LS_CHECK(depth >= 8 && depth % 6 == 2, "[CifarResNet] depth: got {}, expected 6 n + 2", depth);
   std::vector<std::unique_ptr<ResidualStage>> stages;
-  const int64_t blocks_in_all = int64_t{3} * (depth / 6);
+  const int64_t block_count = int64_t{3} * (depth / 6);
   int64_t number = 0;
   int64_t channels = kStemChannels;
   for (int64_t planes = kStemChannels; planes <= kOutChannels; planes *= 2) {
@@ -39,7 +39,7 @@ std::vector<std::unique_ptr<ResidualStage>> make_stages(const Init& init,
                                   {.in_channels = channels,
                                    .planes = planes,
                                    .stride = stride,
-                                   .drop_path = drop_path_of(drop_path, number++, blocks_in_all)}));
+                                   .drop_path = drop_path_of(drop_path, number++, block_count)}));
       channels = planes;
     }
     stages.push_back(std::make_unique<ResidualStage>(std::move(blocks)));

@@ -14,7 +14,7 @@ Tensor as_rows(const Tensor& tensor) {
 }  // namespace
 
 Var linear(const Var& input, const Var& weight, const Var& bias) {
-  const Var x = for_products(input);
+  const Var x = cast_for_products(input);
   Stream& stream = x.stream();
   const Tensor in = as_rows(x.value());
   const Tensor matrix = as_rows(weight.as(x.dtype()));

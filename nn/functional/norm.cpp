@@ -206,28 +206,29 @@ void Normalization::backward(Stream& stream,
 }
 
 Var batch_norm(const NormInput& input, BatchNormState& norm) {
-  const Var x = for_norms(input.value);
-  Normalization done(x, norm);
-  Tensor out = done.train(x.stream(), input.sums, {}, norm.running);
+  const Var x = cast_for_norms(input.value);
+  Normalization normalization(x, norm);
+  Tensor out = normalization.train(x.stream(), input.sums, {}, norm.running);
   return record(
       "batch_norm",
       std::move(out),
       {x, norm.weight, norm.bias, {}},
-      [done](Stream& s, Tensor& grad_out, Grads& grads) {
-        done.backward(s, {}, {}, grad_out, grads);
+      [normalization](Stream& s, Tensor& grad_out, Grads& grads) {
+        normalization.backward(s, {}, {}, grad_out, grads);
       },
-      [done](Stream& s) { return done.forward(s, {}); });
+      [normalization](Stream& s) { return normalization.forward(s, {}); });
 }
 
 Forked batch_norm(const NormInput& input, BatchNormState& norm, const Var& residual) {
-  const Var x = for_norms(input.value);
-  Normalization done(x, norm);
-  const Tensor out = done.train(x.stream(), input.sums, residual.value(), norm.running);
+  const Var x = cast_for_norms(input.value);
+  Normalization normalization(x, norm);
+  const Tensor out = normalization.train(x.stream(), input.sums, residual.value(), norm.running);
   const Tensor gate = norm.params.activation == Activation::kRelu ? out : Tensor();
   // A listener must see the sum of both gradients. On a dry stream there are no gradients to see.
   const Batch& batch = x.batch();
   const bool watched = batch.is_watched() && x.stream().device() != Device::kDry;
-  const bool adds = gate.defined() && done.groups_are_shards() && x.requires_grad() && !watched;
+  const bool adds =
+      gate.defined() && normalization.groups_are_shards() && x.requires_grad() && !watched;
   Var branch;
   if (batch.recording && adds) {
     branch = Var(out, x.shared_batch());
@@ -239,14 +240,14 @@ Forked batch_norm(const NormInput& input, BatchNormState& norm, const Var& resid
       addend = branch.grad();
       branch.set_grad({});
     }
-    done.backward(s, gate, addend, grad_out, grads);
+    normalization.backward(s, gate, addend, grad_out, grads);
   };
   const Var value = record("batch_norm", out, {x, norm.weight, norm.bias, residual}, backward);
   return {.value = value, .branch = branch.defined() ? branch : value};
 }
 
 Var batch_norm_inference(const Var& input, const BatchNormState& norm, const Var& residual) {
-  const Var x = for_norms(input);
+  const Var x = cast_for_norms(input);
   const Tensor shortcut = residual.defined() ? residual.value() : Tensor();
   const auto make = [=, in = x.value(), batch = x.shared_batch()](Stream& stream) {
     Tensor out = Tensor::empty(in.shape(), in.dtype(), stream.device());
